@@ -1,0 +1,22 @@
+//! What every Jobbers process must agree on.
+//!
+//! The task and its lifecycle, policies, backoff, routing, limits, and the [`engine::Engine`] trait with its law (the
+//! conformance suite). This crate does no I/O: it opens no socket or file, reads no clock and no environment, and names
+//! no database, HTTP or command-line crate. Time enters through [`time::Clock`].
+//!
+//! Start reading at [`task`], then [`lifecycle`], then [`engine`].
+
+pub mod backoff;
+pub mod duration;
+pub mod engine;
+pub mod lifecycle;
+pub mod limits;
+pub mod name;
+pub mod payload;
+pub mod policy;
+pub mod queue;
+pub mod routing;
+pub mod settling;
+pub mod task;
+pub mod time;
+pub mod worker;

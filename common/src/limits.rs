@@ -1,0 +1,30 @@
+//! Bounds. Past each of them there is a clear error, never a silent drop.
+
+use std::time::Duration;
+
+/// Most tasks in one submission, list page, settle, extend or cancel call.
+pub const MAX_BATCH: usize = 1_000;
+/// Longest task id, task name, queue, role or worker name, in bytes.
+pub const MAX_NAME_BYTES: usize = 128;
+/// Default bound on one task's parameters, and on one result, in bytes.
+pub const DEFAULT_MAX_PAYLOAD_BYTES: usize = 256 * 1024;
+/// Deepest nesting of arrays and objects in JSON parameters.
+pub const MAX_JSON_DEPTH: usize = 64;
+/// Longest error message kept per attempt, in bytes; longer ones are cut and end in `…`.
+pub const MAX_ERROR_BYTES: usize = 4 * 1024;
+/// Most attempts kept in a task's error history; the oldest are dropped first.
+pub const MAX_ERRORS_KEPT: usize = 100;
+/// Most retries a submission may ask for.
+pub const MAX_RETRIES: u32 = 1_000;
+/// Most lost leases a submission may allow.
+pub const MAX_CRASHES: u32 = 100;
+/// Longest delay, backoff cap or timeout a task may carry.
+pub const MAX_DELAY: Duration = Duration::from_secs(366 * 24 * 3_600);
+/// Most queues, roles or routing rules.
+pub const MAX_CONFIG_ENTRIES: usize = 10_000;
+/// Most queues one claim may name.
+pub const MAX_QUEUES_PER_CLAIM: usize = 256;
+/// Longest time a blocked call (claim, result) waits before it answers with nothing.
+pub const MAX_WAIT: Duration = Duration::from_secs(60);
+/// Lease a worker takes on a task unless told otherwise; it renews four times within it.
+pub const DEFAULT_LEASE: Duration = Duration::from_secs(8);

@@ -1,0 +1,134 @@
+//! Identifiers: short strings of `[A-Za-z0-9._:/-]`, checked once at the edge and trusted afterwards.
+
+use std::{fmt, str::FromStr, sync::Arc};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::limits::MAX_NAME_BYTES;
+
+/// Why a string is no identifier.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{kind} {found:?} is not valid: 1 to 128 characters of A-Z a-z 0-9 . _ : / -")]
+pub struct NameError {
+    /// Which identifier was meant, e.g. `task id`.
+    pub kind: &'static str,
+    /// The offending text, cut to 160 characters.
+    pub found: String,
+}
+
+fn check(kind: &'static str, text: &str) -> Result<(), NameError> {
+    let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'/' | b'-');
+    if !text.is_empty() && text.len() <= MAX_NAME_BYTES && text.bytes().all(legal) {
+        return Ok(());
+    }
+    Err(NameError { kind, found: text.chars().take(160).collect() })
+}
+
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident, $kind:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// Checks `text` and takes it as an identifier.
+            ///
+            /// # Errors
+            /// [`NameError`] unless it is 1 to 128 bytes of `[A-Za-z0-9._:/-]`.
+            pub fn new(text: impl AsRef<str>) -> Result<Self, NameError> {
+                check($kind, text.as_ref())?;
+                Ok(Self(text.as_ref().into()))
+            }
+
+            /// The identifier's text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&self.0, f)
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::borrow::Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = NameError;
+            fn from_str(text: &str) -> Result<Self, NameError> {
+                Self::new(text)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+                Self::new(&text).map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+name!(
+    /// A task's id: unique in the store; a monotonic ULID unless the client chose one. Percent-encode it in URLs.
+    TaskId,
+    "task id"
+);
+name!(
+    /// The name a task function is registered under, e.g. `text.wordcount`.
+    TaskName,
+    "task name"
+);
+name!(
+    /// A queue's name.
+    QueueName,
+    "queue name"
+);
+name!(
+    /// A role's name: which queues a worker serves, and in which order.
+    RoleName,
+    "role name"
+);
+name!(
+    /// One running worker process. New at each start, so a restarted worker never inherits leases.
+    WorkerId,
+    "worker id"
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_take_the_documented_characters_and_nothing_else() {
+        assert!(TaskId::new("export/2026-11:a.b_c-1").is_ok());
+        assert!(TaskId::new("x".repeat(128)).is_ok());
+        for bad in ["", "a b", "ä", "a\n", "a\0", "{a}", &"x".repeat(129)] {
+            assert!(TaskId::new(bad).is_err(), "{bad:?}");
+        }
+    }
+}
