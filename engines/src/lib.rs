@@ -1,1 +1,40 @@
-//! placeholder
+//! The two stores behind [`jobbers_common::engine::Engine`]: embedded SQLite and Redis.
+//!
+//! This crate knows no HTTP and no configuration files. [`open`] is the door: the URL decides.
+
+use std::sync::Arc;
+
+use jobbers_common::{
+    engine::{Engine, Error, Result},
+    time::Clock,
+};
+
+pub mod redis;
+pub mod sqlite;
+
+/// How to open a store.
+#[derive(Debug, Clone, Default)]
+pub struct OpenOptions {
+    /// The clock to go by in place of the store's own. For tests.
+    pub clock: Option<Arc<dyn Clock>>,
+}
+
+/// The store used when nobody names one.
+pub const DEFAULT_URL: &str = "sqlite://./jobbers.db";
+
+/// Opens the store at `url`, creating or migrating it where needed.
+///
+/// `sqlite://PATH` (relative or absolute; `?synchronous=full|normal`, `?max_bytes=N`), `sqlite::memory:` (this process
+/// only, for tests), `redis://[USER:PASSWORD@]HOST[:PORT][/DB]` (`?prefix=NAME`), `redis+unix:///SOCKET`.
+///
+/// # Errors
+/// [`Error::Config`] for a URL of another kind; [`Error::Schema`] for a store of a newer version; those of the store.
+pub async fn open(url: &str, options: OpenOptions) -> Result<Arc<dyn Engine>> {
+    match url.split_once(':').map(|(scheme, _)| scheme) {
+        Some("sqlite") => Ok(Arc::new(sqlite::SqliteEngine::open(url, options).await?)),
+        Some("redis" | "rediss" | "redis+unix" | "unix") => Ok(Arc::new(redis::RedisEngine::open(url, options).await?)),
+        _ => Err(Error::Config(format!(
+            "{url:?} is not the address of a store: write sqlite://PATH or redis://HOST:PORT"
+        ))),
+    }
+}

@@ -1,1 +1,12 @@
-//! placeholder
+//! What every `main` of Jobbers needs and no library should: layered configuration, logs, signals, exit codes.
+//!
+//! The order is the same everywhere: built-in defaults (the commented file shipped to users), then the configuration
+//! file, then the environment, then flags. Only this crate and the `clap` definitions of the binaries read the
+//! environment.
+
+pub mod config;
+pub mod engine_url;
+pub mod exit;
+pub mod listen;
+pub mod logging;
+pub mod shutdown;

@@ -1,0 +1,233 @@
+//! The store as the services see it: verbs of the domain, batch first, every batch bounded.
+//!
+//! Two engines implement [`Engine`]: embedded SQLite and Redis. Their law is the conformance suite beside this trait
+//! (feature `conformance`), and [`model`] is the same law as a small program. What holds for every verb:
+//!
+//! - One call is one atomic step and, on a server, one round trip. State, lease and queue membership move together.
+//! - The store's clock decides. No caller passes the present in.
+//! - A call past a bound ([`crate::limits`]) answers [`Error::Invalid`] and changes nothing.
+//! - [`Error::is_transient`] says whether the same call may succeed later. After a transient error the call may or may
+//!   not have been carried out; each verb says why repeating it is safe.
+//!
+//! Start reading at [`Engine`]; then [`submit`], [`work`], [`look`], [`keep`].
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+
+use crate::{
+    name::{QueueName, RoleName, TaskId, WorkerId},
+    queue::{Config, QueueConfig, RoleConfig},
+    routing::{RouteKey, RouteRule},
+    task::Task,
+    worker::{RegisteredWorker, WorkerReport},
+};
+
+#[cfg(feature = "conformance")]
+pub mod conformance;
+mod error;
+pub mod keep;
+pub mod look;
+#[cfg(feature = "conformance")]
+pub mod model;
+pub mod submit;
+pub mod work;
+
+pub use self::{
+    error::{ConflictReason, Error},
+    keep::{Deleted, Pruned, PruneRequest, PruneScope, PutMode, Reclaimed},
+    look::{Health, ListRequest, Page, QueueStats, TaskFilter},
+    submit::{OnConflict, Submit, Submitted, SubmittedHow},
+    work::{Cancelled, ClaimRequest, Cycle, CycleReply, ExtendAnswer, Extension, Heartbeat, Outcome, QueueClaim, SettleAnswer, Settlement},
+};
+
+/// The answer of every verb.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A store of tasks.
+#[async_trait]
+pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
+    // ---- submit -------------------------------------------------------------------------------------------------
+
+    /// Takes tasks in: all of them or, on any error, none. Answers in the order given.
+    ///
+    /// A task whose id is known and whose [`crate::task::NewTask::fingerprint`] agrees is answered as it stands
+    /// ([`SubmittedHow::Existing`]), so sending a batch twice is safe. One whose fingerprint differs is treated by
+    /// [`OnConflict`]. Wakes workers that wait for these queues.
+    ///
+    /// # Errors
+    /// [`Error::UnknownQueue`], [`Error::Conflict`]; [`Error::Invalid`] for a batch over 1,000, an empty one, or one
+    /// that names an id twice.
+    async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>>;
+
+    // ---- work ---------------------------------------------------------------------------------------------------
+
+    /// Settles what finished and claims what fits, in one step. The worker's whole loop.
+    ///
+    /// Settlements come first, in order; each is compared by its fence and answered for itself, so a lost lease harms
+    /// no neighbour. Repeating a settlement that ended its task is answered like the first time. Then due tasks of the
+    /// claimed queues are promoted and expired leases reclaimed (a bounded number), and up to
+    /// [`ClaimRequest::limit`] tasks are leased to the caller: queue by queue as listed, in each by priority and then
+    /// in the order they became ready. Paused and unknown queues give nothing. When nothing is claimed, the caller is
+    /// registered as waiting, in the same step, so that the next submission wakes its [`Engine::wait`].
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] past a bound. After a transient error, repeat the settlements; tasks leased by an answer that
+    /// got lost come back when their lease ends.
+    async fn cycle(&self, cycle: Cycle) -> Result<CycleReply>;
+
+    /// Renews leases and notes heartbeats, progress and checkpoints. A lease is renewed as long as its fence agrees,
+    /// even if it had run out, as long as nobody reclaimed it. Answers in the order given.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] past a bound. Safe to repeat.
+    async fn extend(&self, worker: &WorkerId, lease: Duration, extensions: Vec<Extension>) -> Result<Vec<ExtendAnswer>>;
+
+    /// Returns when something may have changed for this worker (work in the queues of its last empty claim, a cancel
+    /// request for a task it holds, configuration), or after `timeout`. May return early for no reason. What happens
+    /// between the empty claim and this call is not missed. Dropping the future is safe.
+    async fn wait(&self, worker: &WorkerId, timeout: Duration);
+
+    // ---- look ---------------------------------------------------------------------------------------------------
+
+    /// Everything known of a task.
+    ///
+    /// # Errors
+    /// Only those of the store.
+    async fn get(&self, id: &TaskId) -> Result<Option<Task>>;
+
+    /// Waits until the task is over, at most `timeout`, and answers it as it then stands. Answers at once when it is
+    /// over already or unknown. Dropping the future is safe.
+    ///
+    /// # Errors
+    /// Only those of the store.
+    async fn await_finished(&self, id: &TaskId, timeout: Duration) -> Result<Option<Task>>;
+
+    /// Tasks that match a filter, a page at a time, without parameters, results and errors.
+    ///
+    /// In sections: `started` (oldest claim first), `submitted` (in the order of claiming), `scheduled` (next due
+    /// first), `waiting`; in each of these queue by queue in the order of their names; then what is over, the latest
+    /// first over all queues. A task that matches during the whole walk is listed exactly once. A page may hold fewer
+    /// than `limit` tasks, even none, and still have a successor.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a limit of 0 or over 1,000, or a cursor this store did not give.
+    async fn list(&self, request: ListRequest) -> Result<Page>;
+
+    /// Counts per queue, in the order of names: of all queues or of one.
+    ///
+    /// # Errors
+    /// [`Error::UnknownQueue`].
+    async fn queue_stats(&self, queue: Option<&QueueName>) -> Result<Vec<QueueStats>>;
+
+    /// What the store is and what it promises; fails when it can't be reached.
+    ///
+    /// # Errors
+    /// Those of the store.
+    async fn health(&self) -> Result<Health>;
+
+    // ---- steer --------------------------------------------------------------------------------------------------
+
+    /// Cancels tasks. One that waits, is scheduled or submitted is `cancelled` at once; one that runs is marked,
+    /// durably, and its worker woken: whatever is settled for it afterwards, and even its lease's end, makes it
+    /// `cancelled`. Answers in the order given. Safe to repeat.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] past a bound.
+    async fn cancel(&self, ids: &[TaskId]) -> Result<Vec<Cancelled>>;
+
+    // ---- keep ---------------------------------------------------------------------------------------------------
+
+    /// Moves up to `limit` scheduled tasks whose time has come to their queues, of any queue, the longest due first,
+    /// and wakes workers. Answers how many.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] past a bound. Safe to repeat.
+    async fn promote_due(&self, limit: usize) -> Result<u64>;
+
+    /// Takes up to `limit` expired leases back, of any queue, and wakes workers. The task keeps its place in the queue
+    /// and its attempt number, and its `crashes` grow by one; at `max_crashes` it is failed.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] past a bound. Safe to repeat.
+    async fn reclaim_expired(&self, limit: usize) -> Result<Reclaimed>;
+
+    /// Deletes finished tasks, a bounded number per call; call again with [`Pruned::next`] until that is `None`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] past a bound, for a filter that names a live status, or for a cursor this store did not give.
+    async fn prune(&self, request: PruneRequest) -> Result<Pruned>;
+
+    /// Deletes up to `limit` tasks of a queue that are waiting, scheduled or submitted. Answers how many.
+    ///
+    /// # Errors
+    /// [`Error::UnknownQueue`]; [`Error::Invalid`] past a bound. Safe to repeat.
+    async fn purge_queue(&self, queue: &QueueName, limit: usize) -> Result<u64>;
+
+    // ---- arrange ------------------------------------------------------------------------------------------------
+
+    /// All configuration, as of now.
+    ///
+    /// # Errors
+    /// Only those of the store.
+    async fn config(&self) -> Result<Arc<Config>>;
+
+    /// Creates or replaces a queue. Every change of configuration raises [`Config::version`] and wakes all workers.
+    /// Putting what is there already changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::Exists`] or [`Error::UnknownQueue`] by [`PutMode`].
+    async fn put_queue(&self, queue: QueueConfig, mode: PutMode) -> Result<Arc<Config>>;
+
+    /// Deletes a queue that holds no live task, together with its finished ones: up to 1,000 of these per call. Call
+    /// again until the answer is [`Deleted::Done`].
+    ///
+    /// # Errors
+    /// [`Error::UnknownQueue`]; [`Error::NotEmpty`]; [`Error::InUse`] when a role or a routing rule names it.
+    async fn delete_queue(&self, queue: &QueueName) -> Result<Deleted>;
+
+    /// Creates or replaces a role.
+    ///
+    /// # Errors
+    /// [`Error::Exists`] or [`Error::UnknownRole`] by [`PutMode`]; [`Error::UnknownQueue`] when it names one;
+    /// [`Error::Invalid`] when it names none or one twice.
+    async fn put_role(&self, role: RoleConfig, mode: PutMode) -> Result<Arc<Config>>;
+
+    /// Deletes a role.
+    ///
+    /// # Errors
+    /// [`Error::UnknownRole`].
+    async fn delete_role(&self, role: &RoleName) -> Result<Arc<Config>>;
+
+    /// Creates or replaces a routing rule.
+    ///
+    /// # Errors
+    /// [`Error::UnknownQueue`]; [`Error::Invalid`] by [`RouteRule::validate`].
+    async fn put_route(&self, key: RouteKey, rule: RouteRule) -> Result<Arc<Config>>;
+
+    /// Deletes a routing rule; no rule is no error.
+    ///
+    /// # Errors
+    /// Only those of the store.
+    async fn delete_route(&self, key: &RouteKey) -> Result<Arc<Config>>;
+
+    // ---- workers ------------------------------------------------------------------------------------------------
+
+    /// Notes a worker's report; it is forgotten `ttl` after the last. Answers the configuration's version.
+    ///
+    /// # Errors
+    /// Only those of the store. Safe to repeat.
+    async fn register_worker(&self, report: WorkerReport, ttl: Duration) -> Result<u64>;
+
+    /// Forgets a worker that left in good order. An unknown one is no error.
+    ///
+    /// # Errors
+    /// Only those of the store.
+    async fn deregister_worker(&self, worker: &WorkerId) -> Result<()>;
+
+    /// The workers heard of within their ttl, in the order of their ids.
+    ///
+    /// # Errors
+    /// Only those of the store.
+    async fn workers(&self) -> Result<Vec<RegisteredWorker>>;
+}

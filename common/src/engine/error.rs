@@ -1,0 +1,107 @@
+//! How a verb can fail.
+
+use std::time::Duration;
+
+use crate::{
+    lifecycle::Status,
+    name::{QueueName, RoleName, TaskId},
+};
+
+/// Why a submission met a task it can't stand beside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConflictReason {
+    /// The id is taken by a submission with another body.
+    BodyDiffers,
+    /// It was to be replaced, and runs.
+    Started,
+}
+
+/// How a verb can fail. Each is a clear answer: nothing was changed, unless [`Error::is_transient`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No such queue.
+    #[error("queue {0} does not exist")]
+    UnknownQueue(QueueName),
+    /// No such role.
+    #[error("role {0} does not exist")]
+    UnknownRole(RoleName),
+    /// The id is taken.
+    #[error("task {id} exists ({status}) {}", match reason {
+        ConflictReason::BodyDiffers => "and was submitted with another body",
+        ConflictReason::Started => "and is running, so it can't be replaced",
+    })]
+    Conflict {
+        /// The id.
+        id: TaskId,
+        /// Where the task that holds it stands.
+        status: Status,
+        /// What stands against it.
+        reason: ConflictReason,
+    },
+    /// It was to be created and is there.
+    #[error("{0} exists")]
+    Exists(String),
+    /// A queue with live tasks was to be deleted.
+    #[error("queue {queue} holds {live} live tasks")]
+    NotEmpty {
+        /// The queue.
+        queue: QueueName,
+        /// Its live tasks.
+        live: u64,
+    },
+    /// A queue was to be deleted that a role or a rule names.
+    #[error("queue {queue} is named by {by}")]
+    InUse {
+        /// The queue.
+        queue: QueueName,
+        /// Who names it, e.g. `role default`.
+        by: String,
+    },
+    /// The call breaks a bound or a rule.
+    #[error("{0}")]
+    Invalid(String),
+    /// The store can't be reached or can't answer now. The call may or may not have been carried out.
+    #[error("the store is unavailable: {reason}")]
+    Unavailable {
+        /// What happened.
+        reason: String,
+        /// When it is worth trying again.
+        retry_after: Duration,
+    },
+    /// The store takes no more: disk, quota or memory is full. Nothing was changed; settling still works where the
+    /// store allows it.
+    #[error("the store is full: {0}")]
+    Full(String),
+    /// The store only reads: a replica, or a file without write permission. Nothing was changed.
+    #[error("the store is read-only: {0}")]
+    ReadOnly(String),
+    /// The store was written by a newer or an unknown version.
+    #[error("the store's schema is version {found}; this program reads and writes version {supported}")]
+    Schema {
+        /// What was found.
+        found: String,
+        /// What is supported.
+        supported: String,
+    },
+    /// What is stored can't be read.
+    #[error("the store is damaged: {0}")]
+    Corrupt(String),
+    /// The URL or path of the store makes no sense.
+    #[error("{0}")]
+    Config(String),
+}
+
+impl Error {
+    /// Whether the same call may succeed later without anybody changing anything else.
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
+        matches!(self, Self::Unavailable { .. } | Self::Full(_) | Self::ReadOnly(_))
+    }
+
+    /// An [`Error::Unavailable`] worth trying again in a second.
+    #[must_use]
+    pub fn unavailable(reason: impl Into<String>) -> Self {
+        Self::Unavailable { reason: reason.into(), retry_after: Duration::from_secs(1) }
+    }
+}

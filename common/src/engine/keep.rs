@@ -1,0 +1,100 @@
+//! Chores and configuration.
+
+use crate::{
+    engine::{
+        Error, Result,
+        look::{TaskFilter, validate_limit},
+    },
+    time::Timestamp,
+};
+
+/// Which finished tasks to delete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PruneScope {
+    /// Those past their queue's retention, by age or by count.
+    Retention,
+    /// Those that match.
+    Matching {
+        /// Which tasks; its statuses must be finished ones, empty means all of these.
+        filter: TaskFilter,
+        /// Only those that were over before this.
+        finished_before: Option<Timestamp>,
+    },
+}
+
+/// A bounded piece of pruning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PruneRequest {
+    /// Which.
+    pub scope: PruneScope,
+    /// How many tasks to look at, 1 to 1,000.
+    pub limit: usize,
+    /// Count, and delete nothing.
+    pub dry_run: bool,
+    /// Where the call before ended.
+    pub cursor: Option<String>,
+}
+
+impl PruneRequest {
+    /// Checks the bounds every engine holds to.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`].
+    pub fn validate(&self) -> Result<()> {
+        validate_limit(self.limit)?;
+        if let PruneScope::Matching { filter, .. } = &self.scope
+            && let Some(live) = filter.statuses.iter().find(|status| !status.is_finished())
+        {
+            return Err(Error::Invalid(format!("only finished tasks are pruned; {live} is not a finished status")));
+        }
+        Ok(())
+    }
+}
+
+/// What a piece of pruning did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Pruned {
+    /// Tasks deleted, or in a dry run those that would be.
+    pub removed: u64,
+    /// Where to go on; `None` when there is nothing left to look at.
+    pub next: Option<String>,
+}
+
+/// What reclaiming expired leases did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reclaimed {
+    /// Back in their queues.
+    pub requeued: u64,
+    /// Failed: their crashes reached `max_crashes`.
+    pub failed: u64,
+    /// Cancelled: a cancel had been requested.
+    pub cancelled: u64,
+}
+
+impl Reclaimed {
+    /// All of them.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.requeued + self.failed + self.cancelled
+    }
+}
+
+/// Whether a configuration entry must be new or known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PutMode {
+    /// It must be new.
+    Create,
+    /// It must be known.
+    Replace,
+    /// Either.
+    Upsert,
+}
+
+/// How far the deletion of a queue has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deleted {
+    /// It is gone.
+    Done,
+    /// Finished tasks are left; call again.
+    More,
+}

@@ -1,0 +1,120 @@
+//! What can be asked of a store.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    engine::{Error, Result},
+    lifecycle::Status,
+    limits::MAX_BATCH,
+    name::{QueueName, TaskName, WorkerId},
+    task::Task,
+    time::Timestamp,
+};
+
+/// Which tasks; what is empty or `None` does not restrict.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TaskFilter {
+    /// Standing at one of these.
+    pub statuses: Vec<Status>,
+    /// In this queue.
+    pub queue: Option<QueueName>,
+    /// Of this name.
+    pub name: Option<TaskName>,
+    /// Of this version.
+    pub version: Option<u32>,
+    /// Run, now or last, by this worker.
+    pub worker: Option<WorkerId>,
+    /// Submitted at or after this.
+    pub submitted_from: Option<Timestamp>,
+    /// Submitted before this.
+    pub submitted_until: Option<Timestamp>,
+}
+
+impl TaskFilter {
+    /// Whether tasks at `status` can match.
+    #[must_use]
+    pub fn wants(&self, status: Status) -> bool {
+        self.statuses.is_empty() || self.statuses.contains(&status)
+    }
+
+    /// Whether a task matches.
+    #[must_use]
+    pub fn matches(&self, task: &Task) -> bool {
+        self.wants(task.status)
+            && self.queue.as_ref().is_none_or(|queue| *queue == task.queue)
+            && self.name.as_ref().is_none_or(|name| *name == task.name)
+            && self.version.is_none_or(|version| version == task.version)
+            && self.worker.as_ref().is_none_or(|worker| Some(worker) == task.worker.as_ref())
+            && self.submitted_from.is_none_or(|from| task.submitted_at >= from)
+            && self.submitted_until.is_none_or(|until| task.submitted_at < until)
+    }
+}
+
+/// A page of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListRequest {
+    /// Which tasks.
+    pub filter: TaskFilter,
+    /// At most this many, 1 to 1,000.
+    pub limit: usize,
+    /// Where the page before ended; `None` for the first.
+    pub cursor: Option<String>,
+}
+
+impl ListRequest {
+    /// Checks the bounds every engine holds to.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`].
+    pub fn validate(&self) -> Result<()> {
+        validate_limit(self.limit)
+    }
+}
+
+/// Checks a limit.
+///
+/// # Errors
+/// [`Error::Invalid`] unless it is 1 to 1,000.
+pub fn validate_limit(limit: usize) -> Result<()> {
+    if (1..=MAX_BATCH).contains(&limit) {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!("a limit is 1 to {MAX_BATCH}, not {limit}")))
+}
+
+/// The answer to a [`ListRequest`].
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Page {
+    /// The tasks, without parameters, result and errors.
+    pub tasks: Vec<Task>,
+    /// Where the next page begins; `None` at the end.
+    pub next: Option<String>,
+}
+
+/// A queue in numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueStats {
+    /// The queue.
+    pub queue: QueueName,
+    /// Tasks per status; a status without tasks is absent.
+    pub tasks: BTreeMap<Status, u64>,
+    /// When the task that has been `submitted` (ready) longest became so.
+    pub oldest_ready_at: Option<Timestamp>,
+    /// Tasks ever taken in, a replaced one each time.
+    pub accepted: u64,
+    /// Tasks deleted since: pruned, purged and replaced. `accepted` = `removed` + the sum of `tasks`, always.
+    pub removed: u64,
+}
+
+/// What the store is and what it promises.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Health {
+    /// `sqlite` or `redis`.
+    pub engine: &'static str,
+    /// What survives what, in a few words, e.g. `synchronous=FULL`.
+    pub durability: String,
+    /// Things an operator should mend, e.g. persistence that is off.
+    pub warnings: Vec<String>,
+    /// The store's present.
+    pub now: Timestamp,
+}

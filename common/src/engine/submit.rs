@@ -1,0 +1,76 @@
+//! Taking tasks in.
+
+use std::collections::HashSet;
+
+use crate::{
+    engine::{Error, Result},
+    lifecycle::Status,
+    limits::MAX_BATCH,
+    name::{QueueName, TaskId},
+    task::NewTask,
+};
+
+/// What to do about an id that is taken by a submission with another body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnConflict {
+    /// Refuse the whole batch.
+    #[default]
+    Fail,
+    /// Leave the stored task as it is and go on.
+    Skip,
+    /// Put the new one in its place, with a clean slate; refuse the batch if the stored one is running.
+    Replace,
+}
+
+/// A batch of tasks on their way in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Submit {
+    /// 1 to 1,000 tasks with distinct ids.
+    pub tasks: Vec<NewTask>,
+    /// What to do about ids that are taken.
+    pub on_conflict: OnConflict,
+}
+
+impl Submit {
+    /// Checks the bounds every engine holds to.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for an empty batch, one over 1,000, or an id named twice.
+    pub fn validate(&self) -> Result<()> {
+        if self.tasks.is_empty() || self.tasks.len() > MAX_BATCH {
+            return Err(Error::Invalid(format!("a batch holds 1 to {MAX_BATCH} tasks, not {}", self.tasks.len())));
+        }
+        if let [_] = self.tasks.as_slice() {
+            return Ok(());
+        }
+        let mut seen = HashSet::with_capacity(self.tasks.len());
+        match self.tasks.iter().find(|task| !seen.insert(&task.id)) {
+            Some(twice) => Err(Error::Invalid(format!("task id {} stands twice in one batch", twice.id))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a submission did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SubmittedHow {
+    /// A new task was stored.
+    Created,
+    /// The same submission was there already, or another one was left as it is; nothing changed.
+    Existing,
+    /// It took the place of another.
+    Replaced,
+}
+
+/// A submitted task as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Submitted {
+    /// Its id.
+    pub id: TaskId,
+    /// Its queue; for an existing task, the stored one's.
+    pub queue: QueueName,
+    /// Where it stands.
+    pub status: Status,
+    /// What the submission did.
+    pub how: SubmittedHow,
+}

@@ -1,0 +1,211 @@
+//! The worker's side: claim, settle, extend, cancel.
+
+use std::{collections::HashSet, time::Duration};
+
+use crate::{
+    engine::{Error, Result},
+    lifecycle::Status,
+    limits::{MAX_BATCH, MAX_DELAY, MAX_QUEUES_PER_CLAIM},
+    name::{QueueName, TaskId, WorkerId},
+    payload::Payload,
+    task::{AttemptFailure, ClaimedTask, Fence, Progress},
+};
+
+/// How an attempt ends.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// `started -> completed`.
+    Completed {
+        /// What the task function answered.
+        result: Option<Payload>,
+    },
+    /// `started -> scheduled`, or `submitted` when the delay is zero: then at the end of its priority.
+    Retry {
+        /// How long until the next attempt.
+        delay: Duration,
+        /// Why.
+        failure: AttemptFailure,
+    },
+    /// `started -> failed`.
+    Failed {
+        /// Why.
+        failure: AttemptFailure,
+        /// Whether the task is to be kept in the dead-letter store.
+        dead_letter: bool,
+    },
+    /// `started -> cancelled`: the worker acknowledges a cancel, or the task function answered that it is cancelled.
+    Cancelled,
+    /// The worker gives it back unharmed: the attempt does not count and no error is noted. With a delay of zero
+    /// `started -> submitted`, at its old place; else `started -> scheduled`.
+    Released {
+        /// How long nobody shall try it again.
+        delay: Duration,
+    },
+}
+
+/// The end of one attempt, by whoever holds the fence.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settlement {
+    /// The task.
+    pub id: TaskId,
+    /// The number its claim came with.
+    pub fence: Fence,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// What became of a settlement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettleAnswer {
+    /// It was accepted; the task now stands here. `cancelled` whenever a cancel was requested before.
+    Accepted(Status),
+    /// The lease was lost: expired and reclaimed, or the task is gone. Nothing changed.
+    LeaseLost,
+}
+
+/// How much may be claimed from a queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueClaim {
+    /// The queue.
+    pub queue: QueueName,
+    /// At most this many.
+    pub limit: usize,
+}
+
+/// A wish for work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimRequest {
+    /// The queues to ask, first to last; at most 256.
+    pub queues: Vec<QueueClaim>,
+    /// At most this many in all, 0 to 1,000.
+    pub limit: usize,
+    /// How long the leases last.
+    pub lease: Duration,
+}
+
+/// What [`crate::engine::Engine::cycle`] does in one step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cycle {
+    /// Who asks.
+    pub worker: WorkerId,
+    /// What finished; at most 1,000.
+    pub settlements: Vec<Settlement>,
+    /// What fits; `None` claims nothing and registers for nothing.
+    pub claim: Option<ClaimRequest>,
+}
+
+impl Cycle {
+    /// Checks the bounds every engine holds to.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`].
+    pub fn validate(&self) -> Result<()> {
+        if self.settlements.len() > MAX_BATCH {
+            return Err(Error::Invalid(format!("a cycle settles at most {MAX_BATCH} tasks")));
+        }
+        if self.settlements.len() > 1 {
+            let mut seen = HashSet::with_capacity(self.settlements.len());
+            if let Some(twice) = self.settlements.iter().find(|settlement| !seen.insert(&settlement.id)) {
+                return Err(Error::Invalid(format!("task {} is settled twice in one cycle", twice.id)));
+            }
+        }
+        for settlement in &self.settlements {
+            if let Outcome::Retry { delay, .. } | Outcome::Released { delay } = &settlement.outcome
+                && *delay > MAX_DELAY
+            {
+                return Err(Error::Invalid("a delay is at most 366d".to_owned()));
+            }
+        }
+        let Some(claim) = &self.claim else { return Ok(()) };
+        if claim.limit > MAX_BATCH {
+            return Err(Error::Invalid(format!("a claim takes at most {MAX_BATCH} tasks")));
+        }
+        if claim.queues.len() > MAX_QUEUES_PER_CLAIM {
+            return Err(Error::Invalid(format!("a claim names at most {MAX_QUEUES_PER_CLAIM} queues")));
+        }
+        validate_lease(claim.lease)
+    }
+}
+
+/// Checks a lease's length.
+///
+/// # Errors
+/// [`Error::Invalid`] unless it is 1 ms to 366 days.
+pub fn validate_lease(lease: Duration) -> Result<()> {
+    if lease < Duration::from_millis(1) || lease > MAX_DELAY {
+        return Err(Error::Invalid("a lease lasts 1ms to 366d".to_owned()));
+    }
+    Ok(())
+}
+
+/// What a cycle came to.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CycleReply {
+    /// One answer per settlement, in order.
+    pub settled: Vec<SettleAnswer>,
+    /// The tasks leased to the caller.
+    pub claimed: Vec<ClaimedTask>,
+    /// Tasks leased to this worker for which a cancel is requested: all of them, each time, until they are settled.
+    pub cancel_requested: Vec<TaskId>,
+    /// The configuration's version; when it grew, read [`crate::engine::Engine::config`].
+    pub config_version: u64,
+    /// How long until the next scheduled task of the claimed queues is due, if it is known and nothing was claimed: do
+    /// not wait longer than this.
+    pub next_due: Option<Duration>,
+}
+
+/// News of a task in progress.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Heartbeat {
+    /// How far it is; `None` leaves what was said before.
+    pub progress: Option<Progress>,
+    /// What its next attempt shall find; `None` leaves what was said before.
+    pub checkpoint: Option<Payload>,
+}
+
+/// The renewal of one lease.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Extension {
+    /// The task.
+    pub id: TaskId,
+    /// The number its claim came with.
+    pub fence: Fence,
+    /// A progress heartbeat of the task itself, if it gave one since the last time.
+    pub heartbeat: Option<Heartbeat>,
+}
+
+/// What became of a renewal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExtendAnswer {
+    /// The lease goes on.
+    Extended {
+        /// Whether somebody asked for the task to be cancelled.
+        cancel_requested: bool,
+    },
+    /// Somebody else has it, or it is over. Nothing changed.
+    LeaseLost,
+}
+
+/// Checks the bounds of an extend call.
+///
+/// # Errors
+/// [`Error::Invalid`].
+pub fn validate_extend(lease: Duration, extensions: &[Extension]) -> Result<()> {
+    if extensions.len() > MAX_BATCH {
+        return Err(Error::Invalid(format!("a call extends at most {MAX_BATCH} leases")));
+    }
+    validate_lease(lease)
+}
+
+/// What became of a cancel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cancelled {
+    /// It did not run and is `cancelled` now.
+    Done,
+    /// It runs; its worker has been told.
+    Requested,
+    /// It was over before.
+    AlreadyOver(Status),
+    /// There is no such task.
+    Unknown,
+}

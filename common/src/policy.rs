@@ -1,0 +1,188 @@
+//! What a task's author, and within limits its submitter, say about retries, time limits and endings.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    backoff::Backoff,
+    duration,
+    limits::{MAX_CRASHES, MAX_DELAY, MAX_RETRIES},
+};
+
+/// What a stopping worker does with a running task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnShutdown {
+    /// Wait for it, up to the drain deadline; then requeue.
+    #[default]
+    Finish,
+    /// Cancel it and give it back; no attempt is lost.
+    Requeue,
+    /// Cancel it; it is failed.
+    Fail,
+}
+
+/// Whether a task that failed for good is kept in the dead-letter store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeadLetter {
+    /// Only its `failed` status and errors are kept, for the queue's retention.
+    #[default]
+    None,
+    /// The whole task and its history go to the dead-letter store.
+    Save,
+}
+
+/// What happens to a task whose progress heartbeat is overdue while its worker lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnStall {
+    /// It ends as `stalled`.
+    #[default]
+    Stall,
+    /// A failed attempt: retried while retries are left.
+    Retry,
+    /// It ends as `failed`.
+    Fail,
+}
+
+/// A task's policy with every question answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskPolicy {
+    /// Retries after the first attempt; 3 means at most four runs.
+    pub max_retries: u32,
+    /// Base delay; `None` retries at once.
+    pub retry_delay: Option<Duration>,
+    /// How the delay grows.
+    pub backoff: Backoff,
+    /// Upper bound of a computed delay.
+    pub max_retry_delay: Duration,
+    /// Longest one attempt may run; `None` is unlimited.
+    pub timeout: Option<Duration>,
+    /// Longest silence between two progress heartbeats; `None` asks for none.
+    pub max_heartbeat_interval: Option<Duration>,
+    /// What an overdue progress heartbeat means.
+    pub on_stall: OnStall,
+    /// What a stopping worker does with it.
+    pub on_shutdown: OnShutdown,
+    /// Whether it is kept when it fails for good.
+    pub dead_letter: DeadLetter,
+    /// Lost leases until it counts as poison and is failed.
+    pub max_crashes: u32,
+}
+
+impl TaskPolicy {
+    /// The defaults of the original's `TaskConfig`, and ours where it has none.
+    pub const DEFAULT: Self = Self {
+        max_retries: 3,
+        retry_delay: None,
+        backoff: Backoff::Exponential,
+        max_retry_delay: Duration::from_secs(3_600),
+        timeout: None,
+        max_heartbeat_interval: None,
+        on_stall: OnStall::Stall,
+        on_shutdown: OnShutdown::Finish,
+        dead_letter: DeadLetter::None,
+        max_crashes: 3,
+    };
+
+    /// This policy with a submission's wishes laid over it.
+    #[must_use]
+    pub fn with(&self, overrides: &PolicyOverrides) -> Self {
+        Self {
+            max_retries: overrides.max_retries.unwrap_or(self.max_retries),
+            retry_delay: overrides.retry_delay.or(self.retry_delay),
+            backoff: overrides.backoff.unwrap_or(self.backoff),
+            max_retry_delay: overrides.max_retry_delay.unwrap_or(self.max_retry_delay),
+            timeout: overrides.timeout.or(self.timeout),
+            max_heartbeat_interval: overrides.max_heartbeat_interval.or(self.max_heartbeat_interval),
+            on_stall: overrides.on_stall.unwrap_or(self.on_stall),
+            on_shutdown: overrides.on_shutdown.unwrap_or(self.on_shutdown),
+            dead_letter: overrides.dead_letter.unwrap_or(self.dead_letter),
+            max_crashes: overrides.max_crashes.unwrap_or(self.max_crashes),
+        }
+    }
+}
+
+impl Default for TaskPolicy {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// What a submission says about its task's policy; `None` leaves it to the task.
+///
+/// Stored with the task, so fields are only ever added, with a default.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PolicyOverrides {
+    /// See [`TaskPolicy::max_retries`]; at most 1,000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_retries: Option<u32>,
+    /// See [`TaskPolicy::retry_delay`].
+    #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
+    pub retry_delay: Option<Duration>,
+    /// See [`TaskPolicy::backoff`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backoff: Option<Backoff>,
+    /// See [`TaskPolicy::max_retry_delay`].
+    #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
+    pub max_retry_delay: Option<Duration>,
+    /// See [`TaskPolicy::timeout`].
+    #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
+    pub timeout: Option<Duration>,
+    /// See [`TaskPolicy::max_heartbeat_interval`].
+    #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
+    pub max_heartbeat_interval: Option<Duration>,
+    /// See [`TaskPolicy::on_stall`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_stall: Option<OnStall>,
+    /// See [`TaskPolicy::on_shutdown`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_shutdown: Option<OnShutdown>,
+    /// See [`TaskPolicy::dead_letter`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dead_letter: Option<DeadLetter>,
+    /// See [`TaskPolicy::max_crashes`]; 1 to 100.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_crashes: Option<u32>,
+}
+
+/// A policy value outside its bounds.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field} {rule}")]
+pub struct PolicyError {
+    /// The field's name on the wire.
+    pub field: &'static str,
+    /// What it must be.
+    pub rule: &'static str,
+}
+
+impl PolicyOverrides {
+    /// Whether nothing is overridden.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Checks every value against its bounds.
+    ///
+    /// # Errors
+    /// [`PolicyError`] for the first value out of bounds.
+    pub fn validate(&self) -> Result<(), PolicyError> {
+        let check = |ok: bool, field, rule| if ok { Ok(()) } else { Err(PolicyError { field, rule }) };
+        let within = |value: Option<Duration>| value.is_none_or(|value| value <= MAX_DELAY);
+        let positive = |value: Option<Duration>| value.is_none_or(|value| !value.is_zero());
+        check(self.max_retries.is_none_or(|n| n <= MAX_RETRIES), "max_retries", "must be 0 to 1000")?;
+        check(self.max_crashes.is_none_or(|n| (1..=MAX_CRASHES).contains(&n)), "max_crashes", "must be 1 to 100")?;
+        check(within(self.retry_delay), "retry_delay", "must be at most 366d")?;
+        check(within(self.max_retry_delay), "max_retry_delay", "must be at most 366d")?;
+        check(within(self.timeout) && positive(self.timeout), "timeout", "must be above 0 and at most 366d")?;
+        check(
+            within(self.max_heartbeat_interval) && positive(self.max_heartbeat_interval),
+            "max_heartbeat_interval",
+            "must be above 0 and at most 366d",
+        )
+    }
+}

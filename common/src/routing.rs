@@ -1,0 +1,214 @@
+//! Which queue a submission goes to. A pure function of the rules, the submission and one random draw.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::name::{QueueName, TaskName};
+
+/// What a rule is for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RouteKey {
+    /// The task's name.
+    pub name: TaskName,
+    /// One version of it; `None` is every version without a rule of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+}
+
+/// A queue and its share.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WeightedQueue {
+    /// The queue.
+    pub queue: QueueName,
+    /// Its share, relative to the others'; at least 1.
+    pub weight: u32,
+}
+
+/// How the tasks of a [`RouteKey`] find their queue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum RouteRule {
+    /// All to one.
+    Single {
+        /// The queue.
+        queue: QueueName,
+    },
+    /// By chance, in proportion to the weights.
+    Weighted {
+        /// The queues and their shares.
+        queues: Vec<WeightedQueue>,
+    },
+    /// One after the other, by a counter of the manager.
+    RoundRobin {
+        /// The queues.
+        queues: Vec<QueueName>,
+    },
+    /// By a top-level field of the JSON parameters: equal values always meet in one queue.
+    Hash {
+        /// The field's name.
+        parameter: String,
+        /// The queues.
+        queues: Vec<QueueName>,
+    },
+}
+
+impl RouteRule {
+    /// Every queue the rule names.
+    pub fn queues(&self) -> impl Iterator<Item = &QueueName> {
+        let (one, weighted, plain) = match self {
+            Self::Single { queue } => (Some(queue), None, None),
+            Self::Weighted { queues } => (None, Some(queues), None),
+            Self::RoundRobin { queues } | Self::Hash { queues, .. } => (None, None, Some(queues)),
+        };
+        one.into_iter()
+            .chain(weighted.into_iter().flatten().map(|share| &share.queue))
+            .chain(plain.into_iter().flatten())
+    }
+
+    /// Checks that there is a queue to choose and no share of 0.
+    ///
+    /// # Errors
+    /// A sentence on what is wrong.
+    pub fn validate(&self) -> Result<(), String> {
+        if self.queues().next().is_none() {
+            return Err("a routing rule must name at least one queue".to_owned());
+        }
+        match self {
+            Self::Weighted { queues } if queues.iter().any(|share| share.weight == 0) => {
+                Err("a weight must be at least 1".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The chance and the count a choice may need.
+#[derive(Debug, Clone, Copy)]
+pub struct Draw {
+    /// Any number, uniform over `u64`; feeds `weighted`.
+    pub random: u64,
+    /// How many tasks of this key were routed before; feeds `round_robin`.
+    pub count: u64,
+}
+
+/// The rule for a task: that of its version, else that of its name.
+#[must_use]
+pub fn find_rule<'a>(
+    routes: &'a BTreeMap<RouteKey, RouteRule>,
+    name: &TaskName,
+    version: u32,
+) -> Option<(&'a RouteKey, &'a RouteRule)> {
+    let exact = RouteKey { name: name.clone(), version: Some(version) };
+    let any = RouteKey { name: name.clone(), version: None };
+    routes.get_key_value(&exact).or_else(|| routes.get_key_value(&any))
+}
+
+/// The queue a rule chooses. `parameter` looks a top-level field of the parameters up and gives its JSON text; a task
+/// without it hashes as if it were empty. `None` only for a rule that names no queue.
+#[must_use]
+pub fn choose<'a>(
+    rule: &'a RouteRule,
+    draw: Draw,
+    parameter: impl FnOnce(&str) -> Option<String>,
+) -> Option<&'a QueueName> {
+    let pick = |queues: &'a [QueueName], n: u64| {
+        let len = u64::try_from(queues.len()).ok().filter(|len| *len > 0)?;
+        queues.get(usize::try_from(n % len).ok()?)
+    };
+    match rule {
+        RouteRule::Single { queue } => Some(queue),
+        RouteRule::RoundRobin { queues } => pick(queues, draw.count),
+        RouteRule::Hash { parameter: field, queues } => {
+            pick(queues, xxh3_64(parameter(field).unwrap_or_default().as_bytes()))
+        }
+        RouteRule::Weighted { queues } => {
+            let total: u64 = queues.iter().map(|share| u64::from(share.weight)).sum();
+            let mut rest = draw.random.checked_rem(total)?;
+            queues
+                .iter()
+                .find(|share| {
+                    let weight = u64::from(share.weight);
+                    let hit = rest < weight;
+                    rest = rest.saturating_sub(weight);
+                    hit
+                })
+                .map(|share| &share.queue)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(name: &str) -> QueueName {
+        QueueName::new(name).unwrap()
+    }
+
+    fn nothing(_: &str) -> Option<String> {
+        None
+    }
+
+    #[test]
+    fn a_version_s_own_rule_wins_over_its_name_s() {
+        let name = TaskName::new("resize").unwrap();
+        let rule = |name: &str| RouteRule::Single { queue: queue(name) };
+        let routes = BTreeMap::from([
+            (RouteKey { name: name.clone(), version: None }, rule("any")),
+            (RouteKey { name: name.clone(), version: Some(2) }, rule("two")),
+        ]);
+        assert_eq!(find_rule(&routes, &name, 2).map(|(_, rule)| rule), Some(&rule("two")));
+        assert_eq!(find_rule(&routes, &name, 3).map(|(_, rule)| rule), Some(&rule("any")));
+        assert_eq!(find_rule(&routes, &TaskName::new("other").unwrap(), 2), None);
+    }
+
+    #[test]
+    fn weights_are_shares() {
+        let rule = RouteRule::Weighted {
+            queues: vec![
+                WeightedQueue { queue: queue("a"), weight: 3 },
+                WeightedQueue { queue: queue("b"), weight: 1 },
+            ],
+        };
+        let hits = (0..400)
+            .filter(|&random| choose(&rule, Draw { random, count: 0 }, nothing).unwrap().as_str() == "a")
+            .count();
+        assert_eq!(hits, 300);
+    }
+
+    #[test]
+    fn round_robin_takes_turns() {
+        let rule = RouteRule::RoundRobin { queues: vec![queue("a"), queue("b"), queue("c")] };
+        let turns: Vec<_> =
+            (0..4).map(|count| choose(&rule, Draw { random: 7, count }, nothing).unwrap().as_str()).collect();
+        assert_eq!(turns, ["a", "b", "c", "a"]);
+    }
+
+    #[test]
+    fn equal_values_meet_in_one_queue() {
+        let rule = RouteRule::Hash {
+            parameter: "user".to_owned(),
+            queues: (0..8).map(|n| queue(&format!("q{n}"))).collect(),
+        };
+        let at = |value: &str, random| {
+            choose(&rule, Draw { random, count: random }, |field| {
+                assert_eq!(field, "user");
+                Some(value.to_owned())
+            })
+        };
+        assert_eq!(at("42", 1), at("42", 2));
+        assert!((0..100).map(|n| at(&n.to_string(), 0)).any(|queue| queue != at("0", 0)));
+    }
+
+    #[test]
+    fn a_rule_without_queues_is_refused() {
+        assert!(RouteRule::RoundRobin { queues: vec![] }.validate().is_err());
+        let zero = RouteRule::Weighted { queues: vec![WeightedQueue { queue: queue("a"), weight: 0 }] };
+        assert!(zero.validate().is_err());
+        assert_eq!(choose(&zero, Draw { random: 0, count: 0 }, nothing), None);
+    }
+}

@@ -1,0 +1,375 @@
+//! The task: what is submitted, and what can be known about it later.
+
+use std::{fmt, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::{
+    lifecycle::Status,
+    limits::MAX_ERROR_BYTES,
+    name::{QueueName, TaskId, TaskName, WorkerId},
+    payload::Payload,
+    policy::PolicyOverrides,
+    time::{Timestamp, micros},
+};
+
+/// 0 to 9; higher is claimed first, equals in the order they became ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Priority(u8);
+
+impl Priority {
+    /// The middle, and the default.
+    pub const DEFAULT: Self = Self(5);
+
+    /// Checks the range.
+    #[must_use]
+    pub const fn new(value: u8) -> Option<Self> {
+        if value <= 9 { Some(Self(value)) } else { None }
+    }
+
+    /// 0 to 9.
+    #[must_use]
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+}
+
+impl Default for Priority {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// A number that only grows, given with each claim. Settle and extend are compare-and-set on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Fence(pub u64);
+
+impl fmt::Display for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// When a new task may start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Start {
+    /// At once.
+    #[default]
+    Now,
+    /// This long after the store takes it.
+    After(Duration),
+    /// Not before this point.
+    At(Timestamp),
+}
+
+/// A task on its way into the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewTask {
+    /// Its identity.
+    pub id: TaskId,
+    /// What to run.
+    pub name: TaskName,
+    /// Which version of it.
+    pub version: u32,
+    /// Where it goes; routing has been done.
+    pub queue: QueueName,
+    /// Whether the submitter named the queue (then it is part of the [`NewTask::fingerprint`]) or routing chose it.
+    pub queue_is_explicit: bool,
+    /// Its rank in the queue.
+    pub priority: Priority,
+    /// What it is given.
+    pub parameters: Payload,
+    /// When it may start.
+    pub start: Start,
+    /// What this submission changes of the task's policy.
+    pub overrides: PolicyOverrides,
+    /// W3C `traceparent`, carried along.
+    pub trace: Option<Box<str>>,
+    /// A digest of the whole request it came in, for requests that carry an idempotency key: so that the same key with
+    /// another batch is told apart.
+    pub request_digest: Option<u64>,
+}
+
+impl NewTask {
+    /// A task with defaults for all but the essentials.
+    #[must_use]
+    pub fn new(id: TaskId, name: TaskName, queue: QueueName, parameters: Payload) -> Self {
+        Self {
+            id,
+            name,
+            version: 1,
+            queue,
+            queue_is_explicit: false,
+            priority: Priority::DEFAULT,
+            parameters,
+            start: Start::Now,
+            overrides: PolicyOverrides::default(),
+            trace: None,
+            request_digest: None,
+        }
+    }
+
+    /// 128 bits over everything the submitter said, except the id: two submissions with one id are the same submission
+    /// if and only if these agree. Not over what may differ between two sendings of one request: the trace, and the
+    /// queue that routing chose.
+    #[must_use]
+    pub fn fingerprint(&self) -> u128 {
+        let mut hash = Xxh3::new();
+        let mut field = |bytes: &[u8]| {
+            hash.update(&(bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
+        };
+        field(self.name.as_str().as_bytes());
+        field(&self.version.to_le_bytes());
+        field(if self.queue_is_explicit { self.queue.as_str().as_bytes() } else { b"" });
+        field(&[self.priority.get()]);
+        field(self.parameters.content_type().as_bytes());
+        field(&self.parameters.bytes);
+        let (kind, at) = match self.start {
+            Start::Now => (0_u8, 0),
+            Start::After(delay) => (1, micros(delay)),
+            Start::At(at) => (2, at.as_micros()),
+        };
+        field(&[kind]);
+        field(&at.to_le_bytes());
+        field(&self.request_digest.map(u64::to_le_bytes).unwrap_or_default());
+        if !self.overrides.is_empty() {
+            field(format!("{:?}", self.overrides).as_bytes());
+        }
+        hash.digest128()
+    }
+}
+
+/// Why an attempt did not complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FailureKind {
+    /// The task function answered an error that may be retried.
+    Error,
+    /// It answered an error that may not.
+    Fatal,
+    /// It ran longer than its timeout.
+    Timeout,
+    /// It panicked.
+    Panic,
+    /// Its worker vanished: the lease ended without a word.
+    Crash,
+    /// A stopping worker interrupted it.
+    Shutdown,
+    /// It was cancelled.
+    Cancelled,
+}
+
+impl FailureKind {
+    /// The name on every wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Fatal => "fatal",
+            Self::Timeout => "timeout",
+            Self::Panic => "panic",
+            Self::Crash => "crash",
+            Self::Shutdown => "shutdown",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// What a worker says about an attempt that did not complete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttemptFailure {
+    /// The kind.
+    pub kind: FailureKind,
+    /// The message, at most 4 KiB.
+    pub message: String,
+}
+
+impl AttemptFailure {
+    /// A failure; a message over 4 KiB is cut at a character and ends in `…`.
+    #[must_use]
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        let mut message = message.into();
+        if message.len() > MAX_ERROR_BYTES {
+            let mut end = MAX_ERROR_BYTES - '…'.len_utf8();
+            while !message.is_char_boundary(end) {
+                end -= 1;
+            }
+            message.truncate(end);
+            message.push('…');
+        }
+        Self { kind, message }
+    }
+}
+
+/// One failed attempt in a task's history.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptError {
+    /// When the store learned of it.
+    pub at: Timestamp,
+    /// Which attempt, 1 for the first.
+    pub attempt: u32,
+    /// Who ran it.
+    pub worker: WorkerId,
+    /// Its kind.
+    pub kind: FailureKind,
+    /// Its message.
+    pub message: String,
+}
+
+/// How far a running task says it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// 0 to 1.
+    pub fraction: f64,
+    /// A word to the reader, may be empty.
+    pub message: String,
+}
+
+/// Who runs a task, until when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    /// The holder.
+    pub worker: WorkerId,
+    /// The number to settle with.
+    pub fence: Fence,
+    /// When it ends unless renewed.
+    pub expires_at: Timestamp,
+}
+
+/// All that is known of a task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Task {
+    /// Its identity.
+    pub id: TaskId,
+    /// What is run.
+    pub name: TaskName,
+    /// Which version of it.
+    pub version: u32,
+    /// Its queue.
+    pub queue: QueueName,
+    /// Its rank in the queue.
+    pub priority: Priority,
+    /// Where it stands.
+    pub status: Status,
+    /// From one counter of the store; new at each change except heartbeat, progress and signals.
+    pub revision: u64,
+    /// What it is given. `None` in lists, and for a completed task whose parameters were large and have been let go.
+    pub parameters: Option<Payload>,
+    /// What the submission changed of the task's policy.
+    pub overrides: PolicyOverrides,
+    /// Attempts that count: the running one, or those that ended by themselves. Lost leases and give-backs do not.
+    pub attempt: u32,
+    /// Lost leases.
+    pub crashes: u32,
+    /// When the store took it.
+    pub submitted_at: Timestamp,
+    /// When it became, or becomes, due.
+    pub ready_at: Timestamp,
+    /// When its latest attempt started.
+    pub started_at: Option<Timestamp>,
+    /// Its latest progress heartbeat in the current attempt.
+    pub heartbeat_at: Option<Timestamp>,
+    /// When it was over.
+    pub completed_at: Option<Timestamp>,
+    /// Who runs it now. Only while `started`.
+    pub lease: Option<Lease>,
+    /// Who ran it last, or runs it.
+    pub worker: Option<WorkerId>,
+    /// Whether somebody asked for it to be cancelled and its worker has not yet answered.
+    pub cancel_requested: bool,
+    /// Its latest word on how far it is, in the current attempt.
+    pub progress: Option<Progress>,
+    /// What it wants to find again at its next attempt.
+    pub checkpoint: Option<Payload>,
+    /// Its result. `None` in lists.
+    pub result: Option<Payload>,
+    /// Its failed attempts, oldest first, the latest 100. Empty in lists.
+    pub errors: Vec<AttemptError>,
+    /// Whether it is to be kept in the dead-letter store.
+    pub dead_letter: bool,
+    /// W3C `traceparent`.
+    pub trace: Option<Box<str>>,
+}
+
+/// What a worker is handed with a lease.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClaimedTask {
+    /// Its identity.
+    pub id: TaskId,
+    /// What to run.
+    pub name: TaskName,
+    /// Which version of it.
+    pub version: u32,
+    /// Its queue.
+    pub queue: QueueName,
+    /// Its rank in the queue.
+    pub priority: Priority,
+    /// What it is given.
+    pub parameters: Payload,
+    /// What the submission changed of the task's policy.
+    pub overrides: PolicyOverrides,
+    /// This attempt's number, 1 for the first.
+    pub attempt: u32,
+    /// Leases lost so far.
+    pub crashes: u32,
+    /// The number to settle with.
+    pub fence: Fence,
+    /// When the store took it.
+    pub submitted_at: Timestamp,
+    /// When it became due.
+    pub ready_at: Timestamp,
+    /// When this attempt started: the claim.
+    pub started_at: Timestamp,
+    /// What an earlier attempt left for this one.
+    pub checkpoint: Option<Payload>,
+    /// W3C `traceparent`.
+    pub trace: Option<Box<str>>,
+}
+
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task() -> NewTask {
+        let name = |text: &str| TaskName::new(text).unwrap();
+        NewTask::new(
+            TaskId::new("a").unwrap(),
+            name("echo"),
+            QueueName::new("default").unwrap(),
+            Payload::json(&b"{\"n\":1}"[..]),
+        )
+    }
+
+    #[test]
+    fn one_request_sent_twice_has_one_fingerprint() {
+        let routed_elsewhere =
+            NewTask { queue: QueueName::new("other").unwrap(), trace: Some("00-1-1-01".into()), ..task() };
+        assert_eq!(task().fingerprint(), routed_elsewhere.fingerprint());
+    }
+
+    #[test]
+    fn every_word_of_the_submitter_counts() {
+        let other = [
+            NewTask { version: 2, ..task() },
+            NewTask { queue_is_explicit: true, ..task() },
+            NewTask { priority: Priority::new(6).unwrap(), ..task() },
+            NewTask { parameters: Payload::json(&b"{\"n\":2}"[..]), ..task() },
+            NewTask { start: Start::After(Duration::from_secs(1)), ..task() },
+            NewTask { overrides: PolicyOverrides { max_retries: Some(1), ..Default::default() }, ..task() },
+            NewTask { request_digest: Some(1), ..task() },
+        ];
+        for changed in other {
+            assert_ne!(task().fingerprint(), changed.fingerprint(), "{changed:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_error_is_cut_at_a_character() {
+        let failure = AttemptFailure::new(FailureKind::Error, "ä".repeat(4_000));
+        assert!(failure.message.len() <= MAX_ERROR_BYTES && failure.message.ends_with('…'));
+    }
+}

@@ -1,0 +1,58 @@
+//! What the store knows of a running worker.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    name::{QueueName, RoleName, WorkerId},
+    time::Timestamp,
+};
+
+/// Whether a worker takes on tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WorkerState {
+    /// It claims tasks.
+    Running,
+    /// It finishes what it runs and claims nothing more.
+    Draining,
+}
+
+/// A worker's word about itself, renewed with its leases. Stored, so fields are only ever added, with a default.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerReport {
+    /// Its id, new at each start.
+    pub id: WorkerId,
+    /// The host it runs on.
+    pub host: String,
+    /// Its process id there.
+    pub pid: u32,
+    /// The version of the program.
+    pub version: String,
+    /// Its role.
+    pub role: RoleName,
+    /// The queues it serves, in order.
+    pub queues: Vec<QueueName>,
+    /// How many tasks it runs at a time at most.
+    pub slots: u32,
+    /// How many it runs now.
+    pub running: u32,
+    /// Whether it takes on tasks.
+    pub state: WorkerState,
+    /// `name@version` of every task it can run.
+    pub tasks: Vec<String>,
+    /// How many it has settled since it started.
+    pub settled: u64,
+}
+
+/// A registered worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegisteredWorker {
+    /// What it said last.
+    pub report: WorkerReport,
+    /// When it registered first.
+    pub started_at: Timestamp,
+    /// When it was heard of last.
+    pub seen_at: Timestamp,
+    /// When it is forgotten unless it is heard of again.
+    pub expires_at: Timestamp,
+}

@@ -1,0 +1,107 @@
+//! Defaults < file < environment < flags.
+
+use std::path::{Path, PathBuf};
+
+use figment::{
+    Figment,
+    providers::{Format, Serialized, Toml},
+};
+use serde::{Serialize, de::DeserializeOwned};
+
+/// Why there is no configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file that was asked for can't be read.
+    #[error("configuration file {path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Something in it is wrong; each problem is a line with its key and where it came from.
+    #[error("configuration: {0}")]
+    Invalid(String),
+}
+
+/// Puts the layers together: `defaults` is the commented TOML shipped with the program, `file` the user's, and `args`
+/// what `clap` found in flags and environment (`None` fields must be skipped when serialized).
+///
+/// # Errors
+/// [`ConfigError`] for a file that can't be read, a key nobody knows, or a value of the wrong kind.
+pub fn layered<T: DeserializeOwned>(
+    defaults: &str,
+    file: Option<&Path>,
+    args: &impl Serialize,
+) -> Result<T, ConfigError> {
+    let mut figment = Figment::from(Toml::string(defaults));
+    if let Some(path) = file {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ConfigError::File { path: path.to_owned(), source })?;
+        figment = figment.merge(Toml::string(&text));
+    }
+    figment.merge(Serialized::defaults(args)).extract().map_err(|errors| {
+        let lines: Vec<String> = errors.into_iter().map(|error| error.to_string()).collect();
+        ConfigError::Invalid(lines.join("; "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Config {
+        listen: String,
+        slots: u32,
+    }
+
+    #[derive(Serialize)]
+    struct Args {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        slots: Option<u32>,
+    }
+
+    const DEFAULTS: &str = "listen = \"127.0.0.1:8000\"\nslots = 64\n";
+
+    fn file(text: &str) -> (PathBuf, impl Drop) {
+        struct Remove(PathBuf);
+        impl Drop for Remove {
+            fn drop(&mut self) {
+                std::fs::remove_file(&self.0).ok();
+            }
+        }
+        let unique = format!("jobbers-config-{}-{}.toml", std::process::id(), text.len());
+        let path = std::env::temp_dir().join(unique);
+        std::fs::write(&path, text).unwrap();
+        (path.clone(), Remove(path))
+    }
+
+    #[test]
+    fn flags_win_over_the_file_and_the_file_over_defaults() {
+        let (path, _remove) = file("slots = 7\nlisten = \"127.0.0.1:9\"\n");
+        let config: Config = layered(DEFAULTS, Some(&path), &Args { slots: Some(3) }).unwrap();
+        assert_eq!(config, Config { listen: "127.0.0.1:9".to_owned(), slots: 3 });
+        let config: Config = layered(DEFAULTS, None, &Args { slots: None }).unwrap();
+        assert_eq!(config.slots, 64);
+    }
+
+    #[test]
+    fn an_unknown_key_and_a_wrong_kind_are_named() {
+        let (path, _remove) = file("slot = 7\n");
+        let error = layered::<Config>(DEFAULTS, Some(&path), &Args { slots: None }).unwrap_err().to_string();
+        assert!(error.contains("slot"), "{error}");
+        let (path, _remove) = file("slots = \"many\"\n");
+        let error = layered::<Config>(DEFAULTS, Some(&path), &Args { slots: None }).unwrap_err().to_string();
+        assert!(error.contains("slots"), "{error}");
+    }
+
+    #[test]
+    fn a_missing_file_is_an_error() {
+        let error = layered::<Config>(DEFAULTS, Some(Path::new("/no/such.toml")), &Args { slots: None }).unwrap_err();
+        assert!(matches!(error, ConfigError::File { .. }));
+    }
+}

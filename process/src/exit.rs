@@ -1,0 +1,18 @@
+//! Exit codes, the same for every binary.
+
+use std::process::ExitCode;
+
+/// Everything that was asked for was done.
+pub const OK: ExitCode = ExitCode::SUCCESS;
+/// It was done and the answer is no: a task failed, a check disagreed, something was left undone.
+pub const FAILURE: u8 = 1;
+/// The command line makes no sense.
+pub const USAGE: u8 = 2;
+/// The configuration makes no sense.
+pub const CONFIG: u8 = 64;
+/// The store or the manager can't be reached.
+pub const UNAVAILABLE: u8 = 69;
+/// A defect of ours.
+pub const INTERNAL: u8 = 70;
+/// Stopped at the drain deadline, or by a second signal; what still ran was given back.
+pub const DRAINED_LATE: u8 = 75;

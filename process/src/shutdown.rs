@@ -1,0 +1,44 @@
+//! The two steps of stopping: drain, then now.
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+/// How a service is told to stop. Clones are the same pair.
+#[derive(Debug, Clone, Default)]
+pub struct Shutdown {
+    /// Take on nothing new and finish what runs.
+    pub drain: CancellationToken,
+    /// Stop at once, in good order. Cancelling it also cancels `drain`.
+    pub now: CancellationToken,
+}
+
+impl Shutdown {
+    /// A pair nobody has cancelled.
+    #[must_use]
+    pub fn new() -> Self {
+        let now = CancellationToken::new();
+        Self { drain: now.child_token(), now }
+    }
+
+    /// A pair that follows the process's signals: the first SIGTERM or SIGINT drains, the second stops now.
+    ///
+    /// # Errors
+    /// When the signal handlers can't be installed.
+    pub fn on_signals() -> std::io::Result<Self> {
+        let shutdown = Self::new();
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let told = shutdown.clone();
+        tokio::spawn(async move {
+            for token in [&told.drain, &told.now] {
+                let name = tokio::select! {
+                    _ = terminate.recv() => "SIGTERM",
+                    _ = interrupt.recv() => "SIGINT",
+                };
+                tracing::info!(signal = name, "stopping{}", if told.drain.is_cancelled() { " now" } else { "" });
+                token.cancel();
+            }
+        });
+        Ok(shutdown)
+    }
+}
