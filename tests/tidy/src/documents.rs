@@ -1,0 +1,75 @@
+//! The documents say what the code does.
+
+use std::collections::BTreeSet;
+
+use jobbers_common::lifecycle::TRANSITIONS;
+
+use crate::workspace::{Complaints, file, files, root};
+
+const LIFECYCLE: &str = "docs/reference/lifecycle.md";
+const CONFIGURATION: &str = "docs/reference/configuration.md";
+
+/// The cells of a Markdown table's rows, without backquotes.
+fn rows(text: &str) -> impl Iterator<Item = Vec<String>> {
+    text.lines()
+        .filter(|line| line.starts_with('|'))
+        .map(|line| line.trim_matches('|').split('|').map(|cell| cell.trim().replace('`', "")).collect())
+}
+
+#[test]
+fn the_documented_lifecycle_is_the_table_of_the_code() {
+    let text = file(LIFECYCLE).unwrap_or_else(|| panic!("{LIFECYCLE} is missing"));
+    let written: BTreeSet<Vec<String>> =
+        rows(&text).filter(|cells| cells.len() == 3 && cells[0] != "from" && !cells[0].starts_with("--")).collect();
+    let real: BTreeSet<Vec<String>> = TRANSITIONS
+        .iter()
+        .map(|(from, event, to)| vec![from.to_string(), format!("{event:?}").to_lowercase(), to.to_string()])
+        .collect();
+    let mut complaints = Complaints::default();
+    for row in real.difference(&written) {
+        complaints.add(LIFECYCLE, format!("add the row | {} |", row.join(" | ")));
+    }
+    for row in written.difference(&real) {
+        complaints.add(LIFECYCLE, format!("no such move: take out | {} |", row.join(" | ")));
+    }
+    complaints.settle();
+}
+
+#[test]
+fn every_configuration_key_is_documented() {
+    let text = file(CONFIGURATION).unwrap_or_else(|| panic!("{CONFIGURATION} is missing"));
+    let mut complaints = Complaints::default();
+    for source in files(&[".toml"]) {
+        if !source.path.ends_with(".default.toml") {
+            continue;
+        }
+        for (number, line) in source.lines() {
+            // A key without a default stands there as a comment: `# engine_url = "…"`.
+            let Some((key, _)) = line.trim_start_matches(['#', ' ']).split_once(" = ") else { continue };
+            let is_key = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'));
+            if is_key && !text.contains(&format!("`{key}`")) {
+                complaints.add(format!("{}:{number}", source.path), format!("describe `{key}` in {CONFIGURATION}"));
+            }
+        }
+    }
+    complaints.settle();
+}
+
+#[test]
+fn every_relative_link_leads_somewhere() {
+    let mut complaints = Complaints::default();
+    for source in files(&[".md"]) {
+        let folder = root().join(&source.path).parent().unwrap().to_owned();
+        for (number, line) in source.lines() {
+            for target in line.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+                let target = target.split('#').next().unwrap();
+                let elsewhere = target.is_empty() || target.contains("://") || target.starts_with("mailto:");
+                if !elsewhere && !folder.join(target).exists() {
+                    complaints
+                        .add(format!("{}:{number}", source.path), format!("{target} does not exist: mend the link"));
+                }
+            }
+        }
+    }
+    complaints.settle();
+}

@@ -1,0 +1,128 @@
+//! Habits of the Rust sources.
+
+use crate::workspace::{Complaints, Source, file, files};
+
+const MAX_LINES: usize = 800;
+
+/// Test code that may sleep, and why no event could be awaited instead.
+const MAY_SLEEP: &[(&str, &str)] = &[
+    ("tests/support/src/wait.rs", "polls what offers no event, within a bound: another process's HTTP port"),
+    ("tests/system/src/bin/test-worker.rs", "tasks whose work is to take time"),
+];
+
+/// Whether a line is test code: in a folder or file of tests, or below the `#[cfg(test)]` that closes a source.
+fn test_lines(source: &Source) -> impl Iterator<Item = (usize, &str)> {
+    let all = source.path.split('/').any(|part| matches!(part, "tests" | "tests.rs" | "conformance" | "benches"));
+    let from = source.text.lines().position(|line| line.trim() == "#[cfg(test)]").unwrap_or(usize::MAX);
+    source.code().filter(move |(number, _)| all || *number > from)
+}
+
+#[test]
+fn a_source_fits_in_a_room() {
+    let mut complaints = Complaints::default();
+    for source in files(&[".rs", ".lua", ".sql"]) {
+        let lines = source.text.lines().count();
+        if lines >= MAX_LINES {
+            complaints.add(&source.path, format!("has {lines} lines, {MAX_LINES} are too many: split it by its nouns"));
+        }
+    }
+    complaints.settle();
+}
+
+#[test]
+fn the_length_of_functions_is_linted() {
+    let workspace = file("Cargo.toml").unwrap();
+    let clippy = file("clippy.toml").unwrap();
+    assert!(workspace.contains("too_many_lines = \"warn\""), "Cargo.toml must lint too_many_lines");
+    assert!(clippy.contains("too-many-lines-threshold = 70"), "clippy.toml must set too-many-lines-threshold = 70");
+}
+
+#[test]
+fn nothing_is_left_unfinished() {
+    // Split, so that this file does not find itself.
+    let marks = [concat!("to", "do!("), concat!("unimple", "mented!("), concat!("FIX", "ME"), concat!("XX", "X:")];
+    let mut complaints = Complaints::default();
+    for source in files(&[".rs", ".lua", ".sql", ".toml", ".md", ".sh", "check"]) {
+        for (number, line) in source.lines() {
+            for mark in marks.iter().filter(|mark| line.contains(*mark)) {
+                complaints
+                    .add(format!("{}:{number}", source.path), format!("{mark} is left: finish it, or take it out"));
+            }
+        }
+    }
+    complaints.settle();
+}
+
+#[test]
+fn a_lint_is_expected_with_a_reason_and_never_allowed() {
+    let allow = [concat!("#[al", "low("), concat!("#![al", "low(")];
+    let mut complaints = Complaints::default();
+    for source in files(&[".rs"]) {
+        for (number, line) in source.code() {
+            if allow.iter().any(|mark| line.contains(mark)) {
+                complaints.add(
+                    format!("{}:{number}", source.path),
+                    "write #[expect(lint, reason = \"…\")]: it says why, and complains when it is no longer needed",
+                );
+            }
+        }
+    }
+    complaints.settle();
+}
+
+#[test]
+fn tests_await_events_and_do_not_sleep() {
+    let sleeps = [concat!("thread::", "sleep("), concat!("time::", "sleep("), concat!(" sl", "eep(Duration")];
+    let mut complaints = Complaints::default();
+    for source in files(&[".rs"]) {
+        if MAY_SLEEP.iter().any(|(path, _)| *path == source.path) {
+            continue;
+        }
+        for (number, line) in test_lines(&source) {
+            if sleeps.iter().any(|sleep| line.contains(sleep)) {
+                complaints.add(
+                    format!("{}:{number}", source.path),
+                    "a sleeping test: await the event, move a clock, or give the reason in MAY_SLEEP \
+                     (tests/tidy/src/sources.rs)",
+                );
+            }
+        }
+    }
+    complaints.settle();
+}
+
+#[test]
+fn whoever_may_sleep_is_there_and_gives_a_reason() {
+    for (path, reason) in MAY_SLEEP {
+        assert!(file(path).is_some(), "{path} is gone: take it out of MAY_SLEEP");
+        assert!(reason.len() > 20, "{path}: say why no event can be awaited");
+    }
+}
+
+#[test]
+fn no_path_of_somebody_s_machine_is_written_down() {
+    let homes = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/Us", "ers/")];
+    let mut complaints = Complaints::default();
+    for source in files(&[".rs", ".lua", ".sql", ".toml", ".md", ".sh", ".yml", ".yaml", ".json", "check", ".ci/run"]) {
+        for (number, line) in source.lines() {
+            for home in homes.iter().filter(|home| line.contains(*home)) {
+                complaints.add(
+                    format!("{}:{number}", source.path),
+                    format!("{home} is a folder of one machine: use a relative path, an argument or a temp folder"),
+                );
+            }
+        }
+    }
+    complaints.settle();
+}
+
+#[test]
+fn every_source_opens_by_saying_what_it_is_for() {
+    let mut complaints = Complaints::default();
+    for source in files(&[".rs"]) {
+        if !source.text.starts_with("//!") {
+            complaints.add(&source.path, "must open with //! and a sentence on its purpose");
+        }
+    }
+    complaints.settle();
+}
