@@ -1,1 +1,14 @@
-//! placeholder
+//! What tests of whole processes need: real programs, stores that are started for one test, side effects that can be
+//! counted, and faults.
+//!
+//! A failed expectation in here is a failed test, so it panics and says what was expected. Nothing here is part of the
+//! product. Start reading at [`program`].
+
+#![expect(clippy::expect_used, reason = "an expectation that fails here is a failed test")]
+
+pub mod api;
+pub mod binaries;
+pub mod effects;
+pub mod fault_proxy;
+pub mod program;
+pub mod wait;

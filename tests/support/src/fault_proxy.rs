@@ -1,0 +1,88 @@
+//! A TCP proxy that loses answers: the request arrives, is carried out, and the client never hears of it.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    task::AbortHandle,
+};
+
+/// A proxy in front of one server. Ends when dropped.
+#[derive(Debug)]
+pub struct FaultProxy {
+    address: SocketAddr,
+    to_lose: Arc<AtomicUsize>,
+    accepting: AbortHandle,
+}
+
+impl FaultProxy {
+    /// Listens on a free port and passes everything on to `upstream`.
+    ///
+    /// # Panics
+    /// When no port can be had.
+    pub async fn start(upstream: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let to_lose = Arc::new(AtomicUsize::new(0));
+        let losing = Arc::clone(&to_lose);
+        let accepting = tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                tokio::spawn(pass(client, upstream, Arc::clone(&losing)));
+            }
+        });
+        Self { address, to_lose, accepting: accepting.abort_handle() }
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Loses the next `count` answers: the connection is cut when the server's first bytes come.
+    pub fn lose_answers(&self, count: usize) {
+        self.to_lose.store(count, Ordering::SeqCst);
+    }
+
+    /// How many answers are still to be lost.
+    #[must_use]
+    pub fn still_to_lose(&self) -> usize {
+        self.to_lose.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for FaultProxy {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+async fn pass(client: TcpStream, upstream: SocketAddr, to_lose: Arc<AtomicUsize>) {
+    let Ok(server) = TcpStream::connect(upstream).await else { return };
+    let (mut from_client, mut to_client) = client.into_split();
+    let (mut from_server, mut to_server) = server.into_split();
+    let requests = async { tokio::io::copy(&mut from_client, &mut to_server).await.map(drop) };
+    let answers = async {
+        let mut buffer = [0; 16 * 1024];
+        loop {
+            let read = from_server.read(&mut buffer).await?;
+            let one_less = |left: usize| left.checked_sub(1);
+            if read == 0 || to_lose.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok() {
+                return std::io::Result::Ok(());
+            }
+            to_client.write_all(&buffer[..read]).await?;
+        }
+    };
+    // Whichever direction ends first, by itself or by a fault, takes the connection with it.
+    tokio::select! {
+        _ = requests => {}
+        _ = answers => {}
+    }
+}
