@@ -1,1 +1,47 @@
-//! placeholder
+//! `#[task]`: turns a function into a task that workers find and clients submit.
+//!
+//! It checks what is said about the task while the program is compiled: names, durations and bounds are those of
+//! `jobbers_common`, so that the macro, the HTTP API and the stores agree. It decides nothing about running a task; what
+//! it writes down is a `jobbers_worker::TaskFn`, and that is where to read on.
+//!
+//! Start at [`macro@task`], then `attributes`, `signature`, `expansion`.
+
+use proc_macro::TokenStream;
+
+mod attributes;
+mod expansion;
+mod signature;
+
+/// Makes a task of a function.
+///
+/// ```ignore
+/// #[task(name = "resize", max_retries = 5, retry_delay = "10s", backoff = "exponential_jitter", timeout = "2m")]
+/// async fn resize(ctx: Context, job: Resize) -> Result<Resized, TaskError> { … }
+/// ```
+///
+/// The function becomes a `static` of the same name, a `TaskFn<Resize, Resized>`: `resize.delay(&client, job)` submits
+/// it, `resize.call(ctx, job)` runs the plain function. Both arguments may be left out; one whose type is called
+/// `Context` is the context. The answer is a `Result`; its error may be anything that turns into a `TaskError`.
+///
+/// | attribute | default | |
+/// |---|---|---|
+/// | `name = "…"` | the function's name | what submissions call it |
+/// | `version = 1` | 1 | which version of that name this is |
+/// | `max_retries = 3` | 3 | retries after the first attempt, 0 to 1,000 |
+/// | `retry_delay = "10s"` | none | base delay before a retry |
+/// | `backoff = "…"` | `exponential` | `constant`, `linear`, `exponential`, `exponential_jitter` |
+/// | `max_retry_delay = "1h"` | 1 h | upper bound of a computed delay |
+/// | `timeout = "2m"` | none | longest one attempt may run |
+/// | `max_heartbeat_interval = "30s"` | none | longest silence between two heartbeats |
+/// | `on_stall = "…"` | `stall` | what an overdue heartbeat means: `stall`, `retry`, `fail` |
+/// | `on_shutdown = "…"` | `finish` | what a stopping worker does with it: `finish`, `requeue`, `fail` |
+/// | `dead_letter = "…"` | `none` | `save` keeps it in the dead-letter store when it fails for good |
+/// | `max_crashes = 3` | 3 | lost leases until it counts as poison, 1 to 100 |
+/// | `blocking` | | the function is synchronous and runs on threads of its own, as many as there are cores |
+/// | `unlisted` | | workers do not find it by themselves; give it to `Worker::task` |
+///
+/// Durations are written `500ms`, `10s`, `5m`, `2h`, `1d`; a bare number is seconds.
+#[proc_macro_attribute]
+pub fn task(attributes: TokenStream, function: TokenStream) -> TokenStream {
+    expansion::expand(attributes.into(), function.into()).into()
+}

@@ -1,0 +1,252 @@
+//! What stands in the brackets of `#[task(…)]`, checked.
+//!
+//! Every problem is reported at once, each at the place it stands.
+
+use std::time::Duration;
+
+use jobbers_common::{backoff::Backoff, duration, name::TaskName, policy::PolicyOverrides};
+use serde::de::{DeserializeOwned, IntoDeserializer, value::Error as WordError};
+use syn::{
+    Error, Expr, ExprLit, Ident, Lit, LitStr, Meta, Result, Token, parse::Parser, punctuated::Punctuated,
+    spanned::Spanned,
+};
+
+const KNOWN: [&str; 14] = [
+    "name",
+    "version",
+    "max_retries",
+    "retry_delay",
+    "backoff",
+    "max_retry_delay",
+    "timeout",
+    "max_heartbeat_interval",
+    "on_stall",
+    "on_shutdown",
+    "dead_letter",
+    "max_crashes",
+    "blocking",
+    "unlisted",
+];
+
+/// What a task's author said about it.
+#[derive(Debug, Default)]
+pub(crate) struct Attributes {
+    /// The name, if it is not the function's.
+    pub(crate) name: Option<TaskName>,
+    /// The version, if it is not 1.
+    pub(crate) version: Option<u32>,
+    /// The policy, where it is not the default.
+    pub(crate) policy: PolicyOverrides,
+    /// Whether it is synchronous.
+    pub(crate) blocking: bool,
+    /// Whether workers are not to find it by themselves.
+    pub(crate) unlisted: bool,
+}
+
+/// Reads the attributes.
+///
+/// # Errors
+/// All problems in one error.
+pub(crate) fn parse(tokens: proc_macro2::TokenStream) -> Result<Attributes> {
+    let metas = Punctuated::<Meta, Token![,]>::parse_terminated.parse2(tokens)?;
+    let mut attributes = Attributes::default();
+    let mut seen: Vec<String> = Vec::new();
+    let mut problems: Option<Error> = None;
+    for meta in &metas {
+        if let Err(problem) = take(&mut attributes, &mut seen, meta) {
+            match &mut problems {
+                Some(all) => all.combine(problem),
+                None => problems = Some(problem),
+            }
+        }
+    }
+    problems.map_or(Ok(attributes), Err)
+}
+
+fn take(attributes: &mut Attributes, seen: &mut Vec<String>, meta: &Meta) -> Result<()> {
+    let key = meta.path().require_ident()?;
+    let word = key.to_string();
+    if seen.contains(&word) {
+        return Err(Error::new(key.span(), format!("`{word}` is said twice")));
+    }
+    seen.push(word.clone());
+    match (word.as_str(), meta) {
+        ("blocking", Meta::Path(_)) => attributes.blocking = true,
+        ("unlisted", Meta::Path(_)) => attributes.unlisted = true,
+        ("blocking" | "unlisted", other) => {
+            return Err(Error::new(other.span(), format!("`{word}` stands alone, without a value")));
+        }
+        (known, Meta::NameValue(pair)) if KNOWN.contains(&known) => set(attributes, known, &pair.value)?,
+        (known, other) if KNOWN.contains(&known) => {
+            return Err(Error::new(other.span(), format!("`{known}` needs a value: write {}", example(known))));
+        }
+        _ => return Err(unknown(key)),
+    }
+    Ok(())
+}
+
+fn set(attributes: &mut Attributes, key: &str, value: &Expr) -> Result<()> {
+    let policy = &mut attributes.policy;
+    match key {
+        "name" => attributes.name = Some(TaskName::new(text(key, value)?.value()).map_err(at(value))?),
+        "version" => match number(key, value)? {
+            0 => return Err(Error::new(value.span(), "`version` must be at least 1")),
+            version => attributes.version = Some(version),
+        },
+        "max_retries" => policy.max_retries = Some(number(key, value)?),
+        "max_crashes" => policy.max_crashes = Some(number(key, value)?),
+        "retry_delay" => policy.retry_delay = Some(length(key, value)?),
+        "max_retry_delay" => policy.max_retry_delay = Some(length(key, value)?),
+        "timeout" => policy.timeout = Some(length(key, value)?),
+        "max_heartbeat_interval" => policy.max_heartbeat_interval = Some(length(key, value)?),
+        "backoff" => policy.backoff = Some(text(key, value)?.value().parse::<Backoff>().map_err(at(value))?),
+        "on_stall" => policy.on_stall = Some(choice(key, value)?),
+        "on_shutdown" => policy.on_shutdown = Some(choice(key, value)?),
+        _ => policy.dead_letter = Some(choice(key, value)?),
+    }
+    // Only what was just set can be out of bounds: earlier keys have been checked, and one that failed was reported.
+    match policy.validate() {
+        Err(problem) if problem.field == key => Err(Error::new(value.span(), format!("`{key}` {}", problem.rule))),
+        _ => Ok(()),
+    }
+}
+
+fn at<E: std::fmt::Display>(value: &Expr) -> impl FnOnce(E) -> Error {
+    let span = value.span();
+    move |problem| Error::new(span, problem.to_string())
+}
+
+fn text(key: &str, value: &Expr) -> Result<LitStr> {
+    match value {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(text.clone()),
+        other => Err(Error::new(other.span(), format!("`{key}` is a text: write {}", example(key)))),
+    }
+}
+
+fn number(key: &str, value: &Expr) -> Result<u32> {
+    let number = match value {
+        Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => number.base10_parse().ok(),
+        _ => None,
+    };
+    number.ok_or_else(|| Error::new(value.span(), format!("`{key}` is a whole number: write {}", example(key))))
+}
+
+fn length(key: &str, value: &Expr) -> Result<Duration> {
+    match value {
+        Expr::Lit(ExprLit { lit: Lit::Int(seconds), .. }) => Ok(Duration::from_secs(seconds.base10_parse()?)),
+        _ => duration::parse(&text(key, value)?.value()).map_err(at(value)),
+    }
+}
+
+/// One of the words the configuration and the API use for the same thing.
+fn choice<T: DeserializeOwned>(key: &str, value: &Expr) -> Result<T> {
+    let word = text(key, value)?.value();
+    T::deserialize(word.as_str().into_deserializer())
+        .map_err(|problem: WordError| Error::new(value.span(), format!("`{key}`: {problem}")))
+}
+
+fn example(key: &str) -> &'static str {
+    match key {
+        "name" => "name = \"resize\"",
+        "version" => "version = 1",
+        "max_retries" => "max_retries = 3",
+        "max_crashes" => "max_crashes = 3",
+        "backoff" => "backoff = \"exponential\"",
+        "on_stall" => "on_stall = \"retry\"",
+        "on_shutdown" => "on_shutdown = \"requeue\"",
+        "dead_letter" => "dead_letter = \"save\"",
+        "retry_delay" => "retry_delay = \"10s\"",
+        "max_retry_delay" => "max_retry_delay = \"5m\"",
+        "timeout" => "timeout = \"2m\"",
+        _ => "max_heartbeat_interval = \"30s\"",
+    }
+}
+
+fn unknown(key: &Ident) -> Error {
+    let known = KNOWN.map(|word| format!("`{word}`")).join(", ");
+    Error::new(key.span(), format!("`{key}` says nothing about a task; known are {known}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use jobbers_common::policy::{DeadLetter, OnShutdown, OnStall};
+    use quote::quote;
+
+    use super::*;
+
+    fn problems(tokens: proc_macro2::TokenStream) -> Vec<String> {
+        parse(tokens).unwrap_err().into_iter().map(|problem| problem.to_string()).collect()
+    }
+
+    #[test]
+    fn everything_that_can_be_said_is_understood() {
+        let said = parse(quote!(
+            name = "resize",
+            version = 2,
+            max_retries = 5,
+            retry_delay = "10s",
+            backoff = "exponential_jitter",
+            max_retry_delay = "5m",
+            timeout = "2m",
+            max_heartbeat_interval = 30,
+            on_stall = "retry",
+            on_shutdown = "requeue",
+            dead_letter = "save",
+            max_crashes = 4,
+            blocking,
+            unlisted
+        ))
+        .unwrap();
+        assert_eq!(said.name.unwrap().as_str(), "resize");
+        assert_eq!(said.version, Some(2));
+        assert!(said.blocking && said.unlisted);
+        let policy = PolicyOverrides {
+            max_retries: Some(5),
+            retry_delay: Some(Duration::from_secs(10)),
+            backoff: Some(Backoff::ExponentialJitter),
+            max_retry_delay: Some(Duration::from_secs(300)),
+            timeout: Some(Duration::from_secs(120)),
+            max_heartbeat_interval: Some(Duration::from_secs(30)),
+            on_stall: Some(OnStall::Retry),
+            on_shutdown: Some(OnShutdown::Requeue),
+            dead_letter: Some(DeadLetter::Save),
+            max_crashes: Some(4),
+        };
+        assert_eq!(said.policy, policy);
+    }
+
+    #[test]
+    fn nothing_said_is_fine() {
+        assert!(parse(quote!()).unwrap().policy.is_empty());
+    }
+
+    #[test]
+    fn each_mistake_gets_its_sentence() {
+        for (tokens, part) in [
+            (quote!(retries = 3), "`retries` says nothing about a task; known are `name`"),
+            (quote!(timeout = "2m", timeout = "3m"), "`timeout` is said twice"),
+            (quote!(timeout = "2 fortnights"), "is not a duration"),
+            (quote!(timeout = "0s"), "`timeout` must be above 0"),
+            (quote!(timeout), "needs a value: write timeout = \"2m\""),
+            (quote!(max_retries = "three"), "is a whole number"),
+            (quote!(max_retries = 1001), "`max_retries` must be 0 to 1000"),
+            (quote!(max_crashes = 0), "`max_crashes` must be 1 to 100"),
+            (quote!(max_retries = -1), "is a whole number"),
+            (quote!(version = 0), "at least 1"),
+            (quote!(name = "two words"), "is not valid"),
+            (quote!(backoff = "sideways"), "is not a backoff"),
+            (quote!(on_shutdown = "explode"), "unknown variant `explode`, expected one of `finish`, `requeue`, `fail`"),
+            (quote!(blocking = true), "stands alone"),
+            (quote!(unlisted(yes)), "stands alone"),
+        ] {
+            let found = problems(tokens.clone());
+            assert_eq!(found.len(), 1, "{tokens}: {found:?}");
+            assert!(found[0].contains(part), "{tokens}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn all_mistakes_are_reported_at_once() {
+        assert_eq!(problems(quote!(retries = 3, timeout = "soon", version = 0)).len(), 3);
+    }
+}
