@@ -7,8 +7,7 @@ use std::time::Duration;
 #[error("{0:?} is not a duration: write 500ms, 10s, 5m, 2h or 1d; a bare number is seconds")]
 pub struct DurationError(pub String);
 
-const UNITS: [(&str, f64); 6] =
-    [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3_600.0), ("d", 86_400.0)];
+const UNITS: [(&str, f64); 6] = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3_600.0), ("d", 86_400.0)];
 
 /// Reads a duration: a decimal number, then one of `us ms s m h d` or nothing (seconds).
 ///
@@ -45,7 +44,8 @@ pub fn from_secs(seconds: f64) -> Option<Duration> {
 #[must_use]
 pub fn format(duration: Duration) -> String {
     let micros = duration.as_micros();
-    for (unit, size) in [("d", 86_400_000_000), ("h", 3_600_000_000), ("m", 60_000_000), ("s", 1_000_000), ("ms", 1_000)]
+    for (unit, size) in
+        [("d", 86_400_000_000), ("h", 3_600_000_000), ("m", 60_000_000), ("s", 1_000_000), ("ms", 1_000)]
     {
         if micros >= size && micros.is_multiple_of(size) {
             return format!("{}{unit}", micros / size);
@@ -98,7 +98,8 @@ pub mod text {
         }
 
         fn visit_f64<E: de::Error>(self, seconds: f64) -> Result<Duration, E> {
-            super::from_secs(seconds).ok_or_else(|| E::custom("a duration must be a finite number of seconds, 0 or more"))
+            super::from_secs(seconds)
+                .ok_or_else(|| E::custom("a duration must be a finite number of seconds, 0 or more"))
         }
     }
 
@@ -136,9 +137,15 @@ mod tests {
 
     #[test]
     fn durations_read_as_written() {
-        for (text, micros) in
-            [("500ms", 500_000), ("10s", 10_000_000), ("5m", 300_000_000), ("2", 2_000_000), ("1.5", 1_500_000), ("1d", 86_400_000_000), ("7us", 7)]
-        {
+        for (text, micros) in [
+            ("500ms", 500_000),
+            ("10s", 10_000_000),
+            ("5m", 300_000_000),
+            ("2", 2_000_000),
+            ("1.5", 1_500_000),
+            ("1d", 86_400_000_000),
+            ("7us", 7),
+        ] {
             assert_eq!(parse(text), Ok(Duration::from_micros(micros)), "{text}");
         }
         for bad in ["", "s", "-1", "10 weeks", "1e9", "NaN", "99999999999999999999d"] {

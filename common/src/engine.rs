@@ -35,10 +35,13 @@ pub mod work;
 
 pub use self::{
     error::{ConflictReason, Error},
-    keep::{Deleted, Pruned, PruneRequest, PruneScope, PutMode, Reclaimed},
+    keep::{Deleted, PruneRequest, PruneScope, Pruned, PutMode, Reclaimed},
     look::{Health, ListRequest, Page, QueueStats, TaskFilter},
     submit::{OnConflict, Submit, Submitted, SubmittedHow},
-    work::{Cancelled, ClaimRequest, Cycle, CycleReply, ExtendAnswer, Extension, Heartbeat, Outcome, QueueClaim, SettleAnswer, Settlement},
+    work::{
+        Cancelled, ClaimRequest, Cycle, CycleReply, ExtendAnswer, Extension, Heartbeat, Outcome, QueueClaim,
+        SettleAnswer, Settlement,
+    },
 };
 
 /// The answer of every verb.
@@ -81,7 +84,8 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`Error::Invalid`] past a bound. Safe to repeat.
-    async fn extend(&self, worker: &WorkerId, lease: Duration, extensions: Vec<Extension>) -> Result<Vec<ExtendAnswer>>;
+    async fn extend(&self, worker: &WorkerId, lease: Duration, extensions: Vec<Extension>)
+    -> Result<Vec<ExtendAnswer>>;
 
     /// Returns when something may have changed for this worker (work in the queues of its last empty claim, a cancel
     /// request for a task it holds, configuration), or after `timeout`. May return early for no reason. What happens

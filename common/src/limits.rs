@@ -10,6 +10,8 @@ pub const MAX_NAME_BYTES: usize = 128;
 pub const DEFAULT_MAX_PAYLOAD_BYTES: usize = 256 * 1024;
 /// Deepest nesting of arrays and objects in JSON parameters.
 pub const MAX_JSON_DEPTH: usize = 64;
+/// Parameters of a completed task that are longer than this, in bytes, are let go when it completes.
+pub const KEPT_PARAMETER_BYTES: usize = 1_024;
 /// Longest error message kept per attempt, in bytes; longer ones are cut and end in `…`.
 pub const MAX_ERROR_BYTES: usize = 4 * 1024;
 /// Most attempts kept in a task's error history; the oldest are dropped first.

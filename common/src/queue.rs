@@ -86,10 +86,8 @@ impl Config {
     #[must_use]
     pub fn initial() -> Self {
         #[expect(clippy::expect_used, reason = "a constant that is legal")]
-        let (queue, role) = (
-            QueueName::new(DEFAULT).expect("a legal queue name"),
-            RoleName::new(DEFAULT).expect("a legal role name"),
-        );
+        let (queue, role) =
+            (QueueName::new(DEFAULT).expect("a legal queue name"), RoleName::new(DEFAULT).expect("a legal role name"));
         Self {
             version: 1,
             queues: BTreeMap::from([(queue.clone(), QueueConfig::new(queue.clone()))]),

@@ -190,10 +190,8 @@ mod tests {
 
     #[test]
     fn equal_values_meet_in_one_queue() {
-        let rule = RouteRule::Hash {
-            parameter: "user".to_owned(),
-            queues: (0..8).map(|n| queue(&format!("q{n}"))).collect(),
-        };
+        let rule =
+            RouteRule::Hash { parameter: "user".to_owned(), queues: (0..8).map(|n| queue(&format!("q{n}"))).collect() };
         let at = |value: &str, random| {
             choose(&rule, Draw { random, count: random }, |field| {
                 assert_eq!(field, "user");

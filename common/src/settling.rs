@@ -35,9 +35,11 @@ pub fn settle_failure(
         Verdict::Fatal => None,
         _ if attempt > policy.max_retries => None,
         Verdict::RetryAfter(delay) => Some(*delay),
-        Verdict::Retry => Some(policy.retry_delay.map_or(Duration::ZERO, |base| {
-            policy.backoff.delay(attempt, base, policy.max_retry_delay, draw)
-        })),
+        Verdict::Retry => Some(
+            policy
+                .retry_delay
+                .map_or(Duration::ZERO, |base| policy.backoff.delay(attempt, base, policy.max_retry_delay, draw)),
+        ),
     };
     match delay {
         Some(delay) => Outcome::Retry { delay, failure },

@@ -329,7 +329,6 @@ pub struct ClaimedTask {
     pub trace: Option<Box<str>>,
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

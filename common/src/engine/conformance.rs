@@ -1,0 +1,388 @@
+//! The law of [`Engine`]: every promise of the trait as a case that each engine runs as a test of its own.
+//!
+//! A crate that has an engine writes
+//!
+//! ```ignore
+//! async fn open() -> Fixture { … }
+//! jobbers_common::conformance_suite!(open);
+//! ```
+//!
+//! A verb is done when its cases pass on every engine. Facts of one engine alone stand beside that engine. [`sequence`]
+//! holds the random counterpart: the same operations on an engine and on the model, every answer compared.
+//!
+//! Cases panic with what they expected: they are tests, and run nowhere else.
+#![expect(missing_docs, reason = "the cases' names are sentences")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::missing_panics_doc, reason = "cases are tests; a panic is how they fail")]
+
+use std::{any::Any, fmt, sync::Arc, time::Duration};
+
+use super::{
+    ClaimRequest, Cycle, CycleReply, Engine, Error, ListRequest, OnConflict, Outcome, PutMode, QueueClaim, QueueStats,
+    SettleAnswer, Settlement, Submit, Submitted, TaskFilter,
+};
+use crate::{
+    lifecycle::Status,
+    name::{QueueName, TaskId, TaskName, WorkerId},
+    payload::Payload,
+    queue::QueueConfig,
+    task::{AttemptFailure, ClaimedTask, FailureKind, NewTask, Task},
+    time::ManualClock,
+};
+
+pub mod arrange;
+pub mod cancel;
+pub mod keep;
+pub mod lease;
+pub mod look;
+pub mod sequence;
+pub mod settle;
+pub mod submit;
+pub mod wake;
+pub mod work;
+
+/// The lease that the helpers take.
+pub const LEASE: Duration = Duration::from_secs(8);
+
+/// An empty store that goes by a clock the case moves.
+pub struct Fixture {
+    /// The store.
+    pub engine: Arc<dyn Engine>,
+    /// Its clock.
+    pub clock: Arc<ManualClock>,
+    /// What must live as long as the store: a server, a folder.
+    pub guard: Box<dyn Any + Send>,
+}
+
+impl fmt::Debug for Fixture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.engine.fmt(f)
+    }
+}
+
+#[must_use]
+pub fn id(text: &str) -> TaskId {
+    TaskId::new(text).unwrap()
+}
+
+#[must_use]
+pub fn queue(text: &str) -> QueueName {
+    QueueName::new(text).unwrap()
+}
+
+#[must_use]
+pub fn worker(text: &str) -> WorkerId {
+    WorkerId::new(text).unwrap()
+}
+
+#[must_use]
+pub fn seconds(n: u64) -> Duration {
+    Duration::from_secs(n)
+}
+
+#[must_use]
+pub fn failure(message: &str) -> AttemptFailure {
+    AttemptFailure::new(FailureKind::Error, message)
+}
+
+#[must_use]
+pub fn retry(delay: Duration) -> Outcome {
+    Outcome::Retry { delay, failure: failure("boom") }
+}
+
+pub const DONE: Outcome = Outcome::Completed { result: None };
+pub const RELEASED: Outcome = Outcome::Released { delay: Duration::ZERO };
+
+/// A task for the queue `default`.
+#[must_use]
+pub fn task(text: &str) -> NewTask {
+    NewTask::new(id(text), TaskName::new("echo").unwrap(), queue("default"), Payload::json(&b"{\"n\":1}"[..]))
+}
+
+#[must_use]
+pub fn task_in(text: &str, into: &str) -> NewTask {
+    NewTask { queue: queue(into), queue_is_explicit: true, ..task(text) }
+}
+
+#[must_use]
+pub fn ids(tasks: &[ClaimedTask]) -> Vec<&str> {
+    tasks.iter().map(|task| task.id.as_str()).collect()
+}
+
+impl Fixture {
+    pub async fn try_submit(&self, tasks: Vec<NewTask>, on_conflict: OnConflict) -> Result<Vec<Submitted>, Error> {
+        self.engine.submit(Submit { tasks, on_conflict }).await
+    }
+
+    pub async fn submit(&self, tasks: Vec<NewTask>) -> Vec<Submitted> {
+        self.try_submit(tasks, OnConflict::Fail).await.unwrap()
+    }
+
+    /// Submits tasks of these ids to `default`, each in a call of its own.
+    pub async fn submit_ids(&self, ids: &[&str]) {
+        for id in ids {
+            self.submit(vec![task(id)]).await;
+        }
+    }
+
+    pub async fn cycle_as(
+        &self,
+        name: &str,
+        queues: &[&str],
+        limit: usize,
+        settlements: Vec<Settlement>,
+    ) -> CycleReply {
+        let queues = queues.iter().map(|name| QueueClaim { queue: queue(name), limit }).collect();
+        let claim = Some(ClaimRequest { queues, limit, lease: LEASE });
+        self.engine.cycle(Cycle { worker: worker(name), settlements, claim }).await.unwrap()
+    }
+
+    pub async fn claim_from(&self, queues: &[&str], limit: usize) -> Vec<ClaimedTask> {
+        self.cycle_as("w1", queues, limit, Vec::new()).await.claimed
+    }
+
+    pub async fn claim(&self, limit: usize) -> Vec<ClaimedTask> {
+        self.claim_from(&["default"], limit).await
+    }
+
+    pub async fn claim_one(&self) -> ClaimedTask {
+        let mut claimed = self.claim(1).await;
+        assert_eq!(claimed.len(), 1, "one task to claim");
+        claimed.remove(0)
+    }
+
+    pub async fn settle(&self, task: &ClaimedTask, outcome: Outcome) -> SettleAnswer {
+        let settlement = Settlement { id: task.id.clone(), fence: task.fence, outcome };
+        let cycle = Cycle { worker: worker("w1"), settlements: vec![settlement], claim: None };
+        let reply = self.engine.cycle(cycle).await.unwrap();
+        assert_eq!(reply.settled.len(), 1);
+        reply.settled[0]
+    }
+
+    pub async fn get(&self, text: &str) -> Task {
+        self.engine.get(&id(text)).await.unwrap().unwrap_or_else(|| panic!("task {text} should exist"))
+    }
+
+    pub async fn status(&self, text: &str) -> Status {
+        self.get(text).await.status
+    }
+
+    pub async fn stats(&self, name: &str) -> QueueStats {
+        let mut stats = self.engine.queue_stats(Some(&queue(name))).await.unwrap();
+        assert_eq!(stats.len(), 1);
+        stats.remove(0)
+    }
+
+    pub async fn count(&self, status: Status) -> u64 {
+        self.stats("default").await.tasks.get(&status).copied().unwrap_or(0)
+    }
+
+    /// Accepted = live + finished + removed, in every queue.
+    pub async fn assert_conserved(&self) {
+        for stats in self.engine.queue_stats(None).await.unwrap() {
+            assert_eq!(stats.accepted, stats.removed + stats.tasks.values().sum::<u64>(), "{stats:?}");
+        }
+    }
+
+    pub async fn create_queue(&self, name: &str) {
+        self.engine.put_queue(QueueConfig::new(queue(name)), PutMode::Create).await.unwrap();
+    }
+
+    pub fn advance(&self, by: Duration) {
+        self.clock.advance(by);
+    }
+
+    /// Every task that matches, by pages of `limit`.
+    pub async fn list(&self, filter: TaskFilter, limit: usize) -> Vec<Task> {
+        let mut all = Vec::new();
+        let mut cursor = None;
+        loop {
+            let page = self.engine.list(ListRequest { filter: filter.clone(), limit, cursor }).await.unwrap();
+            assert!(page.tasks.len() <= limit);
+            all.extend(page.tasks);
+            cursor = page.next;
+            if cursor.is_none() {
+                return all;
+            }
+        }
+    }
+}
+
+/// One test per case of one group.
+#[macro_export]
+macro_rules! conformance_group {
+    ($open:ident, $group:ident: $($case:ident)*) => {
+        mod $group {
+            $(
+                #[tokio::test]
+                async fn $case() {
+                    $crate::engine::conformance::$group::$case(super::$open().await).await;
+                }
+            )*
+        }
+    };
+}
+
+/// Every case of the law, each as a test. `open` is an `async fn() -> Fixture`.
+#[macro_export]
+macro_rules! conformance_suite {
+    ($open:ident) => {
+        $crate::conformance_group!($open, submit:
+            a_submitted_task_is_stored_as_it_was_given
+            numbers_and_bytes_come_back_unchanged
+            a_batch_is_answered_in_order
+            a_batch_goes_in_wholly_or_not_at_all
+            the_same_submission_twice_is_one_task
+            the_same_submission_is_safe_to_send_at_any_later_time
+            an_id_with_another_body_is_a_conflict
+            skip_leaves_the_stored_task_alone
+            replace_gives_a_clean_slate
+            replace_moves_a_task_to_another_queue
+            a_running_task_is_not_replaced
+            a_finished_task_can_be_replaced
+            an_unknown_queue_is_refused
+            an_unknown_queue_is_refused_before_a_conflict
+            an_empty_batch_is_refused
+            a_batch_over_a_thousand_is_refused
+            a_thousand_tasks_go_in_at_once
+            an_id_twice_in_a_batch_is_refused
+            a_delayed_task_is_scheduled
+            a_start_in_the_past_is_now
+            revisions_grow
+            many_submitters_of_one_id_make_one_task
+        );
+        $crate::conformance_group!($open, work:
+            a_claimed_task_is_not_claimed_twice
+            a_claim_hands_over_everything
+            tasks_are_claimed_first_come_first_served
+            ids_do_not_decide_the_order
+            higher_priority_is_claimed_first
+            queues_are_asked_in_the_order_given
+            a_claim_holds_to_its_limits
+            a_claim_of_none_takes_none
+            a_paused_queue_gives_nothing
+            an_unknown_queue_gives_nothing
+            a_due_task_is_claimed_without_anybody_promoting_it
+            a_task_is_not_claimed_before_its_time
+            an_empty_claim_says_when_the_next_task_is_due
+            concurrent_claims_share_the_work
+            a_claim_past_its_bounds_is_refused
+            a_cycle_settles_before_it_claims
+            attempts_are_counted
+        );
+        $crate::conformance_group!($open, settle:
+            a_completed_task_keeps_its_result
+            a_completed_task_lets_large_parameters_go
+            a_retry_waits_for_its_time
+            a_retry_without_delay_goes_to_the_end
+            a_failed_task_keeps_its_errors_and_parameters
+            errors_grow_over_attempts
+            only_the_latest_errors_are_kept
+            a_release_costs_nothing_and_keeps_its_place
+            a_release_with_a_delay_waits
+            a_worker_may_cancel_its_own_task
+            a_settlement_with_a_wrong_fence_changes_nothing
+            a_settlement_after_reclaim_is_refused
+            a_settlement_after_expiry_but_before_reclaim_is_accepted
+            a_settlement_repeated_is_answered_alike
+            a_settlement_of_an_unknown_task_is_refused
+            a_lost_lease_harms_no_neighbour
+            an_old_fence_is_refused_after_a_retry
+            a_poisoned_task_is_not_settled_by_its_ghost
+            a_task_settled_twice_in_one_cycle_is_refused
+            a_large_batch_is_settled_at_once
+        );
+        $crate::conformance_group!($open, lease:
+            an_extended_lease_does_not_expire
+            a_lease_that_ran_out_can_be_renewed_until_it_is_reclaimed
+            an_expired_lease_is_reclaimed_by_the_next_claim
+            a_reclaimed_task_keeps_its_place_and_its_attempt
+            a_crash_is_noted_and_is_no_failure
+            a_poison_task_is_failed
+            max_crashes_can_be_overridden
+            an_extension_with_a_wrong_fence_changes_nothing
+            heartbeats_progress_and_checkpoints_are_kept
+            a_checkpoint_is_found_by_the_next_attempt
+            progress_belongs_to_its_attempt
+            fences_only_grow
+            a_live_lease_is_not_reclaimed
+            extending_nothing_is_fine
+        );
+        $crate::conformance_group!($open, cancel:
+            a_submitted_task_is_cancelled_at_once
+            a_scheduled_task_is_cancelled_at_once
+            a_running_task_is_told
+            a_completion_does_not_undo_a_cancel
+            a_retry_does_not_undo_a_cancel
+            a_crash_does_not_undo_a_cancel
+            a_finished_task_stays_as_it_is
+            an_unknown_task_is_said_to_be_unknown
+            many_are_cancelled_at_once
+            a_cancelled_task_is_not_claimed
+            a_cancel_request_ends_with_its_task
+        );
+        $crate::conformance_group!($open, look:
+            an_unknown_task_is_none
+            every_task_is_listed_exactly_once
+            a_list_has_sections
+            finished_tasks_are_listed_latest_first_over_all_queues
+            filters_restrict
+            a_walk_survives_changes
+            a_foreign_cursor_is_refused
+            a_list_is_slim
+            a_limit_out_of_bounds_is_refused
+            counts_follow_every_move
+            stats_know_the_oldest_ready_task
+            stats_of_an_unknown_queue_are_refused
+            health_names_engine_and_durability
+        );
+        $crate::conformance_group!($open, keep:
+            due_tasks_are_promoted_in_the_order_they_became_due
+            promotion_is_bounded
+            reclaiming_is_bounded
+            retention_by_age
+            retention_by_count
+            pruning_by_filter
+            pruning_is_bounded_and_goes_on
+            a_dry_run_deletes_nothing
+            a_live_task_is_never_pruned
+            pruning_live_statuses_is_refused
+            a_pruned_id_can_be_used_again
+            a_purge_leaves_what_runs_and_what_is_over
+            a_purge_is_bounded
+            nothing_is_left_of_pruned_tasks
+        );
+        $crate::conformance_group!($open, arrange:
+            a_new_store_has_a_default_queue_and_role
+            a_queue_is_created_replaced_and_deleted
+            putting_what_is_there_changes_nothing
+            a_version_grows_with_each_change
+            a_queue_in_use_is_not_deleted
+            a_queue_with_live_tasks_is_not_deleted
+            a_deleted_queue_takes_its_finished_tasks_along
+            a_role_names_known_queues_only
+            a_role_is_created_replaced_and_deleted
+            routes_are_kept
+            a_config_change_is_seen_by_the_next_cycle
+            workers_come_and_go
+            a_worker_that_falls_silent_is_forgotten
+        );
+        $crate::conformance_group!($open, wake:
+            a_submission_wakes_a_waiting_worker
+            a_submission_between_claim_and_wait_is_not_missed
+            a_worker_of_another_queue_sleeps_on
+            a_cancel_wakes_the_worker_that_runs_the_task
+            a_config_change_wakes_waiting_workers
+            a_promoted_task_wakes_a_waiting_worker
+            a_released_task_wakes_a_waiting_worker
+            a_batch_wakes_more_than_one_worker
+            a_wait_ends_by_itself
+            a_finished_task_ends_its_awaiting
+            awaiting_a_finished_task_answers_at_once
+            awaiting_an_unknown_task_answers_at_once
+            awaiting_gives_up_in_time
+        );
+        $crate::conformance_group!($open, sequence:
+            random_operations_answer_as_the_model_does
+        );
+    };
+}

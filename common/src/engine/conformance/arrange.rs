@@ -1,0 +1,199 @@
+//! Queues, roles, routes, workers.
+
+use super::{DONE, Fixture, queue, seconds, task_in, worker};
+use crate::{
+    engine::{Deleted, Error, OnConflict, PutMode},
+    name::{RoleName, TaskName},
+    queue::{Config, QueueConfig, Retention, RoleConfig},
+    routing::{RouteKey, RouteRule},
+    time::Clock,
+    worker::{WorkerReport, WorkerState},
+};
+
+fn role(name: &str, queues: &[&str]) -> RoleConfig {
+    RoleConfig { name: RoleName::new(name).unwrap(), queues: queues.iter().map(|name| queue(name)).collect() }
+}
+
+pub async fn a_new_store_has_a_default_queue_and_role(f: Fixture) {
+    let config = f.engine.config().await.unwrap();
+    let initial = Config::initial();
+    assert_eq!((&config.queues, &config.roles, &config.routes), (&initial.queues, &initial.roles, &initial.routes));
+}
+
+pub async fn a_queue_is_created_replaced_and_deleted(f: Fixture) {
+    let plain = QueueConfig::new(queue("mail"));
+    let full = QueueConfig {
+        paused: true,
+        max_per_worker: Some(3),
+        retention: Retention { age: seconds(5), count: 7 },
+        ..plain.clone()
+    };
+    assert_eq!(f.engine.put_queue(plain.clone(), PutMode::Replace).await, Err(Error::UnknownQueue(queue("mail"))));
+    f.engine.put_queue(plain.clone(), PutMode::Create).await.unwrap();
+    assert!(matches!(f.engine.put_queue(plain, PutMode::Create).await, Err(Error::Exists(_))));
+    let config = f.engine.put_queue(full.clone(), PutMode::Replace).await.unwrap();
+    assert_eq!(config.queues.get(&queue("mail")), Some(&full));
+    assert_eq!(*f.engine.config().await.unwrap(), *config);
+    assert_eq!(f.engine.delete_queue(&queue("mail")).await, Ok(Deleted::Done));
+    assert_eq!(f.engine.delete_queue(&queue("mail")).await, Err(Error::UnknownQueue(queue("mail"))));
+    let refused = f.try_submit(vec![task_in("a", "mail")], OnConflict::Fail).await;
+    assert_eq!(refused, Err(Error::UnknownQueue(queue("mail"))));
+}
+
+pub async fn putting_what_is_there_changes_nothing(f: Fixture) {
+    let before = f.engine.config().await.unwrap();
+    let after = f.engine.put_queue(QueueConfig::new(queue("default")), PutMode::Upsert).await.unwrap();
+    assert_eq!(before, after);
+    let after = f.engine.put_role(role("default", &["default"]), PutMode::Upsert).await.unwrap();
+    assert_eq!(before, after);
+}
+
+pub async fn a_version_grows_with_each_change(f: Fixture) {
+    let mut last = f.engine.config().await.unwrap().version;
+    let key = RouteKey { name: TaskName::new("echo").unwrap(), version: None };
+    for step in 0..6 {
+        let version = match step {
+            0 => f.engine.put_queue(QueueConfig::new(queue("mail")), PutMode::Create).await.unwrap().version,
+            1 => f.engine.put_role(role("mailer", &["mail"]), PutMode::Create).await.unwrap().version,
+            2 => {
+                let rule = RouteRule::Single { queue: queue("mail") };
+                f.engine.put_route(key.clone(), rule).await.unwrap().version
+            }
+            3 => f.engine.delete_route(&key).await.unwrap().version,
+            4 => f.engine.delete_role(&RoleName::new("mailer").unwrap()).await.unwrap().version,
+            _ => {
+                f.engine.delete_queue(&queue("mail")).await.unwrap();
+                f.engine.config().await.unwrap().version
+            }
+        };
+        assert!(version > last, "step {step}");
+        last = version;
+    }
+}
+
+pub async fn a_queue_in_use_is_not_deleted(f: Fixture) {
+    assert!(matches!(f.engine.delete_queue(&queue("default")).await, Err(Error::InUse { .. })));
+    f.create_queue("mail").await;
+    let key = RouteKey { name: TaskName::new("echo").unwrap(), version: Some(2) };
+    f.engine.put_route(key.clone(), RouteRule::RoundRobin { queues: vec![queue("mail")] }).await.unwrap();
+    assert!(matches!(f.engine.delete_queue(&queue("mail")).await, Err(Error::InUse { .. })));
+    f.engine.delete_route(&key).await.unwrap();
+    assert_eq!(f.engine.delete_queue(&queue("mail")).await, Ok(Deleted::Done));
+}
+
+pub async fn a_queue_with_live_tasks_is_not_deleted(f: Fixture) {
+    f.create_queue("mail").await;
+    f.submit(vec![task_in("a", "mail"), task_in("b", "mail")]).await;
+    f.claim_from(&["mail"], 1).await;
+    assert_eq!(f.engine.delete_queue(&queue("mail")).await, Err(Error::NotEmpty { queue: queue("mail"), live: 2 }));
+    assert_eq!(f.get("b").await.queue, queue("mail"));
+}
+
+pub async fn a_deleted_queue_takes_its_finished_tasks_along(f: Fixture) {
+    f.create_queue("mail").await;
+    f.submit(vec![task_in("a", "mail"), task_in("b", "mail")]).await;
+    for claimed in f.claim_from(&["mail"], 2).await {
+        f.settle(&claimed, DONE).await;
+    }
+    while f.engine.delete_queue(&queue("mail")).await.unwrap() == Deleted::More {}
+    assert_eq!(f.engine.get(&super::id("a")).await.unwrap(), None);
+    f.create_queue("mail").await;
+    let stats = f.stats("mail").await;
+    assert_eq!((stats.accepted, stats.removed, stats.tasks.len()), (0, 0, 0), "it starts from nothing");
+    f.submit(vec![task_in("a", "mail")]).await;
+    f.assert_conserved().await;
+}
+
+pub async fn a_role_names_known_queues_only(f: Fixture) {
+    assert_eq!(
+        f.engine.put_role(role("mailer", &["default", "nowhere"]), PutMode::Create).await,
+        Err(Error::UnknownQueue(queue("nowhere")))
+    );
+    for bad in [role("mailer", &[]), role("mailer", &["default", "default"])] {
+        assert!(matches!(f.engine.put_role(bad, PutMode::Create).await, Err(Error::Invalid(_))));
+    }
+    assert_eq!(f.engine.config().await.unwrap().roles.len(), 1);
+}
+
+pub async fn a_role_is_created_replaced_and_deleted(f: Fixture) {
+    f.create_queue("mail").await;
+    let name = RoleName::new("mailer").unwrap();
+    assert_eq!(f.engine.delete_role(&name).await, Err(Error::UnknownRole(name.clone())));
+    assert_eq!(
+        f.engine.put_role(role("mailer", &["mail"]), PutMode::Replace).await,
+        Err(Error::UnknownRole(name.clone()))
+    );
+    f.engine.put_role(role("mailer", &["mail"]), PutMode::Create).await.unwrap();
+    assert!(matches!(f.engine.put_role(role("mailer", &["mail"]), PutMode::Create).await, Err(Error::Exists(_))));
+    let ordered = role("mailer", &["mail", "default"]);
+    let config = f.engine.put_role(ordered.clone(), PutMode::Replace).await.unwrap();
+    assert_eq!(config.roles.get(&name), Some(&ordered), "in the order given");
+    assert_eq!(f.engine.delete_role(&name).await.unwrap().roles.get(&name), None);
+}
+
+pub async fn routes_are_kept(f: Fixture) {
+    let key = RouteKey { name: TaskName::new("echo").unwrap(), version: None };
+    let rule = RouteRule::Hash { parameter: "user «ü»".to_owned(), queues: vec![queue("default")] };
+    let config = f.engine.put_route(key.clone(), rule.clone()).await.unwrap();
+    assert_eq!(config.routes.get(&key), Some(&rule));
+    assert_eq!(f.engine.config().await.unwrap().routes.get(&key), Some(&rule));
+    let unknown = RouteRule::Single { queue: queue("nowhere") };
+    assert_eq!(f.engine.put_route(key.clone(), unknown).await, Err(Error::UnknownQueue(queue("nowhere"))));
+    let none = RouteRule::RoundRobin { queues: Vec::new() };
+    assert!(matches!(f.engine.put_route(key.clone(), none).await, Err(Error::Invalid(_))));
+    assert!(f.engine.delete_route(&key).await.unwrap().routes.is_empty());
+    assert!(f.engine.delete_route(&key).await.is_ok(), "no rule is no error");
+}
+
+pub async fn a_config_change_is_seen_by_the_next_cycle(f: Fixture) {
+    let before = f.cycle_as("w1", &["default"], 1, Vec::new()).await.config_version;
+    assert_eq!(before, f.engine.config().await.unwrap().version);
+    f.create_queue("mail").await;
+    let after = f.cycle_as("w1", &["default"], 1, Vec::new()).await.config_version;
+    assert!(after > before);
+    assert_eq!(after, f.engine.config().await.unwrap().version);
+}
+
+fn report(name: &str) -> WorkerReport {
+    WorkerReport {
+        id: worker(name),
+        host: "host.example".to_owned(),
+        pid: 42,
+        version: "1.2.3".to_owned(),
+        role: RoleName::new("default").unwrap(),
+        queues: vec![queue("default")],
+        slots: 64,
+        running: 3,
+        state: WorkerState::Running,
+        tasks: vec!["echo@1".to_owned()],
+        settled: 9,
+    }
+}
+
+pub async fn workers_come_and_go(f: Fixture) {
+    let start = f.clock.now();
+    let version = f.engine.register_worker(report("w2"), seconds(10)).await.unwrap();
+    assert_eq!(version, f.engine.config().await.unwrap().version);
+    f.engine.register_worker(report("w1"), seconds(10)).await.unwrap();
+    f.advance(seconds(5));
+    let draining = WorkerReport { state: WorkerState::Draining, running: 0, ..report("w2") };
+    f.engine.register_worker(draining.clone(), seconds(10)).await.unwrap();
+    let workers = f.engine.workers().await.unwrap();
+    assert_eq!(workers.iter().map(|it| it.report.id.as_str()).collect::<Vec<_>>(), ["w1", "w2"]);
+    assert_eq!((&workers[0].report, &workers[1].report), (&report("w1"), &draining));
+    assert_eq!((workers[1].started_at, workers[1].seen_at), (start, start.after(seconds(5))));
+    assert_eq!(workers[1].expires_at, start.after(seconds(15)));
+    f.engine.deregister_worker(&worker("w1")).await.unwrap();
+    f.engine.deregister_worker(&worker("nobody")).await.unwrap();
+    assert_eq!(f.engine.workers().await.unwrap().len(), 1);
+}
+
+pub async fn a_worker_that_falls_silent_is_forgotten(f: Fixture) {
+    f.engine.register_worker(report("w1"), seconds(10)).await.unwrap();
+    f.advance(seconds(9));
+    assert_eq!(f.engine.workers().await.unwrap().len(), 1);
+    f.advance(seconds(1));
+    assert!(f.engine.workers().await.unwrap().is_empty());
+    f.engine.register_worker(report("w1"), seconds(10)).await.unwrap();
+    assert_eq!(f.engine.workers().await.unwrap()[0].started_at, f.clock.now(), "it starts anew");
+}

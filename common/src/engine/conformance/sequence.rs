@@ -1,0 +1,318 @@
+//! Random operations on an engine and on the model, every answer compared.
+//!
+//! Revisions and fences differ between engines, so they are compared by what they do: each lease is remembered as the
+//! pair of both stores' claims, and settled, extended or settled too late on both.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use super::{Fixture, LEASE, failure, id, queue, seconds, task_in, worker};
+use crate::{
+    engine::{
+        ClaimRequest, Cycle, CycleReply, Engine, Extension, Heartbeat, ListRequest, OnConflict, Outcome, PruneRequest,
+        PruneScope, PutMode, QueueClaim, QueueStats, Settlement, Submit, TaskFilter, model::ModelEngine,
+    },
+    lifecycle::Status,
+    name::TaskId,
+    payload::Payload,
+    policy::{DeadLetter, PolicyOverrides},
+    queue::{QueueConfig, Retention},
+    task::{ClaimedTask, FailureKind, Fence, Lease, NewTask, Priority, Progress, Start, Task},
+    time::Clock,
+};
+
+/// Operations in the case that every run of the suite includes.
+const STEPS: u32 = 1_500;
+const POOL: u64 = 14;
+const QUEUES: [&str; 2] = ["default", "mail"];
+
+pub async fn random_operations_answer_as_the_model_does(f: Fixture) {
+    run(&f, 0x0bad_5eed, STEPS).await;
+}
+
+/// Runs `steps` random operations; the same seed gives the same ones.
+///
+/// # Panics
+/// At the first answer that differs from the model's, naming seed and step.
+pub async fn run(f: &Fixture, seed: u64, steps: u32) {
+    let model = ModelEngine::new(Arc::clone(&f.clock) as Arc<dyn Clock>);
+    let mut pair = Pair { f, model, random: Random(seed | 1), leases: Vec::new(), at: String::new() };
+    for name in [&pair.model as &dyn Engine, &*f.engine] {
+        name.put_queue(QueueConfig::new(queue("mail")), PutMode::Upsert).await.unwrap();
+    }
+    for step in 0..steps {
+        pair.at = format!("seed {seed:#x}, step {step}");
+        pair.step().await;
+    }
+    pair.compare_everything().await;
+}
+
+/// xorshift64*: small, and the same everywhere.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % bound
+    }
+
+    fn one_of<T: Clone>(&mut self, choices: &[T]) -> T {
+        choices[usize::try_from(self.below(choices.len() as u64)).unwrap()].clone()
+    }
+
+    fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+}
+
+struct Pair<'a> {
+    f: &'a Fixture,
+    model: ModelEngine,
+    random: Random,
+    /// Leases as (model's claim, engine's claim): held, and lost ones too, for the zombies.
+    leases: Vec<(ClaimedTask, ClaimedTask)>,
+    at: String,
+}
+
+impl Pair<'_> {
+    async fn step(&mut self) {
+        match self.random.below(100) {
+            0..25 => self.submit().await,
+            25..60 => self.cycle().await,
+            60..70 => self.extend().await,
+            70..78 => {
+                let by = Duration::from_millis(self.random.below(6_000));
+                self.f.clock.advance(by);
+            }
+            78..84 => self.cancel().await,
+            84..87 => {
+                let (a, b) = (self.model.promote_due(1_000).await, self.f.engine.promote_due(1_000).await);
+                assert_eq!(a, b, "promoted, {}", self.at);
+            }
+            87..90 => {
+                let (a, b) = (self.model.reclaim_expired(1_000).await, self.f.engine.reclaim_expired(1_000).await);
+                assert_eq!(a, b, "reclaimed, {}", self.at);
+            }
+            90..92 => self.configure().await,
+            92..94 => self.prune().await,
+            94..95 => self.purge().await,
+            _ => self.compare_everything().await,
+        }
+    }
+
+    async fn submit(&mut self) {
+        let mut names = BTreeSet::new();
+        for _ in 0..=self.random.below(4) {
+            names.insert(self.random.below(POOL));
+        }
+        let tasks: Vec<NewTask> = names.into_iter().map(|n| self.new_task(n)).collect();
+        let on_conflict = self.random.one_of(&[OnConflict::Fail, OnConflict::Skip, OnConflict::Replace]);
+        let batch = Submit { tasks, on_conflict };
+        let (a, b) = (self.model.submit(batch.clone()).await, self.f.engine.submit(batch.clone()).await);
+        assert_eq!(a, b, "submitted {batch:?}, {}", self.at);
+    }
+
+    fn new_task(&mut self, n: u64) -> NewTask {
+        let into = if self.random.chance(2) { "nowhere" } else { self.random.one_of(&QUEUES) };
+        let mut start = Start::Now;
+        if self.random.chance(25) {
+            let delay = seconds(self.random.below(10));
+            start =
+                if self.random.chance(50) { Start::After(delay) } else { Start::At(self.f.clock.now().after(delay)) };
+        }
+        let overrides = PolicyOverrides {
+            max_crashes: self.random.one_of(&[None, None, Some(1), Some(2)]),
+            dead_letter: self.random.one_of(&[None, Some(DeadLetter::Save)]),
+            ..PolicyOverrides::default()
+        };
+        let parameters = if self.random.chance(20) { Payload::json(vec![b'7'; 2_000]) } else { Payload::json("7") };
+        NewTask {
+            version: 1 + u32::try_from(self.random.below(2)).unwrap(),
+            priority: Priority::new(self.random.one_of(&[0, 5, 5, 9])).unwrap(),
+            start,
+            overrides,
+            parameters,
+            ..task_in(&format!("t{n:02}"), into)
+        }
+    }
+
+    fn outcome(&mut self) -> Outcome {
+        let delay = self.random.one_of(&[Duration::ZERO, seconds(3), seconds(9)]);
+        match self.random.below(6) {
+            0 | 1 => Outcome::Completed { result: self.random.one_of(&[None, Some(Payload::json("[1]"))]) },
+            2 => Outcome::Retry { delay, failure: failure("boom") },
+            3 => Outcome::Failed { failure: failure("over"), dead_letter: self.random.chance(50) },
+            4 => Outcome::Cancelled,
+            _ => Outcome::Released { delay },
+        }
+    }
+
+    /// Two cycles that mean the same: each with its own store's fences.
+    fn twin_cycles(&mut self) -> (Cycle, Cycle) {
+        let name = worker(self.random.one_of(&["w1", "w2", "w3"]));
+        let (mut for_model, mut for_engine) = (Vec::new(), Vec::new());
+        let mut seen = BTreeSet::new();
+        for _ in 0..self.random.below(4) {
+            if self.leases.is_empty() {
+                break;
+            }
+            let at = usize::try_from(self.random.below(self.leases.len() as u64)).unwrap();
+            let (a, b) = self.leases[at].clone();
+            if !seen.insert(a.id.clone()) {
+                continue;
+            }
+            let outcome = self.outcome();
+            for_model.push(Settlement { id: a.id, fence: a.fence, outcome: outcome.clone() });
+            for_engine.push(Settlement { id: b.id, fence: b.fence, outcome });
+            if self.random.chance(70) {
+                self.leases.remove(at);
+            }
+        }
+        let mut order = QUEUES.to_vec();
+        if self.random.chance(50) {
+            order.reverse();
+        }
+        let queues = order
+            .into_iter()
+            .map(|name| QueueClaim { queue: queue(name), limit: usize::try_from(self.random.below(4)).unwrap() })
+            .collect();
+        let limit = usize::try_from(self.random.below(5)).unwrap();
+        let claim = self.random.chance(80).then_some(ClaimRequest { queues, limit, lease: LEASE });
+        (
+            Cycle { worker: name.clone(), settlements: for_model, claim: claim.clone() },
+            Cycle { worker: name, settlements: for_engine, claim },
+        )
+    }
+
+    async fn cycle(&mut self) {
+        let (for_model, for_engine) = self.twin_cycles();
+        let said = format!("{for_engine:?}, {}", self.at);
+        let a = self.model.cycle(for_model).await.unwrap();
+        let b = self.f.engine.cycle(for_engine).await.unwrap();
+        self.leases.extend(a.claimed.iter().cloned().zip(b.claimed.iter().cloned()));
+        assert_eq!(plain_reply(a), plain_reply(b), "{said}");
+    }
+
+    async fn extend(&mut self) {
+        let heartbeat = self.random.chance(50).then(|| Heartbeat {
+            progress: self.random.chance(50).then(|| Progress { fraction: 0.5, message: "half".to_owned() }),
+            checkpoint: self.random.chance(50).then(|| Payload::json("{\"at\":3}")),
+        });
+        let mut held = self.leases.clone();
+        held.truncate(3);
+        let extension =
+            |task: &ClaimedTask| Extension { id: task.id.clone(), fence: task.fence, heartbeat: heartbeat.clone() };
+        let for_model = held.iter().map(|(a, _)| extension(a)).collect();
+        let for_engine = held.iter().map(|(_, b)| extension(b)).collect();
+        let a = self.model.extend(&worker("w1"), LEASE, for_model).await;
+        let b = self.f.engine.extend(&worker("w1"), LEASE, for_engine).await;
+        assert_eq!(a, b, "extended {held:?}, {}", self.at);
+    }
+
+    async fn cancel(&mut self) {
+        let ids: BTreeSet<TaskId> =
+            (0..=self.random.below(2)).map(|_| id(&format!("t{:02}", self.random.below(POOL + 1)))).collect();
+        let ids: Vec<TaskId> = ids.into_iter().collect();
+        let (a, b) = (self.model.cancel(&ids).await, self.f.engine.cancel(&ids).await);
+        assert_eq!(a, b, "cancelled {ids:?}, {}", self.at);
+    }
+
+    async fn configure(&mut self) {
+        let config = QueueConfig {
+            paused: self.random.chance(30),
+            retention: Retention { age: seconds(5 + self.random.below(20)), count: self.random.below(8) },
+            ..QueueConfig::new(queue(self.random.one_of(&QUEUES)))
+        };
+        for engine in [&self.model as &dyn Engine, &*self.f.engine] {
+            engine.put_queue(config.clone(), PutMode::Replace).await.unwrap();
+        }
+    }
+
+    async fn prune(&mut self) {
+        let scope = if self.random.chance(50) {
+            PruneScope::Retention
+        } else {
+            let statuses = self.random.one_of(&[vec![], vec![Status::Completed], vec![Status::Failed]]);
+            let before = self.f.clock.now().before(seconds(self.random.below(10)));
+            PruneScope::Matching {
+                filter: TaskFilter { statuses, ..TaskFilter::default() },
+                finished_before: Some(before),
+            }
+        };
+        let limit = 1 + usize::try_from(self.random.below(5)).unwrap();
+        let dry_run = self.random.chance(20);
+        let mut removed = [0, 0];
+        for (engine, removed) in [&self.model as &dyn Engine, &*self.f.engine].into_iter().zip(&mut removed) {
+            let mut request = PruneRequest { scope: scope.clone(), limit, dry_run, cursor: None };
+            loop {
+                let pruned = engine.prune(request.clone()).await.unwrap();
+                *removed += pruned.removed;
+                request.cursor = pruned.next;
+                if request.cursor.is_none() {
+                    break;
+                }
+            }
+        }
+        assert_eq!(removed[0], removed[1], "pruned {scope:?}, {}", self.at);
+    }
+
+    async fn purge(&mut self) {
+        let name = queue(self.random.one_of(&QUEUES));
+        let (a, b) = (self.model.purge_queue(&name, 1_000).await, self.f.engine.purge_queue(&name, 1_000).await);
+        assert_eq!(a, b, "purged {name}, {}", self.at);
+    }
+
+    async fn compare_everything(&mut self) {
+        for n in 0..POOL {
+            let name = id(&format!("t{n:02}"));
+            let (a, b) = (self.model.get(&name).await.unwrap(), self.f.engine.get(&name).await.unwrap());
+            assert_eq!(a.map(plain_task), b.map(plain_task), "task {name}, {}", self.at);
+        }
+        let stats: [Vec<QueueStats>; 2] =
+            [self.model.queue_stats(None).await.unwrap(), self.f.engine.queue_stats(None).await.unwrap()];
+        assert_eq!(stats[0], stats[1], "stats, {}", self.at);
+        let filter = TaskFilter {
+            statuses: self.random.one_of(&[vec![], vec![Status::Submitted, Status::Completed]]),
+            queue: self.random.one_of(&[None, Some(queue("mail"))]),
+            version: self.random.one_of(&[None, Some(1)]),
+            ..TaskFilter::default()
+        };
+        let limit = 1 + usize::try_from(self.random.below(6)).unwrap();
+        let a = walk(&self.model, &filter, limit).await;
+        let b = walk(&*self.f.engine, &filter, limit).await;
+        assert_eq!(a, b, "list {filter:?} by {limit}, {}", self.at);
+    }
+}
+
+async fn walk(engine: &dyn Engine, filter: &TaskFilter, limit: usize) -> Vec<Task> {
+    let mut all = Vec::new();
+    let mut cursor = None;
+    loop {
+        let page = engine.list(ListRequest { filter: filter.clone(), limit, cursor }).await.unwrap();
+        all.extend(page.tasks.into_iter().map(plain_task));
+        cursor = page.next;
+        if cursor.is_none() {
+            return all;
+        }
+    }
+}
+
+/// Without what engines number and word for themselves.
+fn plain_task(mut task: Task) -> Task {
+    task.revision = 0;
+    task.lease = task.lease.map(|lease| Lease { fence: Fence(0), ..lease });
+    for error in task.errors.iter_mut().filter(|error| error.kind == FailureKind::Crash) {
+        error.message.clear();
+    }
+    task
+}
+
+fn plain_reply(mut reply: CycleReply) -> CycleReply {
+    reply.config_version = 0;
+    reply.cancel_requested.sort();
+    for task in &mut reply.claimed {
+        task.fence = Fence(0);
+    }
+    reply
+}

@@ -1,0 +1,232 @@
+//! The contract of [`Engine`] as a small program: everything in one map behind one lock, nothing clever.
+//!
+//! It is what the real engines are compared with, and a store for unit tests. It keeps nothing beyond its life, and its
+//! costs grow with the number of tasks. Start reading at [`state`](self::state): one function per verb.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::{
+    Cancelled, Cycle, CycleReply, Deleted, Engine, ExtendAnswer, Extension, Health, ListRequest, Page, PruneRequest,
+    Pruned, PutMode, QueueStats, Reclaimed, Result, Submit, Submitted, look::validate_limit, work::validate_extend,
+};
+use crate::{
+    name::{QueueName, RoleName, TaskId, WorkerId},
+    queue::{Config, QueueConfig, RoleConfig},
+    routing::{RouteKey, RouteRule},
+    task::Task,
+    time::{Clock, Timestamp},
+    worker::{RegisteredWorker, WorkerReport},
+};
+
+mod arrange;
+mod keep;
+mod look;
+mod state;
+mod submit;
+mod work;
+
+use state::State;
+
+/// The reference store.
+pub struct ModelEngine {
+    clock: Arc<dyn Clock>,
+    state: Mutex<State>,
+    /// One per worker that ever waited; a permit is kept for one that is not waiting yet.
+    wakers: Mutex<HashMap<WorkerId, Arc<Notify>>>,
+    /// Told whenever a task is over.
+    finished: Notify,
+}
+
+impl fmt::Debug for ModelEngine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ModelEngine")
+    }
+}
+
+#[derive(Debug)]
+struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Timestamp::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+    }
+}
+
+impl ModelEngine {
+    /// An empty store that goes by `clock`.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { clock, state: Mutex::default(), wakers: Mutex::default(), finished: Notify::new() }
+    }
+
+    /// An empty store that goes by the system's clock.
+    #[must_use]
+    pub fn with_system_clock() -> Self {
+        Self::new(Arc::new(SystemClock))
+    }
+
+    /// Runs one verb, then wakes whom it concerns.
+    fn step<T>(&self, verb: impl FnOnce(&mut State, Timestamp) -> T) -> T {
+        let mut state = self.state.lock();
+        let answer = verb(&mut state, self.clock.now());
+        let wakes = std::mem::take(&mut state.wakes);
+        let finished = std::mem::take(&mut state.something_finished);
+        drop(state);
+        for worker in wakes {
+            self.waker(&worker).notify_one();
+        }
+        if finished {
+            self.finished.notify_waiters();
+        }
+        answer
+    }
+
+    fn waker(&self, worker: &WorkerId) -> Arc<Notify> {
+        Arc::clone(self.wakers.lock().entry(worker.clone()).or_default())
+    }
+}
+
+#[async_trait]
+impl Engine for ModelEngine {
+    async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>> {
+        batch.validate()?;
+        self.step(|state, now| state.submit(batch, now))
+    }
+
+    async fn cycle(&self, cycle: Cycle) -> Result<CycleReply> {
+        cycle.validate()?;
+        Ok(self.step(|state, now| state.cycle(cycle, now)))
+    }
+
+    async fn extend(
+        &self,
+        _worker: &WorkerId,
+        lease: Duration,
+        extensions: Vec<Extension>,
+    ) -> Result<Vec<ExtendAnswer>> {
+        validate_extend(lease, &extensions)?;
+        Ok(self
+            .step(|state, now| extensions.into_iter().map(|extension| state.extend(extension, lease, now)).collect()))
+    }
+
+    async fn wait(&self, worker: &WorkerId, timeout: Duration) {
+        let waker = self.waker(worker);
+        tokio::time::timeout(timeout, waker.notified()).await.ok();
+    }
+
+    async fn get(&self, id: &TaskId) -> Result<Option<Task>> {
+        Ok(self.step(|state, _| state.task(id)))
+    }
+
+    async fn await_finished(&self, id: &TaskId, timeout: Duration) -> Result<Option<Task>> {
+        let deadline = tokio::time::Instant::now() + timeout;
+        loop {
+            let finished = self.finished.notified();
+            tokio::pin!(finished);
+            finished.as_mut().enable();
+            let task = self.get(id).await?;
+            if task.as_ref().is_none_or(|task| task.status.is_finished()) {
+                return Ok(task);
+            }
+            if tokio::time::timeout_at(deadline, finished).await.is_err() {
+                return self.get(id).await;
+            }
+        }
+    }
+
+    async fn list(&self, request: ListRequest) -> Result<Page> {
+        request.validate()?;
+        self.step(|state, _| state.list(&request))
+    }
+
+    async fn queue_stats(&self, queue: Option<&QueueName>) -> Result<Vec<QueueStats>> {
+        self.step(|state, _| state.queue_stats(queue))
+    }
+
+    async fn health(&self) -> Result<Health> {
+        Ok(Health {
+            engine: "model",
+            durability: "none: memory only".to_owned(),
+            warnings: Vec::new(),
+            now: self.clock.now(),
+        })
+    }
+
+    async fn cancel(&self, ids: &[TaskId]) -> Result<Vec<Cancelled>> {
+        if ids.len() > crate::limits::MAX_BATCH {
+            return Err(super::Error::Invalid("a call cancels at most 1000 tasks".to_owned()));
+        }
+        Ok(self.step(|state, now| ids.iter().map(|id| state.cancel(id, now)).collect()))
+    }
+
+    async fn promote_due(&self, limit: usize) -> Result<u64> {
+        validate_limit(limit)?;
+        Ok(self.step(|state, now| state.promote_due(None, limit, now)))
+    }
+
+    async fn reclaim_expired(&self, limit: usize) -> Result<Reclaimed> {
+        validate_limit(limit)?;
+        Ok(self.step(|state, now| state.reclaim_expired(None, limit, now)))
+    }
+
+    async fn prune(&self, request: PruneRequest) -> Result<Pruned> {
+        request.validate()?;
+        self.step(|state, now| state.prune(&request, now))
+    }
+
+    async fn purge_queue(&self, queue: &QueueName, limit: usize) -> Result<u64> {
+        validate_limit(limit)?;
+        self.step(|state, _| state.purge_queue(queue, limit))
+    }
+
+    async fn config(&self) -> Result<Arc<Config>> {
+        Ok(self.step(|state, _| Arc::clone(&state.config)))
+    }
+
+    async fn put_queue(&self, queue: QueueConfig, mode: PutMode) -> Result<Arc<Config>> {
+        self.step(|state, _| state.put_queue(queue, mode))
+    }
+
+    async fn delete_queue(&self, queue: &QueueName) -> Result<Deleted> {
+        self.step(|state, _| state.delete_queue(queue))
+    }
+
+    async fn put_role(&self, role: RoleConfig, mode: PutMode) -> Result<Arc<Config>> {
+        self.step(|state, _| state.put_role(role, mode))
+    }
+
+    async fn delete_role(&self, role: &RoleName) -> Result<Arc<Config>> {
+        self.step(|state, _| state.delete_role(role))
+    }
+
+    async fn put_route(&self, key: RouteKey, rule: RouteRule) -> Result<Arc<Config>> {
+        self.step(|state, _| state.put_route(key, rule))
+    }
+
+    async fn delete_route(&self, key: &RouteKey) -> Result<Arc<Config>> {
+        Ok(self.step(|state, _| state.delete_route(key)))
+    }
+
+    async fn register_worker(&self, report: WorkerReport, ttl: Duration) -> Result<u64> {
+        Ok(self.step(|state, now| state.register_worker(report, ttl, now)))
+    }
+
+    async fn deregister_worker(&self, worker: &WorkerId) -> Result<()> {
+        self.step(|state, _| state.workers.remove(worker));
+        Ok(())
+    }
+
+    async fn workers(&self) -> Result<Vec<RegisteredWorker>> {
+        Ok(self.step(|state, now| state.workers.values().filter(|worker| worker.expires_at > now).cloned().collect()))
+    }
+}

@@ -1,0 +1,119 @@
+//! Configuration and workers.
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use super::state::State;
+use crate::{
+    engine::{Deleted, Error, PutMode, Result},
+    limits::MAX_BATCH,
+    name::{QueueName, RoleName, TaskId},
+    queue::{Config, QueueConfig, RoleConfig},
+    routing::{RouteKey, RouteRule},
+    time::Timestamp,
+    worker::{RegisteredWorker, WorkerReport},
+};
+
+impl State {
+    /// Changes the configuration; a change that changes nothing raises no version and wakes nobody.
+    fn change(&mut self, change: impl FnOnce(&mut Config)) -> Arc<Config> {
+        let mut config = (*self.config).clone();
+        change(&mut config);
+        if config != *self.config {
+            config.version += 1;
+            self.config = Arc::new(config);
+            self.wakes.extend(self.waiting.keys().cloned());
+        }
+        Arc::clone(&self.config)
+    }
+
+    fn check_queues<'a>(&self, queues: impl IntoIterator<Item = &'a QueueName>) -> Result<()> {
+        match queues.into_iter().find(|queue| !self.config.queues.contains_key(*queue)) {
+            Some(unknown) => Err(Error::UnknownQueue(unknown.clone())),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn put_queue(&mut self, queue: QueueConfig, mode: PutMode) -> Result<Arc<Config>> {
+        match (mode, self.config.queues.contains_key(&queue.name)) {
+            (PutMode::Create, true) => Err(Error::Exists(format!("queue {}", queue.name))),
+            (PutMode::Replace, false) => Err(Error::UnknownQueue(queue.name)),
+            _ => Ok(self.change(|config| {
+                config.queues.insert(queue.name.clone(), queue);
+            })),
+        }
+    }
+
+    pub(super) fn delete_queue(&mut self, queue: &QueueName) -> Result<Deleted> {
+        self.check_queues([queue])?;
+        let in_use = |by: String| Err(Error::InUse { queue: queue.clone(), by });
+        if let Some(role) = self.config.roles.values().find(|role| role.queues.contains(queue)) {
+            return in_use(format!("role {}", role.name));
+        }
+        if let Some((key, _)) = self.config.routes.iter().find(|(_, rule)| rule.queues().any(|it| it == queue)) {
+            return in_use(format!("the routing rule of {}", key.name));
+        }
+        let here = || self.tasks.values().map(|stored| &stored.task).filter(|task| task.queue == *queue);
+        let live = here().filter(|task| !task.status.is_finished()).count() as u64;
+        if live > 0 {
+            return Err(Error::NotEmpty { queue: queue.clone(), live });
+        }
+        let finished: Vec<TaskId> = here().map(|task| task.id.clone()).take(MAX_BATCH + 1).collect();
+        for id in finished.iter().take(MAX_BATCH) {
+            self.remove(id);
+        }
+        if finished.len() > MAX_BATCH {
+            return Ok(Deleted::More);
+        }
+        self.counters.remove(queue);
+        self.change(|config| {
+            config.queues.remove(queue);
+        });
+        Ok(Deleted::Done)
+    }
+
+    pub(super) fn put_role(&mut self, role: RoleConfig, mode: PutMode) -> Result<Arc<Config>> {
+        let distinct: HashSet<&QueueName> = role.queues.iter().collect();
+        if role.queues.is_empty() || distinct.len() < role.queues.len() {
+            return Err(Error::Invalid("a role names at least one queue, and none twice".to_owned()));
+        }
+        match (mode, self.config.roles.contains_key(&role.name)) {
+            (PutMode::Create, true) => return Err(Error::Exists(format!("role {}", role.name))),
+            (PutMode::Replace, false) => return Err(Error::UnknownRole(role.name)),
+            _ => self.check_queues(&role.queues)?,
+        }
+        Ok(self.change(|config| {
+            config.roles.insert(role.name.clone(), role);
+        }))
+    }
+
+    pub(super) fn delete_role(&mut self, role: &RoleName) -> Result<Arc<Config>> {
+        if !self.config.roles.contains_key(role) {
+            return Err(Error::UnknownRole(role.clone()));
+        }
+        Ok(self.change(|config| {
+            config.roles.remove(role);
+        }))
+    }
+
+    pub(super) fn put_route(&mut self, key: RouteKey, rule: RouteRule) -> Result<Arc<Config>> {
+        rule.validate().map_err(Error::Invalid)?;
+        self.check_queues(rule.queues())?;
+        Ok(self.change(|config| {
+            config.routes.insert(key, rule);
+        }))
+    }
+
+    pub(super) fn delete_route(&mut self, key: &RouteKey) -> Arc<Config> {
+        self.change(|config| {
+            config.routes.remove(key);
+        })
+    }
+
+    pub(super) fn register_worker(&mut self, report: WorkerReport, ttl: Duration, now: Timestamp) -> u64 {
+        let known = self.workers.get(&report.id).filter(|known| known.expires_at > now);
+        let started_at = known.map_or(now, |known| known.started_at);
+        let id = report.id.clone();
+        self.workers.insert(id, RegisteredWorker { report, started_at, seen_at: now, expires_at: now.after(ttl) });
+        self.config.version
+    }
+}

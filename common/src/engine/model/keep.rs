@@ -1,0 +1,136 @@
+//! Promote, reclaim, prune, purge.
+
+use super::state::State;
+use crate::{
+    engine::{Error, PruneRequest, PruneScope, Pruned, Reclaimed, Result},
+    lifecycle::{Move, Status},
+    name::{QueueName, TaskId},
+    policy::{DeadLetter, TaskPolicy},
+    task::{AttemptFailure, FailureKind},
+    time::Timestamp,
+};
+
+impl State {
+    /// The ids of tasks at `status`, in the given queues (all, for `None`), whose `key` lies at or before `now`,
+    /// smallest first.
+    fn overdue(
+        &self,
+        queues: Option<&[QueueName]>,
+        now: Timestamp,
+        key: impl Fn(&crate::task::Task) -> Option<Timestamp>,
+    ) -> Vec<TaskId> {
+        let mut found: Vec<(Timestamp, TaskId)> = self
+            .tasks
+            .values()
+            .map(|stored| &stored.task)
+            .filter(|task| self.config.queues.contains_key(&task.queue))
+            .filter(|task| queues.is_none_or(|queues| queues.contains(&task.queue)))
+            .filter_map(|task| key(task).filter(|at| *at <= now).map(|at| (at, task.id.clone())))
+            .collect();
+        found.sort();
+        found.into_iter().map(|(_, id)| id).collect()
+    }
+
+    pub(super) fn promote_due(&mut self, queues: Option<&[QueueName]>, limit: usize, now: Timestamp) -> u64 {
+        let due = self.overdue(queues, now, |task| (task.status == Status::Scheduled).then_some(task.ready_at));
+        let mut promoted = 0;
+        for id in due.into_iter().take(limit) {
+            self.go(&id, Move::Promote, Status::Submitted, now);
+            if let Some(stored) = self.tasks.get_mut(&id) {
+                stored.position = stored.task.revision;
+            }
+            promoted += 1;
+        }
+        promoted
+    }
+
+    pub(super) fn reclaim_expired(&mut self, queues: Option<&[QueueName]>, limit: usize, now: Timestamp) -> Reclaimed {
+        let mut reclaimed = Reclaimed::default();
+        let expired = self.overdue(queues, now, |task| task.lease.as_ref().map(|lease| lease.expires_at));
+        for id in expired.into_iter().take(limit) {
+            let Some(stored) = self.tasks.get_mut(&id) else { continue };
+            stored.task.crashes += 1;
+            let max_crashes = stored.task.overrides.max_crashes.unwrap_or(TaskPolicy::DEFAULT.max_crashes);
+            let (poisoned, cancelled) = (stored.task.crashes >= max_crashes, stored.task.cancel_requested);
+            let dead_letter = stored.task.overrides.dead_letter == Some(DeadLetter::Save);
+            let worker = stored.task.worker.clone();
+            let message =
+                format!("the worker {} vanished: its lease ended", worker.as_ref().map_or("?", |it| it.as_str()));
+            self.note_error(&id, AttemptFailure::new(FailureKind::Crash, message), now);
+            let Some(stored) = self.tasks.get_mut(&id) else { continue };
+            if cancelled {
+                self.go(&id, Move::Cancel, Status::Cancelled, now);
+                reclaimed.cancelled += 1;
+            } else if poisoned {
+                stored.task.dead_letter = dead_letter;
+                self.go(&id, Move::Expire, Status::Failed, now);
+                reclaimed.failed += 1;
+            } else {
+                stored.task.attempt -= 1;
+                self.go(&id, Move::Expire, Status::Submitted, now);
+                reclaimed.requeued += 1;
+            }
+        }
+        reclaimed
+    }
+
+    pub(super) fn prune(&mut self, request: &PruneRequest, now: Timestamp) -> Result<Pruned> {
+        let after = match &request.cursor {
+            None => 0,
+            Some(text) => text.parse().map_err(|_| Error::Invalid("this cursor is not from this store".to_owned()))?,
+        };
+        let mut candidates: Vec<(u64, TaskId)> = self
+            .tasks
+            .values()
+            .map(|stored| &stored.task)
+            .filter(|task| task.status.is_finished() && task.revision > after)
+            .filter(|task| match &request.scope {
+                PruneScope::Retention => self.is_past_retention(task, now),
+                PruneScope::Matching { filter, finished_before } => {
+                    filter.matches(task)
+                        && finished_before.is_none_or(|before| task.completed_at.is_some_and(|at| at < before))
+                }
+            })
+            .map(|task| (task.revision, task.id.clone()))
+            .collect();
+        candidates.sort();
+        let more = candidates.len() > request.limit;
+        candidates.truncate(request.limit);
+        let next = candidates.last().filter(|_| more).map(|(revision, _)| revision.to_string());
+        if !request.dry_run {
+            for (_, id) in &candidates {
+                self.remove(id);
+            }
+        }
+        Ok(Pruned { removed: candidates.len() as u64, next })
+    }
+
+    fn is_past_retention(&self, task: &crate::task::Task, now: Timestamp) -> bool {
+        let Some(config) = self.config.queues.get(&task.queue) else { return false };
+        let newer = self
+            .tasks
+            .values()
+            .filter(|other| other.task.status.is_finished() && other.task.queue == task.queue)
+            .filter(|other| other.task.revision > task.revision)
+            .count() as u64;
+        newer >= config.retention.count || task.completed_at.is_some_and(|at| at.after(config.retention.age) <= now)
+    }
+
+    pub(super) fn purge_queue(&mut self, queue: &QueueName, limit: usize) -> Result<u64> {
+        if !self.config.queues.contains_key(queue) {
+            return Err(Error::UnknownQueue(queue.clone()));
+        }
+        let waiting: Vec<TaskId> = self
+            .tasks
+            .values()
+            .map(|stored| &stored.task)
+            .filter(|task| task.queue == *queue && !task.status.is_finished() && task.status != Status::Started)
+            .map(|task| task.id.clone())
+            .take(limit)
+            .collect();
+        for id in &waiting {
+            self.remove(id);
+        }
+        Ok(waiting.len() as u64)
+    }
+}

@@ -1,0 +1,81 @@
+//! Lists and counts.
+
+use std::collections::BTreeMap;
+
+use super::state::{State, Stored};
+use crate::{
+    engine::{Error, ListRequest, Page, QueueStats, Result},
+    lifecycle::Status,
+    name::QueueName,
+    task::Task,
+};
+
+/// A task's place in a list: section, queue, order within, id.
+type Place = (u8, String, i64, String);
+
+fn place(stored: &Stored) -> Place {
+    let task = &stored.task;
+    let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+    let (section, order) = match task.status {
+        Status::Started => (0, task.lease.as_ref().map_or(0, |lease| signed(lease.fence.0))),
+        Status::Submitted => (1, i64::from(9 - task.priority.get()) * 1_000_000_000 + signed(stored.position)),
+        Status::Scheduled => (2, task.ready_at.as_micros()),
+        Status::Waiting => (3, signed(stored.position)),
+        _ => return (4, String::new(), -signed(task.revision), String::new()),
+    };
+    (section, task.queue.to_string(), order, task.id.to_string())
+}
+
+impl State {
+    pub(super) fn list(&self, request: &ListRequest) -> Result<Page> {
+        let after: Option<Place> = match &request.cursor {
+            None => None,
+            Some(text) => Some(
+                serde_json::from_str(text)
+                    .map_err(|_| Error::Invalid("this cursor is not from this store".to_owned()))?,
+            ),
+        };
+        let mut found: BTreeMap<Place, &Task> = self
+            .tasks
+            .values()
+            .filter(|stored| request.filter.matches(&stored.task))
+            .map(|stored| (place(stored), &stored.task))
+            .collect();
+        if let Some(after) = after {
+            found = found.split_off(&after);
+            found.remove(&after);
+        }
+        let next = (found.len() > request.limit)
+            .then(|| found.keys().nth(request.limit - 1).map(|place| serde_json::json!(place).to_string()))
+            .flatten();
+        let slim = |task: &Task| Task { parameters: None, result: None, errors: Vec::new(), ..task.clone() };
+        Ok(Page { tasks: found.into_values().take(request.limit).map(slim).collect(), next })
+    }
+
+    pub(super) fn queue_stats(&self, queue: Option<&QueueName>) -> Result<Vec<QueueStats>> {
+        if let Some(queue) = queue
+            && !self.config.queues.contains_key(queue)
+        {
+            return Err(Error::UnknownQueue(queue.clone()));
+        }
+        let wanted = self.config.queues.keys().filter(|name| queue.is_none_or(|queue| queue == *name));
+        Ok(wanted.map(|name| self.stats_of(name)).collect())
+    }
+
+    fn stats_of(&self, queue: &QueueName) -> QueueStats {
+        let mut tasks = BTreeMap::new();
+        let mut front: BTreeMap<u8, &Stored> = BTreeMap::new();
+        for stored in self.tasks.values().filter(|stored| stored.task.queue == *queue) {
+            *tasks.entry(stored.task.status).or_default() += 1;
+            if stored.task.status == Status::Submitted {
+                let first = front.entry(stored.task.priority.get()).or_insert(stored);
+                if stored.position < first.position {
+                    *first = stored;
+                }
+            }
+        }
+        let (accepted, removed) = self.counters.get(queue).copied().unwrap_or_default();
+        let oldest_ready_at = front.values().map(|stored| stored.task.ready_at).min();
+        QueueStats { queue: queue.clone(), tasks, oldest_ready_at, accepted, removed }
+    }
+}

@@ -1,0 +1,119 @@
+//! The model's memory, and the moves all verbs share.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use crate::{
+    lifecycle::{Move, Status, is_legal},
+    limits::{KEPT_PARAMETER_BYTES, MAX_ERRORS_KEPT},
+    name::{QueueName, TaskId, WorkerId},
+    queue::Config,
+    task::{AttemptError, AttemptFailure, Fence, Task},
+    time::Timestamp,
+    worker::RegisteredWorker,
+};
+
+/// A task and what only the store knows of it.
+#[derive(Debug, Clone)]
+pub(super) struct Stored {
+    pub(super) task: Task,
+    pub(super) fingerprint: u128,
+    /// Its place among the ready tasks of its priority.
+    pub(super) position: u64,
+    /// The fence whose settlement ended it.
+    pub(super) settled_by: Option<Fence>,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) tasks: BTreeMap<TaskId, Stored>,
+    pub(super) revision: u64,
+    pub(super) config: Arc<Config>,
+    /// Per queue: ever accepted, and deleted since.
+    pub(super) counters: BTreeMap<QueueName, (u64, u64)>,
+    pub(super) workers: BTreeMap<WorkerId, RegisteredWorker>,
+    /// Workers whose last claim was empty, and the queues it named.
+    pub(super) waiting: HashMap<WorkerId, Vec<QueueName>>,
+    /// Whom to wake when this verb is done.
+    pub(super) wakes: Vec<WorkerId>,
+    pub(super) something_finished: bool,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            tasks: BTreeMap::new(),
+            revision: 0,
+            config: Arc::new(Config::initial()),
+            counters: BTreeMap::new(),
+            workers: BTreeMap::new(),
+            waiting: HashMap::new(),
+            wakes: Vec::new(),
+            something_finished: false,
+        }
+    }
+}
+
+impl State {
+    pub(super) fn next_revision(&mut self) -> u64 {
+        self.revision += 1;
+        self.revision
+    }
+
+    pub(super) fn task(&self, id: &TaskId) -> Option<Task> {
+        self.tasks.get(id).map(|stored| stored.task.clone())
+    }
+
+    /// The only place where a status changes: checks the lifecycle table and gives a new revision.
+    pub(super) fn go(&mut self, id: &TaskId, event: Move, to: Status, now: Timestamp) {
+        let revision = self.next_revision();
+        let Some(stored) = self.tasks.get_mut(id) else { return };
+        let task = &mut stored.task;
+        assert!(is_legal(task.status, event, to), "illegal move of {id}: {} {event:?} {to}", task.status);
+        task.status = to;
+        task.revision = revision;
+        if to != Status::Started {
+            task.lease = None;
+        }
+        if to.is_finished() {
+            task.completed_at = Some(now);
+            task.cancel_requested = false;
+            self.something_finished = true;
+        } else if to != Status::Started {
+            task.heartbeat_at = None;
+            task.progress = None;
+        }
+        if to == Status::Completed && task.parameters.as_ref().is_some_and(|it| it.len() > KEPT_PARAMETER_BYTES) {
+            task.parameters = None;
+        }
+        if to == Status::Submitted {
+            let queue = task.queue.clone();
+            self.wake_queue(&queue);
+        }
+    }
+
+    pub(super) fn note_error(&mut self, id: &TaskId, failure: AttemptFailure, now: Timestamp) {
+        let Some(stored) = self.tasks.get_mut(id) else { return };
+        let Some(worker) = stored.task.worker.clone() else { return };
+        let errors = &mut stored.task.errors;
+        let attempt = stored.task.attempt;
+        errors.push(AttemptError { at: now, attempt, worker, kind: failure.kind, message: failure.message });
+        if errors.len() > MAX_ERRORS_KEPT {
+            errors.remove(0);
+        }
+    }
+
+    /// Deletes a task and counts it.
+    pub(super) fn remove(&mut self, id: &TaskId) {
+        if let Some(stored) = self.tasks.remove(id) {
+            self.counters.entry(stored.task.queue).or_default().1 += 1;
+        }
+    }
+
+    pub(super) fn wake_queue(&mut self, queue: &QueueName) {
+        let waiting = self.waiting.iter().filter(|(_, queues)| queues.contains(queue));
+        self.wakes.extend(waiting.map(|(worker, _)| worker.clone()));
+    }
+}

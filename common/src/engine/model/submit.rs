@@ -1,0 +1,89 @@
+//! Taking tasks in.
+
+use super::state::{State, Stored};
+use crate::{
+    engine::{ConflictReason, Error, OnConflict, Result, Submit, Submitted, SubmittedHow},
+    lifecycle::Status,
+    task::{NewTask, Start, Task},
+    time::Timestamp,
+};
+
+impl State {
+    pub(super) fn submit(&mut self, batch: Submit, now: Timestamp) -> Result<Vec<Submitted>> {
+        if let Some(task) = batch.tasks.iter().find(|task| !self.config.queues.contains_key(&task.queue)) {
+            return Err(Error::UnknownQueue(task.queue.clone()));
+        }
+        let plans =
+            batch.tasks.iter().map(|task| self.plan(task, batch.on_conflict)).collect::<Result<Vec<SubmittedHow>>>()?;
+        Ok(batch.tasks.into_iter().zip(plans).map(|(task, how)| self.take(task, how, now)).collect())
+    }
+
+    fn plan(&self, task: &NewTask, on_conflict: OnConflict) -> Result<SubmittedHow> {
+        let Some(stored) = self.tasks.get(&task.id) else { return Ok(SubmittedHow::Created) };
+        let conflict = |reason| Error::Conflict { id: task.id.clone(), status: stored.task.status, reason };
+        match on_conflict {
+            _ if stored.fingerprint == task.fingerprint() => Ok(SubmittedHow::Existing),
+            OnConflict::Skip => Ok(SubmittedHow::Existing),
+            OnConflict::Fail => Err(conflict(ConflictReason::BodyDiffers)),
+            OnConflict::Replace if stored.task.status == Status::Started => Err(conflict(ConflictReason::Started)),
+            OnConflict::Replace => Ok(SubmittedHow::Replaced),
+        }
+    }
+
+    fn take(&mut self, new: NewTask, how: SubmittedHow, now: Timestamp) -> Submitted {
+        if how == SubmittedHow::Replaced {
+            self.remove(&new.id);
+        }
+        if how != SubmittedHow::Existing {
+            self.counters.entry(new.queue.clone()).or_default().0 += 1;
+            let stored = self.store(new.clone(), now);
+            if stored.task.status == Status::Submitted {
+                self.wake_queue(&new.queue);
+            }
+            self.tasks.insert(new.id.clone(), stored);
+        }
+        let (queue, status) = self
+            .tasks
+            .get(&new.id)
+            .map_or((new.queue, Status::Submitted), |stored| (stored.task.queue.clone(), stored.task.status));
+        Submitted { id: new.id, queue, status, how }
+    }
+
+    fn store(&mut self, new: NewTask, now: Timestamp) -> Stored {
+        let due = match new.start {
+            Start::Now => now,
+            Start::After(delay) => now.after(delay),
+            Start::At(at) => at.max(now),
+        };
+        let revision = self.next_revision();
+        let fingerprint = new.fingerprint();
+        let task = Task {
+            id: new.id,
+            name: new.name,
+            version: new.version,
+            queue: new.queue,
+            priority: new.priority,
+            status: if due > now { Status::Scheduled } else { Status::Submitted },
+            revision,
+            parameters: Some(new.parameters),
+            overrides: new.overrides,
+            attempt: 0,
+            crashes: 0,
+            submitted_at: now,
+            ready_at: due,
+            started_at: None,
+            heartbeat_at: None,
+            completed_at: None,
+            lease: None,
+            worker: None,
+            cancel_requested: false,
+            progress: None,
+            checkpoint: None,
+            result: None,
+            errors: Vec::new(),
+            dead_letter: false,
+            trace: new.trace,
+        };
+        Stored { task, fingerprint, position: revision, settled_by: None }
+    }
+}

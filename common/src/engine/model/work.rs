@@ -1,0 +1,190 @@
+//! Claim, settle, extend, cancel.
+
+use std::{cmp::Reverse, time::Duration};
+
+use super::state::State;
+use crate::{
+    engine::{
+        Cancelled, ClaimRequest, Cycle, CycleReply, ExtendAnswer, Extension, Outcome, QueueClaim, SettleAnswer,
+        Settlement,
+    },
+    lifecycle::{Move, Status},
+    name::{QueueName, TaskId, WorkerId},
+    task::{ClaimedTask, Fence, Lease},
+    time::Timestamp,
+};
+
+/// How many due tasks, and how many expired leases, one claim looks after.
+const TEND_LIMIT: usize = 100;
+
+impl State {
+    pub(super) fn cycle(&mut self, cycle: Cycle, now: Timestamp) -> CycleReply {
+        self.waiting.remove(&cycle.worker);
+        let settled = cycle.settlements.into_iter().map(|settlement| self.settle(settlement, now)).collect();
+        let mut reply = CycleReply { settled, ..CycleReply::default() };
+        if let Some(claim) = cycle.claim.filter(|claim| claim.limit > 0) {
+            let queues: Vec<QueueName> = claim.queues.iter().map(|it| it.queue.clone()).collect();
+            self.promote_due(Some(&queues), TEND_LIMIT, now);
+            self.reclaim_expired(Some(&queues), TEND_LIMIT, now);
+            reply.claimed = self.claim(&cycle.worker, &claim, now);
+            if reply.claimed.is_empty() {
+                reply.next_due = self.next_due(&queues).map(|due| due.since(now));
+                self.waiting.insert(cycle.worker.clone(), queues);
+            }
+        }
+        reply.cancel_requested = self.cancel_requests(&cycle.worker);
+        reply.config_version = self.config.version;
+        reply
+    }
+
+    fn settle(&mut self, settlement: Settlement, now: Timestamp) -> SettleAnswer {
+        let Settlement { id, fence, outcome } = settlement;
+        let Some(stored) = self.tasks.get_mut(&id) else { return SettleAnswer::LeaseLost };
+        if stored.settled_by == Some(fence) {
+            return SettleAnswer::Accepted(stored.task.status);
+        }
+        if stored.task.lease.as_ref().map(|lease| lease.fence) != Some(fence) {
+            return SettleAnswer::LeaseLost;
+        }
+        let cancelled = stored.task.cancel_requested;
+        match outcome {
+            Outcome::Retry { failure, .. } | Outcome::Failed { failure, .. } if cancelled => {
+                self.note_error(&id, failure, now);
+                self.end(&id, Move::Cancel, Status::Cancelled, fence, now);
+            }
+            _ if cancelled => self.end(&id, Move::Cancel, Status::Cancelled, fence, now),
+            Outcome::Cancelled => self.end(&id, Move::Cancel, Status::Cancelled, fence, now),
+            Outcome::Completed { result } => {
+                stored.task.result = result;
+                self.end(&id, Move::Complete, Status::Completed, fence, now);
+            }
+            Outcome::Failed { failure, dead_letter } => {
+                stored.task.dead_letter = dead_letter;
+                self.note_error(&id, failure, now);
+                self.end(&id, Move::Fail, Status::Failed, fence, now);
+            }
+            Outcome::Retry { delay, failure } => {
+                self.note_error(&id, failure, now);
+                self.again(&id, Move::Retry, delay, now);
+            }
+            Outcome::Released { delay } => {
+                stored.task.attempt -= 1;
+                self.again(&id, Move::Release, delay, now);
+            }
+        }
+        SettleAnswer::Accepted(self.tasks.get(&id).map_or(Status::Completed, |stored| stored.task.status))
+    }
+
+    fn end(&mut self, id: &TaskId, event: Move, to: Status, fence: Fence, now: Timestamp) {
+        self.go(id, event, to, now);
+        if let Some(stored) = self.tasks.get_mut(id) {
+            stored.settled_by = Some(fence);
+        }
+    }
+
+    /// Back to the queue: at once or later. Only a release at once keeps the place and the time it became due.
+    fn again(&mut self, id: &TaskId, event: Move, delay: Duration, now: Timestamp) {
+        let to = if delay.is_zero() { Status::Submitted } else { Status::Scheduled };
+        self.go(id, event, to, now);
+        let Some(stored) = self.tasks.get_mut(id) else { return };
+        if event == Move::Retry || !delay.is_zero() {
+            stored.position = stored.task.revision;
+            stored.task.ready_at = now.after(delay);
+        }
+    }
+
+    fn claim(&mut self, worker: &WorkerId, claim: &ClaimRequest, now: Timestamp) -> Vec<ClaimedTask> {
+        let mut claimed = Vec::new();
+        for QueueClaim { queue, limit } in &claim.queues {
+            if self.config.queues.get(queue).is_none_or(|config| config.paused) {
+                continue;
+            }
+            let mut ready: Vec<(Reverse<u8>, u64, TaskId)> = self
+                .tasks
+                .values()
+                .filter(|stored| stored.task.status == Status::Submitted && stored.task.queue == *queue)
+                .map(|stored| (Reverse(stored.task.priority.get()), stored.position, stored.task.id.clone()))
+                .collect();
+            ready.sort();
+            for (_, _, id) in ready.into_iter().take((*limit).min(claim.limit - claimed.len())) {
+                claimed.extend(self.lease(&id, worker, claim.lease, now));
+            }
+        }
+        claimed
+    }
+
+    fn lease(&mut self, id: &TaskId, worker: &WorkerId, lease: Duration, now: Timestamp) -> Option<ClaimedTask> {
+        self.go(id, Move::Claim, Status::Started, now);
+        let task = &mut self.tasks.get_mut(id)?.task;
+        let fence = Fence(task.revision);
+        task.attempt += 1;
+        task.started_at = Some(now);
+        task.worker = Some(worker.clone());
+        task.lease = Some(Lease { worker: worker.clone(), fence, expires_at: now.after(lease) });
+        Some(ClaimedTask {
+            id: task.id.clone(),
+            name: task.name.clone(),
+            version: task.version,
+            queue: task.queue.clone(),
+            priority: task.priority,
+            parameters: task.parameters.clone()?,
+            overrides: task.overrides.clone(),
+            attempt: task.attempt,
+            crashes: task.crashes,
+            fence,
+            submitted_at: task.submitted_at,
+            ready_at: task.ready_at,
+            started_at: now,
+            checkpoint: task.checkpoint.clone(),
+            trace: task.trace.clone(),
+        })
+    }
+
+    fn next_due(&self, queues: &[QueueName]) -> Option<Timestamp> {
+        self.tasks
+            .values()
+            .filter(|stored| stored.task.status == Status::Scheduled && queues.contains(&stored.task.queue))
+            .map(|stored| stored.task.ready_at)
+            .min()
+    }
+
+    fn cancel_requests(&self, worker: &WorkerId) -> Vec<TaskId> {
+        let held = |task: &crate::task::Task| task.lease.as_ref().is_some_and(|lease| lease.worker == *worker);
+        self.tasks
+            .values()
+            .filter(|stored| stored.task.cancel_requested && held(&stored.task))
+            .map(|stored| stored.task.id.clone())
+            .collect()
+    }
+
+    pub(super) fn extend(&mut self, extension: Extension, length: Duration, now: Timestamp) -> ExtendAnswer {
+        let Some(stored) = self.tasks.get_mut(&extension.id) else { return ExtendAnswer::LeaseLost };
+        let task = &mut stored.task;
+        let Some(lease) = task.lease.as_mut().filter(|lease| lease.fence == extension.fence) else {
+            return ExtendAnswer::LeaseLost;
+        };
+        lease.expires_at = now.after(length);
+        if let Some(heartbeat) = extension.heartbeat {
+            task.heartbeat_at = Some(now);
+            task.progress = heartbeat.progress.or(task.progress.take());
+            task.checkpoint = heartbeat.checkpoint.or(task.checkpoint.take());
+        }
+        ExtendAnswer::Extended { cancel_requested: task.cancel_requested }
+    }
+
+    pub(super) fn cancel(&mut self, id: &TaskId, now: Timestamp) -> Cancelled {
+        let Some(stored) = self.tasks.get_mut(id) else { return Cancelled::Unknown };
+        match (stored.task.status, &stored.task.lease) {
+            (Status::Started, Some(lease)) => {
+                stored.task.cancel_requested = true;
+                self.wakes.push(lease.worker.clone());
+                Cancelled::Requested
+            }
+            (status, _) if status.is_finished() => Cancelled::AlreadyOver(status),
+            _ => {
+                self.go(id, Move::Cancel, Status::Cancelled, now);
+                Cancelled::Done
+            }
+        }
+    }
+}
