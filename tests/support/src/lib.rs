@@ -11,4 +11,5 @@ pub mod binaries;
 pub mod effects;
 pub mod fault_proxy;
 pub mod program;
+pub mod redis_server;
 pub mod wait;

@@ -1,0 +1,218 @@
+//! A Redis of one test's own: on a free port, in a folder of its own, ended with the test.
+//!
+//! It is checked to be the one that was started before anybody gets its address: ports are shared with the whole
+//! machine, and another server's data is not ours to write to.
+
+use std::{
+    io::{BufRead, BufReader, ErrorKind, Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use nix::{
+    sys::signal::{self, Signal},
+    unistd::Pid,
+};
+use tempfile::TempDir;
+
+/// Another program may take a free port between the moment it is found and the moment Redis binds it.
+const ATTEMPTS: usize = 5;
+
+/// What a server writes down of what it is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Persistence {
+    /// Nothing: a restart is a fresh start.
+    #[default]
+    None,
+    /// `appendonly yes`, `appendfsync everysec`.
+    EverySecond,
+    /// `appendonly yes`, `appendfsync always`.
+    Always,
+}
+
+/// How to start a server.
+#[derive(Debug, Clone, Default)]
+pub struct RedisOptions {
+    /// What survives a restart.
+    pub persistence: Persistence,
+    /// Further arguments of `redis-server`, e.g. `["--maxmemory", "3mb"]`.
+    pub arguments: Vec<String>,
+}
+
+/// A running `redis-server`. It is killed when this is dropped.
+#[derive(Debug)]
+pub struct RedisServer {
+    options: RedisOptions,
+    folder: TempDir,
+    port: u16,
+    child: Child,
+}
+
+impl RedisServer {
+    /// Starts a server and waits until it takes commands.
+    ///
+    /// # Panics
+    /// When there is no `redis-server` on the path, or it does not start.
+    #[must_use]
+    pub fn start(options: RedisOptions) -> Self {
+        let folder = tempfile::tempdir().expect("a folder for the server");
+        for _ in 0..ATTEMPTS {
+            let port = free_port();
+            if let Some(child) = spawn(&options, &folder, port) {
+                let server = Self { options, folder, port, child };
+                server.assert_ours();
+                return server;
+            }
+        }
+        panic!("redis-server did not start in {ATTEMPTS} attempts");
+    }
+
+    /// Its address, as `ENGINE_URL` takes it.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.port))
+    }
+
+    /// Ends it at once, as a crash would.
+    ///
+    /// # Panics
+    /// When it can't be waited for.
+    pub fn kill_9(&mut self) {
+        self.child.kill().expect("the server is ours to kill");
+        self.child.wait().expect("a killed server ends");
+    }
+
+    /// Starts it again, after [`RedisServer::kill_9`] or in its place, with its data and on its port.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn restart(&mut self) {
+        self.kill_9();
+        self.child = spawn(&self.options, &self.folder, self.port).expect("the server starts again on its port");
+        self.assert_ours();
+    }
+
+    /// Freezes it: connections stay open and nothing is answered.
+    ///
+    /// # Panics
+    /// When it is gone.
+    pub fn pause(&self) {
+        self.signal(Signal::SIGSTOP);
+    }
+
+    /// Lets it go on.
+    ///
+    /// # Panics
+    /// When it is gone.
+    pub fn resume(&self) {
+        self.signal(Signal::SIGCONT);
+    }
+
+    /// Sends one command, its words separated by blanks, and answers what comes back as the protocol writes it.
+    ///
+    /// # Panics
+    /// When the server does not answer.
+    #[must_use]
+    pub fn command(&self, words: &str) -> String {
+        let mut stream = TcpStream::connect(self.address()).expect("the server listens");
+        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout can be set");
+        // The server closes the connection after QUIT, so the end of the answer is the end of the stream.
+        write!(stream, "{words}\r\nQUIT\r\n").expect("the server reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("the server answers");
+        answer.strip_suffix("+OK\r\n").expect("the answer to QUIT").to_owned()
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id()).expect("a process id");
+        signal::kill(Pid::from_raw(pid), signal).expect("the server is ours to signal");
+    }
+
+    fn assert_ours(&self) {
+        let answer = self.command("INFO server");
+        let ours = format!("process_id:{}\r\n", self.child.id());
+        assert!(answer.contains(&ours), "another server answers on port {}: {answer}", self.port);
+    }
+}
+
+impl Drop for RedisServer {
+    fn drop(&mut self) {
+        // Nothing is lost when it is gone already.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("it is bound").port()
+}
+
+/// Starts the program and reads its log until it takes connections; `None` when it ends before.
+fn spawn(options: &RedisOptions, folder: &TempDir, port: u16) -> Option<Child> {
+    let (appendonly, appendfsync) = match options.persistence {
+        Persistence::None => ("no", "everysec"),
+        Persistence::EverySecond => ("yes", "everysec"),
+        Persistence::Always => ("yes", "always"),
+    };
+    let mut child = match Command::new("redis-server")
+        .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--save", ""])
+        .args(["--appendonly", appendonly, "--appendfsync", appendfsync, "--dir"])
+        .arg(folder.path())
+        .args(&options.arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+    {
+        Ok(child) => child,
+        Err(error) if error.kind() == ErrorKind::NotFound => panic!("redis-server is not installed: ./check says how"),
+        Err(error) => panic!("redis-server does not start: {error}"),
+    };
+    let mut log = BufReader::new(child.stdout.take().expect("its output is captured")).lines();
+    if log.by_ref().map_while(Result::ok).any(|line| line.contains("Ready to accept connections")) {
+        // Somebody must go on reading, or the server stops when the pipe is full.
+        std::thread::spawn(move || log.map_while(Result::ok).for_each(drop));
+        return Some(child);
+    }
+    child.wait().expect("a server that closed its output ends");
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_starts_answers_and_forgets() {
+        let mut server = RedisServer::start(RedisOptions::default());
+        assert_eq!(server.command("PING"), "+PONG\r\n");
+        assert_eq!(server.command("SET a 1"), "+OK\r\n");
+        server.restart();
+        assert_eq!(server.command("EXISTS a"), ":0\r\n");
+    }
+
+    #[test]
+    fn what_was_written_down_survives_a_crash() {
+        let options = RedisOptions { persistence: Persistence::Always, ..RedisOptions::default() };
+        let mut server = RedisServer::start(options);
+        assert_eq!(server.command("INCR a"), ":1\r\n");
+        server.kill_9();
+        server.restart();
+        assert_eq!(server.command("INCR a"), ":2\r\n");
+    }
+
+    #[test]
+    fn two_servers_do_not_meet() {
+        let servers = [RedisServer::start(RedisOptions::default()), RedisServer::start(RedisOptions::default())];
+        assert_eq!(servers[0].command("INCR a"), ":1\r\n");
+        assert_eq!(servers[1].command("EXISTS a"), ":0\r\n");
+    }
+}
