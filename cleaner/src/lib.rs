@@ -1,1 +1,56 @@
-//! placeholder
+//! Chores over the store, and the runner that carries them out.
+//!
+//! A chore is a [`Pass`]: a small value that does one bounded batch at a time. The [`Runner`] repeats it until nothing is
+//! left, stops between two batches when told to, and answers with a [`Report`]. The one pass so far is [`Prune`]: it
+//! deletes finished tasks by their queue's retention or by what an operator names.
+//!
+//! It deliberately does not promote, reclaim or repair: every claim does a bit of the first two and managers the rest, so
+//! that no task ever waits for a cleaner. Any number of cleaners may run at once. Start reading at [`run`], then
+//! [`runner`].
+
+pub mod config;
+mod pass;
+pub mod prune;
+mod report;
+pub mod runner;
+
+use std::{io::Write, sync::Arc};
+
+use jobbers_common::engine::Engine;
+use jobbers_process::shutdown::Shutdown;
+
+pub use crate::{
+    config::{Args, Config, ConfigError},
+    pass::{Batch, Pass, Round},
+    prune::{Criteria, Prune},
+    report::{Ending, PassReport, Report},
+    runner::Runner,
+};
+
+/// Carries out what `config` asks for: one round, or rounds until `shutdown`. Writes each round's report to `out` and
+/// answers the last one.
+///
+/// # Errors
+/// [`ConfigError`] when the configuration names nothing to do, and when `out` can't be written to. What goes wrong in
+/// the store is part of the report.
+pub async fn run(
+    config: &Config,
+    engine: Arc<dyn Engine>,
+    shutdown: &Shutdown,
+    out: &mut (dyn Write + Send),
+) -> anyhow::Result<Report> {
+    let runner = Runner::new(engine, config.passes()?, config.dry_run);
+    let mut write = |report: &Report| if config.json { report.write_json(out) } else { report.write_table(out) };
+    let Some(interval) = config.watch else {
+        let report = runner.run_once(shutdown).await;
+        write(&report)?;
+        return Ok(report);
+    };
+    let mut latest = Report::default();
+    let mut rounds = runner.watch(interval, shutdown);
+    while let Some(report) = rounds.next().await {
+        write(&report)?;
+        latest = report;
+    }
+    Ok(latest)
+}

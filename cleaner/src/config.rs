@@ -1,0 +1,216 @@
+//! What the cleaner is told: flags over environment over file over `cleaner.default.toml`.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::Parser;
+use jobbers_common::{
+    duration,
+    engine::TaskFilter,
+    lifecycle::Status,
+    name::{QueueName, TaskName},
+    time::Timestamp,
+};
+use jobbers_process::{config as layers, engine_url::EngineArgs, logging::LogArgs};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    pass::Pass,
+    prune::{Criteria, Prune},
+};
+
+const DEFAULTS: &str = include_str!("../cleaner.default.toml");
+
+/// Rounds come no closer together than this, so that a mistyped interval does not keep the store busy.
+const SHORTEST_WATCH: Duration = Duration::from_secs(1);
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0   all there was to do was done
+  1   something was left undone: a pass failed, or it was stopped before the end
+  2   the command line makes no sense, or names nothing to prune
+  64  the configuration makes no sense
+  69  the store can't be reached
+
+Examples:
+  cleaner --retention                                  apply each queue's own retention
+  cleaner --older-than 7d --status failed --dry-run    count what would go
+  cleaner --retention --watch 5m                       for ever, every five minutes";
+
+/// Deletes finished tasks: by their queue's retention, or those that match every criterion given
+#[derive(Debug, Clone, Parser, Serialize)]
+#[command(name = "cleaner", version, after_help = EXIT_CODES)]
+pub struct Args {
+    /// A configuration file; see cleaner.default.toml
+    #[arg(long, env = "CLEANER_CONFIG", value_name = "FILE")]
+    #[serde(skip)]
+    pub config: Option<PathBuf>,
+    /// The store.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub engine: EngineArgs,
+    /// Prune what is past its queue's own retention
+    #[arg(long, env = "CLEANER_RETENTION")]
+    #[serde(skip_serializing_if = "is_false")]
+    pub retention: bool,
+    /// Only tasks that have been over for longer than this, e.g. 12h or 7d
+    #[arg(long, env = "CLEANER_OLDER_THAN", value_name = "DURATION", value_parser = duration::parse)]
+    #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
+    pub older_than: Option<Duration>,
+    /// Only tasks of this name
+    #[arg(long, env = "CLEANER_NAME", value_name = "TASK")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<TaskName>,
+    /// Only tasks of this version
+    #[arg(long, env = "CLEANER_TASK_VERSION", value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_version: Option<u32>,
+    /// Only tasks in this queue
+    #[arg(long, env = "CLEANER_QUEUE", value_name = "QUEUE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueName>,
+    /// Only tasks standing at this; may be given several times
+    #[arg(long, env = "CLEANER_STATUS", value_name = "STATUS", value_delimiter = ',', value_parser = finished)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub status: Vec<Status>,
+    /// Only tasks submitted at or after this time, e.g. 2026-01-01T00:00:00Z
+    #[arg(long, env = "CLEANER_SUBMITTED_AFTER", value_name = "TIME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub submitted_after: Option<jiff::Timestamp>,
+    /// Only tasks submitted before this time
+    #[arg(long, env = "CLEANER_SUBMITTED_BEFORE", value_name = "TIME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub submitted_before: Option<jiff::Timestamp>,
+    /// Count what would be pruned, and delete nothing
+    #[arg(long)]
+    #[serde(skip_serializing_if = "is_false")]
+    pub dry_run: bool,
+    /// Go on for ever, with this long between two rounds [default: 1m]
+    #[arg(long, env = "CLEANER_WATCH", value_name = "INTERVAL", num_args = 0..=1, default_missing_value = "1m")]
+    #[arg(value_parser = duration::parse)]
+    #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
+    pub watch: Option<Duration>,
+    /// Print reports as JSON, one object per round
+    #[arg(long)]
+    #[serde(skip_serializing_if = "is_false")]
+    pub json: bool,
+    /// Logs.
+    #[command(flatten)]
+    #[serde(skip)]
+    pub log: LogArgs,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+fn finished(text: &str) -> Result<Status, String> {
+    let status: Status = text.parse().map_err(|error: jobbers_common::lifecycle::UnknownStatus| error.to_string())?;
+    if status.is_finished() { Ok(status) } else { Err(live(status)) }
+}
+
+fn live(status: Status) -> String {
+    format!("tasks that are {status} are not over, and only finished tasks are pruned; cancel them first")
+}
+
+/// What the cleaner is told, with every layer applied.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The store.
+    pub engine_url: String,
+    /// Whether each queue's retention is applied.
+    pub retention: bool,
+    /// See [`Criteria::older_than`].
+    #[serde(default, with = "duration::text::option")]
+    pub older_than: Option<Duration>,
+    /// See [`TaskFilter::name`].
+    #[serde(default)]
+    pub name: Option<TaskName>,
+    /// See [`TaskFilter::version`].
+    #[serde(default)]
+    pub task_version: Option<u32>,
+    /// See [`TaskFilter::queue`].
+    #[serde(default)]
+    pub queue: Option<QueueName>,
+    /// See [`TaskFilter::statuses`].
+    #[serde(default)]
+    pub status: Vec<Status>,
+    /// See [`TaskFilter::submitted_from`].
+    #[serde(default)]
+    pub submitted_after: Option<jiff::Timestamp>,
+    /// See [`TaskFilter::submitted_until`].
+    #[serde(default)]
+    pub submitted_before: Option<jiff::Timestamp>,
+    /// Count, and delete nothing.
+    pub dry_run: bool,
+    /// Reports as JSON.
+    pub json: bool,
+    /// How long between two rounds; `None` for one round.
+    #[serde(default, with = "duration::text::option")]
+    pub watch: Option<Duration>,
+}
+
+/// Why the cleaner does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The layers don't make a configuration.
+    #[error(transparent)]
+    Layers(#[from] layers::ConfigError),
+    /// A value makes no sense.
+    #[error("configuration: {0}")]
+    Value(String),
+    /// Nobody said what to prune.
+    #[error(
+        "nothing says what to prune: give --retention, or at least one of --older-than, --name, --task-version, --queue, --status, --submitted-after, --submitted-before; --dry-run counts first"
+    )]
+    NoCriterion,
+}
+
+impl Config {
+    /// Puts the layers together.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for a file that can't be read and for values that make no sense.
+    pub fn load(args: &Args) -> Result<Self, ConfigError> {
+        let args = Args { engine: args.engine.resolved(), ..args.clone() };
+        let config: Self = layers::layered(DEFAULTS, args.config.as_deref(), &args)?;
+        if let Some(status) = config.status.iter().find(|status| !status.is_finished()) {
+            return Err(ConfigError::Value(format!("status: {}", live(*status))));
+        }
+        if let Some(interval) = config.watch.filter(|interval| *interval < SHORTEST_WATCH) {
+            let (given, least) = (duration::format(interval), duration::format(SHORTEST_WATCH));
+            return Err(ConfigError::Value(format!("watch: {given} is too short, the least is {least}")));
+        }
+        Ok(config)
+    }
+
+    /// The passes it asks for.
+    ///
+    /// # Errors
+    /// [`ConfigError::NoCriterion`] when it asks for none.
+    pub fn passes(&self) -> Result<Vec<Box<dyn Pass>>, ConfigError> {
+        let criteria = self.criteria();
+        let retention = self.retention.then_some(Prune::Retention);
+        let matching = (criteria != Criteria::default()).then_some(Prune::Matching(criteria));
+        let passes: Vec<Box<dyn Pass>> =
+            retention.into_iter().chain(matching).map(|pass| Box::new(pass) as Box<dyn Pass>).collect();
+        if passes.is_empty() { Err(ConfigError::NoCriterion) } else { Ok(passes) }
+    }
+
+    fn criteria(&self) -> Criteria {
+        let timestamp = |time: jiff::Timestamp| Timestamp::from_micros(time.as_microsecond());
+        Criteria {
+            filter: TaskFilter {
+                statuses: self.status.clone(),
+                queue: self.queue.clone(),
+                name: self.name.clone(),
+                version: self.task_version,
+                worker: None,
+                submitted_from: self.submitted_after.map(timestamp),
+                submitted_until: self.submitted_before.map(timestamp),
+            },
+            older_than: self.older_than,
+        }
+    }
+}

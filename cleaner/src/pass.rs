@@ -1,0 +1,41 @@
+//! What a chore is.
+
+use async_trait::async_trait;
+use jobbers_common::{
+    engine::{Engine, Result},
+    time::Timestamp,
+};
+
+/// What all batches of one round share.
+#[derive(Debug, Clone, Copy)]
+pub struct Round<'a> {
+    /// The store.
+    pub engine: &'a dyn Engine,
+    /// The store's present when the round began. Ages are measured from here, so that a long round does not move its
+    /// own goal.
+    pub now: Timestamp,
+    /// Count, and change nothing.
+    pub dry_run: bool,
+}
+
+/// What one batch did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Batch {
+    /// Tasks removed, or in a dry run those that would be.
+    pub removed: u64,
+    /// Where the next batch begins; `None` when the pass is through.
+    pub next: Option<String>,
+}
+
+/// One kind of chore.
+#[async_trait]
+pub trait Pass: Send + Sync + std::fmt::Debug {
+    /// What it is called in reports.
+    fn name(&self) -> &'static str;
+
+    /// Does one bounded batch, from where the batch before it ended.
+    ///
+    /// # Errors
+    /// Those of the store. A batch that failed may have been carried out; doing it again is safe.
+    async fn run_once(&self, round: Round<'_>, cursor: Option<String>) -> Result<Batch>;
+}

@@ -1,0 +1,66 @@
+//! Deleting what is over.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jobbers_common::{
+    engine::{Error, PruneRequest, PruneScope, Result, TaskFilter},
+    limits::MAX_BATCH,
+};
+
+use crate::pass::{Batch, Pass, Round};
+
+/// Which finished tasks an operator wants gone.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Criteria {
+    /// What they look like; its statuses must be finished ones, empty means all of these.
+    pub filter: TaskFilter,
+    /// For how long they must have been over.
+    pub older_than: Option<Duration>,
+}
+
+/// Deletes finished tasks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Prune {
+    /// Those past their queue's own retention, by age or by count.
+    Retention,
+    /// Those that meet the criteria.
+    Matching(Criteria),
+}
+
+#[async_trait]
+impl Pass for Prune {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Retention => "prune_retention",
+            Self::Matching(_) => "prune_matching",
+        }
+    }
+
+    async fn run_once(&self, round: Round<'_>, cursor: Option<String>) -> Result<Batch> {
+        let scope = match self {
+            Self::Retention => PruneScope::Retention,
+            Self::Matching(criteria) => {
+                if cursor.is_none() {
+                    check_queue(round, criteria).await?;
+                }
+                PruneScope::Matching {
+                    filter: criteria.filter.clone(),
+                    finished_before: criteria.older_than.map(|age| round.now.before(age)),
+                }
+            }
+        };
+        let request = PruneRequest { scope, limit: MAX_BATCH, dry_run: round.dry_run, cursor };
+        let pruned = round.engine.prune(request).await?;
+        Ok(Batch { removed: pruned.removed, next: pruned.next })
+    }
+}
+
+/// To a store, a queue that does not exist is one without tasks. To whoever mistyped its name it is an error.
+async fn check_queue(round: Round<'_>, criteria: &Criteria) -> Result<()> {
+    let Some(queue) = &criteria.filter.queue else { return Ok(()) };
+    if round.engine.config().await?.queues.contains_key(queue) {
+        return Ok(());
+    }
+    Err(Error::UnknownQueue(queue.clone()))
+}

@@ -1,0 +1,100 @@
+//! What a round did, for people and for programs.
+
+use std::{
+    io::{self, Write},
+    time::Duration,
+};
+
+use serde::Serialize;
+
+/// How a pass ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ending {
+    /// Nothing is left to do.
+    Done,
+    /// It was told to stop; the rest is for the next round.
+    Stopped,
+    /// The store refused or could not be reached; the rest is for the next round.
+    Failed,
+}
+
+/// What one pass did in one round.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PassReport {
+    /// Its name.
+    pub pass: &'static str,
+    /// How it ended.
+    pub ending: Ending,
+    /// Tasks removed, or in a dry run those that would be.
+    pub removed: u64,
+    /// In how many batches.
+    pub batches: u64,
+    /// How long it took.
+    pub seconds: f64,
+    /// What went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Whether the same may succeed later without anybody changing anything.
+    #[serde(skip)]
+    pub transient: bool,
+}
+
+/// What one round did.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Report {
+    /// Whether it only counted.
+    pub dry_run: bool,
+    /// Whether every pass did all there was to do.
+    pub complete: bool,
+    /// Tasks removed by all passes.
+    pub removed: u64,
+    /// Each pass.
+    pub passes: Vec<PassReport>,
+}
+
+impl Report {
+    pub(crate) fn new(dry_run: bool, passes: Vec<PassReport>) -> Self {
+        Self {
+            dry_run,
+            complete: passes.iter().all(|pass| pass.ending == Ending::Done),
+            removed: passes.iter().map(|pass| pass.removed).sum(),
+            passes,
+        }
+    }
+
+    /// Whether a pass failed for a reason that may pass by itself, such as a store that is down.
+    #[must_use]
+    pub fn is_transient_failure(&self) -> bool {
+        self.passes.iter().any(|pass| pass.ending == Ending::Failed && pass.transient)
+    }
+
+    /// Writes a small table for people.
+    ///
+    /// # Errors
+    /// When `out` can't be written to.
+    pub fn write_table(&self, out: &mut (dyn Write + Send)) -> io::Result<()> {
+        let removed = if self.dry_run { "WOULD REMOVE" } else { "REMOVED" };
+        writeln!(out, "{:<16} {:>12} {:>8} {:>9}  ENDED", "PASS", removed, "BATCHES", "TOOK")?;
+        for pass in &self.passes {
+            let took = format!("{:.1?}", Duration::from_secs_f64(pass.seconds));
+            let ended = match (pass.ending, &pass.error) {
+                (Ending::Done, _) => "done".to_owned(),
+                (Ending::Stopped, _) => "stopped before the end".to_owned(),
+                (Ending::Failed, error) => format!("failed: {}", error.as_deref().unwrap_or("no reason given")),
+            };
+            writeln!(out, "{:<16} {:>12} {:>8} {took:>9}  {ended}", pass.pass, pass.removed, pass.batches)?;
+        }
+        out.flush()
+    }
+
+    /// Writes one JSON object on a line.
+    ///
+    /// # Errors
+    /// When `out` can't be written to.
+    pub fn write_json(&self, out: &mut (dyn Write + Send)) -> io::Result<()> {
+        serde_json::to_writer(&mut *out, self)?;
+        writeln!(out)?;
+        out.flush()
+    }
+}

@@ -1,0 +1,72 @@
+//! A store with finished tasks in it, and a clock to move.
+
+use std::{sync::Arc, time::Duration};
+
+use jobbers_common::{
+    engine::{
+        ClaimRequest, Cycle, Engine, OnConflict, Outcome, PutMode, QueueClaim, Settlement, Submit, model::ModelEngine,
+    },
+    name::{QueueName, TaskId, TaskName, WorkerId},
+    payload::Payload,
+    queue::QueueConfig,
+    task::{AttemptFailure, FailureKind, NewTask},
+    time::{ManualClock, Timestamp},
+};
+
+pub(crate) struct Store {
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) clock: Arc<ManualClock>,
+}
+
+impl Store {
+    pub(crate) fn new() -> Self {
+        let clock = Arc::new(ManualClock::new(Timestamp::from_micros(1_700_000_000_000_000)));
+        Self { engine: Arc::new(ModelEngine::new(clock.clone())), clock }
+    }
+
+    pub(crate) async fn create_queue(&self, name: &str) {
+        let queue = QueueConfig::new(QueueName::new(name).unwrap());
+        self.engine.put_queue(queue, PutMode::Create).await.unwrap();
+    }
+
+    /// Submits `count` tasks and leaves them there.
+    pub(crate) async fn submit(&self, queue: &str, name: &str, count: usize) {
+        let queue = QueueName::new(queue).unwrap();
+        let task = |n: usize| {
+            let id = TaskId::new(format!("{queue}/{name}/{n}")).unwrap();
+            NewTask::new(id, TaskName::new(name).unwrap(), queue.clone(), Payload::json(&b"{}"[..]))
+        };
+        let tasks = (0..count).map(task).collect();
+        self.engine.submit(Submit { tasks, on_conflict: OnConflict::Fail }).await.unwrap();
+    }
+
+    /// Submits `count` tasks and completes them.
+    pub(crate) async fn complete(&self, queue: &str, name: &str, count: usize) {
+        self.run(queue, name, count, &Outcome::Completed { result: None }).await;
+    }
+
+    /// Submits `count` tasks and fails them for good.
+    pub(crate) async fn fail(&self, queue: &str, name: &str, count: usize) {
+        let failure = AttemptFailure::new(FailureKind::Fatal, "boom");
+        self.run(queue, name, count, &Outcome::Failed { failure, dead_letter: false }).await;
+    }
+
+    async fn run(&self, queue: &str, name: &str, count: usize, outcome: &Outcome) {
+        self.submit(queue, name, count).await;
+        let queues = vec![QueueClaim { queue: QueueName::new(queue).unwrap(), limit: count }];
+        let claim = Some(ClaimRequest { queues, limit: count, lease: Duration::from_secs(8) });
+        let worker = WorkerId::new("worker").unwrap();
+        let cycle = Cycle { worker: worker.clone(), settlements: Vec::new(), claim };
+        let claimed = self.engine.cycle(cycle).await.unwrap().claimed;
+        assert_eq!(claimed.len(), count);
+        let settle = |(id, fence)| Settlement { id, fence, outcome: outcome.clone() };
+        let settlements = claimed.into_iter().map(|task| settle((task.id, task.fence))).collect();
+        self.engine.cycle(Cycle { worker, settlements, claim: None }).await.unwrap();
+    }
+
+    /// How many tasks a queue holds, whatever their status.
+    pub(crate) async fn count(&self, queue: &str) -> u64 {
+        let stats = self.engine.queue_stats(Some(&QueueName::new(queue).unwrap())).await.unwrap();
+        stats.iter().flat_map(|queue| queue.tasks.values()).sum()
+    }
+}
