@@ -11,7 +11,7 @@ const SUPPORT: &str = "jobbers-test-support";
 /// Each crate of the workspace, and the crates of the workspace it may build on.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("jobbers-common", &[]),
-    ("jobbers-macros", &[]),
+    ("jobbers-macros", &["jobbers-common"]),
     ("jobbers-process", &[]),
     ("jobbers-engines", &["jobbers-common"]),
     ("jobbers-manager", &["jobbers-engines", "jobbers-common", "jobbers-process"]),
