@@ -97,3 +97,23 @@ fn parse(line: &str) -> Option<Effect> {
     let (event, task) = (words.next()?.to_owned(), words.next()?.to_owned());
     Some(Effect { event, task, attempt: words.next()?.parse().ok()?, pid: words.next()?.parse().ok()? })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_still_being_written_does_not_count() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let effects = Effects::at(folder.path().join("effects"));
+        effects.append("done", "a", 1).expect("it can be written");
+        effects.append("done", "a", 2).expect("it can be written");
+        OpenOptions::new()
+            .append(true)
+            .open(effects.path())
+            .and_then(|mut file| file.write_all(b"done b"))
+            .expect("it can be written");
+        assert_eq!(effects.count("done"), BTreeMap::from([("a".to_owned(), 2)]));
+        assert_eq!(effects.count("started"), BTreeMap::new());
+    }
+}

@@ -86,3 +86,39 @@ async fn pass(client: TcpStream, upstream: SocketAddr, to_lose: Arc<AtomicUsize>
         _ = answers => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server that answers each byte with the number of bytes it has had so far.
+    async fn counter() -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("it is bound");
+        tokio::spawn(async move {
+            let mut count = 0;
+            while let Ok((mut client, _)) = listener.accept().await {
+                while client.read_u8().await.is_ok() {
+                    count += 1;
+                    client.write_u8(count).await.expect("the proxy reads");
+                }
+            }
+        });
+        address
+    }
+
+    async fn ask(proxy: &FaultProxy) -> std::io::Result<u8> {
+        let mut stream = TcpStream::connect(proxy.address()).await?;
+        stream.write_u8(0).await?;
+        stream.read_u8().await
+    }
+
+    #[tokio::test]
+    async fn a_lost_answer_was_carried_out_and_the_next_one_arrives() {
+        let proxy = FaultProxy::start(counter().await).await;
+        assert_eq!(ask(&proxy).await.expect("an answer"), 1);
+        proxy.lose_answers(1);
+        assert!(ask(&proxy).await.is_err());
+        assert_eq!(ask(&proxy).await.expect("an answer"), 3);
+    }
+}

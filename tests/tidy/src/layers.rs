@@ -30,7 +30,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     (SUPPORT, &[]),
     // The system tests run real binaries; the one program of their own is a worker.
-    ("jobbers-system-tests", &["jobbers-worker", "jobbers-common", "jobbers-engines"]),
+    ("jobbers-system-tests", &["jobbers-worker", SUPPORT]),
     ("jobbers-tidy", &["jobbers-common"]),
 ];
 
