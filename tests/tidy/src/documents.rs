@@ -73,3 +73,26 @@ fn every_relative_link_leads_somewhere() {
     }
     complaints.settle();
 }
+
+#[test]
+fn every_error_code_is_documented() {
+    let (document, source) = ("docs/reference/http-api.md", "manager/src/problem.rs");
+    let text = file(document).unwrap_or_else(|| panic!("{document} is missing"));
+    let problems = file(source).unwrap_or_else(|| panic!("{source} is missing"));
+    // The list's form: `Name = "code", STATUS, "Title";`
+    let codes: Vec<&str> = problems
+        .lines()
+        .filter(|line| line.ends_with("\";"))
+        .filter_map(|line| line.split_once(" = \"")?.1.split_once("\", "))
+        .filter(|(_, rest)| rest.starts_with(|c: char| c.is_ascii_uppercase()))
+        .map(|(code, _)| code)
+        .collect();
+    assert!(codes.len() > 20, "the list of codes in {source} has another form; read it anew here: {codes:?}");
+    let mut complaints = Complaints::default();
+    for code in codes {
+        if !text.contains(&format!("| `{code}` |")) {
+            complaints.add(document, format!("add the error code `{code}` of {source}"));
+        }
+    }
+    complaints.settle();
+}
