@@ -1,110 +1,321 @@
-//! Embedded SQLite behind [`Engine`](jobbers_common::engine::Engine).
+//! Embedded SQLite behind [`Engine`]: one file, no server; several processes of one machine share it.
+//!
+//! All writing goes through one thread that commits for all callers at once (`writer`); reading goes through a few
+//! connections of its own (`readers`). A verb is a function over one transaction ([`step::Step`]) or one state
+//! ([`view::View`]), with its SQL in files under `sql/`. Whoever waits is told after the commit (`waiters`), also when
+//! the commit was another process's (`watch`).
+//!
+//! No verb is decided here, and no row is cached between transactions: other processes write to the same file.
+//!
+//! Start reading at `sql/migrations/0001_tasks.sql`, then `writer`, then `cycle`.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    path::Path,
+    sync::{Arc, atomic::AtomicI64},
+    time::Duration,
+};
 
+use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
         Cancelled, Cycle, CycleReply, Deleted, Engine, Error, ExtendAnswer, Extension, Health, ListRequest, Page,
-        PruneRequest, Pruned, PutMode, QueueStats, Reclaimed, Result, Submit, Submitted,
+        PruneRequest, Pruned, PutMode, QueueStats, Reclaimed, Result, Submit, Submitted, look::validate_limit,
+        work::validate_extend,
     },
+    lifecycle::Status,
+    limits::MAX_BATCH,
     name::{QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
     routing::{RouteKey, RouteRule},
     task::Task,
     worker::{RegisteredWorker, WorkerReport},
 };
+use tokio::{
+    task::spawn_blocking,
+    time::{Instant, timeout, timeout_at},
+};
 
+use self::{
+    address::{Address, Place},
+    catalog::Catalog,
+    clock::StoreClock,
+    quota::Quota,
+    readers::Readers,
+    view::View,
+    waiters::Waiters,
+    watch::{Lookout, Watch},
+    writer::Writer,
+};
 use crate::OpenOptions;
+
+mod address;
+mod arrange;
+mod catalog;
+mod clock;
+mod connection;
+mod cycle;
+mod error;
+mod find;
+mod finished;
+mod lease;
+mod list;
+mod look;
+mod prune;
+mod quota;
+mod readers;
+mod row;
+mod schema;
+mod settle;
+mod sql;
+mod step;
+mod submit;
+mod tend;
+mod view;
+mod waiters;
+mod watch;
+mod writer;
+
+/// What the writer, the readers and the watch have in common.
+#[derive(Debug)]
+struct Shared {
+    clock: StoreClock,
+    /// The latest configuration seen; a transaction that finds another version reads it anew.
+    catalog: ArcSwap<Catalog>,
+    waiters: Waiters,
+    watch: Watch,
+    /// The store's count of commits at our latest one: a higher count is another process's.
+    own_commits: AtomicI64,
+}
 
 /// A store in one file.
 #[derive(Debug)]
-pub struct SqliteEngine {}
-
-fn absent<T>() -> Result<T> {
-    Err(Error::unavailable("the SQLite engine is being written"))
+pub struct SqliteEngine {
+    address: Address,
+    shared: Arc<Shared>,
+    writer: Writer,
+    /// `None` for a store in memory, which only its writer's connection sees.
+    readers: Option<Readers>,
 }
 
 impl SqliteEngine {
-    /// Opens the store at `url`.
+    /// Opens the store at `url`, creating or migrating it where needed.
     ///
     /// # Errors
-    /// Those of the store.
-    pub async fn open(_url: &str, _options: OpenOptions) -> Result<Self> {
-        absent()
+    /// [`Error::Config`] for a URL or a file that makes no sense, [`Error::Schema`] for a store of a newer version,
+    /// [`Error::Corrupt`] for a file that is no database; those of the store.
+    pub async fn open(url: &str, options: OpenOptions) -> Result<Self> {
+        let url = url.to_owned();
+        let opened = spawn_blocking(move || Self::open_blocking(&url, options)).await;
+        opened.map_err(|_| Error::unavailable("opening the store was interrupted"))?
+    }
+
+    fn open_blocking(url: &str, options: OpenOptions) -> Result<Self> {
+        let address = Address::parse(url)?;
+        let conn = connection::open_writer(&address)?;
+        let quota = address.max_bytes.map(|max_bytes| Quota::set(&conn, max_bytes)).transpose()?;
+        let (watch, signals) = match address.place {
+            Place::Memory => Watch::nothing(),
+            Place::File(_) => Watch::other_processes(),
+        };
+        let shared = Arc::new(Shared {
+            clock: StoreClock::new(options.clock),
+            catalog: ArcSwap::default(),
+            waiters: Waiters::default(),
+            watch,
+            own_commits: AtomicI64::new(0),
+        });
+        if let (Some(path), Some(signals)) = (address.path(), signals) {
+            Lookout::start(path, Arc::clone(&shared), signals)?;
+        }
+        let readers = address.path().map(|path| Readers::new(path.to_owned(), Arc::clone(&shared)));
+        let writer = Writer::start(conn, Arc::clone(&shared), quota)?;
+        Ok(Self { address, shared, writer, readers })
+    }
+
+    /// Runs a verb that only reads.
+    async fn read<T, F>(&self, mut verb: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&View<'_>) -> Result<T> + Send + 'static,
+    {
+        match &self.readers {
+            Some(readers) => readers.run(move |view| verb(view)).await,
+            None => self.writer.run(1, move |step| verb(&step.view()?)).await,
+        }
+    }
+}
+
+impl Drop for SqliteEngine {
+    fn drop(&mut self) {
+        self.shared.watch.stop();
+    }
+}
+
+impl Address {
+    fn path(&self) -> Option<&Path> {
+        match &self.place {
+            Place::File(path) => Some(path),
+            Place::Memory => None,
+        }
     }
 }
 
 #[async_trait]
 impl Engine for SqliteEngine {
-    async fn submit(&self, _: Submit) -> Result<Vec<Submitted>> {
-        absent()
+    async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>> {
+        batch.validate()?;
+        let growth = submit::growth(&batch);
+        self.writer.grow(batch.tasks.len(), growth, move |step| submit::submit(step, &batch)).await
     }
-    async fn cycle(&self, _: Cycle) -> Result<CycleReply> {
-        absent()
+
+    async fn cycle(&self, cycle: Cycle) -> Result<CycleReply> {
+        cycle.validate()?;
+        self.writer.run(cycle::weight(&cycle), move |step| cycle::run(step, &cycle)).await
     }
-    async fn extend(&self, _: &WorkerId, _: Duration, _: Vec<Extension>) -> Result<Vec<ExtendAnswer>> {
-        absent()
+
+    async fn extend(
+        &self,
+        _worker: &WorkerId,
+        lease: Duration,
+        extensions: Vec<Extension>,
+    ) -> Result<Vec<ExtendAnswer>> {
+        validate_extend(lease, &extensions)?;
+        self.writer.run(extensions.len(), move |step| lease::extend(step, lease, &extensions)).await
     }
-    async fn wait(&self, _: &WorkerId, _: Duration) {}
-    async fn get(&self, _: &TaskId) -> Result<Option<Task>> {
-        absent()
+
+    async fn wait(&self, worker: &WorkerId, longest: Duration) {
+        let wake = self.shared.waiters.wake_of(worker);
+        let _blocked = self.shared.waiters.enter();
+        self.shared.watch.wake();
+        // Told, or out of time: the worker looks in either case.
+        timeout(longest, wake.notified()).await.ok();
     }
-    async fn await_finished(&self, _: &TaskId, _: Duration) -> Result<Option<Task>> {
-        absent()
+
+    async fn get(&self, id: &TaskId) -> Result<Option<Task>> {
+        let id = id.clone();
+        self.read(move |view| look::get(view, &id)).await
     }
-    async fn list(&self, _: ListRequest) -> Result<Page> {
-        absent()
+
+    async fn await_finished(&self, id: &TaskId, longest: Duration) -> Result<Option<Task>> {
+        let deadline = Instant::now() + longest;
+        let awaited = self.shared.waiters.await_task(id);
+        loop {
+            let over = awaited.over.notified();
+            tokio::pin!(over);
+            over.as_mut().enable();
+            let task = self.get(id).await?;
+            if task.as_ref().is_none_or(|task| task.status.is_finished()) {
+                return Ok(task);
+            }
+            let _blocked = self.shared.waiters.enter();
+            self.shared.watch.wake();
+            if timeout_at(deadline, over).await.is_err() {
+                return self.get(id).await;
+            }
+        }
     }
-    async fn queue_stats(&self, _: Option<&QueueName>) -> Result<Vec<QueueStats>> {
-        absent()
+
+    async fn list(&self, request: ListRequest) -> Result<Page> {
+        request.validate()?;
+        self.read(move |view| list::list(view, &request)).await
     }
+
+    async fn queue_stats(&self, queue: Option<&QueueName>) -> Result<Vec<QueueStats>> {
+        let queue = queue.cloned();
+        self.read(move |view| look::queue_stats(view, queue.as_ref())).await
+    }
+
     async fn health(&self) -> Result<Health> {
-        absent()
+        if !self.writer.is_running() {
+            return Err(Error::unavailable("the store's writer has stopped"));
+        }
+        let now = self.read(|view| Ok(view.now)).await?;
+        Ok(Health { engine: "sqlite", durability: connection::durability(&self.address), warnings: Vec::new(), now })
     }
-    async fn cancel(&self, _: &[TaskId]) -> Result<Vec<Cancelled>> {
-        absent()
+
+    async fn cancel(&self, ids: &[TaskId]) -> Result<Vec<Cancelled>> {
+        if ids.len() > MAX_BATCH {
+            return Err(Error::Invalid(format!("a call cancels at most {MAX_BATCH} tasks")));
+        }
+        let ids = ids.to_vec();
+        self.writer.run(ids.len(), move |step| lease::cancel(step, &ids)).await
     }
-    async fn promote_due(&self, _: usize) -> Result<u64> {
-        absent()
+
+    async fn promote_due(&self, limit: usize) -> Result<u64> {
+        validate_limit(limit)?;
+        let promote = move |step: &mut step::Step<'_>| {
+            let queues = tend::queues_with(step, Status::Scheduled)?;
+            tend::promote_due(step, &queues, limit)
+        };
+        self.writer.run(limit, promote).await
     }
-    async fn reclaim_expired(&self, _: usize) -> Result<Reclaimed> {
-        absent()
+
+    async fn reclaim_expired(&self, limit: usize) -> Result<Reclaimed> {
+        validate_limit(limit)?;
+        let reclaim = move |step: &mut step::Step<'_>| {
+            let queues = tend::queues_with(step, Status::Started)?;
+            tend::reclaim_expired(step, &queues, limit)
+        };
+        self.writer.run(limit, reclaim).await
     }
-    async fn prune(&self, _: PruneRequest) -> Result<Pruned> {
-        absent()
+
+    async fn prune(&self, request: PruneRequest) -> Result<Pruned> {
+        request.validate()?;
+        if request.dry_run {
+            return self.read(move |view| prune::count(view, &request)).await;
+        }
+        self.writer.run(request.limit, move |step| prune::prune(step, &request)).await
     }
-    async fn purge_queue(&self, _: &QueueName, _: usize) -> Result<u64> {
-        absent()
+
+    async fn purge_queue(&self, queue: &QueueName, limit: usize) -> Result<u64> {
+        validate_limit(limit)?;
+        let queue = queue.clone();
+        self.writer.run(limit, move |step| prune::purge_queue(step, &queue, limit)).await
     }
+
     async fn config(&self) -> Result<Arc<Config>> {
-        absent()
+        self.read(|view| Ok(Arc::clone(&view.catalog.config))).await
     }
-    async fn put_queue(&self, _: QueueConfig, _: PutMode) -> Result<Arc<Config>> {
-        absent()
+
+    async fn put_queue(&self, queue: QueueConfig, mode: PutMode) -> Result<Arc<Config>> {
+        self.writer.run(1, move |step| arrange::put_queue(step, &queue, mode)).await
     }
-    async fn delete_queue(&self, _: &QueueName) -> Result<Deleted> {
-        absent()
+
+    async fn delete_queue(&self, queue: &QueueName) -> Result<Deleted> {
+        let queue = queue.clone();
+        self.writer.run(MAX_BATCH, move |step| arrange::delete_queue(step, &queue)).await
     }
-    async fn put_role(&self, _: RoleConfig, _: PutMode) -> Result<Arc<Config>> {
-        absent()
+
+    async fn put_role(&self, role: RoleConfig, mode: PutMode) -> Result<Arc<Config>> {
+        self.writer.run(1, move |step| arrange::put_role(step, &role, mode)).await
     }
-    async fn delete_role(&self, _: &RoleName) -> Result<Arc<Config>> {
-        absent()
+
+    async fn delete_role(&self, role: &RoleName) -> Result<Arc<Config>> {
+        let role = role.clone();
+        self.writer.run(1, move |step| arrange::delete_role(step, &role)).await
     }
-    async fn put_route(&self, _: RouteKey, _: RouteRule) -> Result<Arc<Config>> {
-        absent()
+
+    async fn put_route(&self, key: RouteKey, rule: RouteRule) -> Result<Arc<Config>> {
+        self.writer.run(1, move |step| arrange::put_route(step, &key, &rule)).await
     }
-    async fn delete_route(&self, _: &RouteKey) -> Result<Arc<Config>> {
-        absent()
+
+    async fn delete_route(&self, key: &RouteKey) -> Result<Arc<Config>> {
+        let key = key.clone();
+        self.writer.run(1, move |step| arrange::delete_route(step, &key)).await
     }
-    async fn register_worker(&self, _: WorkerReport, _: Duration) -> Result<u64> {
-        absent()
+
+    async fn register_worker(&self, report: WorkerReport, ttl: Duration) -> Result<u64> {
+        self.writer.run(1, move |step| arrange::register_worker(step, &report, ttl)).await
     }
-    async fn deregister_worker(&self, _: &WorkerId) -> Result<()> {
-        absent()
+
+    async fn deregister_worker(&self, worker: &WorkerId) -> Result<()> {
+        self.shared.waiters.forget(worker);
+        let worker = worker.clone();
+        self.writer.run(1, move |step| arrange::deregister_worker(step, &worker)).await
     }
+
     async fn workers(&self) -> Result<Vec<RegisteredWorker>> {
-        absent()
+        self.read(look::workers).await
     }
 }

@@ -1,0 +1,159 @@
+//! Queues, roles, routing rules, workers.
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use jobbers_common::{
+    engine::{Deleted, Error, PutMode, Result},
+    limits::{MAX_BATCH, MAX_CONFIG_ENTRIES},
+    name::{QueueName, RoleName, WorkerId},
+    queue::{Config, QueueConfig, RoleConfig},
+    routing::{RouteKey, RouteRule},
+    worker::WorkerReport,
+};
+use serde::Serialize;
+
+use super::{
+    catalog::{ANY_VERSION, Catalog},
+    error::OrStore,
+    finished::{self, Walk},
+    prune, sql,
+    step::{News, Step},
+};
+
+fn json<T: Serialize>(value: &T) -> Result<String> {
+    serde_json::to_string(value).map_err(|error| Error::Invalid(error.to_string()))
+}
+
+/// After a statement that changed the configuration: reads it anew, one version on.
+fn changed(step: &mut Step<'_>) -> Result<Arc<Config>> {
+    let catalog = Catalog::load(step.conn, step.catalog().version() + 1)?;
+    step.ledger.catalog = Arc::new(catalog);
+    step.ledger.news.push(News::Config);
+    Ok(Arc::clone(&step.catalog().config))
+}
+
+fn unchanged(step: &Step<'_>) -> Arc<Config> {
+    Arc::clone(&step.catalog().config)
+}
+
+/// Refuses one more of what there are enough of.
+fn check_room(held: usize, kinds: &str) -> Result<()> {
+    if held < MAX_CONFIG_ENTRIES {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!("a store holds at most {MAX_CONFIG_ENTRIES} {kinds}")))
+}
+
+pub(super) fn put_queue(step: &mut Step<'_>, queue: &QueueConfig, mode: PutMode) -> Result<Arc<Config>> {
+    let known = step.catalog().config.queues.get(&queue.name);
+    match (mode, known) {
+        (PutMode::Create, Some(_)) => return Err(Error::Exists(format!("queue {}", queue.name))),
+        (PutMode::Replace, None) => return Err(Error::UnknownQueue(queue.name.clone())),
+        (_, Some(known)) if known == queue => return Ok(unchanged(step)),
+        (_, Some(_)) => {}
+        (_, None) => check_room(step.catalog().config.queues.len(), "queues")?,
+    }
+    step.prepare(sql::PUT_QUEUE)?.execute((queue.name.as_str(), json(queue)?)).or_store()?;
+    changed(step)
+}
+
+pub(super) fn delete_queue(step: &mut Step<'_>, name: &QueueName) -> Result<Deleted> {
+    let queue = step.catalog().key(name)?;
+    check_unused(&step.catalog().config, name)?;
+    let view = step.view()?;
+    let tallies = view.tallies(Some(queue))?;
+    let live: i64 = tallies.iter().filter(|(_, status, _)| !status.is_finished()).map(|(_, _, tasks)| tasks).sum();
+    if live > 0 {
+        return Err(Error::NotEmpty { queue: name.clone(), live: live.unsigned_abs() });
+    }
+    let finished: i64 = tallies.iter().map(|(_, _, tasks)| tasks).sum();
+    let runs = finished::runs(&view, Some(queue), |_| true)?;
+    let doomed = finished::merge(&view, &runs, Walk::Oldest(0), MAX_BATCH)?;
+    prune::remove(step, &doomed)?;
+    if finished.unsigned_abs() > doomed.len() as u64 {
+        return Ok(Deleted::More);
+    }
+    step.write_tallies()?;
+    step.prepare(sql::DELETE_QUEUE)?.execute([queue]).or_store()?;
+    changed(step)?;
+    Ok(Deleted::Done)
+}
+
+fn check_unused(config: &Config, queue: &QueueName) -> Result<()> {
+    let role = config.roles.values().find(|role| role.queues.contains(queue)).map(|role| format!("role {}", role.name));
+    let route = || {
+        let rule = config.routes.iter().find(|(_, rule)| rule.queues().any(|named| named == queue));
+        rule.map(|(key, _)| format!("the routing rule of {}", key.name))
+    };
+    match role.or_else(route) {
+        Some(by) => Err(Error::InUse { queue: queue.clone(), by }),
+        None => Ok(()),
+    }
+}
+
+fn check_queues<'q>(step: &Step<'_>, queues: impl IntoIterator<Item = &'q QueueName>) -> Result<()> {
+    queues.into_iter().try_for_each(|queue| step.catalog().key(queue).map(drop))
+}
+
+pub(super) fn put_role(step: &mut Step<'_>, role: &RoleConfig, mode: PutMode) -> Result<Arc<Config>> {
+    let distinct: HashSet<&QueueName> = role.queues.iter().collect();
+    if role.queues.is_empty() || distinct.len() < role.queues.len() {
+        return Err(Error::Invalid("a role names at least one queue, and none twice".to_owned()));
+    }
+    let known = step.catalog().config.roles.get(&role.name);
+    match (mode, known) {
+        (PutMode::Create, Some(_)) => return Err(Error::Exists(format!("role {}", role.name))),
+        (PutMode::Replace, None) => return Err(Error::UnknownRole(role.name.clone())),
+        (_, Some(known)) if known == role => return Ok(unchanged(step)),
+        (_, Some(_)) => {}
+        (_, None) => check_room(step.catalog().config.roles.len(), "roles")?,
+    }
+    check_queues(step, &role.queues)?;
+    step.prepare(sql::PUT_ROLE)?.execute((role.name.as_str(), json(&role.queues)?)).or_store()?;
+    changed(step)
+}
+
+pub(super) fn delete_role(step: &mut Step<'_>, role: &RoleName) -> Result<Arc<Config>> {
+    match step.prepare(sql::DELETE_ROLE)?.execute([role.as_str()]).or_store()? {
+        0 => Err(Error::UnknownRole(role.clone())),
+        _ => changed(step),
+    }
+}
+
+pub(super) fn put_route(step: &mut Step<'_>, key: &RouteKey, rule: &RouteRule) -> Result<Arc<Config>> {
+    rule.validate().map_err(Error::Invalid)?;
+    check_queues(step, rule.queues())?;
+    match step.catalog().config.routes.get(key) {
+        Some(known) if known == rule => return Ok(unchanged(step)),
+        Some(_) => {}
+        None => check_room(step.catalog().config.routes.len(), "routing rules")?,
+    }
+    step.prepare(sql::PUT_ROUTE)?.execute((key.name.as_str(), stored_version(key), json(rule)?)).or_store()?;
+    changed(step)
+}
+
+pub(super) fn delete_route(step: &mut Step<'_>, key: &RouteKey) -> Result<Arc<Config>> {
+    match step.prepare(sql::DELETE_ROUTE)?.execute((key.name.as_str(), stored_version(key))).or_store()? {
+        0 => Ok(unchanged(step)),
+        _ => changed(step),
+    }
+}
+
+fn stored_version(key: &RouteKey) -> i64 {
+    key.version.map_or(ANY_VERSION, i64::from)
+}
+
+/// Notes a worker's report, and forgets those that were silent for too long. Answers the configuration's version.
+pub(super) fn register_worker(step: &Step<'_>, report: &WorkerReport, ttl: Duration) -> Result<u64> {
+    let now = step.now_micros();
+    let expires_at = step.now.after(ttl).as_micros();
+    step.prepare(sql::PUT_WORKER)?.execute((report.id.as_str(), json(report)?, now, expires_at)).or_store()?;
+    step.prepare(sql::DELETE_SILENT_WORKERS)?.execute([now]).or_store()?;
+    Ok(step.catalog().config.version)
+}
+
+/// Forgets a worker.
+pub(super) fn deregister_worker(step: &Step<'_>, worker: &WorkerId) -> Result<()> {
+    step.prepare(sql::DELETE_WORKER)?.execute([worker.as_str()]).or_store()?;
+    Ok(())
+}

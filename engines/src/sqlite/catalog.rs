@@ -1,0 +1,90 @@
+//! Queues, roles and rules as of one version, and the numbers the tables know queues by.
+
+use std::{collections::HashMap, sync::Arc};
+
+use jobbers_common::{
+    engine::{Error, Result},
+    name::{QueueName, RoleName, TaskName},
+    queue::{Config, QueueConfig, RoleConfig},
+    routing::{RouteKey, RouteRule},
+};
+use rusqlite::Connection;
+
+use super::{
+    error::{OrStore, corrupt},
+    sql,
+};
+
+/// The version that stands for every version of a task in `route`.
+pub(super) const ANY_VERSION: i64 = -1;
+
+/// The configuration and the queues' keys.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Catalog {
+    pub(super) config: Arc<Config>,
+    keys: HashMap<QueueName, i64>,
+    names: HashMap<i64, QueueName>,
+}
+
+impl Catalog {
+    /// Reads it. The caller's transaction makes it one with `version`.
+    pub(super) fn load(conn: &Connection, version: i64) -> Result<Self> {
+        let mut config = Config { version: version.cast_unsigned(), ..Config::default() };
+        let (mut keys, mut names) = (HashMap::new(), HashMap::new());
+        for (key, name, text) in rows::<(i64, String, String)>(conn, sql::ALL_QUEUES)? {
+            let queue: QueueConfig = serde_json::from_str(&text).map_err(|error| corrupt(&name, error))?;
+            keys.insert(queue.name.clone(), key);
+            names.insert(key, queue.name.clone());
+            config.queues.insert(queue.name.clone(), queue);
+        }
+        for (name, text) in rows::<(String, String)>(conn, sql::ALL_ROLES)? {
+            let queues = serde_json::from_str(&text).map_err(|error| corrupt(&name, error))?;
+            let name = RoleName::new(&name).map_err(|error| corrupt("role", error))?;
+            config.roles.insert(name.clone(), RoleConfig { name, queues });
+        }
+        for (name, version, text) in rows::<(String, i64, String)>(conn, sql::ALL_ROUTES)? {
+            let rule: RouteRule = serde_json::from_str(&text).map_err(|error| corrupt(&name, error))?;
+            let name = TaskName::new(&name).map_err(|error| corrupt("route", error))?;
+            config.routes.insert(RouteKey { name, version: u32::try_from(version).ok() }, rule);
+        }
+        Ok(Self { config: Arc::new(config), keys, names })
+    }
+
+    pub(super) fn version(&self) -> i64 {
+        self.config.version.cast_signed()
+    }
+
+    /// A queue's key.
+    ///
+    /// # Errors
+    /// [`Error::UnknownQueue`].
+    pub(super) fn key(&self, queue: &QueueName) -> Result<i64> {
+        self.find_key(queue).ok_or_else(|| Error::UnknownQueue(queue.clone()))
+    }
+
+    pub(super) fn find_key(&self, queue: &QueueName) -> Option<i64> {
+        self.keys.get(queue).copied()
+    }
+
+    /// The name of the queue a task is in.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`]: a queue with tasks is never deleted.
+    pub(super) fn name(&self, key: i64) -> Result<QueueName> {
+        self.names.get(&key).cloned().ok_or_else(|| Error::Corrupt(format!("a task is in queue {key}, which is none")))
+    }
+
+    /// Whether the queue gives tasks out.
+    pub(super) fn is_open(&self, queue: &QueueName) -> bool {
+        self.config.queues.get(queue).is_some_and(|queue| !queue.paused)
+    }
+}
+
+fn rows<T>(conn: &Connection, sql: &str) -> Result<Vec<T>>
+where
+    T: for<'a> TryFrom<&'a rusqlite::Row<'a>, Error = rusqlite::Error>,
+{
+    let mut statement = conn.prepare_cached(sql).or_store()?;
+    let rows = statement.query_map([], |row| T::try_from(row)).or_store()?;
+    rows.collect::<rusqlite::Result<_>>().or_store()
+}

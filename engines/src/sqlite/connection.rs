@@ -1,0 +1,102 @@
+//! Opening connections, and the settings they all share.
+
+use std::{
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
+
+use jobbers_common::engine::Result;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::{
+    address::{Address, Place, Synchronous},
+    error::OrStore,
+    schema,
+};
+
+/// How long a transaction waits for another process's, which lasts milliseconds.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Statements kept ready per connection: more than there are.
+const STATEMENTS: usize = 128;
+/// The writer's page cache, in KiB.
+const WRITER_CACHE_KIB: i64 = 64 * 1024;
+/// After how many pages the log is carried over into the database: 16 MiB.
+const CHECKPOINT_PAGES: i64 = 4_000;
+/// What the log is cut down to after that, in bytes.
+const LOG_BYTES: i64 = 64 * 1024 * 1024;
+
+/// Opens the connection that writes, creating and migrating the store where needed.
+pub(super) fn open_writer(address: &Address) -> Result<Connection> {
+    let conn = match &address.place {
+        Place::Memory => Connection::open_in_memory().or_store()?,
+        Place::File(path) => open_file(path, OpenFlags::SQLITE_OPEN_CREATE)?,
+    };
+    prepare(&conn)?;
+    schema::check_ours(&conn)?;
+    if matches!(address.place, Place::File(_)) {
+        patiently(|| use_write_ahead_log(&conn)).or_store()?;
+    }
+    set(&conn, "synchronous", address.synchronous.as_str())?;
+    set(&conn, "cache_size", -WRITER_CACHE_KIB)?;
+    set(&conn, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    set(&conn, "journal_size_limit", LOG_BYTES)?;
+    schema::migrate(&conn)?;
+    Ok(conn)
+}
+
+/// Opens a connection that only reads.
+pub(super) fn open_reader(path: &Path) -> Result<Connection> {
+    let conn = open_file(path, OpenFlags::empty())?;
+    prepare(&conn)?;
+    set(&conn, "query_only", true)?;
+    Ok(conn)
+}
+
+fn open_file(path: &Path, more: OpenFlags) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
+    Connection::open_with_flags(path, flags).or_store()
+}
+
+fn prepare(conn: &Connection) -> Result<()> {
+    conn.busy_timeout(BUSY_TIMEOUT).or_store()?;
+    conn.set_prepared_statement_cache_capacity(STATEMENTS);
+    set(conn, "foreign_keys", true)?;
+    set(conn, "temp_store", "MEMORY")
+}
+
+fn set(conn: &Connection, pragma: &str, value: impl rusqlite::ToSql) -> Result<()> {
+    conn.pragma_update(None, pragma, value).or_store()
+}
+
+fn use_write_ahead_log(conn: &Connection) -> rusqlite::Result<()> {
+    conn.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0)).map(drop)
+}
+
+/// Repeats what fails because another process is at it: changing the journal mode does not wait by itself, and there
+/// is nothing to be told of when the other is done.
+fn patiently(step: impl Fn() -> rusqlite::Result<()>) -> rusqlite::Result<()> {
+    let start = Instant::now();
+    loop {
+        match step() {
+            Err(rusqlite::Error::SqliteFailure(failure, _))
+                if matches!(failure.code, ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+                    && start.elapsed() < BUSY_TIMEOUT =>
+            {
+                thread::sleep(Duration::from_millis(5));
+            }
+            answer => return answer,
+        }
+    }
+}
+
+/// What `synchronous` promises, in a few words.
+pub(super) fn durability(address: &Address) -> String {
+    match (&address.place, address.synchronous) {
+        (Place::Memory, _) => "none: memory only".to_owned(),
+        (Place::File(_), Synchronous::Full) => "synchronous=FULL: survives a power failure".to_owned(),
+        (Place::File(_), Synchronous::Normal) => {
+            "synchronous=NORMAL: survives a crash of the process; a power failure may take the last commits".to_owned()
+        }
+    }
+}

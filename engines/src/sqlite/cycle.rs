@@ -1,0 +1,143 @@
+//! The worker's loop: settle what finished, claim what fits.
+
+use std::time::Duration;
+
+use jobbers_common::{
+    engine::{ClaimRequest, Cycle, CycleReply, Error, Result},
+    lifecycle::{Move, Status},
+    name::{QueueName, TaskId, TaskName, WorkerId},
+    task::{ClaimedTask, Fence},
+    time::Timestamp,
+};
+use rusqlite::{OptionalExtension, Row};
+
+use super::{
+    error::{OrStore, corrupt},
+    row::Columns,
+    settle, sql,
+    step::Step,
+    tend,
+};
+
+/// How many due tasks, and how many expired leases, one claim looks after.
+const TEND_LIMIT: usize = 100;
+
+/// About how many tasks a cycle touches.
+pub(super) fn weight(cycle: &Cycle) -> usize {
+    cycle.settlements.len() + cycle.claim.as_ref().map_or(0, |claim| claim.limit)
+}
+
+/// Settlements first, then the claim; an empty one registers the worker as waiting before anybody else can write.
+pub(super) fn run(step: &mut Step<'_>, cycle: &Cycle) -> Result<CycleReply> {
+    step.waiters.unregister(&cycle.worker);
+    let settled = settle::settle(step, &cycle.settlements)?;
+    let mut reply = CycleReply { settled, ..CycleReply::default() };
+    if let Some(claim) = cycle.claim.as_ref().filter(|claim| claim.limit > 0) {
+        let queues = step.known(claim.queues.iter().map(|it| &it.queue));
+        tend::promote_due(step, &queues, TEND_LIMIT)?;
+        tend::reclaim_expired(step, &queues, TEND_LIMIT)?;
+        reply.claimed = claim_ready(step, &cycle.worker, claim)?;
+        if reply.claimed.is_empty() {
+            reply.next_due = next_due(step, &queues)?;
+            let open = claim.queues.iter().map(|it| &it.queue).filter(|queue| step.catalog().is_open(queue));
+            step.waiters.register(&cycle.worker, step.known(open), claim.limit);
+        }
+    }
+    reply.cancel_requested = cancel_requests(step, &cycle.worker)?;
+    reply.config_version = step.catalog().config.version;
+    Ok(reply)
+}
+
+fn claim_ready(step: &mut Step<'_>, worker: &WorkerId, claim: &ClaimRequest) -> Result<Vec<ClaimedTask>> {
+    let mut claimed = Vec::new();
+    for wish in &claim.queues {
+        let limit = wish.limit.min(claim.limit - claimed.len());
+        let Some(queue) = step.catalog().find_key(&wish.queue).filter(|_| step.catalog().is_open(&wish.queue)) else {
+            continue;
+        };
+        if limit > 0 {
+            claim_from(step, queue, &wish.queue, limit, &mut claimed, (worker, claim.lease))?;
+        }
+    }
+    Ok(claimed)
+}
+
+/// Leases the next tasks of one queue.
+fn claim_from(
+    step: &mut Step<'_>,
+    queue: i64,
+    name: &QueueName,
+    limit: usize,
+    claimed: &mut Vec<ClaimedTask>,
+    (worker, lease): (&WorkerId, Duration),
+) -> Result<()> {
+    let mut next = step.prepare(sql::NEXT_READY)?;
+    let mut rows = next.query((queue, sql::count(limit))).or_store()?;
+    let first = claimed.len();
+    let mut keys = Vec::new();
+    while let Some(row) = rows.next().or_store()? {
+        let fence = step.next_revision();
+        let (key, task) = hand_out(row, name, fence, step.now)?;
+        keys.push(key);
+        claimed.push(task);
+    }
+    drop(rows);
+    let mut lease_one = step.prepare(sql::CLAIM_TASK)?;
+    let expires_at = step.now.after(lease).as_micros();
+    for (key, task) in keys.into_iter().zip(&claimed[first..]) {
+        let leased =
+            lease_one.execute((key, settle::stored(task.fence), step.now_micros(), worker.as_str(), expires_at));
+        if leased.or_store()? != 1 {
+            return Err(corrupt("the index of ready tasks", &task.id));
+        }
+        step.note_moved(queue, Status::Submitted, Move::Claim, Status::Started);
+    }
+    Ok(())
+}
+
+/// A row of `next_ready` as the worker gets it.
+fn hand_out(row: &Row<'_>, queue: &QueueName, fence: i64, now: Timestamp) -> Result<(i64, ClaimedTask)> {
+    let mut columns = Columns::of(row);
+    let key = columns.take()?;
+    let mut task = ClaimedTask {
+        id: columns.name(TaskId::new)?,
+        name: columns.name(TaskName::new)?,
+        version: columns.take()?,
+        queue: queue.clone(),
+        priority: columns.priority()?,
+        overrides: columns.overrides()?,
+        attempt: columns.take::<u32>()? + 1,
+        crashes: columns.take()?,
+        fence: Fence(fence.unsigned_abs()),
+        submitted_at: columns.time()?,
+        ready_at: columns.time()?,
+        started_at: now,
+        trace: columns.trace()?,
+        parameters: columns
+            .payload()?
+            .ok_or_else(|| Error::Corrupt("a task without parameters is ready".to_owned()))?,
+        checkpoint: None,
+    };
+    task.checkpoint = columns.payload()?;
+    Ok((key, task))
+}
+
+fn next_due(step: &Step<'_>, queues: &[i64]) -> Result<Option<Duration>> {
+    let mut statement = step.prepare(sql::NEXT_DUE)?;
+    let mut earliest: Option<i64> = None;
+    for queue in queues {
+        let due: Option<i64> = statement.query_row([queue], |row| row.get(0)).optional().or_store()?;
+        earliest = earliest.into_iter().chain(due).min();
+    }
+    Ok(earliest.map(|due| Timestamp::from_micros(due).since(step.now)))
+}
+
+fn cancel_requests(step: &Step<'_>, worker: &WorkerId) -> Result<Vec<TaskId>> {
+    let mut statement = step.prepare(sql::CANCEL_REQUESTS)?;
+    let mut rows = statement.query([worker.as_str()]).or_store()?;
+    let mut ids = Vec::new();
+    while let Some(row) = rows.next().or_store()? {
+        ids.push(Columns::of(row).name(TaskId::new)?);
+    }
+    Ok(ids)
+}

@@ -1,0 +1,38 @@
+//! What a verb must know of a task before it moves it.
+
+use jobbers_common::{
+    engine::Result,
+    lifecycle::Status,
+    name::{TaskId, WorkerId},
+};
+
+use super::{error::OrStore, row, sql, step::Step};
+
+/// A task as found.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) key: i64,
+    pub(super) queue: i64,
+    pub(super) status: Status,
+    pub(super) fence: Option<i64>,
+    pub(super) attempt: u32,
+    pub(super) worker: Option<WorkerId>,
+    pub(super) cancel_requested: bool,
+}
+
+/// Looks a task up.
+pub(super) fn find(step: &Step<'_>, id: &TaskId) -> Result<Option<Found>> {
+    let mut statement = step.prepare(sql::FIND_TASK)?;
+    let mut rows = statement.query([id.as_str()]).or_store()?;
+    let Some(row) = rows.next().or_store()? else { return Ok(None) };
+    let mut columns = row::Columns::of(row);
+    Ok(Some(Found {
+        key: columns.take()?,
+        queue: columns.take()?,
+        status: row::status(columns.take()?)?,
+        fence: columns.take()?,
+        attempt: columns.take()?,
+        worker: columns.take::<Option<String>>()?.map(row::worker).transpose()?,
+        cancel_requested: columns.take()?,
+    }))
+}

@@ -1,0 +1,84 @@
+//! Finished tasks over several queues and endings, as one sequence by revision.
+//!
+//! The index keeps one run per queue and ending, so that lists and prunings of one of them pass over no others. Each
+//! run is in order; here they are merged.
+
+use jobbers_common::{engine::Result, lifecycle::Status};
+
+use super::{error::OrStore, sql, view::View};
+
+/// A finished task: its place in the sequence, and where it lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Finished {
+    pub(super) revision: i64,
+    pub(super) key: i64,
+    pub(super) queue: i64,
+    pub(super) status: Status,
+}
+
+/// The direction of a walk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Walk {
+    /// From the latest, below this revision.
+    Latest(i64),
+    /// From the oldest, above this revision.
+    Oldest(i64),
+}
+
+/// The first `limit` tasks of the given runs.
+pub(super) fn merge(view: &View<'_>, runs: &[(i64, Status)], from: Walk, limit: usize) -> Result<Vec<Finished>> {
+    let (sql, bound) = match from {
+        Walk::Latest(below) => (sql::FINISHED_LATEST, below),
+        Walk::Oldest(above) => (sql::FINISHED_OLDEST, above),
+    };
+    let mut heads = Vec::new();
+    for run in runs {
+        heads.extend(read(view, sql, *run, bound, 1)?);
+    }
+    sort(&mut heads, from);
+    let mut found: Vec<Finished> = Vec::new();
+    // Run by run, the one that begins first, until the next begins after all that is wanted has been found.
+    for head in heads {
+        if found.get(limit.wrapping_sub(1)).is_some_and(|last| !is_before(&head, last, from)) {
+            break;
+        }
+        found.extend(read(view, sql, (head.queue, head.status), bound, limit)?);
+        sort(&mut found, from);
+        found.truncate(limit);
+    }
+    Ok(found)
+}
+
+fn read(view: &View<'_>, sql: &str, run: (i64, Status), bound: i64, limit: usize) -> Result<Vec<Finished>> {
+    let (queue, status) = run;
+    let mut statement = view.prepare(sql)?;
+    let rows = statement
+        .query_map((queue, status.code(), bound, sql::count(limit)), |row| {
+            Ok(Finished { revision: row.get(0)?, key: row.get(1)?, queue, status })
+        })
+        .or_store()?;
+    rows.collect::<rusqlite::Result<_>>().or_store()
+}
+
+fn is_before(one: &Finished, other: &Finished, from: Walk) -> bool {
+    match from {
+        Walk::Latest(_) => one.revision > other.revision,
+        Walk::Oldest(_) => one.revision < other.revision,
+    }
+}
+
+fn sort(tasks: &mut [Finished], from: Walk) {
+    tasks.sort_unstable_by_key(|task| match from {
+        Walk::Latest(_) => -task.revision,
+        Walk::Oldest(_) => task.revision,
+    });
+}
+
+/// The runs that hold tasks, of one queue or all, of these endings or any.
+pub(super) fn runs(view: &View<'_>, queue: Option<i64>, wanted: impl Fn(Status) -> bool) -> Result<Vec<(i64, Status)>> {
+    let tallies = view.tallies(queue)?.into_iter();
+    Ok(tallies
+        .filter(|(_, status, _)| status.is_finished() && wanted(*status))
+        .map(|(queue, status, _)| (queue, status))
+        .collect())
+}

@@ -1,0 +1,77 @@
+//! What happens to a running task from outside: its lease is renewed, it is asked to stop.
+
+use std::time::Duration;
+
+use jobbers_common::{
+    engine::{Cancelled, ExtendAnswer, Extension, Heartbeat, Result},
+    lifecycle::Status,
+    name::TaskId,
+};
+use rusqlite::OptionalExtension;
+
+use super::{
+    error::OrStore,
+    find::find,
+    settle::{self, Ending},
+    sql,
+    step::{News, Step},
+};
+
+/// Renews leases, each for itself.
+pub(super) fn extend(step: &Step<'_>, lease: Duration, extensions: &[Extension]) -> Result<Vec<ExtendAnswer>> {
+    let expires_at = step.now.after(lease).as_micros();
+    extensions.iter().map(|extension| extend_one(step, expires_at, extension)).collect()
+}
+
+fn extend_one(step: &Step<'_>, expires_at: i64, extension: &Extension) -> Result<ExtendAnswer> {
+    let mut statement = step.prepare(sql::EXTEND_LEASE)?;
+    let extended = statement
+        .query_row((extension.id.as_str(), settle::stored(extension.fence), expires_at), |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, bool>(1)?))
+        })
+        .optional()
+        .or_store()?;
+    let Some((key, cancel_requested)) = extended else { return Ok(ExtendAnswer::LeaseLost) };
+    if let Some(heartbeat) = &extension.heartbeat {
+        note_heartbeat(step, key, heartbeat)?;
+    }
+    Ok(ExtendAnswer::Extended { cancel_requested })
+}
+
+fn note_heartbeat(step: &Step<'_>, key: i64, heartbeat: &Heartbeat) -> Result<()> {
+    let Heartbeat { progress, checkpoint } = heartbeat;
+    let (fraction, message) = match progress {
+        Some(progress) => (Some(progress.fraction), Some(&progress.message)),
+        None => (None, None),
+    };
+    step.prepare(sql::NOTE_HEARTBEAT)?.execute((key, step.now_micros(), fraction, message)).or_store()?;
+    if let Some(checkpoint) = checkpoint {
+        step.prepare(sql::SAVE_CHECKPOINT)?
+            .execute((key, checkpoint.content_type.as_deref(), &checkpoint.bytes[..]))
+            .or_store()?;
+    }
+    Ok(())
+}
+
+/// Cancels tasks: at once, or by marking them for their workers.
+pub(super) fn cancel(step: &mut Step<'_>, ids: &[TaskId]) -> Result<Vec<Cancelled>> {
+    ids.iter().map(|id| cancel_one(step, id)).collect()
+}
+
+fn cancel_one(step: &mut Step<'_>, id: &TaskId) -> Result<Cancelled> {
+    let Some(found) = find(step, id)? else { return Ok(Cancelled::Unknown) };
+    match found.status {
+        status if status.is_finished() => Ok(Cancelled::AlreadyOver(status)),
+        Status::Started => {
+            if !found.cancel_requested {
+                step.prepare(sql::REQUEST_CANCEL)?.execute([found.key]).or_store()?;
+            }
+            step.ledger.news.extend(found.worker.map(News::Cancel));
+            Ok(Cancelled::Requested)
+        }
+        _ => {
+            settle::end(step, id, &found, &Ending::CANCELLED)?;
+            Ok(Cancelled::Done)
+        }
+    }
+}

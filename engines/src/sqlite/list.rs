@@ -1,0 +1,196 @@
+//! Lists of tasks, a page at a time.
+//!
+//! A page walks sections; within a live section queue by queue. Each stretch is one range of one partial index, begun
+//! after the cursor's place, so a deep page costs what the first does. What no index narrows is looked at row by row,
+//! and a page that has looked at enough rows ends early.
+
+use jobbers_common::{
+    engine::{Error, ListRequest, Page, Result},
+    lifecycle::Status,
+    name::QueueName,
+    task::Task,
+};
+
+use super::{
+    error::OrStore,
+    finished::{self, Walk},
+    row, sql,
+    view::View,
+};
+
+/// How many rows a page looks at before it ends, full or not.
+const LOOKED_AT: usize = 5_000;
+
+/// The live sections, in order.
+const SECTIONS: [(Status, &str); 4] = [
+    (Status::Started, sql::LIST_STARTED),
+    (Status::Submitted, sql::LIST_SUBMITTED),
+    (Status::Scheduled, sql::LIST_SCHEDULED),
+    (Status::Waiting, sql::LIST_WAITING),
+];
+
+/// A place in a list: everything up to it has been listed. Its text is the cursor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    section: usize,
+    /// Empty before the first queue, and among what is over.
+    queue: String,
+    /// Where in the queue: the columns that order the section.
+    major: i64,
+    minor: i64,
+    id: String,
+}
+
+impl Place {
+    fn before(section: usize, queue: &str) -> Self {
+        Self { section, queue: queue.to_owned(), major: -1, minor: -1, id: String::new() }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let fields: Vec<&str> = text.split('~').collect();
+        let [section, queue, major, minor, id] = fields[..] else { return None };
+        Some(Self {
+            section: section.parse().ok().filter(|section| *section <= SECTIONS.len())?,
+            queue: queue.to_owned(),
+            major: major.parse().ok()?,
+            minor: minor.parse().ok()?,
+            id: id.to_owned(),
+        })
+    }
+
+    /// `~` stands in no name.
+    fn cursor(&self) -> String {
+        let Self { section, queue, major, minor, id } = self;
+        format!("{section}~{queue}~{major}~{minor}~{id}")
+    }
+}
+
+/// A page being filled.
+struct Walker<'a> {
+    view: &'a View<'a>,
+    request: &'a ListRequest,
+    tasks: Vec<Task>,
+    looked_at: usize,
+}
+
+/// One page.
+pub(super) fn list(view: &View<'_>, request: &ListRequest) -> Result<Page> {
+    let place = match &request.cursor {
+        None => Place::before(0, ""),
+        Some(text) => {
+            Place::parse(text).ok_or_else(|| Error::Invalid("this cursor is not from this store".to_owned()))?
+        }
+    };
+    let mut walker = Walker { view, request, tasks: Vec::new(), looked_at: 0 };
+    let next = walker.walk(place)?;
+    Ok(Page { tasks: walker.tasks, next: next.map(|place| place.cursor()) })
+}
+
+impl Walker<'_> {
+    /// Fills the page from `place` on. Answers the place the page ends at, if there is more.
+    fn walk(&mut self, mut place: Place) -> Result<Option<Place>> {
+        for (section, (status, sql)) in SECTIONS.into_iter().enumerate().skip(place.section) {
+            if !self.request.filter.wants(status) {
+                continue;
+            }
+            for (name, queue) in self.queues_with(status)? {
+                let is_entered = place.section == section && *name.as_str() == *place.queue;
+                if place.section == section && *name.as_str() < *place.queue {
+                    continue;
+                }
+                let start = if is_entered { place.clone() } else { Place::before(section, name.as_str()) };
+                if let Some(end) = self.walk_queue(sql, queue, start)? {
+                    return Ok(Some(end));
+                }
+            }
+        }
+        if place.section < SECTIONS.len() {
+            place = Place { major: i64::MAX, ..Place::before(SECTIONS.len(), "") };
+        }
+        self.walk_finished(place)
+    }
+
+    /// The queues with tasks at a status, in the order of names.
+    fn queues_with(&self, status: Status) -> Result<Vec<(QueueName, i64)>> {
+        let Some(only) = self.only_queue() else { return Ok(Vec::new()) };
+        let tallies = self.view.tallies(only)?.into_iter().filter(|(_, at, _)| *at == status);
+        let mut queues =
+            tallies.map(|(key, _, _)| Ok((self.view.catalog.name(key)?, key))).collect::<Result<Vec<_>>>()?;
+        queues.sort();
+        Ok(queues)
+    }
+
+    /// The queue asked for, if one was; `None` when it does not exist.
+    fn only_queue(&self) -> Option<Option<i64>> {
+        match &self.request.filter.queue {
+            None => Some(None),
+            Some(queue) => self.view.catalog.find_key(queue).map(Some),
+        }
+    }
+
+    fn walk_queue(&mut self, sql: &str, queue: i64, mut place: Place) -> Result<Option<Place>> {
+        loop {
+            let wanted = self.room();
+            let mut statement = self.view.prepare(sql)?;
+            let mut rows =
+                statement.query((queue, place.major, place.minor, &place.id, sql::count(wanted))).or_store()?;
+            let mut found = 0;
+            while let Some(row) = rows.next().or_store()? {
+                found += 1;
+                if !self.take(row.get(0).or_store()?)? {
+                    return Ok(Some(place));
+                }
+                place.major = row.get(1).or_store()?;
+                place.minor = row.get(2).or_store()?;
+                place.id = row.get(3).or_store()?;
+            }
+            if found < wanted {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn walk_finished(&mut self, mut place: Place) -> Result<Option<Place>> {
+        let Some(only) = self.only_queue() else { return Ok(None) };
+        let runs = finished::runs(self.view, only, |status| self.request.filter.wants(status))?;
+        loop {
+            let wanted = self.room();
+            let found = finished::merge(self.view, &runs, Walk::Latest(place.major), wanted)?;
+            for task in &found {
+                if !self.take(task.key)? {
+                    return Ok(Some(place));
+                }
+                place.major = task.revision;
+            }
+            if found.len() < wanted {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// How many rows to fetch next: one more than the page takes, so that a page that is just full knows its end.
+    fn room(&self) -> usize {
+        self.request.limit - self.tasks.len() + 1
+    }
+
+    /// Looks at a task, and takes it into the page if it matches. `false` when the page ends before it: it is full, or
+    /// has looked at enough.
+    fn take(&mut self, key: i64) -> Result<bool> {
+        if self.looked_at == LOOKED_AT {
+            return Ok(false);
+        }
+        self.looked_at += 1;
+        let mut statement = self.view.prepare(sql::LIST_TASK)?;
+        let mut rows = statement.query([key]).or_store()?;
+        let Some(found) = rows.next().or_store()? else { return Ok(true) };
+        let (_, task) = row::task(found, &self.view.catalog)?;
+        if !self.request.filter.matches(&task) {
+            return Ok(true);
+        }
+        if self.tasks.len() == self.request.limit {
+            return Ok(false);
+        }
+        self.tasks.push(task);
+        Ok(true)
+    }
+}

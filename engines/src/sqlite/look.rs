@@ -1,0 +1,84 @@
+//! One task, and counts.
+
+use std::collections::BTreeMap;
+
+use jobbers_common::{
+    engine::{QueueStats, Result},
+    lifecycle::Status,
+    name::{QueueName, TaskId},
+    task::Task,
+    worker::RegisteredWorker,
+};
+
+use super::{
+    error::{OrStore, corrupt},
+    row::{self, Columns},
+    sql,
+    view::View,
+};
+
+/// Everything known of a task.
+pub(super) fn get(view: &View<'_>, id: &TaskId) -> Result<Option<Task>> {
+    let mut statement = view.prepare(sql::GET_TASK)?;
+    let mut rows = statement.query([id.as_str()]).or_store()?;
+    let Some(found) = rows.next().or_store()? else { return Ok(None) };
+    let (key, mut task) = row::task(found, &view.catalog)?;
+    let mut failures = view.prepare(sql::FAILURES)?;
+    let mut rows = failures.query([key]).or_store()?;
+    while let Some(failure) = rows.next().or_store()? {
+        task.errors.push(row::failure(failure)?);
+    }
+    Ok(Some(task))
+}
+
+/// Counts of all queues or of one, in the order of names.
+pub(super) fn queue_stats(view: &View<'_>, only: Option<&QueueName>) -> Result<Vec<QueueStats>> {
+    let only_key = only.map(|queue| view.catalog.key(queue)).transpose()?;
+    let mut tallies: BTreeMap<i64, BTreeMap<Status, u64>> = BTreeMap::new();
+    for (queue, status, tasks) in view.tallies(only_key)? {
+        tallies.entry(queue).or_default().insert(status, tasks.unsigned_abs());
+    }
+    let names = view.catalog.config.queues.keys().filter(|name| only.is_none_or(|only| only == *name));
+    names
+        .map(|name| {
+            let key = view.catalog.key(name)?;
+            stats_of(view, name, key, tallies.remove(&key).unwrap_or_default())
+        })
+        .collect()
+}
+
+fn stats_of(view: &View<'_>, name: &QueueName, key: i64, tasks: BTreeMap<Status, u64>) -> Result<QueueStats> {
+    let removed: i64 = view.prepare(sql::QUEUE_REMOVED)?.query_row([key], |row| row.get(0)).or_store()?;
+    let removed = removed.unsigned_abs();
+    let oldest_ready_at = if tasks.contains_key(&Status::Submitted) {
+        view.prepare(sql::OLDEST_READY)?.query_row([key], |row| row.get::<_, Option<i64>>(0)).or_store()?
+    } else {
+        None
+    };
+    Ok(QueueStats {
+        queue: name.clone(),
+        // Not a counter of its own, so that the two sides of `accepted = removed + tasks` can't drift apart.
+        accepted: removed + tasks.values().sum::<u64>(),
+        removed,
+        tasks,
+        oldest_ready_at: oldest_ready_at.map(jobbers_common::time::Timestamp::from_micros),
+    })
+}
+
+/// The workers heard of within their time.
+pub(super) fn workers(view: &View<'_>) -> Result<Vec<RegisteredWorker>> {
+    let mut statement = view.prepare(sql::ALL_WORKERS)?;
+    let mut rows = statement.query([view.now.as_micros()]).or_store()?;
+    let mut workers = Vec::new();
+    while let Some(row) = rows.next().or_store()? {
+        let mut columns = Columns::of(row);
+        let report: String = columns.take()?;
+        workers.push(RegisteredWorker {
+            report: serde_json::from_str(&report).map_err(|error| corrupt("a worker's report", error))?,
+            started_at: columns.time()?,
+            seen_at: columns.time()?,
+            expires_at: columns.time()?,
+        });
+    }
+    Ok(workers)
+}

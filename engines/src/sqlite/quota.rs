@@ -1,0 +1,55 @@
+//! How large the file may grow: `max_bytes`.
+//!
+//! The quota holds off what adds tasks. What settles, cancels and prunes needs a little room as well before it frees
+//! any, so the limit SQLite itself is given lies a reserve above; a full store therefore drains.
+
+use jobbers_common::engine::{Error, Result};
+use rusqlite::Connection;
+
+use super::error::OrStore;
+
+/// What lies between the quota and SQLite's own limit: a sixteenth of it, and at least this many pages.
+const MIN_RESERVE_PAGES: u64 = 256;
+/// What a task takes besides its payload: its row, its index entries, and room in pages that are not full.
+pub(super) const TASK_BYTES: u64 = 512;
+
+/// A limit on the size of the file.
+#[derive(Debug)]
+pub(super) struct Quota {
+    max_bytes: u64,
+    page_bytes: u64,
+}
+
+impl Quota {
+    /// Limits what `conn` writes.
+    pub(super) fn set(conn: &Connection, max_bytes: u64) -> Result<Self> {
+        let page_bytes = pragma(conn, "page_size")?.max(1);
+        let pages = max_bytes / page_bytes;
+        let limit = pages + (pages / 16).max(MIN_RESERVE_PAGES);
+        // The answer is the limit that holds, which SQLite keeps from lying below the present size.
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        conn.pragma_update_and_check(None, "max_page_count", limit, |_| Ok(())).or_store()?;
+        Ok(Self { max_bytes, page_bytes })
+    }
+
+    /// Refuses what would pass the quota.
+    ///
+    /// # Errors
+    /// [`Error::Full`].
+    pub(super) fn check(&self, conn: &Connection, growth: u64) -> Result<()> {
+        let used = self.used_bytes(conn)?;
+        if used + growth <= self.max_bytes {
+            return Ok(());
+        }
+        Err(Error::Full(format!("{used} of its {} bytes are used and {growth} more are wanted", self.max_bytes)))
+    }
+
+    fn used_bytes(&self, conn: &Connection) -> Result<u64> {
+        Ok((pragma(conn, "page_count")?.saturating_sub(pragma(conn, "freelist_count")?)) * self.page_bytes)
+    }
+}
+
+fn pragma(conn: &Connection, name: &str) -> Result<u64> {
+    let value: i64 = conn.pragma_query_value(None, name, |row| row.get(0)).or_store()?;
+    Ok(value.unsigned_abs())
+}

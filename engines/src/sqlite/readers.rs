@@ -1,0 +1,77 @@
+//! Connections that only read, off the runtime's threads. None keeps a transaction open between two calls: that would
+//! keep the log from ever being carried over.
+
+use std::{path::PathBuf, sync::Arc};
+
+use jobbers_common::engine::{Error, Result};
+use parking_lot::Mutex;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use tokio::{sync::Semaphore, task::spawn_blocking};
+
+use super::{Shared, catalog::Catalog, connection, error::OrStore, view::View, writer::Meta};
+
+/// How many reads run at a time; more wait their turn.
+const READERS: usize = 4;
+
+/// The readers.
+#[derive(Debug)]
+pub(super) struct Readers {
+    pool: Arc<Pool>,
+    turns: Arc<Semaphore>,
+}
+
+#[derive(Debug)]
+struct Pool {
+    path: PathBuf,
+    idle: Mutex<Vec<Connection>>,
+    shared: Arc<Shared>,
+}
+
+impl Readers {
+    pub(super) fn new(path: PathBuf, shared: Arc<Shared>) -> Self {
+        Self { pool: Arc::new(Pool { path, idle: Mutex::default(), shared }), turns: Arc::new(Semaphore::new(READERS)) }
+    }
+
+    /// Runs a verb that only reads, on one consistent state.
+    pub(super) async fn run<T, F>(&self, verb: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&View<'_>) -> Result<T> + Send + 'static,
+    {
+        let stopped = || Error::unavailable("the store's readers have stopped");
+        let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(|_| stopped())?;
+        let pool = Arc::clone(&self.pool);
+        let read = spawn_blocking(move || {
+            let answer = pool.run(verb);
+            drop(turn);
+            answer
+        });
+        read.await.map_err(|_| stopped())?
+    }
+}
+
+impl Pool {
+    fn run<T>(&self, verb: impl FnOnce(&View<'_>) -> Result<T>) -> Result<T> {
+        let idle = self.idle.lock().pop();
+        let conn = idle.map_or_else(|| connection::open_reader(&self.path), Ok)?;
+        let answer = read(&conn, &self.shared, verb);
+        self.idle.lock().push(conn);
+        answer
+    }
+}
+
+/// One verb on one state, as one connection sees it.
+pub(super) fn read<T>(conn: &Connection, shared: &Shared, verb: impl FnOnce(&View<'_>) -> Result<T>) -> Result<T> {
+    let transaction = Transaction::new_unchecked(conn, TransactionBehavior::Deferred).or_store()?;
+    let meta = Meta::read(conn)?;
+    let known = shared.catalog.load_full();
+    let catalog = if known.version() == meta.config_version {
+        known
+    } else {
+        Arc::new(Catalog::load(conn, meta.config_version)?)
+    };
+    let now = shared.clock.now_since(meta.clock);
+    let answer = verb(&View { conn, catalog, now })?;
+    transaction.commit().or_store()?;
+    Ok(answer)
+}

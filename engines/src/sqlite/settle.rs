@@ -1,0 +1,149 @@
+//! The end of an attempt, by whoever holds the fence.
+
+use std::time::Duration;
+
+use jobbers_common::{
+    engine::{Outcome, Result, SettleAnswer, Settlement},
+    lifecycle::{Move, Status},
+    limits::MAX_ERRORS_KEPT,
+    name::TaskId,
+    payload::Payload,
+    task::{AttemptFailure, Fence},
+};
+use rusqlite::OptionalExtension;
+
+use super::{
+    error::{OrStore, corrupt},
+    find::{Found, find},
+    sql,
+    step::Step,
+};
+
+/// Settles a batch, each settlement for itself.
+pub(super) fn settle(step: &mut Step<'_>, settlements: &[Settlement]) -> Result<Vec<SettleAnswer>> {
+    settlements.iter().map(|settlement| settle_one(step, settlement)).collect()
+}
+
+fn settle_one(step: &mut Step<'_>, settlement: &Settlement) -> Result<SettleAnswer> {
+    let Settlement { id, fence, outcome } = settlement;
+    let fence = stored(*fence);
+    if let Outcome::Completed { result } = outcome
+        && complete(step, id, fence, result.as_ref())?
+    {
+        return Ok(SettleAnswer::Accepted(Status::Completed));
+    }
+    let Some(found) = find(step, id)?.filter(|found| found.fence == Some(fence)) else {
+        return Ok(SettleAnswer::LeaseLost);
+    };
+    if found.status.is_finished() {
+        // The fence is kept only by the settlement that ended the task: this is its repetition.
+        return Ok(SettleAnswer::Accepted(found.status));
+    }
+    let status = end_attempt(step, id, &found, outcome)?;
+    Ok(SettleAnswer::Accepted(status))
+}
+
+/// A fence as stored; one that can't be stored was never given.
+pub(super) fn stored(fence: Fence) -> i64 {
+    i64::try_from(fence.0).unwrap_or(-1)
+}
+
+/// The way nearly every task takes. Whether it was this task's.
+fn complete(step: &mut Step<'_>, id: &TaskId, fence: i64, result: Option<&Payload>) -> Result<bool> {
+    let mut complete = step.prepare(sql::COMPLETE_TASK)?;
+    let completed = complete.query_row(
+        (
+            id.as_str(),
+            fence,
+            step.ledger.revision + 1,
+            step.now_micros(),
+            result.and_then(|result| result.content_type.as_deref()),
+            result.map(|result| &result.bytes[..]),
+        ),
+        |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, bool>(2)?)),
+    );
+    let Some((key, queue, has_large_parameters)) = completed.optional().or_store()? else { return Ok(false) };
+    step.next_revision();
+    if has_large_parameters {
+        step.prepare(sql::DELETE_LARGE_PARAMETERS)?.execute([key]).or_store()?;
+    }
+    step.note_moved(queue, Status::Started, Move::Complete, Status::Completed);
+    step.note_finished(id.clone());
+    Ok(true)
+}
+
+/// Every other way. A requested cancel wins over whatever the worker says.
+fn end_attempt(step: &mut Step<'_>, id: &TaskId, found: &Found, outcome: &Outcome) -> Result<Status> {
+    if let Outcome::Retry { failure, .. } | Outcome::Failed { failure, .. } = outcome {
+        note_failure(step, found, failure)?;
+    }
+    match outcome {
+        Outcome::Retry { delay, .. } if !found.cancel_requested => requeue(step, found, Move::Retry, Some(*delay), 0),
+        Outcome::Released { delay } if !found.cancel_requested => {
+            requeue(step, found, Move::Release, Some(*delay).filter(|delay| !delay.is_zero()), 1)
+        }
+        Outcome::Failed { dead_letter, .. } if !found.cancel_requested => end(
+            step,
+            id,
+            found,
+            &Ending { event: Move::Fail, to: Status::Failed, dead_letter: *dead_letter, fence: found.fence },
+        ),
+        Outcome::Completed { .. } if !found.cancel_requested => Err(corrupt("a lease", id)),
+        _ => end(step, id, found, &Ending { fence: found.fence, ..Ending::CANCELLED }),
+    }
+}
+
+/// How a task ends.
+pub(super) struct Ending {
+    pub(super) event: Move,
+    pub(super) to: Status,
+    pub(super) dead_letter: bool,
+    /// The fence of the settlement that ended it, if one did.
+    pub(super) fence: Option<i64>,
+}
+
+impl Ending {
+    pub(super) const CANCELLED: Self =
+        Self { event: Move::Cancel, to: Status::Cancelled, dead_letter: false, fence: None };
+}
+
+/// A task is over.
+pub(super) fn end(step: &mut Step<'_>, id: &TaskId, found: &Found, ending: &Ending) -> Result<Status> {
+    let (revision, now) = (step.next_revision(), step.now_micros());
+    let Ending { event, to, dead_letter, fence } = *ending;
+    step.prepare(sql::END_TASK)?.execute((found.key, to.code(), revision, now, fence, dead_letter)).or_store()?;
+    step.note_moved(found.queue, found.status, event, to);
+    step.note_finished(id.clone());
+    Ok(to)
+}
+
+/// A started task goes back to its queue: after `delay` at its end, or without one at its old place.
+pub(super) fn requeue(
+    step: &mut Step<'_>,
+    found: &Found,
+    event: Move,
+    delay: Option<Duration>,
+    attempts_that_do_not_count: u32,
+) -> Result<Status> {
+    let to = if delay.unwrap_or_default().is_zero() { Status::Submitted } else { Status::Scheduled };
+    let revision = step.next_revision();
+    let ready_at = delay.map(|delay| step.now.after(delay).as_micros());
+    step.prepare(sql::REQUEUE_TASK)?
+        .execute((found.key, to.code(), revision, ready_at, attempts_that_do_not_count))
+        .or_store()?;
+    step.note_moved(found.queue, Status::Started, event, to);
+    Ok(to)
+}
+
+/// Adds to a task's history.
+pub(super) fn note_failure(step: &mut Step<'_>, found: &Found, failure: &AttemptFailure) -> Result<()> {
+    // The revision of the move that goes with it: no two failures of a task have the same.
+    let number = step.ledger.revision + 1;
+    let worker = found.worker.as_ref().map_or("", |worker| worker.as_str());
+    let AttemptFailure { kind, message } = failure;
+    step.prepare(sql::NOTE_FAILURE)?
+        .execute((found.key, number, step.now_micros(), found.attempt, worker, kind.as_str(), message))
+        .or_store()?;
+    step.prepare(sql::TRIM_FAILURES)?.execute((found.key, sql::count(MAX_ERRORS_KEPT))).or_store()?;
+    Ok(())
+}

@@ -1,0 +1,2 @@
+-- all_queues: the queues and their configuration.
+SELECT key, name, config FROM queue

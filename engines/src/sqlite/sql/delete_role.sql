@@ -1,0 +1,3 @@
+-- delete_role: removes a role.
+-- ?1 name
+DELETE FROM role WHERE name = ?1

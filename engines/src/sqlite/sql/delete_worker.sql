@@ -1,0 +1,3 @@
+-- delete_worker: forgets a worker.
+-- ?1 id
+DELETE FROM worker WHERE id = ?1

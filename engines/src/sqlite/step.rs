@@ -1,0 +1,159 @@
+//! What a verb works with while it runs inside the writer's transaction.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jobbers_common::{
+    engine::Result,
+    lifecycle::{Move, Status, is_legal},
+    name::{QueueName, TaskId, WorkerId},
+    time::Timestamp,
+};
+use rusqlite::{CachedStatement, Connection};
+
+use super::{catalog::Catalog, error::OrStore, sql, view::View, waiters::Waiters};
+
+/// What others are told once the transaction is committed.
+#[derive(Debug, Clone)]
+pub(super) enum News {
+    /// A task of this queue became ready.
+    Ready(i64),
+    /// This worker is to hear of a cancel request.
+    Cancel(WorkerId),
+    /// This task is over.
+    Finished(TaskId),
+    /// The configuration changed.
+    Config,
+}
+
+/// What the verbs of a transaction leave behind besides their rows.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    pub(super) revision: i64,
+    pub(super) catalog: Arc<Catalog>,
+    /// Changes of the tallies that are not yet written.
+    tallies: BTreeMap<(i64, u8), i64>,
+    /// Tasks deleted, per queue.
+    removed: BTreeMap<i64, i64>,
+    pub(super) news: Vec<News>,
+}
+
+/// How a [`Ledger`] stood, so that a failing verb's share can be taken back.
+#[derive(Debug)]
+pub(super) struct Mark {
+    revision: i64,
+    catalog: Arc<Catalog>,
+    tallies: BTreeMap<(i64, u8), i64>,
+    removed: BTreeMap<i64, i64>,
+    news: usize,
+}
+
+impl Ledger {
+    pub(super) fn new(revision: i64, catalog: Arc<Catalog>) -> Self {
+        Self { revision, catalog, ..Self::default() }
+    }
+
+    pub(super) fn mark(&self) -> Mark {
+        Mark {
+            revision: self.revision,
+            catalog: Arc::clone(&self.catalog),
+            tallies: self.tallies.clone(),
+            removed: self.removed.clone(),
+            news: self.news.len(),
+        }
+    }
+
+    pub(super) fn return_to(&mut self, mark: Mark) {
+        let Mark { revision, catalog, tallies, removed, news } = mark;
+        self.news.truncate(news);
+        *self = Self { revision, catalog, tallies, removed, news: std::mem::take(&mut self.news) };
+    }
+}
+
+/// One verb's turn.
+pub(super) struct Step<'a> {
+    pub(super) conn: &'a Connection,
+    pub(super) now: Timestamp,
+    pub(super) waiters: &'a Waiters,
+    pub(super) ledger: Ledger,
+}
+
+impl<'a> Step<'a> {
+    /// A statement, ready to run.
+    pub(super) fn prepare(&self, sql: &str) -> Result<CachedStatement<'a>> {
+        self.conn.prepare_cached(sql).or_store()
+    }
+
+    pub(super) fn catalog(&self) -> &Catalog {
+        &self.ledger.catalog
+    }
+
+    pub(super) fn now_micros(&self) -> i64 {
+        self.now.as_micros()
+    }
+
+    /// A number no change had before.
+    pub(super) fn next_revision(&mut self) -> i64 {
+        self.ledger.revision += 1;
+        self.ledger.revision
+    }
+
+    /// Counts a task that came in.
+    pub(super) fn note_entered(&mut self, queue: i64, to: Status) {
+        self.count(queue, to, 1);
+        if to == Status::Submitted {
+            self.ledger.news.push(News::Ready(queue));
+        }
+    }
+
+    /// Counts a task that moved. Every change of a status passes here.
+    pub(super) fn note_moved(&mut self, queue: i64, from: Status, event: Move, to: Status) {
+        debug_assert!(is_legal(from, event, to), "illegal move: {from} {event:?} {to}");
+        self.count(queue, from, -1);
+        self.note_entered(queue, to);
+    }
+
+    /// Deletes a task, and counts it.
+    pub(super) fn remove(&mut self, key: i64, queue: i64, from: Status) -> Result<()> {
+        self.prepare(sql::DELETE_TASK)?.execute([key]).or_store()?;
+        self.count(queue, from, -1);
+        *self.ledger.removed.entry(queue).or_default() += 1;
+        Ok(())
+    }
+
+    /// Says, after the commit, that a task is over.
+    pub(super) fn note_finished(&mut self, id: TaskId) {
+        self.ledger.news.push(News::Finished(id));
+    }
+
+    fn count(&mut self, queue: i64, status: Status, change: i64) {
+        *self.ledger.tallies.entry((queue, status.code())).or_default() += change;
+    }
+
+    /// Writes the counts gathered so far.
+    pub(super) fn write_tallies(&mut self) -> Result<()> {
+        let tallies = std::mem::take(&mut self.ledger.tallies);
+        for ((queue, status), change) in tallies.into_iter().filter(|(_, change)| *change != 0) {
+            if self.prepare(sql::UPDATE_TALLY)?.execute((queue, status, change)).or_store()? == 0 {
+                self.prepare(sql::INSERT_TALLY)?.execute((queue, status, change)).or_store()?;
+            }
+        }
+        for (queue, removed) in std::mem::take(&mut self.ledger.removed) {
+            self.prepare(sql::COUNT_REMOVED)?.execute((queue, removed)).or_store()?;
+        }
+        Ok(())
+    }
+
+    /// What readers see, seen from within this transaction.
+    pub(super) fn view(&mut self) -> Result<View<'a>> {
+        self.write_tallies()?;
+        Ok(View { conn: self.conn, catalog: Arc::clone(&self.ledger.catalog), now: self.now })
+    }
+
+    /// The keys of those of these queues that exist, each once.
+    pub(super) fn known<'q>(&self, queues: impl IntoIterator<Item = &'q QueueName>) -> Vec<i64> {
+        let mut keys: Vec<i64> = queues.into_iter().filter_map(|queue| self.catalog().find_key(queue)).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+}

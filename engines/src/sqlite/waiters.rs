@@ -1,0 +1,219 @@
+//! Who waits for what in this process: workers for work, callers for the end of a task.
+//!
+//! Nothing here decides anything; whoever is told looks at the store again. Being told twice, or for nothing, is
+//! harmless; what must not happen is that a change is missed. So interest is noted before the store is looked at: a
+//! worker's inside the transaction of its empty claim, a caller's before it reads its task.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use jobbers_common::name::{TaskId, WorkerId};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+/// Above this many workers, those nobody has a use for any more are forgotten.
+const WORKERS_KEPT: usize = 1_024;
+
+#[derive(Debug, Default)]
+struct Worker {
+    /// Keeps one wake-up for a worker that is not waiting yet.
+    wake: Arc<Notify>,
+    /// The open queues of its last claim, if that was empty, and how many tasks it asked for.
+    wants: Option<(Vec<i64>, usize)>,
+}
+
+/// The register.
+#[derive(Debug, Default)]
+pub(super) struct Waiters {
+    workers: Mutex<HashMap<WorkerId, Worker>>,
+    tasks: Mutex<HashMap<TaskId, Arc<Notify>>>,
+    /// Callers that block at this moment.
+    blocked: AtomicUsize,
+}
+
+/// A caller that blocks.
+#[derive(Debug)]
+pub(super) struct Blocked<'a>(&'a Waiters);
+
+impl Drop for Blocked<'_> {
+    fn drop(&mut self) {
+        self.0.blocked.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Waiters {
+    /// What a worker waits at.
+    pub(super) fn wake_of(&self, worker: &WorkerId) -> Arc<Notify> {
+        let mut workers = self.workers.lock();
+        if workers.len() > WORKERS_KEPT {
+            workers.retain(|_, known| known.wants.is_some() || Arc::strong_count(&known.wake) > 1);
+        }
+        Arc::clone(&workers.entry(worker.clone()).or_default().wake)
+    }
+
+    /// A worker's claim came back empty: it is told when something is ready in one of these queues.
+    pub(super) fn register(&self, worker: &WorkerId, queues: Vec<i64>, limit: usize) {
+        self.workers.lock().entry(worker.clone()).or_default().wants = Some((queues, limit));
+    }
+
+    /// A worker is back, and for now wants nothing. From here on cancel requests are kept for its next wait.
+    pub(super) fn unregister(&self, worker: &WorkerId) {
+        self.workers.lock().entry(worker.clone()).or_default().wants = None;
+    }
+
+    /// A worker has left.
+    pub(super) fn forget(&self, worker: &WorkerId) {
+        self.workers.lock().remove(worker);
+    }
+
+    /// Tells as many workers as there is work for: `ready` is how many tasks became ready, per queue.
+    pub(super) fn tell_ready(&self, mut ready: BTreeMap<i64, usize>) {
+        if ready.is_empty() {
+            return;
+        }
+        for worker in self.workers.lock().values_mut() {
+            let Some((queues, limit)) = &worker.wants else { continue };
+            let mut room = *limit;
+            let mut useful = false;
+            for queue in queues {
+                let Some(left) = ready.get_mut(queue).filter(|left| **left > 0) else { continue };
+                let taken = room.min(*left);
+                *left -= taken;
+                room -= taken;
+                useful = true;
+            }
+            if useful {
+                worker.wants = None;
+                worker.wake.notify_one();
+            }
+        }
+    }
+
+    /// Tells one worker, if it is of this process.
+    pub(super) fn tell_worker(&self, worker: &WorkerId) {
+        if let Some(known) = self.workers.lock().get(worker) {
+            known.wake.notify_one();
+        }
+    }
+
+    /// Tells every worker.
+    pub(super) fn tell_workers(&self) {
+        for worker in self.workers.lock().values() {
+            worker.wake.notify_one();
+        }
+    }
+
+    /// The queues some worker waits for.
+    pub(super) fn wanted_queues(&self) -> Vec<i64> {
+        let workers = self.workers.lock();
+        let mut queues: Vec<i64> = workers
+            .values()
+            .filter_map(|worker| worker.wants.as_ref())
+            .flat_map(|(queues, _)| queues)
+            .copied()
+            .collect();
+        queues.sort_unstable();
+        queues.dedup();
+        queues
+    }
+
+    /// Notes a caller's interest in the end of a task, for as long as the answer lives.
+    pub(super) fn await_task(&self, id: &TaskId) -> AwaitedTask<'_> {
+        let over = Arc::clone(self.tasks.lock().entry(id.clone()).or_default());
+        AwaitedTask { waiters: self, id: id.clone(), over }
+    }
+
+    /// Tells those who wait for the end of a task.
+    pub(super) fn tell_finished(&self, id: &TaskId) {
+        if let Some(over) = self.tasks.lock().get(id) {
+            over.notify_waiters();
+        }
+    }
+
+    /// The tasks whose end somebody waits for.
+    pub(super) fn awaited_tasks(&self) -> Vec<TaskId> {
+        self.tasks.lock().keys().cloned().collect()
+    }
+
+    /// Counts a caller that blocks, for as long as the answer lives.
+    pub(super) fn enter(&self) -> Blocked<'_> {
+        self.blocked.fetch_add(1, Ordering::SeqCst);
+        Blocked(self)
+    }
+
+    /// Whether anybody blocks until something happens.
+    pub(super) fn is_anybody_blocked(&self) -> bool {
+        self.blocked.load(Ordering::SeqCst) > 0
+    }
+}
+
+/// A caller's interest in the end of a task.
+#[derive(Debug)]
+pub(super) struct AwaitedTask<'a> {
+    waiters: &'a Waiters,
+    id: TaskId,
+    pub(super) over: Arc<Notify>,
+}
+
+impl Drop for AwaitedTask<'_> {
+    fn drop(&mut self) {
+        let mut tasks = self.waiters.tasks.lock();
+        // The register's own and this one: nobody else is interested.
+        if Arc::strong_count(&self.over) == 2 {
+            tasks.remove(&self.id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    fn worker(name: &str) -> WorkerId {
+        WorkerId::new(name).unwrap()
+    }
+
+    fn is_told(waiters: &Waiters, name: &str) -> bool {
+        waiters.wake_of(&worker(name)).notified().now_or_never().is_some()
+    }
+
+    #[test]
+    fn only_as_many_workers_are_told_as_there_is_work_for() {
+        let waiters = Waiters::default();
+        for name in ["a", "b", "c"] {
+            waiters.register(&worker(name), vec![1], 10);
+        }
+        waiters.register(&worker("elsewhere"), vec![2], 10);
+        waiters.tell_ready(BTreeMap::from([(1, 15)]));
+        let told = ["a", "b", "c"].into_iter().filter(|name| is_told(&waiters, name)).count();
+        assert_eq!(told, 2);
+        assert!(!is_told(&waiters, "elsewhere"));
+    }
+
+    #[test]
+    fn a_worker_that_is_told_before_it_waits_does_not_miss_it() {
+        let waiters = Waiters::default();
+        waiters.register(&worker("a"), vec![1], 1);
+        waiters.tell_ready(BTreeMap::from([(1, 1)]));
+        assert!(is_told(&waiters, "a"));
+        assert!(!is_told(&waiters, "a"));
+    }
+
+    #[test]
+    fn nobody_is_interested_in_a_task_once_every_caller_has_gone() {
+        let waiters = Waiters::default();
+        let id = TaskId::new("t").unwrap();
+        let (one, two) = (waiters.await_task(&id), waiters.await_task(&id));
+        drop(one);
+        assert_eq!(waiters.awaited_tasks(), [id]);
+        drop(two);
+        assert!(waiters.awaited_tasks().is_empty());
+    }
+}

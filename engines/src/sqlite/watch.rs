@@ -1,0 +1,203 @@
+//! What other processes write to the same file, noticed here.
+//!
+//! A commit of theirs writes to the log beside the database; the operating system says so. Then, and once a second in
+//! case it does not, a cheap read tells whether a commit was another process's, and only then those who wait here are
+//! told what concerns them. While nobody waits, nothing is watched.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use jobbers_common::{
+    engine::{Error, Result},
+    lifecycle::Status,
+    name::WorkerId,
+};
+use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+use rusqlite::{Connection, OptionalExtension};
+
+use super::{
+    Shared, connection,
+    error::{OrStore, corrupt},
+    readers, sql,
+    view::View,
+    writer::Meta,
+};
+
+/// How long another process's commit can go unnoticed when the operating system says nothing.
+const FALLBACK: Duration = Duration::from_secs(1);
+/// Rest after a look, so that a burst of commits costs one look and not one each.
+const PAUSE: Duration = Duration::from_micros(500);
+
+/// The engine's handle on the watching thread. A store in memory has none, and nobody to watch.
+#[derive(Debug)]
+pub(super) struct Watch {
+    signal: Option<SyncSender<()>>,
+    is_awake: AtomicBool,
+    /// A look is due, whoever the last commit was by.
+    is_due: AtomicBool,
+    is_stopped: AtomicBool,
+}
+
+impl Watch {
+    pub(super) fn nothing() -> (Self, Option<Receiver<()>>) {
+        (Self::with(None), None)
+    }
+
+    pub(super) fn other_processes() -> (Self, Option<Receiver<()>>) {
+        let (signal, signals) = sync_channel(1);
+        (Self::with(Some(signal)), Some(signals))
+    }
+
+    fn with(signal: Option<SyncSender<()>>) -> Self {
+        let [is_awake, is_due, is_stopped] = [const { AtomicBool::new(false) }; 3];
+        Self { signal, is_awake, is_due, is_stopped }
+    }
+
+    /// Somebody has begun to wait.
+    pub(super) fn wake(&self) {
+        if !self.is_awake.load(Ordering::SeqCst) {
+            self.signal();
+        }
+    }
+
+    /// Another process has written: tell whom it concerns.
+    pub(super) fn look(&self) {
+        self.is_due.store(true, Ordering::SeqCst);
+        self.signal();
+    }
+
+    /// Ends the thread.
+    pub(super) fn stop(&self) {
+        self.is_stopped.store(true, Ordering::SeqCst);
+        self.signal();
+    }
+
+    fn signal(&self) {
+        if let Some(signal) = &self.signal {
+            // A full channel holds a signal already.
+            signal.try_send(()).ok();
+        }
+    }
+}
+
+/// The watching thread.
+pub(super) struct Lookout {
+    conn: Connection,
+    log: PathBuf,
+    shared: Arc<Shared>,
+    /// The commits that have been looked at.
+    seen: i64,
+    config_version: i64,
+}
+
+impl Lookout {
+    /// Starts the thread for the store at `path`.
+    pub(super) fn start(path: &Path, shared: Arc<Shared>, signals: Receiver<()>) -> Result<()> {
+        let mut log = path.as_os_str().to_owned();
+        log.push("-wal");
+        let conn = connection::open_reader(path)?;
+        let mut lookout = Self { conn, log: log.into(), shared, seen: 0, config_version: 0 };
+        thread::Builder::new()
+            .name("jobbers-sqlite-watch".to_owned())
+            .spawn(move || {
+                while signals.recv().is_ok() && !lookout.is_stopped() {
+                    lookout.keep_watch(&signals);
+                }
+            })
+            .map_err(|error| Error::unavailable(format!("the store's watch can't be started: {error}")))?;
+        Ok(())
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.shared.watch.is_stopped.load(Ordering::SeqCst)
+    }
+
+    /// Watches until nobody has waited for a while.
+    fn keep_watch(&mut self, signals: &Receiver<()>) {
+        let is_awake = |shared: &Shared, awake| shared.watch.is_awake.store(awake, Ordering::SeqCst);
+        is_awake(&self.shared, true);
+        let watcher = self.watch_log();
+        if let Err(error) = &watcher {
+            tracing::debug!(%error, "the log can't be watched; looking once a second");
+        }
+        let mut last_needed = Instant::now();
+        loop {
+            if let Err(error) = self.look() {
+                tracing::debug!(%error, "looking for other processes' commits failed");
+            }
+            thread::sleep(PAUSE);
+            if signals.recv_timeout(FALLBACK) == Err(RecvTimeoutError::Disconnected) || self.is_stopped() {
+                return;
+            }
+            if self.shared.waiters.is_anybody_blocked() {
+                last_needed = Instant::now();
+            } else if last_needed.elapsed() > FALLBACK {
+                is_awake(&self.shared, false);
+                // Whoever came before that has not signalled; whoever comes after does.
+                if !self.shared.waiters.is_anybody_blocked() {
+                    return;
+                }
+                is_awake(&self.shared, true);
+            }
+        }
+    }
+
+    fn watch_log(&self) -> notify::Result<RecommendedWatcher> {
+        let shared = Arc::clone(&self.shared);
+        let mut watcher = notify::recommended_watcher(move |_event| shared.watch.signal())?;
+        watcher.watch(&self.log, RecursiveMode::NonRecursive)?;
+        Ok(watcher)
+    }
+
+    fn look(&mut self) -> Result<()> {
+        let meta = Meta::read(&self.conn)?;
+        let own = self.shared.own_commits.load(Ordering::SeqCst);
+        let is_foreign = meta.commits > own.max(self.seen);
+        if !self.shared.watch.is_due.swap(false, Ordering::SeqCst) && !is_foreign {
+            return Ok(());
+        }
+        if self.config_version != meta.config_version {
+            self.shared.waiters.tell_workers();
+        }
+        readers::read(&self.conn, &self.shared, |view| tell_what_changed(view, &self.shared))?;
+        self.seen = meta.commits;
+        self.config_version = meta.config_version;
+        Ok(())
+    }
+}
+
+/// Tells those who wait in this process what they find now.
+fn tell_what_changed(view: &View<'_>, shared: &Shared) -> Result<()> {
+    let waiters = &shared.waiters;
+    let mut ready = BTreeMap::new();
+    for queue in waiters.wanted_queues() {
+        for (_, status, tasks) in view.tallies(Some(queue))? {
+            if status == Status::Submitted {
+                ready.insert(queue, usize::try_from(tasks).unwrap_or(usize::MAX));
+            }
+        }
+    }
+    waiters.tell_ready(ready);
+    let mut told = view.prepare(sql::WORKERS_TOLD_TO_CANCEL)?;
+    for worker in told.query_map([], |row| row.get::<_, String>(0)).or_store()? {
+        let worker = WorkerId::new(worker.or_store()?).map_err(|error| corrupt("worker", error))?;
+        waiters.tell_worker(&worker);
+    }
+    let mut is_finished = view.prepare(sql::IS_FINISHED)?;
+    for id in waiters.awaited_tasks() {
+        let over: Option<bool> = is_finished.query_row([id.as_str()], |row| row.get(0)).optional().or_store()?;
+        if over != Some(false) {
+            waiters.tell_finished(&id);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,301 @@
+//! The one thread that writes, and its group commit.
+//!
+//! Callers hand it their verbs over a bounded channel. It takes what waits, runs all of it in one transaction, each
+//! verb in a savepoint of its own so that a failing one undoes only itself, commits once, and then answers. Nobody is
+//! answered before the commit; if that fails, nobody's verb has happened.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, atomic::Ordering},
+    thread,
+};
+
+use jobbers_common::engine::{Error, Result};
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot};
+
+use super::{
+    Shared,
+    catalog::Catalog,
+    error::OrStore,
+    quota::Quota,
+    sql,
+    step::{Ledger, News, Step},
+};
+
+/// How many verbs may wait to be taken; more callers wait their turn outside.
+const WAITING: usize = 1_024;
+/// How many tasks' worth of verbs share a commit: enough to pay for it, few enough that nobody waits long.
+const GROUP_WEIGHT: usize = 2_000;
+
+/// A verb on its way through the writer.
+trait Job: Send {
+    /// About how many tasks it touches, at least 1.
+    fn weight(&self) -> usize;
+    /// How many bytes it adds to the store; `None` for what must work even when the store is full.
+    fn growth(&self) -> Option<u64>;
+    /// Does it. May be called again when the transaction was lost through no fault of the verb.
+    fn run(&mut self, step: &mut Step<'_>) -> Result<()>;
+    /// Answers the caller: what [`Job::run`] came to, or why it did not last.
+    fn answer(self: Box<Self>, fate: Result<()>);
+}
+
+struct Call<T, F> {
+    weight: usize,
+    growth: Option<u64>,
+    verb: F,
+    outcome: Option<T>,
+    caller: oneshot::Sender<Result<T>>,
+}
+
+impl<T, F> Job for Call<T, F>
+where
+    T: Send,
+    F: FnMut(&mut Step<'_>) -> Result<T> + Send,
+{
+    fn weight(&self) -> usize {
+        self.weight.max(1)
+    }
+
+    fn growth(&self) -> Option<u64> {
+        self.growth
+    }
+
+    fn run(&mut self, step: &mut Step<'_>) -> Result<()> {
+        self.outcome = Some((self.verb)(step)?);
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, fate: Result<()>) {
+        let Self { outcome, caller, .. } = *self;
+        // A caller that has gone away wants no answer; what it asked for has happened all the same.
+        caller.send(fate.and_then(|()| outcome.ok_or_else(gone))).ok();
+    }
+}
+
+fn gone() -> Error {
+    Error::unavailable("the store's writer has stopped")
+}
+
+/// The way to the writer's thread. The thread ends when this is dropped and all that waits is done.
+#[derive(Debug)]
+pub(super) struct Writer {
+    jobs: mpsc::Sender<Box<dyn Job>>,
+}
+
+impl Writer {
+    /// Starts the thread.
+    pub(super) fn start(conn: Connection, shared: Arc<Shared>, quota: Option<Quota>) -> Result<Self> {
+        let (jobs, waiting) = mpsc::channel(WAITING);
+        let committer = Committer { conn, shared, quota, commits: None };
+        thread::Builder::new()
+            .name("jobbers-sqlite-writer".to_owned())
+            .spawn(move || committer.run(waiting))
+            .map_err(|error| Error::unavailable(format!("the store's writer can't be started: {error}")))?;
+        Ok(Self { jobs })
+    }
+
+    /// Runs a verb that frees or moves what is there; it works even when the store's quota is used up.
+    pub(super) async fn run<T, F>(&self, weight: usize, verb: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Step<'_>) -> Result<T> + Send + 'static,
+    {
+        self.send(weight, None, verb).await
+    }
+
+    /// Runs a verb that adds about `growth` bytes.
+    pub(super) async fn grow<T, F>(&self, weight: usize, growth: u64, verb: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Step<'_>) -> Result<T> + Send + 'static,
+    {
+        self.send(weight, Some(growth), verb).await
+    }
+
+    async fn send<T, F>(&self, weight: usize, growth: Option<u64>, verb: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Step<'_>) -> Result<T> + Send + 'static,
+    {
+        let (caller, answer) = oneshot::channel();
+        let call = Call { weight, growth, verb, outcome: None, caller };
+        self.jobs.send(Box::new(call)).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+
+    /// Whether the thread lives.
+    pub(super) fn is_running(&self) -> bool {
+        !self.jobs.is_closed()
+    }
+}
+
+/// Verbs that share a commit.
+type Group = Vec<Box<dyn Job>>;
+
+/// How a group came out.
+enum Outcome {
+    /// Committed; for each verb whether it had its way.
+    Committed(Vec<Result<()>>),
+    /// This verb's failure took the whole transaction with it; the others have not happened, and may.
+    Torn(usize, Error),
+}
+
+struct Committer {
+    conn: Connection,
+    shared: Arc<Shared>,
+    quota: Option<Quota>,
+    /// How many commits the store had seen after ours; `None` before the first transaction.
+    commits: Option<i64>,
+}
+
+impl Committer {
+    fn run(mut self, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
+        while let Some(first) = waiting.blocking_recv() {
+            let mut weight = first.weight();
+            let mut group = vec![first];
+            while weight < GROUP_WEIGHT
+                && let Ok(job) = waiting.try_recv()
+            {
+                weight += job.weight();
+                group.push(job);
+            }
+            self.commit(group);
+        }
+    }
+
+    fn commit(&mut self, mut group: Group) {
+        match self.attempt(&mut group) {
+            Ok(Outcome::Committed(fates)) => {
+                for (job, fate) in group.into_iter().zip(fates) {
+                    job.answer(fate);
+                }
+            }
+            Ok(Outcome::Torn(culprit, error)) => {
+                group.remove(culprit).answer(Err(error));
+                for job in group {
+                    self.commit(vec![job]);
+                }
+            }
+            Err(error) => {
+                for job in group {
+                    job.answer(Err(error.clone()));
+                }
+            }
+        }
+    }
+
+    /// One transaction. On an error nothing of it has happened.
+    fn attempt(&mut self, group: &mut Group) -> Result<Outcome> {
+        self.conn.prepare_cached("BEGIN IMMEDIATE").and_then(|mut begin| begin.execute([])).or_store()?;
+        let attempt = self.attempt_within(group);
+        if !self.conn.is_autocommit() {
+            // A transaction that can't be rolled back has been already.
+            self.conn.execute_batch("ROLLBACK").ok();
+        }
+        attempt
+    }
+
+    fn attempt_within(&mut self, group: &mut Group) -> Result<Outcome> {
+        let meta = Meta::read(&self.conn)?;
+        let is_foreign = self.commits.is_some_and(|commits| commits != meta.commits);
+        let mut catalog = self.shared.catalog.load_full();
+        if catalog.version() != meta.config_version {
+            catalog = Arc::new(Catalog::load(&self.conn, meta.config_version)?);
+            self.shared.catalog.store(Arc::clone(&catalog));
+        }
+        let now = self.shared.clock.now_since(meta.clock);
+        let changes = self.conn.total_changes();
+        let ledger = Ledger::new(meta.revision, catalog);
+        let mut step = Step { conn: &self.conn, now, waiters: &self.shared.waiters, ledger };
+        let mut fates = Vec::with_capacity(group.len());
+        for (place, job) in group.iter_mut().enumerate() {
+            let fate = run_apart(job.as_mut(), &mut step, self.quota.as_ref());
+            match fate {
+                Err(error) if self.conn.is_autocommit() => return Ok(Outcome::Torn(place, error)),
+                fate => fates.push(fate),
+            }
+        }
+        let mut commits = meta.commits;
+        if self.conn.total_changes() != changes {
+            step.write_tallies()?;
+            commits += 1;
+            Meta {
+                revision: step.ledger.revision,
+                config_version: step.ledger.catalog.version(),
+                clock: now.as_micros().max(meta.clock),
+                commits,
+            }
+            .write(&self.conn)?;
+            self.shared.own_commits.store(commits, Ordering::SeqCst);
+        }
+        let Ledger { catalog, news, .. } = step.ledger;
+        self.conn.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([])).or_store()?;
+        self.commits = Some(commits);
+        self.shared.catalog.store(catalog);
+        if is_foreign {
+            self.shared.watch.look();
+        }
+        tell(&self.shared, news);
+        Ok(Outcome::Committed(fates))
+    }
+}
+
+/// Runs a verb so that its failure undoes it alone.
+fn run_apart(job: &mut dyn Job, step: &mut Step<'_>, quota: Option<&Quota>) -> Result<()> {
+    let mark = step.ledger.mark();
+    step.prepare("SAVEPOINT verb")?.execute([]).or_store()?;
+    let room = match (quota, job.growth()) {
+        (Some(quota), Some(growth)) => quota.check(step.conn, growth),
+        _ => Ok(()),
+    };
+    let fate = room.and_then(|()| job.run(step));
+    if fate.is_err() {
+        step.ledger.return_to(mark);
+        if step.conn.is_autocommit() {
+            return fate;
+        }
+        step.prepare("ROLLBACK TO verb")?.execute([]).or_store()?;
+    }
+    step.prepare("RELEASE verb")?.execute([]).or_store()?;
+    fate
+}
+
+/// Tells whoever waits what has happened.
+fn tell(shared: &Shared, news: Vec<News>) {
+    let mut ready = BTreeMap::new();
+    for item in news {
+        match item {
+            News::Ready(queue) => *ready.entry(queue).or_default() += 1,
+            News::Cancel(worker) => shared.waiters.tell_worker(&worker),
+            News::Finished(id) => shared.waiters.tell_finished(&id),
+            News::Config => shared.waiters.tell_workers(),
+        }
+    }
+    shared.waiters.tell_ready(ready);
+}
+
+/// The counters every transaction reads first and writes last.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Meta {
+    revision: i64,
+    pub(super) config_version: i64,
+    pub(super) clock: i64,
+    pub(super) commits: i64,
+}
+
+impl Meta {
+    pub(super) fn read(conn: &Connection) -> Result<Self> {
+        let mut statement = conn.prepare_cached(sql::READ_META).or_store()?;
+        let meta = statement.query_row([], |row| {
+            Ok(Self { revision: row.get(0)?, config_version: row.get(1)?, clock: row.get(2)?, commits: row.get(3)? })
+        });
+        meta.or_store()
+    }
+
+    fn write(self, conn: &Connection) -> Result<()> {
+        let mut statement = conn.prepare_cached(sql::WRITE_META).or_store()?;
+        statement.execute((self.revision, self.config_version, self.clock, self.commits)).or_store()?;
+        Ok(())
+    }
+}
