@@ -1,1 +1,91 @@
-//! placeholder
+//! The library for people who write tasks, and the worker that runs them.
+//!
+//! ```no_run
+//! use std::process::ExitCode;
+//!
+//! use jobbers_worker::prelude::*;
+//!
+//! #[derive(Serialize, Deserialize)]
+//! struct Greeting {
+//!     name: String,
+//! }
+//!
+//! /// Runs at most four times; backs off 10 s, 20 s, 40 s.
+//! #[task(name = "greet", max_retries = 3, retry_delay = "10s", timeout = "1m")]
+//! async fn greet(ctx: Context, greeting: Greeting) -> Result<String, TaskError> {
+//!     ctx.heartbeat().await?;
+//!     Ok(format!("hello, {}", greeting.name))
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> ExitCode {
+//!     Worker::from_env().run().await // finds every #[task] in the program
+//! }
+//! ```
+//!
+//! What holds for every task: it runs at least once, and is settled exactly once; a panic is a failed attempt; a worker
+//! that vanishes costs no retry. Read on at [`macro@task`], [`Context`], [`TaskError`]; how it works inside begins in
+//! `fetcher.rs` and `executor.rs`. It does not retry, schedule or order anything by itself: the store decides, by the
+//! policy a settlement carries.
+
+// So that `#[task]` can say `::jobbers_worker` inside this crate too.
+extern crate self as jobbers_worker;
+
+mod attempt;
+mod blocking;
+pub mod client;
+mod codec;
+pub mod config;
+mod context;
+mod control;
+mod error;
+mod executor;
+mod fetcher;
+mod finished;
+mod intake;
+mod leases;
+mod outage;
+mod registrar;
+mod registry;
+mod renewal;
+mod state;
+pub mod stock;
+mod strangers;
+mod task_fn;
+mod worker;
+
+pub use jobbers_macros::task;
+
+pub use self::{
+    client::{Client, Submission, SubmitError},
+    codec::{Decode, Encode, NoParameters, Raw},
+    config::Config,
+    context::Context,
+    error::TaskError,
+    registry::DuplicateTask,
+    task_fn::{Answer, AnyTask, Start, TaskCall, TaskFn, TaskFuture},
+    worker::{Report, Worker, WorkerError},
+};
+
+/// What a file of tasks needs.
+pub mod prelude {
+    pub use serde::{Deserialize, Serialize};
+
+    pub use crate::{Client, Context, NoParameters, Raw, TaskError, TaskFn, Worker, task};
+}
+
+/// The words of a task's policy.
+pub mod policy {
+    pub use jobbers_common::{
+        backoff::Backoff,
+        policy::{DeadLetter, OnShutdown, OnStall, PolicyOverrides, TaskPolicy},
+    };
+}
+
+/// What `#[task]` writes down. Not for people.
+#[doc(hidden)]
+pub mod macro_support {
+    pub use inventory::submit;
+
+    pub use crate::registry::Listed;
+}

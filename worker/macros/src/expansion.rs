@@ -1,7 +1,7 @@
 //! What is written in the function's place.
 
 use jobbers_common::{name::TaskName, policy::PolicyOverrides};
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
 use syn::{Error, ItemFn, Result, parse2};
 
@@ -12,7 +12,7 @@ use crate::{
 
 /// The expansion, or the problems found together with the function as it was, so that the compiler does not complain
 /// of a missing name as well.
-pub(crate) fn expand(attributes: TokenStream, function: TokenStream) -> TokenStream {
+pub(crate) fn expand(attributes: TokenStream, function: &TokenStream) -> TokenStream {
     try_expand(attributes, function.clone()).unwrap_or_else(|problems| {
         let problems = problems.to_compile_error();
         quote!(#problems #function)
@@ -41,6 +41,9 @@ fn write(attributes: &Attributes, name: &TaskName, shape: &Shape<'_>, function: 
     let mut body = function.clone();
     body.sig.ident = plain.clone();
     body.vis = syn::Visibility::Inherited;
+    // Its arguments are owned because every task's are, so nobody is to be told that a reference would do: lints leave
+    // alone what a macro wrote.
+    body.sig.fn_token.span = Span::call_site();
 
     let context = shape.context.then(|| quote!(context,));
     let parameters = shape.job.map(|_| quote!(job));
@@ -113,7 +116,7 @@ fn policy(said: &PolicyOverrides) -> TokenStream {
 mod tests {
     use super::*;
 
-    fn expanded(attributes: TokenStream, function: TokenStream) -> String {
+    fn expanded(attributes: TokenStream, function: &TokenStream) -> String {
         expand(attributes, function).to_string().replace(' ', "")
     }
 

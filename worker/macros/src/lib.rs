@@ -43,5 +43,5 @@ mod signature;
 /// Durations are written `500ms`, `10s`, `5m`, `2h`, `1d`; a bare number is seconds.
 #[proc_macro_attribute]
 pub fn task(attributes: TokenStream, function: TokenStream) -> TokenStream {
-    expansion::expand(attributes.into(), function.into()).into()
+    expansion::expand(attributes.into(), &function.into()).into()
 }

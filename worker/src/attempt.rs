@@ -1,0 +1,222 @@
+//! One attempt at a task, from its claim to its settlement: what the executor, the renewal of leases and the task
+//! function itself know of it.
+//!
+//! It does nothing by itself. Whoever wants it to end says why ([`Attempt::stop`]); the executor sees to it.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use jobbers_common::{engine::Heartbeat, name::WorkerId, policy::TaskPolicy, task::ClaimedTask};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::{client::Client, finished::Finished, state::States};
+
+/// Why an attempt is to end before it ends by itself. Later ones are graver, and take the place of lesser ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stop {
+    /// The worker shuts down and the task's policy says `fail`.
+    Fail,
+    /// The worker shuts down, and gives it back.
+    Requeue,
+    /// Its lease can't be renewed in time: it ends before anybody else may start it.
+    LeaseEnding,
+    /// Somebody cancelled the task.
+    Cancel,
+    /// Somebody else has its lease: nothing it does counts any more.
+    LeaseLost,
+}
+
+/// What all attempts of a worker share.
+#[derive(Debug)]
+pub(crate) struct Surroundings {
+    /// Whose attempts they are.
+    pub(crate) worker: WorkerId,
+    /// How long a lease lasts.
+    pub(crate) lease: Duration,
+    /// How long a task function may take to end once it is told to.
+    pub(crate) grace: Duration,
+    /// Values by type.
+    pub(crate) states: States,
+    /// The way to submit more tasks.
+    pub(crate) client: Option<Client>,
+    /// Where attempts go when they have ended.
+    pub(crate) finished: Finished,
+    /// Told when an attempt has news for the store.
+    pub(crate) news: Notify,
+    /// Cancelled when the worker waits for nothing any more.
+    pub(crate) halt: CancellationToken,
+    epoch: Instant,
+}
+
+impl Surroundings {
+    pub(crate) fn new(
+        worker: WorkerId,
+        lease: Duration,
+        grace: Duration,
+        states: States,
+        client: Option<Client>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            worker,
+            lease,
+            grace,
+            states,
+            client,
+            finished: Finished::default(),
+            news: Notify::new(),
+            halt: CancellationToken::new(),
+            epoch: Instant::now(),
+        })
+    }
+
+    /// Microseconds of the monotonic clock since the worker began, so that a point in time fits an atomic.
+    pub(crate) fn micros(&self, at: Instant) -> u64 {
+        u64::try_from(at.saturating_duration_since(self.epoch).as_micros()).unwrap_or(u64::MAX)
+    }
+
+    /// The point in time `micros` stands for.
+    pub(crate) fn instant(&self, micros: u64) -> Instant {
+        self.epoch + Duration::from_micros(micros)
+    }
+}
+
+/// News of an attempt that wait to be written, many made one.
+#[derive(Debug, Default)]
+struct News {
+    pending: Option<Heartbeat>,
+    /// Not to be written before this point: one write per quarter of the heartbeat interval is enough.
+    not_before: Option<Instant>,
+}
+
+/// One attempt.
+#[derive(Debug)]
+pub(crate) struct Attempt {
+    pub(crate) task: ClaimedTask,
+    /// The task's policy, with the wishes of its submission.
+    pub(crate) policy: TaskPolicy,
+    pub(crate) around: Arc<Surroundings>,
+    /// Cancelled when it is to end.
+    pub(crate) token: CancellationToken,
+    /// Its place among the leases.
+    pub(crate) place: usize,
+    stop: Mutex<Option<Stop>>,
+    news: Mutex<News>,
+    lease_ends: AtomicU64,
+    beat_at: AtomicU64,
+    ended: AtomicBool,
+}
+
+impl Attempt {
+    /// An attempt whose lease was asked for at `claimed`.
+    pub(crate) fn new(
+        task: ClaimedTask,
+        policy: TaskPolicy,
+        around: Arc<Surroundings>,
+        place: usize,
+        claimed: Instant,
+    ) -> Arc<Self> {
+        let (ends, beat) = (around.micros(claimed + around.lease), around.micros(Instant::now()));
+        Arc::new(Self {
+            task,
+            policy,
+            around,
+            token: CancellationToken::new(),
+            place,
+            stop: Mutex::default(),
+            news: Mutex::default(),
+            lease_ends: AtomicU64::new(ends),
+            beat_at: AtomicU64::new(beat),
+            ended: AtomicBool::new(false),
+        })
+    }
+
+    /// Asks it to end. The gravest reason given counts.
+    pub(crate) fn stop(&self, why: Stop) {
+        let mut stop = self.stop.lock();
+        *stop = (*stop).max(Some(why));
+        drop(stop);
+        self.token.cancel();
+    }
+
+    /// Why it was asked to end, if it was.
+    pub(crate) fn stopped(&self) -> Option<Stop> {
+        *self.stop.lock()
+    }
+
+    /// Takes the right to say how it ended. Only the first to ask gets it.
+    pub(crate) fn take_end(&self) -> bool {
+        !self.ended.swap(true, Ordering::AcqRel)
+    }
+
+    /// Whether it has ended; its settlement may still be on its way.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    /// When its lease ends, as far as this worker can be sure: counted from before it was asked for.
+    pub(crate) fn lease_ends(&self) -> Instant {
+        self.around.instant(self.lease_ends.load(Ordering::Acquire))
+    }
+
+    /// Notes that a renewal asked for at `sent` was granted.
+    pub(crate) fn renewed(&self, sent: Instant) {
+        self.lease_ends.fetch_max(self.around.micros(sent + self.around.lease), Ordering::AcqRel);
+    }
+
+    /// When the task function last said that it makes progress.
+    pub(crate) fn last_beat(&self) -> Instant {
+        self.around.instant(self.beat_at.load(Ordering::Acquire))
+    }
+
+    /// A heartbeat of the task function, written soon together with others.
+    pub(crate) fn beat(&self, heartbeat: Heartbeat) {
+        self.beat_at.store(self.around.micros(Instant::now()), Ordering::Release);
+        let mut news = self.news.lock();
+        let first = news.pending.is_none();
+        let pending = news.pending.get_or_insert_default();
+        pending.progress = heartbeat.progress.or(pending.progress.take());
+        pending.checkpoint = heartbeat.checkpoint.or(pending.checkpoint.take());
+        drop(news);
+        if first {
+            self.around.news.notify_one();
+        }
+    }
+
+    /// When its pending news may be written; `None` when there are none.
+    pub(crate) fn news_due(&self, now: Instant) -> Option<Instant> {
+        let news = self.news.lock();
+        news.pending.as_ref().map(|_| news.not_before.unwrap_or(now))
+    }
+
+    /// Takes the news that may be written by now.
+    pub(crate) fn take_news(&self, now: Instant) -> Option<Heartbeat> {
+        let mut news = self.news.lock();
+        if news.not_before.is_some_and(|at| at > now) {
+            return None;
+        }
+        let taken = news.pending.take()?;
+        news.not_before = Some(now + self.policy.max_heartbeat_interval.unwrap_or(self.around.lease) / 4);
+        Some(taken)
+    }
+
+    /// Puts news back that could not be written, to be tried again at `later`; what was said since then stands.
+    pub(crate) fn return_news(&self, unsent: Heartbeat, later: Instant) {
+        let mut news = self.news.lock();
+        news.not_before = Some(later);
+        let pending = news.pending.get_or_insert_default();
+        pending.progress = pending.progress.take().or(unsent.progress);
+        pending.checkpoint = pending.checkpoint.take().or(unsent.checkpoint);
+    }
+
+    /// Takes what was to be written for the next attempt to find, whenever that was due.
+    pub(crate) fn take_checkpoint(&self) -> Option<Heartbeat> {
+        self.news.lock().pending.take_if(|pending| pending.checkpoint.is_some())
+    }
+}

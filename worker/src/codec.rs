@@ -1,0 +1,120 @@
+//! How parameters and results become bytes and back: JSON by serde, or raw bytes.
+
+use bytes::Bytes;
+use jobbers_common::payload::Payload;
+use serde::{Serialize, de::DeserializeOwned};
+
+/// What a task function can take. Every type that serde reads is; so are [`Raw`] and [`NoParameters`].
+pub trait Decode: Sized {
+    /// Reads the parameters.
+    ///
+    /// # Errors
+    /// A sentence that names the field that is wrong.
+    fn decode(payload: &Payload) -> Result<Self, String>;
+}
+
+/// What a task function can answer, and what can be submitted. Every type that serde writes is; so are [`Raw`] and
+/// [`NoParameters`].
+pub trait Encode {
+    /// Writes the bytes; `None` for a value that says nothing, as `()` does.
+    ///
+    /// # Errors
+    /// A sentence, when the value can't be JSON.
+    fn encode(&self) -> Result<Option<Payload>, String>;
+}
+
+/// Parameters or results as they are: bytes with their content type, never decoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Raw(pub Payload);
+
+/// The parameters of a task that takes none. It accepts, and ignores, whatever was submitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct NoParameters;
+
+impl<T: DeserializeOwned> Decode for T {
+    fn decode(payload: &Payload) -> Result<Self, String> {
+        if !payload.is_json() {
+            return Err(format!("the parameters are {}, and this task reads JSON", payload.content_type()));
+        }
+        // The path is worked out only for those that fail: keeping track of it costs more than the decoding.
+        payload.decode().map_err(|plain| {
+            let mut reader = serde_json::Deserializer::from_slice(&payload.bytes);
+            match serde_path_to_error::deserialize::<_, T>(&mut reader) {
+                Err(error) if error.path().iter().next().is_some() => {
+                    format!("the parameters do not fit: {}: {}", error.path(), error.inner())
+                }
+                _ => format!("the parameters do not fit: {plain}"),
+            }
+        })
+    }
+}
+
+impl<T: Serialize> Encode for T {
+    fn encode(&self) -> Result<Option<Payload>, String> {
+        let payload = Payload::encode(self).map_err(|error| format!("it can't be written as JSON: {error}"))?;
+        let says_nothing = size_of::<T>() == 0 && *payload.bytes == *b"null";
+        Ok((!says_nothing).then_some(payload))
+    }
+}
+
+impl Decode for Raw {
+    fn decode(payload: &Payload) -> Result<Self, String> {
+        Ok(Self(payload.clone()))
+    }
+}
+
+impl Encode for Raw {
+    fn encode(&self) -> Result<Option<Payload>, String> {
+        Ok(Some(self.0.clone()))
+    }
+}
+
+impl Decode for NoParameters {
+    fn decode(_: &Payload) -> Result<Self, String> {
+        Ok(Self)
+    }
+}
+
+impl Encode for NoParameters {
+    fn encode(&self) -> Result<Option<Payload>, String> {
+        Ok(Some(Payload::json(Bytes::from_static(b"{}"))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Size {
+        width: u32,
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Resize {
+        to: Vec<Size>,
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told_with_its_path() {
+        let error = Resize::decode(&Payload::json(&br#"{"to":[{"width":1},{"width":"wide"}]}"#[..])).unwrap_err();
+        assert!(error.contains("to[1].width: invalid type: string \"wide\", expected u32"), "{error}");
+        let error = Resize::decode(&Payload::json(&b"{"[..])).unwrap_err();
+        assert!(error.contains("EOF"), "{error}");
+    }
+
+    #[test]
+    fn bytes_that_are_not_json_are_not_guessed_at() {
+        let payload = Payload { content_type: Some("text/csv".into()), bytes: Bytes::from_static(b"1") };
+        assert!(u8::decode(&payload).unwrap_err().contains("text/csv"));
+        assert_eq!(Raw::decode(&payload).unwrap().encode(), Ok(Some(payload)));
+    }
+
+    #[test]
+    fn a_unit_has_no_result_and_null_is_one() {
+        assert_eq!(().encode(), Ok(None));
+        assert_eq!(None::<u8>.encode(), Ok(Some(Payload::json(&b"null"[..]))));
+    }
+}

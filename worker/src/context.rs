@@ -1,0 +1,246 @@
+//! What a task function is given beside its parameters.
+
+use std::{
+    future::Future,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use jobbers_common::{
+    engine::Heartbeat,
+    name::{QueueName, TaskId, TaskName, WorkerId},
+    payload::Payload,
+    policy::TaskPolicy,
+    task::{ClaimedTask, Fence, Priority, Progress},
+    time::Timestamp,
+};
+use serde::{Serialize, de::DeserializeOwned};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    attempt::{Attempt, Surroundings},
+    client::Client,
+    error::TaskError,
+    state::States,
+};
+
+/// One attempt, as seen from inside its task function. Clones are the same attempt.
+#[derive(Debug, Clone)]
+pub struct Context(Arc<Attempt>);
+
+impl Context {
+    pub(crate) const fn new(attempt: Arc<Attempt>) -> Self {
+        Self(attempt)
+    }
+
+    /// A context without a worker and a store, for tests of the plain function: attempt 1 of a task with these
+    /// parameters. Heartbeats and the like go nowhere; only [`Context::state`] and what asks for the task work.
+    #[must_use]
+    pub fn detached(parameters: Payload) -> Self {
+        Self::detached_with(parameters, States::default())
+    }
+
+    /// [`Context::detached`] with one shared value.
+    #[must_use]
+    pub fn detached_with_state<T: Send + Sync + 'static>(parameters: Payload, state: T) -> Self {
+        let mut states = States::default();
+        states.insert(state);
+        Self::detached_with(parameters, states)
+    }
+
+    #[expect(clippy::expect_used, reason = "a constant that is legal")]
+    fn detached_with(parameters: Payload, states: States) -> Self {
+        const LEGAL: &str = "detached is a legal name";
+        let task = ClaimedTask {
+            id: TaskId::new("detached").expect(LEGAL),
+            name: TaskName::new("detached").expect(LEGAL),
+            version: 1,
+            queue: QueueName::new("detached").expect(LEGAL),
+            priority: Priority::DEFAULT,
+            parameters,
+            overrides: jobbers_common::policy::PolicyOverrides::default(),
+            attempt: 1,
+            crashes: 0,
+            fence: Fence(1),
+            submitted_at: Timestamp::default(),
+            ready_at: Timestamp::default(),
+            started_at: Timestamp::default(),
+            checkpoint: None,
+            trace: None,
+        };
+        let worker = WorkerId::new("detached").expect(LEGAL);
+        let (lease, grace) = (jobbers_common::limits::DEFAULT_LEASE, Duration::ZERO);
+        let around = Surroundings::new(worker, lease, grace, states, None);
+        Self(Attempt::new(task, TaskPolicy::DEFAULT, around, 0, Instant::now()))
+    }
+
+    /// The task's id.
+    #[must_use]
+    pub fn id(&self) -> &TaskId {
+        &self.0.task.id
+    }
+
+    /// The task's name.
+    #[must_use]
+    pub fn name(&self) -> &TaskName {
+        &self.0.task.name
+    }
+
+    /// The version that was asked for.
+    #[must_use]
+    pub fn version(&self) -> u32 {
+        self.0.task.version
+    }
+
+    /// The queue it came through.
+    #[must_use]
+    pub fn queue(&self) -> &QueueName {
+        &self.0.task.queue
+    }
+
+    /// This attempt's number, 1 for the first.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.0.task.attempt
+    }
+
+    /// How often a worker vanished while it ran this task.
+    #[must_use]
+    pub fn crashes(&self) -> u32 {
+        self.0.task.crashes
+    }
+
+    /// A number that only grows from claim to claim. A side effect that remembers the highest it has seen and refuses
+    /// lower ones is safe from an attempt that was given up and goes on regardless.
+    #[must_use]
+    pub fn fence(&self) -> Fence {
+        self.0.task.fence
+    }
+
+    /// How many retries there are after the first attempt.
+    #[must_use]
+    pub fn max_retries(&self) -> u32 {
+        self.0.policy.max_retries
+    }
+
+    /// The parameters as they came.
+    #[must_use]
+    pub fn parameters(&self) -> &Payload {
+        &self.0.task.parameters
+    }
+
+    /// The value of this type that the program gave to [`crate::Worker::state`].
+    ///
+    /// # Errors
+    /// Fatal, when the program gave none.
+    pub fn state<T: 'static>(&self) -> Result<&T, TaskError> {
+        self.0
+            .around
+            .states
+            .get()
+            .ok_or_else(|| TaskError::fatal(format!("this worker has no state of type {}", std::any::type_name::<T>())))
+    }
+
+    /// The way to submit more tasks to the same store.
+    ///
+    /// # Errors
+    /// Fatal, in a detached context.
+    pub fn client(&self) -> Result<&Client, TaskError> {
+        self.0.around.client.as_ref().ok_or_else(|| TaskError::fatal("a detached context has no client"))
+    }
+
+    /// Whether this attempt is to end: cancelled, timed out, its worker shutting down, or its lease lost.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.token.is_cancelled()
+    }
+
+    /// Waits until this attempt is to end.
+    pub fn cancelled(&self) -> impl Future<Output = ()> + Send + '_ {
+        self.0.token.cancelled()
+    }
+
+    /// A token that is cancelled when this attempt is to end, to hand on to what it calls.
+    #[must_use]
+    pub fn cancellation_token(&self) -> CancellationToken {
+        self.0.token.child_token()
+    }
+
+    /// Says that the task makes progress. Cheap: many heartbeats become one write.
+    ///
+    /// # Errors
+    /// [`TaskError::Cancelled`] when the attempt is to end, so that `?` is a place to stop at.
+    pub async fn heartbeat(&self) -> Result<(), TaskError> {
+        // A loop of nothing but heartbeats would otherwise keep its thread for itself.
+        tokio::task::consume_budget().await;
+        self.blocking_heartbeat()
+    }
+
+    /// Says how far the task is, 0 to 1, with a word to the reader. Also a heartbeat.
+    ///
+    /// # Errors
+    /// As [`Context::heartbeat`].
+    pub async fn progress(&self, fraction: f64, message: impl Into<String>) -> Result<(), TaskError> {
+        tokio::task::consume_budget().await;
+        self.blocking_progress(fraction, message)
+    }
+
+    /// Leaves a value for the next attempt to find, should there be one. Also a heartbeat. It is in the store within a
+    /// quarter of the heartbeat interval (of the lease, if the task has none), and before the task is retried or given
+    /// back.
+    ///
+    /// # Errors
+    /// As [`Context::heartbeat`]; fatal when the value can't be JSON or is larger than a payload may be.
+    pub async fn checkpoint<T: Serialize + ?Sized>(&self, value: &T) -> Result<(), TaskError> {
+        // Encoded before the await, so that the value need not be shared between threads.
+        let noted = self.blocking_checkpoint(value);
+        tokio::task::consume_budget().await;
+        noted
+    }
+
+    /// [`Context::heartbeat`] for blocking tasks.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn blocking_heartbeat(&self) -> Result<(), TaskError> {
+        self.beat(Heartbeat::default())
+    }
+
+    /// [`Context::progress`] for blocking tasks.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn blocking_progress(&self, fraction: f64, message: impl Into<String>) -> Result<(), TaskError> {
+        let fraction = if fraction.is_finite() { fraction.clamp(0.0, 1.0) } else { 0.0 };
+        self.beat(Heartbeat { progress: Some(Progress { fraction, message: message.into() }), checkpoint: None })
+    }
+
+    /// [`Context::checkpoint`] for blocking tasks.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn blocking_checkpoint<T: Serialize + ?Sized>(&self, value: &T) -> Result<(), TaskError> {
+        let checkpoint = Payload::encode(value).map_err(|error| TaskError::fatal(format!("checkpoint: {error}")))?;
+        let most = jobbers_common::limits::DEFAULT_MAX_PAYLOAD_BYTES;
+        if checkpoint.len() > most {
+            return Err(TaskError::fatal(format!("checkpoint is {} bytes; at most {most}", checkpoint.len())));
+        }
+        self.beat(Heartbeat { progress: None, checkpoint: Some(checkpoint) })
+    }
+
+    /// What an earlier attempt left with [`Context::checkpoint`].
+    ///
+    /// # Errors
+    /// Fatal, when it can't be read as a `T`.
+    pub fn last_checkpoint<T: DeserializeOwned>(&self) -> Result<Option<T>, TaskError> {
+        let read = |payload: &Payload| payload.decode();
+        let last = self.0.task.checkpoint.as_ref().map(read).transpose();
+        last.map_err(|error| TaskError::fatal(format!("the last checkpoint does not fit: {error}")))
+    }
+
+    /// Noted in any case: what a task says while it ends may still serve its next attempt.
+    fn beat(&self, heartbeat: Heartbeat) -> Result<(), TaskError> {
+        self.0.beat(heartbeat);
+        if self.is_cancelled() { Err(TaskError::Cancelled) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,136 @@
+//! The control thread: everything that keeps a worker alive runs here, away from the task functions.
+//!
+//! Fetcher, renewal of leases and registration share one thread with a runtime of its own, and the connection to the
+//! store is opened on it. So a task function that blocks every thread of its runtime, by a defect or by heavy work, can't
+//! make the worker lose its leases: neither the renewal nor the connection it goes through waits for that runtime. (An
+//! engine that is handed over ready made may do its I/O on the runtime it was opened on; then it shares that one's fate.)
+
+use std::{sync::Arc, thread, time::Duration};
+
+use jobbers_common::{
+    engine::Engine,
+    name::WorkerId,
+    worker::{WorkerReport, WorkerState},
+};
+use jobbers_process::shutdown::Shutdown;
+use tokio::{
+    runtime::{Builder, Handle},
+    sync::oneshot,
+    task::JoinSet,
+    time::timeout,
+};
+
+use crate::{
+    attempt::Surroundings,
+    blocking::BlockingPool,
+    client::Client,
+    config::Config,
+    executor::Tools,
+    fetcher::{Fetcher, Parts},
+    intake::Intake,
+    leases::Leases,
+    registrar::{Board, keep_registered},
+    registry::Registry,
+    renewal::Renewal,
+    state::States,
+    worker::{Report, WorkerError},
+};
+
+/// How long the store may take to hear that this worker leaves.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// What a worker is to be made of.
+pub(crate) struct Plan {
+    pub(crate) config: Config,
+    /// The store, if it is open already.
+    pub(crate) engine: Option<Arc<dyn Engine>>,
+    pub(crate) states: States,
+    pub(crate) registry: Registry,
+    /// The runtime of the task functions.
+    pub(crate) runtime: Handle,
+}
+
+/// Runs a worker on a thread of its own, until it is over.
+pub(crate) async fn run(plan: Plan, shutdown: Shutdown) -> Result<Report, WorkerError> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let (answer, answered) = oneshot::channel();
+    // Should this future be dropped, the thread is told to stop.
+    let abandoned = shutdown.now.clone().drop_guard();
+    thread::Builder::new().name("jobbers-control".to_owned()).spawn(move || {
+        let report = runtime.block_on(work(plan, &shutdown));
+        // Whatever the engine still does in the background has nobody left to do it for.
+        runtime.shutdown_background();
+        answer.send(report).ok();
+    })?;
+    let report = answered.await.map_err(|_| WorkerError::Vanished)?;
+    abandoned.disarm();
+    report
+}
+
+async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
+    let Plan { config, engine, states, registry, runtime } = plan;
+    let engine = match engine {
+        Some(engine) => engine,
+        None => jobbers_engines::open(&config.engine_url, jobbers_engines::OpenOptions::default()).await?,
+    };
+    let identity = identity(&config, &registry);
+    tracing::info!(worker = %identity.id, role = %config.role, slots = config.concurrency, "worker started");
+
+    let client = Client::new(Arc::clone(&engine));
+    let around = Surroundings::new(identity.id.clone(), config.lease, config.cancel_grace, states, Some(client));
+    let leases = Arc::new(Leases::default());
+    let board = Arc::new(Board::default());
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let tools = Tools { engine: Arc::clone(&engine), pool: BlockingPool::new(cores, runtime.clone()) };
+
+    let renewal = Renewal { engine: Arc::clone(&engine), around: Arc::clone(&around), leases: Arc::clone(&leases) };
+    let mut background = JoinSet::new();
+    background.spawn(renewal.clone().run());
+    background.spawn(renewal.guard());
+    background.spawn(keep_registered(Arc::clone(&engine), Arc::clone(&board), identity.clone()));
+
+    let fetcher = Fetcher::new(Parts {
+        engine: Arc::clone(&engine),
+        around,
+        leases,
+        registry,
+        intake: Intake::new(config.role, config.queue_limits),
+        tools: Arc::new(tools),
+        runtime,
+        board,
+        slots: usize::try_from(config.concurrency).unwrap_or(usize::MAX),
+        ttl: (config.ttl > 0).then_some(config.ttl),
+        drain_deadline: config.drain_deadline,
+    });
+    let report = fetcher.run(shutdown).await;
+
+    background.shutdown().await;
+    timeout(FAREWELL, engine.deregister_worker(&identity.id)).await.ok();
+    tracing::info!(settled = report.settled, lost = report.lost, late = report.late, "worker stopped");
+    Ok(report)
+}
+
+fn identity(config: &Config, registry: &Registry) -> WorkerReport {
+    let id = WorkerId::new(ulid::Ulid::generate().to_string());
+    #[expect(clippy::expect_used, reason = "a ULID is 26 letters and digits")]
+    let id = id.expect("a legal worker id");
+    WorkerReport {
+        id,
+        host: hostname(),
+        pid: std::process::id(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        role: config.role.clone(),
+        queues: Vec::new(),
+        slots: config.concurrency,
+        running: 0,
+        state: WorkerState::Running,
+        tasks: registry.names(),
+        settled: 0,
+    }
+}
+
+fn hostname() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = name.trim();
+    if name.is_empty() { "unknown".to_owned() } else { name.to_owned() }
+}

@@ -1,0 +1,266 @@
+//! Runs one attempt and says how it ended.
+//!
+//! A pipeline of steps: start -> supervise (limits, stops, panics) -> judge -> hand over. It never speaks to the store,
+//! save for one case: a checkpoint that an attempt left right before it is to run again.
+//!
+//! What can't be done: a function that neither awaits nor returns can't be stopped from outside. An async one then holds
+//! a thread of the runtime, a blocking one its thread of the pool, and each its slot; its lease goes on being renewed.
+
+use std::{
+    any::Any,
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use futures_util::FutureExt;
+use jobbers_common::{
+    engine::{Engine, Extension, Outcome},
+    limits::DEFAULT_MAX_PAYLOAD_BYTES,
+    policy::{OnStall, TaskPolicy},
+    settling::{Verdict, panic_failure, settle_failure},
+    task::{AttemptFailure, FailureKind},
+};
+use tokio::time::{sleep, sleep_until};
+
+use crate::{
+    attempt::{Attempt, Stop},
+    blocking::BlockingPool,
+    context::Context,
+    error::TaskError,
+    finished::Ended,
+    task_fn::{Answer, AnyTask, Start},
+};
+
+/// What an executor needs beside the attempt.
+#[derive(Debug)]
+pub(crate) struct Tools {
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) pool: BlockingPool,
+}
+
+/// How a task function's run came to its end.
+enum End {
+    /// It returned.
+    Answered(Answer),
+    /// It panicked, perhaps only while it was dropped.
+    Panicked(AttemptFailure),
+    /// It ran longer than its timeout.
+    TimedOut,
+    /// Its heartbeat was overdue.
+    Silent,
+    /// It was told to end, did not within the grace, and was dropped.
+    Abandoned,
+}
+
+type Running = Pin<Box<dyn Future<Output = Result<Answer, AttemptFailure>> + Send>>;
+
+/// Runs an attempt and hands over how it ended. The caller makes the [`Handover`] before this is spawned, so that not
+/// even an attempt that is never polled gets lost.
+pub(crate) async fn execute(handover: Handover, task: &'static dyn AnyTask, tools: Arc<Tools>) {
+    let attempt = Arc::clone(&handover.0);
+    let context = Context::new(Arc::clone(&attempt));
+    let end = match task.start(context) {
+        Start::Async(future) => {
+            supervise(&attempt, Box::pin(AssertUnwindSafe(future).catch_unwind().map(caught)), true).await
+        }
+        Start::Blocking(job) => {
+            let tools = Arc::clone(&tools);
+            supervise(&attempt, Box::pin(async move { caught(tools.pool.run(job).await) }), false).await
+        }
+    };
+    let outcome = judge(&attempt, end);
+    if let Some(Outcome::Retry { .. } | Outcome::Released { .. }) = outcome {
+        keep_checkpoint(&attempt, tools.engine.as_ref()).await;
+    }
+    handover.end(outcome);
+}
+
+fn caught(result: Result<Answer, Box<dyn Any + Send>>) -> Result<Answer, AttemptFailure> {
+    result.map_err(|panic| {
+        let failure = panic_failure(panic.as_ref());
+        // What was thrown may itself panic when it is dropped.
+        catch_unwind(AssertUnwindSafe(|| drop(panic))).ok();
+        failure
+    })
+}
+
+/// Polls the task function until it ends, one of its limits is reached, or it is told to end and its grace is over.
+async fn supervise(attempt: &Attempt, mut running: Running, can_be_dropped: bool) -> End {
+    let mut overdue = None;
+    let end = tokio::select! {
+        biased;
+        answer = &mut running => Some(answer),
+        () = attempt.token.cancelled() => None,
+        limit = first_limit(attempt) => {
+            overdue = Some(limit);
+            attempt.token.cancel();
+            None
+        }
+    };
+    let end = match (end, &overdue) {
+        (Some(answer), _) => Some(answer),
+        // Its time is up: nothing is gained by waiting for an answer that would not count.
+        (None, Some(_)) if can_be_dropped => None,
+        (None, _) => wind_up(attempt, &mut running, can_be_dropped).await,
+    };
+    // A value the function held may panic when it is dropped.
+    let dropped = catch_unwind(AssertUnwindSafe(|| drop(running)));
+    match (end, dropped) {
+        (_, Err(panic)) => caught(Err(panic)).map_or_else(End::Panicked, End::Answered),
+        // Work that was done after all is done: failing it would only do it twice.
+        (Some(Ok(Ok(result))), _) => End::Answered(Ok(result)),
+        (answer, Ok(())) => overdue.unwrap_or(match answer {
+            Some(Ok(answer)) => End::Answered(answer),
+            Some(Err(failure)) => End::Panicked(failure),
+            None => End::Abandoned,
+        }),
+    }
+}
+
+/// Waits for a function that was told to end, no longer than its grace, unless it is one that can't be dropped.
+async fn wind_up(
+    attempt: &Attempt,
+    running: &mut Running,
+    can_be_dropped: bool,
+) -> Option<Result<Answer, AttemptFailure>> {
+    let grace_ends = Instant::now() + attempt.around.grace;
+    loop {
+        // Not beyond the lease, should it not be renewed: by then somebody else may start the task.
+        let until = grace_ends.min(attempt.lease_ends() - attempt.around.lease / 16);
+        if until <= Instant::now() {
+            break;
+        }
+        tokio::select! {
+            biased;
+            answer = &mut *running => return Some(answer),
+            () = attempt.around.halt.cancelled() => break,
+            () = sleep_until(until.into()) => {}
+        }
+    }
+    tracing::warn!(id = %attempt.task.id, name = %attempt.task.name, "the task goes on after it was told to end");
+    if can_be_dropped { None } else { Some(running.await) }
+}
+
+/// Waits for the first of the attempt's limits: its timeout, or silence for too long.
+async fn first_limit(attempt: &Attempt) -> End {
+    let timeout = async {
+        match attempt.policy.timeout {
+            Some(timeout) => sleep(timeout).await,
+            None => std::future::pending().await,
+        }
+    };
+    let silence = async {
+        let Some(interval) = attempt.policy.max_heartbeat_interval else { return std::future::pending().await };
+        loop {
+            let due = attempt.last_beat() + interval;
+            if due <= Instant::now() {
+                return;
+            }
+            sleep_until(due.into()).await;
+        }
+    };
+    tokio::select! {
+        () = timeout => End::TimedOut,
+        () = silence => End::Silent,
+    }
+}
+
+/// What to settle, by how the attempt ended and why it was told to. `None` when its lease is lost.
+fn judge(attempt: &Attempt, end: End) -> Option<Outcome> {
+    let given_back = Outcome::Released { delay: Duration::ZERO };
+    match (attempt.stopped(), end) {
+        (Some(Stop::LeaseLost), _) => None,
+        (Some(Stop::Cancel), _) => Some(Outcome::Cancelled),
+        (_, End::Answered(Ok(result))) => Some(completed(&attempt.policy, attempt.task.attempt, result)),
+        (Some(Stop::Requeue | Stop::LeaseEnding), _) => Some(given_back),
+        (Some(Stop::Fail), _) => {
+            let failure = AttemptFailure::new(FailureKind::Shutdown, "its worker shut down");
+            Some(settle_failure(&attempt.policy, attempt.task.attempt, &Verdict::Fatal, failure, 0.0))
+        }
+        (None, end) => Some(failed(attempt, end)),
+    }
+}
+
+fn completed(policy: &TaskPolicy, attempt: u32, result: Option<jobbers_common::payload::Payload>) -> Outcome {
+    let bytes = result.as_ref().map_or(0, jobbers_common::payload::Payload::len);
+    if bytes <= DEFAULT_MAX_PAYLOAD_BYTES {
+        return Outcome::Completed { result };
+    }
+    let message = format!("result is {bytes} bytes; at most {DEFAULT_MAX_PAYLOAD_BYTES}");
+    let failure = AttemptFailure::new(FailureKind::Fatal, message);
+    settle_failure(policy, attempt, &Verdict::Fatal, failure, 0.0)
+}
+
+fn failed(attempt: &Attempt, end: End) -> Outcome {
+    let (policy, task) = (&attempt.policy, &attempt.task);
+    let (kind, verdict, message) = match end {
+        End::Answered(Err(TaskError::Cancelled)) => return Outcome::Cancelled,
+        End::Answered(Err(TaskError::Retry(message))) => (FailureKind::Error, Verdict::Retry, message),
+        End::Answered(Err(TaskError::RetryAfter(delay, message))) => {
+            (FailureKind::Error, Verdict::RetryAfter(delay.min(jobbers_common::limits::MAX_DELAY)), message)
+        }
+        End::Answered(Err(TaskError::Fatal(message))) => (FailureKind::Fatal, Verdict::Fatal, message),
+        End::Panicked(failure) => (failure.kind, Verdict::Retry, failure.message),
+        End::TimedOut => {
+            let limit = policy.timeout.unwrap_or_default();
+            (
+                FailureKind::Timeout,
+                Verdict::Retry,
+                format!("ran longer than {}", jobbers_common::duration::format(limit)),
+            )
+        }
+        End::Silent => {
+            let limit = policy.max_heartbeat_interval.unwrap_or_default();
+            let verdict = if policy.on_stall == OnStall::Retry { Verdict::Retry } else { Verdict::Fatal };
+            (FailureKind::Timeout, verdict, format!("no heartbeat for {}", jobbers_common::duration::format(limit)))
+        }
+        End::Answered(Ok(_)) | End::Abandoned => return Outcome::Released { delay: Duration::ZERO },
+    };
+    tracing::info!(id = %task.id, name = %task.name, attempt = task.attempt, kind = kind.as_str(), message, "attempt failed");
+    settle_failure(policy, task.attempt, &verdict, AttemptFailure::new(kind, message), rand::random())
+}
+
+/// Writes the checkpoint of an attempt whose task will run again, before anybody can start that.
+async fn keep_checkpoint(attempt: &Attempt, engine: &dyn Engine) {
+    let Some(heartbeat) = attempt.take_checkpoint() else { return };
+    let around = &attempt.around;
+    let extension = Extension { id: attempt.task.id.clone(), fence: attempt.task.fence, heartbeat: Some(heartbeat) };
+    let written = engine.extend(&around.worker, around.lease, vec![extension]);
+    if !matches!(tokio::time::timeout(around.lease / 2, written).await, Ok(Ok(_))) {
+        tracing::warn!(id = %attempt.task.id, "the last checkpoint could not be written");
+    }
+}
+
+/// The duty to say how an attempt ended. Dropping it gives the task back: the runtime goes away, or the executor itself
+/// failed.
+#[derive(Debug)]
+pub(crate) struct Handover(Arc<Attempt>);
+
+impl Handover {
+    pub(crate) const fn new(attempt: Arc<Attempt>) -> Self {
+        Self(attempt)
+    }
+
+    fn end(self, outcome: Option<Outcome>) {
+        self.hand_over(outcome);
+    }
+
+    fn hand_over(&self, outcome: Option<Outcome>) {
+        if self.0.take_end() {
+            self.0.around.finished.push(Ended { attempt: Arc::clone(&self.0), outcome });
+        }
+    }
+}
+
+impl Drop for Handover {
+    fn drop(&mut self) {
+        if !self.0.has_ended() {
+            let outcome =
+                (self.0.stopped() != Some(Stop::LeaseLost)).then_some(Outcome::Released { delay: Duration::ZERO });
+            self.hand_over(outcome);
+        }
+    }
+}

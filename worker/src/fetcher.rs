@@ -1,0 +1,246 @@
+//! The worker's one loop: it settles what finished and claims what fits, in one call, and sleeps when there is neither.
+//!
+//! The fetcher owns the truth about slots and settlements; tasks and replies reach it as events, one after the other. Up
+//! to two calls are under way, each for half of the slots, so that the store works on one half while tasks run in the
+//! other. Batches form by themselves: whatever finished while a call was under way goes along with the next. An idle
+//! worker waits in [`Engine::wait`] and is woken; nothing here polls.
+//!
+//! Start at [`Fetcher::run`]; `fetcher/calls.rs` builds calls and takes their answers in, `fetcher/drain.rs` has the end.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use jobbers_common::{
+    engine::{Engine, Outcome, Result},
+    limits::MAX_BATCH,
+    name::TaskId,
+    queue::Config as StoreConfig,
+    task::Fence,
+};
+use jobbers_process::shutdown::Shutdown;
+use tokio::{runtime::Handle, time::sleep_until};
+
+use self::{calls::Call, drain::Phase};
+use crate::{
+    attempt::{Attempt, Surroundings},
+    executor::Tools,
+    finished::Ended,
+    intake::Intake,
+    leases::Leases,
+    outage::Outage,
+    registrar::Board,
+    registry::Registry,
+    strangers::Strangers,
+    worker::Report,
+};
+
+mod calls;
+mod drain;
+
+/// Longest sleep of an idle worker. It is woken earlier by whatever concerns it; this bounds the harm of a lost signal.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+/// Calls under way at a time: one at the store while the tasks of the other run.
+const MOST_CALLS: usize = 2;
+
+/// The end of an attempt on its way to the store.
+#[derive(Debug)]
+struct Settling {
+    id: TaskId,
+    fence: Fence,
+    outcome: Outcome,
+    /// `None` for a task that was given back without having been started.
+    attempt: Option<Arc<Attempt>>,
+}
+
+type Pending<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// What the fetcher is told.
+enum Event {
+    Answer(Box<Call>),
+    Finished,
+    Woken,
+    Config(Result<Arc<StoreConfig>>),
+    Time,
+    Drain,
+    Now,
+}
+
+/// What the fetcher is made of.
+pub(crate) struct Parts {
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) around: Arc<Surroundings>,
+    pub(crate) leases: Arc<Leases>,
+    pub(crate) registry: Registry,
+    pub(crate) intake: Intake,
+    pub(crate) tools: Arc<Tools>,
+    /// The runtime of the task functions.
+    pub(crate) runtime: Handle,
+    pub(crate) board: Arc<Board>,
+    pub(crate) slots: usize,
+    /// Tasks left until a clean exit; `None` for no end.
+    pub(crate) ttl: Option<u64>,
+    pub(crate) drain_deadline: Duration,
+}
+
+/// The loop and all it knows.
+pub(crate) struct Fetcher {
+    parts: Parts,
+    strangers: Strangers,
+    outage: Outage,
+    phase: Phase,
+    /// What is to be settled and not in a call.
+    unsettled: Vec<Settling>,
+    calls: FuturesUnordered<Pending<Box<Call>>>,
+    loading: Option<Pending<Result<Arc<StoreConfig>>>>,
+    /// Most tasks one call claims: half of the slots.
+    batch: usize,
+    /// Attempts that have been started and have not ended.
+    running: usize,
+    /// Tasks asked for by the calls under way.
+    asked: usize,
+    /// Whether the queues held something when last asked.
+    hungry: bool,
+    /// Whether something may have changed since the last call.
+    woken: bool,
+    /// Whether the next call only settles: the store is full.
+    settle_only: bool,
+    /// Most settlements in a call; 1 while looking for the one that the store refuses.
+    settle_limit: usize,
+    next_due: Option<Duration>,
+    spare: Vec<Ended>,
+    report: Report,
+}
+
+impl Fetcher {
+    pub(crate) fn new(parts: Parts) -> Self {
+        Self {
+            batch: parts.slots.div_ceil(2).min(MAX_BATCH),
+            parts,
+            strangers: Strangers::default(),
+            outage: Outage::default(),
+            phase: Phase::Running,
+            unsettled: Vec::new(),
+            calls: FuturesUnordered::new(),
+            loading: None,
+            running: 0,
+            asked: 0,
+            hungry: true,
+            woken: false,
+            settle_only: false,
+            settle_limit: MAX_BATCH,
+            next_due: None,
+            spare: Vec::new(),
+            report: Report::default(),
+        }
+    }
+
+    /// Works until it is told to stop, or its tasks are used up, and all is settled.
+    pub(crate) async fn run(mut self, shutdown: &Shutdown) -> Report {
+        self.load_config();
+        loop {
+            self.collect();
+            self.release_stragglers();
+            self.launch();
+            if self.is_over() {
+                break;
+            }
+            match self.next_event(shutdown).await {
+                Event::Answer(call) => self.take_in(*call),
+                Event::Finished | Event::Time => {}
+                Event::Woken => self.woken = true,
+                Event::Config(config) => self.follow(config),
+                Event::Drain => self.begin_drain(),
+                Event::Now => self.close(),
+            }
+        }
+        if !self.unsettled.is_empty() {
+            tracing::warn!(tasks = self.unsettled.len(), "left without settling these; their leases will end");
+        }
+        self.report
+    }
+
+    async fn next_event(&mut self, shutdown: &Shutdown) -> Event {
+        let timer = self.timer();
+        let may_wait = self.calls.is_empty() && self.loading.is_none() && !self.outage.is_on();
+        let next_due = self.next_due.filter(|_| self.room() > 0).unwrap_or(LONGEST_WAIT);
+        let at_most = next_due.clamp(Duration::from_millis(1), LONGEST_WAIT);
+        let Parts { engine, around, .. } = &self.parts;
+        tokio::select! {
+            biased;
+            () = shutdown.now.cancelled(), if !matches!(self.phase, Phase::Closing { .. }) => Event::Now,
+            () = shutdown.drain.cancelled(), if matches!(self.phase, Phase::Running) => Event::Drain,
+            Some(call) = self.calls.next(), if !self.calls.is_empty() => Event::Answer(call),
+            config = load(&mut self.loading) => Event::Config(config),
+            () = around.finished.wait() => Event::Finished,
+            () = sleep_until(timer.unwrap_or_else(Instant::now).into()), if timer.is_some() => Event::Time,
+            () = engine.wait(&around.worker, at_most), if may_wait => Event::Woken,
+        }
+    }
+
+    /// The next point in time at which something is to be done.
+    fn timer(&self) -> Option<Instant> {
+        self.outage.retry_at().into_iter().chain(self.phase.timer(self.running)).min()
+    }
+
+    /// Takes over the attempts that have ended.
+    fn collect(&mut self) {
+        let mut ended = std::mem::take(&mut self.spare);
+        self.parts.around.finished.swap(&mut ended);
+        for Ended { attempt, outcome } in ended.drain(..) {
+            self.ended(attempt, outcome);
+        }
+        self.spare = ended;
+        self.parts.board.count(self.running, self.report.settled);
+    }
+
+    fn ended(&mut self, attempt: Arc<Attempt>, outcome: Option<Outcome>) {
+        self.running -= 1;
+        self.parts.intake.free(&attempt.task.queue, 1);
+        match outcome {
+            Some(outcome) => {
+                let (id, fence) = (attempt.task.id.clone(), attempt.task.fence);
+                self.unsettled.push(Settling { id, fence, outcome, attempt: Some(attempt) });
+            }
+            None => {
+                self.report.lost += 1;
+                self.parts.leases.release([&attempt]);
+            }
+        }
+    }
+
+    fn load_config(&mut self) {
+        let engine = Arc::clone(&self.parts.engine);
+        self.loading = Some(Box::pin(async move { engine.config().await }));
+    }
+
+    fn follow(&mut self, config: Result<Arc<StoreConfig>>) {
+        self.loading = None;
+        match config {
+            Ok(config) => {
+                self.outage.over();
+                if self.parts.intake.follow(&config) {
+                    self.parts.board.serve(self.parts.intake.queues());
+                }
+                self.hungry = true;
+                self.woken = true;
+            }
+            Err(error) => {
+                self.outage.note(&error, Instant::now());
+                self.woken = true;
+            }
+        }
+    }
+}
+
+/// The configuration that is being loaded, for ever if none is.
+async fn load(loading: &mut Option<Pending<Result<Arc<StoreConfig>>>>) -> Result<Arc<StoreConfig>> {
+    match loading {
+        Some(loading) => loading.await,
+        None => std::future::pending().await,
+    }
+}

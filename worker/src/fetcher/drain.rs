@@ -1,0 +1,101 @@
+//! The end of a worker: draining, and closing when the time for that is up.
+
+use std::time::{Duration, Instant};
+
+use jobbers_common::{engine::Outcome, policy::OnShutdown};
+
+use super::{Fetcher, Settling};
+use crate::attempt::Stop;
+
+/// How long tasks that were dropped may take to say so, before they are given back over their heads.
+const LAST_CALL: Duration = Duration::from_millis(500);
+/// How long a closing worker tries to reach the store with what is left to settle.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// Where a worker is in its life.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Phase {
+    /// It claims tasks.
+    Running,
+    /// It claims nothing more and lets its tasks end, until `deadline`.
+    Draining { deadline: Instant },
+    /// It waits for nothing more: what runs is given back.
+    Closing { release_at: Instant, until: Instant },
+}
+
+impl Phase {
+    pub(super) const fn claims(&self) -> bool {
+        matches!(self, Self::Running)
+    }
+
+    /// When this phase wants to be looked at again.
+    pub(super) fn timer(&self, running: usize) -> Option<Instant> {
+        match *self {
+            Self::Running => None,
+            Self::Draining { deadline } => Some(deadline),
+            Self::Closing { release_at, until } => Some(if running > 0 { release_at } else { until }),
+        }
+    }
+}
+
+impl Fetcher {
+    /// Claims nothing more, and treats each running task by its policy.
+    pub(super) fn begin_drain(&mut self) {
+        let deadline = Instant::now() + self.parts.drain_deadline;
+        self.phase = Phase::Draining { deadline };
+        self.parts.board.drain();
+        tracing::info!(running = self.running, "draining");
+        for attempt in self.parts.leases.all().iter().filter(|attempt| !attempt.has_ended()) {
+            match attempt.policy.on_shutdown {
+                OnShutdown::Finish => {}
+                OnShutdown::Requeue => attempt.stop(Stop::Requeue),
+                OnShutdown::Fail => attempt.stop(Stop::Fail),
+            }
+        }
+    }
+
+    /// Gives back whatever still runs, whether it has ended or not.
+    pub(super) fn close(&mut self) {
+        let now = Instant::now();
+        self.phase = Phase::Closing { release_at: now + LAST_CALL, until: now + LAST_WORDS };
+        self.parts.board.drain();
+        if self.running > 0 {
+            self.report.late = true;
+            tracing::warn!(running = self.running, "no more time; giving back what still runs");
+        }
+        for attempt in self.parts.leases.all().iter().filter(|attempt| !attempt.has_ended()) {
+            attempt.stop(Stop::Requeue);
+        }
+        self.parts.around.halt.cancel();
+    }
+
+    /// Moves on when the phase's time is up: a drain that took too long is closed; tasks that do not even end when they
+    /// are dropped are given back over their heads, for this process is about to end.
+    pub(super) fn release_stragglers(&mut self) {
+        let now = Instant::now();
+        match self.phase {
+            Phase::Draining { deadline } if now >= deadline => self.close(),
+            Phase::Closing { release_at, .. } if now >= release_at && self.running > 0 => {
+                for attempt in self.parts.leases.all() {
+                    if attempt.take_end() {
+                        self.running -= 1;
+                        let (id, fence) = (attempt.task.id.clone(), attempt.task.fence);
+                        let outcome = Outcome::Released { delay: Duration::ZERO };
+                        self.unsettled.push(Settling { id, fence, outcome, attempt: Some(attempt) });
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether all is done.
+    pub(super) fn is_over(&self) -> bool {
+        let idle = self.running == 0 && self.unsettled.is_empty() && self.calls.is_empty();
+        match self.phase {
+            Phase::Running => idle && self.parts.ttl == Some(0),
+            Phase::Draining { .. } => idle,
+            Phase::Closing { until, .. } => idle || Instant::now() >= until,
+        }
+    }
+}

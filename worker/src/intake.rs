@@ -1,0 +1,162 @@
+//! Which queues to claim from, and how much of each.
+//!
+//! Follows the role's queues and the limits of the live configuration, and the limits this worker was started with. What
+//! runs is counted for every queue, so that a limit that appears later holds at once.
+
+use std::collections::{BTreeMap, HashMap};
+
+use jobbers_common::{
+    engine::QueueClaim,
+    limits::MAX_QUEUES_PER_CLAIM,
+    name::{QueueName, RoleName},
+    queue::Config as StoreConfig,
+};
+
+/// What a worker may claim.
+#[derive(Debug)]
+pub(crate) struct Intake {
+    role: RoleName,
+    own_limits: BTreeMap<QueueName, usize>,
+    served: Vec<Served>,
+    /// Tasks of each queue that run or have been asked for.
+    taken: HashMap<QueueName, usize>,
+    /// The version of the configuration this follows.
+    pub(crate) version: u64,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Served {
+    queue: QueueName,
+    limit: Option<usize>,
+}
+
+impl Intake {
+    pub(crate) fn new(role: RoleName, own_limits: BTreeMap<QueueName, usize>) -> Self {
+        Self { role, own_limits, served: Vec::new(), taken: HashMap::new(), version: 0 }
+    }
+
+    /// Follows a configuration. Answers whether the role's queues changed.
+    pub(crate) fn follow(&mut self, config: &StoreConfig) -> bool {
+        let first = self.version == 0;
+        self.version = config.version;
+        let Some(role) = config.roles.get(&self.role) else {
+            if first || !self.served.is_empty() {
+                tracing::warn!(role = %self.role, "there is no such role; waiting until there is");
+            }
+            self.served.clear();
+            return true;
+        };
+        if role.queues.len() > MAX_QUEUES_PER_CLAIM {
+            tracing::warn!(role = %self.role, queues = role.queues.len(), "serving the first {MAX_QUEUES_PER_CLAIM} of the role's queues");
+        }
+        let serve = |queue: &QueueName| {
+            let theirs = config.queues.get(queue).and_then(|queue| queue.max_per_worker);
+            let theirs = theirs.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
+            let ours = self.own_limits.get(queue).copied();
+            let limit = theirs.into_iter().chain(ours).min();
+            Served { queue: queue.clone(), limit }
+        };
+        let served: Vec<Served> = role.queues.iter().take(MAX_QUEUES_PER_CLAIM).map(serve).collect();
+        let changed = first || served != self.served;
+        if changed {
+            let queues: Vec<&str> = role.queues.iter().map(QueueName::as_str).collect();
+            tracing::info!(role = %self.role, ?queues, "serving");
+        }
+        self.served = served;
+        changed
+    }
+
+    /// The queues served, in order.
+    pub(crate) fn queues(&self) -> Vec<QueueName> {
+        self.served.iter().map(|served| served.queue.clone()).collect()
+    }
+
+    /// Asks for up to `room` tasks, each queue for no more than its limit leaves. What is asked for counts as taken until
+    /// it is [answered](Intake::answered).
+    pub(crate) fn ask(&mut self, room: usize) -> Vec<QueueClaim> {
+        let mut claims = Vec::with_capacity(self.served.len());
+        for Served { queue, limit } in &self.served {
+            let taken = self.taken.entry(queue.clone()).or_default();
+            let left = limit.map_or(room, |most| most.saturating_sub(*taken).min(room));
+            if left > 0 {
+                *taken += left;
+                claims.push(QueueClaim { queue: queue.clone(), limit: left });
+            }
+        }
+        claims
+    }
+
+    /// Counts what was asked for and not given as free again. `given` names the queue of each task that runs now.
+    pub(crate) fn answered<'a>(&mut self, asked: &[QueueClaim], given: impl Iterator<Item = &'a QueueName>) {
+        for claim in asked {
+            self.free(&claim.queue, claim.limit);
+        }
+        for queue in given {
+            if let Some(taken) = self.taken.get_mut(queue) {
+                *taken += 1;
+            }
+        }
+    }
+
+    /// Counts tasks of a queue as ended.
+    pub(crate) fn free(&mut self, queue: &QueueName, tasks: usize) {
+        if let Some(taken) = self.taken.get_mut(queue) {
+            *taken = taken.saturating_sub(tasks);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jobbers_common::queue::{QueueConfig, RoleConfig};
+
+    use super::*;
+
+    fn queue(name: &str) -> QueueName {
+        QueueName::new(name).unwrap()
+    }
+
+    fn config(version: u64, max_per_worker: Option<u32>) -> StoreConfig {
+        let mut config = StoreConfig::initial();
+        config.version = version;
+        let heavy = QueueConfig { max_per_worker, ..QueueConfig::new(queue("heavy")) };
+        config.queues.insert(queue("heavy"), heavy);
+        let role = RoleName::new("default").unwrap();
+        config.roles.insert(role.clone(), RoleConfig { name: role, queues: vec![queue("heavy"), queue("default")] });
+        config
+    }
+
+    fn limits(claims: &[QueueClaim]) -> Vec<(&str, usize)> {
+        claims.iter().map(|claim| (claim.queue.as_str(), claim.limit)).collect()
+    }
+
+    #[test]
+    fn a_queue_is_asked_for_no_more_than_its_limit_leaves() {
+        let mut intake = Intake::new(RoleName::new("default").unwrap(), BTreeMap::from([(queue("heavy"), 2)]));
+        assert!(intake.follow(&config(1, Some(5))));
+        let asked = intake.ask(10);
+        assert_eq!(limits(&asked), [("heavy", 2), ("default", 10)]);
+        assert_eq!(limits(&intake.ask(10)), [("default", 10)], "what is on its way counts");
+        intake.answered(&asked, [queue("heavy")].iter());
+        assert_eq!(limits(&intake.ask(1)), [("heavy", 1), ("default", 1)]);
+    }
+
+    #[test]
+    fn a_limit_that_appears_later_counts_what_runs_already() {
+        let mut intake = Intake::new(RoleName::new("default").unwrap(), BTreeMap::new());
+        intake.follow(&config(1, None));
+        let asked = intake.ask(3);
+        intake.answered(&asked, [queue("heavy"), queue("heavy"), queue("heavy")].iter());
+        assert!(intake.follow(&config(2, Some(2))));
+        assert_eq!(limits(&intake.ask(4)), [("default", 4)]);
+        intake.free(&queue("heavy"), 2);
+        assert_eq!(limits(&intake.ask(4)), [("heavy", 1), ("default", 4)]);
+    }
+
+    #[test]
+    fn a_role_that_does_not_exist_asks_for_nothing() {
+        let mut intake = Intake::new(RoleName::new("nobody").unwrap(), BTreeMap::new());
+        intake.follow(&config(1, None));
+        assert!(intake.ask(4).is_empty());
+    }
+}

@@ -1,0 +1,58 @@
+//! The leases this worker holds: of attempts that run, and of those whose settlement is not through yet.
+
+use std::{collections::HashSet, sync::Arc, time::Instant};
+
+use jobbers_common::{name::TaskId, policy::TaskPolicy, task::ClaimedTask};
+use parking_lot::Mutex;
+use slab::Slab;
+
+use crate::attempt::{Attempt, Surroundings};
+
+/// The leases held. Never more than a few per slot, so looking at all of them is cheap.
+#[derive(Debug, Default)]
+pub(crate) struct Leases(Mutex<Slab<Arc<Attempt>>>);
+
+impl Leases {
+    /// Takes a batch in that was asked for at `claimed`.
+    pub(crate) fn admit(
+        &self,
+        tasks: impl IntoIterator<Item = (ClaimedTask, TaskPolicy)>,
+        around: &Arc<Surroundings>,
+        claimed: Instant,
+    ) -> Vec<Arc<Attempt>> {
+        let mut held = self.0.lock();
+        let admit = |(task, policy)| {
+            let entry = held.vacant_entry();
+            let attempt = Attempt::new(task, policy, Arc::clone(around), entry.key(), claimed);
+            entry.insert(Arc::clone(&attempt));
+            attempt
+        };
+        tasks.into_iter().map(admit).collect()
+    }
+
+    /// Lets the leases of these go: they are settled or lost.
+    pub(crate) fn release<'a>(&self, attempts: impl IntoIterator<Item = &'a Arc<Attempt>>) {
+        let mut held = self.0.lock();
+        for attempt in attempts {
+            held.try_remove(attempt.place);
+        }
+    }
+
+    /// All that are held now.
+    pub(crate) fn all(&self) -> Vec<Arc<Attempt>> {
+        self.0.lock().iter().map(|(_, attempt)| Arc::clone(attempt)).collect()
+    }
+
+    /// Those of these tasks.
+    pub(crate) fn of(&self, ids: &[TaskId]) -> Vec<Arc<Attempt>> {
+        if ids.is_empty() {
+            return Vec::new();
+        }
+        let ids: HashSet<&TaskId> = ids.iter().collect();
+        let held = self.0.lock();
+        held.iter()
+            .filter(|(_, attempt)| ids.contains(&attempt.task.id))
+            .map(|(_, attempt)| Arc::clone(attempt))
+            .collect()
+    }
+}

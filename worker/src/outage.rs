@@ -1,0 +1,70 @@
+//! How long to leave a store alone that did not answer.
+
+use std::time::{Duration, Instant};
+
+use jobbers_common::engine::Error;
+
+const FIRST: Duration = Duration::from_millis(100);
+/// Short enough that work goes on within seconds of the store's return.
+const LONGEST: Duration = Duration::from_secs(2);
+
+/// Calls that failed one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Outage {
+    failures: u32,
+    retry_at: Option<Instant>,
+}
+
+impl Outage {
+    /// Whether the store is to be left alone for now.
+    pub(crate) fn is_on(&self) -> bool {
+        self.retry_at.is_some_and(|at| at > Instant::now())
+    }
+
+    /// When the next call may be made, if that lies ahead.
+    pub(crate) fn retry_at(&self) -> Option<Instant> {
+        self.retry_at.filter(|at| *at > Instant::now())
+    }
+
+    /// Notes a failure: the next call waits, twice as long each time, with jitter so that many workers do not come back
+    /// at once.
+    pub(crate) fn note(&mut self, error: &Error, now: Instant) {
+        if self.failures == 0 {
+            tracing::warn!(%error, "the store does not answer; tasks go on and what finished is kept");
+        } else {
+            tracing::debug!(%error, failures = self.failures, "the store still does not answer");
+        }
+        let delay = FIRST.saturating_mul(2_u32.saturating_pow(self.failures)).min(LONGEST);
+        self.failures = self.failures.saturating_add(1);
+        self.retry_at = Some(now + delay.mul_f64(rand::random_range(0.5..=1.0)));
+    }
+
+    /// Notes an answer.
+    pub(crate) fn over(&mut self) {
+        if self.failures > 0 {
+            tracing::info!(failures = self.failures, "the store answers again");
+        }
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_grows_and_stays_within_two_seconds() {
+        let mut outage = Outage::default();
+        let now = Instant::now();
+        let mut waits = Vec::new();
+        for _ in 0..40 {
+            outage.note(&Error::unavailable("gone"), now);
+            waits.push(outage.retry_at.unwrap() - now);
+        }
+        assert!(waits[0] <= FIRST && waits[0] >= FIRST / 2);
+        assert!(waits.iter().all(|wait| *wait <= LONGEST));
+        assert!(waits[39] >= LONGEST / 2);
+        outage.over();
+        assert!(!outage.is_on());
+    }
+}

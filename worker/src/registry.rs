@@ -1,0 +1,55 @@
+//! The tasks a worker can run, by name and version.
+
+use std::collections::HashMap;
+
+use crate::task_fn::AnyTask;
+
+/// A task that workers find by themselves. Submitted by `#[task]`.
+#[derive(Debug)]
+pub struct Listed(pub &'static dyn AnyTask);
+
+inventory::collect!(Listed);
+
+/// Two tasks claim one name and version.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("two tasks are called {name}@{version}: give one another name, or raise its version")]
+pub struct DuplicateTask {
+    /// The name.
+    pub name: &'static str,
+    /// The version.
+    pub version: u32,
+}
+
+/// The tasks a worker can run.
+#[derive(Debug, Default)]
+pub(crate) struct Registry(HashMap<&'static str, Vec<&'static dyn AnyTask>>);
+
+impl Registry {
+    /// Every task of the program that is listed, and those given by hand. Giving one twice is harmless.
+    pub(crate) fn collect(by_hand: &[&'static dyn AnyTask]) -> Result<Self, DuplicateTask> {
+        let mut registry = Self::default();
+        let listed = inventory::iter::<Listed>.into_iter().map(|listed| listed.0);
+        for task in listed.chain(by_hand.iter().copied()) {
+            let versions = registry.0.entry(task.name()).or_default();
+            match versions.iter().find(|other| other.version() == task.version()) {
+                None => versions.push(task),
+                Some(same) if std::ptr::addr_eq(*same, task) => {}
+                Some(_) => return Err(DuplicateTask { name: task.name(), version: task.version() }),
+            }
+        }
+        Ok(registry)
+    }
+
+    /// The task of this name and version.
+    pub(crate) fn find(&self, name: &str, version: u32) -> Option<&'static dyn AnyTask> {
+        self.0.get(name)?.iter().copied().find(|task| task.version() == version)
+    }
+
+    /// `name@version` of each, in order.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let each = self.0.values().flatten().map(|task| format!("{}@{}", task.name(), task.version()));
+        let mut names: Vec<_> = each.collect();
+        names.sort();
+        names
+    }
+}

@@ -1,0 +1,132 @@
+//! Keeps the leases of this worker: renews them, writes heartbeats along with that, and stops what can't be kept.
+//!
+//! Runs on the control thread, apart from the runtime of the task functions, so that no task can starve it.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use jobbers_common::{
+    engine::{Engine, ExtendAnswer, Extension},
+    limits::MAX_BATCH,
+};
+use tokio::time::sleep_until;
+
+use crate::{
+    attempt::{Attempt, Stop, Surroundings},
+    leases::Leases,
+};
+
+/// Renews every lease four times within its length, in batches, and writes heartbeats that are due.
+#[derive(Debug, Clone)]
+pub(crate) struct Renewal {
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) around: Arc<Surroundings>,
+    pub(crate) leases: Arc<Leases>,
+}
+
+impl Renewal {
+    /// Runs until it is dropped.
+    pub(crate) async fn run(self) {
+        let every = self.around.lease / 4;
+        let mut next_round = Instant::now() + every;
+        loop {
+            let held = self.leases.all();
+            let now = Instant::now();
+            let news = held.iter().filter_map(|attempt| attempt.news_due(now)).min();
+            let next = news.map_or(next_round, |due| due.min(next_round));
+            tokio::select! {
+                () = sleep_until(next.into()) => {}
+                // Somebody has first news: look again when they are due.
+                () = self.around.news.notified() => continue,
+            }
+            let now = Instant::now();
+            let round = now >= next_round;
+            let due = |attempt: &&Arc<Attempt>| {
+                if attempt.stopped() == Some(Stop::LeaseLost) {
+                    return false;
+                }
+                // Claimed or renewed within the last eighth: the next round is soon enough.
+                let fresh = attempt.lease_ends() > now + self.around.lease / 8 * 7;
+                round && !fresh || attempt.news_due(now).is_some_and(|due| due <= now)
+            };
+            let held = self.leases.all();
+            let due: Vec<&Arc<Attempt>> = held.iter().filter(due).collect();
+            let mut all_well = true;
+            for batch in due.chunks(MAX_BATCH) {
+                all_well &= self.extend(batch).await;
+            }
+            if !all_well {
+                next_round = Instant::now() + self.around.lease / 16;
+            } else if round {
+                next_round = now + every;
+            }
+        }
+    }
+
+    async fn extend(&self, batch: &[&Arc<Attempt>]) -> bool {
+        let sent = Instant::now();
+        let extensions: Vec<Extension> = batch
+            .iter()
+            .map(|attempt| Extension {
+                id: attempt.task.id.clone(),
+                fence: attempt.task.fence,
+                heartbeat: attempt.take_news(sent),
+            })
+            .collect();
+        let call = self.engine.extend(&self.around.worker, self.around.lease, extensions.clone());
+        let problem = match tokio::time::timeout(self.around.lease / 4, call).await {
+            Ok(Ok(answers)) => {
+                for (attempt, answer) in batch.iter().zip(answers) {
+                    heed(attempt, answer, sent);
+                }
+                return true;
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "no answer in time".to_owned(),
+        };
+        tracing::warn!(leases = batch.len(), problem, "leases could not be renewed");
+        let later = Instant::now() + self.around.lease / 16;
+        for (attempt, extension) in batch.iter().zip(extensions) {
+            if let Some(heartbeat) = extension.heartbeat {
+                attempt.return_news(heartbeat, later);
+            }
+        }
+        false
+    }
+
+    /// Stops attempts whose leases could not be renewed in time, before anybody else may start their tasks. By the
+    /// monotonic clock of this process, and counted from before the lease was asked for, so that it errs on the safe
+    /// side. Runs until it is dropped.
+    pub(crate) async fn guard(self) {
+        let tick = (self.around.lease / 16).max(Duration::from_millis(5));
+        loop {
+            tokio::time::sleep(tick).await;
+            let limit = Instant::now() + self.around.lease / 8;
+            for attempt in self.leases.all().iter().filter(|attempt| attempt.lease_ends() <= limit) {
+                if !attempt.has_ended() && attempt.stopped().is_none_or(|why| why < Stop::LeaseEnding) {
+                    tracing::warn!(id = %attempt.task.id, "its lease can't be renewed; the task is stopped and given back");
+                    attempt.stop(Stop::LeaseEnding);
+                }
+            }
+        }
+    }
+}
+
+fn heed(attempt: &Attempt, answer: ExtendAnswer, sent: Instant) {
+    match answer {
+        ExtendAnswer::Extended { cancel_requested } => {
+            attempt.renewed(sent);
+            if cancel_requested {
+                attempt.stop(Stop::Cancel);
+            }
+        }
+        // One that has ended may have been settled while this call was under way.
+        ExtendAnswer::LeaseLost if attempt.has_ended() => {}
+        ExtendAnswer::LeaseLost => {
+            tracing::warn!(id = %attempt.task.id, fence = %attempt.task.fence, "its lease is lost; the task is stopped");
+            attempt.stop(Stop::LeaseLost);
+        }
+    }
+}

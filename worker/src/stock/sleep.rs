@@ -1,0 +1,54 @@
+//! `sleep`: for trying out cancellation, shutdown and time limits.
+
+use std::time::Duration;
+
+use jobbers_common::duration;
+use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, sleep_until};
+
+use crate::{Context, TaskError, task};
+
+/// What `sleep` is given. Durations are a number of seconds, or written `500ms`, `10s`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sleep {
+    /// How long.
+    #[serde(with = "duration::text")]
+    pub seconds: Duration,
+    /// How often to give a heartbeat and say how far it is.
+    #[serde(default, with = "duration::text::option")]
+    pub heartbeat_every: Option<Duration>,
+    /// Whether to go on when it is told to stop.
+    #[serde(default)]
+    pub ignore_cancel: bool,
+}
+
+/// What `sleep` answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Slept {
+    /// How long it slept.
+    pub seconds: f64,
+}
+
+/// Sleeps. Stops when it is told to, unless it was told not to.
+#[task(name = "sleep", unlisted)]
+pub async fn sleep(ctx: Context, job: Sleep) -> Result<Slept, TaskError> {
+    let start = Instant::now();
+    let end = start.checked_add(job.seconds).ok_or_else(|| TaskError::fatal("nobody can sleep that long"))?;
+    let every = job.heartbeat_every.map(|every| every.max(Duration::from_millis(1)));
+    loop {
+        let next = every.map_or(end, |every| (Instant::now() + every).min(end));
+        tokio::select! {
+            () = sleep_until(next) => {}
+            () = ctx.cancelled(), if !job.ignore_cancel => return Err(TaskError::Cancelled),
+        }
+        if next == end {
+            return Ok(Slept { seconds: start.elapsed().as_secs_f64() });
+        }
+        let fraction = start.elapsed().as_secs_f64() / job.seconds.as_secs_f64();
+        let told = ctx.progress(fraction, "asleep").await;
+        if !job.ignore_cancel {
+            told?;
+        }
+    }
+}

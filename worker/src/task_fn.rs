@@ -1,0 +1,134 @@
+//! A task as a value: what `#[task]` makes of a function.
+
+use std::{fmt, future::Future, pin::Pin};
+
+use jobbers_common::{payload::Payload, policy::TaskPolicy};
+
+use crate::{
+    codec::{Decode, Encode},
+    context::Context,
+    error::TaskError,
+};
+
+/// A task function under way.
+pub type TaskFuture<R> = Pin<Box<dyn Future<Output = Result<R, TaskError>> + Send>>;
+
+/// A registered function of parameters `P` and output `R`.
+///
+/// Made by `#[task]`, as a `static` of the function's name. [`crate::client`] has what submits it.
+pub struct TaskFn<P, R> {
+    name: &'static str,
+    version: u32,
+    policy: TaskPolicy,
+    call: TaskCall<P, R>,
+}
+
+/// How a task function is called.
+pub enum TaskCall<P, R> {
+    /// On the caller's runtime, as a task of its own.
+    Async(fn(Context, P) -> TaskFuture<R>),
+    /// On a thread of the pool for blocking work.
+    Blocking(fn(Context, P) -> Result<R, TaskError>),
+}
+
+/// A task whatever its types: what a worker keeps.
+pub trait AnyTask: fmt::Debug + Send + Sync + 'static {
+    /// What submissions call it.
+    fn name(&self) -> &'static str;
+    /// Which version of that name.
+    fn version(&self) -> u32;
+    /// What its author says about retries, limits and endings.
+    fn policy(&self) -> &TaskPolicy;
+    /// Readies one attempt; nothing runs yet.
+    fn start(&self, context: Context) -> Start;
+}
+
+/// What a finished task function left: its result, if it has one.
+pub type Answer = Result<Option<Payload>, TaskError>;
+
+/// An attempt that is ready to run.
+pub enum Start {
+    /// To be polled.
+    Async(Pin<Box<dyn Future<Output = Answer> + Send>>),
+    /// To be called on a thread that may block.
+    Blocking(Box<dyn FnOnce() -> Answer + Send>),
+}
+
+impl<P, R> TaskFn<P, R> {
+    /// A task. `#[task]` calls this, and has checked the name.
+    #[must_use]
+    pub const fn new(name: &'static str, version: u32, policy: TaskPolicy, call: TaskCall<P, R>) -> Self {
+        Self { name, version, policy, call }
+    }
+
+    /// What submissions call it.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Which version of that name.
+    #[must_use]
+    pub const fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// What its author says about retries, limits and endings.
+    #[must_use]
+    pub const fn policy(&self) -> &TaskPolicy {
+        &self.policy
+    }
+}
+
+impl<P, R: Send + 'static> TaskFn<P, R> {
+    /// Calls the plain function, without a worker around it. For unit tests, with [`Context::detached`]; a blocking
+    /// task runs on the calling thread before this returns.
+    pub fn call(&self, context: Context, job: P) -> TaskFuture<R> {
+        match self.call {
+            TaskCall::Async(call) => call(context, job),
+            TaskCall::Blocking(call) => Box::pin(std::future::ready(call(context, job))),
+        }
+    }
+}
+
+impl<P, R> fmt::Debug for TaskFn<P, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TaskFn({}@{})", self.name, self.version)
+    }
+}
+
+impl<P: Decode + 'static, R: Encode + 'static> AnyTask for TaskFn<P, R> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn version(&self) -> u32 {
+        self.version
+    }
+
+    fn policy(&self) -> &TaskPolicy {
+        &self.policy
+    }
+
+    fn start(&self, context: Context) -> Start {
+        match self.call {
+            TaskCall::Async(call) => Start::Async(Box::pin(async move {
+                let job = decode(&context)?;
+                encode(&call(context, job).await?)
+            })),
+            TaskCall::Blocking(call) => Start::Blocking(Box::new(move || {
+                let job = decode(&context)?;
+                encode(&call(context, job)?)
+            })),
+        }
+    }
+}
+
+/// Parameters that can't be read now can't be read later: that is fatal, and the stored bytes stay as they are.
+fn decode<P: Decode>(context: &Context) -> Result<P, TaskError> {
+    P::decode(context.parameters()).map_err(TaskError::Fatal)
+}
+
+fn encode<R: Encode>(output: &R) -> Answer {
+    output.encode().map_err(|problem| TaskError::Fatal(format!("the result: {problem}")))
+}

@@ -1,0 +1,202 @@
+//! The worker as a value: what a program makes, gives its state and tasks, and runs.
+
+use std::{process::ExitCode, sync::Arc};
+
+use clap::{Parser, error::ErrorKind};
+use jobbers_common::engine::{Engine, Error};
+use jobbers_process::{config::ConfigError, exit, logging, shutdown::Shutdown};
+use tokio::runtime::Handle;
+
+use crate::{
+    config::{Args, Config},
+    control,
+    registry::{DuplicateTask, Registry},
+    state::States,
+    task_fn::AnyTask,
+};
+
+/// A worker that has not started yet.
+///
+/// It runs every `#[task]` of the program, unless a task says `unlisted`.
+#[derive(Debug)]
+pub struct Worker {
+    settings: Settings,
+    engine: Option<Arc<dyn Engine>>,
+    states: States,
+    tasks: Vec<&'static dyn AnyTask>,
+}
+
+/// Where the configuration comes from. What is wrong with it is told by [`Worker::run`], which has an exit code for it.
+#[derive(Debug)]
+enum Settings {
+    Given(Config),
+    Arguments(Box<Args>),
+    Unreadable(clap::Error),
+}
+
+/// What a worker did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Report {
+    /// Tasks whose end the store took, those given back among them.
+    pub settled: u64,
+    /// Tasks whose lease was lost, so that what was done does not count.
+    pub lost: u64,
+    /// Whether it had to give back tasks that still ran: at the drain deadline, or told to stop now.
+    pub late: bool,
+}
+
+/// Why a worker did not work.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorkerError {
+    /// The configuration makes no sense.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Two tasks claim one name and version.
+    #[error(transparent)]
+    DuplicateTask(#[from] DuplicateTask),
+    /// The store can't be opened.
+    #[error(transparent)]
+    Engine(#[from] Error),
+    /// A thread or a signal handler could not be had.
+    #[error("could not start: {0}")]
+    Start(#[from] std::io::Error),
+    /// A defect of ours.
+    #[error("the control thread ended without a word")]
+    Vanished,
+}
+
+impl WorkerError {
+    fn exit_code(&self) -> u8 {
+        match self {
+            Self::Config(_) | Self::DuplicateTask(_) | Self::Engine(Error::Config(_) | Error::Schema { .. }) => {
+                exit::CONFIG
+            }
+            Self::Engine(_) => exit::UNAVAILABLE,
+            Self::Start(_) | Self::Vanished => exit::INTERNAL,
+        }
+    }
+}
+
+impl Worker {
+    /// A worker that follows the program's flags and environment; `--help` lists them.
+    #[must_use]
+    pub fn from_env() -> Self {
+        Self::with_settings(match Args::try_parse() {
+            Ok(args) => Settings::Arguments(Box::new(args)),
+            Err(error) => Settings::Unreadable(error),
+        })
+    }
+
+    /// A worker that opens the store its configuration names.
+    #[must_use]
+    pub fn open(config: Config) -> Self {
+        Self::with_settings(Settings::Given(config))
+    }
+
+    /// A worker of a store that is open already.
+    #[must_use]
+    pub fn new(config: Config, engine: Arc<dyn Engine>) -> Self {
+        Self { engine: Some(engine), ..Self::open(config) }
+    }
+
+    fn with_settings(settings: Settings) -> Self {
+        Self { settings, engine: None, states: States::default(), tasks: Vec::new() }
+    }
+
+    /// Gives every task a value to find by its type: `ctx.state::<Pool>()`.
+    #[must_use]
+    pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.states.insert(value);
+        self
+    }
+
+    /// Adds a task that is `unlisted`.
+    #[must_use]
+    pub fn task(self, task: &'static dyn AnyTask) -> Self {
+        self.tasks([task])
+    }
+
+    /// Adds tasks that are `unlisted`, such as [`crate::stock::ALL`].
+    #[must_use]
+    pub fn tasks(mut self, tasks: impl IntoIterator<Item = &'static dyn AnyTask>) -> Self {
+        self.tasks.extend(tasks);
+        self
+    }
+
+    /// The whole of a program's `main`: starts logging, works until SIGTERM or SIGINT, and answers the exit code.
+    ///
+    /// The first signal drains; the second, or the drain deadline, stops now. 0: all is done. 2: the command line makes
+    /// no sense. 64: the configuration makes none. 69: the store can't be opened. 70: a defect. 75: what still ran was
+    /// given back.
+    pub async fn run(self) -> ExitCode {
+        match &self.settings {
+            Settings::Unreadable(error) => {
+                error.print().ok();
+                return match error.kind() {
+                    ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => exit::OK,
+                    _ => exit::USAGE.into(),
+                };
+            }
+            Settings::Arguments(args) if args.print_config => return print_config(args),
+            Settings::Arguments(args) => {
+                if let Err(problem) = logging::init(&args.log) {
+                    return complain(&problem, exit::CONFIG);
+                }
+            }
+            Settings::Given(_) => {}
+        }
+        let shutdown = match Shutdown::on_signals() {
+            Ok(shutdown) => shutdown,
+            Err(error) => return complain(&error, exit::INTERNAL),
+        };
+        match self.run_until(shutdown).await {
+            Ok(Report { late: true, .. }) => exit::DRAINED_LATE.into(),
+            Ok(_) => exit::OK,
+            Err(error) => complain(&error, error.exit_code()),
+        }
+    }
+
+    /// Works until `shutdown` says to stop, or the configured number of tasks has been run. Tasks run on the runtime this
+    /// is called on. Dropping the future stops the worker in good order, in the background.
+    ///
+    /// # Errors
+    /// [`WorkerError`], before anything was claimed.
+    pub async fn run_until(self, shutdown: Shutdown) -> Result<Report, WorkerError> {
+        let config = match self.settings {
+            Settings::Given(config) => config,
+            Settings::Arguments(args) => Config::load(&args)?,
+            Settings::Unreadable(error) => return Err(ConfigError::Invalid(error.to_string()).into()),
+        };
+        config.validate()?;
+        let registry = Registry::collect(&self.tasks)?;
+        let plan =
+            control::Plan { config, engine: self.engine, states: self.states, registry, runtime: Handle::current() };
+        control::run(plan, shutdown).await
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "logging may not have been started, and a program's last word goes there")]
+fn complain(problem: &dyn std::fmt::Display, code: u8) -> ExitCode {
+    eprintln!("error: {problem}");
+    code.into()
+}
+
+/// Prints the configuration as a TOML file that would give it.
+#[expect(clippy::print_stdout, reason = "it is what was asked for")]
+fn print_config(args: &Args) -> ExitCode {
+    let config = match Config::load(args) {
+        Ok(config) => config,
+        Err(error) => return complain(&error, exit::CONFIG),
+    };
+    match serde_json::to_value(&config) {
+        Ok(serde_json::Value::Object(fields)) => {
+            for (key, value) in fields {
+                println!("{key} = {value}");
+            }
+            exit::OK
+        }
+        _ => exit::INTERNAL.into(),
+    }
+}
