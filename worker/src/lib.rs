@@ -1,8 +1,6 @@
 //! The library for people who write tasks, and the worker that runs them.
 //!
 //! ```no_run
-//! use std::process::ExitCode;
-//!
 //! use jobbers_worker::prelude::*;
 //!
 //! #[derive(Serialize, Deserialize)]
@@ -69,6 +67,8 @@ pub use self::{
 
 /// What a file of tasks needs.
 pub mod prelude {
+    pub use std::{path::PathBuf, process::ExitCode, time::Duration};
+
     pub use serde::{Deserialize, Serialize};
 
     pub use crate::{Client, Context, NoParameters, Raw, TaskError, TaskFn, Worker, task};

@@ -124,7 +124,7 @@ mod tests {
     fn a_task_is_named_after_its_function_and_found_by_workers() {
         let text = expanded(
             quote!(),
-            quote!(
+            &quote!(
                 async fn nightly() -> Result<(), TaskError> {
                     Ok(())
                 }
@@ -138,7 +138,7 @@ mod tests {
     fn an_unlisted_task_is_not_found_by_workers() {
         let text = expanded(
             quote!(unlisted),
-            quote!(
+            &quote!(
                 async fn nightly() -> Result<(), TaskError> {
                     Ok(())
                 }
@@ -151,7 +151,7 @@ mod tests {
     fn a_mistake_leaves_the_function_in_place() {
         let text = expanded(
             quote!(retries = 1),
-            quote!(
+            &quote!(
                 async fn nightly() -> Result<(), TaskError> {
                     Ok(())
                 }
