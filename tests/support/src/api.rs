@@ -30,7 +30,6 @@ impl Answer {
     ///
     /// # Panics
     /// When it is none.
-    #[must_use]
     pub fn ok(self) -> Value {
         assert!(self.status.is_success(), "{}: {}", self.status, self.body);
         self.body

@@ -1,1 +1,36 @@
-//! placeholder
+//! Tests of the whole system: real programs, real stores, real signals.
+//!
+//! Each test of a promise runs on both engines (`on_sqlite`, `on_redis`). Events are awaited, never slept for; a bound
+//! says how long at most. Nothing here looks into a store: what can't be seen through the API or in a side effect is
+//! not part of a promise. Start reading at `stack`; the tasks that run are those of `src/bin/test-worker.rs`.
+
+#[cfg(test)]
+#[macro_use]
+mod engines;
+
+#[cfg(test)]
+mod configuration;
+#[cfg(test)]
+mod creation;
+#[cfg(test)]
+mod demo;
+#[cfg(test)]
+mod idle;
+#[cfg(test)]
+mod killed_manager;
+#[cfg(test)]
+mod killed_redis;
+#[cfg(test)]
+mod killed_worker;
+#[cfg(test)]
+mod load;
+#[cfg(test)]
+mod lost_answer;
+#[cfg(test)]
+mod shutdown;
+#[cfg(test)]
+mod stack;
+#[cfg(test)]
+mod storm;
+#[cfg(test)]
+mod trouble;

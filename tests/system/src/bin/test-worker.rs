@@ -1,0 +1,72 @@
+//! The worker whose tasks the system tests run: each leaves a trace that can be counted, and some wait for the test.
+//!
+//! `TEST_EFFECTS` is the file for the traces, `TEST_GATE` the file whose appearance is the gate's opening.
+
+use std::{path::Path, process::ExitCode, time::Duration};
+
+use jobbers_test_support::effects::Effects;
+use jobbers_worker::prelude::*;
+
+fn effects() -> Result<Effects, TaskError> {
+    Ok(Effects::at(std::env::var("TEST_EFFECTS")?))
+}
+
+/// How often the gate is looked at: a file's appearance is no event that every platform tells of.
+const LOOK: Duration = Duration::from_millis(10);
+
+fn gate_is_open() -> Result<bool, TaskError> {
+    Ok(Path::new(&std::env::var("TEST_GATE")?).exists())
+}
+
+async fn gate_opens() -> Result<(), TaskError> {
+    while !gate_is_open()? {
+        tokio::time::sleep(LOOK).await;
+    }
+    Ok(())
+}
+
+fn trace(ctx: &Context, event: &str) -> Result<(), TaskError> {
+    Ok(effects()?.append(event, ctx.id().as_str(), ctx.attempt())?)
+}
+
+/// Leaves a trace, and that is all.
+#[task]
+async fn note(ctx: Context) -> Result<(), TaskError> {
+    trace(&ctx, "done")
+}
+
+/// Runs until the gate opens or it is told to stop.
+#[task]
+async fn hold(ctx: Context) -> Result<(), TaskError> {
+    trace(&ctx, "started")?;
+    tokio::select! {
+        opened = gate_opens() => opened?,
+        () = ctx.cancelled() => {
+            trace(&ctx, "interrupted")?;
+            return Err(TaskError::Cancelled);
+        }
+    }
+    trace(&ctx, "done")
+}
+
+/// Runs until the gate opens, whatever it is told: a blocking task can't be stopped from outside.
+#[task(blocking)]
+fn stubborn(ctx: Context) -> Result<(), TaskError> {
+    trace(&ctx, "started")?;
+    while !gate_is_open()? {
+        std::thread::sleep(LOOK);
+    }
+    trace(&ctx, "done")
+}
+
+/// Takes its worker with it.
+#[task]
+async fn die(ctx: Context) -> Result<(), TaskError> {
+    trace(&ctx, "started")?;
+    std::process::abort()
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    Worker::from_env().run().await
+}

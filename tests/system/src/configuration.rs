@@ -1,0 +1,66 @@
+//! What one process changes, another sees: pauses, roles, cancels.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::{engines::Kind, stack::Stack};
+
+/// How soon a change is live everywhere.
+const SEEN_WITHIN: Duration = Duration::from_secs(2);
+
+on_both_engines!(
+    a_pause_and_its_end_reach_a_worker_in_another_process,
+    a_queue_added_to_a_role_is_served_without_a_restart,
+    a_running_task_is_cancelled_in_another_process,
+);
+
+async fn a_pause_and_its_end_reach_a_worker_in_another_process(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let manager = stack.manager().await;
+    manager.api.post("/queues", &json!({"name": "second"})).await.ok();
+    manager.api.put("/roles/default", &json!({"queues": ["default", "second"]})).await.ok();
+    let _worker = stack.worker().await;
+
+    manager.api.post("/queues/default/pause", &json!({})).await.ok();
+    let held = manager.api.submit(&json!({"name": "note"})).await;
+    // The worker asks `default` before `second`: once it ran this one, it had its chance to take the other.
+    let passed = manager.api.submit(&json!({"name": "note", "queue": "second"})).await;
+    assert_eq!(manager.api.finished(&passed).await["status"], "completed");
+    assert_eq!(manager.api.task(&held).await["status"], "submitted");
+
+    let resumed_at = Instant::now();
+    manager.api.post("/queues/default/resume", &json!({})).await.ok();
+    assert_eq!(manager.api.finished(&held).await["status"], "completed");
+    assert!(resumed_at.elapsed() < SEEN_WITHIN, "{:?}", resumed_at.elapsed());
+}
+
+async fn a_queue_added_to_a_role_is_served_without_a_restart(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let manager = stack.manager().await;
+    let _worker = stack.worker().await;
+    let first = manager.api.submit(&json!({"name": "note"})).await;
+    manager.api.finished(&first).await;
+
+    manager.api.post("/queues", &json!({"name": "fresh"})).await.ok();
+    let id = manager.api.submit(&json!({"name": "note", "queue": "fresh"})).await;
+    let added_at = Instant::now();
+    manager.api.put("/roles/default", &json!({"queues": ["default", "fresh"]})).await.ok();
+    assert_eq!(manager.api.finished(&id).await["status"], "completed");
+    assert!(added_at.elapsed() < SEEN_WITHIN, "{:?}", added_at.elapsed());
+}
+
+async fn a_running_task_is_cancelled_in_another_process(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let manager = stack.manager().await;
+    let _worker = stack.worker().await;
+    let id = manager.api.submit(&json!({"name": "hold"})).await;
+    stack.effects.happened("started", &id).await;
+    let asked_at = Instant::now();
+    manager.api.post(&format!("/tasks/{id}/cancel"), &json!({})).await.ok();
+    let task = manager.api.finished(&id).await;
+    assert_eq!(task["status"], "cancelled", "{task}");
+    assert!(asked_at.elapsed() < SEEN_WITHIN, "{:?}", asked_at.elapsed());
+    stack.effects.happened("interrupted", &id).await;
+    assert_eq!(stack.effects.count("done").get(&id), None);
+}

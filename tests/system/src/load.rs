@@ -1,0 +1,37 @@
+//! Several managers and workers on one store.
+
+use std::time::Duration;
+
+use jobbers_test_support::wait::until;
+use serde_json::{Value, json};
+
+use crate::{engines::Kind, stack::Stack};
+
+const TASKS: usize = 5_000;
+const BATCH: usize = 500;
+
+on_both_engines!(two_managers_and_three_workers_run_each_of_5000_tasks_once);
+
+async fn two_managers_and_three_workers_run_each_of_5000_tasks_once(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let managers = [stack.manager().await, stack.manager().await];
+    let workers = [stack.worker().await, stack.worker().await, stack.worker().await];
+    for first in (0..TASKS).step_by(BATCH) {
+        let tasks: Vec<Value> =
+            (first..first + BATCH).map(|n| json!({"id": format!("t{n}"), "name": "note"})).collect();
+        managers[first / BATCH % 2].api.post("/tasks", &json!({"tasks": tasks})).await.ok();
+    }
+    until(Duration::from_secs(120), "all tasks are completed", async || {
+        let queue = managers[0].api.get("/queues/default").await.ok();
+        (queue["tasks"]["completed"] == json!(TASKS)).then_some(())
+    })
+    .await;
+    let executions = stack.effects.count("done");
+    assert_eq!(executions.len(), TASKS);
+    let twice: Vec<_> = executions.iter().filter(|(_, times)| **times != 1).collect();
+    assert!(twice.is_empty(), "executed more than once: {twice:?}");
+    let all = stack.effects.all();
+    for worker in &workers {
+        assert!(all.iter().any(|effect| effect.pid == worker.pid()), "worker {} did nothing", worker.pid());
+    }
+}

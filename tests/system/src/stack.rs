@@ -1,0 +1,128 @@
+//! A store, and the programs that run on it, for one test.
+
+use std::{collections::BTreeSet, net::SocketAddr};
+
+use jobbers_test_support::{
+    api::Api,
+    effects::Effects,
+    program::Program,
+    redis_server::{Persistence, RedisOptions, RedisServer},
+};
+use tempfile::TempDir;
+
+use crate::engines::Kind;
+
+/// A store of one test's own. Programs started on it end when they are dropped, before it.
+pub(crate) struct Stack {
+    folder: TempDir,
+    url: String,
+    /// The server, when the store is one.
+    pub(crate) redis: Option<RedisServer>,
+    /// What the tasks of the test worker did.
+    pub(crate) effects: Effects,
+}
+
+/// A running manager.
+pub(crate) struct Manager {
+    pub(crate) program: Program,
+    pub(crate) api: Api,
+    pub(crate) address: SocketAddr,
+}
+
+impl Stack {
+    /// A store that nobody has used yet.
+    pub(crate) async fn on(kind: Kind) -> Self {
+        match kind {
+            Kind::Sqlite => Self::on_sqlite(""),
+            Kind::Redis => Self::on_redis(Persistence::None).await,
+        }
+    }
+
+    /// An SQLite file; `options` is the query of its URL, e.g. `?max_bytes=1000000`.
+    pub(crate) fn on_sqlite(options: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}{options}", folder.path().join("tasks.db").display());
+        Self::with(folder, url, None)
+    }
+
+    /// A Redis server.
+    pub(crate) async fn on_redis(persistence: Persistence) -> Self {
+        let options = RedisOptions { persistence, ..RedisOptions::default() };
+        let redis = tokio::task::spawn_blocking(|| RedisServer::start(options)).await.unwrap();
+        Self::with(tempfile::tempdir().unwrap(), redis.url(), Some(redis))
+    }
+
+    fn with(folder: TempDir, url: String, redis: Option<RedisServer>) -> Self {
+        let effects = Effects::at(folder.path().join("effects"));
+        Self { folder, url, redis, effects }
+    }
+
+    /// Its address.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Its folder: the working directory of every program on it.
+    pub(crate) fn folder(&self) -> &std::path::Path {
+        self.folder.path()
+    }
+
+    /// A manager on a free port that answers requests.
+    pub(crate) async fn manager(&self) -> Manager {
+        let arguments = ["--engine-url", self.url(), "--listen", "127.0.0.1:0"];
+        Manager::ready(Program::start("manager", self.folder(), &arguments, &[])).await
+    }
+
+    /// A worker with the test tasks that asks for work.
+    pub(crate) async fn worker(&self) -> Program {
+        self.worker_with(&[]).await
+    }
+
+    /// The same with further environment variables.
+    pub(crate) async fn worker_with(&self, environment: &[(&str, &str)]) -> Program {
+        let (effects, gate) = (self.effects.path().to_str().unwrap(), self.gate());
+        let gate = gate.to_str().unwrap();
+        let mut all = vec![("ENGINE_URL", self.url()), ("TEST_EFFECTS", effects), ("TEST_GATE", gate)];
+        all.extend(environment);
+        let worker = Program::start::<&str>("test-worker", self.folder(), &[], &all);
+        worker.line("worker started").await;
+        worker
+    }
+
+    /// Opens the gate before which `hold` and `stubborn` wait.
+    pub(crate) fn release(&self) {
+        std::fs::write(self.gate(), "open").unwrap();
+    }
+
+    fn gate(&self) -> std::path::PathBuf {
+        self.folder().join("gate")
+    }
+}
+
+impl Manager {
+    /// Waits until a manager listens.
+    pub(crate) async fn ready(program: Program) -> Self {
+        let line = program.line("listening").await;
+        let address = line
+            .split(|c: char| c.is_whitespace() || matches!(c, '=' | '/' | '"'))
+            .find_map(|word| word.parse().ok())
+            .unwrap_or_else(|| panic!("no address in {line:?}"));
+        Self { program, api: Api::at(address), address }
+    }
+}
+
+/// The ids of all tasks a list names; `query` has a question mark already.
+pub(crate) async fn all_ids(api: &Api, query: &str) -> BTreeSet<String> {
+    let mut ids = BTreeSet::new();
+    let mut cursor = String::new();
+    loop {
+        let page = api.get(&format!("{query}&limit=1000{cursor}")).await.ok();
+        for task in page["tasks"].as_array().unwrap() {
+            assert!(ids.insert(task["id"].as_str().unwrap().to_owned()), "listed twice: {task}");
+        }
+        match page["next"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return ids,
+        }
+    }
+}

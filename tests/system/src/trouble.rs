@@ -1,0 +1,139 @@
+//! A store that is down, full or read-only: a clear answer, and nothing acknowledged is lost.
+
+use std::time::Duration;
+
+use jobbers_test_support::{
+    api::Answer,
+    redis_server::{Persistence, RedisServer},
+    wait::{until, within},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    engines::Kind,
+    stack::{Manager, Stack},
+};
+
+/// A refusal that says when to come back, and what is the matter.
+fn assert_refused(answer: &Answer, status: u16, code: &str) {
+    assert_eq!((answer.status.as_u16(), answer.code()), (status, code), "{}", answer.body);
+    assert!(answer.retry_after.is_some(), "no Retry-After: {}", answer.body);
+}
+
+/// Submits until the store takes tasks again, and answers the task's id.
+async fn accepted_again(manager: &Manager, task: &Value) -> String {
+    let id = until(Duration::from_secs(20), "the store takes tasks again", async || {
+        let answer = manager.api.post("/tasks", task).await;
+        answer.status.is_success().then(|| answer.body["id"].as_str().unwrap().to_owned())
+    });
+    id.await
+}
+
+/// Sends one command, which must succeed.
+fn tell(redis: &RedisServer, words: &str) {
+    assert_eq!(redis.command(words), "+OK\r\n", "{words}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_redis_that_is_down_is_503_with_retry_after() {
+    let mut stack = Stack::on_redis(Persistence::Always).await;
+    let manager = stack.manager().await;
+    let kept = manager.api.submit(&json!({"name": "note"})).await;
+
+    stack.redis.as_mut().unwrap().kill_9();
+    assert_refused(&manager.api.post("/tasks", &json!({"name": "note"})).await, 503, "store_unavailable");
+    assert_refused(&manager.api.get(&format!("/tasks/{kept}")).await, 503, "store_unavailable");
+    assert_eq!(manager.api.get("/health/ready").await.status, 503);
+    assert_eq!(manager.api.get("/health/live").await.status, 200);
+
+    stack.redis.as_mut().unwrap().restart();
+    accepted_again(&manager, &json!({"name": "note"})).await;
+    assert_eq!(manager.api.task(&kept).await["status"], "submitted");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_redis_that_hangs_is_503_within_a_bounded_time() {
+    let stack = Stack::on_redis(Persistence::None).await;
+    let manager = stack.manager().await;
+    let redis = stack.redis.as_ref().unwrap();
+    redis.pause();
+    let answer =
+        within(Duration::from_secs(20), "an answer", manager.api.post("/tasks", &json!({"name": "note"}))).await;
+    assert_refused(&answer, 503, "store_unavailable");
+    redis.resume();
+    accepted_again(&manager, &json!({"name": "note"})).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_redis_refuses_tasks_and_still_drains() {
+    let stack = Stack::on_redis(Persistence::None).await;
+    let manager = stack.manager().await;
+    let _worker = stack.worker().await;
+    let redis = stack.redis.as_ref().unwrap();
+    let id = manager.api.submit(&json!({"name": "hold"})).await;
+    stack.effects.happened("started", &id).await;
+
+    tell(redis, "CONFIG SET maxmemory 1");
+    assert_refused(&manager.api.post("/tasks", &json!({"name": "note"})).await, 503, "store_full");
+    stack.release();
+    assert_eq!(manager.api.finished(&id).await["status"], "completed");
+
+    tell(redis, "CONFIG SET maxmemory 0");
+    let next = accepted_again(&manager, &json!({"name": "note"})).await;
+    assert_eq!(manager.api.finished(&next).await["status"], "completed");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_redis_that_became_a_replica_is_read_only() {
+    let stack = Stack::on_redis(Persistence::None).await;
+    let manager = stack.manager().await;
+    let redis = stack.redis.as_ref().unwrap();
+    let kept = manager.api.submit(&json!({"name": "note"})).await;
+
+    // Nobody listens on port 1, so it keeps the data it has.
+    tell(redis, "REPLICAOF 127.0.0.1 1");
+    assert_refused(&manager.api.post("/tasks", &json!({"name": "note"})).await, 503, "store_read_only");
+    assert_eq!(manager.api.task(&kept).await["status"], "submitted");
+
+    tell(redis, "REPLICAOF NO ONE");
+    accepted_again(&manager, &json!({"name": "note"})).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_sqlite_file_refuses_tasks_and_still_drains() {
+    let stack = Stack::on_sqlite("?max_bytes=2000000");
+    let manager = stack.manager().await;
+    let padding = "x".repeat(100_000);
+    let mut taken = Vec::new();
+    let refusal = loop {
+        let answer = manager.api.post("/tasks", &json!({"name": "note", "parameters": {"padding": padding}})).await;
+        if !answer.status.is_success() {
+            break answer;
+        }
+        taken.push(answer.body["id"].as_str().unwrap().to_owned());
+        assert!(taken.len() < 100, "10 MB fit into a store of 2 MB");
+    };
+    assert_refused(&refusal, 503, "store_full");
+    assert!(taken.len() > 5, "only {} tasks of 100 kB fit into 2 MB", taken.len());
+
+    let _worker = stack.worker().await;
+    for id in &taken {
+        assert_eq!(manager.api.finished(id).await["status"], "completed");
+    }
+    // The parameters of completed tasks are let go, so there is room again.
+    accepted_again(&manager, &json!({"name": "note", "parameters": {"padding": padding}})).await;
+}
+
+on_both_engines!(a_worker_that_finds_no_store_says_so_and_ends);
+
+async fn a_worker_that_finds_no_store_says_so_and_ends(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let url = match kind {
+        Kind::Sqlite => "sqlite:///dev/null/no/such/folder/tasks.db",
+        Kind::Redis => "redis://127.0.0.1:1",
+    };
+    let mut worker =
+        jobbers_test_support::program::Program::start("test-worker", stack.folder(), &["--engine-url", url], &[]);
+    let code = worker.exit().await.code();
+    assert!(matches!(code, Some(64 | 69)), "{code:?}: {}", worker.said());
+}
