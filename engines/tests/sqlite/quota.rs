@@ -1,0 +1,64 @@
+//! A store that is full refuses tasks, loses none, and drains.
+
+use std::sync::Arc;
+
+use jobbers_common::{
+    engine::{
+        Error, OnConflict, PruneRequest, PruneScope, SettleAnswer, TaskFilter,
+        conformance::{DONE, Fixture, task},
+    },
+    lifecycle::Status,
+    payload::Payload,
+    task::NewTask,
+    time::ManualClock,
+};
+use jobbers_engines::sqlite::SqliteEngine;
+
+use super::{START, manual, url};
+
+async fn open_small() -> Fixture {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::new(START));
+    let url = format!("{}?max_bytes=1048576", url(&folder.path().join("store.db")));
+    let engine = SqliteEngine::open(&url, manual(&clock)).await.unwrap();
+    Fixture { engine: Arc::new(engine), clock, guard: Box::new(folder) }
+}
+
+fn large(text: &str) -> NewTask {
+    NewTask { parameters: Payload::json(vec![b'1'; 10_000]), ..task(text) }
+}
+
+/// Submits until the store is full, and answers how many tasks it took.
+async fn fill(f: &Fixture) -> u64 {
+    for n in 0..1_000 {
+        match f.try_submit(vec![large(&format!("t{n}"))], OnConflict::Fail).await {
+            Ok(_) => {}
+            Err(Error::Full(_)) => return n,
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+    panic!("the quota does not hold")
+}
+
+#[tokio::test]
+async fn a_full_store_refuses_tasks_and_keeps_those_it_took() {
+    let f = open_small().await;
+    let taken = fill(&f).await;
+    assert!((50..110).contains(&taken), "{taken} tasks of 10,000 bytes in 1 MiB");
+    assert_eq!(f.count(Status::Submitted).await, taken);
+    f.assert_conserved().await;
+}
+
+#[tokio::test]
+async fn a_full_store_drains_and_then_takes_tasks_again() {
+    let f = open_small().await;
+    let taken = fill(&f).await;
+    for _ in 0..taken {
+        let claimed = f.claim_one().await;
+        assert_eq!(f.settle(&claimed, DONE).await, SettleAnswer::Accepted(Status::Completed));
+    }
+    let scope = PruneScope::Matching { filter: TaskFilter::default(), finished_before: None };
+    let request = PruneRequest { scope, limit: 1_000, dry_run: false, cursor: None };
+    assert_eq!(f.engine.prune(request).await.unwrap().removed, taken);
+    assert_eq!(fill(&f).await, taken);
+}
