@@ -1,1 +1,52 @@
-//! placeholder
+//! The manager: Jobbers' HTTP front.
+//!
+//! It takes tasks in and routes them to queues, tells how they stand, cancels them, and keeps queues, roles and routing.
+//! It alone knows the JSON on the wire ([`wire`]); the store sees tasks, never requests. Beside its requests it ticks:
+//! it promotes due tasks, takes expired leases back and prunes, for queues where no worker does so on its way.
+//!
+//! It holds no state that matters: any number of managers run side by side on one store, and none is needed alive. It
+//! runs no tasks.
+//!
+//! Start reading at [`run`], then [`api`], then `api/tasks/submit.rs`, the path that must be fast.
+
+use std::sync::Arc;
+
+use jobbers_common::engine::Engine;
+use jobbers_process::shutdown::Shutdown;
+use tokio::{net::TcpListener, task::JoinSet};
+
+mod api;
+mod app;
+mod chores;
+pub mod config;
+mod extract;
+mod ids;
+mod json;
+mod live_config;
+pub mod problem;
+mod router;
+mod server;
+pub mod wire;
+
+pub use config::Config;
+
+use crate::app::App;
+
+/// Serves HTTP on `listener` until `shutdown` says so, and returns when the last request is answered or cut off.
+///
+/// `shutdown.drain` stops accepting, answers waiting long polls, and lets requests under way finish, for at most
+/// [`Config::drain_timeout`]; `shutdown.now` cuts them at once. The caller has checked the address
+/// ([`jobbers_process::listen::check`]).
+pub async fn run(config: Config, engine: Arc<dyn Engine>, listener: TcpListener, shutdown: Shutdown) {
+    let app = Arc::new(App::new(&config, engine, shutdown.drain.clone()));
+    if let Ok(address) = listener.local_addr() {
+        tracing::info!(%address, "listening");
+    }
+    let mut background = JoinSet::new();
+    background.spawn(chores::run(Arc::clone(&app), config.tick));
+    background.spawn(live_config::keep_fresh(Arc::clone(&app), config.config_refresh));
+    server::serve(listener, router::router(app), &config, &shutdown).await;
+    // Both stop with `drain` and are safe to interrupt; a store that hangs must not hold the stop up.
+    background.shutdown().await;
+    tracing::info!("stopped");
+}

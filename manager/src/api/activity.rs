@@ -1,0 +1,62 @@
+//! `GET /active-tasks` and `GET /scheduled-tasks`: what runs, and what waits for its time.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use jobbers_common::{
+    engine::{Page, TaskFilter},
+    lifecycle::Status,
+};
+
+use super::listing;
+use crate::{
+    app::App,
+    extract::Query,
+    live_config,
+    problem::{Code, Result, problems},
+    wire::task_list::{ActivePageView, ActiveTaskView, PageParams, ScheduledPageView, ScheduledTaskView},
+};
+
+problems!(ActivityProblems: [Code::UnknownQueue]);
+
+/// What runs, where and for how long
+#[utoipa::path(
+    get, path = "/active-tasks", tag = "tasks", operation_id = "list_active_tasks",
+    params(PageParams),
+    responses((status = 200, description = "Running tasks, longest first", body = ActivePageView), ActivityProblems)
+)]
+pub(crate) async fn active_tasks(State(app): State<Arc<App>>, Query(params): Query<PageParams>) -> Result<Response> {
+    let page = page(&app, Status::Started, params).await?;
+    let now = app.now().await?;
+    let tasks = page.tasks.iter().map(|task| ActiveTaskView::new(task, now)).collect();
+    Ok(Json(ActivePageView { tasks, next: page.next.as_deref() }).into_response())
+}
+
+/// What waits for its time: delayed submissions, and retries
+#[utoipa::path(
+    get, path = "/scheduled-tasks", tag = "tasks", operation_id = "list_scheduled_tasks",
+    params(PageParams),
+    responses(
+        (status = 200, description = "Scheduled tasks, in each queue the next due first", body = ScheduledPageView),
+        ActivityProblems,
+    )
+)]
+pub(crate) async fn scheduled_tasks(State(app): State<Arc<App>>, Query(params): Query<PageParams>) -> Result<Response> {
+    let page = page(&app, Status::Scheduled, params).await?;
+    let now = app.now().await?;
+    let tasks = page.tasks.iter().map(|task| ScheduledTaskView::new(task, now)).collect();
+    Ok(Json(ScheduledPageView { tasks, next: page.next.as_deref() }).into_response())
+}
+
+async fn page(app: &App, status: Status, params: PageParams) -> Result<Page> {
+    if let Some(queue) = &params.queue {
+        let config = app.live.current().await?;
+        live_config::check_queue(&app.live, &config, queue).await?;
+    }
+    let filter = TaskFilter { statuses: vec![status], queue: params.queue, ..TaskFilter::default() };
+    listing::fill(&*app.engine, filter, params.limit, params.cursor, |_| true).await
+}

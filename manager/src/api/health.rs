@@ -1,0 +1,48 @@
+//! `GET /health/live` and `GET /health/ready`.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    extract::State,
+    http::{HeaderValue, header},
+    response::{IntoResponse, Response},
+};
+use jobbers_common::engine::Error;
+
+use crate::{
+    app::App,
+    problem::{Code, Problem, Result, problems},
+    wire::worker::ReadyView,
+};
+
+/// Whoever asks wants to know now; a store that is slower than this is as good as down.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+problems!(ReadyProblems: [Code::ShuttingDown]);
+
+/// Whether the process is alive
+///
+/// Asks nobody, so it also shows what an empty request costs.
+#[utoipa::path(
+    get, path = "/health/live", tag = "health", operation_id = "live",
+    responses((status = 200, description = "`{\"status\":\"live\"}`", content_type = "application/json"))
+)]
+pub(crate) async fn live() -> Response {
+    let json = HeaderValue::from_static("application/json");
+    ([(header::CONTENT_TYPE, json)], "{\"status\":\"live\"}").into_response()
+}
+
+/// Whether the manager can do its work, and what its store promises
+#[utoipa::path(
+    get, path = "/health/ready", tag = "health", operation_id = "ready",
+    responses((status = 200, description = "It can", body = ReadyView), ReadyProblems)
+)]
+pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Response> {
+    if app.drain.is_cancelled() {
+        return Err(Problem::new(Code::ShuttingDown, "this manager finishes its requests and takes no new ones"));
+    }
+    let health = tokio::time::timeout(PATIENCE, app.engine.health())
+        .await
+        .unwrap_or_else(|_| Err(Error::unavailable("it did not answer within 2s")))?;
+    Ok(axum::Json(ReadyView::new(health, app.started.elapsed().as_secs_f64())).into_response())
+}

@@ -1,0 +1,101 @@
+//! `/roles`: which queues the workers of a role serve.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::State,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use jobbers_common::{
+    engine::{Error, PutMode},
+    name::RoleName,
+    queue::Config,
+};
+
+use crate::{
+    app::App,
+    extract::{Json, Path},
+    problem::{Code, Result, WITH_BODY, problems},
+    wire::{
+        role::{RoleListView, RoleRequest, RoleView},
+        value::NameDoc,
+    },
+};
+
+problems!(ListProblems:);
+problems!(CreateProblems: WITH_BODY, [Code::Exists, Code::UnknownQueue]);
+problems!(GetProblems: [Code::UnknownRole]);
+problems!(PutProblems: WITH_BODY, [Code::UnknownQueue]);
+
+/// All roles
+#[utoipa::path(
+    get, path = "/roles", tag = "roles", operation_id = "list_roles",
+    responses((status = 200, description = "The roles, in the order of their names", body = RoleListView),
+        ListProblems)
+)]
+pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response> {
+    let config = app.live.fresh().await?;
+    let roles = config.roles.values().map(RoleView::from).collect();
+    Ok(axum::Json(RoleListView { roles }).into_response())
+}
+
+/// Create a role
+#[utoipa::path(
+    post, path = "/roles", tag = "roles", operation_id = "create_role",
+    request_body = RoleRequest,
+    responses((status = 201, description = "The new role", body = RoleView), CreateProblems)
+)]
+pub(crate) async fn create(State(app): State<Arc<App>>, Json(request): Json<RoleRequest>) -> Result<Response> {
+    let role = request.config(None)?;
+    let name = role.name.clone();
+    let config = app.engine.put_role(role, PutMode::Create).await?;
+    app.live.adopt(&config);
+    Ok((StatusCode::CREATED, tell(&config, &name)?).into_response())
+}
+
+/// One role
+#[utoipa::path(
+    get, path = "/roles/{role}", tag = "roles", operation_id = "get_role",
+    params(("role" = NameDoc, Path, description = "The role's name")),
+    responses((status = 200, description = "The role", body = RoleView), GetProblems)
+)]
+pub(crate) async fn get(State(app): State<Arc<App>>, Path(name): Path<RoleName>) -> Result<Response> {
+    let config = app.live.fresh().await?;
+    tell(&config, &name)
+}
+
+/// Create a role or replace its queues
+///
+/// Workers of the role follow within a second.
+#[utoipa::path(
+    put, path = "/roles/{role}", tag = "roles", operation_id = "put_role",
+    params(("role" = NameDoc, Path, description = "The role's name")),
+    request_body = RoleRequest,
+    responses((status = 200, description = "The role", body = RoleView), PutProblems)
+)]
+pub(crate) async fn put(
+    State(app): State<Arc<App>>,
+    Path(name): Path<RoleName>,
+    Json(request): Json<RoleRequest>,
+) -> Result<Response> {
+    let config = app.engine.put_role(request.config(Some(name.clone()))?, PutMode::Upsert).await?;
+    app.live.adopt(&config);
+    tell(&config, &name)
+}
+
+/// Delete a role
+#[utoipa::path(
+    delete, path = "/roles/{role}", tag = "roles", operation_id = "delete_role",
+    params(("role" = NameDoc, Path, description = "The role's name")),
+    responses((status = 204, description = "It is gone"), GetProblems)
+)]
+pub(crate) async fn delete(State(app): State<Arc<App>>, Path(name): Path<RoleName>) -> Result<StatusCode> {
+    app.live.adopt(&app.engine.delete_role(&name).await?);
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn tell(config: &Config, name: &RoleName) -> Result<Response> {
+    let role = config.roles.get(name).ok_or_else(|| Error::UnknownRole(name.clone()))?;
+    Ok(axum::Json(RoleView::from(role)).into_response())
+}

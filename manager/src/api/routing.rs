@@ -1,0 +1,56 @@
+//! `/routing`: which queue a task goes to when its submission names none.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::State,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use jobbers_common::routing::RouteKey;
+
+use crate::{
+    app::App,
+    extract::{Json, Query},
+    problem::{Code, Result, WITH_BODY, problems},
+    wire::route::{Rule, RuleListView, RuleParams},
+};
+
+problems!(ListProblems:);
+problems!(PutProblems: WITH_BODY, [Code::UnknownQueue]);
+
+/// All routing rules
+#[utoipa::path(
+    get, path = "/routing", tag = "routing", operation_id = "list_routing_rules",
+    responses((status = 200, description = "The rules", body = RuleListView), ListProblems)
+)]
+pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response> {
+    let config = app.live.fresh().await?;
+    Ok(axum::Json(RuleListView { rules: config.routes.iter().map(Rule::from).collect() }).into_response())
+}
+
+/// Create or replace a routing rule
+///
+/// A queue named in a submission always wins over rules; a rule for one version wins over that for all.
+#[utoipa::path(
+    put, path = "/routing", tag = "routing", operation_id = "put_routing_rule",
+    request_body = Rule,
+    responses((status = 200, description = "The rule", body = Rule), PutProblems)
+)]
+pub(crate) async fn put(State(app): State<Arc<App>>, Json(rule): Json<Rule>) -> Result<Response> {
+    let (key, rule) = (RouteKey { name: rule.name, version: rule.version }, rule.route.into());
+    let told = Rule::from((&key, &rule));
+    app.live.adopt(&app.engine.put_route(key, rule).await?);
+    Ok(axum::Json(told).into_response())
+}
+
+/// Delete a routing rule; one that does not exist is no error
+#[utoipa::path(
+    delete, path = "/routing", tag = "routing", operation_id = "delete_routing_rule",
+    params(RuleParams),
+    responses((status = 204, description = "It is gone"), ListProblems)
+)]
+pub(crate) async fn delete(State(app): State<Arc<App>>, Query(params): Query<RuleParams>) -> Result<StatusCode> {
+    app.live.adopt(&app.engine.delete_route(&params.into()).await?);
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,89 @@
+//! `POST /tasks/{id}/cancel` and `POST /tasks/cancel`.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::State,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use jobbers_common::{
+    engine::{Cancelled, TaskFilter},
+    lifecycle::Status,
+    limits::MAX_BATCH,
+    name::TaskId,
+};
+
+use crate::{
+    api::listing,
+    app::App,
+    extract::{Json, Path},
+    problem::{Code, Problem, Result, WITH_BODY, problems},
+    wire::{
+        cancel::{CancelReport, CancelRequest, CancelledView},
+        value::NameDoc,
+    },
+};
+
+problems!(CancelOneProblems: [Code::UnknownTask, Code::TaskOver]);
+problems!(CancelManyProblems: WITH_BODY, [Code::BatchTooLarge]);
+
+/// Cancel one task
+///
+/// A task that does not run is cancelled at once. One that runs is marked, durably, and its worker told: whatever the
+/// worker answers afterwards, it ends as cancelled. Cancelling twice is no error.
+#[utoipa::path(
+    post, path = "/tasks/{id}/cancel", tag = "tasks", operation_id = "cancel_task",
+    params(("id" = NameDoc, Path, description = "The task's id")),
+    responses(
+        (status = 200, description = "It is cancelled", body = CancelledView),
+        (status = 202, description = "It runs; its worker has been told", body = CancelledView),
+        CancelOneProblems,
+    )
+)]
+pub(crate) async fn cancel_one(State(app): State<Arc<App>>, Path(id): Path<TaskId>) -> Result<Response> {
+    let answers = app.engine.cancel(std::slice::from_ref(&id)).await?;
+    let answer = answers.first().copied().unwrap_or(Cancelled::Unknown);
+    let status = match answer {
+        Cancelled::Done | Cancelled::AlreadyOver(Status::Cancelled) => StatusCode::OK,
+        Cancelled::Requested => StatusCode::ACCEPTED,
+        Cancelled::AlreadyOver(status) => {
+            return Err(Problem::new(Code::TaskOver, format!("task {id} is over: {status}")));
+        }
+        Cancelled::Unknown => return Err(Problem::new(Code::UnknownTask, format!("task {id} does not exist"))),
+    };
+    Ok((status, axum::Json(CancelledView::new(&id, answer))).into_response())
+}
+
+/// Cancel several tasks, by id or by filter
+///
+/// With a filter, tasks that are over and running ones that were told already are passed by; `more` says whether to
+/// call again.
+#[utoipa::path(
+    post, path = "/tasks/cancel", tag = "tasks", operation_id = "cancel_tasks",
+    request_body = CancelRequest,
+    responses((status = 200, description = "What became of them", body = CancelReport), CancelManyProblems)
+)]
+pub(crate) async fn cancel_many(State(app): State<Arc<App>>, Json(request): Json<CancelRequest>) -> Result<Response> {
+    let refused = |detail: &str| Err(Problem::new(Code::InvalidRequest, detail));
+    let (ids, more) = match (request.ids, request.filter) {
+        (Some(ids), None) if request.limit.is_none() => (ids, false),
+        (Some(_), None) => return refused("limit goes with a filter; ids are cancelled all"),
+        (None, Some(filter)) => find(&app, filter.of_live_tasks()?, request.limit.unwrap_or(MAX_BATCH)).await?,
+        (Some(_), Some(_)) | (None, None) => return refused("say either ids or filter"),
+    };
+    if ids.len() > MAX_BATCH {
+        let detail = format!("a call cancels at most {MAX_BATCH} tasks, not {}", ids.len());
+        return Err(Problem::new(Code::BatchTooLarge, detail).at("/ids"));
+    }
+    let answers = if ids.is_empty() { Vec::new() } else { app.engine.cancel(&ids).await? };
+    Ok(axum::Json(CancelReport::new(&ids, &answers, more)).into_response())
+}
+
+/// The tasks a filter means, and whether there are more of them.
+async fn find(app: &App, filter: TaskFilter, limit: usize) -> Result<(Vec<TaskId>, bool)> {
+    let page = listing::fill(&*app.engine, filter, limit, None, |task| !task.cancel_requested)
+        .await
+        .map_err(|problem| problem.recode(Code::InvalidParameter, Code::InvalidRequest).at("/limit"))?;
+    Ok((page.tasks.into_iter().map(|task| task.id).collect(), page.next.is_some()))
+}

@@ -1,0 +1,82 @@
+//! `GET /tasks/{id}` and `GET /tasks`.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Json,
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use jobbers_common::{duration, limits::MAX_WAIT, name::TaskId, task::Task};
+
+use crate::{
+    api::listing,
+    app::App,
+    extract::{Path, Query},
+    problem::{Code, Problem, Result, problems},
+    wire::{
+        task_list::{ListParams, TaskPageView, WaitParams},
+        task_view::TaskView,
+        value::NameDoc,
+    },
+};
+
+problems!(GetProblems: [Code::UnknownTask]);
+problems!(ListProblems:);
+
+/// One task, with its result and history
+///
+/// With `wait` the answer comes when the task is over, or with its state at that time when the wait ends first.
+#[utoipa::path(
+    get, path = "/tasks/{id}", tag = "tasks", operation_id = "get_task",
+    params(("id" = NameDoc, Path, description = "The task's id"), WaitParams),
+    responses((status = 200, description = "The task", body = TaskView), GetProblems)
+)]
+pub(crate) async fn get_task(
+    State(app): State<Arc<App>>,
+    Path(id): Path<TaskId>,
+    Query(params): Query<WaitParams>,
+) -> Result<Response> {
+    let wait = params.wait.unwrap_or(Duration::ZERO);
+    if wait > MAX_WAIT {
+        let detail = format!("wait is at most {}, not {}", duration::format(MAX_WAIT), duration::format(wait));
+        return Err(Problem::new(Code::InvalidParameter, detail));
+    }
+    let task = find(&app, &id, wait).await?;
+    let task = task.ok_or_else(|| Problem::new(Code::UnknownTask, format!("task {id} does not exist")))?;
+    Ok(Json(TaskView::from(&task)).into_response())
+}
+
+/// The task that happens to be called like the operation beside it.
+pub(crate) async fn get_task_named_cancel(state: State<Arc<App>>, query: Query<WaitParams>) -> Result<Response> {
+    let id = TaskId::new("cancel").map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
+    get_task(state, Path(id), query).await
+}
+
+/// The store watches for the end; a manager that stops does not let anybody wait any longer.
+async fn find(app: &App, id: &TaskId, wait: Duration) -> Result<Option<Task>> {
+    if wait.is_zero() {
+        return Ok(app.engine.get(id).await?);
+    }
+    match app.drain.run_until_cancelled(app.engine.await_finished(id, wait)).await {
+        Some(task) => Ok(task?),
+        None => Ok(app.engine.get(id).await?),
+    }
+}
+
+/// Find tasks
+///
+/// Running tasks come first, then submitted ones in the order in which they will be claimed, scheduled ones by their
+/// time, waiting ones, and last what is over, the latest first. A page may hold fewer tasks than `limit` and still have
+/// a `next`.
+#[utoipa::path(
+    get, path = "/tasks", tag = "tasks", operation_id = "list_tasks",
+    params(ListParams),
+    responses((status = 200, description = "A page of tasks", body = TaskPageView), ListProblems)
+)]
+pub(crate) async fn list(State(app): State<Arc<App>>, Query(params): Query<ListParams>) -> Result<Response> {
+    let filter = params.filter();
+    let page = listing::fill(&*app.engine, filter, params.limit, params.cursor, |_| true).await?;
+    let view = TaskPageView { tasks: page.tasks.iter().map(TaskView::from).collect(), next: page.next.as_deref() };
+    Ok(Json(view).into_response())
+}

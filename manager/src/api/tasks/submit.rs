@@ -1,0 +1,277 @@
+//! `POST /tasks`: the path that must be fast.
+//!
+//! The body is parsed once, into borrowed text; parameters are carried on as a slice of it. Queues and rules come from
+//! the snapshot ([`crate::live_config`]). Batches form in the engine, which shares one round trip or commit among all
+//! calls that arrive while the last one is under way.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    body::Bytes,
+    extract::State,
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use jobbers_common::{
+    engine::{Error, OnConflict, Submit, Submitted, SubmittedHow},
+    limits::{MAX_BATCH, MAX_JSON_DEPTH},
+    name::TaskId,
+    payload::Payload,
+    queue::Config,
+    task::NewTask,
+    time::Timestamp,
+};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::value::RawValue;
+
+use crate::{
+    app::App,
+    extract::JsonBytes,
+    ids, json, live_config,
+    problem::{Code, Problem, Result, WITH_BODY, problems},
+    wire::{
+        task_request::{SubmitRequest, TaskBatch, TaskRequest},
+        task_view::{SubmittedList, SubmittedView},
+    },
+};
+
+problems!(SubmitProblems: WITH_BODY, [
+    Code::UnknownQueue,
+    Code::TaskExists,
+    Code::TaskStarted,
+    Code::IdempotencyKeyReused,
+    Code::PayloadTooLarge,
+    Code::BatchTooLarge,
+    Code::JsonTooDeep,
+]);
+
+/// Submit one task or a batch
+///
+/// A batch is taken in as a whole or not at all. Sending the same task (the same id and body) again changes nothing and
+/// is answered as it stands, so a request whose answer was lost may be repeated; give ids of your own, or an
+/// `Idempotency-Key`, from which ids are derived. A key is honoured for as long as its tasks are kept.
+#[utoipa::path(
+    post, path = "/tasks", tag = "tasks", operation_id = "submit_tasks",
+    params(
+        ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters, new for each \
+            request and the same for its repetitions"),
+        ("traceparent" = Option<String>, Header, description = "W3C trace context, carried along with the tasks"),
+    ),
+    request_body = SubmitRequest,
+    responses(
+        (status = 201, description = "Taken in: the task, or for a batch `{\"tasks\": […]}`. Durable as \
+            /health/ready says.", body = SubmittedView),
+        (status = 200, description = "Everything was there already; nothing was changed.", body = SubmittedView),
+        SubmitProblems,
+    )
+)]
+pub(crate) async fn submit(State(app): State<Arc<App>>, headers: HeaderMap, body: JsonBytes) -> Result<Response> {
+    let JsonBytes(body) = body;
+    let envelope = Envelope::read(&headers, &body)?;
+    let is_batch = json::decode::<Shape>(&body)?.tasks.is_some();
+    let (requests, on_conflict) = if is_batch {
+        let batch: TaskBatch<'_> = json::decode(&body)?;
+        (batch.tasks, batch.on_conflict)
+    } else {
+        let task: TaskRequest<'_> = json::decode(&body)?;
+        let on_conflict = task.on_conflict;
+        (vec![task], on_conflict)
+    };
+    let on_conflict = on_conflict.map_or(OnConflict::Fail, OnConflict::from);
+    check_batch(&requests, is_batch, on_conflict, &envelope)?;
+    let config = app.live.current().await?;
+    let intake = Intake { app: &app, config: &config, body: &body, envelope: &envelope };
+    let mut tasks = Vec::with_capacity(requests.len());
+    for (index, request) in requests.into_iter().enumerate() {
+        let task = intake.task(index, request).await;
+        tasks.push(if is_batch { task.map_err(|problem| within(problem, index))? } else { task? });
+    }
+    let submitted =
+        app.engine.submit(Submit { tasks, on_conflict }).await.map_err(|error| refusal(error, &envelope))?;
+    Ok(answer(&submitted, is_batch))
+}
+
+/// Looks only whether the body is a batch.
+#[derive(Deserialize)]
+struct Shape {
+    #[serde(default)]
+    tasks: Option<IgnoredAny>,
+}
+
+/// What the headers say about all tasks of a request.
+struct Envelope<'a> {
+    key: Option<&'a str>,
+    request_digest: Option<u64>,
+    trace: Option<&'a str>,
+}
+
+impl<'a> Envelope<'a> {
+    fn read(headers: &'a HeaderMap, body: &[u8]) -> Result<Self> {
+        let key = headers.get("idempotency-key").map(idempotency_key).transpose()?;
+        let trace = headers.get("traceparent").and_then(|value| value.to_str().ok()).filter(|it| is_traceparent(it));
+        Ok(Self { key, request_digest: key.map(|_| ids::request_digest(body)), trace })
+    }
+
+    /// Whether `id` was derived from the key of this request.
+    fn derived(&self, id: &TaskId) -> bool {
+        self.key.is_some_and(|key| (0..MAX_BATCH).any(|index| ids::derived(key, index) == *id))
+    }
+}
+
+fn idempotency_key(value: &HeaderValue) -> Result<&str> {
+    let visible = value.to_str().ok().filter(|key| key.bytes().all(|byte| byte.is_ascii_graphic()));
+    visible.filter(|key| (1..=255).contains(&key.len())).ok_or_else(|| {
+        Problem::new(Code::InvalidParameter, "Idempotency-Key must be 1 to 255 visible ASCII characters")
+    })
+}
+
+/// `00-<32 hex>-<16 hex>-<2 hex>`. Anything else is ignored, as the W3C asks.
+fn is_traceparent(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let hex = |part: &str| part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    matches!(parts.as_slice(), ["00", trace, span, flags]
+        if trace.len() == 32 && span.len() == 16 && flags.len() == 2 && parts.iter().all(|part| hex(part)))
+}
+
+fn check_batch(
+    requests: &[TaskRequest<'_>],
+    is_batch: bool,
+    on_conflict: OnConflict,
+    envelope: &Envelope<'_>,
+) -> Result<()> {
+    if requests.len() > MAX_BATCH {
+        let detail = format!("a batch holds at most {MAX_BATCH} tasks, not {}", requests.len());
+        return Err(Problem::new(Code::BatchTooLarge, detail).at("/tasks"));
+    }
+    if is_batch && let Some(index) = requests.iter().position(|request| request.on_conflict.is_some()) {
+        let detail = "on_conflict stands beside tasks and holds for all of them";
+        return Err(Problem::new(Code::InvalidRequest, detail).at(format!("/tasks/{index}/on_conflict")));
+    }
+    let derives = envelope.key.is_some() && requests.iter().any(|request| request.id.is_none());
+    if derives && on_conflict != OnConflict::Fail {
+        let detail = "with an Idempotency-Key, on_conflict needs tasks with ids of their own: another request under \
+                      the same key would be skipped or replace the first one";
+        return Err(Problem::new(Code::InvalidRequest, detail).at("/on_conflict"));
+    }
+    Ok(())
+}
+
+/// What turns one request into a task.
+struct Intake<'a> {
+    app: &'a App,
+    config: &'a Config,
+    body: &'a Bytes,
+    envelope: &'a Envelope<'a>,
+}
+
+impl Intake<'_> {
+    async fn task(&self, index: usize, request: TaskRequest<'_>) -> Result<NewTask> {
+        let parameters = self.parameters(&request)?;
+        let (priority, start, overrides) = (request.priority()?, request.start(present)?, request.overrides()?);
+        let queue_is_explicit = request.queue.is_some();
+        let queue = match request.queue {
+            Some(queue) => queue,
+            None => self
+                .app
+                .live
+                .route(self.config, &request.name, request.version, |field| top_level_field(&parameters, field)),
+        };
+        live_config::check_queue(&self.app.live, self.config, &queue).await?;
+        Ok(NewTask {
+            id: request.id.unwrap_or_else(|| match self.envelope.key {
+                Some(key) => ids::derived(key, index),
+                None => self.app.ids.next(),
+            }),
+            name: request.name,
+            version: request.version,
+            queue,
+            queue_is_explicit,
+            priority,
+            parameters,
+            start,
+            overrides,
+            trace: self.envelope.trace.map(Box::from),
+            request_digest: self.envelope.request_digest,
+        })
+    }
+
+    fn parameters(&self, request: &TaskRequest<'_>) -> Result<Payload> {
+        let payload = request.payload(self.body);
+        let limit = self.app.max_payload_bytes;
+        if payload.len() > limit {
+            let detail = format!("parameters hold at most {limit} bytes, not {}", payload.len());
+            return Err(Problem::new(Code::PayloadTooLarge, detail).at("/parameters"));
+        }
+        if request.parameters.is_some_and(|raw| json::is_deeper_than(raw.get(), MAX_JSON_DEPTH)) {
+            let detail = format!("parameters are nested at most {MAX_JSON_DEPTH} deep");
+            return Err(Problem::new(Code::JsonTooDeep, detail).at("/parameters"));
+        }
+        Ok(payload)
+    }
+}
+
+fn present() -> Timestamp {
+    Timestamp::from_micros(jiff::Timestamp::now().as_microsecond())
+}
+
+/// The JSON text of a field of the parameters, for rules that route by it.
+fn top_level_field(parameters: &Payload, field: &str) -> Option<String> {
+    let fields: std::collections::HashMap<String, &RawValue> = parameters.decode().ok()?;
+    fields.get(field).map(|raw| raw.get().to_owned())
+}
+
+/// The same problem, seen from the whole batch.
+fn within(problem: Problem, index: usize) -> Problem {
+    let pointer = format!("/tasks/{index}{}", problem.pointer().unwrap_or_default());
+    problem.at(pointer)
+}
+
+fn refusal(error: Error, envelope: &Envelope<'_>) -> Problem {
+    match &error {
+        Error::Conflict { id, .. } if envelope.derived(id) => Problem::new(
+            Code::IdempotencyKeyReused,
+            format!("this Idempotency-Key came with another body before, which made task {id}; use a new key"),
+        ),
+        _ => error.into(),
+    }
+}
+
+fn answer(submitted: &[Submitted], is_batch: bool) -> Response {
+    let created = submitted.iter().any(|task| task.how != SubmittedHow::Existing);
+    let status = if created { StatusCode::CREATED } else { StatusCode::OK };
+    match submitted {
+        [task] if !is_batch => {
+            let location = format!("/tasks/{}", utf8_percent_encode(task.id.as_str(), IN_A_PATH));
+            (status, [(header::LOCATION, location)], Json(SubmittedView::from(task))).into_response()
+        }
+        _ => {
+            (status, Json(SubmittedList { tasks: submitted.iter().map(SubmittedView::from).collect() })).into_response()
+        }
+    }
+}
+
+/// Of the characters of an id, only `/` means something else in a path.
+const IN_A_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(b':').remove(b'-');
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_whole_traceparent_is_carried() {
+        assert!(is_traceparent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"));
+        for bad in ["", "00-1-1-01", "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01", "00-x"] {
+            assert!(!is_traceparent(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_field_is_found_by_its_raw_text() {
+        let parameters = Payload::json(&br#"{"user": 9007199254740993, "deep": {"user": 1}}"#[..]);
+        assert_eq!(top_level_field(&parameters, "user").as_deref(), Some("9007199254740993"));
+        assert_eq!(top_level_field(&parameters, "none"), None);
+        assert_eq!(top_level_field(&Payload::json(&b"[1]"[..]), "user"), None);
+    }
+}

@@ -1,0 +1,45 @@
+//! What every handler shares.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use jobbers_common::{engine::Engine, time::Timestamp};
+use tokio_util::sync::CancellationToken;
+
+use crate::{config::Config, ids::Ids, live_config::LiveConfig, problem::Problem};
+
+/// The state of a running manager: a store, and caches that may be lost at any time.
+#[derive(Debug)]
+pub(crate) struct App {
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) live: LiveConfig,
+    pub(crate) ids: Ids,
+    pub(crate) max_payload_bytes: usize,
+    pub(crate) max_body_bytes: usize,
+    pub(crate) body_timeout: Duration,
+    /// Cancelled when the manager begins to stop: long polls then answer at once.
+    pub(crate) drain: CancellationToken,
+    pub(crate) started: Instant,
+}
+
+impl App {
+    pub(crate) fn new(config: &Config, engine: Arc<dyn Engine>, drain: CancellationToken) -> Self {
+        Self {
+            live: LiveConfig::new(Arc::clone(&engine)),
+            engine,
+            ids: Ids::default(),
+            max_payload_bytes: config.max_payload_bytes,
+            max_body_bytes: config.max_body_bytes,
+            body_timeout: config.body_timeout,
+            drain,
+            started: Instant::now(),
+        }
+    }
+
+    /// The store's present: ages are told by the clock that set the times they are counted from.
+    pub(crate) async fn now(&self) -> Result<Timestamp, Problem> {
+        Ok(self.engine.health().await?.now)
+    }
+}

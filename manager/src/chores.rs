@@ -1,0 +1,145 @@
+//! The tick: what must happen even where no worker claims.
+//!
+//! Every manager ticks; none is special. Each chore is a bounded call that is safe to repeat, so several at once only
+//! share the work. The pause is drawn anew each time, so that managers started together do not march in step.
+
+use std::{sync::Arc, time::Duration};
+
+use jobbers_common::{
+    engine::{Engine, Error, PruneRequest, PruneScope, Result},
+    limits::MAX_BATCH,
+};
+
+use crate::app::App;
+
+/// Most calls of one chore per tick; what is left waits for the next.
+const MAX_CALLS_PER_TICK: usize = 50;
+
+/// Ticks until the manager stops.
+pub(crate) async fn run(app: Arc<App>, every: Duration) {
+    let ticking = async {
+        let mut chores = Chores::new(Arc::clone(&app.engine));
+        loop {
+            tokio::time::sleep(every.mul_f64(rand::random_range(0.75..1.25))).await;
+            chores.tick().await;
+        }
+    };
+    app.drain.run_until_cancelled(ticking).await;
+}
+
+#[derive(Debug)]
+struct Chores {
+    engine: Arc<dyn Engine>,
+    /// Where pruning goes on at the next tick.
+    prune_from: Option<String>,
+    /// The trouble that was told last, so that a store that is down is told once and not every second.
+    trouble: Option<Error>,
+}
+
+impl Chores {
+    fn new(engine: Arc<dyn Engine>) -> Self {
+        Self { engine, prune_from: None, trouble: None }
+    }
+
+    async fn tick(&mut self) {
+        let done = self.all().await;
+        match (done, self.trouble.take()) {
+            (Ok(()), Some(_)) => tracing::info!("the store is well again"),
+            (Ok(()), None) => {}
+            (Err(error), before) => {
+                if before.is_none_or(|before| std::mem::discriminant(&before) != std::mem::discriminant(&error)) {
+                    tracing::warn!(%error, "the store does not let chores be done");
+                }
+                self.trouble = Some(error);
+            }
+        }
+    }
+
+    async fn all(&mut self) -> Result<()> {
+        self.promote().await?;
+        self.reclaim().await?;
+        self.prune().await
+    }
+
+    async fn promote(&self) -> Result<()> {
+        for _ in 0..MAX_CALLS_PER_TICK {
+            if self.engine.promote_due(MAX_BATCH).await? < full_batch() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn reclaim(&self) -> Result<()> {
+        for _ in 0..MAX_CALLS_PER_TICK {
+            let reclaimed = self.engine.reclaim_expired(MAX_BATCH).await?;
+            if reclaimed.total() > 0 {
+                let (requeued, failed, cancelled) = (reclaimed.requeued, reclaimed.failed, reclaimed.cancelled);
+                tracing::info!(requeued, failed, cancelled, "took expired leases back");
+            }
+            if reclaimed.total() < full_batch() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn prune(&mut self) -> Result<()> {
+        for _ in 0..MAX_CALLS_PER_TICK {
+            let request = PruneRequest {
+                scope: PruneScope::Retention,
+                limit: MAX_BATCH,
+                dry_run: false,
+                // Taken, so that a cursor the store no longer understands is not offered twice.
+                cursor: self.prune_from.take(),
+            };
+            self.prune_from = self.engine.prune(request).await?.next;
+            if self.prune_from.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+const fn full_batch() -> u64 {
+    MAX_BATCH as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use jobbers_common::{
+        engine::{OnConflict, Submit, model::ModelEngine},
+        lifecycle::Status,
+        name::{QueueName, TaskId, TaskName},
+        payload::Payload,
+        task::{NewTask, Start},
+        time::{ManualClock, Timestamp},
+    };
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_due_task_is_promoted_without_any_worker() {
+        let clock = Arc::new(ManualClock::new(Timestamp::from_micros(0)));
+        let engine = Arc::new(ModelEngine::new(clock.clone()));
+        let id = TaskId::new("later").unwrap();
+        let task = NewTask {
+            start: Start::After(Duration::from_secs(5)),
+            ..NewTask::new(
+                id.clone(),
+                TaskName::new("echo").unwrap(),
+                QueueName::new("default").unwrap(),
+                Payload::json(Bytes::from_static(b"{}")),
+            )
+        };
+        engine.submit(Submit { tasks: vec![task], on_conflict: OnConflict::Fail }).await.unwrap();
+        let mut chores = Chores::new(engine.clone());
+        for (seconds, status) in [(4, Status::Scheduled), (1, Status::Submitted)] {
+            clock.advance(Duration::from_secs(seconds));
+            chores.tick().await;
+            assert_eq!(engine.get(&id).await.unwrap().unwrap().status, status);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What handlers take in, with every refusal a [`Problem`].
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    body::Bytes,
+    extract::{FromRequest, FromRequestParts, Request, rejection::PathRejection},
+    http::{HeaderMap, header, request::Parts},
+};
+use serde::de::DeserializeOwned;
+
+use crate::{
+    app::App,
+    json,
+    problem::{Code, Problem},
+};
+
+/// The bytes of a JSON body: within the bound, in time, and declared as JSON.
+pub(crate) struct JsonBytes(pub(crate) Bytes);
+
+impl FromRequest<Arc<App>> for JsonBytes {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
+        check_media_type(request.headers())?;
+        check_length(request.headers(), app.max_body_bytes)?;
+        read_body(request, app).await.map(Self)
+    }
+}
+
+/// A whole JSON body as a `T`.
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<App>> for Json<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
+        let JsonBytes(bytes) = JsonBytes::from_request(request, app).await?;
+        json::decode(&bytes).map(Self)
+    }
+}
+
+/// A query string as a `T`; repeated keys make a list.
+pub(crate) struct Query<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        serde_html_form::from_str(parts.uri.query().unwrap_or_default())
+            .map(Self)
+            .map_err(|error| Problem::new(Code::InvalidParameter, format!("the query: {error}")))
+    }
+}
+
+/// The variable part of a path, percent-decoded.
+pub(crate) struct Path<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let found: Result<axum::extract::Path<T>, PathRejection> =
+            axum::extract::Path::from_request_parts(parts, state).await;
+        found
+            .map(|axum::extract::Path(value)| Self(value))
+            .map_err(|rejection| Problem::new(Code::InvalidParameter, rejection.body_text()))
+    }
+}
+
+/// A form post can't carry this type, so a page of another site can't submit tasks through a visitor's browser.
+fn check_media_type(headers: &HeaderMap) -> Result<(), Problem> {
+    let declared = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = declared.split(';').next().unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    let detail = format!("the content type is {essence:?}; send Content-Type: application/json");
+    Err(Problem::new(Code::UnsupportedMediaType, detail))
+}
+
+/// Refuses by the declared length, before a byte of the body is read.
+fn check_length(headers: &HeaderMap, limit: usize) -> Result<(), Problem> {
+    let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if declared.is_some_and(|length| length > limit as u64) { Err(too_large(limit)) } else { Ok(()) }
+}
+
+async fn read_body(request: Request, app: &Arc<App>) -> Result<Bytes, Problem> {
+    let reading = axum::body::to_bytes(request.into_body(), app.max_body_bytes);
+    match tokio::time::timeout(app.body_timeout, reading).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(error)) if is_over_limit(&error) => Err(too_large(app.max_body_bytes)),
+        Ok(Err(error)) => Err(Problem::new(Code::InvalidRequest, format!("the body broke off: {error}"))),
+        Err(_) => Err(too_slow(app.body_timeout)),
+    }
+}
+
+fn is_over_limit(error: &axum::Error) -> bool {
+    std::error::Error::source(error).is_some_and(|source| source.is::<http_body_util::LengthLimitError>())
+}
+
+fn too_large(limit: usize) -> Problem {
+    Problem::new(Code::BodyTooLarge, format!("a body holds at most {limit} bytes"))
+}
+
+fn too_slow(limit: Duration) -> Problem {
+    let limit = jobbers_common::duration::format(limit);
+    Problem::new(Code::RequestTimeout, format!("the body did not arrive within {limit}"))
+}

@@ -1,0 +1,162 @@
+//! Queues, roles and routing as this manager knows them: a snapshot, at most half a second old by default.
+//!
+//! The store decides; a snapshot only spares the common submission a read. Whoever misses something in it reads anew.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use arc_swap::ArcSwapOption;
+use jobbers_common::{
+    engine::{Engine, Error, Result},
+    name::{QueueName, TaskName},
+    queue::{self, Config},
+    routing::{self, Draw, RouteKey, RouteRule},
+};
+use parking_lot::Mutex;
+use tokio::sync::MutexGuard;
+
+use crate::app::App;
+
+/// The snapshot, and the counters that round robin needs.
+#[derive(Debug)]
+pub(crate) struct LiveConfig {
+    engine: Arc<dyn Engine>,
+    snapshot: ArcSwapOption<Config>,
+    turns: Mutex<HashMap<RouteKey, u64>>,
+    editing: tokio::sync::Mutex<()>,
+}
+
+impl LiveConfig {
+    pub(crate) fn new(engine: Arc<dyn Engine>) -> Self {
+        Self {
+            engine,
+            snapshot: ArcSwapOption::empty(),
+            turns: Mutex::default(),
+            editing: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// The snapshot; read from the store when there is none yet.
+    pub(crate) async fn current(&self) -> Result<Arc<Config>> {
+        match self.snapshot.load_full() {
+            Some(config) => Ok(config),
+            None => self.fresh().await,
+        }
+    }
+
+    /// The store's own word, which becomes the snapshot.
+    pub(crate) async fn fresh(&self) -> Result<Arc<Config>> {
+        let config = self.engine.config().await?;
+        self.adopt(&config);
+        Ok(config)
+    }
+
+    /// Takes a newer configuration over, such as the answer to a change made here.
+    pub(crate) fn adopt(&self, config: &Arc<Config>) {
+        let before = self.snapshot.swap(Some(Arc::clone(config)));
+        if before.is_some_and(|before| before.version != config.version) {
+            self.turns.lock().retain(|key, _| config.routes.contains_key(key));
+        }
+    }
+
+    /// Held while an entry is read, changed and put back, so that two requests to this manager don't undo each other.
+    pub(crate) async fn edit(&self) -> MutexGuard<'_, ()> {
+        self.editing.lock().await
+    }
+
+    /// The queue the rules choose for a task; `default` where no rule speaks.
+    pub(crate) fn route(
+        &self,
+        config: &Config,
+        name: &TaskName,
+        version: u32,
+        parameter: impl FnOnce(&str) -> Option<String>,
+    ) -> QueueName {
+        let chosen = match routing::find_rule(&config.routes, name, version) {
+            Some((key, rule)) => routing::choose(rule, self.draw(key, rule), parameter).cloned(),
+            None => None,
+        };
+        chosen.unwrap_or_else(default_queue)
+    }
+
+    fn draw(&self, key: &RouteKey, rule: &RouteRule) -> Draw {
+        let random = if matches!(rule, RouteRule::Weighted { .. }) { rand::random() } else { 0 };
+        let count = if matches!(rule, RouteRule::RoundRobin { .. }) { self.take_turn(key) } else { 0 };
+        Draw { random, count }
+    }
+
+    fn take_turn(&self, key: &RouteKey) -> u64 {
+        let mut turns = self.turns.lock();
+        let turn = turns.entry(key.clone()).or_default();
+        let count = *turn;
+        *turn = turn.wrapping_add(1);
+        count
+    }
+}
+
+fn default_queue() -> QueueName {
+    #[expect(clippy::expect_used, reason = "a constant that is legal")]
+    QueueName::new(queue::DEFAULT).expect("a legal queue name")
+}
+
+/// Whether `queue` exists, by the snapshot or, when that does not know it, by the store.
+pub(crate) async fn check_queue(live: &LiveConfig, config: &Config, queue: &QueueName) -> Result<()> {
+    if config.queues.contains_key(queue) || live.fresh().await?.queues.contains_key(queue) {
+        return Ok(());
+    }
+    Err(Error::UnknownQueue(queue.clone()))
+}
+
+/// Reads the configuration anew every so often, until the manager stops. A store that is down leaves the snapshot as it
+/// is; the chores report it.
+pub(crate) async fn keep_fresh(app: Arc<App>, every: Duration) {
+    let mut ticks = tokio::time::interval(every);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let refreshing = async {
+        loop {
+            ticks.tick().await;
+            if let Err(error) = app.live.fresh().await {
+                tracing::debug!(%error, "the configuration could not be read");
+            }
+        }
+    };
+    app.drain.run_until_cancelled(refreshing).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use jobbers_common::engine::{PutMode, model::ModelEngine};
+    use jobbers_common::queue::QueueConfig;
+
+    use super::*;
+
+    fn queue(name: &str) -> QueueName {
+        QueueName::new(name).unwrap()
+    }
+
+    #[tokio::test]
+    async fn round_robin_takes_turns_and_other_tasks_go_to_default() {
+        let engine = Arc::new(ModelEngine::with_system_clock());
+        for name in ["a", "b"] {
+            engine.put_queue(QueueConfig::new(queue(name)), PutMode::Create).await.unwrap();
+        }
+        let key = RouteKey { name: TaskName::new("t").unwrap(), version: None };
+        let rule = RouteRule::RoundRobin { queues: vec![queue("a"), queue("b")] };
+        engine.put_route(key.clone(), rule).await.unwrap();
+        let live = LiveConfig::new(engine);
+        let config = live.current().await.unwrap();
+        let route = |name: &TaskName| live.route(&config, name, 1, |_| None).to_string();
+        assert_eq!([route(&key.name), route(&key.name), route(&key.name)], ["a", "b", "a"]);
+        assert_eq!(route(&TaskName::new("u").unwrap()), "default");
+    }
+
+    #[tokio::test]
+    async fn a_queue_made_elsewhere_is_found_before_the_snapshot_is_renewed() {
+        let engine = Arc::new(ModelEngine::with_system_clock());
+        let live = LiveConfig::new(Arc::clone(&engine) as Arc<dyn Engine>);
+        let before = live.current().await.unwrap();
+        engine.put_queue(QueueConfig::new(queue("new")), PutMode::Create).await.unwrap();
+        assert!(check_queue(&live, &before, &queue("new")).await.is_ok());
+        let unknown = check_queue(&live, &before, &queue("none")).await;
+        assert_eq!(unknown, Err(Error::UnknownQueue(queue("none"))));
+    }
+}

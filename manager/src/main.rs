@@ -1,0 +1,53 @@
+//! The `manager` program: reads its configuration, opens the store, listens, and serves until it is told to stop.
+
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
+
+use anyhow::Context;
+use clap::Parser;
+use jobbers_engines::OpenOptions;
+use jobbers_manager::config::{Args, Config};
+use jobbers_process::{exit, listen, logging, shutdown::Shutdown};
+use tokio::net::TcpListener;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let config = match configure(&args) {
+        Ok(config) => config,
+        Err(error) => return fail(exit::CONFIG, &error),
+    };
+    if args.print_config {
+        return match io::stdout().write_all(config.to_toml().as_bytes()) {
+            Ok(()) => exit::OK,
+            Err(error) => fail(exit::FAILURE, &error.into()),
+        };
+    }
+    match serve(config) {
+        Ok(()) => exit::OK,
+        Err(error) => fail(exit::UNAVAILABLE, &error),
+    }
+}
+
+fn configure(args: &Args) -> anyhow::Result<Config> {
+    logging::init(&args.log).map_err(anyhow::Error::msg)?;
+    let config = Config::load(args)?;
+    listen::check(config.listen, config.insecure)?;
+    Ok(config)
+}
+
+#[tokio::main]
+async fn serve(config: Config) -> anyhow::Result<()> {
+    let shutdown = Shutdown::on_signals()?;
+    let engine = jobbers_engines::open(&config.engine_url, OpenOptions::default()).await?;
+    let listener =
+        TcpListener::bind(config.listen).await.with_context(|| format!("can't listen on {}", config.listen))?;
+    jobbers_manager::run(config, engine, listener, shutdown).await;
+    Ok(())
+}
+
+fn fail(code: u8, error: &anyhow::Error) -> ExitCode {
+    tracing::error!("{error:#}");
+    code.into()
+}

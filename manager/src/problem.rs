@@ -1,0 +1,337 @@
+//! Errors on the wire: `application/problem+json` (RFC 9457), each with a stable code.
+//!
+//! [`Code`] is the one list; statuses, titles and what OpenAPI says all follow from it.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use axum::{
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use jobbers_common::engine::{ConflictReason, Error};
+use serde::Serialize;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        ContentBuilder, Ref, RefOr,
+        response::{Response as ResponseDoc, ResponseBuilder},
+        schema::{ObjectBuilder, Schema, Type},
+    },
+};
+
+macro_rules! codes {
+    ($($(#[doc = $doc:literal])+ $name:ident = $code:literal, $status:ident, $title:literal;)+) => {
+        /// What went wrong, for programs. A code never changes its meaning.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Code {
+            $($(#[doc = $doc])+ $name,)+
+        }
+
+        impl Code {
+            /// Every code.
+            pub const ALL: &[Self] = &[$(Self::$name),+];
+
+            /// The code's name on the wire.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $code,)+ }
+            }
+
+            /// The HTTP status it comes with.
+            #[must_use]
+            pub const fn status(self) -> StatusCode {
+                match self { $(Self::$name => StatusCode::$status,)+ }
+            }
+
+            /// The short sentence that goes with it.
+            #[must_use]
+            pub const fn title(self) -> &'static str {
+                match self { $(Self::$name => $title,)+ }
+            }
+
+            /// What it means and what to do about it.
+            #[must_use]
+            pub const fn help(self) -> &'static str {
+                match self { $(Self::$name => concat!($($doc),+).trim_ascii(),)+ }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The body is not JSON. The detail names line and column.
+    MalformedJson = "malformed_json", BAD_REQUEST, "The body is not JSON";
+    /// A part of the path or query, or a header, can't be read or is unknown.
+    InvalidParameter = "invalid_parameter", BAD_REQUEST, "A parameter of the request is not valid";
+    /// No such path. The paths are listed at /openapi.json.
+    NotFound = "not_found", NOT_FOUND, "There is nothing at this path";
+    /// No task has this id: it was never submitted, or it has been pruned.
+    UnknownTask = "unknown_task", NOT_FOUND, "There is no such task";
+    /// No queue has this name. Create it with POST /queues.
+    UnknownQueue = "unknown_queue", NOT_FOUND, "There is no such queue";
+    /// No role has this name. Create it with POST /roles.
+    UnknownRole = "unknown_role", NOT_FOUND, "There is no such role";
+    /// The path exists, the method on it does not; see the Allow header.
+    MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED, "This path does not take this method";
+    /// The body did not arrive in time. Send it again.
+    RequestTimeout = "request_timeout", REQUEST_TIMEOUT, "The body did not arrive in time";
+    /// A task with this id was submitted with another body. Choose another id, or say on_conflict.
+    TaskExists = "task_exists", CONFLICT, "The task id is taken by another submission";
+    /// A task that runs can't be replaced. Cancel it first.
+    TaskStarted = "task_started", CONFLICT, "The task is running";
+    /// The task was over before it could be cancelled.
+    TaskOver = "task_over", CONFLICT, "The task is over";
+    /// This Idempotency-Key was used for a request with another body. Use a new key.
+    IdempotencyKeyReused = "idempotency_key_reused", CONFLICT, "The idempotency key was used for another request";
+    /// A queue or role of this name exists. Change it with PUT.
+    Exists = "exists", CONFLICT, "It exists already";
+    /// The queue holds live tasks. Cancel or purge them, or let them finish.
+    QueueNotEmpty = "queue_not_empty", CONFLICT, "The queue holds live tasks";
+    /// A role or a routing rule names the queue. Change that first.
+    QueueInUse = "queue_in_use", CONFLICT, "The queue is in use";
+    /// The body is over `max_body_bytes`.
+    BodyTooLarge = "body_too_large", PAYLOAD_TOO_LARGE, "The body is too large";
+    /// A task's parameters are over `max_payload_bytes`. Store large data elsewhere and pass its address.
+    PayloadTooLarge = "payload_too_large", PAYLOAD_TOO_LARGE, "The parameters of a task are too large";
+    /// A request carries at most 1,000 tasks or ids.
+    BatchTooLarge = "batch_too_large", PAYLOAD_TOO_LARGE, "The batch is too large";
+    /// The body must come with `Content-Type: application/json`.
+    UnsupportedMediaType = "unsupported_media_type", UNSUPPORTED_MEDIA_TYPE, "The body must be JSON";
+    /// A field is missing, unknown, of the wrong kind or out of its bounds; `pointer` says which.
+    InvalidRequest = "invalid_request", UNPROCESSABLE_ENTITY, "The request makes no sense";
+    /// Arrays and objects in the parameters stand more than 64 deep in each other.
+    JsonTooDeep = "json_too_deep", UNPROCESSABLE_ENTITY, "The JSON is nested too deeply";
+    /// A defect of ours; the log tells more.
+    Internal = "internal", INTERNAL_SERVER_ERROR, "The manager failed";
+    /// The store was written by another version of Jobbers. Run matching versions.
+    StoreSchema = "store_schema", INTERNAL_SERVER_ERROR, "The store has another version";
+    /// What is stored can't be read; the log tells more.
+    StoreCorrupt = "store_corrupt", INTERNAL_SERVER_ERROR, "The store is damaged";
+    /// The manager is stopping. Ask another one.
+    ShuttingDown = "shutting_down", SERVICE_UNAVAILABLE, "The manager is stopping";
+    /// The store can't be reached or can't answer now. Send the request again after Retry-After, with the same ids or
+    /// the same Idempotency-Key: it may have been carried out.
+    StoreUnavailable = "store_unavailable", SERVICE_UNAVAILABLE, "The store is unavailable";
+    /// Disk, quota or memory of the store is full. Nothing was changed.
+    StoreFull = "store_full", SERVICE_UNAVAILABLE, "The store is full";
+    /// The store only reads, e.g. a replica. Nothing was changed.
+    StoreReadOnly = "store_read_only", SERVICE_UNAVAILABLE, "The store is read-only";
+}
+
+/// What any operation may answer beside what is its own.
+pub(crate) const ALWAYS: &[Code] = &[
+    Code::InvalidParameter,
+    Code::Internal,
+    Code::StoreSchema,
+    Code::StoreCorrupt,
+    Code::StoreUnavailable,
+    Code::StoreFull,
+    Code::StoreReadOnly,
+];
+
+/// What any operation with a JSON body may answer.
+pub(crate) const WITH_BODY: &[Code] =
+    &[Code::MalformedJson, Code::RequestTimeout, Code::BodyTooLarge, Code::UnsupportedMediaType, Code::InvalidRequest];
+
+/// An error answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    code: Code,
+    detail: String,
+    pointer: Option<String>,
+    retry_after: Option<Duration>,
+}
+
+/// The answer of a handler that can fail.
+pub(crate) type Result<T, E = Problem> = std::result::Result<T, E>;
+
+impl Problem {
+    /// An error with a sentence on this very occurrence.
+    pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
+        Self { code, detail: detail.into(), pointer: None, retry_after: None }
+    }
+
+    /// The same, about one field of the body.
+    pub(crate) fn at(mut self, pointer: impl Into<String>) -> Self {
+        self.pointer = Some(pointer.into()).filter(|pointer| !pointer.is_empty());
+        self
+    }
+
+    /// The same, with the code for another way to look at it.
+    pub(crate) fn recode(mut self, from: Code, to: Code) -> Self {
+        if self.code == from {
+            self.code = to;
+        }
+        self
+    }
+
+    /// Its code.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    /// What happened here.
+    #[must_use]
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// The field of the body that is meant, as a JSON pointer.
+    #[must_use]
+    pub fn pointer(&self) -> Option<&str> {
+        self.pointer.as_deref()
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        let code = match &error {
+            Error::UnknownQueue(_) => Code::UnknownQueue,
+            Error::UnknownRole(_) => Code::UnknownRole,
+            Error::Conflict { reason: ConflictReason::BodyDiffers, .. } => Code::TaskExists,
+            Error::Conflict { reason: ConflictReason::Started, .. } => Code::TaskStarted,
+            Error::Exists(_) => Code::Exists,
+            Error::NotEmpty { .. } => Code::QueueNotEmpty,
+            Error::InUse { .. } => Code::QueueInUse,
+            Error::Invalid(_) => Code::InvalidRequest,
+            Error::Unavailable { .. } => Code::StoreUnavailable,
+            Error::Full(_) => Code::StoreFull,
+            Error::ReadOnly(_) => Code::StoreReadOnly,
+            Error::Schema { .. } => Code::StoreSchema,
+            Error::Corrupt(_) => Code::StoreCorrupt,
+            _ => Code::Internal,
+        };
+        if code.status().is_server_error() {
+            tracing::debug!(%error, code = code.as_str(), "the store refused");
+        }
+        let retry_after = match &error {
+            Error::Unavailable { retry_after, .. } => Some(*retry_after),
+            // Somebody has to mend these; asking every second would not help.
+            Error::Full(_) | Error::ReadOnly(_) => Some(Duration::from_secs(5)),
+            _ => None,
+        };
+        Self { retry_after, ..Self::new(code, error.to_string()) }
+    }
+}
+
+/// An error: a problem document (RFC 9457).
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Problem)]
+pub(crate) struct ProblemBody<'a> {
+    /// Names the kind of problem; one per code.
+    #[serde(rename = "type")]
+    #[schema(example = "urn:jobbers:problem:unknown_queue")]
+    kind: String,
+    /// The kind in a few words.
+    title: &'static str,
+    /// The HTTP status.
+    status: u16,
+    /// What happened here.
+    detail: &'a str,
+    /// The kind, for programs.
+    #[schema(value_type = Code)]
+    code: &'static str,
+    /// The field of the body that is meant, as a JSON pointer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pointer: Option<&'a str>,
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let code = self.code;
+        let body = ProblemBody {
+            kind: format!("urn:jobbers:problem:{}", code.as_str()),
+            title: code.title(),
+            status: code.status().as_u16(),
+            detail: &self.detail,
+            code: code.as_str(),
+            pointer: self.pointer.as_deref(),
+        };
+        let mut response = (code.status(), axum::Json(body)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
+        if let Some(after) = self.retry_after {
+            // Whole seconds, rounded up: 0 would invite a storm.
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(after.as_millis().div_ceil(1_000).max(1) as u64));
+        }
+        response
+    }
+}
+
+const MEDIA_TYPE: &str = "application/problem+json";
+
+impl PartialSchema for Code {
+    fn schema() -> RefOr<Schema> {
+        let help: Vec<String> =
+            Self::ALL.iter().map(|code| format!("- `{}`: {}", code.as_str(), code.help())).collect();
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .enum_values(Some(Self::ALL.iter().map(|code| code.as_str())))
+            .description(Some(help.join("\n")))
+            .into()
+    }
+}
+
+impl ToSchema for Code {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "ProblemCode".into()
+    }
+}
+
+/// The OpenAPI description of these errors, and of [`ALWAYS`]: one response per status that names its codes.
+pub(crate) fn describe(groups: &[&[Code]]) -> BTreeMap<String, RefOr<ResponseDoc>> {
+    let mut by_status: BTreeMap<String, Vec<Code>> = BTreeMap::new();
+    for code in groups.iter().copied().chain([ALWAYS]).flatten() {
+        by_status.entry(code.status().as_str().to_owned()).or_default().push(*code);
+    }
+    by_status
+        .into_iter()
+        .map(|(status, codes)| {
+            let lines: Vec<String> =
+                codes.iter().map(|code| format!("`{}`: {}", code.as_str(), code.title())).collect();
+            let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
+            let response = ResponseBuilder::new().description(lines.join("\n\n")).content(MEDIA_TYPE, content);
+            (status, RefOr::T(response.build()))
+        })
+        .collect()
+}
+
+/// Names the errors of an operation, for its `responses(...)`.
+macro_rules! problems {
+    ($name:ident: $($group:expr),* $(,)?) => {
+        #[doc = "The errors of an operation, for its description."]
+        struct $name;
+
+        impl utoipa::IntoResponses for $name {
+            fn responses()
+            -> std::collections::BTreeMap<String, utoipa::openapi::RefOr<utoipa::openapi::response::Response>> {
+                $crate::problem::describe(&[$(&$group),*])
+            }
+        }
+    };
+}
+pub(crate) use problems;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_distinct_and_each_says_what_to_do() {
+        let mut names: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Code::ALL.len());
+        assert!(Code::ALL.iter().all(|code| !code.help().is_empty() && code.status().as_u16() >= 400));
+    }
+
+    #[test]
+    fn a_store_that_is_down_asks_for_patience() {
+        let problem = Problem::from(Error::Unavailable { reason: "x".into(), retry_after: Duration::from_millis(1) });
+        let response = problem.into_response();
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(response.headers()[header::RETRY_AFTER], "1");
+        assert_eq!(response.headers()[header::CONTENT_TYPE], MEDIA_TYPE);
+    }
+}

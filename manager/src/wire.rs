@@ -1,0 +1,27 @@
+//! The JSON on the wire. Only here is its shape known; the rest of the program speaks of tasks and queues.
+//!
+//! Parameters and results pass through as raw text, so that numbers of any size and the order of keys come back as they
+//! were sent. Start reading at [`task_request`] and [`task_view`].
+
+pub mod cancel;
+pub mod queue;
+pub mod role;
+pub mod route;
+pub mod task_list;
+pub mod task_request;
+pub mod task_view;
+pub mod value;
+pub mod worker;
+
+use crate::problem::{Code, Problem, Result};
+
+/// The name of an entry that may stand in the path, in the body, or equal in both.
+fn one_name<N: PartialEq>(path: Option<N>, body: Option<N>) -> Result<N> {
+    match (path, body) {
+        (Some(path), Some(body)) if path != body => {
+            Err(Problem::new(Code::InvalidRequest, "the name in the body is not the one in the path").at("/name"))
+        }
+        (Some(name), _) | (None, Some(name)) => Ok(name),
+        (None, None) => Err(Problem::new(Code::InvalidRequest, "missing field `name`").at("/name")),
+    }
+}

@@ -1,0 +1,153 @@
+//! Queues, in and out.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use jobbers_common::{
+    duration,
+    engine::QueueStats,
+    lifecycle::Status,
+    name::QueueName,
+    queue::{QueueConfig, Retention},
+    time::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::value::{DurationDoc, NameDoc, Rfc3339, StatusDoc, seconds};
+use crate::problem::Result;
+
+/// A queue's settings. What is left out has its default, also when a queue is replaced.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = QueueSettings)]
+pub struct QueueRequest {
+    /// Its name. With PUT it may be left out; the path says it.
+    #[serde(default)]
+    #[schema(value_type = Option<NameDoc>)]
+    pub name: Option<QueueName>,
+    /// A paused queue takes submissions and gives nothing out.
+    #[serde(default)]
+    pub paused: bool,
+    /// At most this many of its tasks run in one worker process at a time. Default: no limit.
+    #[serde(default)]
+    #[schema(minimum = 1)]
+    pub max_per_worker: Option<u32>,
+    /// How long finished tasks are kept.
+    #[serde(default)]
+    pub retention: RetentionRequest,
+}
+
+/// How long, and how many, finished tasks are kept.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = RetentionSettings)]
+pub struct RetentionRequest {
+    /// Kept this long after they were over.
+    #[serde(default, with = "duration::text::option")]
+    #[schema(value_type = Option<DurationDoc>, default = "1d")]
+    pub age: Option<Duration>,
+    /// At most this many, the newest.
+    #[serde(default)]
+    #[schema(default = 100_000)]
+    pub count: Option<u64>,
+}
+
+impl QueueRequest {
+    /// The queue they describe. `path` is the name in the path, if there is one.
+    ///
+    /// # Errors
+    /// [`crate::problem::Code::InvalidRequest`] when no name is given, or two, or a limit of 0.
+    pub(crate) fn config(self, path: Option<QueueName>) -> Result<QueueConfig> {
+        let name = super::one_name(path, self.name)?;
+        if self.max_per_worker == Some(0) {
+            return Err(super::task_request::invalid(
+                "max_per_worker",
+                "must be at least 1; to hold tasks back, pause",
+            ));
+        }
+        let default = Retention::default();
+        Ok(QueueConfig {
+            name,
+            paused: self.paused,
+            max_per_worker: self.max_per_worker,
+            retention: Retention {
+                age: self.retention.age.unwrap_or(default.age),
+                count: self.retention.count.unwrap_or(default.count),
+            },
+        })
+    }
+}
+
+/// A queue: its settings and its numbers.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Queue)]
+pub struct QueueView<'a> {
+    /// Its name.
+    #[schema(value_type = NameDoc)]
+    name: &'a QueueName,
+    /// Whether it gives nothing out.
+    paused: bool,
+    /// At most this many of its tasks run in one worker process at a time; absent is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_per_worker: Option<u32>,
+    /// How long finished tasks are kept.
+    retention: RetentionView,
+    /// Tasks per status; a status without tasks is absent.
+    #[schema(value_type = BTreeMap<StatusDoc, u64>)]
+    tasks: BTreeMap<&'static str, u64>,
+    /// When the task that has been ready longest became so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    oldest_ready_at: Option<Rfc3339>,
+    /// How long that has been, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    oldest_ready_age: Option<f64>,
+    /// Tasks ever taken in.
+    accepted: u64,
+    /// Tasks deleted since: pruned, purged or replaced.
+    removed: u64,
+}
+
+/// How long, and how many, finished tasks are kept.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Retention)]
+struct RetentionView {
+    /// Kept this long after they were over.
+    #[schema(value_type = DurationDoc)]
+    age: String,
+    /// At most this many, the newest.
+    count: u64,
+}
+
+impl<'a> QueueView<'a> {
+    pub(crate) fn new(config: &'a QueueConfig, stats: &QueueStats, now: Timestamp) -> Self {
+        Self {
+            name: &config.name,
+            paused: config.paused,
+            max_per_worker: config.max_per_worker,
+            retention: RetentionView { age: duration::format(config.retention.age), count: config.retention.count },
+            tasks: stats.tasks.iter().map(|(status, count)| (Status::as_str(*status), *count)).collect(),
+            oldest_ready_at: stats.oldest_ready_at.map(Rfc3339),
+            oldest_ready_age: stats.oldest_ready_at.map(|at| seconds(now.since(at))),
+            accepted: stats.accepted,
+            removed: stats.removed,
+        }
+    }
+}
+
+/// All queues.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Queues)]
+pub struct QueueListView<'a> {
+    /// In the order of their names.
+    pub(crate) queues: Vec<QueueView<'a>>,
+}
+
+/// What a purge or a deletion removed.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Purged)]
+pub struct PurgedView {
+    /// How many tasks were deleted.
+    pub(crate) removed: u64,
+    /// Whether more may be left: call again.
+    pub(crate) more: bool,
+}

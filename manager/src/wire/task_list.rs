@@ -1,0 +1,286 @@
+//! Lists of tasks, and what restricts them.
+
+use std::time::Duration;
+
+use jobbers_common::{
+    duration,
+    engine::TaskFilter,
+    lifecycle::Status,
+    name::{QueueName, TaskId, TaskName, WorkerId},
+    task::Task,
+    time::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::{
+    task_view::{ProgressView, TaskView},
+    value::{Commas, DurationDoc, NameDoc, Rfc3339, StatusDoc, seconds},
+};
+use crate::problem::{Code, Problem, Result};
+
+/// Which tasks to list.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListParams {
+    /// Standing at one of these: repeated, or separated by commas.
+    #[serde(default)]
+    #[param(value_type = Vec<StatusDoc>)]
+    pub status: Vec<Commas<Status>>,
+    /// In this queue.
+    #[param(value_type = Option<NameDoc>)]
+    pub queue: Option<QueueName>,
+    /// Of this name.
+    #[param(value_type = Option<NameDoc>)]
+    pub name: Option<TaskName>,
+    /// Of this version.
+    pub version: Option<u32>,
+    /// Run, now or last, by this worker.
+    #[param(value_type = Option<NameDoc>)]
+    pub worker: Option<WorkerId>,
+    /// Submitted at or after this time.
+    #[param(value_type = Option<String>, format = DateTime)]
+    pub submitted_from: Option<Rfc3339>,
+    /// Submitted before this time.
+    #[param(value_type = Option<String>, format = DateTime)]
+    pub submitted_until: Option<Rfc3339>,
+    /// At most this many.
+    #[serde(default = "default_limit")]
+    #[param(minimum = 1, maximum = 1000, default = 50)]
+    pub limit: usize,
+    /// The `next` of the page before.
+    pub cursor: Option<String>,
+}
+
+impl ListParams {
+    /// The filter they spell.
+    #[must_use]
+    pub fn filter(&self) -> TaskFilter {
+        TaskFilter {
+            statuses: self.status.iter().flat_map(|some| some.0.iter().copied()).collect(),
+            queue: self.queue.clone(),
+            name: self.name.clone(),
+            version: self.version,
+            worker: self.worker.clone(),
+            submitted_from: self.submitted_from.map(|at| at.0),
+            submitted_until: self.submitted_until.map(|at| at.0),
+        }
+    }
+}
+
+/// Which page of the tasks of one status.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct PageParams {
+    /// In this queue.
+    #[param(value_type = Option<NameDoc>)]
+    pub queue: Option<QueueName>,
+    /// At most this many.
+    #[serde(default = "default_limit")]
+    #[param(minimum = 1, maximum = 1000, default = 50)]
+    pub limit: usize,
+    /// The `next` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// How long to wait for the end of a task.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct WaitParams {
+    /// Answer when the task is over, at the latest after this long; at most 60s.
+    #[serde(default, with = "duration::text::option")]
+    #[param(value_type = Option<DurationDoc>)]
+    pub wait: Option<Duration>,
+}
+
+const fn default_limit() -> usize {
+    50
+}
+
+/// A filter in a body: what matches all that is said.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schema(as = TaskFilter)]
+pub struct FilterRequest {
+    /// Standing at one of these.
+    #[schema(value_type = Vec<StatusDoc>)]
+    pub status: Vec<Status>,
+    /// In this queue.
+    #[schema(value_type = Option<NameDoc>)]
+    pub queue: Option<QueueName>,
+    /// Of this name.
+    #[schema(value_type = Option<NameDoc>)]
+    pub name: Option<TaskName>,
+    /// Of this version.
+    pub version: Option<u32>,
+    /// Run by this worker.
+    #[schema(value_type = Option<NameDoc>)]
+    pub worker: Option<WorkerId>,
+    /// Submitted at or after this time.
+    pub submitted_from: Option<Rfc3339>,
+    /// Submitted before this time.
+    pub submitted_until: Option<Rfc3339>,
+}
+
+impl FilterRequest {
+    /// The filter, for tasks that are not over.
+    ///
+    /// # Errors
+    /// [`Code::InvalidRequest`] when it restricts nothing or asks for a finished status.
+    pub(crate) fn of_live_tasks(&self) -> Result<TaskFilter> {
+        let refused = |detail: String| Err(Problem::new(Code::InvalidRequest, detail).at("/filter"));
+        let mut filter = TaskFilter {
+            statuses: self.status.clone(),
+            queue: self.queue.clone(),
+            name: self.name.clone(),
+            version: self.version,
+            worker: self.worker.clone(),
+            submitted_from: self.submitted_from.map(|at| at.0),
+            submitted_until: self.submitted_until.map(|at| at.0),
+        };
+        if filter == TaskFilter::default() {
+            return refused("the filter must restrict something; to empty a queue, purge it".to_owned());
+        }
+        if let Some(over) = filter.statuses.iter().find(|status| status.is_finished()) {
+            return refused(format!("tasks that are {over} can't be cancelled"));
+        }
+        if filter.statuses.is_empty() {
+            filter.statuses = Status::ALL.into_iter().filter(|status| !status.is_finished()).collect();
+        }
+        Ok(filter)
+    }
+}
+
+/// A page of tasks.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskPage)]
+pub struct TaskPageView<'a> {
+    /// The tasks, without parameters, result and errors.
+    pub(crate) tasks: Vec<TaskView<'a>>,
+    /// The cursor of the next page; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<&'a str>,
+}
+
+/// A page of running tasks.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ActiveTaskPage)]
+pub struct ActivePageView<'a> {
+    /// The tasks, longest running first.
+    pub(crate) tasks: Vec<ActiveTaskView<'a>>,
+    /// The cursor of the next page; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<&'a str>,
+}
+
+/// A running task.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ActiveTask)]
+pub struct ActiveTaskView<'a> {
+    /// Its id.
+    #[schema(value_type = NameDoc)]
+    id: &'a TaskId,
+    /// What runs.
+    #[schema(value_type = NameDoc)]
+    name: &'a TaskName,
+    /// Which version of it.
+    version: u32,
+    /// Its queue.
+    #[schema(value_type = NameDoc)]
+    queue: &'a QueueName,
+    /// Who runs it.
+    #[schema(value_type = Option<NameDoc>)]
+    worker: Option<&'a WorkerId>,
+    /// Which attempt, 1 for the first.
+    attempt: u32,
+    /// When it started.
+    started_at: Option<Rfc3339>,
+    /// For how long it has been running, in seconds.
+    running_for: f64,
+    /// Its latest heartbeat.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    heartbeat_at: Option<Rfc3339>,
+    /// When its lease ends unless renewed.
+    lease_expires_at: Option<Rfc3339>,
+    /// How far it says it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    progress: Option<ProgressView<'a>>,
+    /// Whether somebody asked for it to be cancelled.
+    cancel_requested: bool,
+}
+
+impl<'a> ActiveTaskView<'a> {
+    pub(crate) fn new(task: &'a Task, now: Timestamp) -> Self {
+        Self {
+            id: &task.id,
+            name: &task.name,
+            version: task.version,
+            queue: &task.queue,
+            worker: task.worker.as_ref(),
+            attempt: task.attempt,
+            started_at: task.started_at.map(Rfc3339),
+            running_for: task.started_at.map_or(0.0, |at| seconds(now.since(at))),
+            heartbeat_at: task.heartbeat_at.map(Rfc3339),
+            lease_expires_at: task.lease.as_ref().map(|lease| lease.expires_at.into()),
+            progress: task.progress.as_ref().map(ProgressView::from),
+            cancel_requested: task.cancel_requested,
+        }
+    }
+}
+
+/// A page of tasks whose time lies ahead.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ScheduledTaskPage)]
+pub struct ScheduledPageView<'a> {
+    /// The tasks, next due first.
+    pub(crate) tasks: Vec<ScheduledTaskView<'a>>,
+    /// The cursor of the next page; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<&'a str>,
+}
+
+/// A task whose time lies ahead: a delayed submission, or a retry that waits.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ScheduledTask)]
+pub struct ScheduledTaskView<'a> {
+    /// Its id.
+    #[schema(value_type = NameDoc)]
+    id: &'a TaskId,
+    /// What will run.
+    #[schema(value_type = NameDoc)]
+    name: &'a TaskName,
+    /// Which version of it.
+    version: u32,
+    /// Its queue.
+    #[schema(value_type = NameDoc)]
+    queue: &'a QueueName,
+    /// 0 to 9; higher is claimed first.
+    priority: u8,
+    /// Attempts so far.
+    attempt: u32,
+    /// When the store took it.
+    submitted_at: Rfc3339,
+    /// When it is due.
+    ready_at: Rfc3339,
+    /// In how many seconds that is.
+    due_in: f64,
+}
+
+impl<'a> ScheduledTaskView<'a> {
+    pub(crate) fn new(task: &'a Task, now: Timestamp) -> Self {
+        Self {
+            id: &task.id,
+            name: &task.name,
+            version: task.version,
+            queue: &task.queue,
+            priority: task.priority.get(),
+            attempt: task.attempt,
+            submitted_at: task.submitted_at.into(),
+            ready_at: task.ready_at.into(),
+            due_in: seconds(task.ready_at.since(now)),
+        }
+    }
+}

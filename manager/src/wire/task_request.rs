@@ -1,0 +1,216 @@
+//! What a submission may say.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use jobbers_common::{
+    backoff::Backoff,
+    duration,
+    engine::OnConflict,
+    limits::MAX_DELAY,
+    name::{QueueName, TaskId, TaskName},
+    payload::Payload,
+    policy::{DeadLetter, OnShutdown, OnStall, PolicyOverrides},
+    task::{Priority, Start},
+    time::Timestamp,
+};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use super::value::{AnyJsonDoc, BackoffDoc, DeadLetterDoc, DurationDoc, NameDoc, OnShutdownDoc, OnStallDoc, Rfc3339};
+use crate::problem::{Code, Problem, Result};
+
+/// A task to run.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TaskRequest<'a> {
+    /// The task's id. Submitting the same id with the same body again changes nothing. Default: a new ULID.
+    #[serde(default)]
+    #[schema(value_type = Option<NameDoc>)]
+    pub id: Option<TaskId>,
+    /// What to run: the name a worker has registered a function under.
+    #[schema(value_type = NameDoc, example = "text.wordcount")]
+    pub name: TaskName,
+    /// Which version of it.
+    #[serde(default = "first_version")]
+    #[schema(default = 1)]
+    pub version: u32,
+    /// The queue it goes to. Default: what the routing rules say, else `default`.
+    #[serde(default)]
+    #[schema(value_type = Option<NameDoc>)]
+    pub queue: Option<QueueName>,
+    /// 0 to 9; higher is claimed first.
+    #[serde(default)]
+    #[schema(minimum = 0, maximum = 9, default = 5)]
+    pub priority: Option<u8>,
+    /// What the function is given: any JSON, nested at most 64 deep. Default: `{}`.
+    #[serde(default, borrow, deserialize_with = "present")]
+    #[schema(value_type = Option<AnyJsonDoc>)]
+    pub parameters: Option<&'a RawValue>,
+    /// Not before this long after it is taken in.
+    #[serde(default, with = "duration::text::option")]
+    #[schema(value_type = Option<DurationDoc>)]
+    pub delay: Option<Duration>,
+    /// Not before this point in time; one that has passed means at once. Not beside `delay`.
+    #[serde(default)]
+    pub run_at: Option<Rfc3339>,
+    /// What to do when the id is taken by another submission. Not in a batch, where it stands beside `tasks`.
+    #[serde(default)]
+    pub on_conflict: Option<ConflictRule>,
+    /// Retries after the first attempt.
+    #[serde(default)]
+    #[schema(maximum = 1000)]
+    pub max_retries: Option<u32>,
+    /// Base delay before a retry.
+    #[serde(default, with = "duration::text::option")]
+    #[schema(value_type = Option<DurationDoc>)]
+    pub retry_delay: Option<Duration>,
+    /// How that delay grows.
+    #[serde(default)]
+    #[schema(value_type = Option<BackoffDoc>)]
+    pub backoff: Option<Backoff>,
+    /// Upper bound of a computed delay.
+    #[serde(default, with = "duration::text::option")]
+    #[schema(value_type = Option<DurationDoc>)]
+    pub max_retry_delay: Option<Duration>,
+    /// Longest one attempt may run.
+    #[serde(default, with = "duration::text::option")]
+    #[schema(value_type = Option<DurationDoc>)]
+    pub timeout: Option<Duration>,
+    /// Longest silence between two heartbeats of the running task.
+    #[serde(default, with = "duration::text::option")]
+    #[schema(value_type = Option<DurationDoc>)]
+    pub max_heartbeat_interval: Option<Duration>,
+    /// What a longer silence means.
+    #[serde(default)]
+    #[schema(value_type = Option<OnStallDoc>)]
+    pub on_stall: Option<OnStall>,
+    /// What a stopping worker does with it.
+    #[serde(default)]
+    #[schema(value_type = Option<OnShutdownDoc>)]
+    pub on_shutdown: Option<OnShutdown>,
+    /// Whether it is kept in the dead-letter store when it fails for good.
+    #[serde(default)]
+    #[schema(value_type = Option<DeadLetterDoc>)]
+    pub dead_letter: Option<DeadLetter>,
+    /// Lost leases until it counts as poison and is failed.
+    #[serde(default)]
+    #[schema(minimum = 1, maximum = 100)]
+    pub max_crashes: Option<u32>,
+}
+
+/// Several tasks, taken in all together or not at all.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TaskBatch<'a> {
+    /// 1 to 1,000 tasks.
+    #[serde(borrow)]
+    #[schema(min_items = 1, max_items = 1000)]
+    pub tasks: Vec<TaskRequest<'a>>,
+    /// What to do about ids that are taken by other submissions.
+    #[serde(default)]
+    pub on_conflict: Option<ConflictRule>,
+}
+
+/// One task, or a batch.
+#[derive(Debug, ToSchema)]
+#[serde(untagged)]
+pub enum SubmitRequest<'a> {
+    /// One.
+    One(TaskRequest<'a>),
+    /// Several.
+    Many(TaskBatch<'a>),
+}
+
+/// What to do about an id that is taken by a submission with another body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = OnConflict)]
+pub enum ConflictRule {
+    /// Refuse the request; the default.
+    Fail,
+    /// Leave the stored task as it is.
+    Skip,
+    /// Put the new task in its place, unless it is running.
+    Replace,
+}
+
+impl From<ConflictRule> for OnConflict {
+    fn from(rule: ConflictRule) -> Self {
+        match rule {
+            ConflictRule::Fail => Self::Fail,
+            ConflictRule::Skip => Self::Skip,
+            ConflictRule::Replace => Self::Replace,
+        }
+    }
+}
+
+const fn first_version() -> u32 {
+    1
+}
+
+/// `null` is a value like any other here, not the absence of one.
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+impl TaskRequest<'_> {
+    /// Its priority.
+    ///
+    /// # Errors
+    /// [`Code::InvalidRequest`] over 9.
+    pub(crate) fn priority(&self) -> Result<Priority> {
+        let value = self.priority.unwrap_or(Priority::DEFAULT.get());
+        Priority::new(value).ok_or_else(|| invalid("priority", format!("is 0 to 9, not {value}")))
+    }
+
+    /// When it may start. `now` is the manager's, good enough to keep a mistyped year out.
+    ///
+    /// # Errors
+    /// [`Code::InvalidRequest`] for both `delay` and `run_at`, and for more than 366 days ahead.
+    pub(crate) fn start(&self, now: impl FnOnce() -> Timestamp) -> Result<Start> {
+        match (self.delay, self.run_at) {
+            (None, None) => Ok(Start::Now),
+            (Some(_), Some(_)) => Err(invalid("run_at", "can't stand beside delay: say one of them")),
+            (Some(delay), None) if delay > MAX_DELAY => Err(invalid("delay", "is at most 366d")),
+            (Some(delay), None) => Ok(if delay.is_zero() { Start::Now } else { Start::After(delay) }),
+            (None, Some(Rfc3339(at))) if at > now().after(MAX_DELAY) => Err(invalid("run_at", "is at most 366d ahead")),
+            (None, Some(Rfc3339(at))) => Ok(Start::At(at)),
+        }
+    }
+
+    /// What it changes of the task's policy.
+    ///
+    /// # Errors
+    /// [`Code::InvalidRequest`] for a value out of its bounds.
+    pub(crate) fn overrides(&self) -> Result<PolicyOverrides> {
+        let overrides = PolicyOverrides {
+            max_retries: self.max_retries,
+            retry_delay: self.retry_delay,
+            backoff: self.backoff,
+            max_retry_delay: self.max_retry_delay,
+            timeout: self.timeout,
+            max_heartbeat_interval: self.max_heartbeat_interval,
+            on_stall: self.on_stall,
+            on_shutdown: self.on_shutdown,
+            dead_letter: self.dead_letter,
+            max_crashes: self.max_crashes,
+        };
+        overrides.validate().map_err(|error| invalid(error.field, error.rule))?;
+        Ok(overrides)
+    }
+
+    /// Its parameters, as the part of `body` they are.
+    pub(crate) fn payload(&self, body: &Bytes) -> Payload {
+        match self.parameters {
+            Some(raw) => Payload::json(body.slice_ref(raw.get().as_bytes())),
+            None => Payload::json(Bytes::from_static(b"{}")),
+        }
+    }
+}
+
+/// A problem with one field of a task.
+pub(crate) fn invalid(field: &str, rule: impl std::fmt::Display) -> Problem {
+    Problem::new(Code::InvalidRequest, format!("{field} {rule}")).at(format!("/{field}"))
+}

@@ -1,0 +1,346 @@
+//! What is told of a task.
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use jobbers_common::{
+    backoff::Backoff,
+    duration,
+    engine::{Submitted, SubmittedHow},
+    lifecycle::Status,
+    name::{QueueName, TaskId, TaskName, WorkerId},
+    payload::Payload,
+    policy::{DeadLetter, OnShutdown, OnStall, PolicyOverrides},
+    task::{AttemptError, Lease, Progress, Task},
+};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use super::value::{
+    AnyJsonDoc, BackoffDoc, DeadLetterDoc, DurationDoc, NameDoc, OnShutdownDoc, OnStallDoc, Rfc3339, StatusDoc,
+};
+
+/// What became of a submitted task.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SubmittedTask)]
+pub struct SubmittedView<'a> {
+    /// Its id.
+    #[schema(value_type = NameDoc)]
+    id: &'a TaskId,
+    /// Its queue.
+    #[schema(value_type = NameDoc)]
+    queue: &'a QueueName,
+    /// Where it stands.
+    #[schema(value_type = StatusDoc)]
+    status: Status,
+    /// Whether a task was stored; false when the same submission was there already, or another one was left in place.
+    created: bool,
+    /// Whether it took the place of another.
+    replaced: bool,
+}
+
+impl<'a> From<&'a Submitted> for SubmittedView<'a> {
+    fn from(task: &'a Submitted) -> Self {
+        Self {
+            id: &task.id,
+            queue: &task.queue,
+            status: task.status,
+            created: task.how != SubmittedHow::Existing,
+            replaced: task.how == SubmittedHow::Replaced,
+        }
+    }
+}
+
+/// What became of a batch: its tasks, in the order they were sent.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SubmittedTasks)]
+pub struct SubmittedList<'a> {
+    /// The tasks.
+    pub(crate) tasks: Vec<SubmittedView<'a>>,
+}
+
+/// All that is known of a task. What is not known, or not told in lists, is absent.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Task)]
+pub struct TaskView<'a> {
+    /// Its id.
+    #[schema(value_type = NameDoc)]
+    id: &'a TaskId,
+    /// What is run.
+    #[schema(value_type = NameDoc)]
+    name: &'a TaskName,
+    /// Which version of it.
+    version: u32,
+    /// Its queue.
+    #[schema(value_type = NameDoc)]
+    queue: &'a QueueName,
+    /// 0 to 9; higher is claimed first.
+    priority: u8,
+    /// Where it stands.
+    #[schema(value_type = StatusDoc)]
+    status: Status,
+    /// Grows with each change except heartbeat and progress.
+    revision: u64,
+    /// What it is given. Not in lists; large ones are let go when the task completes.
+    #[serde(flatten)]
+    parameters: Parameters<'a>,
+    /// What the submission changed of the task's policy.
+    policy: PolicyView,
+    /// Attempts that count: the running one, or those that ended by themselves.
+    attempt: u32,
+    /// Lost leases.
+    crashes: u32,
+    /// When the store took it.
+    submitted_at: Rfc3339,
+    /// When it became, or becomes, due.
+    ready_at: Rfc3339,
+    /// When its latest attempt started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started_at: Option<Rfc3339>,
+    /// Its latest heartbeat in the current attempt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    heartbeat_at: Option<Rfc3339>,
+    /// When it was over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    completed_at: Option<Rfc3339>,
+    /// Who runs it, or ran it last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<NameDoc>)]
+    worker: Option<&'a WorkerId>,
+    /// The lease it runs under.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lease: Option<LeaseView<'a>>,
+    /// Whether somebody asked for it to be cancelled and its worker has not yet answered.
+    cancel_requested: bool,
+    /// How far it says it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    progress: Option<ProgressView<'a>>,
+    /// What it wants to find again at its next attempt.
+    #[serde(flatten)]
+    checkpoint: Checkpoint<'a>,
+    /// What the function answered. Not in lists.
+    #[serde(flatten)]
+    result: TaskResult<'a>,
+    /// Its failed attempts, oldest first, the latest 100. Empty in lists.
+    errors: Vec<AttemptView<'a>>,
+    /// Whether it is to be kept in the dead-letter store.
+    dead_letter: bool,
+    /// The W3C trace it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    traceparent: Option<&'a str>,
+}
+
+/// A payload on the wire: JSON as it is; anything else as base64, with its content type beside it.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Json(&'a RawValue),
+    Encoded(String),
+}
+
+/// The content and, unless it is JSON, its type.
+type Told<'a> = (Option<Content<'a>>, Option<&'a str>);
+
+/// A worker's bytes need not be the JSON it said they are; then they are told as what they are.
+fn tell(payload: Option<&Payload>) -> Told<'_> {
+    let Some(payload) = payload else { return (None, None) };
+    if payload.is_json()
+        && let Ok(raw) = serde_json::from_slice::<&RawValue>(&payload.bytes)
+    {
+        return (Some(Content::Json(raw)), None);
+    }
+    let content_type = if payload.is_json() { "application/octet-stream" } else { payload.content_type() };
+    (Some(Content::Encoded(BASE64_STANDARD.encode(&payload.bytes))), Some(content_type))
+}
+
+macro_rules! told {
+    ($(#[doc = $doc:literal])+ $name:ident, $field:ident, $type_field:ident) => {
+        $(#[doc = $doc])+
+        #[derive(Debug, Serialize, ToSchema)]
+        struct $name<'a> {
+            #[doc = "The JSON; base64 text when the content type stands beside it."]
+            #[serde(skip_serializing_if = "Option::is_none")]
+            #[schema(value_type = Option<AnyJsonDoc>)]
+            $field: Option<Content<'a>>,
+            #[doc = "Only when it is not JSON."]
+            #[serde(skip_serializing_if = "Option::is_none")]
+            $type_field: Option<&'a str>,
+        }
+
+        impl<'a> From<Option<&'a Payload>> for $name<'a> {
+            fn from(payload: Option<&'a Payload>) -> Self {
+                let ($field, $type_field) = tell(payload);
+                Self { $field, $type_field }
+            }
+        }
+    };
+}
+
+told! {
+    /// What the task is given.
+    Parameters, parameters, parameters_content_type
+}
+told! {
+    /// What the task function answered.
+    TaskResult, result, result_content_type
+}
+told! {
+    /// What an attempt left for the next.
+    Checkpoint, checkpoint, checkpoint_content_type
+}
+
+/// What a submission changed of the task's policy.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Policy)]
+struct PolicyView {
+    /// Retries after the first attempt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_retries: Option<u32>,
+    /// Base delay before a retry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<DurationDoc>)]
+    retry_delay: Option<String>,
+    /// How that delay grows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<BackoffDoc>)]
+    backoff: Option<Backoff>,
+    /// Upper bound of a computed delay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<DurationDoc>)]
+    max_retry_delay: Option<String>,
+    /// Longest one attempt may run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<DurationDoc>)]
+    timeout: Option<String>,
+    /// Longest silence between two heartbeats.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<DurationDoc>)]
+    max_heartbeat_interval: Option<String>,
+    /// What a longer silence means.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<OnStallDoc>)]
+    on_stall: Option<OnStall>,
+    /// What a stopping worker does with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<OnShutdownDoc>)]
+    on_shutdown: Option<OnShutdown>,
+    /// Whether it is kept in the dead-letter store when it fails for good.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<DeadLetterDoc>)]
+    dead_letter: Option<DeadLetter>,
+    /// Lost leases until it counts as poison.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_crashes: Option<u32>,
+}
+
+impl From<&PolicyOverrides> for PolicyView {
+    fn from(overrides: &PolicyOverrides) -> Self {
+        Self {
+            max_retries: overrides.max_retries,
+            retry_delay: overrides.retry_delay.map(duration::format),
+            backoff: overrides.backoff,
+            max_retry_delay: overrides.max_retry_delay.map(duration::format),
+            timeout: overrides.timeout.map(duration::format),
+            max_heartbeat_interval: overrides.max_heartbeat_interval.map(duration::format),
+            on_stall: overrides.on_stall,
+            on_shutdown: overrides.on_shutdown,
+            dead_letter: overrides.dead_letter,
+            max_crashes: overrides.max_crashes,
+        }
+    }
+}
+
+/// Who runs a task, until when.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Lease)]
+struct LeaseView<'a> {
+    /// The holder.
+    #[schema(value_type = NameDoc)]
+    worker: &'a WorkerId,
+    /// The number its claim came with; it grows with each claim.
+    fence: u64,
+    /// When it ends unless renewed.
+    expires_at: Rfc3339,
+}
+
+impl<'a> From<&'a Lease> for LeaseView<'a> {
+    fn from(lease: &'a Lease) -> Self {
+        Self { worker: &lease.worker, fence: lease.fence.0, expires_at: lease.expires_at.into() }
+    }
+}
+
+/// How far a running task says it is.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Progress)]
+pub(crate) struct ProgressView<'a> {
+    /// 0 to 1.
+    fraction: f64,
+    /// A word to the reader.
+    message: &'a str,
+}
+
+impl<'a> From<&'a Progress> for ProgressView<'a> {
+    fn from(progress: &'a Progress) -> Self {
+        Self { fraction: progress.fraction, message: &progress.message }
+    }
+}
+
+/// A failed attempt.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AttemptError)]
+struct AttemptView<'a> {
+    /// When the store learned of it.
+    at: Rfc3339,
+    /// Which attempt, 1 for the first.
+    attempt: u32,
+    /// Who ran it.
+    #[schema(value_type = NameDoc)]
+    worker: &'a WorkerId,
+    /// `error`, `fatal`, `timeout`, `panic`, `crash`, `shutdown` or `cancelled`.
+    kind: &'static str,
+    /// What was said.
+    message: &'a str,
+}
+
+impl<'a> From<&'a AttemptError> for AttemptView<'a> {
+    fn from(error: &'a AttemptError) -> Self {
+        Self {
+            at: error.at.into(),
+            attempt: error.attempt,
+            worker: &error.worker,
+            kind: error.kind.as_str(),
+            message: &error.message,
+        }
+    }
+}
+
+impl<'a> From<&'a Task> for TaskView<'a> {
+    fn from(task: &'a Task) -> Self {
+        Self {
+            id: &task.id,
+            name: &task.name,
+            version: task.version,
+            queue: &task.queue,
+            priority: task.priority.get(),
+            status: task.status,
+            revision: task.revision,
+            parameters: task.parameters.as_ref().into(),
+            policy: (&task.overrides).into(),
+            attempt: task.attempt,
+            crashes: task.crashes,
+            submitted_at: task.submitted_at.into(),
+            ready_at: task.ready_at.into(),
+            started_at: task.started_at.map(Rfc3339),
+            heartbeat_at: task.heartbeat_at.map(Rfc3339),
+            completed_at: task.completed_at.map(Rfc3339),
+            worker: task.worker.as_ref(),
+            lease: task.lease.as_ref().map(LeaseView::from),
+            cancel_requested: task.cancel_requested,
+            progress: task.progress.as_ref().map(ProgressView::from),
+            checkpoint: task.checkpoint.as_ref().into(),
+            result: task.result.as_ref().into(),
+            errors: task.errors.iter().map(AttemptView::from).collect(),
+            dead_letter: task.dead_letter,
+            traceparent: task.trace.as_deref(),
+        }
+    }
+}

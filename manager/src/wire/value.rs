@@ -1,0 +1,169 @@
+//! Small values: points in time, durations, names, statuses; and how OpenAPI describes them.
+
+use std::{borrow::Cow, str::FromStr, time::Duration};
+
+use jobbers_common::{backoff::Backoff, lifecycle::Status, time::Timestamp};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        OneOfBuilder, RefOr,
+        schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type},
+    },
+};
+
+/// A point in time, RFC 3339 with microseconds, e.g. `2026-11-21T08:30:00.25Z`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rfc3339(pub Timestamp);
+
+impl From<Timestamp> for Rfc3339 {
+    fn from(at: Timestamp) -> Self {
+        Self(at)
+    }
+}
+
+impl Serialize for Rfc3339 {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match jiff::Timestamp::from_microsecond(self.0.as_micros()) {
+            Ok(at) => serializer.collect_str(&at),
+            Err(error) => Err(serde::ser::Error::custom(error)),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Rfc3339 {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
+        let at = jiff::Timestamp::from_str(&text).map_err(|_| {
+            de::Error::custom(format_args!("{text:?} is not a time of RFC 3339 such as 2026-11-21T08:30:00Z"))
+        })?;
+        Ok(Self(Timestamp::from_micros(at.as_microsecond())))
+    }
+}
+
+/// A duration as seconds, for what was measured.
+#[must_use]
+pub fn seconds(duration: Duration) -> f64 {
+    duration.as_secs_f64()
+}
+
+/// Values in one parameter, separated by commas; the parameter may be repeated too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commas<T>(pub Vec<T>);
+
+impl<'de, T: FromStr<Err: std::fmt::Display>> Deserialize<'de> for Commas<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
+        let values = text.split(',').filter(|part| !part.is_empty()).map(|part| T::from_str(part.trim()));
+        values.collect::<Result<_, _>>().map(Self).map_err(de::Error::custom)
+    }
+}
+
+/// Gives a type of another crate its place in the OpenAPI document.
+macro_rules! described {
+    ($(#[doc = $doc:literal])+ $type:ident as $name:literal, $schema:expr) => {
+        $(#[doc = $doc])+
+        pub(crate) struct $type;
+
+        impl PartialSchema for $type {
+            fn schema() -> RefOr<Schema> {
+                let described: ObjectBuilder = $schema;
+                described.description(Some(concat!($($doc),+).trim_ascii())).into()
+            }
+        }
+
+        impl ToSchema for $type {
+            fn name() -> Cow<'static, str> {
+                $name.into()
+            }
+        }
+    };
+}
+
+fn text() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String)
+}
+
+fn one_of<'a>(values: impl IntoIterator<Item = &'a str>) -> ObjectBuilder {
+    text().enum_values(Some(values.into_iter().map(str::to_owned)))
+}
+
+described! {
+    /// An identifier: 1 to 128 characters of `A-Z a-z 0-9 . _ : / -`. Percent-encode it in paths.
+    NameDoc as "Name", text().min_length(Some(1)).max_length(Some(128)).pattern(Some("^[A-Za-z0-9._:/-]+$"))
+}
+described! {
+    /// Where a task stands. All but `waiting`, `scheduled`, `submitted` and `started` are over.
+    StatusDoc as "Status", one_of(Status::ALL.map(Status::as_str))
+}
+described! {
+    /// How the delay grows from retry to retry.
+    BackoffDoc as "Backoff",
+    one_of([Backoff::Constant, Backoff::Linear, Backoff::Exponential, Backoff::ExponentialJitter].map(Backoff::as_str))
+}
+described! {
+    /// What happens when the heartbeats of a running task stay away although its worker lives.
+    OnStallDoc as "OnStall", one_of(["stall", "retry", "fail"])
+}
+described! {
+    /// What a stopping worker does with the task.
+    OnShutdownDoc as "OnShutdown", one_of(["finish", "requeue", "fail"])
+}
+described! {
+    /// Whether the task is kept in the dead-letter store when it fails for good.
+    DeadLetterDoc as "DeadLetter", one_of(["none", "save"])
+}
+described! {
+    /// Any JSON value, kept as it was sent.
+    AnyJsonDoc as "AnyJson", ObjectBuilder::new().schema_type(utoipa::openapi::schema::SchemaType::AnyValue)
+}
+
+impl PartialSchema for Rfc3339 {
+    fn schema() -> RefOr<Schema> {
+        text().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))).into()
+    }
+}
+
+impl ToSchema for Rfc3339 {
+    fn name() -> Cow<'static, str> {
+        "Time".into()
+    }
+}
+
+/// A duration: `500ms`, `10s`, `5m`, `2h`, `1d`; a bare number is seconds.
+pub(crate) struct DurationDoc;
+
+impl PartialSchema for DurationDoc {
+    fn schema() -> RefOr<Schema> {
+        OneOfBuilder::new()
+            .item(text().pattern(Some("^[0-9.]+ *(us|ms|s|m|h|d)?$")))
+            .item(ObjectBuilder::new().schema_type(Type::Number).minimum(Some(0)))
+            .description(Some("A duration: 500ms, 10s, 5m, 2h, 1d; a bare number is seconds."))
+            .into()
+    }
+}
+
+impl ToSchema for DurationDoc {
+    fn name() -> Cow<'static, str> {
+        "Duration".into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_and_written_as_rfc_3339() {
+        let at: Rfc3339 = serde_json::from_str("\"2026-11-21T10:30:00.25+02:00\"").unwrap();
+        assert_eq!(serde_json::to_string(&at).unwrap(), "\"2026-11-21T08:30:00.25Z\"");
+        assert!(serde_json::from_str::<Rfc3339>("\"tomorrow\"").is_err());
+    }
+
+    #[test]
+    fn lists_are_split_at_commas() {
+        let statuses: Commas<Status> = serde_json::from_str("\"failed, stalled\"").unwrap();
+        assert_eq!(statuses.0, [Status::Failed, Status::Stalled]);
+        assert!(serde_json::from_str::<Commas<Status>>("\"failed,lost\"").is_err());
+    }
+}
