@@ -4,9 +4,7 @@ use jobbers_common::engine::Error;
 use rusqlite::ErrorCode;
 
 /// A failing statement, in the store's words.
-///
-/// An engine error that was passed through a statement comes out as it went in.
-pub(super) fn from_sqlite(error: rusqlite::Error) -> Error {
+fn from_sqlite(error: &rusqlite::Error) -> Error {
     let text = error.to_string();
     match error {
         rusqlite::Error::SqliteFailure(failure, _) => from_code(failure.code, text),
@@ -42,7 +40,7 @@ pub(super) trait OrStore<T> {
 
 impl<T> OrStore<T> for rusqlite::Result<T> {
     fn or_store(self) -> Result<T, Error> {
-        self.map_err(from_sqlite)
+        self.map_err(|error| from_sqlite(&error))
     }
 }
 
@@ -53,7 +51,7 @@ mod tests {
     use super::*;
 
     fn of(code: i32) -> Error {
-        from_sqlite(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None))
+        from_sqlite(&rusqlite::Error::SqliteFailure(ffi::Error::new(code), None))
     }
 
     #[test]

@@ -73,3 +73,117 @@ statements! {
 pub(super) fn count(rows: usize) -> i64 {
     i64::try_from(rows).unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use jobbers_common::{lifecycle::Status, queue::Config};
+    use rusqlite::{Connection, ErrorCode};
+
+    use super::*;
+    use crate::sqlite::{
+        address::{Address, Place, Synchronous},
+        catalog::Catalog,
+        connection,
+    };
+
+    fn store() -> Connection {
+        let address = Address { place: Place::Memory, synchronous: Synchronous::Full, max_bytes: None };
+        connection::open_writer(&address).unwrap()
+    }
+
+    /// How SQLite goes about a statement, one line per stage.
+    fn plan(conn: &Connection, sql: &str) -> Vec<String> {
+        let mut statement = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        for parameter in 1..=statement.parameter_count() {
+            statement.raw_bind_parameter(parameter, 1).unwrap();
+        }
+        let mut rows = statement.raw_query();
+        let mut plan = Vec::new();
+        while let Some(row) = rows.next().unwrap() {
+            plan.push(row.get("detail").unwrap());
+        }
+        plan
+    }
+
+    #[test]
+    fn every_statement_can_be_prepared_and_says_what_it_is_for() {
+        let conn = store();
+        for (name, sql) in ALL {
+            conn.prepare(sql).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(sql.starts_with(&format!("-- {name}: ")), "{name} begins with its name and its purpose");
+        }
+    }
+
+    #[test]
+    fn every_file_is_a_statement() {
+        let named: HashSet<String> = ALL.iter().map(|(name, _)| format!("{name}.sql")).collect();
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sqlite/sql");
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            let name = entry.file_name().into_string().unwrap();
+            assert!(entry.path().is_dir() || named.contains(&name), "{name} is used nowhere");
+        }
+    }
+
+    #[test]
+    fn what_is_done_for_each_task_or_each_claim_reads_one_range_of_one_index() {
+        let conn = store();
+        for (sql, index) in [
+            (NEXT_READY, "task_ready"),
+            (LIST_SUBMITTED, "task_ready"),
+            (DUE_TASKS, "task_scheduled"),
+            (NEXT_DUE, "task_scheduled"),
+            (LIST_SCHEDULED, "task_scheduled"),
+            (LIST_WAITING, "task_waiting"),
+            (FINISHED_LATEST, "task_finished"),
+            (FINISHED_OLDEST, "task_finished"),
+            (CANCEL_REQUESTS, "task_cancelling"),
+        ] {
+            let plan = plan(&conn, sql);
+            assert!(plan.iter().any(|stage| stage.contains(&format!("INDEX {index} "))), "{sql}: {plan:?}");
+            let sorts_all = |stage: &String| stage.contains("TEMP B-TREE") && !sql.contains("cancel_requested");
+            assert!(!plan.iter().any(sorts_all), "{sql}: {plan:?}");
+            assert!(!plan.iter().any(|stage| stage.starts_with("SCAN task")), "{sql}: {plan:?}");
+        }
+        for sql in [COMPLETE_TASK, EXTEND_LEASE, FIND_TASK, FIND_SUBMISSION, GET_TASK] {
+            assert!(plan(&conn, sql)[0].contains("(id=?)"), "{sql}: {:?}", plan(&conn, sql));
+        }
+        // The latest term of its order is sorted among leases of one instant only.
+        assert!(plan(&conn, EXPIRED_LEASES)[0].contains("INDEX task_leased (queue=? AND lease_expires_at<?)"));
+    }
+
+    #[test]
+    fn the_statuses_of_the_schema_are_those_of_the_lifecycle() {
+        let conn = store();
+        let put = |status: i64| {
+            let is = |is: bool| is.then_some(1);
+            conn.execute(
+                "INSERT INTO task (id, fingerprint, name, version, queue, rank, status, revision, position, submitted_at,
+                                   ready_at, lease_expires_at, completed_at)
+                 VALUES (?1, x'', '', 1, 1, 0, ?2, 1, 1, 1, 1, ?3, ?4)",
+                (status.to_string(), status, is(status == 3), is(status > 3)),
+            )
+        };
+        for status in Status::ALL {
+            assert_eq!(status == Status::Started, status.code() == 3);
+            assert_eq!(status.is_finished(), status.code() > 3);
+            put(i64::from(status.code())).unwrap_or_else(|error| panic!("{status}: {error}"));
+        }
+        for none in [-1, i64::try_from(Status::ALL.len()).unwrap()] {
+            assert_eq!(put(none).unwrap_err().sqlite_error_code(), Some(ErrorCode::ConstraintViolation));
+        }
+        // The numbers that statements write out.
+        assert_eq!(
+            [Status::Waiting, Status::Scheduled, Status::Submitted, Status::Completed].map(Status::code),
+            [0, 1, 2, 4]
+        );
+    }
+
+    #[test]
+    fn a_new_store_has_the_configuration_that_all_stores_begin_with() {
+        let catalog = Catalog::load(&store(), 1).unwrap();
+        assert_eq!(*catalog.config, Config::initial());
+    }
+}

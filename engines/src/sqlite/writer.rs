@@ -299,3 +299,57 @@ impl Meta {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use jobbers_common::engine::Engine;
+
+    use super::*;
+    use crate::{OpenOptions, sqlite::SqliteEngine};
+
+    #[tokio::test]
+    async fn when_the_writer_dies_callers_hear_of_it() {
+        let engine = SqliteEngine::open("sqlite::memory:", OpenOptions::default()).await.unwrap();
+        let fatal = engine.writer.run(1, |_| -> Result<()> { panic!("a verb's mistake") }).await;
+        assert!(matches!(fatal, Err(Error::Unavailable { .. })));
+        assert!(matches!(engine.writer.run(1, |_| Ok(())).await, Err(Error::Unavailable { .. })));
+        assert!(matches!(engine.health().await, Err(Error::Unavailable { .. })));
+    }
+
+    #[tokio::test]
+    async fn a_verb_that_loses_the_transaction_takes_no_other_with_it() {
+        let engine = SqliteEngine::open("sqlite::memory:", OpenOptions::default()).await.unwrap();
+        let worker = |name: &str| jobbers_common::name::WorkerId::new(name).unwrap();
+        let note = |name: &'static str| {
+            move |step: &mut Step<'_>| {
+                step.conn.execute("INSERT INTO worker VALUES (?1, '', 1, 1, 1)", [name]).or_store()?;
+                Ok(())
+            }
+        };
+        // What SQLite does by itself when the disk is full.
+        let lose = |step: &mut Step<'_>| -> Result<()> {
+            step.conn.execute_batch("ROLLBACK").or_store()?;
+            Err(Error::Full("the disk".to_owned()))
+        };
+        // Holds the writer until the three wait for it, so that they share a transaction.
+        let (open_gate, gate) = std::sync::mpsc::channel();
+        let hold = move |_: &mut Step<'_>| gate.recv().map_err(|_| gone());
+        let (_, before, lost, after, _) = tokio::join!(
+            engine.writer.run(1, hold),
+            engine.writer.run(1, note("before")),
+            engine.writer.run(1, lose),
+            engine.writer.run(1, note("after")),
+            async { open_gate.send(()) },
+        );
+        assert_eq!((before, after), (Ok(()), Ok(())));
+        assert!(matches!(lost, Err(Error::Full(_))));
+        for name in ["before", "after"] {
+            let id = worker(name);
+            let is_there = move |step: &mut Step<'_>| {
+                let count = "SELECT count(*) FROM worker WHERE id = ?1";
+                step.conn.query_row(count, [id.as_str()], |row| row.get::<_, i64>(0)).or_store()
+            };
+            assert_eq!(engine.writer.run(1, is_there).await, Ok(1));
+        }
+    }
+}

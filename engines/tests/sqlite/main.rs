@@ -1,4 +1,5 @@
 //! The law of the engine trait on embedded SQLite, in a file and in memory, and facts of this engine alone.
+#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 use std::{path::Path, sync::Arc};
 
