@@ -1,0 +1,204 @@
+//! A store that can be made to fail, and tells of each call it gets.
+
+use std::{
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use jobbers_common::{
+    engine::{
+        Cancelled, Cycle, CycleReply, Deleted, Engine, Error, ExtendAnswer, Extension, Health, ListRequest, Page,
+        PruneRequest, Pruned, PutMode, QueueStats, Reclaimed, Result, Submit, Submitted,
+    },
+    name::{QueueName, RoleName, TaskId, WorkerId},
+    queue::{Config, QueueConfig, RoleConfig},
+    routing::{RouteKey, RouteRule},
+    task::Task,
+    worker::{RegisteredWorker, WorkerReport},
+};
+use tokio::sync::Notify;
+
+#[derive(Debug)]
+pub(crate) struct Faulty {
+    inner: Arc<dyn Engine>,
+    called: Notify,
+    /// No worker's call gets through.
+    down: AtomicBool,
+    /// The next cycle that settles is carried out, and its answer lost.
+    lose_answer: AtomicBool,
+    /// Calls that did not get through, and the settlements among them.
+    pub(crate) refused: AtomicU64,
+    pub(crate) settlements_refused: AtomicU64,
+    /// Leases that were renewed.
+    pub(crate) renewed: AtomicU64,
+    /// Cycles that were carried out.
+    pub(crate) cycles: AtomicU64,
+}
+
+impl Faulty {
+    pub(crate) fn new(inner: Arc<dyn Engine>) -> Self {
+        Self {
+            inner,
+            called: Notify::new(),
+            down: AtomicBool::new(false),
+            lose_answer: AtomicBool::new(false),
+            refused: AtomicU64::new(0),
+            settlements_refused: AtomicU64::new(0),
+            renewed: AtomicU64::new(0),
+            cycles: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn go_down(&self) {
+        self.down.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn come_back(&self) {
+        self.down.store(false, Ordering::SeqCst);
+    }
+
+    pub(crate) fn lose_the_next_answer(&self) {
+        self.lose_answer.store(true, Ordering::SeqCst);
+    }
+
+    /// The next call a worker makes, from now on.
+    pub(crate) fn called(&self) -> impl Future<Output = ()> + '_ {
+        let mut called = Box::pin(self.called.notified());
+        called.as_mut().enable();
+        called
+    }
+
+    fn reach(&self) -> Result<()> {
+        if self.down.load(Ordering::SeqCst) {
+            self.refused.fetch_add(1, Ordering::SeqCst);
+            self.called.notify_waiters();
+            return Err(Error::unavailable("it is down"));
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Engine for Faulty {
+    async fn cycle(&self, cycle: Cycle) -> Result<CycleReply> {
+        let settles = !cycle.settlements.is_empty();
+        if settles && self.down.load(Ordering::SeqCst) {
+            self.settlements_refused.fetch_add(1, Ordering::SeqCst);
+        }
+        self.reach()?;
+        let reply = self.inner.cycle(cycle).await;
+        self.cycles.fetch_add(1, Ordering::SeqCst);
+        self.called.notify_waiters();
+        if settles && self.lose_answer.swap(false, Ordering::SeqCst) {
+            return Err(Error::unavailable("the answer got lost"));
+        }
+        reply
+    }
+
+    async fn extend(&self, worker: &WorkerId, lease: Duration, all: Vec<Extension>) -> Result<Vec<ExtendAnswer>> {
+        self.reach()?;
+        let leases = all.len() as u64;
+        let answers = self.inner.extend(worker, lease, all).await;
+        self.renewed.fetch_add(leases, Ordering::SeqCst);
+        self.called.notify_waiters();
+        answers
+    }
+
+    async fn register_worker(&self, report: WorkerReport, ttl: Duration) -> Result<u64> {
+        self.reach()?;
+        let version = self.inner.register_worker(report, ttl).await;
+        self.called.notify_waiters();
+        version
+    }
+
+    async fn deregister_worker(&self, worker: &WorkerId) -> Result<()> {
+        self.reach()?;
+        self.inner.deregister_worker(worker).await
+    }
+
+    async fn wait(&self, worker: &WorkerId, timeout: Duration) {
+        self.inner.wait(worker, timeout).await;
+    }
+
+    async fn config(&self) -> Result<Arc<Config>> {
+        self.reach()?;
+        self.inner.config().await
+    }
+
+    async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>> {
+        self.inner.submit(batch).await
+    }
+
+    async fn get(&self, id: &TaskId) -> Result<Option<Task>> {
+        self.inner.get(id).await
+    }
+
+    async fn await_finished(&self, id: &TaskId, timeout: Duration) -> Result<Option<Task>> {
+        self.inner.await_finished(id, timeout).await
+    }
+
+    async fn list(&self, request: ListRequest) -> Result<Page> {
+        self.inner.list(request).await
+    }
+
+    async fn queue_stats(&self, queue: Option<&QueueName>) -> Result<Vec<QueueStats>> {
+        self.inner.queue_stats(queue).await
+    }
+
+    async fn health(&self) -> Result<Health> {
+        self.inner.health().await
+    }
+
+    async fn cancel(&self, ids: &[TaskId]) -> Result<Vec<Cancelled>> {
+        self.inner.cancel(ids).await
+    }
+
+    async fn promote_due(&self, limit: usize) -> Result<u64> {
+        self.inner.promote_due(limit).await
+    }
+
+    async fn reclaim_expired(&self, limit: usize) -> Result<Reclaimed> {
+        self.inner.reclaim_expired(limit).await
+    }
+
+    async fn prune(&self, request: PruneRequest) -> Result<Pruned> {
+        self.inner.prune(request).await
+    }
+
+    async fn purge_queue(&self, queue: &QueueName, limit: usize) -> Result<u64> {
+        self.inner.purge_queue(queue, limit).await
+    }
+
+    async fn put_queue(&self, queue: QueueConfig, mode: PutMode) -> Result<Arc<Config>> {
+        self.inner.put_queue(queue, mode).await
+    }
+
+    async fn delete_queue(&self, queue: &QueueName) -> Result<Deleted> {
+        self.inner.delete_queue(queue).await
+    }
+
+    async fn put_role(&self, role: RoleConfig, mode: PutMode) -> Result<Arc<Config>> {
+        self.inner.put_role(role, mode).await
+    }
+
+    async fn delete_role(&self, role: &RoleName) -> Result<Arc<Config>> {
+        self.inner.delete_role(role).await
+    }
+
+    async fn put_route(&self, key: RouteKey, rule: RouteRule) -> Result<Arc<Config>> {
+        self.inner.put_route(key, rule).await
+    }
+
+    async fn delete_route(&self, key: &RouteKey) -> Result<Arc<Config>> {
+        self.inner.delete_route(key).await
+    }
+
+    async fn workers(&self) -> Result<Vec<RegisteredWorker>> {
+        self.inner.workers().await
+    }
+}

@@ -1,0 +1,131 @@
+//! Keeping leases, and losing them.
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use jobbers_common::{engine::Engine, lifecycle::Status};
+use jobbers_worker::prelude::*;
+
+use crate::bench::{Bench, json, probe};
+
+#[task]
+async fn gated_by_fence(ctx: Context) -> Result<u64, TaskError> {
+    let probe = probe(&ctx);
+    probe.tell(format!("started, crashes {}", ctx.crashes()));
+    probe.pass().await;
+    Ok(ctx.fence().0)
+}
+
+#[tokio::test]
+async fn a_running_task_s_lease_is_renewed_as_long_as_it_runs() {
+    let bench = Bench::new();
+    let id = bench.submit(&gated_by_fence, NoParameters).await;
+    let _worker = bench.worker();
+    bench.event().await;
+    for _ in 0..4 {
+        bench.clock.advance(Duration::from_millis(700));
+        bench.renewals(1).await;
+        assert_eq!(bench.engine.reclaim_expired(100).await.unwrap().total(), 0);
+    }
+    bench.open(1);
+    let task = bench.over(&id).await;
+    assert_eq!((task.status, task.crashes), (Status::Completed, 0));
+}
+
+#[task]
+async fn notices(ctx: Context) -> Result<u64, TaskError> {
+    let probe = probe(&ctx);
+    probe.tell(format!("started {}", ctx.fence()));
+    tokio::select! {
+        () = probe.pass() => {}
+        () = ctx.cancelled() => probe.tell(format!("told {}", ctx.fence())),
+    }
+    Ok(ctx.fence().0)
+}
+
+#[tokio::test]
+async fn a_zombie_is_told_and_what_it_answers_does_not_count() {
+    let bench = Bench::new();
+    let id = bench.submit(&notices, NoParameters).await;
+    let worker = bench.worker();
+    let first = bench.event().await;
+    // The store's clock jumps, as if this worker had been frozen, and somebody takes the lease back.
+    bench.clock.advance(Duration::from_secs(60));
+    let taken = bench.engine.reclaim_expired(100).await.unwrap();
+    assert_eq!(taken.requeued, 1);
+    let mut events = vec![bench.event().await, bench.event().await];
+    events.sort();
+    let (again, told) = (&events[0], &events[1]);
+    assert_eq!(*told, first.replace("started", "told"));
+    assert!(again.starts_with("started") && *again != first, "{events:?}");
+    bench.open(1);
+    let task = bench.over(&id).await;
+    let fence = again.trim_start_matches("started ");
+    assert_eq!((task.status, task.result, task.crashes), (Status::Completed, Some(json(fence)), 1));
+    let report = worker.drain().await;
+    assert_eq!((report.settled, report.lost), (1, 1));
+}
+
+#[tokio::test]
+async fn a_worker_that_cannot_renew_stops_its_task_before_the_lease_ends_and_gives_it_back() {
+    let bench = Bench::new();
+    let id = bench.submit(&notices, NoParameters).await;
+    let _worker = bench.worker();
+    let first = bench.event().await;
+    let claimed = std::time::Instant::now();
+    bench.engine.go_down();
+    // It answers Ok after it was told: what was done counts, if nobody else has started the task since.
+    assert_eq!(bench.event().await, first.replace("started", "told"));
+    let told = claimed.elapsed();
+    assert!(told < 2 * bench.config.lease, "{told:?}");
+    bench.engine.come_back();
+    assert_eq!(bench.over(&id).await.status, Status::Completed);
+}
+
+#[task]
+async fn deaf_for_once(ctx: Context) -> Result<u32, TaskError> {
+    let probe = probe(&ctx);
+    probe.tell("started");
+    probe.pass().await;
+    Ok(ctx.attempt())
+}
+
+#[tokio::test]
+async fn a_task_that_was_stopped_for_its_lease_runs_again_and_counts_neither_retry_nor_crash() {
+    let bench = Bench::new();
+    let id = bench.submit(&deaf_for_once, NoParameters).await;
+    let _worker = bench.worker();
+    bench.event().await;
+    bench.engine.go_down();
+    // It has been dropped once there is something to settle.
+    bench.settlements_refused(1).await;
+    bench.engine.come_back();
+    assert_eq!(bench.event().await, "started");
+    bench.open(1);
+    let task = bench.over(&id).await;
+    assert_eq!((task.status, task.attempt, task.crashes), (Status::Completed, 1, 0));
+    assert!(task.errors.is_empty());
+}
+
+/// How many renewals a task wants to see before it lets go of its thread.
+struct Patience(std::sync::Arc<crate::faulty::Faulty>);
+
+#[task]
+async fn hogs_the_runtime(ctx: Context) -> Result<(), TaskError> {
+    let engine = &ctx.state::<Patience>()?.0;
+    let until = engine.renewed.load(Ordering::SeqCst) + 8;
+    // Never awaits: the only thread of this test's runtime is gone for more than two leases.
+    while engine.renewed.load(Ordering::SeqCst) < until {
+        std::thread::yield_now();
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_task_that_blocks_the_whole_runtime_does_not_lose_its_lease() {
+    let bench = Bench::new();
+    let id = bench.submit(&hogs_the_runtime, NoParameters).await;
+    let worker = Worker::new(bench.config.clone(), bench.engine.clone()).state(Patience(bench.engine.clone()));
+    tokio::spawn(worker.run_until(jobbers_process::shutdown::Shutdown::new()));
+    let task = bench.over(&id).await;
+    assert_eq!((task.status, task.crashes), (Status::Completed, 0));
+}

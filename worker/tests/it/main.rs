@@ -1,0 +1,14 @@
+//! The worker from outside: tasks of this program, a store in memory, and what becomes of the tasks.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "an expectation that fails here is a failed test")]
+
+mod bench;
+mod cancelling;
+mod draining;
+mod faulty;
+mod leases;
+mod outages;
+mod queues;
+mod settling;
+mod submitting;
+mod unknown;

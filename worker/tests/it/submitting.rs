@@ -1,0 +1,94 @@
+//! Submitting, typed.
+
+use std::time::Duration;
+
+use jobbers_common::{
+    engine::{Engine, Error, PutMode, SubmittedHow},
+    lifecycle::Status,
+    name::{QueueName, TaskName},
+    payload::Payload,
+    queue::QueueConfig,
+    routing::{RouteKey, RouteRule},
+};
+use jobbers_worker::{SubmitError, prelude::*};
+
+use crate::bench::{Bench, json};
+
+#[derive(Serialize, Deserialize)]
+struct Mail {
+    to: String,
+}
+
+/// Says hello.
+#[task(name = "mail", version = 3)]
+async fn mail(_ctx: Context, letter: Mail) -> Result<String, TaskError> {
+    Ok(format!("hello, {}", letter.to))
+}
+
+fn to(name: &str) -> Mail {
+    Mail { to: name.to_owned() }
+}
+
+#[tokio::test]
+async fn everything_said_of_a_submission_arrives() {
+    let bench = Bench::new();
+    bench.engine.put_queue(QueueConfig::new(QueueName::new("post").unwrap()), PutMode::Create).await.unwrap();
+    let submission = mail.with(to("you")).id("letter-1").queue("post").priority(7).after(Duration::from_secs(9));
+    let submitted = submission.clone().submit(&bench.client).await.unwrap();
+    assert_eq!((submitted.status, submitted.how), (Status::Scheduled, SubmittedHow::Created));
+    let task = bench.get(&submitted.id).await;
+    assert_eq!((task.name.as_str(), task.version, task.queue.as_str()), ("mail", 3, "post"));
+    assert_eq!((task.priority.get(), task.parameters), (7, Some(json(r#"{"to":"you"}"#))));
+    assert_eq!(task.ready_at.since(task.submitted_at), Duration::from_secs(9));
+    assert_eq!(submission.submit(&bench.client).await.unwrap().how, SubmittedHow::Existing);
+}
+
+#[tokio::test]
+async fn a_task_goes_where_the_routing_sends_it() {
+    let bench = Bench::new();
+    let queue = QueueName::new("post").unwrap();
+    bench.engine.put_queue(QueueConfig::new(queue.clone()), PutMode::Create).await.unwrap();
+    let key = RouteKey { name: TaskName::new("mail").unwrap(), version: None };
+    bench.engine.put_route(key, RouteRule::Hash { parameter: "to".to_owned(), queues: vec![queue] }).await.unwrap();
+    assert_eq!(mail.delay(&bench.client, to("you")).await.unwrap().queue.as_str(), "post");
+}
+
+#[tokio::test]
+async fn what_can_not_be_submitted_is_refused_with_a_sentence() {
+    let bench = Bench::new();
+    let unknown = mail.with(to("you")).queue("nowhere").submit(&bench.client).await.unwrap_err();
+    assert!(matches!(unknown, SubmitError::Engine(Error::UnknownQueue(_))));
+    for (submission, part) in [
+        (mail.with(to("you")).priority(10), "a priority is 0 to 9"),
+        (mail.with(to("you")).id("two words"), "task id"),
+        (mail.with(to(&"x".repeat(300 * 1024))), "at most 262144"),
+    ] {
+        let error = submission.submit(&bench.client).await.unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn the_plain_function_can_be_called_without_a_worker() {
+    let context = Context::detached(Payload::json(&b"{}"[..]));
+    assert_eq!(mail.call(context, to("you")).await, Ok("hello, you".to_owned()));
+    let context = Context::detached_with_state(Payload::json(&b"{}"[..]), 7_u8);
+    assert_eq!(context.state::<u8>(), Ok(&7));
+    assert!(matches!(context.state::<u16>(), Err(TaskError::Fatal(_))));
+}
+
+#[task]
+async fn parent(ctx: Context, name: String) -> Result<String, TaskError> {
+    let child = mail.delay(ctx.client()?, to(&name)).await?;
+    Ok(child.id.to_string())
+}
+
+#[tokio::test]
+async fn a_task_can_submit_another() {
+    let bench = Bench::new();
+    let id = bench.submit(&parent, "me".to_owned()).await;
+    let _worker = bench.worker();
+    let child: String = bench.over(&id).await.result.unwrap().decode().unwrap();
+    let child = bench.over(&child.parse().unwrap()).await;
+    assert_eq!(child.result, Some(json(r#""hello, me""#)));
+}

@@ -1,0 +1,67 @@
+//! Tasks a worker does not have.
+
+use std::time::Duration;
+
+use jobbers_common::lifecycle::Status;
+use jobbers_process::shutdown::Shutdown;
+use jobbers_worker::{Config, Worker, WorkerError, prelude::*};
+
+use crate::bench::{Bench, json};
+
+#[task(name = "stranger", unlisted)]
+async fn stranger() -> Result<u32, TaskError> {
+    Ok(1)
+}
+
+#[tokio::test]
+async fn an_unknown_task_is_given_back_unharmed_until_a_worker_has_it() {
+    let bench = Bench::new();
+    let id = bench.submit(&stranger, NoParameters).await;
+    let worker = bench.worker();
+    let task = bench.until_status(&id, Status::Scheduled).await;
+    assert_eq!((task.attempt, task.crashes, task.errors.len()), (0, 0, 0));
+    assert_eq!(task.ready_at.since(task.submitted_at), Duration::from_secs(1));
+    worker.drain().await;
+
+    let able = Worker::new(bench.config.clone(), bench.engine.clone()).task(&stranger);
+    let shutdown = Shutdown::new();
+    let able = tokio::spawn(able.run_until(shutdown.clone()));
+    bench.clock.advance(Duration::from_secs(1));
+    assert_eq!(bench.over(&id).await.result, Some(json("1")));
+    shutdown.drain.cancel();
+    able.await.unwrap().unwrap();
+}
+
+#[task(name = "stranger", version = 2, unlisted)]
+async fn stranger_of_today() -> Result<u32, TaskError> {
+    Ok(2)
+}
+
+#[task(name = "stranger", unlisted)]
+async fn impostor() -> Result<u32, TaskError> {
+    Ok(3)
+}
+
+#[tokio::test]
+async fn versions_live_side_by_side_and_two_tasks_of_one_version_do_not() {
+    let bench = Bench::new();
+    let worker = || Worker::new(bench.config.clone(), bench.engine.clone()).task(&stranger);
+    let shutdown = Shutdown::new();
+    let both = tokio::spawn(worker().task(&stranger).task(&stranger_of_today).run_until(shutdown.clone()));
+    let id = bench.submit(&stranger_of_today, NoParameters).await;
+    assert_eq!(bench.over(&id).await.result, Some(json("2")));
+    shutdown.drain.cancel();
+    both.await.unwrap().unwrap();
+
+    let error = worker().task(&impostor).run_until(Shutdown::new()).await.unwrap_err();
+    assert!(matches!(error, WorkerError::DuplicateTask(_)));
+    assert_eq!(error.to_string(), "two tasks are called stranger@1: give one another name, or raise its version");
+}
+
+#[tokio::test]
+async fn a_configuration_out_of_bounds_is_refused() {
+    let bench = Bench::new();
+    let config = Config { concurrency: 0, ..bench.config.clone() };
+    let error = Worker::new(config, bench.engine.clone()).run_until(Shutdown::new()).await.unwrap_err();
+    assert!(error.to_string().contains("concurrency must be 1 to 10000"), "{error}");
+}
