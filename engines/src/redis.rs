@@ -1,11 +1,18 @@
-//! Redis behind [`Engine`](jobbers_common::engine::Engine).
+//! Redis behind [`Engine`]: one server, many machines.
+//!
+//! Each verb is one call of one script (`redis/scripts`), which is one atomic step. What is kept under which key stands
+//! in `redis/keys.rs`, the layout of the strings in `redis/scripts/lib/moves.lua`. This engine keeps no state of its
+//! own but its connections and who waits in this process; any number of them work on one store side by side.
+//!
+//! It deliberately knows no Redis Cluster yet, though every key already carries a shard's hash tag, and no TLS.
+//! Start reading at `redis/work.rs` and `redis/scripts/cycle.lua`: the worker's loop.
 
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        Cancelled, Cycle, CycleReply, Deleted, Engine, Error, ExtendAnswer, Extension, Health, ListRequest, Page,
+        Cancelled, Cycle, CycleReply, Deleted, Engine, ExtendAnswer, Extension, Health, ListRequest, Page,
         PruneRequest, Pruned, PutMode, QueueStats, Reclaimed, Result, Submit, Submitted,
     },
     name::{QueueName, RoleName, TaskId, WorkerId},
@@ -14,97 +21,153 @@ use jobbers_common::{
     task::Task,
     worker::{RegisteredWorker, WorkerReport},
 };
+use tokio::time::timeout;
 
 use crate::OpenOptions;
 
+mod address;
+mod arrange;
+mod connection;
+mod failure;
+mod keep;
+mod keys;
+mod look;
+mod news;
+mod record;
+mod reply;
+mod script;
+mod state;
+mod store;
+mod submit;
+mod work;
+
+use address::Address;
+use news::LOOK_AGAIN;
+use store::Store;
+use submit::Submitter;
+
 /// A store on a Redis server.
 #[derive(Debug)]
-pub struct RedisEngine {}
-
-fn absent<T>() -> Result<T> {
-    Err(Error::unavailable("the Redis engine is being written"))
+pub struct RedisEngine {
+    store: Arc<Store>,
+    submitter: Submitter,
 }
 
 impl RedisEngine {
-    /// Opens the store at `url`.
+    /// Connects to the server at `url` and makes the store if there is none.
     ///
     /// # Errors
-    /// Those of the store.
-    pub async fn open(_url: &str, _options: OpenOptions) -> Result<Self> {
-        absent()
+    /// [`Error::Config`](jobbers_common::engine::Error::Config) for an address that makes no sense or a login that is
+    /// refused, [`Error::Schema`](jobbers_common::engine::Error::Schema) for a store of a newer version,
+    /// [`Error::Unavailable`](jobbers_common::engine::Error::Unavailable) when nobody answers.
+    pub async fn open(url: &str, options: OpenOptions) -> Result<Self> {
+        let store = Arc::new(Store::open(Address::parse(url)?, options.clock).await?);
+        let submitter = Submitter::start(Arc::clone(&store));
+        Ok(Self { store, submitter })
     }
 }
 
 #[async_trait]
 impl Engine for RedisEngine {
-    async fn submit(&self, _: Submit) -> Result<Vec<Submitted>> {
-        absent()
+    async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>> {
+        self.submitter.submit(batch).await
     }
-    async fn cycle(&self, _: Cycle) -> Result<CycleReply> {
-        absent()
+
+    async fn cycle(&self, cycle: Cycle) -> Result<CycleReply> {
+        work::cycle(&self.store, &cycle).await
     }
-    async fn extend(&self, _: &WorkerId, _: Duration, _: Vec<Extension>) -> Result<Vec<ExtendAnswer>> {
-        absent()
+
+    async fn extend(
+        &self,
+        _worker: &WorkerId,
+        lease: Duration,
+        extensions: Vec<Extension>,
+    ) -> Result<Vec<ExtendAnswer>> {
+        work::extend(&self.store, lease, &extensions).await
     }
-    async fn wait(&self, _: &WorkerId, _: Duration) {}
-    async fn get(&self, _: &TaskId) -> Result<Option<Task>> {
-        absent()
+
+    async fn wait(&self, worker: &WorkerId, limit: Duration) {
+        let told = self.store.news.of_worker(worker);
+        timeout(limit.min(LOOK_AGAIN), told.notified()).await.ok();
     }
-    async fn await_finished(&self, _: &TaskId, _: Duration) -> Result<Option<Task>> {
-        absent()
+
+    async fn get(&self, id: &TaskId) -> Result<Option<Task>> {
+        look::get(&self.store, id).await
     }
-    async fn list(&self, _: ListRequest) -> Result<Page> {
-        absent()
+
+    async fn await_finished(&self, id: &TaskId, limit: Duration) -> Result<Option<Task>> {
+        look::await_finished(&self.store, id, limit).await
     }
-    async fn queue_stats(&self, _: Option<&QueueName>) -> Result<Vec<QueueStats>> {
-        absent()
+
+    async fn list(&self, request: ListRequest) -> Result<Page> {
+        look::list(&self.store, &request).await
     }
+
+    async fn queue_stats(&self, queue: Option<&QueueName>) -> Result<Vec<QueueStats>> {
+        look::queue_stats(&self.store, queue).await
+    }
+
     async fn health(&self) -> Result<Health> {
-        absent()
+        look::health(&self.store).await
     }
-    async fn cancel(&self, _: &[TaskId]) -> Result<Vec<Cancelled>> {
-        absent()
+
+    async fn cancel(&self, ids: &[TaskId]) -> Result<Vec<Cancelled>> {
+        work::cancel(&self.store, ids).await
     }
-    async fn promote_due(&self, _: usize) -> Result<u64> {
-        absent()
+
+    async fn promote_due(&self, limit: usize) -> Result<u64> {
+        keep::promote_due(&self.store, limit).await
     }
-    async fn reclaim_expired(&self, _: usize) -> Result<Reclaimed> {
-        absent()
+
+    async fn reclaim_expired(&self, limit: usize) -> Result<Reclaimed> {
+        keep::reclaim_expired(&self.store, limit).await
     }
-    async fn prune(&self, _: PruneRequest) -> Result<Pruned> {
-        absent()
+
+    async fn prune(&self, request: PruneRequest) -> Result<Pruned> {
+        keep::prune(&self.store, &request).await
     }
-    async fn purge_queue(&self, _: &QueueName, _: usize) -> Result<u64> {
-        absent()
+
+    async fn purge_queue(&self, queue: &QueueName, limit: usize) -> Result<u64> {
+        keep::purge_queue(&self.store, queue, limit).await
     }
+
     async fn config(&self) -> Result<Arc<Config>> {
-        absent()
+        arrange::read(&self.store).await.map(Arc::new)
     }
-    async fn put_queue(&self, _: QueueConfig, _: PutMode) -> Result<Arc<Config>> {
-        absent()
+
+    async fn put_queue(&self, queue: QueueConfig, mode: PutMode) -> Result<Arc<Config>> {
+        arrange::put_queue(&self.store, &queue, mode).await
     }
-    async fn delete_queue(&self, _: &QueueName) -> Result<Deleted> {
-        absent()
+
+    async fn delete_queue(&self, queue: &QueueName) -> Result<Deleted> {
+        arrange::delete_queue(&self.store, queue).await
     }
-    async fn put_role(&self, _: RoleConfig, _: PutMode) -> Result<Arc<Config>> {
-        absent()
+
+    async fn put_role(&self, role: RoleConfig, mode: PutMode) -> Result<Arc<Config>> {
+        arrange::put_role(&self.store, &role, mode).await
     }
-    async fn delete_role(&self, _: &RoleName) -> Result<Arc<Config>> {
-        absent()
+
+    async fn delete_role(&self, role: &RoleName) -> Result<Arc<Config>> {
+        arrange::delete_role(&self.store, role).await
     }
-    async fn put_route(&self, _: RouteKey, _: RouteRule) -> Result<Arc<Config>> {
-        absent()
+
+    async fn put_route(&self, key: RouteKey, rule: RouteRule) -> Result<Arc<Config>> {
+        arrange::put_route(&self.store, &key, &rule).await
     }
-    async fn delete_route(&self, _: &RouteKey) -> Result<Arc<Config>> {
-        absent()
+
+    async fn delete_route(&self, key: &RouteKey) -> Result<Arc<Config>> {
+        arrange::delete_route(&self.store, key).await
     }
-    async fn register_worker(&self, _: WorkerReport, _: Duration) -> Result<u64> {
-        absent()
+
+    async fn register_worker(&self, report: WorkerReport, ttl: Duration) -> Result<u64> {
+        arrange::register(&self.store, &report, ttl).await
     }
-    async fn deregister_worker(&self, _: &WorkerId) -> Result<()> {
-        absent()
+
+    async fn deregister_worker(&self, worker: &WorkerId) -> Result<()> {
+        arrange::deregister(&self.store, worker).await
     }
+
     async fn workers(&self) -> Result<Vec<RegisteredWorker>> {
-        absent()
+        arrange::workers(&self.store).await
     }
 }

@@ -1,0 +1,97 @@
+//! Reading the address of a store.
+
+use jobbers_common::engine::{Error, Result};
+use redis::{Client, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, io::tcp::TcpSettings};
+
+use super::keys::DEFAULT_PREFIX;
+
+/// Parameters that the `redis` crate reads itself, for sockets, whose path leaves no room for them.
+const PASSED_ON: [&str; 3] = ["db", "user", "pass"];
+const MAX_PREFIX_BYTES: usize = 64;
+
+/// Where a store is.
+pub(super) struct Address {
+    pub(super) client: Client,
+    /// How its keys begin.
+    pub(super) prefix: String,
+}
+
+impl Address {
+    /// Reads `redis://[USER:PASSWORD@]HOST[:PORT][/DB]` or `redis+unix:///SOCKET`, each with `?prefix=NAME`.
+    pub(super) fn parse(url: &str) -> Result<Self> {
+        if url.starts_with("rediss:") {
+            return Err(Error::Config(
+                "TLS to Redis is not supported yet: use redis:// in a private network".to_owned(),
+            ));
+        }
+        let (place, parameters) = url.split_once('?').unwrap_or((url, ""));
+        let mut prefix = DEFAULT_PREFIX.to_owned();
+        let mut passed_on = Vec::new();
+        for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
+            match parameter.split_once('=') {
+                Some(("prefix", name)) => prefix = checked_prefix(name)?,
+                Some((name, _)) if PASSED_ON.contains(&name) => passed_on.push(parameter),
+                _ => {
+                    return Err(Error::Config(format!(
+                        "{parameter:?} is no parameter of a Redis URL: it takes prefix=NAME"
+                    )));
+                }
+            }
+        }
+        let place = if passed_on.is_empty() { place.to_owned() } else { format!("{place}?{}", passed_on.join("&")) };
+        let client = connection_info(&place).and_then(Client::open).map_err(|error| {
+            // Not the URL itself: it may hold a password.
+            Error::Config(format!("the address of the Redis server makes no sense: {error}"))
+        })?;
+        Ok(Self { client, prefix })
+    }
+}
+
+fn connection_info(place: &str) -> redis::RedisResult<ConnectionInfo> {
+    let info = place.into_connection_info()?;
+    // Push messages arrive between answers only in RESP3; small writes must not wait for each other's acknowledgement.
+    let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
+    Ok(info.set_redis_settings(settings).set_tcp_settings(TcpSettings::default().set_nodelay(true)))
+}
+
+/// A prefix that leaves the hash tag alone.
+fn checked_prefix(name: &str) -> Result<String> {
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b':');
+    if name.is_empty() || name.len() > MAX_PREFIX_BYTES || !name.bytes().all(legal) {
+        return Err(Error::Config(format!("the prefix {name:?} must be 1 to 64 characters of A-Z a-z 0-9 . _ : -")));
+    }
+    Ok(name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read() {
+        for (url, prefix) in [
+            ("redis://localhost", "jobbers"),
+            ("redis://user:secret@[::1]:7000/3?prefix=team-a", "team-a"),
+            ("redis+unix:///run/redis.sock?db=2&prefix=x", "x"),
+        ] {
+            assert_eq!(Address::parse(url).map(|address| address.prefix), Ok(prefix.to_owned()), "{url}");
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_without_telling_the_password() {
+        for url in [
+            "redis://user:secret@localhost/first",
+            "redis://user:secret@localhost?prefix=",
+            "redis://user:secret@localhost?prefix={a}",
+            "redis://user:secret@localhost?prefx=a",
+            "redis://",
+            "rediss://user:secret@localhost",
+        ] {
+            let Err(Error::Config(message)) = Address::parse(url).map(|address| address.prefix) else {
+                panic!("{url} should be refused");
+            };
+            assert!(!message.contains("secret"), "{message}");
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Configuration and workers.
+//!
+//! A change is decided here, on a snapshot, by the typed rules; the script carries it out only if the configuration is
+//! still of that version. Otherwise it is decided anew. So no script reads JSON, and no two changes contradict.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use jobbers_common::{
+    engine::{Deleted, Error, PutMode, Result},
+    limits::MAX_CONFIG_ENTRIES,
+    name::{QueueName, RoleName, WorkerId},
+    queue::{Config, QueueConfig, RoleConfig},
+    routing::{RouteKey, RouteRule},
+    time::Timestamp,
+    worker::{RegisteredWorker, WorkerReport},
+};
+use redis::{Cmd, Value};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use super::{
+    failure::malformed,
+    keys::{QUEUE_FIELD, ROLE_FIELD, ROUTE_FIELD, VERSION_FIELD},
+    record::{micros, time},
+    reply::{array, bytes, digits, number, text, tuple},
+    script,
+    store::Store,
+};
+
+/// How often a change is decided anew because another came between.
+const ATTEMPTS: usize = 100;
+
+/// A routing rule as it is stored.
+#[derive(Serialize, Deserialize)]
+struct Route {
+    key: RouteKey,
+    rule: RouteRule,
+}
+
+fn route_field(key: &RouteKey) -> String {
+    let version = key.version.map_or_else(|| "*".to_owned(), |version| version.to_string());
+    format!("{ROUTE_FIELD}{}@{version}", key.name)
+}
+
+fn json<T: Serialize>(value: &T) -> Result<String> {
+    serde_json::to_string(value).map_err(|error| Error::Invalid(format!("this can't be stored: {error}")))
+}
+
+fn read_json<T: DeserializeOwned>(stored: &[u8]) -> Result<T> {
+    serde_json::from_slice(stored).map_err(|error| Error::Corrupt(format!("the configuration: {error}")))
+}
+
+/// A configuration as fields and values.
+pub(super) fn fields(config: &Config) -> Result<Vec<(String, String)>> {
+    let queues = config.queues.values().map(|queue| Ok((format!("{QUEUE_FIELD}{}", queue.name), json(queue)?)));
+    let roles = config.roles.values().map(|role| Ok((format!("{ROLE_FIELD}{}", role.name), json(role)?)));
+    queues.chain(roles).collect()
+}
+
+/// A hash read whole, and the store's present.
+async fn read_hash(store: &Store, name: &str) -> Result<(Timestamp, Vec<(String, Vec<u8>)>)> {
+    let [now, fields] = tuple(
+        store
+            .run(&store.work, &script::READ, |command| {
+                command.arg(name);
+            })
+            .await?,
+    )?;
+    let mut words = array(fields)?.into_iter();
+    let mut read = Vec::with_capacity(words.len() / 2);
+    while let (Some(field), Some(value)) = (words.next(), words.next()) {
+        read.push((text(field)?, bytes(value)?));
+    }
+    Ok((time(&bytes(now)?)?, read))
+}
+
+/// All configuration.
+pub(super) async fn read(store: &Store) -> Result<Config> {
+    let (_, mut fields) = read_hash(store, "config").await?;
+    if fields.is_empty() {
+        // The server was emptied under our feet.
+        store.prepare().await?;
+        fields = read_hash(store, "config").await?.1;
+    }
+    let mut config = Config::default();
+    for (field, value) in fields {
+        if field == VERSION_FIELD {
+            config.version = digits(&value)?;
+        } else if field.starts_with(QUEUE_FIELD) {
+            let queue: QueueConfig = read_json(&value)?;
+            config.queues.insert(queue.name.clone(), queue);
+        } else if field.starts_with(ROLE_FIELD) {
+            let role: RoleConfig = read_json(&value)?;
+            config.roles.insert(role.name.clone(), role);
+        } else if field.starts_with(ROUTE_FIELD) {
+            let Route { key, rule } = read_json(&value)?;
+            config.routes.insert(key, rule);
+        }
+    }
+    Ok(config)
+}
+
+/// A change of one field.
+struct Change {
+    field: String,
+    /// `None` deletes it.
+    value: Option<String>,
+    /// For a queue: whether it is paused.
+    paused: bool,
+}
+
+/// What became of it.
+enum Outcome {
+    Done(u64),
+    Stale,
+    Live(u64),
+    More,
+}
+
+async fn carry_out(store: &Store, from: &Config, change: &Change) -> Result<Outcome> {
+    let add = |command: &mut Cmd| {
+        command.arg(from.version).arg(&change.field).arg(change.value.as_deref().unwrap_or_default());
+        command.arg(u8::from(change.paused));
+    };
+    let mut answer = array(store.run(&store.work, &script::CONFIGURE, add).await?)?.into_iter();
+    let word = text(answer.next().unwrap_or(Value::Nil))?;
+    match (word.as_str(), answer.next()) {
+        ("done", Some(version)) => Ok(Outcome::Done(number(version)?)),
+        ("live", Some(live)) => Ok(Outcome::Live(number(live)?)),
+        ("stale", _) => Ok(Outcome::Stale),
+        ("more", _) => Ok(Outcome::More),
+        _ => Err(malformed("the outcome of a change was due")),
+    }
+}
+
+/// Decides on a snapshot and carries out; `decide` alters the snapshot and answers which field that is.
+async fn alter(store: &Store, decide: impl Fn(&mut Config) -> Result<Change>) -> Result<Arc<Config>> {
+    for _ in 0..ATTEMPTS {
+        let before = read(store).await?;
+        let mut config = before.clone();
+        let change = decide(&mut config)?;
+        if config == before {
+            return Ok(Arc::new(config));
+        }
+        if let Outcome::Done(version) = carry_out(store, &before, &change).await? {
+            return Ok(Arc::new(Config { version, ..config }));
+        }
+    }
+    Err(Error::unavailable("the configuration is being changed all the time"))
+}
+
+fn check_room<K, V>(known: &BTreeMap<K, V>) -> Result<()> {
+    if known.len() > MAX_CONFIG_ENTRIES {
+        return Err(Error::Invalid(format!("there are at most {MAX_CONFIG_ENTRIES} of these")));
+    }
+    Ok(())
+}
+
+fn check_queues<'a>(config: &Config, queues: impl IntoIterator<Item = &'a QueueName>) -> Result<()> {
+    match queues.into_iter().find(|queue| !config.queues.contains_key(*queue)) {
+        Some(unknown) => Err(Error::UnknownQueue(unknown.clone())),
+        None => Ok(()),
+    }
+}
+
+/// Creates or replaces a queue.
+pub(super) async fn put_queue(store: &Store, queue: &QueueConfig, mode: PutMode) -> Result<Arc<Config>> {
+    let decide = |config: &mut Config| {
+        match (mode, config.queues.contains_key(&queue.name)) {
+            (PutMode::Create, true) => return Err(Error::Exists(format!("queue {}", queue.name))),
+            (PutMode::Replace, false) => return Err(Error::UnknownQueue(queue.name.clone())),
+            _ => drop(config.queues.insert(queue.name.clone(), queue.clone())),
+        }
+        check_room(&config.queues)?;
+        Ok(Change { field: format!("{QUEUE_FIELD}{}", queue.name), value: Some(json(queue)?), paused: queue.paused })
+    };
+    alter(store, decide).await
+}
+
+/// Deletes a queue that nobody names and that holds no live task, 1,000 finished ones a call.
+pub(super) async fn delete_queue(store: &Store, queue: &QueueName) -> Result<Deleted> {
+    for _ in 0..ATTEMPTS {
+        let config = read(store).await?;
+        check_queues(&config, [queue])?;
+        if let Some(by) = user_of(&config, queue) {
+            return Err(Error::InUse { queue: queue.clone(), by });
+        }
+        let change = Change { field: format!("{QUEUE_FIELD}{queue}"), value: None, paused: false };
+        match carry_out(store, &config, &change).await? {
+            Outcome::Done(_) => return Ok(Deleted::Done),
+            Outcome::More => return Ok(Deleted::More),
+            Outcome::Live(live) => return Err(Error::NotEmpty { queue: queue.clone(), live }),
+            Outcome::Stale => {}
+        }
+    }
+    Err(Error::unavailable("the configuration is being changed all the time"))
+}
+
+/// Who names a queue.
+fn user_of(config: &Config, queue: &QueueName) -> Option<String> {
+    let role = config.roles.values().find(|role| role.queues.contains(queue));
+    let route = || config.routes.iter().find(|(_, rule)| rule.queues().any(|it| it == queue));
+    role.map(|role| format!("role {}", role.name))
+        .or_else(|| route().map(|(key, _)| format!("the routing rule of {}", key.name)))
+}
+
+/// Creates or replaces a role.
+pub(super) async fn put_role(store: &Store, role: &RoleConfig, mode: PutMode) -> Result<Arc<Config>> {
+    let mut distinct: Vec<&QueueName> = role.queues.iter().collect();
+    distinct.sort();
+    distinct.dedup();
+    if role.queues.is_empty() || distinct.len() < role.queues.len() {
+        return Err(Error::Invalid("a role names at least one queue, and none twice".to_owned()));
+    }
+    let decide = |config: &mut Config| {
+        match (mode, config.roles.contains_key(&role.name)) {
+            (PutMode::Create, true) => return Err(Error::Exists(format!("role {}", role.name))),
+            (PutMode::Replace, false) => return Err(Error::UnknownRole(role.name.clone())),
+            _ => check_queues(config, &role.queues)?,
+        }
+        config.roles.insert(role.name.clone(), role.clone());
+        check_room(&config.roles)?;
+        Ok(Change { field: format!("{ROLE_FIELD}{}", role.name), value: Some(json(role)?), paused: false })
+    };
+    alter(store, decide).await
+}
+
+/// Deletes a role.
+pub(super) async fn delete_role(store: &Store, role: &RoleName) -> Result<Arc<Config>> {
+    let decide = |config: &mut Config| match config.roles.remove(role) {
+        Some(_) => Ok(Change { field: format!("{ROLE_FIELD}{role}"), value: None, paused: false }),
+        None => Err(Error::UnknownRole(role.clone())),
+    };
+    alter(store, decide).await
+}
+
+/// Creates or replaces a routing rule.
+pub(super) async fn put_route(store: &Store, key: &RouteKey, rule: &RouteRule) -> Result<Arc<Config>> {
+    rule.validate().map_err(Error::Invalid)?;
+    let decide = |config: &mut Config| {
+        check_queues(config, rule.queues())?;
+        config.routes.insert(key.clone(), rule.clone());
+        check_room(&config.routes)?;
+        let route = Route { key: key.clone(), rule: rule.clone() };
+        Ok(Change { field: route_field(key), value: Some(json(&route)?), paused: false })
+    };
+    alter(store, decide).await
+}
+
+/// Deletes a routing rule.
+pub(super) async fn delete_route(store: &Store, key: &RouteKey) -> Result<Arc<Config>> {
+    let decide = |config: &mut Config| {
+        config.routes.remove(key);
+        Ok(Change { field: route_field(key), value: None, paused: false })
+    };
+    alter(store, decide).await
+}
+
+/// Notes a worker's report.
+pub(super) async fn register(store: &Store, report: &WorkerReport, ttl: Duration) -> Result<u64> {
+    let written = json(report)?;
+    let add = |command: &mut Cmd| {
+        command.arg(report.id.as_str()).arg(micros(ttl)).arg(&written);
+    };
+    number(store.run(&store.work, &script::REGISTER, add).await?)
+}
+
+/// Forgets a worker, and where it waits.
+pub(super) async fn deregister(store: &Store, worker: &WorkerId) -> Result<()> {
+    let stale = store.news.take_registered(worker);
+    store.news.forget(worker);
+    let add = |command: &mut Cmd| {
+        command.arg(worker.as_str()).arg(&store.instance);
+        stale.iter().for_each(|queue| {
+            command.arg(queue.as_str());
+        });
+    };
+    store.run(&store.work, &script::DEREGISTER, add).await.map(drop)
+}
+
+/// The workers heard of within their time.
+pub(super) async fn workers(store: &Store) -> Result<Vec<RegisteredWorker>> {
+    let (now, fields) = read_hash(store, "workers").await?;
+    let mut workers = fields.into_iter().map(|(_, stored)| read_worker(&stored)).collect::<Result<Vec<_>>>()?;
+    workers.retain(|worker| worker.expires_at > now);
+    workers.sort_by(|a, b| a.report.id.cmp(&b.report.id));
+    Ok(workers)
+}
+
+/// Reads what `scripts/register.lua` writes: three times of 16 digits, and the report.
+fn read_worker(stored: &[u8]) -> Result<RegisteredWorker> {
+    let (times, report) = stored.split_at_checked(48).ok_or_else(|| malformed("a worker's report was due"))?;
+    Ok(RegisteredWorker {
+        report: read_json(report)?,
+        started_at: time(&times[..16])?,
+        expires_at: time(&times[16..32])?,
+        seen_at: time(&times[32..])?,
+    })
+}

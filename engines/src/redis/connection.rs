@@ -1,0 +1,110 @@
+//! Lanes to the server, and sending one call until it is answered or it is time to give up.
+//!
+//! A connection answers in order, so a big batch delays what was sent behind it. Therefore there are three lanes:
+//! submissions and lists, the workers' cycles, and the renewal of leases, which must never wait for the others. The last
+//! one also hears the news of [`super::news`].
+
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use jobbers_common::engine::{Error, Result};
+use redis::{
+    Client, Cmd, ErrorKind, RedisResult, ServerErrorKind, Value,
+    aio::{AsyncPushSender, ConnectionManager, ConnectionManagerConfig},
+};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{
+    failure::{is_passing, silent, translate},
+    script::Script,
+};
+
+/// How long an answer may take. Far above what a bounded script takes, below a worker's lease.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// How long a call is sent again while the server is away.
+const PATIENCE: Duration = Duration::from_millis(2_500);
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_millis(400);
+
+/// One connection that comes back by itself, shared by all callers.
+pub(super) struct Lane {
+    manager: ConnectionManager,
+    /// Whether the last call found the server away: then the next does not wait for long.
+    is_down: AtomicBool,
+}
+
+impl Lane {
+    /// A lane that connects at its first use. `news` takes what the server says unasked.
+    pub(super) fn new(client: Client, news: Option<impl AsyncPushSender>) -> Result<Self> {
+        let mut config = ConnectionManagerConfig::new()
+            .set_response_timeout(Some(ANSWER_WITHIN))
+            .set_connection_timeout(Some(PATIENCE))
+            .set_min_delay(FIRST_PAUSE)
+            .set_max_delay(LONGEST_PAUSE)
+            // It tries for ever; each call gives up by its own bound.
+            .set_number_of_retries(usize::MAX);
+        if let Some(news) = news {
+            config = config.set_push_sender(news).set_automatic_resubscription();
+        }
+        let manager = ConnectionManager::new_lazy_with_config(client, config).map_err(|error| translate(&error))?;
+        Ok(Self { manager, is_down: AtomicBool::new(false) })
+    }
+
+    /// Listens to channels, now and after each reconnection.
+    pub(super) async fn subscribe(&self, channels: &[String]) -> Result<()> {
+        let mut manager = self.manager.clone();
+        match timeout(ANSWER_WITHIN, manager.subscribe(channels)).await {
+            Ok(outcome) => outcome.map_err(|error| translate(&error)),
+            Err(_) => Err(silent(ANSWER_WITHIN)),
+        }
+    }
+
+    /// Sends a command that is safe to repeat. `build` makes it, and is told whether an earlier sending may have been
+    /// carried out; `script` is what it runs, if it runs one.
+    pub(super) async fn call(
+        &self,
+        script: Option<&Script>,
+        build: impl Fn(bool) -> Cmd + Send + Sync,
+    ) -> Result<Value> {
+        let start = Instant::now();
+        let mut pause = FIRST_PAUSE;
+        let mut bound = if self.is_down.load(Ordering::Relaxed) { PATIENCE } else { ANSWER_WITHIN };
+        let mut command = build(false);
+        loop {
+            let failure: Error = match timeout(bound, self.send(script, &command)).await {
+                Ok(Ok(value)) => {
+                    self.is_down.store(false, Ordering::Relaxed);
+                    return Ok(value);
+                }
+                Ok(Err(error)) if is_passing(&error) => translate(&error),
+                Ok(Err(error)) => return Err(translate(&error)),
+                Err(_) => {
+                    self.is_down.store(true, Ordering::Relaxed);
+                    return Err(silent(bound));
+                }
+            };
+            self.is_down.store(true, Ordering::Relaxed);
+            bound = PATIENCE.saturating_sub(start.elapsed() + pause);
+            if bound.is_zero() {
+                return Err(failure);
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+            command = build(true);
+        }
+    }
+
+    async fn send(&self, script: Option<&Script>, command: &Cmd) -> RedisResult<Value> {
+        let mut manager = self.manager.clone();
+        let outcome = command.query_async(&mut manager).await;
+        match (outcome, script) {
+            (Err(error), Some(script)) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
+                redis::cmd("SCRIPT").arg("LOAD").arg(&script.text).exec_async(&mut manager).await?;
+                command.query_async(&mut manager).await
+            }
+            (outcome, _) => outcome,
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! What the server's and the connection's errors mean to the caller.
+
+use std::time::Duration;
+
+use jobbers_common::engine::Error;
+use redis::{ErrorKind, RedisError, ServerErrorKind};
+
+/// The caller's error for an answer of the server or a failure on the way.
+pub(super) fn translate(error: &RedisError) -> Error {
+    let detail = error.detail().unwrap_or_default();
+    match error.code().unwrap_or_default() {
+        "OOM" => Error::Full("Redis has reached its maxmemory: settle or prune tasks, or give it more".to_owned()),
+        "READONLY" => Error::ReadOnly("the Redis server is a read-only replica: name the primary".to_owned()),
+        "MISCONF" if detail.contains("No space left") => {
+            Error::Full(format!("Redis can't write to its disk and takes nothing in: {detail}"))
+        }
+        "MISCONF" => Error::unavailable(format!("Redis can't write to its disk and takes nothing in: {detail}")),
+        "LOADING" => Error::unavailable("Redis is loading its data"),
+        "BUSY" => Error::unavailable("Redis is busy with a script"),
+        code @ ("CLUSTERDOWN" | "MASTERDOWN" | "TRYAGAIN") => {
+            Error::unavailable(format!("Redis says {code}: {detail}"))
+        }
+        code @ ("NOAUTH" | "WRONGPASS" | "NOPERM") => {
+            Error::Config(format!("Redis refuses the login: {code} {detail}"))
+        }
+        "MOVED" | "ASK" | "CROSSSLOT" => {
+            Error::Config("this is a node of a Redis Cluster; clusters are not supported yet".to_owned())
+        }
+        _ => match error.kind() {
+            ErrorKind::AuthenticationFailed => Error::Config(format!("Redis refuses the login: {error}")),
+            ErrorKind::InvalidClientConfig => Error::Config(error.to_string()),
+            ErrorKind::RESP3NotSupported => Error::Config("Redis 7.0 or newer is needed".to_owned()),
+            // A script met a key of another type or a string of another shape.
+            ErrorKind::Server(ServerErrorKind::ResponseError) => Error::Corrupt(error.to_string()),
+            _ => Error::unavailable(error.to_string()),
+        },
+    }
+}
+
+/// Whether the connection or the server is only away for a moment, so that the same call is worth sending again.
+pub(super) fn is_passing(error: &RedisError) -> bool {
+    let server =
+        matches!(error.code().unwrap_or_default(), "LOADING" | "BUSY" | "CLUSTERDOWN" | "MASTERDOWN" | "TRYAGAIN");
+    server || error.is_io_error() || error.is_connection_dropped() || error.is_connection_refusal()
+}
+
+/// The error of a call that nobody answered.
+pub(super) fn silent(waited: Duration) -> Error {
+    Error::unavailable(format!("Redis did not answer within {waited:?}"))
+}
+
+/// The error of an answer that has another shape than its script gives it.
+pub(super) fn malformed(what: &str) -> Error {
+    Error::Corrupt(format!("an answer of Redis has an unexpected shape: {what}"))
+}

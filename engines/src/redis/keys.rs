@@ -1,0 +1,60 @@
+//! The names of what a store keeps in Redis. Only this file, and `scripts/lib/base.lua` for the scripts, know them.
+//!
+//! Every key of a shard begins with `<prefix>:{<shard>}:`, so that all of them share one hash tag and lie in one slot:
+//! scripts are given this beginning as their only key and build the names. There is one shard as yet; the tag is there
+//! from the first day so that more can follow. What stands behind it:
+//!
+//! | key | type | holds |
+//! |---|---|---|
+//! | `t` | hash | id: the record, written once |
+//! | `b` | hash | id: parameters over 1 KiB, let go when the task completes |
+//! | `m` | hash | id: the lease while it runs, the ending when it is over; a waiting task has none |
+//! | `a` | hash | id: what earlier attempts left, of a task that is back in a queue; and of a scheduled one |
+//! | `h` | hash | id: errors |
+//! | `x` | hash | id: heartbeat, progress, checkpoint |
+//! | `c` | number | the one counter behind revisions, fences and positions |
+//! | `q:<queue>:r` | sorted set | ready tasks by priority and position |
+//! | `q:<queue>:s` | sorted set | scheduled tasks by the time they are due |
+//! | `q:<queue>:l` | sorted set | leases by their ends, and a sentinel |
+//! | `q:<queue>:f` | list | revision and id of finished tasks, in that order |
+//! | `q:<queue>:w` | sorted set | idle workers, `worker@instance`, by when they came |
+//! | `q:<queue>:n` | hash | counts: accepted, removed, and finished ones by status |
+//! | `queues`, `paused` | set | names |
+//! | `config` | hash | `version`, and each queue, role and rule as JSON |
+//! | `workers`, `workers:expiry` | hash, sorted set | reports, and when they are forgotten |
+//! | `awaited` | sorted set | ids whose end somebody waits for, by when they give up |
+//! | `cancel:<worker>` | set | ids that it runs and that are to be cancelled |
+//! | `request:<worker>:<slot>` | string | what a recent cycle did, for 30 s, in case its answer got lost |
+//! | `schema` | number | the version of all this |
+//!
+//! The strings inside are described in `scripts/lib/moves.lua`.
+
+/// The version of the layout. A store with a higher one is refused.
+pub(super) const SCHEMA_VERSION: u32 = 1;
+
+/// The prefix used when the URL names none.
+pub(super) const DEFAULT_PREFIX: &str = "jobbers";
+
+/// How a field of `config` begins.
+pub(super) const QUEUE_FIELD: &str = "queue:";
+/// How a field of `config` begins.
+pub(super) const ROLE_FIELD: &str = "role:";
+/// How a field of `config` begins.
+pub(super) const ROUTE_FIELD: &str = "route:";
+/// The field of `config` with its version.
+pub(super) const VERSION_FIELD: &str = "version";
+
+/// How the keys of the store's one shard begin.
+pub(super) fn shard(prefix: &str) -> String {
+    format!("{prefix}:{{0}}:")
+}
+
+/// The channel of one process: `wake <worker>`.
+pub(super) fn instance_channel(shard: &str, instance: &str) -> String {
+    format!("{shard}instance:{instance}")
+}
+
+/// The channel of all processes: `done <id>`, `cancel <worker>`, `config`.
+pub(super) fn common_channel(shard: &str) -> String {
+    format!("{shard}all")
+}

@@ -1,0 +1,104 @@
+//! The scripts: read from their files, put together with what they include, known to the server by their digest.
+//!
+//! A script opens with `#!lua` and its flags, says its purpose, and names the files of `scripts/lib` it builds on in one
+//! line `-- include …`, which is replaced by their text.
+
+use std::sync::LazyLock;
+
+/// A script ready to be run.
+pub(super) struct Script {
+    /// Its whole text.
+    pub(super) text: String,
+    /// The digest the server knows it by.
+    pub(super) sha: String,
+}
+
+const LIBRARY: [(&str, &str); 9] = [
+    ("base", include_str!("scripts/lib/base.lua")),
+    ("wake", include_str!("scripts/lib/wake.lua")),
+    ("moves", include_str!("scripts/lib/moves.lua")),
+    ("tend", include_str!("scripts/lib/tend.lua")),
+    ("settle", include_str!("scripts/lib/settle.lua")),
+    ("claim", include_str!("scripts/lib/claim.lua")),
+    ("view", include_str!("scripts/lib/view.lua")),
+    ("remove", include_str!("scripts/lib/remove.lua")),
+    ("queue", include_str!("scripts/lib/queue.lua")),
+];
+
+const INCLUDE: &str = "-- include ";
+
+fn library(name: &str) -> &'static str {
+    LIBRARY.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| text)
+}
+
+impl Script {
+    fn new(source: &str) -> Self {
+        let mut text = String::with_capacity(16 * 1024);
+        for line in source.lines() {
+            match line.strip_prefix(INCLUDE) {
+                Some(names) => names.split(' ').for_each(|name| text.push_str(library(name))),
+                None => text.push_str(line),
+            }
+            text.push('\n');
+        }
+        let sha = redis::Script::new(&text).get_hash().to_owned();
+        Self { text, sha }
+    }
+}
+
+macro_rules! scripts {
+    ($($name:ident = $file:literal;)*) => {
+        $(pub(super) static $name: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!($file)));)*
+
+        /// Every script and its source, for the tests.
+        #[cfg(test)]
+        pub(super) const ALL: &[(&str, &LazyLock<Script>, &str)] = &[$(($file, &$name, include_str!($file))),*];
+    };
+}
+
+scripts! {
+    AWAIT = "scripts/await.lua";
+    CANCEL = "scripts/cancel.lua";
+    CONFIGURE = "scripts/configure.lua";
+    CYCLE = "scripts/cycle.lua";
+    DEREGISTER = "scripts/deregister.lua";
+    EXTEND = "scripts/extend.lua";
+    FINISHED = "scripts/finished.lua";
+    GET = "scripts/get.lua";
+    LIST_LIVE = "scripts/list_live.lua";
+    LIST_OVER = "scripts/list_over.lua";
+    OPEN = "scripts/open.lua";
+    PROMOTE = "scripts/promote.lua";
+    PRUNE = "scripts/prune.lua";
+    PURGE = "scripts/purge.lua";
+    READ = "scripts/read.lua";
+    RECLAIM = "scripts/reclaim.lua";
+    REGISTER = "scripts/register.lua";
+    STATS = "scripts/stats.lua";
+    SUBMIT = "scripts/submit.lua";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_script_says_what_it_may_and_includes_what_is_there() {
+        for (file, script, source) in ALL {
+            assert!(source.starts_with("#!lua"), "{file} declares its flags");
+            let included: Vec<&str> = source.lines().filter_map(|line| line.strip_prefix(INCLUDE)).collect();
+            assert_eq!(included.len(), 1, "{file} has one line of includes");
+            assert!(included[0].split(' ').all(|name| !library(name).is_empty()), "{file} includes {}", included[0]);
+            assert!(!script.text.contains(INCLUDE), "{file}: what is included includes nothing");
+        }
+    }
+
+    #[test]
+    fn what_drains_a_full_server_may_run_on_one_and_what_fills_it_may_not() {
+        let flags = |script: &Script| script.text.lines().next().unwrap().to_owned();
+        for script in [&CYCLE, &EXTEND, &CANCEL, &PROMOTE, &RECLAIM, &PRUNE, &PURGE] {
+            assert_eq!(flags(script), "#!lua flags=allow-oom");
+        }
+        assert_eq!(flags(&SUBMIT), "#!lua");
+    }
+}

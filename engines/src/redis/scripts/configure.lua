@@ -1,0 +1,45 @@
+#!lua flags=allow-oom
+-- Changes the configuration, if it is still the one the change was made from.
+--
+-- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 the version it was made from, 3 field, 4 value, or nothing to delete
+-- the field, 5 1 if the field is a paused queue. Deleting a queue deletes its finished tasks, 1,000 a call.
+-- Answers {'done', version}, {'stale'}, {'live', how many} for a queue with live tasks, {'more'}.
+
+-- include base wake moves remove queue
+
+local config = P .. 'config'
+if (call('HGET', config, 'version') or '0') ~= ARGV[2] then
+  return { 'stale' }
+end
+local name = string.match(ARGV[3], '^queue:(.*)$')
+
+if name and ARGV[4] == '' then
+  local live = call('ZCARD', of(name, 'r')) + call('ZCARD', of(name, 's')) + call('ZCOUNT', of(name, 'l'), '-inf', '(inf')
+  if live > 0 then
+    return { 'live', live }
+  end
+  local ids = {}
+  for i, entry in ipairs(call('LRANGE', of(name, 'f'), 0, 999)) do
+    ids[i] = sub(entry, 16)
+  end
+  remove(name, ids, true)
+  if call('EXISTS', of(name, 'f')) == 1 then
+    return { 'more' }
+  end
+  for _, part in ipairs({ 'l', 'w', 'n' }) do
+    call('DEL', of(name, part))
+  end
+  call('SREM', P .. 'queues', name)
+  call('SREM', P .. 'paused', name)
+elseif name then
+  add_queue(name, ARGV[5] == '1')
+end
+
+if ARGV[4] == '' then
+  call('HDEL', config, ARGV[3])
+else
+  call('HSET', config, ARGV[3], ARGV[4])
+end
+local version = call('HINCRBY', config, 'version', 1)
+call('PUBLISH', P .. 'all', 'config')
+return { 'done', version }

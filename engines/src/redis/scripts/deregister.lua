@@ -1,0 +1,13 @@
+#!lua flags=allow-oom
+-- Forgets a worker, and that it waits.
+--
+-- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 worker, 3 instance, 4- queues it may stand waiting in.
+
+-- include base
+
+call('HDEL', P .. 'workers', ARGV[2])
+call('ZREM', P .. 'workers:expiry', ARGV[2])
+for i = 4, #ARGV do
+  call('ZREM', of(ARGV[i], 'w'), ARGV[2] .. '@' .. ARGV[3])
+end
+return 1

@@ -1,0 +1,50 @@
+#!lua flags=allow-oom
+-- Renews leases by their fences, and notes heartbeats, progress and checkpoints. A lease that ran out is renewed too, as
+-- long as nobody has reclaimed it.
+--
+-- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 lease in microseconds; for each task five: id, the fence's 15
+-- digits, h for a heartbeat or nothing, its progress (`-` leaves it), its checkpoint (`-` leaves it, else after a `+`).
+-- Answers a letter for each: e extended, c extended and a cancel is requested, l lost.
+
+-- include base wake moves
+
+-- A task's news with a heartbeat added.
+local function heard(news, progress, checkpoint)
+  news = news or (NO_TIME .. '000000')
+  local length = tonumber(sub(news, 17, 22))
+  if progress == '-' then
+    progress = sub(news, 23, 22 + length)
+  end
+  if checkpoint == '-' then
+    checkpoint = sub(news, 23 + length)
+  else
+    checkpoint = sub(checkpoint, 2)
+  end
+  return NOW .. format('%06d', #progress) .. progress .. checkpoint
+end
+
+local ids, answers, expiries = {}, {}, {}
+for i = 3, #ARGV, 5 do
+  ids[#ids + 1] = ARGV[i]
+end
+local expires_at = format('%.0f', now + ARGV[2])
+local leases = call('HMGET', M, unpack(ids))
+for i, id in ipairs(ids) do
+  local at, lease = 3 + 5 * (i - 1), leases[i]
+  local kind = lease and byte(lease)
+  if kind and kind ~= 70 and sub(lease, 2, 16) == ARGV[at + 1] then
+    local name = string.match(lease, '^(.*);', 81)
+    expiries[name] = expiries[name] or {}
+    push(expiries[name], expires_at, id)
+    if ARGV[at + 2] == 'h' then
+      call('HSET', X, id, heard(call('HGET', X, id), ARGV[at + 3], ARGV[at + 4]))
+    end
+    answers[i] = kind == 75 and 'c' or 'e'
+  else
+    answers[i] = 'l'
+  end
+end
+for name, pairs_of_queue in pairs(expiries) do
+  spread('ZADD', of(name, 'l'), pairs_of_queue)
+end
+return table.concat(answers)

@@ -1,0 +1,131 @@
+-- The moves of tasks, gathered and written at the end: state, lease and place of a task change in one step.
+--
+-- The strings that stand for a task's state. Widths are fixed so that they are read by position; `state.rs` is the other
+-- reader. Digits are padded with zeros; a time of zeros is none.
+--
+--   record  t  1-16 submitted_at, 17-32 fingerprint, 33 size (S small, L large: parameters in `b`), 34 dead letter
+--              (0 1), 35-37 max_crashes, 38 priority, 39-41 length of the queue's name, 42- that name, then what only
+--              Rust reads
+--   lease   m  1 L or K (a cancel is requested), 2-16 fence, 17-32 started_at, 33-48 ready_at, 49-54 attempt,
+--              55-57 crashes, 58-63 the record's 33-38, 64-80 score in the queue, 81- queue;worker
+--              Always over 64 bytes, so that `m` is never a listpack, in which each access would be a linear search.
+--   over    m  1 F, 2 status, 3-18 completed_at, 19-33 revision, 34 dead letter, 35 S (settled by its worker) or N (not),
+--              36- the lease's 2-, line feed, result
+--   carry   a  1-15 revision, 16-31 ready_at, 32-37 attempt, 38-40 crashes, 41-56 started_at, 57 priority, 58- worker
+--              Only of a task in a queue or scheduled that is not as it was submitted.
+--   errors  h  1-3 how many, then each: 5 digits length, 16 at, 6 attempt, worker;, kind letter, message
+--   news    x  1-16 heartbeat_at, 17-22 length of progress, progress, checkpoint
+
+local COMPLETED, FAILED, CANCELLED = '4', '5', '6'
+local MAX_ERRORS = 100
+local NO_TIME, NO_FENCE = '0000000000000000', '000000000000000'
+
+local T, M, A, B, H, X = P .. 't', P .. 'm', P .. 'a', P .. 'b', P .. 'h', P .. 'x'
+
+-- What is gathered, by queue: unlease {id}, over {revision..id}, ready {score, id}, later {score, id}, and counts.
+local queues = {}
+local states, carries, bodies_gone, states_gone, finished = {}, {}, {}, {}, {}
+
+local function gathered(name)
+  local queue = queues[name]
+  if not queue then
+    queue = { name = name, unlease = {}, over = {}, ready = {}, later = {}, counts = {} }
+    queues[name] = queue
+  end
+  return queue
+end
+
+local function queue_of(record)
+  return sub(record, 42, 41 + sub(record, 39, 41))
+end
+
+-- The score a leased task had in its queue.
+local function score_in(lease)
+  return string.match(sub(lease, 64, 80), '%S+')
+end
+
+local function push(list, first, second)
+  local count = #list
+  list[count + 1] = first
+  list[count + 2] = second
+end
+
+-- A task is over. `facts` is its lease's 2-, `large` whether its parameters lie apart.
+local function finish(queue, id, status, revision, dead_letter, by, facts, result, large)
+  push(states, id, 'F' .. status .. NOW .. revision .. dead_letter .. by .. facts .. '\n' .. result)
+  push(queue.over, revision .. id)
+  queue.counts[status] = (queue.counts[status] or 0) + 1
+  finished[#finished + 1] = id
+  if large and status == COMPLETED then
+    bodies_gone[#bodies_gone + 1] = id
+  end
+end
+
+-- A task goes back: to its queue with a score, or to its time with none.
+local function put_back(queue, id, carry, score, due)
+  push(carries, id, carry)
+  states_gone[#states_gone + 1] = id
+  if score then
+    push(queue.ready, score, id)
+  else
+    push(queue.later, due, id)
+  end
+  -- Heartbeat and progress belong to the attempt that ended; the checkpoint is for the next.
+  local news = call('EXISTS', X) == 1 and call('HGET', X, id)
+  if news then
+    local checkpoint = sub(news, 23 + sub(news, 17, 22))
+    if checkpoint == '' then
+      call('HDEL', X, id)
+    else
+      call('HSET', X, id, NO_TIME .. '000000' .. checkpoint)
+    end
+  end
+end
+
+-- Notes an error of the attempt that a lease stands for.
+local function note_error(id, attempt, worker, failure)
+  local entry = NOW .. attempt .. worker .. ';' .. failure
+  local history = call('HGET', H, id) or '000'
+  local count, rest = tonumber(sub(history, 1, 3)), sub(history, 4)
+  if count >= MAX_ERRORS then
+    rest = sub(rest, 6 + sub(rest, 1, 5))
+    count = count - 1
+  end
+  call('HSET', H, id, format('%03d', count + 1) .. rest .. format('%05d', #entry) .. entry)
+end
+
+-- Tells those who wait for a task's end. Most often nobody does.
+local function tell_finished()
+  local awaited = P .. 'awaited'
+  if #finished == 0 or call('EXISTS', awaited) == 0 then
+    return
+  end
+  for _, id in ipairs(finished) do
+    if call('ZREM', awaited, id) == 1 then
+      call('PUBLISH', P .. 'all', 'done ' .. id)
+    end
+  end
+  call('ZREMRANGEBYSCORE', awaited, '-inf', NOW)
+end
+
+-- Writes all that was gathered. `wakes`: whether workers are told of what became ready.
+local function write_moves(wakes)
+  spread('HSET', M, states)
+  spread('HDEL', M, states_gone)
+  spread('HSET', A, carries)
+  spread('HDEL', B, bodies_gone)
+  for name, queue in pairs(queues) do
+    spread('ZREM', of(name, 'l'), queue.unlease)
+    spread('RPUSH', of(name, 'f'), queue.over)
+    spread('ZADD', of(name, 'r'), queue.ready)
+    spread('ZADD', of(name, 's'), queue.later)
+    for status, count in pairs(queue.counts) do
+      call('HINCRBY', of(name, 'n'), status, count)
+    end
+    if wakes and #queue.ready > 0 then
+      wake(name, #queue.ready / 2)
+    end
+  end
+  tell_finished()
+  queues, states, carries, bodies_gone, states_gone, finished = {}, {}, {}, {}, {}, {}
+end

@@ -1,0 +1,59 @@
+-- Deleting tasks with every trace they left.
+
+-- The first place in a queue's list of finished tasks at or after a revision.
+local function place_of_revision(list, revision)
+  local low, high = 0, call('LLEN', list)
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if sub(call('LINDEX', list, middle), 1, 15) < revision then
+      low = middle + 1
+    else
+      high = middle
+    end
+  end
+  return low
+end
+
+-- Takes entries, revision..id, out of a queue's list of finished tasks: marks each at its place, then sweeps once.
+local function forget_finished(name, entries)
+  local list, places = of(name, 'f'), {}
+  for _, entry in ipairs(entries) do
+    local place = place_of_revision(list, sub(entry, 1, 15))
+    if call('LINDEX', list, place) == entry then
+      places[#places + 1] = place
+    end
+  end
+  for _, place in ipairs(places) do
+    call('LSET', list, place, '')
+  end
+  if #places > 0 then
+    call('LREM', list, 0, '')
+  end
+end
+
+-- Deletes tasks of one queue that are not running; `over` says that all of them are finished, else none is.
+local function remove(name, ids, over)
+  if #ids == 0 then
+    return
+  end
+  local counters = of(name, 'n')
+  if over then
+    local entries, counts = {}, {}
+    for i, state in ipairs(call('HMGET', M, unpack(ids))) do
+      local status = sub(state, 2, 2)
+      entries[i] = sub(state, 19, 33) .. ids[i]
+      counts[status] = (counts[status] or 0) - 1
+    end
+    forget_finished(name, entries)
+    for status, count in pairs(counts) do
+      call('HINCRBY', counters, status, count)
+    end
+  else
+    spread('ZREM', of(name, 'r'), ids)
+    spread('ZREM', of(name, 's'), ids)
+  end
+  for _, hash in ipairs({ T, M, A, B, H, X }) do
+    spread('HDEL', hash, ids)
+  end
+  call('HINCRBY', counters, 'removed', #ids)
+end

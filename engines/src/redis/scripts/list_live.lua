@@ -1,0 +1,71 @@
+#!lua flags=no-writes
+-- A piece of the list of live tasks: one section, queue by queue.
+--
+-- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 the section (l started by fence, r submitted by score, s scheduled
+-- by due time, then id), 3 at most how many, 4 and 5 where the piece before ended in the first queue (fence, score or due
+-- time; id), empty for its beginning, 6- queues.
+-- Answers {how many queues are done, views (see view.lua), …}. The place in a view is where to go on after it.
+
+-- include base wake moves view
+
+local section, limit = ARGV[2], tonumber(ARGV[3])
+local views, done = {}, 0
+
+-- By fence: leases are kept by their ends, so all of a queue are looked at; there are as many as tasks that run.
+local function started(name, after, wanted)
+  local members, found = call('ZRANGEBYSCORE', of(name, 'l'), '-inf', '(inf'), {}
+  for from = 1, #members, 1000 do
+    for i, lease in ipairs(call('HMGET', M, unpack(members, from, min(from + 999, #members)))) do
+      local fence = lease and sub(lease, 2, 16)
+      if fence and fence > after then
+        found[#found + 1] = { fence, members[from + i - 1] }
+      end
+    end
+  end
+  table.sort(found, function(a, b) return a[1] < b[1] end)
+  local ids = {}
+  for i = 1, min(wanted, #found) do
+    ids[i] = found[i][2]
+  end
+  return ids
+end
+
+-- By score, then id. Members of one score are in the order of their ids, so the place after (score, id) can be searched.
+local function placed(key, score, id, wanted)
+  local low = 0
+  if score ~= '' then
+    low = call('ZCOUNT', key, '-inf', '(' .. score)
+    local high = low + call('ZCOUNT', key, score, score)
+    while low < high do
+      local middle = math.floor((low + high) / 2)
+      if call('ZRANGE', key, middle, middle)[1] <= id then
+        low = middle + 1
+      else
+        high = middle
+      end
+    end
+  end
+  return call('ZRANGE', key, low, low + wanted - 1)
+end
+
+for i = 6, #ARGV do
+  local score, id = '', ''
+  if i == 6 then
+    score, id = ARGV[4], ARGV[5]
+  end
+  local wanted = limit - #views
+  local ids
+  if section == 'l' then
+    ids = started(ARGV[i], score, wanted)
+  else
+    ids = placed(of(ARGV[i], section), score, id, wanted)
+  end
+  for _, found in ipairs(ids) do
+    views[#views + 1] = view(found, true)
+  end
+  if #ids == wanted then
+    break
+  end
+  done = done + 1
+end
+return { done, unpack(views) }

@@ -1,0 +1,23 @@
+#!lua
+-- Makes a new store, or finds out what is there.
+--
+-- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 this program's schema version, 3- the fields of a new store's
+-- configuration and their values. Answers the schema's version.
+
+-- include base queue
+
+local schema = call('GET', P .. 'schema')
+if schema then
+  return schema
+end
+call('SET', P .. 'schema', ARGV[2])
+-- A version that grows even if the store is emptied and made again: workers notice.
+call('HSET', P .. 'config', 'version', format('%.0f', math.max(1, math.floor(now / 1000000))))
+for i = 3, #ARGV, 2 do
+  call('HSET', P .. 'config', ARGV[i], ARGV[i + 1])
+  local name = string.match(ARGV[i], '^queue:(.*)$')
+  if name then
+    add_queue(name, false)
+  end
+end
+return ARGV[2]

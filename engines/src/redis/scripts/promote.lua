@@ -1,0 +1,10 @@
+#!lua flags=allow-oom
+-- Moves due tasks of all queues to their queues, the longest due first, and wakes workers.
+--
+-- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at most how many. Answers how many.
+
+-- include base wake moves tend
+
+local promoted = promote(overdue(call('SMEMBERS', P .. 'queues'), 's', tonumber(ARGV[2])))
+write_moves(true)
+return promoted

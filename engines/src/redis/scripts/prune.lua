@@ -1,0 +1,17 @@
+#!lua flags=allow-oom
+-- Deletes finished tasks of one queue, each only if it is still the one that was looked at.
+--
+-- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 queue, then pairs of id and revision (15 digits).
+-- Answers how many were deleted.
+
+-- include base wake moves remove
+
+local ids = {}
+for i = 3, #ARGV, 2 do
+  local state = call('HGET', M, ARGV[i])
+  if state and byte(state) == 70 and sub(state, 19, 33) == ARGV[i + 1] then
+    ids[#ids + 1] = ARGV[i]
+  end
+end
+remove(ARGV[2], ids, true)
+return #ids

@@ -1,0 +1,9 @@
+#!lua flags=no-writes
+-- Reads a small hash whole.
+--
+-- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 `config` or `workers`.
+-- Answers {the present in microseconds, {field, value, …}}.
+
+-- include base
+
+return { NOW, call('HGETALL', P .. ARGV[2]) }

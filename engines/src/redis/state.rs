@@ -1,0 +1,378 @@
+//! Putting a task together from what scripts answer. The strings' layout is the table in `scripts/lib/moves.lua`.
+
+use jobbers_common::{
+    engine::{Error, Result},
+    lifecycle::Status,
+    name::{TaskId, WorkerId},
+    payload::Payload,
+    task::{AttemptError, ClaimedTask, FailureKind, Fence, Lease, Progress, Task},
+    time::Timestamp,
+};
+use redis::Value;
+
+use super::{
+    record::{Record, time},
+    reply::{array, bytes, digits, text, tuple},
+};
+
+const LEASE_BYTES: usize = 80;
+/// Where a finished state's copy of the lease begins; the lease's own first letter is left out.
+const FACTS_AT: usize = 35;
+const CANCEL_REQUESTED: u8 = b'K';
+
+fn corrupt(what: &str) -> Error {
+    Error::Corrupt(format!("a task's {what} can't be read"))
+}
+
+/// A slice, or a complaint.
+fn part<'a>(from: &'a [u8], range: impl std::slice::SliceIndex<[u8], Output = [u8]>, what: &str) -> Result<&'a [u8]> {
+    from.get(range).ok_or_else(|| corrupt(what))
+}
+
+/// A number in digits as a count.
+fn count(text: &[u8]) -> Result<u32> {
+    u32::try_from(digits(text)?).map_err(|_| corrupt("count"))
+}
+
+/// A worker's name, of which an empty one is none.
+fn worker(name: &[u8]) -> Result<Option<WorkerId>> {
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let name = std::str::from_utf8(name).map_err(|_| corrupt("worker"))?;
+    WorkerId::new(name).map(Some).map_err(|_| corrupt("worker"))
+}
+
+/// A time, of which zeros are none.
+fn some_time(digits: &[u8]) -> Result<Option<Timestamp>> {
+    time(digits).map(|at| (at.as_micros() != 0).then_some(at))
+}
+
+/// A score of a sorted set as a whole number.
+fn score(text: &[u8]) -> Result<i64> {
+    std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).ok_or_else(|| corrupt("place"))
+}
+
+/// What a lease says, also of a task that is over; without its first letter.
+struct Facts<'a> {
+    fence: Fence,
+    started_at: Option<Timestamp>,
+    ready_at: Timestamp,
+    attempt: u32,
+    crashes: u32,
+    worker: Option<WorkerId>,
+    /// What follows the worker.
+    rest: &'a [u8],
+}
+
+fn facts(from: &[u8]) -> Result<Facts<'_>> {
+    let fixed = part(from, ..LEASE_BYTES - 1, "lease")?;
+    let tail = &from[LEASE_BYTES - 1..];
+    let end = tail.iter().position(|byte| *byte == b'\n').unwrap_or(tail.len());
+    let split = tail[..end].iter().position(|byte| *byte == b';').ok_or_else(|| corrupt("lease"))?;
+    Ok(Facts {
+        fence: Fence(digits(&fixed[..15])?),
+        started_at: some_time(&fixed[15..31])?,
+        ready_at: time(&fixed[31..47])?,
+        attempt: count(&fixed[47..53])?,
+        crashes: count(&fixed[53..56])?,
+        worker: worker(&tail[split + 1..end])?,
+        rest: tail.get(end + 1..).unwrap_or_default(),
+    })
+}
+
+/// What earlier attempts left.
+pub(super) struct Carry {
+    revision: u64,
+    ready_at: Timestamp,
+    attempt: u32,
+    crashes: u32,
+    started_at: Option<Timestamp>,
+    worker: Option<WorkerId>,
+}
+
+impl Carry {
+    fn decode(from: &[u8]) -> Result<Option<Self>> {
+        if from.is_empty() {
+            return Ok(None);
+        }
+        let fixed = part(from, ..57, "history")?;
+        Ok(Some(Self {
+            revision: digits(&fixed[..15])?,
+            ready_at: time(&fixed[15..31])?,
+            attempt: count(&fixed[31..37])?,
+            crashes: count(&fixed[37..40])?,
+            started_at: some_time(&fixed[40..56])?,
+            worker: worker(&from[57..])?,
+        }))
+    }
+}
+
+/// What a running task told.
+#[derive(Default)]
+struct Told {
+    heartbeat_at: Option<Timestamp>,
+    progress: Option<Progress>,
+    checkpoint: Option<Payload>,
+}
+
+impl Told {
+    fn decode(from: &[u8]) -> Result<Self> {
+        if from.is_empty() {
+            return Ok(Self::default());
+        }
+        let fixed = part(from, ..22, "heartbeat")?;
+        let checkpoint_at = 22 + usize::try_from(digits(&fixed[16..])?).map_err(|_| corrupt("progress"))?;
+        let progress = part(from, 22..checkpoint_at, "progress")?;
+        Ok(Self {
+            heartbeat_at: some_time(&fixed[..16])?,
+            progress: if progress.is_empty() {
+                None
+            } else {
+                Some(serde_json::from_slice(progress).map_err(|_| corrupt("progress"))?)
+            },
+            checkpoint: read_payload(&from[checkpoint_at..])?,
+        })
+    }
+}
+
+/// Writes a result or a checkpoint: nothing for none, else the content type, a line feed, and the bytes.
+pub(super) fn write_payload(payload: Option<&Payload>, into: &mut Vec<u8>) {
+    if let Some(payload) = payload {
+        into.extend_from_slice(payload.content_type.as_deref().unwrap_or_default().as_bytes());
+        into.push(b'\n');
+        into.extend_from_slice(&payload.bytes);
+    }
+}
+
+fn read_payload(from: &[u8]) -> Result<Option<Payload>> {
+    if from.is_empty() {
+        return Ok(None);
+    }
+    let end = from.iter().position(|byte| *byte == b'\n').ok_or_else(|| corrupt("payload"))?;
+    let content_type = std::str::from_utf8(&from[..end]).map_err(|_| corrupt("content type"))?;
+    Ok(Some(Payload {
+        content_type: (!content_type.is_empty()).then(|| content_type.into()),
+        bytes: from[end + 1..].to_vec().into(),
+    }))
+}
+
+/// The letter a kind of failure is stored as.
+pub(super) const fn letter_of(kind: FailureKind) -> char {
+    match kind {
+        FailureKind::Error => 'e',
+        FailureKind::Fatal => 'f',
+        FailureKind::Timeout => 't',
+        FailureKind::Panic => 'p',
+        FailureKind::Crash => 'c',
+        FailureKind::Shutdown => 's',
+        FailureKind::Cancelled => 'x',
+    }
+}
+
+fn kind_of(letter: u8) -> Result<FailureKind> {
+    use FailureKind as K;
+    [K::Error, K::Fatal, K::Timeout, K::Panic, K::Crash, K::Shutdown, K::Cancelled]
+        .into_iter()
+        .find(|kind| letter_of(*kind) == char::from(letter))
+        .ok_or_else(|| corrupt("error"))
+}
+
+/// Reads a task's errors.
+pub(super) fn read_errors(from: &[u8]) -> Result<Vec<AttemptError>> {
+    let mut errors = Vec::new();
+    let mut rest = from.get(3..).unwrap_or_default();
+    while !rest.is_empty() {
+        let end = 5 + usize::try_from(digits(part(rest, ..5, "error")?)?).map_err(|_| corrupt("error"))?;
+        errors.push(read_error(part(rest, 5..end, "error")?)?);
+        rest = &rest[end..];
+    }
+    Ok(errors)
+}
+
+fn read_error(entry: &[u8]) -> Result<AttemptError> {
+    let fixed = part(entry, ..22, "error")?;
+    let tail = &entry[22..];
+    let split = tail.iter().position(|byte| *byte == b';').ok_or_else(|| corrupt("error"))?;
+    let worker = worker(&tail[..split])?.ok_or_else(|| corrupt("error"))?;
+    let (letter, message) = tail[split + 1..].split_first().ok_or_else(|| corrupt("error"))?;
+    let kind = kind_of(*letter)?;
+    let message = match (kind, message) {
+        // The store noted this one itself, and leaves the words to the reader.
+        (FailureKind::Crash, []) => format!("the worker {worker} vanished: its lease ended"),
+        (_, message) => String::from_utf8_lossy(message).into_owned(),
+    };
+    Ok(AttemptError { at: time(&fixed[..16])?, attempt: count(&fixed[16..])?, worker, kind, message })
+}
+
+/// Where a list goes on after a task, besides its id.
+pub(super) struct Seen {
+    /// The task.
+    pub(super) task: Task,
+    /// Its score or due time, as the server writes it; or its fence or revision, in 15 digits.
+    pub(super) place: String,
+}
+
+/// Reads a view (`scripts/lib/view.lua`): without errors, and without parameters that lie apart.
+pub(super) fn read_view(view: Value) -> Result<Seen> {
+    let [id, record, status, place, state, carry, told] = tuple(view)?;
+    let id = TaskId::new(text(id)?).map_err(|_| corrupt("id"))?;
+    let status = status_of(&bytes(status)?)?;
+    let record = Record::decode(bytes(record)?)?;
+    let (place, state) = (text(place)?, bytes(state)?);
+    let told = Told::decode(&bytes(told)?)?;
+    let carry = Carry::decode(&bytes(carry)?)?;
+    let mut task = waiting(id, record, status, carry);
+    let mut go_on = place.clone();
+    (task.heartbeat_at, task.progress, task.checkpoint) = (told.heartbeat_at, told.progress, told.checkpoint);
+    match status {
+        Status::Submitted => {
+            let positive = score(place.as_bytes())?.rem_euclid(1_000_000_000_000_000);
+            task.revision = task.revision.max(u64::try_from(positive).unwrap_or(0));
+        }
+        Status::Started => {
+            start(&mut task, &state, score(place.as_bytes())?)?;
+            go_on = format!("{:015}", task.revision);
+        }
+        status if status.is_finished() => {
+            end(&mut task, &state)?;
+            go_on = format!("{:015}", task.revision);
+        }
+        _ => {}
+    }
+    Ok(Seen { task, place: go_on })
+}
+
+/// The status of a stored digit.
+pub(super) fn status_of(digit: &[u8]) -> Result<Status> {
+    match digit {
+        [digit] => Status::from_code(digit.wrapping_sub(b'0')).ok_or_else(|| corrupt("status")),
+        _ => Err(corrupt("status")),
+    }
+}
+
+/// A task as it stands in a queue or scheduled.
+fn waiting(id: TaskId, record: Record, status: Status, carry: Option<Carry>) -> Task {
+    let carry = carry.unwrap_or(Carry {
+        revision: 0,
+        ready_at: record.submitted_at,
+        attempt: 0,
+        crashes: 0,
+        started_at: None,
+        worker: None,
+    });
+    Task {
+        id,
+        name: record.name,
+        version: record.version,
+        queue: record.queue,
+        priority: record.priority,
+        status,
+        revision: carry.revision,
+        parameters: (!record.large).then_some(record.parameters),
+        overrides: record.overrides,
+        attempt: carry.attempt,
+        crashes: carry.crashes,
+        submitted_at: record.submitted_at,
+        ready_at: carry.ready_at,
+        started_at: carry.started_at,
+        heartbeat_at: None,
+        completed_at: None,
+        lease: None,
+        worker: carry.worker,
+        cancel_requested: false,
+        progress: None,
+        checkpoint: None,
+        result: None,
+        errors: Vec::new(),
+        dead_letter: false,
+        trace: record.trace,
+    }
+}
+
+fn take_facts(task: &mut Task, facts: &Facts<'_>) {
+    (task.started_at, task.ready_at) = (facts.started_at, facts.ready_at);
+    (task.attempt, task.crashes) = (facts.attempt, facts.crashes);
+    task.worker.clone_from(&facts.worker);
+}
+
+/// Adds what a lease says.
+fn start(task: &mut Task, state: &[u8], expires_at: i64) -> Result<()> {
+    let facts = facts(part(state, 1.., "lease")?)?;
+    take_facts(task, &facts);
+    task.revision = facts.fence.0;
+    task.cancel_requested = state[0] == CANCEL_REQUESTED;
+    let worker = facts.worker.ok_or_else(|| corrupt("lease"))?;
+    task.lease = Some(Lease { worker, fence: facts.fence, expires_at: Timestamp::from_micros(expires_at) });
+    Ok(())
+}
+
+/// Adds what a finished state says.
+fn end(task: &mut Task, state: &[u8]) -> Result<()> {
+    let facts = facts(part(state, FACTS_AT.., "ending")?)?;
+    take_facts(task, &facts);
+    task.completed_at = Some(time(&state[2..18])?);
+    task.revision = digits(&state[18..33])?;
+    task.dead_letter = state[33] == b'1';
+    task.result = read_payload(facts.rest)?;
+    Ok(())
+}
+
+/// Reads what `get` answers.
+pub(super) fn read_task(answer: Value) -> Result<Option<Task>> {
+    if answer == Value::Nil {
+        return Ok(None);
+    }
+    let [view, errors, body] = tuple(answer)?;
+    let mut task = read_view(view.clone())?.task;
+    task.errors = read_errors(&bytes(errors)?)?;
+    let body = bytes(body)?;
+    if task.parameters.is_none() && !body.is_empty() {
+        let [_, record, ..] = tuple::<7>(view)?;
+        let parameters = Record::decode(bytes(record)?)?.parameters;
+        task.parameters = Some(Payload { bytes: body.into(), ..parameters });
+    }
+    Ok(Some(task))
+}
+
+/// Reads one queue's part of a claim (`scripts/lib/claim.lua`); answers the ids whose record is gone.
+pub(super) fn read_claims(answer: Value, started_at: Timestamp, into: &mut Vec<ClaimedTask>) -> Result<Vec<String>> {
+    let [_, batch, first, ids, records, apart, lost] = tuple(answer)?;
+    let first_fence = digits(&bytes(batch)?)? * 1_000 + super::reply::number(first)?;
+    let first_task = into.len();
+    for ((fence, id), record) in (first_fence..).zip(array(ids)?).zip(array(records)?) {
+        let id = TaskId::new(text(id)?).map_err(|_| corrupt("id"))?;
+        let record = Record::decode(bytes(record)?)?;
+        into.push(ClaimedTask {
+            id,
+            name: record.name,
+            version: record.version,
+            queue: record.queue,
+            priority: record.priority,
+            parameters: record.parameters,
+            overrides: record.overrides,
+            attempt: 1,
+            crashes: 0,
+            fence: Fence(fence),
+            submitted_at: record.submitted_at,
+            ready_at: record.submitted_at,
+            started_at,
+            checkpoint: None,
+            trace: record.trace,
+        });
+    }
+    for entry in array(apart)? {
+        let [place, carry, told, body] = tuple(entry)?;
+        let place = usize::try_from(super::reply::number(place)?).unwrap_or(usize::MAX);
+        let task = into.get_mut(first_task + place - 1).ok_or_else(|| corrupt("place in a claim"))?;
+        if let Some(carry) = Carry::decode(&bytes(carry)?)? {
+            (task.attempt, task.crashes, task.ready_at) = (carry.attempt + 1, carry.crashes, carry.ready_at);
+        }
+        task.checkpoint = Told::decode(&bytes(told)?)?.checkpoint;
+        let body = bytes(body)?;
+        if !body.is_empty() {
+            task.parameters.bytes = body.into();
+        }
+    }
+    array(lost)?.into_iter().map(text).collect()
+}

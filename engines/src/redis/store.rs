@@ -1,0 +1,110 @@
+//! One store on one server: its lanes, its keys, its clock.
+
+use std::{fmt, sync::Arc};
+
+use jobbers_common::{
+    engine::{Error, Result},
+    queue::Config,
+    time::Clock,
+};
+use redis::{Cmd, Value};
+use ulid::Ulid;
+
+use super::{
+    address::Address,
+    arrange,
+    connection::Lane,
+    keys::{SCHEMA_VERSION, common_channel, instance_channel, shard},
+    news::News,
+    reply::number,
+    script::{self, Script},
+};
+
+/// A store on a server.
+pub(super) struct Store {
+    /// For submissions, lists and chores: what may be big.
+    pub(super) bulk: Lane,
+    /// For the workers' cycles, and what somebody waits for.
+    pub(super) work: Lane,
+    /// For the renewal of leases, and for news.
+    pub(super) leases: Lane,
+    pub(super) news: Arc<News>,
+    /// How all keys begin.
+    pub(super) shard: String,
+    /// This process, or rather this opening of the store: where its workers are woken.
+    pub(super) instance: String,
+    clock: Option<Arc<dyn Clock>>,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("shard", &self.shard).finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Connects, and makes the store if it is new.
+    pub(super) async fn open(address: Address, clock: Option<Arc<dyn Clock>>) -> Result<Self> {
+        let Address { client, prefix } = address;
+        let news = Arc::new(News::default());
+        let hearing = Arc::clone(&news);
+        let store = Self {
+            bulk: Lane::new(client.clone(), None::<fn(redis::PushInfo) -> Result<()>>)?,
+            work: Lane::new(client.clone(), None::<fn(redis::PushInfo) -> Result<()>>)?,
+            leases: Lane::new(client, Some(move |push| Ok::<(), Error>(hearing.hear(&push))))?,
+            news,
+            shard: shard(&prefix),
+            instance: Ulid::generate().to_string(),
+            clock,
+        };
+        store.prepare().await?;
+        let channels = [common_channel(&store.shard), instance_channel(&store.shard, &store.instance)];
+        store.leases.subscribe(&channels).await?;
+        Ok(store)
+    }
+
+    /// Makes a new store where there is none, and refuses one of a newer version. Also what mends a server that was
+    /// emptied under our feet.
+    pub(super) async fn prepare(&self) -> Result<()> {
+        let fields = arrange::fields(&Config::initial())?;
+        let build = |_| {
+            let mut command = self.command(&script::OPEN);
+            command.arg(SCHEMA_VERSION);
+            fields.iter().for_each(|(field, value)| {
+                command.arg(field).arg(value);
+            });
+            command
+        };
+        let found = number(self.work.call(Some(&script::OPEN), build).await?)?;
+        if found > u64::from(SCHEMA_VERSION) {
+            return Err(Error::Schema { found: found.to_string(), supported: SCHEMA_VERSION.to_string() });
+        }
+        Ok(())
+    }
+
+    /// A call of a script, up to its first own argument.
+    pub(super) fn command(&self, script: &Script) -> Cmd {
+        let mut command = redis::cmd("EVALSHA");
+        command.arg(&script.sha).arg(1).arg(&self.shard);
+        match &self.clock {
+            Some(clock) => command.arg(clock.now().as_micros()),
+            None => command.arg(""),
+        };
+        command
+    }
+
+    /// Runs a script that is safe to repeat, with arguments that do not change.
+    pub(super) async fn run(
+        &self,
+        lane: &Lane,
+        script: &Script,
+        add: impl Fn(&mut Cmd) + Send + Sync,
+    ) -> Result<Value> {
+        let build = |_| {
+            let mut command = self.command(script);
+            add(&mut command);
+            command
+        };
+        lane.call(Some(script), build).await
+    }
+}

@@ -1,0 +1,203 @@
+//! The worker's side: cycles, renewals, cancels.
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use jobbers_common::{
+    engine::{
+        Cancelled, Cycle, CycleReply, Error, ExtendAnswer, Extension, Outcome, Result, SettleAnswer, Settlement,
+        work::validate_extend,
+    },
+    limits::MAX_BATCH,
+    name::{QueueName, TaskId},
+    task::{AttemptFailure, Fence},
+};
+use redis::{Cmd, Value};
+use tracing::warn;
+use ulid::Ulid;
+
+use super::{
+    failure::malformed,
+    record::{micros, time},
+    reply::{array, bytes, digits, text, tuple},
+    script,
+    state::{letter_of, read_claims, status_of, write_payload},
+    store::Store,
+};
+
+/// How many recent cycles of a worker the server remembers; more than it has in flight.
+const REMEMBERED: u64 = 4;
+
+static CYCLES: AtomicU64 = AtomicU64::new(0);
+
+/// Runs one cycle. If its answer gets lost it is sent again under the same number, and the server, which may have
+/// carried it out, then answers what it did instead of doing it twice.
+pub(super) async fn cycle(store: &Store, cycle: &Cycle) -> Result<CycleReply> {
+    cycle.validate()?;
+    let stale = store.news.take_registered(&cycle.worker);
+    let request = Ulid::generate().to_string();
+    let slot = CYCLES.fetch_add(1, Ordering::Relaxed) % REMEMBERED;
+    let build = |again: bool| {
+        let mut command = store.command(&script::CYCLE);
+        command.arg(cycle.worker.as_str()).arg(&store.instance).arg(slot).arg(&request);
+        command.arg(if again { "again" } else { "" }).arg(cycle.settlements.len());
+        let mut scratch = Vec::new();
+        cycle.settlements.iter().for_each(|settlement| write_settlement(settlement, &mut command, &mut scratch));
+        write_claim(cycle, &stale, &mut command);
+        command
+    };
+    let answer = store.work.call(Some(&script::CYCLE), build).await;
+    let reply = answer.and_then(|answer| read_reply(answer, cycle))?;
+    if let Some(claim) = cycle.claim.as_ref().filter(|claim| claim.limit > 0 && reply.claimed.is_empty()) {
+        store.news.registered(&cycle.worker, claim.queues.iter().map(|it| it.queue.clone()).collect());
+    }
+    if reply.config_version == 0 {
+        warn!("the store is empty: Redis lost its data or was flushed; starting anew");
+        store.prepare().await?;
+    }
+    Ok(reply)
+}
+
+/// A lease as it must be found: fences are compared as 15 digits.
+fn fence_digits(fence: Fence) -> String {
+    format!("{:015}", fence.0)
+}
+
+fn write_settlement(settlement: &Settlement, command: &mut Cmd, payload: &mut Vec<u8>) {
+    payload.clear();
+    let outcome = match &settlement.outcome {
+        Outcome::Completed { result } => {
+            write_payload(result.as_ref(), payload);
+            "c".to_owned()
+        }
+        Outcome::Retry { delay, failure } => {
+            write_failure(failure, payload);
+            format!("r{}", micros(*delay))
+        }
+        Outcome::Failed { failure, dead_letter } => {
+            write_failure(failure, payload);
+            format!("f{}", u8::from(*dead_letter))
+        }
+        Outcome::Cancelled => "x".to_owned(),
+        Outcome::Released { delay } => format!("l{}", micros(*delay)),
+    };
+    command.arg(settlement.id.as_str()).arg(format!("L{}", fence_digits(settlement.fence)));
+    command.arg(outcome).arg(payload.as_slice());
+}
+
+fn write_failure(failure: &AttemptFailure, into: &mut Vec<u8>) {
+    // Cut once more: only then the length has its five digits for certain.
+    let AttemptFailure { kind, message } = AttemptFailure::new(failure.kind, failure.message.as_str());
+    into.extend_from_slice(letter_of(kind).to_string().as_bytes());
+    into.extend_from_slice(message.as_bytes());
+}
+
+fn write_claim(cycle: &Cycle, stale: &[QueueName], command: &mut Cmd) {
+    command.arg(stale.len());
+    stale.iter().for_each(|queue| {
+        command.arg(queue.as_str());
+    });
+    if let Some(claim) = &cycle.claim {
+        command.arg(claim.limit).arg(micros(claim.lease));
+        claim.queues.iter().for_each(|it| {
+            command.arg(it.queue.as_str()).arg(it.limit);
+        });
+    }
+}
+
+fn read_reply(answer: Value, cycle: &Cycle) -> Result<CycleReply> {
+    let [settled, claims, cancel_requested, version, next_due, now] = tuple(answer)?;
+    let settled = bytes(settled)?.iter().map(|letter| read_settled(*letter)).collect::<Result<Vec<_>>>()?;
+    if settled.len() != cycle.settlements.len() {
+        return Err(malformed("one answer per settlement was due"));
+    }
+    let now = time(&bytes(now)?)?;
+    let mut claimed = Vec::new();
+    for claim in array(claims)? {
+        for id in read_claims(claim, now, &mut claimed)? {
+            warn!(task = id, "a queue held a task whose record is gone; it is dropped");
+        }
+    }
+    let id = |value| TaskId::new(text(value)?).map_err(|_| malformed("a task's id was due"));
+    Ok(CycleReply {
+        settled,
+        claimed,
+        cancel_requested: array(cancel_requested)?.into_iter().map(id).collect::<Result<_>>()?,
+        config_version: digits(&bytes(version)?)?,
+        // -1 is no number of microseconds.
+        next_due: text(next_due)?.parse().ok().map(Duration::from_micros),
+    })
+}
+
+fn read_settled(letter: u8) -> Result<SettleAnswer> {
+    match letter {
+        b'-' => Ok(SettleAnswer::LeaseLost),
+        digit => Ok(SettleAnswer::Accepted(status_of(&[digit])?)),
+    }
+}
+
+/// Renews leases.
+pub(super) async fn extend(store: &Store, lease: Duration, extensions: &[Extension]) -> Result<Vec<ExtendAnswer>> {
+    validate_extend(lease, extensions)?;
+    if extensions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let add = |command: &mut Cmd| {
+        command.arg(micros(lease));
+        extensions.iter().for_each(|extension| write_extension(extension, command));
+    };
+    let letters = bytes(store.run(&store.leases, &script::EXTEND, add).await?)?;
+    let read = |letter: &u8| match letter {
+        b'e' => Ok(ExtendAnswer::Extended { cancel_requested: false }),
+        b'c' => Ok(ExtendAnswer::Extended { cancel_requested: true }),
+        b'l' => Ok(ExtendAnswer::LeaseLost),
+        _ => Err(malformed("an answer per lease was due")),
+    };
+    letters.iter().map(read).collect()
+}
+
+fn write_extension(extension: &Extension, command: &mut Cmd) {
+    command.arg(extension.id.as_str()).arg(fence_digits(extension.fence));
+    let Some(heartbeat) = &extension.heartbeat else {
+        command.arg("").arg("-").arg("-");
+        return;
+    };
+    command.arg("h");
+    match heartbeat.progress.as_ref().and_then(|progress| serde_json::to_vec(progress).ok()) {
+        Some(progress) => command.arg(progress),
+        None => command.arg("-"),
+    };
+    match &heartbeat.checkpoint {
+        Some(checkpoint) => {
+            let mut written = b"+".to_vec();
+            write_payload(Some(checkpoint), &mut written);
+            command.arg(written)
+        }
+        None => command.arg("-"),
+    };
+}
+
+/// Cancels tasks.
+pub(super) async fn cancel(store: &Store, ids: &[TaskId]) -> Result<Vec<Cancelled>> {
+    if ids.len() > MAX_BATCH {
+        return Err(Error::Invalid(format!("a call cancels at most {MAX_BATCH} tasks")));
+    }
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let add = |command: &mut Cmd| {
+        ids.iter().for_each(|id| {
+            command.arg(id.as_str());
+        })
+    };
+    let letters = bytes(store.run(&store.work, &script::CANCEL, add).await?)?;
+    let read = |letter: &u8| match letter {
+        b'd' => Ok(Cancelled::Done),
+        b'r' => Ok(Cancelled::Requested),
+        b'u' => Ok(Cancelled::Unknown),
+        digit => Ok(Cancelled::AlreadyOver(status_of(&[*digit])?)),
+    };
+    letters.iter().map(read).collect()
+}
