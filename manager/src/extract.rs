@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::{
-    body::Bytes,
+    body::{Body, Bytes},
     extract::{FromRequest, FromRequestParts, Request, rejection::PathRejection},
     http::{HeaderMap, header, request::Parts},
 };
@@ -15,16 +15,21 @@ use crate::{
     problem::{Code, Problem},
 };
 
-/// The bytes of a JSON body: within the bound, in time, and declared as JSON.
-pub(crate) struct JsonBytes(pub(crate) Bytes);
+/// The bytes of a JSON body: within the bound, in time, and declared as JSON. With the headers, which are moved here
+/// because taking them apart from the body would copy them.
+pub(crate) struct JsonBytes {
+    pub(crate) headers: HeaderMap,
+    pub(crate) bytes: Bytes,
+}
 
 impl FromRequest<Arc<App>> for JsonBytes {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
-        check_media_type(request.headers())?;
-        check_length(request.headers(), app.max_body_bytes)?;
-        read_body(request, app).await.map(Self)
+        let (parts, body) = request.into_parts();
+        check_media_type(&parts.headers)?;
+        check_length(&parts.headers, app.max_body_bytes)?;
+        Ok(Self { headers: parts.headers, bytes: read_body(body, app).await? })
     }
 }
 
@@ -35,7 +40,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Json<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
-        let JsonBytes(bytes) = JsonBytes::from_request(request, app).await?;
+        let JsonBytes { bytes, .. } = JsonBytes::from_request(request, app).await?;
         json::decode(&bytes).map(Self)
     }
 }
@@ -85,8 +90,8 @@ fn check_length(headers: &HeaderMap, limit: usize) -> Result<(), Problem> {
     if declared.is_some_and(|length| length > limit as u64) { Err(too_large(limit)) } else { Ok(()) }
 }
 
-async fn read_body(request: Request, app: &Arc<App>) -> Result<Bytes, Problem> {
-    let reading = axum::body::to_bytes(request.into_body(), app.max_body_bytes);
+async fn read_body(body: Body, app: &App) -> Result<Bytes, Problem> {
+    let reading = axum::body::to_bytes(body, app.max_body_bytes);
     match tokio::time::timeout(app.body_timeout, reading).await {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(error)) if is_over_limit(&error) => Err(too_large(app.max_body_bytes)),

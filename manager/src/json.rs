@@ -1,7 +1,5 @@
 //! Reading JSON from requests, with errors that say where and what.
 
-use std::error::Error as _;
-
 use serde::Deserialize;
 
 use crate::problem::{Code, Problem};
@@ -30,9 +28,7 @@ fn explain<'a, T: Deserialize<'a>>(bytes: &'a [u8], error: &serde_json::Error) -
         return Problem::new(Code::InvalidRequest, error.to_string());
     };
     let pointer = pointer(error.path());
-    let message = error.inner().to_string();
-    debug_assert!(error.source().is_some(), "the inner error tells more than the path");
-    Problem::new(Code::InvalidRequest, message).at(pointer)
+    Problem::new(Code::InvalidRequest, error.inner().to_string()).at(pointer)
 }
 
 /// The path as a JSON pointer (RFC 6901).

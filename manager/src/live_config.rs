@@ -50,6 +50,15 @@ impl LiveConfig {
         Ok(config)
     }
 
+    /// A configuration that knows `queue`: `config` itself or, when it does not, the store's own word.
+    pub(crate) async fn knowing(&self, config: Arc<Config>, queue: &QueueName) -> Result<Arc<Config>> {
+        if config.queues.contains_key(queue) {
+            return Ok(config);
+        }
+        let config = self.fresh().await?;
+        if config.queues.contains_key(queue) { Ok(config) } else { Err(Error::UnknownQueue(queue.clone())) }
+    }
+
     /// Takes a newer configuration over, such as the answer to a change made here.
     pub(crate) fn adopt(&self, config: &Arc<Config>) {
         let before = self.snapshot.swap(Some(Arc::clone(config)));
@@ -96,14 +105,6 @@ impl LiveConfig {
 fn default_queue() -> QueueName {
     #[expect(clippy::expect_used, reason = "a constant that is legal")]
     QueueName::new(queue::DEFAULT).expect("a legal queue name")
-}
-
-/// Whether `queue` exists, by the snapshot or, when that does not know it, by the store.
-pub(crate) async fn check_queue(live: &LiveConfig, config: &Config, queue: &QueueName) -> Result<()> {
-    if config.queues.contains_key(queue) || live.fresh().await?.queues.contains_key(queue) {
-        return Ok(());
-    }
-    Err(Error::UnknownQueue(queue.clone()))
 }
 
 /// Reads the configuration anew every so often, until the manager stops. A store that is down leaves the snapshot as it
@@ -155,8 +156,8 @@ mod tests {
         let live = LiveConfig::new(Arc::clone(&engine) as Arc<dyn Engine>);
         let before = live.current().await.unwrap();
         engine.put_queue(QueueConfig::new(queue("new")), PutMode::Create).await.unwrap();
-        assert!(check_queue(&live, &before, &queue("new")).await.is_ok());
-        let unknown = check_queue(&live, &before, &queue("none")).await;
+        assert!(live.knowing(Arc::clone(&before), &queue("new")).await.unwrap().version > before.version);
+        let unknown = live.knowing(before, &queue("none")).await;
         assert_eq!(unknown, Err(Error::UnknownQueue(queue("none"))));
     }
 }

@@ -48,6 +48,7 @@ async fn serve(config: Config) -> anyhow::Result<()> {
 }
 
 fn fail(code: u8, error: &anyhow::Error) -> ExitCode {
-    tracing::error!("{error:#}");
+    // Not a log line: it must be seen whatever the filter says, also when the filter is what is wrong.
+    writeln!(io::stderr(), "manager: {error:#}").ok();
     code.into()
 }

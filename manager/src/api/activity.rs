@@ -16,7 +16,6 @@ use super::listing;
 use crate::{
     app::App,
     extract::Query,
-    live_config,
     problem::{Code, Result, problems},
     wire::task_list::{ActivePageView, ActiveTaskView, PageParams, ScheduledPageView, ScheduledTaskView},
 };
@@ -54,8 +53,7 @@ pub(crate) async fn scheduled_tasks(State(app): State<Arc<App>>, Query(params): 
 
 async fn page(app: &App, status: Status, params: PageParams) -> Result<Page> {
     if let Some(queue) = &params.queue {
-        let config = app.live.current().await?;
-        live_config::check_queue(&app.live, &config, queue).await?;
+        app.live.knowing(app.live.current().await?, queue).await?;
     }
     let filter = TaskFilter { statuses: vec![status], queue: params.queue, ..TaskFilter::default() };
     listing::fill(&*app.engine, filter, params.limit, params.cursor, |_| true).await

@@ -29,7 +29,7 @@ use serde_json::value::RawValue;
 use crate::{
     app::App,
     extract::JsonBytes,
-    ids, json, live_config,
+    ids, json,
     problem::{Code, Problem, Result, WITH_BODY, problems},
     wire::{
         task_request::{SubmitRequest, TaskBatch, TaskRequest},
@@ -67,8 +67,8 @@ problems!(SubmitProblems: WITH_BODY, [
         SubmitProblems,
     )
 )]
-pub(crate) async fn submit(State(app): State<Arc<App>>, headers: HeaderMap, body: JsonBytes) -> Result<Response> {
-    let JsonBytes(body) = body;
+pub(crate) async fn submit(State(app): State<Arc<App>>, request: JsonBytes) -> Result<Response> {
+    let JsonBytes { headers, bytes: body } = request;
     let envelope = Envelope::read(&headers, &body)?;
     let is_batch = json::decode::<Shape>(&body)?.tasks.is_some();
     let (requests, on_conflict) = if is_batch {
@@ -82,7 +82,7 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, headers: HeaderMap, body
     let on_conflict = on_conflict.map_or(OnConflict::Fail, OnConflict::from);
     check_batch(&requests, is_batch, on_conflict, &envelope)?;
     let config = app.live.current().await?;
-    let intake = Intake { app: &app, config: &config, body: &body, envelope: &envelope };
+    let mut intake = Intake { app: &app, config, body: &body, envelope: &envelope };
     let mut tasks = Vec::with_capacity(requests.len());
     for (index, request) in requests.into_iter().enumerate() {
         let task = intake.task(index, request).await;
@@ -161,13 +161,13 @@ fn check_batch(
 /// What turns one request into a task.
 struct Intake<'a> {
     app: &'a App,
-    config: &'a Config,
+    config: Arc<Config>,
     body: &'a Bytes,
     envelope: &'a Envelope<'a>,
 }
 
 impl Intake<'_> {
-    async fn task(&self, index: usize, request: TaskRequest<'_>) -> Result<NewTask> {
+    async fn task(&mut self, index: usize, request: TaskRequest<'_>) -> Result<NewTask> {
         let parameters = self.parameters(&request)?;
         let (priority, start, overrides) = (request.priority()?, request.start(present)?, request.overrides()?);
         let queue_is_explicit = request.queue.is_some();
@@ -176,9 +176,9 @@ impl Intake<'_> {
             None => self
                 .app
                 .live
-                .route(self.config, &request.name, request.version, |field| top_level_field(&parameters, field)),
+                .route(&self.config, &request.name, request.version, |field| top_level_field(&parameters, field)),
         };
-        live_config::check_queue(&self.app.live, self.config, &queue).await?;
+        self.config = self.app.live.knowing(Arc::clone(&self.config), &queue).await?;
         Ok(NewTask {
             id: request.id.unwrap_or_else(|| match self.envelope.key {
                 Some(key) => ids::derived(key, index),

@@ -1,0 +1,168 @@
+//! Queues, roles, routing rules and workers.
+
+use jobbers_common::worker::{WorkerReport, WorkerState};
+use serde_json::{Value, json};
+
+use crate::server::{Server, worker};
+
+#[tokio::test]
+async fn a_queue_is_made_changed_and_deleted() {
+    let server = Server::start().await;
+    let made = server.post("/queues", json!({"name": "mail", "max_per_worker": 3})).await.expect(201);
+    assert_eq!(made["retention"], json!({"age": "1d", "count": 100_000}));
+    assert_eq!((&made["max_per_worker"], &made["paused"], &made["tasks"]), (&json!(3), &json!(false), &json!({})));
+    server.post("/queues", json!({"name": "mail"})).await.refused(409, "exists");
+    let changed = server.put("/queues/mail", json!({"retention": {"age": "1h", "count": 5}})).await.expect(200);
+    assert_eq!(changed["retention"], json!({"age": "1h", "count": 5}));
+    assert_eq!(changed.get("max_per_worker"), None, "what PUT leaves out has its default");
+    let names = |list: &Value| -> Vec<String> {
+        list["queues"].as_array().unwrap().iter().map(|queue| queue["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&server.get("/queues").await.expect(200)), ["default", "mail"]);
+    assert_eq!(server.delete("/queues/mail").await.status, 204);
+    assert_eq!(names(&server.get("/queues").await.expect(200)), ["default"]);
+    server.delete("/queues/mail").await.refused(404, "unknown_queue");
+}
+
+#[tokio::test]
+async fn a_new_queue_takes_tasks_at_once() {
+    let server = Server::start().await;
+    server.post("/tasks", json!({"name": "t", "queue": "new"})).await.refused(404, "unknown_queue");
+    server.put("/queues/new", json!({})).await.expect(200);
+    server.post("/tasks", json!({"name": "t", "queue": "new"})).await.expect(201);
+    assert_eq!(server.delete("/queues/new").await.refused(409, "queue_not_empty")["status"], 409);
+}
+
+#[tokio::test]
+async fn a_queue_that_is_named_elsewhere_stays() {
+    let server = Server::start().await;
+    server.delete("/queues/default").await.refused(409, "queue_in_use");
+}
+
+#[tokio::test]
+async fn a_paused_queue_gives_nothing_out_and_keeps_its_settings() {
+    let server = Server::start().await;
+    server.put("/queues/default", json!({"max_per_worker": 2})).await.expect(200);
+    server.post("/tasks", json!({"name": "t"})).await.expect(201);
+    let paused = server.post("/queues/default/pause", "").await.expect(200);
+    assert_eq!((&paused["paused"], &paused["max_per_worker"]), (&json!(true), &json!(2)));
+    assert_eq!(paused["tasks"], json!({"submitted": 1}));
+    assert!(paused["oldest_ready_age"].as_f64().unwrap() >= 0.0);
+    assert!(server.claim("default", 1).await.is_empty());
+    assert_eq!(server.post("/queues/default/resume", "").await.expect(200)["paused"], false);
+    assert_eq!(server.claim("default", 1).await.len(), 1);
+    server.post("/queues/none/pause", "").await.refused(404, "unknown_queue");
+}
+
+#[tokio::test]
+async fn a_purge_leaves_what_runs() {
+    let server = Server::start().await;
+    for body in [json!({"name": "t"}), json!({"name": "t"}), json!({"name": "t", "delay": "1h"})] {
+        server.post("/tasks", body).await.expect(201);
+    }
+    server.claim("default", 1).await;
+    let purged = server.post("/queues/default/purge", "").await.expect(200);
+    assert_eq!(purged, json!({"removed": 2, "more": false}));
+    assert_eq!(server.get("/queues/default").await.expect(200)["tasks"], json!({"started": 1}));
+    server.post("/queues/none/purge", "").await.refused(404, "unknown_queue");
+}
+
+#[tokio::test]
+async fn settings_that_make_no_sense_are_refused() {
+    let server = Server::start().await;
+    for body in [
+        json!({}),
+        json!({"name": "a b"}),
+        json!({"name": "q", "max_per_worker": 0}),
+        json!({"name": "q", "retention": {"age": "long"}}),
+        json!({"name": "q", "retention": {"months": 1}}),
+        json!({"name": "q", "colour": "red"}),
+    ] {
+        server.post("/queues", body).await.refused(422, "invalid_request");
+    }
+    let other = server.put("/queues/a", json!({"name": "b"})).await.refused(422, "invalid_request");
+    assert_eq!(other["pointer"], "/name");
+}
+
+#[tokio::test]
+async fn a_role_is_made_changed_and_deleted() {
+    let server = Server::start().await;
+    server.post("/queues", json!({"name": "a"})).await.expect(201);
+    let made = server.post("/roles", json!({"name": "r", "queues": ["a", "default"]})).await.expect(201);
+    assert_eq!(made, json!({"name": "r", "queues": ["a", "default"]}));
+    server.post("/roles", json!({"name": "r", "queues": ["a"]})).await.refused(409, "exists");
+    server.put("/roles/r", json!({"queues": ["a"]})).await.expect(200);
+    assert_eq!(server.get("/roles/r").await.expect(200)["queues"], json!(["a"]));
+    assert_eq!(server.get("/roles").await.expect(200)["roles"].as_array().unwrap().len(), 2);
+    server.put("/roles/r", json!({"queues": ["none"]})).await.refused(404, "unknown_queue");
+    server.put("/roles/r", json!({"queues": []})).await.refused(422, "invalid_request");
+    server.delete("/queues/a").await.refused(409, "queue_in_use");
+    assert_eq!(server.delete("/roles/r").await.status, 204);
+    server.get("/roles/r").await.refused(404, "unknown_role");
+    server.delete("/roles/r").await.refused(404, "unknown_role");
+}
+
+#[tokio::test]
+async fn rules_are_put_listed_and_deleted() {
+    let server = Server::start().await;
+    server.post("/queues", json!({"name": "a"})).await.expect(201);
+    let rules = [
+        json!({"name": "s", "route": {"kind": "single", "queue": "a"}}),
+        json!({"name": "t", "version": 2, "route": {"kind": "weighted", "queues": [
+            {"queue": "a", "weight": 3}, {"queue": "default", "weight": 1}]}}),
+        json!({"name": "u", "route": {"kind": "round_robin", "queues": ["a", "default"]}}),
+        json!({"name": "v", "route": {"kind": "hash", "parameter": "user", "queues": ["a"]}}),
+    ];
+    for rule in &rules {
+        assert_eq!(&server.put("/routing", rule).await.expect(200), rule);
+    }
+    assert_eq!(server.get("/routing").await.expect(200)["rules"], json!(rules));
+    assert_eq!(server.delete("/routing?name=t&version=2").await.status, 204);
+    assert_eq!(server.delete("/routing?name=never").await.status, 204);
+    assert_eq!(server.get("/routing").await.expect(200)["rules"].as_array().unwrap().len(), 3);
+    server.delete("/routing").await.refused(400, "invalid_parameter");
+    for (rule, status, code) in [
+        (json!({"name": "s", "route": {"kind": "single", "queue": "none"}}), 404, "unknown_queue"),
+        (json!({"name": "s", "route": {"kind": "round_robin", "queues": []}}), 422, "invalid_request"),
+        (json!({"name": "s", "route": {"kind": "magic"}}), 422, "invalid_request"),
+        (
+            json!({"name": "s", "route": {"kind": "weighted", "queues": [{"queue": "a", "weight": 0}]}}),
+            422,
+            "invalid_request",
+        ),
+    ] {
+        server.put("/routing", rule).await.refused(status, code);
+    }
+}
+
+#[tokio::test]
+async fn workers_are_told_with_their_report() {
+    let server = Server::start().await;
+    let report = WorkerReport {
+        id: worker(),
+        host: "here".to_owned(),
+        pid: 7,
+        version: "1".to_owned(),
+        role: "default".parse().unwrap(),
+        queues: vec!["default".parse().unwrap()],
+        slots: 64,
+        running: 2,
+        state: WorkerState::Draining,
+        tasks: vec!["t@1".to_owned()],
+        settled: 9,
+    };
+    server.engine.register_worker(report, std::time::Duration::from_secs(60)).await.unwrap();
+    let told = server.get("/workers").await.expect(200)["workers"][0].clone();
+    for (field, value) in [
+        ("id", json!("w")),
+        ("role", json!("default")),
+        ("queues", json!(["default"])),
+        ("slots", json!(64)),
+        ("running", json!(2)),
+        ("state", json!("draining")),
+        ("tasks", json!(["t@1"])),
+        ("settled", json!(9)),
+    ] {
+        assert_eq!(told[field], value, "{field}");
+    }
+}

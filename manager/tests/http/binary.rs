@@ -1,0 +1,88 @@
+//! The program itself: what it prints, what it refuses, and that it serves until it is told to stop.
+
+use std::{
+    io::{BufRead, BufReader},
+    process::{Command, Output, Stdio},
+};
+
+fn manager() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_manager"));
+    for variable in ["MANAGER_LISTEN", "MANAGER_CONFIG", "ENGINE_URL", "REDIS_URL", "JOBBERS_LOG", "JOBBERS_LOG_FORMAT"]
+    {
+        command.env_remove(variable);
+    }
+    command
+}
+
+fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = manager().args(arguments).output().unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+#[test]
+fn it_tells_its_version_and_its_options() {
+    let (code, out, _) = run(&["--version"]);
+    assert_eq!((code, out.trim()), (Some(0), concat!("manager ", env!("CARGO_PKG_VERSION"))));
+    let (code, out, _) = run(&["--help"]);
+    assert_eq!(code, Some(0));
+    for told in ["--listen", "--engine-url", "MANAGER_CONFIG", "Exit codes"] {
+        assert!(out.contains(told), "{told}");
+    }
+}
+
+#[test]
+fn it_prints_what_its_layers_come_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("m.toml");
+    std::fs::write(&file, "tick = \"3s\"\nengine_url = \"redis://:secret@host\"\n").unwrap();
+    let (code, out, _) = run(&["--config", file.to_str().unwrap(), "--listen", "127.0.0.1:9", "--print-config"]);
+    assert_eq!(code, Some(0));
+    for line in ["tick = \"3s\"", "listen = \"127.0.0.1:9\"", "engine_url = \"redis://:***@host\""] {
+        assert!(out.contains(line), "{line} in {out}");
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_its_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("m.toml");
+    std::fs::write(&file, "tikc = \"3s\"\n").unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    let cases: [(&[&str], i32, &str); 7] = [
+        (&["--lisen", "x"], 2, "--listen"),
+        (&["--listen", "here"], 2, "--listen"),
+        (&["--config", file.to_str().unwrap()], 64, "tikc"),
+        (&["--config", "/no/such/file.toml"], 64, "/no/such/file.toml"),
+        (&["--log", "a=b=c"], 64, "--log"),
+        (&["--listen", "0.0.0.0:0"], 64, "--insecure"),
+        (&["--engine-url", "carrier://pigeon"], 69, "carrier://pigeon"),
+    ];
+    for (arguments, code, told) in cases {
+        let (found, _, err) = run(arguments);
+        assert!(found == Some(code) && err.contains(told), "{arguments:?}: {found:?} {err}");
+    }
+    let (code, _, err) = run(&["--engine-url", "sqlite::memory:", "--listen", &taken]);
+    assert!(code == Some(69) && err.contains(&taken), "{code:?} {err}");
+}
+
+#[test]
+fn it_serves_until_it_is_told_to_stop() {
+    let mut child = manager()
+        .args(["--engine-url", "sqlite::memory:", "--listen", "127.0.0.1:0", "--log-format", "json"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let address = lines
+        .find_map(|line| {
+            let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+            line["fields"]["address"].as_str().map(str::to_owned)
+        })
+        .expect("it says where it listens");
+    assert!(std::net::TcpStream::connect(&address).is_ok());
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(lines.any(|line| line.contains("stopped")));
+}

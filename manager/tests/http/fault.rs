@@ -1,0 +1,152 @@
+//! The reference engine, made to fail, to panic and to be watched.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use jobbers_common::{
+    engine::{
+        Cancelled, Cycle, CycleReply, Deleted, Engine, Error, ExtendAnswer, Extension, Health, ListRequest, Page,
+        PruneRequest, Pruned, PutMode, QueueStats, Reclaimed, Result, Submit, Submitted, model::ModelEngine,
+    },
+    name::{QueueName, RoleName, TaskId, WorkerId},
+    queue::{Config, QueueConfig, RoleConfig},
+    routing::{RouteKey, RouteRule},
+    task::Task,
+    worker::{RegisteredWorker, WorkerReport},
+};
+use tokio::sync::watch;
+
+/// What every verb does first.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Fault {
+    #[default]
+    None,
+    Fails(Error),
+    Panics,
+}
+
+#[derive(Debug)]
+pub(crate) struct FaultyEngine {
+    inner: ModelEngine,
+    fault: watch::Sender<Fault>,
+    waiting: watch::Sender<usize>,
+}
+
+impl FaultyEngine {
+    pub(crate) fn new() -> Self {
+        Self {
+            inner: ModelEngine::with_system_clock(),
+            fault: watch::Sender::new(Fault::None),
+            waiting: watch::Sender::new(0),
+        }
+    }
+
+    pub(crate) fn set(&self, fault: Fault) {
+        self.fault.send_replace(fault);
+    }
+
+    /// Returns when so many long polls are under way.
+    pub(crate) async fn waits(&self, count: usize) {
+        self.waiting.subscribe().wait_for(|waiting| *waiting == count).await.unwrap();
+    }
+
+    fn well(&self) -> Result<&ModelEngine> {
+        match &*self.fault.borrow() {
+            Fault::None => Ok(&self.inner),
+            Fault::Fails(error) => Err(error.clone()),
+            Fault::Panics => panic!("a defect"),
+        }
+    }
+}
+
+/// Counts a long poll for as long as its future lives.
+struct Waiting<'a>(&'a watch::Sender<usize>);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|waiting| *waiting -= 1);
+    }
+}
+
+#[async_trait]
+impl Engine for FaultyEngine {
+    async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>> {
+        self.well()?.submit(batch).await
+    }
+    async fn cycle(&self, cycle: Cycle) -> Result<CycleReply> {
+        self.well()?.cycle(cycle).await
+    }
+    async fn extend(
+        &self,
+        worker: &WorkerId,
+        lease: Duration,
+        extensions: Vec<Extension>,
+    ) -> Result<Vec<ExtendAnswer>> {
+        self.well()?.extend(worker, lease, extensions).await
+    }
+    async fn wait(&self, worker: &WorkerId, timeout: Duration) {
+        self.inner.wait(worker, timeout).await;
+    }
+    async fn get(&self, id: &TaskId) -> Result<Option<Task>> {
+        self.well()?.get(id).await
+    }
+    async fn await_finished(&self, id: &TaskId, timeout: Duration) -> Result<Option<Task>> {
+        self.waiting.send_modify(|waiting| *waiting += 1);
+        let _counted = Waiting(&self.waiting);
+        self.well()?.await_finished(id, timeout).await
+    }
+    async fn list(&self, request: ListRequest) -> Result<Page> {
+        self.well()?.list(request).await
+    }
+    async fn queue_stats(&self, queue: Option<&QueueName>) -> Result<Vec<QueueStats>> {
+        self.well()?.queue_stats(queue).await
+    }
+    async fn health(&self) -> Result<Health> {
+        self.well()?.health().await
+    }
+    async fn cancel(&self, ids: &[TaskId]) -> Result<Vec<Cancelled>> {
+        self.well()?.cancel(ids).await
+    }
+    async fn promote_due(&self, limit: usize) -> Result<u64> {
+        self.inner.promote_due(limit).await
+    }
+    async fn reclaim_expired(&self, limit: usize) -> Result<Reclaimed> {
+        self.inner.reclaim_expired(limit).await
+    }
+    async fn prune(&self, request: PruneRequest) -> Result<Pruned> {
+        self.inner.prune(request).await
+    }
+    async fn purge_queue(&self, queue: &QueueName, limit: usize) -> Result<u64> {
+        self.well()?.purge_queue(queue, limit).await
+    }
+    async fn config(&self) -> Result<Arc<Config>> {
+        self.inner.config().await
+    }
+    async fn put_queue(&self, queue: QueueConfig, mode: PutMode) -> Result<Arc<Config>> {
+        self.well()?.put_queue(queue, mode).await
+    }
+    async fn delete_queue(&self, queue: &QueueName) -> Result<Deleted> {
+        self.well()?.delete_queue(queue).await
+    }
+    async fn put_role(&self, role: RoleConfig, mode: PutMode) -> Result<Arc<Config>> {
+        self.well()?.put_role(role, mode).await
+    }
+    async fn delete_role(&self, role: &RoleName) -> Result<Arc<Config>> {
+        self.well()?.delete_role(role).await
+    }
+    async fn put_route(&self, key: RouteKey, rule: RouteRule) -> Result<Arc<Config>> {
+        self.well()?.put_route(key, rule).await
+    }
+    async fn delete_route(&self, key: &RouteKey) -> Result<Arc<Config>> {
+        self.well()?.delete_route(key).await
+    }
+    async fn register_worker(&self, report: WorkerReport, ttl: Duration) -> Result<u64> {
+        self.inner.register_worker(report, ttl).await
+    }
+    async fn deregister_worker(&self, worker: &WorkerId) -> Result<()> {
+        self.inner.deregister_worker(worker).await
+    }
+    async fn workers(&self) -> Result<Vec<RegisteredWorker>> {
+        self.well()?.workers().await
+    }
+}

@@ -1,0 +1,196 @@
+//! `GET /tasks/{id}`, `GET /tasks`, what runs and what waits.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use jobbers_common::{
+    engine::{Extension, Heartbeat, Outcome, model::ModelEngine},
+    payload::Payload,
+    task::{AttemptFailure, FailureKind, Progress},
+};
+use jobbers_manager::Config;
+use serde_json::{Value, json};
+use tokio::{io::AsyncWriteExt, net::TcpStream};
+
+use crate::{
+    fault::FaultyEngine,
+    server::{Server, soon, worker},
+};
+
+async fn submit(server: &Server, id: &str) {
+    server.post("/tasks", json!({"id": id, "name": "t", "parameters": {"n": 1}})).await.expect(201);
+}
+
+#[tokio::test]
+async fn a_running_task_tells_who_and_how_far() {
+    let server = Server::start().await;
+    submit(&server, "x").await;
+    let task = server.claim("default", 1).await.remove(0);
+    let heartbeat = Heartbeat {
+        progress: Some(Progress { fraction: 0.5, message: "half".to_owned() }),
+        checkpoint: Some(Payload::json(Bytes::from_static(b"{\"at\":7}"))),
+    };
+    let extension = Extension { id: task.id.clone(), fence: task.fence, heartbeat: Some(heartbeat) };
+    server.engine.extend(&worker(), Duration::from_secs(60), vec![extension]).await.unwrap();
+    let told = server.get("/tasks/x").await.expect(200);
+    assert_eq!((&told["status"], &told["worker"], &told["attempt"]), (&json!("started"), &json!("w"), &json!(1)));
+    assert_eq!(told["lease"]["fence"], task.fence.0);
+    assert_eq!(told["progress"], json!({"fraction": 0.5, "message": "half"}));
+    assert_eq!(told["checkpoint"], json!({"at": 7}));
+    for time in ["submitted_at", "ready_at", "started_at", "heartbeat_at"] {
+        told[time].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+    }
+    let active = server.get("/active-tasks?queue=default").await.expect(200);
+    assert_eq!((&active["tasks"][0]["id"], &active["tasks"][0]["worker"]), (&json!("x"), &json!("w")));
+    assert!(active["tasks"][0]["running_for"].as_f64().unwrap() >= 0.0);
+    server.get("/active-tasks?queue=none").await.refused(404, "unknown_queue");
+}
+
+#[tokio::test]
+async fn results_come_back_as_they_are() {
+    let server = Server::start().await;
+    let result = r#"{"count":18446744073709551617}"#;
+    let cases: [(&str, Payload, &str); 3] = [
+        ("json", Payload::json(result.as_bytes()), r#""result":{"count":18446744073709551617}"#),
+        (
+            "bytes",
+            Payload { content_type: Some("image/png".into()), bytes: Bytes::from_static(b"\x00\x01") },
+            r#""result":"AAE=","result_content_type":"image/png""#,
+        ),
+        (
+            "broken",
+            Payload::json(&b"{oops"[..]),
+            r#""result":"e29vcHM=","result_content_type":"application/octet-stream""#,
+        ),
+    ];
+    for (id, payload, told) in cases {
+        submit(&server, id).await;
+        let task = server.claim("default", 1).await.remove(0);
+        server.settle(&task, Outcome::Completed { result: Some(payload) }).await;
+        let answer = server.get(&format!("/tasks/{id}")).await;
+        assert!(answer.text.contains(told), "{}", answer.text);
+    }
+}
+
+#[tokio::test]
+async fn a_failed_task_tells_its_attempts() {
+    let server = Server::start().await;
+    submit(&server, "x").await;
+    let failure = AttemptFailure::new(FailureKind::Timeout, "too slow");
+    let task = server.claim("default", 1).await.remove(0);
+    server.settle(&task, Outcome::Failed { failure, dead_letter: true }).await;
+    let told = server.get("/tasks/x").await.expect(200);
+    assert_eq!((&told["status"], &told["dead_letter"]), (&json!("failed"), &json!(true)));
+    let error = &told["errors"][0];
+    assert_eq!(
+        (&error["kind"], &error["message"], &error["attempt"]),
+        (&json!("timeout"), &json!("too slow"), &json!(1))
+    );
+}
+
+#[tokio::test]
+async fn a_wait_ends_with_the_task() {
+    let server = Arc::new(Server::start().await);
+    submit(&server, "x").await;
+    let task = server.claim("default", 1).await.remove(0);
+    let waiting = tokio::spawn({
+        let server = Arc::clone(&server);
+        async move { server.get("/tasks/x?wait=60s").await.expect(200) }
+    });
+    server.settle(&task, Outcome::Completed { result: None }).await;
+    assert_eq!(soon(waiting).await.unwrap()["status"], "completed");
+}
+
+#[tokio::test]
+async fn a_wait_that_is_over_first_tells_how_the_task_stands() {
+    let server = Server::start().await;
+    submit(&server, "x").await;
+    assert_eq!(server.get("/tasks/x?wait=10ms").await.expect(200)["status"], "submitted");
+    server.get("/tasks/none?wait=10s").await.refused(404, "unknown_task");
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_leaves_no_wait_behind() {
+    let engine = Arc::new(FaultyEngine::new());
+    let server = Server::with(engine.clone(), Config::default()).await;
+    submit(&server, "x").await;
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    stream.write_all(b"GET /tasks/x?wait=60s HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    soon(engine.waits(1)).await;
+    drop(stream);
+    soon(engine.waits(0)).await;
+}
+
+#[tokio::test]
+async fn ids_are_percent_encoded_in_paths() {
+    let server = Server::start().await;
+    for (id, path) in [("a/b:c", "/tasks/a%2Fb%3Ac"), ("a:b", "/tasks/a:b"), ("cancel", "/tasks/cancel")] {
+        submit(&server, id).await;
+        assert_eq!(server.get(path).await.expect(200)["id"], id);
+        server.post(&format!("{path}/cancel"), "").await.expect(200);
+    }
+}
+
+#[tokio::test]
+async fn lists_are_filtered() {
+    let server = Server::start().await;
+    server.post("/queues", json!({"name": "q"})).await.expect(201);
+    let batch = json!({"tasks": [
+        {"id": "a", "name": "t"},
+        {"id": "b", "name": "t", "version": 2},
+        {"id": "c", "name": "u", "queue": "q"},
+        {"id": "d", "name": "u", "delay": "1h"},
+    ]});
+    server.post("/tasks", batch).await.expect(201);
+    server.claim("q", 1).await;
+    for (query, expected) in [
+        ("", "cabd"),
+        ("status=submitted", "ab"),
+        ("status=started,scheduled", "cd"),
+        ("status=started&status=scheduled", "cd"),
+        ("queue=q", "c"),
+        ("name=t", "ab"),
+        ("name=t&version=2", "b"),
+        ("worker=w", "c"),
+        ("submitted_from=2001-01-01T00:00:00Z", "cabd"),
+        ("submitted_until=2001-01-01T00:00:00Z", ""),
+    ] {
+        let page = server.get(&format!("/tasks?{query}")).await.expect(200);
+        let ids: String = page["tasks"].as_array().unwrap().iter().map(|task| task["id"].as_str().unwrap()).collect();
+        assert_eq!(ids, expected, "{query}");
+        assert!(page["tasks"].as_array().unwrap().iter().all(|task| task.get("parameters").is_none()));
+    }
+    let scheduled = server.get("/scheduled-tasks").await.expect(200);
+    assert_eq!(scheduled["tasks"][0]["id"], "d");
+    let due_in = scheduled["tasks"][0]["due_in"].as_f64().unwrap();
+    assert!((3_500.0..=3_600.0).contains(&due_in), "{due_in}");
+}
+
+#[tokio::test]
+async fn pages_hold_every_task_once() {
+    let server = Server::start().await;
+    let tasks: Vec<Value> = (0..25).map(|n| json!({"id": format!("t{n}"), "name": "t"})).collect();
+    server.post("/tasks", json!({ "tasks": tasks })).await.expect(201);
+    let (mut seen, mut path) = (Vec::new(), "/tasks?limit=10".to_owned());
+    loop {
+        let page = server.get(&path).await.expect(200);
+        let tasks = page["tasks"].as_array().unwrap();
+        assert!(tasks.len() <= 10);
+        seen.extend(tasks.iter().map(|task| task["id"].as_str().unwrap().to_owned()));
+        let Some(next) = page["next"].as_str() else { break };
+        path = format!(
+            "/tasks?limit=10&cursor={}",
+            percent_encoding::utf8_percent_encode(next, percent_encoding::NON_ALPHANUMERIC)
+        );
+    }
+    assert_eq!((seen.len(), seen.iter().collect::<BTreeSet<_>>().len()), (25, 25));
+}
+
+#[tokio::test]
+async fn a_manager_on_an_empty_store_lists_nothing() {
+    let server = Server::with(Arc::new(ModelEngine::with_system_clock()), Config::default()).await;
+    for path in ["/tasks", "/active-tasks", "/scheduled-tasks"] {
+        assert_eq!(server.get(path).await.expect(200), json!({"tasks": []}), "{path}");
+    }
+    assert_eq!(server.get("/workers").await.expect(200), json!({"workers": []}));
+}

@@ -1,0 +1,15 @@
+//! The manager over real HTTP, on the reference engine.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a failed expectation is a failed test")]
+
+mod arrange;
+mod bad_input;
+mod binary;
+mod cancel;
+mod fault;
+mod look;
+mod openapi;
+mod server;
+mod stop;
+mod store_down;
+mod submit;
