@@ -5,19 +5,23 @@
 //! one also hears the news of [`super::news`].
 
 use std::{
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use jobbers_common::engine::{Error, Result};
 use redis::{
-    Client, Cmd, ErrorKind, RedisResult, ServerErrorKind, Value,
-    aio::{AsyncPushSender, ConnectionManager, ConnectionManagerConfig},
+    AsyncConnectionConfig, Client, Cmd, ErrorKind, RedisResult, ServerErrorKind, Value,
+    aio::{ConnectionManager, ConnectionManagerConfig},
 };
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{
     failure::{is_passing, silent, translate},
+    news::News,
     script::Script,
 };
 
@@ -35,9 +39,17 @@ pub(super) struct Lane {
     is_down: AtomicBool,
 }
 
+/// Connects once, to learn what stands against it: a lane tries again and again, and does not say why.
+pub(super) async fn try_out(client: &Client) -> Result<()> {
+    let config =
+        AsyncConnectionConfig::new().set_connection_timeout(Some(PATIENCE)).set_response_timeout(Some(ANSWER_WITHIN));
+    let connected = client.get_multiplexed_async_connection_with_config(&config).await;
+    connected.map(drop).map_err(|error| translate(&error))
+}
+
 impl Lane {
     /// A lane that connects at its first use. `news` takes what the server says unasked.
-    pub(super) fn new(client: Client, news: Option<impl AsyncPushSender>) -> Result<Self> {
+    pub(super) fn new(client: Client, news: Option<Arc<News>>) -> Result<Self> {
         let mut config = ConnectionManagerConfig::new()
             .set_response_timeout(Some(ANSWER_WITHIN))
             .set_connection_timeout(Some(PATIENCE))

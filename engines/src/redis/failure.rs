@@ -26,6 +26,7 @@ pub(super) fn translate(error: &RedisError) -> Error {
         "MOVED" | "ASK" | "CROSSSLOT" => {
             Error::Config("this is a node of a Redis Cluster; clusters are not supported yet".to_owned())
         }
+        "WRONGTYPE" => Error::Corrupt(format!("a key is of another type: {detail}")),
         _ => match error.kind() {
             ErrorKind::AuthenticationFailed => Error::Config(format!("Redis refuses the login: {error}")),
             ErrorKind::InvalidClientConfig => Error::Config(error.to_string()),

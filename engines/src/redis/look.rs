@@ -38,24 +38,27 @@ pub(super) async fn get(store: &Store, id: &TaskId) -> Result<Option<Task>> {
 
 /// Waits until a task is over.
 pub(super) async fn await_finished(store: &Store, id: &TaskId, limit: Duration) -> Result<Option<Task>> {
+    let is_over = |task: &Option<Task>| task.as_ref().is_none_or(|task| task.status.is_finished());
     let deadline = Instant::now() + limit;
     let awaiting = store.news.of_task(id);
     loop {
+        let task = get(store, id).await?;
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() || is_over(&task) {
+            return Ok(task);
+        }
         let told = awaiting.told.notified();
         tokio::pin!(told);
         told.as_mut().enable();
-        let left = deadline.saturating_duration_since(Instant::now());
-        if !left.is_zero() {
-            let add = |command: &mut Cmd| {
-                command.arg(id.as_str()).arg(micros(left + LOOK_AGAIN));
-            };
-            store.run(&store.work, &script::AWAIT, add).await?;
-        }
+        let add = |command: &mut Cmd| {
+            command.arg(id.as_str()).arg(micros(left + LOOK_AGAIN));
+        };
+        store.run(&store.work, &script::AWAIT, add).await?;
+        // What ended before the store knew that somebody waits is not told.
         let task = get(store, id).await?;
-        if left.is_zero() || task.as_ref().is_none_or(|task| task.status.is_finished()) {
+        if is_over(&task) {
             return Ok(task);
         }
-        // Told or not: the loop looks again.
         timeout(left.min(LOOK_AGAIN), told).await.ok();
     }
 }
@@ -243,7 +246,7 @@ pub(super) async fn queue_stats(store: &Store, queue: Option<&QueueName>) -> Res
         let add = |command: &mut Cmd| {
             some.iter().for_each(|queue| {
                 command.arg(queue.as_str());
-            })
+            });
         };
         let answers = array(store.run(&store.bulk, &script::STATS, add).await?)?;
         for (name, answer) in some.iter().zip(answers) {

@@ -7,13 +7,23 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use jobbers_common::name::{QueueName, TaskId, WorkerId};
 use parking_lot::Mutex;
-use redis::{PushInfo, PushKind, Value};
+use redis::{
+    PushInfo, PushKind, Value,
+    aio::{AsyncPushSender, SendError},
+};
 use tokio::sync::Notify;
 
 /// How long anybody waits before looking again, in case a message was missed.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// From so many workers on, those that nobody waits for are forgotten: ids are new at each start of a worker.
 const MANY_WORKERS: usize = 4_096;
+
+impl AsyncPushSender for News {
+    fn send(&self, push: PushInfo) -> Result<(), SendError> {
+        self.hear(&push);
+        Ok(())
+    }
+}
 
 /// A worker of this process, or one it speaks for.
 #[derive(Default)]
@@ -33,7 +43,7 @@ pub(super) struct News {
 
 impl News {
     /// Takes what the server says.
-    pub(super) fn hear(&self, push: &PushInfo) {
+    fn hear(&self, push: &PushInfo) {
         match (&push.kind, push.data.get(1)) {
             (PushKind::Message, Some(Value::BulkString(message))) => self.tell(&String::from_utf8_lossy(message)),
             (PushKind::Disconnection, _) => self.tell_all(),

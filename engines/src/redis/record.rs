@@ -19,28 +19,10 @@ use serde::{Deserialize, Serialize};
 use super::reply::digits;
 
 /// What follows the fixed beginning: name, version, content type unless JSON, trace, overrides if there are any.
-type Head<'a> = (&'a str, u32, Option<&'a str>, Option<&'a str>, Option<Overrides<'a>>);
+type Head<'a> = (&'a str, u32, Option<&'a str>, Option<&'a str>, Option<&'a PolicyOverrides>);
 
-/// Overrides to be written, or read.
-enum Overrides<'a> {
-    Given(&'a PolicyOverrides),
-    Stored(Box<PolicyOverrides>),
-}
-
-impl Serialize for Overrides<'_> {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Given(overrides) => overrides.serialize(serializer),
-            Self::Stored(overrides) => overrides.serialize(serializer),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Overrides<'_> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        PolicyOverrides::deserialize(deserializer).map(|overrides| Self::Stored(Box::new(overrides)))
-    }
-}
+/// The same, read.
+type StoredHead = (String, u32, Option<Box<str>>, Option<Box<str>>, Option<PolicyOverrides>);
 
 const SMALL: u8 = b'S';
 const LARGE: u8 = b'L';
@@ -70,7 +52,7 @@ pub(super) fn encode(task: &NewTask, into: &mut Vec<u8>) -> Result<()> {
         task.version,
         task.parameters.content_type.as_deref(),
         task.trace.as_deref(),
-        (!task.overrides.is_empty()).then_some(Overrides::Given(&task.overrides)),
+        (!task.overrides.is_empty()).then_some(&task.overrides),
     );
     head.serialize(&mut rmp_serde::Serializer::new(&mut *into).with_struct_map())
         .map_err(|error| Error::Invalid(format!("task {} can't be stored: {error}", task.id)))?;
@@ -113,13 +95,8 @@ impl Record {
         let queue = std::str::from_utf8(queue).map_err(|_| corrupt("queue"))?;
         let mut rest = std::io::Cursor::new(&bytes[queue_end..]);
         let mut reader = rmp_serde::Deserializer::new(&mut rest);
-        let (name, version, content_type, trace, overrides): (
-            String,
-            u32,
-            Option<Box<str>>,
-            Option<Box<str>>,
-            Option<PolicyOverrides>,
-        ) = Deserialize::deserialize(&mut reader).map_err(|error| corrupt(&error.to_string()))?;
+        let (name, version, content_type, trace, overrides): StoredHead =
+            Deserialize::deserialize(&mut reader).map_err(|error| corrupt(&error.to_string()))?;
         let parameters_at = queue_end + usize::try_from(rest.position()).unwrap_or(usize::MAX >> 1);
         let record = Self {
             submitted_at: time(&bytes[..16])?,

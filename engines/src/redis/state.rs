@@ -209,11 +209,13 @@ fn read_error(entry: &[u8]) -> Result<AttemptError> {
 pub(super) struct Seen {
     /// The task.
     pub(super) task: Task,
+    /// Whether its parameters lie apart: then they are without their bytes.
+    large: bool,
     /// Its score or due time, as the server writes it; or its fence or revision, in 15 digits.
     pub(super) place: String,
 }
 
-/// Reads a view (`scripts/lib/view.lua`): without errors, and without parameters that lie apart.
+/// Reads a view (`scripts/lib/view.lua`): without errors.
 pub(super) fn read_view(view: Value) -> Result<Seen> {
     let [id, record, status, place, state, carry, told] = tuple(view)?;
     let id = TaskId::new(text(id)?).map_err(|_| corrupt("id"))?;
@@ -222,6 +224,7 @@ pub(super) fn read_view(view: Value) -> Result<Seen> {
     let (place, state) = (text(place)?, bytes(state)?);
     let told = Told::decode(&bytes(told)?)?;
     let carry = Carry::decode(&bytes(carry)?)?;
+    let large = record.large;
     let mut task = waiting(id, record, status, carry);
     let mut go_on = place.clone();
     (task.heartbeat_at, task.progress, task.checkpoint) = (told.heartbeat_at, told.progress, told.checkpoint);
@@ -240,7 +243,7 @@ pub(super) fn read_view(view: Value) -> Result<Seen> {
         }
         _ => {}
     }
-    Ok(Seen { task, place: go_on })
+    Ok(Seen { task, large, place: go_on })
 }
 
 /// The status of a stored digit.
@@ -269,7 +272,7 @@ fn waiting(id: TaskId, record: Record, status: Status, carry: Option<Carry>) -> 
         priority: record.priority,
         status,
         revision: carry.revision,
-        parameters: (!record.large).then_some(record.parameters),
+        parameters: Some(record.parameters),
         overrides: record.overrides,
         attempt: carry.attempt,
         crashes: carry.crashes,
@@ -324,13 +327,13 @@ pub(super) fn read_task(answer: Value) -> Result<Option<Task>> {
         return Ok(None);
     }
     let [view, errors, body] = tuple(answer)?;
-    let mut task = read_view(view.clone())?.task;
+    let Seen { mut task, large, .. } = read_view(view)?;
     task.errors = read_errors(&bytes(errors)?)?;
-    let body = bytes(body)?;
-    if task.parameters.is_none() && !body.is_empty() {
-        let [_, record, ..] = tuple::<7>(view)?;
-        let parameters = Record::decode(bytes(record)?)?.parameters;
-        task.parameters = Some(Payload { bytes: body.into(), ..parameters });
+    if large {
+        let body = bytes(body)?;
+        // Let go when it completed.
+        let is_gone = body.is_empty();
+        task.parameters = task.parameters.filter(|_| !is_gone).map(|kept| Payload { bytes: body.into(), ..kept });
     }
     Ok(Some(task))
 }

@@ -13,10 +13,10 @@ use ulid::Ulid;
 use super::{
     address::Address,
     arrange,
-    connection::Lane,
+    connection::{Lane, try_out},
     keys::{SCHEMA_VERSION, common_channel, instance_channel, shard},
     news::News,
-    reply::number,
+    reply::{number, tuple},
     script::{self, Script},
 };
 
@@ -46,12 +46,13 @@ impl Store {
     /// Connects, and makes the store if it is new.
     pub(super) async fn open(address: Address, clock: Option<Arc<dyn Clock>>) -> Result<Self> {
         let Address { client, prefix } = address;
+        try_out(&client).await?;
         let news = Arc::new(News::default());
         let hearing = Arc::clone(&news);
         let store = Self {
-            bulk: Lane::new(client.clone(), None::<fn(redis::PushInfo) -> Result<()>>)?,
-            work: Lane::new(client.clone(), None::<fn(redis::PushInfo) -> Result<()>>)?,
-            leases: Lane::new(client, Some(move |push| Ok::<(), Error>(hearing.hear(&push))))?,
+            bulk: Lane::new(client.clone(), None)?,
+            work: Lane::new(client.clone(), None)?,
+            leases: Lane::new(client, Some(hearing))?,
             news,
             shard: shard(&prefix),
             instance: Ulid::generate().to_string(),
@@ -63,9 +64,9 @@ impl Store {
         Ok(store)
     }
 
-    /// Makes a new store where there is none, and refuses one of a newer version. Also what mends a server that was
-    /// emptied under our feet.
-    pub(super) async fn prepare(&self) -> Result<()> {
+    /// Makes a new store where there is none, and refuses one of a newer version. Answers whether it is new: then a
+    /// server that was known before has been emptied.
+    pub(super) async fn prepare(&self) -> Result<bool> {
         let fields = arrange::fields(&Config::initial())?;
         let build = |_| {
             let mut command = self.command(&script::OPEN);
@@ -75,11 +76,12 @@ impl Store {
             });
             command
         };
-        let found = number(self.work.call(Some(&script::OPEN), build).await?)?;
+        let [found, is_new] = tuple(self.work.call(Some(&script::OPEN), build).await?)?;
+        let found = number(found)?;
         if found > u64::from(SCHEMA_VERSION) {
             return Err(Error::Schema { found: found.to_string(), supported: SCHEMA_VERSION.to_string() });
         }
-        Ok(())
+        Ok(number(is_new)? == 1)
     }
 
     /// A call of a script, up to its first own argument.

@@ -66,6 +66,7 @@ impl Arguments {
 /// The line of submissions.
 #[derive(Debug)]
 pub(super) struct Submitter {
+    store: Arc<Store>,
     line: mpsc::Sender<Group>,
 }
 
@@ -73,8 +74,8 @@ impl Submitter {
     /// Opens the line; it closes with this.
     pub(super) fn start(store: Arc<Store>) -> Self {
         let (line, groups) = mpsc::channel(LINE);
-        tokio::spawn(serve(store, groups));
-        Self { line }
+        tokio::spawn(serve(Arc::clone(&store), groups));
+        Self { store, line }
     }
 
     /// Submits one caller's tasks.
@@ -85,7 +86,13 @@ impl Submitter {
         let (answer, answered) = oneshot::channel();
         let gone = || Error::unavailable("the engine is shutting down");
         self.line.send(Group { ids, arguments, answer }).await.map_err(|_| gone())?;
-        answered.await.map_err(|_| gone())?
+        match answered.await.map_err(|_| gone())? {
+            // A server that was emptied knows no queue at all.
+            Err(Error::UnknownQueue(_)) if self.store.prepare().await? => {
+                Err(Error::unavailable("Redis lost its data; the store has been set up anew"))
+            }
+            answer => answer,
+        }
     }
 }
 

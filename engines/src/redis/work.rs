@@ -53,9 +53,8 @@ pub(super) async fn cycle(store: &Store, cycle: &Cycle) -> Result<CycleReply> {
     if let Some(claim) = cycle.claim.as_ref().filter(|claim| claim.limit > 0 && reply.claimed.is_empty()) {
         store.news.registered(&cycle.worker, claim.queues.iter().map(|it| it.queue.clone()).collect());
     }
-    if reply.config_version == 0 {
-        warn!("the store is empty: Redis lost its data or was flushed; starting anew");
-        store.prepare().await?;
+    if reply.config_version == 0 && store.prepare().await? {
+        warn!("Redis lost its data; the store has been set up anew");
     }
     Ok(reply)
 }
@@ -190,7 +189,7 @@ pub(super) async fn cancel(store: &Store, ids: &[TaskId]) -> Result<Vec<Cancelle
     let add = |command: &mut Cmd| {
         ids.iter().for_each(|id| {
             command.arg(id.as_str());
-        })
+        });
     };
     let letters = bytes(store.run(&store.work, &script::CANCEL, add).await?)?;
     let read = |letter: &u8| match letter {

@@ -2,17 +2,17 @@
 -- Makes a new store, or finds out what is there.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 this program's schema version, 3- the fields of a new store's
--- configuration and their values. Answers the schema's version.
+-- configuration and their values. Answers {the schema's version, 1 if the store is new else 0}.
 
 -- include base queue
 
 local schema = call('GET', P .. 'schema')
 if schema then
-  return schema
+  return { schema, 0 }
 end
 call('SET', P .. 'schema', ARGV[2])
 -- A version that grows even if the store is emptied and made again: workers notice.
-call('HSET', P .. 'config', 'version', format('%.0f', math.max(1, math.floor(now / 1000000))))
+call('HSET', P .. 'config', 'version', format('%.0f', math.max(1, math.floor(now / 1000))))
 for i = 3, #ARGV, 2 do
   call('HSET', P .. 'config', ARGV[i], ARGV[i + 1])
   local name = string.match(ARGV[i], '^queue:(.*)$')
@@ -20,4 +20,4 @@ for i = 3, #ARGV, 2 do
     add_queue(name, false)
   end
 end
-return ARGV[2]
+return { ARGV[2], 1 }

@@ -1,0 +1,84 @@
+//! Stores of another version, and stores somebody else has had their hands in.
+
+use jobbers_common::{
+    engine::{
+        Error, PutMode,
+        conformance::{DONE, ids, queue, task},
+    },
+    queue::QueueConfig,
+};
+use jobbers_engines::{OpenOptions, redis::RedisEngine};
+use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
+
+use super::{connect, submit};
+
+#[tokio::test]
+async fn a_store_of_a_newer_version_is_refused() {
+    let server = RedisServer::start(RedisOptions::default());
+    drop(connect(&server.url()).await);
+    assert_eq!(server.command("SET jobbers:{0}:schema 2"), "+OK\r\n");
+    let refused = RedisEngine::open(&server.url(), OpenOptions::default()).await.map(drop);
+    assert_eq!(refused, Err(Error::Schema { found: "2".to_owned(), supported: "1".to_owned() }));
+}
+
+#[tokio::test]
+async fn a_ready_task_without_its_record_is_dropped_and_harms_no_neighbour() {
+    let server = RedisServer::start(RedisOptions::default());
+    let f = connect(&server.url()).await;
+    f.submit_ids(&["a", "lost", "b"]).await;
+    assert_eq!(server.command("HDEL jobbers:{0}:t lost"), ":1\r\n");
+    assert_eq!(ids(&f.claim(10).await), ["a", "b"]);
+    assert!(f.claim(10).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_scheduled_task_without_its_history_is_dropped() {
+    let server = RedisServer::start(RedisOptions::default());
+    let f = connect(&server.url()).await;
+    assert_eq!(server.command("ZADD jobbers:{0}:q:default:s 1 lost"), ":1\r\n");
+    assert_eq!(f.engine.promote_due(10).await.unwrap(), 0);
+    assert_eq!(server.command("ZCARD jobbers:{0}:q:default:s"), ":0\r\n");
+}
+
+#[tokio::test]
+async fn a_lease_of_a_task_that_is_over_is_dropped() {
+    let server = RedisServer::start(RedisOptions::default());
+    let f = connect(&server.url()).await;
+    f.submit_ids(&["a"]).await;
+    let claimed = f.claim_one().await;
+    f.settle(&claimed, DONE).await;
+    assert_eq!(server.command("ZADD jobbers:{0}:q:default:l 1 a 1 unknown"), ":2\r\n");
+    assert_eq!(f.engine.reclaim_expired(10).await.unwrap().total(), 0);
+    assert_eq!(f.engine.reclaim_expired(10).await.unwrap().total(), 0);
+    f.assert_conserved().await;
+}
+
+#[tokio::test]
+async fn a_key_of_another_type_is_said_to_be_damage() {
+    let server = RedisServer::start(RedisOptions::default());
+    let f = connect(&server.url()).await;
+    assert_eq!(server.command("SET jobbers:{0}:t nonsense"), "+OK\r\n");
+    let refused = submit(&*f.engine, vec![task("a")]).await;
+    assert!(matches!(refused, Err(Error::Corrupt(_))), "{refused:?}");
+    assert_eq!(server.command("ZCARD jobbers:{0}:q:default:r"), ":0\r\n", "nothing was written");
+}
+
+#[tokio::test]
+async fn a_login_that_is_refused_is_a_matter_of_configuration() {
+    let server = RedisServer::start(RedisOptions::default());
+    assert_eq!(server.command("CONFIG SET requirepass secret"), "+OK\r\n");
+    let refused = RedisEngine::open(&server.url(), OpenOptions::default()).await.map(drop);
+    assert!(matches!(refused, Err(Error::Config(_))), "{refused:?}");
+    let url = server.url().replace("//", "//:secret@");
+    assert!(RedisEngine::open(&url, OpenOptions::default()).await.is_ok());
+}
+
+#[tokio::test]
+async fn stores_of_two_prefixes_do_not_meet() {
+    let server = RedisServer::start(RedisOptions::default());
+    let (one, other) = (connect(&server.url()).await, connect(&format!("{}?prefix=other", server.url())).await);
+    one.submit_ids(&["a"]).await;
+    one.engine.put_queue(QueueConfig::new(queue("mail")), PutMode::Create).await.unwrap();
+    assert!(other.claim(10).await.is_empty());
+    assert_eq!(other.engine.config().await.unwrap().queues.len(), 1);
+}

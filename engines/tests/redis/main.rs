@@ -1,0 +1,39 @@
+//! The Redis engine keeps the law, each case on a server of its own; and what is true of Redis alone.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::sync::Arc;
+
+use jobbers_common::{
+    engine::{Engine, Error, OnConflict, Result, Submit, Submitted, conformance::Fixture},
+    task::NewTask,
+    time::{Clock, ManualClock, Timestamp},
+};
+use jobbers_engines::{OpenOptions, redis::RedisEngine};
+use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
+
+mod damage;
+mod fullness;
+mod outages;
+mod sharing;
+mod volume;
+
+async fn open() -> Fixture {
+    let server = RedisServer::start(RedisOptions::default());
+    let clock = Arc::new(ManualClock::new(Timestamp::from_micros(1_750_000_000_000_000)));
+    let options = OpenOptions { clock: Some(Arc::clone(&clock) as Arc<dyn Clock>) };
+    let engine = RedisEngine::open(&server.url(), options).await.unwrap();
+    Fixture { engine: Arc::new(engine), clock, guard: Box::new(server) }
+}
+
+jobbers_common::conformance_suite!(open);
+
+/// The store at an address, by the server's clock. Its fixture's clock moves nothing.
+async fn connect(url: &str) -> Fixture {
+    let engine = RedisEngine::open(url, OpenOptions::default()).await.unwrap();
+    let clock = Arc::new(ManualClock::new(Timestamp::default()));
+    Fixture { engine: Arc::new(engine), clock, guard: Box::new(()) }
+}
+
+async fn submit(engine: &dyn Engine, tasks: Vec<NewTask>) -> Result<Vec<Submitted>, Error> {
+    engine.submit(Submit { tasks, on_conflict: OnConflict::Fail }).await
+}

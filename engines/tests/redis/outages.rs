@@ -1,0 +1,209 @@
+//! Lost answers, lost servers, lost data.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use jobbers_common::{
+    engine::{
+        ConflictReason, Error, SettleAnswer, Settlement, SubmittedHow,
+        conformance::{DONE, ids, queue, retry, task, task_in, worker},
+    },
+    lifecycle::Status,
+    payload::Payload,
+    task::NewTask,
+};
+use jobbers_test_support::{
+    fault_proxy::FaultProxy,
+    redis_server::{Persistence, RedisOptions, RedisServer},
+    wait::until,
+};
+
+use super::{connect, submit};
+
+#[tokio::test]
+async fn a_cycle_whose_answer_got_lost_is_answered_by_what_it_did() {
+    let server = RedisServer::start(RedisOptions::default());
+    let proxy = FaultProxy::start(server.address()).await;
+    let f = connect(&format!("redis://{}", proxy.address())).await;
+    f.submit((0..10).map(|n| task(&format!("t{n}"))).collect()).await;
+    let held = f.claim(2).await;
+    let settlements: Vec<Settlement> = held
+        .iter()
+        .zip([DONE, retry(Duration::from_secs(60))])
+        .map(|(task, outcome)| Settlement { id: task.id.clone(), fence: task.fence, outcome })
+        .collect();
+    proxy.lose_answers(1);
+    let reply = f.cycle_as("w1", &["default"], 4, settlements).await;
+    assert_eq!(proxy.still_to_lose(), 0, "an answer was lost");
+    let accepted = [Status::Completed, Status::Scheduled].map(SettleAnswer::Accepted);
+    assert_eq!(reply.settled, accepted, "a retry is not settled twice");
+    assert_eq!(ids(&reply.claimed), ["t2", "t3", "t4", "t5"]);
+    assert_eq!((f.count(Status::Started).await, f.count(Status::Submitted).await), (4, 4), "nothing more was leased");
+    for task in &reply.claimed {
+        assert_eq!((task.attempt, f.get(task.id.as_str()).await.lease.unwrap().fence), (1, task.fence));
+        assert_eq!(f.settle(task, DONE).await, SettleAnswer::Accepted(Status::Completed));
+    }
+}
+
+#[tokio::test]
+async fn a_replayed_claim_hands_over_what_earlier_attempts_left() {
+    let server = RedisServer::start(RedisOptions::default());
+    let proxy = FaultProxy::start(server.address()).await;
+    let f = connect(&format!("redis://{}", proxy.address())).await;
+    let large = Payload::json(vec![b'7'; 5_000]);
+    f.submit(vec![NewTask { parameters: large.clone(), ..task("a") }]).await;
+    let first = f.claim_one().await;
+    f.settle(&first, retry(Duration::ZERO)).await;
+    let ready_at = f.get("a").await.ready_at;
+    proxy.lose_answers(1);
+    let again = f.claim_one().await;
+    assert_eq!(proxy.still_to_lose(), 0, "an answer was lost");
+    assert_eq!((again.attempt, again.crashes, again.ready_at, again.parameters), (2, 0, ready_at, large));
+}
+
+#[tokio::test]
+async fn a_submission_whose_answer_got_lost_is_stored_once() {
+    let server = RedisServer::start(RedisOptions::default());
+    let proxy = FaultProxy::start(server.address()).await;
+    let f = connect(&format!("redis://{}", proxy.address())).await;
+    f.submit_ids(&["before"]).await;
+    proxy.lose_answers(1);
+    let answers = f.submit(vec![task("a"), task("b")]).await;
+    assert_eq!(proxy.still_to_lose(), 0, "an answer was lost");
+    assert!(answers.iter().all(|answer| answer.how == SubmittedHow::Existing), "{answers:?}");
+    assert_eq!(f.count(Status::Submitted).await, 3);
+    f.assert_conserved().await;
+}
+
+#[tokio::test]
+async fn submissions_that_share_a_call_do_not_share_their_fate() {
+    let server = RedisServer::start(RedisOptions::default());
+    let f = connect(&server.url()).await;
+    f.submit_ids(&["taken"]).await;
+    server.pause();
+    let calls: Vec<_> = (0..60)
+        .map(|n| {
+            let engine = Arc::clone(&f.engine);
+            let tasks = match n % 3 {
+                0 => vec![task(&format!("t{n}"))],
+                1 => vec![task(&format!("t{n}")), NewTask { version: 2, ..task("taken") }],
+                _ => vec![task_in(&format!("t{n}"), "nowhere")],
+            };
+            tokio::spawn(async move { submit(&*engine, tasks).await })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    server.resume();
+    for (n, call) in calls.into_iter().enumerate() {
+        let answer = call.await.unwrap();
+        match n % 3 {
+            0 => assert_eq!(answer.unwrap()[0].how, SubmittedHow::Created),
+            1 => assert!(
+                matches!(&answer, Err(Error::Conflict { id, reason: ConflictReason::BodyDiffers, .. }) if id.as_str() == "taken"),
+                "{answer:?}"
+            ),
+            _ => assert_eq!(answer, Err(Error::UnknownQueue(queue("nowhere")))),
+        }
+    }
+    assert_eq!(f.count(Status::Submitted).await, 21, "the refused ones left nothing");
+}
+
+#[tokio::test]
+async fn submissions_that_come_together_share_a_call() {
+    let server = RedisServer::start(RedisOptions::default());
+    let f = connect(&server.url()).await;
+    assert_eq!(server.command("CONFIG RESETSTAT"), "+OK\r\n");
+    server.pause();
+    let calls: Vec<_> = (0..60)
+        .map(|n| {
+            let engine = Arc::clone(&f.engine);
+            tokio::spawn(async move { submit(&*engine, vec![task(&format!("t{n}"))]).await })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    server.resume();
+    for call in calls {
+        assert_eq!(call.await.unwrap().unwrap()[0].how, SubmittedHow::Created);
+    }
+    let stats = server.command("INFO commandstats");
+    let evalsha = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls=")).unwrap();
+    let count: u32 = evalsha.split(',').next().unwrap().parse().unwrap();
+    assert!(count <= 10, "60 submissions took {count} calls");
+}
+
+#[tokio::test]
+async fn a_server_that_is_gone_is_said_to_be_unavailable_and_found_again() {
+    let mut server = RedisServer::start(RedisOptions { persistence: Persistence::Always, ..RedisOptions::default() });
+    let f = connect(&server.url()).await;
+    f.submit_ids(&["a"]).await;
+    server.kill_9();
+    let start = Instant::now();
+    let refused = submit(&*f.engine, vec![task("b")]).await;
+    assert!(matches!(refused, Err(Error::Unavailable { .. })), "{refused:?}");
+    assert!(start.elapsed() < Duration::from_secs(8), "it gave up after {:?}", start.elapsed());
+    server.restart();
+    assert_eq!(submit(&*f.engine, vec![task("b")]).await.unwrap()[0].how, SubmittedHow::Created);
+    assert_eq!(ids(&f.claim(10).await), ["a", "b"], "what was acknowledged before is still there");
+}
+
+#[tokio::test]
+async fn a_call_survives_a_restart_of_the_server() {
+    let mut server = RedisServer::start(RedisOptions { persistence: Persistence::Always, ..RedisOptions::default() });
+    let f = connect(&server.url()).await;
+    f.submit_ids(&["a"]).await;
+    server.kill_9();
+    let engine = Arc::clone(&f.engine);
+    let claim = tokio::spawn(async move { submit(&*engine, vec![task("b")]).await });
+    server.restart();
+    assert_eq!(claim.await.unwrap().unwrap()[0].how, SubmittedHow::Created);
+}
+
+#[tokio::test]
+async fn a_worker_is_woken_again_after_the_server_restarted() {
+    let mut server = RedisServer::start(RedisOptions { persistence: Persistence::Always, ..RedisOptions::default() });
+    let f = connect(&server.url()).await;
+    f.submit_ids(&["before"]).await;
+    server.restart();
+    assert_eq!(f.claim(10).await.len(), 1);
+    let other = connect(&server.url()).await;
+    // The engine subscribes again as it connects again, which has no event of its own.
+    let both_listen = async || server.command("PUBSUB NUMSUB jobbers:{0}:all").contains(":2\r\n").then_some(());
+    until(Duration::from_secs(10), "both engines listen", both_listen).await;
+    assert!(f.claim(1).await.is_empty());
+    other.submit_ids(&["after"]).await;
+    f.engine.wait(&worker("w1"), Duration::from_secs(30)).await;
+    assert_eq!(ids(&f.claim(1).await), ["after"]);
+}
+
+#[tokio::test]
+async fn a_server_that_lost_its_data_is_set_up_anew() {
+    let mut server = RedisServer::start(RedisOptions::default());
+    let f = connect(&server.url()).await;
+    f.create_queue("mail").await;
+    f.submit_ids(&["lost"]).await;
+    let before = f.engine.config().await.unwrap();
+    server.restart();
+    let refused = submit(&*f.engine, vec![task("early")]).await;
+    assert!(matches!(refused, Err(Error::Unavailable { .. })), "{refused:?}");
+    let after = f.engine.config().await.unwrap();
+    assert_eq!(after.queues.len(), 1, "the queue `default` is back, `mail` is lost");
+    assert!(after.version > before.version, "workers notice");
+    f.submit_ids(&["anew"]).await;
+    assert_eq!(ids(&f.claim(10).await), ["anew"]);
+    server.restart();
+    assert!(f.claim(10).await.is_empty());
+    f.submit_ids(&["again"]).await;
+}
+
+#[tokio::test]
+async fn scripts_the_server_forgot_are_loaded_again() {
+    let server = RedisServer::start(RedisOptions::default());
+    let f = connect(&server.url()).await;
+    assert_eq!(server.command("SCRIPT FLUSH"), "+OK\r\n");
+    f.submit_ids(&["a"]).await;
+    let claimed = f.claim_one().await;
+    assert_eq!(server.command("SCRIPT FLUSH"), "+OK\r\n");
+    assert_eq!(f.settle(&claimed, DONE).await, SettleAnswer::Accepted(Status::Completed));
+}
