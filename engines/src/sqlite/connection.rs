@@ -7,7 +7,7 @@ use std::{
 };
 
 use jobbers_common::engine::Result;
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags, config::DbConfig};
 
 use super::{
     address::{Address, Place, Synchronous},
@@ -19,8 +19,9 @@ use super::{
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Statements kept ready per connection: more than there are.
 const STATEMENTS: usize = 128;
-/// The writer's page cache, in KiB.
-const WRITER_CACHE_KIB: i64 = 64 * 1024;
+/// The writer's page cache, in KiB. Not more: a commit that has rebalanced a tree walks all of it, and what is not here is
+/// in the operating system's.
+const WRITER_CACHE_KIB: i64 = 8 * 1024;
 /// After how many pages the log is carried over into the database: 16 MiB.
 const CHECKPOINT_PAGES: i64 = 4_000;
 /// What the log is cut down to after that, in bytes.
@@ -61,6 +62,8 @@ fn open_file(path: &Path, more: OpenFlags) -> Result<Connection> {
 fn prepare(conn: &Connection) -> Result<()> {
     conn.busy_timeout(BUSY_TIMEOUT).or_store()?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
+    // A plan never depends on what is bound to it; else statements are compiled anew when other values come.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).or_store()?;
     set(conn, "foreign_keys", true)?;
     set(conn, "temp_store", "MEMORY")
 }

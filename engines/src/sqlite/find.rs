@@ -18,6 +18,7 @@ pub(super) struct Found {
     pub(super) attempt: u32,
     pub(super) worker: Option<WorkerId>,
     pub(super) cancel_requested: bool,
+    pub(super) has_large_parameters: bool,
 }
 
 /// Looks a task up.
@@ -34,5 +35,6 @@ pub(super) fn find(step: &Step<'_>, id: &TaskId) -> Result<Option<Found>> {
         attempt: columns.take()?,
         worker: columns.take::<Option<String>>()?.map(row::worker).transpose()?,
         cancel_requested: columns.take()?,
+        has_large_parameters: columns.take()?,
     }))
 }

@@ -7,7 +7,6 @@ use jobbers_common::{
     lifecycle::Status,
     name::TaskId,
 };
-use rusqlite::OptionalExtension;
 
 use super::{
     error::OrStore,
@@ -24,18 +23,14 @@ pub(super) fn extend(step: &Step<'_>, lease: Duration, extensions: &[Extension])
 }
 
 fn extend_one(step: &Step<'_>, expires_at: i64, extension: &Extension) -> Result<ExtendAnswer> {
-    let mut statement = step.prepare(sql::EXTEND_LEASE)?;
-    let extended = statement
-        .query_row((extension.id.as_str(), settle::stored(extension.fence), expires_at), |row| {
-            Ok((row.get::<_, i64>(0)?, row.get::<_, bool>(1)?))
-        })
-        .optional()
-        .or_store()?;
-    let Some((key, cancel_requested)) = extended else { return Ok(ExtendAnswer::LeaseLost) };
+    let fence = Some(settle::stored(extension.fence));
+    let held = find(step, &extension.id)?.filter(|found| found.status == Status::Started && found.fence == fence);
+    let Some(found) = held else { return Ok(ExtendAnswer::LeaseLost) };
+    step.prepare(sql::EXTEND_LEASE)?.execute((found.key, expires_at)).or_store()?;
     if let Some(heartbeat) = &extension.heartbeat {
-        note_heartbeat(step, key, heartbeat)?;
+        note_heartbeat(step, found.key, heartbeat)?;
     }
-    Ok(ExtendAnswer::Extended { cancel_requested })
+    Ok(ExtendAnswer::Extended { cancel_requested: found.cancel_requested })
 }
 
 fn note_heartbeat(step: &Step<'_>, key: i64, heartbeat: &Heartbeat) -> Result<()> {

@@ -10,10 +10,9 @@ use jobbers_common::{
     payload::Payload,
     task::{AttemptFailure, Fence},
 };
-use rusqlite::OptionalExtension;
 
 use super::{
-    error::{OrStore, corrupt},
+    error::OrStore,
     find::{Found, find},
     sql,
     step::Step,
@@ -27,11 +26,6 @@ pub(super) fn settle(step: &mut Step<'_>, settlements: &[Settlement]) -> Result<
 fn settle_one(step: &mut Step<'_>, settlement: &Settlement) -> Result<SettleAnswer> {
     let Settlement { id, fence, outcome } = settlement;
     let fence = stored(*fence);
-    if let Outcome::Completed { result } = outcome
-        && complete(step, id, fence, result.as_ref())?
-    {
-        return Ok(SettleAnswer::Accepted(Status::Completed));
-    }
     let Some(found) = find(step, id)?.filter(|found| found.fence == Some(fence)) else {
         return Ok(SettleAnswer::LeaseLost);
     };
@@ -48,49 +42,38 @@ pub(super) fn stored(fence: Fence) -> i64 {
     i64::try_from(fence.0).unwrap_or(-1)
 }
 
-/// The way nearly every task takes. Whether it was this task's.
-fn complete(step: &mut Step<'_>, id: &TaskId, fence: i64, result: Option<&Payload>) -> Result<bool> {
-    let mut complete = step.prepare(sql::COMPLETE_TASK)?;
-    let completed = complete.query_row(
-        (
-            id.as_str(),
-            fence,
-            step.ledger.revision + 1,
-            step.now_micros(),
-            result.and_then(|result| result.content_type.as_deref()),
-            result.map(|result| &result.bytes[..]),
-        ),
-        |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, bool>(2)?)),
-    );
-    let Some((key, queue, has_large_parameters)) = completed.optional().or_store()? else { return Ok(false) };
-    step.next_revision();
-    if has_large_parameters {
-        step.prepare(sql::DELETE_LARGE_PARAMETERS)?.execute([key]).or_store()?;
-    }
-    step.note_moved(queue, Status::Started, Move::Complete, Status::Completed);
-    step.note_finished(id.clone());
-    Ok(true)
-}
-
-/// Every other way. A requested cancel wins over whatever the worker says.
+/// A requested cancel wins over whatever the worker says.
 fn end_attempt(step: &mut Step<'_>, id: &TaskId, found: &Found, outcome: &Outcome) -> Result<Status> {
     if let Outcome::Retry { failure, .. } | Outcome::Failed { failure, .. } = outcome {
         note_failure(step, found, failure)?;
     }
+    let fence = found.fence;
     match outcome {
-        Outcome::Retry { delay, .. } if !found.cancel_requested => requeue(step, found, Move::Retry, Some(*delay), 0),
-        Outcome::Released { delay } if !found.cancel_requested => {
+        _ if found.cancel_requested => end(step, id, found, &Ending { fence, ..Ending::CANCELLED }),
+        Outcome::Cancelled => end(step, id, found, &Ending { fence, ..Ending::CANCELLED }),
+        Outcome::Completed { result } => complete(step, id, found, result.as_ref()),
+        Outcome::Retry { delay, .. } => requeue(step, found, Move::Retry, Some(*delay), 0),
+        Outcome::Released { delay } => {
             requeue(step, found, Move::Release, Some(*delay).filter(|delay| !delay.is_zero()), 1)
         }
-        Outcome::Failed { dead_letter, .. } if !found.cancel_requested => end(
-            step,
-            id,
-            found,
-            &Ending { event: Move::Fail, to: Status::Failed, dead_letter: *dead_letter, fence: found.fence },
-        ),
-        Outcome::Completed { .. } if !found.cancel_requested => Err(corrupt("a lease", id)),
-        _ => end(step, id, found, &Ending { fence: found.fence, ..Ending::CANCELLED }),
+        Outcome::Failed { dead_letter, .. } => {
+            let failed = Ending { event: Move::Fail, to: Status::Failed, dead_letter: *dead_letter, fence };
+            end(step, id, found, &failed)
+        }
     }
+}
+
+fn complete(step: &mut Step<'_>, id: &TaskId, found: &Found, result: Option<&Payload>) -> Result<Status> {
+    let (revision, now) = (step.next_revision(), step.now_micros());
+    let (content_type, bytes) =
+        result.map_or((None, None), |result| (result.content_type.as_deref(), Some(&result.bytes[..])));
+    step.prepare(sql::COMPLETE_TASK)?.execute((found.key, revision, now, content_type, bytes)).or_store()?;
+    if found.has_large_parameters {
+        step.prepare(sql::DELETE_LARGE_PARAMETERS)?.execute([found.key]).or_store()?;
+    }
+    step.note_moved(found.queue, Status::Started, Move::Complete, Status::Completed);
+    step.note_finished(id.clone());
+    Ok(Status::Completed)
 }
 
 /// How a task ends.

@@ -147,7 +147,7 @@ mod tests {
             assert!(!plan.iter().any(sorts_all), "{sql}: {plan:?}");
             assert!(!plan.iter().any(|stage| stage.starts_with("SCAN task")), "{sql}: {plan:?}");
         }
-        for sql in [COMPLETE_TASK, EXTEND_LEASE, FIND_TASK, FIND_SUBMISSION, GET_TASK] {
+        for sql in [FIND_TASK, FIND_SUBMISSION, GET_TASK] {
             assert!(plan(&conn, sql)[0].contains("(id=?)"), "{sql}: {:?}", plan(&conn, sql));
         }
         // The latest term of its order is sorted among leases of one instant only.

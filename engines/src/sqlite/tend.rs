@@ -10,9 +10,9 @@ use jobbers_common::{
 use rusqlite::Row;
 
 use super::{
-    error::OrStore,
-    find::Found,
-    row::{self, Columns},
+    error::{OrStore, corrupt},
+    find::find,
+    row::Columns,
     settle::{self, Ending},
     sql,
     step::Step,
@@ -38,7 +38,6 @@ pub(super) fn promote_due(step: &mut Step<'_>, queues: &[i64], limit: usize) -> 
 /// A lease that has ended.
 struct Expired {
     id: TaskId,
-    found: Found,
     crashes: u32,
     overrides: PolicyOverrides,
 }
@@ -57,7 +56,8 @@ pub(super) fn reclaim_expired(step: &mut Step<'_>, queues: &[i64], limit: usize)
 }
 
 fn reclaim(step: &mut Step<'_>, expired: &Expired) -> Result<Status> {
-    let Expired { id, found, crashes, overrides } = expired;
+    let Expired { id, crashes, overrides } = expired;
+    let found = &find(step, id)?.ok_or_else(|| corrupt("the index of leases", id))?;
     step.prepare(sql::COUNT_CRASH)?.execute([found.key]).or_store()?;
     let worker = found.worker.as_ref().map_or("?", WorkerId::as_str);
     let message = format!("the worker {worker} vanished: its lease ended");
@@ -73,16 +73,10 @@ fn reclaim(step: &mut Step<'_>, expired: &Expired) -> Result<Status> {
     }
 }
 
-fn read_expired(row: &Row<'_>, queue: i64) -> Result<Expired> {
+fn read_expired(row: &Row<'_>, _queue: i64) -> Result<Expired> {
     let mut columns = Columns::of(row);
     let _expires_at: i64 = columns.take()?;
-    let id = columns.name(TaskId::new)?;
-    let (key, attempt) = (columns.take()?, columns.take()?);
-    let worker = columns.take::<Option<String>>()?.map(row::worker).transpose()?;
-    let crashes = columns.take()?;
-    let cancel_requested = columns.take()?;
-    let found = Found { key, queue, status: Status::Started, fence: None, attempt, worker, cancel_requested };
-    Ok(Expired { id, found, crashes, overrides: columns.overrides()? })
+    Ok(Expired { id: columns.name(TaskId::new)?, crashes: columns.take()?, overrides: columns.overrides()? })
 }
 
 /// What is overdue in these queues, as one list by time and then id, which are a row's first columns.
