@@ -170,6 +170,11 @@ impl Attempt {
         self.lease_ends.fetch_max(self.around.micros(sent + self.around.lease), Ordering::AcqRel);
     }
 
+    /// Notes that the task function starts now, which may be long after the claim.
+    pub(crate) fn begin(&self) {
+        self.beat_at.store(self.around.micros(Instant::now()), Ordering::Release);
+    }
+
     /// When the task function last said that it makes progress.
     pub(crate) fn last_beat(&self) -> Instant {
         self.around.instant(self.beat_at.load(Ordering::Acquire))

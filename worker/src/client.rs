@@ -22,6 +22,8 @@ use jobbers_common::{
     task::{NewTask, Priority, Start},
     time::Timestamp,
 };
+use parking_lot::Mutex;
+use ulid::Generator;
 
 use crate::{codec::Encode, task_fn::TaskFn};
 
@@ -30,6 +32,8 @@ use crate::{codec::Encode, task_fn::TaskFn};
 pub struct Client {
     engine: Arc<dyn Engine>,
     routed: Arc<AtomicU64>,
+    /// Monotonic, so that the ids of one client sort by their time and stand close together in indexes.
+    ids: Arc<Mutex<Generator>>,
 }
 
 /// Why a task was not taken in.
@@ -54,7 +58,7 @@ impl Client {
     /// A client of this store.
     #[must_use]
     pub fn new(engine: Arc<dyn Engine>) -> Self {
-        Self { engine, routed: Arc::default() }
+        Self { engine, routed: Arc::default(), ids: Arc::default() }
     }
 
     /// A client of the store at this address; see [`jobbers_engines::open`].
@@ -69,6 +73,11 @@ impl Client {
     #[must_use]
     pub fn engine(&self) -> &Arc<dyn Engine> {
         &self.engine
+    }
+
+    fn next_id(&self) -> String {
+        let mut ids = self.ids.lock();
+        ids.generate().unwrap_or_else(|overflow| overflow.commit_overflow_increment()).to_string()
     }
 
     /// The queue of a task whose submitter named none.
@@ -189,7 +198,7 @@ impl Submission {
             return Err(SubmitError::Invalid("a delay is at most 366d".to_owned()));
         }
         let name = TaskName::new(self.name)?;
-        let id = TaskId::new(self.id.unwrap_or_else(|| ulid::Ulid::generate().to_string()))?;
+        let id = TaskId::new(self.id.unwrap_or_else(|| client.next_id()))?;
         let queue = match &self.queue {
             Some(queue) => QueueName::new(queue)?,
             None => client.route(&name, self.version, &parameters).await?,

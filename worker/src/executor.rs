@@ -8,7 +8,7 @@
 
 use std::{
     any::Any,
-    future::Future,
+    future::{Future, ready},
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
     sync::Arc,
@@ -23,7 +23,10 @@ use jobbers_common::{
     settling::{Verdict, panic_failure, settle_failure},
     task::{AttemptFailure, FailureKind},
 };
-use tokio::time::{sleep, sleep_until};
+use tokio::{
+    sync::oneshot,
+    time::{sleep, sleep_until},
+};
 
 use crate::{
     attempt::{Attempt, Stop},
@@ -64,11 +67,23 @@ pub(crate) async fn execute(handover: Handover, task: &'static dyn AnyTask, tool
     let context = Context::new(Arc::clone(&attempt));
     let end = match task.start(context) {
         Start::Async(future) => {
-            supervise(&attempt, Box::pin(AssertUnwindSafe(future).catch_unwind().map(caught)), true).await
+            let running = AssertUnwindSafe(future).catch_unwind().map(caught);
+            supervise(&attempt, Box::pin(running), ready(()), true).await
         }
         Start::Blocking(job) => {
-            let tools = Arc::clone(&tools);
-            supervise(&attempt, Box::pin(async move { caught(tools.pool.run(job).await) }), false).await
+            let (begin, begun) = oneshot::channel();
+            let (queued, tools) = (Arc::clone(&attempt), Arc::clone(&tools));
+            let job = move || {
+                // It may have waited for a thread for long, and been told to end meanwhile.
+                if queued.token.is_cancelled() {
+                    return Err(TaskError::Cancelled);
+                }
+                queued.begin();
+                begin.send(()).ok();
+                job()
+            };
+            let running = async move { caught(tools.pool.run(job).await) };
+            supervise(&attempt, Box::pin(running), begun.map(|_| ()), false).await
         }
     };
     let outcome = judge(&attempt, end);
@@ -88,13 +103,19 @@ fn caught(result: Result<Answer, Box<dyn Any + Send>>) -> Result<Answer, Attempt
 }
 
 /// Polls the task function until it ends, one of its limits is reached, or it is told to end and its grace is over.
-async fn supervise(attempt: &Attempt, mut running: Running, can_be_dropped: bool) -> End {
+/// Its limits count from when it has `begun`.
+async fn supervise(
+    attempt: &Attempt,
+    mut running: Running,
+    begun: impl Future<Output = ()>,
+    can_be_dropped: bool,
+) -> End {
     let mut overdue = None;
     let end = tokio::select! {
         biased;
         answer = &mut running => Some(answer),
         () = attempt.token.cancelled() => None,
-        limit = first_limit(attempt) => {
+        limit = begun.then(|()| first_limit(attempt)) => {
             overdue = Some(limit);
             attempt.token.cancel();
             None

@@ -53,6 +53,7 @@ mod task_fn;
 mod worker;
 
 pub use jobbers_macros::task;
+pub use jobbers_process::shutdown::Shutdown;
 
 pub use self::{
     client::{Client, Submission, SubmitError},

@@ -183,13 +183,14 @@ fn complain(problem: &dyn std::fmt::Display, code: u8) -> ExitCode {
     code.into()
 }
 
-/// Prints the configuration as a TOML file that would give it.
+/// Prints the configuration as a TOML file that would give it, save for a password.
 #[expect(clippy::print_stdout, reason = "it is what was asked for")]
 fn print_config(args: &Args) -> ExitCode {
-    let config = match Config::load(args) {
+    let mut config = match Config::load(args) {
         Ok(config) => config,
         Err(error) => return complain(&error, exit::CONFIG),
     };
+    config.engine_url = without_password(&config.engine_url);
     match serde_json::to_value(&config) {
         Ok(serde_json::Value::Object(fields)) => {
             for (key, value) in fields {
@@ -198,5 +199,29 @@ fn print_config(args: &Args) -> ExitCode {
             exit::OK
         }
         _ => exit::INTERNAL.into(),
+    }
+}
+
+/// An address with the password in it, if there is one, made unreadable.
+fn without_password(url: &str) -> String {
+    let parts = url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?)));
+    match parts {
+        Some((scheme, (credentials, host))) => {
+            let user = credentials.split(':').next().unwrap_or_default();
+            format!("{scheme}://{user}:***@{host}")
+        }
+        None => url.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_not_printed() {
+        assert_eq!(without_password("redis://me:secret@host:1/2"), "redis://me:***@host:1/2");
+        assert_eq!(without_password("redis://host:1"), "redis://host:1");
+        assert_eq!(without_password("sqlite://./jobbers.db"), "sqlite://./jobbers.db");
     }
 }

@@ -105,3 +105,28 @@ async fn a_blocking_task_keeps_its_slot_and_its_lease_until_it_ends() {
     assert_eq!(bench.over(&id).await.status, Status::Cancelled);
     assert_eq!(bench.event().await, "started");
 }
+
+#[tokio::test]
+async fn a_blocking_task_that_is_cancelled_while_it_waits_for_a_thread_never_starts() {
+    let threads = std::thread::available_parallelism().unwrap().get();
+    let mut bench = Bench::new();
+    bench.config.concurrency = u32::try_from(threads).unwrap() + 1;
+    let (release, released) = mpsc::channel();
+    let worker = Worker::new(bench.config.clone(), bench.engine.clone());
+    let worker = worker.state(bench.probe()).state(Release(parking_lot::Mutex::new(released)));
+    tokio::spawn(worker.run_until(jobbers_process::shutdown::Shutdown::new()));
+
+    for _ in 0..threads {
+        bench.submit(&deaf_on_a_thread, NoParameters).await;
+        assert_eq!(bench.event().await, "started");
+    }
+    let id = bench.submit(&deaf_on_a_thread, NoParameters).await;
+    bench.until_status(&id, Status::Started).await;
+    bench.engine.cancel(std::slice::from_ref(&id)).await.unwrap();
+    bench.renewals(1).await;
+    for _ in 0..threads {
+        release.send(()).unwrap();
+    }
+    assert_eq!(bench.over(&id).await.status, Status::Cancelled);
+    assert!(bench.is_quiet().await, "it never ran");
+}
