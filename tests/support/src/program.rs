@@ -23,6 +23,9 @@ use crate::{binaries::binary, wait::within};
 /// How long a program may take to say what is awaited. A bound, not a measurement.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How the environment variables begin that configure the programs; whoever runs the tests may have set some.
+const OF_THE_PRODUCT: [&str; 6] = ["ENGINE_URL", "REDIS_URL", "MANAGER_", "WORKER_", "CLEANER_", "JOBBERS_"];
+
 /// A running program. It is killed when this is dropped; when that happens in a failing test, its output is shown.
 #[derive(Debug)]
 pub struct Program {
@@ -70,8 +73,10 @@ impl Program {
         let mut command = Command::new(binary(name));
         command.args(arguments).current_dir(folder).kill_on_drop(true);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        for inherited in ["ENGINE_URL", "REDIS_URL", "MANAGER_LISTEN", "JOBBERS_LOG", "JOBBERS_LOG_FORMAT"] {
-            command.env_remove(inherited);
+        for (variable, _) in std::env::vars_os() {
+            if variable.to_str().is_some_and(|name| OF_THE_PRODUCT.iter().any(|prefix| name.starts_with(prefix))) {
+                command.env_remove(variable);
+            }
         }
         command.envs(environment.iter().copied());
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{name} does not start: {error}"));

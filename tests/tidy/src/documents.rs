@@ -96,3 +96,28 @@ fn every_error_code_is_documented() {
     }
     complaints.settle();
 }
+
+#[test]
+fn every_route_is_documented() {
+    let document = "docs/reference/http-api.md";
+    let text = file(document).unwrap_or_else(|| panic!("{document} is missing"));
+    let mut complaints = Complaints::default();
+    let mut routes = 0;
+    for source in files(&[".rs"]) {
+        if !source.path.starts_with("manager/src/api/") {
+            continue;
+        }
+        // The handlers' form: `get, path = "/tasks/{id}", …`
+        for (number, line) in source.code() {
+            let Some((method, rest)) = line.trim().split_once(", path = \"") else { continue };
+            let path = rest.split('"').next().unwrap();
+            routes += 1;
+            let route = format!("`{} {path}`", method.to_uppercase());
+            if !text.contains(&route) {
+                complaints.add(format!("{}:{number}", source.path), format!("describe {route} in {document}"));
+            }
+        }
+    }
+    complaints.settle();
+    assert!(routes > 20, "the handlers' form has changed; read it anew here");
+}
