@@ -35,6 +35,14 @@ async fn note(ctx: Context) -> Result<(), TaskError> {
     trace(&ctx, "done")
 }
 
+/// Takes a moment, in which its worker may die.
+#[task]
+async fn nap(ctx: Context) -> Result<(), TaskError> {
+    trace(&ctx, "started")?;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    trace(&ctx, "done")
+}
+
 /// Runs until the gate opens or it is told to stop.
 #[task]
 async fn hold(ctx: Context) -> Result<(), TaskError> {
