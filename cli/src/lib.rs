@@ -1,1 +1,51 @@
-//! placeholder
+//! The `jobbers` command: the whole system in one process, and a client for the terminal.
+//!
+//! Only this crate starts the services together. The client commands speak HTTP to a manager and know no store. What
+//! they print on standard output is the answer and nothing else: a table for people, or with `--json` the manager's own
+//! words for programs; all else goes to standard error.
+//!
+//! Start reading at [`args`], then `commands`: a file each. [`stack`] is what `up` and `demo` start.
+
+pub mod args;
+pub mod bench;
+pub mod client;
+pub mod commands;
+pub mod demo;
+pub mod failure;
+mod filter;
+mod output;
+mod scratch;
+mod stack;
+mod when;
+
+use std::process::ExitCode;
+
+use crate::args::{Cli, Command};
+
+/// Does what the command line says.
+pub async fn run(cli: Cli) -> ExitCode {
+    let done = match cli.command {
+        Command::Up(args) => commands::up::run(args).await,
+        Command::Demo(args) => commands::demo::run(args).await,
+        Command::Submit(args) => commands::submit::run(args).await,
+        Command::Status(args) => commands::status::run(&args).await,
+        Command::List(args) => commands::list::run(&args).await,
+        Command::Active(args) => commands::active::run(&args).await,
+        Command::Scheduled(args) => commands::scheduled::run(&args).await,
+        Command::Cancel(args) => commands::cancel::run(args).await,
+        Command::Queues(args) => commands::queues::run(args).await,
+        Command::Workers(args) => commands::workers::run(&args).await,
+        Command::Bench(args) => commands::bench::run(&args).await,
+        Command::BenchWorker(args) => commands::bench::run_worker(args).await,
+        Command::Completions(args) => commands::completions::run(&args),
+    };
+    match done {
+        Ok(code) => code,
+        Err(failure) => {
+            if !matches!(failure, failure::Failure::ReaderGone) {
+                output::error(&failure);
+            }
+            failure.code().into()
+        }
+    }
+}

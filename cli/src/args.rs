@@ -1,0 +1,61 @@
+//! The command line.
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::{active, bench, cancel, completions, demo, list, queues, scheduled, status, submit, up, workers};
+
+const AFTER_HELP: &str = "\
+Exit codes:
+  0   done, and the answer is yes
+  1   done, and the answer is no: refused, not found, failed, not verified
+  2   the command line makes no sense
+  64  the configuration makes no sense
+  69  the manager or the store can't be reached
+  70  a defect of the manager
+  75  stopped at the drain deadline or by a second signal; work was given back
+
+Start with:
+  jobbers demo       the whole system on your own files, in one command
+  jobbers up         manager, worker and cleaner in one process
+  jobbers submit echo hello=world --wait";
+
+/// Runs background work: the whole system in one process, and a client for the terminal
+#[derive(Debug, Parser)]
+#[command(name = "jobbers", version, after_help = AFTER_HELP, arg_required_else_help = true, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What can be done.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Start manager, worker and cleaner in one process
+    Up(up::Args),
+    /// Count the words of a folder's files with the whole system, and check the result
+    Demo(demo::Args),
+    /// Submit tasks
+    Submit(submit::Args),
+    /// Show all that is known of a task
+    Status(status::Args),
+    /// List tasks
+    List(list::Args),
+    /// List the tasks that run now
+    Active(active::Args),
+    /// List the tasks that wait for their time
+    Scheduled(scheduled::Args),
+    /// Cancel tasks, by id or by filter
+    Cancel(cancel::Args),
+    /// List queues, and steer them
+    Queues(queues::Args),
+    /// List the workers that are alive
+    Workers(workers::Args),
+    /// Measure this machine, beside what the bare store does in the same run
+    Bench(bench::Args),
+    /// The worker that `bench` measures; it starts it by itself
+    #[command(hide = true)]
+    BenchWorker(crate::bench::BenchWorkerArgs),
+    /// Print completions for a shell
+    Completions(completions::Args),
+}

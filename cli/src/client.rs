@@ -1,0 +1,212 @@
+//! The manager's HTTP API from the terminal's side.
+//!
+//! It repeats nothing by itself: whether a call may be sent again is for whoever sent it to know. Answers stay bytes
+//! until somebody wants to read them, so that `--json` shows exactly what the manager said.
+
+pub mod wire;
+
+use std::{error::Error as _, time::Duration};
+
+use clap::Args;
+use jobbers_common::name::TaskId;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::{Method, Response, StatusCode, Url, header};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::failure::Failure;
+
+/// Everything but what RFC 3986 leaves unreserved.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// How long the manager may take to begin its answer, beyond what a call itself asks it to wait.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Which manager to talk to, and how to print its answers.
+#[derive(Debug, Clone, Args)]
+pub struct ClientArgs {
+    /// The manager's address
+    #[arg(long, env = "JOBBERS_URL", value_name = "URL", default_value = "http://127.0.0.1:8000")]
+    pub manager: String,
+    /// Print the manager's answer as it is, for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl ClientArgs {
+    /// A client for it.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] when the address makes no sense.
+    pub fn client(&self) -> Result<Client, Failure> {
+        Client::new(&self.manager)
+    }
+}
+
+/// Where a queue stands in the API.
+#[must_use]
+pub fn queue_path(name: &str) -> String {
+    format!("/queues/{}", utf8_percent_encode(name, SEGMENT))
+}
+
+/// Where a task stands in the API.
+#[must_use]
+pub fn task_path(id: &TaskId) -> String {
+    format!("/tasks/{}", utf8_percent_encode(id.as_str(), SEGMENT))
+}
+
+/// A call without query or body.
+pub const NOTHING: Option<&()> = None;
+
+/// One manager.
+#[derive(Debug, Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    base: String,
+}
+
+impl Client {
+    /// A client for the manager at `url`.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] when it is no `http` URL.
+    pub fn new(url: &str) -> Result<Self, Failure> {
+        let parsed = Url::parse(url).map_err(|error| {
+            Failure::Usage(format!("{url:?} is not a manager's address: {error}; write http://HOST:PORT"))
+        })?;
+        if parsed.scheme() != "http" {
+            return Err(Failure::Usage(format!(
+                "{url:?} is not a manager's address: managers speak plain http so far; write http://HOST:PORT"
+            )));
+        }
+        // A manager is asked directly: a proxy of the environment is for the world outside.
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .connect_timeout(Duration::from_secs(5))
+            .user_agent(concat!("jobbers-cli/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| Failure::Unavailable(format!("can't make an HTTP client: {error}")))?;
+        Ok(Self { http, base: url.trim_end_matches('/').to_owned() })
+    }
+
+    /// Where the manager is.
+    #[must_use]
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// Asks for something.
+    ///
+    /// # Errors
+    /// [`Failure`] when nobody answers, or not as a manager does, or with a refusal.
+    pub async fn get(&self, path: &str, query: Option<&(impl Serialize + ?Sized)>) -> Result<Answer, Failure> {
+        self.call(Method::GET, path, query, NOTHING, PATIENCE).await
+    }
+
+    /// Asks for something the manager may wait for, at most `wait`.
+    ///
+    /// # Errors
+    /// Like [`Client::get`].
+    pub async fn get_waiting(
+        &self,
+        path: &str,
+        query: &(impl Serialize + ?Sized),
+        wait: Duration,
+    ) -> Result<Answer, Failure> {
+        self.call(Method::GET, path, Some(query), NOTHING, PATIENCE + wait).await
+    }
+
+    /// Sends something.
+    ///
+    /// # Errors
+    /// Like [`Client::get`].
+    pub async fn post(&self, path: &str, body: Option<&(impl Serialize + ?Sized)>) -> Result<Answer, Failure> {
+        self.call(Method::POST, path, NOTHING, body, PATIENCE).await
+    }
+
+    /// Deletes something.
+    ///
+    /// # Errors
+    /// Like [`Client::get`].
+    pub async fn delete(&self, path: &str) -> Result<Answer, Failure> {
+        self.call(Method::DELETE, path, NOTHING, NOTHING, PATIENCE).await
+    }
+
+    async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        query: Option<&(impl Serialize + ?Sized)>,
+        body: Option<&(impl Serialize + ?Sized)>,
+        timeout: Duration,
+    ) -> Result<Answer, Failure> {
+        let mut request = self.http.request(method, format!("{}{path}", self.base)).timeout(timeout);
+        if let Some(query) = query {
+            request = request.query(query);
+        }
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let response = request.send().await.map_err(|error| self.unreachable(&error))?;
+        let status = response.status();
+        if !status.is_success() {
+            return Err(self.refusal(response).await);
+        }
+        let body = response.bytes().await.map_err(|error| self.unreachable(&error))?;
+        Ok(Answer { status, body: body.to_vec(), base: self.base.clone() })
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> Failure {
+        // The outermost error only repeats the URL; the innermost says what happened.
+        let mut cause = error.source();
+        let mut reason = error.to_string();
+        while let Some(inner) = cause {
+            reason = inner.to_string();
+            cause = inner.source();
+        }
+        if error.is_timeout() {
+            reason = "it took too long to answer".to_owned();
+        }
+        Failure::Unreachable { url: self.base.clone(), reason }
+    }
+
+    async fn refusal(&self, response: Response) -> Failure {
+        let status = response.status();
+        let retry_after =
+            response.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let problem = response.bytes().await.ok().and_then(|body| serde_json::from_slice::<wire::Problem>(&body).ok());
+        let Some(problem) = problem else {
+            return Failure::Foreign {
+                url: self.base.clone(),
+                reason: format!("it answers {status} without a problem"),
+            };
+        };
+        let mut detail = problem.detail.or(problem.title).unwrap_or_else(|| status.to_string());
+        if let Some(seconds) =
+            retry_after.filter(|_| matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS))
+        {
+            detail = format!("{detail}; try again in {seconds} s");
+        }
+        Failure::Refused { status: status.as_u16(), code: problem.code, detail }
+    }
+}
+
+/// What the manager answered.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The HTTP status, one of the 2xx.
+    pub status: StatusCode,
+    /// The document.
+    pub body: Vec<u8>,
+    base: String,
+}
+
+impl Answer {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// [`Failure::Foreign`] when it is not what was expected.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+        serde_json::from_slice(&self.body)
+            .map_err(|error| Failure::Foreign { url: self.base.clone(), reason: error.to_string() })
+    }
+}

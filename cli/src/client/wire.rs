@@ -1,0 +1,296 @@
+//! What is read of the manager's answers. Fields nobody here looks at are passed over, so a newer manager does not
+//! frighten an older terminal.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use jobbers_common::lifecycle::Status;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// A refusal (`application/problem+json`).
+#[derive(Debug, Deserialize)]
+pub struct Problem {
+    /// A stable word.
+    pub code: String,
+    /// What kind of problem it is.
+    pub title: Option<String>,
+    /// What happened this time.
+    pub detail: Option<String>,
+}
+
+/// A task.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Task {
+    /// Its identity.
+    pub id: String,
+    /// What is run.
+    pub name: String,
+    /// Which version of it.
+    pub version: u32,
+    /// Its queue.
+    pub queue: String,
+    /// Its rank in the queue.
+    pub priority: u8,
+    /// Where it stands.
+    pub status: String,
+    /// What its submission changed of the task's policy.
+    #[serde(default)]
+    pub policy: serde_json::Map<String, serde_json::Value>,
+    /// Its attempts.
+    pub attempt: u32,
+    /// Its lost leases.
+    #[serde(default)]
+    pub crashes: u32,
+    /// When the store took it.
+    pub submitted_at: Timestamp,
+    /// When it became, or becomes, due.
+    pub ready_at: Timestamp,
+    /// When its latest attempt started.
+    pub started_at: Option<Timestamp>,
+    /// When it was over.
+    pub completed_at: Option<Timestamp>,
+    /// Who ran it last, or runs it.
+    pub worker: Option<String>,
+    /// Whether somebody asked for it to be cancelled.
+    #[serde(default)]
+    pub cancel_requested: bool,
+    /// How far it is.
+    pub progress: Option<Progress>,
+    /// What it was given.
+    pub parameters: Option<Box<RawValue>>,
+    /// What it answered.
+    pub result: Option<Box<RawValue>>,
+    /// Its failed attempts.
+    #[serde(default)]
+    pub errors: Vec<AttemptError>,
+}
+
+impl Task {
+    /// Whether it is over. A status this program does not know counts as live.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.status.parse::<Status>().is_ok_and(Status::is_finished)
+    }
+}
+
+/// How far a task says it is.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Progress {
+    /// 0 to 1.
+    pub fraction: f64,
+    /// A word to the reader.
+    #[serde(default)]
+    pub message: String,
+}
+
+/// One failed attempt.
+#[derive(Debug, Clone, Deserialize)]
+pub struct AttemptError {
+    /// When.
+    pub at: Timestamp,
+    /// Which.
+    pub attempt: u32,
+    /// Who ran it.
+    pub worker: String,
+    /// What kind of failure.
+    pub kind: String,
+    /// What it said.
+    pub message: String,
+}
+
+/// A page of tasks.
+#[derive(Debug, Deserialize)]
+pub struct TaskPage {
+    /// The tasks.
+    pub tasks: Vec<Task>,
+    /// Where the next page begins.
+    pub next: Option<String>,
+}
+
+/// A submitted task as it stands.
+#[derive(Debug, Deserialize)]
+pub struct Submitted {
+    /// Its identity.
+    pub id: String,
+    /// Its queue.
+    pub queue: String,
+    /// Where it stands.
+    pub status: String,
+    /// Whether a task was stored; false when it was there already.
+    pub created: bool,
+}
+
+/// A batch of them.
+#[derive(Debug, Deserialize)]
+pub struct SubmittedBatch {
+    /// In the order they were sent.
+    pub tasks: Vec<Submitted>,
+}
+
+/// What a cancel did.
+#[derive(Debug, Deserialize)]
+pub struct CancelAnswer {
+    /// Tasks that are cancelled now.
+    pub cancelled: u64,
+    /// Tasks that run; their workers have been told.
+    pub requested: u64,
+    /// Tasks that were over before.
+    pub already_over: u64,
+    /// Tasks that do not exist.
+    pub unknown: u64,
+    /// One by one.
+    pub tasks: Vec<CancelledTask>,
+}
+
+/// What a cancel did to one task.
+#[derive(Debug, Deserialize)]
+pub struct CancelledTask {
+    /// Its id.
+    pub id: String,
+    /// `cancelled`, `requested`, `already_over` or `unknown`.
+    pub outcome: String,
+    /// Where it stands now.
+    pub status: Option<String>,
+}
+
+/// A page of running tasks.
+#[derive(Debug, Deserialize)]
+pub struct ActivePage {
+    /// Longest running first.
+    pub tasks: Vec<ActiveTask>,
+    /// Where the next page begins.
+    pub next: Option<String>,
+}
+
+/// A running task.
+#[derive(Debug, Deserialize)]
+pub struct ActiveTask {
+    /// Its identity.
+    pub id: String,
+    /// What runs.
+    pub name: String,
+    /// Which version of it.
+    pub version: u32,
+    /// Its queue.
+    pub queue: String,
+    /// Who runs it.
+    pub worker: Option<String>,
+    /// Which attempt.
+    pub attempt: u32,
+    /// For how long, in seconds.
+    pub running_for: f64,
+    /// How far it is.
+    pub progress: Option<Progress>,
+    /// Whether somebody asked for it to be cancelled.
+    pub cancel_requested: bool,
+}
+
+/// A page of tasks whose time lies ahead.
+#[derive(Debug, Deserialize)]
+pub struct ScheduledPage {
+    /// Next due first.
+    pub tasks: Vec<ScheduledTask>,
+    /// Where the next page begins.
+    pub next: Option<String>,
+}
+
+/// A task whose time lies ahead.
+#[derive(Debug, Deserialize)]
+pub struct ScheduledTask {
+    /// Its identity.
+    pub id: String,
+    /// What will run.
+    pub name: String,
+    /// Which version of it.
+    pub version: u32,
+    /// Its queue.
+    pub queue: String,
+    /// Its rank in the queue.
+    pub priority: u8,
+    /// Its attempts so far.
+    pub attempt: u32,
+    /// When it is due.
+    pub ready_at: Timestamp,
+}
+
+/// All queues.
+#[derive(Debug, Deserialize)]
+pub struct Queues {
+    /// In the order of their names.
+    pub queues: Vec<Queue>,
+}
+
+/// A queue.
+#[derive(Debug, Deserialize)]
+pub struct Queue {
+    /// Its name.
+    pub name: String,
+    /// Whether it gives nothing out.
+    pub paused: bool,
+    /// At most this many of its tasks run in one worker at a time.
+    pub max_per_worker: Option<u32>,
+    /// How long finished tasks are kept.
+    pub retention: Retention,
+    /// Tasks per status.
+    #[serde(default)]
+    pub tasks: BTreeMap<String, u64>,
+    /// For how many seconds the task that has been ready longest has been so.
+    pub oldest_ready_age: Option<f64>,
+    /// Tasks ever taken in.
+    pub accepted: u64,
+    /// Tasks deleted since.
+    pub removed: u64,
+}
+
+/// How long, and how many, finished tasks are kept.
+#[derive(Debug, Deserialize)]
+pub struct Retention {
+    /// Kept this long after they were over.
+    pub age: String,
+    /// At most this many.
+    pub count: u64,
+}
+
+/// What a purge or a deletion removed.
+#[derive(Debug, Deserialize)]
+pub struct Purged {
+    /// Tasks deleted.
+    pub removed: u64,
+    /// Whether there may be more.
+    pub more: bool,
+}
+
+/// All workers.
+#[derive(Debug, Deserialize)]
+pub struct Workers {
+    /// In the order of their ids.
+    pub workers: Vec<Worker>,
+}
+
+/// A worker that is alive.
+#[derive(Debug, Deserialize)]
+pub struct Worker {
+    /// Its identity.
+    pub id: String,
+    /// The host it runs on.
+    pub host: String,
+    /// Its process there.
+    pub pid: u32,
+    /// Its role.
+    pub role: String,
+    /// The queues it serves.
+    pub queues: Vec<String>,
+    /// How many tasks it runs at a time at most.
+    pub slots: u32,
+    /// How many it runs now.
+    pub running: u32,
+    /// Whether it takes on tasks.
+    pub state: String,
+    /// What it has settled since it started.
+    pub settled: u64,
+    /// When it was first heard of.
+    pub started_at: Timestamp,
+    /// When it was last heard of.
+    pub seen_at: Timestamp,
+}

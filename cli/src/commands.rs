@@ -1,0 +1,15 @@
+//! The commands, a file each: their flags, what they ask, and how they show the answer.
+
+pub mod active;
+pub mod bench;
+pub mod cancel;
+pub mod completions;
+pub mod demo;
+pub mod list;
+pub mod pages;
+pub mod queues;
+pub mod scheduled;
+pub mod status;
+pub mod submit;
+pub mod up;
+pub mod workers;

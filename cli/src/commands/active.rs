@@ -1,0 +1,63 @@
+//! `jobbers active`: what runs where, and for how long.
+
+use std::{process::ExitCode, time::Duration};
+
+use jobbers_common::name::QueueName;
+use jobbers_process::exit;
+
+use crate::{
+    client::{
+        ClientArgs,
+        wire::{ActivePage, ActiveTask},
+    },
+    commands::pages::{self, PageArgs},
+    failure::Failure,
+    output, when,
+};
+
+/// Flags of `jobbers active`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Only tasks in this queue
+    #[arg(long, value_name = "QUEUE")]
+    queue: Option<QueueName>,
+    #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+/// Shows the tasks, the longest running first.
+///
+/// # Errors
+/// When the manager can't be asked.
+pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let answer = args.client.client()?.get("/active-tasks", Some(&args.page.query(args.queue.as_ref()))).await?;
+    if args.client.json {
+        output::document(&answer.body)?;
+        return Ok(exit::OK);
+    }
+    let page: ActivePage = answer.read()?;
+    let mut table = output::table_of(&["ID", "TASK", "QUEUE", "FOR", "ATTEMPT", "PROGRESS", "WORKER"]);
+    for task in &page.tasks {
+        table.add_row(vec![
+            (&task.id).into(),
+            pages::task_name(&task.name, task.version).into(),
+            (&task.queue).into(),
+            output::number(when::span(Duration::try_from_secs_f64(task.running_for).unwrap_or_default())),
+            output::number(task.attempt),
+            output::or_dash(progress(task)),
+            output::or_dash(task.worker.as_ref()),
+        ]);
+    }
+    pages::show(&table, page.tasks.len(), page.next.is_some(), "nothing runs")?;
+    Ok(exit::OK)
+}
+
+fn progress(task: &ActiveTask) -> Option<String> {
+    if task.cancel_requested {
+        return Some("to be cancelled".to_owned());
+    }
+    let progress = task.progress.as_ref()?;
+    Some(format!("{:.0}% {}", progress.fraction * 100.0, progress.message))
+}

@@ -1,0 +1,150 @@
+//! `jobbers cancel`: tasks by id, or those that match a filter after a look at them.
+
+use std::process::ExitCode;
+
+use jobbers_common::{limits::MAX_BATCH, name::TaskId};
+use jobbers_process::exit;
+use serde::Serialize;
+
+use crate::{
+    client::{
+        Client, ClientArgs,
+        wire::{CancelAnswer, TaskPage},
+    },
+    commands::list,
+    failure::Failure,
+    filter::FilterArgs,
+    output,
+};
+
+/// Tasks shown before a filter's tasks are cancelled.
+const PREVIEW: u64 = 10;
+
+/// Flags of `jobbers cancel`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+A task that does not run yet is cancelled at once. One that runs is marked, and its worker told: it is cancelled when its
+worker answers. Exit code 1 when a task does not exist or was over already.")]
+pub struct Args {
+    /// The tasks' ids
+    ids: Vec<TaskId>,
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// Do not ask before tasks that match a filter are cancelled
+    #[arg(long, short)]
+    yes: bool,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+#[derive(Debug, Serialize)]
+struct Request<'a> {
+    ids: &'a [TaskId],
+}
+
+/// Cancels.
+///
+/// # Errors
+/// When neither ids nor a filter are given, or both; when the manager can't be asked.
+pub async fn run(args: Args) -> Result<ExitCode, Failure> {
+    let client = args.client.client()?;
+    let usage = |text: &str| Err(Failure::Usage(text.to_owned()));
+    match (args.ids.is_empty(), args.filter.is_empty()) {
+        (true, true) => usage("name tasks by their ids, or by a filter such as --queue or --name"),
+        (false, false) => usage("name tasks by their ids or by a filter, not by both"),
+        (false, true) => by_id(&client, &args.ids, args.client.json).await,
+        (true, false) => by_filter(&client, args.filter.of_live_tasks()?, args.yes, args.client.json).await,
+    }
+}
+
+async fn by_id(client: &Client, ids: &[TaskId], json: bool) -> Result<ExitCode, Failure> {
+    let mut tally = Tally::default();
+    for ids in ids.chunks(MAX_BATCH) {
+        let answer = client.post("/tasks/cancel", Some(&Request { ids })).await?;
+        let report: CancelAnswer = answer.read()?;
+        if json {
+            output::document(&answer.body)?;
+        } else {
+            show(&report)?;
+        }
+        tally.add(&report);
+    }
+    Ok(if tally.over + tally.unknown == 0 { exit::OK } else { exit::FAILURE.into() })
+}
+
+fn show(report: &CancelAnswer) -> Result<(), Failure> {
+    let mut table = output::table_of(&["ID", "OUTCOME"]);
+    for task in &report.tasks {
+        let outcome = match (task.outcome.as_str(), &task.status) {
+            ("requested", _) => "runs; its worker has been told".to_owned(),
+            ("already_over", Some(status)) => format!("was over already: {status}"),
+            ("unknown", _) => "does not exist".to_owned(),
+            (outcome, _) => outcome.to_owned(),
+        };
+        table.add_row(vec![task.id.clone(), outcome]);
+    }
+    output::table(&table)
+}
+
+/// Walks through the tasks by the API's cursor and cancels them by id, so that each is asked once: tasks that run go on
+/// matching the filter until their workers answer.
+async fn by_filter(client: &Client, filter: FilterArgs, yes: bool, json: bool) -> Result<ExitCode, Failure> {
+    if !yes && !agreed(client, &filter).await? {
+        output::note("nothing was cancelled");
+        return Ok(exit::FAILURE.into());
+    }
+    let mut tally = Tally::default();
+    let mut cursor = None;
+    loop {
+        let page: TaskPage = list::page(client, &filter, MAX_BATCH as u64, cursor.as_deref()).await?.read()?;
+        let ids: Vec<TaskId> = page.tasks.iter().filter_map(|task| TaskId::new(&task.id).ok()).collect();
+        if !ids.is_empty() {
+            let answer = client.post("/tasks/cancel", Some(&Request { ids: &ids })).await?;
+            if json {
+                output::document(&answer.body)?;
+            }
+            tally.add(&answer.read()?);
+        }
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    if !json {
+        let told = output::count(tally.requested, "running task");
+        output::line(format_args!("{} cancelled, {told} told", output::count(tally.cancelled, "task")))?;
+    }
+    Ok(exit::OK)
+}
+
+async fn agreed(client: &Client, filter: &FilterArgs) -> Result<bool, Failure> {
+    let preview: TaskPage = list::page(client, filter, PREVIEW, None).await?.read()?;
+    if preview.tasks.is_empty() {
+        output::note("no live task matches");
+        return Ok(false);
+    }
+    output::note(output::trimmed(&list::table(&preview.tasks)));
+    let question = match preview.next {
+        Some(_) => "These and more match. Cancel them all?",
+        None => "Cancel these?",
+    };
+    output::confirm(question)
+}
+
+/// What became of all of them.
+#[derive(Debug, Default)]
+struct Tally {
+    cancelled: u64,
+    requested: u64,
+    over: u64,
+    unknown: u64,
+}
+
+impl Tally {
+    const fn add(&mut self, report: &CancelAnswer) {
+        self.cancelled += report.cancelled;
+        self.requested += report.requested;
+        self.over += report.already_over;
+        self.unknown += report.unknown;
+    }
+}

@@ -1,0 +1,50 @@
+//! What the lists of one status share.
+
+use comfy_table::Table;
+use jobbers_common::name::QueueName;
+
+use crate::{failure::Failure, output};
+
+/// Which page.
+#[derive(Debug, clap::Args)]
+pub struct PageArgs {
+    /// At most this many, up to 1,000
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=1_000))]
+    limit: u64,
+    /// Begin where an earlier answer's `next` says
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+}
+
+impl PageArgs {
+    /// The API's query.
+    #[must_use]
+    pub fn query(&self, queue: Option<&QueueName>) -> Vec<(&'static str, String)> {
+        let mut query = vec![("limit", self.limit.to_string())];
+        query.extend(queue.map(|queue| ("queue", queue.to_string())));
+        query.extend(self.cursor.iter().map(|cursor| ("cursor", cursor.clone())));
+        query
+    }
+}
+
+/// The name, with the version unless it is the first.
+#[must_use]
+pub fn task_name(name: &str, version: u32) -> String {
+    if version == 1 { name.to_owned() } else { format!("{name} v{version}") }
+}
+
+/// Shows a page of `count` tasks, and says when there are none or more.
+///
+/// # Errors
+/// When standard output can't be written to.
+pub fn show(table: &Table, count: usize, more: bool, none: &str) -> Result<(), Failure> {
+    if count == 0 {
+        output::note(none);
+        return Ok(());
+    }
+    output::table(table)?;
+    if more {
+        output::note(format_args!("the first {count}; more may follow: say a higher --limit"));
+    }
+    Ok(())
+}

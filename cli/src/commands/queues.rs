@@ -1,0 +1,228 @@
+//! `jobbers queues`: all queues in numbers, and what can be done with one.
+
+use std::{process::ExitCode, time::Duration};
+
+use jobbers_common::{duration, name::QueueName};
+use jobbers_process::exit;
+use serde::Serialize;
+
+use crate::{
+    client::{
+        self, Answer, Client, ClientArgs,
+        wire::{Purged, Queue, Queues},
+    },
+    failure::Failure,
+    output, when,
+};
+
+/// Flags of `jobbers queues`.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Show one queue: its settings and its numbers
+    Show(One),
+    /// Create a queue
+    Create(Create),
+    /// Give nothing out any more; submissions are still taken in
+    Pause(One),
+    /// Give tasks out again
+    Resume(One),
+    /// Delete every task of a queue that does not run and is not over
+    Purge(Sure),
+    /// Delete a queue that has no live task, together with its finished ones
+    Delete(Sure),
+}
+
+#[derive(Debug, clap::Args)]
+struct One {
+    /// The queue
+    name: QueueName,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct Sure {
+    #[command(flatten)]
+    one: One,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+#[derive(Debug, clap::Args, Serialize)]
+struct Create {
+    /// Its name
+    name: QueueName,
+    /// Give nothing out until it is resumed
+    #[arg(long)]
+    paused: bool,
+    /// At most this many of its tasks run in one worker at a time
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_per_worker: Option<u32>,
+    #[command(flatten)]
+    retention: Retention,
+    #[command(flatten)]
+    #[serde(skip)]
+    client: ClientArgs,
+}
+
+#[derive(Debug, clap::Args, Serialize)]
+struct Retention {
+    /// Keep finished tasks this long [default: 1d]
+    #[arg(long = "keep-for", value_name = "DURATION", value_parser = duration::parse)]
+    #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
+    age: Option<Duration>,
+    /// Keep at most this many finished tasks [default: 100000]
+    #[arg(long = "keep-at-most", value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<u64>,
+}
+
+/// Lists the queues, or does what is asked with one.
+///
+/// # Errors
+/// When the manager can't be asked or refuses.
+pub async fn run(args: Args) -> Result<ExitCode, Failure> {
+    match args.action {
+        None => list(&args.client).await?,
+        Some(Action::Show(one)) => show(&one).await?,
+        Some(Action::Create(create)) => {
+            let answer = create.client.client()?.post("/queues", Some(&create)).await?;
+            done(&answer, create.client.json, format_args!("queue {} created", create.name))?;
+        }
+        Some(Action::Pause(one)) => steer(&one, "pause", "paused").await?,
+        Some(Action::Resume(one)) => steer(&one, "resume", "resumed").await?,
+        Some(Action::Purge(sure)) => return purge(&sure).await,
+        Some(Action::Delete(sure)) => return delete(&sure).await,
+    }
+    Ok(exit::OK)
+}
+
+async fn list(args: &ClientArgs) -> Result<(), Failure> {
+    let answer = args.client()?.get("/queues", client::NOTHING).await?;
+    if args.json {
+        return output::document(&answer.body);
+    }
+    let Queues { queues } = answer.read()?;
+    let mut table = output::table_of(&[
+        "QUEUE",
+        "READY",
+        "OLDEST",
+        "SCHEDULED",
+        "RUNNING",
+        "COMPLETED",
+        "FAILED",
+        "OTHER",
+        "STATE",
+    ]);
+    for queue in &queues {
+        let shown = ["submitted", "scheduled", "started", "completed", "failed"];
+        let count = |status: &str| queue.tasks.get(status).copied().unwrap_or_default();
+        let other: u64 =
+            queue.tasks.iter().filter(|(status, _)| !shown.contains(&status.as_str())).map(|(_, n)| n).sum();
+        let number = |count: u64| output::number(output::thousands(count));
+        table.add_row(vec![
+            (&queue.name).into(),
+            number(count("submitted")),
+            output::or_dash(oldest(queue)),
+            number(count("scheduled")),
+            number(count("started")),
+            number(count("completed")),
+            number(count("failed")),
+            number(other),
+            if queue.paused { "paused" } else { "open" }.into(),
+        ]);
+    }
+    output::table(&table)
+}
+
+fn oldest(queue: &Queue) -> Option<String> {
+    queue.oldest_ready_age.map(|seconds| when::span(Duration::try_from_secs_f64(seconds).unwrap_or_default()))
+}
+
+async fn show(one: &One) -> Result<(), Failure> {
+    let answer = one.client.client()?.get(&client::queue_path(one.name.as_str()), client::NOTHING).await?;
+    if one.client.json {
+        return output::document(&answer.body);
+    }
+    let queue: Queue = answer.read()?;
+    let mut sheet = output::sheet();
+    output::add_fact(&mut sheet, "queue", &queue.name);
+    output::add_fact(&mut sheet, "state", if queue.paused { "paused" } else { "open" });
+    let limit = queue.max_per_worker.map_or_else(|| "no limit".to_owned(), |limit| format!("at most {limit}"));
+    output::add_fact(&mut sheet, "per worker", limit);
+    let (age, count) = (&queue.retention.age, output::thousands(queue.retention.count));
+    output::add_fact(&mut sheet, "keeps finished tasks", format!("for {age}, at most {count}"));
+    for (status, count) in &queue.tasks {
+        output::add_fact(&mut sheet, status, output::thousands(*count));
+    }
+    if let Some(oldest) = oldest(&queue) {
+        output::add_fact(&mut sheet, "longest ready for", oldest);
+    }
+    output::add_fact(&mut sheet, "taken in so far", output::thousands(queue.accepted));
+    output::add_fact(&mut sheet, "deleted since", output::thousands(queue.removed));
+    output::table(&sheet)
+}
+
+async fn steer(one: &One, verb: &str, done_word: &str) -> Result<(), Failure> {
+    let answer = act(&one.client.client()?, &one.name, verb).await?;
+    done(&answer, one.client.json, format_args!("queue {} {done_word}", one.name))
+}
+
+async fn act(client: &Client, queue: &QueueName, verb: &str) -> Result<Answer, Failure> {
+    client.post(&format!("{}/{verb}", client::queue_path(queue.as_str())), client::NOTHING).await
+}
+
+fn done(answer: &Answer, json: bool, word: std::fmt::Arguments<'_>) -> Result<(), Failure> {
+    if json { output::document(&answer.body) } else { output::line(word) }
+}
+
+async fn purge(sure: &Sure) -> Result<ExitCode, Failure> {
+    let One { name, client: args } = &sure.one;
+    let client = args.client()?;
+    if !sure.yes && !output::confirm(&format!("Delete every task of queue {name} that does not run and is not over?"))?
+    {
+        return Ok(exit::FAILURE.into());
+    }
+    let mut removed = 0;
+    loop {
+        let answer = act(&client, name, "purge").await?;
+        let purged: Purged = answer.read()?;
+        removed += purged.removed;
+        if args.json {
+            output::document(&answer.body)?;
+        }
+        if !purged.more {
+            break;
+        }
+    }
+    if !args.json {
+        output::line(format_args!("{} deleted", output::count(removed, "task")))?;
+    }
+    Ok(exit::OK)
+}
+
+async fn delete(sure: &Sure) -> Result<ExitCode, Failure> {
+    let One { name, client: args } = &sure.one;
+    let client = args.client()?;
+    if !sure.yes && !output::confirm(&format!("Delete queue {name} with its finished tasks?"))? {
+        return Ok(exit::FAILURE.into());
+    }
+    // Very many finished tasks are deleted in several calls; `202 Accepted` asks for the next.
+    let mut answer = client.delete(&client::queue_path(name.as_str())).await?;
+    while answer.status == reqwest::StatusCode::ACCEPTED {
+        answer = client.delete(&client::queue_path(name.as_str())).await?;
+    }
+    done(&answer, args.json, format_args!("queue {name} deleted"))?;
+    Ok(exit::OK)
+}

@@ -1,0 +1,138 @@
+//! `jobbers status`: all that is known of a task.
+
+use std::{
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use comfy_table::Cell;
+use jobbers_common::{duration, limits::MAX_WAIT, name::TaskId};
+use jobbers_process::exit;
+
+use crate::{
+    client::{self, Answer, Client, ClientArgs, wire::Task},
+    failure::Failure,
+    output, when,
+};
+
+/// Flags of `jobbers status`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The task's id
+    id: TaskId,
+    /// Wait until the task is over, at most this long [default: for ever]; then exit code 1 unless it completed
+    #[arg(long, value_name = "DURATION", num_args = 0..=1, value_parser = duration::parse)]
+    wait: Option<Option<Duration>>,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+/// Shows the task.
+///
+/// # Errors
+/// When the manager can't be asked or knows no such task.
+pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let client = args.client.client()?;
+    let answer = match args.wait {
+        Some(limit) => wait(&client, &args.id, limit).await?,
+        None => client.get(&client::task_path(&args.id), client::NOTHING).await?,
+    };
+    let task: Task = answer.read()?;
+    if args.client.json {
+        output::document(&answer.body)?;
+    } else {
+        show(&task)?;
+    }
+    Ok(if args.wait.is_some() { verdict(&task) } else { exit::OK })
+}
+
+/// The exit code for a task that was waited for: 1 unless it completed.
+#[must_use]
+pub fn verdict(task: &Task) -> ExitCode {
+    if task.status == "completed" { exit::OK } else { exit::FAILURE.into() }
+}
+
+/// Waits until the task is over, at most `limit`, and answers it as it then stands.
+///
+/// # Errors
+/// When the manager can't be asked or knows no such task.
+pub async fn wait(client: &Client, id: &TaskId, limit: Option<Duration>) -> Result<Answer, Failure> {
+    let began = Instant::now();
+    loop {
+        let left = limit.map_or(MAX_WAIT, |limit| limit.saturating_sub(began.elapsed()).min(MAX_WAIT));
+        let query = [("wait", duration::format(Duration::from_millis(millis(left))))];
+        let answer = client.get_waiting(&client::task_path(id), &query, left).await?;
+        let task: Task = answer.read()?;
+        if task.is_over() || limit.is_some_and(|limit| began.elapsed() >= limit) {
+            return Ok(answer);
+        }
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Shows a task to people.
+///
+/// # Errors
+/// When standard output can't be written to.
+pub fn show(task: &Task) -> Result<(), Failure> {
+    let mut sheet = output::sheet();
+    output::add_fact(&mut sheet, "id", &task.id);
+    output::add_fact(&mut sheet, "task", format!("{} v{}", task.name, task.version));
+    output::add_fact(&mut sheet, "status", standing(task));
+    output::add_fact(&mut sheet, "queue", format!("{}, priority {}", task.queue, task.priority));
+    if !task.policy.is_empty() {
+        let words: Vec<String> = task.policy.iter().map(|(name, value)| format!("{name} {}", plain(value))).collect();
+        output::add_fact(&mut sheet, "policy", words.join(", "));
+    }
+    output::add_fact(&mut sheet, "attempt", attempts(task));
+    output::add_fact(&mut sheet, "submitted", when::full(task.submitted_at));
+    if task.status == "scheduled" {
+        output::add_fact(&mut sheet, "due", when::full(task.ready_at));
+    }
+    if let Some(started) = task.started_at {
+        output::add_fact(&mut sheet, "started", when::full(started));
+    }
+    if let Some(completed) = task.completed_at {
+        let took = task.started_at.map(|started| format!(", ran {}", when::span(when::between(started, completed))));
+        output::add_fact(&mut sheet, "over", format!("{}{}", when::full(completed), took.unwrap_or_default()));
+    }
+    if let Some(worker) = &task.worker {
+        output::add_fact(&mut sheet, "worker", worker);
+    }
+    if let Some(progress) = &task.progress {
+        output::add_fact(&mut sheet, "progress", format!("{:.0}% {}", progress.fraction * 100.0, progress.message));
+    }
+    if let Some(parameters) = &task.parameters {
+        output::add_fact(&mut sheet, "parameters", parameters.get());
+    }
+    if let Some(result) = &task.result {
+        output::add_fact(&mut sheet, "result", result.get());
+    }
+    for error in &task.errors {
+        let what = format!("{}: {}  ({}, on {})", error.kind, error.message, when::ago(error.at), error.worker);
+        output::add_fact(&mut sheet, &format!("error, attempt {}", error.attempt), what);
+    }
+    output::table(&sheet)
+}
+
+fn standing(task: &Task) -> Cell {
+    if task.cancel_requested {
+        return Cell::new(format!("{}, to be cancelled", task.status));
+    }
+    output::status(&task.status)
+}
+
+fn attempts(task: &Task) -> String {
+    match task.crashes {
+        0 => task.attempt.to_string(),
+        crashes => format!("{}, and {} lost", task.attempt, output::count(u64::from(crashes), "lease")),
+    }
+}
+
+/// A JSON value without the quotes of a text.
+fn plain(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

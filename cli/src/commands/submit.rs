@@ -1,0 +1,180 @@
+//! `jobbers submit`: one task, or as many as standard input has documents.
+
+mod parameters;
+mod request;
+
+use std::process::ExitCode;
+
+use jobbers_common::{
+    duration,
+    limits::MAX_BATCH,
+    name::{TaskId, TaskName},
+};
+use jobbers_process::exit;
+use serde_json::value::RawValue;
+
+use self::{
+    parameters::{Documents, Given},
+    request::{Submission, TaskFlags, TaskRequest, Tasks},
+};
+use crate::{
+    client::{
+        Client, ClientArgs,
+        wire::{Submitted, SubmittedBatch, Task},
+    },
+    commands::status,
+    failure::Failure,
+    output,
+};
+
+/// A batch's parameters are no longer than this together, so that its request stays well below what a manager takes.
+const BATCH_BYTES: usize = 8 * 1024 * 1024;
+
+const AFTER_HELP: &str = "\
+Examples:
+  jobbers submit echo hello=world count=3 --wait
+  jobbers submit text.wordcount '{\"path\": \"README.md\"}' --queue default --priority 9
+  jobbers submit sleep seconds=5 --delay 1m --max-retries 0
+  generate | jobbers submit echo -          one task per JSON document, a thousand per request
+
+Prints the id of each submitted task on a line; with --wait the task as it ended, and exit code 1 unless it completed.
+Submitting the same --id with the same body twice changes nothing.";
+
+/// Flags of `jobbers submit`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    /// What to run
+    name: TaskName,
+    /// Its parameters: key=value pairs (a value that is JSON is taken as such, else as text), or one JSON document, or -
+    /// for documents on standard input, each a task of its own
+    #[arg(value_name = "PARAMETERS")]
+    parameters: Vec<String>,
+    #[command(flatten)]
+    task: TaskFlags,
+    /// Wait until the task is over, at most this long [default: for ever]
+    #[arg(long, value_name = "DURATION", num_args = 0..=1, require_equals = true, value_parser = duration::parse)]
+    wait: Option<Option<std::time::Duration>>,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+/// Submits.
+///
+/// # Errors
+/// When the parameters make no sense, or the manager can't be asked or refuses.
+pub async fn run(args: Args) -> Result<ExitCode, Failure> {
+    let client = args.client.client()?;
+    let ids = match parameters::read(&args.parameters)? {
+        Given::One(parameters) => submit_one(&client, &args, parameters.as_deref()).await?,
+        Given::Standard(documents) => submit_all(&client, &args, documents).await?,
+    };
+    match args.wait {
+        Some(limit) => wait_for(&client, &ids, limit, args.client.json).await,
+        None => Ok(exit::OK),
+    }
+}
+
+async fn submit_one(client: &Client, args: &Args, parameters: Option<&RawValue>) -> Result<Vec<String>, Failure> {
+    let request = TaskRequest { name: &args.name, parameters, flags: &args.task };
+    let answer = client.post("/tasks", Some(&Submission::new(request, &args.task))).await?;
+    let task: Submitted = answer.read()?;
+    if args.client.json && args.wait.is_none() {
+        output::document(&answer.body)?;
+    } else if args.wait.is_none() {
+        output::line(&task.id)?;
+    }
+    let how = if task.created { "taken in" } else { "was there already" };
+    output::note(format_args!("{how}: {} in queue {}, {}", args.name, task.queue, task.status));
+    Ok(vec![task.id])
+}
+
+async fn submit_all(client: &Client, args: &Args, mut documents: Documents) -> Result<Vec<String>, Failure> {
+    let mut ids = Vec::new();
+    loop {
+        let (batch, end) = next_batch(&mut documents).await;
+        if args.task.has_id() && batch.len() > 1 {
+            return Err(Failure::Usage("--id names one task, and standard input has more documents".to_owned()));
+        }
+        let sent = if batch.is_empty() { Ok(Vec::new()) } else { submit_batch(client, args, &batch).await };
+        let so_far = |failure: Failure| {
+            if !ids.is_empty() {
+                output::note(format_args!("{} submitted before this:", output::count(ids.len() as u64, "task")));
+            }
+            failure
+        };
+        ids.extend(sent.map_err(so_far)?);
+        match end {
+            End::Full => {}
+            End::Input => break,
+            End::Broken(failure) => {
+                output::note(format_args!("{} submitted before this:", output::count(ids.len() as u64, "task")));
+                return Err(failure);
+            }
+        }
+    }
+    output::note(format_args!("{} submitted", output::count(ids.len() as u64, "task")));
+    Ok(ids)
+}
+
+/// Why a batch is no longer.
+enum End {
+    Full,
+    Input,
+    Broken(Failure),
+}
+
+async fn next_batch(documents: &mut Documents) -> (Vec<Box<RawValue>>, End) {
+    let (mut batch, mut bytes) = (Vec::new(), 0);
+    while batch.len() < MAX_BATCH && bytes < BATCH_BYTES {
+        match documents.recv().await {
+            Some(Ok(document)) => {
+                bytes += document.get().len();
+                batch.push(document);
+            }
+            Some(Err(failure)) => return (batch, End::Broken(failure)),
+            None => return (batch, End::Input),
+        }
+    }
+    (batch, End::Full)
+}
+
+async fn submit_batch(client: &Client, args: &Args, batch: &[Box<RawValue>]) -> Result<Vec<String>, Failure> {
+    let tasks = batch
+        .iter()
+        .map(|parameters| TaskRequest { name: &args.name, parameters: Some(parameters), flags: &args.task })
+        .collect();
+    let answer = client.post("/tasks", Some(&Submission::new(Tasks { tasks }, &args.task))).await?;
+    let batch: SubmittedBatch = answer.read()?;
+    let ids: Vec<String> = batch.tasks.into_iter().map(|task| task.id).collect();
+    if args.client.json && args.wait.is_none() {
+        output::document(&answer.body)?;
+    } else if args.wait.is_none() {
+        output::line(ids.join("\n"))?;
+    }
+    Ok(ids)
+}
+
+async fn wait_for(
+    client: &Client,
+    ids: &[String],
+    limit: Option<std::time::Duration>,
+    json: bool,
+) -> Result<ExitCode, Failure> {
+    let began = std::time::Instant::now();
+    let mut left_undone = 0;
+    for id in ids {
+        let id = TaskId::new(id)
+            .map_err(|error| Failure::Foreign { url: client.base().to_owned(), reason: error.to_string() })?;
+        let left = limit.map(|limit| limit.saturating_sub(began.elapsed()));
+        let answer = status::wait(client, &id, left).await?;
+        let task: Task = answer.read()?;
+        left_undone += usize::from(task.status != "completed");
+        if json {
+            output::document(&answer.body)?;
+        } else {
+            status::show(&task)?;
+        }
+    }
+    Ok(if left_undone == 0 { exit::OK } else { exit::FAILURE.into() })
+}

@@ -1,0 +1,149 @@
+//! What a submission says beside its parameters. The manager checks the bounds, so that there is one list of them.
+
+use std::time::Duration;
+
+use jobbers_common::{
+    backoff::Backoff,
+    duration,
+    name::{QueueName, TaskId, TaskName},
+};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// The flags, under the names they have on the wire.
+#[derive(Debug, Clone, Default, clap::Args, Serialize)]
+pub(super) struct TaskFlags {
+    /// The task's id [default: a new one]
+    #[arg(long)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<TaskId>,
+    /// What to do when the id is taken by another submission
+    #[arg(long, value_name = "RULE", value_parser = ["fail", "skip", "replace"])]
+    #[serde(skip)]
+    on_conflict: Option<String>,
+    /// Which version of the task
+    #[arg(long = "task-version", visible_alias = "version", value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u32>,
+    /// The queue [default: what the routing rules say]
+    #[arg(long)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queue: Option<QueueName>,
+    /// 0 to 9; higher is claimed first [default: 5]
+    #[arg(long, value_name = "0-9")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priority: Option<u8>,
+    /// Not before this long from now
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, conflicts_with = "run_at")]
+    #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
+    delay: Option<Duration>,
+    /// Not before this point in time, e.g. 2026-11-21T08:30:00Z
+    #[arg(long, value_name = "TIME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_at: Option<jiff::Timestamp>,
+    /// Retries after the first attempt
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_retries: Option<u32>,
+    /// Base delay before a retry
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
+    retry_delay: Option<Duration>,
+    /// How that delay grows: constant, linear, exponential, exponential_jitter
+    #[arg(long, value_name = "STRATEGY")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    backoff: Option<Backoff>,
+    /// Upper bound of a computed delay
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
+    max_retry_delay: Option<Duration>,
+    /// Longest one attempt may run
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
+    timeout: Option<Duration>,
+    /// Longest silence between two heartbeats of the running task
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
+    max_heartbeat_interval: Option<Duration>,
+    /// What a stopping worker does with it
+    #[arg(long, value_name = "POLICY", value_parser = ["finish", "requeue", "fail"])]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_shutdown: Option<String>,
+    /// What a longer silence than --max-heartbeat-interval means
+    #[arg(long, value_name = "POLICY", value_parser = ["stall", "retry", "fail"])]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_stall: Option<String>,
+    /// Whether it is kept in the dead-letter store when it fails for good
+    #[arg(long, value_name = "POLICY", value_parser = ["none", "save"])]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dead_letter: Option<String>,
+    /// Lost leases until it counts as poison and is failed
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_crashes: Option<u32>,
+}
+
+impl TaskFlags {
+    /// Whether an id was chosen.
+    pub(super) const fn has_id(&self) -> bool {
+        self.id.is_some()
+    }
+}
+
+/// One task on the wire.
+#[derive(Debug, Serialize)]
+pub(super) struct TaskRequest<'a> {
+    pub(super) name: &'a TaskName,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) parameters: Option<&'a RawValue>,
+    #[serde(flatten)]
+    pub(super) flags: &'a TaskFlags,
+}
+
+/// A submission: `content` is one task, or [`Tasks`] that are taken in all together or not at all.
+#[derive(Debug, Serialize)]
+pub(super) struct Submission<'a, T> {
+    #[serde(flatten)]
+    content: T,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_conflict: Option<&'a str>,
+}
+
+/// Several tasks.
+#[derive(Debug, Serialize)]
+pub(super) struct Tasks<'a> {
+    pub(super) tasks: Vec<TaskRequest<'a>>,
+}
+
+impl<'a, T> Submission<'a, T> {
+    pub(super) fn new(content: T, flags: &'a TaskFlags) -> Self {
+        Self { content, on_conflict: flags.on_conflict.as_deref() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        flags: TaskFlags,
+    }
+
+    #[test]
+    fn flags_go_out_under_their_names_on_the_wire_and_numbers_keep_their_digits() {
+        let line = ["x", "--delay", "90", "--priority", "9", "--version", "2", "--on-conflict", "skip"];
+        let flags = Line::try_parse_from(line).unwrap().flags;
+        let parameters = RawValue::from_string("{\"n\":9007199254740993}".to_owned()).unwrap();
+        let name = TaskName::new("echo").unwrap();
+        let task = || TaskRequest { name: &name, parameters: Some(&parameters), flags: &flags };
+        let one = serde_json::to_string(&Submission::new(task(), &flags)).unwrap();
+        let content = r#""name":"echo","parameters":{"n":9007199254740993},"version":2,"priority":9,"delay":"90s""#;
+        assert_eq!(one, format!(r#"{{{content},"on_conflict":"skip"}}"#));
+        let many = serde_json::to_string(&Submission::new(Tasks { tasks: vec![task()] }, &flags)).unwrap();
+        assert_eq!(many, format!(r#"{{"tasks":[{{{content}}}],"on_conflict":"skip"}}"#));
+    }
+}

@@ -1,0 +1,122 @@
+//! `jobbers up`: manager, worker and cleaner in one process.
+
+use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
+
+use jobbers_engines::OpenOptions;
+use jobbers_process::{
+    config::layered,
+    engine_url::EngineArgs,
+    exit, listen,
+    logging::{self, LogArgs},
+    shutdown::Shutdown,
+};
+use jobbers_worker::config::WorkerArgs;
+use tokio::net::TcpListener;
+
+use crate::{
+    failure::Failure,
+    output,
+    scratch::cant_open,
+    stack::{Plan, Stack},
+};
+
+const AFTER_HELP: &str = "\
+SIGTERM or SIGINT (Ctrl-C) stops it in good order: the manager takes nothing more, the worker finishes what it runs (up to
+its drain deadline; what still runs then is given back), the cleaner ends. A second one stops it at once.
+
+Exit codes: 0 stopped in good order; 64 the configuration makes no sense, or the address was refused; 69 the store or the
+address can't be had; 75 what still ran was given back.";
+
+/// Flags of `jobbers up`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    #[command(flatten)]
+    engine: EngineArgs,
+    /// Where the manager listens [default: 127.0.0.1:8000]
+    #[arg(long, env = "MANAGER_LISTEN", value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// Listen on an address that isn't loopback although there is no authentication
+    #[arg(long)]
+    insecure: bool,
+    /// A configuration file for the manager; see manager.default.toml
+    #[arg(long, env = "MANAGER_CONFIG", value_name = "FILE")]
+    manager_config: Option<PathBuf>,
+    /// A configuration file for the worker; see worker.default.toml
+    #[arg(long, env = "WORKER_CONFIG", value_name = "FILE")]
+    worker_config: Option<PathBuf>,
+    #[command(flatten)]
+    worker: WorkerArgs,
+    #[command(flatten)]
+    log: LogArgs,
+}
+
+impl Args {
+    fn manager(&self) -> Result<jobbers_manager::Config, Failure> {
+        let args = jobbers_manager::config::Args {
+            listen: self.listen,
+            engine: self.engine.clone(),
+            insecure: self.insecure,
+            config: self.manager_config.clone(),
+            print_config: false,
+            log: self.log.clone(),
+        };
+        let config = jobbers_manager::Config::load(&args).map_err(|error| Failure::Config(error.to_string()))?;
+        listen::check(config.listen, config.insecure).map_err(|error| Failure::Config(error.to_string()))?;
+        Ok(config)
+    }
+
+    fn worker(&self) -> Result<jobbers_worker::Config, Failure> {
+        let layers = layered(jobbers_worker::config::DEFAULTS, self.worker_config.as_deref(), &self.worker);
+        let config: jobbers_worker::Config = layers.map_err(|error| Failure::Config(error.to_string()))?;
+        config.validate().map_err(|error| Failure::Config(error.to_string()))?;
+        Ok(config)
+    }
+}
+
+/// Starts all three and waits for a signal.
+///
+/// # Errors
+/// When the configuration makes no sense, or the store or the address can't be had.
+pub async fn run(args: Args) -> Result<ExitCode, Failure> {
+    logging::init(&args.log).map_err(Failure::Config)?;
+    let (manager, worker) = (args.manager()?, args.worker()?);
+    let shutdown = on_signals()?;
+    let listener = bind(manager.listen).await?;
+    let store = manager.engine_url.clone();
+    let engine = jobbers_engines::open(&store, OpenOptions::default()).await.map_err(|error| cant_open(&error))?;
+    let health = engine.health().await.map_err(|error| cant_open(&error))?;
+    let stack = Stack::start(Plan { manager, worker, listener, engine, now: shutdown.now.clone() })?;
+    for warning in &health.warnings {
+        tracing::warn!("{warning}");
+    }
+    output::note(format_args!(
+        "jobbers is up at http://{} (its API is described at /docs); tasks are kept in {} ({})\n\
+         in another terminal: jobbers submit echo hello=world --wait",
+        stack.address, health.engine, health.durability,
+    ));
+    tokio::select! {
+        () = shutdown.drain.cancelled() => {}
+        () = stack.ended() => {}
+    }
+    let report = stack.stop().await?;
+    Ok(if report.late { exit::DRAINED_LATE.into() } else { exit::OK })
+}
+
+/// Follows the process's signals.
+///
+/// # Errors
+/// When the handlers can't be installed.
+pub fn on_signals() -> Result<Shutdown, Failure> {
+    Shutdown::on_signals().map_err(|error| Failure::Unavailable(format!("signals can't be followed: {error}")))
+}
+
+/// Listens.
+///
+/// # Errors
+/// When the address can't be had.
+pub async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address).await.map_err(|error| {
+        Failure::Unavailable(format!("can't listen on {address}: {error}; choose another address with --listen"))
+    })
+}

@@ -1,0 +1,93 @@
+//! How a command fails: one sentence that says what to do, and an exit code.
+
+use std::io;
+
+use jobbers_process::exit;
+
+/// Why a command did not do what it was asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The command line makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// The configuration makes no sense.
+    #[error("{0}")]
+    Config(String),
+    /// Nobody answers.
+    #[error("no manager answers at {url} ({reason}); start one with `jobbers up`, or name another with --manager")]
+    Unreachable {
+        /// Where it was asked.
+        url: String,
+        /// What happened.
+        reason: String,
+    },
+    /// Somebody answers, and it is no manager, or one of another version.
+    #[error("{url} answers, but not as a manager does: {reason}")]
+    Foreign {
+        /// Where it was asked.
+        url: String,
+        /// What is strange.
+        reason: String,
+    },
+    /// The manager refuses.
+    #[error("{detail} ({code})")]
+    Refused {
+        /// The HTTP status.
+        status: u16,
+        /// The stable word for what is wrong.
+        code: String,
+        /// The sentence.
+        detail: String,
+    },
+    /// It was done, and the answer is no.
+    #[error("{0}")]
+    Negative(String),
+    /// A file, a stream or a store failed us.
+    #[error("{0}")]
+    Unavailable(String),
+    /// Whoever read our output has gone. Not worth a word.
+    #[error("the reader of the output has gone")]
+    ReaderGone,
+}
+
+impl Failure {
+    /// The exit code that says so.
+    #[must_use]
+    pub const fn code(&self) -> u8 {
+        match self {
+            Self::ReaderGone => 0,
+            Self::Usage(_) => exit::USAGE,
+            Self::Config(_) => exit::CONFIG,
+            Self::Unreachable { .. } | Self::Foreign { .. } | Self::Unavailable(_) => exit::UNAVAILABLE,
+            Self::Refused { status, .. } if *status == 503 => exit::UNAVAILABLE,
+            Self::Refused { status, .. } if *status >= 500 => exit::INTERNAL,
+            Self::Refused { .. } | Self::Negative(_) => exit::FAILURE,
+        }
+    }
+
+    /// A failure to write to standard output.
+    #[must_use]
+    pub fn output(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::ReaderGone,
+            _ => Self::Unavailable(format!("can't write to standard output: {error}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_that_is_down_is_told_apart_from_a_refusal() {
+        let refused = |status| Failure::Refused { status, code: "x".to_owned(), detail: "y".to_owned() }.code();
+        assert_eq!((refused(404), refused(503), refused(500)), (1, 69, 70));
+    }
+
+    #[test]
+    fn a_reader_that_left_is_no_failure() {
+        assert_eq!(Failure::output(&io::Error::from(io::ErrorKind::BrokenPipe)).code(), 0);
+        assert_eq!(Failure::output(&io::Error::from(io::ErrorKind::StorageFull)).code(), exit::UNAVAILABLE);
+    }
+}

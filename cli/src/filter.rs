@@ -1,0 +1,122 @@
+//! Which tasks: the flags that `list` and `cancel` share, and the API's query they make.
+
+use std::fmt::Display;
+
+use clap::Args;
+use jobbers_common::{
+    lifecycle::Status,
+    name::{QueueName, TaskName, WorkerId},
+};
+
+use crate::failure::Failure;
+
+/// Which tasks; what is not given does not restrict.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub(crate) struct FilterArgs {
+    /// Only tasks standing at this; may be given several times, or as a list with commas
+    #[arg(long, value_name = "STATUS", value_delimiter = ',')]
+    pub(crate) status: Vec<Status>,
+    /// Only tasks in this queue
+    #[arg(long, value_name = "QUEUE")]
+    pub(crate) queue: Option<QueueName>,
+    /// Only tasks of this name
+    #[arg(long, value_name = "TASK")]
+    pub(crate) name: Option<TaskName>,
+    /// Only tasks of this version
+    #[arg(long = "task-version", visible_alias = "version", value_name = "N")]
+    pub(crate) version: Option<u32>,
+    /// Only tasks run, now or last, by this worker
+    #[arg(long, value_name = "WORKER")]
+    pub(crate) worker: Option<WorkerId>,
+    /// Only tasks submitted at or after this time, e.g. 2026-01-01T00:00:00Z
+    #[arg(long, value_name = "TIME")]
+    pub(crate) submitted_after: Option<jiff::Timestamp>,
+    /// Only tasks submitted before this time
+    #[arg(long, value_name = "TIME")]
+    pub(crate) submitted_before: Option<jiff::Timestamp>,
+}
+
+impl FilterArgs {
+    /// Whether it restricts anything.
+    #[must_use]
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The same for tasks that are not over.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] when it asks for tasks that are.
+    pub(crate) fn of_live_tasks(mut self) -> Result<Self, Failure> {
+        if let Some(over) = self.status.iter().find(|status| status.is_finished()) {
+            return Err(Failure::Usage(format!("tasks that are {over} can't be cancelled: they are over")));
+        }
+        if self.status.is_empty() {
+            self.status = Status::ALL.into_iter().filter(|status| !status.is_finished()).collect();
+        }
+        Ok(self)
+    }
+
+    /// The API's query.
+    #[must_use]
+    pub(crate) fn query(&self) -> Vec<(&'static str, String)> {
+        fn pair(name: &'static str, value: Option<impl Display>) -> Option<(&'static str, String)> {
+            value.map(|value| (name, value.to_string()))
+        }
+        let statuses: Vec<&str> = self.status.iter().map(|status| status.as_str()).collect();
+        let restricted = [
+            pair("status", (!statuses.is_empty()).then(|| statuses.join(","))),
+            pair("queue", self.queue.as_ref()),
+            pair("name", self.name.as_ref()),
+            pair("version", self.version),
+            pair("worker", self.worker.as_ref()),
+            pair("submitted_from", self.submitted_after),
+            pair("submitted_until", self.submitted_before),
+        ];
+        restricted.into_iter().flatten().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_given_does_not_restrict() {
+        assert!(FilterArgs::default().is_empty() && FilterArgs::default().query().is_empty());
+    }
+
+    #[test]
+    fn every_flag_reaches_the_query() {
+        let filter = FilterArgs {
+            status: vec![Status::Failed, Status::Stalled],
+            queue: Some(QueueName::new("q").unwrap()),
+            name: Some(TaskName::new("t").unwrap()),
+            version: Some(2),
+            worker: Some(WorkerId::new("w").unwrap()),
+            submitted_after: Some(jiff::Timestamp::UNIX_EPOCH),
+            submitted_before: Some("2026-01-02T03:04:05Z".parse().unwrap()),
+        };
+        let query: Vec<String> = filter.query().into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(
+            query,
+            [
+                "status=failed,stalled",
+                "queue=q",
+                "name=t",
+                "version=2",
+                "worker=w",
+                "submitted_from=1970-01-01T00:00:00Z",
+                "submitted_until=2026-01-02T03:04:05Z"
+            ]
+        );
+    }
+
+    #[test]
+    fn only_live_tasks_are_cancelled() {
+        let over = FilterArgs { status: vec![Status::Completed], ..FilterArgs::default() };
+        assert!(over.of_live_tasks().is_err());
+        let live = FilterArgs::default().of_live_tasks().unwrap();
+        assert_eq!(live.status, [Status::Waiting, Status::Scheduled, Status::Submitted, Status::Started]);
+    }
+}

@@ -1,0 +1,152 @@
+//! A store of one's own for a while: a fresh file, or a key prefix nobody else uses. Nothing of anybody else's is
+//! touched, and nothing is left behind.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use jobbers_common::engine::{Engine, Error};
+use jobbers_engines::OpenOptions;
+use tempfile::TempDir;
+
+use crate::failure::Failure;
+
+/// Keys looked at in one step while a prefix is cleared away.
+const SCAN_COUNT: usize = 1_000;
+
+/// The store, and where it is.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    /// The store.
+    pub(crate) engine: Arc<dyn Engine>,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// Removed when dropped.
+    Sqlite {
+        _folder: TempDir,
+    },
+    Redis {
+        server: String,
+        prefix: String,
+    },
+}
+
+impl Scratch {
+    /// Opens a fresh store: on Redis when `url` names one, else in a file of its own, on the disk of the file that is
+    /// named or in the system's temporary folder.
+    ///
+    /// # Errors
+    /// When the place can't be had.
+    pub(crate) async fn open(url: Option<&str>) -> Result<Self, Failure> {
+        let (place, url) = match url {
+            None => fresh_file(&std::env::temp_dir())?,
+            Some(given) => match given.strip_prefix("sqlite:") {
+                Some(path) => fresh_file(&folder_of(path))?,
+                None => fresh_prefix(given),
+            },
+        };
+        let engine = jobbers_engines::open(&url, OpenOptions::default()).await.map_err(|error| cant_open(&error))?;
+        Ok(Self { engine, place })
+    }
+
+    /// Leaves nothing behind.
+    ///
+    /// # Errors
+    /// When the server can't be reached any more.
+    pub(crate) async fn remove(self) -> Result<(), Failure> {
+        match self.place {
+            Place::Sqlite { .. } => Ok(()),
+            Place::Redis { server, prefix } => clear(&server, &prefix).await.map_err(|error| {
+                Failure::Unavailable(format!("the keys {prefix}:* could not be cleared away: {error}"))
+            }),
+        }
+    }
+}
+
+/// What it means that a store can't be opened.
+#[must_use]
+pub(crate) fn cant_open(error: &Error) -> Failure {
+    match error {
+        Error::Config(_) | Error::Schema { .. } => Failure::Config(error.to_string()),
+        _ => Failure::Unavailable(error.to_string()),
+    }
+}
+
+fn fresh_file(folder: &Path) -> Result<(Place, String), Failure> {
+    let made = tempfile::Builder::new().prefix("jobbers-").tempdir_in(folder);
+    let folder =
+        made.map_err(|error| Failure::Unavailable(format!("no folder can be made in {}: {error}", folder.display())))?;
+    let url = format!("sqlite://{}", folder.path().join("jobbers.db").display());
+    Ok((Place::Sqlite { _folder: folder }, url))
+}
+
+/// The folder of `//./jobbers.db?…`.
+fn folder_of(path: &str) -> PathBuf {
+    let path = path.split('?').next().unwrap_or_default();
+    match Path::new(path.strip_prefix("//").unwrap_or(path)).parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+fn fresh_prefix(given: &str) -> (Place, String) {
+    let server = given.split('?').next().unwrap_or(given).to_owned();
+    let prefix = format!("jobbers-{}", ulid::Ulid::generate());
+    // Another prefix in the URL is somebody's own; other parameters stay.
+    let kept = given.split_once('?').map_or("", |(_, query)| query).split('&');
+    let kept: Vec<&str> = kept.filter(|parameter| !parameter.is_empty() && !parameter.starts_with("prefix=")).collect();
+    let query: String = kept.iter().map(|parameter| format!("{parameter}&")).collect();
+    let url = format!("{server}?{query}prefix={prefix}");
+    let bare = if kept.is_empty() { server } else { format!("{server}?{}", kept.join("&")) };
+    (Place::Redis { server: bare, prefix }, url)
+}
+
+async fn clear(server: &str, prefix: &str) -> redis::RedisResult<()> {
+    let mut connection = redis::Client::open(server)?.get_multiplexed_async_connection().await?;
+    let mut cursor = 0_u64;
+    loop {
+        let mut scan = redis::cmd("SCAN");
+        scan.arg(cursor).arg("MATCH").arg(format!("{prefix}:*")).arg("COUNT").arg(SCAN_COUNT);
+        let (next, keys): (u64, Vec<Vec<u8>>) = scan.query_async(&mut connection).await?;
+        if !keys.is_empty() {
+            redis::cmd("UNLINK").arg(keys).exec_async(&mut connection).await?;
+        }
+        cursor = next;
+        if cursor == 0 {
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_of_somebody_else_is_not_used() {
+        let (Place::Redis { server, prefix }, url) = fresh_prefix("redis+unix:///s?db=2&prefix=team-a") else {
+            panic!("a Redis")
+        };
+        assert_eq!(server, "redis+unix:///s?db=2");
+        assert_eq!(url, format!("redis+unix:///s?db=2&prefix={prefix}"));
+        assert_eq!(fresh_prefix("redis://h/1").1.split("?prefix=jobbers-").next(), Some("redis://h/1"));
+    }
+
+    #[test]
+    fn a_file_s_disk_is_chosen_by_naming_it() {
+        for (path, folder) in [("//./jobbers.db", "."), ("//jobbers.db", "."), ("///var/x.db?synchronous=full", "/var")]
+        {
+            assert_eq!(folder_of(path), PathBuf::from(folder), "{path}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_no_store_is_refused() {
+        let failure = Scratch::open(Some("mysql://localhost")).await.unwrap_err();
+        assert!(matches!(failure, Failure::Config(_)), "{failure}");
+    }
+}

@@ -1,0 +1,127 @@
+//! Manager, worker and cleaner in one process, and the order in which they stop.
+//!
+//! The manager goes first, so that nothing new is taken; then the worker drains; the cleaner goes last. Each has its own
+//! word to drain and all share the word to stop now.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use jobbers_cleaner::{Prune, Runner};
+use jobbers_common::engine::Engine;
+use jobbers_process::shutdown::Shutdown;
+use jobbers_worker::{Report, Worker, WorkerError, stock};
+use tokio::{net::TcpListener, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+use crate::failure::Failure;
+
+/// How far apart the cleaner's rounds are.
+const CLEANING_INTERVAL: Duration = Duration::from_secs(60);
+
+/// What is to run.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// The manager's configuration.
+    pub(crate) manager: jobbers_manager::Config,
+    /// The worker's.
+    pub(crate) worker: jobbers_worker::Config,
+    /// Where the manager listens.
+    pub(crate) listener: TcpListener,
+    /// The store.
+    pub(crate) engine: Arc<dyn Engine>,
+    /// Stops all at once.
+    pub(crate) now: CancellationToken,
+}
+
+/// What runs.
+#[derive(Debug)]
+pub(crate) struct Stack {
+    /// Where the manager listens.
+    pub(crate) address: SocketAddr,
+    manager: Service<()>,
+    worker: Service<Result<Report, WorkerError>>,
+    cleaner: Service<()>,
+    ended: CancellationToken,
+}
+
+#[derive(Debug)]
+struct Service<T> {
+    shutdown: Shutdown,
+    task: JoinHandle<T>,
+}
+
+impl<T: Send + 'static> Service<T> {
+    /// Starts it. However it ends, `ended` is cancelled.
+    fn start<F: Future<Output = T> + Send + 'static>(
+        now: &CancellationToken,
+        ended: &CancellationToken,
+        run: impl FnOnce(Shutdown) -> F,
+    ) -> Self {
+        let shutdown = Shutdown { drain: now.child_token(), now: now.clone() };
+        let (running, guard) = (run(shutdown.clone()), ended.clone().drop_guard());
+        let task = tokio::spawn(async move {
+            let _guard = guard;
+            running.await
+        });
+        Self { shutdown, task }
+    }
+
+    async fn stop(self, name: &str) -> Result<T, Failure> {
+        self.shutdown.drain.cancel();
+        self.task.await.map_err(|error| Failure::Negative(format!("the {name} broke down: {error}")))
+    }
+}
+
+impl Stack {
+    /// Starts all three.
+    ///
+    /// # Errors
+    /// When the listener has no address.
+    pub(crate) fn start(plan: Plan) -> Result<Self, Failure> {
+        let Plan { manager, worker, listener, engine, now } = plan;
+        let address = listener.local_addr().map_err(|error| Failure::Unavailable(error.to_string()))?;
+        let for_manager = Arc::clone(&engine);
+        let worker = Worker::new(worker, Arc::clone(&engine)).tasks(stock::ALL);
+        let ended = CancellationToken::new();
+        let manage = |shutdown| jobbers_manager::run(manager, for_manager, listener, shutdown);
+        Ok(Self {
+            address,
+            manager: Service::start(&now, &ended, manage),
+            worker: Service::start(&now, &ended, |shutdown| worker.run_until(shutdown)),
+            cleaner: Service::start(&now, &ended, |shutdown| clean(engine, shutdown)),
+            ended,
+        })
+    }
+
+    /// Returns when one of them has ended by itself: the worker after its last task, or any that broke down.
+    pub(crate) async fn ended(&self) {
+        self.ended.cancelled().await;
+    }
+
+    /// Stops all three in their order, and answers what the worker did.
+    ///
+    /// # Errors
+    /// When the worker could not work, or one of them broke down.
+    pub(crate) async fn stop(self) -> Result<Report, Failure> {
+        let manager = self.manager.stop("manager").await;
+        let worker = self.worker.stop("worker").await;
+        let cleaner = self.cleaner.stop("cleaner").await;
+        manager.and(cleaner)?;
+        worker?.map_err(|error| match error {
+            WorkerError::Config(_) | WorkerError::DuplicateTask(_) => Failure::Config(error.to_string()),
+            _ => Failure::Unavailable(error.to_string()),
+        })
+    }
+}
+
+async fn clean(engine: Arc<dyn Engine>, shutdown: Shutdown) {
+    let runner = Runner::new(engine, vec![Box::new(Prune::Retention)], false);
+    let mut rounds = runner.watch(CLEANING_INTERVAL, &shutdown);
+    while let Some(report) = rounds.next().await {
+        if report.removed > 0 {
+            tracing::info!(removed = report.removed, "pruned");
+        }
+        for pass in report.passes.iter().filter(|pass| pass.error.is_some()) {
+            tracing::warn!(pass = pass.pass, error = pass.error, "a pass failed");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Points in time and spans of it, as people read them.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+/// A span in its two largest units: `3s`, `2m 5s`, `4h 10m`, `3d 2h`; below a second in milliseconds.
+#[must_use]
+pub(crate) fn span(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        0 => format!("{}ms", duration.as_millis()),
+        1..60 => format!("{seconds}s"),
+        60..3_600 => pair(seconds / 60, "m", seconds % 60, "s"),
+        3_600..86_400 => pair(seconds / 3_600, "h", seconds % 3_600 / 60, "m"),
+        _ => pair(seconds / 86_400, "d", seconds % 86_400 / 3_600, "h"),
+    }
+}
+
+fn pair(large: u64, large_unit: &str, small: u64, small_unit: &str) -> String {
+    if small == 0 { format!("{large}{large_unit}") } else { format!("{large}{large_unit} {small}{small_unit}") }
+}
+
+/// How long after `earlier` this is; zero if it is not (the clocks of two machines differ a little).
+#[must_use]
+pub(crate) fn between(earlier: Timestamp, later: Timestamp) -> Duration {
+    Duration::try_from(later.duration_since(earlier)).unwrap_or_default()
+}
+
+/// `12s ago`.
+#[must_use]
+pub(crate) fn ago(at: Timestamp) -> String {
+    format!("{} ago", span(between(at, Timestamp::now())))
+}
+
+/// `in 12s`, or `now`.
+#[must_use]
+pub(crate) fn ahead(at: Timestamp) -> String {
+    let left = between(Timestamp::now(), at);
+    if left.is_zero() { "now".to_owned() } else { format!("in {}", span(left)) }
+}
+
+/// The point, and how long ago it was or how far ahead it lies.
+#[must_use]
+pub(crate) fn full(at: Timestamp) -> String {
+    let distance = if at > Timestamp::now() { ahead(at) } else { ago(at) };
+    format!("{at:.3}  ({distance})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_shows_its_two_largest_units() {
+        for (millis, text) in [
+            (0, "0ms"),
+            (999, "999ms"),
+            (1_500, "1s"),
+            (60_000, "1m"),
+            (125_000, "2m 5s"),
+            (3_600_000, "1h"),
+            (15_000_000, "4h 10m"),
+            (266_400_000, "3d 2h"),
+        ] {
+            assert_eq!(span(Duration::from_millis(millis)), text);
+        }
+    }
+
+    #[test]
+    fn a_later_point_is_never_a_negative_time_ago() {
+        let now = Timestamp::now();
+        assert_eq!(between(now, now - Duration::from_secs(5)), Duration::ZERO);
+    }
+}
