@@ -31,10 +31,7 @@ use jobbers_common::{
     task::Task,
     worker::{RegisteredWorker, WorkerReport},
 };
-use tokio::{
-    task::spawn_blocking,
-    time::{Instant, timeout, timeout_at},
-};
+use tokio::{task::spawn_blocking, time::timeout};
 
 use self::{
     address::{Address, Place},
@@ -144,6 +141,23 @@ impl SqliteEngine {
             None => self.writer.run(1, move |step| verb(&step.view()?)).await,
         }
     }
+
+    /// Reads a task each time it is said to be over, until it is, or is gone.
+    async fn until_finished(&self, id: &TaskId) -> Result<Option<Task>> {
+        let awaited = self.shared.waiters.await_task(id);
+        loop {
+            let over = awaited.over.notified();
+            tokio::pin!(over);
+            over.as_mut().enable();
+            let task = self.get(id).await?;
+            if task.as_ref().is_none_or(|task| task.status.is_finished()) {
+                return Ok(task);
+            }
+            let _blocked = self.shared.waiters.enter();
+            self.shared.watch.wake();
+            over.await;
+        }
+    }
 }
 
 impl Drop for SqliteEngine {
@@ -198,21 +212,9 @@ impl Engine for SqliteEngine {
     }
 
     async fn await_finished(&self, id: &TaskId, longest: Duration) -> Result<Option<Task>> {
-        let deadline = Instant::now() + longest;
-        let awaited = self.shared.waiters.await_task(id);
-        loop {
-            let over = awaited.over.notified();
-            tokio::pin!(over);
-            over.as_mut().enable();
-            let task = self.get(id).await?;
-            if task.as_ref().is_none_or(|task| task.status.is_finished()) {
-                return Ok(task);
-            }
-            let _blocked = self.shared.waiters.enter();
-            self.shared.watch.wake();
-            if timeout_at(deadline, over).await.is_err() {
-                return self.get(id).await;
-            }
+        match timeout(longest, self.until_finished(id)).await {
+            Ok(task) => task,
+            Err(_) => self.get(id).await,
         }
     }
 
@@ -230,8 +232,11 @@ impl Engine for SqliteEngine {
         if !self.writer.is_running() {
             return Err(Error::unavailable("the store's writer has stopped"));
         }
-        let now = self.read(|view| Ok(view.now)).await?;
-        Ok(Health { engine: "sqlite", durability: connection::durability(&self.address), warnings: Vec::new(), now })
+        let max_bytes = self.address.max_bytes;
+        let look = move |view: &View<'_>| Ok((view.now, quota::warning(view.conn, max_bytes)?));
+        let (now, warning) = self.read(look).await?;
+        let durability = connection::durability(&self.address);
+        Ok(Health { engine: "sqlite", durability, warnings: warning.into_iter().collect(), now })
     }
 
     async fn cancel(&self, ids: &[TaskId]) -> Result<Vec<Cancelled>> {

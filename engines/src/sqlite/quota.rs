@@ -17,7 +17,6 @@ pub(super) const TASK_BYTES: u64 = 512;
 #[derive(Debug)]
 pub(super) struct Quota {
     max_bytes: u64,
-    page_bytes: u64,
 }
 
 impl Quota {
@@ -29,7 +28,7 @@ impl Quota {
         // The answer is the limit that holds, which SQLite keeps from lying below the present size.
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         conn.pragma_update_and_check(None, "max_page_count", limit, |_| Ok(())).or_store()?;
-        Ok(Self { max_bytes, page_bytes })
+        Ok(Self { max_bytes })
     }
 
     /// Refuses what would pass the quota.
@@ -37,16 +36,24 @@ impl Quota {
     /// # Errors
     /// [`Error::Full`].
     pub(super) fn check(&self, conn: &Connection, growth: u64) -> Result<()> {
-        let used = self.used_bytes(conn)?;
+        let used = used_bytes(conn)?;
         if used + growth <= self.max_bytes {
             return Ok(());
         }
         Err(Error::Full(format!("{used} of its {} bytes are used and {growth} more are wanted", self.max_bytes)))
     }
+}
 
-    fn used_bytes(&self, conn: &Connection) -> Result<u64> {
-        Ok((pragma(conn, "page_count")?.saturating_sub(pragma(conn, "freelist_count")?)) * self.page_bytes)
-    }
+/// What an operator should hear while there is still time.
+pub(super) fn warning(conn: &Connection, max_bytes: Option<u64>) -> Result<Option<String>> {
+    let used = used_bytes(conn)?;
+    let nearly_full = max_bytes.filter(|max_bytes| used > max_bytes / 10 * 9);
+    Ok(nearly_full.map(|max_bytes| format!("{used} of the {max_bytes} bytes of max_bytes are used")))
+}
+
+fn used_bytes(conn: &Connection) -> Result<u64> {
+    let pages = pragma(conn, "page_count")?.saturating_sub(pragma(conn, "freelist_count")?);
+    Ok(pages * pragma(conn, "page_size")?)
 }
 
 fn pragma(conn: &Connection, name: &str) -> Result<u64> {

@@ -150,6 +150,9 @@ mod tests {
         for sql in [FIND_TASK, FIND_SUBMISSION, GET_TASK] {
             assert!(plan(&conn, sql)[0].contains("(id=?)"), "{sql}: {:?}", plan(&conn, sql));
         }
+        // A deep page begins at its place, not at the queue's front.
+        assert!(plan(&conn, LIST_SUBMITTED)[0].contains("(rank,position)>(?,?)"), "{:?}", plan(&conn, LIST_SUBMITTED));
+        assert!(plan(&conn, LIST_SCHEDULED)[0].contains("(ready_at,id)>(?,?)"), "{:?}", plan(&conn, LIST_SCHEDULED));
         // The latest term of its order is sorted among leases of one instant only.
         assert!(plan(&conn, EXPIRED_LEASES)[0].contains("INDEX task_leased (queue=? AND lease_expires_at<?)"));
     }

@@ -47,6 +47,7 @@ async fn a_full_store_refuses_tasks_and_keeps_those_it_took() {
     assert!((50..110).contains(&taken), "{taken} tasks of 10,000 bytes in 1 MiB");
     assert_eq!(f.count(Status::Submitted).await, taken);
     f.assert_conserved().await;
+    assert!(f.engine.health().await.unwrap().warnings[0].contains("max_bytes"));
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 -- list_started: the started tasks of a queue after a place, oldest claim first.
--- ?1 queue  ?2 fence to go on after  ?3 and ?4 unused  ?5 limit
+-- ?1 queue  ?2, ?3, ?4 the place: fence, and two that do not matter  ?5 limit
+-- Answers the key and the place.
 SELECT key, fence, 0, '' FROM task
-WHERE status = 3 AND queue = ?1 AND fence > ?2 AND ?3 IS NOT NULL AND ?4 IS NOT NULL
+WHERE status = 3 AND queue = ?1 AND (fence, ?3, ?4) > (?2, ?3, ?4)
 ORDER BY fence LIMIT ?5
