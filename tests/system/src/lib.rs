@@ -34,3 +34,5 @@ mod stack;
 mod storm;
 #[cfg(test)]
 mod trouble;
+#[cfg(test)]
+mod wakeups;
