@@ -238,6 +238,11 @@ impl Context {
         last.map_err(|error| TaskError::fatal(format!("the last checkpoint does not fit: {error}")))
     }
 
+    #[cfg(test)]
+    pub(crate) fn claimed(&self) -> &ClaimedTask {
+        &self.0.task
+    }
+
     /// Noted in any case: what a task says while it ends may still serve its next attempt.
     fn beat(&self, heartbeat: Heartbeat) -> Result<(), TaskError> {
         self.0.beat(heartbeat);

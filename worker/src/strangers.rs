@@ -43,3 +43,26 @@ impl Strangers {
         asked.delay
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use jobbers_common::payload::Payload;
+
+    use super::*;
+
+    #[test]
+    fn the_delay_doubles_each_time_they_come_back_up_to_a_bound() {
+        let context = crate::Context::detached(Payload::json(&b"{}"[..]));
+        let task = context.claimed();
+        let mut strangers = Strangers::default();
+        let mut now = Instant::now();
+        let mut delays = Vec::new();
+        for _ in 0..7 {
+            // A hundred at once count as one.
+            let delay = (0..100).map(|_| strangers.delay(task, now)).max().unwrap();
+            delays.push(delay.as_secs());
+            now += delay;
+        }
+        assert_eq!(delays, [1, 2, 4, 8, 16, 30, 30]);
+    }
+}

@@ -99,6 +99,23 @@ async fn at_the_drain_deadline_what_still_runs_is_given_back() {
     assert_eq!(bench.get(&id).await.status, Status::Submitted);
 }
 
+#[tokio::test]
+async fn what_a_call_under_way_claims_after_the_signal_is_given_back_without_being_started() {
+    let bench = Bench::new();
+    bench.engine.hold_claims();
+    let id = bench.submit(&gated, NoParameters).await;
+    let worker = bench.worker();
+    bench.until_status(&id, Status::Started).await;
+    worker.shutdown.drain.cancel();
+    bench.until_report(|report| report.state == WorkerState::Draining).await;
+    bench.engine.let_claims_go();
+    let report = worker.end().await;
+    assert!(!report.late);
+    let task = bench.get(&id).await;
+    assert_eq!((task.status, task.attempt), (Status::Submitted, 0));
+    assert!(bench.is_quiet().await, "it was never started");
+}
+
 #[task(blocking)]
 fn never_ends(ctx: Context) -> Result<(), TaskError> {
     probe(&ctx).tell("started");

@@ -31,6 +31,11 @@ pub(crate) struct Faulty {
     down: AtomicBool,
     /// The next cycle that settles is carried out, and its answer lost.
     lose_answer: AtomicBool,
+    /// Whether answers that hand out tasks are kept back until they are let go.
+    held: AtomicBool,
+    let_go: Notify,
+    /// Progress heartbeats that were written.
+    pub(crate) heartbeats: AtomicU64,
     /// Calls that did not get through, and the settlements among them.
     pub(crate) refused: AtomicU64,
     pub(crate) settlements_refused: AtomicU64,
@@ -47,6 +52,9 @@ impl Faulty {
             called: Notify::new(),
             down: AtomicBool::new(false),
             lose_answer: AtomicBool::new(false),
+            held: AtomicBool::new(false),
+            let_go: Notify::new(),
+            heartbeats: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             settlements_refused: AtomicU64::new(0),
             renewed: AtomicU64::new(0),
@@ -64,6 +72,15 @@ impl Faulty {
 
     pub(crate) fn lose_the_next_answer(&self) {
         self.lose_answer.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn hold_claims(&self) {
+        self.held.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn let_claims_go(&self) {
+        self.held.store(false, Ordering::SeqCst);
+        self.let_go.notify_one();
     }
 
     /// The next call a worker makes, from now on.
@@ -94,6 +111,9 @@ impl Engine for Faulty {
         let reply = self.inner.cycle(cycle).await;
         self.cycles.fetch_add(1, Ordering::SeqCst);
         self.called.notify_waiters();
+        if reply.as_ref().is_ok_and(|reply| !reply.claimed.is_empty()) && self.held.load(Ordering::SeqCst) {
+            self.let_go.notified().await;
+        }
         if settles && self.lose_answer.swap(false, Ordering::SeqCst) {
             return Err(Error::unavailable("the answer got lost"));
         }
@@ -103,6 +123,8 @@ impl Engine for Faulty {
     async fn extend(&self, worker: &WorkerId, lease: Duration, all: Vec<Extension>) -> Result<Vec<ExtendAnswer>> {
         self.reach()?;
         let leases = all.len() as u64;
+        let heartbeats = all.iter().filter(|one| one.heartbeat.is_some()).count() as u64;
+        self.heartbeats.fetch_add(heartbeats, Ordering::SeqCst);
         let answers = self.inner.extend(worker, lease, all).await;
         self.renewed.fetch_add(leases, Ordering::SeqCst);
         self.called.notify_waiters();

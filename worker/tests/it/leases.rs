@@ -129,3 +129,29 @@ async fn a_task_that_blocks_the_whole_runtime_does_not_lose_its_lease() {
     let task = bench.over(&id).await;
     assert_eq!((task.status, task.crashes), (Status::Completed, 0));
 }
+
+#[task]
+async fn chatters(ctx: Context) -> Result<(), TaskError> {
+    for n in 0..10_000 {
+        ctx.progress(f64::from(n) / 10_000.0, "").await?;
+    }
+    probe(&ctx).tell("said");
+    probe(&ctx).pass().await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn ten_thousand_heartbeats_become_a_few_writes_and_the_last_word_stands() {
+    let bench = Bench::new();
+    let id = bench.submit(&chatters, NoParameters).await;
+    let _worker = bench.worker();
+    let started = std::time::Instant::now();
+    assert_eq!(bench.event().await, "said");
+    bench.until(&id, |task| task.progress.as_ref().is_some_and(|progress| progress.fraction > 0.999)).await;
+    // One at once, then one per quarter of the lease, since the task names no interval of its own.
+    let quarters = started.elapsed().as_millis() / (bench.config.lease / 4).as_millis();
+    let writes = bench.engine.heartbeats.load(Ordering::SeqCst);
+    assert!(u128::from(writes) <= quarters + 2, "{writes} writes in {quarters} quarters of a lease");
+    bench.open(1);
+    assert_eq!(bench.over(&id).await.status, Status::Completed);
+}
