@@ -35,6 +35,7 @@ use tokio::{task::spawn_blocking, time::timeout};
 
 use self::{
     address::{Address, Place},
+    bell::Bell,
     catalog::Catalog,
     clock::StoreClock,
     quota::Quota,
@@ -48,6 +49,7 @@ use crate::OpenOptions;
 
 mod address;
 mod arrange;
+mod bell;
 mod catalog;
 mod clock;
 mod connection;
@@ -126,7 +128,8 @@ impl SqliteEngine {
             Lookout::start(path, Arc::clone(&shared), signals)?;
         }
         let readers = address.path().map(|path| Readers::new(path.to_owned(), Arc::clone(&shared)));
-        let writer = Writer::start(conn, Arc::clone(&shared), quota)?;
+        let bell = Bell::of(address.path());
+        let writer = Writer::start(conn, Arc::clone(&shared), quota, bell)?;
         Ok(Self { address, shared, writer, readers })
     }
 

@@ -1,8 +1,8 @@
 //! What other processes write to the same file, noticed here.
 //!
-//! A commit of theirs writes to the log beside the database; the operating system says so. Then, and once a second in
-//! case it does not, a cheap read tells whether a commit was another process's, and only then those who wait here are
-//! told what concerns them. While nobody waits, nothing is watched.
+//! A commit of theirs rings the [`bell`]. Then, and once a second in case it was not heard, a cheap read tells whether a
+//! commit was another process's, and only then those who wait here are told what concerns them. While nobody waits,
+//! nobody listens.
 
 use std::{
     collections::BTreeMap,
@@ -21,11 +21,10 @@ use jobbers_common::{
     lifecycle::Status,
     name::WorkerId,
 };
-use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::{
-    Shared, connection,
+    Shared, bell, connection,
     error::{OrStore, corrupt},
     readers, sql,
     view::View,
@@ -92,7 +91,7 @@ impl Watch {
 /// The watching thread.
 pub(super) struct Lookout {
     conn: Connection,
-    log: PathBuf,
+    path: PathBuf,
     shared: Arc<Shared>,
     /// The commits that have been looked at.
     seen: i64,
@@ -102,10 +101,8 @@ pub(super) struct Lookout {
 impl Lookout {
     /// Starts the thread for the store at `path`.
     pub(super) fn start(path: &Path, shared: Arc<Shared>, signals: Receiver<()>) -> Result<()> {
-        let mut log = path.as_os_str().to_owned();
-        log.push("-wal");
         let conn = connection::open_reader(path)?;
-        let mut lookout = Self { conn, log: log.into(), shared, seen: 0, config_version: 0 };
+        let mut lookout = Self { conn, path: path.to_owned(), shared, seen: 0, config_version: 0 };
         thread::Builder::new()
             .name("jobbers-sqlite-watch".to_owned())
             .spawn(move || {
@@ -125,8 +122,9 @@ impl Lookout {
     fn keep_watch(&mut self, signals: &Receiver<()>) {
         let is_awake = |shared: &Shared, awake| shared.watch.is_awake.store(awake, Ordering::SeqCst);
         is_awake(&self.shared, true);
-        let watcher = self.watch_log();
-        if let Err(error) = &watcher {
+        let shared = Arc::clone(&self.shared);
+        let listening = bell::listen(&self.path, move || shared.watch.signal());
+        if let Err(error) = &listening {
             tracing::debug!(%error, "the log can't be watched; looking once a second");
         }
         let mut last_needed = Instant::now();
@@ -149,13 +147,6 @@ impl Lookout {
                 is_awake(&self.shared, true);
             }
         }
-    }
-
-    fn watch_log(&self) -> notify::Result<RecommendedWatcher> {
-        let shared = Arc::clone(&self.shared);
-        let mut watcher = notify::recommended_watcher(move |_event| shared.watch.signal())?;
-        watcher.watch(&self.log, RecursiveMode::NonRecursive)?;
-        Ok(watcher)
     }
 
     fn look(&mut self) -> Result<()> {

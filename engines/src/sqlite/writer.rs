@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{
     Shared,
+    bell::Bell,
     catalog::Catalog,
     error::OrStore,
     quota::Quota,
@@ -85,9 +86,9 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Starts the thread.
-    pub(super) fn start(conn: Connection, shared: Arc<Shared>, quota: Option<Quota>) -> Result<Self> {
+    pub(super) fn start(conn: Connection, shared: Arc<Shared>, quota: Option<Quota>, bell: Bell) -> Result<Self> {
         let (jobs, waiting) = mpsc::channel(WAITING);
-        let committer = Committer { conn, shared, quota, commits: None };
+        let committer = Committer { conn, shared, quota, bell, commits: None };
         thread::Builder::new()
             .name("jobbers-sqlite-writer".to_owned())
             .spawn(move || committer.run(waiting))
@@ -145,6 +146,7 @@ struct Committer {
     conn: Connection,
     shared: Arc<Shared>,
     quota: Option<Quota>,
+    bell: Bell,
     /// How many commits the store had seen after ours; `None` before the first transaction.
     commits: Option<i64>,
 }
@@ -237,6 +239,9 @@ impl Committer {
         }
         let Ledger { catalog, news, .. } = step.ledger;
         self.conn.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([])).or_store()?;
+        if commits != meta.commits {
+            self.bell.ring();
+        }
         self.commits = Some(commits);
         self.shared.catalog.store(catalog);
         if is_foreign {

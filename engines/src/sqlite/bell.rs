@@ -1,0 +1,71 @@
+//! How one process's commit is heard by the others.
+//!
+//! SQLite writes its log *before* a commit can be seen, and what makes it seen is a write to shared memory that nobody
+//! is told of. So whoever commits touches the log's times afterwards, and whoever watches listens for that alone.
+
+use std::{
+    fs::{File, FileTimes},
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _, event::ModifyKind};
+
+/// Rings after each commit.
+#[derive(Debug)]
+pub(super) struct Bell(Option<File>);
+
+impl Bell {
+    /// The bell of the store at `path`, which is open; `None` is a store that nobody else sees.
+    pub(super) fn of(path: Option<&Path>) -> Self {
+        let log = path.map(|path| File::options().write(true).open(log_of(path)));
+        Self(log.and_then(|log| log.inspect_err(|error| tracing::debug!(%error, "the log can't be touched")).ok()))
+    }
+
+    /// A commit can be seen. Where this fails, others look once a second anyway.
+    pub(super) fn ring(&self) {
+        if let Some(log) = &self.0 {
+            let now = SystemTime::now();
+            // Both times: the change of one alone looks like a write.
+            log.set_times(FileTimes::new().set_accessed(now).set_modified(now)).ok();
+        }
+    }
+}
+
+/// Calls `heard` at each ring, until the answer is dropped.
+pub(super) fn listen(path: &Path, heard: impl Fn() + Send + 'static) -> notify::Result<RecommendedWatcher> {
+    let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+        if matches!(event, Ok(Event { kind: EventKind::Modify(ModifyKind::Metadata(_)), .. })) {
+            heard();
+        }
+    })?;
+    watcher.watch(&log_of(path), RecursiveMode::NonRecursive)?;
+    Ok(watcher)
+}
+
+/// The log beside a database.
+fn log_of(path: &Path) -> PathBuf {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    log.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, sync::mpsc, time::Duration};
+
+    use super::*;
+
+    #[test]
+    fn a_commit_is_heard_when_it_can_be_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("store.db");
+        fs::write(log_of(&store), b"").unwrap();
+        let (heard, rings) = mpsc::channel();
+        let listening = listen(&store, move || heard.send(()).unwrap()).unwrap();
+        Bell::of(Some(&store)).ring();
+        rings.recv_timeout(Duration::from_secs(20)).unwrap();
+        drop(listening);
+        assert!(rings.recv().is_err(), "nobody listens any more");
+    }
+}
