@@ -1,7 +1,7 @@
 //! The scripts: read from their files, put together with what they include, known to the server by their digest.
 //!
-//! A script opens with `#!lua` and its flags, says its purpose, and names the files of `scripts/lib` it builds on in one
-//! line `-- include …`, which is replaced by their text.
+//! A script opens with `#!lua` and its flags and says its purpose. A line `-- include …` is replaced by the text of the
+//! files of `scripts/lib` it names; it stands in a branch where only that branch needs them.
 
 use std::sync::LazyLock;
 
@@ -13,14 +13,18 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 9] = [
+const LIBRARY: [(&str, &str); 13] = [
     ("base", include_str!("scripts/lib/base.lua")),
+    ("numbers", include_str!("scripts/lib/numbers.lua")),
     ("wake", include_str!("scripts/lib/wake.lua")),
     ("moves", include_str!("scripts/lib/moves.lua")),
     ("tend", include_str!("scripts/lib/tend.lua")),
     ("settle", include_str!("scripts/lib/settle.lua")),
     ("claim", include_str!("scripts/lib/claim.lua")),
+    ("replay", include_str!("scripts/lib/replay.lua")),
+    ("judge", include_str!("scripts/lib/judge.lua")),
     ("view", include_str!("scripts/lib/view.lua")),
+    ("over", include_str!("scripts/lib/over.lua")),
     ("remove", include_str!("scripts/lib/remove.lua")),
     ("queue", include_str!("scripts/lib/queue.lua")),
 ];
@@ -35,7 +39,7 @@ impl Script {
     fn new(source: &str) -> Self {
         let mut text = String::with_capacity(16 * 1024);
         for line in source.lines() {
-            match line.strip_prefix(INCLUDE) {
+            match line.trim_start().strip_prefix(INCLUDE) {
                 Some(names) => names.split(' ').for_each(|name| text.push_str(library(name))),
                 None => text.push_str(line),
             }
@@ -86,9 +90,10 @@ mod tests {
     fn every_script_says_what_it_may_and_includes_what_is_there() {
         for (file, script, source) in ALL {
             assert!(source.starts_with("#!lua"), "{file} declares its flags");
-            let included: Vec<&str> = source.lines().filter_map(|line| line.strip_prefix(INCLUDE)).collect();
-            assert_eq!(included.len(), 1, "{file} has one line of includes");
-            assert!(included[0].split(' ').all(|name| !library(name).is_empty()), "{file} includes {}", included[0]);
+            let included = source.lines().filter_map(|line| line.trim_start().strip_prefix(INCLUDE));
+            for name in included.flat_map(|names| names.split(' ')) {
+                assert!(!library(name).is_empty(), "{file} includes {name}");
+            }
             assert!(!script.text.contains(INCLUDE), "{file}: what is included includes nothing");
         }
     }

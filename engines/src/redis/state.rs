@@ -16,8 +16,9 @@ use super::{
 };
 
 const LEASE_BYTES: usize = 80;
-/// Where a finished state's copy of the lease begins; the lease's own first letter is left out.
-const FACTS_AT: usize = 35;
+/// Where what a lease says begins: behind its letter; and in a finished state, behind that of its copy.
+const FACTS_AT: usize = 1;
+const LAST_FACTS_AT: usize = 36;
 const CANCEL_REQUESTED: u8 = b'K';
 
 fn corrupt(what: &str) -> Error {
@@ -301,7 +302,7 @@ fn take_facts(task: &mut Task, facts: &Facts<'_>) {
 
 /// Adds what a lease says.
 fn start(task: &mut Task, state: &[u8], expires_at: i64) -> Result<()> {
-    let facts = facts(part(state, 1.., "lease")?)?;
+    let facts = facts(part(state, FACTS_AT.., "lease")?)?;
     take_facts(task, &facts);
     task.revision = facts.fence.0;
     task.cancel_requested = state[0] == CANCEL_REQUESTED;
@@ -312,7 +313,7 @@ fn start(task: &mut Task, state: &[u8], expires_at: i64) -> Result<()> {
 
 /// Adds what a finished state says.
 fn end(task: &mut Task, state: &[u8]) -> Result<()> {
-    let facts = facts(part(state, FACTS_AT.., "ending")?)?;
+    let facts = facts(part(state, LAST_FACTS_AT.., "ending")?)?;
     take_facts(task, &facts);
     task.completed_at = Some(time(&state[2..18])?);
     task.revision = digits(&state[18..33])?;

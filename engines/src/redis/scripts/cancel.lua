@@ -4,8 +4,9 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2- ids.
 -- Answers a letter for each: d done, r requested, u unknown, or the digit of the status it had when it was over already.
 
--- include base wake moves
+-- include base numbers wake moves
 
+local NO_FENCE = '000000000000000'
 local batch, told = next_batch(), {}
 
 local function mark_running(id, lease)
@@ -15,8 +16,8 @@ local function mark_running(id, lease)
   told[worker] = true
 end
 
--- What a lease would say of a task that has none: a fence of zeros, and what its earlier attempts left behind.
-local function facts_of(id, record)
+-- A lease for a task that has none: a fence of zeros, and what its earlier attempts left behind.
+local function lease_of(id, record)
   local ready_at, attempt, crashes, started_at, worker = sub(record, 1, 16), '000000', '000', NO_TIME, ''
   local carry = call('HGET', A, id)
   if carry then
@@ -24,7 +25,7 @@ local function facts_of(id, record)
     started_at, worker = sub(carry, 41, 56), sub(carry, 58)
   end
   local place = format('%17s', '0')
-  return NO_FENCE .. started_at .. ready_at .. attempt .. crashes .. sub(record, 33, 38) .. place .. queue_of(record)
+  return 'L' .. NO_FENCE .. started_at .. ready_at .. attempt .. crashes .. sub(record, 33, 38) .. place .. queue_of(record)
     .. ';' .. worker
 end
 
@@ -41,12 +42,12 @@ local function cancel(id, index)
     return 'u'
   end
   local name = queue_of(record)
-  local facts = facts_of(id, record)
+  local lease = lease_of(id, record)
   if call('ZREM', of(name, 'r'), id) == 0 then
     call('ZREM', of(name, 's'), id)
   end
   call('HDEL', A, id)
-  finish(gathered(name), id, CANCELLED, batch .. format('%03d', index), '0', 'N', facts, '', false)
+  finish(gathered(name), id, CANCELLED, batch .. three(index), '0', 'N', lease)
   return 'd'
 end
 

@@ -5,7 +5,7 @@
 -- the field, 5 1 if the field is a paused queue. Deleting a queue deletes its finished tasks, 1,000 a call.
 -- Answers {'done', version}, {'stale'}, {'live', how many} for a queue with live tasks, {'more'}.
 
--- include base wake moves remove queue
+-- include base numbers over remove queue
 
 local config = P .. 'config'
 if (call('HGET', config, 'version') or '0') ~= ARGV[2] then

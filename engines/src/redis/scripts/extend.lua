@@ -6,7 +6,7 @@
 -- digits, h for a heartbeat or nothing, its progress (`-` leaves it), its checkpoint (`-` leaves it, else after a `+`).
 -- Answers a letter for each: e extended, c extended and a cancel is requested, l lost.
 
--- include base wake moves
+-- include base numbers wake moves
 
 -- A task's news with a heartbeat added.
 local function heard(news, progress, checkpoint)

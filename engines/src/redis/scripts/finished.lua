@@ -5,7 +5,7 @@
 -- 4 at most how many. Answers {the present, how many finished tasks are newer than
 -- the piece, views (see view.lua), …}.
 
--- include base wake moves view remove
+-- include base view over
 
 local list = of(ARGV[2], 'f')
 local first = 0

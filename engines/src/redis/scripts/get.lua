@@ -4,7 +4,7 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 id.
 -- Answers nothing for an unknown task, else its view (see view.lua), its errors and its parameters if they lie apart.
 
--- include base wake moves view
+-- include base view
 
 local seen = view(ARGV[2], false)
 if not seen then

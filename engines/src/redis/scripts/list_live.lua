@@ -6,7 +6,7 @@
 -- time; id), empty for its beginning, 6- queues.
 -- Answers {how many queues are done, views (see view.lua), …}. The place in a view is where to go on after it.
 
--- include base wake moves view
+-- include base view
 
 local section, limit = ARGV[2], tonumber(ARGV[3])
 local views, done = {}, 0

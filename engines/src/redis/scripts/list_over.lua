@@ -6,7 +6,7 @@
 -- Answers {1 if there may be more else 0, views (see view.lua), …}, of which no two queues' order is mixed up: a queue
 -- that was not read to its end says how far down the others may be told.
 
--- include base wake moves view remove
+-- include base view over
 
 local limit, found, horizon = tonumber(ARGV[2]), {}, ''
 local each = math.max(10, math.ceil(2 * limit / math.max(1, #ARGV - 3)))

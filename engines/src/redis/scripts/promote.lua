@@ -3,7 +3,7 @@
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at most how many. Answers how many.
 
--- include base wake moves tend
+-- include base numbers wake moves tend
 
 local promoted = promote(overdue(call('SMEMBERS', P .. 'queues'), 's', tonumber(ARGV[2])))
 write_moves(true)

@@ -3,7 +3,7 @@
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at most how many. Answers {requeued, failed, cancelled}.
 
--- include base wake moves tend
+-- include base numbers wake moves tend
 
 local requeued, failed, cancelled = reclaim(overdue(call('SMEMBERS', P .. 'queues'), 'l', tonumber(ARGV[2])))
 write_moves(true)

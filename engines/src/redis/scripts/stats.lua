@@ -5,7 +5,7 @@
 -- Answers for each {0 if it is unknown else 1, scheduled, submitted, started, when the longest ready became so or
 -- nothing, counters}: counters are pairs of accepted, removed or a finished status' digit, and its count.
 
--- include base wake moves
+-- include base
 
 -- The first of each priority has been ready longest in it.
 local function oldest_ready(name)

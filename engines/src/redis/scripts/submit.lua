@@ -10,87 +10,60 @@
 -- body differs, or it has started), or {letters, queue and status of each existing one, …}, a letter for each task:
 -- c created and ready, d created and scheduled, r, p replaced likewise, e existing.
 
--- include base wake moves view remove
+-- include base numbers
 
 -- The groups as they came: {mode, runs}; a run is {queue, priority, start, stride, first argument, count, first place}.
 local function read_groups()
   local groups, ids, at = {}, {}, 3
   for g = 1, tonumber(ARGV[2]) do
-    local group = { ARGV[at], {} }
-    local runs = tonumber(ARGV[at + 1])
+    local runs, count = {}, tonumber(ARGV[at + 1])
+    groups[g] = { ARGV[at], runs }
     at = at + 2
-    for r = 1, runs do
-      local stride, count = ARGV[at + 3] == '1' and 3 or 2, tonumber(ARGV[at + 4])
-      group[2][r] = { ARGV[at], ARGV[at + 1], ARGV[at + 2], stride, at + 5, count, #ids + 1 }
+    for r = 1, count do
+      local stride, tasks, first = ARGV[at + 3] == '1' and 3 or 2, tonumber(ARGV[at + 4]), #ids
+      runs[r] = { ARGV[at], ARGV[at + 1], ARGV[at + 2], stride, at + 5, tasks, first + 1 }
       at = at + 5
-      for _ = 1, count do
-        ids[#ids + 1] = ARGV[at]
+      for i = 1, tasks do
+        ids[first + i] = ARGV[at]
         at = at + stride
       end
     end
-    groups[g] = group
   end
   return groups, ids
 end
 
 local groups, ids = read_groups()
-local stored = call('HMGET', T, unpack(ids))
+local stored, is_any_stored = call('HMGET', T, unpack(ids)), false
+for i = 1, #ids do
+  is_any_stored = is_any_stored or stored[i]
+end
+
+-- What stands against a group, and by their place in `ids` what becomes of tasks whose id is taken: letter e or r.
+local refusals, letters = {}, {}
 
 local known_queues = {}
-local function is_known(name)
-  if known_queues[name] == nil then
-    known_queues[name] = call('SISMEMBER', P .. 'queues', name) == 1
-  end
-  return known_queues[name]
-end
-
--- What is to become of a task whose id is taken: letter e or r, or a conflict.
-local function judge(mode, id, record, new_record, place)
-  if sub(record, 17, 32) == sub(new_record, 1, 16) or mode == 's' then
-    return 'e'
-  end
-  local status = standing(id, record, call('HGET', M, id))
-  if mode == 'f' then
-    return nil, { 'conflict', place, status, 'b' }
-  elseif status == '3' then
-    return nil, { 'conflict', place, status, 's' }
-  end
-  return 'r'
-end
-
--- Letters for the tasks of a group whose ids are taken, by their place in `ids`; or what stands against it.
-local function judge_group(group)
-  for _, run in ipairs(group[2]) do
-    if not is_known(run[1]) then
-      return nil, { 'queue', run[1] }
-    end
-  end
-  local first_of_group = group[2][1][7]
-  local letters
-  for _, run in ipairs(group[2]) do
-    for i = 0, run[6] - 1 do
-      local place = run[7] + i
-      if stored[place] then
-        local new_record = ARGV[run[5] + i * run[4] + 1]
-        local letter, refusal = judge(group[1], ids[place], stored[place], new_record, place - first_of_group)
-        if refusal then
-          return nil, refusal
-        end
-        letters = letters or {}
-        letters[place] = letter
-      end
-    end
-  end
-  return letters or {}, nil, letters == nil
-end
-
-local verdicts, refusals, plain = {}, {}, {}
 for g, group in ipairs(groups) do
-  verdicts[g], refusals[g], plain[g] = judge_group(group)
+  for _, run in ipairs(group[2]) do
+    local name = run[1]
+    if known_queues[name] == nil then
+      known_queues[name] = call('SISMEMBER', P .. 'queues', name) == 1
+    end
+    if not known_queues[name] and not refusals[g] then
+      refusals[g] = { 'queue', name }
+    end
+  end
 end
 
-local batch = next_batch()
-local records, bodies = {}, {}
+local status_of, take_replaced
+if is_any_stored then
+  -- include view over remove judge
+  for g, group in ipairs(groups) do
+    refusals[g] = refusals[g] or judge_group(group)
+  end
+  status_of, take_replaced = standing, remove_stored
+end
+
+-- include wake moves
 
 -- In the year 2255: times are exact, and have 16 digits, up to here.
 local END_OF_TIME = 9e15
@@ -104,61 +77,79 @@ local function due_of(start)
   return min(math.max(tonumber(sub(start, 2)), now), END_OF_TIME)
 end
 
-local function take_replaced(id, record)
-  local state = call('HGET', M, id)
-  remove(queue_of(record), { id }, state and byte(state) == 70)
+local batch, records, bodies = next_batch(), {}, {}
+
+-- Puts a new task to the others of its kind.
+local function take(queue, run, place, due_at)
+  local argument = run[5] + (place - run[7]) * run[4]
+  local id, position, last = ids[place], batch .. three(place - 1), #records
+  records[last + 1] = id
+  records[last + 2] = NOW .. ARGV[argument + 1]
+  if run[4] == 3 then
+    push(bodies, id, ARGV[argument + 2])
+  end
+  if due_at then
+    push(queue.later, due_at, id)
+    push(carries, id, position .. due_at .. '000000000' .. NO_TIME .. run[2])
+  else
+    local ready = queue.ready
+    last = #ready
+    ready[last + 1] = score_of(run[2], position)
+    ready[last + 2] = id
+  end
 end
 
--- Writes a run's tasks; answers whether they are scheduled.
-local function take_run(run, letters)
-  local name, priority, stride = run[1], run[2], run[4]
-  local due, queue, taken = due_of(run[3]), gathered(run[1]), 0
-  local due_at = format('%016.0f', due)
-  for i = 0, run[6] - 1 do
-    local place, argument = run[7] + i, run[5] + i * stride
-    local id, letter = ids[place], letters[place]
+-- Takes a run's tasks in; answers whether they are scheduled.
+local function take_run(run)
+  local queue, due, due_at, taken = gathered(run[1]), due_of(run[3]), nil, 0
+  if due > now then
+    due_at = format('%016.0f', due)
+  end
+  for place = run[7], run[7] + run[6] - 1 do
+    local letter = letters[place]
     if letter ~= 'e' then
       if letter == 'r' then
-        take_replaced(id, stored[place])
+        take_replaced(ids[place], stored[place])
       end
+      take(queue, run, place, due_at)
       taken = taken + 1
-      push(records, id, NOW .. ARGV[argument + 1])
-      if stride == 3 then
-        push(bodies, id, ARGV[argument + 2])
-      end
-      local index = format('%03d', place - 1)
-      if due > now then
-        push(queue.later, due_at, id)
-        push(carries, id, batch .. index .. due_at .. '000000000' .. NO_TIME .. priority)
-      else
-        push(queue.ready, score_of(priority, batch, index), id)
-      end
     end
   end
   queue.counts.accepted = (queue.counts.accepted or 0) + taken
-  return due > now
+  return due_at ~= nil
+end
+
+-- A letter for each task of a run, and for existing ones their queue and status.
+local function tell_run(run, scheduled, said, existing)
+  for place = run[7], run[7] + run[6] - 1 do
+    local letter = letters[place]
+    if letter == 'e' then
+      local status = status_of(ids[place], stored[place], call('HGET', M, ids[place]))
+      push(existing, queue_of(stored[place]), status)
+    elseif letter == 'r' then
+      letter = scheduled and 'p' or 'r'
+    else
+      letter = scheduled and 'd' or 'c'
+    end
+    said[#said + 1] = letter
+  end
 end
 
 local answers = {}
 for g, group in ipairs(groups) do
-  local letters = verdicts[g]
-  if letters then
-    local said, existing, all_ready = {}, {}, plain[g]
+  local said, existing, is_plain = {}, {}, not is_any_stored
+  if not refusals[g] then
     for _, run in ipairs(group[2]) do
-      local scheduled = take_run(run, letters)
-      all_ready = all_ready and not scheduled
-      for place = run[7], run[7] + run[6] - 1 do
-        local letter = letters[place]
-        if letter == 'e' then
-          push(existing, queue_of(stored[place]), (standing(ids[place], stored[place], call('HGET', M, ids[place]))))
-        end
-        said[#said + 1] = letter == 'r' and (scheduled and 'p' or 'r') or letter or (scheduled and 'd' or 'c')
+      is_plain = is_plain and due_of(run[3]) == now
+    end
+    for _, run in ipairs(group[2]) do
+      local scheduled = take_run(run)
+      if not is_plain then
+        tell_run(run, scheduled, said, existing)
       end
     end
-    answers[g] = all_ready and 1 or { table.concat(said), unpack(existing) }
-  else
-    answers[g] = refusals[g]
   end
+  answers[g] = refusals[g] or is_plain and 1 or { table.concat(said), unpack(existing) }
 end
 spread('HSET', T, records)
 spread('HSET', B, bodies)

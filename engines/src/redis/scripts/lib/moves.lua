@@ -10,33 +10,29 @@
 --              55-57 crashes, 58-63 the record's 33-38, 64-80 score in the queue, 81- queue;worker
 --              Always over 64 bytes, so that `m` is never a listpack, in which each access would be a linear search.
 --   over    m  1 F, 2 status, 3-18 completed_at, 19-33 revision, 34 dead letter, 35 S (settled by its worker) or N (not),
---              36- the lease's 2-, line feed, result
+--              36- the lease, line feed, result
 --   carry   a  1-15 revision, 16-31 ready_at, 32-37 attempt, 38-40 crashes, 41-56 started_at, 57 priority, 58- worker
 --              Only of a task in a queue or scheduled that is not as it was submitted.
 --   errors  h  1-3 how many, then each: 5 digits length, 16 at, 6 attempt, worker;, kind letter, message
 --   news    x  1-16 heartbeat_at, 17-22 length of progress, progress, checkpoint
 
-local COMPLETED, FAILED, CANCELLED = '4', '5', '6'
+local SCHEDULED, SUBMITTED, COMPLETED, FAILED, CANCELLED = '1', '2', '4', '5', '6'
 local MAX_ERRORS = 100
-local NO_TIME, NO_FENCE = '0000000000000000', '000000000000000'
 
-local T, M, A, B, H, X = P .. 't', P .. 'm', P .. 'a', P .. 'b', P .. 'h', P .. 'x'
-
--- What is gathered, by queue: unlease {id}, over {revision..id}, ready {score, id}, later {score, id}, and counts.
+-- What is gathered, by queue: unlease {id}, over {revision..id}, ready {score, id}, later {score, id}, counts by
+-- status, and apart from these how many completed.
 local queues = {}
 local states, carries, bodies_gone, states_gone, finished = {}, {}, {}, {}, {}
+-- Whether somebody waits for the end of some task. Most often nobody does, and it is not gathered which ended.
+local watched = call('EXISTS', P .. 'awaited') == 1
 
 local function gathered(name)
   local queue = queues[name]
   if not queue then
-    queue = { name = name, unlease = {}, over = {}, ready = {}, later = {}, counts = {} }
+    queue = { name = name, unlease = {}, over = {}, ready = {}, later = {}, counts = {}, completed = 0 }
     queues[name] = queue
   end
   return queue
-end
-
-local function queue_of(record)
-  return sub(record, 42, 41 + sub(record, 39, 41))
 end
 
 -- The score a leased task had in its queue.
@@ -50,14 +46,13 @@ local function push(list, first, second)
   list[count + 2] = second
 end
 
--- A task is over. `facts` is its lease's 2-, `large` whether its parameters lie apart.
-local function finish(queue, id, status, revision, dead_letter, by, facts, result, large)
-  push(states, id, 'F' .. status .. NOW .. revision .. dead_letter .. by .. facts .. '\n' .. result)
+-- A task is over, and did not complete: that is written by `settle` itself. `lease` is its last one.
+local function finish(queue, id, status, revision, dead_letter, by, lease)
+  push(states, id, 'F' .. status .. NOW .. revision .. dead_letter .. by .. lease .. '\n')
   push(queue.over, revision .. id)
   queue.counts[status] = (queue.counts[status] or 0) + 1
-  finished[#finished + 1] = id
-  if large and status == COMPLETED then
-    bodies_gone[#bodies_gone + 1] = id
+  if watched then
+    finished[#finished + 1] = id
   end
 end
 
@@ -94,12 +89,9 @@ local function note_error(id, attempt, worker, failure)
   call('HSET', H, id, format('%03d', count + 1) .. rest .. format('%05d', #entry) .. entry)
 end
 
--- Tells those who wait for a task's end. Most often nobody does.
+-- Tells those who wait for a task's end.
 local function tell_finished()
   local awaited = P .. 'awaited'
-  if #finished == 0 or call('EXISTS', awaited) == 0 then
-    return
-  end
   for _, id in ipairs(finished) do
     if call('ZREM', awaited, id) == 1 then
       call('PUBLISH', P .. 'all', 'done ' .. id)
@@ -119,6 +111,9 @@ local function write_moves(wakes)
     spread('RPUSH', of(name, 'f'), queue.over)
     spread('ZADD', of(name, 'r'), queue.ready)
     spread('ZADD', of(name, 's'), queue.later)
+    if queue.completed > 0 then
+      call('HINCRBY', of(name, 'n'), COMPLETED, queue.completed)
+    end
     for status, count in pairs(queue.counts) do
       call('HINCRBY', of(name, 'n'), status, count)
     end
@@ -126,6 +121,8 @@ local function write_moves(wakes)
       wake(name, #queue.ready / 2)
     end
   end
-  tell_finished()
+  if watched then
+    tell_finished()
+  end
   queues, states, carries, bodies_gone, states_gone, finished = {}, {}, {}, {}, {}, {}
 end

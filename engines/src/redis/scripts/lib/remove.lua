@@ -1,19 +1,5 @@
 -- Deleting tasks with every trace they left.
 
--- The first place in a queue's list of finished tasks at or after a revision.
-local function place_of_revision(list, revision)
-  local low, high = 0, call('LLEN', list)
-  while low < high do
-    local middle = math.floor((low + high) / 2)
-    if sub(call('LINDEX', list, middle), 1, 15) < revision then
-      low = middle + 1
-    else
-      high = middle
-    end
-  end
-  return low
-end
-
 -- Takes entries, revision..id, out of a queue's list of finished tasks: marks each at its place, then sweeps once.
 local function forget_finished(name, entries)
   local list, places = of(name, 'f'), {}

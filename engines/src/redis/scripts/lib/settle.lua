@@ -11,9 +11,9 @@
 local function settle(count, at)
   local ids, answers, by_tail, batch = {}, {}, {}, next_batch()
   for i = 1, count do
-    ids[i] = ARGV[at + 4 * (i - 1)]
+    ids[i] = ARGV[at + 4 * i - 4]
   end
-  local states_now, once = call('HMGET', M, unpack(ids)), false
+  local leases, once = call('HMGET', M, unpack(ids)), false
 
   -- Back to the queue: at once or later. Only a release at once keeps the place and the time it became due.
   local function again(queue, worker, id, lease, revision, attempt, delay, keeps_place)
@@ -24,30 +24,29 @@ local function settle(count, at)
     elseif keeps_place then
       ready_at = sub(lease, 33, 48)
     end
-    local carry = revision .. ready_at .. attempt .. sub(lease, 55, 57) .. sub(lease, 17, 32) .. sub(lease, 63, 63)
+    local priority = sub(lease, 63, 63)
+    local carry = revision .. ready_at .. attempt .. sub(lease, 55, 57) .. sub(lease, 17, 32) .. priority .. worker
     if delay > 0 then
-      put_back(queue, id, carry .. worker, nil, ready_at)
-      return '1'
+      put_back(queue, id, carry, nil, ready_at)
+      return SCHEDULED
     end
-    local score = keeps_place and score_in(lease) or score_of(sub(lease, 63, 63), sub(revision, 1, 12), sub(revision, 13))
-    put_back(queue, id, carry .. worker, score)
-    return '2'
+    put_back(queue, id, carry, keeps_place and score_in(lease) or score_of(priority, revision))
+    return SUBMITTED
   end
 
   local function other_outcome(queue, worker, id, lease, revision, outcome, payload)
-    local kind, large = byte(outcome), byte(lease, 58) == 76
+    local kind, is_cancelled = byte(outcome), byte(lease) == 75
     if kind == 114 or kind == 102 then
       note_error(id, sub(lease, 49, 54), worker, payload)
     end
-    if byte(lease) == 75 then
+    if is_cancelled then
       call('SREM', P .. 'cancel:' .. worker, id)
     end
-    if byte(lease) == 75 or kind == 120 then
-      local facts = sub(lease, 2)
-      finish(queue, id, CANCELLED, revision, '0', 'S', facts, '', large)
+    if is_cancelled or kind == 120 then
+      finish(queue, id, CANCELLED, revision, '0', 'S', lease)
       return CANCELLED
     elseif kind == 102 then
-      finish(queue, id, FAILED, revision, sub(outcome, 2), 'S', sub(lease, 2), '', large)
+      finish(queue, id, FAILED, revision, sub(outcome, 2), 'S', lease)
       return FAILED
     elseif kind == 114 then
       return again(queue, worker, id, lease, revision, sub(lease, 49, 54), tonumber(sub(outcome, 2)), false)
@@ -56,32 +55,45 @@ local function settle(count, at)
     return again(queue, worker, id, lease, revision, attempt, tonumber(sub(outcome, 2)), true)
   end
 
+  -- The queue and the worker at the end of a lease, which many leases of a batch share.
+  local function learn(tail)
+    local name, worker = string.match(tail, '^(.*);(.*)$')
+    local known = { gathered(name), worker }
+    by_tail[tail] = known
+    return known
+  end
+
+  local completed = 'F' .. COMPLETED .. NOW
   for i = 1, count do
-    local first, lease, id = at + 4 * (i - 1), states_now[i], ids[i]
-    local expected, outcome, answer = ARGV[first + 1], ARGV[first + 2], '-'
-    local kind = lease and byte(lease)
-    if kind == 70 then
-      -- It is over. By this very fence, settled by its worker: then this is a repetition.
-      if byte(lease, 35) == 83 and sub(lease, 36, 50) == sub(expected, 2) then
-        answer = sub(lease, 2, 2)
-      end
-    elseif kind and sub(lease, 2, 16) == sub(expected, 2) then
-      local tail = sub(lease, 81)
-      local known = by_tail[tail]
-      if not known then
-        local name, worker = string.match(tail, '^(.*);(.*)$')
-        known = { gathered(name), worker }
-        by_tail[tail] = known
-      end
-      local queue, revision = known[1], batch .. format('%03d', i - 1)
+    local first, lease, id, answer = at + 4 * i - 4, leases[i], ids[i], '-'
+    local expected, outcome = ARGV[first + 1], ARGV[first + 2]
+    local is_running = lease and sub(lease, 1, 16) == expected
+    if is_running or lease and byte(lease) == 75 and sub(lease, 2, 16) == sub(expected, 2) then
+      local tail, rest = sub(lease, 81), (i - 1) % 100
+      local known = by_tail[tail] or learn(tail)
+      local queue, revision = known[1], batch .. ONE[(i - 1 - rest) / 100 + 1] .. TWO[rest + 1]
       local unlease = queue.unlease
       unlease[#unlease + 1] = id
-      if kind == 76 and outcome == 'c' then
-        finish(queue, id, COMPLETED, revision, '0', 'S', sub(lease, 2), ARGV[first + 3], byte(lease, 58) == 76)
+      if is_running and outcome == 'c' then
+        -- As `finish` does, without its costs: this is what most settlements are.
+        local over, last = queue.over, #states
+        states[last + 1] = id
+        states[last + 2] = completed .. revision .. '0S' .. lease .. '\n' .. ARGV[first + 3]
+        over[#over + 1] = revision .. id
+        queue.completed = queue.completed + 1
+        if byte(lease, 58) == 76 then
+          bodies_gone[#bodies_gone + 1] = id
+        end
+        if watched then
+          finished[#finished + 1] = id
+        end
         answer = COMPLETED
       else
         answer = other_outcome(queue, known[2], id, lease, revision, outcome, ARGV[first + 3])
       end
+    elseif lease and byte(lease) == 70 and byte(lease, 35) == 83 and sub(lease, 37, 51) == sub(expected, 2) then
+      -- It is over, settled by its worker under this very fence: then this is a repetition.
+      answer = sub(lease, 2, 2)
     end
     answers[i] = answer
   end

@@ -39,9 +39,9 @@ local function promote(found)
     call('ZREM', of(name, 's'), id)
     -- A place without a record is what is left of a deleted key: it is dropped.
     if carry then
-      local index = format('%03d', i - 1)
-      push(carries, id, batch .. index .. sub(carry, 16))
-      push(gathered(name).ready, score_of(sub(carry, 57, 57), batch, index), id)
+      local position = batch .. three(i - 1)
+      push(carries, id, position .. sub(carry, 16))
+      push(gathered(name).ready, score_of(sub(carry, 57, 57), position), id)
       promoted = promoted + 1
     end
   end
@@ -62,16 +62,16 @@ local function reclaim(found)
     if lease and byte(lease) ~= 70 then
       local worker = string.match(lease, ';(.*)$', 81)
       local crashes, attempt = sub(lease, 55, 57) + 1, sub(lease, 49, 54)
-      local revision, large = batch .. format('%03d', i - 1), byte(lease, 58) == 76
+      local revision = batch .. three(i - 1)
       note_error(id, attempt, worker, 'c')
-      local counted = format('%03d', crashes)
+      local counted = three(crashes)
       if byte(lease) == 75 then
         call('SREM', P .. 'cancel:' .. worker, id)
-        finish(queue, id, CANCELLED, revision, '0', 'N', sub(lease, 2, 54) .. counted .. sub(lease, 58), '', large)
+        finish(queue, id, CANCELLED, revision, '0', 'N', sub(lease, 1, 54) .. counted .. sub(lease, 58))
         cancelled = cancelled + 1
       elseif crashes >= tonumber(sub(lease, 60, 62)) then
-        local facts = sub(lease, 2, 54) .. counted .. sub(lease, 58)
-        finish(queue, id, FAILED, revision, sub(lease, 59, 59), 'N', facts, '', large)
+        local facts = sub(lease, 1, 54) .. counted .. sub(lease, 58)
+        finish(queue, id, FAILED, revision, sub(lease, 59, 59), 'N', facts)
         failed = failed + 1
       else
         local carry = revision .. sub(lease, 33, 48) .. format('%06d', attempt - 1) .. counted
