@@ -16,7 +16,7 @@ mod signature;
 ///
 /// ```ignore
 /// #[task(name = "resize", max_retries = 5, retry_delay = "10s", backoff = "exponential_jitter", timeout = "2m")]
-/// async fn resize(ctx: Context, job: Resize) -> Result<Resized, TaskError> { … }
+/// async fn resize(ctx: Context, job: Resize) -> Result<Resized, TaskError> { /* … */ }
 /// ```
 ///
 /// The function becomes a `static` of the same name, a `TaskFn<Resize, Resized>`: `resize.delay(&client, job)` submits
