@@ -59,8 +59,8 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// [`OnConflict`]. Wakes workers that wait for these queues.
     ///
     /// # Errors
-    /// [`Error::UnknownQueue`], [`Error::Conflict`]; [`Error::Invalid`] for a batch over 1,000, an empty one, or one
-    /// that names an id twice.
+    /// [`Error::UnknownQueue`] for the first task whose queue there is not, before any [`Error::Conflict`];
+    /// [`Error::Invalid`] for a batch over 1,000, an empty one, or one that names an id twice.
     async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>>;
 
     // ---- work ---------------------------------------------------------------------------------------------------
@@ -80,7 +80,8 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     async fn cycle(&self, cycle: Cycle) -> Result<CycleReply>;
 
     /// Renews leases and notes heartbeats, progress and checkpoints. A lease is renewed as long as its fence agrees,
-    /// even if it had run out, as long as nobody reclaimed it. Answers in the order given.
+    /// even if it had run out, as long as nobody reclaimed it. Heartbeat and progress belong to the attempt: they are
+    /// forgotten when the task goes back to its queue, while its checkpoint stays. Answers in the order given.
     ///
     /// # Errors
     /// [`Error::Invalid`] past a bound. Safe to repeat.
@@ -134,7 +135,8 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
 
     /// Cancels tasks. One that waits, is scheduled or submitted is `cancelled` at once; one that runs is marked,
     /// durably, and its worker woken: whatever is settled for it afterwards, and even its lease's end, makes it
-    /// `cancelled`. Answers in the order given. Safe to repeat.
+    /// `cancelled`. The wish alone is no change: the task's revision and fence stay. Answers in the order given. Safe
+    /// to repeat.
     ///
     /// # Errors
     /// [`Error::Invalid`] past a bound.

@@ -2,7 +2,7 @@
 //!
 //! A crate that has an engine writes
 //!
-//! ```ignore
+//! ```text
 //! async fn open() -> Fixture { … }
 //! jobbers_common::conformance_suite!(open);
 //! ```

@@ -1,7 +1,7 @@
 //! The contract of [`Engine`] as a small program: everything in one map behind one lock, nothing clever.
 //!
 //! It is what the real engines are compared with, and a store for unit tests. It keeps nothing beyond its life, and its
-//! costs grow with the number of tasks. Start reading at [`state`](self::state): one function per verb.
+//! costs grow with the number of tasks. Start reading at `state.rs`; then one function per verb.
 
 use std::{
     collections::HashMap,
