@@ -92,13 +92,14 @@ async fn the_drain_deadline_ends_the_wait_and_the_task_is_given_back(kind: Kind)
 
 async fn a_manager_stops_in_good_order(kind: Kind) {
     let stack = Stack::on(kind).await;
-    let mut manager = stack.manager().await;
+    let mut manager = stack.manager_with(&[("JOBBERS_LOG", "info,tower_http=debug")]).await;
     let id = manager.api.submit(&json!({"name": "note"})).await;
     // A client that waits for a result is answered, not cut off.
     let api = manager.api.clone();
     let path = format!("/tasks/{id}?wait=30s");
     let waiting = tokio::spawn(async move { api.get(&path).await });
-    manager.api.standing(&id, "submitted").await;
+    // The log tells of each request as it comes.
+    manager.program.line("wait=30s").await;
     manager.program.signal(SIGTERM);
     assert_eq!(manager.program.exit().await.code(), Some(0));
     assert_eq!(waiting.await.unwrap().ok()["status"], "submitted");

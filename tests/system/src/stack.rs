@@ -69,8 +69,13 @@ impl Stack {
 
     /// A manager on a free port that answers requests.
     pub(crate) async fn manager(&self) -> Manager {
+        self.manager_with(&[]).await
+    }
+
+    /// The same with further environment variables.
+    pub(crate) async fn manager_with(&self, environment: &[(&str, &str)]) -> Manager {
         let arguments = ["--engine-url", self.url(), "--listen", "127.0.0.1:0"];
-        Manager::ready(Program::start("manager", self.folder(), &arguments, &[])).await
+        Manager::ready(Program::start("manager", self.folder(), &arguments, environment)).await
     }
 
     /// A worker with the test tasks that asks for work.
