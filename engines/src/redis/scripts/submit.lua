@@ -79,44 +79,36 @@ end
 
 local batch, records, bodies = next_batch(), {}, {}
 
--- Puts a new task to the others of its kind.
-local function take(queue, run, place, due_at)
-  local argument = run[5] + (place - run[7]) * run[4]
-  local id, position, last = ids[place], batch .. three(place - 1), #records
-  records[last + 1] = id
-  records[last + 2] = NOW .. ARGV[argument + 1]
-  if run[4] == 3 then
-    push(bodies, id, ARGV[argument + 2])
-  end
-  if due_at then
-    push(queue.later, due_at, id)
-    push(carries, id, position .. due_at .. '000000000' .. NO_TIME .. run[2])
-  else
-    local ready = queue.ready
-    last = #ready
-    ready[last + 1] = score_of(run[2], position)
-    ready[last + 2] = id
-  end
-end
-
 -- Takes a run's tasks in; answers whether they are scheduled.
 local function take_run(run)
-  local queue, due, due_at, taken = gathered(run[1]), due_of(run[3]), nil, 0
-  if due > now then
-    due_at = format('%016.0f', due)
-  end
+  local queue, due, priority, stride = gathered(run[1]), due_of(run[3]), run[2], run[4]
+  local ready, due_at = queue.ready, due > now and format('%016.0f', due)
+  -- Where the lists end is counted along, for it is not known without a search.
+  local record_end, ready_end, taken = #records, #ready, 0
   for place = run[7], run[7] + run[6] - 1 do
     local letter = letters[place]
     if letter ~= 'e' then
+      local id, argument, rest = ids[place], run[5] + (place - run[7]) * stride, (place - 1) % 100
       if letter == 'r' then
-        take_replaced(ids[place], stored[place])
+        take_replaced(id, stored[place])
       end
-      take(queue, run, place, due_at)
-      taken = taken + 1
+      local position = batch .. ONE[(place - 1 - rest) / 100 + 1] .. TWO[rest + 1]
+      records[record_end + 1], records[record_end + 2] = id, NOW .. ARGV[argument + 1]
+      record_end, taken = record_end + 2, taken + 1
+      if stride == 3 then
+        push(bodies, id, ARGV[argument + 2])
+      end
+      if due_at then
+        push(queue.later, due_at, id)
+        push(carries, id, position .. due_at .. '000000000' .. NO_TIME .. priority)
+      else
+        ready[ready_end + 1], ready[ready_end + 2] = priority == '5' and position or score_of(priority, position), id
+        ready_end = ready_end + 2
+      end
     end
   end
   queue.counts.accepted = (queue.counts.accepted or 0) + taken
-  return due_at ~= nil
+  return due_at and true
 end
 
 -- A letter for each task of a run, and for existing ones their queue and status.

@@ -63,20 +63,22 @@ local function settle(count, at)
     return known
   end
 
-  local completed = 'F' .. COMPLETED .. NOW
+  local completed, last_tail, queue, worker, unlease, over = 'F' .. COMPLETED .. NOW, nil, nil, nil, nil, nil
   for i = 1, count do
     local first, lease, id, answer = at + 4 * i - 4, leases[i], ids[i], '-'
     local expected, outcome = ARGV[first + 1], ARGV[first + 2]
     local is_running = lease and sub(lease, 1, 16) == expected
     if is_running or lease and byte(lease) == 75 and sub(lease, 2, 16) == sub(expected, 2) then
       local tail, rest = sub(lease, 81), (i - 1) % 100
-      local known = by_tail[tail] or learn(tail)
-      local queue, revision = known[1], batch .. ONE[(i - 1 - rest) / 100 + 1] .. TWO[rest + 1]
-      local unlease = queue.unlease
+      if tail ~= last_tail then
+        local known = by_tail[tail] or learn(tail)
+        last_tail, queue, worker, unlease, over = tail, known[1], known[2], known[1].unlease, known[1].over
+      end
+      local revision = batch .. ONE[(i - 1 - rest) / 100 + 1] .. TWO[rest + 1]
       unlease[#unlease + 1] = id
       if is_running and outcome == 'c' then
         -- As `finish` does, without its costs: this is what most settlements are.
-        local over, last = queue.over, #states
+        local last = #states
         states[last + 1] = id
         states[last + 2] = completed .. revision .. '0S' .. lease .. '\n' .. ARGV[first + 3]
         over[#over + 1] = revision .. id
@@ -89,7 +91,7 @@ local function settle(count, at)
         end
         answer = COMPLETED
       else
-        answer = other_outcome(queue, known[2], id, lease, revision, outcome, ARGV[first + 3])
+        answer = other_outcome(queue, worker, id, lease, revision, outcome, ARGV[first + 3])
       end
     elseif lease and byte(lease) == 70 and byte(lease, 35) == 83 and sub(lease, 37, 51) == sub(expected, 2) then
       -- It is over, settled by its worker under this very fence: then this is a repetition.
