@@ -2,6 +2,7 @@
 
 use std::{
     ffi::OsStr,
+    os::unix::fs::MetadataExt,
     path::Path,
     process::{ExitStatus, Stdio},
     sync::{Arc, Mutex},
@@ -70,7 +71,33 @@ impl Program {
     /// When it can't be started.
     #[must_use]
     pub fn start<A: AsRef<OsStr>>(name: &str, folder: &Path, arguments: &[A], environment: &[(&str, &str)]) -> Self {
-        let mut command = Command::new(binary(name));
+        Self::spawn(name, Command::new(binary(name)), folder, arguments, environment)
+    }
+
+    /// The same as a user for whom file permissions count: root is nobody, anybody else stays who they are. The program
+    /// is copied into `folder`, since its own may be closed to others.
+    ///
+    /// # Panics
+    /// When it can't be started.
+    #[must_use]
+    pub fn start_unprivileged<A: AsRef<OsStr>>(name: &str, folder: &Path, arguments: &[A]) -> Self {
+        const NOBODY: u32 = 65_534;
+        let copy = folder.join(name);
+        std::fs::copy(binary(name), &copy).expect("the program can be copied");
+        let mut command = Command::new(copy);
+        if std::fs::metadata("/proc/self").expect("this process has an entry").uid() == 0 {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        Self::spawn(name, command, folder, arguments, &[])
+    }
+
+    fn spawn<A: AsRef<OsStr>>(
+        name: &str,
+        mut command: Command,
+        folder: &Path,
+        arguments: &[A],
+        environment: &[(&str, &str)],
+    ) -> Self {
         command.args(arguments).current_dir(folder).kill_on_drop(true);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         for (variable, _) in std::env::vars_os() {

@@ -1,9 +1,10 @@
 //! A store that is down, full or read-only: a clear answer, and nothing acknowledged is lost.
 
-use std::time::Duration;
+use std::{fs::Permissions, os::unix::fs::PermissionsExt, time::Duration};
 
 use jobbers_test_support::{
     api::Answer,
+    program::Program,
     redis_server::{Persistence, RedisServer},
     wait::{until, within},
 };
@@ -124,6 +125,23 @@ async fn a_full_sqlite_file_refuses_tasks_and_still_drains() {
     accepted_again(&manager, &json!({"name": "note", "parameters": {"padding": padding}})).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_only_sqlite_file_refuses_tasks_and_still_tells() {
+    let stack = Stack::on_sqlite("");
+    let mut manager = stack.manager().await;
+    let kept = manager.api.submit(&json!({"name": "note"})).await;
+    // Killed, so that the log stays beside the file and both can be read by somebody who may write neither.
+    manager.program.kill().await;
+    for entry in std::fs::read_dir(stack.folder()).unwrap() {
+        std::fs::set_permissions(entry.unwrap().path(), Permissions::from_mode(0o444)).unwrap();
+    }
+    std::fs::set_permissions(stack.folder(), Permissions::from_mode(0o755)).unwrap();
+    let arguments = ["--engine-url", stack.url(), "--listen", "127.0.0.1:0"];
+    let reader = Manager::ready(Program::start_unprivileged("manager", stack.folder(), &arguments)).await;
+    assert_refused(&reader.api.post("/tasks", &json!({"name": "note"})).await, 503, "store_read_only");
+    assert_eq!(reader.api.task(&kept).await["status"], "submitted");
+}
+
 on_both_engines!(a_worker_that_finds_no_store_says_so_and_ends);
 
 async fn a_worker_that_finds_no_store_says_so_and_ends(kind: Kind) {
@@ -132,8 +150,7 @@ async fn a_worker_that_finds_no_store_says_so_and_ends(kind: Kind) {
         Kind::Sqlite => "sqlite:///dev/null/no/such/folder/tasks.db",
         Kind::Redis => "redis://127.0.0.1:1",
     };
-    let mut worker =
-        jobbers_test_support::program::Program::start("test-worker", stack.folder(), &["--engine-url", url], &[]);
+    let mut worker = Program::start("test-worker", stack.folder(), &["--engine-url", url], &[]);
     let code = worker.exit().await.code();
     assert!(matches!(code, Some(64 | 69)), "{code:?}: {}", worker.said());
 }
