@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// A span in its two largest units: `3s`, `2m 5s`, `4h 10m`, `3d 2h`; below a second in milliseconds.
+/// A span in its two largest units: `3s`, `2m 5s`, `4h 10m`, `3d 2h`; below a second in milliseconds or microseconds.
 #[must_use]
 pub(crate) fn span(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
+        0 if duration.as_millis() == 0 => format!("{}us", duration.as_micros()),
         0 => format!("{}ms", duration.as_millis()),
         1..60 => format!("{seconds}s"),
         60..3_600 => pair(seconds / 60, "m", seconds % 60, "s"),
@@ -54,7 +55,8 @@ mod tests {
     #[test]
     fn a_span_shows_its_two_largest_units() {
         for (millis, text) in [
-            (0, "0ms"),
+            (0, "0us"),
+            (1, "1ms"),
             (999, "999ms"),
             (1_500, "1s"),
             (60_000, "1m"),

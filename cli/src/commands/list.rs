@@ -83,7 +83,7 @@ fn show(tasks: &[Task], more: bool) -> Result<(), Failure> {
 
 /// The tasks, a line each.
 #[must_use]
-pub fn table(tasks: &[Task]) -> Table {
+pub(crate) fn table(tasks: &[Task]) -> Table {
     let mut table = output::table_of(&["ID", "TASK", "QUEUE", "STATUS", "ATTEMPT", "SUBMITTED", "TOOK"]);
     for task in tasks {
         table.add_row(vec![
@@ -113,7 +113,12 @@ fn took(task: &Task) -> Option<String> {
 ///
 /// # Errors
 /// When the manager can't be asked.
-pub async fn page(client: &Client, filter: &FilterArgs, limit: u64, cursor: Option<&str>) -> Result<Answer, Failure> {
+pub(crate) async fn page(
+    client: &Client,
+    filter: &FilterArgs,
+    limit: u64,
+    cursor: Option<&str>,
+) -> Result<Answer, Failure> {
     let mut query = filter.query();
     query.push(("limit", limit.to_string()));
     query.extend(cursor.map(|cursor| ("cursor", cursor.to_owned())));

@@ -90,10 +90,12 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     for warning in &health.warnings {
         tracing::warn!("{warning}");
     }
+    // The address of a server may hold a password; that of a file does not.
+    let place = if store.starts_with("sqlite:") { &store } else { health.engine };
     output::note(format_args!(
         "jobbers is up at http://{} (its API is described at /docs); tasks are kept in {} ({})\n\
          in another terminal: jobbers submit echo hello=world --wait",
-        stack.address, health.engine, health.durability,
+        stack.address, place, health.durability,
     ));
     tokio::select! {
         () = shutdown.drain.cancelled() => {}

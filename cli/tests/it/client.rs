@@ -1,0 +1,159 @@
+//! The client commands against a real system.
+
+use std::{
+    io::{BufRead, BufReader},
+    process::Stdio,
+};
+
+use crate::jobbers::{Up, run};
+
+#[test]
+fn a_task_is_submitted_waited_for_and_shown() {
+    let up = Up::start();
+    let task = up.jobbers(&["submit", "echo", "hello=world", "n=3", "--wait", "--json"]).ok().json();
+    assert_eq!((&task["status"], &task["result"]["n"]), (&"completed".into(), &3.into()));
+    let id = task["id"].as_str().unwrap();
+    let shown = up.jobbers(&["status", id]).ok();
+    assert!(shown.out.contains("completed") && shown.out.contains(r#"{"hello":"world","n":3}"#), "{shown:?}");
+    assert!(up.jobbers(&["list", "--name", "echo"]).ok().out.contains(id));
+}
+
+#[test]
+fn numbers_beyond_2_to_the_53_come_back_digit_by_digit() {
+    let up = Up::start();
+    let said = up.jobbers(&["submit", "echo", "n=12345678901234567890123.10", "--wait", "--json"]).ok();
+    assert!(said.out.contains(r#""result":{"n":12345678901234567890123.10}"#), "{said:?}");
+}
+
+#[test]
+fn a_task_that_fails_is_exit_code_1_for_whoever_waits() {
+    let up = Up::start();
+    let said = up.jobbers(&["submit", "fail", "kind=fatal", "message=boom", "--wait"]).ends_with(1);
+    assert!(said.out.contains("fatal: boom"), "{said:?}");
+}
+
+#[test]
+fn submitting_the_same_twice_is_one_task_and_another_body_is_refused() {
+    let up = Up::start();
+    for _ in 0..2 {
+        assert_eq!(up.jobbers(&["submit", "echo", "a=1", "--id", "order/7"]).ok().out, "order/7\n");
+    }
+    up.jobbers(&["submit", "echo", "a=2", "--id", "order/7"]).fails(1, "task_exists");
+    assert_eq!(up.jobbers(&["list", "--all"]).ok().out.lines().count(), 2, "a heading and one task");
+}
+
+#[test]
+fn each_document_on_standard_input_is_a_task_in_batches() {
+    let up = Up::start();
+    up.jobbers(&["queues", "create", "bulk"]).ok();
+    let documents: String = (0..2_345).map(|n| format!("{{\"n\": {n}}}\n")).collect();
+    let said = up.jobbers_fed(&["submit", "echo", "-", "--queue", "bulk"], &documents).ok();
+    assert_eq!(said.out.lines().count(), 2_345);
+    let queue = up.jobbers(&["queues", "show", "bulk", "--json"]).ok().json();
+    assert_eq!(queue["tasks"]["submitted"], 2_345);
+}
+
+#[test]
+fn what_came_before_a_broken_document_is_submitted_and_said_to_be() {
+    let up = Up::start();
+    let said = up.jobbers_fed(&["submit", "echo", "-"], "{\"a\":1}\n{\"b\":2}\n{oops\n{\"c\":3}\n").ends_with(2);
+    assert_eq!(said.out.lines().count(), 2);
+    assert!(said.err.contains("2 tasks submitted before this") && said.err.contains("document 3"), "{said:?}");
+}
+
+#[test]
+fn tasks_are_cancelled_by_id_and_by_filter() {
+    let up = Up::start();
+    let later = |id: &str| up.jobbers(&["submit", "echo", "--delay", "1h", "--id", id]).ok();
+    for id in ["a", "b", "c"] {
+        later(id);
+    }
+    let said = up.jobbers(&["cancel", "a", "none"]).ends_with(1);
+    assert!(said.out.contains("cancelled") && said.out.contains("does not exist"), "{said:?}");
+    up.jobbers(&["cancel", "--status", "scheduled"]).ends_with(2);
+    assert_eq!(up.jobbers(&["list", "--status", "scheduled"]).ok().out.lines().count(), 3, "nobody said yes");
+    assert!(up.jobbers(&["cancel", "--status", "scheduled", "--yes"]).ok().out.starts_with("2 tasks cancelled"));
+    assert_eq!(up.jobbers(&["list", "--status", "cancelled"]).ok().out.lines().count(), 4);
+}
+
+#[test]
+fn queues_are_created_paused_purged_and_deleted() {
+    let up = Up::start();
+    up.jobbers(&["queues", "create", "heavy", "--max-per-worker", "2", "--keep-for", "1h"]).ok();
+    up.jobbers(&["queues", "create", "heavy"]).fails(1, "exists");
+    up.jobbers(&["queues", "pause", "heavy"]).ok();
+    let queue = up.jobbers(&["queues", "show", "heavy", "--json"]).ok().json();
+    assert_eq!(
+        (&queue["paused"], &queue["max_per_worker"], &queue["retention"]["age"]),
+        (&true.into(), &2.into(), &"1h".into())
+    );
+    up.jobbers(&["submit", "echo", "--queue", "heavy"]).ok();
+    assert!(up.jobbers(&["queues"]).ok().out.contains("paused"));
+    up.jobbers(&["queues", "delete", "heavy", "--yes"]).fails(1, "live task");
+    assert_eq!(up.jobbers(&["queues", "purge", "heavy", "--yes"]).ok().out, "1 task deleted\n");
+    up.jobbers(&["queues", "delete", "heavy", "--yes"]).ok();
+    up.jobbers(&["queues", "show", "heavy"]).fails(1, "unknown_queue");
+}
+
+#[test]
+fn what_runs_where_is_shown() {
+    let up = Up::start();
+    up.jobbers(&["submit", "sleep", "seconds=600", "--id", "long"]).ok();
+    up.jobbers(&["submit", "echo", "--delay", "1h", "--id", "later"]).ok();
+    // The worker's report comes with its first claim, which was answered before the task was started.
+    let started = || up.jobbers(&["status", "long"]).ok().out.contains("started");
+    while !started() {}
+    assert!(up.jobbers(&["active"]).ok().out.contains("long"));
+    assert!(up.jobbers(&["scheduled"]).ok().out.contains("later"));
+    let workers = up.jobbers(&["workers", "--json"]).ok().json();
+    assert!(workers["workers"][0]["tasks"].to_string().contains("text.wordcount@1"), "{workers}");
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    let up = Up::start();
+    let documents = "{}\n".repeat(3_000);
+    up.jobbers_fed(&["submit", "echo", "-"], &documents).ok();
+    let mut child = up.client(&["list", "--all", "--json"]).stderr(Stdio::piped()).spawn().unwrap();
+    let mut first = String::new();
+    BufReader::with_capacity(16, child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+}
+
+#[test]
+fn without_a_manager_every_command_says_how_to_get_one() {
+    for command in [&["list"][..], &["submit", "echo"], &["status", "x"], &["cancel", "x"], &["queues"], &["workers"]] {
+        run(&[command, &["--manager", "http://127.0.0.1:1"]].concat()).fails(69, "start one with `jobbers up`");
+    }
+}
+
+#[test]
+fn a_command_line_that_makes_no_sense_is_exit_code_2() {
+    for (line, words) in [
+        (&["submit", "echo", "hello"][..], "key=value"),
+        (&["submit", "two words"], "task name"),
+        (&["cancel"], "by their ids, or by a filter"),
+        (&["cancel", "--status", "completed"], "are over"),
+        (&["list", "--status", "done"], "is not a status"),
+        (&["list", "--manager", "localhost:8000"], "http://HOST:PORT"),
+        (&["submit", "echo", "--delay", "soon"], "is not a duration"),
+    ] {
+        run(line).fails(2, words);
+    }
+}
+
+#[test]
+fn completions_know_the_commands() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = run(&["completions", shell]).ok().out;
+        assert!(script.contains("scheduled") && script.contains("demo"), "{shell}");
+    }
+}
+
+#[test]
+fn no_colours_leave_for_a_pipe() {
+    let up = Up::start();
+    up.jobbers(&["submit", "echo", "--wait"]).ok();
+    assert!(!up.jobbers(&["list"]).ok().out.contains('\u{1b}'));
+}

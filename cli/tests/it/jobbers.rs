@@ -1,0 +1,150 @@
+//! Runs the program: once and to its end, or as a system that is up.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    path::Path,
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::mpsc,
+    time::Duration,
+};
+
+use nix::{
+    sys::signal::{self, Signal},
+    unistd::Pid,
+};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A bound, not a measurement.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn program(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_jobbers"));
+    let ours = ["JOBBERS_", "MANAGER_", "WORKER_", "ENGINE_URL", "REDIS_URL"];
+    for (name, _) in std::env::vars().filter(|(name, _)| ours.iter().any(|ours| name.starts_with(ours))) {
+        command.env_remove(name);
+    }
+    command.args(arguments).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// What a command said, and how it ended.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) out: String,
+    pub(crate) err: String,
+    pub(crate) code: Option<i32>,
+}
+
+impl Said {
+    #[track_caller]
+    pub(crate) fn ok(self) -> Self {
+        self.ends_with(0)
+    }
+
+    #[track_caller]
+    pub(crate) fn ends_with(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        self
+    }
+
+    /// It failed with `code`, said nothing on standard output, and one sentence with `words` on standard error.
+    #[track_caller]
+    pub(crate) fn fails(self, code: i32, words: &str) {
+        let said = self.ends_with(code);
+        assert!(said.out.is_empty() && said.err.starts_with("error: ") && said.err.contains(words), "{said:?}");
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+/// Runs a command in `folder` to its end.
+pub(crate) fn run_in(folder: &Path, arguments: &[&str]) -> Said {
+    said(program(folder, arguments).output().unwrap())
+}
+
+/// Runs a command that needs nothing around it.
+pub(crate) fn run(arguments: &[&str]) -> Said {
+    run_in(&std::env::temp_dir(), arguments)
+}
+
+fn said(output: std::process::Output) -> Said {
+    Said {
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+        code: output.status.code(),
+    }
+}
+
+/// `jobbers up` in a folder of its own, on a free port; killed when dropped.
+pub(crate) struct Up {
+    child: Child,
+    pub(crate) url: String,
+    pub(crate) folder: TempDir,
+}
+
+impl Up {
+    pub(crate) fn start() -> Self {
+        Self::in_folder(tempfile::tempdir().unwrap(), &[])
+    }
+
+    pub(crate) fn in_folder(folder: TempDir, arguments: &[&str]) -> Self {
+        let arguments = [&["up", "--listen", "127.0.0.1:0"], arguments].concat();
+        let mut child = program(folder.path(), &arguments).spawn().unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let (sender, receiver) = mpsc::channel();
+        // Reads to the end, so that the program is never held up by a full pipe.
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                if let Some(rest) = line.strip_prefix("jobbers is up at ") {
+                    sender.send(rest.split(' ').next().unwrap().to_owned()).ok();
+                }
+            }
+        });
+        let url = receiver.recv_timeout(PATIENCE).expect("it says where it is");
+        Self { child, url, folder }
+    }
+
+    /// Runs a client command against it.
+    pub(crate) fn jobbers(&self, arguments: &[&str]) -> Said {
+        said(self.client(arguments).output().unwrap())
+    }
+
+    /// The same with something on standard input.
+    pub(crate) fn jobbers_fed(&self, arguments: &[&str], input: &str) -> Said {
+        let mut child = self.client(arguments).stdin(Stdio::piped()).spawn().unwrap();
+        let (mut stdin, input) = (child.stdin.take().unwrap(), input.to_owned());
+        let feeding = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+        let output = child.wait_with_output().unwrap();
+        // A command that has seen enough closes its standard input.
+        feeding.join().unwrap().ok();
+        said(output)
+    }
+
+    /// A client command, not yet started.
+    pub(crate) fn client(&self, arguments: &[&str]) -> Command {
+        let mut command = program(self.folder.path(), arguments);
+        command.env("JOBBERS_URL", &self.url);
+        command
+    }
+
+    pub(crate) fn terminate(&self) {
+        signal::kill(Pid::from_raw(i32::try_from(self.child.id()).unwrap()), Signal::SIGTERM).unwrap();
+    }
+
+    /// Waits for its end; hands back how it ended and the folder it worked in.
+    pub(crate) fn ended(mut self) -> (ExitStatus, TempDir) {
+        let status = self.child.wait().unwrap();
+        (status, std::mem::replace(&mut self.folder, tempfile::tempdir().unwrap()))
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}

@@ -1,0 +1,10 @@
+//! The `jobbers` command as a person or a script uses it: the real program, its output and its exit codes.
+
+#[cfg(test)]
+mod client;
+#[cfg(test)]
+mod demo;
+#[cfg(test)]
+mod jobbers;
+#[cfg(test)]
+mod up;

@@ -1,0 +1,36 @@
+//! Starting and stopping the whole system.
+
+use crate::jobbers::{Up, run, run_in};
+
+#[test]
+fn a_running_task_is_finished_when_the_system_is_told_to_stop() {
+    let up = Up::start();
+    up.jobbers(&["submit", "sleep", "seconds=1", "--id", "s"]).ok();
+    while !up.jobbers(&["status", "s"]).ok().out.contains("started") {}
+    up.terminate();
+    let (status, folder) = up.ended();
+    assert!(status.success(), "{status}");
+    let again = Up::in_folder(folder, &[]);
+    assert!(again.jobbers(&["status", "s"]).ok().out.contains("completed"));
+}
+
+#[test]
+fn what_still_runs_at_the_drain_deadline_is_given_back_and_said_so() {
+    let up = Up::in_folder(tempfile::tempdir().unwrap(), &["--drain-deadline", "200ms", "--cancel-grace", "100ms"]);
+    up.jobbers(&["submit", "sleep", "seconds=600", "--id", "s"]).ok();
+    while !up.jobbers(&["status", "s"]).ok().out.contains("started") {}
+    up.terminate();
+    let (status, _folder) = up.ended();
+    assert_eq!(status.code(), Some(75));
+}
+
+#[test]
+fn an_address_or_a_store_that_can_t_be_had_is_said_in_one_sentence() {
+    let up = Up::start();
+    let address = up.url.strip_prefix("http://").unwrap();
+    run_in(up.folder.path(), &["up", "--listen", address]).fails(69, "choose another address with --listen");
+    run(&["up", "--listen", "0.0.0.0:0"]).fails(64, "--insecure");
+    run(&["up", "--listen", "127.0.0.1:0", "--engine-url", "mysql://x"]).fails(64, "is not the address of a store");
+    run(&["up", "--listen", "127.0.0.1:0", "--engine-url", "redis://127.0.0.1:1"]).fails(69, "127.0.0.1:1");
+    run(&["up", "--concurrency", "0"]).fails(64, "concurrency must be");
+}
