@@ -9,7 +9,7 @@
 -- Answers {settled, claims of each queue (see claim.lua), ids with a cancel request, configuration's version,
 -- microseconds to the next due task or -1, the present}.
 
--- include base
+-- include base numbers wake
 
 local TEND_LIMIT, REMEMBERED_MS, FIRST_SETTLEMENT = 100, 30000, 8
 
@@ -49,7 +49,7 @@ if ARGV[6] == 'again' then
 end
 
 if settlements > 0 then
-  -- include numbers wake moves settle
+  -- include moves settle
   settled, once = settle(settlements, FIRST_SETTLEMENT)
   write_moves(true)
 end
@@ -66,7 +66,7 @@ else
     is_overdue = is_overdue or due and due <= now or expiry and expiry <= now
   end
   if is_overdue then
-    -- include numbers wake moves tend
+    -- include moves tend
     promote(overdue(names, 's', TEND_LIMIT))
     reclaim(overdue(names, 'l', TEND_LIMIT))
     write_moves(true)
@@ -82,7 +82,7 @@ else
     end
   end
   if #ready > 0 then
-    -- include numbers wake claim
+    -- include claim
     local deadline = format('%.0f', now + ARGV[claim_at + 1])
     batch = next_batch()
     for _, i in ipairs(ready) do
