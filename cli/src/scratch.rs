@@ -36,20 +36,21 @@ enum Place {
 }
 
 impl Scratch {
-    /// Opens a fresh store: on Redis when `url` names one, else in a file of its own, on the disk of the file that is
+    /// Opens a fresh store: on Redis when `given` names one, else in a file of its own, on the disk of the file that is
     /// named or in the system's temporary folder.
     ///
     /// # Errors
     /// When the place can't be had.
-    pub(crate) async fn open(url: Option<&str>) -> Result<Self, Failure> {
-        let (place, url) = match url {
+    pub(crate) async fn open(given: Option<&str>) -> Result<Self, Failure> {
+        let (place, url) = match given {
             None => fresh_file(&std::env::temp_dir())?,
-            Some(given) => match given.strip_prefix("sqlite:") {
+            Some(named) => match named.strip_prefix("sqlite:") {
                 Some(path) => fresh_file(&folder_of(path))?,
-                None => fresh_prefix(given),
+                None => fresh_prefix(named),
             },
         };
-        let engine = jobbers_engines::open(&url, OpenOptions::default()).await.map_err(|error| cant_open(&error))?;
+        let opened = jobbers_engines::open(&url, OpenOptions::default()).await;
+        let engine = opened.map_err(|error| cant_open(given.unwrap_or(&url), &error))?;
         Ok(Self { engine, place })
     }
 
@@ -67,13 +68,25 @@ impl Scratch {
     }
 }
 
-/// What it means that a store can't be opened.
+/// What it means that the store at `url` can't be opened.
 #[must_use]
-pub(crate) fn cant_open(error: &Error) -> Failure {
+pub(crate) fn cant_open(url: &str, error: &Error) -> Failure {
+    let said = format!("the store {} can't be opened: {error}", without_login(url));
     match error {
-        Error::Config(_) | Error::Schema { .. } => Failure::Config(error.to_string()),
-        _ => Failure::Unavailable(error.to_string()),
+        Error::Config(_) => Failure::Config(error.to_string()),
+        Error::Schema { .. } => Failure::Config(said),
+        _ => Failure::Unavailable(said),
     }
+}
+
+/// `redis://user:secret@host/1` as `redis://host/1`.
+fn without_login(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://").filter(|(scheme, _)| *scheme != "sqlite") else {
+        return url.to_owned();
+    };
+    let authority = rest.split('/').next().unwrap_or(rest);
+    let host = authority.rsplit('@').next().unwrap_or(authority);
+    format!("{scheme}://{host}{}", &rest[authority.len()..])
 }
 
 fn fresh_file(folder: &Path) -> Result<(Place, String), Failure> {
@@ -141,6 +154,17 @@ mod tests {
         for (path, folder) in [("//./jobbers.db", "."), ("//jobbers.db", "."), ("///var/x.db?synchronous=full", "/var")]
         {
             assert_eq!(folder_of(path), PathBuf::from(folder), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_not_shown() {
+        for (url, shown) in [
+            ("redis://me:s3@cret@host:6379/1", "redis://host:6379/1"),
+            ("redis+unix:///run/s", "redis+unix:///run/s"),
+            ("sqlite://./a@b.db", "sqlite://./a@b.db"),
+        ] {
+            assert_eq!(without_login(url), shown);
         }
     }
 

@@ -28,7 +28,7 @@ use crate::{
     },
     failure::Failure,
     output,
-    scratch::{Scratch, cant_open},
+    scratch::Scratch,
     stack::{Plan, Stack},
 };
 
@@ -87,7 +87,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 
 /// Starts the system, has it count, and stops it. Answers whether it counted right.
 async fn play(args: &Args, corpus: Corpus, engine: Arc<dyn Engine>, shutdown: &Shutdown) -> Result<bool, Failure> {
-    let health = engine.health().await.map_err(|error| cant_open(&error))?;
+    let health = engine.health().await.map_err(|error| Failure::Unavailable(error.to_string()))?;
     let listener = up::bind(([127, 0, 0, 1], 0).into()).await?;
     let plan = Plan {
         manager: jobbers_manager::Config::default(),

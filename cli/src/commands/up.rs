@@ -84,8 +84,9 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     let shutdown = on_signals()?;
     let listener = bind(manager.listen).await?;
     let store = manager.engine_url.clone();
-    let engine = jobbers_engines::open(&store, OpenOptions::default()).await.map_err(|error| cant_open(&error))?;
-    let health = engine.health().await.map_err(|error| cant_open(&error))?;
+    let opened = jobbers_engines::open(&store, OpenOptions::default()).await;
+    let engine = opened.map_err(|error| cant_open(&store, &error))?;
+    let health = engine.health().await.map_err(|error| cant_open(&store, &error))?;
     let stack = Stack::start(Plan { manager, worker, listener, engine, now: shutdown.now.clone() })?;
     for warning in &health.warnings {
         tracing::warn!("{warning}");

@@ -195,7 +195,7 @@ mod tests {
         pairs.iter().map(|(word, count)| ((*word).to_owned(), *count)).collect()
     }
 
-    fn task(fields: serde_json::Value) -> Task {
+    fn task(fields: &serde_json::Value) -> Task {
         let mut task = serde_json::json!({
             "id": "a", "name": "text.wordcount", "version": 1, "queue": "default", "priority": 5,
             "status": "completed", "attempt": 1, "crashes": 0, "cancel_requested": false, "errors": [],
@@ -227,9 +227,9 @@ mod tests {
             (Answer::Words(3, counts(&[("a", 3)])), "times, a direct count"),
             (Answer::Words(3, counts(&[("a", 2)])), "\"b\" 0 times, a direct count 1"),
             (Answer::TooMany, "don't fit"),
-            (Answer::of(&task(serde_json::json!({"status": "failed"}))), "its task is failed"),
-            (Answer::of(&task(serde_json::json!({"result": {"skipped": "not UTF-8"}}))), "skipped it: not UTF-8"),
-            (Answer::of(&task(serde_json::json!({"result": [1]}))), "something else"),
+            (Answer::of(&task(&serde_json::json!({"status": "failed"}))), "its task is failed"),
+            (Answer::of(&task(&serde_json::json!({"result": {"skipped": "not UTF-8"}}))), "skipped it: not UTF-8"),
+            (Answer::of(&task(&serde_json::json!({"result": [1]}))), "something else"),
         ] {
             let differences = check("a b a", answer).differences;
             assert!(differences.len() == 1 && differences[0].contains(word), "{differences:?} does not say {word:?}");
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn figures_come_from_the_tasks_times() {
         let times = |started: &str, completed: &str, attempt: u32| {
-            task(serde_json::json!({"started_at": started, "completed_at": completed, "attempt": attempt}))
+            task(&serde_json::json!({"started_at": started, "completed_at": completed, "attempt": attempt}))
         };
         let figures = Figures::of(&[
             times("2026-01-01T00:00:00.001Z", "2026-01-01T00:00:00.003Z", 1),

@@ -6,7 +6,7 @@ use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::jobbers::{run, run_in};
+use crate::jobbers::run_in;
 
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -77,6 +77,8 @@ fn an_empty_folder_is_verified_and_what_is_no_folder_is_refused() {
 
 #[test]
 fn a_store_that_can_t_be_had_is_said_in_one_sentence() {
-    run(&["demo", "--engine-url", "redis://127.0.0.1:1"]).fails(69, "127.0.0.1:1");
-    run(&["demo", "--engine-url", "mysql://x"]).fails(64, "is not the address of a store");
+    let empty = tempfile::tempdir().unwrap();
+    let with_store = |url: &str| run_in(empty.path(), &["demo", "--engine-url", url]);
+    with_store("redis://127.0.0.1:1").fails(69, "the store redis://127.0.0.1:1");
+    with_store("mysql://x").fails(64, "is not the address of a store");
 }

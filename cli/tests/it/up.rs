@@ -31,6 +31,7 @@ fn an_address_or_a_store_that_can_t_be_had_is_said_in_one_sentence() {
     run_in(up.folder.path(), &["up", "--listen", address]).fails(69, "choose another address with --listen");
     run(&["up", "--listen", "0.0.0.0:0"]).fails(64, "--insecure");
     run(&["up", "--listen", "127.0.0.1:0", "--engine-url", "mysql://x"]).fails(64, "is not the address of a store");
-    run(&["up", "--listen", "127.0.0.1:0", "--engine-url", "redis://127.0.0.1:1"]).fails(69, "127.0.0.1:1");
+    run(&["up", "--listen", "127.0.0.1:0", "--engine-url", "redis://127.0.0.1:1"])
+        .fails(69, "the store redis://127.0.0.1:1");
     run(&["up", "--concurrency", "0"]).fails(64, "concurrency must be");
 }
