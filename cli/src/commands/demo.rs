@@ -140,7 +140,6 @@ async fn count(client: &Client, corpus: Corpus, engine: &'static str) -> Result<
         check
     });
     let check = check.await?;
-    progress.clear();
     Ok(Outcome { files, engine, figures, check })
 }
 

@@ -21,7 +21,7 @@ pub struct Args {
     /// The task's id
     id: TaskId,
     /// Wait until the task is over, at most this long [default: for ever]; then exit code 1 unless it completed
-    #[arg(long, value_name = "DURATION", num_args = 0..=1, value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", num_args = 0..=1, require_equals = true, value_parser = duration::parse)]
     wait: Option<Option<Duration>>,
     #[command(flatten)]
     client: ClientArgs,

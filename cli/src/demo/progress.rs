@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 
-/// The bar; without a terminal it is nothing.
+/// The bar; without a terminal it is nothing. It leaves the terminal with this value.
 #[derive(Debug)]
 pub struct Progress(ProgressBar);
 
@@ -12,7 +12,7 @@ impl Progress {
     /// A bar of so many tasks.
     #[must_use]
     pub fn new(total: u64) -> Self {
-        let bar = ProgressBar::new(total);
+        let bar = ProgressBar::new(total).with_finish(ProgressFinish::AndClear);
         let template = "{spinner:.cyan} {bar:30.cyan/dim} {pos}/{len} tasks  {wide_msg}";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("━╸─"));
@@ -35,10 +35,5 @@ impl Progress {
     /// What goes on when the tasks are over.
     pub fn say(&self, what: &'static str) {
         self.0.set_message(what);
-    }
-
-    /// Takes the bar off the terminal.
-    pub fn clear(&self) {
-        self.0.finish_and_clear();
     }
 }

@@ -13,7 +13,7 @@ fn a_task_is_submitted_waited_for_and_shown() {
     let task = up.jobbers(&["submit", "echo", "hello=world", "n=3", "--wait", "--json"]).ok().json();
     assert_eq!((&task["status"], &task["result"]["n"]), (&"completed".into(), &3.into()));
     let id = task["id"].as_str().unwrap();
-    let shown = up.jobbers(&["status", id]).ok();
+    let shown = up.jobbers(&["status", "--wait", id]).ok();
     assert!(shown.out.contains("completed") && shown.out.contains(r#"{"hello":"world","n":3}"#), "{shown:?}");
     assert!(up.jobbers(&["list", "--name", "echo"]).ok().out.contains(id));
 }
