@@ -25,7 +25,7 @@ pub struct Skipped {
     pub binary: u64,
     /// Not to be read by this user.
     pub unreadable: u64,
-    /// Symbolic links, which would count a file twice.
+    /// Symbolic links that lead to no file. One that leads to a file is read as that file.
     pub links: u64,
     /// Pipes, sockets and devices.
     pub special: u64,
@@ -38,7 +38,7 @@ impl Skipped {
         [
             (self.binary, "not text"),
             (self.unreadable, "unreadable"),
-            (self.links, "symbolic links"),
+            (self.links, "links to no file"),
             (self.special, "not regular files"),
             (self.unnameable, "with a name that is not UTF-8"),
         ]
@@ -89,9 +89,9 @@ impl Corpus {
     fn consider(&mut self, entry: &ignore::DirEntry) {
         let Some(kind) = entry.file_type().filter(|kind| !kind.is_dir()) else { return };
         let path = entry.path();
-        if kind.is_symlink() {
+        if kind.is_symlink() && !path.is_file() {
             self.skipped.links += 1;
-        } else if !kind.is_file() {
+        } else if !kind.is_symlink() && !kind.is_file() {
             self.skipped.special += 1;
         } else if path.to_str().is_none() {
             self.skipped.unnameable += 1;
@@ -122,13 +122,15 @@ mod tests {
             fs::write(at(name), content).unwrap();
         }
         std::os::unix::fs::symlink(at("a"), at("link")).unwrap();
+        std::os::unix::fs::symlink(at("b"), at("to-a-folder")).unwrap();
+        std::os::unix::fs::symlink(at("none"), at("to-nothing")).unwrap();
         let corpus = look_through(folder.path()).unwrap();
         let root = folder.path().canonicalize().unwrap();
         let names: Vec<&str> =
             corpus.files.iter().map(|path| path.strip_prefix(&root).unwrap().to_str().unwrap()).collect();
-        assert_eq!(names, ["a", "b/z", "c.txt"]);
-        assert_eq!(corpus.skipped, Skipped { binary: 2, links: 1, ..Skipped::default() });
-        assert_eq!(corpus.skipped.to_string(), "3 files skipped: 2 not text, 1 symbolic links");
+        assert_eq!(names, ["a", "b/z", "c.txt", "link"]);
+        assert_eq!(corpus.skipped, Skipped { binary: 2, links: 2, ..Skipped::default() });
+        assert_eq!(corpus.skipped.to_string(), "4 files skipped: 2 not text, 2 links to no file");
     }
 
     #[test]
