@@ -54,7 +54,7 @@ pub async fn run(args: &BenchArgs) -> Result<Report> {
 }
 
 async fn measure(store: &Store, args: &BenchArgs) -> Result<Report> {
-    let engine = store.engine.health().await?.engine.to_owned();
+    let engine = store.scratch.engine.health().await?.engine.to_owned();
     let tasks = match (engine.as_str(), args.quick) {
         ("redis", false) => 400_000,
         ("redis", true) => 40_000,

@@ -20,20 +20,31 @@ const SCAN_COUNT: usize = 1_000;
 pub(crate) struct Scratch {
     /// The store.
     pub(crate) engine: Arc<dyn Engine>,
-    place: Place,
+    /// Its address, for another process.
+    pub(crate) url: String,
+    /// What it stands on.
+    pub(crate) place: Place,
 }
 
+/// What a store of one's own stands on.
 #[derive(Debug)]
-enum Place {
-    /// Removed when dropped.
+pub(crate) enum Place {
+    /// A folder of its own, removed when dropped.
     Sqlite {
-        _folder: TempDir,
+        /// The folder; the store is [`FILE`] in it.
+        folder: TempDir,
     },
+    /// A prefix of its own.
     Redis {
+        /// The server's address, without a prefix.
         server: String,
+        /// The prefix.
         prefix: String,
     },
 }
+
+/// The name of a fresh store's file.
+pub(crate) const FILE: &str = "jobbers.db";
 
 impl Scratch {
     /// Opens a fresh store: on Redis when `given` names one, else in a file of its own, on the disk of the file that is
@@ -43,15 +54,15 @@ impl Scratch {
     /// When the place can't be had.
     pub(crate) async fn open(given: Option<&str>) -> Result<Self, Failure> {
         let (place, url) = match given {
-            None => fresh_file(&std::env::temp_dir())?,
+            None => fresh_file(&std::env::temp_dir(), "")?,
             Some(named) => match named.strip_prefix("sqlite:") {
-                Some(path) => fresh_file(&folder_of(path))?,
+                Some(path) => fresh_file(&folder_of(path), query_of(path))?,
                 None => fresh_prefix(named),
             },
         };
         let opened = jobbers_engines::open(&url, OpenOptions::default()).await;
         let engine = opened.map_err(|error| cant_open(given.unwrap_or(&url), &error))?;
-        Ok(Self { engine, place })
+        Ok(Self { engine, url, place })
     }
 
     /// Leaves nothing behind.
@@ -89,12 +100,12 @@ fn without_login(url: &str) -> String {
     format!("{scheme}://{host}{}", &rest[authority.len()..])
 }
 
-fn fresh_file(folder: &Path) -> Result<(Place, String), Failure> {
+fn fresh_file(folder: &Path, query: &str) -> Result<(Place, String), Failure> {
     let made = tempfile::Builder::new().prefix("jobbers-").tempdir_in(folder);
     let folder =
         made.map_err(|error| Failure::Unavailable(format!("no folder can be made in {}: {error}", folder.display())))?;
-    let url = format!("sqlite://{}", folder.path().join("jobbers.db").display());
-    Ok((Place::Sqlite { _folder: folder }, url))
+    let url = format!("sqlite://{}{query}", folder.path().join(FILE).display());
+    Ok((Place::Sqlite { folder }, url))
 }
 
 /// The folder of `//./jobbers.db?…`.
@@ -104,6 +115,11 @@ fn folder_of(path: &str) -> PathBuf {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
         _ => PathBuf::from("."),
     }
+}
+
+/// The `?…` of `//./jobbers.db?…`, question mark included.
+fn query_of(path: &str) -> &str {
+    path.find('?').map_or("", |at| &path[at..])
 }
 
 fn fresh_prefix(given: &str) -> (Place, String) {

@@ -112,8 +112,8 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// In sections: `started` (oldest claim first), `submitted` (in the order of claiming), `scheduled` (next due
     /// first), `waiting`; in each of these queue by queue in the order of their names; then what is over, the latest
-    /// first over all queues. A task that matches during the whole walk is listed exactly once. A page may hold fewer
-    /// than `limit` tasks, even none, and still have a successor.
+    /// first over all queues. A task that matches and stays in its section during the whole walk is listed exactly once. A
+    /// page may hold fewer than `limit` tasks, even none, and still have a successor.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a limit of 0 or over 1,000, or a cursor this store did not give.

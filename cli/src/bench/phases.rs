@@ -30,7 +30,7 @@ use super::{
 
 /// 100 bytes of JSON.
 pub(super) const PAYLOAD: &str =
-    r#"{"account":"0123456789","from":"alpha@example.org","to":"omega@example.org","note":"a hundred B"}  "#;
+    r#"{"account":"0123456789","from":"alpha@example.org","to":"omega@example.org","note":"a hundred B"}   "#;
 /// The queue, and the role, that nobody else serves.
 pub(super) const BENCH: &str = "bench";
 
@@ -64,7 +64,7 @@ impl<'a> Bench<'a> {
         let bench = Self { store, tasks, concurrency, ids: Arc::default(), worker: Mutex::new(None) };
         bench.pause(true).await?;
         let role = RoleConfig { name: RoleName::new(BENCH)?, queues: vec![queue()?] };
-        store.engine.put_role(role, PutMode::Upsert).await?;
+        store.scratch.engine.put_role(role, PutMode::Upsert).await?;
         Ok(bench)
     }
 
@@ -72,12 +72,12 @@ impl<'a> Bench<'a> {
         // Nothing is pruned in mid-run: what is measured is submitting and draining.
         let retention = Retention { age: Duration::from_secs(86_400), count: u64::from(u32::MAX) };
         let config = QueueConfig { paused, retention, ..QueueConfig::new(queue()?) };
-        self.store.engine.put_queue(config, PutMode::Upsert).await?;
+        self.store.scratch.engine.put_queue(config, PutMode::Upsert).await?;
         Ok(())
     }
 
     pub(super) async fn purge(&self) -> Result<()> {
-        while self.store.engine.purge_queue(&queue()?, 1_000).await? > 0 {}
+        while self.store.scratch.engine.purge_queue(&queue()?, 1_000).await? > 0 {}
         Ok(())
     }
 
@@ -140,12 +140,12 @@ impl<'a> Bench<'a> {
     }
 
     pub(super) async fn idle_latency(&self, round_trip_ms: f64, samples: usize) -> Result<IdleLatency> {
-        latency::measure(&*self.store.engine, round_trip_ms, samples).await
+        latency::measure(&*self.store.scratch.engine, round_trip_ms, samples).await
     }
 
     pub(super) async fn http(&self) -> Result<super::http::Http> {
         self.pause(true).await?;
-        let http = super::http::measure(Arc::clone(&self.store.engine), self.tasks).await?;
+        let http = super::http::measure(Arc::clone(&self.store.scratch.engine), self.tasks).await?;
         self.purge().await?;
         Ok(http)
     }
@@ -167,7 +167,7 @@ impl<'a> Bench<'a> {
     async fn submit_from(&self, clients: usize, calls: usize, batch: usize) -> Result<()> {
         let clients: Vec<_> = (0..clients)
             .map(|_| {
-                let (engine, ids) = (Arc::clone(&self.store.engine), Arc::clone(&self.ids));
+                let (engine, ids) = (Arc::clone(&self.store.scratch.engine), Arc::clone(&self.ids));
                 tokio::spawn(async move {
                     for _ in 0..calls {
                         engine.submit(new_batch(&ids, batch)?).await?;
@@ -184,7 +184,7 @@ impl<'a> Bench<'a> {
 
     /// Tasks of the queue by live status.
     async fn stats(&self) -> Result<BTreeMap<Status, u64>> {
-        let stats = self.store.engine.queue_stats(Some(&queue()?)).await?;
+        let stats = self.store.scratch.engine.queue_stats(Some(&queue()?)).await?;
         let live = stats.into_iter().flat_map(|stats| stats.tasks).filter(|(status, _)| !status.is_finished());
         Ok(live.collect())
     }

@@ -67,14 +67,14 @@ impl Child {
     /// Starts it and waits until the store knows it.
     pub(super) async fn start(store: &Store, concurrency: u32) -> Result<Self> {
         let mut process = Command::new(std::env::current_exe()?)
-            .args(["bench-worker", "--engine-url", &store.url, "--concurrency", &concurrency.to_string()])
+            .args(["bench-worker", "--engine-url", &store.scratch.url, "--concurrency", &concurrency.to_string()])
             .stdin(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
             .context("the worker's process can't be started")?;
         let pid = process.id().context("the worker's process ended at once")?;
         let mut ticks = tokio::time::interval(Duration::from_millis(10));
-        while !store.engine.workers().await?.iter().any(|worker| worker.report.pid == pid) {
+        while !store.scratch.engine.workers().await?.iter().any(|worker| worker.report.pid == pid) {
             ensure!(process.try_wait()?.is_none(), "the worker's process ended before it registered");
             ticks.tick().await;
         }
