@@ -36,8 +36,8 @@ pub fn layered<T: DeserializeOwned>(
 ) -> Result<T, ConfigError> {
     let mut figment = Figment::from(Toml::string(defaults));
     if let Some(path) = file {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| ConfigError::File { path: path.to_owned(), source })?;
+        let text =
+            std::fs::read_to_string(path).map_err(|source| ConfigError::File { path: path.to_owned(), source })?;
         figment = figment.merge(Toml::string(&text));
     }
     figment.merge(Serialized::defaults(args)).extract().map_err(|errors| {

@@ -12,7 +12,12 @@
 //!
 //! Cases panic with what they expected: they are tests, and run nowhere else.
 #![expect(missing_docs, reason = "the cases' names are sentences")]
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::missing_panics_doc, reason = "cases are tests; a panic is how they fail")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::missing_panics_doc,
+    reason = "cases are tests; a panic is how they fail"
+)]
 
 use std::{any::Any, fmt, sync::Arc, time::Duration};
 
