@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::name::{QueueName, TaskName};
+use crate::{
+    name::{QueueName, TaskName},
+    payload::Payload,
+};
 
 /// What a rule is for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -107,7 +110,15 @@ pub fn find_rule<'a>(
     routes.get_key_value(&exact).or_else(|| routes.get_key_value(&any))
 }
 
-/// The queue a rule chooses. `parameter` looks a top-level field of the parameters up and gives its JSON text; a task
+/// The text by which `hash` knows a top-level field of JSON parameters: the value written anew, so that one value sent in
+/// two spellings (escapes, blanks) is one text, whoever routes it. `None` when there is no such field, or no object.
+#[must_use]
+pub fn field_text(parameters: &Payload, field: &str) -> Option<String> {
+    let fields: serde_json::Map<String, serde_json::Value> = parameters.decode().ok()?;
+    fields.get(field).map(ToString::to_string)
+}
+
+/// The queue a rule chooses. `parameter` looks a top-level field of the parameters up ([`field_text`]); a task
 /// without it hashes as if it were empty. `None` only for a rule that names no queue.
 #[must_use]
 pub fn choose<'a>(
@@ -200,6 +211,16 @@ mod tests {
         };
         assert_eq!(at("42", 1), at("42", 2));
         assert!((0..100).map(|n| at(&n.to_string(), 0)).any(|queue| queue != at("0", 0)));
+    }
+
+    #[test]
+    fn one_value_in_two_spellings_is_one_text() {
+        let text = |json: &'static str| field_text(&Payload::json(json), "user");
+        assert_eq!(text(r#"{"user":"A/b"}"#), text(r#"{ "user" : "\u0041\/b" }"#));
+        assert_eq!(text(r#"{"user":[1, 2]}"#), Some("[1,2]".to_owned()));
+        assert_eq!(text(r#"{"user":9007199254740993}"#), Some("9007199254740993".to_owned()));
+        assert_ne!(text(r#"{"user":1}"#), text(r#"{"user":"1"}"#));
+        assert_eq!((text(r#"{"other":1}"#), text("[1]"), text("")), (None, None, None));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use jobbers_common::{
     payload::Payload,
     policy::{PolicyError, PolicyOverrides},
     queue::DEFAULT,
-    routing::{Draw, choose, find_rule},
+    routing::{Draw, choose, field_text, find_rule},
     task::{NewTask, Priority, Start},
     time::Timestamp,
 };
@@ -85,10 +85,7 @@ impl Client {
         let config = self.engine.config().await?;
         let chosen = find_rule(&config.routes, name, version).and_then(|(_, rule)| {
             let draw = Draw { random: rand::random(), count: self.routed.fetch_add(1, Ordering::Relaxed) };
-            choose(rule, draw, |field| {
-                let fields: serde_json::Map<String, serde_json::Value> = parameters.decode().ok()?;
-                fields.get(field).map(ToString::to_string)
-            })
+            choose(rule, draw, |field| field_text(parameters, field))
         });
         Ok(chosen.cloned().map_or_else(|| QueueName::new(DEFAULT), Ok)?)
     }

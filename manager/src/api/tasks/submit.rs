@@ -19,12 +19,12 @@ use jobbers_common::{
     name::TaskId,
     payload::Payload,
     queue::Config,
+    routing::field_text,
     task::NewTask,
     time::Timestamp,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, de::IgnoredAny};
-use serde_json::value::RawValue;
 
 use crate::{
     app::App,
@@ -176,7 +176,7 @@ impl Intake<'_> {
             None => self
                 .app
                 .live
-                .route(&self.config, &request.name, request.version, |field| top_level_field(&parameters, field)),
+                .route(&self.config, &request.name, request.version, |field| field_text(&parameters, field)),
         };
         self.config = self.app.live.knowing(Arc::clone(&self.config), &queue).await?;
         Ok(NewTask {
@@ -214,12 +214,6 @@ impl Intake<'_> {
 
 fn present() -> Timestamp {
     Timestamp::from_micros(jiff::Timestamp::now().as_microsecond())
-}
-
-/// The JSON text of a field of the parameters, for rules that route by it.
-fn top_level_field(parameters: &Payload, field: &str) -> Option<String> {
-    let fields: std::collections::HashMap<String, &RawValue> = parameters.decode().ok()?;
-    fields.get(field).map(|raw| raw.get().to_owned())
 }
 
 /// The same problem, seen from the whole batch.
@@ -265,13 +259,5 @@ mod tests {
         for bad in ["", "00-1-1-01", "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01", "00-x"] {
             assert!(!is_traceparent(bad), "{bad}");
         }
-    }
-
-    #[test]
-    fn a_field_is_found_by_its_raw_text() {
-        let parameters = Payload::json(&br#"{"user": 9007199254740993, "deep": {"user": 1}}"#[..]);
-        assert_eq!(top_level_field(&parameters, "user").as_deref(), Some("9007199254740993"));
-        assert_eq!(top_level_field(&parameters, "none"), None);
-        assert_eq!(top_level_field(&Payload::json(&b"[1]"[..]), "user"), None);
     }
 }
