@@ -11,6 +11,7 @@ pub mod duration;
 pub mod engine;
 pub mod lifecycle;
 pub mod limits;
+pub mod metrics;
 pub mod name;
 pub mod payload;
 pub mod policy;

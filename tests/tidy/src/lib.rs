@@ -11,6 +11,8 @@ mod invariants;
 #[cfg(test)]
 mod layers;
 #[cfg(test)]
+mod metrics;
+#[cfg(test)]
 mod scripts;
 #[cfg(test)]
 mod sources;

@@ -1,0 +1,76 @@
+//! What the series of a metric differ in, and how many values each may have in one process.
+//!
+//! Never a task id, a worker id, an attempt's number or a message: these grow without end. A worker is told apart by the
+//! `instance` its series come from.
+
+/// A key of a series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attribute {
+    /// The key.
+    pub key: &'static str,
+    /// Most values one process gives it.
+    pub most_values: usize,
+    /// Which values these are.
+    pub about: &'static str,
+}
+
+/// The value for names past [`MOST_NAMES`].
+pub const OTHER: &str = "_other";
+/// Most pairs of queue and task one process tells apart; what comes later is counted as [`OTHER`].
+pub const MOST_NAMES: usize = 1_000;
+
+macro_rules! attributes {
+    ($($(#[$doc:meta])* $name:ident = $key:literal, $most:expr, $about:literal;)*) => {
+        $(
+            $(#[$doc])*
+            pub const $name: Attribute = Attribute { key: $key, most_values: $most, about: $about };
+        )*
+        /// Every attribute there is.
+        pub const ALL: &[Attribute] = &[$($name),*];
+    };
+}
+
+attributes! {
+    /// The queue.
+    QUEUE = "queue", MOST_NAMES, "the queue's name; `_other` past the bound";
+    /// The task's name.
+    TASK = "task", MOST_NAMES, "the task's name; `_other` past the bound";
+    /// The task's version.
+    VERSION = "version", 100, "the task's version, or the program's in `jobbers.build.info`";
+    /// The worker's role.
+    ROLE = "role", 100, "the worker's role";
+    /// Where a task stands.
+    STATUS = "status", 10, "where the task stands: one of [the lifecycle](lifecycle.md)";
+    /// What a submission did.
+    OUTCOME = "outcome", 8, "what came of it: see the metric's sentence";
+    /// A stable error code.
+    CODE = "code", 64, "the `code` of the problem document, see [the errors](http-api.md)";
+    /// Why an attempt ended badly, or was given back.
+    REASON = "reason", 12, "why: see the metric's sentence";
+    /// What follows.
+    NEXT = "next", 2, "`retry` or `over`";
+    /// What an overdue heartbeat leads to.
+    ACTION = "action", 3, "`stall`, `retry` or `fail`, by the task's `on_stall`";
+    /// What of a queue is limited.
+    LIMIT = "limit", 8, "which limit, by its name in the queue's configuration";
+    /// The kind of store.
+    ENGINE = "engine", 4, "`sqlite` or `redis`";
+    /// A verb of the engine.
+    OPERATION = "operation", 64, "the verb: `submit`, `cycle`, `extend` …";
+    /// How a verb failed.
+    ERROR = "error", 16, "the kind of failure: `unavailable`, `full`, `conflict` …";
+    /// HTTP method.
+    METHOD = "method", 8, "the request's method; `_other` for an unheard-of one";
+    /// HTTP route.
+    ROUTE = "route", 100, "the route's pattern, such as `/tasks/{id}`; `unmatched` where there is none";
+    /// HTTP status.
+    STATUS_CODE = "status_code", 60, "the answer's status";
+    /// What a worker does.
+    STATE = "state", 2, "`running` or `draining`";
+    /// A chore of the manager.
+    CHORE = "chore", 8, "`promote`, `reclaim`, `prune` or `observe`";
+    /// A pass of the cleaner.
+    PASS = "pass", 16, "the pass's name, such as `prune_retention`";
+    /// The service.
+    SERVICE = "service", 4, "`manager`, `worker`, `cleaner`, or `jobbers` for all of them in one process";
+}

@@ -1,0 +1,185 @@
+//! Every metric, a row each: first those of a task's way, then those of the processes.
+
+use super::{
+    Attribute, Kind, Metric, Service,
+    attribute::{
+        ACTION, CHORE, CODE, ENGINE, ERROR, LIMIT, METHOD, MOST_NAMES, NEXT, OPERATION, OUTCOME, PASS, QUEUE, REASON,
+        ROLE, ROUTE, SERVICE, STATE, STATUS, STATUS_CODE, TASK, VERSION,
+    },
+};
+
+/// Times of tasks, in milliseconds: from half a millisecond to four hours.
+const TASK_MS: &[f64] = &[
+    0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1e3, 2.5e3, 5e3, 1e4, 3e4, 6e4, 3e5, 9e5, 3.6e6, 1.44e7,
+];
+/// Calls, in seconds: from half a millisecond to the longest long poll.
+const CALL_S: &[f64] =
+    &[0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
+/// Waits and long chores, in seconds, up to four hours.
+const LONG_S: &[f64] = &[0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3_600.0, 14_400.0];
+/// Sizes of batches; none is larger than the last.
+const BATCH: &[f64] = &[1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1_000.0];
+/// Sizes of payloads, up to the default bound.
+const PAYLOAD_BYTES: &[f64] = &[64.0, 256.0, 1_024.0, 4_096.0, 16_384.0, 65_536.0, 262_144.0];
+
+const MANAGER: &[Service] = &[Service::Manager];
+const WORKER: &[Service] = &[Service::Worker];
+const CLEANER: &[Service] = &[Service::Cleaner];
+const EVERY: &[Service] = Service::ALL;
+
+/// Series of a metric of queue and task with few further values each.
+const PAIRS: usize = MOST_NAMES;
+/// Series of a metric of queue and task and status.
+const PAIRS_BY_STATUS: usize = 3 * MOST_NAMES;
+
+macro_rules! catalogue {
+    ($($name:ident: $kind:ident $text:literal, $unit:literal, [$($attribute:ident),*], $most:expr, $buckets:expr, $services:expr, $about:literal;)*) => {
+        $(
+            #[doc = $about]
+            pub const $name: Metric = Metric {
+                name: $text,
+                kind: Kind::$kind,
+                unit: $unit,
+                attributes: { const KEYS: &[Attribute] = &[$($attribute),*]; KEYS },
+                most_series: $most,
+                buckets: $buckets,
+                services: $services,
+                about: $about,
+            };
+        )*
+        /// Every metric, in the order of the documentation.
+        pub const ALL: &[&Metric] = &[$(&$name),*];
+    };
+}
+
+catalogue! {
+    // ---- submission ----
+    TASKS_SUBMITTED: Counter "jobbers.tasks.submitted", "{task}", [QUEUE, TASK, OUTCOME], PAIRS_BY_STATUS, &[], MANAGER,
+        "Tasks of accepted submissions over HTTP: outcome is `created`, `existing` (sent before; nothing changed) or `replaced`.";
+    SUBMISSIONS_REFUSED: Counter "jobbers.submissions.refused", "{request}", [CODE], 64, &[], MANAGER,
+        "Submissions that were answered with a problem, by its code; no task of such a request was taken in.";
+    SUBMIT_BATCH_SIZE: Histogram "jobbers.submit.batch.size", "{task}", [], 1, BATCH, MANAGER,
+        "Tasks per accepted submission.";
+    PAYLOAD_SIZE: Histogram "jobbers.task.payload.size", "By", [QUEUE], PAIRS, PAYLOAD_BYTES, MANAGER,
+        "Bytes of the parameters of submitted tasks.";
+
+    // ---- queues: the store's own numbers, read by every manager ----
+    QUEUE_DEPTH: Gauge "jobbers.queue.depth", "{task}", [QUEUE, STATUS], PAIRS_BY_STATUS, &[], MANAGER,
+        "Tasks that are not over, by where they stand: waiting, scheduled, submitted (ready) or started; every manager tells the same, so take the `max`, not the sum.";
+    QUEUE_OLDEST_AGE: Gauge "jobbers.queue.oldest.age", "s", [QUEUE], PAIRS, &[], MANAGER,
+        "How long the longest waiting ready task has been ready; 0 for a queue with none. The one number that says whether a queue is served; take the `max`.";
+    SCHEDULE_LAG: Gauge "jobbers.schedule.lag", "s", [QUEUE], PAIRS, &[], MANAGER,
+        "By how much the next scheduled task is overdue and still not ready; 0 while none is. Above a few seconds nobody promotes; take the `max`.";
+    QUEUE_ACCEPTED: ObservedCounter "jobbers.queue.accepted", "{task}", [QUEUE], PAIRS, &[], MANAGER,
+        "Tasks the store ever took into the queue, whoever submitted them; every manager tells the same, so take the `max`.";
+    QUEUE_REMOVED: ObservedCounter "jobbers.queue.removed", "{task}", [QUEUE], PAIRS, &[], MANAGER,
+        "Tasks the store ever deleted from the queue: pruned, purged or replaced; take the `max`.";
+    QUEUE_PAUSED: Gauge "jobbers.queue.paused", "", [QUEUE], PAIRS, &[], MANAGER,
+        "1 for a queue that is paused, else 0; take the `max`.";
+    QUEUE_LIMIT: Gauge "jobbers.queue.limit", "", [QUEUE, LIMIT], PAIRS, &[], MANAGER,
+        "The queue's configured limits; one that is not set is absent. Take the `max`.";
+
+    // ---- selection ----
+    TASKS_SELECTED: Counter "tasks_selected", "{task}", [QUEUE, TASK, ROLE], PAIRS, &[], WORKER,
+        "Tasks a worker took on. One per attempt; a task the worker does not know is given back and not counted.";
+    TIME_IN_QUEUE: Histogram "time_in_queue", "ms", [QUEUE, TASK, ROLE], PAIRS, TASK_MS, WORKER,
+        "From when a task could have been claimed (submitted, or its time had come) to its claim, by the store's clock; delays and backoff are not in it.";
+    CLAIMS: Counter "jobbers.claims", "{call}", [ROLE, OUTCOME], 800, &[], WORKER,
+        "Calls that asked the store for work: outcome is `hit`, `empty` or `error`.";
+    CLAIM_BATCH_SIZE: Histogram "jobbers.claim.batch.size", "{task}", [ROLE], 100, BATCH, WORKER,
+        "Tasks per call that brought any.";
+    TASKS_RECOVERED: Counter "jobbers.tasks.recovered", "{task}", [QUEUE, TASK], PAIRS, &[], WORKER,
+        "Attempts at tasks whose last worker had vanished or lost its lease.";
+
+    // ---- execution ----
+    TASKS_PROCESSED: Counter "tasks_processed", "{task}", [QUEUE, TASK, STATUS], PAIRS_BY_STATUS, &[], WORKER,
+        "Tasks that a worker brought to their end and whose end the store took, by the status they ended at.";
+    EXECUTION_TIME: Histogram "execution_time", "ms", [QUEUE, TASK, STATUS], PAIRS_BY_STATUS, TASK_MS, WORKER,
+        "How long an attempt ran, by where its task then stood: an attempt that is retried counts under `scheduled` or `submitted`. Waits are not in it.";
+    END_TO_END_LATENCY: Histogram "end_to_end_latency", "ms", [QUEUE, TASK, STATUS], PAIRS_BY_STATUS, TASK_MS, WORKER,
+        "From a task's first submission to its end, with all its delays, retries and waits.";
+    ATTEMPTS_FAILED: Counter "jobbers.attempts.failed", "{attempt}", [QUEUE, TASK, REASON, NEXT], PAIRS_BY_STATUS, &[], WORKER,
+        "Attempts that failed, and whether the task is retried or over: reason is `error`, `fatal`, `timeout`, `panic`, `stall` or `shutdown`.";
+    TASKS_RELEASED: Counter "jobbers.tasks.released", "{task}", [QUEUE, TASK, REASON], PAIRS_BY_STATUS, &[], WORKER,
+        "Tasks given back unharmed: reason is `shutdown`, `lease_ending` (it could not be renewed in time), `unknown_task` or `abandoned` (it did not end within its grace).";
+
+    // ---- retries and dead letters ----
+    TASKS_RETRIED: Counter "tasks_retried", "{task}", [QUEUE, TASK, VERSION], PAIRS, &[], WORKER,
+        "Retries the store took: one per attempt that failed and will be tried again.";
+    RETRY_DELAY: Histogram "jobbers.retry.delay", "s", [QUEUE, TASK], PAIRS, LONG_S, WORKER,
+        "The backoff given to retries.";
+    TASKS_DEAD_LETTERED: Counter "tasks_dead_lettered", "{task}", [QUEUE, TASK, VERSION], PAIRS, &[], MANAGER,
+        "Tasks written to the dead-letter archive, each failure once whichever manager writes it.";
+    DEAD_LETTERS_SIZE: Gauge "jobbers.dead_letters.size", "{task}", [QUEUE], PAIRS, &[], MANAGER,
+        "Tasks in the dead-letter archive that nobody has resubmitted or deleted; told by the manager that holds the archive.";
+    DEAD_LETTERS_OLDEST_AGE: Gauge "jobbers.dead_letters.oldest.age", "s", [QUEUE], PAIRS, &[], MANAGER,
+        "How long the oldest of these has been there.";
+    DEAD_LETTERS_OUTBOX: Gauge "jobbers.dead_letters.outbox", "{task}", [], 1, &[], MANAGER,
+        "Failed tasks on their way to the archive; more than a moment's worth says that no manager can write it. Take the `max`.";
+    DEAD_LETTERS_RESUBMITTED: Counter "jobbers.dead_letters.resubmitted", "{task}", [QUEUE, TASK], PAIRS, &[], MANAGER,
+        "Tasks sent again from the archive.";
+    DEAD_LETTERS_DELETED: Counter "jobbers.dead_letters.deleted", "{task}", [], 1, &[], MANAGER,
+        "Tasks deleted from the archive: by request, by age or by size.";
+
+    // ---- leases and heartbeats ----
+    LEASES_LOST: Counter "jobbers.leases.lost", "{lease}", [QUEUE, TASK], PAIRS, &[], WORKER,
+        "Attempts whose lease was gone when they were to be renewed or settled: what they did does not count, and the task may have run twice at once.";
+    LEASES_RECLAIMED: Counter "jobbers.leases.reclaimed", "{lease}", [OUTCOME], 8, &[], MANAGER,
+        "Expired leases a manager took back: outcome is `requeued`, `failed` (too many crashes) or `cancelled`. Workers also take leases back as they claim; these count only in `jobbers.tasks.recovered`.";
+    HEARTBEATS_OVERDUE: Gauge "jobbers.heartbeats.overdue", "{task}", [QUEUE, TASK], PAIRS, &[], WORKER,
+        "Running tasks that have been silent for longer than their `max_heartbeat_interval` and have not ended yet.";
+    TASKS_STALLED: Counter "jobbers.tasks.stalled", "{task}", [QUEUE, TASK, ACTION], PAIRS, &[], WORKER,
+        "Attempts that were ended because their heartbeat was overdue.";
+    RENEWALS: Counter "jobbers.renewals", "{lease}", [OUTCOME], 8, &[], WORKER,
+        "Leases that were to be renewed: outcome is `renewed`, `lost` or `error` (the store did not answer; it is tried again).";
+
+    // ---- workers ----
+    WORKERS_ALIVE: Gauge "jobbers.workers.alive", "{worker}", [ROLE, STATE], 200, &[], MANAGER,
+        "Workers the store has heard of lately; take the `max`.";
+    WORKER_SLOTS_LIMIT: Gauge "jobbers.worker.slots.limit", "{slot}", [ROLE], 100, &[], WORKER,
+        "How many tasks the worker runs at a time at most.";
+    WORKER_SLOTS_USED: Gauge "jobbers.worker.slots.used", "{slot}", [ROLE], 100, &[], WORKER,
+        "How many it runs now.";
+    WORKER_UNSETTLED: Gauge "jobbers.worker.unsettled", "{task}", [ROLE], 100, &[], WORKER,
+        "Attempts that have ended and wait for the store to take their end; it grows while the store is away.";
+    WORKER_DRAIN_DURATION: Histogram "jobbers.worker.drain.duration", "s", [ROLE, OUTCOME], 800, LONG_S, WORKER,
+        "From the word to stop to the end of the worker: outcome is `done`, or `late` when tasks had to be given back.";
+
+    // ---- engine ----
+    ENGINE_OPERATION_DURATION: Histogram "jobbers.engine.operation.duration", "s", [ENGINE, OPERATION], 128, CALL_S, EVERY,
+        "How long calls to the store took, failed ones too; `wait` and `await_finished`, which wait for something to happen, are not measured.";
+    ENGINE_ERRORS: Counter "jobbers.engine.errors", "{call}", [ENGINE, OPERATION, ERROR], 512, &[], EVERY,
+        "Calls to the store that failed, by the kind of failure. `unavailable`, `full`, `read_only` and `corrupt` are the store's trouble; the others are answers.";
+
+    // ---- manager ----
+    HTTP_REQUEST_DURATION: Histogram "jobbers.http.request.duration", "s", [METHOD, ROUTE, STATUS_CODE], 2_000, CALL_S, MANAGER,
+        "How long requests took, long polls among them.";
+    HTTP_REQUESTS_ACTIVE: Gauge "jobbers.http.requests.active", "{request}", [], 1, &[], MANAGER,
+        "Requests under way.";
+    CHORE_DURATION: Histogram "jobbers.chore.duration", "s", [CHORE, OUTCOME], 64, CALL_S, MANAGER,
+        "How long the manager's chores took per tick: outcome is `done` or `error`.";
+    CHORE_TASKS: Counter "jobbers.chore.tasks", "{task}", [CHORE], 8, &[], MANAGER,
+        "Tasks the manager's chores moved: promoted, reclaimed or pruned.";
+    CONFIG_VERSION: Gauge "jobbers.config.version", "", [SERVICE], 4, &[], &[Service::Manager, Service::Worker],
+        "The version of queues, roles and routing this process follows; processes of one store that differ for longer than a second lag behind.";
+    CONFIG_AGE: Gauge "jobbers.config.age", "s", [SERVICE], 4, &[], MANAGER,
+        "How long ago this process last read queues, roles and routing.";
+
+    // ---- cleaner ----
+    CLEANER_RUNS: Counter "jobbers.cleaner.runs", "{run}", [PASS, OUTCOME], 128, &[], CLEANER,
+        "Passes that ended: outcome is `done`, `stopped` or `failed`.";
+    CLEANER_DURATION: Histogram "jobbers.cleaner.duration", "s", [PASS], 16, LONG_S, CLEANER,
+        "How long a pass took.";
+    CLEANER_REMOVED: Counter "jobbers.cleaner.removed", "{task}", [PASS], 16, &[], CLEANER,
+        "Tasks a pass removed; none in a dry run.";
+    CLEANER_LAST_SUCCESS: Gauge "jobbers.cleaner.last_success.timestamp", "s", [PASS], 16, &[], CLEANER,
+        "When a pass was last done, as seconds of Unix time.";
+
+    // ---- every process ----
+    BUILD_INFO: Gauge "jobbers.build.info", "", [SERVICE, VERSION], 4, &[], EVERY,
+        "Always 1: which service this process is, and which version of it.";
+    PROCESS_CPU_TIME: ObservedCounter "jobbers.process.cpu.time", "s", [SERVICE], 4, &[], EVERY,
+        "CPU time the process has used.";
+    PROCESS_MEMORY: Gauge "jobbers.process.memory", "By", [SERVICE], 4, &[], EVERY,
+        "Memory the process holds (resident set).";
+}
