@@ -182,8 +182,8 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// Putting what is there already changes nothing.
     ///
     /// # Errors
-    /// [`Error::Exists`] or [`Error::UnknownQueue`] by [`PutMode`].
-    async fn put_queue(&self, queue: QueueConfig, mode: PutMode) -> Result<Arc<Config>>;
+    /// [`Error::Exists`], [`Error::UnknownQueue`] or [`Error::Changed`] by [`PutMode`].
+    async fn put_queue(&self, queue: QueueConfig, mode: PutMode<QueueConfig>) -> Result<Arc<Config>>;
 
     /// Deletes a queue that holds no live task, together with its finished ones: up to 1,000 of these per call. Call
     /// again until the answer is [`Deleted::Done`].
@@ -195,9 +195,9 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// Creates or replaces a role.
     ///
     /// # Errors
-    /// [`Error::Exists`] or [`Error::UnknownRole`] by [`PutMode`]; [`Error::UnknownQueue`] when it names one;
-    /// [`Error::Invalid`] when it names none or one twice.
-    async fn put_role(&self, role: RoleConfig, mode: PutMode) -> Result<Arc<Config>>;
+    /// [`Error::Exists`], [`Error::UnknownRole`] or [`Error::Changed`] by [`PutMode`]; [`Error::UnknownQueue`] when it
+    /// names one; [`Error::Invalid`] by [`RoleConfig::validate`].
+    async fn put_role(&self, role: RoleConfig, mode: PutMode<RoleConfig>) -> Result<Arc<Config>>;
 
     /// Deletes a role.
     ///

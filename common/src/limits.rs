@@ -24,6 +24,8 @@ pub const MAX_CRASHES: u32 = 100;
 pub const MAX_DELAY: Duration = Duration::from_secs(366 * 24 * 3_600);
 /// Most queues, roles or routing rules.
 pub const MAX_CONFIG_ENTRIES: usize = 10_000;
+/// Largest weight of a queue in a role.
+pub const MAX_WEIGHT: u32 = 1_000_000;
 /// Most queues one claim may name.
 pub const MAX_QUEUES_PER_CLAIM: usize = 256;
 /// Longest time a blocked call (claim, result) waits before it answers with nothing.

@@ -1,11 +1,15 @@
 //! The live configuration: queues, roles and routing rules, and the snapshot of all of it.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, HashSet},
+    time::Duration,
+};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     duration,
+    limits::MAX_WEIGHT,
     name::{QueueName, RoleName},
     routing::{RouteKey, RouteRule},
 };
@@ -52,7 +56,24 @@ impl QueueConfig {
     }
 }
 
-/// Which queues the workers of a role serve, first to last: an earlier queue is emptied before a later one is asked.
+/// In which order the workers of a role ask its queues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum QueueOrder {
+    /// As listed: an earlier queue is emptied before a later one is asked.
+    #[default]
+    Strict,
+    /// Each queue is asked first as often as its weight says: none waits for ever.
+    Weighted,
+}
+
+impl QueueOrder {
+    const fn is_strict(&self) -> bool {
+        matches!(self, Self::Strict)
+    }
+}
+
+/// Which queues the workers of a role serve. Stored, so fields are only ever added, with a default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoleConfig {
@@ -60,6 +81,50 @@ pub struct RoleConfig {
     pub name: RoleName,
     /// Its queues, in order.
     pub queues: Vec<QueueName>,
+    /// What that order means.
+    #[serde(default, skip_serializing_if = "QueueOrder::is_strict")]
+    pub order: QueueOrder,
+    /// How often each queue is asked first, for [`QueueOrder::Weighted`]; one that is not named has the weight 1.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub weights: BTreeMap<QueueName, u32>,
+    /// New each time somebody asks the role's workers to read the configuration anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refresh_tag: Option<Box<str>>,
+}
+
+impl RoleConfig {
+    /// A role that serves these queues in strict order.
+    #[must_use]
+    pub fn new(name: RoleName, queues: Vec<QueueName>) -> Self {
+        Self { name, queues, order: QueueOrder::Strict, weights: BTreeMap::new(), refresh_tag: None }
+    }
+
+    /// How often a queue is asked first, relative to the others.
+    #[must_use]
+    pub fn weight(&self, queue: &QueueName) -> u32 {
+        self.weights.get(queue).copied().unwrap_or(1)
+    }
+
+    /// Checks it for itself; whether its queues exist is the store's to say.
+    ///
+    /// # Errors
+    /// What is wrong with it, in a sentence.
+    pub fn validate(&self) -> Result<(), String> {
+        let distinct: HashSet<&QueueName> = self.queues.iter().collect();
+        if self.queues.is_empty() || distinct.len() < self.queues.len() {
+            return Err("a role names at least one queue, and none twice".to_owned());
+        }
+        if self.order == QueueOrder::Strict && !self.weights.is_empty() {
+            return Err("weights need the order \"weighted\"".to_owned());
+        }
+        if let Some(stranger) = self.weights.keys().find(|queue| !distinct.contains(queue)) {
+            return Err(format!("there is a weight for queue {stranger}, which is none of the role's"));
+        }
+        if !self.weights.values().all(|weight| (1..=MAX_WEIGHT).contains(weight)) {
+            return Err(format!("a weight is 1 to {MAX_WEIGHT}"));
+        }
+        Ok(())
+    }
 }
 
 /// All live configuration, as of one version.
@@ -91,7 +156,7 @@ impl Config {
         Self {
             version: 1,
             queues: BTreeMap::from([(queue.clone(), QueueConfig::new(queue.clone()))]),
-            roles: BTreeMap::from([(role.clone(), RoleConfig { name: role, queues: vec![queue] })]),
+            roles: BTreeMap::from([(role.clone(), RoleConfig::new(role, vec![queue]))]),
             routes: BTreeMap::new(),
         }
     }

@@ -135,16 +135,16 @@ impl Engine for RedisEngine {
         arrange::read(&self.store).await.map(Arc::new)
     }
 
-    async fn put_queue(&self, queue: QueueConfig, mode: PutMode) -> Result<Arc<Config>> {
-        arrange::put_queue(&self.store, &queue, mode).await
+    async fn put_queue(&self, queue: QueueConfig, mode: PutMode<QueueConfig>) -> Result<Arc<Config>> {
+        arrange::put_queue(&self.store, &queue, &mode).await
     }
 
     async fn delete_queue(&self, queue: &QueueName) -> Result<Deleted> {
         arrange::delete_queue(&self.store, queue).await
     }
 
-    async fn put_role(&self, role: RoleConfig, mode: PutMode) -> Result<Arc<Config>> {
-        arrange::put_role(&self.store, &role, mode).await
+    async fn put_role(&self, role: RoleConfig, mode: PutMode<RoleConfig>) -> Result<Arc<Config>> {
+        arrange::put_role(&self.store, &role, &mode).await
     }
 
     async fn delete_role(&self, role: &RoleName) -> Result<Arc<Config>> {

@@ -286,8 +286,8 @@ impl Engine for SqliteEngine {
         self.read(|view| Ok(Arc::clone(&view.catalog.config))).await
     }
 
-    async fn put_queue(&self, queue: QueueConfig, mode: PutMode) -> Result<Arc<Config>> {
-        self.writer.run(1, move |step| arrange::put_queue(step, &queue, mode)).await
+    async fn put_queue(&self, queue: QueueConfig, mode: PutMode<QueueConfig>) -> Result<Arc<Config>> {
+        self.writer.run(1, move |step| arrange::put_queue(step, &queue, &mode)).await
     }
 
     async fn delete_queue(&self, queue: &QueueName) -> Result<Deleted> {
@@ -295,8 +295,8 @@ impl Engine for SqliteEngine {
         self.writer.run(MAX_BATCH, move |step| arrange::delete_queue(step, &queue)).await
     }
 
-    async fn put_role(&self, role: RoleConfig, mode: PutMode) -> Result<Arc<Config>> {
-        self.writer.run(1, move |step| arrange::put_role(step, &role, mode)).await
+    async fn put_role(&self, role: RoleConfig, mode: PutMode<RoleConfig>) -> Result<Arc<Config>> {
+        self.writer.run(1, move |step| arrange::put_role(step, &role, &mode)).await
     }
 
     async fn delete_role(&self, role: &RoleName) -> Result<Arc<Config>> {

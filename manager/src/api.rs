@@ -58,6 +58,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(queues::purge))
         .routes(routes!(roles::list, roles::create))
         .routes(routes!(roles::get, roles::put, roles::delete))
+        .routes(routes!(roles::refresh))
         .routes(routes!(routing::list, routing::put, routing::delete))
         .routes(routes!(workers::list))
         .routes(routes!(health::live))

@@ -19,6 +19,7 @@ mod api;
 mod app;
 mod chores;
 pub mod config;
+mod etag;
 mod extract;
 mod ids;
 mod json;

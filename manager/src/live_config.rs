@@ -6,13 +6,12 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwapOption;
 use jobbers_common::{
-    engine::{Engine, Error, Result},
-    name::{QueueName, TaskName},
-    queue::{self, Config},
+    engine::{Engine, Error, PutMode, Result},
+    name::{QueueName, RoleName, TaskName},
+    queue::{self, Config, QueueConfig, RoleConfig},
     routing::{self, Draw, RouteKey, RouteRule},
 };
 use parking_lot::Mutex;
-use tokio::sync::MutexGuard;
 
 use crate::app::App;
 
@@ -22,17 +21,11 @@ pub(crate) struct LiveConfig {
     engine: Arc<dyn Engine>,
     snapshot: ArcSwapOption<Config>,
     turns: Mutex<HashMap<RouteKey, u64>>,
-    editing: tokio::sync::Mutex<()>,
 }
 
 impl LiveConfig {
     pub(crate) fn new(engine: Arc<dyn Engine>) -> Self {
-        Self {
-            engine,
-            snapshot: ArcSwapOption::empty(),
-            turns: Mutex::default(),
-            editing: tokio::sync::Mutex::default(),
-        }
+        Self { engine, snapshot: ArcSwapOption::empty(), turns: Mutex::default() }
     }
 
     /// The snapshot; read from the store when there is none yet.
@@ -67,9 +60,34 @@ impl LiveConfig {
         }
     }
 
-    /// Held while an entry is read, changed and put back, so that two requests to this manager don't undo each other.
-    pub(crate) async fn edit(&self) -> MutexGuard<'_, ()> {
-        self.editing.lock().await
+    /// Changes a queue's settings from what they are, whoever else changes them at the same time.
+    pub(crate) async fn alter_queue(&self, name: &QueueName, alter: impl Fn(&mut QueueConfig)) -> Result<()> {
+        for _ in 0..ATTEMPTS {
+            let config = self.fresh().await?;
+            let stored = config.queues.get(name).ok_or_else(|| Error::UnknownQueue(name.clone()))?;
+            let mut altered = stored.clone();
+            alter(&mut altered);
+            match self.engine.put_queue(altered, PutMode::Unchanged(stored.clone())).await {
+                Err(Error::Changed(_)) => {}
+                done => return done.map(|config| self.adopt(&config)),
+            }
+        }
+        Err(too_busy())
+    }
+
+    /// The same for a role.
+    pub(crate) async fn alter_role(&self, name: &RoleName, alter: impl Fn(&mut RoleConfig)) -> Result<()> {
+        for _ in 0..ATTEMPTS {
+            let config = self.fresh().await?;
+            let stored = config.roles.get(name).ok_or_else(|| Error::UnknownRole(name.clone()))?;
+            let mut altered = stored.clone();
+            alter(&mut altered);
+            match self.engine.put_role(altered, PutMode::Unchanged(stored.clone())).await {
+                Err(Error::Changed(_)) => {}
+                done => return done.map(|config| self.adopt(&config)),
+            }
+        }
+        Err(too_busy())
     }
 
     /// The queue the rules choose for a task; `default` where no rule speaks.
@@ -102,6 +120,13 @@ impl LiveConfig {
     }
 }
 
+/// How often a change is made anew because another came between.
+const ATTEMPTS: usize = 100;
+
+fn too_busy() -> Error {
+    Error::unavailable("the configuration is being changed all the time")
+}
+
 fn default_queue() -> QueueName {
     #[expect(clippy::expect_used, reason = "a constant that is legal")]
     QueueName::new(queue::DEFAULT).expect("a legal queue name")
@@ -125,8 +150,7 @@ pub(crate) async fn keep_fresh(app: Arc<App>, every: Duration) {
 
 #[cfg(test)]
 mod tests {
-    use jobbers_common::engine::{PutMode, model::ModelEngine};
-    use jobbers_common::queue::QueueConfig;
+    use jobbers_common::engine::model::ModelEngine;
 
     use super::*;
 

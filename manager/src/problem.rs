@@ -89,6 +89,8 @@ codes! {
     QueueNotEmpty = "queue_not_empty", CONFLICT, "The queue holds live tasks";
     /// A role or a routing rule names the queue. Change that first.
     QueueInUse = "queue_in_use", CONFLICT, "The queue is in use";
+    /// Another change came first: the `If-Match` of the request no longer holds. Read it again, and decide anew.
+    Changed = "changed", PRECONDITION_FAILED, "It was changed meanwhile";
     /// The body is over `max_body_bytes`.
     BodyTooLarge = "body_too_large", PAYLOAD_TOO_LARGE, "The body is too large";
     /// A task's parameters are over `max_payload_bytes`. Store large data elsewhere and pass its address.
@@ -192,6 +194,7 @@ impl From<Error> for Problem {
             Error::Conflict { reason: ConflictReason::BodyDiffers, .. } => Code::TaskExists,
             Error::Conflict { reason: ConflictReason::Started, .. } => Code::TaskStarted,
             Error::Exists(_) => Code::Exists,
+            Error::Changed(_) => Code::Changed,
             Error::NotEmpty { .. } => Code::QueueNotEmpty,
             Error::InUse { .. } => Code::QueueInUse,
             Error::Invalid(_) => Code::InvalidRequest,

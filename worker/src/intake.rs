@@ -3,13 +3,16 @@
 //! Follows the role's queues and the limits of the live configuration, and the limits this worker was started with. What
 //! runs is counted for every queue, so that a limit that appears later holds at once.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap},
+};
 
 use jobbers_common::{
     engine::QueueClaim,
     limits::MAX_QUEUES_PER_CLAIM,
     name::{QueueName, RoleName},
-    queue::Config as StoreConfig,
+    queue::{Config as StoreConfig, QueueOrder},
 };
 
 /// What a worker may claim.
@@ -24,10 +27,21 @@ pub(crate) struct Intake {
     pub(crate) version: u64,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 struct Served {
     queue: QueueName,
     limit: Option<usize>,
+    /// How often it is asked first, relative to the others; `None` in strict order.
+    weight: Option<u32>,
+    /// How much it is owed: the one that is owed most is asked first (smooth weighted round robin).
+    credit: i64,
+}
+
+impl Served {
+    /// All but the credit.
+    fn is_like(&self, other: &Self) -> bool {
+        (&self.queue, self.limit, self.weight) == (&other.queue, other.limit, other.weight)
+    }
 }
 
 impl Intake {
@@ -54,16 +68,18 @@ impl Intake {
             let theirs = theirs.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
             let ours = self.own_limits.get(queue).copied();
             let limit = theirs.into_iter().chain(ours).min();
-            Served { queue: queue.clone(), limit }
+            let weight = (role.order == QueueOrder::Weighted).then(|| role.weight(queue));
+            Served { queue: queue.clone(), limit, weight, credit: 0 }
         };
         let served: Vec<Served> = role.queues.iter().take(MAX_QUEUES_PER_CLAIM).map(serve).collect();
-        let changed = first || served != self.served;
-        if changed {
-            let queues: Vec<&str> = role.queues.iter().map(QueueName::as_str).collect();
-            tracing::info!(role = %self.role, ?queues, "serving");
+        let same = served.len() == self.served.len() && served.iter().zip(&self.served).all(|(a, b)| a.is_like(b));
+        if !first && same {
+            return false;
         }
+        let queues: Vec<&str> = role.queues.iter().map(QueueName::as_str).collect();
+        tracing::info!(role = %self.role, ?queues, order = ?role.order, "serving");
         self.served = served;
-        changed
+        true
     }
 
     /// The queues served, in order.
@@ -75,7 +91,8 @@ impl Intake {
     /// it is [answered](Intake::answered).
     pub(crate) fn ask(&mut self, room: usize) -> Vec<QueueClaim> {
         let mut claims = Vec::with_capacity(self.served.len());
-        for Served { queue, limit } in &self.served {
+        for at in self.take_turns() {
+            let Served { queue, limit, .. } = &self.served[at];
             let taken = self.taken.entry(queue.clone()).or_default();
             let left = limit.map_or(room, |most| most.saturating_sub(*taken).min(room));
             if left > 0 {
@@ -84,6 +101,21 @@ impl Intake {
             }
         }
         claims
+    }
+
+    /// The order of this claim, as places in `served`. In a weighted role the queue that is owed most comes first, and
+    /// then owes the others: over as many claims as the weights add up to, each is first as often as its weight says.
+    fn take_turns(&mut self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.served.len()).collect();
+        let total: i64 = self.served.iter().filter_map(|served| served.weight).map(i64::from).sum();
+        if total > 0 {
+            for served in &mut self.served {
+                served.credit += served.weight.map_or(0, i64::from);
+            }
+            order.sort_by_key(|at| Reverse(self.served[*at].credit));
+            self.served[order[0]].credit -= total;
+        }
+        order
     }
 
     /// Counts what was asked for and not given as free again. `given` names the queue of each task that runs now.
@@ -122,7 +154,7 @@ mod tests {
         let heavy = QueueConfig { max_per_worker, ..QueueConfig::new(queue("heavy")) };
         config.queues.insert(queue("heavy"), heavy);
         let role = RoleName::new("default").unwrap();
-        config.roles.insert(role.clone(), RoleConfig { name: role, queues: vec![queue("heavy"), queue("default")] });
+        config.roles.insert(role.clone(), RoleConfig::new(role, vec![queue("heavy"), queue("default")]));
         config
     }
 
@@ -151,6 +183,27 @@ mod tests {
         assert_eq!(limits(&intake.ask(4)), [("default", 4)]);
         intake.free(&queue("heavy"), 2);
         assert_eq!(limits(&intake.ask(4)), [("heavy", 1), ("default", 4)]);
+    }
+
+    #[test]
+    fn a_weighted_role_asks_each_queue_first_as_often_as_its_weight_says() {
+        let mut weighted = config(1, None);
+        for role in weighted.roles.values_mut() {
+            (role.order, role.weights) = (QueueOrder::Weighted, [(queue("heavy"), 3)].into());
+        }
+        let mut intake = Intake::new(RoleName::new("default").unwrap(), BTreeMap::new());
+        intake.follow(&weighted);
+        let firsts: Vec<String> = (0..8)
+            .map(|_| {
+                let asked = intake.ask(1);
+                intake.answered(&asked, std::iter::empty());
+                assert_eq!(asked.len(), 2, "every queue is asked each time");
+                asked[0].queue.to_string()
+            })
+            .collect();
+        assert_eq!(firsts.iter().filter(|first| *first == "heavy").count(), 6, "{firsts:?}");
+        assert!(firsts[..4].contains(&"default".to_owned()) && firsts[4..].contains(&"default".to_owned()));
+        assert!(!intake.follow(&weighted), "the order of a claim is no change of the role");
     }
 
     #[test]

@@ -63,7 +63,7 @@ impl<'a> Bench<'a> {
     pub(super) async fn new(store: &'a Store, tasks: usize, concurrency: u32) -> Result<Self> {
         let bench = Self { store, tasks, concurrency, ids: Arc::default(), worker: Mutex::new(None) };
         bench.pause(true).await?;
-        let role = RoleConfig { name: RoleName::new(BENCH)?, queues: vec![queue()?] };
+        let role = RoleConfig::new(RoleName::new(BENCH)?, vec![queue()?]);
         store.scratch.engine.put_role(role, PutMode::Upsert).await?;
         Ok(bench)
     }

@@ -38,7 +38,7 @@ enum Action {
     /// Delete every task of a queue that does not run and is not over
     Purge(Sure),
     /// Delete a queue that has no live task, together with its finished ones
-    Delete(Sure),
+    Delete(Delete),
 }
 
 #[derive(Debug, clap::Args)]
@@ -56,6 +56,15 @@ struct Sure {
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct Delete {
+    #[command(flatten)]
+    sure: Sure,
+    /// Delete the tasks in it too; what runs is asked to stop
+    #[arg(long)]
+    force: bool,
 }
 
 #[derive(Debug, clap::Args, Serialize)]
@@ -87,6 +96,9 @@ struct Retention {
     #[serde(skip_serializing_if = "Option::is_none")]
     count: Option<u64>,
 }
+
+/// How often a deletion that waits for running tasks is asked for again.
+const ASK_AGAIN: Duration = Duration::from_millis(500);
 
 /// Lists the queues, or does what is asked with one.
 ///
@@ -212,16 +224,22 @@ async fn purge(sure: &Sure) -> Result<ExitCode, Failure> {
     Ok(exit::OK)
 }
 
-async fn delete(sure: &Sure) -> Result<ExitCode, Failure> {
+async fn delete(Delete { sure, force }: &Delete) -> Result<ExitCode, Failure> {
     let One { name, client: args } = &sure.one;
     let client = args.client()?;
-    if !sure.yes && !output::confirm(&format!("Delete queue {name} with its finished tasks?"))? {
+    let what = if *force { "all tasks in it" } else { "its finished tasks" };
+    if !sure.yes && !output::confirm(&format!("Delete queue {name} with {what}?"))? {
         return Ok(exit::FAILURE.into());
     }
-    // Very many finished tasks are deleted in several calls; `202 Accepted` asks for the next.
-    let mut answer = client.delete(&client::queue_path(name.as_str())).await?;
+    let path = format!("{}?force={force}", client::queue_path(name.as_str()));
+    // Very many finished tasks are deleted in several calls, and running ones take their time to stop; `202 Accepted`
+    // asks for the next.
+    let mut answer = client.delete(&path).await?;
     while answer.status == reqwest::StatusCode::ACCEPTED {
-        answer = client.delete(&client::queue_path(name.as_str())).await?;
+        if *force {
+            tokio::time::sleep(ASK_AGAIN).await;
+        }
+        answer = client.delete(&path).await?;
     }
     done(&answer, args.json, format_args!("queue {name} deleted"))?;
     Ok(exit::OK)

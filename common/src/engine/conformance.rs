@@ -366,6 +366,9 @@ macro_rules! conformance_suite {
             a_deleted_queue_takes_its_finished_tasks_along
             a_role_names_known_queues_only
             a_role_is_created_replaced_and_deleted
+            a_weighted_role_is_kept_as_given
+            a_change_of_what_changed_meanwhile_is_refused
+            of_many_who_change_one_queue_none_is_overruled
             routes_are_kept
             a_config_change_is_seen_by_the_next_cycle
             workers_come_and_go

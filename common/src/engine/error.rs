@@ -42,6 +42,9 @@ pub enum Error {
     /// It was to be created and is there.
     #[error("{0} exists")]
     Exists(String),
+    /// It was to be changed from a state that it is not in any more.
+    #[error("{0} was changed meanwhile")]
+    Changed(String),
     /// A queue with live tasks was to be deleted.
     #[error("queue {queue} holds {live} live tasks")]
     NotEmpty {

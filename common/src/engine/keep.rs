@@ -79,15 +79,32 @@ impl Reclaimed {
     }
 }
 
-/// Whether a configuration entry must be new or known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PutMode {
-    /// It must be new.
+/// What must stand where a configuration entry is put.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PutMode<T> {
+    /// Nothing.
     Create,
-    /// It must be known.
+    /// An entry of that name.
     Replace,
     /// Either.
     Upsert,
+    /// This very entry: what was read, changed and is now put back. Whoever changed it meanwhile is not overruled.
+    Unchanged(T),
+}
+
+impl<T: PartialEq> PutMode<T> {
+    /// Checks what stands there. `unknown` is the error for nothing, `what` names the entry, e.g. `queue mail`.
+    ///
+    /// # Errors
+    /// [`Error::Exists`], [`Error::Changed`] and `unknown`.
+    pub fn check(&self, stored: Option<&T>, unknown: Error, what: impl FnOnce() -> String) -> Result<()> {
+        match (self, stored) {
+            (Self::Create, Some(_)) => Err(Error::Exists(what())),
+            (Self::Replace | Self::Unchanged(_), None) => Err(unknown),
+            (Self::Unchanged(expected), Some(stored)) if stored != expected => Err(Error::Changed(what())),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// How far the deletion of a queue has come.

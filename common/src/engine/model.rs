@@ -193,16 +193,16 @@ impl Engine for ModelEngine {
         Ok(self.step(|state, _| Arc::clone(&state.config)))
     }
 
-    async fn put_queue(&self, queue: QueueConfig, mode: PutMode) -> Result<Arc<Config>> {
-        self.step(|state, _| state.put_queue(queue, mode))
+    async fn put_queue(&self, queue: QueueConfig, mode: PutMode<QueueConfig>) -> Result<Arc<Config>> {
+        self.step(|state, _| state.put_queue(queue, &mode))
     }
 
     async fn delete_queue(&self, queue: &QueueName) -> Result<Deleted> {
         self.step(|state, _| state.delete_queue(queue))
     }
 
-    async fn put_role(&self, role: RoleConfig, mode: PutMode) -> Result<Arc<Config>> {
-        self.step(|state, _| state.put_role(role, mode))
+    async fn put_role(&self, role: RoleConfig, mode: PutMode<RoleConfig>) -> Result<Arc<Config>> {
+        self.step(|state, _| state.put_role(role, &mode))
     }
 
     async fn delete_role(&self, role: &RoleName) -> Result<Arc<Config>> {

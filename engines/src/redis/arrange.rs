@@ -16,6 +16,7 @@ use jobbers_common::{
 };
 use redis::{Cmd, Value};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use ulid::Ulid;
 
 use super::{
     failure::malformed,
@@ -117,9 +118,10 @@ enum Outcome {
 }
 
 async fn carry_out(store: &Store, from: &Config, change: &Change) -> Result<Outcome> {
+    let id = Ulid::generate().to_string();
     let add = |command: &mut Cmd| {
         command.arg(from.version).arg(&change.field).arg(change.value.as_deref().unwrap_or_default());
-        command.arg(u8::from(change.paused));
+        command.arg(u8::from(change.paused)).arg(&id);
     };
     let mut answer = array(store.run(&store.work, &script::CONFIGURE, add).await?)?.into_iter();
     let word = text(answer.next().unwrap_or(Value::Nil))?;
@@ -163,13 +165,11 @@ fn check_queues<'a>(config: &Config, queues: impl IntoIterator<Item = &'a QueueN
 }
 
 /// Creates or replaces a queue.
-pub(super) async fn put_queue(store: &Store, queue: &QueueConfig, mode: PutMode) -> Result<Arc<Config>> {
+pub(super) async fn put_queue(store: &Store, queue: &QueueConfig, mode: &PutMode<QueueConfig>) -> Result<Arc<Config>> {
     let decide = |config: &mut Config| {
-        match (mode, config.queues.contains_key(&queue.name)) {
-            (PutMode::Create, true) => return Err(Error::Exists(format!("queue {}", queue.name))),
-            (PutMode::Replace, false) => return Err(Error::UnknownQueue(queue.name.clone())),
-            _ => drop(config.queues.insert(queue.name.clone(), queue.clone())),
-        }
+        let (known, unknown) = (config.queues.get(&queue.name), Error::UnknownQueue(queue.name.clone()));
+        mode.check(known, unknown, || format!("queue {}", queue.name))?;
+        config.queues.insert(queue.name.clone(), queue.clone());
         check_room(&config.queues)?;
         Ok(Change { field: format!("{QUEUE_FIELD}{}", queue.name), value: Some(json(queue)?), paused: queue.paused })
     };
@@ -204,19 +204,12 @@ fn user_of(config: &Config, queue: &QueueName) -> Option<String> {
 }
 
 /// Creates or replaces a role.
-pub(super) async fn put_role(store: &Store, role: &RoleConfig, mode: PutMode) -> Result<Arc<Config>> {
-    let mut distinct: Vec<&QueueName> = role.queues.iter().collect();
-    distinct.sort();
-    distinct.dedup();
-    if role.queues.is_empty() || distinct.len() < role.queues.len() {
-        return Err(Error::Invalid("a role names at least one queue, and none twice".to_owned()));
-    }
+pub(super) async fn put_role(store: &Store, role: &RoleConfig, mode: &PutMode<RoleConfig>) -> Result<Arc<Config>> {
+    role.validate().map_err(Error::Invalid)?;
     let decide = |config: &mut Config| {
-        match (mode, config.roles.contains_key(&role.name)) {
-            (PutMode::Create, true) => return Err(Error::Exists(format!("role {}", role.name))),
-            (PutMode::Replace, false) => return Err(Error::UnknownRole(role.name.clone())),
-            _ => check_queues(config, &role.queues)?,
-        }
+        let (known, unknown) = (config.roles.get(&role.name), Error::UnknownRole(role.name.clone()));
+        mode.check(known, unknown, || format!("role {}", role.name))?;
+        check_queues(config, &role.queues)?;
         config.roles.insert(role.name.clone(), role.clone());
         check_room(&config.roles)?;
         Ok(Change { field: format!("{ROLE_FIELD}{}", role.name), value: Some(json(role)?), paused: false })

@@ -20,7 +20,7 @@
 //! | `q:<queue>:w` | sorted set | idle workers, `worker@instance`, by when they came |
 //! | `q:<queue>:n` | hash | counts: accepted, removed, and finished ones by status |
 //! | `queues`, `paused` | set | names |
-//! | `config` | hash | `version`, and each queue, role and rule as JSON |
+//! | `config` | hash | `version`, the id of the latest `change`, and each queue, role and rule as JSON |
 //! | `workers`, `workers:expiry` | hash, sorted set | reports, and when they are forgotten |
 //! | `awaited` | sorted set | ids whose end somebody waits for, by when they give up |
 //! | `cancel:<worker>` | set | ids that it runs and that are to be cancelled |

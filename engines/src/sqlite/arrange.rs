@@ -1,6 +1,6 @@
 //! Queues, roles, routing rules, workers.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
     engine::{Deleted, Error, PutMode, Result},
@@ -44,14 +44,13 @@ fn check_room(held: usize, kinds: &str) -> Result<()> {
     Err(Error::Invalid(format!("a store holds at most {MAX_CONFIG_ENTRIES} {kinds}")))
 }
 
-pub(super) fn put_queue(step: &mut Step<'_>, queue: &QueueConfig, mode: PutMode) -> Result<Arc<Config>> {
+pub(super) fn put_queue(step: &mut Step<'_>, queue: &QueueConfig, mode: &PutMode<QueueConfig>) -> Result<Arc<Config>> {
     let known = step.catalog().config.queues.get(&queue.name);
-    match (mode, known) {
-        (PutMode::Create, Some(_)) => return Err(Error::Exists(format!("queue {}", queue.name))),
-        (PutMode::Replace, None) => return Err(Error::UnknownQueue(queue.name.clone())),
-        (_, Some(known)) if known == queue => return Ok(unchanged(step)),
-        (_, Some(_)) => {}
-        (_, None) => check_room(step.catalog().config.queues.len(), "queues")?,
+    mode.check(known, Error::UnknownQueue(queue.name.clone()), || format!("queue {}", queue.name))?;
+    match known {
+        Some(known) if known == queue => return Ok(unchanged(step)),
+        Some(_) => {}
+        None => check_room(step.catalog().config.queues.len(), "queues")?,
     }
     step.prepare(sql::PUT_QUEUE)?.execute((queue.name.as_str(), json(queue)?)).or_store()?;
     changed(step)
@@ -95,21 +94,17 @@ fn check_queues<'q>(step: &Step<'_>, queues: impl IntoIterator<Item = &'q QueueN
     queues.into_iter().try_for_each(|queue| step.catalog().key(queue).map(drop))
 }
 
-pub(super) fn put_role(step: &mut Step<'_>, role: &RoleConfig, mode: PutMode) -> Result<Arc<Config>> {
-    let distinct: HashSet<&QueueName> = role.queues.iter().collect();
-    if role.queues.is_empty() || distinct.len() < role.queues.len() {
-        return Err(Error::Invalid("a role names at least one queue, and none twice".to_owned()));
-    }
+pub(super) fn put_role(step: &mut Step<'_>, role: &RoleConfig, mode: &PutMode<RoleConfig>) -> Result<Arc<Config>> {
+    role.validate().map_err(Error::Invalid)?;
     let known = step.catalog().config.roles.get(&role.name);
-    match (mode, known) {
-        (PutMode::Create, Some(_)) => return Err(Error::Exists(format!("role {}", role.name))),
-        (PutMode::Replace, None) => return Err(Error::UnknownRole(role.name.clone())),
-        (_, Some(known)) if known == role => return Ok(unchanged(step)),
-        (_, Some(_)) => {}
-        (_, None) => check_room(step.catalog().config.roles.len(), "roles")?,
+    mode.check(known, Error::UnknownRole(role.name.clone()), || format!("role {}", role.name))?;
+    match known {
+        Some(known) if known == role => return Ok(unchanged(step)),
+        Some(_) => {}
+        None => check_room(step.catalog().config.roles.len(), "roles")?,
     }
     check_queues(step, &role.queues)?;
-    step.prepare(sql::PUT_ROLE)?.execute((role.name.as_str(), json(&role.queues)?)).or_store()?;
+    step.prepare(sql::PUT_ROLE)?.execute((role.name.as_str(), json(&role.queues)?, json(role)?)).or_store()?;
     changed(step)
 }
 

@@ -37,10 +37,15 @@ impl Catalog {
             names.insert(key, queue.name.clone());
             config.queues.insert(queue.name.clone(), queue);
         }
-        for (name, text) in rows::<(String, String)>(conn, sql::ALL_ROLES)? {
-            let queues = serde_json::from_str(&text).map_err(|error| corrupt(&name, error))?;
-            let name = RoleName::new(&name).map_err(|error| corrupt("role", error))?;
-            config.roles.insert(name.clone(), RoleConfig { name, queues });
+        for (name, queues, whole) in rows::<(String, String, Option<String>)>(conn, sql::ALL_ROLES)? {
+            let role = match whole {
+                Some(text) => serde_json::from_str(&text).map_err(|error| corrupt(&name, error))?,
+                None => RoleConfig::new(
+                    RoleName::new(&name).map_err(|error| corrupt("role", error))?,
+                    serde_json::from_str(&queues).map_err(|error| corrupt(&name, error))?,
+                ),
+            };
+            config.roles.insert(role.name.clone(), role);
         }
         for (name, version, text) in rows::<(String, i64, String)>(conn, sql::ALL_ROUTES)? {
             let rule: RouteRule = serde_json::from_str(&text).map_err(|error| corrupt(&name, error))?;

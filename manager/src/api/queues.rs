@@ -8,17 +8,19 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use jobbers_common::{
-    engine::{Deleted, Error, PutMode},
+    engine::{Deleted, Error, ListRequest, PutMode, TaskFilter},
+    lifecycle::Status,
     limits::MAX_BATCH,
-    name::QueueName,
+    name::{QueueName, TaskId},
 };
 
 use crate::{
     app::App,
-    extract::{Json, Path},
+    etag::{self, Condition},
+    extract::{Json, Path, Query},
     problem::{Code, Result, WITH_BODY, problems},
     wire::{
-        queue::{PurgedView, QueueListView, QueueRequest, QueueView},
+        queue::{DeleteParams, PurgedView, QueueListView, QueueRequest, QueueView},
         value::NameDoc,
     },
 };
@@ -29,7 +31,7 @@ const MAX_CALLS: usize = 100;
 problems!(ListProblems:);
 problems!(CreateProblems: WITH_BODY, [Code::Exists]);
 problems!(GetProblems: [Code::UnknownQueue]);
-problems!(PutProblems: WITH_BODY);
+problems!(PutProblems: WITH_BODY, [Code::Changed]);
 problems!(DeleteProblems: [Code::UnknownQueue, Code::QueueNotEmpty, Code::QueueInUse]);
 
 /// All queues, with their numbers
@@ -71,44 +73,81 @@ pub(crate) async fn get(State(app): State<Arc<App>>, Path(name): Path<QueueName>
 }
 
 /// Create a queue or replace its settings
+///
+/// With `If-Match` only if nobody changed it since it was read: its `ETag` stands for its settings.
 #[utoipa::path(
     put, path = "/queues/{queue}", tag = "queues", operation_id = "put_queue",
-    params(("queue" = NameDoc, Path, description = "The queue's name")),
+    params(
+        ("queue" = NameDoc, Path, description = "The queue's name"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` it was read with, or `*`"),
+    ),
     request_body = QueueRequest,
     responses((status = 200, description = "The queue", body = QueueView), PutProblems)
 )]
 pub(crate) async fn put(
     State(app): State<Arc<App>>,
     Path(name): Path<QueueName>,
+    condition: Condition,
     Json(request): Json<QueueRequest>,
 ) -> Result<Response> {
     let queue = request.config(Some(name.clone()))?;
-    let _editing = app.live.edit().await;
-    app.live.adopt(&app.engine.put_queue(queue, PutMode::Upsert).await?);
+    let mode = condition.mode(app.live.fresh().await?.queues.get(&name))?;
+    app.live.adopt(&app.engine.put_queue(queue, mode).await?);
     tell(&app, &name).await
 }
 
 /// Delete a queue and the finished tasks in it
 ///
-/// A queue that holds live tasks, or that a role or a routing rule names, is not deleted. Very many finished tasks are
-/// deleted in several calls: `more` says so.
+/// A queue that a role or a routing rule names is not deleted, and one that holds live tasks only with `force`: what
+/// does not run is deleted with it, what runs is asked to stop. While tasks are left, the answer is 202.
 #[utoipa::path(
     delete, path = "/queues/{queue}", tag = "queues", operation_id = "delete_queue",
-    params(("queue" = NameDoc, Path, description = "The queue's name")),
+    params(("queue" = NameDoc, Path, description = "The queue's name"), DeleteParams),
     responses(
         (status = 204, description = "It is gone"),
-        (status = 202, description = "Finished tasks are left in it: call again"),
+        (status = 202, description = "Tasks are left in it: call again"),
         DeleteProblems,
     )
 )]
-pub(crate) async fn delete(State(app): State<Arc<App>>, Path(name): Path<QueueName>) -> Result<StatusCode> {
+pub(crate) async fn delete(
+    State(app): State<Arc<App>>,
+    Path(name): Path<QueueName>,
+    Query(DeleteParams { force }): Query<DeleteParams>,
+) -> Result<StatusCode> {
     for _ in 0..MAX_CALLS {
-        if app.engine.delete_queue(&name).await? == Deleted::Done {
-            app.live.fresh().await?;
-            return Ok(StatusCode::NO_CONTENT);
+        match app.engine.delete_queue(&name).await {
+            Ok(Deleted::Done) => {
+                app.live.fresh().await?;
+                return Ok(StatusCode::NO_CONTENT);
+            }
+            Ok(Deleted::More) => {}
+            // Nobody serves it any more: what is deleted here can't be claimed in between.
+            Err(Error::NotEmpty { .. }) if force => {
+                if app.engine.purge_queue(&name, MAX_BATCH).await? == 0 {
+                    stop_running(&app, &name).await?;
+                    return Ok(StatusCode::ACCEPTED);
+                }
+            }
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(StatusCode::ACCEPTED)
+}
+
+/// Asks what runs in a queue to stop.
+async fn stop_running(app: &App, name: &QueueName) -> Result<()> {
+    let filter = TaskFilter { statuses: vec![Status::Started], queue: Some(name.clone()), ..TaskFilter::default() };
+    let mut cursor = None;
+    for _ in 0..MAX_CALLS {
+        let page = app.engine.list(ListRequest { filter: filter.clone(), limit: MAX_BATCH, cursor }).await?;
+        let running: Vec<TaskId> = page.tasks.into_iter().map(|task| task.id).collect();
+        app.engine.cancel(&running).await?;
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Let a queue give nothing out; it still takes tasks in
@@ -153,13 +192,7 @@ pub(crate) async fn purge(State(app): State<Arc<App>>, Path(name): Path<QueueNam
 }
 
 async fn set_paused(app: &App, name: &QueueName, paused: bool) -> Result<Response> {
-    let _editing = app.live.edit().await;
-    let config = app.live.fresh().await?;
-    let mut queue = config.queues.get(name).cloned().ok_or_else(|| Error::UnknownQueue(name.clone()))?;
-    if queue.paused != paused {
-        queue.paused = paused;
-        app.live.adopt(&app.engine.put_queue(queue, PutMode::Replace).await?);
-    }
+    app.live.alter_queue(name, |queue| queue.paused = paused).await?;
     tell(app, name).await
 }
 
@@ -168,7 +201,9 @@ async fn tell(app: &App, name: &QueueName) -> Result<Response> {
     let config = app.live.fresh().await?;
     let now = app.now().await?;
     match (config.queues.get(name), stats.first()) {
-        (Some(queue), Some(stats)) => Ok(axum::Json(QueueView::new(queue, stats, now)).into_response()),
+        (Some(queue), Some(stats)) => {
+            Ok((etag::header_of(queue), axum::Json(QueueView::new(queue, stats, now))).into_response())
+        }
         _ => Err(Error::UnknownQueue(name.clone()).into()),
     }
 }

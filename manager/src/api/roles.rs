@@ -15,10 +15,11 @@ use jobbers_common::{
 
 use crate::{
     app::App,
+    etag::{self, Condition},
     extract::{Json, Path},
     problem::{Code, Result, WITH_BODY, problems},
     wire::{
-        role::{RoleListView, RoleRequest, RoleView},
+        role::{RefreshedView, RoleListView, RoleRequest, RoleView},
         value::NameDoc,
     },
 };
@@ -26,7 +27,7 @@ use crate::{
 problems!(ListProblems:);
 problems!(CreateProblems: WITH_BODY, [Code::Exists, Code::UnknownQueue]);
 problems!(GetProblems: [Code::UnknownRole]);
-problems!(PutProblems: WITH_BODY, [Code::UnknownQueue]);
+problems!(PutProblems: WITH_BODY, [Code::UnknownQueue, Code::Changed]);
 
 /// All roles
 #[utoipa::path(
@@ -67,21 +68,43 @@ pub(crate) async fn get(State(app): State<Arc<App>>, Path(name): Path<RoleName>)
 
 /// Create a role or replace its queues
 ///
-/// Workers of the role follow within a second.
+/// Workers of the role follow within a second. With `If-Match` only if nobody changed it since it was read.
 #[utoipa::path(
     put, path = "/roles/{role}", tag = "roles", operation_id = "put_role",
-    params(("role" = NameDoc, Path, description = "The role's name")),
+    params(
+        ("role" = NameDoc, Path, description = "The role's name"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` it was read with, or `*`"),
+    ),
     request_body = RoleRequest,
     responses((status = 200, description = "The role", body = RoleView), PutProblems)
 )]
 pub(crate) async fn put(
     State(app): State<Arc<App>>,
     Path(name): Path<RoleName>,
+    condition: Condition,
     Json(request): Json<RoleRequest>,
 ) -> Result<Response> {
-    let config = app.engine.put_role(request.config(Some(name.clone()))?, PutMode::Upsert).await?;
+    let stored = app.live.fresh().await?.roles.get(&name).cloned();
+    let mut role = request.config(Some(name.clone()))?;
+    role.refresh_tag = stored.as_ref().and_then(|stored| stored.refresh_tag.clone());
+    let config = app.engine.put_role(role, condition.mode(stored.as_ref())?).await?;
     app.live.adopt(&config);
     tell(&config, &name)
+}
+
+/// Ask the role's workers to read the configuration anew
+///
+/// They follow every change within a second without being asked. The answer's tag is new each time, and kept with the
+/// role.
+#[utoipa::path(
+    post, path = "/roles/{role}/refresh", tag = "roles", operation_id = "refresh_role",
+    params(("role" = NameDoc, Path, description = "The role's name")),
+    responses((status = 200, description = "The new tag", body = RefreshedView), GetProblems)
+)]
+pub(crate) async fn refresh(State(app): State<Arc<App>>, Path(name): Path<RoleName>) -> Result<Response> {
+    let refresh_tag = ulid::Ulid::generate().to_string();
+    app.live.alter_role(&name, |role| role.refresh_tag = Some(refresh_tag.as_str().into())).await?;
+    Ok(axum::Json(RefreshedView { role: name, refresh_tag }).into_response())
 }
 
 /// Delete a role
@@ -97,5 +120,5 @@ pub(crate) async fn delete(State(app): State<Arc<App>>, Path(name): Path<RoleNam
 
 fn tell(config: &Config, name: &RoleName) -> Result<Response> {
     let role = config.roles.get(name).ok_or_else(|| Error::UnknownRole(name.clone()))?;
-    Ok(axum::Json(RoleView::from(role)).into_response())
+    Ok((etag::header_of(role), axum::Json(RoleView::from(role))).into_response())
 }

@@ -11,7 +11,7 @@ use jobbers_common::{
     time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use super::value::{DurationDoc, NameDoc, Rfc3339, StatusDoc, seconds};
 use crate::problem::Result;
@@ -140,6 +140,16 @@ impl<'a> QueueView<'a> {
 pub struct QueueListView<'a> {
     /// In the order of their names.
     pub(crate) queues: Vec<QueueView<'a>>,
+}
+
+/// How a queue is deleted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct DeleteParams {
+    /// Delete the tasks in it too.
+    #[serde(default)]
+    pub(crate) force: bool,
 }
 
 /// What a purge or a deletion removed.

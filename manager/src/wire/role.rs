@@ -1,13 +1,15 @@
 //! Roles, in and out.
 
+use std::collections::BTreeMap;
+
 use jobbers_common::{
     name::{QueueName, RoleName},
-    queue::RoleConfig,
+    queue::{QueueOrder, RoleConfig},
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::value::NameDoc;
+use super::value::{NameDoc, QueueOrderDoc};
 use crate::problem::Result;
 
 /// Which queues the workers of a role serve.
@@ -19,9 +21,18 @@ pub struct RoleRequest {
     #[serde(default)]
     #[schema(value_type = Option<NameDoc>)]
     pub name: Option<RoleName>,
-    /// Its queues, first to last: an earlier queue is emptied before a later one is asked.
+    /// Its queues, first to last.
     #[schema(value_type = Vec<NameDoc>, min_items = 1)]
     pub queues: Vec<QueueName>,
+    /// What their order means: `strict`, an earlier queue is emptied before a later one is asked; or `weighted`, each is
+    /// asked first as often as its weight says, so that none waits for ever.
+    #[serde(default)]
+    #[schema(value_type = QueueOrderDoc, default = "strict")]
+    pub order: QueueOrder,
+    /// For the order `weighted`: how often each queue is asked first, 1 to 1,000,000. Default for each: 1.
+    #[serde(default)]
+    #[schema(value_type = BTreeMap<NameDoc, u32>)]
+    pub weights: BTreeMap<QueueName, u32>,
 }
 
 impl RoleRequest {
@@ -30,7 +41,8 @@ impl RoleRequest {
     /// # Errors
     /// [`crate::problem::Code::InvalidRequest`] when no name is given, or two.
     pub(crate) fn config(self, path: Option<RoleName>) -> Result<RoleConfig> {
-        Ok(RoleConfig { name: super::one_name(path, self.name)?, queues: self.queues })
+        let Self { name, queues, order, weights } = self;
+        Ok(RoleConfig { order, weights, ..RoleConfig::new(super::one_name(path, name)?, queues) })
     }
 }
 
@@ -44,12 +56,34 @@ pub struct RoleView<'a> {
     /// Its queues, first to last.
     #[schema(value_type = Vec<NameDoc>)]
     queues: &'a [QueueName],
+    /// What their order means.
+    #[schema(value_type = QueueOrderDoc)]
+    order: QueueOrder,
+    /// How often each queue is asked first; one that is absent has the weight 1.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<NameDoc, u32>)]
+    weights: &'a BTreeMap<QueueName, u32>,
+    /// New each time the role's workers were asked to read the configuration anew.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refresh_tag: Option<&'a str>,
 }
 
 impl<'a> From<&'a RoleConfig> for RoleView<'a> {
     fn from(role: &'a RoleConfig) -> Self {
-        Self { name: &role.name, queues: &role.queues }
+        let RoleConfig { name, queues, order, weights, refresh_tag } = role;
+        Self { name, queues, order: *order, weights, refresh_tag: refresh_tag.as_deref() }
     }
+}
+
+/// What a refresh came to.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RoleRefreshed)]
+pub struct RefreshedView {
+    /// The role.
+    #[schema(value_type = NameDoc)]
+    pub(crate) role: RoleName,
+    /// The role's new tag.
+    pub(crate) refresh_tag: String,
 }
 
 /// All roles.

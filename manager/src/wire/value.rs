@@ -110,6 +110,10 @@ described! {
     OnShutdownDoc as "OnShutdown", one_of(["finish", "requeue", "fail"])
 }
 described! {
+    /// What the order of a role's queues means.
+    QueueOrderDoc as "QueueOrder", one_of(["strict", "weighted"])
+}
+described! {
     /// Whether the task is kept in the dead-letter store when it fails for good.
     DeadLetterDoc as "DeadLetter", one_of(["none", "save"])
 }

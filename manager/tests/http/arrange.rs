@@ -1,6 +1,12 @@
 //! Queues, roles, routing rules and workers.
 
-use jobbers_common::worker::{WorkerReport, WorkerState};
+use std::sync::Arc;
+
+use jobbers_common::{
+    engine::{Engine, Outcome, model::ModelEngine},
+    worker::{WorkerReport, WorkerState},
+};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::server::{Server, worker};
@@ -55,6 +61,73 @@ async fn a_paused_queue_gives_nothing_out_and_keeps_its_settings() {
 }
 
 #[tokio::test]
+async fn a_change_on_condition_is_refused_when_another_came_first() {
+    let server = Server::start().await;
+    server.post("/queues", json!({"name": "mail"})).await.expect(201);
+    let read = server.get("/queues/mail").await.headers["etag"].to_str().unwrap().to_owned();
+    server.post("/tasks", json!({"name": "t", "queue": "mail"})).await.expect(201);
+    let put = async |path: &str, tag: &str, body: Value| {
+        server.send(server.json(Method::PUT, path, body).header("if-match", tag)).await
+    };
+    let changed = put("/queues/mail", &read, json!({"max_per_worker": 2})).await;
+    assert_eq!(changed.expect(200)["max_per_worker"], 2, "numbers that moved on are no change of its settings");
+    assert_ne!(changed.headers["etag"].to_str().unwrap(), read);
+    put("/queues/mail", &read, json!({})).await.refused(412, "changed");
+    put("/queues/new", "*", json!({})).await.refused(412, "changed");
+    put("/queues/mail", "no tag", json!({})).await.refused(400, "invalid_parameter");
+    assert_eq!(server.get("/queues/mail").await.expect(200)["max_per_worker"], 2);
+
+    let role = server.get("/roles/default").await.headers["etag"].to_str().unwrap().to_owned();
+    put("/roles/default", &role, json!({"queues": ["mail"]})).await.expect(200);
+    put("/roles/default", &role, json!({"queues": ["default"]})).await.refused(412, "changed");
+}
+
+#[tokio::test]
+async fn managers_that_change_one_queue_at_once_undo_nothing() {
+    let engine: Arc<dyn Engine> = Arc::new(ModelEngine::with_system_clock());
+    let one = Server::with(Arc::clone(&engine), jobbers_manager::Config::default()).await;
+    let other = Server::with(engine, jobbers_manager::Config::default()).await;
+    for limit in 1..=30 {
+        let limiting = async {
+            loop {
+                let read = one.get("/queues/default").await;
+                let (tag, paused) = (read.headers["etag"].clone(), read.json()["paused"].clone());
+                let body = json!({"max_per_worker": limit, "paused": paused});
+                let put = one.send(one.json(Method::PUT, "/queues/default", body).header("if-match", tag)).await;
+                if put.status != 412 {
+                    break put.expect(200);
+                }
+            }
+        };
+        let verb = if limit % 2 == 0 { "resume" } else { "pause" };
+        let path = format!("/queues/default/{verb}");
+        let (_, steered) = tokio::join!(limiting, other.post(&path, ""));
+        steered.expect(200);
+        let queue = one.get("/queues/default").await.expect(200);
+        assert_eq!((&queue["max_per_worker"], &queue["paused"]), (&json!(limit), &json!(limit % 2 == 1)));
+    }
+}
+
+#[tokio::test]
+async fn a_queue_with_tasks_is_deleted_by_force_only() {
+    let server = Server::start().await;
+    server.post("/queues", json!({"name": "mail"})).await.expect(201);
+    for id in ["a", "b"] {
+        server.post("/tasks", json!({"name": "t", "queue": "mail", "id": id})).await.expect(201);
+    }
+    let running = server.claim("mail", 1).await.remove(0);
+    server.delete("/queues/mail").await.refused(409, "queue_not_empty");
+    server.delete("/queues/mail?force=perhaps").await.refused(400, "invalid_parameter");
+    assert_eq!(server.delete("/queues/mail?force=true").await.status, 202, "one runs still");
+    server.get("/tasks/b").await.refused(404, "unknown_task");
+    assert_eq!(server.get("/tasks/a").await.expect(200)["cancel_requested"], true);
+    server.settle(&running, Outcome::Cancelled).await;
+    assert_eq!(server.delete("/queues/mail?force=true").await.status, 204);
+    server.get("/queues/mail").await.refused(404, "unknown_queue");
+    server.delete("/queues/default?force=true").await.refused(409, "queue_in_use");
+}
+
+#[tokio::test]
 async fn a_purge_leaves_what_runs() {
     let server = Server::start().await;
     for body in [json!({"name": "t"}), json!({"name": "t"}), json!({"name": "t", "delay": "1h"})] {
@@ -89,7 +162,7 @@ async fn a_role_is_made_changed_and_deleted() {
     let server = Server::start().await;
     server.post("/queues", json!({"name": "a"})).await.expect(201);
     let made = server.post("/roles", json!({"name": "r", "queues": ["a", "default"]})).await.expect(201);
-    assert_eq!(made, json!({"name": "r", "queues": ["a", "default"]}));
+    assert_eq!(made, json!({"name": "r", "queues": ["a", "default"], "order": "strict"}));
     server.post("/roles", json!({"name": "r", "queues": ["a"]})).await.refused(409, "exists");
     server.put("/roles/r", json!({"queues": ["a"]})).await.expect(200);
     assert_eq!(server.get("/roles/r").await.expect(200)["queues"], json!(["a"]));
@@ -100,6 +173,38 @@ async fn a_role_is_made_changed_and_deleted() {
     assert_eq!(server.delete("/roles/r").await.status, 204);
     server.get("/roles/r").await.refused(404, "unknown_role");
     server.delete("/roles/r").await.refused(404, "unknown_role");
+}
+
+#[tokio::test]
+async fn a_role_may_give_its_queues_weights() {
+    let server = Server::start().await;
+    server.post("/queues", json!({"name": "mail"})).await.expect(201);
+    let weighted = json!({"queues": ["default", "mail"], "order": "weighted", "weights": {"default": 3}});
+    let put = server.put("/roles/default", &weighted).await.expect(200);
+    assert_eq!((&put["order"], &put["weights"]), (&json!("weighted"), &json!({"default": 3})));
+    for bad in [
+        json!({"queues": ["default"], "weights": {"default": 3}}),
+        json!({"queues": ["default"], "order": "weighted", "weights": {"default": 0}}),
+        json!({"queues": ["default"], "order": "weighted", "weights": {"mail": 1}}),
+        json!({"queues": ["default"], "order": "fair"}),
+    ] {
+        server.put("/roles/default", bad).await.refused(422, "invalid_request");
+    }
+}
+
+#[tokio::test]
+async fn a_refresh_gives_the_role_a_new_tag_and_keeps_its_queues() {
+    let server = Server::start().await;
+    let first = server.post("/roles/default/refresh", "").await.expect(200);
+    assert_eq!(first["role"], "default");
+    let before = server.engine.config().await.unwrap().version;
+    let second = server.post("/roles/default/refresh", "").await.expect(200);
+    assert_ne!(first["refresh_tag"], second["refresh_tag"]);
+    assert!(server.engine.config().await.unwrap().version > before, "workers read anew");
+    server.put("/roles/default", json!({"queues": ["default"]})).await.expect(200);
+    let role = server.get("/roles/default").await.expect(200);
+    assert_eq!((&role["refresh_tag"], &role["queues"]), (&second["refresh_tag"], &json!(["default"])));
+    server.post("/roles/none/refresh", "").await.refused(404, "unknown_role");
 }
 
 #[tokio::test]

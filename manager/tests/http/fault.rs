@@ -122,13 +122,13 @@ impl Engine for FaultyEngine {
     async fn config(&self) -> Result<Arc<Config>> {
         self.inner.config().await
     }
-    async fn put_queue(&self, queue: QueueConfig, mode: PutMode) -> Result<Arc<Config>> {
+    async fn put_queue(&self, queue: QueueConfig, mode: PutMode<QueueConfig>) -> Result<Arc<Config>> {
         self.well()?.put_queue(queue, mode).await
     }
     async fn delete_queue(&self, queue: &QueueName) -> Result<Deleted> {
         self.well()?.delete_queue(queue).await
     }
-    async fn put_role(&self, role: RoleConfig, mode: PutMode) -> Result<Arc<Config>> {
+    async fn put_role(&self, role: RoleConfig, mode: PutMode<RoleConfig>) -> Result<Arc<Config>> {
         self.well()?.put_role(role, mode).await
     }
     async fn delete_role(&self, role: &RoleName) -> Result<Arc<Config>> {

@@ -10,7 +10,7 @@ use crate::server::Server;
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH];
 
 /// Every operation of the API. A new one is added here on purpose.
-const OPERATIONS: [&str; 26] = [
+const OPERATIONS: [&str; 27] = [
     "DELETE /queues/{queue}",
     "DELETE /roles/{role}",
     "DELETE /routing",
@@ -31,6 +31,7 @@ const OPERATIONS: [&str; 26] = [
     "POST /queues/{queue}/purge",
     "POST /queues/{queue}/resume",
     "POST /roles",
+    "POST /roles/{role}/refresh",
     "POST /tasks",
     "POST /tasks/cancel",
     "POST /tasks/{id}/cancel",

@@ -196,7 +196,7 @@ impl Engine for Faulty {
         self.inner.purge_queue(queue, limit).await
     }
 
-    async fn put_queue(&self, queue: QueueConfig, mode: PutMode) -> Result<Arc<Config>> {
+    async fn put_queue(&self, queue: QueueConfig, mode: PutMode<QueueConfig>) -> Result<Arc<Config>> {
         self.inner.put_queue(queue, mode).await
     }
 
@@ -204,7 +204,7 @@ impl Engine for Faulty {
         self.inner.delete_queue(queue).await
     }
 
-    async fn put_role(&self, role: RoleConfig, mode: PutMode) -> Result<Arc<Config>> {
+    async fn put_role(&self, role: RoleConfig, mode: PutMode<RoleConfig>) -> Result<Arc<Config>> {
         self.inner.put_role(role, mode).await
     }
 

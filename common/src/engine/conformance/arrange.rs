@@ -1,17 +1,19 @@
 //! Queues, roles, routes, workers.
 
+use std::sync::Arc;
+
 use super::{DONE, Fixture, queue, seconds, task_in, worker};
 use crate::{
-    engine::{Deleted, Error, OnConflict, PutMode},
+    engine::{Deleted, Engine, Error, OnConflict, PutMode},
     name::{RoleName, TaskName},
-    queue::{Config, QueueConfig, Retention, RoleConfig},
+    queue::{Config, QueueConfig, QueueOrder, Retention, RoleConfig},
     routing::{RouteKey, RouteRule},
     time::Clock,
     worker::{WorkerReport, WorkerState},
 };
 
 fn role(name: &str, queues: &[&str]) -> RoleConfig {
-    RoleConfig { name: RoleName::new(name).unwrap(), queues: queues.iter().map(|name| queue(name)).collect() }
+    RoleConfig::new(RoleName::new(name).unwrap(), queues.iter().map(|name| queue(name)).collect())
 }
 
 pub async fn a_new_store_has_a_default_queue_and_role(f: Fixture) {
@@ -129,6 +131,65 @@ pub async fn a_role_is_created_replaced_and_deleted(f: Fixture) {
     let config = f.engine.put_role(ordered.clone(), PutMode::Replace).await.unwrap();
     assert_eq!(config.roles.get(&name), Some(&ordered), "in the order given");
     assert_eq!(f.engine.delete_role(&name).await.unwrap().roles.get(&name), None);
+}
+
+pub async fn a_weighted_role_is_kept_as_given(f: Fixture) {
+    f.create_queue("mail").await;
+    let name = RoleName::new("mailer").unwrap();
+    let weighted = RoleConfig {
+        order: QueueOrder::Weighted,
+        weights: [(queue("mail"), 3)].into(),
+        refresh_tag: Some("01ARZ3NDEKTSV4RRFFQ69G5FAV".into()),
+        ..role("mailer", &["mail", "default"])
+    };
+    f.engine.put_role(weighted.clone(), PutMode::Create).await.unwrap();
+    assert_eq!(f.engine.config().await.unwrap().roles.get(&name), Some(&weighted));
+    let bad = [
+        RoleConfig { order: QueueOrder::Strict, ..weighted.clone() },
+        RoleConfig { weights: [(queue("mail"), 0)].into(), ..weighted.clone() },
+        RoleConfig { weights: [(queue("elsewhere"), 1)].into(), ..weighted.clone() },
+    ];
+    for bad in bad {
+        assert!(matches!(f.engine.put_role(bad, PutMode::Upsert).await, Err(Error::Invalid(_))));
+    }
+    let strict = role("mailer", &["default"]);
+    f.engine.put_role(strict.clone(), PutMode::Replace).await.unwrap();
+    assert_eq!(f.engine.config().await.unwrap().roles.get(&name), Some(&strict));
+}
+
+pub async fn a_change_of_what_changed_meanwhile_is_refused(f: Fixture) {
+    let read = QueueConfig::new(queue("default"));
+    let limited = QueueConfig { max_per_worker: Some(3), ..read.clone() };
+    let paused = QueueConfig { paused: true, ..read.clone() };
+    f.engine.put_queue(limited.clone(), PutMode::Unchanged(read.clone())).await.unwrap();
+    let late = f.engine.put_queue(paused, PutMode::Unchanged(read.clone())).await;
+    assert_eq!(late, Err(Error::Changed("queue default".to_owned())));
+    assert_eq!(f.engine.config().await.unwrap().queues[&queue("default")], limited, "the first change stands");
+    let unknown = QueueConfig::new(queue("mail"));
+    let refused = f.engine.put_queue(unknown.clone(), PutMode::Unchanged(unknown)).await;
+    assert_eq!(refused, Err(Error::UnknownQueue(queue("mail"))));
+
+    f.create_queue("mail").await;
+    let (before, after) = (role("default", &["default"]), role("default", &["mail"]));
+    f.engine.put_role(after, PutMode::Unchanged(before.clone())).await.unwrap();
+    let late = f.engine.put_role(role("default", &["mail", "default"]), PutMode::Unchanged(before)).await;
+    assert_eq!(late, Err(Error::Changed("role default".to_owned())));
+}
+
+pub async fn of_many_who_change_one_queue_none_is_overruled(f: Fixture) {
+    let raise = async |engine: Arc<dyn Engine>| loop {
+        let read = engine.config().await.unwrap().queues[&queue("default")].clone();
+        let raised = QueueConfig { max_per_worker: Some(read.max_per_worker.unwrap_or(0) + 1), ..read.clone() };
+        match engine.put_queue(raised, PutMode::Unchanged(read)).await {
+            Err(Error::Changed(_)) => {}
+            done => break drop(done.unwrap()),
+        }
+    };
+    let changers: Vec<_> = (0..8).map(|_| tokio::spawn(raise(Arc::clone(&f.engine)))).collect();
+    for changer in changers {
+        changer.await.unwrap();
+    }
+    assert_eq!(f.engine.config().await.unwrap().queues[&queue("default")].max_per_worker, Some(8));
 }
 
 pub async fn routes_are_kept(f: Fixture) {

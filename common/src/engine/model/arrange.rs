@@ -1,6 +1,6 @@
 //! Configuration and workers.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use super::state::State;
 use crate::{
@@ -33,14 +33,12 @@ impl State {
         }
     }
 
-    pub(super) fn put_queue(&mut self, queue: QueueConfig, mode: PutMode) -> Result<Arc<Config>> {
-        match (mode, self.config.queues.contains_key(&queue.name)) {
-            (PutMode::Create, true) => Err(Error::Exists(format!("queue {}", queue.name))),
-            (PutMode::Replace, false) => Err(Error::UnknownQueue(queue.name)),
-            _ => Ok(self.change(|config| {
-                config.queues.insert(queue.name.clone(), queue);
-            })),
-        }
+    pub(super) fn put_queue(&mut self, queue: QueueConfig, mode: &PutMode<QueueConfig>) -> Result<Arc<Config>> {
+        let (stored, unknown) = (self.config.queues.get(&queue.name), Error::UnknownQueue(queue.name.clone()));
+        mode.check(stored, unknown, || format!("queue {}", queue.name))?;
+        Ok(self.change(|config| {
+            config.queues.insert(queue.name.clone(), queue);
+        }))
     }
 
     pub(super) fn delete_queue(&mut self, queue: &QueueName) -> Result<Deleted> {
@@ -71,16 +69,11 @@ impl State {
         Ok(Deleted::Done)
     }
 
-    pub(super) fn put_role(&mut self, role: RoleConfig, mode: PutMode) -> Result<Arc<Config>> {
-        let distinct: HashSet<&QueueName> = role.queues.iter().collect();
-        if role.queues.is_empty() || distinct.len() < role.queues.len() {
-            return Err(Error::Invalid("a role names at least one queue, and none twice".to_owned()));
-        }
-        match (mode, self.config.roles.contains_key(&role.name)) {
-            (PutMode::Create, true) => return Err(Error::Exists(format!("role {}", role.name))),
-            (PutMode::Replace, false) => return Err(Error::UnknownRole(role.name)),
-            _ => self.check_queues(&role.queues)?,
-        }
+    pub(super) fn put_role(&mut self, role: RoleConfig, mode: &PutMode<RoleConfig>) -> Result<Arc<Config>> {
+        role.validate().map_err(Error::Invalid)?;
+        let (stored, unknown) = (self.config.roles.get(&role.name), Error::UnknownRole(role.name.clone()));
+        mode.check(stored, unknown, || format!("role {}", role.name))?;
+        self.check_queues(&role.queues)?;
         Ok(self.change(|config| {
             config.roles.insert(role.name.clone(), role);
         }))

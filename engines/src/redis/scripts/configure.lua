@@ -2,13 +2,18 @@
 -- Changes the configuration, if it is still the one the change was made from.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 the version it was made from, 3 field, 4 value, or nothing to delete
--- the field, 5 1 if the field is a paused queue. Deleting a queue deletes its finished tasks, 1,000 a call.
+-- the field, 5 1 if the field is a paused queue, 6 the change's id. A change that is sent again, because its answer got
+-- lost, is answered as the first time, unless another came between. Deleting a queue deletes its finished tasks, 1,000 a call.
 -- Answers {'done', version}, {'stale'}, {'live', how many} for a queue with live tasks, {'more'}.
 
 -- include base numbers over remove queue
 
 local config = P .. 'config'
-if (call('HGET', config, 'version') or '0') ~= ARGV[2] then
+local version = call('HGET', config, 'version') or '0'
+if version ~= ARGV[2] then
+  if call('HGET', config, 'change') == ARGV[6] then
+    return { 'done', tonumber(version) }
+  end
   return { 'stale' }
 end
 local name = string.match(ARGV[3], '^queue:(.*)$')
@@ -40,6 +45,7 @@ if ARGV[4] == '' then
 else
   call('HSET', config, ARGV[3], ARGV[4])
 end
-local version = call('HINCRBY', config, 'version', 1)
+call('HSET', config, 'change', ARGV[6])
+version = call('HINCRBY', config, 'version', 1)
 call('PUBLISH', P .. 'all', 'config')
 return { 'done', version }

@@ -1,2 +1,2 @@
 -- all_roles: the roles and the queues they serve.
-SELECT name, queues FROM role
+SELECT name, queues, config FROM role

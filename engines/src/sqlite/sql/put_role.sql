@@ -1,3 +1,4 @@
 -- put_role: creates or replaces a role.
--- ?1 name  ?2 queues
-INSERT INTO role (name, queues) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET queues = excluded.queues
+-- ?1 name  ?2 queues  ?3 config
+INSERT INTO role (name, queues, config) VALUES (?1, ?2, ?3)
+ON CONFLICT (name) DO UPDATE SET queues = excluded.queues, config = excluded.config
