@@ -32,6 +32,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     // The system tests run real binaries; the one program of their own is a worker.
     ("jobbers-system-tests", &["jobbers-worker", SUPPORT]),
     ("jobbers-tidy", &["jobbers-common"]),
+    ("jobbers-dashboards", &["jobbers-common"]),
 ];
 
 /// What would let `common` do I/O or speak a protocol.
