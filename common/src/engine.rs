@@ -9,14 +9,14 @@
 //! - [`Error::is_transient`] says whether the same call may succeed later. After a transient error the call may or may
 //!   not have been carried out; each verb says why repeating it is safe.
 //!
-//! Start reading at [`Engine`]; then [`submit`], [`work`], [`look`], [`keep`].
+//! Start reading at [`Engine`]; then [`submit`], [`work`], [`look`], [`keep`], [`dead`], [`duty`].
 
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 
 use crate::{
-    name::{QueueName, RoleName, TaskId, WorkerId},
+    name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
     routing::{RouteKey, RouteRule},
     task::Task,
@@ -25,6 +25,8 @@ use crate::{
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod dead;
+pub mod duty;
 mod error;
 pub mod keep;
 pub mod look;
@@ -34,6 +36,8 @@ pub mod submit;
 pub mod work;
 
 pub use self::{
+    dead::{DeadKey, DeadTask, Resubmit, ResubmitFrom, Resubmitted},
+    duty::{Duty, DutyClaim},
     error::{ConflictReason, Error},
     keep::{Deleted, PruneRequest, PruneScope, Pruned, PutMode, Reclaimed},
     look::{Health, ListRequest, Page, QueueStats, TaskFilter},
@@ -141,6 +145,59 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// # Errors
     /// [`Error::Invalid`] past a bound.
     async fn cancel(&self, ids: &[TaskId]) -> Result<Vec<Cancelled>>;
+
+    /// Makes tasks that are `failed`, `dropped`, `stalled`, `aborted` or `cancelled` `submitted` again, under the same
+    /// id: at the end of their priority, due now, with their checkpoint; their errors go on growing. Each is answered
+    /// for itself, in the order given. Wakes workers.
+    ///
+    /// A task that moves to another queue is counted there as accepted, and as removed where it was; one that is made
+    /// anew from its copy is counted as accepted.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] past a bound. Safe to repeat: what was sent again is then [`Resubmitted::Already`] or
+    /// [`Resubmitted::Live`].
+    async fn resubmit(&self, batch: Vec<Resubmit>) -> Result<Vec<Resubmitted>>;
+
+    // ---- dead letters -------------------------------------------------------------------------------------------
+
+    /// Up to `limit` copies of the outbox, the oldest first; fewer when they are large, but not none while there are
+    /// some.
+    ///
+    /// A task that ends as `failed`, `stalled` or `dropped` and is to be kept is put on the outbox in the same step, as a
+    /// full copy: whatever becomes of the task then, by pruning, replacing or sending it again, the copy stays as it is
+    /// until it is [forgotten](Engine::forget_dead_letters). How many there are, [`Health::outbox`] tells.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a limit of 0 or over 1,000.
+    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadTask>>;
+
+    /// Takes copies off the outbox, and the receipts of those that were sent again. Keys of what is not there are no
+    /// error. Works on a full store.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] past a bound. Safe to repeat.
+    async fn forget_dead_letters(&self, keys: &[DeadKey]) -> Result<()>;
+
+    // ---- duties -------------------------------------------------------------------------------------------------
+
+    /// Takes a duty that is free or whose holder fell silent, or keeps one that the caller has. Answers who has it now,
+    /// which may be somebody else.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] past a bound. Safe to repeat.
+    async fn claim_duty(&self, claim: DutyClaim) -> Result<Duty>;
+
+    /// Who has a duty; `None` when nobody does.
+    ///
+    /// # Errors
+    /// Only those of the store.
+    async fn duty(&self, duty: &DutyName) -> Result<Option<Duty>>;
+
+    /// Gives a duty back. No error when the caller does not have it.
+    ///
+    /// # Errors
+    /// Only those of the store. Safe to repeat.
+    async fn release_duty(&self, duty: &DutyName, holder: &HolderId) -> Result<()>;
 
     // ---- keep ---------------------------------------------------------------------------------------------------
 

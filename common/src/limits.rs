@@ -32,3 +32,7 @@ pub const MAX_QUEUES_PER_CLAIM: usize = 256;
 pub const MAX_WAIT: Duration = Duration::from_secs(60);
 /// Lease a worker takes on a task unless told otherwise; it renews four times within it.
 pub const DEFAULT_LEASE: Duration = Duration::from_secs(8);
+/// Longest note of a duty's holder, in bytes.
+pub const MAX_DUTY_NOTE_BYTES: usize = 1_024;
+/// Copies of dead letters answered by one call are at most about this many bytes, or one.
+pub const DEAD_LETTERS_BYTES: usize = 16 * 1024 * 1024;

@@ -119,6 +119,17 @@ name!(
     "worker id"
 );
 
+name!(
+    /// Something one process at a time does, such as keeping the archive of dead letters.
+    DutyName,
+    "duty name"
+);
+name!(
+    /// A process that may have duties. New at each start.
+    HolderId,
+    "holder id"
+);
+
 #[cfg(test)]
 mod tests {
     use super::*;

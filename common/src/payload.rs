@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 pub const JSON: &str = "application/json";
 
 /// Bytes and what they are.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Payload {
     /// `None` means `application/json`, by far the commonest, so that it costs nothing to store.
+    #[serde(default)]
     pub content_type: Option<Box<str>>,
     /// The bytes, exactly as they came.
     pub bytes: Bytes,

@@ -15,7 +15,8 @@ use crate::{
 };
 
 /// 0 to 9; higher is claimed first, equals in the order they became ready.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
 pub struct Priority(u8);
 
 impl Priority {
@@ -32,6 +33,20 @@ impl Priority {
     #[must_use]
     pub const fn get(self) -> u8 {
         self.0
+    }
+}
+
+impl TryFrom<u8> for Priority {
+    type Error = &'static str;
+
+    fn try_from(value: u8) -> Result<Self, &'static str> {
+        Self::new(value).ok_or("a priority is 0 to 9")
+    }
+}
+
+impl From<Priority> for u8 {
+    fn from(priority: Priority) -> Self {
+        priority.get()
     }
 }
 
@@ -160,6 +175,10 @@ pub enum FailureKind {
     Shutdown,
     /// It was cancelled.
     Cancelled,
+    /// Its progress heartbeat was overdue while its worker lived.
+    Stall,
+    /// No worker that was offered it knew its name and version, for longer than its queue's patience.
+    Unknown,
 }
 
 impl FailureKind {
@@ -174,6 +193,8 @@ impl FailureKind {
             Self::Crash => "crash",
             Self::Shutdown => "shutdown",
             Self::Cancelled => "cancelled",
+            Self::Stall => "stall",
+            Self::Unknown => "unknown",
         }
     }
 }
@@ -229,7 +250,7 @@ pub struct Progress {
 }
 
 /// Who runs a task, until when.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
     /// The holder.
     pub worker: WorkerId,
@@ -239,8 +260,9 @@ pub struct Lease {
     pub expires_at: Timestamp,
 }
 
-/// All that is known of a task.
-#[derive(Debug, Clone, PartialEq)]
+/// All that is known of a task. Archived as a part of a [`crate::engine::DeadTask`], so fields are only ever added, with
+/// a default.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// Its identity.
     pub id: TaskId,

@@ -36,6 +36,7 @@ use crate::{
 
 pub mod arrange;
 pub mod cancel;
+pub mod dead;
 pub mod keep;
 pub mod lease;
 pub mod look;
@@ -325,6 +326,37 @@ macro_rules! conformance_suite {
             a_cancelled_task_is_not_claimed
             a_cancel_request_ends_with_its_task
         );
+        $crate::conformance_group!($open, dead:
+            a_task_that_fails_for_good_leaves_a_full_copy
+            a_copy_has_large_parameters_too
+            only_what_is_to_be_kept_is_put_on_the_outbox
+            a_poison_task_is_put_on_the_outbox
+            a_stalled_task_is_over
+            an_unknown_task_is_dropped_when_its_queue_s_patience_ends
+            patience_begins_anew_when_somebody_ran_the_task
+            no_patience_drops_at_once
+            a_cancel_wins_over_a_stall_and_a_drop
+            the_outbox_is_read_oldest_first_and_forgotten_by_key
+            a_call_for_dead_letters_past_its_bounds_is_refused
+            a_copy_outlives_its_task
+            a_failed_task_is_submitted_again_from_the_start
+            attempts_go_on_when_that_is_wished
+            a_checkpoint_is_found_by_a_task_sent_again
+            every_end_but_success_can_be_undone
+            a_live_task_is_not_sent_again
+            an_end_that_is_not_the_expected_one_stays
+            a_pruned_task_is_made_anew_from_its_copy
+            a_copy_is_sent_again_once
+            a_task_is_sent_again_to_another_queue
+            a_queue_that_is_gone_takes_nothing_back
+            a_task_is_sent_again_with_other_parameters
+            many_are_sent_again_at_once
+            concurrent_resubmissions_send_a_task_once
+            a_duty_is_had_by_one_at_a_time
+            a_duty_of_a_silent_holder_is_free
+            a_duty_is_given_back
+            a_duty_past_its_bounds_is_refused
+        );
         $crate::conformance_group!($open, look:
             an_unknown_task_is_none
             every_task_is_listed_exactly_once
@@ -383,6 +415,7 @@ macro_rules! conformance_suite {
             a_promoted_task_wakes_a_waiting_worker
             a_released_task_wakes_a_waiting_worker
             a_batch_wakes_more_than_one_worker
+            a_task_sent_again_wakes_a_waiting_worker
             a_wait_ends_by_itself
             a_finished_task_ends_its_awaiting
             awaiting_a_finished_task_answers_at_once

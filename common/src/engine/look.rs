@@ -117,4 +117,6 @@ pub struct Health {
     pub warnings: Vec<String>,
     /// The store's present.
     pub now: Timestamp,
+    /// Copies on the outbox: dead letters that no archive has written down yet.
+    pub outbox: u64,
 }

@@ -15,11 +15,15 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::{
-    Cancelled, Cycle, CycleReply, Deleted, Engine, ExtendAnswer, Extension, Health, ListRequest, Page, PruneRequest,
-    Pruned, PutMode, QueueStats, Reclaimed, Result, Submit, Submitted, look::validate_limit, work::validate_extend,
+    Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine, ExtendAnswer, Extension, Health,
+    ListRequest, Page, PruneRequest, Pruned, PutMode, QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit,
+    Submitted,
+    dead::{validate_forget, validate_resubmit},
+    look::validate_limit,
+    work::validate_extend,
 };
 use crate::{
-    name::{QueueName, RoleName, TaskId, WorkerId},
+    name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
     routing::{RouteKey, RouteRule},
     task::Task,
@@ -28,6 +32,7 @@ use crate::{
 };
 
 mod arrange;
+mod dead;
 mod keep;
 mod look;
 mod state;
@@ -159,6 +164,7 @@ impl Engine for ModelEngine {
             durability: "none: memory only".to_owned(),
             warnings: Vec::new(),
             now: self.clock.now(),
+            outbox: self.step(|state, _| state.outbox.len() as u64),
         })
     }
 
@@ -167,6 +173,36 @@ impl Engine for ModelEngine {
             return Err(super::Error::Invalid("a call cancels at most 1000 tasks".to_owned()));
         }
         Ok(self.step(|state, now| ids.iter().map(|id| state.cancel(id, now)).collect()))
+    }
+
+    async fn resubmit(&self, batch: Vec<Resubmit>) -> Result<Vec<Resubmitted>> {
+        validate_resubmit(&batch)?;
+        Ok(self.step(|state, now| batch.into_iter().map(|wish| state.resubmit(wish, now)).collect()))
+    }
+
+    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadTask>> {
+        validate_limit(limit)?;
+        Ok(self.step(|state, _| state.dead_letters(limit)))
+    }
+
+    async fn forget_dead_letters(&self, keys: &[DeadKey]) -> Result<()> {
+        validate_forget(keys)?;
+        self.step(|state, _| state.forget_dead_letters(keys));
+        Ok(())
+    }
+
+    async fn claim_duty(&self, claim: DutyClaim) -> Result<Duty> {
+        claim.validate()?;
+        Ok(self.step(|state, now| state.claim_duty(claim, now)))
+    }
+
+    async fn duty(&self, duty: &DutyName) -> Result<Option<Duty>> {
+        Ok(self.step(|state, now| state.duty(duty, now)))
+    }
+
+    async fn release_duty(&self, duty: &DutyName, holder: &HolderId) -> Result<()> {
+        self.step(|state, now| state.release_duty(duty, holder, now));
+        Ok(())
     }
 
     async fn promote_due(&self, limit: usize) -> Result<u64> {

@@ -33,6 +33,26 @@ pub enum Outcome {
         /// Whether the task is to be kept in the dead-letter store.
         dead_letter: bool,
     },
+    /// `started -> stalled`: no progress heartbeat for too long while the worker lived.
+    Stalled {
+        /// Why.
+        failure: AttemptFailure,
+        /// Whether the task is to be kept in the dead-letter store.
+        dead_letter: bool,
+    },
+    /// The worker does not know the task and gives it back for another that does: as [`Outcome::Released`], as long as
+    /// its queue's patience lasts. Then `started -> dropped`, with `failure`. Patience begins with the first give-back
+    /// since the task last ran, or was submitted.
+    Unknown {
+        /// How long nobody shall try it again.
+        delay: Duration,
+        /// How long workers may go on giving it back.
+        patience: Duration,
+        /// What is noted when it is dropped. Only then it is an attempt.
+        failure: AttemptFailure,
+        /// Whether the task is then to be kept in the dead-letter store.
+        dead_letter: bool,
+    },
     /// `started -> cancelled`: the worker acknowledges a cancel, or the task function answered that it is cancelled.
     Cancelled,
     /// The worker gives it back unharmed: the attempt does not count and no error is noted. With a delay of zero
@@ -110,7 +130,8 @@ impl Cycle {
             }
         }
         for settlement in &self.settlements {
-            if let Outcome::Retry { delay, .. } | Outcome::Released { delay } = &settlement.outcome
+            if let Outcome::Retry { delay, .. } | Outcome::Released { delay } | Outcome::Unknown { delay, .. } =
+                &settlement.outcome
                 && *delay > MAX_DELAY
             {
                 return Err(Error::Invalid("a delay is at most 366d".to_owned()));

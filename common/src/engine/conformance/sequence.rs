@@ -8,8 +8,9 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use super::{Fixture, LEASE, failure, id, queue, seconds, task_in, worker};
 use crate::{
     engine::{
-        ClaimRequest, Cycle, CycleReply, Engine, Extension, Heartbeat, ListRequest, OnConflict, Outcome, PruneRequest,
-        PruneScope, PutMode, QueueClaim, QueueStats, Settlement, Submit, TaskFilter, model::ModelEngine,
+        ClaimRequest, Cycle, CycleReply, DeadTask, Engine, Extension, Heartbeat, ListRequest, OnConflict, Outcome,
+        PruneRequest, PruneScope, PutMode, QueueClaim, QueueStats, Resubmit, Settlement, Submit, TaskFilter,
+        model::ModelEngine,
     },
     lifecycle::Status,
     name::TaskId,
@@ -35,7 +36,8 @@ pub async fn random_operations_answer_as_the_model_does(f: Fixture) {
 /// At the first answer that differs from the model's, naming seed and step.
 pub async fn run(f: &Fixture, seed: u64, steps: u32) {
     let model = ModelEngine::new(Arc::clone(&f.clock) as Arc<dyn Clock>);
-    let mut pair = Pair { f, model, random: Random(seed | 1), leases: Vec::new(), at: String::new() };
+    let mut pair =
+        Pair { f, model, random: Random(seed | 1), leases: Vec::new(), archive: Vec::new(), at: String::new() };
     for name in [&pair.model as &dyn Engine, &*f.engine] {
         name.put_queue(QueueConfig::new(queue("mail")), PutMode::Upsert).await.unwrap();
     }
@@ -72,6 +74,8 @@ struct Pair<'a> {
     random: Random,
     /// Leases as (model's claim, engine's claim): held, and lost ones too, for the zombies.
     leases: Vec<(ClaimedTask, ClaimedTask)>,
+    /// Dead letters as (model's copy, engine's copy), as an archive would keep them.
+    archive: Vec<(DeadTask, DeadTask)>,
     at: String,
 }
 
@@ -97,6 +101,8 @@ impl Pair<'_> {
             90..92 => self.configure().await,
             92..94 => self.prune().await,
             94..95 => self.purge().await,
+            95..97 => self.resubmit().await,
+            97..98 => self.drain_outbox().await,
             _ => self.compare_everything().await,
         }
     }
@@ -139,11 +145,18 @@ impl Pair<'_> {
 
     fn outcome(&mut self) -> Outcome {
         let delay = self.random.one_of(&[Duration::ZERO, seconds(3), seconds(9)]);
-        match self.random.below(6) {
+        match self.random.below(8) {
             0 | 1 => Outcome::Completed { result: self.random.one_of(&[None, Some(Payload::json("[1]"))]) },
             2 => Outcome::Retry { delay, failure: failure("boom") },
             3 => Outcome::Failed { failure: failure("over"), dead_letter: self.random.chance(50) },
             4 => Outcome::Cancelled,
+            5 => Outcome::Stalled { failure: failure("silent"), dead_letter: self.random.chance(50) },
+            6 => Outcome::Unknown {
+                delay,
+                patience: self.random.one_of(&[Duration::ZERO, seconds(5), seconds(20)]),
+                failure: failure("unknown"),
+                dead_letter: self.random.chance(50),
+            },
             _ => Outcome::Released { delay },
         }
     }
@@ -218,6 +231,40 @@ impl Pair<'_> {
         assert_eq!(a, b, "cancelled {ids:?}, {}", self.at);
     }
 
+    async fn resubmit(&mut self) {
+        let queue = self.random.one_of(&[None, None, Some(queue("mail")), Some(queue("nowhere"))]);
+        let parameters = self.random.one_of(&[None, Some(Payload::json("8")), Some(Payload::json(vec![b'8'; 2_000]))]);
+        let reset_attempts = self.random.chance(70);
+        let alter = |wish| Resubmit { queue: queue.clone(), parameters: parameters.clone(), reset_attempts, ..wish };
+        let (for_model, for_engine) = if self.archive.is_empty() || self.random.chance(40) {
+            let name = id(&format!("t{:02}", self.random.below(POOL + 1)));
+            (Resubmit::of_store(name.clone()), Resubmit::of_store(name))
+        } else {
+            let at = usize::try_from(self.random.below(self.archive.len() as u64)).unwrap();
+            let (a, b) = self.archive[at].clone();
+            (Resubmit::of_archive(a), Resubmit::of_archive(b))
+        };
+        let said = format!("{:?}, {}", for_engine.id, self.at);
+        let a = self.model.resubmit(vec![alter(for_model)]).await;
+        let b = self.f.engine.resubmit(vec![alter(for_engine)]).await;
+        assert_eq!(a, b, "sent again {said}");
+    }
+
+    /// Copies go to the archive; some, and some receipts, are forgotten.
+    async fn drain_outbox(&mut self) {
+        let a = self.model.dead_letters(1_000).await.unwrap();
+        let b = self.f.engine.dead_letters(1_000).await.unwrap();
+        self.archive.retain(|(dead, _)| a.iter().all(|fresh| fresh.key() != dead.key()));
+        self.archive.extend(a.into_iter().zip(b));
+        let forgotten: Vec<_> = self.archive.iter().filter(|_| self.random.chance(50)).cloned().collect();
+        let (for_model, for_engine): (Vec<_>, Vec<_>) = forgotten.iter().map(|(a, b)| (a.key(), b.key())).unzip();
+        self.model.forget_dead_letters(&for_model).await.unwrap();
+        self.f.engine.forget_dead_letters(&for_engine).await.unwrap();
+        if self.archive.len() > 40 {
+            self.archive.drain(..20);
+        }
+    }
+
     async fn configure(&mut self) {
         let config = QueueConfig {
             paused: self.random.chance(30),
@@ -269,6 +316,11 @@ impl Pair<'_> {
             let (a, b) = (self.model.get(&name).await.unwrap(), self.f.engine.get(&name).await.unwrap());
             assert_eq!(a.map(plain_task), b.map(plain_task), "task {name}, {}", self.at);
         }
+        let [a, b] = [self.model.dead_letters(1_000).await.unwrap(), self.f.engine.dead_letters(1_000).await.unwrap()];
+        let plain =
+            |copies: Vec<DeadTask>| copies.into_iter().map(|it| (plain_task(it.task), it.fingerprint)).collect();
+        let (a, b): (Vec<_>, Vec<_>) = (plain(a), plain(b));
+        assert_eq!(a, b, "outbox, {}", self.at);
         let stats: [Vec<QueueStats>; 2] =
             [self.model.queue_stats(None).await.unwrap(), self.f.engine.queue_stats(None).await.unwrap()];
         assert_eq!(stats[0], stats[1], "stats, {}", self.at);

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::{DONE, Fixture, RELEASED, id, queue, seconds, task, task_in, worker};
 use crate::{
-    engine::PutMode,
+    engine::{PutMode, Resubmit},
     lifecycle::Status,
     queue::QueueConfig,
     task::{NewTask, Start},
@@ -146,4 +146,13 @@ pub async fn awaiting_gives_up_in_time(f: Fixture) {
     let task = f.engine.await_finished(&id("a"), Duration::from_millis(100)).await.unwrap().unwrap();
     assert_eq!(task.status, Status::Submitted);
     assert!(start.elapsed() >= Duration::from_millis(100) && start.elapsed() < seconds(10));
+}
+
+pub async fn a_task_sent_again_wakes_a_waiting_worker(f: Fixture) {
+    f.submit_ids(&["a"]).await;
+    f.engine.cancel(&[id("a")]).await.unwrap();
+    let waiting = idle(&f, "w1", &["default"]).await;
+    f.engine.resubmit(vec![Resubmit::of_store(id("a"))]).await.unwrap();
+    assert_woken(waiting).await;
+    assert_eq!(f.claim(1).await.len(), 1);
 }

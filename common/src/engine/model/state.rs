@@ -1,14 +1,15 @@
 //! The model's memory, and the moves all verbs share.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
 use crate::{
+    engine::{DeadKey, DeadTask, Duty},
     lifecycle::{Move, Status, is_legal},
     limits::{KEPT_PARAMETER_BYTES, MAX_ERRORS_KEPT},
-    name::{QueueName, TaskId, WorkerId},
+    name::{DutyName, QueueName, TaskId, WorkerId},
     queue::Config,
     task::{AttemptError, AttemptFailure, Fence, Task},
     time::Timestamp,
@@ -24,6 +25,8 @@ pub(super) struct Stored {
     pub(super) position: u64,
     /// The fence whose settlement ended it.
     pub(super) settled_by: Option<Fence>,
+    /// Since when workers have been giving it back for not knowing it.
+    pub(super) unknown_since: Option<Timestamp>,
 }
 
 #[derive(Debug)]
@@ -34,6 +37,11 @@ pub(super) struct State {
     /// Per queue: ever accepted, and deleted since.
     pub(super) counters: BTreeMap<QueueName, (u64, u64)>,
     pub(super) workers: BTreeMap<WorkerId, RegisteredWorker>,
+    /// By revision.
+    pub(super) outbox: BTreeMap<u64, DeadTask>,
+    /// Copies that were sent again.
+    pub(super) receipts: BTreeSet<DeadKey>,
+    pub(super) duties: BTreeMap<DutyName, Duty>,
     /// Workers whose last claim was empty, and the queues it named.
     pub(super) waiting: HashMap<WorkerId, Vec<QueueName>>,
     /// Whom to wake when this verb is done.
@@ -49,6 +57,9 @@ impl Default for State {
             config: Arc::new(Config::initial()),
             counters: BTreeMap::new(),
             workers: BTreeMap::new(),
+            outbox: BTreeMap::new(),
+            receipts: BTreeSet::new(),
+            duties: BTreeMap::new(),
             waiting: HashMap::new(),
             wakes: Vec::new(),
             something_finished: false,
@@ -81,6 +92,10 @@ impl State {
             task.completed_at = Some(now);
             task.cancel_requested = false;
             self.something_finished = true;
+            if task.dead_letter {
+                let copy = DeadTask { task: task.clone(), fingerprint: stored.fingerprint };
+                self.outbox.insert(revision, copy);
+            }
         } else if to != Status::Started {
             task.heartbeat_at = None;
             task.progress = None;

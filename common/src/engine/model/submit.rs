@@ -84,6 +84,6 @@ impl State {
             dead_letter: false,
             trace: new.trace,
         };
-        Stored { task, fingerprint, position: revision, settled_by: None }
+        Stored { task, fingerprint, position: revision, settled_by: None, unknown_since: None }
     }
 }

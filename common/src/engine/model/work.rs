@@ -48,7 +48,9 @@ impl State {
         }
         let cancelled = stored.task.cancel_requested;
         match outcome {
-            Outcome::Retry { failure, .. } | Outcome::Failed { failure, .. } if cancelled => {
+            Outcome::Retry { failure, .. } | Outcome::Failed { failure, .. } | Outcome::Stalled { failure, .. }
+                if cancelled =>
+            {
                 self.note_error(&id, failure, now);
                 self.end(&id, Move::Cancel, Status::Cancelled, fence, now);
             }
@@ -63,7 +65,24 @@ impl State {
                 self.note_error(&id, failure, now);
                 self.end(&id, Move::Fail, Status::Failed, fence, now);
             }
+            Outcome::Stalled { failure, dead_letter } => {
+                stored.task.dead_letter = dead_letter;
+                self.note_error(&id, failure, now);
+                self.end(&id, Move::Stall, Status::Stalled, fence, now);
+            }
+            Outcome::Unknown { delay, patience, failure, dead_letter } => {
+                let since = *stored.unknown_since.get_or_insert(now);
+                if since.after(patience) > now {
+                    stored.task.attempt -= 1;
+                    self.again(&id, Move::Release, delay, now);
+                } else {
+                    stored.task.dead_letter = dead_letter;
+                    self.note_error(&id, failure, now);
+                    self.end(&id, Move::Drop, Status::Dropped, fence, now);
+                }
+            }
             Outcome::Retry { delay, failure } => {
+                stored.unknown_since = None;
                 self.note_error(&id, failure, now);
                 self.again(&id, Move::Retry, delay, now);
             }

@@ -1,0 +1,173 @@
+//! Dead letters as the store knows them: an outbox of copies, and tasks sent again.
+//!
+//! The store keeps a copy only until somebody has written it to an archive and says so. What an archive is, where it
+//! lies and how it is searched is not the store's business.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    engine::{Error, Result},
+    lifecycle::Status,
+    limits::MAX_BATCH,
+    name::{QueueName, TaskId},
+    payload::Payload,
+    task::Task,
+};
+
+/// A task as it stood when it failed for good, with all the store knew of it: enough to make it anew.
+///
+/// Archives keep it, so fields are only ever added, with a default.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeadTask {
+    /// The task, with parameters and errors.
+    pub task: Task,
+    /// Its submission's [`crate::task::NewTask::fingerprint`].
+    #[serde(with = "halves")]
+    pub fingerprint: u128,
+}
+
+impl DeadTask {
+    /// What tells it apart from every other.
+    #[must_use]
+    pub fn key(&self) -> DeadKey {
+        DeadKey { id: self.task.id.clone(), revision: self.task.revision }
+    }
+}
+
+/// Not every format has numbers of 128 bits.
+mod halves {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(number: &u128, serializer: S) -> Result<S::Ok, S::Error> {
+        let low = u64::try_from(number & u128::from(u64::MAX)).unwrap_or_default();
+        (u64::try_from(number >> 64).unwrap_or_default(), low).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u128, D::Error> {
+        let (high, low) = <(u64, u64)>::deserialize(deserializer)?;
+        Ok(u128::from(high) << 64 | u128::from(low))
+    }
+}
+
+/// One end of one task: it may fail for good several times, each time with another revision.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DeadKey {
+    /// The task.
+    pub id: TaskId,
+    /// Its revision when it ended.
+    pub revision: u64,
+}
+
+/// What a task is sent again from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ResubmitFrom {
+    /// The store's own task.
+    Store {
+        /// Only if it still has this revision; `None`: however it ended.
+        revision: Option<u64>,
+    },
+    /// A copy that came from the outbox. If the store still has the task with the copy's revision, that is sent again;
+    /// if it has no such task any more, the task is made anew from the copy. Leaves a receipt, so that the same copy is
+    /// sent again once and no more, until [`crate::engine::Engine::forget_dead_letters`] takes the receipt away.
+    Archive(Box<DeadTask>),
+}
+
+/// The wish to send one task again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resubmit {
+    /// The task.
+    pub id: TaskId,
+    /// From what.
+    pub from: ResubmitFrom,
+    /// Into this queue; `None`: the one it was in.
+    pub queue: Option<QueueName>,
+    /// With these parameters; `None`: those it had.
+    pub parameters: Option<Payload>,
+    /// Whether attempts and crashes are counted from the start. Else the next failure is its last one.
+    pub reset_attempts: bool,
+}
+
+impl Resubmit {
+    /// Sends a task of the store again, however it ended, from the start.
+    #[must_use]
+    pub const fn of_store(id: TaskId) -> Self {
+        let from = ResubmitFrom::Store { revision: None };
+        Self { id, from, queue: None, parameters: None, reset_attempts: true }
+    }
+
+    /// Sends an archived copy again, from the start.
+    #[must_use]
+    pub fn of_archive(dead: DeadTask) -> Self {
+        let id = dead.task.id.clone();
+        let from = ResubmitFrom::Archive(Box::new(dead));
+        Self { id, from, queue: None, parameters: None, reset_attempts: true }
+    }
+
+    /// The revision the task must have ended with; `None`: any.
+    #[must_use]
+    pub fn expected_revision(&self) -> Option<u64> {
+        match &self.from {
+            ResubmitFrom::Store { revision } => *revision,
+            ResubmitFrom::Archive(dead) => Some(dead.task.revision),
+        }
+    }
+
+    /// The copy it is sent again from, if it is from one.
+    #[must_use]
+    pub fn archived(&self) -> Option<&DeadTask> {
+        match &self.from {
+            ResubmitFrom::Store { .. } => None,
+            ResubmitFrom::Archive(dead) => Some(dead),
+        }
+    }
+}
+
+/// What became of the wish to send a task again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resubmitted {
+    /// It is `submitted`, at the end of its priority.
+    Done,
+    /// This very copy was sent again before. Nothing changed.
+    Already,
+    /// It is not over: it waits for its turn or runs. Nothing changed.
+    Live(Status),
+    /// It is over, and not to be sent again: it completed, or it has ended anew since. Nothing changed.
+    Moved(Status),
+    /// There is no such task, and no copy of it was given.
+    Unknown,
+    /// The queue it would go to does not exist. Nothing changed.
+    UnknownQueue(QueueName),
+}
+
+/// Checks the bounds of a resubmission.
+///
+/// # Errors
+/// [`Error::Invalid`] for more than 1,000 tasks, one named twice, or a copy of another task.
+pub fn validate_resubmit(batch: &[Resubmit]) -> Result<()> {
+    if batch.len() > MAX_BATCH {
+        return Err(Error::Invalid(format!("a call sends at most {MAX_BATCH} tasks again")));
+    }
+    let mut seen = HashSet::with_capacity(batch.len());
+    for wish in batch {
+        if !seen.insert(&wish.id) {
+            return Err(Error::Invalid(format!("task {} is sent again twice in one call", wish.id)));
+        }
+        if wish.archived().is_some_and(|dead| dead.task.id != wish.id || dead.task.parameters.is_none()) {
+            return Err(Error::Invalid(format!("what task {} is sent again from is no whole copy of it", wish.id)));
+        }
+    }
+    Ok(())
+}
+
+/// Checks the bounds of a call that forgets.
+///
+/// # Errors
+/// [`Error::Invalid`].
+pub fn validate_forget(keys: &[DeadKey]) -> Result<()> {
+    if keys.len() > MAX_BATCH {
+        return Err(Error::Invalid(format!("a call forgets at most {MAX_BATCH} dead letters")));
+    }
+    Ok(())
+}
