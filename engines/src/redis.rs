@@ -12,10 +12,11 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        Cancelled, Cycle, CycleReply, Deleted, Engine, ExtendAnswer, Extension, Health, ListRequest, Page,
-        PruneRequest, Pruned, PutMode, QueueStats, Reclaimed, Result, Submit, Submitted,
+        Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine, ExtendAnswer, Extension,
+        Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueueStats, Reclaimed, Resubmit, Resubmitted, Result,
+        Submit, Submitted,
     },
-    name::{QueueName, RoleName, TaskId, WorkerId},
+    name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
     routing::{RouteKey, RouteRule},
     task::Task,
@@ -28,6 +29,8 @@ use crate::OpenOptions;
 mod address;
 mod arrange;
 mod connection;
+mod dead;
+mod duty;
 mod failure;
 mod keep;
 mod keys;
@@ -113,6 +116,30 @@ impl Engine for RedisEngine {
 
     async fn cancel(&self, ids: &[TaskId]) -> Result<Vec<Cancelled>> {
         work::cancel(&self.store, ids).await
+    }
+
+    async fn resubmit(&self, batch: Vec<Resubmit>) -> Result<Vec<Resubmitted>> {
+        dead::resubmit(&self.store, batch).await
+    }
+
+    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadTask>> {
+        dead::letters(&self.store, limit).await
+    }
+
+    async fn forget_dead_letters(&self, keys: &[DeadKey]) -> Result<()> {
+        dead::forget(&self.store, keys).await
+    }
+
+    async fn claim_duty(&self, claim: DutyClaim) -> Result<Duty> {
+        duty::claim(&self.store, &claim).await
+    }
+
+    async fn duty(&self, duty: &DutyName) -> Result<Option<Duty>> {
+        duty::look(&self.store, duty).await
+    }
+
+    async fn release_duty(&self, duty: &DutyName, holder: &HolderId) -> Result<()> {
+        duty::release(&self.store, duty, holder).await
     }
 
     async fn promote_due(&self, limit: usize) -> Result<u64> {

@@ -19,13 +19,16 @@ use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        Cancelled, Cycle, CycleReply, Deleted, Engine, Error, ExtendAnswer, Extension, Health, ListRequest, Page,
-        PruneRequest, Pruned, PutMode, QueueStats, Reclaimed, Result, Submit, Submitted, look::validate_limit,
+        Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine, Error, ExtendAnswer,
+        Extension, Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueueStats, Reclaimed, Resubmit,
+        Resubmitted, Result, Submit, Submitted,
+        dead::{validate_forget, validate_resubmit},
+        look::validate_limit,
         work::validate_extend,
     },
     lifecycle::Status,
     limits::MAX_BATCH,
-    name::{QueueName, RoleName, TaskId, WorkerId},
+    name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
     routing::{RouteKey, RouteRule},
     task::Task,
@@ -54,6 +57,8 @@ mod catalog;
 mod clock;
 mod connection;
 mod cycle;
+mod dead;
+mod duty;
 mod error;
 mod find;
 mod finished;
@@ -236,10 +241,11 @@ impl Engine for SqliteEngine {
             return Err(Error::unavailable("the store's writer has stopped"));
         }
         let max_bytes = self.address.max_bytes;
-        let look = move |view: &View<'_>| Ok((view.now, quota::warning(view.conn, max_bytes)?));
-        let (now, warning) = self.read(look).await?;
+        let look =
+            move |view: &View<'_>| Ok((view.now, quota::warning(view.conn, max_bytes)?, dead::outbox_size(view)?));
+        let (now, warning, outbox) = self.read(look).await?;
         let durability = connection::durability(&self.address);
-        Ok(Health { engine: "sqlite", durability, warnings: warning.into_iter().collect(), now })
+        Ok(Health { engine: "sqlite", durability, warnings: warning.into_iter().collect(), now, outbox })
     }
 
     async fn cancel(&self, ids: &[TaskId]) -> Result<Vec<Cancelled>> {
@@ -248,6 +254,38 @@ impl Engine for SqliteEngine {
         }
         let ids = ids.to_vec();
         self.writer.run(ids.len(), move |step| lease::cancel(step, &ids)).await
+    }
+
+    async fn resubmit(&self, batch: Vec<Resubmit>) -> Result<Vec<Resubmitted>> {
+        validate_resubmit(&batch)?;
+        let growth = dead::growth(&batch);
+        self.writer.grow(batch.len(), growth, move |step| dead::resubmit(step, &batch)).await
+    }
+
+    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadTask>> {
+        validate_limit(limit)?;
+        self.read(move |view| dead::letters(view, limit)).await
+    }
+
+    async fn forget_dead_letters(&self, keys: &[DeadKey]) -> Result<()> {
+        validate_forget(keys)?;
+        let keys = keys.to_vec();
+        self.writer.run(keys.len(), move |step| dead::forget(step, &keys)).await
+    }
+
+    async fn claim_duty(&self, claim: DutyClaim) -> Result<Duty> {
+        claim.validate()?;
+        self.writer.run(1, move |step| duty::claim(step, &claim)).await
+    }
+
+    async fn duty(&self, duty: &DutyName) -> Result<Option<Duty>> {
+        let duty = duty.clone();
+        self.read(move |view| duty::look(view, &duty)).await
+    }
+
+    async fn release_duty(&self, duty: &DutyName, holder: &HolderId) -> Result<()> {
+        let (duty, holder) = (duty.clone(), holder.clone());
+        self.writer.run(1, move |step| duty::release(step, &duty, &holder)).await
     }
 
     async fn promote_due(&self, limit: usize) -> Result<u64> {

@@ -12,6 +12,10 @@
 //! | `a` | hash | id: what earlier attempts left, of a task that is back in a queue; and of a scheduled one |
 //! | `h` | hash | id: errors |
 //! | `x` | hash | id: heartbeat, progress, checkpoint |
+//! | `u` | hash | id: since when workers give it back for not knowing it; a task that ran may leave one until it is deleted |
+//! | `o`, `o:order` | hash, sorted set | revision and id: a copy of a task that failed for good; their order |
+//! | `o:sent` | set | revision and id of copies that were sent again |
+//! | `duties` | hash | name: term, end, holder and note |
 //! | `c` | number | the one counter behind revisions, fences and positions |
 //! | `q:<queue>:r` | sorted set | ready tasks by priority and position |
 //! | `q:<queue>:s` | sorted set | scheduled tasks by the time they are due |

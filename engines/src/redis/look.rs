@@ -3,17 +3,16 @@
 use std::{collections::HashMap, time::Duration};
 
 use jobbers_common::{
-    engine::{Error, Health, ListRequest, Page, QueueStats, Result, TaskFilter},
+    engine::{DeadTask, Error, Health, ListRequest, Page, QueueStats, Result, TaskFilter},
     lifecycle::Status,
     name::{QueueName, TaskId},
     task::Task,
-    time::Timestamp,
 };
 use redis::{Cmd, FromRedisValue, Value};
 use tokio::time::{Instant, timeout};
 
 use super::{
-    arrange,
+    arrange, dead,
     failure::malformed,
     news::LOOK_AGAIN,
     record::{micros, time},
@@ -30,6 +29,11 @@ const QUEUES_A_PIECE: usize = 200;
 
 /// Everything known of a task.
 pub(super) async fn get(store: &Store, id: &TaskId) -> Result<Option<Task>> {
+    Ok(get_with_fingerprint(store, id).await?.map(|found| found.task))
+}
+
+/// The same, and the fingerprint of its submission.
+pub(super) async fn get_with_fingerprint(store: &Store, id: &TaskId) -> Result<Option<DeadTask>> {
     let add = |command: &mut Cmd| {
         command.arg(id.as_str());
     };
@@ -318,16 +322,8 @@ pub(super) async fn health(store: &Store) -> Result<Health> {
             warnings.push(format!("the last write of the {what} failed: see the server's log and disk"));
         }
     }
-    Ok(Health { engine: "redis", durability, warnings, now: now(store).await? })
-}
-
-/// The store's present.
-async fn now(store: &Store) -> Result<Timestamp> {
-    let add = |command: &mut Cmd| {
-        command.arg("nothing");
-    };
-    let [now, _] = tuple(store.run(&store.work, &script::READ, add).await?)?;
-    time(&bytes(now)?)
+    let (now, outbox) = dead::outbox(store).await?;
+    Ok(Health { engine: "redis", durability, warnings, now, outbox })
 }
 
 /// Sends a plain command and reads its answer.

@@ -36,11 +36,16 @@ pub(super) fn is_large(task: &NewTask) -> bool {
 
 /// Writes a task's record, without the `submitted_at` that the script puts in front.
 pub(super) fn encode(task: &NewTask, into: &mut Vec<u8>) -> Result<()> {
+    encode_as(task.fingerprint(), task, into)
+}
+
+/// The same, of a task that was submitted with this fingerprint and may have been altered since.
+pub(super) fn encode_as(fingerprint: u128, task: &NewTask, into: &mut Vec<u8>) -> Result<()> {
     let large = is_large(task);
     let dead_letter = task.overrides.dead_letter == Some(DeadLetter::Save);
     let max_crashes = task.overrides.max_crashes.unwrap_or(TaskPolicy::DEFAULT.max_crashes);
     let queue = task.queue.as_str();
-    into.extend_from_slice(&task.fingerprint().to_be_bytes());
+    into.extend_from_slice(&fingerprint.to_be_bytes());
     into.push(if large { LARGE } else { SMALL });
     into.push(if dead_letter { b'1' } else { b'0' });
     push_digits3(into, max_crashes.min(999));
@@ -71,6 +76,7 @@ fn push_digits3(into: &mut Vec<u8>, number: u32) {
 /// A record read.
 pub(super) struct Record {
     pub(super) submitted_at: Timestamp,
+    pub(super) fingerprint: u128,
     pub(super) priority: Priority,
     pub(super) queue: QueueName,
     pub(super) name: TaskName,
@@ -100,6 +106,7 @@ impl Record {
         let parameters_at = queue_end + usize::try_from(rest.position()).unwrap_or(usize::MAX >> 1);
         let record = Self {
             submitted_at: time(&bytes[..16])?,
+            fingerprint: u128::from_be_bytes(bytes[16..32].try_into().map_err(|_| corrupt("fingerprint"))?),
             priority: Priority::new(bytes[37].wrapping_sub(b'0')).ok_or_else(|| corrupt("priority"))?,
             queue: QueueName::new(queue).map_err(|_| corrupt("queue"))?,
             name: TaskName::new(name).map_err(|_| corrupt("name"))?,

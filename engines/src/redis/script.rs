@@ -63,11 +63,15 @@ macro_rules! scripts {
 scripts! {
     AWAIT = "scripts/await.lua";
     CANCEL = "scripts/cancel.lua";
+    CLAIM_DUTY = "scripts/claim_duty.lua";
     CONFIGURE = "scripts/configure.lua";
     CYCLE = "scripts/cycle.lua";
+    DEAD_LETTERS = "scripts/dead_letters.lua";
     DEREGISTER = "scripts/deregister.lua";
+    DUTY = "scripts/duty.lua";
     EXTEND = "scripts/extend.lua";
     FINISHED = "scripts/finished.lua";
+    FORGET_DEAD_LETTERS = "scripts/forget_dead_letters.lua";
     GET = "scripts/get.lua";
     LIST_LIVE = "scripts/list_live.lua";
     LIST_OVER = "scripts/list_over.lua";
@@ -78,6 +82,8 @@ scripts! {
     READ = "scripts/read.lua";
     RECLAIM = "scripts/reclaim.lua";
     REGISTER = "scripts/register.lua";
+    RELEASE_DUTY = "scripts/release_duty.lua";
+    RESUBMIT = "scripts/resubmit.lua";
     STATS = "scripts/stats.lua";
     SUBMIT = "scripts/submit.lua";
 }
@@ -101,9 +107,12 @@ mod tests {
     #[test]
     fn what_drains_a_full_server_may_run_on_one_and_what_fills_it_may_not() {
         let flags = |script: &Script| script.text.lines().next().unwrap().to_owned();
-        for script in [&CYCLE, &EXTEND, &CANCEL, &PROMOTE, &RECLAIM, &PRUNE, &PURGE] {
+        let drains = [&CYCLE, &EXTEND, &CANCEL, &PROMOTE, &RECLAIM, &PRUNE, &PURGE, &FORGET_DEAD_LETTERS];
+        for script in drains {
             assert_eq!(flags(script), "#!lua flags=allow-oom");
         }
-        assert_eq!(flags(&SUBMIT), "#!lua");
+        for script in [&SUBMIT, &RESUBMIT] {
+            assert_eq!(flags(script), "#!lua");
+        }
     }
 }

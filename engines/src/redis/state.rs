@@ -1,7 +1,7 @@
 //! Putting a task together from what scripts answer. The strings' layout is the table in `scripts/lib/moves.lua`.
 
 use jobbers_common::{
-    engine::{Error, Result},
+    engine::{DeadTask, Error, Result},
     lifecycle::Status,
     name::{TaskId, WorkerId},
     payload::Payload,
@@ -168,12 +168,14 @@ pub(super) const fn letter_of(kind: FailureKind) -> char {
         FailureKind::Crash => 'c',
         FailureKind::Shutdown => 's',
         FailureKind::Cancelled => 'x',
+        FailureKind::Stall => 'h',
+        FailureKind::Unknown => 'u',
     }
 }
 
 fn kind_of(letter: u8) -> Result<FailureKind> {
     use FailureKind as K;
-    [K::Error, K::Fatal, K::Timeout, K::Panic, K::Crash, K::Shutdown, K::Cancelled]
+    [K::Error, K::Fatal, K::Timeout, K::Panic, K::Crash, K::Shutdown, K::Cancelled, K::Stall, K::Unknown]
         .into_iter()
         .find(|kind| letter_of(*kind) == char::from(letter))
         .ok_or_else(|| corrupt("error"))
@@ -212,6 +214,8 @@ pub(super) struct Seen {
     pub(super) task: Task,
     /// Whether its parameters lie apart: then they are without their bytes.
     large: bool,
+    /// Of its submission.
+    fingerprint: u128,
     /// Its score or due time, as the server writes it; or its fence or revision, in 15 digits.
     pub(super) place: String,
 }
@@ -225,7 +229,7 @@ pub(super) fn read_view(view: Value) -> Result<Seen> {
     let (place, state) = (text(place)?, bytes(state)?);
     let told = Told::decode(&bytes(told)?)?;
     let carry = Carry::decode(&bytes(carry)?)?;
-    let large = record.large;
+    let (large, fingerprint) = (record.large, record.fingerprint);
     let mut task = waiting(id, record, status, carry);
     let mut go_on = place.clone();
     (task.heartbeat_at, task.progress, task.checkpoint) = (told.heartbeat_at, told.progress, told.checkpoint);
@@ -244,7 +248,7 @@ pub(super) fn read_view(view: Value) -> Result<Seen> {
         }
         _ => {}
     }
-    Ok(Seen { task, large, place: go_on })
+    Ok(Seen { task, large, fingerprint, place: go_on })
 }
 
 /// The status of a stored digit.
@@ -322,21 +326,66 @@ fn end(task: &mut Task, state: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Reads what `get` answers.
-pub(super) fn read_task(answer: Value) -> Result<Option<Task>> {
+/// Reads what `get` answers; with the fingerprint of the task's submission.
+pub(super) fn read_task(answer: Value) -> Result<Option<DeadTask>> {
     if answer == Value::Nil {
         return Ok(None);
     }
     let [view, errors, body] = tuple(answer)?;
-    let Seen { mut task, large, .. } = read_view(view)?;
-    task.errors = read_errors(&bytes(errors)?)?;
+    whole(view, &bytes(errors)?, bytes(body)?).map(Some)
+}
+
+/// A view and what lies apart from it.
+fn whole(view: Value, errors: &[u8], body: Vec<u8>) -> Result<DeadTask> {
+    let Seen { mut task, large, fingerprint, .. } = read_view(view)?;
+    task.errors = read_errors(errors)?;
     if large {
-        let body = bytes(body)?;
         // Let go when it completed.
         let is_gone = body.is_empty();
         task.parameters = task.parameters.filter(|_| !is_gone).map(|kept| Payload { bytes: body.into(), ..kept });
     }
-    Ok(Some(task))
+    Ok(DeadTask { task, fingerprint })
+}
+
+/// Reads a copy of the outbox.
+pub(super) fn read_copy(id: TaskId, copy: &[u8]) -> Result<DeadTask> {
+    const LENGTHS: usize = 32;
+    let lengths = part(copy, ..LENGTHS, "copy")?;
+    let mut rest = &copy[LENGTHS..];
+    let mut pieces = Vec::with_capacity(4);
+    for length in lengths.chunks(8) {
+        let length = usize::try_from(digits(length)?).map_err(|_| corrupt("copy"))?;
+        let (piece, after) = rest.split_at_checked(length).ok_or_else(|| corrupt("copy"))?;
+        pieces.push(piece.to_vec());
+        rest = after;
+    }
+    let [record, state, news, errors] = <[Vec<u8>; 4]>::try_from(pieces).map_err(|_| corrupt("copy"))?;
+    let status = part(&state, 1..2, "copy")?.to_vec();
+    let words = [id.as_str().as_bytes().to_vec(), record, status, Vec::new(), state, Vec::new(), news];
+    whole(Value::Array(words.map(Value::BulkString).to_vec()), &errors, rest.to_vec())
+}
+
+/// Writes errors as scripts keep them.
+pub(super) fn write_errors(errors: &[AttemptError], into: &mut Vec<u8>) {
+    if errors.is_empty() {
+        return;
+    }
+    into.extend_from_slice(format!("{:03}", errors.len()).as_bytes());
+    for AttemptError { at, attempt, worker, kind, message } in errors {
+        let letter = letter_of(*kind);
+        // The words on a crash are the reader's.
+        let message = if *kind == FailureKind::Crash { "" } else { message };
+        let entry = format!("{:016}{attempt:06}{worker};{letter}{message}", at.as_micros());
+        into.extend_from_slice(format!("{:05}{entry}", entry.len()).as_bytes());
+    }
+}
+
+/// Writes what a task that is not running tells: its checkpoint.
+pub(super) fn write_news(checkpoint: Option<&Payload>, into: &mut Vec<u8>) {
+    if checkpoint.is_some() {
+        into.extend_from_slice(&[b'0'; 22]);
+        write_payload(checkpoint, into);
+    }
 }
 
 /// Reads one queue's part of a claim (`scripts/lib/claim.lua`); answers the ids whose record is gone.

@@ -79,6 +79,14 @@ fn write_settlement(settlement: &Settlement, command: &mut Cmd, payload: &mut Ve
             write_failure(failure, payload);
             format!("f{}", u8::from(*dead_letter))
         }
+        Outcome::Stalled { failure, dead_letter } => {
+            write_failure(failure, payload);
+            format!("s{}", u8::from(*dead_letter))
+        }
+        Outcome::Unknown { delay, patience, failure, dead_letter } => {
+            write_failure(failure, payload);
+            format!("u{}{}:{}", u8::from(*dead_letter), micros(*patience), micros(*delay))
+        }
         Outcome::Cancelled => "x".to_owned(),
         Outcome::Released { delay } => format!("l{}", micros(*delay)),
     };

@@ -10,7 +10,11 @@ const APPLICATION_ID: i64 = 0x6a6f_6262;
 
 /// One migration per version; the first makes a version 1 of an empty file. What has been released is never edited.
 const MIGRATIONS: &[&str] =
-    &[include_str!("sql/migrations/0001_tasks.sql"), include_str!("sql/migrations/0002_role_order.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("sql/migrations/0001_tasks.sql"),
+    include_str!("sql/migrations/0002_role_order.sql"),
+    include_str!("sql/migrations/0003_dead_letters.sql"),
+];
 
 fn pragma(conn: &Connection, name: &str) -> Result<i64> {
     conn.pragma_query_value(None, name, |row| row.get(0)).or_store()

@@ -9,9 +9,11 @@ use jobbers_common::{
     name::TaskId,
     payload::Payload,
     task::{AttemptFailure, Fence},
+    time::Timestamp,
 };
 
 use super::{
+    dead,
     error::OrStore,
     find::{Found, find},
     sql,
@@ -44,7 +46,8 @@ pub(super) fn stored(fence: Fence) -> i64 {
 
 /// A requested cancel wins over whatever the worker says.
 fn end_attempt(step: &mut Step<'_>, id: &TaskId, found: &Found, outcome: &Outcome) -> Result<Status> {
-    if let Outcome::Retry { failure, .. } | Outcome::Failed { failure, .. } = outcome {
+    if let Outcome::Retry { failure, .. } | Outcome::Failed { failure, .. } | Outcome::Stalled { failure, .. } = outcome
+    {
         note_failure(step, found, failure)?;
     }
     let fence = found.fence;
@@ -52,7 +55,10 @@ fn end_attempt(step: &mut Step<'_>, id: &TaskId, found: &Found, outcome: &Outcom
         _ if found.cancel_requested => end(step, id, found, &Ending { fence, ..Ending::CANCELLED }),
         Outcome::Cancelled => end(step, id, found, &Ending { fence, ..Ending::CANCELLED }),
         Outcome::Completed { result } => complete(step, id, found, result.as_ref()),
-        Outcome::Retry { delay, .. } => requeue(step, found, Move::Retry, Some(*delay), 0),
+        Outcome::Retry { delay, .. } => {
+            step.prepare(sql::FORGET_STRANGER)?.execute([found.key]).or_store()?;
+            requeue(step, found, Move::Retry, Some(*delay), 0)
+        }
         Outcome::Released { delay } => {
             requeue(step, found, Move::Release, Some(*delay).filter(|delay| !delay.is_zero()), 1)
         }
@@ -60,7 +66,27 @@ fn end_attempt(step: &mut Step<'_>, id: &TaskId, found: &Found, outcome: &Outcom
             let failed = Ending { event: Move::Fail, to: Status::Failed, dead_letter: *dead_letter, fence };
             end(step, id, found, &failed)
         }
+        Outcome::Stalled { dead_letter, .. } => {
+            let stalled = Ending { event: Move::Stall, to: Status::Stalled, dead_letter: *dead_letter, fence };
+            end(step, id, found, &stalled)
+        }
+        Outcome::Unknown { delay, patience, failure, dead_letter } => {
+            let since = note_stranger(step, found)?;
+            if since.after(*patience) > step.now {
+                return requeue(step, found, Move::Release, Some(*delay).filter(|delay| !delay.is_zero()), 1);
+            }
+            note_failure(step, found, failure)?;
+            let dropped = Ending { event: Move::Drop, to: Status::Dropped, dead_letter: *dead_letter, fence };
+            end(step, id, found, &dropped)
+        }
     }
+}
+
+/// Since when workers have been giving a task back for not knowing it.
+fn note_stranger(step: &Step<'_>, found: &Found) -> Result<Timestamp> {
+    let mut statement = step.prepare(sql::NOTE_STRANGER)?;
+    let since = statement.query_row((found.key, step.now_micros()), |row| row.get(0)).or_store()?;
+    Ok(Timestamp::from_micros(since))
 }
 
 fn complete(step: &mut Step<'_>, id: &TaskId, found: &Found, result: Option<&Payload>) -> Result<Status> {
@@ -97,6 +123,9 @@ pub(super) fn end(step: &mut Step<'_>, id: &TaskId, found: &Found, ending: &Endi
     step.prepare(sql::END_TASK)?.execute((found.key, to.code(), revision, now, fence, dead_letter)).or_store()?;
     step.note_moved(found.queue, found.status, event, to);
     step.note_finished(id.clone());
+    if dead_letter {
+        dead::keep(step, id)?;
+    }
     Ok(to)
 }
 

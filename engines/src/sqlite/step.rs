@@ -115,9 +115,14 @@ impl<'a> Step<'a> {
     /// Deletes a task, and counts it.
     pub(super) fn remove(&mut self, key: i64, queue: i64, from: Status) -> Result<()> {
         self.prepare(sql::DELETE_TASK)?.execute([key]).or_store()?;
+        self.note_left(queue, from);
+        Ok(())
+    }
+
+    /// Counts a task that is in this queue no longer.
+    pub(super) fn note_left(&mut self, queue: i64, from: Status) {
         self.count(queue, from, -1);
         *self.ledger.removed.entry(queue).or_default() += 1;
-        Ok(())
     }
 
     /// Says, after the commit, that a task is over.

@@ -15,8 +15,10 @@
 --              Only of a task in a queue or scheduled that is not as it was submitted.
 --   errors  h  1-3 how many, then each: 5 digits length, 16 at, 6 attempt, worker;, kind letter, message
 --   news    x  1-16 heartbeat_at, 17-22 length of progress, progress, checkpoint
+--   copy    o  1-32 lengths, 8 digits each, of the record, the state, the news and the errors; then these, then the
+--              parameters if they lie apart
 
-local SCHEDULED, SUBMITTED, COMPLETED, FAILED, CANCELLED = '1', '2', '4', '5', '6'
+local SCHEDULED, SUBMITTED, COMPLETED, FAILED, CANCELLED, DROPPED, STALLED = '1', '2', '4', '5', '6', '8', '9'
 local MAX_ERRORS = 100
 
 -- What is gathered, by queue: unlease {id}, over {revision..id}, ready {score, id}, later {score, id}, counts by
@@ -46,9 +48,23 @@ local function push(list, first, second)
   list[count + 2] = second
 end
 
+-- Puts a copy of a task that failed for good on the outbox, with all that is known of it.
+local function keep_copy(id, revision, state)
+  local record, news, errors = call('HGET', T, id) or '', call('HGET', X, id) or '', call('HGET', H, id) or ''
+  local lengths = format('%08d%08d%08d%08d', #record, #state, #news, #errors)
+  local key, body = revision .. id, call('HGET', B, id) or ''
+  call('HSET', P .. 'o', key, lengths .. record .. state .. news .. errors .. body)
+  -- All of one score, so that the order is that of the revisions.
+  call('ZADD', P .. 'o:order', 0, key)
+end
+
 -- A task is over, and did not complete: that is written by `settle` itself. `lease` is its last one.
 local function finish(queue, id, status, revision, dead_letter, by, lease)
-  push(states, id, 'F' .. status .. NOW .. revision .. dead_letter .. by .. lease .. '\n')
+  local state = 'F' .. status .. NOW .. revision .. dead_letter .. by .. lease .. '\n'
+  push(states, id, state)
+  if dead_letter == '1' then
+    keep_copy(id, revision, state)
+  end
   push(queue.over, revision .. id)
   queue.counts[status] = (queue.counts[status] or 0) + 1
   if watched then

@@ -4,6 +4,8 @@
 --   c         completed; payload: the result, or nothing
 --   r<delay>  retry after so many microseconds; payload: kind letter and message of the failure
 --   f<0|1>    failed, dead letter or not; payload: as for retry
+--   s<0|1>    stalled, likewise
+--   u<0|1><patience>:<delay>  unknown to its worker: released, or dropped when patience ends; payload: as for retry
 --   x         cancelled
 --   l<delay>  released
 -- Answers a string with a letter for each: the digit of the status the task now has, or `-` for a lost lease; and
@@ -34,9 +36,26 @@ local function settle(count, at)
     return SUBMITTED
   end
 
+  -- The worker does not know the task: it goes back while its queue's patience lasts.
+  local function stranger(queue, worker, id, lease, revision, outcome, payload)
+    local patience, delay = string.match(outcome, '^u.(%d+):(%d+)$')
+    local since = call('HGET', P .. 'u', id)
+    if not since then
+      since = NOW
+      call('HSET', P .. 'u', id, since)
+    end
+    if since + patience > now then
+      local attempt = format('%06d', sub(lease, 49, 54) - 1)
+      return again(queue, worker, id, lease, revision, attempt, tonumber(delay), true)
+    end
+    note_error(id, sub(lease, 49, 54), worker, payload)
+    finish(queue, id, DROPPED, revision, sub(outcome, 2, 2), 'S', lease)
+    return DROPPED
+  end
+
   local function other_outcome(queue, worker, id, lease, revision, outcome, payload)
     local kind, is_cancelled = byte(outcome), byte(lease) == 75
-    if kind == 114 or kind == 102 then
+    if kind == 114 or kind == 102 or kind == 115 then
       note_error(id, sub(lease, 49, 54), worker, payload)
     end
     if is_cancelled then
@@ -48,7 +67,13 @@ local function settle(count, at)
     elseif kind == 102 then
       finish(queue, id, FAILED, revision, sub(outcome, 2), 'S', lease)
       return FAILED
+    elseif kind == 115 then
+      finish(queue, id, STALLED, revision, sub(outcome, 2), 'S', lease)
+      return STALLED
+    elseif kind == 117 then
+      return stranger(queue, worker, id, lease, revision, outcome, payload)
     elseif kind == 114 then
+      call('HDEL', P .. 'u', id)
       return again(queue, worker, id, lease, revision, sub(lease, 49, 54), tonumber(sub(outcome, 2)), false)
     end
     local attempt = format('%06d', sub(lease, 49, 54) - 1)

@@ -1,0 +1,188 @@
+//! Dead letters: the outbox, and tasks that are sent again.
+
+use jobbers_common::{
+    engine::{
+        DeadKey, DeadTask, Error, Resubmit, ResubmitFrom, Resubmitted, Result,
+        dead::{validate_forget, validate_resubmit},
+        look::validate_limit,
+    },
+    limits::DEAD_LETTERS_BYTES,
+    name::{QueueName, TaskId},
+    payload::Payload,
+    task::{NewTask, Task},
+    time::Timestamp,
+};
+use redis::{Cmd, Value};
+
+use super::{
+    failure::malformed,
+    look,
+    record::{self, time},
+    reply::{array, bytes, number, text},
+    script,
+    state::{read_copy, status_of, write_errors, write_news},
+    store::Store,
+};
+
+/// The present, how many copies there are, and the oldest of them.
+async fn read(store: &Store, limit: usize) -> Result<(Timestamp, u64, Vec<DeadTask>)> {
+    let add = |command: &mut Cmd| {
+        command.arg(limit).arg(DEAD_LETTERS_BYTES);
+    };
+    let mut answer = array(store.run(&store.bulk, &script::DEAD_LETTERS, add).await?)?.into_iter();
+    let now = time(&bytes(answer.next().unwrap_or(Value::Nil))?)?;
+    let size = number(answer.next().unwrap_or(Value::Nil))?;
+    let mut copies = Vec::new();
+    while let (Some(key), Some(copy)) = (answer.next(), answer.next()) {
+        let key = text(key)?;
+        let id = key.get(REVISION_DIGITS..).ok_or_else(|| malformed("a copy's key was due"))?;
+        let id = TaskId::new(id).map_err(|_| malformed("a copy's key was due"))?;
+        copies.push(read_copy(id, &bytes(copy)?)?);
+    }
+    Ok((now, size, copies))
+}
+
+const REVISION_DIGITS: usize = 15;
+
+fn revision_digits(revision: u64) -> String {
+    format!("{revision:0REVISION_DIGITS$}")
+}
+
+/// The store's present, and how many copies are on the outbox.
+pub(super) async fn outbox(store: &Store) -> Result<(Timestamp, u64)> {
+    let (now, size, _) = read(store, 0).await?;
+    Ok((now, size))
+}
+
+/// The oldest copies.
+pub(super) async fn letters(store: &Store, limit: usize) -> Result<Vec<DeadTask>> {
+    validate_limit(limit)?;
+    let (_, _, copies) = read(store, limit).await?;
+    Ok(copies)
+}
+
+/// Takes copies and receipts away.
+pub(super) async fn forget(store: &Store, keys: &[DeadKey]) -> Result<()> {
+    validate_forget(keys)?;
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let add = |command: &mut Cmd| {
+        keys.iter().for_each(|key| {
+            command.arg(format!("{}{}", revision_digits(key.revision), key.id));
+        });
+    };
+    store.run(&store.bulk, &script::FORGET_DEAD_LETTERS, add).await.map(drop)
+}
+
+/// Sends tasks again.
+pub(super) async fn resubmit(store: &Store, batch: Vec<Resubmit>) -> Result<Vec<Resubmitted>> {
+    validate_resubmit(&batch)?;
+    if batch.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut wishes = Vec::with_capacity(batch.len());
+    for wish in batch {
+        wishes.push(Wish::of(store, wish).await?);
+    }
+    let add = |command: &mut Cmd| wishes.iter().for_each(|wish| wish.write(command));
+    let answers = array(store.run(&store.bulk, &script::RESUBMIT, add).await?)?;
+    if answers.len() != wishes.len() {
+        return Err(malformed("one answer per task was due"));
+    }
+    answers.into_iter().map(|answer| read_answer(&text(answer)?)).collect()
+}
+
+/// One task's arguments.
+#[derive(Default)]
+struct Wish {
+    id: String,
+    revision: String,
+    is_copy: bool,
+    resets: bool,
+    queue: String,
+    alters: bool,
+    record: Vec<u8>,
+    body: Vec<u8>,
+    facts: String,
+    errors: Vec<u8>,
+    news: Vec<u8>,
+}
+
+impl Wish {
+    async fn of(store: &Store, wish: Resubmit) -> Result<Self> {
+        let Resubmit { id, from, queue, parameters, reset_attempts } = wish;
+        let alters = queue.is_some() || parameters.is_some();
+        let plain = Self {
+            id: id.to_string(),
+            resets: reset_attempts,
+            queue: queue.as_ref().map_or_else(String::new, QueueName::to_string),
+            alters,
+            ..Self::default()
+        };
+        match from {
+            ResubmitFrom::Archive(dead) => {
+                let revision = revision_digits(dead.task.revision);
+                plain.with_copy(*dead, queue, parameters).map(|wish| Self { is_copy: true, revision, ..wish })
+            }
+            ResubmitFrom::Store { revision } if !alters => {
+                Ok(Self { revision: revision.map_or_else(String::new, revision_digits), ..plain })
+            }
+            // The record is written anew from what is there, which must then still be that.
+            ResubmitFrom::Store { revision } => match look::get_with_fingerprint(store, &id).await? {
+                Some(found) if found.task.status.is_finished() && found.task.parameters.is_some() => {
+                    let revision = revision_digits(revision.unwrap_or(found.task.revision));
+                    plain.with_copy(found, queue, parameters).map(|wish| Self { revision, ..wish })
+                }
+                _ => Ok(Self { revision: revision_digits(0), ..plain }),
+            },
+        }
+    }
+
+    fn with_copy(self, dead: DeadTask, queue: Option<QueueName>, parameters: Option<Payload>) -> Result<Self> {
+        let DeadTask { task, fingerprint } = dead;
+        let facts = facts(&task);
+        let (mut errors, mut news) = (Vec::new(), Vec::new());
+        write_errors(&task.errors, &mut errors);
+        write_news(task.checkpoint.as_ref(), &mut news);
+        let parameters = parameters.or(task.parameters).ok_or_else(|| malformed("a copy without parameters"))?;
+        let new = NewTask {
+            version: task.version,
+            priority: task.priority,
+            overrides: task.overrides,
+            trace: task.trace,
+            ..NewTask::new(task.id, task.name, queue.unwrap_or(task.queue), parameters)
+        };
+        let mut record = format!("{:016}", task.submitted_at.as_micros()).into_bytes();
+        record::encode_as(fingerprint, &new, &mut record)?;
+        let body = if record::is_large(&new) { new.parameters.bytes.to_vec() } else { Vec::new() };
+        Ok(Self { record, body, facts, errors, news, ..self })
+    }
+
+    fn write(&self, command: &mut Cmd) {
+        let flag = |is: bool| if is { "1" } else { "" };
+        command.arg(&self.id).arg(&self.revision).arg(flag(self.is_copy)).arg(flag(self.resets)).arg(&self.queue);
+        command.arg(flag(self.alters)).arg(&self.record[..]).arg(&self.body[..]).arg(&self.facts);
+        command.arg(&self.errors[..]).arg(&self.news[..]);
+    }
+}
+
+/// Attempt, crashes, `started_at` and worker, as in a carry.
+fn facts(task: &Task) -> String {
+    let started_at = task.started_at.map_or(0, Timestamp::as_micros);
+    let worker = task.worker.as_ref().map_or("", |worker| worker.as_str());
+    format!("{:06}{:03}{started_at:016}{worker}", task.attempt, task.crashes.min(999))
+}
+
+fn read_answer(answer: &str) -> Result<Resubmitted> {
+    let (letter, rest) = answer.split_at_checked(1).ok_or_else(|| malformed("an answer was due"))?;
+    Ok(match letter {
+        "d" => Resubmitted::Done,
+        "a" => Resubmitted::Already,
+        "l" => Resubmitted::Live(status_of(rest.as_bytes())?),
+        "m" => Resubmitted::Moved(status_of(rest.as_bytes())?),
+        "u" => Resubmitted::Unknown,
+        "q" => Resubmitted::UnknownQueue(QueueName::new(rest).map_err(|error| Error::Corrupt(error.to_string()))?),
+        _ => return Err(malformed("what became of a task was due")),
+    })
+}

@@ -1,0 +1,57 @@
+//! Duties: who has them, for how long.
+
+use jobbers_common::{
+    engine::{Duty, DutyClaim, Error, Result},
+    name::{DutyName, HolderId},
+};
+use redis::{Cmd, Value};
+
+use super::{
+    record::{micros, time},
+    reply::{digits, text},
+    script,
+    store::Store,
+};
+
+/// Takes a duty or keeps it.
+pub(super) async fn claim(store: &Store, claim: &DutyClaim) -> Result<Duty> {
+    claim.validate()?;
+    let DutyClaim { duty, holder, note, ttl } = claim;
+    let add = |command: &mut Cmd| {
+        command.arg(duty.as_str()).arg(holder.as_str()).arg(micros(*ttl)).arg(note);
+    };
+    read(&text(store.run(&store.leases, &script::CLAIM_DUTY, add).await?)?)
+}
+
+/// Who has a duty.
+pub(super) async fn look(store: &Store, duty: &DutyName) -> Result<Option<Duty>> {
+    let add = |command: &mut Cmd| {
+        command.arg(duty.as_str());
+    };
+    match store.run(&store.leases, &script::DUTY, add).await? {
+        Value::Nil => Ok(None),
+        found => read(&text(found)?).map(Some),
+    }
+}
+
+/// Gives a duty back.
+pub(super) async fn release(store: &Store, duty: &DutyName, holder: &HolderId) -> Result<()> {
+    let add = |command: &mut Cmd| {
+        command.arg(duty.as_str()).arg(holder.as_str());
+    };
+    store.run(&store.leases, &script::RELEASE_DUTY, add).await.map(drop)
+}
+
+/// 1-15 term, 16-31 `expires_at`, `holder;note`.
+fn read(stored: &str) -> Result<Duty> {
+    let corrupt = || Error::Corrupt("a duty can't be read".to_owned());
+    let (term, rest) = stored.split_at_checked(15).ok_or_else(corrupt)?;
+    let (expires_at, rest) = rest.split_at_checked(16).ok_or_else(corrupt)?;
+    let (holder, note) = rest.split_once(';').ok_or_else(corrupt)?;
+    Ok(Duty {
+        holder: HolderId::new(holder).map_err(|_| corrupt())?,
+        note: note.to_owned(),
+        term: digits(term.as_bytes())?,
+        expires_at: time(expires_at.as_bytes())?,
+    })
+}

@@ -1,0 +1,11 @@
+#!lua flags=allow-oom
+-- A holder gives its duty back. It stays known, so that terms go on growing.
+--
+-- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 name, 3 holder.
+
+-- include base
+
+local duty = call('HGET', P .. 'duties', ARGV[2])
+if duty and string.match(duty, '^([^;]*);', 32) == ARGV[3] and sub(duty, 16, 31) > NOW then
+  call('HSET', P .. 'duties', ARGV[2], sub(duty, 1, 15) .. NOW .. sub(duty, 32))
+end

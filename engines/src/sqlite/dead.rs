@@ -1,0 +1,226 @@
+//! Dead letters: the outbox, and tasks that are sent again.
+
+use std::sync::Arc;
+
+use jobbers_common::{
+    engine::{DeadKey, DeadTask, Error, Resubmit, Resubmitted, Result},
+    lifecycle::{Move, Status},
+    limits::{DEAD_LETTERS_BYTES, KEPT_PARAMETER_BYTES},
+    name::{QueueName, TaskId},
+    payload::Payload,
+    task::Task,
+};
+use rusqlite::OptionalExtension;
+use serde::Serialize;
+
+use super::{
+    error::{OrStore, corrupt},
+    look,
+    quota::TASK_BYTES,
+    row, sql,
+    step::Step,
+    view::View,
+};
+
+/// Puts a copy of a task that has just ended on the outbox.
+pub(super) fn keep(step: &Step<'_>, id: &TaskId) -> Result<()> {
+    let view = View { conn: step.conn, catalog: Arc::clone(&step.ledger.catalog), now: step.now };
+    let task = look::get(&view, id)?.ok_or_else(|| corrupt("the index of ids", id))?;
+    let fingerprint: [u8; 16] =
+        step.prepare(sql::FIND_SUBMISSION)?.query_row([id.as_str()], |row| row.get(3)).or_store()?;
+    let copy = DeadTask { task, fingerprint: u128::from_be_bytes(fingerprint) };
+    let mut bytes = Vec::new();
+    copy.serialize(&mut rmp_serde::Serializer::new(&mut bytes).with_struct_map())
+        .map_err(|error| corrupt("a dead letter", error))?;
+    step.prepare(sql::PUT_IN_OUTBOX)?.execute((copy.task.revision.cast_signed(), id.as_str(), bytes)).or_store()?;
+    Ok(())
+}
+
+/// The oldest copies.
+pub(super) fn letters(view: &View<'_>, limit: usize) -> Result<Vec<DeadTask>> {
+    let mut statement = view.prepare(sql::OUTBOX_COPIES)?;
+    let mut rows = statement.query([sql::count(limit)]).or_store()?;
+    let (mut copies, mut bytes) = (Vec::new(), 0);
+    while let Some(found) = rows.next().or_store()? {
+        let copy = found.get_ref(0).or_store()?.as_blob().map_err(|error| corrupt("a dead letter", error))?;
+        bytes += copy.len();
+        if !copies.is_empty() && bytes > DEAD_LETTERS_BYTES {
+            break;
+        }
+        copies.push(rmp_serde::from_slice(copy).map_err(|error| corrupt("a dead letter", error))?);
+    }
+    Ok(copies)
+}
+
+/// How many copies there are.
+pub(super) fn outbox_size(view: &View<'_>) -> Result<u64> {
+    let size: i64 = view.prepare(sql::OUTBOX_SIZE)?.query_row([], |row| row.get(0)).or_store()?;
+    Ok(size.unsigned_abs())
+}
+
+/// Takes copies and receipts away.
+pub(super) fn forget(step: &Step<'_>, keys: &[DeadKey]) -> Result<()> {
+    for DeadKey { id, revision } in keys {
+        let revision = i64::try_from(*revision).unwrap_or(-1);
+        step.prepare(sql::FORGET_COPY)?.execute((revision, id.as_str())).or_store()?;
+        step.prepare(sql::FORGET_RECEIPT)?.execute((id.as_str(), revision)).or_store()?;
+    }
+    Ok(())
+}
+
+/// About how many bytes a resubmission adds.
+pub(super) fn growth(batch: &[Resubmit]) -> u64 {
+    let bytes = |payload: &Option<Payload>| payload.as_ref().map_or(0, Payload::len) as u64;
+    let adds = |wish: &Resubmit| match wish.archived() {
+        Some(dead) => TASK_BYTES + bytes(&dead.task.parameters) + bytes(&wish.parameters),
+        None => bytes(&wish.parameters),
+    };
+    batch.iter().map(adds).sum()
+}
+
+/// Sends tasks again, each for itself.
+pub(super) fn resubmit(step: &mut Step<'_>, batch: &[Resubmit]) -> Result<Vec<Resubmitted>> {
+    batch.iter().map(|wish| resubmit_one(step, wish)).collect()
+}
+
+/// A task that is over.
+struct Ended {
+    key: i64,
+    queue: i64,
+    status: Status,
+    revision: u64,
+}
+
+fn find(step: &Step<'_>, id: &TaskId) -> Result<Option<Ended>> {
+    let found = step
+        .prepare(sql::FIND_ENDED)?
+        .query_row([id.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get::<_, i64>(3)?)))
+        .optional()
+        .or_store()?;
+    let read = |(key, queue, code, revision): (_, _, _, i64)| {
+        Ok(Ended { key, queue, status: row::status(code)?, revision: revision.unsigned_abs() })
+    };
+    found.map(read).transpose()
+}
+
+fn resubmit_one(step: &mut Step<'_>, wish: &Resubmit) -> Result<Resubmitted> {
+    let receipt = wish.archived().map(|dead| (wish.id.as_str(), dead.task.revision.cast_signed()));
+    if let Some(receipt) = receipt
+        && step.prepare(sql::FIND_RECEIPT)?.query_row(receipt, |row| row.get::<_, i64>(0)).or_store()? > 0
+    {
+        return Ok(Resubmitted::Already);
+    }
+    let found = find(step, &wish.id)?;
+    let was_in: QueueName = match (&found, wish.archived()) {
+        (Some(task), _) if !task.status.is_finished() => return Ok(Resubmitted::Live(task.status)),
+        (Some(task), _) => {
+            let is_expected = wish.expected_revision().is_none_or(|expected| expected == task.revision);
+            if task.status == Status::Completed || !is_expected {
+                return Ok(Resubmitted::Moved(task.status));
+            }
+            step.catalog().name(task.queue)?
+        }
+        (None, Some(dead)) => dead.task.queue.clone(),
+        (None, None) => return Ok(Resubmitted::Unknown),
+    };
+    let into = wish.queue.as_ref().unwrap_or(&was_in);
+    let Some(queue) = step.catalog().find_key(into) else { return Ok(Resubmitted::UnknownQueue(into.clone())) };
+    if let Some(receipt) = receipt {
+        step.prepare(sql::LEAVE_RECEIPT)?.execute(receipt).or_store()?;
+    }
+    match (found, wish.archived()) {
+        (Some(task), _) => send_again(step, wish, &task, queue)?,
+        (None, Some(dead)) => make_anew(step, wish, dead, queue)?,
+        (None, None) => return Ok(Resubmitted::Unknown),
+    }
+    Ok(Resubmitted::Done)
+}
+
+fn send_again(step: &mut Step<'_>, wish: &Resubmit, task: &Ended, queue: i64) -> Result<()> {
+    let revision = step.next_revision();
+    step.prepare(sql::RESUBMIT_TASK)?
+        .execute((task.key, queue, revision, step.now_micros(), wish.reset_attempts))
+        .or_store()?;
+    step.prepare(sql::FORGET_STRANGER)?.execute([task.key]).or_store()?;
+    if let Some(parameters) = &wish.parameters {
+        step.prepare(sql::DELETE_LARGE_PARAMETERS)?.execute([task.key]).or_store()?;
+        set_parameters(step, task.key, parameters)?;
+    }
+    if queue == task.queue {
+        step.note_moved(queue, task.status, Move::Resubmit, Status::Submitted);
+    } else {
+        step.note_left(task.queue, task.status);
+        step.note_entered(queue, Status::Submitted);
+    }
+    Ok(())
+}
+
+fn set_parameters(step: &Step<'_>, key: i64, parameters: &Payload) -> Result<()> {
+    let bytes = &parameters.bytes[..];
+    let is_large = bytes.len() > KEPT_PARAMETER_BYTES;
+    let content_type = parameters.content_type.as_deref();
+    step.prepare(sql::SET_PARAMETERS)?.execute((key, content_type, (!is_large).then_some(bytes))).or_store()?;
+    if is_large {
+        step.prepare(sql::INSERT_LARGE_PARAMETERS)?.execute((key, bytes)).or_store()?;
+    }
+    Ok(())
+}
+
+fn make_anew(step: &mut Step<'_>, wish: &Resubmit, dead: &DeadTask, queue: i64) -> Result<()> {
+    let Task { name, version, priority, overrides, submitted_at, started_at, worker, trace, .. } = &dead.task;
+    let overrides = if overrides.is_empty() {
+        None
+    } else {
+        Some(serde_json::to_string(overrides).map_err(|error| Error::Invalid(error.to_string()))?)
+    };
+    let (attempt, crashes) = if wish.reset_attempts { (0, 0) } else { (dead.task.attempt, dead.task.crashes) };
+    let revision = step.next_revision();
+    step.prepare(sql::RESTORE_TASK)?
+        .execute((
+            wish.id.as_str(),
+            &dead.fingerprint.to_be_bytes()[..],
+            name.as_str(),
+            version,
+            queue,
+            9 - priority.get(),
+            revision,
+            attempt,
+            crashes,
+            submitted_at.as_micros(),
+            step.now_micros(),
+            started_at.map(|at| at.as_micros()),
+            worker.as_ref().map(|worker| worker.as_str()),
+            overrides,
+            trace.as_deref(),
+        ))
+        .or_store()?;
+    let key = step.conn.last_insert_rowid();
+    let parameters = wish.parameters.as_ref().or(dead.task.parameters.as_ref());
+    set_parameters(step, key, parameters.ok_or_else(|| Error::Invalid("a copy without parameters".to_owned()))?)?;
+    restore_history(step, key, &dead.task)?;
+    step.note_entered(queue, Status::Submitted);
+    Ok(())
+}
+
+fn restore_history(step: &Step<'_>, key: i64, task: &Task) -> Result<()> {
+    if let Some(checkpoint) = &task.checkpoint {
+        step.prepare(sql::SAVE_CHECKPOINT)?
+            .execute((key, checkpoint.content_type.as_deref(), &checkpoint.bytes[..]))
+            .or_store()?;
+    }
+    // Below any revision, which is what failures to come are numbered with.
+    for (number, error) in (-sql::count(task.errors.len())..).zip(&task.errors) {
+        step.prepare(sql::NOTE_FAILURE)?
+            .execute((
+                key,
+                number,
+                error.at.as_micros(),
+                error.attempt,
+                error.worker.as_str(),
+                error.kind.as_str(),
+                &error.message,
+            ))
+            .or_store()?;
+    }
+    Ok(())
+}

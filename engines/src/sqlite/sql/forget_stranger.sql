@@ -1,0 +1,3 @@
+-- forget_stranger: somebody knows the task.
+-- ?1 task's key
+DELETE FROM stranger WHERE task = ?1

@@ -1,0 +1,7 @@
+-- resubmit_task: a task that is over is in a queue again.
+-- ?1 key  ?2 queue  ?3 revision and position  ?4 now  ?5 whether attempts and crashes are counted from the start
+UPDATE task
+SET queue = ?2, status = 2, revision = ?3, position = ?3, ready_at = ?4, completed_at = NULL, fence = NULL,
+    dead_letter = 0, heartbeat_at = NULL, progress = NULL, progress_message = NULL, result_type = NULL, result = NULL,
+    attempt = iif(?5, 0, attempt), crashes = iif(?5, 0, crashes)
+WHERE key = ?1
