@@ -46,13 +46,23 @@ pub struct QueueConfig {
     /// How long finished tasks are kept.
     #[serde(default)]
     pub retention: Retention,
+    /// How long workers give a task back that none of them knows, until it is dropped.
+    #[serde(default = "default_patience", with = "duration::text")]
+    pub patience: Duration,
+}
+
+/// Long enough for any rolling deployment.
+pub const DEFAULT_PATIENCE: Duration = Duration::from_secs(86_400);
+
+const fn default_patience() -> Duration {
+    DEFAULT_PATIENCE
 }
 
 impl QueueConfig {
     /// A queue with the defaults.
     #[must_use]
     pub fn new(name: QueueName) -> Self {
-        Self { name, paused: false, max_per_worker: None, retention: Retention::default() }
+        Self { name, paused: false, max_per_worker: None, retention: Retention::default(), patience: DEFAULT_PATIENCE }
     }
 }
 

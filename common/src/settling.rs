@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{
     engine::Outcome,
     policy::{DeadLetter, TaskPolicy},
-    task::{AttemptFailure, FailureKind},
+    task::{AttemptFailure, ClaimedTask, FailureKind},
 };
 
 /// How an attempt ended when it did not complete.
@@ -17,6 +17,21 @@ pub enum Verdict {
     RetryAfter(Duration),
     /// Never again.
     Fatal,
+    /// Its progress heartbeat was overdue, and its policy says `stall`.
+    Stalled,
+}
+
+/// The outcome for a task the worker does not know. No code speaks for it, so it is kept as a dead letter unless its
+/// submission says otherwise.
+#[must_use]
+pub fn settle_unknown(task: &ClaimedTask, delay: Duration, patience: Duration) -> Outcome {
+    let message = format!("no worker that was offered it knows {}@{}", task.name, task.version);
+    Outcome::Unknown {
+        delay,
+        patience,
+        failure: AttemptFailure::new(FailureKind::Unknown, message),
+        dead_letter: task.overrides.dead_letter != Some(DeadLetter::None),
+    }
 }
 
 /// The outcome to settle with.
@@ -31,7 +46,9 @@ pub fn settle_failure(
     failure: AttemptFailure,
     draw: f64,
 ) -> Outcome {
+    let dead_letter = policy.dead_letter == DeadLetter::Save;
     let delay = match verdict {
+        Verdict::Stalled => return Outcome::Stalled { failure, dead_letter },
         Verdict::Fatal => None,
         _ if attempt > policy.max_retries => None,
         Verdict::RetryAfter(delay) => Some(*delay),
@@ -43,7 +60,7 @@ pub fn settle_failure(
     };
     match delay {
         Some(delay) => Outcome::Retry { delay, failure },
-        None => Outcome::Failed { failure, dead_letter: policy.dead_letter == DeadLetter::Save },
+        None => Outcome::Failed { failure, dead_letter },
     }
 }
 

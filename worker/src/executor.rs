@@ -235,8 +235,12 @@ fn failed(attempt: &Attempt, end: End) -> Outcome {
         }
         End::Silent => {
             let limit = policy.max_heartbeat_interval.unwrap_or_default();
-            let verdict = if policy.on_stall == OnStall::Retry { Verdict::Retry } else { Verdict::Fatal };
-            (FailureKind::Timeout, verdict, format!("no heartbeat for {}", jobbers_common::duration::format(limit)))
+            let verdict = match policy.on_stall {
+                OnStall::Stall => Verdict::Stalled,
+                OnStall::Retry => Verdict::Retry,
+                OnStall::Fail => Verdict::Fatal,
+            };
+            (FailureKind::Stall, verdict, format!("no heartbeat for {}", jobbers_common::duration::format(limit)))
         }
         End::Answered(Ok(_)) | End::Abandoned => return Outcome::Released { delay: Duration::ZERO },
     };

@@ -6,13 +6,14 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, HashMap},
+    time::Duration,
 };
 
 use jobbers_common::{
     engine::QueueClaim,
     limits::MAX_QUEUES_PER_CLAIM,
     name::{QueueName, RoleName},
-    queue::{Config as StoreConfig, QueueOrder},
+    queue::{Config as StoreConfig, DEFAULT_PATIENCE, QueueOrder},
 };
 
 /// What a worker may claim.
@@ -35,12 +36,15 @@ struct Served {
     weight: Option<u32>,
     /// How much it is owed: the one that is owed most is asked first (smooth weighted round robin).
     credit: i64,
+    /// How long its tasks may be given back for not being known.
+    patience: Duration,
 }
 
 impl Served {
     /// All but the credit.
     fn is_like(&self, other: &Self) -> bool {
-        (&self.queue, self.limit, self.weight) == (&other.queue, other.limit, other.weight)
+        let facts = |it: &Self| (it.limit, it.weight, it.patience);
+        self.queue == other.queue && facts(self) == facts(other)
     }
 }
 
@@ -64,12 +68,14 @@ impl Intake {
             tracing::warn!(role = %self.role, queues = role.queues.len(), "serving the first {MAX_QUEUES_PER_CLAIM} of the role's queues");
         }
         let serve = |queue: &QueueName| {
-            let theirs = config.queues.get(queue).and_then(|queue| queue.max_per_worker);
+            let settings = config.queues.get(queue);
+            let patience = settings.map_or(DEFAULT_PATIENCE, |queue| queue.patience);
+            let theirs = settings.and_then(|queue| queue.max_per_worker);
             let theirs = theirs.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
             let ours = self.own_limits.get(queue).copied();
             let limit = theirs.into_iter().chain(ours).min();
             let weight = (role.order == QueueOrder::Weighted).then(|| role.weight(queue));
-            Served { queue: queue.clone(), limit, weight, credit: 0 }
+            Served { queue: queue.clone(), limit, weight, credit: 0, patience }
         };
         let served: Vec<Served> = role.queues.iter().take(MAX_QUEUES_PER_CLAIM).map(serve).collect();
         let same = served.len() == self.served.len() && served.iter().zip(&self.served).all(|(a, b)| a.is_like(b));
@@ -128,6 +134,12 @@ impl Intake {
                 *taken += 1;
             }
         }
+    }
+
+    /// How long a queue's tasks may be given back for not being known.
+    pub(crate) fn patience(&self, queue: &QueueName) -> Duration {
+        let served = self.served.iter().find(|served| served.queue == *queue);
+        served.map_or(DEFAULT_PATIENCE, |served| served.patience)
     }
 
     /// Counts tasks of a queue as ended.

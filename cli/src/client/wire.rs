@@ -232,6 +232,8 @@ pub struct Queue {
     pub max_per_worker: Option<u32>,
     /// How long finished tasks are kept.
     pub retention: Retention,
+    /// How long workers give a task back that none of them knows.
+    pub patience: String,
     /// Tasks per status.
     #[serde(default)]
     pub tasks: BTreeMap<String, u64>,

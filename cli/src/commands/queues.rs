@@ -80,6 +80,10 @@ struct Create {
     max_per_worker: Option<u32>,
     #[command(flatten)]
     retention: Retention,
+    /// Drop a task that no worker knows after this long [default: 1d]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
+    patience: Option<Duration>,
     #[command(flatten)]
     #[serde(skip)]
     client: ClientArgs,
@@ -175,6 +179,7 @@ async fn show(one: &One) -> Result<(), Failure> {
     output::add_fact(&mut sheet, "per worker", limit);
     let (age, count) = (&queue.retention.age, output::thousands(queue.retention.count));
     output::add_fact(&mut sheet, "keeps finished tasks", format!("for {age}, at most {count}"));
+    output::add_fact(&mut sheet, "drops unknown tasks", format!("after {}", queue.patience));
     for (status, count) in &queue.tasks {
         output::add_fact(&mut sheet, status, output::thousands(*count));
     }

@@ -9,7 +9,6 @@ use super::error::OrStore;
 const APPLICATION_ID: i64 = 0x6a6f_6262;
 
 /// One migration per version; the first makes a version 1 of an empty file. What has been released is never edited.
-const MIGRATIONS: &[&str] =
 const MIGRATIONS: &[&str] = &[
     include_str!("sql/migrations/0001_tasks.sql"),
     include_str!("sql/migrations/0002_role_order.sql"),

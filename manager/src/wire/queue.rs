@@ -7,7 +7,7 @@ use jobbers_common::{
     engine::QueueStats,
     lifecycle::Status,
     name::QueueName,
-    queue::{QueueConfig, Retention},
+    queue::{DEFAULT_PATIENCE, QueueConfig, Retention},
     time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
@@ -35,6 +35,10 @@ pub struct QueueRequest {
     /// How long finished tasks are kept.
     #[serde(default)]
     pub retention: RetentionRequest,
+    /// How long workers give back a task that none of them knows, until it is dropped.
+    #[serde(default, with = "duration::text::option")]
+    #[schema(value_type = Option<DurationDoc>, default = "1d")]
+    pub patience: Option<Duration>,
 }
 
 /// How long, and how many, finished tasks are kept.
@@ -74,6 +78,7 @@ impl QueueRequest {
                 age: self.retention.age.unwrap_or(default.age),
                 count: self.retention.count.unwrap_or(default.count),
             },
+            patience: self.patience.unwrap_or(DEFAULT_PATIENCE),
         })
     }
 }
@@ -92,6 +97,9 @@ pub struct QueueView<'a> {
     max_per_worker: Option<u32>,
     /// How long finished tasks are kept.
     retention: RetentionView,
+    /// How long workers give back a task that none of them knows, until it is dropped.
+    #[schema(value_type = DurationDoc)]
+    patience: String,
     /// Tasks per status; a status without tasks is absent.
     #[schema(value_type = BTreeMap<StatusDoc, u64>)]
     tasks: BTreeMap<&'static str, u64>,
@@ -125,6 +133,7 @@ impl<'a> QueueView<'a> {
             paused: config.paused,
             max_per_worker: config.max_per_worker,
             retention: RetentionView { age: duration::format(config.retention.age), count: config.retention.count },
+            patience: duration::format(config.patience),
             tasks: stats.tasks.iter().map(|(status, count)| (Status::as_str(*status), *count)).collect(),
             oldest_ready_at: stats.oldest_ready_at.map(Rfc3339),
             oldest_ready_age: stats.oldest_ready_at.map(|at| seconds(now.since(at))),

@@ -5,10 +5,11 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        Cancelled, Cycle, CycleReply, Deleted, Engine, Error, ExtendAnswer, Extension, Health, ListRequest, Page,
-        PruneRequest, Pruned, PutMode, QueueStats, Reclaimed, Result, Submit, Submitted, model::ModelEngine,
+        Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine, Error, ExtendAnswer,
+        Extension, Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueueStats, Reclaimed, Resubmit,
+        Resubmitted, Result, Submit, Submitted, model::ModelEngine,
     },
-    name::{QueueName, RoleName, TaskId, WorkerId},
+    name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
     routing::{RouteKey, RouteRule},
     task::Task,
@@ -106,6 +107,24 @@ impl Engine for FaultyEngine {
     }
     async fn cancel(&self, ids: &[TaskId]) -> Result<Vec<Cancelled>> {
         self.well()?.cancel(ids).await
+    }
+    async fn resubmit(&self, batch: Vec<Resubmit>) -> Result<Vec<Resubmitted>> {
+        self.well()?.resubmit(batch).await
+    }
+    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadTask>> {
+        self.well()?.dead_letters(limit).await
+    }
+    async fn forget_dead_letters(&self, keys: &[DeadKey]) -> Result<()> {
+        self.well()?.forget_dead_letters(keys).await
+    }
+    async fn claim_duty(&self, claim: DutyClaim) -> Result<Duty> {
+        self.well()?.claim_duty(claim).await
+    }
+    async fn duty(&self, duty: &DutyName) -> Result<Option<Duty>> {
+        self.well()?.duty(duty).await
+    }
+    async fn release_duty(&self, duty: &DutyName, holder: &HolderId) -> Result<()> {
+        self.well()?.release_duty(duty, holder).await
     }
     async fn promote_due(&self, limit: usize) -> Result<u64> {
         self.inner.promote_due(limit).await

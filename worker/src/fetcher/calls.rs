@@ -9,6 +9,7 @@ use jobbers_common::{
     engine::{ClaimRequest, Cycle, CycleReply, Error, Outcome, QueueClaim, Result, SettleAnswer, Settlement},
     limits::MAX_BATCH,
     policy::TaskPolicy,
+    settling::settle_unknown,
     task::ClaimedTask,
 };
 
@@ -151,10 +152,11 @@ impl Fetcher {
                     let policy = function.policy().with(&task.overrides);
                     known.push((task, policy));
                 }
-                Some(_) => self.give_back(task, Duration::ZERO),
+                Some(_) => self.settle_unstarted(task, Outcome::Released { delay: Duration::ZERO }),
                 None => {
                     let delay = self.strangers.delay(&task, now);
-                    self.give_back(task, delay);
+                    let outcome = settle_unknown(&task, delay, self.parts.intake.patience(&task.queue));
+                    self.settle_unstarted(task, outcome);
                 }
             }
         }
@@ -178,8 +180,7 @@ impl Fetcher {
         });
     }
 
-    fn give_back(&mut self, task: ClaimedTask, delay: Duration) {
-        let outcome = Outcome::Released { delay };
+    fn settle_unstarted(&mut self, task: ClaimedTask, outcome: Outcome) {
         self.unsettled.push(Settling { id: task.id, fence: task.fence, outcome, attempt: None });
     }
 

@@ -12,10 +12,11 @@ use std::{
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        Cancelled, Cycle, CycleReply, Deleted, Engine, Error, ExtendAnswer, Extension, Health, ListRequest, Page,
-        PruneRequest, Pruned, PutMode, QueueStats, Reclaimed, Result, Submit, Submitted,
+        Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine, Error, ExtendAnswer,
+        Extension, Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueueStats, Reclaimed, Resubmit,
+        Resubmitted, Result, Submit, Submitted,
     },
-    name::{QueueName, RoleName, TaskId, WorkerId},
+    name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
     routing::{RouteKey, RouteRule},
     task::Task,
@@ -178,6 +179,30 @@ impl Engine for Faulty {
 
     async fn cancel(&self, ids: &[TaskId]) -> Result<Vec<Cancelled>> {
         self.inner.cancel(ids).await
+    }
+
+    async fn resubmit(&self, batch: Vec<Resubmit>) -> Result<Vec<Resubmitted>> {
+        self.inner.resubmit(batch).await
+    }
+
+    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadTask>> {
+        self.inner.dead_letters(limit).await
+    }
+
+    async fn forget_dead_letters(&self, keys: &[DeadKey]) -> Result<()> {
+        self.inner.forget_dead_letters(keys).await
+    }
+
+    async fn claim_duty(&self, claim: DutyClaim) -> Result<Duty> {
+        self.inner.claim_duty(claim).await
+    }
+
+    async fn duty(&self, duty: &DutyName) -> Result<Option<Duty>> {
+        self.inner.duty(duty).await
+    }
+
+    async fn release_duty(&self, duty: &DutyName, holder: &HolderId) -> Result<()> {
+        self.inner.release_duty(duty, holder).await
     }
 
     async fn promote_due(&self, limit: usize) -> Result<u64> {

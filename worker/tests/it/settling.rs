@@ -2,7 +2,12 @@
 
 use std::time::Duration;
 
-use jobbers_common::{lifecycle::Status, policy::PolicyOverrides, task::FailureKind};
+use jobbers_common::{
+    engine::Engine,
+    lifecycle::Status,
+    policy::{DeadLetter, OnStall, PolicyOverrides},
+    task::FailureKind,
+};
 use jobbers_worker::{Raw, prelude::*};
 
 use crate::bench::{Bench, json, probe};
@@ -171,7 +176,23 @@ async fn a_task_that_goes_silent_is_dropped() {
     let _worker = bench.worker();
     let task = bench.over(&id).await;
     assert_eq!((task.status, task.errors[0].message.as_str()), (Status::Failed, "no heartbeat for 200ms"));
+    assert_eq!(task.errors[0].kind, FailureKind::Stall);
     assert!(task.heartbeat_at.is_some());
+}
+
+#[tokio::test]
+async fn a_task_that_goes_silent_is_stalled_when_its_policy_says_so() {
+    let bench = Bench::new();
+    let overrides = PolicyOverrides {
+        on_stall: Some(OnStall::Stall),
+        dead_letter: Some(DeadLetter::Save),
+        ..PolicyOverrides::default()
+    };
+    let id = bench.submit_with(&goes_silent, NoParameters, overrides).await;
+    let _worker = bench.worker();
+    let task = bench.over(&id).await;
+    assert_eq!((task.status, task.errors[0].kind, task.dead_letter), (Status::Stalled, FailureKind::Stall, true));
+    assert_eq!(bench.engine.dead_letters(10).await.unwrap()[0].task, task);
 }
 
 #[tokio::test]

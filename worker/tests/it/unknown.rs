@@ -2,7 +2,13 @@
 
 use std::time::Duration;
 
-use jobbers_common::lifecycle::Status;
+use jobbers_common::{
+    engine::{Engine, PutMode},
+    lifecycle::Status,
+    name::QueueName,
+    queue::QueueConfig,
+    task::FailureKind,
+};
 use jobbers_process::shutdown::Shutdown;
 use jobbers_worker::{Config, Worker, WorkerError, prelude::*};
 
@@ -30,6 +36,24 @@ async fn an_unknown_task_is_given_back_unharmed_until_a_worker_has_it() {
     assert_eq!(bench.over(&id).await.result, Some(json("1")));
     shutdown.drain.cancel();
     able.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn an_unknown_task_is_dropped_when_its_queue_s_patience_ends() {
+    let bench = Bench::new();
+    let queue = QueueName::new("default").unwrap();
+    let impatient = QueueConfig { patience: Duration::from_millis(1_500), ..QueueConfig::new(queue) };
+    bench.engine.put_queue(impatient, PutMode::Replace).await.unwrap();
+    let id = bench.submit(&stranger, NoParameters).await;
+    let worker = bench.worker();
+    bench.until_status(&id, Status::Scheduled).await;
+    bench.clock.advance(Duration::from_secs(2));
+    let task = bench.over(&id).await;
+    assert_eq!((task.status, task.errors[0].kind), (Status::Dropped, FailureKind::Unknown));
+    assert_eq!(task.errors[0].message, "no worker that was offered it knows stranger@1");
+    assert!(task.dead_letter, "nobody said that it is not to be kept");
+    assert_eq!(bench.engine.dead_letters(10).await.unwrap().len(), 1);
+    worker.drain().await;
 }
 
 #[task(name = "stranger", version = 2, unlisted)]

@@ -1,0 +1,82 @@
+//! How the archive can fail.
+
+use rusqlite::ErrorCode;
+
+/// The answer of every call.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// How the archive can fail. Nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Another process holds the file for longer than is waited for.
+    #[error("the archive of dead letters is locked by another process: {0}")]
+    Locked(String),
+    /// Disk or quota is full.
+    #[error("the archive of dead letters is full: {0}")]
+    Full(String),
+    /// The file may only be read.
+    #[error("the archive of dead letters is read-only: {0}")]
+    ReadOnly(String),
+    /// What is in the file can't be read.
+    #[error("the archive of dead letters is damaged: {0}")]
+    Corrupt(String),
+    /// A newer program wrote it.
+    #[error("the archive of dead letters has version {found}; this program reads and writes version {supported}")]
+    Newer {
+        /// What was found.
+        found: i64,
+        /// What is supported.
+        supported: i64,
+    },
+    /// It is the database of another program.
+    #[error("{0} is a SQLite database of another program; name another file for dead letters")]
+    NotOurs(String),
+    /// It can't be opened at all.
+    #[error("the archive of dead letters can't be opened: {0}")]
+    Open(String),
+    /// The key was used for another request.
+    #[error("the idempotency key was used for another request")]
+    KeyReused,
+    /// The cursor is not from here.
+    #[error("this cursor is not from this archive")]
+    ForeignCursor,
+    /// Reading or writing failed otherwise.
+    #[error("the archive of dead letters can't be used: {0}")]
+    Unavailable(String),
+}
+
+impl Error {
+    /// Whether the same call may succeed later without anybody changing the file or the program.
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
+        matches!(self, Self::Locked(_) | Self::Full(_) | Self::ReadOnly(_) | Self::Open(_) | Self::Unavailable(_))
+    }
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        let text = error.to_string();
+        match error {
+            rusqlite::Error::SqliteFailure(failure, _) => match failure.code {
+                ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Self::Locked(text),
+                ErrorCode::DiskFull => Self::Full(text),
+                ErrorCode::ReadOnly => Self::ReadOnly(text),
+                ErrorCode::CannotOpen | ErrorCode::PermissionDenied => Self::Open(text),
+                ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::ConstraintViolation => {
+                    Self::Corrupt(text)
+                }
+                _ => Self::Unavailable(text),
+            },
+            rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::InvalidColumnType(..) => Self::Corrupt(text),
+            _ => Self::Unavailable(text),
+        }
+    }
+}
+
+/// Something stored that this program did not write so.
+pub(crate) fn corrupt(what: &str, error: impl std::fmt::Display) -> Error {
+    Error::Corrupt(format!("{what}: {error}"))
+}

@@ -1,0 +1,443 @@
+//! Letters: putting them in, finding them, deleting them, and the histories of their tasks.
+
+use jobbers_common::{
+    engine::DeadTask,
+    lifecycle::Status,
+    name::{QueueName, TaskId, TaskName, WorkerId},
+    task::{AttemptError, FailureKind},
+    time::Timestamp,
+};
+use rusqlite::{OptionalExtension, Row, Statement, ToSql, Transaction};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Archive,
+    error::{Error, Result, corrupt},
+    fingerprint, quota, sql,
+};
+
+/// Most letters of one page.
+pub const MAX_PAGE: usize = 1_000;
+/// Most groups told at once.
+pub const MAX_GROUPS: usize = 1_000;
+
+/// What has become of a letter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LetterState {
+    /// It waits for somebody to look after it.
+    Dead,
+    /// An operation is about to send it again.
+    Resubmitting,
+    /// It was sent again.
+    Resubmitted,
+    /// Its task went on without it: it was sent again from elsewhere, or ended anew.
+    Superseded,
+}
+
+impl LetterState {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Dead, Self::Resubmitting, Self::Resubmitted, Self::Superseded];
+
+    /// The name in the file and on every wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Dead => "dead",
+            Self::Resubmitting => "resubmitting",
+            Self::Resubmitted => "resubmitted",
+            Self::Superseded => "superseded",
+        }
+    }
+}
+
+/// Which letters; what is `None` does not restrict.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Filter {
+    /// Of tasks in this queue.
+    pub queue: Option<QueueName>,
+    /// Of tasks of this name.
+    pub name: Option<TaskName>,
+    /// Of this version.
+    pub version: Option<u32>,
+    /// That ended so.
+    pub status: Option<Status>,
+    /// Whose last error holds this text, in upper or lower case.
+    pub error: Option<String>,
+    /// Whose last error has this [fingerprint](fingerprint::of).
+    pub fingerprint: Option<String>,
+    /// That failed at or after this.
+    pub failed_from: Option<Timestamp>,
+    /// That failed before this.
+    pub failed_until: Option<Timestamp>,
+    /// Of which this has become.
+    pub state: Option<LetterState>,
+}
+
+impl Filter {
+    /// Binds it to a statement with the parameters of `matching.sql`.
+    pub(crate) fn bind(&self, statement: &mut Statement<'_>) -> Result<()> {
+        let text = |name: &Option<TaskName>| name.as_ref().map(ToString::to_string);
+        let parameters: [(&str, Box<dyn ToSql>); 9] = [
+            (":queue", Box::new(self.queue.as_ref().map(ToString::to_string))),
+            (":name", Box::new(text(&self.name))),
+            (":version", Box::new(self.version)),
+            (":status", Box::new(self.status.map(Status::as_str))),
+            (":state", Box::new(self.state.map(LetterState::as_str))),
+            (":error", Box::new(self.error.as_ref().map(|text| text.to_ascii_lowercase()))),
+            (":fingerprint", Box::new(self.fingerprint.clone())),
+            (":failed_from", Box::new(self.failed_from.map(Timestamp::as_micros))),
+            (":failed_until", Box::new(self.failed_until.map(Timestamp::as_micros))),
+        ];
+        for (name, value) in parameters {
+            bind(statement, name, value)?;
+        }
+        Ok(())
+    }
+}
+
+/// Binds one parameter by its name.
+pub(crate) fn bind(statement: &mut Statement<'_>, name: &str, value: impl ToSql) -> Result<()> {
+    let place = statement.parameter_index(name)?.ok_or_else(|| corrupt("a statement lacks", name))?;
+    Ok(statement.raw_bind_parameter(place, value)?)
+}
+
+/// A letter without its task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// Its place in the order of arrival.
+    pub key: i64,
+    /// The task.
+    pub id: TaskId,
+    /// The task's revision when it ended.
+    pub revision: u64,
+    /// The task's queue.
+    pub queue: QueueName,
+    /// What was run.
+    pub name: TaskName,
+    /// Which version of it.
+    pub version: u32,
+    /// How it ended.
+    pub status: Status,
+    /// When it ended.
+    pub failed_at: Timestamp,
+    /// After how many attempts.
+    pub attempt: u32,
+    /// Who ran it last.
+    pub worker: Option<WorkerId>,
+    /// The kind of its last failure.
+    pub kind: Option<FailureKind>,
+    /// The message of its last failure.
+    pub error: String,
+    /// What that has in common with others, see [`fingerprint::of`].
+    pub fingerprint: String,
+    /// What has become of it.
+    pub state: LetterState,
+    /// When it was sent again.
+    pub resubmitted_at: Option<Timestamp>,
+    /// The operation that sends or sent it again.
+    pub operation: Option<String>,
+}
+
+/// A letter with its task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Letter {
+    /// What lists tell of it.
+    pub summary: Summary,
+    /// The whole task.
+    pub dead: DeadTask,
+}
+
+/// A page of letters.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Page {
+    /// The letters, the latest first.
+    pub letters: Vec<Summary>,
+    /// Where the next page begins; `None` at the end.
+    pub next: Option<String>,
+}
+
+/// Letters with one cause.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// Their queue.
+    pub queue: QueueName,
+    /// Their task's name.
+    pub name: TaskName,
+    /// Its version.
+    pub version: u32,
+    /// What their last errors have in common.
+    pub fingerprint: String,
+    /// How many there are.
+    pub count: u64,
+    /// When the first failed.
+    pub first_seen: Timestamp,
+    /// When the last failed.
+    pub last_seen: Timestamp,
+    /// One of their messages.
+    pub example: String,
+}
+
+impl Archive {
+    /// Puts copies of the outbox in, each once, with the failures of their tasks. Answers how many were new.
+    ///
+    /// # Errors
+    /// [`Error::Full`]; those of the file. All go in or none. Safe to repeat.
+    pub fn put(&self, copies: &[DeadTask]) -> Result<u64> {
+        self.write(|transaction| {
+            let mut added = 0;
+            for copy in copies {
+                added += u64::from(put_one(transaction, copy, self.options.max_bytes)?);
+            }
+            Ok(added)
+        })
+    }
+
+    /// Letters that match, the latest first, up to `limit` of them, which is at most [`MAX_PAGE`].
+    ///
+    /// # Errors
+    /// [`Error::ForeignCursor`]; those of the file.
+    pub fn page(&self, filter: &Filter, limit: usize, cursor: Option<&str>) -> Result<Page> {
+        let before: Option<i64> = cursor.map(|text| text.parse().map_err(|_| Error::ForeignCursor)).transpose()?;
+        let limit = limit.clamp(1, MAX_PAGE);
+        self.read(|transaction| {
+            let mut statement = transaction.prepare_cached(&sql::PAGE)?;
+            filter.bind(&mut statement)?;
+            bind(&mut statement, ":before", before)?;
+            bind(&mut statement, ":limit", sql::count(limit + 1))?;
+            let mut rows = statement.raw_query();
+            let mut letters = Vec::new();
+            while let Some(row) = rows.next()? {
+                letters.push(summary(row)?);
+            }
+            let has_more = letters.len() > limit;
+            letters.truncate(limit);
+            let next = letters.last().filter(|_| has_more).map(|last| last.key.to_string());
+            Ok(Page { letters, next })
+        })
+    }
+
+    /// How many letters match.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn count(&self, filter: &Filter) -> Result<u64> {
+        self.read(|transaction| {
+            let mut statement = transaction.prepare_cached(&sql::COUNT_LETTERS)?;
+            filter.bind(&mut statement)?;
+            let mut rows = statement.raw_query();
+            let count: i64 = rows.next()?.map_or(Ok(0), |row| row.get(0))?;
+            Ok(count.unsigned_abs())
+        })
+    }
+
+    /// Letters that match, by cause; the largest groups first, at most [`MAX_GROUPS`].
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn groups(&self, filter: &Filter) -> Result<Vec<Group>> {
+        self.read(|transaction| {
+            let mut statement = transaction.prepare_cached(&sql::GROUPS)?;
+            filter.bind(&mut statement)?;
+            bind(&mut statement, ":limit", sql::count(MAX_GROUPS))?;
+            let mut rows = statement.raw_query();
+            let mut groups = Vec::new();
+            while let Some(row) = rows.next()? {
+                groups.push(Group {
+                    queue: name(row, 0, QueueName::new)?,
+                    name: name(row, 1, TaskName::new)?,
+                    version: row.get(2)?,
+                    fingerprint: row.get(3)?,
+                    count: row.get::<_, i64>(4)?.unsigned_abs(),
+                    first_seen: Timestamp::from_micros(row.get(5)?),
+                    last_seen: Timestamp::from_micros(row.get(6)?),
+                    example: row.get(7)?,
+                });
+            }
+            Ok(groups)
+        })
+    }
+
+    /// The latest letter of a task, with the whole task.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn letter(&self, id: &TaskId) -> Result<Option<Letter>> {
+        self.read(|transaction| latest(transaction, id))
+    }
+
+    /// Every failure of a task, the oldest first; `None` for a task without letters.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn history(&self, id: &TaskId) -> Result<Option<Vec<AttemptError>>> {
+        self.read(|transaction| {
+            let mut statement = transaction.prepare_cached(sql::HISTORY)?;
+            let mut rows = statement.query([id.as_str()])?;
+            let mut failures = Vec::new();
+            while let Some(row) = rows.next()? {
+                failures.push(AttemptError {
+                    at: Timestamp::from_micros(row.get(0)?),
+                    attempt: row.get(1)?,
+                    worker: name(row, 2, WorkerId::new)?,
+                    kind: word(&row.get::<_, String>(3)?)?,
+                    message: row.get(4)?,
+                });
+            }
+            if failures.is_empty() && latest(transaction, id)?.is_none() {
+                return Ok(None);
+            }
+            Ok(Some(failures))
+        })
+    }
+
+    /// Deletes the letters of these tasks, and their histories. Letters that are being sent again stay. Answers how many
+    /// went.
+    ///
+    /// # Errors
+    /// Those of the file. Safe to repeat.
+    pub fn delete(&self, ids: &[TaskId]) -> Result<u64> {
+        self.write(|transaction| {
+            let mut deleted = 0;
+            for id in ids {
+                deleted += transaction.prepare_cached(sql::DELETE_OF_TASK)?.execute([id.as_str()])?;
+            }
+            transaction.prepare_cached(sql::DELETE_ORPHANS)?.execute([])?;
+            Ok(deleted as u64)
+        })
+    }
+
+    /// Deletes up to `limit` letters that match, the oldest first. Letters that are being sent again stay. Answers how
+    /// many went.
+    ///
+    /// # Errors
+    /// Those of the file. Safe to repeat.
+    pub fn delete_matching(&self, filter: &Filter, limit: usize) -> Result<u64> {
+        self.write(|transaction| {
+            let mut statement = transaction.prepare_cached(&sql::DELETE_MATCHING)?;
+            filter.bind(&mut statement)?;
+            bind(&mut statement, ":limit", sql::count(limit))?;
+            let deleted = statement.raw_execute()?;
+            transaction.prepare_cached(sql::DELETE_ORPHANS)?.execute([])?;
+            Ok(deleted as u64)
+        })
+    }
+
+    /// Deletes up to `limit` letters that failed before a point in time, or that are not among the newest `keep`.
+    /// Letters that are being sent again stay. Answers how many went.
+    ///
+    /// # Errors
+    /// Those of the file. Safe to repeat.
+    pub fn prune(&self, failed_before: Option<Timestamp>, keep: Option<u64>, limit: usize) -> Result<u64> {
+        self.write(|transaction| {
+            let before = failed_before.map_or(i64::MIN, Timestamp::as_micros);
+            let oldest = match keep.map(|keep| i64::try_from(keep).unwrap_or(i64::MAX)) {
+                None => None,
+                Some(0) => Some(i64::MAX),
+                Some(keep) => {
+                    transaction.prepare_cached(sql::OLDEST_TO_KEEP)?.query_row([keep], |row| row.get(0)).optional()?
+                }
+            };
+            let below = oldest.unwrap_or(i64::MIN);
+            let deleted =
+                transaction.prepare_cached(sql::PRUNE_LETTERS)?.execute((before, below, sql::count(limit)))?;
+            if deleted > 0 {
+                transaction.prepare_cached(sql::DELETE_ORPHANS)?.execute([])?;
+            }
+            Ok(deleted as u64)
+        })
+    }
+}
+
+fn put_one(transaction: &Transaction<'_>, copy: &DeadTask, max_bytes: Option<u64>) -> Result<bool> {
+    let mut bytes = Vec::new();
+    copy.serialize(&mut rmp_serde::Serializer::new(&mut bytes).with_struct_map())
+        .map_err(|error| corrupt("a letter can't be written", error))?;
+    quota::check(transaction, max_bytes, bytes.len() as u64)?;
+    let task = &copy.task;
+    let last = task.errors.last();
+    let error = last.map_or("", |error| error.message.as_str());
+    let revision = task.revision.cast_signed();
+    let added = transaction.prepare_cached(sql::INSERT_LETTER)?.execute((
+        task.id.as_str(),
+        revision,
+        task.queue.as_str(),
+        task.name.as_str(),
+        task.version,
+        task.status.as_str(),
+        task.completed_at.map_or(0, Timestamp::as_micros),
+        task.attempt,
+        task.worker.as_ref().map(|worker| worker.as_str()),
+        last.map(|error| error.kind.as_str()),
+        error,
+        fingerprint::of(error),
+        bytes,
+    ))?;
+    transaction.prepare_cached(sql::SUPERSEDE)?.execute((task.id.as_str(), revision))?;
+    for error in &task.errors {
+        transaction.prepare_cached(sql::INSERT_FAILURE)?.execute((
+            task.id.as_str(),
+            error.at.as_micros(),
+            error.attempt,
+            error.worker.as_str(),
+            error.kind.as_str(),
+            &error.message,
+        ))?;
+    }
+    Ok(added > 0)
+}
+
+/// The latest letter of a task.
+pub(crate) fn latest(transaction: &Transaction<'_>, id: &TaskId) -> Result<Option<Letter>> {
+    let mut statement = transaction.prepare_cached(sql::LATEST_LETTER)?;
+    let mut rows = statement.query([id.as_str()])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    Ok(Some(Letter { summary: summary(row)?, dead: read_copy(row, 16)? }))
+}
+
+/// A copy in a column.
+pub(crate) fn read_copy(row: &Row<'_>, column: usize) -> Result<DeadTask> {
+    let bytes = row.get_ref(column)?.as_blob().map_err(|error| corrupt("a letter", error))?;
+    rmp_serde::from_slice(bytes).map_err(|error| corrupt("a letter", error))
+}
+
+fn summary(row: &Row<'_>) -> Result<Summary> {
+    let time = |micros: Option<i64>| micros.map(Timestamp::from_micros);
+    Ok(Summary {
+        key: row.get(0)?,
+        id: name(row, 1, TaskId::new)?,
+        revision: row.get::<_, i64>(2)?.unsigned_abs(),
+        queue: name(row, 3, QueueName::new)?,
+        name: name(row, 4, TaskName::new)?,
+        version: row.get(5)?,
+        status: word(&row.get::<_, String>(6)?)?,
+        failed_at: Timestamp::from_micros(row.get(7)?),
+        attempt: row.get(8)?,
+        worker: row
+            .get::<_, Option<String>>(9)?
+            .map(WorkerId::new)
+            .transpose()
+            .map_err(|error| corrupt("a worker", error))?,
+        kind: row.get::<_, Option<String>>(10)?.map(|kind| word(&kind)).transpose()?,
+        error: row.get(11)?,
+        fingerprint: row.get(12)?,
+        state: word(&row.get::<_, String>(13)?)?,
+        resubmitted_at: time(row.get(14)?),
+        operation: row.get(15)?,
+    })
+}
+
+/// A name in a column.
+pub(crate) fn name<T, E: std::fmt::Display>(
+    row: &Row<'_>,
+    column: usize,
+    new: impl FnOnce(String) -> Result<T, E>,
+) -> Result<T> {
+    new(row.get(column)?).map_err(|error| corrupt("a name", error))
+}
+
+/// A word that stands for one of a few things.
+pub(crate) fn word<T: for<'de> Deserialize<'de>>(text: &str) -> Result<T> {
+    let reader = serde::de::value::StrDeserializer::<serde::de::value::Error>::new(text);
+    T::deserialize(reader).map_err(|error| corrupt("a word", error))
+}

@@ -1,0 +1,102 @@
+//! The archive: the SQLite file in which dead letters are kept.
+//!
+//! It holds whole tasks as they failed, every failure of theirs in order, and the operations that send them again, so
+//! that these go on after a crash. It is a file of its own, beside the store of tasks: what the store prunes stays here,
+//! and what is deleted here is nothing to the store.
+//!
+//! It speaks to no store and knows no HTTP; whoever opens it moves letters in and sends them again. Several processes may
+//! open one file; every change is one transaction, and none rests on being the only one. Calls block: run them where
+//! that may be.
+//!
+//! Start reading at `sql/migrations/0001_letters.sql`, then [`letters`], then [`operations`].
+
+use std::path::{Path, PathBuf};
+
+use parking_lot::Mutex;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+mod connection;
+mod error;
+pub mod fingerprint;
+pub mod letters;
+pub mod operations;
+mod quota;
+mod sql;
+
+pub use self::{
+    error::{Error, Result},
+    letters::{Filter, Group, Letter, LetterState, Page, Summary},
+    operations::{Item, ItemOutcome, NewOperation, Operation, Selection},
+};
+
+/// How to open an archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Options {
+    /// How large the file may grow, in bytes; `None` does not bound it.
+    pub max_bytes: Option<u64>,
+}
+
+/// An open archive.
+#[derive(Debug)]
+pub struct Archive {
+    path: PathBuf,
+    id: String,
+    options: Options,
+    writer: Mutex<Connection>,
+    reader: Mutex<Connection>,
+}
+
+impl Archive {
+    /// Opens the file, making or migrating it where needed.
+    ///
+    /// # Errors
+    /// [`Error::NotOurs`], [`Error::Newer`], [`Error::Corrupt`], [`Error::Locked`], [`Error::Full`], [`Error::Open`].
+    pub fn open(path: &Path, options: Options) -> Result<Self> {
+        let writer = connection::open_writer(path)?;
+        if let Some(max_bytes) = options.max_bytes {
+            quota::set(&writer, max_bytes)?;
+        }
+        let id = writer.query_row(sql::ARCHIVE_ID, [], |row| row.get(0))?;
+        let reader = connection::open_reader(path)?;
+        Ok(Self { path: path.to_owned(), id, options, writer: Mutex::new(writer), reader: Mutex::new(reader) })
+    }
+
+    /// Where it lies.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What tells this archive apart from every other, wherever the file lies.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What an operator should hear while there is still time.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn warning(&self) -> Result<Option<String>> {
+        let Some(max_bytes) = self.options.max_bytes else { return Ok(None) };
+        let used = quota::used_bytes(&self.reader.lock())?;
+        let nearly_full = used > max_bytes / 10 * 9;
+        Ok(nearly_full.then(|| format!("{used} of the {max_bytes} bytes of dlq_max_bytes are used")))
+    }
+
+    /// One transaction that writes.
+    fn write<T>(&self, change: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+        let mut writer = self.writer.lock();
+        let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let answer = change(&transaction)?;
+        transaction.commit()?;
+        Ok(answer)
+    }
+
+    /// One consistent look.
+    fn read<T>(&self, look: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+        let mut reader = self.reader.lock();
+        let transaction = reader.transaction()?;
+        look(&transaction)
+    }
+}

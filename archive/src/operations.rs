@@ -1,0 +1,367 @@
+//! Operations: letters that are sent again together, each once.
+//!
+//! An operation takes its letters when it begins, so that no two operations have one in common. What it has done is
+//! noted item by item; whoever finds it unfinished goes on with the items that are left. Sending one twice by accident
+//! is the store's to prevent, by the receipt it keeps until the operation is finished.
+
+use std::collections::BTreeMap;
+
+use jobbers_common::{
+    engine::{DeadKey, DeadTask},
+    name::TaskId,
+    time::Timestamp,
+};
+use rusqlite::{OptionalExtension, Row, Transaction};
+use serde::{Deserialize, Serialize};
+use ulid::Ulid;
+
+use crate::{
+    Archive,
+    error::{Error, Result, corrupt},
+    letters::{Filter, LetterState, bind, latest, name, read_copy, word},
+    sql,
+};
+
+/// Most letters of one operation.
+pub const MAX_ITEMS: usize = 1_000_000;
+
+/// Which letters an operation takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Selection {
+    /// The latest letters of these tasks.
+    Tasks(Vec<TaskId>),
+    /// Those that match and are dead, the oldest first, at most so many.
+    Matching(Box<Filter>, usize),
+}
+
+/// An operation on its way in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewOperation {
+    /// The client's key, so that it can send the request twice.
+    pub key: Option<String>,
+    /// A digest of that request, so that another one under the same key is told apart.
+    pub digest: u64,
+    /// How the letters are to be sent: the caller's own words, kept for whoever goes on.
+    pub request: String,
+    /// Which letters.
+    pub selection: Selection,
+}
+
+/// What became of one task of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ItemOutcome {
+    /// It was sent again.
+    Resubmitted,
+    /// It was sent again before, or another operation is about to.
+    AlreadyResubmitted,
+    /// There is no dead letter of this task.
+    Unknown,
+    /// The task is not over: it was sent again or submitted anew from elsewhere.
+    Live,
+    /// The task has ended anew since, or completed.
+    Moved,
+    /// The queue it would go to does not exist.
+    UnknownQueue,
+    /// Its parameters can't be patched, or are too large once they are.
+    BadParameters,
+}
+
+impl ItemOutcome {
+    /// The name in the file and on every wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Resubmitted => "resubmitted",
+            Self::AlreadyResubmitted => "already_resubmitted",
+            Self::Unknown => "unknown",
+            Self::Live => "live",
+            Self::Moved => "moved",
+            Self::UnknownQueue => "unknown_queue",
+            Self::BadParameters => "bad_parameters",
+        }
+    }
+
+    /// What becomes of the letter.
+    const fn state(self) -> LetterState {
+        match self {
+            Self::Resubmitted | Self::AlreadyResubmitted => LetterState::Resubmitted,
+            Self::Live | Self::Moved => LetterState::Superseded,
+            Self::Unknown | Self::UnknownQueue | Self::BadParameters => LetterState::Dead,
+        }
+    }
+}
+
+/// An operation as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operation {
+    /// Its id.
+    pub id: String,
+    /// See [`NewOperation::request`].
+    pub request: String,
+    /// When it began.
+    pub created_at: Timestamp,
+    /// When it had nothing left to do.
+    pub finished_at: Option<Timestamp>,
+    /// How many tasks are not sent yet.
+    pub pending: u64,
+    /// How many tasks came to what.
+    pub outcomes: BTreeMap<ItemOutcome, u64>,
+}
+
+impl Operation {
+    /// How many tasks it has.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.pending + self.outcomes.values().sum::<u64>()
+    }
+}
+
+/// A task of an operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// The task.
+    pub task: TaskId,
+    /// What became of it; `None`: not sent yet.
+    pub outcome: Option<ItemOutcome>,
+    /// More about that.
+    pub detail: Option<String>,
+}
+
+impl Archive {
+    /// Begins an operation, unless the client's key began it before: then that one is answered.
+    ///
+    /// # Errors
+    /// [`Error::KeyReused`]; those of the file. Safe to repeat with a key.
+    pub fn begin(&self, new: &NewOperation, now: Timestamp) -> Result<Operation> {
+        self.write(|transaction| {
+            if let Some(key) = &new.key {
+                let known: Option<(String, i64)> = transaction
+                    .prepare_cached(sql::FIND_BY_KEY)?
+                    .query_row([key], |row| Ok((row.get(0)?, row.get(1)?)))
+                    .optional()?;
+                match known {
+                    Some((id, digest)) if digest == new.digest.cast_signed() => return required(transaction, &id),
+                    Some(_) => return Err(Error::KeyReused),
+                    None => {}
+                }
+            }
+            let id = Ulid::generate().to_string();
+            let (digest, now_micros) = (new.digest.cast_signed(), now.as_micros());
+            transaction.prepare_cached(sql::INSERT_OPERATION)?.execute((
+                &id,
+                &new.key,
+                digest,
+                &new.request,
+                now_micros,
+            ))?;
+            match &new.selection {
+                Selection::Tasks(tasks) => take_tasks(transaction, &id, tasks)?,
+                Selection::Matching(filter, limit) => take_matching(transaction, &id, filter, *limit)?,
+            }
+            required(transaction, &id)
+        })
+    }
+
+    /// One operation.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn operation(&self, id: &str) -> Result<Option<Operation>> {
+        self.read(|transaction| find(transaction, id))
+    }
+
+    /// Operations that are not finished, the oldest first.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn running_operations(&self) -> Result<Vec<Operation>> {
+        self.read(|transaction| {
+            let mut statement = transaction.prepare_cached(sql::RUNNING_OPERATIONS)?;
+            let mut rows = statement.query([])?;
+            let mut running = Vec::new();
+            while let Some(row) = rows.next()? {
+                running.push(read_operation(transaction, row)?);
+            }
+            Ok(running)
+        })
+    }
+
+    /// The first tasks of an operation, in its order.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn items(&self, operation: &str, limit: usize) -> Result<Vec<Item>> {
+        self.read(|transaction| {
+            let mut statement = transaction.prepare_cached(sql::ITEMS)?;
+            let mut rows = statement.query((operation, sql::count(limit)))?;
+            let mut items = Vec::new();
+            while let Some(row) = rows.next()? {
+                let outcome: Option<String> = row.get(1)?;
+                items.push(Item {
+                    task: name(row, 0, TaskId::new)?,
+                    outcome: outcome.map(|outcome| word(&outcome)).transpose()?,
+                    detail: row.get(2)?,
+                });
+            }
+            Ok(items)
+        })
+    }
+
+    /// The next items of an operation to be sent: place and copy; no task twice.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn pending(&self, operation: &str, limit: usize) -> Result<Vec<(i64, DeadTask)>> {
+        self.read(|transaction| {
+            let mut statement = transaction.prepare_cached(sql::PENDING_ITEMS)?;
+            let mut rows = statement.query((operation, sql::count(limit)))?;
+            let mut pending: Vec<(i64, DeadTask)> = Vec::new();
+            let mut seen = std::collections::HashSet::new();
+            while let Some(row) = rows.next()? {
+                let copy = read_copy(row, 1)?;
+                if !seen.insert(copy.task.id.clone()) {
+                    break;
+                }
+                pending.push((row.get(0)?, copy));
+            }
+            Ok(pending)
+        })
+    }
+
+    /// Notes what became of items, by their places.
+    ///
+    /// # Errors
+    /// Those of the file. Safe to repeat.
+    pub fn settle(
+        &self,
+        operation: &str,
+        results: &[(i64, ItemOutcome, Option<String>)],
+        now: Timestamp,
+    ) -> Result<()> {
+        self.write(|transaction| {
+            for (place, outcome, detail) in results {
+                let letter: Option<i64> = transaction
+                    .prepare_cached(sql::SETTLE_ITEM)?
+                    .query_row((operation, place, outcome.as_str(), detail), |row| row.get(0))
+                    .optional()?
+                    .flatten();
+                let state = outcome.state();
+                let sent_at = (state == LetterState::Resubmitted).then_some(now.as_micros());
+                transaction.prepare_cached(sql::SETTLE_LETTER)?.execute((letter, state.as_str(), sent_at))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The letters of an operation from a place on, and the place after them.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn sent(&self, operation: &str, from: i64, limit: usize) -> Result<(Vec<DeadKey>, i64)> {
+        self.read(|transaction| {
+            let mut statement = transaction.prepare_cached(sql::SENT_LETTERS)?;
+            let mut rows = statement.query((operation, from, sql::count(limit)))?;
+            let (mut keys, mut next) = (Vec::new(), from);
+            while let Some(row) = rows.next()? {
+                next = row.get::<_, i64>(0)? + 1;
+                let revision = row.get::<_, i64>(2)?.unsigned_abs();
+                keys.push(DeadKey { id: name(row, 1, TaskId::new)?, revision });
+            }
+            Ok((keys, next))
+        })
+    }
+
+    /// Notes that an operation has nothing left to do.
+    ///
+    /// # Errors
+    /// Those of the file. Safe to repeat.
+    pub fn finish(&self, operation: &str, now: Timestamp) -> Result<()> {
+        self.write(|transaction| {
+            transaction.prepare_cached(sql::FINISH_OPERATION)?.execute((operation, now.as_micros()))?;
+            Ok(())
+        })
+    }
+
+    /// Forgets operations that were finished before a point in time. Answers how many.
+    ///
+    /// # Errors
+    /// Those of the file. Safe to repeat.
+    pub fn prune_operations(&self, finished_before: Timestamp) -> Result<u64> {
+        self.write(|transaction| {
+            let forgotten =
+                transaction.prepare_cached(sql::PRUNE_OPERATIONS)?.execute([finished_before.as_micros()])?;
+            Ok(forgotten as u64)
+        })
+    }
+}
+
+fn take_tasks(transaction: &Transaction<'_>, operation: &str, tasks: &[TaskId]) -> Result<()> {
+    for (place, task) in (0_i64..).zip(tasks) {
+        let found = latest(transaction, task)?.map(|letter| letter.summary);
+        let (letter, outcome, detail) = match &found {
+            None => (None, Some(ItemOutcome::Unknown), Some("there is no dead letter of this task".to_owned())),
+            Some(letter) => match letter.state {
+                LetterState::Dead | LetterState::Superseded => (Some(letter.key), None, None),
+                LetterState::Resubmitting | LetterState::Resubmitted => {
+                    let by = letter.operation.as_deref().unwrap_or("?");
+                    (None, Some(ItemOutcome::AlreadyResubmitted), Some(format!("by operation {by}")))
+                }
+            },
+        };
+        transaction.prepare_cached(sql::INSERT_ITEM)?.execute((
+            operation,
+            place,
+            task.as_str(),
+            letter,
+            outcome.map(ItemOutcome::as_str),
+            detail,
+        ))?;
+        if let Some(letter) = letter {
+            transaction.prepare_cached(sql::TAKE_LETTER)?.execute((letter, operation))?;
+        }
+    }
+    Ok(())
+}
+
+fn take_matching(transaction: &Transaction<'_>, operation: &str, filter: &Filter, limit: usize) -> Result<()> {
+    let mut statement = transaction.prepare_cached(&sql::TAKE_MATCHING)?;
+    filter.bind(&mut statement)?;
+    bind(&mut statement, ":operation", operation)?;
+    bind(&mut statement, ":limit", sql::count(limit.min(MAX_ITEMS)))?;
+    statement.raw_execute()?;
+    transaction.prepare_cached(sql::TAKE_ITEMS)?.execute([operation])?;
+    Ok(())
+}
+
+fn required(transaction: &Transaction<'_>, id: &str) -> Result<Operation> {
+    find(transaction, id)?.ok_or_else(|| corrupt("an operation", id))
+}
+
+fn find(transaction: &Transaction<'_>, id: &str) -> Result<Option<Operation>> {
+    let mut statement = transaction.prepare_cached(sql::FIND_OPERATION)?;
+    let mut rows = statement.query([id])?;
+    rows.next()?.map(|row| read_operation(transaction, row)).transpose()
+}
+
+fn read_operation(transaction: &Transaction<'_>, row: &Row<'_>) -> Result<Operation> {
+    let id: String = row.get(0)?;
+    let mut statement = transaction.prepare_cached(sql::OUTCOMES)?;
+    let mut rows = statement.query([&id])?;
+    let (mut pending, mut outcomes) = (0, BTreeMap::new());
+    while let Some(counted) = rows.next()? {
+        let count = counted.get::<_, i64>(1)?.unsigned_abs();
+        match counted.get::<_, Option<String>>(0)? {
+            None => pending = count,
+            Some(outcome) => drop(outcomes.insert(word(&outcome)?, count)),
+        }
+    }
+    Ok(Operation {
+        id,
+        request: row.get(1)?,
+        created_at: Timestamp::from_micros(row.get(2)?),
+        finished_at: row.get::<_, Option<i64>>(3)?.map(Timestamp::from_micros),
+        pending,
+        outcomes,
+    })
+}

@@ -1,0 +1,2 @@
+-- archive_id: what tells this archive apart from every other.
+SELECT id FROM archive

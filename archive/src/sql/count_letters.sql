@@ -1,0 +1,3 @@
+-- count_letters: how many letters match.
+-- Those of matching.sql.
+SELECT count(*) FROM letter WHERE MATCHING

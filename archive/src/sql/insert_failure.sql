@@ -1,0 +1,3 @@
+-- insert_failure: adds to a task's history what is not yet in it.
+-- ?1 id  ?2 at  ?3 attempt  ?4 worker  ?5 kind  ?6 message
+INSERT INTO failure (id, at, attempt, worker, kind, message) VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING

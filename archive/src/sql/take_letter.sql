@@ -1,0 +1,3 @@
+-- take_letter: gives a letter to an operation.
+-- ?1 key  ?2 operation
+UPDATE letter SET state = 'resubmitting', operation = ?2 WHERE key = ?1
