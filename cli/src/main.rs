@@ -10,6 +10,10 @@ use std::process::ExitCode;
 use clap::Parser;
 use jobbers_cli::args::Cli;
 
+/// Requests and tasks allocate from every thread; the system's allocator makes them wait for each other.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[tokio::main]
 async fn main() -> ExitCode {
     jobbers_cli::run(Cli::parse()).await

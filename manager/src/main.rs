@@ -12,6 +12,10 @@ use jobbers_manager::config::{Args, Config};
 use jobbers_process::{exit, listen, logging, shutdown::Shutdown};
 use tokio::net::TcpListener;
 
+/// Requests and tasks allocate from every thread; the system's allocator makes them wait for each other.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let args = Args::parse();
     let config = match configure(&args) {

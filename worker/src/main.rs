@@ -4,6 +4,10 @@ use std::process::ExitCode;
 
 use jobbers_worker::{Worker, stock};
 
+/// Requests and tasks allocate from every thread; the system's allocator makes them wait for each other.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[tokio::main]
 async fn main() -> ExitCode {
     Worker::from_env().tasks(stock::ALL).run().await

@@ -6,13 +6,17 @@ use anyhow::{Context, Result};
 use jobbers_common::engine::Engine;
 
 use super::{
+    limit::Limits,
     phases::run_one,
     report::{IdleLatency, percentile, rounded},
     worker::LATENCY,
 };
 
 /// Long enough for the worker to be idle again.
-const PAUSE: Duration = Duration::from_millis(12);
+pub(super) const PAUSE: Duration = Duration::from_millis(12);
+
+/// Bare exchanges measured with the same pause.
+pub(super) const IDLE_SAMPLES: usize = 200;
 
 /// Microseconds since the epoch, by the machine's clock: both processes read the same one.
 pub(super) fn clock_micros() -> u64 {
@@ -20,7 +24,7 @@ pub(super) fn clock_micros() -> u64 {
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
-pub(super) async fn measure(engine: &dyn Engine, round_trip_ms: f64, samples: usize) -> Result<IdleLatency> {
+pub(super) async fn measure(engine: &dyn Engine, limits: &Limits, samples: usize) -> Result<IdleLatency> {
     let mut millis = Vec::with_capacity(samples);
     for sample in 0..samples + 20 {
         tokio::time::sleep(PAUSE).await;
@@ -35,6 +39,7 @@ pub(super) async fn measure(engine: &dyn Engine, round_trip_ms: f64, samples: us
     Ok(IdleLatency {
         p50_ms: rounded(percentile(&millis, 0.5), 3),
         p99_ms: rounded(percentile(&millis, 0.99), 3),
-        round_trip_ms: rounded(round_trip_ms, 3),
+        round_trip_ms: rounded(limits.idle_round_trip_ms, 3),
+        busy_round_trip_ms: rounded(limits.round_trip_ms, 3),
     })
 }

@@ -3,15 +3,16 @@
 //! - submit: `LPUSH` of one message (id, name and parameters) a command, 100 commands a pipeline.
 //! - drain: a script that moves 100 from the queue to a list in flight and acknowledges 100 moved before; two calls in
 //!   flight.
-//! - round trip: `PING`, one after the other.
+//! - round trip: `PING`, one after the other; and each after the pause that a task of the idle latency has before it.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use redis::{AsyncConnectionConfig, Script, aio::MultiplexedConnection};
 
 use super::{
     BATCH, CALLERS,
+    latency::{IDLE_SAMPLES, PAUSE},
     limit::{Limits, per_second, rate_of},
     report::percentile,
     worker::NOOP,
@@ -36,7 +37,8 @@ pub(super) async fn measure(url: &str, prefix: &str, parameters: &str, tasks: us
     let payload = message.as_bytes();
     let keys = Keys { queue: format!("{prefix}:bare:queue"), flight: format!("{prefix}:bare:flight") };
     let connection = connect(url).await?;
-    let round_trip_ms = round_trip(connection.clone()).await?;
+    let round_trip_ms = round_trip(connection.clone(), 2_000, Duration::ZERO).await?;
+    let idle_round_trip_ms = round_trip(connection.clone(), IDLE_SAMPLES, PAUSE).await?;
     let submit_one = push_singly(connection.clone(), &keys, payload, tasks.min(20_000) / 4).await?;
     let submit_batch = rate_of(tasks, push_in_batches(connection.clone(), &keys, payload, tasks)).await?;
     let drain = rate_of(tasks, drain(connection.clone(), &keys)).await?;
@@ -48,17 +50,20 @@ pub(super) async fn measure(url: &str, prefix: &str, parameters: &str, tasks: us
     let both = rate_of(tasks, both_tasks).await?;
     let mut last = connection;
     redis::cmd("UNLINK").arg(&keys.queue).arg(&keys.flight).exec_async(&mut last).await?;
-    Ok(Limits { submit_one, submit_batch, drain, both, round_trip_ms })
+    Ok(Limits { submit_one, submit_batch, drain, both, round_trip_ms, idle_round_trip_ms })
 }
 
 pub(super) async fn connect(url: &str) -> Result<MultiplexedConnection> {
-    let config = AsyncConnectionConfig::new().set_response_timeout(Some(std::time::Duration::from_secs(30)));
+    let config = AsyncConnectionConfig::new().set_response_timeout(Some(Duration::from_secs(30)));
     Ok(redis::Client::open(url)?.get_multiplexed_async_connection_with_config(&config).await?)
 }
 
-async fn round_trip(mut connection: MultiplexedConnection) -> Result<f64> {
-    let mut samples = Vec::with_capacity(2_000);
-    for _ in 0..2_000 {
+async fn round_trip(mut connection: MultiplexedConnection, count: usize, pause: Duration) -> Result<f64> {
+    let mut samples = Vec::with_capacity(count);
+    for _ in 0..count {
+        if !pause.is_zero() {
+            tokio::time::sleep(pause).await;
+        }
         let start = Instant::now();
         redis::cmd("PING").exec_async(&mut connection).await?;
         samples.push(start.elapsed().as_secs_f64() * 1e3);

@@ -3,7 +3,8 @@
 //!
 //! - submit: 100 inserts a transaction.
 //! - drain: a transaction deletes the 100 taken before and takes the next 100 (`UPDATE … RETURNING`).
-//! - round trip: a transaction of one insert.
+//! - round trip: a transaction of one insert, one after the other; and each after the pause that a task of the idle
+//!   latency has before it.
 
 use std::{path::Path, time::Instant};
 
@@ -12,6 +13,7 @@ use rusqlite::{Connection, params};
 
 use super::{
     BATCH,
+    latency::{IDLE_SAMPLES, PAUSE},
     limit::{Limits, per_second},
     report::percentile,
 };
@@ -69,7 +71,18 @@ pub(super) fn measure(path: &Path, synchronous: &str, payload: &[u8], tasks: usi
     }
     while bare.move_batch()? > 0 {}
     let both = per_second(tasks, start);
-    Ok(Limits { submit_one, submit_batch, drain, both, round_trip_ms: percentile(&samples, 0.5) })
+    let round_trip_ms = percentile(&samples, 0.5);
+
+    samples.clear();
+    for _ in 0..IDLE_SAMPLES {
+        std::thread::sleep(PAUSE);
+        let one = Instant::now();
+        bare.insert(payload, 1)?;
+        samples.push(one.elapsed().as_secs_f64() * 1e3);
+    }
+    samples.sort_by(f64::total_cmp);
+    let idle_round_trip_ms = percentile(&samples, 0.5);
+    Ok(Limits { submit_one, submit_batch, drain, both, round_trip_ms, idle_round_trip_ms })
 }
 
 impl Bare {

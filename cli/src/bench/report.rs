@@ -32,8 +32,10 @@ pub struct IdleLatency {
     pub p50_ms: f64,
     /// All but a hundredth are faster.
     pub p99_ms: f64,
-    /// One bare exchange with the store: `PING`, or a commit of one row.
+    /// One bare exchange with the store, just as idle before: `PING`, or a commit of one row.
     pub round_trip_ms: f64,
+    /// The same, one right after the other.
+    pub busy_round_trip_ms: f64,
 }
 
 /// Processor time per task, in microseconds.
@@ -111,7 +113,8 @@ impl Report {
             rate("POST /tasks, 100 a request", self.http_batch),
             fact("idle latency p50", format!("{:.3} ms", idle.p50_ms)),
             fact("idle latency p99", format!("{:.3} ms", idle.p99_ms)),
-            fact("round trip", format!("{:.3} ms", idle.round_trip_ms)),
+            fact("round trip, as idle", format!("{:.3} ms", idle.round_trip_ms)),
+            fact("round trip, busy", format!("{:.3} ms", idle.busy_round_trip_ms)),
             fact("bytes per queued task", format!("{:.0}", self.bytes_per_queued_task)),
             fact("CPU per task, client", format!("{:.1} us", cpu.client)),
             fact("CPU per task, worker", format!("{:.1} us", cpu.worker)),

@@ -4,15 +4,10 @@
 //! submissions and lists, the workers' cycles, and the renewal of leases, which must never wait for the others. The last
 //! one also hears the news of [`super::news`].
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use jobbers_common::engine::{Error, Result};
+use parking_lot::Mutex;
 use redis::{
     AsyncConnectionConfig, Client, Cmd, ErrorKind, RedisResult, ServerErrorKind, Value,
     aio::{ConnectionManager, ConnectionManagerConfig},
@@ -27,16 +22,18 @@ use super::{
 
 /// How long an answer may take. Far above what a bounded script takes, below a worker's lease.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
-/// How long a call is sent again while the server is away.
+/// How long a call is sent again while the server is away. Restarts and failovers mostly pass within it.
 const PATIENCE: Duration = Duration::from_millis(2_500);
+/// The same when it has been away for longer than that: then whoever calls had better hear of it at once.
+const LITTLE_PATIENCE: Duration = Duration::from_millis(250);
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(400);
 
 /// One connection that comes back by itself, shared by all callers.
 pub(super) struct Lane {
     manager: ConnectionManager,
-    /// Whether the last call found the server away: then the next does not wait for long.
-    is_down: AtomicBool,
+    /// Since when the server is away, as far as calls have found.
+    down_since: Mutex<Option<Instant>>,
 }
 
 /// Connects once, to learn what stands against it: a lane tries again and again, and does not say why.
@@ -61,7 +58,7 @@ impl Lane {
             config = config.set_push_sender(news).set_automatic_resubscription();
         }
         let manager = ConnectionManager::new_lazy_with_config(client, config).map_err(|error| translate(&error))?;
-        Ok(Self { manager, is_down: AtomicBool::new(false) })
+        Ok(Self { manager, down_since: Mutex::new(None) })
     }
 
     /// Listens to channels, now and after each reconnection.
@@ -82,23 +79,25 @@ impl Lane {
     ) -> Result<Value> {
         let start = Instant::now();
         let mut pause = FIRST_PAUSE;
-        let mut bound = if self.is_down.load(Ordering::Relaxed) { PATIENCE } else { ANSWER_WITHIN };
+        let patience = self.patience(start);
+        let mut bound = patience.unwrap_or(ANSWER_WITHIN);
+        let patience = patience.unwrap_or(PATIENCE);
         let mut command = build(false);
         loop {
             let failure: Error = match timeout(bound, self.send(script, &command)).await {
                 Ok(Ok(value)) => {
-                    self.is_down.store(false, Ordering::Relaxed);
+                    self.down_since.lock().take();
                     return Ok(value);
                 }
                 Ok(Err(error)) if is_passing(&error) => translate(&error),
                 Ok(Err(error)) => return Err(translate(&error)),
                 Err(_) => {
-                    self.is_down.store(true, Ordering::Relaxed);
+                    self.down_since.lock().get_or_insert(start);
                     return Err(silent(bound));
                 }
             };
-            self.is_down.store(true, Ordering::Relaxed);
-            bound = PATIENCE.saturating_sub(start.elapsed() + pause);
+            self.down_since.lock().get_or_insert(start);
+            bound = patience.saturating_sub(start.elapsed() + pause);
             if bound.is_zero() {
                 return Err(failure);
             }
@@ -106,6 +105,12 @@ impl Lane {
             pause = (pause * 2).min(LONGEST_PAUSE);
             command = build(true);
         }
+    }
+
+    /// How long to try while the server is known to be away; `None` while it is not.
+    fn patience(&self, now: Instant) -> Option<Duration> {
+        let since = (*self.down_since.lock())?;
+        Some(if now.duration_since(since) > PATIENCE { LITTLE_PATIENCE } else { PATIENCE })
     }
 
     async fn send(&self, script: Option<&Script>, command: &Cmd) -> RedisResult<Value> {

@@ -1,8 +1,8 @@
 //! Taking tasks in. Callers that come while a call is under way share the next one.
 //!
 //! A server does the same work for a hundred tasks in one call as for a dozen in calls of their own, so submissions
-//! wait in line while a few calls are in flight, and then go together: with one caller nothing waits, and batches form
-//! by themselves under load. Each submission stays all or nothing, and none is harmed by another's refusal.
+//! wait in line while a few calls are in flight, and then go together: with one caller nothing waits, not even for
+//! another task of the runtime, and batches form by themselves under load. Each submission stays all or nothing, and none is harmed by another's refusal.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -68,14 +68,17 @@ impl Arguments {
 pub(super) struct Submitter {
     store: Arc<Store>,
     line: mpsc::Sender<Group>,
+    /// Fair: while the line waits for a permit, nobody slips in before it.
+    in_flight: Arc<Semaphore>,
 }
 
 impl Submitter {
     /// Opens the line; it closes with this.
     pub(super) fn start(store: Arc<Store>) -> Self {
         let (line, groups) = mpsc::channel(LINE);
-        tokio::spawn(serve(Arc::clone(&store), groups));
-        Self { store, line }
+        let in_flight = Arc::new(Semaphore::new(IN_FLIGHT));
+        tokio::spawn(serve(Arc::clone(&store), groups, Arc::clone(&in_flight)));
+        Self { store, line, in_flight }
     }
 
     /// Submits one caller's tasks.
@@ -85,7 +88,11 @@ impl Submitter {
         let ids = batch.tasks.into_iter().map(|task| (task.id, task.queue)).collect();
         let (answer, answered) = oneshot::channel();
         let gone = || Error::unavailable("the engine is shutting down");
-        self.line.send(Group { ids, arguments, answer }).await.map_err(|_| gone())?;
+        let group = Group { ids, arguments, answer };
+        match self.in_flight.try_acquire() {
+            Ok(_permit) => send(&self.store, vec![group]).await,
+            Err(_) => self.line.send(group).await.map_err(|_| gone())?,
+        }
         match answered.await.map_err(|_| gone())? {
             // A server that was emptied knows no queue at all.
             Err(Error::UnknownQueue(_)) if self.store.prepare().await? => {
@@ -96,14 +103,18 @@ impl Submitter {
     }
 }
 
-async fn serve(store: Arc<Store>, mut groups: mpsc::Receiver<Group>) {
-    let in_flight = Arc::new(Semaphore::new(IN_FLIGHT));
+async fn serve(store: Arc<Store>, mut groups: mpsc::Receiver<Group>, in_flight: Arc<Semaphore>) {
     let mut line = Vec::new();
     loop {
-        // First the permission, then the line: what comes meanwhile goes along.
-        let Ok(permit) = Arc::clone(&in_flight).acquire_owned().await else { return };
+        // Once somebody waits, first the permission and then the rest of the line: what comes meanwhile goes along.
         if line.is_empty() && groups.recv_many(&mut line, MAX_BATCH).await == 0 {
             return;
+        }
+        let Ok(permit) = Arc::clone(&in_flight).acquire_owned().await else { return };
+        while line.len() < MAX_BATCH
+            && let Ok(group) = groups.try_recv()
+        {
+            line.push(group);
         }
         let rest = line.split_off(fitting(&line));
         let call = std::mem::replace(&mut line, rest);

@@ -169,14 +169,17 @@ impl Fetcher {
         self.spawn(attempts, functions);
     }
 
-    /// Hands a batch to the runtime of the task functions. As one message: only there, each becomes a task of its own.
+    /// Hands a batch to the runtime of the task functions. As one message: only there, each but the last becomes a task
+    /// of its own, and the last runs in the one that brought them.
     fn spawn(&self, attempts: Vec<Arc<Attempt>>, functions: Vec<&'static dyn AnyTask>) {
         let tools = Arc::clone(&self.parts.tools);
-        let batch: Vec<_> = attempts.into_iter().map(Handover::new).zip(functions).collect();
+        let mut batch: Vec<_> = attempts.into_iter().map(Handover::new).zip(functions).collect();
+        let Some((last, function_of_last)) = batch.pop() else { return };
         self.parts.runtime.spawn(async move {
             for (handover, function) in batch {
                 tokio::spawn(execute(handover, function, Arc::clone(&tools)));
             }
+            execute(last, function_of_last, tools).await;
         });
     }
 
