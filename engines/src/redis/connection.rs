@@ -24,8 +24,9 @@ use super::{
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// How long a call is sent again while the server is away. Restarts and failovers mostly pass within it.
 const PATIENCE: Duration = Duration::from_millis(2_500);
-/// The same when it has been away for longer than that: then whoever calls had better hear of it at once.
-const LITTLE_PATIENCE: Duration = Duration::from_millis(250);
+/// The same when it has been away for longer than that: then whoever calls had better hear of it soon. Above the pause
+/// between two attempts to connect, so that a server that is back is found.
+const LITTLE_PATIENCE: Duration = Duration::from_millis(700);
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(400);
 

@@ -143,6 +143,10 @@ async fn a_server_that_is_gone_is_said_to_be_unavailable_and_found_again() {
     let refused = submit(&*f.engine, vec![task("b")]).await;
     assert!(matches!(refused, Err(Error::Unavailable { .. })), "{refused:?}");
     assert!(start.elapsed() < Duration::from_secs(8), "it gave up after {:?}", start.elapsed());
+    let start = Instant::now();
+    let refused = submit(&*f.engine, vec![task("b")]).await;
+    assert!(matches!(refused, Err(Error::Unavailable { .. })), "{refused:?}");
+    assert!(start.elapsed() < Duration::from_secs(2), "the next one gave up only after {:?}", start.elapsed());
     server.restart();
     assert_eq!(submit(&*f.engine, vec![task("b")]).await.unwrap()[0].how, SubmittedHow::Created);
     assert_eq!(ids(&f.claim(10).await), ["a", "b"], "what was acknowledged before is still there");
