@@ -2,29 +2,26 @@
 //!
 //! A server does the same work for a hundred tasks in one call as for a dozen in calls of their own, so submissions
 //! wait in line while a few calls are in flight, and then go together: with one caller nothing waits, not even for
-//! another task of the runtime, and batches form by themselves under load. Each submission stays all or nothing, and none is harmed by another's refusal.
+//! another task of the runtime, and batches form by themselves under load. Each submission stays all or nothing, and
+//! none is harmed by another's refusal. `submit/wire.rs` has what the script is sent and what it answers.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use jobbers_common::{
-    engine::{ConflictReason, Error, OnConflict, Result, Submit, Submitted, SubmittedHow},
-    lifecycle::Status,
+    engine::{Error, Result, Submit, Submitted},
     limits::MAX_BATCH,
     name::{QueueName, TaskId},
-    task::{NewTask, Start},
-    time::micros,
 };
-use redis::{Cmd, Value};
+use redis::Value;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use super::{
-    failure::malformed,
-    record,
-    reply::{array, number, text},
-    script,
-    state::status_of,
-    store::Store,
-};
+use self::wire::{Run, encode, mode_of, read_answer, read_single_answers, write_group};
+use super::{failure::malformed, reply::array, script, store::Store};
+
+mod wire;
 
 /// Calls under way at a time. With two, one is prepared while the other runs.
 const IN_FLIGHT: usize = 2;
@@ -37,31 +34,15 @@ type Answer = Result<Vec<Submitted>>;
 #[derive(Debug)]
 struct Group {
     ids: Vec<(TaskId, QueueName)>,
-    arguments: Arguments,
+    /// What is done about ids that are taken, as the script reads it.
+    mode: u8,
+    runs: Vec<Run>,
     answer: oneshot::Sender<Answer>,
 }
 
-/// Arguments of a script, one after the other.
-#[derive(Debug, Default)]
-struct Arguments {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl Arguments {
-    fn push(&mut self, argument: &[u8]) {
-        self.bytes.extend_from_slice(argument);
-        self.ends.push(self.bytes.len());
-    }
-
-    fn write_to(&self, command: &mut Cmd) {
-        let mut start = 0;
-        for end in &self.ends {
-            command.arg(&self.bytes[start..*end]);
-            start = *end;
-        }
-    }
-}
+/// What goes as one group of the script: one caller's tasks, or single tasks of many callers that make one run. A group
+/// of its own would cost the server more than the task in it.
+type Lot = Vec<Group>;
 
 /// The line of submissions.
 #[derive(Debug)]
@@ -84,11 +65,11 @@ impl Submitter {
     /// Submits one caller's tasks.
     pub(super) async fn submit(&self, batch: Submit) -> Answer {
         batch.validate()?;
-        let arguments = encode(&batch)?;
+        let (mode, runs) = (mode_of(batch.on_conflict), encode(&batch.tasks)?);
         let ids = batch.tasks.into_iter().map(|task| (task.id, task.queue)).collect();
         let (answer, answered) = oneshot::channel();
         let gone = || Error::unavailable("the engine is shutting down");
-        let group = Group { ids, arguments, answer };
+        let group = Group { ids, mode, runs, answer };
         match self.in_flight.try_acquire() {
             Ok(_permit) => send(&self.store, vec![group]).await,
             Err(_) => self.line.send(group).await.map_err(|_| gone())?,
@@ -142,120 +123,55 @@ fn fitting(line: &[Group]) -> usize {
 }
 
 async fn send(store: &Store, groups: Vec<Group>) {
+    let lots = lots(groups);
     let build = |_| {
         let mut command = store.command(&script::SUBMIT);
-        command.arg(groups.len());
-        groups.iter().for_each(|group| group.arguments.write_to(&mut command));
+        command.arg(lots.len());
+        for lot in &lots {
+            let runs: Vec<&[Run]> = lot.iter().map(|group| group.runs.as_slice()).collect();
+            write_group(lot.first().map_or(b'f', |group| group.mode), &runs, &mut command);
+        }
         command
     };
     let answers = store.bulk.call(Some(&script::SUBMIT), build).await.and_then(array);
     match answers {
-        Ok(answers) if answers.len() == groups.len() => {
-            for (group, answer) in groups.into_iter().zip(answers) {
-                // A caller that is gone does not want to know.
-                group.answer.send(read_answer(answer, group.ids)).ok();
-            }
+        Ok(answers) if answers.len() == lots.len() => {
+            lots.into_iter().zip(answers).for_each(|(lot, answer)| tell(lot, answer));
         }
         outcome => {
             let error = outcome.err().unwrap_or_else(|| malformed("one answer per group was due"));
-            groups.into_iter().for_each(|group| drop(group.answer.send(Err(error.clone()))));
+            lots.into_iter().flatten().for_each(|group| drop(group.answer.send(Err(error.clone()))));
         }
     }
 }
 
-/// Tasks that differ in nothing the script must know.
-#[derive(PartialEq, Eq)]
-struct Run<'a> {
-    queue: &'a QueueName,
-    priority: u8,
-    start: Start,
-    large: bool,
+/// Puts single tasks together that differ in nothing the script must know.
+fn lots(groups: Vec<Group>) -> Vec<Lot> {
+    let mut lots: Vec<Lot> = Vec::with_capacity(groups.len());
+    let mut of_singles = HashMap::new();
+    for group in groups {
+        let place = match group.runs.as_slice() {
+            [run] if run.count == 1 => *of_singles.entry((group.mode, run.head.clone())).or_insert(lots.len()),
+            _ => lots.len(),
+        };
+        match lots.get_mut(place) {
+            Some(lot) => lot.push(group),
+            None => lots.push(vec![group]),
+        }
+    }
+    lots
 }
 
-impl<'a> Run<'a> {
-    fn of(task: &'a NewTask) -> Self {
-        Self { queue: &task.queue, priority: task.priority.get(), start: task.start, large: record::is_large(task) }
+/// Tells each caller of a lot its own answer. One that is gone does not want to know.
+fn tell(mut lot: Lot, answer: Value) {
+    if let [_] = lot.as_slice() {
+        lot.into_iter().for_each(|group| drop(group.answer.send(read_answer(answer.clone(), group.ids))));
+        return;
     }
-
-    fn write(&self, count: usize, into: &mut Arguments) {
-        into.push(self.queue.as_str().as_bytes());
-        into.push(&[b'0' + self.priority]);
-        match self.start {
-            Start::Now => into.push(b""),
-            Start::After(delay) => into.push(format!("a{}", micros(delay)).as_bytes()),
-            Start::At(at) => into.push(format!("t{}", at.as_micros()).as_bytes()),
-        }
-        into.push(if self.large { b"1" } else { b"" });
-        into.push(count.to_string().as_bytes());
+    let ids = lot.iter_mut().flat_map(|group| std::mem::take(&mut group.ids)).collect();
+    let mut answers = read_single_answers(answer, ids).into_iter();
+    for group in lot {
+        let answer = answers.next().unwrap_or_else(|| Err(malformed("an answer per task was due")));
+        group.answer.send(answer.map(|submitted| vec![submitted])).ok();
     }
-}
-
-/// Writes a group as `scripts/submit.lua` reads it.
-fn encode(batch: &Submit) -> Result<Arguments> {
-    let mode = match batch.on_conflict {
-        OnConflict::Fail => b"f",
-        OnConflict::Skip => b"s",
-        OnConflict::Replace => b"r",
-    };
-    let runs: Vec<&[NewTask]> = batch.tasks.chunk_by(|a, b| Run::of(a) == Run::of(b)).collect();
-    let mut arguments = Arguments::default();
-    arguments.push(mode);
-    arguments.push(runs.len().to_string().as_bytes());
-    for tasks in runs {
-        let Some(first) = tasks.first() else { continue };
-        Run::of(first).write(tasks.len(), &mut arguments);
-        for task in tasks {
-            arguments.push(task.id.as_str().as_bytes());
-            record::encode(task, &mut arguments.bytes)?;
-            arguments.ends.push(arguments.bytes.len());
-            if record::is_large(task) {
-                arguments.push(&task.parameters.bytes);
-            }
-        }
-    }
-    Ok(arguments)
-}
-
-fn read_answer(answer: Value, ids: Vec<(TaskId, QueueName)>) -> Answer {
-    let created = |(id, queue)| Submitted { id, queue, status: Status::Submitted, how: SubmittedHow::Created };
-    if let Value::Int(1) = answer {
-        return Ok(ids.into_iter().map(created).collect());
-    }
-    let mut words = array(answer)?.into_iter();
-    let first = text(words.next().ok_or_else(|| malformed("a verdict was due"))?)?;
-    match first.as_str() {
-        "queue" => {
-            let name = text(words.next().unwrap_or(Value::Nil))?;
-            Err(Error::UnknownQueue(QueueName::new(name).map_err(|_| malformed("a queue's name was due"))?))
-        }
-        "conflict" => {
-            let place = usize::try_from(number(words.next().unwrap_or(Value::Nil))?).unwrap_or(usize::MAX);
-            let (id, _) = ids.into_iter().nth(place).ok_or_else(|| malformed("the place of a task was due"))?;
-            let status = status_of(text(words.next().unwrap_or(Value::Nil))?.as_bytes())?;
-            let started = words.next() == Some(Value::BulkString(b"s".to_vec()));
-            let reason = if started { ConflictReason::Started } else { ConflictReason::BodyDiffers };
-            Err(Error::Conflict { id, status, reason })
-        }
-        letters => letters.bytes().zip(ids).map(|(letter, task)| read_letter(letter, task, &mut words)).collect(),
-    }
-}
-
-fn read_letter(
-    letter: u8,
-    (id, queue): (TaskId, QueueName),
-    existing: &mut impl Iterator<Item = Value>,
-) -> Result<Submitted> {
-    let (status, how) = match letter {
-        b'c' => (Status::Submitted, SubmittedHow::Created),
-        b'd' => (Status::Scheduled, SubmittedHow::Created),
-        b'r' => (Status::Submitted, SubmittedHow::Replaced),
-        b'p' => (Status::Scheduled, SubmittedHow::Replaced),
-        _ => {
-            let name = text(existing.next().unwrap_or(Value::Nil))?;
-            let queue = QueueName::new(name).map_err(|_| malformed("a queue's name was due"))?;
-            let status = status_of(text(existing.next().unwrap_or(Value::Nil))?.as_bytes())?;
-            return Ok(Submitted { id, queue, status, how: SubmittedHow::Existing });
-        }
-    };
-    Ok(Submitted { id, queue, status, how })
 }

@@ -12,7 +12,7 @@ use jobbers_common::{
     },
     lifecycle::Status,
     payload::Payload,
-    task::NewTask,
+    task::{NewTask, Start},
 };
 use jobbers_test_support::{
     fault_proxy::FaultProxy,
@@ -108,6 +108,44 @@ async fn submissions_that_share_a_call_do_not_share_their_fate() {
         }
     }
     assert_eq!(f.count(Status::Submitted).await, 21, "the refused ones left nothing");
+}
+
+#[tokio::test]
+async fn single_tasks_of_many_callers_are_answered_each_for_itself() {
+    let server = RedisServer::start(RedisOptions::default());
+    let f = connect(&server.url()).await;
+    let known = ["same", "other"].iter().flat_map(|name| (0..20).map(move |n| task(&format!("{name}{n}"))));
+    f.submit(known.collect()).await;
+    server.pause();
+    let calls: Vec<_> = (0..80)
+        .map(|n| {
+            let engine = Arc::clone(&f.engine);
+            let task = match (n % 4, n / 4) {
+                (0, n) => task(&format!("new{n}")),
+                (1, n) => task(&format!("same{n}")),
+                (2, n) => NewTask { version: 2, ..task(&format!("other{n}")) },
+                (_, n) => NewTask { start: Start::After(Duration::from_secs(60)), ..task(&format!("later{n}")) },
+            };
+            tokio::spawn(async move { submit(&*engine, vec![task]).await })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    server.resume();
+    for (n, call) in calls.into_iter().enumerate() {
+        let answer = call.await.unwrap();
+        let told = answer.as_ref().map(|answers| (answers[0].how, answers[0].status));
+        match n % 4 {
+            0 => assert_eq!(told, Ok((SubmittedHow::Created, Status::Submitted)), "{n}"),
+            1 => assert_eq!(told, Ok((SubmittedHow::Existing, Status::Submitted)), "{n}"),
+            2 => assert!(
+                matches!(&answer, Err(Error::Conflict { id, .. }) if id.as_str() == format!("other{}", n / 4)),
+                "{answer:?}"
+            ),
+            _ => assert_eq!(told, Ok((SubmittedHow::Created, Status::Scheduled)), "{n}"),
+        }
+    }
+    assert_eq!((f.count(Status::Submitted).await, f.count(Status::Scheduled).await), (60, 20));
+    f.assert_conserved().await;
 }
 
 #[tokio::test]

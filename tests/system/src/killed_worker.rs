@@ -1,9 +1,8 @@
-//! A worker that is killed, or frozen beyond its lease, in mid-task.
+//! A worker that is killed in mid-task.
 
 use std::time::{Duration, Instant};
 
 use jobbers_test_support::wait::within;
-use nix::sys::signal::Signal;
 use serde_json::json;
 
 use crate::{engines::Kind, stack::Stack};
@@ -13,7 +12,6 @@ const RECOVERED_WITHIN: Duration = Duration::from_secs(10);
 
 on_both_engines!(
     its_tasks_complete_on_another_worker_within_ten_seconds,
-    a_frozen_worker_can_settle_nothing_once_its_lease_is_lost,
     a_task_that_kills_its_workers_is_failed_as_poison,
 );
 
@@ -50,34 +48,6 @@ async fn its_tasks_complete_on_another_worker_within_ten_seconds(kind: Kind) {
         assert_eq!(done.pid, second.pid());
         assert_eq!(stack.effects.count("done")[id], 1);
     }
-}
-
-async fn a_frozen_worker_can_settle_nothing_once_its_lease_is_lost(kind: Kind) {
-    let stack = Stack::on(kind).await;
-    let manager = stack.manager().await;
-    let zombie = stack.worker().await;
-    let id = manager.api.submit(&json!({"name": "stubborn"})).await;
-    stack.effects.happened("started", &id).await;
-
-    zombie.signal(Signal::SIGSTOP);
-    let other = stack.worker().await;
-    let rerun = stack.effects.happened_times("started", &id, 2).await;
-    assert_eq!(rerun.pid, other.pid());
-    stack.release();
-    let over = manager.api.finished(&id).await;
-    assert_eq!(over["status"], "completed");
-
-    let mark = zombie.mark();
-    zombie.signal(Signal::SIGCONT);
-    // The task pays no heed to its cancellation, so the zombie does its side effect, and is told that it came too late.
-    assert_eq!(stack.effects.happened_times("done", &id, 2).await.pid, zombie.pid());
-    zombie.line_after(mark, "lease").await;
-    // A task of its own shows that the zombie is back in the loop, so its late settlement lies behind it.
-    drop(other);
-    let next = manager.api.submit(&json!({"name": "note"})).await;
-    assert_eq!(manager.api.finished(&next).await["status"], "completed");
-    assert_eq!(stack.effects.happened("done", &next).await.pid, zombie.pid());
-    assert_eq!(manager.api.task(&id).await, over, "nothing changed after it was over");
 }
 
 async fn a_task_that_kills_its_workers_is_failed_as_poison(kind: Kind) {

@@ -27,6 +27,8 @@ mod load;
 #[cfg(test)]
 mod lost_answer;
 #[cfg(test)]
+mod original;
+#[cfg(test)]
 mod shutdown;
 #[cfg(test)]
 mod stack;

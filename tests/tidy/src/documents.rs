@@ -8,6 +8,7 @@ use crate::workspace::{Complaints, file, files, root};
 
 const LIFECYCLE: &str = "docs/reference/lifecycle.md";
 const CONFIGURATION: &str = "docs/reference/configuration.md";
+const LESSONS: &str = "docs/reference/lessons.md";
 
 /// The cells of a Markdown table's rows, without backquotes.
 fn rows(text: &str) -> impl Iterator<Item = Vec<String>> {
@@ -31,6 +32,29 @@ fn the_documented_lifecycle_is_the_table_of_the_code() {
     }
     for row in written.difference(&real) {
         complaints.add(LIFECYCLE, format!("no such move: take out | {} |", row.join(" | ")));
+    }
+    complaints.settle();
+}
+
+#[test]
+fn every_lesson_of_the_original_is_held_by_a_test() {
+    let text = file(LESSONS).unwrap_or_else(|| panic!("{LESSONS} is missing"));
+    let held: Vec<(String, String)> = rows(&text)
+        .filter(|cells| cells[0].starts_with('W'))
+        .map(|cells| (cells[0].clone(), cells.last().cloned().unwrap_or_default()))
+        .collect();
+    let numbers: Vec<&str> = held.iter().map(|(number, _)| number.as_str()).collect();
+    assert_eq!(numbers, (1..=24).map(|n| format!("W{n}")).collect::<Vec<_>>(), "{LESSONS} has a row for each");
+    let tests: String = files(&[".rs"])
+        .into_iter()
+        .filter(|source| source.path.starts_with("tests/system/src/original/"))
+        .map(|source| source.text)
+        .collect();
+    let mut complaints = Complaints::default();
+    for (number, test) in held {
+        if !tests.contains(&format!("async fn {test}(kind: Kind)")) {
+            complaints.add(LESSONS, format!("{number}: there is no test {test}"));
+        }
     }
     complaints.settle();
 }

@@ -1,14 +1,17 @@
 #!lua
--- Takes groups of tasks in, each group wholly or not at all and none of the others' business. Nothing is written before
--- all groups are judged. Without `allow-oom`: a full server refuses before the first write.
+-- Takes groups of tasks in, each group wholly or not at all and none of the others' business; or, of a group whose tasks
+-- come from as many callers, each task for itself. Nothing is written before all groups are judged. Without `allow-oom`:
+-- a full server refuses before the first write.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 how many groups; for each: what to do about ids that are taken
--- (f fail, s skip, r replace), how many runs; for each run of tasks that are alike: queue, priority, start (nothing: now,
--- a<microseconds> after now, t<microseconds> at), 1 if their parameters lie apart, how many; for each task: id, record
--- without its submitted_at, and its parameters if they lie apart. No id stands twice; at most 1,000 tasks in all.
+-- (f fail, s skip, r replace; F, S, R where each task stands for itself), how many runs; for each run of tasks that are
+-- alike: queue, priority, start (nothing: now, a<microseconds> after now, t<microseconds> at), 1 if their parameters lie
+-- apart, how many; for each task: id, record without its submitted_at, and its parameters if they lie apart. No id
+-- stands twice; at most 1,000 tasks in all.
 -- Answers for each group 1 (all are created and ready), {'queue', name} (unknown), {'conflict', place, status, b|s} (the
 -- body differs, or it has started), or {letters, queue and status of each existing one, …}, a letter for each task:
--- c created and ready, d created and scheduled, r, p replaced likewise, e existing.
+-- c created and ready, d created and scheduled, r, p replaced likewise, e existing; where each stands for itself also
+-- b, s: it is in conflict, and instead of queue and status there is just the status of the one that stands in its way.
 
 -- include base numbers
 
@@ -38,8 +41,9 @@ for i = 1, #ids do
   is_any_stored = is_any_stored or stored[i]
 end
 
--- What stands against a group, and by their place in `ids` what becomes of tasks whose id is taken: letter e or r.
-local refusals, letters = {}, {}
+-- What stands against a group, and by their place in `ids` what becomes of tasks whose id is taken: letter e or r, or x
+-- for one that is refused for itself, and what stands against that one.
+local refusals, letters, stands = {}, {}, {}
 
 local known_queues = {}
 for g, group in ipairs(groups) do
@@ -87,7 +91,7 @@ local function take_run(run)
   local record_end, ready_end, taken = #records, #ready, 0
   for place = run[7], run[7] + run[6] - 1 do
     local letter = letters[place]
-    if letter ~= 'e' then
+    if letter ~= 'e' and letter ~= 'x' then
       local id, argument, rest = ids[place], run[5] + (place - run[7]) * stride, (place - 1) % 100
       if letter == 'r' then
         take_replaced(id, stored[place])
@@ -118,6 +122,9 @@ local function tell_run(run, scheduled, said, existing)
     if letter == 'e' then
       local status = status_of(ids[place], stored[place], call('HGET', M, ids[place]))
       push(existing, queue_of(stored[place]), status)
+    elseif letter == 'x' then
+      letter = stands[place][4]
+      existing[#existing + 1] = stands[place][3]
     elseif letter == 'r' then
       letter = scheduled and 'p' or 'r'
     else

@@ -67,6 +67,13 @@ fn stubborn(ctx: Context) -> Result<(), TaskError> {
     trace(&ctx, "done")
 }
 
+/// Asks for a state that this program does not have.
+#[task]
+async fn homeless(ctx: Context) -> Result<(), TaskError> {
+    ctx.state::<std::net::IpAddr>()?;
+    trace(&ctx, "done")
+}
+
 /// Takes its worker with it.
 #[task]
 async fn die(ctx: Context) -> Result<(), TaskError> {

@@ -14,16 +14,20 @@ local function judge(mode, id, record, new_record, place)
   return 'r'
 end
 
--- Gives the tasks of a group their letters; answers what stands against it, if anything.
+-- Gives the tasks of a group their letters; answers what stands against it, if anything does. Where each task stands for
+-- itself, a refused one harms no other.
 local function judge_group(group)
-  local first = group[2][1][7]
+  local first, mode = group[2][1][7], string.lower(group[1])
+  local is_each_for_itself = mode ~= group[1]
   for _, run in ipairs(group[2]) do
     for place = run[7], run[7] + run[6] - 1 do
       if stored[place] then
         local new_record, refusal = ARGV[run[5] + (place - run[7]) * run[4] + 1], nil
-        letters[place], refusal = judge(group[1], ids[place], stored[place], new_record, place - first)
-        if refusal then
+        letters[place], refusal = judge(mode, ids[place], stored[place], new_record, place - first)
+        if refusal and not is_each_for_itself then
           return refusal
+        elseif refusal then
+          letters[place], stands[place] = 'x', refusal
         end
       end
     end

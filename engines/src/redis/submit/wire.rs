@@ -1,0 +1,188 @@
+//! What `scripts/submit.lua` is sent, and what it answers.
+
+use jobbers_common::{
+    engine::{ConflictReason, Error, OnConflict, Result, Submitted, SubmittedHow},
+    lifecycle::Status,
+    name::{QueueName, TaskId},
+    task::{NewTask, Start},
+    time::micros,
+};
+use redis::{Cmd, Value};
+
+use crate::redis::{
+    failure::malformed,
+    record,
+    reply::{array, number, text},
+    state::status_of,
+};
+
+/// A task as far as its answer needs it.
+pub(super) type Named = (TaskId, QueueName);
+
+/// Arguments of a script, one after the other.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Arguments {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Arguments {
+    fn push(&mut self, argument: &[u8]) {
+        self.bytes.extend_from_slice(argument);
+        self.ends.push(self.bytes.len());
+    }
+
+    fn write_to(&self, command: &mut Cmd) {
+        let mut start = 0;
+        for end in &self.ends {
+            command.arg(&self.bytes[start..*end]);
+            start = *end;
+        }
+    }
+}
+
+/// Tasks that differ in nothing the script must know: what that is, how many they are, and each of them.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) head: Arguments,
+    pub(super) count: usize,
+    tasks: Arguments,
+}
+
+/// Makes runs of a caller's tasks, in their order.
+pub(super) fn encode(tasks: &[NewTask]) -> Result<Vec<Run>> {
+    let alike = tasks.chunk_by(|a, b| traits_of(a) == traits_of(b));
+    alike.filter_map(|tasks| Some((tasks.first()?, tasks))).map(|(first, tasks)| encode_run(first, tasks)).collect()
+}
+
+/// What the script must know of a task beside its record.
+fn traits_of(task: &NewTask) -> (&QueueName, u8, Start, bool) {
+    (&task.queue, task.priority.get(), task.start, record::is_large(task))
+}
+
+fn encode_run(first: &NewTask, tasks: &[NewTask]) -> Result<Run> {
+    let mut written = Arguments::default();
+    for task in tasks {
+        written.push(task.id.as_str().as_bytes());
+        record::encode(task, &mut written.bytes)?;
+        written.ends.push(written.bytes.len());
+        if record::is_large(task) {
+            written.push(&task.parameters.bytes);
+        }
+    }
+    let (queue, priority, start, large) = traits_of(first);
+    let mut head = Arguments::default();
+    head.push(queue.as_str().as_bytes());
+    head.push(&[b'0' + priority]);
+    match start {
+        Start::Now => head.push(b""),
+        Start::After(delay) => head.push(format!("a{}", micros(delay)).as_bytes()),
+        Start::At(at) => head.push(format!("t{}", at.as_micros()).as_bytes()),
+    }
+    head.push(if large { b"1" } else { b"" });
+    Ok(Run { head, count: tasks.len(), tasks: written })
+}
+
+/// What is done about ids that are taken.
+pub(super) const fn mode_of(on_conflict: OnConflict) -> u8 {
+    match on_conflict {
+        OnConflict::Fail => b'f',
+        OnConflict::Skip => b's',
+        OnConflict::Replace => b'r',
+    }
+}
+
+/// Writes a group: the runs of one caller; or of several callers one run each, with a task each, that have one head.
+pub(super) fn write_group(mode: u8, callers: &[&[Run]], command: &mut Cmd) {
+    let [first, others @ ..] = callers else { return };
+    command.arg(&[if others.is_empty() { mode } else { mode.to_ascii_uppercase() }]).arg(first.len());
+    for run in *first {
+        run.head.write_to(command);
+        command.arg(run.count + others.len());
+        run.tasks.write_to(command);
+    }
+    others.iter().copied().flatten().for_each(|run| run.tasks.write_to(command));
+}
+
+/// Reads what became of one caller's tasks.
+pub(super) fn read_answer(answer: Value, tasks: Vec<Named>) -> Result<Vec<Submitted>> {
+    let (letters, mut words) = match read_verdict(answer, tasks.len())? {
+        Verdict::Conflict(mut words) => return Err(read_conflict(&mut words, tasks)?),
+        Verdict::Letters(letters, words) => (letters, words),
+    };
+    letters.bytes().zip(tasks).map(|(letter, task)| read_letter(letter, task, &mut words)).collect()
+}
+
+/// Reads what became of tasks of as many callers.
+pub(super) fn read_single_answers(answer: Value, tasks: Vec<Named>) -> Vec<Result<Submitted>> {
+    match read_verdict(answer, tasks.len()) {
+        Ok(Verdict::Letters(letters, mut words)) => {
+            letters.bytes().zip(tasks).map(|(letter, task)| read_letter(letter, task, &mut words)).collect()
+        }
+        Ok(Verdict::Conflict(_)) => tasks.iter().map(|_| Err(malformed("a letter per task was due"))).collect(),
+        Err(error) => tasks.iter().map(|_| Err(error.clone())).collect(),
+    }
+}
+
+type Words = std::vec::IntoIter<Value>;
+
+/// What the script says of a group.
+enum Verdict {
+    /// A letter for each task, and the words that some letters want.
+    Letters(String, Words),
+    /// A task stands in the way of all.
+    Conflict(Words),
+}
+
+fn read_verdict(answer: Value, count: usize) -> Result<Verdict> {
+    if let Value::Int(1) = answer {
+        return Ok(Verdict::Letters("c".repeat(count), Words::default()));
+    }
+    let mut words = array(answer)?.into_iter();
+    let first = text(next(&mut words))?;
+    match first.as_str() {
+        "queue" => Err(Error::UnknownQueue(queue_name(&mut words)?)),
+        "conflict" => Ok(Verdict::Conflict(words)),
+        _ => Ok(Verdict::Letters(first, words)),
+    }
+}
+
+fn read_conflict(words: &mut Words, tasks: Vec<Named>) -> Result<Error> {
+    let place = usize::try_from(number(next(words))?).unwrap_or(usize::MAX);
+    let (id, _) = tasks.into_iter().nth(place).ok_or_else(|| malformed("the place of a task was due"))?;
+    let status = status_word(words)?;
+    let started = next(words) == Value::BulkString(b"s".to_vec());
+    let reason = if started { ConflictReason::Started } else { ConflictReason::BodyDiffers };
+    Ok(Error::Conflict { id, status, reason })
+}
+
+fn read_letter(letter: u8, (id, queue): Named, words: &mut Words) -> Result<Submitted> {
+    let (status, how) = match letter {
+        b'c' => (Status::Submitted, SubmittedHow::Created),
+        b'd' => (Status::Scheduled, SubmittedHow::Created),
+        b'r' => (Status::Submitted, SubmittedHow::Replaced),
+        b'p' => (Status::Scheduled, SubmittedHow::Replaced),
+        b'e' => {
+            let queue = queue_name(words)?;
+            return Ok(Submitted { id, queue, status: status_word(words)?, how: SubmittedHow::Existing });
+        }
+        b'b' => {
+            return Err(Error::Conflict { id, status: status_word(words)?, reason: ConflictReason::BodyDiffers });
+        }
+        b's' => return Err(Error::Conflict { id, status: status_word(words)?, reason: ConflictReason::Started }),
+        _ => return Err(malformed("a known letter was due")),
+    };
+    Ok(Submitted { id, queue, status, how })
+}
+
+fn next(words: &mut Words) -> Value {
+    words.next().unwrap_or(Value::Nil)
+}
+
+fn status_word(words: &mut Words) -> Result<Status> {
+    status_of(text(next(words))?.as_bytes())
+}
+
+fn queue_name(words: &mut Words) -> Result<QueueName> {
+    QueueName::new(text(next(words))?).map_err(|_| malformed("a queue's name was due"))
+}

@@ -1,0 +1,103 @@
+//! Handing tasks in: twice, wrongly, too much, and by whom.
+
+use jobbers_test_support::program::Program;
+use serde_json::{Value, json};
+
+use super::{assert_each_ran_once, submit_many};
+use crate::{engines::Kind, stack::Stack};
+
+/// Said by a program whose configuration makes no sense (`jobbers_process::exit`).
+const CONFIG: i32 = 64;
+
+on_both_engines!(
+    w08_a_known_id_is_answered_and_never_overwritten,
+    w20_nonsense_is_refused_and_named_and_nothing_is_stored,
+    w21_everything_is_bounded,
+    w22_nobody_outside_is_served_and_nobody_sets_what_is_not_theirs,
+);
+
+async fn w08_a_known_id_is_answered_and_never_overwritten(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let manager = stack.manager().await;
+    let _worker = stack.worker().await;
+    let mut ids = submit_many(&manager.api, "over", 20, &json!({"name": "note"})).await;
+    for id in &ids {
+        assert_eq!(manager.api.finished(id).await["status"], "completed");
+    }
+    let running = json!({"id": "running", "name": "hold"});
+    manager.api.submit(&running).await;
+    stack.effects.happened("started", "running").await;
+
+    // A client that never heard the answer sends the same again; nothing starts anew.
+    for id in &ids {
+        let answer = manager.api.post("/tasks", &json!({"id": id, "name": "note"})).await.ok();
+        assert_eq!(answer["status"], "completed", "{answer}");
+    }
+    assert_eq!(manager.api.post("/tasks", &running).await.ok()["status"], "started");
+    // Another task under a known id is refused, be that one over or running.
+    for id in [ids[0].as_str(), "running"] {
+        let other = json!({"id": id, "name": "note", "parameters": {"other": true}});
+        let answer = manager.api.post("/tasks", &other).await;
+        assert_eq!(answer.status, 409, "{}", answer.body);
+    }
+    stack.release();
+    assert_eq!(manager.api.finished("running").await["status"], "completed");
+    ids.push("running".to_owned());
+    assert_each_ran_once(&stack, &ids);
+}
+
+async fn w20_nonsense_is_refused_and_named_and_nothing_is_stored(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let manager = stack.manager().await;
+    let cases: [(Value, &str); 6] = [
+        (json!({}), "name"),
+        (json!({"name": 7}), "/name"),
+        (json!({"name": "note", "id": "a b"}), "/id"),
+        (json!({"name": "note", "priority": "urgent"}), "/priority"),
+        (json!({"name": "note", "timeout": -1}), "/timeout"),
+        (json!({"tasks": [{"name": "note"}, {"nmae": "note"}]}), "nmae"),
+    ];
+    for (body, words) in cases {
+        let answer = manager.api.post("/tasks", &body).await;
+        assert_eq!((answer.status.as_u16(), answer.code()), (422, "invalid_request"), "{body}: {}", answer.body);
+        assert!(answer.body.to_string().contains(words), "{body}: {}", answer.body);
+    }
+    let ghost = manager.api.post("/tasks", &json!({"name": "note", "queue": "nowhere"})).await;
+    assert_eq!((ghost.status.as_u16(), ghost.code()), (404, "unknown_queue"), "{}", ghost.body);
+    // One id of many that makes no sense harms none of its neighbours.
+    let id = manager.api.submit(&json!({"name": "note"})).await;
+    let answer = manager.api.post("/tasks/cancel", &json!({"ids": [id, "never-was"]})).await.ok();
+    assert_eq!((&answer["cancelled"], &answer["unknown"]), (&json!(1), &json!(1)), "{answer}");
+    assert_eq!(manager.api.get("/queues/default").await.ok()["accepted"], 1);
+}
+
+async fn w21_everything_is_bounded(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let manager = stack.manager().await;
+    let large = json!({"name": "note", "parameters": {"padding": "x".repeat(300_000)}});
+    let many: Vec<Value> = (0..1_001).map(|_| json!({"name": "note"})).collect();
+    let ids: Vec<String> = (0..1_001).map(|n| format!("t{n}")).collect();
+    for (path, body) in [("/tasks", large), ("/tasks", json!({"tasks": many})), ("/tasks/cancel", json!({"ids": ids}))]
+    {
+        let answer = manager.api.post(path, &body).await;
+        assert!(answer.status.is_client_error() && !answer.code().is_empty(), "{path}: {}", answer.body);
+    }
+    let answer = manager.api.get("/tasks?limit=1001").await;
+    assert!(answer.status.is_client_error(), "{}", answer.body);
+    assert_eq!(manager.api.get("/queues/default").await.ok()["accepted"], 0);
+}
+
+async fn w22_nobody_outside_is_served_and_nobody_sets_what_is_not_theirs(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let arguments = ["--engine-url", stack.url(), "--listen", "0.0.0.0:0"];
+    let mut open = Program::start("manager", stack.folder(), &arguments, &[]);
+    assert_eq!(open.exit().await.code(), Some(CONFIG), "{}", open.said());
+    assert!(open.said().contains("--insecure"), "{}", open.said());
+
+    let manager = stack.manager().await;
+    for field in ["status", "result", "errors", "attempt", "crashes", "completed_at", "revision", "worker"] {
+        let answer = manager.api.post("/tasks", &json!({"name": "note", field: "completed"})).await;
+        assert_eq!(answer.status, 422, "{field}: {}", answer.body);
+    }
+    assert_eq!(manager.api.get("/queues/default").await.ok()["accepted"], 0);
+}
