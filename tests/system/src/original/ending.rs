@@ -14,6 +14,7 @@ on_both_engines!(
     w09_a_cancel_is_never_undone_by_what_races_with_it,
     w09_a_cancel_reaches_a_task_whose_worker_is_dead,
     w10_an_end_is_not_overwritten_by_who_comes_late,
+    w18_a_queue_with_tasks_is_not_deleted_behind_their_back,
     w19_what_goes_wrong_around_a_function_fails_its_task,
     w23_nothing_is_traced_unless_it_is_asked_for,
     w24_the_result_is_told,
@@ -135,4 +136,24 @@ async fn w24_the_result_is_told(kind: Kind) {
         (manager.api.task(&id).await["result"] == parameters).then_some(())
     })
     .await;
+}
+
+async fn w18_a_queue_with_tasks_is_not_deleted_behind_their_back(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let manager = stack.manager().await;
+    manager.api.post("/queues", &json!({"name": "old"})).await.ok();
+    let ids = submit_many(&manager.api, "t", 5, &json!({"name": "note", "queue": "old"})).await;
+    let delete = async |query: &str| {
+        manager.api.send(reqwest::Method::DELETE, &format!("/queues/old{query}"), &[], None).await.unwrap()
+    };
+    let refused = delete("").await;
+    assert_eq!(refused.status, 409, "{}", refused.body);
+    for id in &ids {
+        assert_eq!(manager.api.task(id).await["status"], "submitted");
+    }
+    // Said out loud, they go with it, and a new queue of that name has none of them.
+    assert!(delete("?force=true").await.status.is_success());
+    manager.api.post("/queues", &json!({"name": "old"})).await.ok();
+    assert_eq!(manager.api.get("/queues/old").await.ok()["tasks"], json!({}));
+    assert_eq!(manager.api.get(&format!("/tasks/{}", ids[0])).await.status, 404);
 }
