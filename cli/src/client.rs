@@ -123,6 +123,23 @@ impl Client {
         self.call(Method::POST, path, NOTHING, body, PATIENCE).await
     }
 
+    /// Replaces something, with `tag` only if it is still what was read with it.
+    ///
+    /// # Errors
+    /// Like [`Client::get`].
+    pub async fn put_if(
+        &self,
+        path: &str,
+        body: &(impl Serialize + ?Sized),
+        tag: Option<&str>,
+    ) -> Result<Answer, Failure> {
+        let mut request = self.http.put(format!("{}{path}", self.base)).json(body);
+        if let Some(tag) = tag {
+            request = request.header(header::IF_MATCH, tag);
+        }
+        self.send(request.timeout(PATIENCE)).await
+    }
+
     /// Deletes something.
     ///
     /// # Errors
@@ -146,13 +163,18 @@ impl Client {
         if let Some(body) = body {
             request = request.json(body);
         }
+        self.send(request).await
+    }
+
+    async fn send(&self, request: reqwest::RequestBuilder) -> Result<Answer, Failure> {
         let response = request.send().await.map_err(|error| self.unreachable(&error))?;
         let status = response.status();
         if !status.is_success() {
             return Err(self.refusal(response).await);
         }
+        let etag = response.headers().get(header::ETAG).and_then(|tag| tag.to_str().ok()).map(str::to_owned);
         let body = response.bytes().await.map_err(|error| self.unreachable(&error))?;
-        Ok(Answer { status, body: body.to_vec(), base: self.base.clone() })
+        Ok(Answer { status, etag, body: body.to_vec(), base: self.base.clone() })
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> Failure {
@@ -195,6 +217,8 @@ impl Client {
 pub struct Answer {
     /// The HTTP status, one of the 2xx.
     pub status: StatusCode,
+    /// The tag of what was read, where it has one.
+    pub etag: Option<String>,
     /// The document.
     pub body: Vec<u8>,
     base: String,

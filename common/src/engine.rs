@@ -63,7 +63,8 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// [`OnConflict`]. Wakes workers that wait for these queues.
     ///
     /// # Errors
-    /// [`Error::UnknownQueue`] for the first task whose queue there is not, before any [`Error::Conflict`];
+    /// [`Error::UnknownQueue`] for the first task whose queue there is not, before any [`Error::Conflict`], and that
+    /// before [`Error::QueueFull`], for the first task that its queue's `max_length` has no room for;
     /// [`Error::Invalid`] for a batch over 1,000, an empty one, or one that names an id twice.
     async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>>;
 
@@ -75,8 +76,10 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// no neighbour. Repeating a settlement that ended its task is answered like the first time. Then due tasks of the
     /// claimed queues are promoted and expired leases reclaimed (a bounded number), and up to
     /// [`ClaimRequest::limit`] tasks are leased to the caller: queue by queue as listed, in each by priority and then
-    /// in the order they became ready. Paused and unknown queues give nothing. When nothing is claimed, the caller is
-    /// registered as waiting, in the same step, so that the next submission wakes its [`Engine::wait`].
+    /// in the order they became ready. Paused and unknown queues give nothing, and a queue gives no more than its
+    /// `max_concurrent` and its `rate_limit` leave at this moment: what is left waits in its place. When nothing is claimed, the caller is
+    /// registered as waiting, in the same step, so that the next submission, or the end of a task in a queue that was at
+    /// its `max_concurrent`, wakes its [`Engine::wait`]; and is told when a rate allows more ([`CycleReply::next_due`]).
     ///
     /// # Errors
     /// [`Error::Invalid`] past a bound. After a transient error, repeat the settlements; tasks leased by an answer that
@@ -239,7 +242,8 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// Putting what is there already changes nothing.
     ///
     /// # Errors
-    /// [`Error::Exists`], [`Error::UnknownQueue`] or [`Error::Changed`] by [`PutMode`].
+    /// [`Error::Exists`], [`Error::UnknownQueue`] or [`Error::Changed`] by [`PutMode`]; [`Error::Invalid`] by
+    /// [`QueueConfig::validate`].
     async fn put_queue(&self, queue: QueueConfig, mode: PutMode<QueueConfig>) -> Result<Arc<Config>>;
 
     /// Deletes a queue that holds no live task, together with its finished ones: up to 1,000 of these per call. Call

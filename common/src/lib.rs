@@ -16,6 +16,7 @@ pub mod name;
 pub mod payload;
 pub mod policy;
 pub mod queue;
+pub mod rate;
 pub mod routing;
 pub mod settling;
 pub mod task;

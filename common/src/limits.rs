@@ -24,6 +24,10 @@ pub const MAX_CRASHES: u32 = 100;
 pub const MAX_DELAY: Duration = Duration::from_secs(366 * 24 * 3_600);
 /// Most queues, roles or routing rules.
 pub const MAX_CONFIG_ENTRIES: usize = 10_000;
+/// Most tasks in a period of a rate limit, and in a burst.
+pub const MAX_RATE_TASKS: u32 = 100_000;
+/// Longest period of a rate limit. Times [`MAX_RATE_TASKS`] it is a whole number that a double holds exactly.
+pub const MAX_RATE_PERIOD: Duration = Duration::from_secs(24 * 3_600);
 /// Largest weight of a queue in a role.
 pub const MAX_WEIGHT: u32 = 1_000_000;
 /// Most queues one claim may name.

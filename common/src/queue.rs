@@ -11,6 +11,7 @@ use crate::{
     duration,
     limits::MAX_WEIGHT,
     name::{QueueName, RoleName},
+    rate::RateLimit,
     routing::{RouteKey, RouteRule},
 };
 
@@ -43,6 +44,16 @@ pub struct QueueConfig {
     /// At most this many of its tasks run in one worker process at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_per_worker: Option<u32>,
+    /// At most this many of its tasks run at a time, wherever they run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_concurrent: Option<u32>,
+    /// At most so many of its tasks start in so much time, wherever they start. Each claim counts, a retry's too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_limit: Option<RateLimit>,
+    /// At most this many tasks wait in it, are scheduled or submitted: more are not taken in. What comes back to the
+    /// queue, such as a retry, is never turned away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_length: Option<u64>,
     /// How long finished tasks are kept.
     #[serde(default)]
     pub retention: Retention,
@@ -62,7 +73,38 @@ impl QueueConfig {
     /// A queue with the defaults.
     #[must_use]
     pub fn new(name: QueueName) -> Self {
-        Self { name, paused: false, max_per_worker: None, retention: Retention::default(), patience: DEFAULT_PATIENCE }
+        Self {
+            name,
+            paused: false,
+            max_per_worker: None,
+            max_concurrent: None,
+            rate_limit: None,
+            max_length: None,
+            retention: Retention::default(),
+            patience: DEFAULT_PATIENCE,
+        }
+    }
+
+    /// Whether it has a limit that the store holds: one of the whole system.
+    #[must_use]
+    pub const fn is_limited(&self) -> bool {
+        self.max_concurrent.is_some() || self.rate_limit.is_some() || self.max_length.is_some()
+    }
+
+    /// Checks the limits.
+    ///
+    /// # Errors
+    /// What is wrong with them, in a sentence.
+    pub fn validate(&self) -> Result<(), String> {
+        let limits = [
+            ("max_per_worker", self.max_per_worker.map(u64::from)),
+            ("max_concurrent", self.max_concurrent.map(u64::from)),
+            ("max_length", self.max_length),
+        ];
+        if let Some((name, _)) = limits.iter().find(|(_, limit)| *limit == Some(0)) {
+            return Err(format!("{name} must be at least 1; to hold tasks back, pause the queue"));
+        }
+        self.rate_limit.as_ref().map_or(Ok(()), RateLimit::validate)
     }
 }
 

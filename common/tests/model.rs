@@ -26,6 +26,7 @@ fn every_case_is_listed() {
         include_str!("../src/engine/conformance/settle.rs"),
         include_str!("../src/engine/conformance/lease.rs"),
         include_str!("../src/engine/conformance/cancel.rs"),
+        include_str!("../src/engine/conformance/limits.rs"),
         include_str!("../src/engine/conformance/look.rs"),
         include_str!("../src/engine/conformance/keep.rs"),
         include_str!("../src/engine/conformance/arrange.rs"),

@@ -63,6 +63,7 @@ mod error;
 mod find;
 mod finished;
 mod lease;
+mod limits;
 mod list;
 mod look;
 mod prune;

@@ -109,6 +109,8 @@ codes! {
     StoreSchema = "store_schema", INTERNAL_SERVER_ERROR, "The store has another version";
     /// What is stored can't be read; the log tells more.
     StoreCorrupt = "store_corrupt", INTERNAL_SERVER_ERROR, "The store is damaged";
+    /// The queue holds as many tasks as its `max_length` allows. Nothing was taken in; send it again after Retry-After.
+    QueueFull = "queue_full", TOO_MANY_REQUESTS, "The queue is full";
     /// The manager is stopping. Ask another one.
     ShuttingDown = "shutting_down", SERVICE_UNAVAILABLE, "The manager is stopping";
     /// The store can't be reached or can't answer now. Send the request again after Retry-After, with the same ids or
@@ -194,6 +196,7 @@ impl From<Error> for Problem {
             Error::Conflict { reason: ConflictReason::BodyDiffers, .. } => Code::TaskExists,
             Error::Conflict { reason: ConflictReason::Started, .. } => Code::TaskStarted,
             Error::Exists(_) => Code::Exists,
+            Error::QueueFull { .. } => Code::QueueFull,
             Error::Changed(_) => Code::Changed,
             Error::NotEmpty { .. } => Code::QueueNotEmpty,
             Error::InUse { .. } => Code::QueueInUse,
@@ -210,6 +213,7 @@ impl From<Error> for Problem {
         }
         let retry_after = match &error {
             Error::Unavailable { retry_after, .. } => Some(*retry_after),
+            Error::QueueFull { .. } => Some(Duration::from_secs(1)),
             // Somebody has to mend these; asking every second would not help.
             Error::Full(_) | Error::ReadOnly(_) => Some(Duration::from_secs(5)),
             _ => None,

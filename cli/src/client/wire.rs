@@ -230,6 +230,12 @@ pub struct Queue {
     pub paused: bool,
     /// At most this many of its tasks run in one worker at a time.
     pub max_per_worker: Option<u32>,
+    /// At most this many of its tasks run at a time.
+    pub max_concurrent: Option<u32>,
+    /// At most so many of its tasks start in so much time.
+    pub rate_limit: Option<Rate>,
+    /// At most this many of its tasks wait.
+    pub max_length: Option<u64>,
     /// How long finished tasks are kept.
     pub retention: Retention,
     /// How long workers give a task back that none of them knows.
@@ -243,6 +249,15 @@ pub struct Queue {
     pub accepted: u64,
     /// Tasks deleted since.
     pub removed: u64,
+}
+
+/// A rate.
+#[derive(Debug, Deserialize)]
+pub struct Rate {
+    /// How many tasks start in each period.
+    pub tasks: u32,
+    /// The period.
+    pub per: String,
 }
 
 /// How long, and how many, finished tasks are kept.

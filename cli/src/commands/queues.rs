@@ -2,9 +2,10 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use jobbers_common::{duration, name::QueueName};
+use jobbers_common::{duration, name::QueueName, rate::RateLimit};
 use jobbers_process::exit;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::{
     client::{
@@ -31,6 +32,8 @@ enum Action {
     Show(One),
     /// Create a queue
     Create(Create),
+    /// Change some settings of a queue, and leave the others as they are
+    Set(Set),
     /// Give nothing out any more; submissions are still taken in
     Pause(One),
     /// Give tasks out again
@@ -74,10 +77,9 @@ struct Create {
     /// Give nothing out until it is resumed
     #[arg(long)]
     paused: bool,
-    /// At most this many of its tasks run in one worker at a time
-    #[arg(long, value_name = "N")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_per_worker: Option<u32>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    limits: Limits,
     #[command(flatten)]
     retention: Retention,
     /// Drop a task that no worker knows after this long [default: 1d]
@@ -87,6 +89,78 @@ struct Create {
     #[command(flatten)]
     #[serde(skip)]
     client: ClientArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct Set {
+    /// The queue
+    name: QueueName,
+    #[command(flatten)]
+    limits: Limits,
+    #[command(flatten)]
+    retention: Retention,
+    /// Take this limit away; may be said several times
+    #[arg(long, value_name = "LIMIT", value_enum)]
+    without: Vec<LimitName>,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum LimitName {
+    MaxPerWorker,
+    MaxConcurrent,
+    Rate,
+    MaxLength,
+}
+
+impl LimitName {
+    const fn field(self) -> &'static str {
+        match self {
+            Self::MaxPerWorker => "max_per_worker",
+            Self::MaxConcurrent => "max_concurrent",
+            Self::Rate => "rate_limit",
+            Self::MaxLength => "max_length",
+        }
+    }
+}
+
+#[derive(Debug, clap::Args, Serialize)]
+struct Limits {
+    /// At most this many of its tasks run in one worker at a time
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_per_worker: Option<u32>,
+    /// At most this many of its tasks run at a time, in all workers together
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_concurrent: Option<u32>,
+    /// At most so many of its tasks start in so much time, e.g. 50/1s, or 50/1s/100 with bursts of 100
+    #[arg(long = "rate", value_name = "TASKS/PERIOD[/BURST]", value_parser = parse_rate)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate_limit: Option<RateLimit>,
+    /// At most this many of its tasks wait, are scheduled or submitted; more are refused
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_length: Option<u64>,
+}
+
+/// `TASKS/PERIOD` or `TASKS/PERIOD/BURST`.
+fn parse_rate(text: &str) -> Result<RateLimit, String> {
+    let mut parts = text.split('/');
+    let (Some(tasks), Some(per)) = (parts.next(), parts.next()) else {
+        return Err("a rate is written TASKS/PERIOD, e.g. 50/1s".to_owned());
+    };
+    let whole = |number: &str| number.parse::<u32>().map_err(|_| format!("{number:?} is no whole number"));
+    let rate = RateLimit {
+        tasks: whole(tasks)?,
+        per: duration::parse(per).map_err(|error| error.to_string())?,
+        burst: parts.next().map(whole).transpose()?,
+    };
+    if parts.next().is_some() {
+        return Err("a rate is written TASKS/PERIOD/BURST".to_owned());
+    }
+    rate.validate().map(|()| rate)
 }
 
 #[derive(Debug, clap::Args, Serialize)]
@@ -116,6 +190,7 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
             let answer = create.client.client()?.post("/queues", Some(&create)).await?;
             done(&answer, create.client.json, format_args!("queue {} created", create.name))?;
         }
+        Some(Action::Set(set)) => change(&set).await?,
         Some(Action::Pause(one)) => steer(&one, "pause", "paused").await?,
         Some(Action::Resume(one)) => steer(&one, "resume", "resumed").await?,
         Some(Action::Purge(sure)) => return purge(&sure).await,
@@ -175,8 +250,17 @@ async fn show(one: &One) -> Result<(), Failure> {
     let mut sheet = output::sheet();
     output::add_fact(&mut sheet, "queue", &queue.name);
     output::add_fact(&mut sheet, "state", if queue.paused { "paused" } else { "open" });
-    let limit = queue.max_per_worker.map_or_else(|| "no limit".to_owned(), |limit| format!("at most {limit}"));
-    output::add_fact(&mut sheet, "per worker", limit);
+    let at_most = |limit: Option<u64>| limit.map(|limit| format!("at most {}", output::thousands(limit)));
+    let rate =
+        queue.rate_limit.as_ref().map(|rate| format!("{} in {}", output::thousands(rate.tasks.into()), rate.per));
+    for (name, limit) in [
+        ("runs in one worker", at_most(queue.max_per_worker.map(u64::from))),
+        ("runs in all", at_most(queue.max_concurrent.map(u64::from))),
+        ("starts", rate),
+        ("waits", at_most(queue.max_length)),
+    ] {
+        output::add_fact(&mut sheet, name, limit.unwrap_or_else(|| "no limit".to_owned()));
+    }
     let (age, count) = (&queue.retention.age, output::thousands(queue.retention.count));
     output::add_fact(&mut sheet, "keeps finished tasks", format!("for {age}, at most {count}"));
     output::add_fact(&mut sheet, "drops unknown tasks", format!("after {}", queue.patience));
@@ -189,6 +273,33 @@ async fn show(one: &One) -> Result<(), Failure> {
     output::add_fact(&mut sheet, "taken in so far", output::thousands(queue.accepted));
     output::add_fact(&mut sheet, "deleted since", output::thousands(queue.removed));
     output::table(&sheet)
+}
+
+/// Reads the settings, changes what was said, and puts them back unless somebody else came first.
+async fn change(set: &Set) -> Result<(), Failure> {
+    let (client, path) = (set.client.client()?, client::queue_path(set.name.as_str()));
+    let read = client.get(&path, client::NOTHING).await?;
+    let mut settings: serde_json::Map<String, Value> = read.read()?;
+    settings.retain(|name, _| SETTINGS.contains(&name.as_str()));
+    merge(&mut settings, serde_json::to_value(&set.limits));
+    if let Some(Value::Object(retention)) = settings.get_mut("retention") {
+        merge(retention, serde_json::to_value(&set.retention));
+    }
+    for limit in &set.without {
+        settings.remove(limit.field());
+    }
+    let answer = client.put_if(&path, &settings, read.etag.as_deref()).await?;
+    done(&answer, set.client.json, format_args!("queue {} changed", set.name))
+}
+
+/// What of a queue's answer are its settings; the rest are numbers.
+const SETTINGS: [&str; 8] =
+    ["name", "paused", "max_per_worker", "max_concurrent", "rate_limit", "max_length", "retention", "patience"];
+
+fn merge(into: &mut serde_json::Map<String, Value>, from: serde_json::Result<Value>) {
+    if let Ok(Value::Object(from)) = from {
+        into.extend(from);
+    }
 }
 
 async fn steer(one: &One, verb: &str, done_word: &str) -> Result<(), Failure> {

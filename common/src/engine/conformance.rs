@@ -39,6 +39,7 @@ pub mod cancel;
 pub mod dead;
 pub mod keep;
 pub mod lease;
+pub mod limits;
 pub mod look;
 pub mod sequence;
 pub mod settle;
@@ -356,6 +357,28 @@ macro_rules! conformance_suite {
             a_duty_of_a_silent_holder_is_free
             a_duty_is_given_back
             a_duty_past_its_bounds_is_refused
+        );
+        $crate::conformance_group!($open, limits:
+            no_more_run_than_max_concurrent
+            a_worker_that_settles_may_claim_the_slot_in_the_same_cycle
+            a_slot_comes_back_when_its_lease_ends
+            a_limit_that_is_lowered_takes_nothing_away
+            queues_are_limited_each_for_itself
+            many_claimers_at_once_do_not_exceed_max_concurrent
+            the_end_of_a_task_wakes_who_waits_for_its_slot
+            a_task_submitted_after_the_slot_came_free_wakes_a_worker
+            a_rate_holds_and_says_when_to_come_back
+            a_quiet_time_saves_up_a_burst_and_no_more
+            a_slow_rate_lets_one_start_at_a_time
+            a_rate_counts_every_start
+            a_new_rate_holds_at_once
+            the_next_due_task_and_the_rate_are_told_whichever_is_sooner
+            limits_of_none_are_refused
+            a_full_queue_takes_nothing_in
+            a_full_queue_answers_what_it_has
+            a_full_queue_fills_no_other
+            many_submitters_at_once_do_not_exceed_max_length
+            a_queue_made_again_starts_from_nothing
         );
         $crate::conformance_group!($open, look:
             an_unknown_task_is_none

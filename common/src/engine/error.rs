@@ -39,6 +39,14 @@ pub enum Error {
         /// What stands against it.
         reason: ConflictReason,
     },
+    /// The queue holds as many tasks as it may. Nothing was taken in.
+    #[error("queue {queue} holds as many tasks as its max_length of {max_length} allows")]
+    QueueFull {
+        /// The queue.
+        queue: QueueName,
+        /// How many tasks may wait in it.
+        max_length: u64,
+    },
     /// It was to be created and is there.
     #[error("{0} exists")]
     Exists(String),
@@ -99,7 +107,7 @@ impl Error {
     /// Whether the same call may succeed later without anybody changing anything else.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
-        matches!(self, Self::Unavailable { .. } | Self::Full(_) | Self::ReadOnly(_))
+        matches!(self, Self::Unavailable { .. } | Self::Full(_) | Self::ReadOnly(_) | Self::QueueFull { .. })
     }
 
     /// An [`Error::Unavailable`] worth trying again in a second.

@@ -170,8 +170,8 @@ pub struct CycleReply {
     pub cancel_requested: Vec<TaskId>,
     /// The configuration's version; when it grew, read [`crate::engine::Engine::config`].
     pub config_version: u64,
-    /// How long until the next scheduled task of the claimed queues is due, if it is known and nothing was claimed: do
-    /// not wait longer than this.
+    /// How long until the next scheduled task of the claimed queues is due, or a rate limit lets more of them start, if
+    /// that is known and nothing was claimed: do not wait longer than this.
     pub next_due: Option<Duration>,
 }
 

@@ -107,6 +107,26 @@ struct Change {
     value: Option<String>,
     /// For a queue: whether it is paused.
     paused: bool,
+    /// For a queue: its limits, as `scripts/lib/limits.lua` reads them; empty for none.
+    limits: String,
+}
+
+impl Change {
+    /// Of what is no queue.
+    fn of(field: String, value: Option<String>) -> Self {
+        Self { field, value, paused: false, limits: String::new() }
+    }
+}
+
+/// A queue's limits as scripts read them.
+fn limits(queue: &QueueConfig) -> String {
+    if !queue.is_limited() {
+        return String::new();
+    }
+    let slots = queue.max_concurrent.unwrap_or(0);
+    let (tasks, period, burst) =
+        queue.rate_limit.map_or((0, "0".to_owned(), 0), |rate| (rate.tasks, micros(rate.per), rate.burst()));
+    format!("{slots} {tasks} {period} {burst} {}", queue.max_length.unwrap_or(0))
 }
 
 /// What became of it.
@@ -121,7 +141,7 @@ async fn carry_out(store: &Store, from: &Config, change: &Change) -> Result<Outc
     let id = Ulid::generate().to_string();
     let add = |command: &mut Cmd| {
         command.arg(from.version).arg(&change.field).arg(change.value.as_deref().unwrap_or_default());
-        command.arg(u8::from(change.paused)).arg(&id);
+        command.arg(u8::from(change.paused)).arg(&id).arg(&change.limits);
     };
     let mut answer = array(store.run(&store.work, &script::CONFIGURE, add).await?)?.into_iter();
     let word = text(answer.next().unwrap_or(Value::Nil))?;
@@ -166,12 +186,14 @@ fn check_queues<'a>(config: &Config, queues: impl IntoIterator<Item = &'a QueueN
 
 /// Creates or replaces a queue.
 pub(super) async fn put_queue(store: &Store, queue: &QueueConfig, mode: &PutMode<QueueConfig>) -> Result<Arc<Config>> {
+    queue.validate().map_err(Error::Invalid)?;
     let decide = |config: &mut Config| {
         let (known, unknown) = (config.queues.get(&queue.name), Error::UnknownQueue(queue.name.clone()));
         mode.check(known, unknown, || format!("queue {}", queue.name))?;
         config.queues.insert(queue.name.clone(), queue.clone());
         check_room(&config.queues)?;
-        Ok(Change { field: format!("{QUEUE_FIELD}{}", queue.name), value: Some(json(queue)?), paused: queue.paused })
+        let field = format!("{QUEUE_FIELD}{}", queue.name);
+        Ok(Change { field, value: Some(json(queue)?), paused: queue.paused, limits: limits(queue) })
     };
     alter(store, decide).await
 }
@@ -184,7 +206,7 @@ pub(super) async fn delete_queue(store: &Store, queue: &QueueName) -> Result<Del
         if let Some(by) = user_of(&config, queue) {
             return Err(Error::InUse { queue: queue.clone(), by });
         }
-        let change = Change { field: format!("{QUEUE_FIELD}{queue}"), value: None, paused: false };
+        let change = Change::of(format!("{QUEUE_FIELD}{queue}"), None);
         match carry_out(store, &config, &change).await? {
             Outcome::Done(_) => return Ok(Deleted::Done),
             Outcome::More => return Ok(Deleted::More),
@@ -212,7 +234,7 @@ pub(super) async fn put_role(store: &Store, role: &RoleConfig, mode: &PutMode<Ro
         check_queues(config, &role.queues)?;
         config.roles.insert(role.name.clone(), role.clone());
         check_room(&config.roles)?;
-        Ok(Change { field: format!("{ROLE_FIELD}{}", role.name), value: Some(json(role)?), paused: false })
+        Ok(Change::of(format!("{ROLE_FIELD}{}", role.name), Some(json(role)?)))
     };
     alter(store, decide).await
 }
@@ -220,7 +242,7 @@ pub(super) async fn put_role(store: &Store, role: &RoleConfig, mode: &PutMode<Ro
 /// Deletes a role.
 pub(super) async fn delete_role(store: &Store, role: &RoleName) -> Result<Arc<Config>> {
     let decide = |config: &mut Config| match config.roles.remove(role) {
-        Some(_) => Ok(Change { field: format!("{ROLE_FIELD}{role}"), value: None, paused: false }),
+        Some(_) => Ok(Change::of(format!("{ROLE_FIELD}{role}"), None)),
         None => Err(Error::UnknownRole(role.clone())),
     };
     alter(store, decide).await
@@ -234,7 +256,7 @@ pub(super) async fn put_route(store: &Store, key: &RouteKey, rule: &RouteRule) -
         config.routes.insert(key.clone(), rule.clone());
         check_room(&config.routes)?;
         let route = Route { key: key.clone(), rule: rule.clone() };
-        Ok(Change { field: route_field(key), value: Some(json(&route)?), paused: false })
+        Ok(Change::of(route_field(key), Some(json(&route)?)))
     };
     alter(store, decide).await
 }
@@ -243,7 +265,7 @@ pub(super) async fn put_route(store: &Store, key: &RouteKey, rule: &RouteRule) -
 pub(super) async fn delete_route(store: &Store, key: &RouteKey) -> Result<Arc<Config>> {
     let decide = |config: &mut Config| {
         config.routes.remove(key);
-        Ok(Change { field: route_field(key), value: None, paused: false })
+        Ok(Change::of(route_field(key), None))
     };
     alter(store, decide).await
 }

@@ -22,8 +22,11 @@
 //! | `q:<queue>:l` | sorted set | leases by their ends, and a sentinel |
 //! | `q:<queue>:f` | list | revision and id of finished tasks, in that order |
 //! | `q:<queue>:w` | sorted set | idle workers, `worker@instance`, by when they came |
+//! | `q:<queue>:b` | sorted set | the same, of workers that wait for the end of one of its tasks |
+//! | `q:<queue>:g` | number | where its rate stands: when all tasks started so far would have had their turn |
 //! | `q:<queue>:n` | hash | counts: accepted, removed, and finished ones by status |
 //! | `queues`, `paused` | set | names |
+//! | `limits` | hash | queue: the limits that scripts look after, of queues that have any |
 //! | `config` | hash | `version`, the id of the latest `change`, and each queue, role and rule as JSON |
 //! | `workers`, `workers:expiry` | hash, sorted set | reports, and when they are forgotten |
 //! | `awaited` | sorted set | ids whose end somebody waits for, by when they give up |

@@ -13,7 +13,7 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 13] = [
+const LIBRARY: [(&str, &str); 15] = [
     ("base", include_str!("scripts/lib/base.lua")),
     ("numbers", include_str!("scripts/lib/numbers.lua")),
     ("wake", include_str!("scripts/lib/wake.lua")),
@@ -22,6 +22,8 @@ const LIBRARY: [(&str, &str); 13] = [
     ("settle", include_str!("scripts/lib/settle.lua")),
     ("claim", include_str!("scripts/lib/claim.lua")),
     ("replay", include_str!("scripts/lib/replay.lua")),
+    ("limits", include_str!("scripts/lib/limits.lua")),
+    ("length", include_str!("scripts/lib/length.lua")),
     ("judge", include_str!("scripts/lib/judge.lua")),
     ("view", include_str!("scripts/lib/view.lua")),
     ("over", include_str!("scripts/lib/over.lua")),

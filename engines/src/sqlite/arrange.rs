@@ -45,6 +45,7 @@ fn check_room(held: usize, kinds: &str) -> Result<()> {
 }
 
 pub(super) fn put_queue(step: &mut Step<'_>, queue: &QueueConfig, mode: &PutMode<QueueConfig>) -> Result<Arc<Config>> {
+    queue.validate().map_err(Error::Invalid)?;
     let known = step.catalog().config.queues.get(&queue.name);
     mode.check(known, Error::UnknownQueue(queue.name.clone()), || format!("queue {}", queue.name))?;
     match known {

@@ -22,6 +22,8 @@ pub(super) const ANY_VERSION: i64 = -1;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Catalog {
     pub(super) config: Arc<Config>,
+    /// The queues that have a limit of the whole system.
+    pub(super) limited: HashMap<i64, QueueConfig>,
     keys: HashMap<QueueName, i64>,
     names: HashMap<i64, QueueName>,
 }
@@ -30,11 +32,14 @@ impl Catalog {
     /// Reads it. The caller's transaction makes it one with `version`.
     pub(super) fn load(conn: &Connection, version: i64) -> Result<Self> {
         let mut config = Config { version: version.cast_unsigned(), ..Config::default() };
-        let (mut keys, mut names) = (HashMap::new(), HashMap::new());
+        let (mut limited, mut keys, mut names) = (HashMap::new(), HashMap::new(), HashMap::new());
         for (key, name, text) in rows::<(i64, String, String)>(conn, sql::ALL_QUEUES)? {
             let queue: QueueConfig = serde_json::from_str(&text).map_err(|error| corrupt(&name, error))?;
             keys.insert(queue.name.clone(), key);
             names.insert(key, queue.name.clone());
+            if queue.is_limited() {
+                limited.insert(key, queue.clone());
+            }
             config.queues.insert(queue.name.clone(), queue);
         }
         for (name, queues, whole) in rows::<(String, String, Option<String>)>(conn, sql::ALL_ROLES)? {
@@ -52,7 +57,7 @@ impl Catalog {
             let name = TaskName::new(&name).map_err(|error| corrupt("route", error))?;
             config.routes.insert(RouteKey { name, version: u32::try_from(version).ok() }, rule);
         }
-        Ok(Self { config: Arc::new(config), keys, names })
+        Ok(Self { config: Arc::new(config), limited, keys, names })
     }
 
     pub(super) fn version(&self) -> i64 {

@@ -13,10 +13,12 @@ use rusqlite::{OptionalExtension, Row};
 
 use super::{
     error::{OrStore, corrupt},
+    limits::Room,
     row::Columns,
     settle, sql,
     step::Step,
     tend,
+    waiters::Wants,
 };
 
 /// How many due tasks, and how many expired leases, one claim looks after.
@@ -38,9 +40,10 @@ pub(super) fn run(step: &mut Step<'_>, cycle: &Cycle) -> Result<CycleReply> {
         tend::reclaim_expired(step, &queues, TEND_LIMIT)?;
         reply.claimed = claim_ready(step, &cycle.worker, claim)?;
         if reply.claimed.is_empty() {
-            reply.next_due = next_due(step, &queues)?;
-            let open = claim.queues.iter().map(|it| &it.queue).filter(|queue| step.catalog().is_open(queue));
-            step.waiters.register(&cycle.worker, step.known(open), claim.limit);
+            let due = next_due(step, &queues)?;
+            let (wants, rate) = what_to_wait_for(step, claim)?;
+            reply.next_due = due.into_iter().chain(rate).min();
+            step.waiters.register(&cycle.worker, wants);
         }
     }
     reply.cancel_requested = cancel_requests(step, &cycle.worker)?;
@@ -55,11 +58,39 @@ fn claim_ready(step: &mut Step<'_>, worker: &WorkerId, claim: &ClaimRequest) -> 
         let Some(queue) = step.catalog().find_key(&wish.queue).filter(|_| step.catalog().is_open(&wish.queue)) else {
             continue;
         };
+        if limit == 0 {
+            continue;
+        }
+        let room = Room::of(step, queue)?;
+        let (limit, before) = (limit.min(room.tasks(step.now)), claimed.len());
         if limit > 0 {
             claim_from(step, queue, &wish.queue, limit, &mut claimed, (worker, claim.lease))?;
+            room.note_started(step, queue, claimed.len() - before)?;
         }
     }
     Ok(claimed)
+}
+
+/// What an empty claim is to be told of, and when a rate allows it more.
+fn what_to_wait_for(step: &Step<'_>, claim: &ClaimRequest) -> Result<(Wants, Option<Duration>)> {
+    let mut wants = Wants { ready: Vec::new(), freed: Vec::new(), limit: claim.limit };
+    let mut soonest: Option<Duration> = None;
+    for wish in claim.queues.iter().filter(|wish| step.catalog().is_open(&wish.queue)) {
+        let Some(queue) = step.catalog().find_key(&wish.queue) else { continue };
+        let room = Room::of(step, queue)?;
+        let wait = room.wait(step.now, wish.limit.min(claim.limit)).filter(|_| wish.limit > 0);
+        if room.slots == 0 {
+            wants.freed.push(queue);
+        } else if let Some(wait) = wait
+            && step.tally(queue, &[Status::Submitted])? > 0
+        {
+            // It comes back by itself; a further submission would wake it in vain.
+            soonest = soonest.into_iter().chain([wait]).min();
+        } else {
+            wants.ready.push(queue);
+        }
+    }
+    Ok((wants, soonest))
 }
 
 /// Leases the next tasks of one queue.

@@ -13,6 +13,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("sql/migrations/0001_tasks.sql"),
     include_str!("sql/migrations/0002_role_order.sql"),
     include_str!("sql/migrations/0003_dead_letters.sql"),
+    include_str!("sql/migrations/0004_rate_limits.sql"),
 ];
 
 fn pragma(conn: &Connection, name: &str) -> Result<i64> {

@@ -70,6 +70,8 @@ statements! {
     PUT_ROUTE = "put_route";
     PUT_WORKER = "put_worker";
     QUEUE_REMOVED = "queue_removed";
+    QUEUE_TALLY = "queue_tally";
+    RATE_MARK = "rate_mark";
     READ_META = "read_meta";
     REQUEST_CANCEL = "request_cancel";
     REQUEUE_TASK = "requeue_task";
@@ -77,6 +79,7 @@ statements! {
     RESUBMIT_TASK = "resubmit_task";
     SAVE_CHECKPOINT = "save_checkpoint";
     SET_PARAMETERS = "set_parameters";
+    SET_RATE_MARK = "set_rate_mark";
     TALLIES = "tallies";
     TRIM_FAILURES = "trim_failures";
     UNCLAIMED_TASKS = "unclaimed_tasks";

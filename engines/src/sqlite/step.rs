@@ -8,7 +8,7 @@ use jobbers_common::{
     name::{QueueName, TaskId, WorkerId},
     time::Timestamp,
 };
-use rusqlite::{CachedStatement, Connection};
+use rusqlite::{CachedStatement, Connection, OptionalExtension};
 
 use super::{catalog::Catalog, error::OrStore, sql, view::View, waiters::Waiters};
 
@@ -17,6 +17,8 @@ use super::{catalog::Catalog, error::OrStore, sql, view::View, waiters::Waiters}
 pub(super) enum News {
     /// A task of this queue became ready.
     Ready(i64),
+    /// A task of this queue, which has a limit on how many run, runs no more.
+    Freed(i64),
     /// This worker is to hear of a cancel request.
     Cancel(WorkerId),
     /// This task is over.
@@ -110,6 +112,21 @@ impl<'a> Step<'a> {
         debug_assert!(is_legal(from, event, to), "illegal move: {from} {event:?} {to}");
         self.count(queue, from, -1);
         self.note_entered(queue, to);
+        if from == Status::Started && self.catalog().limited.get(&queue).is_some_and(|it| it.max_concurrent.is_some()) {
+            self.ledger.news.push(News::Freed(queue));
+        }
+    }
+
+    /// How many tasks of a queue stand at any of these.
+    pub(super) fn tally(&self, queue: i64, statuses: &[Status]) -> Result<i64> {
+        let mut stored = self.prepare(sql::QUEUE_TALLY)?;
+        let mut sum = 0;
+        for status in statuses {
+            let written: Option<i64> =
+                stored.query_row((queue, status.code()), |row| row.get(0)).optional().or_store()?;
+            sum += written.unwrap_or_default() + self.ledger.tallies.get(&(queue, status.code())).unwrap_or(&0);
+        }
+        Ok(sum)
     }
 
     /// Deletes a task, and counts it.

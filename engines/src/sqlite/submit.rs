@@ -15,6 +15,9 @@ use super::{
     step::Step,
 };
 
+/// The statuses that count towards a queue's length.
+const WAITING: &[Status] = &[Status::Waiting, Status::Scheduled, Status::Submitted];
+
 /// About how many bytes a batch adds.
 pub(super) fn growth(batch: &Submit) -> u64 {
     batch.tasks.iter().map(|task| TASK_BYTES + task.parameters.len() as u64).sum()
@@ -24,31 +27,48 @@ pub(super) fn growth(batch: &Submit) -> u64 {
 pub(super) fn submit(step: &mut Step<'_>, batch: &Submit) -> Result<Vec<Submitted>> {
     let queues = batch.tasks.iter().map(|task| step.catalog().key(&task.queue)).collect::<Result<Vec<i64>>>()?;
     let mut insert = step.prepare(sql::INSERT_TASK)?;
-    let tasks = batch.tasks.iter().zip(queues);
-    tasks.map(|(task, queue)| take(step, &mut insert, task, queue, batch.on_conflict)).collect()
+    let mut taken = Vec::with_capacity(batch.tasks.len());
+    // Told when all are in: a conflict, which asking again does not cure, goes before a queue that is full.
+    let mut full = None;
+    for (task, queue) in batch.tasks.iter().zip(queues) {
+        let (submitted, needs_room) = take(step, &mut insert, task, queue, batch.on_conflict)?;
+        if needs_room && full.is_none() {
+            full = overfull(step, queue)?;
+        }
+        taken.push(submitted);
+    }
+    full.map_or(Ok(taken), Err)
 }
 
+/// Whether more tasks wait in a queue than may.
+fn overfull(step: &Step<'_>, queue: i64) -> Result<Option<Error>> {
+    let Some(config) = step.catalog().limited.get(&queue) else { return Ok(None) };
+    let Some(max_length) = config.max_length else { return Ok(None) };
+    let length = step.tally(queue, WAITING)?.unsigned_abs();
+    Ok((length > max_length).then(|| Error::QueueFull { queue: config.name.clone(), max_length }))
+}
+
+/// Takes one task in; answers also whether its queue must have room for it.
 fn take(
     step: &mut Step<'_>,
     insert: &mut CachedStatement<'_>,
     new: &NewTask,
     queue: i64,
     on_conflict: OnConflict,
-) -> Result<Submitted> {
+) -> Result<(Submitted, bool)> {
     if let Some(status) = store(step, insert, new, queue)? {
-        return Ok(submitted(new, status, SubmittedHow::Created));
+        return Ok((submitted(new, status, SubmittedHow::Created), true));
     }
     match decide(step, new, on_conflict)? {
-        Taken::Leave(holder) => Ok(Submitted {
-            id: new.id.clone(),
-            queue: step.catalog().name(holder.queue)?,
-            status: holder.status,
-            how: SubmittedHow::Existing,
-        }),
+        Taken::Leave(holder) => {
+            let (queue, status) = (step.catalog().name(holder.queue)?, holder.status);
+            Ok((Submitted { id: new.id.clone(), queue, status, how: SubmittedHow::Existing }, false))
+        }
         Taken::Replace(holder) => {
             step.remove(holder.key, holder.queue, holder.status)?;
             let status = store(step, insert, new, queue)?.ok_or_else(|| corrupt("a replaced task", &new.id))?;
-            Ok(submitted(new, status, SubmittedHow::Replaced))
+            let in_place = holder.queue == queue && WAITING.contains(&holder.status);
+            Ok((submitted(new, status, SubmittedHow::Replaced), !in_place))
         }
     }
 }

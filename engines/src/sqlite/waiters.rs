@@ -23,8 +23,19 @@ const WORKERS_KEPT: usize = 1_024;
 struct Worker {
     /// Keeps one wake-up for a worker that is not waiting yet.
     wake: Arc<Notify>,
-    /// The open queues of its last claim, if that was empty, and how many tasks it asked for.
-    wants: Option<(Vec<i64>, usize)>,
+    /// What it waits for, if its last claim was empty.
+    wants: Option<Wants>,
+}
+
+/// What an idle worker waits for.
+#[derive(Debug)]
+pub(super) struct Wants {
+    /// Queues of which a ready task would be given out.
+    pub(super) ready: Vec<i64>,
+    /// Queues that give nothing out until one of their tasks ends.
+    pub(super) freed: Vec<i64>,
+    /// How many tasks it asked for.
+    pub(super) limit: usize,
 }
 
 /// The register.
@@ -56,9 +67,9 @@ impl Waiters {
         Arc::clone(&workers.entry(worker.clone()).or_default().wake)
     }
 
-    /// A worker's claim came back empty: it is told when something is ready in one of these queues.
-    pub(super) fn register(&self, worker: &WorkerId, queues: Vec<i64>, limit: usize) {
-        self.workers.lock().entry(worker.clone()).or_default().wants = Some((queues, limit));
+    /// A worker's claim came back empty: it is told when there may be something for it.
+    pub(super) fn register(&self, worker: &WorkerId, wants: Wants) {
+        self.workers.lock().entry(worker.clone()).or_default().wants = Some(wants);
     }
 
     /// A worker is back, and for now wants nothing. From here on cancel requests are kept for its next wait.
@@ -77,10 +88,10 @@ impl Waiters {
             return;
         }
         for worker in self.workers.lock().values_mut() {
-            let Some((queues, limit)) = &worker.wants else { continue };
-            let mut room = *limit;
+            let Some(wants) = &worker.wants else { continue };
+            let mut room = wants.limit;
             let mut useful = false;
-            for queue in queues {
+            for queue in &wants.ready {
                 let Some(left) = ready.get_mut(queue).filter(|left| **left > 0) else { continue };
                 let taken = room.min(*left);
                 *left -= taken;
@@ -88,6 +99,22 @@ impl Waiters {
                 useful = true;
             }
             if useful {
+                worker.wants = None;
+                worker.wake.notify_one();
+            }
+        }
+    }
+
+    /// Tells as many of the workers that wait for it as tasks ended, per queue.
+    pub(super) fn tell_freed(&self, mut freed: BTreeMap<i64, usize>) {
+        if freed.is_empty() {
+            return;
+        }
+        for worker in self.workers.lock().values_mut() {
+            let Some(wants) = &worker.wants else { continue };
+            let useful = wants.freed.iter().find(|queue| freed.get(queue).is_some_and(|left| *left > 0));
+            if let Some(left) = useful.and_then(|queue| freed.get_mut(queue)) {
+                *left -= 1;
                 worker.wants = None;
                 worker.wake.notify_one();
             }
@@ -108,15 +135,20 @@ impl Waiters {
         }
     }
 
-    /// The queues some worker waits for.
+    /// The queues of which some worker waits for a ready task.
     pub(super) fn wanted_queues(&self) -> Vec<i64> {
+        self.queues_of(|wants| &wants.ready)
+    }
+
+    /// The queues of which some worker waits for the end of a task.
+    pub(super) fn blocked_queues(&self) -> Vec<i64> {
+        self.queues_of(|wants| &wants.freed)
+    }
+
+    fn queues_of(&self, part: impl Fn(&Wants) -> &Vec<i64>) -> Vec<i64> {
         let workers = self.workers.lock();
-        let mut queues: Vec<i64> = workers
-            .values()
-            .filter_map(|worker| worker.wants.as_ref())
-            .flat_map(|(queues, _)| queues)
-            .copied()
-            .collect();
+        let mut queues: Vec<i64> =
+            workers.values().filter_map(|worker| worker.wants.as_ref()).flat_map(part).copied().collect();
         queues.sort_unstable();
         queues.dedup();
         queues
@@ -180,6 +212,22 @@ mod tests {
         WorkerId::new(name).unwrap()
     }
 
+    fn wants(ready: &[i64], freed: &[i64], limit: usize) -> Wants {
+        Wants { ready: ready.to_vec(), freed: freed.to_vec(), limit }
+    }
+
+    #[test]
+    fn a_worker_that_waits_for_the_end_of_a_task_is_not_told_of_ready_ones() {
+        let waiters = Waiters::default();
+        for name in ["a", "b"] {
+            waiters.register(&worker(name), wants(&[], &[1], 10));
+        }
+        waiters.tell_ready(BTreeMap::from([(1, 15)]));
+        assert!(!is_told(&waiters, "a") && !is_told(&waiters, "b"));
+        waiters.tell_freed(BTreeMap::from([(1, 1)]));
+        assert!(is_told(&waiters, "a") ^ is_told(&waiters, "b"), "one ended: one may claim");
+    }
+
     fn is_told(waiters: &Waiters, name: &str) -> bool {
         waiters.wake_of(&worker(name)).notified().now_or_never().is_some()
     }
@@ -188,9 +236,9 @@ mod tests {
     fn only_as_many_workers_are_told_as_there_is_work_for() {
         let waiters = Waiters::default();
         for name in ["a", "b", "c"] {
-            waiters.register(&worker(name), vec![1], 10);
+            waiters.register(&worker(name), wants(&[1], &[], 10));
         }
-        waiters.register(&worker("elsewhere"), vec![2], 10);
+        waiters.register(&worker("elsewhere"), wants(&[2], &[1], 10));
         waiters.tell_ready(BTreeMap::from([(1, 15)]));
         let told = ["a", "b", "c"].into_iter().filter(|name| is_told(&waiters, name)).count();
         assert_eq!(told, 2);
@@ -200,7 +248,7 @@ mod tests {
     #[test]
     fn a_worker_that_is_told_before_it_waits_does_not_miss_it() {
         let waiters = Waiters::default();
-        waiters.register(&worker("a"), vec![1], 1);
+        waiters.register(&worker("a"), wants(&[1], &[], 1));
         waiters.tell_ready(BTreeMap::from([(1, 1)]));
         assert!(is_told(&waiters, "a"));
         assert!(!is_told(&waiters, "a"));

@@ -166,6 +166,19 @@ impl Lookout {
     }
 }
 
+/// How many more tasks may run in queues that were full.
+fn free_slots(view: &View<'_>, queues: &[i64]) -> Result<BTreeMap<i64, usize>> {
+    let mut free = BTreeMap::new();
+    for queue in queues {
+        let most = view.catalog.limited.get(queue).and_then(|config| config.max_concurrent);
+        let tallies = view.tallies(Some(*queue))?;
+        let running = tallies.iter().find(|(_, status, _)| *status == Status::Started).map_or(0, |(_, _, n)| *n);
+        let slots = most.map_or(i64::MAX, |most| i64::from(most) - running);
+        free.insert(*queue, usize::try_from(slots).unwrap_or(0));
+    }
+    Ok(free)
+}
+
 /// Tells those who wait in this process what they find now.
 fn tell_what_changed(view: &View<'_>, shared: &Shared) -> Result<()> {
     let waiters = &shared.waiters;
@@ -178,6 +191,7 @@ fn tell_what_changed(view: &View<'_>, shared: &Shared) -> Result<()> {
         }
     }
     waiters.tell_ready(ready);
+    waiters.tell_freed(free_slots(view, &waiters.blocked_queues())?);
     let mut told = view.prepare(sql::WORKERS_TOLD_TO_CANCEL)?;
     for worker in told.query_map([], |row| row.get::<_, String>(0)).or_store()? {
         let worker = WorkerId::new(worker.or_store()?).map_err(|error| corrupt("worker", error))?;

@@ -277,9 +277,10 @@ fn run_within(job: &mut dyn Job, step: &mut Step<'_>, quota: Option<&Quota>) -> 
 
 /// Tells whoever waits what has happened.
 fn tell(shared: &Shared, news: Vec<News>) {
-    let mut ready = BTreeMap::new();
+    let (mut ready, mut freed) = (BTreeMap::new(), BTreeMap::new());
     for item in news {
         match item {
+            News::Freed(queue) => *freed.entry(queue).or_default() += 1,
             News::Ready(queue) => *ready.entry(queue).or_default() += 1,
             News::Cancel(worker) => shared.waiters.tell_worker(&worker),
             News::Finished(id) => shared.waiters.tell_finished(&id),
@@ -287,6 +288,7 @@ fn tell(shared: &Shared, news: Vec<News>) {
         }
     }
     shared.waiters.tell_ready(ready);
+    shared.waiters.tell_freed(freed);
 }
 
 /// The counters every transaction reads first and writes last.

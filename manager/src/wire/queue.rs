@@ -4,10 +4,11 @@ use std::{collections::BTreeMap, time::Duration};
 
 use jobbers_common::{
     duration,
-    engine::QueueStats,
+    engine::{Error, QueueStats},
     lifecycle::Status,
     name::QueueName,
     queue::{DEFAULT_PATIENCE, QueueConfig, Retention},
+    rate::RateLimit,
     time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,17 @@ pub struct QueueRequest {
     #[serde(default)]
     #[schema(minimum = 1)]
     pub max_per_worker: Option<u32>,
+    /// At most this many of its tasks run at a time, in all workers together. Default: no limit.
+    #[serde(default)]
+    #[schema(minimum = 1)]
+    pub max_concurrent: Option<u32>,
+    /// At most so many of its tasks start in so much time, in all workers together. Default: no limit.
+    #[serde(default)]
+    pub rate_limit: Option<RateLimitSettings>,
+    /// At most this many of its tasks wait, are scheduled or submitted; more are refused with 429. Default: no limit.
+    #[serde(default)]
+    #[schema(minimum = 1)]
+    pub max_length: Option<u64>,
     /// How long finished tasks are kept.
     #[serde(default)]
     pub retention: RetentionRequest,
@@ -39,6 +51,36 @@ pub struct QueueRequest {
     #[serde(default, with = "duration::text::option")]
     #[schema(value_type = Option<DurationDoc>, default = "1d")]
     pub patience: Option<Duration>,
+}
+
+/// A rate: `tasks` in each period, evenly spread.
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = RateLimit)]
+pub struct RateLimitSettings {
+    /// How many tasks start in each period.
+    #[schema(minimum = 1, maximum = 100_000)]
+    pub tasks: u32,
+    /// The period, 1 ms to one day.
+    #[serde(with = "duration::text")]
+    #[schema(value_type = DurationDoc)]
+    pub per: Duration,
+    /// How many may start at once after a quiet time. Default: what is due in a tenth of a second, at least 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 100_000)]
+    pub burst: Option<u32>,
+}
+
+impl From<RateLimitSettings> for RateLimit {
+    fn from(RateLimitSettings { tasks, per, burst }: RateLimitSettings) -> Self {
+        Self { tasks, per, burst }
+    }
+}
+
+impl From<RateLimit> for RateLimitSettings {
+    fn from(RateLimit { tasks, per, burst }: RateLimit) -> Self {
+        Self { tasks, per, burst }
+    }
 }
 
 /// How long, and how many, finished tasks are kept.
@@ -63,23 +105,22 @@ impl QueueRequest {
     /// [`crate::problem::Code::InvalidRequest`] when no name is given, or two, or a limit of 0.
     pub(crate) fn config(self, path: Option<QueueName>) -> Result<QueueConfig> {
         let name = super::one_name(path, self.name)?;
-        if self.max_per_worker == Some(0) {
-            return Err(super::task_request::invalid(
-                "max_per_worker",
-                "must be at least 1; to hold tasks back, pause",
-            ));
-        }
         let default = Retention::default();
-        Ok(QueueConfig {
+        let queue = QueueConfig {
             name,
             paused: self.paused,
             max_per_worker: self.max_per_worker,
+            max_concurrent: self.max_concurrent,
+            rate_limit: self.rate_limit.map(RateLimit::from),
+            max_length: self.max_length,
             retention: Retention {
                 age: self.retention.age.unwrap_or(default.age),
                 count: self.retention.count.unwrap_or(default.count),
             },
             patience: self.patience.unwrap_or(DEFAULT_PATIENCE),
-        })
+        };
+        queue.validate().map_err(Error::Invalid)?;
+        Ok(queue)
     }
 }
 
@@ -95,6 +136,15 @@ pub struct QueueView<'a> {
     /// At most this many of its tasks run in one worker process at a time; absent is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     max_per_worker: Option<u32>,
+    /// At most this many of its tasks run at a time; absent is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_concurrent: Option<u32>,
+    /// At most so many of its tasks start in so much time; absent is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate_limit: Option<RateLimitSettings>,
+    /// At most this many of its tasks wait, are scheduled or submitted; absent is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_length: Option<u64>,
     /// How long finished tasks are kept.
     retention: RetentionView,
     /// How long workers give back a task that none of them knows, until it is dropped.
@@ -132,6 +182,9 @@ impl<'a> QueueView<'a> {
             name: &config.name,
             paused: config.paused,
             max_per_worker: config.max_per_worker,
+            max_concurrent: config.max_concurrent,
+            rate_limit: config.rate_limit.map(RateLimitSettings::from),
+            max_length: config.max_length,
             retention: RetentionView { age: duration::format(config.retention.age), count: config.retention.count },
             patience: duration::format(config.patience),
             tasks: stats.tasks.iter().map(|(status, count)| (Status::as_str(*status), *count)).collect(),

@@ -61,6 +61,32 @@ async fn a_paused_queue_gives_nothing_out_and_keeps_its_settings() {
 }
 
 #[tokio::test]
+async fn a_queue_is_told_with_its_limits() {
+    let server = Server::start().await;
+    let limits =
+        json!({"max_concurrent": 3, "rate_limit": {"tasks": 50, "per": "1s", "burst": 10}, "max_length": 1_000});
+    let put = server.put("/queues/default", &limits).await.expect(200);
+    for (name, value) in limits.as_object().unwrap() {
+        assert_eq!(&put[name], value);
+    }
+    let paused = server.post("/queues/default/pause", "").await.expect(200);
+    assert_eq!(paused["rate_limit"], limits["rate_limit"], "pausing changes nothing else");
+}
+
+#[tokio::test]
+async fn a_full_queue_refuses_the_whole_batch_for_now() {
+    let server = Server::start().await;
+    server.put("/queues/default", json!({"max_length": 2})).await.expect(200);
+    server.post("/tasks", json!({"name": "t"})).await.expect(201);
+    let batch = server.post("/tasks", json!({"tasks": [{"name": "t"}, {"name": "t"}]})).await;
+    batch.refused(429, "queue_full");
+    assert_eq!(batch.headers["retry-after"], "1");
+    server.post("/tasks", json!({"name": "t"})).await.expect(201);
+    server.post("/tasks", json!({"name": "t"})).await.refused(429, "queue_full");
+    assert_eq!(server.get("/queues/default").await.expect(200)["tasks"], json!({"submitted": 2}));
+}
+
+#[tokio::test]
 async fn a_change_on_condition_is_refused_when_another_came_first() {
     let server = Server::start().await;
     server.post("/queues", json!({"name": "mail"})).await.expect(201);
@@ -147,6 +173,11 @@ async fn settings_that_make_no_sense_are_refused() {
         json!({}),
         json!({"name": "a b"}),
         json!({"name": "q", "max_per_worker": 0}),
+        json!({"name": "q", "max_concurrent": 0}),
+        json!({"name": "q", "max_length": 0}),
+        json!({"name": "q", "rate_limit": {"tasks": 0, "per": "1s"}}),
+        json!({"name": "q", "rate_limit": {"tasks": 1, "per": 0}}),
+        json!({"name": "q", "rate_limit": {"tasks": 1}}),
         json!({"name": "q", "retention": {"age": "long"}}),
         json!({"name": "q", "retention": {"months": 1}}),
         json!({"name": "q", "colour": "red"}),

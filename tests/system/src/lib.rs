@@ -23,6 +23,8 @@ mod killed_redis;
 #[cfg(test)]
 mod killed_worker;
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 mod load;
 #[cfg(test)]
 mod lost_answer;

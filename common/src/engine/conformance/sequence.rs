@@ -17,6 +17,7 @@ use crate::{
     payload::Payload,
     policy::{DeadLetter, PolicyOverrides},
     queue::{QueueConfig, Retention},
+    rate::RateLimit,
     task::{ClaimedTask, FailureKind, Fence, Lease, NewTask, Priority, Progress, Start, Task},
     time::Clock,
 };
@@ -268,6 +269,14 @@ impl Pair<'_> {
     async fn configure(&mut self) {
         let config = QueueConfig {
             paused: self.random.chance(30),
+            max_concurrent: self.random.one_of(&[None, None, Some(1), Some(3)]),
+            rate_limit: self.random.one_of(&[
+                None,
+                None,
+                Some(RateLimit { tasks: 3, per: seconds(2), burst: None }),
+                Some(RateLimit { tasks: 7, per: seconds(9), burst: Some(4) }),
+            ]),
+            max_length: self.random.one_of(&[None, None, Some(2), Some(5)]),
             retention: Retention { age: seconds(5 + self.random.below(20)), count: self.random.below(8) },
             ..QueueConfig::new(queue(self.random.one_of(&QUEUES)))
         };

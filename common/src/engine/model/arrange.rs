@@ -34,6 +34,7 @@ impl State {
     }
 
     pub(super) fn put_queue(&mut self, queue: QueueConfig, mode: &PutMode<QueueConfig>) -> Result<Arc<Config>> {
+        queue.validate().map_err(Error::Invalid)?;
         let (stored, unknown) = (self.config.queues.get(&queue.name), Error::UnknownQueue(queue.name.clone()));
         mode.check(stored, unknown, || format!("queue {}", queue.name))?;
         Ok(self.change(|config| {
@@ -63,6 +64,7 @@ impl State {
             return Ok(Deleted::More);
         }
         self.counters.remove(queue);
+        self.rate_marks.remove(queue);
         self.change(|config| {
             config.queues.remove(queue);
         });

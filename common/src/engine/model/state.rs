@@ -36,6 +36,8 @@ pub(super) struct State {
     pub(super) config: Arc<Config>,
     /// Per queue: ever accepted, and deleted since.
     pub(super) counters: BTreeMap<QueueName, (u64, u64)>,
+    /// Where the rates of queues that have one stand.
+    pub(super) rate_marks: HashMap<QueueName, Timestamp>,
     pub(super) workers: BTreeMap<WorkerId, RegisteredWorker>,
     /// By revision.
     pub(super) outbox: BTreeMap<u64, DeadTask>,
@@ -56,6 +58,7 @@ impl Default for State {
             revision: 0,
             config: Arc::new(Config::initial()),
             counters: BTreeMap::new(),
+            rate_marks: HashMap::new(),
             workers: BTreeMap::new(),
             outbox: BTreeMap::new(),
             receipts: BTreeSet::new(),
@@ -83,6 +86,7 @@ impl State {
         let Some(stored) = self.tasks.get_mut(id) else { return };
         let task = &mut stored.task;
         assert!(is_legal(task.status, event, to), "illegal move of {id}: {} {event:?} {to}", task.status);
+        let was_running = task.status == Status::Started;
         task.status = to;
         task.revision = revision;
         if to != Status::Started {
@@ -103,7 +107,7 @@ impl State {
         if to == Status::Completed && task.parameters.as_ref().is_some_and(|it| it.len() > KEPT_PARAMETER_BYTES) {
             task.parameters = None;
         }
-        if to == Status::Submitted {
+        if to == Status::Submitted || was_running {
             let queue = task.queue.clone();
             self.wake_queue(&queue);
         }

@@ -4,6 +4,7 @@ use super::state::{State, Stored};
 use crate::{
     engine::{ConflictReason, Error, OnConflict, Result, Submit, Submitted, SubmittedHow},
     lifecycle::Status,
+    name::QueueName,
     task::{NewTask, Start, Task},
     time::Timestamp,
 };
@@ -15,7 +16,35 @@ impl State {
         }
         let plans =
             batch.tasks.iter().map(|task| self.plan(task, batch.on_conflict)).collect::<Result<Vec<SubmittedHow>>>()?;
+        self.check_room(&batch.tasks, &plans)?;
         Ok(batch.tasks.into_iter().zip(plans).map(|(task, how)| self.take(task, how, now)).collect())
+    }
+
+    /// Whether the queues that have a `max_length` have room for what is new in a batch. What takes the place of a task
+    /// that waits in the same queue needs none.
+    fn check_room(&self, tasks: &[NewTask], plans: &[SubmittedHow]) -> Result<()> {
+        let waits = |task: &Task, queue: &QueueName| {
+            task.queue == *queue && matches!(task.status, Status::Waiting | Status::Scheduled | Status::Submitted)
+        };
+        let limited = |queue: &QueueName| self.config.queues.get(queue).and_then(|config| config.max_length);
+        for (place, (task, how)) in tasks.iter().zip(plans).enumerate() {
+            let in_place = self.tasks.get(&task.id).is_some_and(|stored| waits(&stored.task, &task.queue));
+            let needs_room = *how != SubmittedHow::Existing && !in_place;
+            let Some(max_length) = limited(&task.queue).filter(|_| needs_room) else { continue };
+            let here = self.tasks.values().filter(|stored| waits(&stored.task, &task.queue)).count();
+            let news = tasks[..=place]
+                .iter()
+                .zip(plans)
+                .filter(|(new, how)| new.queue == task.queue && **how != SubmittedHow::Existing);
+            let gone = tasks[..=place].iter().zip(plans).filter(|(new, how)| {
+                **how == SubmittedHow::Replaced
+                    && self.tasks.get(&new.id).is_some_and(|stored| waits(&stored.task, &task.queue))
+            });
+            if (here + news.count() - gone.count()) as u64 > max_length {
+                return Err(Error::QueueFull { queue: task.queue.clone(), max_length });
+            }
+        }
+        Ok(())
     }
 
     fn plan(&self, task: &NewTask, on_conflict: OnConflict) -> Result<SubmittedHow> {

@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, time::Duration};
 
-use super::state::State;
+use super::state::{State, Stored};
 use crate::{
     engine::{
         Cancelled, ClaimRequest, Cycle, CycleReply, ExtendAnswer, Extension, Outcome, QueueClaim, SettleAnswer,
@@ -10,6 +10,7 @@ use crate::{
     },
     lifecycle::{Move, Status},
     name::{QueueName, TaskId, WorkerId},
+    rate::RateLimit,
     task::{ClaimedTask, Fence, Lease},
     time::Timestamp,
 };
@@ -28,7 +29,8 @@ impl State {
             self.reclaim_expired(Some(&queues), TEND_LIMIT, now);
             reply.claimed = self.claim(&cycle.worker, &claim, now);
             if reply.claimed.is_empty() {
-                reply.next_due = self.next_due(&queues).map(|due| due.since(now));
+                let due = self.next_due(&queues).map(|due| due.since(now));
+                reply.next_due = due.into_iter().chain(self.rates_allow_in(&claim, now)).min();
                 self.waiting.insert(cycle.worker.clone(), queues);
             }
         }
@@ -118,6 +120,8 @@ impl State {
             if self.config.queues.get(queue).is_none_or(|config| config.paused) {
                 continue;
             }
+            let wanted = (*limit).min(claim.limit - claimed.len()).min(self.limits_leave(queue, now));
+            let before = claimed.len();
             let mut ready: Vec<(Reverse<u8>, u64, TaskId)> = self
                 .tasks
                 .values()
@@ -125,11 +129,50 @@ impl State {
                 .map(|stored| (Reverse(stored.task.priority.get()), stored.position, stored.task.id.clone()))
                 .collect();
             ready.sort();
-            for (_, _, id) in ready.into_iter().take((*limit).min(claim.limit - claimed.len())) {
+            for (_, _, id) in ready.into_iter().take(wanted) {
                 claimed.extend(self.lease(&id, worker, claim.lease, now));
             }
+            self.note_started(queue, claimed.len() - before, now);
         }
         claimed
+    }
+
+    fn rate_of(&self, queue: &QueueName) -> Option<(RateLimit, Timestamp)> {
+        let rate = self.config.queues.get(queue)?.rate_limit?;
+        Some((rate, self.rate_marks.get(queue).copied().unwrap_or_default()))
+    }
+
+    fn slots_left(&self, queue: &QueueName) -> usize {
+        let most = self.config.queues.get(queue).and_then(|config| config.max_concurrent);
+        let running = |stored: &&Stored| stored.task.status == Status::Started && stored.task.queue == *queue;
+        most.map_or(usize::MAX, |most| (most as usize).saturating_sub(self.tasks.values().filter(running).count()))
+    }
+
+    /// How many more tasks of a queue its limits let start now.
+    fn limits_leave(&self, queue: &QueueName, now: Timestamp) -> usize {
+        let allowed = self.rate_of(queue).map_or(usize::MAX, |(rate, mark)| rate.allowed(mark, now));
+        allowed.min(self.slots_left(queue))
+    }
+
+    fn note_started(&mut self, queue: &QueueName, started: usize, now: Timestamp) {
+        if started > 0
+            && let Some((rate, mark)) = self.rate_of(queue)
+        {
+            self.rate_marks.insert(queue.clone(), rate.mark_after(mark, now, started));
+        }
+    }
+
+    /// When the rate of a queue that has ready tasks and free slots lets one of them start.
+    fn rates_allow_in(&self, claim: &ClaimRequest, now: Timestamp) -> Option<Duration> {
+        let waits = claim.queues.iter().filter_map(|QueueClaim { queue, limit }| {
+            let wanted = (*limit).min(claim.limit).min(self.slots_left(queue));
+            let is_open = self.config.queues.get(queue).is_some_and(|config| !config.paused);
+            let is_ready = |stored: &Stored| stored.task.status == Status::Submitted && stored.task.queue == *queue;
+            let (rate, mark) = self.rate_of(queue)?;
+            let waits = is_open && wanted > 0 && self.tasks.values().any(is_ready);
+            waits.then(|| rate.wait(mark, now, wanted))
+        });
+        waits.min()
     }
 
     fn lease(&mut self, id: &TaskId, worker: &WorkerId, lease: Duration, now: Timestamp) -> Option<ClaimedTask> {

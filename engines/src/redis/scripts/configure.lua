@@ -3,7 +3,8 @@
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 the version it was made from, 3 field, 4 value, or nothing to delete
 -- the field, 5 1 if the field is a paused queue, 6 the change's id. A change that is sent again, because its answer got
--- lost, is answered as the first time, unless another came between. Deleting a queue deletes its finished tasks, 1,000 a call.
+-- lost, is answered as the first time, unless another came between. 7 the limits of a queue (see limits.lua), or
+-- nothing. Deleting a queue deletes its finished tasks, 1,000 a call.
 -- Answers {'done', version}, {'stale'}, {'live', how many} for a queue with live tasks, {'more'}.
 
 -- include base numbers over remove queue
@@ -31,13 +32,21 @@ if name and ARGV[4] == '' then
   if call('EXISTS', of(name, 'f')) == 1 then
     return { 'more' }
   end
-  for _, part in ipairs({ 'l', 'w', 'n' }) do
+  for _, part in ipairs({ 'l', 'w', 'b', 'n', 'g' }) do
     call('DEL', of(name, part))
   end
   call('SREM', P .. 'queues', name)
   call('SREM', P .. 'paused', name)
+  call('HDEL', P .. 'limits', name)
 elseif name then
   add_queue(name, ARGV[5] == '1')
+  if ARGV[7] == '' then
+    call('HDEL', P .. 'limits', name)
+  else
+    call('HSET', P .. 'limits', name, ARGV[7])
+  end
+  -- All workers are told of the change, and then wait anew.
+  call('DEL', of(name, 'b'))
 end
 
 if ARGV[4] == '' then

@@ -7,7 +7,7 @@
 -- then how many queues the worker may stand waiting in, and their names; then nothing, or: limit, lease in
 -- microseconds, and pairs of queue and limit.
 -- Answers {settled, claims of each queue (see claim.lua), ids with a cancel request, configuration's version,
--- microseconds to the next due task or -1, the present}.
+-- microseconds to the next due task, or until a rate allows more, or -1, the present}.
 
 -- include base numbers wake
 
@@ -33,9 +33,16 @@ local function answer()
     next_due, NOW }
 end
 
+local function stop_waiting_in(name)
+  call('ZREM', of(name, 'w'), sleeper)
+  if limited then
+    call('ZREM', of(name, 'b'), sleeper)
+  end
+end
+
 local function stop_waiting()
   for i = stale_at + 1, claim_at - 1 do
-    call('ZREM', of(ARGV[i], 'w'), sleeper)
+    stop_waiting_in(ARGV[i])
   end
 end
 
@@ -75,10 +82,20 @@ else
     end
   end
 
-  local ready, taken = {}, 0
+  local room_of, started_in, wait_for
+  if limited then
+    -- include limits
+    room_of, started_in, wait_for = room_in, note_started, rate_wait
+  end
+
+  local ready, has_ready, taken = {}, {}, 0
   for i, name in ipairs(names) do
     if limits[i] > 0 and call('EXISTS', of(name, 'r')) == 1 and call('SISMEMBER', P .. 'paused', name) == 0 then
-      ready[#ready + 1] = i
+      local room = limited and room_of(name)
+      has_ready[i] = true
+      if not room or room.left > 0 then
+        ready[#ready + 1] = i
+      end
     end
   end
   if #ready > 0 then
@@ -87,10 +104,14 @@ else
     batch = next_batch()
     for _, i in ipairs(ready) do
       local name, wanted = names[i], min(limits[i], limit - taken)
-      local claimed = wanted > 0 and claim(name, wanted, worker, deadline, batch, taken)
+      local room = limited and wanted > 0 and room_of(name)
+      local claimed = wanted > 0 and claim(name, room and min(wanted, room.left) or wanted, worker, deadline, batch, taken)
       if claimed then
         claims[#claims + 1] = claimed
         taken = taken + #claimed[4]
+        if room then
+          started_in(name, room, #claimed[4])
+        end
         -- Full, and there is more: another worker may have been asleep since before.
         if #claimed[4] == wanted and call('EXISTS', of(name, 'w')) == 1 and call('EXISTS', of(name, 'r')) == 1 then
           wake(name, 1)
@@ -105,12 +126,27 @@ else
     local first = math.huge
     for i = stale_at + 1, claim_at - 1 do
       if ARGV[i] ~= names[i - stale_at] then
-        call('ZREM', of(ARGV[i], 'w'), sleeper)
+        stop_waiting_in(ARGV[i])
       end
     end
     for i, name in ipairs(names) do
-      -- It keeps its place: the longest waiting is woken first.
-      call('ZADD', of(name, 'w'), 'NX', NOW, sleeper)
+      local part, room = 'w', limited and room_of(name)
+      if room and room.free == 0 then
+        part = 'b'
+      elseif room and room.left == 0 and has_ready[i] then
+        -- It comes back by itself; a further submission would wake it in vain.
+        part, soonest[i] = nil, min(soonest[i], now + wait_for(room, min(limits[i], limit, room.free)))
+      end
+      if room and part ~= 'w' then
+        call('ZREM', of(name, 'w'), sleeper)
+      end
+      if room and part ~= 'b' then
+        call('ZREM', of(name, 'b'), sleeper)
+      end
+      if part then
+        -- It keeps its place: the longest waiting is woken first.
+        call('ZADD', of(name, part), 'NX', NOW, sleeper)
+      end
       first = min(first, soonest[i])
     end
     if first < math.huge then

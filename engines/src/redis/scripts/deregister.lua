@@ -9,5 +9,6 @@ call('HDEL', P .. 'workers', ARGV[2])
 call('ZREM', P .. 'workers:expiry', ARGV[2])
 for i = 4, #ARGV do
   call('ZREM', of(ARGV[i], 'w'), ARGV[2] .. '@' .. ARGV[3])
+  call('ZREM', of(ARGV[i], 'b'), ARGV[2] .. '@' .. ARGV[3])
 end
 return 1

@@ -9,11 +9,12 @@
 -- apart, how many; for each task: id, record without its submitted_at, and its parameters if they lie apart. No id
 -- stands twice; at most 1,000 tasks in all.
 -- Answers for each group 1 (all are created and ready), {'queue', name} (unknown), {'conflict', place, status, b|s} (the
--- body differs, or it has started), or {letters, queue and status of each existing one, …}, a letter for each task:
--- c created and ready, d created and scheduled, r, p replaced likewise, e existing; where each stands for itself also
--- b, s: it is in conflict, and instead of queue and status there is just the status of the one that stands in its way.
+-- body differs, or it has started), {'full', queue, max_length}, or {letters, queue and status of each existing one, …}, a
+-- letter for each task: c created and ready, d created and scheduled, r, p replaced likewise, e existing; where each
+-- stands for itself also b, s, f: it is in conflict, or its queue is full, and instead of queue and status there is just
+-- the status of the one that stands in its way, or max_length.
 
--- include base numbers
+-- include base numbers wake
 
 -- The groups as they came: {mode, runs}; a run is {queue, priority, start, stride, first argument, count, first place}.
 local function read_groups()
@@ -58,7 +59,7 @@ for g, group in ipairs(groups) do
   end
 end
 
-local status_of, take_replaced
+local status_of, take_replaced, is_any_refused
 if is_any_stored then
   -- include view over remove judge
   for g, group in ipairs(groups) do
@@ -67,7 +68,15 @@ if is_any_stored then
   status_of, take_replaced = standing, remove_stored
 end
 
--- include wake moves
+if limited then
+  -- include limits length
+  for g, group in ipairs(groups) do
+    refusals[g] = refusals[g] or check_room(group)
+  end
+  is_any_refused = next(stands) ~= nil
+end
+
+-- include moves
 
 -- In the year 2255: times are exact, and have 16 digits, up to here.
 local END_OF_TIME = 9e15
@@ -136,7 +145,7 @@ end
 
 local answers = {}
 for g, group in ipairs(groups) do
-  local said, existing, is_plain = {}, {}, not is_any_stored
+  local said, existing, is_plain = {}, {}, not is_any_stored and not is_any_refused
   if not refusals[g] then
     for _, run in ipairs(group[2]) do
       is_plain = is_plain and due_of(run[3]) == now

@@ -142,6 +142,10 @@ fn read_verdict(answer: Value, count: usize) -> Result<Verdict> {
     let first = text(next(&mut words))?;
     match first.as_str() {
         "queue" => Err(Error::UnknownQueue(queue_name(&mut words)?)),
+        "full" => {
+            let queue = queue_name(&mut words)?;
+            Err(Error::QueueFull { queue, max_length: number(next(&mut words))? })
+        }
         "conflict" => Ok(Verdict::Conflict(words)),
         _ => Ok(Verdict::Letters(first, words)),
     }
@@ -169,6 +173,7 @@ fn read_letter(letter: u8, (id, queue): Named, words: &mut Words) -> Result<Subm
         b'b' => {
             return Err(Error::Conflict { id, status: status_word(words)?, reason: ConflictReason::BodyDiffers });
         }
+        b'f' => return Err(Error::QueueFull { queue, max_length: number(next(words))? }),
         b's' => return Err(Error::Conflict { id, status: status_word(words)?, reason: ConflictReason::Started }),
         _ => return Err(malformed("a known letter was due")),
     };

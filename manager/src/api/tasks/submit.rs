@@ -45,6 +45,7 @@ problems!(SubmitProblems: WITH_BODY, [
     Code::PayloadTooLarge,
     Code::BatchTooLarge,
     Code::JsonTooDeep,
+    Code::QueueFull,
 ]);
 
 /// Submit one task or a batch

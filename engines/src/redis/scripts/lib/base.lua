@@ -12,7 +12,8 @@ local P, NO_TIME = KEYS[1], '0000000000000000'
 -- By id: records, states, carries, bodies, errors, news.
 local T, M, A, B, H, X = P .. 't', P .. 'm', P .. 'a', P .. 'b', P .. 'h', P .. 'x'
 
--- The key of a part of a queue: r ready, s scheduled, l leases, f finished, w waiting workers, n counters.
+-- The key of a part of a queue: r ready, s scheduled, l leases, f finished, w and b waiting workers, n counters,
+-- g a rate's mark.
 local function of(queue, part)
   return P .. 'q:' .. queue .. ':' .. part
 end

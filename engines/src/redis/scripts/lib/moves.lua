@@ -136,6 +136,9 @@ local function write_moves(wakes)
     if wakes and #queue.ready > 0 then
       wake(name, #queue.ready / 2)
     end
+    if limited and #queue.unlease > 0 then
+      wake(name, #queue.unlease, 'b')
+    end
   end
   if watched then
     tell_finished()

@@ -3,10 +3,15 @@
 -- A worker whose claim came back empty stands in `w` of its queues as `worker@instance`, the longest waiting first. Each
 -- is told once and taken out; one that nobody listens for any more (its process is gone) does not count.
 
-local MAX_WAKES, MAX_TRIES = 4, 64
+--
+-- One that could have claimed but for the queue's max_concurrent stands in `b` instead, and is told when a task ends.
 
-local function wake(queue, count)
-  local waiting = of(queue, 'w')
+local MAX_WAKES, MAX_TRIES = 4, 64
+-- Whether any queue has limits. Most often none has, and nothing more is asked.
+local limited = call('EXISTS', P .. 'limits') == 1
+
+local function wake(queue, count, part)
+  local waiting = of(queue, part or 'w')
   local left = min(count, MAX_WAKES)
   for _ = 1, MAX_TRIES do
     if left == 0 then

@@ -1,0 +1,57 @@
+-- What the limits of queues leave at this moment. Included only where some queue has limits.
+--
+-- The hash `limits` holds, by queue: max_concurrent; tasks, period in microseconds and burst of its rate; max_length. Each
+-- in digits, 0 for none. The arithmetic of rates is that of common's `rate.rs`, in whole numbers that a double holds.
+
+local floor, huge = math.floor, math.huge
+
+local function limits_of(name)
+  local slots, tasks, period, burst, length =
+    string.match(call('HGET', P .. 'limits', name) or '', '^(%d+) (%d+) (%d+) (%d+) (%d+)')
+  if not slots then
+    return nil
+  end
+  return { slots = tonumber(slots), tasks = tonumber(tasks), period = tonumber(period), burst = tonumber(burst),
+    length = tonumber(length) }
+end
+
+-- Of whole numbers; the quotient of doubles could be rounded up.
+local function divide(dividend, divisor)
+  return (dividend - dividend % divisor) / divisor
+end
+
+-- What may be claimed from a queue now, or nil if it has no limits: `free` tasks may run beside those that do, `left` of
+-- them may start now; and where its rate stands.
+local function room_in(name)
+  local limits = limits_of(name)
+  if not limits then
+    return nil
+  end
+  limits.free = huge
+  if limits.slots > 0 then
+    limits.free = math.max(limits.slots - call('ZCOUNT', of(name, 'l'), '-inf', '(inf'), 0)
+  end
+  limits.left = limits.free
+  if limits.tasks > 0 then
+    local mark, most = tonumber(call('GET', of(name, 'g')) or 0), limits.burst * limits.period
+    -- One that lies further ahead than a burst reaches was set under a slower rate, or before the clock went back.
+    limits.mark = mark > now and mark - now <= divide(most, limits.tasks) and mark or now
+    limits.debt = (limits.mark - now) * limits.tasks
+    limits.left = min(limits.free, divide(most - limits.debt, limits.period))
+  end
+  return limits
+end
+
+-- Counts tasks that start now.
+local function note_started(name, room, started)
+  if room.mark and started > 0 then
+    call('SET', of(name, 'g'), format('%.0f', room.mark + divide(started * room.period, room.tasks)))
+  end
+end
+
+-- In how long half a burst may start, or `wanted` if that is less.
+local function rate_wait(room, wanted)
+  local batch = math.max(min(floor(room.burst / 2), wanted), 1)
+  local lacking = room.debt + (batch - room.burst) * room.period
+  return math.max(divide(lacking + room.tasks - 1, room.tasks), 0)
+end

@@ -1,0 +1,57 @@
+//! What a queue's limits leave at this moment. A queue without limits costs one look into an empty map.
+
+use std::time::Duration;
+
+use jobbers_common::{engine::Result, lifecycle::Status, queue::QueueConfig, rate::RateLimit, time::Timestamp};
+
+use super::{error::OrStore, sql, step::Step};
+
+/// What may be claimed from a queue now.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    /// Tasks that may run beside those that do.
+    pub(super) slots: usize,
+    rate: Option<(RateLimit, Timestamp)>,
+}
+
+impl Room {
+    const UNLIMITED: Self = Self { slots: usize::MAX, rate: None };
+
+    pub(super) fn of(step: &Step<'_>, queue: i64) -> Result<Self> {
+        let Some(config) = step.catalog().limited.get(&queue) else { return Ok(Self::UNLIMITED) };
+        let slots = match config.max_concurrent {
+            None => usize::MAX,
+            Some(most) => {
+                let running = step.tally(queue, &[Status::Started])?;
+                usize::try_from(i64::from(most) - running).unwrap_or(0)
+            }
+        };
+        Ok(Self { slots, rate: rate_of(step, queue, config)? })
+    }
+
+    /// How many tasks may start now.
+    pub(super) fn tasks(&self, now: Timestamp) -> usize {
+        self.rate.map_or(self.slots, |(rate, mark)| self.slots.min(rate.allowed(mark, now)))
+    }
+
+    /// When the rate lets up to `wanted` tasks start, if it is the rate that stands against it.
+    pub(super) fn wait(&self, now: Timestamp, wanted: usize) -> Option<Duration> {
+        let (rate, mark) = self.rate.filter(|_| self.slots > 0)?;
+        (rate.allowed(mark, now) == 0).then(|| rate.wait(mark, now, wanted.min(self.slots)))
+    }
+
+    /// Counts tasks that start now.
+    pub(super) fn note_started(&self, step: &Step<'_>, queue: i64, started: usize) -> Result<()> {
+        if let Some((rate, mark)) = self.rate.filter(|_| started > 0) {
+            let mark = rate.mark_after(mark, step.now, started).as_micros();
+            step.prepare(sql::SET_RATE_MARK)?.execute((queue, mark)).or_store()?;
+        }
+        Ok(())
+    }
+}
+
+fn rate_of(step: &Step<'_>, queue: i64, config: &QueueConfig) -> Result<Option<(RateLimit, Timestamp)>> {
+    let Some(rate) = config.rate_limit else { return Ok(None) };
+    let mark = step.prepare(sql::RATE_MARK)?.query_row([queue], |row| row.get(0)).or_store()?;
+    Ok(Some((rate, Timestamp::from_micros(mark))))
+}
