@@ -1,6 +1,6 @@
 //! What the cleaner is told: flags over environment over file over `cleaner.default.toml`.
 
-use std::{path::PathBuf, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::Parser;
 use jobbers_common::{
@@ -10,7 +10,7 @@ use jobbers_common::{
     name::{QueueName, TaskName},
     time::Timestamp,
 };
-use jobbers_process::{config as layers, engine_url::EngineArgs, logging::LogArgs};
+use jobbers_process::{config as layers, engine_url::EngineArgs, logging::LogArgs, telemetry::MetricsArgs};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -93,6 +93,10 @@ pub struct Args {
     #[arg(long)]
     #[serde(skip_serializing_if = "is_false")]
     pub json: bool,
+    /// Metrics.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub metrics: MetricsArgs,
     /// Logs.
     #[command(flatten)]
     #[serde(skip)]
@@ -149,6 +153,11 @@ pub struct Config {
     /// How long between two rounds; `None` for one round.
     #[serde(default, with = "duration::text::option")]
     pub watch: Option<Duration>,
+    /// Where to serve `/metrics`.
+    #[serde(default)]
+    pub metrics_listen: Option<SocketAddr>,
+    /// Whether that address may be other than loopback.
+    pub metrics_insecure: bool,
 }
 
 /// Why the cleaner does not start.

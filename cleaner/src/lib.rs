@@ -9,6 +9,7 @@
 //! [`runner`].
 
 pub mod config;
+mod meters;
 mod pass;
 pub mod prune;
 mod report;

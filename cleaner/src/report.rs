@@ -19,6 +19,18 @@ pub enum Ending {
     Failed,
 }
 
+impl Ending {
+    /// Its name in reports and metrics.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Stopped => "stopped",
+            Self::Failed => "failed",
+        }
+    }
+}
+
 /// What one pass did in one round.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PassReport {

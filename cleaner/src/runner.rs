@@ -11,9 +11,10 @@ use jobbers_common::{
     engine::{Engine, Error},
     time::Timestamp,
 };
-use jobbers_process::shutdown::Shutdown;
+use jobbers_process::{shutdown::Shutdown, telemetry::SCOPE};
 
 use crate::{
+    meters::Meters,
     pass::{Pass, Round},
     report::{Ending, PassReport, Report},
 };
@@ -27,13 +28,15 @@ pub struct Runner {
     engine: Arc<dyn Engine>,
     passes: Vec<Box<dyn Pass>>,
     dry_run: bool,
+    meters: Meters,
 }
 
 impl Runner {
     /// A runner that carries out `passes` in their order.
     #[must_use]
     pub fn new(engine: Arc<dyn Engine>, passes: Vec<Box<dyn Pass>>, dry_run: bool) -> Self {
-        Self { engine, passes, dry_run }
+        let meters = Meters::new(&opentelemetry::global::meter(SCOPE));
+        Self { engine, passes, dry_run, meters }
     }
 
     /// Carries out each pass until nothing is left to do, or until told to stop: `shutdown.drain` ends it between two
@@ -50,7 +53,9 @@ impl Runner {
             tracing::debug!(pass = report.pass, removed = report.removed, ending = ?report.ending, "pass ended");
             reports.push(report);
         }
-        Report::new(self.dry_run, reports)
+        let report = Report::new(self.dry_run, reports);
+        self.meters.count(&report);
+        report
     }
 
     async fn run_pass(&self, pass: &dyn Pass, now: Timestamp, shutdown: &Shutdown) -> PassReport {

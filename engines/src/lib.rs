@@ -9,8 +9,11 @@ use jobbers_common::{
     time::Clock,
 };
 
+pub mod measured;
 pub mod redis;
 pub mod sqlite;
+
+use self::measured::Measured;
 
 /// How to open a store.
 #[derive(Debug, Clone, Default)]
@@ -22,7 +25,8 @@ pub struct OpenOptions {
 /// The store used when nobody names one.
 pub const DEFAULT_URL: &str = "sqlite://./jobbers.db";
 
-/// Opens the store at `url`, creating or migrating it where needed.
+/// Opens the store at `url`, creating or migrating it where needed. Its calls are measured on OpenTelemetry's global
+/// meter, as that is now.
 ///
 /// `sqlite://PATH` (relative or absolute; `?synchronous=full|normal`, `?max_bytes=N`), `sqlite::memory:` (this process
 /// only, for tests), `redis://[USER:PASSWORD@]HOST[:PORT][/DB]` (`?prefix=NAME`), `redis+unix:///SOCKET`.
@@ -31,10 +35,16 @@ pub const DEFAULT_URL: &str = "sqlite://./jobbers.db";
 /// [`Error::Config`] for a URL of another kind; [`Error::Schema`] for a store of a newer version; those of the store.
 pub async fn open(url: &str, options: OpenOptions) -> Result<Arc<dyn Engine>> {
     match url.split_once(':').map(|(scheme, _)| scheme) {
-        Some("sqlite") => Ok(Arc::new(sqlite::SqliteEngine::open(url, options).await?)),
-        Some("redis" | "rediss" | "redis+unix" | "unix") => Ok(Arc::new(redis::RedisEngine::open(url, options).await?)),
+        Some("sqlite") => Ok(measured("sqlite", sqlite::SqliteEngine::open(url, options).await?)),
+        Some("redis" | "rediss" | "redis+unix" | "unix") => {
+            Ok(measured("redis", redis::RedisEngine::open(url, options).await?))
+        }
         _ => Err(Error::Config(format!(
             "{url:?} is not the address of a store: write sqlite://PATH or redis://HOST:PORT"
         ))),
     }
+}
+
+fn measured(name: &'static str, engine: impl Engine) -> Arc<dyn Engine> {
+    Arc::new(Measured::new(Arc::new(engine), name, &opentelemetry::global::meter("jobbers")))
 }

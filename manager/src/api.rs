@@ -13,6 +13,7 @@ use crate::{app::App, problem::ProblemBody};
 mod activity;
 mod health;
 mod listing;
+mod metrics;
 mod queues;
 mod roles;
 mod routing;
@@ -63,4 +64,5 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(workers::list))
         .routes(routes!(health::live))
         .routes(routes!(health::ready))
+        .routes(routes!(metrics::metrics))
 }

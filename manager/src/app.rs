@@ -8,7 +8,9 @@ use std::{
 use jobbers_common::{engine::Engine, time::Timestamp};
 use tokio_util::sync::CancellationToken;
 
-use crate::{config::Config, ids::Ids, live_config::LiveConfig, problem::Problem};
+use jobbers_process::telemetry::SCOPE;
+
+use crate::{config::Config, gauges::Gauges, ids::Ids, live_config::LiveConfig, meters::Meters, problem::Problem};
 
 /// The state of a running manager: a store, and caches that may be lost at any time.
 #[derive(Debug)]
@@ -22,6 +24,8 @@ pub(crate) struct App {
     /// Cancelled when the manager begins to stop: long polls then answer at once.
     pub(crate) drain: CancellationToken,
     pub(crate) started: Instant,
+    pub(crate) meters: Meters,
+    pub(crate) gauges: Gauges,
 }
 
 impl App {
@@ -35,6 +39,8 @@ impl App {
             body_timeout: config.body_timeout,
             drain,
             started: Instant::now(),
+            meters: Meters::new(&opentelemetry::global::meter(SCOPE)),
+            gauges: Gauges::default(),
         }
     }
 

@@ -3,10 +3,13 @@
 //! Every manager ticks; none is special. Each chore is a bounded call that is safe to repeat, so several at once only
 //! share the work. The pause is drawn anew each time, so that managers started together do not march in step.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use jobbers_common::{
-    engine::{Engine, Error, PruneRequest, PruneScope, Result},
+    engine::{Error, PruneRequest, PruneScope, Result},
     limits::MAX_BATCH,
 };
 
@@ -18,7 +21,7 @@ const MAX_CALLS_PER_TICK: usize = 50;
 /// Ticks until the manager stops.
 pub(crate) async fn run(app: Arc<App>, every: Duration) {
     let ticking = async {
-        let mut chores = Chores::new(Arc::clone(&app.engine));
+        let mut chores = Chores::new(Arc::clone(&app));
         loop {
             tokio::time::sleep(every.mul_f64(rand::random_range(0.75..1.25))).await;
             chores.tick().await;
@@ -29,7 +32,7 @@ pub(crate) async fn run(app: Arc<App>, every: Duration) {
 
 #[derive(Debug)]
 struct Chores {
-    engine: Arc<dyn Engine>,
+    app: Arc<App>,
     /// Where pruning goes on at the next tick.
     prune_from: Option<String>,
     /// The trouble that was told last, so that a store that is down is told once and not every second.
@@ -37,8 +40,8 @@ struct Chores {
 }
 
 impl Chores {
-    fn new(engine: Arc<dyn Engine>) -> Self {
-        Self { engine, prune_from: None, trouble: None }
+    const fn new(app: Arc<App>) -> Self {
+        Self { app, prune_from: None, trouble: None }
     }
 
     async fn tick(&mut self) {
@@ -56,23 +59,47 @@ impl Chores {
     }
 
     async fn all(&mut self) -> Result<()> {
-        self.promote().await?;
-        self.reclaim().await?;
-        self.prune().await
-    }
-
-    async fn promote(&self) -> Result<()> {
-        for _ in 0..MAX_CALLS_PER_TICK {
-            if self.engine.promote_due(MAX_BATCH).await? < full_batch() {
-                break;
-            }
+        let began = Instant::now();
+        let promoted = self.promote().await;
+        self.note("promote", began, promoted)?;
+        let began = Instant::now();
+        let reclaimed = self.reclaim().await;
+        self.note("reclaim", began, reclaimed)?;
+        let began = Instant::now();
+        let pruned = self.prune().await;
+        self.note("prune", began, pruned)?;
+        if self.app.gauges.is_due() {
+            let began = Instant::now();
+            let read = self.app.gauges.read(self.app.engine.as_ref()).await;
+            self.note("observe", began, read.map(|()| 0))?;
         }
         Ok(())
     }
 
-    async fn reclaim(&self) -> Result<()> {
+    /// Counts what a chore did.
+    fn note(&self, chore: &'static str, began: Instant, tasks: Result<u64>) -> Result<()> {
+        self.app.meters.chore(chore, began.elapsed(), tasks.as_ref().ok().copied());
+        tasks.map(|_| ())
+    }
+
+    async fn promote(&self) -> Result<u64> {
+        let mut promoted = 0;
         for _ in 0..MAX_CALLS_PER_TICK {
-            let reclaimed = self.engine.reclaim_expired(MAX_BATCH).await?;
+            let tasks = self.app.engine.promote_due(MAX_BATCH).await?;
+            promoted += tasks;
+            if tasks < full_batch() {
+                break;
+            }
+        }
+        Ok(promoted)
+    }
+
+    async fn reclaim(&self) -> Result<u64> {
+        let mut total = 0;
+        for _ in 0..MAX_CALLS_PER_TICK {
+            let reclaimed = self.app.engine.reclaim_expired(MAX_BATCH).await?;
+            self.app.meters.reclaimed(reclaimed);
+            total += reclaimed.total();
             if reclaimed.total() > 0 {
                 let (requeued, failed, cancelled) = (reclaimed.requeued, reclaimed.failed, reclaimed.cancelled);
                 tracing::info!(requeued, failed, cancelled, "took expired leases back");
@@ -81,10 +108,11 @@ impl Chores {
                 break;
             }
         }
-        Ok(())
+        Ok(total)
     }
 
-    async fn prune(&mut self) -> Result<()> {
+    async fn prune(&mut self) -> Result<u64> {
+        let mut removed = 0;
         for _ in 0..MAX_CALLS_PER_TICK {
             let request = PruneRequest {
                 scope: PruneScope::Retention,
@@ -93,12 +121,14 @@ impl Chores {
                 // Taken, so that a cursor the store no longer understands is not offered twice.
                 cursor: self.prune_from.take(),
             };
-            self.prune_from = self.engine.prune(request).await?.next;
+            let pruned = self.app.engine.prune(request).await?;
+            removed += pruned.removed;
+            self.prune_from = pruned.next;
             if self.prune_from.is_none() {
                 break;
             }
         }
-        Ok(())
+        Ok(removed)
     }
 }
 
@@ -110,13 +140,14 @@ const fn full_batch() -> u64 {
 mod tests {
     use bytes::Bytes;
     use jobbers_common::{
-        engine::{OnConflict, Submit, model::ModelEngine},
+        engine::{Engine as _, OnConflict, Submit, model::ModelEngine},
         lifecycle::Status,
         name::{QueueName, TaskId, TaskName},
         payload::Payload,
         task::{NewTask, Start},
         time::{ManualClock, Timestamp},
     };
+    use tokio_util::sync::CancellationToken;
 
     use super::*;
 
@@ -135,7 +166,8 @@ mod tests {
             )
         };
         engine.submit(Submit { tasks: vec![task], on_conflict: OnConflict::Fail }).await.unwrap();
-        let mut chores = Chores::new(engine.clone());
+        let app = App::new(&crate::Config::default(), engine.clone(), CancellationToken::new());
+        let mut chores = Chores::new(Arc::new(app));
         for (seconds, status) in [(4, Status::Scheduled), (1, Status::Submitted)] {
             clock.advance(Duration::from_secs(seconds));
             chores.tick().await;

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use jobbers_common::engine::Engine;
-use jobbers_process::shutdown::Shutdown;
+use jobbers_process::{shutdown::Shutdown, telemetry::SCOPE};
 use tokio::{net::TcpListener, task::JoinSet};
 
 mod api;
@@ -21,11 +21,14 @@ mod chores;
 pub mod config;
 mod etag;
 mod extract;
+mod gauges;
 mod ids;
 mod json;
 mod live_config;
+mod meters;
 pub mod problem;
 mod router;
+mod sends;
 mod server;
 pub mod wire;
 
@@ -40,6 +43,7 @@ use crate::app::App;
 /// ([`jobbers_process::listen::check`]).
 pub async fn run(config: Config, engine: Arc<dyn Engine>, listener: TcpListener, shutdown: Shutdown) {
     let app = Arc::new(App::new(&config, engine, shutdown.drain.clone()));
+    gauges::observe(&app, &opentelemetry::global::meter(SCOPE));
     if let Ok(address) = listener.local_addr() {
         tracing::info!(%address, "listening");
     }

@@ -2,7 +2,11 @@
 //!
 //! The store decides; a snapshot only spares the common submission a read. Whoever misses something in it reads anew.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use arc_swap::ArcSwapOption;
 use jobbers_common::{
@@ -20,12 +24,23 @@ use crate::app::App;
 pub(crate) struct LiveConfig {
     engine: Arc<dyn Engine>,
     snapshot: ArcSwapOption<Config>,
+    read_at: Mutex<Option<Instant>>,
     turns: Mutex<HashMap<RouteKey, u64>>,
 }
 
 impl LiveConfig {
     pub(crate) fn new(engine: Arc<dyn Engine>) -> Self {
-        Self { engine, snapshot: ArcSwapOption::empty(), turns: Mutex::default() }
+        Self { engine, snapshot: ArcSwapOption::empty(), read_at: Mutex::new(None), turns: Mutex::default() }
+    }
+
+    /// The snapshot as it is.
+    pub(crate) fn snapshot(&self) -> Option<Arc<Config>> {
+        self.snapshot.load_full()
+    }
+
+    /// How long ago the store was last asked with success.
+    pub(crate) fn age(&self) -> Option<Duration> {
+        self.read_at.lock().map(|at| at.elapsed())
     }
 
     /// The snapshot; read from the store when there is none yet.
@@ -54,6 +69,7 @@ impl LiveConfig {
 
     /// Takes a newer configuration over, such as the answer to a change made here.
     pub(crate) fn adopt(&self, config: &Arc<Config>) {
+        *self.read_at.lock() = Some(Instant::now());
         let before = self.snapshot.swap(Some(Arc::clone(config)));
         if before.is_some_and(|before| before.version != config.version) {
             self.turns.lock().retain(|key, _| config.routes.contains_key(key));

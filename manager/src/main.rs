@@ -9,7 +9,11 @@ use anyhow::Context;
 use clap::Parser;
 use jobbers_engines::OpenOptions;
 use jobbers_manager::config::{Args, Config};
-use jobbers_process::{exit, listen, logging, shutdown::Shutdown};
+use jobbers_process::{
+    exit, listen, logging,
+    shutdown::Shutdown,
+    telemetry::{Options, Telemetry, TelemetryError},
+};
 use tokio::net::TcpListener;
 
 /// Requests and tasks allocate from every thread; the system's allocator makes them wait for each other.
@@ -28,26 +32,39 @@ fn main() -> ExitCode {
             Err(error) => fail(exit::FAILURE, &error.into()),
         };
     }
-    match serve(config) {
+    match serve(&args, config) {
         Ok(()) => exit::OK,
-        Err(error) => fail(exit::UNAVAILABLE, &error),
+        Err(error) => {
+            let code = error.downcast_ref().map_or(exit::UNAVAILABLE, TelemetryError::exit_code);
+            fail(code, &error)
+        }
     }
 }
 
 fn configure(args: &Args) -> anyhow::Result<Config> {
-    logging::init(&args.log).map_err(anyhow::Error::msg)?;
+    logging::check(&args.log).map_err(anyhow::Error::msg)?;
     let config = Config::load(args)?;
     listen::check(config.listen, config.insecure)?;
     Ok(config)
 }
 
 #[tokio::main]
-async fn serve(config: Config) -> anyhow::Result<()> {
+async fn serve(args: &Args, config: Config) -> anyhow::Result<()> {
+    let telemetry = Telemetry::start(&Options {
+        service: "manager",
+        version: env!("CARGO_PKG_VERSION"),
+        metrics_listen: None,
+        insecure: false,
+        exposed_elsewhere: true,
+    })?;
+    logging::init(&args.log).map_err(anyhow::Error::msg)?;
+    telemetry.announce();
     let shutdown = Shutdown::on_signals()?;
     let engine = jobbers_engines::open(&config.engine_url, OpenOptions::default()).await?;
     let listener =
         TcpListener::bind(config.listen).await.with_context(|| format!("can't listen on {}", config.listen))?;
     jobbers_manager::run(config, engine, listener, shutdown).await;
+    telemetry.shutdown().await;
     Ok(())
 }
 

@@ -256,6 +256,8 @@ impl IntoResponse for Problem {
             pointer: self.pointer.as_deref(),
         };
         let mut response = (code.status(), axum::Json(body)).into_response();
+        // For whoever counts refusals.
+        response.extensions_mut().insert(code);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
         if let Some(after) = self.retry_after {

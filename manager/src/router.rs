@@ -13,6 +13,7 @@ use utoipa_swagger_ui::SwaggerUi;
 use crate::{
     api,
     app::App,
+    meters,
     problem::{Code, Problem},
 };
 
@@ -30,6 +31,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         // Failures are answered with their code and told by the chores once; a line for each would flood the log.
         .layer(TraceLayer::new_for_http().on_failure(()))
         .layer(CatchPanicLayer::custom(panicked))
+        .layer(axum::middleware::from_fn_with_state(Arc::clone(&app), meters::measure))
         .with_state(app)
 }
 

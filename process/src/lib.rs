@@ -1,4 +1,4 @@
-//! What every `main` of Jobbers needs and no library should: layered configuration, logs, signals, exit codes.
+//! What every `main` of Jobbers needs and no library should: layered configuration, logs, telemetry, signals, exit codes.
 //!
 //! The order is the same everywhere: built-in defaults (the commented file shipped to users), then the configuration
 //! file, then the environment, then flags. Only this crate and the `clap` definitions of the binaries read the
@@ -10,3 +10,4 @@ pub mod exit;
 pub mod listen;
 pub mod logging;
 pub mod shutdown;
+pub mod telemetry;

@@ -1,10 +1,16 @@
 //! Logs on standard error: for people, or JSON lines. Payloads never.
+//!
+//! A line that is written while a task function runs says which attempt it comes from; see [`label`].
+
+pub mod label;
 
 use std::io::IsTerminal;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use tracing_subscriber::{EnvFilter, fmt, layer::SubscriberExt, util::SubscriberInitExt};
+
+use crate::telemetry::traces;
 
 /// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
@@ -27,17 +33,32 @@ pub struct LogArgs {
     pub log_format: LogFormat,
 }
 
-/// Starts logging. A second call does nothing.
+/// Checks what [`init`] will read.
+///
+/// # Errors
+/// When the filter can't be read.
+pub fn check(args: &LogArgs) -> Result<(), String> {
+    filter(args).map(|_| ())
+}
+
+fn filter(args: &LogArgs) -> Result<EnvFilter, String> {
+    EnvFilter::try_new(&args.log).map_err(|error| format!("--log {}: {error}", args.log))
+}
+
+/// Starts logging. A second call does nothing. Call it after [`crate::telemetry::Telemetry::start`], so that spans of user
+/// code find their way to the collector.
 ///
 /// # Errors
 /// When the filter can't be read.
 pub fn init(args: &LogArgs) -> Result<(), String> {
-    let filter = EnvFilter::try_new(&args.log).map_err(|error| format!("--log {}: {error}", args.log))?;
-    let registry = tracing_subscriber::registry().with(filter);
+    let registry = tracing_subscriber::registry().with(filter(args)?).with(traces::layer());
     let colours = std::io::stderr().is_terminal();
+    let to_stderr = fmt::layer().with_writer(std::io::stderr).with_ansi(colours);
     let done = match args.log_format {
-        LogFormat::Text => registry.with(fmt::layer().with_writer(std::io::stderr).with_ansi(colours)).try_init(),
-        LogFormat::Json => registry.with(fmt::layer().json().with_writer(std::io::stderr)).try_init(),
+        LogFormat::Text => {
+            registry.with(to_stderr.event_format(label::Text(fmt::format().with_ansi(colours)))).try_init()
+        }
+        LogFormat::Json => registry.with(to_stderr.json().event_format(label::Json(fmt::format().json()))).try_init(),
     };
     if done.is_err() {
         tracing::debug!("logging was started before");

@@ -5,18 +5,23 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
-use jobbers_common::{engine::Heartbeat, name::WorkerId, policy::TaskPolicy, task::ClaimedTask};
+use jobbers_common::{engine::Heartbeat, name::WorkerId, policy::TaskPolicy, task::ClaimedTask, time::Timestamp};
+use jobbers_process::{
+    logging::label::{Label, Labels},
+    telemetry::traces::{self, Tracing},
+};
+use opentelemetry::trace::TraceContextExt;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::{client::Client, finished::Finished, state::States};
+use crate::{client::Client, finished::Finished, meters::pair::Pair, state::States};
 
 /// Why an attempt is to end before it ends by itself. Later ones are graver, and take the place of lesser ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -106,33 +111,69 @@ pub(crate) struct Attempt {
     pub(crate) token: CancellationToken,
     /// Its place among the leases.
     pub(crate) place: usize,
+    /// What it is counted with.
+    pub(crate) pair: Option<Arc<Pair>>,
     stop: Mutex<Option<Stop>>,
     news: Mutex<News>,
     lease_ends: AtomicU64,
     beat_at: AtomicU64,
+    /// When the worker had it in its hands, when its function began (0: it did not) and when it ended.
+    taken_at: u64,
+    began_at: AtomicU64,
+    ended_at: AtomicU64,
+    /// The trace its span belongs to.
+    trace_id: OnceLock<String>,
     ended: AtomicBool,
 }
 
+impl Labels for Attempt {
+    fn label(&self) -> Label<'_> {
+        // The digits of the trace in what the task carries: `00-<32 digits>-…`.
+        let carried = || self.task.trace.as_deref().and_then(|trace| trace.get(3..35));
+        Label {
+            id: self.task.id.as_str(),
+            name: self.task.name.as_str(),
+            attempt: self.task.attempt,
+            trace_id: self.trace_id.get().map(String::as_str).or_else(carried),
+        }
+    }
+}
+
+/// When an attempt came into the worker's hands, by its own clock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Taken {
+    /// When its lease was asked for.
+    pub(crate) asked: Instant,
+    /// When the answer was there.
+    pub(crate) answered: Instant,
+}
+
 impl Attempt {
-    /// An attempt whose lease was asked for at `claimed`.
+    /// An attempt that is about to begin.
     pub(crate) fn new(
         task: ClaimedTask,
         policy: TaskPolicy,
+        pair: Option<Arc<Pair>>,
         around: Arc<Surroundings>,
         place: usize,
-        claimed: Instant,
+        taken: Taken,
     ) -> Arc<Self> {
-        let (ends, beat) = (around.micros(claimed + around.lease), around.micros(Instant::now()));
+        let (ends, taken_at) = (around.micros(taken.asked + around.lease), around.micros(taken.answered));
         Arc::new(Self {
             task,
             policy,
             around,
             token: CancellationToken::new(),
             place,
+            pair,
             stop: Mutex::default(),
             news: Mutex::default(),
             lease_ends: AtomicU64::new(ends),
-            beat_at: AtomicU64::new(beat),
+            beat_at: AtomicU64::new(taken_at),
+            taken_at,
+            began_at: AtomicU64::new(0),
+            ended_at: AtomicU64::new(0),
+            trace_id: OnceLock::new(),
             ended: AtomicBool::new(false),
         })
     }
@@ -152,7 +193,11 @@ impl Attempt {
 
     /// Takes the right to say how it ended. Only the first to ask gets it.
     pub(crate) fn take_end(&self) -> bool {
-        !self.ended.swap(true, Ordering::AcqRel)
+        let first = !self.ended.swap(true, Ordering::AcqRel);
+        if first {
+            self.ended_at.store(self.around.micros(Instant::now()), Ordering::Release);
+        }
+        first
     }
 
     /// Whether it has ended; its settlement may still be on its way.
@@ -172,7 +217,45 @@ impl Attempt {
 
     /// Notes that the task function starts now, which may be long after the claim.
     pub(crate) fn begin(&self) {
-        self.beat_at.store(self.around.micros(Instant::now()), Ordering::Release);
+        let now = self.around.micros(Instant::now());
+        self.beat_at.store(now, Ordering::Release);
+        // 0 stands for "not yet".
+        self.began_at.store(now.max(1), Ordering::Release);
+    }
+
+    /// Begins its span, if its trace is kept.
+    pub(crate) fn trace(&self, tracing: &Tracing) -> Option<opentelemetry::Context> {
+        let task = &self.task;
+        let span = tracing.process(traces::Attempt {
+            queue: task.queue.as_str(),
+            id: task.id.as_str(),
+            task: task.name.as_str(),
+            version: task.version,
+            attempt: task.attempt,
+            crashes: task.crashes,
+            waited: since(task.submitted_at, task.started_at),
+            traceparent: task.trace.as_deref(),
+        })?;
+        self.trace_id.set(span.span().span_context().trace_id().to_string()).ok();
+        Some(span)
+    }
+
+    /// How long the task function ran; zero if it never began.
+    pub(crate) fn ran(&self) -> Duration {
+        let (began, ended) = (self.began_at.load(Ordering::Acquire), self.ended_at.load(Ordering::Acquire));
+        if began == 0 { Duration::ZERO } else { Duration::from_micros(ended.saturating_sub(began)) }
+    }
+
+    /// From the task's submission to the end of this attempt: up to the claim by the store's clock, from there on by this
+    /// worker's. No two clocks are ever compared.
+    pub(crate) fn lived(&self) -> Duration {
+        let here = Duration::from_micros(self.ended_at.load(Ordering::Acquire).saturating_sub(self.taken_at));
+        since(self.task.submitted_at, self.task.started_at) + here
+    }
+
+    /// From when the task could have been claimed to when it was, by the store's clock.
+    pub(crate) fn waited(&self) -> Duration {
+        since(self.task.ready_at.max(self.task.submitted_at), self.task.started_at)
     }
 
     /// When the task function last said that it makes progress.
@@ -224,4 +307,8 @@ impl Attempt {
     pub(crate) fn take_checkpoint(&self) -> Option<Heartbeat> {
         self.news.lock().pending.take_if(|pending| pending.checkpoint.is_some())
     }
+}
+
+fn since(from: Timestamp, until: Timestamp) -> Duration {
+    Duration::from_micros(u64::try_from(until.as_micros().saturating_sub(from.as_micros())).unwrap_or(0))
 }

@@ -22,6 +22,8 @@ use jobbers_common::{
     task::{NewTask, Priority, Start},
     time::Timestamp,
 };
+use jobbers_process::telemetry::traces;
+use opentelemetry::{Context, trace::TraceContextExt};
 use parking_lot::Mutex;
 use ulid::Generator;
 
@@ -205,7 +207,10 @@ impl Submission {
             Some(Some(priority)) => priority,
             Some(None) => return Err(SubmitError::Invalid("a priority is 0 to 9".to_owned())),
         };
+        let sent = traces::current().map(|tracing| tracing.send(queue.as_str(), 1, &Context::current()));
+        let trace = sent.as_ref().map(|sent| traces::write(sent.span().span_context()).into_boxed_str());
         let task = NewTask {
+            trace,
             version: self.version,
             queue_is_explicit: self.queue.is_some(),
             priority,
@@ -214,7 +219,11 @@ impl Submission {
             ..NewTask::new(id, name, queue, parameters)
         };
         let batch = Submit { tasks: vec![task], on_conflict: OnConflict::Fail };
-        let submitted = client.engine.submit(batch).await?;
+        let submitted = client.engine.submit(batch).await;
+        if let Some(sent) = sent {
+            traces::end(&sent, submitted.as_ref().err().map(Error::kind));
+        }
+        let submitted = submitted?;
         submitted.into_iter().next().ok_or_else(|| Error::Corrupt("a submission without an answer".to_owned()).into())
     }
 }

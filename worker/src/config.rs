@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
     path::PathBuf,
     time::Duration,
 };
@@ -16,6 +17,7 @@ use jobbers_process::{
     config::{ConfigError, layered},
     engine_url::EngineArgs,
     logging::LogArgs,
+    telemetry::MetricsArgs,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -46,6 +48,12 @@ pub struct Config {
     /// How long a task that was told to stop may take before it is dropped.
     #[serde(with = "duration::text")]
     pub cancel_grace: Duration,
+    /// Where [`crate::Worker::run`] serves `/metrics`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics_listen: Option<SocketAddr>,
+    /// Whether that address may be other than loopback.
+    #[serde(default)]
+    pub metrics_insecure: bool,
 }
 
 impl Default for Config {
@@ -61,6 +69,8 @@ impl Default for Config {
             lease: jobbers_common::limits::DEFAULT_LEASE,
             drain_deadline: Duration::from_secs(30),
             cancel_grace: Duration::from_secs(5),
+            metrics_listen: None,
+            metrics_insecure: false,
         }
     }
 }
@@ -71,7 +81,7 @@ impl Config {
     /// # Errors
     /// [`ConfigError`], with every value that is out of bounds.
     pub fn load(args: &Args) -> Result<Self, ConfigError> {
-        let said = Said { engine: args.engine.resolved().engine_url, worker: &args.worker };
+        let said = Said { engine: args.engine.resolved().engine_url, worker: &args.worker, metrics: &args.metrics };
         let config: Self = layered(DEFAULTS, args.config.as_deref(), &said)?;
         config.validate()?;
         Ok(config)
@@ -103,6 +113,8 @@ pub struct Args {
     engine: EngineArgs,
     #[command(flatten)]
     worker: WorkerArgs,
+    #[command(flatten)]
+    metrics: MetricsArgs,
     /// A TOML file that lies over the defaults
     #[arg(long, env = "WORKER_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
@@ -152,6 +164,7 @@ pub struct WorkerArgs {
 struct Said<'a> {
     engine: Option<String>,
     worker: &'a WorkerArgs,
+    metrics: &'a MetricsArgs,
 }
 
 impl Serialize for Said<'_> {
@@ -163,7 +176,8 @@ impl Serialize for Said<'_> {
         if let Some(url) = &self.engine {
             map.serialize_entry("engine_url", url)?;
         }
-        for (key, value) in worker.as_object().into_iter().flatten() {
+        let metrics = serde_json::to_value(self.metrics).map_err(S::Error::custom)?;
+        for (key, value) in [&worker, &metrics].into_iter().filter_map(|map| map.as_object()).flatten() {
             map.serialize_entry(key, value)?;
         }
         map.end()

@@ -18,7 +18,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    attempt::{Attempt, Surroundings},
+    attempt::{Attempt, Surroundings, Taken},
     client::Client,
     error::TaskError,
     state::States,
@@ -71,7 +71,9 @@ impl Context {
         let worker = WorkerId::new("detached").expect(LEGAL);
         let (lease, grace) = (jobbers_common::limits::DEFAULT_LEASE, Duration::ZERO);
         let around = Surroundings::new(worker, lease, grace, states, None);
-        Self(Attempt::new(task, TaskPolicy::DEFAULT, around, 0, Instant::now()))
+        let now = Instant::now();
+        let taken = Taken { asked: now, answered: now };
+        Self(Attempt::new(task, TaskPolicy::DEFAULT, None, around, 0, taken))
     }
 
     /// The task's id.

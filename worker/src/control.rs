@@ -12,7 +12,10 @@ use jobbers_common::{
     name::WorkerId,
     worker::{WorkerReport, WorkerState},
 };
-use jobbers_process::shutdown::Shutdown;
+use jobbers_process::{
+    shutdown::Shutdown,
+    telemetry::{SCOPE, traces},
+};
 use tokio::{
     runtime::{Builder, Handle},
     sync::oneshot,
@@ -29,6 +32,7 @@ use crate::{
     fetcher::{Fetcher, Parts},
     intake::Intake,
     leases::Leases,
+    meters::{self, Meters, Renewals},
     registrar::{Board, keep_registered},
     registry::Registry,
     renewal::Renewal,
@@ -81,9 +85,20 @@ async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
     let leases = Arc::new(Leases::default());
     let board = Arc::new(Board::default());
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    let tools = Tools { engine: Arc::clone(&engine), pool: BlockingPool::new(cores, runtime.clone()) };
+    let pool = BlockingPool::new(cores, runtime.clone());
+    let tools = Tools { engine: Arc::clone(&engine), pool, tracing: traces::current() };
 
-    let renewal = Renewal { engine: Arc::clone(&engine), around: Arc::clone(&around), leases: Arc::clone(&leases) };
+    let meter = opentelemetry::global::meter(SCOPE);
+    let figures = Arc::default();
+    meters::observe(&meter, &config.role, config.concurrency, &figures, &leases);
+    let meters = Meters::new(&config.role, &meter);
+
+    let renewal = Renewal {
+        engine: Arc::clone(&engine),
+        around: Arc::clone(&around),
+        leases: Arc::clone(&leases),
+        meters: Renewals::new(&meter),
+    };
     let mut background = JoinSet::new();
     background.spawn(renewal.clone().run());
     background.spawn(renewal.guard());
@@ -98,6 +113,8 @@ async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
         tools: Arc::new(tools),
         runtime,
         board,
+        meters,
+        figures,
         slots: usize::try_from(config.concurrency).unwrap_or(usize::MAX),
         ttl: (config.ttl > 0).then_some(config.ttl),
         drain_deadline: config.drain_deadline,

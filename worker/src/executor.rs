@@ -23,6 +23,10 @@ use jobbers_common::{
     settling::{Verdict, panic_failure, settle_failure},
     task::{AttemptFailure, FailureKind},
 };
+use jobbers_process::{
+    logging::label::{self, Labelled, Labels},
+    telemetry::traces::{self, Tracing},
+};
 use tokio::{
     sync::oneshot,
     time::{sleep, sleep_until},
@@ -42,6 +46,8 @@ use crate::{
 pub(crate) struct Tools {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) pool: BlockingPool,
+    /// `None` while nothing is traced.
+    pub(crate) tracing: Option<Arc<Tracing>>,
 }
 
 /// How a task function's run came to its end.
@@ -65,14 +71,17 @@ type Running = Pin<Box<dyn Future<Output = Result<Answer, AttemptFailure>> + Sen
 pub(crate) async fn execute(handover: Handover, task: &'static dyn AnyTask, tools: Arc<Tools>) {
     let attempt = Arc::clone(&handover.0);
     let context = Context::new(Arc::clone(&attempt));
+    let span = tools.tracing.as_ref().and_then(|tracing| attempt.trace(tracing));
+    let labels = Arc::clone(&attempt) as Arc<dyn Labels>;
     let end = match task.start(context) {
         Start::Async(future) => {
-            let running = AssertUnwindSafe(future).catch_unwind().map(caught);
+            attempt.begin();
+            let running = Labelled::new(labels, span.clone(), AssertUnwindSafe(future).catch_unwind().map(caught));
             supervise(&attempt, Box::pin(running), ready(()), true).await
         }
         Start::Blocking(job) => {
             let (begin, begun) = oneshot::channel();
-            let (queued, tools) = (Arc::clone(&attempt), Arc::clone(&tools));
+            let (queued, tools, span) = (Arc::clone(&attempt), Arc::clone(&tools), span.clone());
             let job = move || {
                 // It may have waited for a thread for long, and been told to end meanwhile.
                 if queued.token.is_cancelled() {
@@ -80,7 +89,7 @@ pub(crate) async fn execute(handover: Handover, task: &'static dyn AnyTask, tool
                 }
                 queued.begin();
                 begin.send(()).ok();
-                job()
+                label::enter(labels, span, job)
             };
             let running = async move { caught(tools.pool.run(job).await) };
             supervise(&attempt, Box::pin(running), begun.map(|_| ()), false).await
@@ -90,7 +99,20 @@ pub(crate) async fn execute(handover: Handover, task: &'static dyn AnyTask, tool
     if let Some(Outcome::Retry { .. } | Outcome::Released { .. }) = outcome {
         keep_checkpoint(&attempt, tools.engine.as_ref()).await;
     }
+    if let Some(span) = span {
+        traces::end(&span, outcome.as_ref().and_then(failure_of));
+    }
     handover.end(outcome);
+}
+
+/// Why an attempt failed, if it did.
+const fn failure_of(outcome: &Outcome) -> Option<&'static str> {
+    match outcome {
+        Outcome::Retry { failure, .. } | Outcome::Failed { failure, .. } | Outcome::Stalled { failure, .. } => {
+            Some(failure.kind.as_str())
+        }
+        _ => None,
+    }
 }
 
 fn caught(result: Result<Answer, Box<dyn Any + Send>>) -> Result<Answer, AttemptFailure> {

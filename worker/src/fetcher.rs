@@ -18,7 +18,7 @@ use futures_util::{StreamExt, stream::FuturesUnordered};
 use jobbers_common::{
     engine::{Engine, Outcome, Result},
     limits::MAX_BATCH,
-    name::TaskId,
+    name::{QueueName, TaskId},
     queue::Config as StoreConfig,
     task::Fence,
 };
@@ -32,6 +32,7 @@ use crate::{
     finished::Ended,
     intake::Intake,
     leases::Leases,
+    meters::{Figures, Meters},
     outage::Outage,
     registrar::Board,
     registry::Registry,
@@ -51,6 +52,8 @@ const MOST_CALLS: usize = 2;
 #[derive(Debug)]
 struct Settling {
     id: TaskId,
+    /// The queue, of a task that was not started.
+    queue: Option<QueueName>,
     fence: Fence,
     outcome: Outcome,
     /// `None` for a task that was given back without having been started.
@@ -81,6 +84,8 @@ pub(crate) struct Parts {
     /// The runtime of the task functions.
     pub(crate) runtime: Handle,
     pub(crate) board: Arc<Board>,
+    pub(crate) meters: Meters,
+    pub(crate) figures: Arc<Figures>,
     pub(crate) slots: usize,
     /// Tasks left until a clean exit; `None` for no end.
     pub(crate) ttl: Option<u64>,
@@ -93,6 +98,7 @@ pub(crate) struct Fetcher {
     strangers: Strangers,
     outage: Outage,
     phase: Phase,
+    told_to_stop: Option<Instant>,
     /// What is to be settled and not in a call.
     unsettled: Vec<Settling>,
     calls: FuturesUnordered<Pending<Box<Call>>>,
@@ -124,6 +130,7 @@ impl Fetcher {
             strangers: Strangers::default(),
             outage: Outage::default(),
             phase: Phase::Running,
+            told_to_stop: None,
             unsettled: Vec::new(),
             calls: FuturesUnordered::new(),
             loading: None,
@@ -161,6 +168,9 @@ impl Fetcher {
         if !self.unsettled.is_empty() {
             tracing::warn!(tasks = self.unsettled.len(), "left without settling these; their leases will end");
         }
+        if let Some(told) = self.told_to_stop {
+            self.parts.meters.drained(told.elapsed(), self.report.late);
+        }
         self.report
     }
 
@@ -196,6 +206,7 @@ impl Fetcher {
         }
         self.spare = ended;
         self.parts.board.count(self.running, self.report.settled);
+        self.parts.figures.set(self.running, self.unsettled.len(), self.parts.intake.version);
     }
 
     fn ended(&mut self, attempt: Arc<Attempt>, outcome: Option<Outcome>) {
@@ -204,10 +215,13 @@ impl Fetcher {
         match outcome {
             Some(outcome) => {
                 let (id, fence) = (attempt.task.id.clone(), attempt.task.fence);
-                self.unsettled.push(Settling { id, fence, outcome, attempt: Some(attempt) });
+                self.unsettled.push(Settling { id, queue: None, fence, outcome, attempt: Some(attempt) });
             }
             None => {
                 self.report.lost += 1;
+                if let Some(pair) = &attempt.pair {
+                    pair.lease_lost();
+                }
                 self.parts.leases.release([&attempt]);
             }
         }

@@ -1,29 +1,32 @@
 //! The leases this worker holds: of attempts that run, and of those whose settlement is not through yet.
 
-use std::{collections::HashSet, sync::Arc, time::Instant};
+use std::{collections::HashSet, sync::Arc};
 
 use jobbers_common::{name::TaskId, policy::TaskPolicy, task::ClaimedTask};
 use parking_lot::Mutex;
 use slab::Slab;
 
-use crate::attempt::{Attempt, Surroundings};
+use crate::{
+    attempt::{Attempt, Surroundings, Taken},
+    meters::pair::Pair,
+};
 
 /// The leases held. Never more than a few per slot, so looking at all of them is cheap.
 #[derive(Debug, Default)]
 pub(crate) struct Leases(Mutex<Slab<Arc<Attempt>>>);
 
 impl Leases {
-    /// Takes a batch in that was asked for at `claimed`.
+    /// Takes a batch in.
     pub(crate) fn admit(
         &self,
-        tasks: impl IntoIterator<Item = (ClaimedTask, TaskPolicy)>,
+        tasks: impl IntoIterator<Item = (ClaimedTask, TaskPolicy, Arc<Pair>)>,
         around: &Arc<Surroundings>,
-        claimed: Instant,
+        taken: Taken,
     ) -> Vec<Arc<Attempt>> {
         let mut held = self.0.lock();
-        let admit = |(task, policy)| {
+        let admit = |(task, policy, pair)| {
             let entry = held.vacant_entry();
-            let attempt = Attempt::new(task, policy, Arc::clone(around), entry.key(), claimed);
+            let attempt = Attempt::new(task, policy, Some(pair), Arc::clone(around), entry.key(), taken);
             entry.insert(Arc::clone(&attempt));
             attempt
         };

@@ -16,6 +16,7 @@ use tokio::time::sleep_until;
 use crate::{
     attempt::{Attempt, Stop, Surroundings},
     leases::Leases,
+    meters::Renewals,
 };
 
 /// Renews every lease four times within its length, in batches, and writes heartbeats that are due.
@@ -24,6 +25,7 @@ pub(crate) struct Renewal {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) around: Arc<Surroundings>,
     pub(crate) leases: Arc<Leases>,
+    pub(crate) meters: Renewals,
 }
 
 impl Renewal {
@@ -78,6 +80,9 @@ impl Renewal {
         let call = self.engine.extend(&self.around.worker, self.around.lease, extensions.clone());
         let problem = match tokio::time::timeout(self.around.lease / 4, call).await {
             Ok(Ok(answers)) => {
+                let lost = answers.iter().filter(|answer| **answer == ExtendAnswer::LeaseLost).count() as u64;
+                self.meters.renewed.add(answers.len() as u64 - lost);
+                self.meters.lost.add(lost);
                 for (attempt, answer) in batch.iter().zip(answers) {
                     heed(attempt, answer, sent);
                 }
@@ -86,6 +91,7 @@ impl Renewal {
             Ok(Err(error)) => error.to_string(),
             Err(_) => "no answer in time".to_owned(),
         };
+        self.meters.error.add(batch.len() as u64);
         tracing::warn!(leases = batch.len(), problem, "leases could not be renewed");
         let later = Instant::now() + self.around.lease / 16;
         for (attempt, extension) in batch.iter().zip(extensions) {

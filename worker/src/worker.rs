@@ -4,7 +4,12 @@ use std::{process::ExitCode, sync::Arc};
 
 use clap::{Parser, error::ErrorKind};
 use jobbers_common::engine::{Engine, Error};
-use jobbers_process::{config::ConfigError, exit, logging, shutdown::Shutdown};
+use jobbers_process::{
+    config::ConfigError,
+    exit, logging,
+    shutdown::Shutdown,
+    telemetry::{Options, Telemetry, TelemetryError},
+};
 use tokio::runtime::Handle;
 
 use crate::{
@@ -24,6 +29,7 @@ pub struct Worker {
     engine: Option<Arc<dyn Engine>>,
     states: States,
     tasks: Vec<&'static dyn AnyTask>,
+    has_telemetry: bool,
 }
 
 /// Where the configuration comes from. What is wrong with it is told by [`Worker::run`], which has an exit code for it.
@@ -59,6 +65,9 @@ pub enum WorkerError {
     /// The store can't be opened.
     #[error(transparent)]
     Engine(#[from] Error),
+    /// Metrics and traces can't be shown or sent as they were to.
+    #[error(transparent)]
+    Telemetry(#[from] TelemetryError),
     /// A thread or a signal handler could not be had.
     #[error("could not start: {0}")]
     Start(#[from] std::io::Error),
@@ -74,6 +83,7 @@ impl WorkerError {
                 exit::CONFIG
             }
             Self::Engine(_) => exit::UNAVAILABLE,
+            Self::Telemetry(error) => error.exit_code(),
             Self::Start(_) | Self::Vanished => exit::INTERNAL,
         }
     }
@@ -102,13 +112,21 @@ impl Worker {
     }
 
     fn with_settings(settings: Settings) -> Self {
-        Self { settings, engine: None, states: States::default(), tasks: Vec::new() }
+        Self { settings, engine: None, states: States::default(), tasks: Vec::new(), has_telemetry: false }
     }
 
     /// Gives every task a value to find by its type: `ctx.state::<Pool>()`.
     #[must_use]
     pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.states.insert(value);
+        self
+    }
+
+    /// Says that the program has set OpenTelemetry's global providers itself: [`Worker::run`] then starts none, and what
+    /// the worker measures goes to those.
+    #[must_use]
+    pub const fn with_own_telemetry(mut self) -> Self {
+        self.has_telemetry = true;
         self
     }
 
@@ -125,7 +143,7 @@ impl Worker {
         self
     }
 
-    /// The whole of a program's `main`: starts logging, works until SIGTERM or SIGINT, and answers the exit code.
+    /// The whole of a program's `main`: starts telemetry and logging as flags and environment say, works until SIGTERM or SIGINT, and answers the exit code.
     ///
     /// The first signal drains; the second, or the drain deadline, stops now. 0: all is done. 2: the command line makes
     /// no sense. 64: the configuration makes none. 69: the store can't be opened. 70: a defect. 75: what still ran was
@@ -140,22 +158,55 @@ impl Worker {
                 };
             }
             Settings::Arguments(args) if args.print_config => return print_config(args),
-            Settings::Arguments(args) => {
-                if let Err(problem) = logging::init(&args.log) {
-                    return complain(&problem, exit::CONFIG);
-                }
-            }
-            Settings::Given(_) => {}
+            Settings::Arguments(_) | Settings::Given(_) => {}
         }
-        let shutdown = match Shutdown::on_signals() {
-            Ok(shutdown) => shutdown,
-            Err(error) => return complain(&error, exit::INTERNAL),
+        let telemetry = match self.start_telemetry() {
+            Ok(telemetry) => telemetry,
+            Err(error) => return complain(&error, error.exit_code()),
         };
-        match self.run_until(shutdown).await {
+        let worked = match Shutdown::on_signals() {
+            Ok(shutdown) => self.run_until(shutdown).await,
+            Err(error) => Err(error.into()),
+        };
+        if let Some(telemetry) = telemetry {
+            telemetry.shutdown().await;
+        }
+        match worked {
             Ok(Report { late: true, .. }) => exit::DRAINED_LATE.into(),
             Ok(_) => exit::OK,
             Err(error) => complain(&error, error.exit_code()),
         }
+    }
+
+    /// Starts what the process shows of itself: logging by its flags, and telemetry unless the program has its own.
+    fn start_telemetry(&self) -> Result<Option<Telemetry>, WorkerError> {
+        let loaded;
+        let (config, log) = match &self.settings {
+            Settings::Given(config) => (config, None),
+            Settings::Arguments(args) => {
+                logging::check(&args.log).map_err(ConfigError::Invalid)?;
+                loaded = Config::load(args)?;
+                (&loaded, Some(&args.log))
+            }
+            Settings::Unreadable(_) => return Ok(None),
+        };
+        let start = || {
+            Telemetry::start(&Options {
+                service: "worker",
+                version: env!("CARGO_PKG_VERSION"),
+                metrics_listen: config.metrics_listen,
+                insecure: config.metrics_insecure,
+                exposed_elsewhere: false,
+            })
+        };
+        let telemetry = (!self.has_telemetry).then(start).transpose()?;
+        if let Some(log) = log {
+            logging::init(log).map_err(ConfigError::Invalid)?;
+        }
+        if let Some(telemetry) = &telemetry {
+            telemetry.announce();
+        }
+        Ok(telemetry)
     }
 
     /// Works until `shutdown` says to stop, or the configured number of tasks has been run. Tasks run on the runtime this

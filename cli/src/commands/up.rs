@@ -9,6 +9,7 @@ use jobbers_process::{
     exit, listen,
     logging::{self, LogArgs},
     shutdown::Shutdown,
+    telemetry::{MetricsArgs, Options, Telemetry, TelemetryError},
 };
 use jobbers_worker::config::WorkerArgs;
 use tokio::net::TcpListener;
@@ -48,6 +49,8 @@ pub struct Args {
     #[command(flatten)]
     worker: WorkerArgs,
     #[command(flatten)]
+    metrics: MetricsArgs,
+    #[command(flatten)]
     log: LogArgs,
 }
 
@@ -66,6 +69,20 @@ impl Args {
         Ok(config)
     }
 
+    fn telemetry(&self) -> Result<Telemetry, Failure> {
+        let options = Options {
+            service: "jobbers",
+            version: env!("CARGO_PKG_VERSION"),
+            metrics_listen: self.metrics.metrics_listen,
+            insecure: self.metrics.metrics_insecure || self.insecure,
+            exposed_elsewhere: true,
+        };
+        Telemetry::start(&options).map_err(|error| match error {
+            TelemetryError::Listen { .. } => Failure::Unavailable(error.to_string()),
+            _ => Failure::Config(error.to_string()),
+        })
+    }
+
     fn worker(&self) -> Result<jobbers_worker::Config, Failure> {
         let layers = layered(jobbers_worker::config::DEFAULTS, self.worker_config.as_deref(), &self.worker);
         let config: jobbers_worker::Config = layers.map_err(|error| Failure::Config(error.to_string()))?;
@@ -79,8 +96,11 @@ impl Args {
 /// # Errors
 /// When the configuration makes no sense, or the store or the address can't be had.
 pub async fn run(args: Args) -> Result<ExitCode, Failure> {
-    logging::init(&args.log).map_err(Failure::Config)?;
+    logging::check(&args.log).map_err(Failure::Config)?;
     let (manager, worker) = (args.manager()?, args.worker()?);
+    let telemetry = args.telemetry()?;
+    logging::init(&args.log).map_err(Failure::Config)?;
+    telemetry.announce();
     let shutdown = on_signals()?;
     let listener = bind(manager.listen).await?;
     let store = manager.engine_url.clone();
@@ -102,7 +122,9 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
         () = shutdown.drain.cancelled() => {}
         () = stack.ended() => {}
     }
-    let report = stack.stop().await?;
+    let report = stack.stop().await;
+    telemetry.shutdown().await;
+    let report = report?;
     Ok(if report.late { exit::DRAINED_LATE.into() } else { exit::OK })
 }
 

@@ -110,6 +110,28 @@ impl Error {
         matches!(self, Self::Unavailable { .. } | Self::Full(_) | Self::ReadOnly(_) | Self::QueueFull { .. })
     }
 
+    /// The kind of failure in a stable word, for metrics and logs.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::UnknownQueue(_) => "unknown_queue",
+            Self::UnknownRole(_) => "unknown_role",
+            Self::Conflict { .. } => "conflict",
+            Self::Exists(_) => "exists",
+            Self::NotEmpty { .. } => "not_empty",
+            Self::InUse { .. } => "in_use",
+            Self::Changed(_) => "changed",
+            Self::QueueFull { .. } => "queue_full",
+            Self::Invalid(_) => "invalid",
+            Self::Unavailable { .. } => "unavailable",
+            Self::Full(_) => "full",
+            Self::ReadOnly(_) => "read_only",
+            Self::Schema { .. } => "schema",
+            Self::Corrupt(_) => "corrupt",
+            Self::Config(_) => "config",
+        }
+    }
+
     /// An [`Error::Unavailable`] worth trying again in a second.
     #[must_use]
     pub fn unavailable(reason: impl Into<String>) -> Self {

@@ -77,7 +77,7 @@ catalogue! {
     QUEUE_PAUSED: Gauge "jobbers.queue.paused", "", [QUEUE], PAIRS, &[], MANAGER,
         "1 for a queue that is paused, else 0; take the `max`.";
     QUEUE_LIMIT: Gauge "jobbers.queue.limit", "", [QUEUE, LIMIT], PAIRS, &[], MANAGER,
-        "The queue's configured limits; one that is not set is absent. Take the `max`.";
+        "The queue's configured limits; one that is not set is absent, and `rate_limit` is in tasks per second. Take the `max`.";
 
     // ---- selection ----
     TASKS_SELECTED: Counter "tasks_selected", "{task}", [QUEUE, TASK, ROLE], PAIRS, &[], WORKER,
@@ -93,7 +93,7 @@ catalogue! {
 
     // ---- execution ----
     TASKS_PROCESSED: Counter "tasks_processed", "{task}", [QUEUE, TASK, STATUS], PAIRS_BY_STATUS, &[], WORKER,
-        "Tasks that a worker brought to their end and whose end the store took, by the status they ended at.";
+        "Tasks that a worker brought to their end and whose end the store took, by the status they ended at. Those dropped because nobody knew them count under the task `_other`.";
     EXECUTION_TIME: Histogram "execution_time", "ms", [QUEUE, TASK, STATUS], PAIRS_BY_STATUS, TASK_MS, WORKER,
         "How long an attempt ran, by where its task then stood: an attempt that is retried counts under `scheduled` or `submitted`. Waits are not in it.";
     END_TO_END_LATENCY: Histogram "end_to_end_latency", "ms", [QUEUE, TASK, STATUS], PAIRS_BY_STATUS, TASK_MS, WORKER,
@@ -108,8 +108,8 @@ catalogue! {
         "Retries the store took: one per attempt that failed and will be tried again.";
     RETRY_DELAY: Histogram "jobbers.retry.delay", "s", [QUEUE, TASK], PAIRS, LONG_S, WORKER,
         "The backoff given to retries.";
-    TASKS_DEAD_LETTERED: Counter "tasks_dead_lettered", "{task}", [QUEUE, TASK, VERSION], PAIRS, &[], MANAGER,
-        "Tasks written to the dead-letter archive, each failure once whichever manager writes it.";
+    TASKS_DEAD_LETTERED: Counter "tasks_dead_lettered", "{task}", [QUEUE, TASK, VERSION], PAIRS, &[], WORKER,
+        "Tasks that ended badly and were put on their way to the dead-letter archive in the same step. Those that fail because their workers vanish count in `jobbers.leases.reclaimed`.";
     DEAD_LETTERS_SIZE: Gauge "jobbers.dead_letters.size", "{task}", [QUEUE], PAIRS, &[], MANAGER,
         "Tasks in the dead-letter archive that nobody has resubmitted or deleted; told by the manager that holds the archive.";
     DEAD_LETTERS_OLDEST_AGE: Gauge "jobbers.dead_letters.oldest.age", "s", [QUEUE], PAIRS, &[], MANAGER,

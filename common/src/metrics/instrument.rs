@@ -1,5 +1,7 @@
 //! From a row of the catalogue to an instrument on a meter of the caller's.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use opentelemetry::metrics::{
     AsyncInstrument, Counter, Histogram, Meter, ObservableCounter, ObservableGauge, UpDownCounter,
 };
@@ -29,8 +31,8 @@ impl Metric {
         meter.i64_up_down_counter(self.name).with_unit(self.unit).with_description(self.about).build()
     }
 
-    /// The instrument of a [`Kind::Gauge`] that is read off. `read` must not wait, and must not panic: it runs on the
-    /// exporter's thread.
+    /// The instrument of a [`Kind::Gauge`] that is read off. `read` must not wait: it runs on the exporter's thread.
+    /// Should it panic, this reading is left out; without that, the thread would be gone for good.
     pub fn gauge(
         &self,
         meter: &Meter,
@@ -38,7 +40,7 @@ impl Metric {
     ) -> ObservableGauge<f64> {
         debug_assert_eq!(self.kind, Kind::Gauge, "{}", self.name);
         let builder = meter.f64_observable_gauge(self.name).with_unit(self.unit).with_description(self.about);
-        builder.with_callback(read).build()
+        builder.with_callback(move |instrument| guarded(|| read(instrument))).build()
     }
 
     /// The instrument of a [`Kind::ObservedCounter`]. `read` as for [`Metric::gauge`].
@@ -49,6 +51,10 @@ impl Metric {
     ) -> ObservableCounter<f64> {
         debug_assert_eq!(self.kind, Kind::ObservedCounter, "{}", self.name);
         let builder = meter.f64_observable_counter(self.name).with_unit(self.unit).with_description(self.about);
-        builder.with_callback(read).build()
+        builder.with_callback(move |instrument| guarded(|| read(instrument))).build()
     }
+}
+
+fn guarded(read: impl FnOnce()) {
+    catch_unwind(AssertUnwindSafe(read)).ok();
 }

@@ -10,13 +10,14 @@ use crate::server::Server;
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH];
 
 /// Every operation of the API. A new one is added here on purpose.
-const OPERATIONS: [&str; 27] = [
+const OPERATIONS: [&str; 28] = [
     "DELETE /queues/{queue}",
     "DELETE /roles/{role}",
     "DELETE /routing",
     "GET /active-tasks",
     "GET /health/live",
     "GET /health/ready",
+    "GET /metrics",
     "GET /queues",
     "GET /queues/{queue}",
     "GET /roles",

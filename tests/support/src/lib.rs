@@ -8,6 +8,7 @@
 
 pub mod api;
 pub mod binaries;
+pub mod collector;
 pub mod effects;
 pub mod fault_proxy;
 pub mod program;

@@ -25,7 +25,8 @@ use crate::{binaries::binary, wait::within};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How the environment variables begin that configure the programs; whoever runs the tests may have set some.
-const OF_THE_PRODUCT: [&str; 6] = ["ENGINE_URL", "REDIS_URL", "MANAGER_", "WORKER_", "CLEANER_", "JOBBERS_"];
+const OF_THE_PRODUCT: [&str; 8] =
+    ["ENGINE_URL", "REDIS_URL", "MANAGER_", "WORKER_", "CLEANER_", "JOBBERS_", "METRICS_", "OTEL_"];
 
 /// A running program. It is killed when this is dropped; when that happens in a failing test, its output is shown.
 #[derive(Debug)]

@@ -37,6 +37,8 @@ mod stack;
 #[cfg(test)]
 mod storm;
 #[cfg(test)]
+mod telemetry;
+#[cfg(test)]
 mod trouble;
 #[cfg(test)]
 mod wakeups;

@@ -12,7 +12,7 @@ const SUPPORT: &str = "jobbers-test-support";
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("jobbers-common", &[]),
     ("jobbers-macros", &["jobbers-common"]),
-    ("jobbers-process", &[]),
+    ("jobbers-process", &["jobbers-common"]),
     ("jobbers-engines", &["jobbers-common"]),
     ("jobbers-manager", &["jobbers-engines", "jobbers-common", "jobbers-process"]),
     ("jobbers-worker", &["jobbers-engines", "jobbers-common", "jobbers-process", "jobbers-macros"]),
@@ -30,7 +30,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     (SUPPORT, &[]),
     // The system tests run real binaries; the one program of their own is a worker.
-    ("jobbers-system-tests", &["jobbers-worker", SUPPORT]),
+    ("jobbers-system-tests", &["jobbers-worker", "jobbers-common", SUPPORT]),
     ("jobbers-tidy", &["jobbers-common"]),
     ("jobbers-dashboards", &["jobbers-common"]),
 ];

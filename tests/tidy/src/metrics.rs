@@ -15,8 +15,8 @@ Every metric there is, and all that is promised about it. The names are OpenTele
 each stands what Prometheus calls it, whether it is scraped from `/metrics` or comes through a collector. [Telemetry](../guides/telemetry.md)
 tells how to get at them.
 
-- Counters begin at 0 with their process; ask for `rate()` or `increase()`. The series of the tasks a worker knows are
-  there from its start, so that the first failure is seen as one.
+- Counters begin at 0 with their process; ask for `rate()` or `increase()`. A worker's series of a queue and a task are
+  there as soon as it takes the first one on, at 0, so that the first failure is seen as a step.
 - Times of tasks are in milliseconds, all other times in seconds. Each histogram is `NAME_bucket`, `NAME_sum` and
   `NAME_count` in Prometheus.
 - Where a row says *take the `max`*, every manager tells the same number of the one store: `max by (queue) (…)`.

@@ -15,8 +15,9 @@ use jobbers_common::{
 
 use super::{Fetcher, MOST_CALLS, Settling};
 use crate::{
-    attempt::{Attempt, Stop},
+    attempt::{Attempt, Stop, Taken},
     executor::{Handover, execute},
+    meters::{self, pair::Pair},
     task_fn::AnyTask,
 };
 
@@ -103,6 +104,7 @@ impl Fetcher {
                     self.settle_limit = MAX_BATCH;
                 }
                 if call.room > 0 {
+                    self.parts.meters.claimed(reply.claimed.len());
                     self.hungry = !reply.claimed.is_empty();
                     self.next_due = reply.next_due;
                 }
@@ -116,6 +118,9 @@ impl Fetcher {
                 }
             }
             Err(error) => {
+                if call.room > 0 {
+                    self.parts.meters.claim_failed();
+                }
                 self.parts.intake.answered(&call.asked, std::iter::empty());
                 self.refused(call.settling, &error);
             }
@@ -125,9 +130,19 @@ impl Fetcher {
     fn settled(&mut self, settling: &[Settling], answers: &[SettleAnswer]) {
         for (one, answer) in settling.iter().zip(answers) {
             match answer {
-                SettleAnswer::Accepted(_) => self.report.settled += 1,
+                SettleAnswer::Accepted(status) => {
+                    self.report.settled += 1;
+                    if let Some(attempt) = &one.attempt {
+                        meters::settled(attempt, &one.outcome, *status);
+                    } else if let (Outcome::Unknown { .. }, Some(queue)) = (&one.outcome, &one.queue) {
+                        self.parts.meters.stranger(queue, *status);
+                    }
+                }
                 SettleAnswer::LeaseLost => {
                     self.report.lost += 1;
+                    if let Some(pair) = one.attempt.as_ref().and_then(|attempt| attempt.pair.as_ref()) {
+                        pair.lease_lost();
+                    }
                     tracing::warn!(id = %one.id, fence = %one.fence, "its lease was lost; what it did does not count");
                 }
             }
@@ -144,13 +159,14 @@ impl Fetcher {
         let now = Instant::now();
         let claims = self.phase.claims();
         let mut functions: Vec<&'static dyn AnyTask> = Vec::with_capacity(claimed.len());
-        let mut known: Vec<(ClaimedTask, TaskPolicy)> = Vec::with_capacity(claimed.len());
+        let mut known: Vec<(ClaimedTask, TaskPolicy, Arc<Pair>)> = Vec::with_capacity(claimed.len());
         for task in claimed {
             match self.parts.registry.find(task.name.as_str(), task.version) {
                 Some(function) if claims => {
                     functions.push(function);
                     let policy = function.policy().with(&task.overrides);
-                    known.push((task, policy));
+                    let pair = self.parts.meters.pair(&task.queue, function.name(), task.version);
+                    known.push((task, policy, pair));
                 }
                 Some(_) => self.settle_unstarted(task, Outcome::Released { delay: Duration::ZERO }),
                 None => {
@@ -160,12 +176,17 @@ impl Fetcher {
                 }
             }
         }
-        self.parts.intake.answered(asked, known.iter().map(|(task, _)| &task.queue));
+        self.parts.intake.answered(asked, known.iter().map(|(task, ..)| &task.queue));
         self.running += known.len();
         if let Some(left) = &mut self.parts.ttl {
             *left = left.saturating_sub(known.len() as u64);
         }
-        let attempts = self.parts.leases.admit(known, &self.parts.around, sent);
+        let attempts = self.parts.leases.admit(known, &self.parts.around, Taken { asked: sent, answered: now });
+        for attempt in &attempts {
+            if let Some(pair) = &attempt.pair {
+                pair.selected(attempt.waited(), attempt.task.crashes);
+            }
+        }
         self.spawn(attempts, functions);
     }
 
@@ -184,7 +205,13 @@ impl Fetcher {
     }
 
     fn settle_unstarted(&mut self, task: ClaimedTask, outcome: Outcome) {
-        self.unsettled.push(Settling { id: task.id, fence: task.fence, outcome, attempt: None });
+        self.unsettled.push(Settling {
+            id: task.id,
+            queue: Some(task.queue),
+            fence: task.fence,
+            outcome,
+            attempt: None,
+        });
     }
 
     /// Keeps what a failed call was to settle. If the store refuses the call for good, one of the settlements must be

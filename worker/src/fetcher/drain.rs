@@ -41,7 +41,9 @@ impl Phase {
 impl Fetcher {
     /// Claims nothing more, and treats each running task by its policy.
     pub(super) fn begin_drain(&mut self) {
-        let deadline = Instant::now() + self.parts.drain_deadline;
+        let now = Instant::now();
+        let deadline = now + self.parts.drain_deadline;
+        self.told_to_stop.get_or_insert(now);
         self.phase = Phase::Draining { deadline };
         self.parts.board.drain();
         tracing::info!(running = self.running, "draining");
@@ -57,6 +59,7 @@ impl Fetcher {
     /// Gives back whatever still runs, whether it has ended or not.
     pub(super) fn close(&mut self) {
         let now = Instant::now();
+        self.told_to_stop.get_or_insert(now);
         self.phase = Phase::Closing { release_at: now + LAST_CALL, until: now + LAST_WORDS };
         self.parts.board.drain();
         if self.running > 0 {
@@ -81,7 +84,7 @@ impl Fetcher {
                         self.running -= 1;
                         let (id, fence) = (attempt.task.id.clone(), attempt.task.fence);
                         let outcome = Outcome::Released { delay: Duration::ZERO };
-                        self.unsettled.push(Settling { id, fence, outcome, attempt: Some(attempt) });
+                        self.unsettled.push(Settling { id, queue: None, fence, outcome, attempt: Some(attempt) });
                     }
                 }
             }

@@ -30,7 +30,9 @@ use crate::{
     app::App,
     extract::JsonBytes,
     ids, json,
+    meters::Sent,
     problem::{Code, Problem, Result, WITH_BODY, problems},
+    sends::Sends,
     wire::{
         task_request::{SubmitRequest, TaskBatch, TaskRequest},
         task_view::{SubmittedList, SubmittedView},
@@ -89,8 +91,12 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: JsonBytes) -> R
         let task = intake.task(index, request).await;
         tasks.push(if is_batch { task.map_err(|problem| within(problem, index))? } else { task? });
     }
-    let submitted =
-        app.engine.submit(Submit { tasks, on_conflict }).await.map_err(|error| refusal(error, &envelope))?;
+    let sent: Vec<Sent> = tasks.iter().map(Sent::from).collect();
+    let sends = Sends::begin(&mut tasks, envelope.trace);
+    let submitted = app.engine.submit(Submit { tasks, on_conflict }).await;
+    sends.end(submitted.as_ref().err().map(Error::kind));
+    let submitted = submitted.map_err(|error| refusal(error, &envelope))?;
+    app.meters.submitted(&sent, &submitted);
     Ok(answer(&submitted, is_batch))
 }
 

@@ -1,0 +1,220 @@
+//! Measures every call to a store: how long it took, and how it failed.
+//!
+//! One wrapper for both engines; [`crate::open`] puts it on. It changes no answer and retries nothing. `wait` and
+//! `await_finished` pass through unmeasured: they take as long as nothing happens.
+
+use std::{
+    future::Future,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use async_trait::async_trait;
+use jobbers_common::{
+    engine::{
+        Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine, ExtendAnswer, Extension,
+        Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueueStats, Reclaimed, Resubmit, Resubmitted, Result,
+        Submit, Submitted,
+    },
+    metrics::catalogue::{ENGINE_ERRORS, ENGINE_OPERATION_DURATION},
+    name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
+    queue::{Config, QueueConfig, RoleConfig},
+    routing::{RouteKey, RouteRule},
+    task::Task,
+    worker::{RegisteredWorker, WorkerReport},
+};
+use opentelemetry::{
+    KeyValue,
+    metrics::{BoundHistogram, Counter, Meter},
+};
+
+macro_rules! operations {
+    ($($name:ident),*) => {
+        /// The histogram of each verb, bound once.
+        #[derive(Debug)]
+        struct Operations {
+            $($name: BoundHistogram<f64>),*
+        }
+
+        impl Operations {
+            fn new(engine: &'static str, meter: &Meter) -> Self {
+                let histogram = ENGINE_OPERATION_DURATION.histogram(meter);
+                let of = |name| histogram.bind(&[KeyValue::new("engine", engine), KeyValue::new("operation", name)]);
+                Self { $($name: of(stringify!($name))),* }
+            }
+        }
+    };
+}
+
+operations!(
+    submit,
+    cycle,
+    extend,
+    get,
+    list,
+    queue_stats,
+    health,
+    cancel,
+    resubmit,
+    dead_letters,
+    forget_dead_letters,
+    claim_duty,
+    duty,
+    release_duty,
+    promote_due,
+    reclaim_expired,
+    prune,
+    purge_queue,
+    config,
+    put_queue,
+    delete_queue,
+    put_role,
+    delete_role,
+    put_route,
+    delete_route,
+    register_worker,
+    deregister_worker,
+    workers
+);
+
+/// A store whose calls are measured.
+#[derive(Debug)]
+pub struct Measured {
+    inner: Arc<dyn Engine>,
+    engine: &'static str,
+    operations: Operations,
+    errors: Counter<u64>,
+}
+
+impl Measured {
+    /// Measures the calls to `inner` on `meter`; `engine` is `sqlite` or `redis`.
+    #[must_use]
+    pub fn new(inner: Arc<dyn Engine>, engine: &'static str, meter: &Meter) -> Self {
+        Self { inner, engine, operations: Operations::new(engine, meter), errors: ENGINE_ERRORS.counter(meter) }
+    }
+
+    async fn measure<T>(
+        &self,
+        name: &'static str,
+        histogram: &BoundHistogram<f64>,
+        call: impl Future<Output = Result<T>> + Send,
+    ) -> Result<T> {
+        let began = Instant::now();
+        let answer = call.await;
+        histogram.record(began.elapsed().as_secs_f64());
+        if let Err(error) = &answer {
+            self.errors.add(
+                1,
+                &[
+                    KeyValue::new("engine", self.engine),
+                    KeyValue::new("operation", name),
+                    KeyValue::new("error", error.kind()),
+                ],
+            );
+        }
+        answer
+    }
+}
+
+macro_rules! measured {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*) => {
+        #[async_trait]
+        impl Engine for Measured {
+            $(
+                async fn $name(&self, $($argument: $type),*) -> Result<$answer> {
+                    self.measure(stringify!($name), &self.operations.$name, self.inner.$name($($argument),*)).await
+                }
+            )*
+
+            async fn wait(&self, worker: &WorkerId, timeout: Duration) {
+                self.inner.wait(worker, timeout).await;
+            }
+
+            async fn await_finished(&self, id: &TaskId, timeout: Duration) -> Result<Option<Task>> {
+                self.inner.await_finished(id, timeout).await
+            }
+        }
+    };
+}
+
+measured! {
+    submit(batch: Submit) -> Vec<Submitted>;
+    cycle(cycle: Cycle) -> CycleReply;
+    extend(worker: &WorkerId, lease: Duration, extensions: Vec<Extension>) -> Vec<ExtendAnswer>;
+    get(id: &TaskId) -> Option<Task>;
+    list(request: ListRequest) -> Page;
+    queue_stats(queue: Option<&QueueName>) -> Vec<QueueStats>;
+    health() -> Health;
+    cancel(ids: &[TaskId]) -> Vec<Cancelled>;
+    resubmit(batch: Vec<Resubmit>) -> Vec<Resubmitted>;
+    dead_letters(limit: usize) -> Vec<DeadTask>;
+    forget_dead_letters(keys: &[DeadKey]) -> ();
+    claim_duty(claim: DutyClaim) -> Duty;
+    duty(duty: &DutyName) -> Option<Duty>;
+    release_duty(duty: &DutyName, holder: &HolderId) -> ();
+    promote_due(limit: usize) -> u64;
+    reclaim_expired(limit: usize) -> Reclaimed;
+    prune(request: PruneRequest) -> Pruned;
+    purge_queue(queue: &QueueName, limit: usize) -> u64;
+    config() -> Arc<Config>;
+    put_queue(queue: QueueConfig, mode: PutMode<QueueConfig>) -> Arc<Config>;
+    delete_queue(queue: &QueueName) -> Deleted;
+    put_role(role: RoleConfig, mode: PutMode<RoleConfig>) -> Arc<Config>;
+    delete_role(role: &RoleName) -> Arc<Config>;
+    put_route(key: RouteKey, rule: RouteRule) -> Arc<Config>;
+    delete_route(key: &RouteKey) -> Arc<Config>;
+    register_worker(report: WorkerReport, ttl: Duration) -> u64;
+    deregister_worker(worker: &WorkerId) -> ();
+    workers() -> Vec<RegisteredWorker>;
+}
+
+#[cfg(test)]
+mod tests {
+    use jobbers_common::engine::{Error, model::ModelEngine};
+    use opentelemetry::metrics::MeterProvider;
+    use opentelemetry_sdk::metrics::{
+        InMemoryMetricExporter, SdkMeterProvider,
+        data::{AggregatedMetrics, MetricData},
+    };
+
+    use super::*;
+
+    /// The values of attributes, in the order of their keys.
+    fn words<'a>(attributes: impl Iterator<Item = &'a KeyValue>) -> String {
+        let mut pairs: Vec<(&str, String)> =
+            attributes.map(|pair| (pair.key.as_str(), pair.value.to_string())).collect();
+        pairs.sort();
+        pairs.into_iter().map(|(_, value)| value).collect::<Vec<_>>().join(" ")
+    }
+
+    #[tokio::test]
+    async fn calls_and_failures_are_counted_by_verb_and_kind() {
+        let exporter = InMemoryMetricExporter::default();
+        let provider = SdkMeterProvider::builder().with_periodic_exporter(exporter.clone()).build();
+        let engine = Measured::new(Arc::new(ModelEngine::with_system_clock()), "model", &provider.meter("test"));
+        engine.health().await.unwrap();
+        engine.health().await.unwrap();
+        let none = QueueName::new("none").unwrap();
+        assert_eq!(engine.queue_stats(Some(&none)).await, Err(Error::UnknownQueue(none)));
+        provider.force_flush().unwrap();
+
+        let (mut calls, mut errors) = (Vec::new(), Vec::new());
+        for resource in exporter.get_finished_metrics().unwrap() {
+            for metric in resource.scope_metrics().flat_map(|scope| scope.metrics()) {
+                match metric.data() {
+                    AggregatedMetrics::F64(MetricData::Histogram(histogram)) => {
+                        calls.extend(histogram.data_points().map(|point| (words(point.attributes()), point.count())));
+                    }
+                    AggregatedMetrics::U64(MetricData::Sum(sum)) => {
+                        errors.extend(sum.data_points().map(|point| (words(point.attributes()), point.value())));
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        calls.sort();
+        let calls: Vec<_> = calls.into_iter().filter(|(_, count)| *count > 0).collect();
+        assert_eq!(calls, [("model health".to_owned(), 2), ("model queue_stats".to_owned(), 1)]);
+        assert_eq!(errors, [("model unknown_queue queue_stats".to_owned(), 1)]);
+    }
+}

@@ -1,0 +1,247 @@
+//! What the store knows, for whoever looks: depths, ages, lags, workers.
+//!
+//! The tick reads it every few seconds, and only while somebody looks; the readers themselves see what was read last and
+//! never wait for a store.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Weak},
+    time::{Duration, Instant},
+};
+
+use arc_swap::ArcSwapOption;
+use jobbers_common::{
+    engine::{Engine, Health, ListRequest, QueueStats, Result, TaskFilter},
+    lifecycle::Status,
+    metrics::catalogue::{
+        CONFIG_AGE, CONFIG_VERSION, DEAD_LETTERS_OUTBOX, QUEUE_ACCEPTED, QUEUE_DEPTH, QUEUE_LIMIT, QUEUE_OLDEST_AGE,
+        QUEUE_PAUSED, QUEUE_REMOVED, SCHEDULE_LAG, WORKERS_ALIVE,
+    },
+    name::QueueName,
+    rate::RateLimit,
+    time::Timestamp,
+    worker::{RegisteredWorker, WorkerState},
+};
+use opentelemetry::{
+    KeyValue,
+    metrics::{AsyncInstrument, Meter},
+};
+use parking_lot::Mutex;
+
+use crate::app::App;
+
+/// How often the store is asked while somebody looks.
+const EVERY: Duration = Duration::from_secs(5);
+/// Whoever has not looked for this long has gone.
+const GONE_AFTER: Duration = Duration::from_secs(120);
+/// Most queues whose next scheduled task is looked up in one round.
+const MOST_LAGS: usize = 200;
+
+/// What was read last, and when somebody looked last.
+#[derive(Debug)]
+pub(crate) struct Gauges {
+    latest: ArcSwapOption<Reading>,
+    looked_at: Mutex<Instant>,
+    read_at: Mutex<Option<Instant>>,
+}
+
+impl Default for Gauges {
+    fn default() -> Self {
+        Self { latest: ArcSwapOption::empty(), looked_at: Mutex::new(Instant::now()), read_at: Mutex::new(None) }
+    }
+}
+
+/// One reading of the store.
+#[derive(Debug)]
+struct Reading {
+    now: Timestamp,
+    outbox: u64,
+    stats: Vec<QueueStats>,
+    lags: BTreeMap<QueueName, Duration>,
+    workers: Vec<RegisteredWorker>,
+}
+
+impl Gauges {
+    /// Whether it is time to read the store again.
+    pub(crate) fn is_due(&self) -> bool {
+        let read_at = *self.read_at.lock();
+        self.looked_at.lock().elapsed() < GONE_AFTER && read_at.is_none_or(|at| at.elapsed() >= EVERY)
+    }
+
+    /// Reads the store. What was read before is kept on a failure: better old than none, and the failure is counted.
+    pub(crate) async fn read(&self, engine: &dyn Engine) -> Result<()> {
+        *self.read_at.lock() = Some(Instant::now());
+        let Health { now, outbox, .. } = engine.health().await?;
+        let stats = engine.queue_stats(None).await?;
+        let workers = engine.workers().await?;
+        let mut lags = BTreeMap::new();
+        let scheduled = |stats: &&QueueStats| stats.tasks.get(&Status::Scheduled).is_some_and(|tasks| *tasks > 0);
+        for stats in stats.iter().filter(scheduled).take(MOST_LAGS) {
+            let filter = TaskFilter {
+                statuses: vec![Status::Scheduled],
+                queue: Some(stats.queue.clone()),
+                ..TaskFilter::default()
+            };
+            let page = engine.list(ListRequest { filter, limit: 1, cursor: None }).await?;
+            if let Some(next) = page.tasks.first() {
+                lags.insert(stats.queue.clone(), since(next.ready_at, now));
+            }
+        }
+        self.latest.store(Some(Arc::new(Reading { now, outbox, stats, lags, workers })));
+        Ok(())
+    }
+
+    fn look(&self) -> Option<Arc<Reading>> {
+        *self.looked_at.lock() = Instant::now();
+        self.latest.load_full()
+    }
+}
+
+/// Zero for a point that lies ahead.
+fn since(at: Timestamp, now: Timestamp) -> Duration {
+    Duration::from_micros(u64::try_from(now.as_micros().saturating_sub(at.as_micros())).unwrap_or(0))
+}
+
+fn queue_of(queue: &QueueName) -> KeyValue {
+    KeyValue::new("queue", queue.as_str().to_owned())
+}
+
+/// A rate as tasks per second.
+fn per_second(rate: &RateLimit) -> f64 {
+    f64::from(rate.tasks) / rate.per.as_secs_f64()
+}
+
+/// Registers the gauges. A manager that has stopped tells nothing any more.
+pub(crate) fn observe(app: &Arc<App>, meter: &Meter) {
+    let app = Arc::downgrade(app);
+    of_queues(&app, meter);
+    QUEUE_PAUSED.gauge(
+        meter,
+        with(&app, |app, gauge| {
+            for queue in app.live.snapshot().iter().flat_map(|config| config.queues.values()) {
+                gauge.observe(f64::from(u8::from(queue.paused)), &[queue_of(&queue.name)]);
+            }
+        }),
+    );
+    QUEUE_LIMIT.gauge(
+        meter,
+        with(&app, |app, gauge| {
+            for queue in app.live.snapshot().iter().flat_map(|config| config.queues.values()) {
+                let limits = [
+                    ("max_per_worker", queue.max_per_worker.map(f64::from)),
+                    ("max_concurrent", queue.max_concurrent.map(f64::from)),
+                    ("max_length", queue.max_length.map(|most| most as f64)),
+                    ("rate_limit", queue.rate_limit.as_ref().map(per_second)),
+                ];
+                for (name, limit) in limits.into_iter().filter_map(|(name, limit)| Some((name, limit?))) {
+                    gauge.observe(limit, &[queue_of(&queue.name), KeyValue::new("limit", name)]);
+                }
+            }
+        }),
+    );
+    CONFIG_VERSION.gauge(
+        meter,
+        with(&app, |app, gauge| {
+            if let Some(config) = app.live.snapshot() {
+                gauge.observe(config.version as f64, &[KeyValue::new("service", "manager")]);
+            }
+        }),
+    );
+    CONFIG_AGE.gauge(
+        meter,
+        with(&app, |app, gauge| {
+            if let Some(age) = app.live.age() {
+                gauge.observe(age.as_secs_f64(), &[KeyValue::new("service", "manager")]);
+            }
+        }),
+    );
+    WORKERS_ALIVE.gauge(
+        meter,
+        with_reading(&app, |reading, gauge| {
+            let mut alive: BTreeMap<(&str, &str), u32> = BTreeMap::new();
+            for worker in &reading.workers {
+                let state = match worker.report.state {
+                    WorkerState::Running => "running",
+                    WorkerState::Draining => "draining",
+                };
+                *alive.entry((worker.report.role.as_str(), state)).or_default() += 1;
+            }
+            for ((role, state), workers) in alive {
+                let attributes = [KeyValue::new("role", role.to_owned()), KeyValue::new("state", state)];
+                gauge.observe(f64::from(workers), &attributes);
+            }
+        }),
+    );
+}
+
+fn of_queues(app: &Weak<App>, meter: &Meter) {
+    DEAD_LETTERS_OUTBOX.gauge(meter, with_reading(app, |reading, gauge| gauge.observe(reading.outbox as f64, &[])));
+    QUEUE_DEPTH.gauge(
+        meter,
+        with_reading(app, |reading, gauge| {
+            for stats in &reading.stats {
+                for status in Status::ALL.into_iter().filter(|status| !status.is_finished()) {
+                    let tasks = stats.tasks.get(&status).copied().unwrap_or(0);
+                    gauge.observe(tasks as f64, &[queue_of(&stats.queue), KeyValue::new("status", status.as_str())]);
+                }
+            }
+        }),
+    );
+    QUEUE_OLDEST_AGE.gauge(
+        meter,
+        with_reading(app, |reading, gauge| {
+            for stats in &reading.stats {
+                let age = stats.oldest_ready_at.map_or(Duration::ZERO, |at| since(at, reading.now));
+                gauge.observe(age.as_secs_f64(), &[queue_of(&stats.queue)]);
+            }
+        }),
+    );
+    SCHEDULE_LAG.gauge(
+        meter,
+        with_reading(app, |reading, gauge| {
+            for stats in &reading.stats {
+                let lag = reading.lags.get(&stats.queue).copied().unwrap_or_default();
+                gauge.observe(lag.as_secs_f64(), &[queue_of(&stats.queue)]);
+            }
+        }),
+    );
+    QUEUE_ACCEPTED.observed_counter(
+        meter,
+        with_reading(app, |reading, counter| {
+            for stats in &reading.stats {
+                counter.observe(stats.accepted as f64, &[queue_of(&stats.queue)]);
+            }
+        }),
+    );
+    QUEUE_REMOVED.observed_counter(
+        meter,
+        with_reading(app, |reading, counter| {
+            for stats in &reading.stats {
+                counter.observe(stats.removed as f64, &[queue_of(&stats.queue)]);
+            }
+        }),
+    );
+}
+
+fn with(
+    app: &Weak<App>,
+    read: impl Fn(&App, &dyn AsyncInstrument<f64>) + Send + Sync + 'static,
+) -> impl Fn(&dyn AsyncInstrument<f64>) + Send + Sync + 'static {
+    let app = Weak::clone(app);
+    move |instrument| {
+        if let Some(app) = app.upgrade() {
+            read(&app, instrument);
+        }
+    }
+}
+
+fn with_reading(
+    app: &Weak<App>,
+    read: impl Fn(&Reading, &dyn AsyncInstrument<f64>) + Send + Sync + 'static,
+) -> impl Fn(&dyn AsyncInstrument<f64>) + Send + Sync + 'static {
+    with(app, move |app, instrument| {
+        if let Some(reading) = app.gauges.look() {
+            read(&reading, instrument);
+        }
+    })
+}

@@ -1,0 +1,193 @@
+//! Where metrics and traces go: OTLP to a collector, Prometheus text to whoever asks.
+//!
+//! OTLP is off until an `OTEL_EXPORTER_OTLP_ENDPOINT` says where to; then the standard `OTEL_*` variables hold. Prometheus
+//! text is always kept ready where it can be asked for. What is measured is not said here but where it happens, on
+//! OpenTelemetry's global meter and tracer: a program that embeds a worker and has providers of its own leaves this
+//! module alone.
+//!
+//! Everything runs on a thread of its own: no collector, however slow, and no reader of `/metrics` waits for the tasks or
+//! makes them wait. What can't be delivered is dropped. Start reading at [`Telemetry::start`].
+
+mod exposition;
+mod listener;
+mod process;
+mod providers;
+mod settings;
+pub mod traces;
+
+use std::{
+    net::{SocketAddr, TcpListener},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use tokio::sync::oneshot;
+
+use self::providers::Providers;
+pub use self::{
+    exposition::{Exposition, TEXT_FORMAT, exposition},
+    listener::MetricsArgs,
+    settings::{Settings, SettingsError},
+};
+use crate::listen::{self, NotLoopback};
+
+/// The name of our meter and tracer.
+pub const SCOPE: &str = "jobbers";
+
+/// How long the last points and spans may take to leave when the process ends.
+pub const FLUSH_DEADLINE: Duration = Duration::from_secs(3);
+
+/// What a process says of itself, and where it shows its metrics.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// `manager`, `worker`, `cleaner`, or `jobbers` for all of them in one process.
+    pub service: &'static str,
+    /// The program's version.
+    pub version: &'static str,
+    /// Where to serve `/metrics`, for a process without a listener of its own.
+    pub metrics_listen: Option<SocketAddr>,
+    /// Whether that address may be other than loopback.
+    pub insecure: bool,
+    /// Whether somebody else serves [`exposition`].
+    pub exposed_elsewhere: bool,
+}
+
+/// Why telemetry does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum TelemetryError {
+    /// An `OTEL_*` variable makes no sense.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The address for `/metrics` would let strangers in.
+    #[error("--metrics-listen: {0}")]
+    NotLoopback(#[from] NotLoopback),
+    /// The address for `/metrics` can't be had.
+    #[error("can't serve /metrics on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// An exporter could not be made.
+    #[error("telemetry could not be started: {0}")]
+    Exporter(String),
+}
+
+impl TelemetryError {
+    /// The exit code for it.
+    #[must_use]
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Settings(_) | Self::NotLoopback(_) => crate::exit::CONFIG,
+            Self::Listen { .. } => crate::exit::UNAVAILABLE,
+            Self::Exporter(_) => crate::exit::INTERNAL,
+        }
+    }
+}
+
+/// Telemetry that runs. Dropping it without [`Telemetry::shutdown`] leaves what was measured last behind.
+#[derive(Debug)]
+pub struct Telemetry {
+    providers: Option<Providers>,
+    address: Option<SocketAddr>,
+    settings: Settings,
+    /// Dropped when the thread may end.
+    _running: Option<oneshot::Sender<()>>,
+}
+
+impl Telemetry {
+    /// Reads `OTEL_*` and starts what they and `options` ask for: nothing, if they ask for nothing.
+    ///
+    /// # Errors
+    /// [`TelemetryError`]; nothing was started then.
+    pub fn start(options: &Options) -> Result<Self, TelemetryError> {
+        Self::start_with(options, Settings::from_env()?)
+    }
+
+    fn start_with(options: &Options, settings: Settings) -> Result<Self, TelemetryError> {
+        let listener = options.metrics_listen.map(|address| bind(address, options.insecure)).transpose()?;
+        let scraped = listener.is_some() || options.exposed_elsewhere;
+        if !scraped && settings.is_off() {
+            return Ok(Self { providers: None, address: None, settings, _running: None });
+        }
+        let address = listener.as_ref().and_then(|listener| listener.local_addr().ok());
+        let (running, ended) = oneshot::channel::<()>();
+        let (answer, answered) = mpsc::channel();
+        let (options, kept) = (options.clone(), settings.clone());
+        let thread = thread::Builder::new().name("jobbers-telemetry".to_owned());
+        let serve = move || run(&options, &settings, scraped, listener, &answer, ended);
+        thread.spawn(serve).map_err(|error| TelemetryError::Exporter(error.to_string()))?;
+        let providers = answered.recv().map_err(|_| TelemetryError::Exporter("its thread ended".to_owned()))??;
+        providers.install();
+        Ok(Self { providers: Some(providers), address, settings: kept, _running: Some(running) })
+    }
+
+    /// Tells in the log what was started. Logging starts after telemetry, whose spans it feeds.
+    pub fn announce(&self) {
+        if let Some(address) = self.address {
+            tracing::info!(%address, "serving /metrics");
+        }
+        let Settings { metrics, traces, delta, .. } = &self.settings;
+        if metrics.is_some() || traces.is_some() {
+            tracing::info!(?metrics, ?traces, "sending telemetry by OTLP");
+        }
+        if *delta && metrics.is_some() {
+            tracing::warn!("counters leave as differences (delta), which Prometheus drops without a word");
+        }
+    }
+
+    /// Sends what is left, all signals side by side, within [`FLUSH_DEADLINE`]; what has not left by then is lost.
+    pub async fn shutdown(self) {
+        let Some(providers) = &self.providers else { return };
+        if tokio::time::timeout(FLUSH_DEADLINE, providers.shutdown()).await.is_err() {
+            tracing::warn!("the collector did not take the last points in time; they are lost");
+        }
+    }
+}
+
+fn bind(address: SocketAddr, insecure: bool) -> Result<TcpListener, TelemetryError> {
+    listen::check(address, insecure)?;
+    let listener = TcpListener::bind(address).and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
+    listener.map_err(|source| TelemetryError::Listen { address, source })
+}
+
+/// The thread: makes the exporters, which live on its runtime, and serves `/metrics` until it is told to end.
+fn run(
+    options: &Options,
+    settings: &Settings,
+    scraped: bool,
+    listener: Option<TcpListener>,
+    answer: &mpsc::Sender<Result<Providers, TelemetryError>>,
+    ended: oneshot::Receiver<()>,
+) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            answer.send(Err(TelemetryError::Exporter(error.to_string()))).ok();
+            return;
+        }
+    };
+    runtime.block_on(async move {
+        let made = Providers::make(options, settings, scraped);
+        let exposition = made.as_ref().ok().and_then(|providers| providers.exposition.clone());
+        let well = made.is_ok();
+        answer.send(made).ok();
+        if !well {
+            return;
+        }
+        let serving = async {
+            match (listener, exposition) {
+                (Some(listener), Some(exposition)) => listener::serve(listener, exposition).await,
+                _ => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = serving => {}
+            _ = ended => {}
+        }
+    });
+    runtime.shutdown_background();
+}

@@ -1,0 +1,28 @@
+//! What every process tells of itself: which it is, and what it uses.
+
+use jobbers_common::metrics::catalogue::{BUILD_INFO, PROCESS_CPU_TIME, PROCESS_MEMORY};
+use opentelemetry::{KeyValue, metrics::Meter};
+use procfs::process::{Process, Stat};
+
+/// Registers the gauges.
+pub(super) fn observe(meter: &Meter, service: &'static str, version: &'static str) {
+    let build = [KeyValue::new("service", service), KeyValue::new("version", version)];
+    BUILD_INFO.gauge(meter, move |gauge| gauge.observe(1.0, &build));
+    let own = [KeyValue::new("service", service)];
+    let who = own.clone();
+    PROCESS_CPU_TIME.observed_counter(meter, move |counter| {
+        if let Some(stat) = stat() {
+            let ticks = (stat.utime + stat.stime) as f64;
+            counter.observe(ticks / procfs::ticks_per_second() as f64, &who);
+        }
+    });
+    PROCESS_MEMORY.gauge(meter, move |gauge| {
+        if let Some(stat) = stat() {
+            gauge.observe(stat.rss as f64 * procfs::page_size() as f64, &own);
+        }
+    });
+}
+
+fn stat() -> Option<Stat> {
+    Process::myself().and_then(|process| process.stat()).ok()
+}

@@ -1,0 +1,230 @@
+//! What the standard `OTEL_*` variables say.
+//!
+//! Endpoint, headers, timeout and compression of each signal are read by the exporters themselves, as are the limits of
+//! the batch processor. Here stands what OpenTelemetry's own SDK leaves to the program.
+
+use std::time::Duration;
+
+/// How often metrics leave when nobody says. The SDK's minute would leave Grafana's usual windows empty.
+const DEFAULT_INTERVAL: Duration = Duration::from_secs(15);
+
+/// A variable that makes no sense.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{variable}={value:?}: {rule}")]
+pub struct SettingsError {
+    /// Its name.
+    pub variable: String,
+    /// What it says.
+    pub value: String,
+    /// What it may say.
+    pub rule: &'static str,
+}
+
+/// What leaves by OTLP.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Metrics, if they do.
+    pub metrics: Option<Protocol>,
+    /// Traces, if they do.
+    pub traces: Option<Protocol>,
+    /// How often metrics leave.
+    pub interval: Duration,
+    /// Whether counters leave as differences; never to Prometheus, which drops them.
+    pub delta: bool,
+    /// Which traces are kept.
+    pub sampling: Sampling,
+}
+
+/// How OTLP is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// gRPC, port 4317.
+    Grpc,
+    /// Protocol buffers over HTTP, port 4318.
+    Http,
+}
+
+/// `OTEL_TRACES_SAMPLER`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sampling {
+    /// Whether a parent's decision is followed.
+    pub parent_based: bool,
+    /// The share of traces without a parent that is kept, 0 to 1.
+    pub ratio: f64,
+}
+
+impl Settings {
+    /// Reads the process's environment.
+    ///
+    /// # Errors
+    /// [`SettingsError`] for the first variable that makes no sense.
+    pub fn from_env() -> Result<Self, SettingsError> {
+        Self::read(&|name| std::env::var(name).ok())
+    }
+
+    /// Whether nothing leaves.
+    #[must_use]
+    pub const fn is_off(&self) -> bool {
+        self.metrics.is_none() && self.traces.is_none()
+    }
+
+    fn read(variable: &Lookup<'_>) -> Result<Self, SettingsError> {
+        let said = |name: &str| variable(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+        let off = said("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"));
+        let signal = |name| if off { Ok(None) } else { signal(&said, name) };
+        Ok(Self {
+            metrics: signal("METRICS")?,
+            traces: signal("TRACES")?,
+            interval: interval(&said)?,
+            delta: delta(&said)?,
+            sampling: sampling(&said)?,
+        })
+    }
+}
+
+type Lookup<'a> = dyn Fn(&str) -> Option<String> + 'a;
+
+fn wrong(variable: impl Into<String>, value: impl Into<String>, rule: &'static str) -> SettingsError {
+    SettingsError { variable: variable.into(), value: value.into(), rule }
+}
+
+/// Whether and how one signal leaves. Its own variable wins over the one for all.
+fn signal(said: &Lookup<'_>, name: &str) -> Result<Option<Protocol>, SettingsError> {
+    let exporter = format!("OTEL_{name}_EXPORTER");
+    match said(&exporter).as_deref() {
+        None | Some("otlp") => {}
+        Some("none") => return Ok(None),
+        // `/metrics` is there in any case.
+        Some("prometheus") if name == "METRICS" => return Ok(None),
+        Some(other) => return Err(wrong(exporter, other, "otlp or none")),
+    }
+    let either = |what: &str| {
+        let own = format!("OTEL_EXPORTER_OTLP_{name}_{what}");
+        let general = format!("OTEL_EXPORTER_OTLP_{what}");
+        said(&own).map(|value| (own, value)).or_else(|| said(&general).map(|value| (general, value)))
+    };
+    let Some((variable, endpoint)) = either("ENDPOINT") else { return Ok(None) };
+    if !endpoint.starts_with("http://") {
+        return Err(wrong(
+            variable,
+            endpoint,
+            "must begin with http://; there is no TLS here: let a collector beside this process carry it further",
+        ));
+    }
+    match either("PROTOCOL") {
+        None => Ok(Some(Protocol::Http)),
+        Some((_, value)) if value == "http/protobuf" => Ok(Some(Protocol::Http)),
+        Some((_, value)) if value == "grpc" => Ok(Some(Protocol::Grpc)),
+        Some((variable, value)) => Err(wrong(variable, value, "grpc or http/protobuf")),
+    }
+}
+
+fn interval(said: &Lookup<'_>) -> Result<Duration, SettingsError> {
+    let variable = "OTEL_METRIC_EXPORT_INTERVAL";
+    let Some(value) = said(variable) else { return Ok(DEFAULT_INTERVAL) };
+    match value.parse() {
+        Ok(millis) if millis > 0 => Ok(Duration::from_millis(millis)),
+        _ => Err(wrong(variable, value, "milliseconds, above 0")),
+    }
+}
+
+fn delta(said: &Lookup<'_>) -> Result<bool, SettingsError> {
+    let variable = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE";
+    let Some(value) = said(variable) else { return Ok(false) };
+    match value.to_ascii_lowercase().as_str() {
+        "cumulative" => Ok(false),
+        "delta" | "lowmemory" => Ok(true),
+        _ => Err(wrong(variable, value, "cumulative, delta or lowmemory")),
+    }
+}
+
+fn sampling(said: &Lookup<'_>) -> Result<Sampling, SettingsError> {
+    let (variable, argument) = ("OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG");
+    let ratio = || match said(argument) {
+        None => Ok(1.0),
+        Some(value) => match value.parse::<f64>() {
+            Ok(ratio) if (0.0..=1.0).contains(&ratio) => Ok(ratio),
+            _ => Err(wrong(argument, value, "a number from 0 to 1")),
+        },
+    };
+    let sampling = |parent_based, ratio| Ok(Sampling { parent_based, ratio });
+    match said(variable).as_deref() {
+        None | Some("parentbased_always_on") => sampling(true, 1.0),
+        Some("parentbased_always_off") => sampling(true, 0.0),
+        Some("parentbased_traceidratio") => sampling(true, ratio()?),
+        Some("always_on") => sampling(false, 1.0),
+        Some("always_off") => sampling(false, 0.0),
+        Some("traceidratio") => sampling(false, ratio()?),
+        Some(other) => {
+            Err(wrong(variable, other, "always_on, always_off or traceidratio, or parentbased_ before one of these"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> Result<Settings, SettingsError> {
+        Settings::read(&|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
+    }
+
+    #[test]
+    fn nothing_leaves_until_an_endpoint_is_named() {
+        for silent in [
+            &[][..],
+            &[("OTEL_EXPORTER_OTLP_ENDPOINT", " ")],
+            &[("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")],
+            &[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318"), ("OTEL_SDK_DISABLED", "TRUE")],
+        ] {
+            assert!(read(silent).unwrap().is_off(), "{silent:?}");
+        }
+        assert_eq!(read(&[]).unwrap().interval, Duration::from_secs(15));
+    }
+
+    #[test]
+    fn each_signal_goes_its_own_way() {
+        let settings = read(&[
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318"),
+            ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "grpc"),
+            ("OTEL_METRIC_EXPORT_INTERVAL", "500"),
+        ])
+        .unwrap();
+        assert_eq!((settings.metrics, settings.traces), (Some(Protocol::Http), Some(Protocol::Grpc)));
+        assert_eq!(settings.interval, Duration::from_millis(500));
+        let settings = read(&[
+            ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://c:4318/v1/traces"),
+            ("OTEL_METRICS_EXPORTER", "none"),
+        ]);
+        assert_eq!(settings.map(|settings| (settings.metrics, settings.traces)), Ok((None, Some(Protocol::Http))));
+    }
+
+    #[test]
+    fn the_standard_samplers_are_known() {
+        let sampling = |name, arg| {
+            read(&[("OTEL_TRACES_SAMPLER", name), ("OTEL_TRACES_SAMPLER_ARG", arg)]).map(|settings| settings.sampling)
+        };
+        assert_eq!(read(&[]).unwrap().sampling, Sampling { parent_based: true, ratio: 1.0 });
+        assert_eq!(sampling("parentbased_traceidratio", "0.01"), Ok(Sampling { parent_based: true, ratio: 0.01 }));
+        assert_eq!(sampling("always_off", ""), Ok(Sampling { parent_based: false, ratio: 0.0 }));
+        assert!(sampling("traceidratio", "2").is_err());
+    }
+
+    #[test]
+    fn nonsense_is_named_with_what_is_allowed() {
+        for (variable, value, others) in [
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://c:4317", &[][..]),
+            ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "c:4317", &[]),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json", &[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c")]),
+            ("OTEL_METRIC_EXPORT_INTERVAL", "15s", &[]),
+            ("OTEL_TRACES_SAMPLER", "sometimes", &[]),
+            ("OTEL_TRACES_EXPORTER", "zipkin", &[]),
+            ("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "both", &[]),
+        ] {
+            let mut variables = others.to_vec();
+            variables.push((variable, value));
+            let error = read(&variables).unwrap_err();
+            assert_eq!((error.variable.as_str(), error.value.as_str()), (variable, value));
+        }
+    }
+}

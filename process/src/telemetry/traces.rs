@@ -1,0 +1,249 @@
+//! Which tasks are traced, and how one task's spans find each other.
+//!
+//! A task carries a W3C `traceparent`: of the `send {queue}` span that submitted it, or of its submitter where this
+//! process traces nothing. Its first attempt is that span's child while the wait was short (5 min); a later attempt, or
+//! one after a long wait, begins a trace of its own and links to it, so that no trace stays open for hours and retries
+//! stand side by side. An attempt that is not kept costs a comparison and no span.
+//!
+//! It speaks OpenTelemetry's API directly; spans that user code makes with `tracing` become children of the attempt's,
+//! through [`layer`].
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use opentelemetry::{
+    Context, KeyValue, SpanId, TraceFlags, TraceId,
+    trace::{Link, SpanBuilder, SpanContext, SpanKind, Status, TraceContextExt, TraceState, Tracer},
+};
+use opentelemetry_sdk::trace::{SamplingDecision, SamplingResult, SdkTracer, ShouldSample};
+use tracing::Subscriber;
+use tracing_subscriber::{Layer, registry::LookupSpan};
+
+use super::settings::Sampling;
+
+/// The longest wait after which an attempt still belongs to the trace of its submission.
+pub const LONGEST_CHILD_WAIT: Duration = Duration::from_secs(300);
+
+static CURRENT: OnceLock<Arc<Tracing>> = OnceLock::new();
+
+/// What makes spans.
+#[derive(Debug)]
+pub struct Tracing {
+    tracer: SdkTracer,
+    sampling: Sampling,
+}
+
+pub(super) fn install(tracer: SdkTracer, sampling: Sampling) {
+    CURRENT.set(Arc::new(Tracing { tracer, sampling })).ok();
+}
+
+/// The process's tracing; `None` while it traces nothing.
+#[must_use]
+pub fn current() -> Option<Arc<Tracing>> {
+    CURRENT.get().cloned()
+}
+
+/// Turns user code's `tracing` spans into OpenTelemetry's; nothing while this process traces nothing.
+pub(crate) fn layer<S>() -> Option<impl Layer<S>>
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+{
+    let tracing = current()?;
+    // Not those of the libraries that carry telemetry away: each export would bring forth the next.
+    let ours = |target: &str| {
+        !["opentelemetry", "h2", "hyper", "tonic", "tower", "reqwest"].iter().any(|of| target.starts_with(of))
+    };
+    let layer = tracing_opentelemetry::layer()
+        .with_tracer(tracing.tracer.clone())
+        .with_threads(false)
+        .with_location(false)
+        .with_target(false)
+        .with_tracked_inactivity(false);
+    Some(layer.with_filter(tracing_subscriber::filter::filter_fn(move |it| it.is_span() && ours(it.target()))))
+}
+
+/// Says that the decision to keep a trace has been made.
+#[derive(Debug)]
+struct Kept;
+
+/// Follows the parent where it is told to, keeps what has been decided, and else draws.
+#[derive(Debug, Clone)]
+pub(super) struct RootSampler(pub(super) Sampling);
+
+impl ShouldSample for RootSampler {
+    fn should_sample(
+        &self,
+        parent: Option<&Context>,
+        trace: TraceId,
+        _name: &str,
+        _kind: &SpanKind,
+        _attributes: &[KeyValue],
+        _links: &[Link],
+    ) -> SamplingResult {
+        let kept = parent.is_some_and(|parent| parent.get::<Kept>().is_some());
+        let above = parent.map(|parent| parent.span().span_context().clone()).filter(SpanContext::is_valid);
+        let keep = kept
+            || match &above {
+                Some(above) if self.0.parent_based => above.is_sampled(),
+                _ => keeps(self.0.ratio, trace),
+            };
+        SamplingResult {
+            decision: if keep { SamplingDecision::RecordAndSample } else { SamplingDecision::Drop },
+            attributes: Vec::new(),
+            trace_state: above.map_or_else(TraceState::default, |above| above.trace_state().clone()),
+        }
+    }
+}
+
+/// Whether a trace belongs to the share that is kept: by its id, so that all processes decide alike.
+fn keeps(ratio: f64, trace: TraceId) -> bool {
+    let [.., a, b, c, d, e, f, g, h] = trace.to_bytes();
+    let draw = u64::from_be_bytes([a, b, c, d, e, f, g, h]) >> 1;
+    ratio >= 1.0 || (draw as f64) < ratio * (1_u64 << 63) as f64
+}
+
+/// Reads a W3C `traceparent`.
+#[must_use]
+pub fn read(traceparent: &str) -> Option<SpanContext> {
+    let mut parts = traceparent.split('-');
+    let (version, trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    if version != "00" || trace.len() != 32 || span.len() != 16 || flags.len() != 2 {
+        return None;
+    }
+    let flags = TraceFlags::new(u8::from_str_radix(flags, 16).ok()?);
+    let (trace, span) = (TraceId::from_hex(trace).ok()?, SpanId::from_hex(span).ok()?);
+    Some(SpanContext::new(trace, span, flags, true, TraceState::NONE)).filter(SpanContext::is_valid)
+}
+
+/// The context of what comes below a span of another process.
+#[must_use]
+pub fn below(span: SpanContext) -> Context {
+    Context::new().with_remote_span_context(span)
+}
+
+/// Writes a W3C `traceparent`.
+#[must_use]
+pub fn write(span: &SpanContext) -> String {
+    format!("00-{}-{}-{:02x}", span.trace_id(), span.span_id(), span.trace_flags().to_u8() & 1)
+}
+
+/// Whether a `traceparent` says that its trace is kept, by its last character.
+fn says_kept(traceparent: &str) -> bool {
+    traceparent
+        .as_bytes()
+        .last()
+        .is_some_and(|last| matches!(last, b'1' | b'3' | b'5' | b'7' | b'9' | b'b' | b'd' | b'f'))
+}
+
+/// An attempt, as far as its span tells of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Attempt<'a> {
+    /// The task's queue.
+    pub queue: &'a str,
+    /// The task's id.
+    pub id: &'a str,
+    /// The task's name.
+    pub task: &'a str,
+    /// The task's version.
+    pub version: u32,
+    /// 1 for the first.
+    pub attempt: u32,
+    /// Leases lost before.
+    pub crashes: u32,
+    /// From the submission to the claim.
+    pub waited: Duration,
+    /// What the task carries.
+    pub traceparent: Option<&'a str>,
+}
+
+impl Tracing {
+    /// Begins `send {queue}`: the submission of `tasks` tasks. What it answers is carried by the tasks, kept or not, so
+    /// that whoever runs them decides alike.
+    #[must_use]
+    pub fn send(&self, queue: &str, tasks: usize, parent: &Context) -> Context {
+        let builder = SpanBuilder::from_name(format!("send {queue}")).with_kind(SpanKind::Producer).with_attributes([
+            KeyValue::new("messaging.system", "jobbers"),
+            KeyValue::new("messaging.operation.name", "send"),
+            KeyValue::new("messaging.operation.type", "send"),
+            KeyValue::new("messaging.destination.name", queue.to_owned()),
+            KeyValue::new("messaging.batch.message_count", i64::try_from(tasks).unwrap_or(i64::MAX)),
+        ]);
+        parent.with_span(self.tracer.build_with_context(builder, parent))
+    }
+
+    /// Begins `process {queue}`, if the attempt's trace is kept.
+    #[must_use]
+    pub fn process(&self, of: Attempt<'_>) -> Option<Context> {
+        if self.sampling.parent_based && of.traceparent.is_some_and(|parent| !says_kept(parent)) {
+            return None;
+        }
+        let sent = of.traceparent.and_then(read);
+        let is_child = sent.is_some() && of.attempt == 1 && of.crashes == 0 && of.waited <= LONGEST_CHILD_WAIT;
+        let follows = self.sampling.parent_based && sent.is_some();
+        if !follows && !is_child && !self.draw() {
+            return None;
+        }
+        let above = match &sent {
+            Some(sent) if is_child => below(sent.clone()),
+            _ => Context::new().with_value(Kept),
+        };
+        let links = sent.filter(|_| !is_child).map(|sent| Link::new(sent, Vec::new(), 0));
+        let builder = SpanBuilder::from_name(format!("process {}", of.queue))
+            .with_kind(SpanKind::Consumer)
+            .with_links(links.into_iter().collect())
+            .with_attributes([
+                KeyValue::new("messaging.system", "jobbers"),
+                KeyValue::new("messaging.operation.name", "process"),
+                KeyValue::new("messaging.operation.type", "process"),
+                KeyValue::new("messaging.destination.name", of.queue.to_owned()),
+                KeyValue::new("messaging.message.id", of.id.to_owned()),
+                KeyValue::new("jobbers.task.name", of.task.to_owned()),
+                KeyValue::new("jobbers.task.version", i64::from(of.version)),
+                KeyValue::new("jobbers.task.attempt", i64::from(of.attempt)),
+            ]);
+        let span = self.tracer.build_with_context(builder, &above);
+        let kept = opentelemetry::trace::Span::is_recording(&span);
+        kept.then(|| Context::new().with_span(span))
+    }
+
+    fn draw(&self) -> bool {
+        self.sampling.ratio >= 1.0 || self.sampling.ratio > 0.0 && rand::random::<f64>() < self.sampling.ratio
+    }
+}
+
+/// Ends a span, as failed if there is a reason: its kind, such as `timeout`, and never a payload.
+pub fn end(context: &Context, failure: Option<&'static str>) {
+    let span = context.span();
+    if let Some(kind) = failure {
+        span.set_attribute(KeyValue::new("error.type", kind));
+        span.set_status(Status::error(kind));
+    }
+    span.end();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEPT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+    #[test]
+    fn a_traceparent_reads_back_as_it_was_written() {
+        assert_eq!(write(&read(KEPT).unwrap()), KEPT);
+        assert!(says_kept(KEPT) && !says_kept(&KEPT.replace("-01", "-00")));
+        for bad in ["", "00-1-1-01", "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", &KEPT.replace('4', "x")]
+        {
+            assert!(read(bad).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn about_the_asked_for_share_of_traces_is_kept() {
+        let kept = (0..100_000_u128)
+            .filter(|i| keeps(0.01, TraceId::from(i.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835))))
+            .count();
+        assert!((800..1_200).contains(&kept), "{kept} of 100,000 at 1 %");
+    }
+}

@@ -1,0 +1,320 @@
+//! What is measured is what happened, and whoever is told of it can't get in the way.
+
+use std::time::{Duration, Instant};
+
+use jobbers_common::metrics::{ALL, Kind};
+use jobbers_test_support::{
+    api::Api,
+    collector::{Collector, Distribution},
+    program::Program,
+    wait::until,
+};
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+
+use crate::{
+    engines::Kind as Engine,
+    stack::{Manager, Stack},
+};
+
+on_both_engines!(the_points_are_as_many_as_what_happened, a_task_is_traced_from_its_submission_through_its_retries);
+
+/// The deadline of the last flush, with room for a busy machine.
+const FLUSH: Duration = Duration::from_secs(8);
+
+/// The stock worker.
+async fn worker(stack: &Stack, environment: &[(&str, &str)]) -> Program {
+    let mut all = vec![("ENGINE_URL", stack.url())];
+    all.extend(environment);
+    let worker = Program::start::<&str>("worker", stack.folder(), &[], &all);
+    worker.line("worker started").await;
+    worker
+}
+
+/// Ends a program in good order, so that it sends what it has left.
+async fn end(program: &mut Program) {
+    program.signal(Signal::SIGTERM);
+    assert!(program.exit().await.success());
+}
+
+fn batch(count: usize, task: &Value) -> Value {
+    json!({"tasks": vec![task.clone(); count]})
+}
+
+/// So many tasks of each kind; answers their ids.
+async fn submit_a_mixture(api: &Api) -> Vec<String> {
+    let kinds = [
+        (40, json!({"name": "echo", "parameters": {"a": 1}})),
+        (10, json!({"name": "fail", "parameters": {"times": 1}})),
+        (7, json!({"name": "fail", "parameters": {"kind": "fatal"}})),
+        (3, json!({"name": "fail", "parameters": {"kind": "panic"}, "max_retries": 0})),
+        (2, json!({"name": "sleep", "parameters": {"seconds": 60}, "timeout": "50ms", "max_retries": 1})),
+        (5, json!({"name": "echo", "delay": "50ms"})),
+        (1, json!({"name": "sleep", "parameters": {"seconds": 60}, "max_heartbeat_interval": "50ms"})),
+    ];
+    let mut ids = Vec::new();
+    for (count, task) in kinds {
+        let body = api.post("/tasks", &batch(count, &task)).await.ok();
+        let tasks = body["tasks"].as_array().unwrap();
+        ids.extend(tasks.iter().map(|task| task["id"].as_str().unwrap().to_owned()));
+    }
+    ids
+}
+
+async fn the_points_are_as_many_as_what_happened(kind: Engine) {
+    let (stack, collector) = (Stack::on(kind).await, Collector::grpc().await);
+    let endpoint = collector.endpoint();
+    let otlp = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+        ("OTEL_TRACES_EXPORTER", "none"),
+    ];
+    let mut manager = stack.manager_with(&otlp).await;
+    let mut worker = worker(&stack, &otlp).await;
+    let ids = submit_a_mixture(&manager.api).await;
+    let held = manager.api.submit(&json!({"name": "sleep", "parameters": {"seconds": 60}})).await;
+    manager.api.standing(&held, "started").await;
+    manager.api.post(&format!("/tasks/{held}/cancel"), &json!({})).await.ok();
+    for id in ids.iter().chain([&held]) {
+        manager.api.finished(id).await;
+    }
+    let refused = manager.api.post("/tasks", &json!({"name": "echo", "queue": "nowhere"})).await;
+    assert_eq!(refused.code(), "unknown_queue");
+    let counts = manager.api.get("/queues/default").await.ok()["tasks"].clone();
+    assert_eq!(counts, json!({"cancelled": 1, "completed": 55, "failed": 12, "stalled": 1}));
+    until(Duration::from_secs(20), "the manager has read the store", async || {
+        let read = value(&scrape(manager.address).await, "jobbers_queue_accepted_total{queue=\"default\"}");
+        (read == Some(69.0)).then_some(())
+    })
+    .await;
+    end(&mut worker).await;
+    end(&mut manager.program).await;
+
+    let number = |metric: &str, attributes: &[(&str, &str)]| collector.number(metric, attributes);
+    let count = |metric: &str, attributes: &[(&str, &str)]| collector.distribution(metric, attributes).count;
+    assert_eq!(number("tasks_processed", &[("status", "completed")]), 55.0);
+    assert_eq!(number("tasks_processed", &[("status", "failed")]), 12.0);
+    assert_eq!(number("tasks_processed", &[("status", "stalled")]), 1.0);
+    assert_eq!(number("tasks_processed", &[("status", "cancelled")]), 1.0);
+    assert_eq!(number("tasks_processed", &[]), 69.0);
+    assert_eq!(number("tasks_processed", &[("task", "fail"), ("status", "completed")]), 10.0);
+    assert_eq!(number("tasks_retried", &[("task", "fail"), ("version", "1")]), 10.0);
+    assert_eq!(number("tasks_retried", &[("task", "sleep")]), 2.0);
+    // One for each attempt.
+    assert_eq!(number("tasks_selected", &[("role", "default")]), 69.0 + 12.0);
+    assert_eq!(count("time_in_queue", &[]), 69 + 12);
+    assert_eq!(count("execution_time", &[]), 69 + 12);
+    assert_eq!(count("execution_time", &[("status", "submitted")]), 12);
+    assert_eq!(count("end_to_end_latency", &[("status", "completed")]), 55);
+    assert_eq!(count("end_to_end_latency", &[]), 69);
+    let Distribution { sum, .. } = collector.distribution("execution_time", &[("task", "sleep")]);
+    assert!(sum >= 4.0 * 50.0, "two tasks ran into their timeout of 50 ms twice: {sum} ms");
+    // The stock `fail` keeps what fails for good; nobody takes it off the outbox here.
+    assert_eq!(number("tasks_dead_lettered", &[("task", "fail"), ("version", "1")]), 10.0);
+    assert_eq!(number("tasks_dead_lettered", &[]), 10.0);
+    assert_eq!(number("jobbers.attempts.failed", &[("reason", "timeout"), ("next", "retry")]), 2.0);
+    assert_eq!(number("jobbers.attempts.failed", &[("reason", "fatal"), ("next", "over")]), 7.0);
+    assert_eq!(number("jobbers.attempts.failed", &[("reason", "panic")]), 3.0);
+    assert_eq!(number("jobbers.attempts.failed", &[("reason", "stall"), ("next", "over")]), 1.0);
+    assert_eq!(number("jobbers.tasks.stalled", &[("action", "stall")]), 1.0);
+    assert_eq!(count("jobbers.retry.delay", &[]), 12);
+    assert_eq!(number("jobbers.leases.lost", &[]), 0.0);
+    assert_eq!(number("jobbers.tasks.submitted", &[("outcome", "created")]), 69.0);
+    assert_eq!(number("jobbers.submissions.refused", &[("code", "unknown_queue")]), 1.0);
+    assert_eq!(collector.distribution("jobbers.submit.batch.size", &[]), Distribution { count: 8, sum: 69.0 });
+    assert_eq!(count("jobbers.http.request.duration", &[("route", "/tasks"), ("status_code", "201")]), 8);
+    assert_eq!(count("jobbers.worker.drain.duration", &[("outcome", "done")]), 1);
+    assert_eq!(number("jobbers.queue.accepted", &[("queue", "default")]), 69.0);
+    assert!(count("jobbers.engine.operation.duration", &[("operation", "cycle")]) > 0);
+    for name in collector.names() {
+        assert!(ALL.iter().any(|metric| metric.name == name), "{name} is not in the catalogue");
+    }
+    assert_attributes_are_the_catalogue_s(&collector);
+}
+
+fn assert_attributes_are_the_catalogue_s(collector: &Collector) {
+    for metric in ALL {
+        let mut expected: Vec<&str> = metric.attributes.iter().map(|attribute| attribute.key).collect();
+        expected.sort_unstable();
+        for series in collector.series(metric.name) {
+            let keys: Vec<&str> = series.keys().map(String::as_str).collect();
+            assert_eq!(keys, expected, "{}", metric.name);
+        }
+    }
+}
+
+async fn a_task_is_traced_from_its_submission_through_its_retries(kind: Engine) {
+    let (stack, collector) = (Stack::on(kind).await, Collector::http().await);
+    let endpoint = collector.endpoint();
+    let otlp = [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()), ("OTEL_METRICS_EXPORTER", "none")];
+    let mut manager = stack.manager_with(&otlp).await;
+    let mut worker = worker(&stack, &otlp).await;
+    let client = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let dropped = "00-5bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00";
+    let task = json!({"id": "t", "name": "fail", "parameters": {"times": 1}});
+    let post = reqwest::Method::POST;
+    for (traceparent, task) in [(client, task), (dropped, json!({"id": "d", "name": "echo"}))] {
+        let headers = [("traceparent", traceparent)];
+        manager.api.send(post.clone(), "/tasks", &headers, Some(&task)).await.unwrap().ok();
+    }
+    for id in ["t", "d"] {
+        assert_eq!(manager.api.finished(id).await["status"], "completed");
+    }
+    end(&mut worker).await;
+    end(&mut manager.program).await;
+
+    let (sent, processed) = (collector.spans("send default"), collector.spans("process default"));
+    let [send] = sent.as_slice() else { panic!("one submission is kept: {sent:?}") };
+    assert_eq!(hex(&send.trace), "4bf92f3577b34da6a3ce929d0e0e4736", "it belongs to its submitter's trace");
+    assert_eq!(hex(&send.parent), "00f067aa0ba902b7");
+    let attempt = |number: &str| {
+        let of = |span: &&jobbers_test_support::collector::Span| span.attributes["jobbers.task.attempt"] == number;
+        processed.iter().find(of).unwrap_or_else(|| panic!("no attempt {number} in {processed:?}"))
+    };
+    let (first, second) = (attempt("1"), attempt("2"));
+    assert_eq!(processed.len(), 2, "the trace that its submitter dropped stays dropped: {processed:?}");
+    assert_eq!((&first.trace, &first.parent), (&send.trace, &send.id), "the first attempt is a child of `send`");
+    assert!(first.failed && !second.failed);
+    assert_ne!(second.trace, send.trace, "a retry begins a trace of its own");
+    assert_eq!(second.links, [(send.trace.clone(), send.id.clone())], "and links to where it comes from");
+    assert_eq!(second.attributes["messaging.message.id"], "t");
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Runs tasks while the collector at `endpoint` is no use, and ends the worker.
+async fn work_and_end(endpoint: &str) {
+    let stack = Stack::on(Engine::Sqlite).await;
+    let otlp = [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint), ("OTEL_METRIC_EXPORT_INTERVAL", "50")];
+    let mut manager = stack.manager_with(&otlp).await;
+    let mut worker = worker(&stack, &otlp).await;
+    let body = manager.api.post("/tasks", &batch(500, &json!({"name": "echo"}))).await.ok();
+    for task in body["tasks"].as_array().unwrap() {
+        assert_eq!(manager.api.finished(task["id"].as_str().unwrap()).await["status"], "completed");
+    }
+    for program in [&mut worker, &mut manager.program] {
+        let told = Instant::now();
+        end(program).await;
+        assert!(told.elapsed() < FLUSH, "it took {:?} to end", told.elapsed());
+    }
+}
+
+#[tokio::test]
+async fn a_collector_that_never_answers_costs_no_task_and_holds_nobody_up() {
+    let collector = Collector::frozen().await;
+    work_and_end(&collector.endpoint()).await;
+    assert!(collector.connections() > 0, "somebody tried to send");
+}
+
+#[tokio::test]
+async fn a_collector_that_fails_costs_no_task_and_holds_nobody_up() {
+    let collector = Collector::failing().await;
+    work_and_end(&collector.endpoint()).await;
+    assert!(collector.connections() > 0, "somebody tried to send");
+}
+
+#[tokio::test]
+async fn a_collector_that_is_not_there_costs_no_task_and_holds_nobody_up() {
+    let gone = Collector::http().await.endpoint();
+    work_and_end(&gone).await;
+}
+
+/// Reads `/metrics` and answers the lines that are no comments.
+async fn scrape(address: impl std::fmt::Display) -> Vec<String> {
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let response = client.get(format!("http://{address}/metrics")).send().await.unwrap();
+    assert!(response.headers()["content-type"].to_str().unwrap().starts_with("text/plain; version=0.0.4"));
+    response.text().await.unwrap().lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+}
+
+/// The value of the one series that begins so.
+fn value(lines: &[String], series: &str) -> Option<f64> {
+    lines.iter().find(|line| line.starts_with(series)).and_then(|line| line.rsplit(' ').next()?.parse().ok())
+}
+
+fn assert_all_are_in_the_catalogue(lines: &[String]) {
+    for line in lines.iter().filter(|line| !line.starts_with("target_info")) {
+        let name = line.split(['{', ' ']).next().unwrap();
+        let known = ALL.iter().any(|metric| match metric.kind {
+            Kind::Histogram => ["_bucket", "_sum", "_count"]
+                .iter()
+                .any(|part| name.strip_suffix(part) == Some(metric.prometheus_name().as_str())),
+            _ => name == metric.prometheus_name(),
+        });
+        assert!(known, "{line} is not in the catalogue");
+    }
+}
+
+async fn metrics_address(program: &Program) -> String {
+    let line = program.line("serving /metrics").await;
+    line.split(|c: char| c.is_whitespace() || matches!(c, '=' | '"'))
+        .find(|word| word.parse::<std::net::SocketAddr>().is_ok())
+        .unwrap_or_else(|| panic!("no address in {line:?}"))
+        .to_owned()
+}
+
+#[tokio::test]
+async fn every_process_shows_its_metrics() {
+    let stack = Stack::on(Engine::Sqlite).await;
+    let Manager { api, address, program: _manager } = stack.manager().await;
+    let worker = worker(&stack, &[("METRICS_LISTEN", "127.0.0.1:0")]).await;
+    let cleaner = Program::start(
+        "cleaner",
+        stack.folder(),
+        &["--engine-url", stack.url(), "--retention", "--watch", "--metrics-listen", "127.0.0.1:0"],
+        &[],
+    );
+    let id = api.submit(&json!({"name": "echo"})).await;
+    api.finished(&id).await;
+
+    let manager = until(Duration::from_secs(20), "the manager has read the store", async || {
+        let lines = scrape(address).await;
+        let ran = "jobbers_queue_depth{queue=\"default\",status=\"submitted\"}";
+        let alive = "jobbers_workers_alive{role=\"default\",state=\"running\"}";
+        (value(&lines, ran).is_some() && value(&lines, alive) == Some(1.0)).then_some(lines)
+    })
+    .await;
+    assert_all_are_in_the_catalogue(&manager);
+    let submitted = "jobbers_tasks_submitted_total{outcome=\"created\",queue=\"default\",task=\"echo\"}";
+    assert_eq!(value(&manager, submitted), Some(1.0), "{manager:#?}");
+    assert_eq!(value(&manager, "jobbers_queue_oldest_age_seconds{queue=\"default\"}"), Some(0.0));
+    assert!(value(&manager, "jobbers_process_memory_bytes{service=\"manager\"}").unwrap() > 1e6);
+
+    let lines = scrape(metrics_address(&worker).await).await;
+    assert_all_are_in_the_catalogue(&lines);
+    let processed = "tasks_processed_total{queue=\"default\",status=\"completed\",task=\"echo\"}";
+    assert_eq!(value(&lines, processed), Some(1.0), "{lines:#?}");
+    let failed = "tasks_processed_total{queue=\"default\",status=\"failed\",task=\"echo\"}";
+    assert_eq!(value(&lines, failed), Some(0.0), "the series is there before the first failure");
+    assert_eq!(value(&lines, "jobbers_worker_slots_limit{role=\"default\"}"), Some(64.0));
+    let count = "execution_time_milliseconds_count{queue=\"default\",status=\"completed\",task=\"echo\"}";
+    assert_eq!(value(&lines, count), Some(1.0));
+
+    let address = metrics_address(&cleaner).await;
+    let done = "jobbers_cleaner_runs_total{outcome=\"done\",pass=\"prune_retention\"}";
+    let lines = until(Duration::from_secs(20), "the cleaner has made its round", async || {
+        let lines = scrape(&address).await;
+        value(&lines, done).is_some_and(|runs| runs >= 1.0).then_some(lines)
+    })
+    .await;
+    assert_all_are_in_the_catalogue(&lines);
+    assert!(value(&lines, "jobbers_cleaner_last_success_timestamp_seconds").unwrap() > 1.7e9);
+}
+
+#[tokio::test]
+async fn metrics_are_not_shown_to_strangers_unless_that_is_meant() {
+    let stack = Stack::on(Engine::Sqlite).await;
+    for (variables, code, words) in [
+        ([("METRICS_LISTEN", "0.0.0.0:0"), ("WORKER_ROLE", "default")], 64, "is not a loopback address"),
+        ([("OTEL_EXPORTER_OTLP_ENDPOINT", "nonsense"), ("WORKER_ROLE", "default")], 64, "must begin with http://"),
+        ([("OTEL_TRACES_SAMPLER", "sometimes"), ("WORKER_ROLE", "default")], 64, "OTEL_TRACES_SAMPLER"),
+    ] {
+        let mut all = vec![("ENGINE_URL", stack.url())];
+        all.extend(variables);
+        let mut worker = Program::start::<&str>("worker", stack.folder(), &[], &all);
+        assert_eq!(worker.exit().await.code(), Some(code));
+        worker.line(words).await;
+    }
+}

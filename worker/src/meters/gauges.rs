@@ -1,0 +1,81 @@
+//! What is read off a running worker. Held weakly: a worker that is over tells nothing any more.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Instant,
+};
+
+use jobbers_common::{
+    metrics::catalogue::{CONFIG_VERSION, HEARTBEATS_OVERDUE, WORKER_SLOTS_LIMIT, WORKER_SLOTS_USED, WORKER_UNSETTLED},
+    name::RoleName,
+};
+use opentelemetry::{
+    KeyValue,
+    metrics::{AsyncInstrument, Meter},
+};
+
+use super::role_of;
+use crate::leases::Leases;
+
+/// What the fetcher writes up, each time it has looked around.
+#[derive(Debug, Default)]
+pub(crate) struct Figures {
+    running: AtomicU64,
+    unsettled: AtomicU64,
+    config_version: AtomicU64,
+}
+
+impl Figures {
+    pub(crate) fn set(&self, running: usize, unsettled: usize, config_version: u64) {
+        self.running.store(running as u64, Ordering::Relaxed);
+        self.unsettled.store(unsettled as u64, Ordering::Relaxed);
+        self.config_version.store(config_version, Ordering::Relaxed);
+    }
+}
+
+/// Registers the gauges of a worker.
+pub(crate) fn observe(meter: &Meter, role: &RoleName, slots: u32, figures: &Arc<Figures>, leases: &Arc<Leases>) {
+    let by_role = [role_of(role)];
+    let read = |of: fn(&Figures) -> &AtomicU64, attributes: &[KeyValue]| {
+        let (figures, attributes) = (Arc::downgrade(figures), attributes.to_vec());
+        move |gauge: &dyn AsyncInstrument<f64>| {
+            if let Some(figures) = figures.upgrade() {
+                gauge.observe(of(&figures).load(Ordering::Relaxed) as f64, &attributes);
+            }
+        }
+    };
+    WORKER_SLOTS_USED.gauge(meter, read(|figures| &figures.running, &by_role));
+    WORKER_UNSETTLED.gauge(meter, read(|figures| &figures.unsettled, &by_role));
+    CONFIG_VERSION.gauge(meter, read(|figures| &figures.config_version, &[KeyValue::new("service", "worker")]));
+    let alive = Arc::downgrade(figures);
+    WORKER_SLOTS_LIMIT.gauge(meter, move |gauge| {
+        if alive.strong_count() > 0 {
+            gauge.observe(f64::from(slots), &by_role);
+        }
+    });
+    let leases = Arc::downgrade(leases);
+    HEARTBEATS_OVERDUE.gauge(meter, move |gauge| {
+        for ((queue, task), overdue) in overdue(&leases) {
+            gauge.observe(overdue, &[KeyValue::new("queue", queue), KeyValue::new("task", task)]);
+        }
+    });
+}
+
+/// Attempts that have been silent for too long and still run. Pairs with none of them are told as 0, so that a gauge
+/// falls again.
+fn overdue(leases: &Weak<Leases>) -> BTreeMap<(String, String), f64> {
+    let mut found = BTreeMap::new();
+    let Some(leases) = leases.upgrade() else { return found };
+    let now = Instant::now();
+    for attempt in leases.all() {
+        let Some(interval) = attempt.policy.max_heartbeat_interval else { continue };
+        let overdue = !attempt.has_ended() && attempt.last_beat() + interval < now;
+        let pair = (attempt.task.queue.to_string(), attempt.task.name.to_string());
+        *found.entry(pair).or_default() += if overdue { 1.0 } else { 0.0 };
+    }
+    found
+}
