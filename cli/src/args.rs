@@ -2,7 +2,9 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{active, bench, cancel, completions, demo, list, queues, scheduled, status, submit, up, workers};
+use crate::commands::{
+    active, bench, cancel, completions, demo, list, queues, scheduled, status, submit, top, up, workers,
+};
 
 const AFTER_HELP: &str = "\
 Exit codes:
@@ -51,6 +53,8 @@ pub enum Command {
     Queues(queues::Args),
     /// List the workers that are alive
     Workers(workers::Args),
+    /// Watch queues, workers and failures as they change
+    Top(top::Args),
     /// Measure this machine, beside what the bare store does in the same run
     Bench(bench::Args),
     /// The worker that `bench` measures; it starts it by itself

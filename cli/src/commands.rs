@@ -11,5 +11,6 @@ pub mod queues;
 pub mod scheduled;
 pub mod status;
 pub mod submit;
+pub mod top;
 pub mod up;
 pub mod workers;

@@ -16,6 +16,7 @@ mod filter;
 mod output;
 mod scratch;
 mod stack;
+mod top;
 mod when;
 
 use std::process::ExitCode;
@@ -35,6 +36,7 @@ pub async fn run(cli: Cli) -> ExitCode {
         Command::Cancel(args) => commands::cancel::run(args).await,
         Command::Queues(args) => commands::queues::run(args).await,
         Command::Workers(args) => commands::workers::run(&args).await,
+        Command::Top(args) => commands::top::run(&args).await,
         Command::Bench(args) => commands::bench::run(&args).await,
         Command::BenchWorker(args) => commands::bench::run_worker(args).await,
         Command::Completions(args) => commands::completions::run(&args),

@@ -7,4 +7,6 @@ mod demo;
 #[cfg(test)]
 mod jobbers;
 #[cfg(test)]
+mod top;
+#[cfg(test)]
 mod up;

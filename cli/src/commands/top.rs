@@ -1,0 +1,113 @@
+//! `jobbers top`: queues, workers and the latest failures, live.
+
+use std::{process::ExitCode, time::Duration};
+
+use jobbers_common::duration;
+use jobbers_process::exit;
+
+use crate::{
+    client::Client,
+    commands::up::on_signals,
+    failure::Failure,
+    output,
+    top::{
+        keys::{Action, Keys},
+        screen::Screen,
+        snapshot,
+        state::State,
+    },
+};
+
+const AFTER_HELP: &str = "\
+Keys:
+  q, Esc, Ctrl-C   leave
+  space            hold the picture, and go on
+  s                queues by trouble (the longest waiting first), by name, or by size
+
+IN/S is what queues took in, OUT/S what left them: finished, or deleted before it ran. Rates are those of the last
+interval.";
+
+/// Flags of `jobbers top`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    /// The manager's address
+    #[arg(long, env = "JOBBERS_URL", value_name = "URL", default_value = "http://127.0.0.1:8000")]
+    manager: String,
+    /// Look this often
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = interval)]
+    every: Duration,
+    /// Print one picture and end: two looks, so that there are rates
+    #[arg(long)]
+    once: bool,
+}
+
+/// Between looks. Every look is three requests, and one for each new failure.
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval = duration::parse(text).map_err(|error| error.to_string())?;
+    if (Duration::from_millis(100)..=Duration::from_secs(3_600)).contains(&interval) {
+        Ok(interval)
+    } else {
+        Err("look every 100ms to 1h".to_owned())
+    }
+}
+
+/// Shows the system until somebody leaves.
+///
+/// # Errors
+/// When there is no terminal to draw on; with `--once` also when the manager can't be asked.
+pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let client = Client::new(&args.manager)?;
+    if args.once {
+        return once(&client, args.every).await;
+    }
+    if !output::is_terminal() {
+        return Err(Failure::Usage("standard output is no terminal: print one picture with --once".to_owned()));
+    }
+    watch(&client, args.every).await?;
+    Ok(exit::OK)
+}
+
+async fn once(client: &Client, every: Duration) -> Result<ExitCode, Failure> {
+    let mut state = State::new(client.base());
+    state.look(snapshot::take(client, None).await?);
+    tokio::time::sleep(every).await;
+    let second = snapshot::take(client, state.now.as_ref()).await?;
+    state.look(second);
+    output::write(&crate::top::view::text(&state))?;
+    Ok(exit::OK)
+}
+
+/// Draws after each look and each key. A manager that does not answer is said on the screen and asked again.
+async fn watch(client: &Client, every: Duration) -> Result<(), Failure> {
+    let shutdown = on_signals()?;
+    let mut state = State::new(client.base());
+    let mut screen = Screen::open()?;
+    let mut keys = Keys::follow();
+    let mut due = tokio::time::interval(every);
+    due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = shutdown.drain.cancelled() => return Ok(()),
+            action = keys.next() => match action {
+                None | Some(Action::Leave) => return Ok(()),
+                Some(Action::Hold) => state.hold(),
+                Some(Action::Sort) => state.sort(),
+                Some(Action::Redraw) => {}
+            },
+            _ = due.tick() => {
+                // A look is given up for a key, so that a manager that hangs holds nobody.
+                let taken = tokio::select! {
+                    taken = snapshot::take(client, state.now.as_ref()) => Some(taken),
+                    () = keys.ready() => None,
+                };
+                match taken {
+                    Some(Ok(snapshot)) => state.look(snapshot),
+                    Some(Err(failure)) => state.fail(&failure),
+                    None => {}
+                }
+            }
+        }
+        screen.draw(&state)?;
+    }
+}

@@ -1,0 +1,25 @@
+//! `jobbers top` in a pipe.
+
+use crate::jobbers::{Up, run};
+
+#[test]
+fn one_picture_shows_queues_workers_and_failures() {
+    let up = Up::start();
+    up.jobbers(&["queues", "create", "later", "--paused"]).ok();
+    up.jobbers(&["submit", "echo", "--queue", "later"]).ok();
+    up.jobbers(&["submit", "fail", "kind=fatal", "message=boom", "--id", "broken/1", "--wait"]).ends_with(1);
+    let picture = up.jobbers(&["top", "--once", "--every", "200ms"]).ok().out;
+    let line = |words: &str| picture.lines().find(|line| line.contains(words)).unwrap_or_else(|| panic!("{picture}"));
+    assert!(line("jobbers http://").contains("1 ready"), "{picture}");
+    assert!(line("later").trim_end().ends_with("paused"), "{picture}");
+    assert!(line("broken/1").contains("boom"), "{picture}");
+    assert!(line("WORKER").contains("SLOTS") && picture.contains("0/"), "{picture}");
+    assert!(!picture.contains('\x1b'), "a pipe gets no colours: {picture}");
+}
+
+#[test]
+fn without_a_terminal_it_asks_for_once() {
+    run(&["top"]).fails(2, "--once");
+    run(&["top", "--once", "--manager", "http://127.0.0.1:1"]).fails(69, "start one with `jobbers up`");
+    run(&["top", "--every", "0s"]).fails(2, "100ms");
+}
