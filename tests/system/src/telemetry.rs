@@ -304,6 +304,23 @@ async fn every_process_shows_its_metrics() {
 }
 
 #[tokio::test]
+async fn one_process_with_everything_shows_everything_at_one_address() {
+    let stack = Stack::on(Engine::Sqlite).await;
+    let up =
+        Program::start("jobbers", stack.folder(), &["up", "--engine-url", stack.url(), "--listen", "127.0.0.1:0"], &[]);
+    let Manager { api, address, program: _up } = Manager::ready(up).await;
+    let id = api.submit(&json!({"name": "echo"})).await;
+    api.finished(&id).await;
+    let lines = scrape(address).await;
+    assert_all_are_in_the_catalogue(&lines);
+    let processed = "tasks_processed_total{queue=\"default\",status=\"completed\",task=\"echo\"}";
+    assert_eq!(value(&lines, processed), Some(1.0), "{lines:#?}");
+    let submitted = "jobbers_tasks_submitted_total{outcome=\"created\",queue=\"default\",task=\"echo\"}";
+    assert_eq!(value(&lines, submitted), Some(1.0), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.starts_with("jobbers_build_info{service=\"jobbers\"")), "{lines:#?}");
+}
+
+#[tokio::test]
 async fn metrics_are_not_shown_to_strangers_unless_that_is_meant() {
     let stack = Stack::on(Engine::Sqlite).await;
     for (variables, code, words) in [
