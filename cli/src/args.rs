@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    active, bench, cancel, completions, demo, list, queues, scheduled, status, submit, top, up, workers,
+    active, bench, cancel, completions, demo, dlq, list, queues, scheduled, status, submit, top, up, workers,
 };
 
 const AFTER_HELP: &str = "\
@@ -49,6 +49,8 @@ pub enum Command {
     Scheduled(scheduled::Args),
     /// Cancel tasks, by id or by filter
     Cancel(cancel::Args),
+    /// Look at dead letters: what failed for good, and why; send it again, or delete it
+    Dlq(dlq::Args),
     /// List queues, and steer them
     Queues(queues::Args),
     /// List the workers that are alive

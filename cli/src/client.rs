@@ -54,6 +54,12 @@ pub fn task_path(id: &TaskId) -> String {
     format!("/tasks/{}", utf8_percent_encode(id.as_str(), SEGMENT))
 }
 
+/// Where a task's dead letter stands in the API.
+#[must_use]
+pub fn dead_letter_path(id: &TaskId) -> String {
+    format!("/dead-letter-queue/{}", utf8_percent_encode(id.as_str(), SEGMENT))
+}
+
 /// A call without query or body.
 pub const NOTHING: Option<&()> = None;
 
@@ -146,6 +152,14 @@ impl Client {
     /// Like [`Client::get`].
     pub async fn delete(&self, path: &str) -> Result<Answer, Failure> {
         self.call(Method::DELETE, path, NOTHING, NOTHING, PATIENCE).await
+    }
+
+    /// Deletes what a body names.
+    ///
+    /// # Errors
+    /// Like [`Client::get`].
+    pub async fn delete_with(&self, path: &str, body: &(impl Serialize + ?Sized)) -> Result<Answer, Failure> {
+        self.call(Method::DELETE, path, NOTHING, Some(body), PATIENCE).await
     }
 
     async fn call(

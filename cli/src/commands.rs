@@ -5,6 +5,7 @@ pub mod bench;
 pub mod cancel;
 pub mod completions;
 pub mod demo;
+pub mod dlq;
 pub mod list;
 pub mod pages;
 pub mod queues;

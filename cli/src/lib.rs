@@ -34,6 +34,7 @@ pub async fn run(cli: Cli) -> ExitCode {
         Command::Active(args) => commands::active::run(&args).await,
         Command::Scheduled(args) => commands::scheduled::run(&args).await,
         Command::Cancel(args) => commands::cancel::run(args).await,
+        Command::Dlq(args) => commands::dlq::run(args).await,
         Command::Queues(args) => commands::queues::run(args).await,
         Command::Workers(args) => commands::workers::run(&args).await,
         Command::Top(args) => commands::top::run(&args).await,

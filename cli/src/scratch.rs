@@ -40,6 +40,8 @@ pub(crate) enum Place {
         server: String,
         /// The prefix.
         prefix: String,
+        /// A folder of its own for what is no task, removed when dropped.
+        folder: TempDir,
     },
 }
 
@@ -57,12 +59,19 @@ impl Scratch {
             None => fresh_file(&std::env::temp_dir(), "")?,
             Some(named) => match named.strip_prefix("sqlite:") {
                 Some(path) => fresh_file(&folder_of(path), query_of(path))?,
-                None => fresh_prefix(named),
+                None => fresh_prefix(named, private_folder(&std::env::temp_dir())?),
             },
         };
         let opened = jobbers_engines::open(&url, OpenOptions::default()).await;
         let engine = opened.map_err(|error| cant_open(given.unwrap_or(&url), &error))?;
         Ok(Self { engine, url, place })
+    }
+
+    /// Where dead letters are kept for that while.
+    #[must_use]
+    pub(crate) fn dead_letters(&self) -> PathBuf {
+        let (Place::Sqlite { folder } | Place::Redis { folder, .. }) = &self.place;
+        folder.path().join("dead-letters.db")
     }
 
     /// Leaves nothing behind.
@@ -72,7 +81,7 @@ impl Scratch {
     pub(crate) async fn remove(self) -> Result<(), Failure> {
         match self.place {
             Place::Sqlite { .. } => Ok(()),
-            Place::Redis { server, prefix } => clear(&server, &prefix).await.map_err(|error| {
+            Place::Redis { server, prefix, folder: _ } => clear(&server, &prefix).await.map_err(|error| {
                 Failure::Unavailable(format!("the keys {prefix}:* could not be cleared away: {error}"))
             }),
         }
@@ -100,10 +109,13 @@ fn without_login(url: &str) -> String {
     format!("{scheme}://{host}{}", &rest[authority.len()..])
 }
 
+fn private_folder(within: &Path) -> Result<TempDir, Failure> {
+    let made = tempfile::Builder::new().prefix("jobbers-").tempdir_in(within);
+    made.map_err(|error| Failure::Unavailable(format!("no folder can be made in {}: {error}", within.display())))
+}
+
 fn fresh_file(folder: &Path, query: &str) -> Result<(Place, String), Failure> {
-    let made = tempfile::Builder::new().prefix("jobbers-").tempdir_in(folder);
-    let folder =
-        made.map_err(|error| Failure::Unavailable(format!("no folder can be made in {}: {error}", folder.display())))?;
+    let folder = private_folder(folder)?;
     let url = format!("sqlite://{}{query}", folder.path().join(FILE).display());
     Ok((Place::Sqlite { folder }, url))
 }
@@ -122,7 +134,7 @@ fn query_of(path: &str) -> &str {
     path.find('?').map_or("", |at| &path[at..])
 }
 
-fn fresh_prefix(given: &str) -> (Place, String) {
+fn fresh_prefix(given: &str, folder: TempDir) -> (Place, String) {
     let server = given.split('?').next().unwrap_or(given).to_owned();
     let prefix = format!("jobbers-{}", ulid::Ulid::generate());
     // Another prefix in the URL is somebody's own; other parameters stay.
@@ -131,7 +143,7 @@ fn fresh_prefix(given: &str) -> (Place, String) {
     let query: String = kept.iter().map(|parameter| format!("{parameter}&")).collect();
     let url = format!("{server}?{query}prefix={prefix}");
     let bare = if kept.is_empty() { server } else { format!("{server}?{}", kept.join("&")) };
-    (Place::Redis { server: bare, prefix }, url)
+    (Place::Redis { server: bare, prefix, folder }, url)
 }
 
 async fn clear(server: &str, prefix: &str) -> redis::RedisResult<()> {
@@ -157,12 +169,13 @@ mod tests {
 
     #[test]
     fn a_prefix_of_somebody_else_is_not_used() {
-        let (Place::Redis { server, prefix }, url) = fresh_prefix("redis+unix:///s?db=2&prefix=team-a") else {
+        let fresh = |url| fresh_prefix(url, private_folder(&std::env::temp_dir()).unwrap());
+        let (Place::Redis { server, prefix, .. }, url) = fresh("redis+unix:///s?db=2&prefix=team-a") else {
             panic!("a Redis")
         };
         assert_eq!(server, "redis+unix:///s?db=2");
         assert_eq!(url, format!("redis+unix:///s?db=2&prefix={prefix}"));
-        assert_eq!(fresh_prefix("redis://h/1").1.split("?prefix=jobbers-").next(), Some("redis://h/1"));
+        assert_eq!(fresh("redis://h/1").1.split("?prefix=jobbers-").next(), Some("redis://h/1"));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::{app::App, problem::ProblemBody};
 
 mod activity;
+mod dead_letters;
 mod health;
 mod listing;
 mod metrics;
@@ -25,13 +26,14 @@ mod workers;
 #[openapi(
     info(
         title = "Jobbers",
-        description = "Submit background tasks, follow them, cancel them, and arrange queues, roles and routing.\n\n\
+        description = "Submit background tasks, follow them, cancel them, send again what failed, and arrange queues, roles and routing.\n\n\
             Errors are problem documents (RFC 9457) with a stable `code`. Durations are written `500ms`, `10s`, `5m`; \
             a bare number is seconds. Times are RFC 3339. Ids may hold `/`: percent-encode them in paths.",
     ),
     components(schemas(ProblemBody)),
     tags(
         (name = "tasks", description = "Submit, look, cancel"),
+        (name = "dead letters", description = "What failed for good, why, and sending it again"),
         (name = "queues", description = "Where tasks wait"),
         (name = "roles", description = "Which queues which workers serve"),
         (name = "routing", description = "Which queue a task goes to"),
@@ -50,6 +52,13 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .route("/tasks/cancel", axum::routing::get(tasks::look::get_task_named_cancel))
         .routes(routes!(tasks::look::get_task))
         .routes(routes!(tasks::cancel::cancel_one))
+        .routes(routes!(tasks::resubmit::resubmit))
+        .routes(routes!(dead_letters::list, dead_letters::delete))
+        .routes(routes!(dead_letters::stats))
+        .routes(routes!(dead_letters::resubmit))
+        .routes(routes!(dead_letters::operation))
+        .routes(routes!(dead_letters::get))
+        .routes(routes!(dead_letters::history))
         .routes(routes!(activity::active_tasks))
         .routes(routes!(activity::scheduled_tasks))
         .routes(routes!(queues::list, queues::create))

@@ -10,7 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 use jobbers_process::telemetry::SCOPE;
 
-use crate::{config::Config, gauges::Gauges, ids::Ids, live_config::LiveConfig, meters::Meters, problem::Problem};
+use crate::{
+    config::Config, dead_letters::DeadLetters, gauges::Gauges, ids::Ids, live_config::LiveConfig, meters::Meters,
+    problem::Problem,
+};
 
 /// The state of a running manager: a store, and caches that may be lost at any time.
 #[derive(Debug)]
@@ -18,6 +21,7 @@ pub(crate) struct App {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) live: LiveConfig,
     pub(crate) ids: Ids,
+    pub(crate) dead_letters: DeadLetters,
     pub(crate) max_payload_bytes: usize,
     pub(crate) max_body_bytes: usize,
     pub(crate) body_timeout: Duration,
@@ -29,11 +33,12 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(config: &Config, engine: Arc<dyn Engine>, drain: CancellationToken) -> Self {
+    pub(crate) fn new(config: &Config, engine: Arc<dyn Engine>, url: String, drain: CancellationToken) -> Self {
         Self {
             live: LiveConfig::new(Arc::clone(&engine)),
             engine,
             ids: Ids::default(),
+            dead_letters: DeadLetters::new(config, url),
             max_payload_bytes: config.max_payload_bytes,
             max_body_bytes: config.max_body_bytes,
             body_timeout: config.body_timeout,

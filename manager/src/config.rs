@@ -48,10 +48,23 @@ pub struct Args {
     #[arg(long)]
     #[serde(skip)]
     pub print_config: bool,
+    /// What is said of dead letters.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub dead_letters: DeadLetterArgs,
     /// What is logged.
     #[command(flatten)]
     #[serde(skip)]
     pub log: LogArgs,
+}
+
+/// What is said of dead letters.
+#[derive(Debug, Clone, Default, clap::Args, Serialize)]
+pub struct DeadLetterArgs {
+    /// The file that dead letters are kept in, or `none` [default: beside the data]
+    #[arg(long, env = "DLQ_PATH", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dlq_path: Option<String>,
 }
 
 /// The manager's configuration; `manager.default.toml` says what each key means.
@@ -85,7 +98,21 @@ pub struct Config {
     /// How often the chores are done.
     #[serde(with = "duration::text")]
     pub tick: Duration,
+    /// The file of dead letters; empty is beside the data, `none` keeps none.
+    pub dlq_path: String,
+    /// How large that file may grow, in bytes; 0 does not bound it.
+    pub dlq_max_bytes: u64,
+    /// How long dead letters are kept; 0 keeps them until they are deleted.
+    #[serde(with = "duration::text")]
+    pub dlq_retention: Duration,
+    /// How many dead letters are kept at most, the newest; 0 does not bound them.
+    pub dlq_max_letters: u64,
+    /// Where other managers send whoever asks for dead letters; empty is the address listened on.
+    pub advertise_url: String,
 }
+
+/// The file of dead letters where no other is named and the data lies elsewhere.
+const DEAD_LETTER_FILE: &str = "jobbers.dead-letters.db";
 
 impl Config {
     /// Puts the layers together.
@@ -114,6 +141,22 @@ impl Config {
         }
     }
 
+    /// The file that dead letters are kept in; `None`: this manager keeps none.
+    #[must_use]
+    pub fn dead_letter_file(&self) -> Option<PathBuf> {
+        match self.dlq_path.as_str() {
+            "none" => None,
+            "" => beside(&self.engine_url),
+            path => Some(PathBuf::from(path)),
+        }
+    }
+
+    /// Where this manager is reached by others when it listens on `address`.
+    #[must_use]
+    pub fn url(&self, address: SocketAddr) -> String {
+        if self.advertise_url.is_empty() { format!("http://{address}") } else { self.advertise_url.clone() }
+    }
+
     /// The configuration as TOML that [`Config::load`] would read, without the password of the store's address.
     #[must_use]
     pub fn to_toml(&self) -> String {
@@ -128,6 +171,19 @@ impl Default for Config {
         #[expect(clippy::expect_used, reason = "a file of ours, which a test reads")]
         layered(DEFAULTS, None, &std::collections::BTreeMap::<String, String>::new()).expect("the defaults are valid")
     }
+}
+
+/// The file of dead letters beside a store's data; `None` for a store in memory, which has no place.
+fn beside(engine_url: &str) -> Option<PathBuf> {
+    let Some(rest) = engine_url.strip_prefix("sqlite:") else { return Some(PathBuf::from(DEAD_LETTER_FILE)) };
+    let path = rest.split('?').next().unwrap_or_default();
+    let path = path.strip_prefix("//").unwrap_or(path);
+    if path == ":memory:" {
+        return None;
+    }
+    let data = PathBuf::from(path);
+    let stem = data.file_stem().map_or_else(|| "jobbers".to_owned(), |stem| stem.to_string_lossy().into_owned());
+    Some(data.with_file_name(format!("{stem}.dead-letters.db")))
 }
 
 /// `redis://user:secret@host` as `redis://user:***@host`.
@@ -165,6 +221,21 @@ mod tests {
         let config = load(&["--listen", "[::1]:9", "--engine-url", "sqlite://x.db", "--insecure"]).unwrap();
         assert_eq!((config.listen, config.insecure), ("[::1]:9".parse().unwrap(), true));
         assert_eq!(toml::from_str::<Config>(&config.to_toml()).unwrap(), config);
+    }
+
+    #[test]
+    fn dead_letters_lie_beside_the_data_unless_told_otherwise() {
+        let of = |line: &[&str]| load(line).unwrap().dead_letter_file();
+        let path = |text: &str| Some(PathBuf::from(text));
+        assert_eq!(of(&[]), path("./jobbers.dead-letters.db"));
+        assert_eq!(
+            of(&["--engine-url", "sqlite:///var/lib/a.db?synchronous=full"]),
+            path("/var/lib/a.dead-letters.db")
+        );
+        assert_eq!(of(&["--engine-url", "redis://host"]), path("jobbers.dead-letters.db"));
+        assert_eq!(of(&["--engine-url", "sqlite::memory:"]), None);
+        assert_eq!(of(&["--dlq-path", "x.db"]), path("x.db"));
+        assert_eq!(of(&["--dlq-path", "none"]), None);
     }
 
     #[test]

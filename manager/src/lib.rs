@@ -1,11 +1,12 @@
 //! The manager: Jobbers' HTTP front.
 //!
-//! It takes tasks in and routes them to queues, tells how they stand, cancels them, and keeps queues, roles and routing.
+//! It takes tasks in and routes them to queues, tells how they stand, cancels them, keeps what failed for good, and keeps
+//! queues, roles and routing.
 //! It alone knows the JSON on the wire ([`wire`]); the store sees tasks, never requests. Beside its requests it ticks:
 //! it promotes due tasks, takes expired leases back and prunes, for queues where no worker does so on its way.
 //!
-//! It holds no state that matters: any number of managers run side by side on one store, and none is needed alive. It
-//! runs no tasks.
+//! It holds no state that matters but the archive of dead letters ([`dead_letters`]), which one manager keeps at a time:
+//! any number of managers run side by side on one store, and none is needed alive. It runs no tasks.
 //!
 //! Start reading at [`run`], then [`api`], then `api/tasks/submit.rs`, the path that must be fast.
 
@@ -19,6 +20,7 @@ mod api;
 mod app;
 mod chores;
 pub mod config;
+mod dead_letters;
 mod etag;
 mod extract;
 mod gauges;
@@ -42,16 +44,18 @@ use crate::app::App;
 /// [`Config::drain_timeout`]; `shutdown.now` cuts them at once. The caller has checked the address
 /// ([`jobbers_process::listen::check`]).
 pub async fn run(config: Config, engine: Arc<dyn Engine>, listener: TcpListener, shutdown: Shutdown) {
-    let app = Arc::new(App::new(&config, engine, shutdown.drain.clone()));
+    let address = listener.local_addr().unwrap_or(config.listen);
+    tracing::info!(%address, "listening");
+    let app = Arc::new(App::new(&config, engine, config.url(address), shutdown.drain.clone()));
     gauges::observe(&app, &opentelemetry::global::meter(SCOPE));
-    if let Ok(address) = listener.local_addr() {
-        tracing::info!(%address, "listening");
-    }
     let mut background = JoinSet::new();
     background.spawn(chores::run(Arc::clone(&app), config.tick));
     background.spawn(live_config::keep_fresh(Arc::clone(&app), config.config_refresh));
+    let keeping = tokio::spawn(dead_letters::keeper::run(Arc::clone(&app), config.tick));
     server::serve(listener, router::router(app), &config, &shutdown).await;
     // Both stop with `drain` and are safe to interrupt; a store that hangs must not hold the stop up.
     background.shutdown().await;
+    // It stops with `drain` too, and gives its duty back, so that another manager need not wait for that to end.
+    tokio::time::timeout(config.drain_timeout, keeping).await.ok();
     tracing::info!("stopped");
 }

@@ -69,6 +69,10 @@ codes! {
     UnknownTask = "unknown_task", NOT_FOUND, "There is no such task";
     /// No queue has this name. Create it with POST /queues.
     UnknownQueue = "unknown_queue", NOT_FOUND, "There is no such queue";
+    /// There is no dead letter of this task: it did not fail for good, was not to be kept, or was deleted.
+    UnknownDeadLetter = "unknown_dead_letter", NOT_FOUND, "There is no such dead letter";
+    /// No operation has this id, or it was finished over a week ago.
+    UnknownOperation = "unknown_operation", NOT_FOUND, "There is no such operation";
     /// No role has this name. Create it with POST /roles.
     UnknownRole = "unknown_role", NOT_FOUND, "There is no such role";
     /// The path exists, the method on it does not; see the Allow header.
@@ -81,6 +85,12 @@ codes! {
     TaskStarted = "task_started", CONFLICT, "The task is running";
     /// The task was over before it could be cancelled.
     TaskOver = "task_over", CONFLICT, "The task is over";
+    /// The task waits for its turn or runs; it can be sent again when it is over.
+    TaskLive = "task_live", CONFLICT, "The task is not over";
+    /// The task completed, or has ended anew; look at how it stands.
+    TaskCompleted = "task_completed", CONFLICT, "The task is not to be sent again";
+    /// This dead letter was sent again before, or is about to be.
+    AlreadyResubmitted = "already_resubmitted", CONFLICT, "It was sent again before";
     /// This Idempotency-Key was used for a request with another body. Use a new key.
     IdempotencyKeyReused = "idempotency_key_reused", CONFLICT, "The idempotency key was used for another request";
     /// A queue or role of this name exists. Change it with PUT.
@@ -111,6 +121,16 @@ codes! {
     StoreCorrupt = "store_corrupt", INTERNAL_SERVER_ERROR, "The store is damaged";
     /// The queue holds as many tasks as its `max_length` allows. Nothing was taken in; send it again after Retry-After.
     QueueFull = "queue_full", TOO_MANY_REQUESTS, "The queue is full";
+    /// The archive of dead letters was written by another version of Jobbers. Run matching versions.
+    ArchiveSchema = "archive_schema", INTERNAL_SERVER_ERROR, "The archive has another version";
+    /// The archive of dead letters can't be read; the log tells more. Dead letters wait in the store.
+    ArchiveCorrupt = "archive_corrupt", INTERNAL_SERVER_ERROR, "The archive is damaged";
+    /// No manager keeps the archive of dead letters now, or its file can't be used. Dead letters wait in the store.
+    ArchiveUnavailable = "archive_unavailable", SERVICE_UNAVAILABLE, "The archive is unavailable";
+    /// Another process holds the file of dead letters. Send the request again after Retry-After.
+    ArchiveLocked = "archive_locked", SERVICE_UNAVAILABLE, "The archive is locked";
+    /// The disk, or the quota of the archive (dlq_max_bytes), is full. Dead letters wait in the store.
+    ArchiveFull = "archive_full", SERVICE_UNAVAILABLE, "The archive is full";
     /// The manager is stopping. Ask another one.
     ShuttingDown = "shutting_down", SERVICE_UNAVAILABLE, "The manager is stopping";
     /// The store can't be reached or can't answer now. Send the request again after Retry-After, with the same ids or
@@ -158,6 +178,12 @@ impl Problem {
     /// The same, about one field of the body.
     pub(crate) fn at(mut self, pointer: impl Into<String>) -> Self {
         self.pointer = Some(pointer.into()).filter(|pointer| !pointer.is_empty());
+        self
+    }
+
+    /// The same, and when it is worth trying again.
+    pub(crate) fn after(mut self, pause: Duration) -> Self {
+        self.retry_after = Some(pause);
         self
     }
 

@@ -4,7 +4,9 @@
 //! were sent. Start reading at [`task_request`] and [`task_view`].
 
 pub mod cancel;
+pub mod dead_letter;
 pub mod queue;
+pub mod resubmit;
 pub mod role;
 pub mod route;
 pub mod task_list;

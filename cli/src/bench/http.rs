@@ -40,7 +40,8 @@ pub(super) async fn measure(engine: Arc<dyn Engine>, tasks: usize) -> Result<Htt
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     let address = listener.local_addr()?;
     let shutdown = Shutdown::new();
-    let manager = tokio::spawn(jobbers_manager::run(Config::default(), engine, listener, shutdown.clone()));
+    let config = Config { dlq_path: "none".to_owned(), ..Config::default() };
+    let manager = tokio::spawn(jobbers_manager::run(config, engine, listener, shutdown.clone()));
     let task = format!(r#"{{"name":"{NOOP}","queue":"{BENCH}","parameters":{PAYLOAD}}}"#);
     let batch = format!(r#"{{"tasks":[{}]}}"#, vec![task.as_str(); BATCH].join(","));
     let singles = (tasks / 4).max(CONNECTIONS * 10);

@@ -72,7 +72,7 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
         output::note(corpus.skipped);
     }
     let scratch = Scratch::open(args.engine.given()).await?;
-    let played = play(&args, corpus, Arc::clone(&scratch.engine), &shutdown).await;
+    let played = play(&args, corpus, &scratch, &shutdown).await;
     scratch.remove().await?;
     Ok(if played? { exit::OK } else { exit::FAILURE.into() })
 }
@@ -86,11 +86,15 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 }
 
 /// Starts the system, has it count, and stops it. Answers whether it counted right.
-async fn play(args: &Args, corpus: Corpus, engine: Arc<dyn Engine>, shutdown: &Shutdown) -> Result<bool, Failure> {
+async fn play(args: &Args, corpus: Corpus, scratch: &Scratch, shutdown: &Shutdown) -> Result<bool, Failure> {
+    let engine = Arc::clone(&scratch.engine);
     let health = engine.health().await.map_err(|error| Failure::Unavailable(error.to_string()))?;
     let listener = up::bind(([127, 0, 0, 1], 0).into()).await?;
     let plan = Plan {
-        manager: jobbers_manager::Config::default(),
+        manager: jobbers_manager::Config {
+            dlq_path: scratch.dead_letters().display().to_string(),
+            ..jobbers_manager::Config::default()
+        },
         worker: jobbers_worker::Config::default(),
         listener,
         engine,

@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
 
 use jobbers_engines::OpenOptions;
+use jobbers_manager::config::DeadLetterArgs;
 use jobbers_process::{
     config::layered,
     engine_url::EngineArgs,
@@ -47,6 +48,8 @@ pub struct Args {
     #[arg(long, env = "WORKER_CONFIG", value_name = "FILE")]
     worker_config: Option<PathBuf>,
     #[command(flatten)]
+    dead_letters: DeadLetterArgs,
+    #[command(flatten)]
     worker: WorkerArgs,
     #[command(flatten)]
     metrics: MetricsArgs,
@@ -62,6 +65,7 @@ impl Args {
             insecure: self.insecure,
             config: self.manager_config.clone(),
             print_config: false,
+            dead_letters: self.dead_letters.clone(),
             log: self.log.clone(),
         };
         let config = jobbers_manager::Config::load(&args).map_err(|error| Failure::Config(error.to_string()))?;

@@ -41,8 +41,9 @@ pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Response> {
     if app.drain.is_cancelled() {
         return Err(Problem::new(Code::ShuttingDown, "this manager finishes its requests and takes no new ones"));
     }
-    let health = tokio::time::timeout(PATIENCE, app.engine.health())
+    let mut health = tokio::time::timeout(PATIENCE, app.engine.health())
         .await
         .unwrap_or_else(|_| Err(Error::unavailable("it did not answer within 2s")))?;
+    health.warnings.extend(app.dead_letters.warning(health.outbox));
     Ok(axum::Json(ReadyView::new(health, app.started.elapsed().as_secs_f64())).into_response())
 }

@@ -2,4 +2,5 @@
 
 pub(super) mod cancel;
 pub(super) mod look;
+pub(super) mod resubmit;
 pub(super) mod submit;

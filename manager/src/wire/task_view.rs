@@ -287,7 +287,7 @@ impl<'a> From<&'a Progress> for ProgressView<'a> {
 /// A failed attempt.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AttemptError)]
-struct AttemptView<'a> {
+pub(crate) struct AttemptView<'a> {
     /// When the store learned of it.
     at: Rfc3339,
     /// Which attempt, 1 for the first.
@@ -295,7 +295,7 @@ struct AttemptView<'a> {
     /// Who ran it.
     #[schema(value_type = NameDoc)]
     worker: &'a WorkerId,
-    /// `error`, `fatal`, `timeout`, `panic`, `crash`, `shutdown` or `cancelled`.
+    /// `error`, `fatal`, `timeout`, `panic`, `crash`, `shutdown`, `cancelled`, `stall` or `unknown`.
     kind: &'static str,
     /// What was said.
     message: &'a str,

@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, str::FromStr, time::Duration};
 
+use jobbers_archive::LetterState;
 use jobbers_common::{backoff::Backoff, lifecycle::Status, time::Timestamp};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use utoipa::{
@@ -116,6 +117,10 @@ described! {
 described! {
     /// Whether the task is kept in the dead-letter store when it fails for good.
     DeadLetterDoc as "DeadLetter", one_of(["none", "save"])
+}
+described! {
+    /// What has become of a dead letter.
+    LetterStateDoc as "DeadLetterState", one_of(LetterState::ALL.map(LetterState::as_str))
 }
 described! {
     /// Any JSON value, kept as it was sent.

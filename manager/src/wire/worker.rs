@@ -96,6 +96,8 @@ pub struct ReadyView {
     durability: String,
     /// What an operator should mend.
     warnings: Vec<String>,
+    /// Dead letters that wait in the store to be archived.
+    outbox: u64,
     /// The store's present.
     now: Rfc3339,
 }
@@ -109,6 +111,7 @@ impl ReadyView {
             engine: health.engine,
             durability: health.durability,
             warnings: health.warnings,
+            outbox: health.outbox,
             now: health.now.into(),
         }
     }

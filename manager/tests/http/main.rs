@@ -6,6 +6,7 @@ mod arrange;
 mod bad_input;
 mod binary;
 mod cancel;
+mod dead_letters;
 mod fault;
 mod look;
 mod openapi;

@@ -10,11 +10,17 @@ use crate::server::Server;
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH];
 
 /// Every operation of the API. A new one is added here on purpose.
-const OPERATIONS: [&str; 28] = [
+const OPERATIONS: [&str; 36] = [
+    "DELETE /dead-letter-queue",
     "DELETE /queues/{queue}",
     "DELETE /roles/{role}",
     "DELETE /routing",
     "GET /active-tasks",
+    "GET /dead-letter-queue",
+    "GET /dead-letter-queue/operations/{id}",
+    "GET /dead-letter-queue/stats",
+    "GET /dead-letter-queue/{task_id}",
+    "GET /dead-letter-queue/{task_id}/history",
     "GET /health/live",
     "GET /health/ready",
     "GET /metrics",
@@ -27,6 +33,7 @@ const OPERATIONS: [&str; 28] = [
     "GET /tasks",
     "GET /tasks/{id}",
     "GET /workers",
+    "POST /dead-letter-queue/resubmit",
     "POST /queues",
     "POST /queues/{queue}/pause",
     "POST /queues/{queue}/purge",
@@ -36,6 +43,7 @@ const OPERATIONS: [&str; 28] = [
     "POST /tasks",
     "POST /tasks/cancel",
     "POST /tasks/{id}/cancel",
+    "POST /tasks/{id}/resubmit",
     "PUT /queues/{queue}",
     "PUT /roles/{role}",
     "PUT /routing",
@@ -65,7 +73,11 @@ async fn every_operation_is_described() {
 async fn what_is_described_is_served_and_nothing_else() {
     let server = Server::start().await;
     for (path, described) in operations(&document(&server).await) {
-        let concrete = path.replace("{id}", "none").replace("{queue}", "none").replace("{role}", "none");
+        let concrete = path
+            .replace("{id}", "none")
+            .replace("{task_id}", "none")
+            .replace("{queue}", "none")
+            .replace("{role}", "none");
         for method in METHODS {
             // The one path that two operations share: a task called `cancel` is read there.
             if path == "/tasks/cancel" && method == Method::GET {

@@ -57,7 +57,11 @@ impl Server {
         Self::with(Arc::new(ModelEngine::with_system_clock()), Config::default()).await
     }
 
-    pub(crate) async fn with(engine: Arc<dyn Engine>, config: Config) -> Self {
+    /// Keeps no dead letters unless the configuration names a file for them.
+    pub(crate) async fn with(engine: Arc<dyn Engine>, mut config: Config) -> Self {
+        if config.dlq_path.is_empty() {
+            config.dlq_path = "none".to_owned();
+        }
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let shutdown = Shutdown::new();

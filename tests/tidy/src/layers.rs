@@ -14,7 +14,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("jobbers-macros", &["jobbers-common"]),
     ("jobbers-process", &["jobbers-common"]),
     ("jobbers-engines", &["jobbers-common"]),
-    ("jobbers-manager", &["jobbers-engines", "jobbers-common", "jobbers-process"]),
+    ("jobbers-archive", &["jobbers-common"]),
+    ("jobbers-manager", &["jobbers-engines", "jobbers-archive", "jobbers-common", "jobbers-process"]),
     ("jobbers-worker", &["jobbers-engines", "jobbers-common", "jobbers-process", "jobbers-macros"]),
     ("jobbers-cleaner", &["jobbers-engines", "jobbers-common", "jobbers-process"]),
     (
@@ -56,9 +57,12 @@ const NOT_IN_COMMON: &[&str] = &[
     "ulid",
 ];
 
-/// Who may speak to a store by themselves: its engine, and the benchmark that measures the bare store beside it.
-const STORE_CLIENTS: &[(&str, &[&str])] =
-    &[("redis", &["jobbers-engines", "jobbers-cli"]), ("rusqlite", &["jobbers-engines", "jobbers-cli"])];
+/// Who may speak to a store by themselves: its engine, and the benchmark that measures the bare store beside it. The
+/// archive of dead letters is a file of its own, which its crate alone opens.
+const STORE_CLIENTS: &[(&str, &[&str])] = &[
+    ("redis", &["jobbers-engines", "jobbers-cli"]),
+    ("rusqlite", &["jobbers-engines", "jobbers-cli", "jobbers-archive"]),
+];
 
 fn metadata() -> Metadata {
     MetadataCommand::new().current_dir(root()).no_deps().other_options(["--offline".to_owned()]).exec().unwrap()

@@ -74,6 +74,15 @@ async fn homeless(ctx: Context) -> Result<(), TaskError> {
     trace(&ctx, "done")
 }
 
+/// Fails for as long as the gate is closed.
+#[task(name = "fail-until-open")]
+async fn fail_until_open(ctx: Context) -> Result<(), TaskError> {
+    if !gate_is_open()? {
+        return Err(TaskError::Retry("the gate is closed".into()));
+    }
+    trace(&ctx, "done")
+}
+
 /// Takes its worker with it.
 #[task]
 async fn die(ctx: Context) -> Result<(), TaskError> {

@@ -1,0 +1,344 @@
+//! The archive as its callers see it.
+
+#![expect(clippy::unwrap_used, missing_docs, reason = "tests")]
+
+use std::path::{Path, PathBuf};
+
+use jobbers_archive::{Archive, Error, Filter, ItemOutcome, LetterState, NewOperation, Options, Selection};
+use jobbers_common::{
+    engine::DeadTask,
+    lifecycle::Status,
+    name::{QueueName, TaskId, TaskName, WorkerId},
+    payload::Payload,
+    policy::PolicyOverrides,
+    task::{AttemptError, FailureKind, Priority, Task},
+    time::Timestamp,
+};
+use tempfile::TempDir;
+
+fn at(micros: i64) -> Timestamp {
+    Timestamp::from_micros(micros)
+}
+
+fn id(text: &str) -> TaskId {
+    TaskId::new(text).unwrap()
+}
+
+fn failure(micros: i64, attempt: u32, message: &str) -> AttemptError {
+    let worker = WorkerId::new("w1").unwrap();
+    AttemptError { at: at(micros), attempt, worker, kind: FailureKind::Error, message: message.to_owned() }
+}
+
+fn dead(name: &str, revision: u64, errors: Vec<AttemptError>) -> DeadTask {
+    let completed_at = errors.last().map(|error| error.at);
+    let task = Task {
+        id: id(name),
+        name: TaskName::new("resize").unwrap(),
+        version: 2,
+        queue: QueueName::new("default").unwrap(),
+        priority: Priority::DEFAULT,
+        status: Status::Failed,
+        revision,
+        parameters: Some(Payload { content_type: Some("text/x".into()), bytes: vec![0, 159, 255].into() }),
+        overrides: PolicyOverrides { max_retries: Some(7), ..PolicyOverrides::default() },
+        attempt: 4,
+        crashes: 1,
+        submitted_at: at(1),
+        ready_at: at(2),
+        started_at: Some(at(3)),
+        heartbeat_at: None,
+        completed_at,
+        lease: None,
+        worker: Some(WorkerId::new("w1").unwrap()),
+        cancel_requested: false,
+        progress: None,
+        checkpoint: Some(Payload::json("{\"page\":12}")),
+        result: None,
+        errors,
+        dead_letter: true,
+        trace: Some("00-ab-cd-01".into()),
+    };
+    DeadTask { task, fingerprint: u128::MAX - 7 }
+}
+
+fn one(name: &str, revision: u64) -> DeadTask {
+    dead(name, revision, vec![failure(10, 1, "no user 17"), failure(20, 2, "no user 18")])
+}
+
+struct Bench {
+    _folder: TempDir,
+    path: PathBuf,
+    archive: Archive,
+}
+
+fn bench() -> Bench {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("dead.db");
+    let archive = Archive::open(&path, Options::default()).unwrap();
+    Bench { _folder: folder, path, archive }
+}
+
+impl Bench {
+    fn states(&self) -> Vec<(String, LetterState)> {
+        let page = self.archive.page(&Filter::default(), 1_000, None).unwrap();
+        page.letters.into_iter().map(|letter| (letter.id.to_string(), letter.state)).collect()
+    }
+
+    fn begin(&self, selection: Selection) -> jobbers_archive::Operation {
+        let new = NewOperation { key: None, digest: 0, request: "{}".to_owned(), selection };
+        self.archive.begin(&new, at(100)).unwrap()
+    }
+}
+
+fn all_dead() -> Selection {
+    Selection::Matching(Box::new(Filter { state: Some(LetterState::Dead), ..Filter::default() }), usize::MAX)
+}
+
+#[test]
+fn a_letter_comes_back_whole_and_goes_in_once() {
+    let bench = bench();
+    assert_eq!(bench.archive.put(&[one("a", 5), one("b", 6)]), Ok(2));
+    assert_eq!(bench.archive.put(&[one("b", 6), one("c", 7)]), Ok(1), "sent again after a crash");
+    let letter = bench.archive.letter(&id("a")).unwrap().unwrap();
+    assert_eq!(letter.dead, one("a", 5));
+    let told = letter.summary;
+    assert_eq!((told.error.as_str(), told.fingerprint.as_str()), ("no user 18", "no user #"));
+    assert_eq!((told.status, told.attempt, told.failed_at, told.state), (Status::Failed, 4, at(20), LetterState::Dead));
+    assert_eq!(bench.archive.letter(&id("x")).unwrap(), None);
+    assert_eq!(bench.archive.history(&id("b")).unwrap().unwrap().len(), 2, "and no failure is noted twice");
+    drop(bench.archive);
+    let again = Archive::open(&bench.path, Options::default()).unwrap();
+    assert_eq!(again.count(&Filter::default()), Ok(3));
+}
+
+#[test]
+fn a_history_grows_over_resubmissions() {
+    let bench = bench();
+    bench.archive.put(&[one("a", 5)]).unwrap();
+    let errors = vec![failure(10, 1, "no user 17"), failure(20, 2, "no user 18"), failure(30, 1, "boom")];
+    bench.archive.put(&[dead("a", 9, errors.clone())]).unwrap();
+    assert_eq!(bench.archive.history(&id("a")).unwrap(), Some(errors));
+    assert_eq!(bench.archive.history(&id("x")).unwrap(), None);
+    assert_eq!(bench.states(), [("a".to_owned(), LetterState::Dead), ("a".to_owned(), LetterState::Superseded)]);
+    assert_eq!(bench.archive.letter(&id("a")).unwrap().unwrap().summary.revision, 9);
+}
+
+#[test]
+fn letters_are_found_by_every_field_page_by_page() {
+    let bench = bench();
+    let mut other = dead("other", 50, vec![failure(900, 1, "Timed OUT after 3s")]);
+    other.task.queue = QueueName::new("mail").unwrap();
+    other.task.name = TaskName::new("send").unwrap();
+    other.task.version = 1;
+    other.task.status = Status::Stalled;
+    let many: Vec<DeadTask> = (1..=25).map(|n| one(&format!("t{n:02}"), n)).collect();
+    bench.archive.put(&many).unwrap();
+    bench.archive.put(&[other]).unwrap();
+    let found = |filter: Filter| {
+        let page = bench.archive.page(&filter, 1_000, None).unwrap();
+        assert_eq!(page.letters.len() as u64, bench.archive.count(&filter).unwrap());
+        page.letters.iter().map(|letter| letter.id.to_string()).collect::<Vec<_>>()
+    };
+    let none = Filter::default;
+    for filter in [
+        Filter { queue: Some(QueueName::new("mail").unwrap()), ..none() },
+        Filter { name: Some(TaskName::new("send").unwrap()), ..none() },
+        Filter { version: Some(1), ..none() },
+        Filter { status: Some(Status::Stalled), ..none() },
+        Filter { error: Some("timed out".to_owned()), ..none() },
+        Filter { fingerprint: Some("Timed OUT after #".to_owned()), ..none() },
+        Filter { failed_from: Some(at(900)), ..none() },
+        Filter { failed_from: Some(at(21)), failed_until: Some(at(901)), ..none() },
+    ] {
+        assert_eq!(found(filter.clone()), ["other"], "{filter:?}");
+    }
+    assert_eq!(found(Filter { failed_until: Some(at(900)), ..none() }).len(), 25);
+    assert_eq!(found(Filter { state: Some(LetterState::Resubmitted), ..none() }).len(), 0);
+    let (mut walked, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = bench.archive.page(&none(), 10, cursor.as_deref()).unwrap();
+        walked.extend(page.letters.into_iter().map(|letter| letter.id.to_string()));
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!(walked, found(none()), "the latest first, each once");
+    assert_eq!(bench.archive.page(&none(), 10, Some("x")), Err(Error::ForeignCursor));
+}
+
+#[test]
+fn causes_are_counted() {
+    let bench = bench();
+    let letters: Vec<DeadTask> = (1..=3)
+        .map(|n| dead(&format!("t{n}"), n, vec![failure(10 * i64::try_from(n).unwrap(), 1, &format!("no user {n}"))]))
+        .collect();
+    bench.archive.put(&letters).unwrap();
+    bench.archive.put(&[dead("x", 9, vec![failure(99, 1, "boom")])]).unwrap();
+    let groups = bench.archive.groups(&Filter::default()).unwrap();
+    let told: Vec<_> =
+        groups.iter().map(|it| (it.fingerprint.as_str(), it.count, it.first_seen, it.last_seen)).collect();
+    assert_eq!(told, [("no user #", 3, at(10), at(30)), ("boom", 1, at(99), at(99))]);
+}
+
+#[test]
+fn an_operation_takes_its_letters_and_is_carried_on() {
+    let bench = bench();
+    let letters: Vec<DeadTask> = (1..=5).map(|n| one(&format!("t{n}"), n)).collect();
+    bench.archive.put(&letters).unwrap();
+    let operation = bench.begin(all_dead());
+    assert_eq!((operation.total(), operation.pending, operation.finished_at), (5, 5, None));
+    assert_eq!(bench.begin(all_dead()).total(), 0, "what is taken is not taken twice");
+    let pending = bench.archive.pending(&operation.id, 2).unwrap();
+    assert_eq!(pending.iter().map(|(_, copy)| copy.task.id.to_string()).collect::<Vec<_>>(), ["t1", "t2"]);
+    let settled: Vec<_> = pending.iter().map(|(place, _)| (*place, ItemOutcome::Resubmitted, None)).collect();
+    bench.archive.settle(&operation.id, &settled, at(200)).unwrap();
+    bench.archive.settle(&operation.id, &settled, at(200)).unwrap();
+    let left = bench.archive.pending(&operation.id, 9).unwrap();
+    assert_eq!(left.iter().map(|(_, copy)| copy.clone()).collect::<Vec<_>>(), letters[2..]);
+    let detail = Some("the task is started".to_owned());
+    let rest = [
+        (left[0].0, ItemOutcome::Live, detail.clone()),
+        (left[1].0, ItemOutcome::UnknownQueue, None),
+        (left[2].0, ItemOutcome::Resubmitted, None),
+    ];
+    bench.archive.settle(&operation.id, &rest, at(300)).unwrap();
+    assert_eq!(bench.archive.running_operations().unwrap().len(), 2);
+    let (keys, next) = bench.archive.sent(&operation.id, 0, 3).unwrap();
+    assert_eq!((keys.len(), bench.archive.sent(&operation.id, next, 3).unwrap().0.len()), (3, 2));
+    bench.archive.finish(&operation.id, at(400)).unwrap();
+    let done = bench.archive.operation(&operation.id).unwrap().unwrap();
+    assert_eq!((done.finished_at, done.pending, done.outcomes[&ItemOutcome::Resubmitted]), (Some(at(400)), 0, 3));
+    let states: Vec<LetterState> = bench.states().into_iter().rev().map(|(_, state)| state).collect();
+    use LetterState::{Dead, Resubmitted, Superseded};
+    assert_eq!(states, [Resubmitted, Resubmitted, Superseded, Dead, Resubmitted]);
+    let items = bench.archive.items(&operation.id, 3).unwrap();
+    assert_eq!((items[2].outcome, &items[2].detail), (Some(ItemOutcome::Live), &detail));
+    assert_eq!(bench.archive.prune_operations(at(400)), Ok(0));
+    assert_eq!(bench.archive.prune_operations(at(401)), Ok(1));
+}
+
+#[test]
+fn tasks_named_by_id_are_answered_one_by_one() {
+    let bench = bench();
+    bench.archive.put(&[one("a", 5), one("b", 6)]).unwrap();
+    let first = bench.begin(Selection::Tasks(vec![id("a")]));
+    let second = bench.begin(Selection::Tasks(vec![id("a"), id("b"), id("nobody")]));
+    let items = bench.archive.items(&second.id, 9).unwrap();
+    let outcomes: Vec<_> = items.iter().map(|item| item.outcome).collect();
+    assert_eq!(outcomes, [Some(ItemOutcome::AlreadyResubmitted), None, Some(ItemOutcome::Unknown)]);
+    assert!(items[0].detail.as_ref().unwrap().contains(&first.id));
+    let settled = [(0, ItemOutcome::Resubmitted, None)];
+    bench.archive.settle(&first.id, &settled, at(200)).unwrap();
+    let third = bench.begin(Selection::Tasks(vec![id("a")]));
+    assert_eq!(third.outcomes[&ItemOutcome::AlreadyResubmitted], 1);
+}
+
+#[test]
+fn a_key_begins_one_operation() {
+    let bench = bench();
+    bench.archive.put(&[one("a", 5)]).unwrap();
+    let new = NewOperation {
+        key: Some("k".to_owned()),
+        digest: u64::MAX,
+        request: "{}".to_owned(),
+        selection: Selection::Tasks(vec![id("a")]),
+    };
+    let begun = bench.archive.begin(&new, at(1)).unwrap();
+    assert_eq!(bench.archive.begin(&new, at(2)), Ok(begun));
+    assert_eq!(bench.archive.begin(&NewOperation { digest: 1, ..new }, at(3)), Err(Error::KeyReused));
+}
+
+#[test]
+fn what_is_being_sent_is_not_deleted_and_what_is_deleted_leaves_nothing() {
+    let bench = bench();
+    bench.archive.put(&[one("a", 5), one("b", 6), one("c", 7)]).unwrap();
+    bench.begin(Selection::Tasks(vec![id("a")]));
+    assert_eq!(bench.archive.delete(&[id("a"), id("b"), id("x")]), Ok(1));
+    assert_eq!(bench.archive.history(&id("b")).unwrap(), None);
+    assert_eq!(bench.archive.delete_matching(&Filter::default(), 10), Ok(1));
+    assert_eq!(bench.states(), [("a".to_owned(), LetterState::Resubmitting)]);
+    assert_eq!(bench.archive.prune(Some(at(1_000)), Some(0), 10), Ok(0));
+    assert!(bench.archive.history(&id("a")).unwrap().is_some());
+}
+
+#[test]
+fn letters_are_pruned_by_age_and_by_number() {
+    let bench = bench();
+    let letters: Vec<DeadTask> =
+        (1..=5).map(|n| dead(&format!("t{n}"), n, vec![failure(i64::try_from(n).unwrap(), 1, "x")])).collect();
+    bench.archive.put(&letters).unwrap();
+    assert_eq!(bench.archive.prune(None, None, 10), Ok(0));
+    assert_eq!(bench.archive.prune(Some(at(2)), None, 10), Ok(1));
+    assert_eq!(bench.archive.prune(None, Some(9), 10), Ok(0));
+    assert_eq!(bench.archive.prune(None, Some(2), 1), Ok(1), "a bounded number");
+    assert_eq!(bench.archive.prune(None, Some(2), 10), Ok(1));
+    assert_eq!(bench.states().len(), 2);
+}
+
+#[test]
+fn a_full_archive_refuses_letters_and_takes_deletions() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { max_bytes: Some(512 * 1024) };
+    let archive = Archive::open(&folder.path().join("dead.db"), options).unwrap();
+    let large = |n: u64| {
+        let mut letter = one(&format!("t{n}"), n);
+        letter.task.parameters = Some(Payload::json(vec![b'7'; 50_000]));
+        letter
+    };
+    let mut taken = 0;
+    let refused = loop {
+        match archive.put(&[large(taken + 1)]) {
+            Ok(added) => taken += added,
+            Err(error) => break error,
+        }
+        assert!(taken < 100, "there is a bound");
+    };
+    assert!(matches!(refused, Error::Full(_)), "{refused}");
+    assert!(refused.is_transient());
+    assert_eq!(archive.put(&[one("small", 1_000), large(2_000)]).map_err(|error| error.is_transient()), Err(true));
+    assert_eq!(archive.letter(&id("small")).unwrap(), None, "all go in or none");
+    assert_eq!(archive.delete_matching(&Filter::default(), 3), Ok(3));
+    assert_eq!(archive.put(&[large(3_000)]), Ok(1));
+}
+
+fn open(path: &Path) -> Error {
+    Archive::open(path, Options::default()).unwrap_err()
+}
+
+#[test]
+fn a_file_that_is_none_of_ours_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("text"), "no database at all, but long enough to be looked at as one").unwrap();
+    assert!(matches!(open(&path("text")), Error::Corrupt(_)), "{}", open(&path("text")));
+    assert!(matches!(open(&path("no/such/folder.db")), Error::Open(_)));
+    let foreign = rusqlite::Connection::open(path("foreign")).unwrap();
+    foreign.execute_batch("CREATE TABLE t (x)").unwrap();
+    assert!(matches!(open(&path("foreign")), Error::NotOurs(_)));
+    let bench = bench();
+    rusqlite::Connection::open(&bench.path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    assert_eq!(open(&bench.path), Error::Newer { found: 99, supported: 1 });
+}
+
+#[test]
+fn a_locked_file_is_said_to_be_locked() {
+    let bench = bench();
+    let other = rusqlite::Connection::open(&bench.path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let refused = bench.archive.put(&[one("a", 5)]).unwrap_err();
+    assert!(matches!(refused, Error::Locked(_)) && refused.is_transient(), "{refused}");
+    assert_eq!(bench.archive.count(&Filter::default()), Ok(0), "who reads does not wait");
+    other.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(bench.archive.put(&[one("a", 5)]), Ok(1));
+}
+
+#[test]
+fn two_processes_may_have_one_archive_open() {
+    let bench = bench();
+    let other = Archive::open(&bench.path, Options::default()).unwrap();
+    assert_eq!(other.id(), bench.archive.id());
+    assert_eq!(bench.archive.put(&[one("a", 5)]), Ok(1));
+    assert_eq!(other.put(&[one("a", 5), one("b", 6)]), Ok(1));
+    assert_eq!(bench.states().len(), 2);
+}

@@ -1,0 +1,183 @@
+//! `jobbers dlq resubmit` and `delete`: first how many they are, then the change.
+
+use std::{process::ExitCode, time::Duration};
+
+use jobbers_common::name::QueueName;
+use jobbers_process::exit;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::{Selection, SelectionArgs};
+use crate::{
+    client::{
+        Answer, Client,
+        wire::{DeadLetterChange, ResubmitOperation},
+    },
+    failure::Failure,
+    output,
+};
+
+/// How long one call waits for an operation's end.
+const WAIT: Duration = Duration::from_secs(30);
+
+/// Flags of `jobbers dlq resubmit`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Each dead letter is sent again once, however often this is repeated. A task keeps its id; its attempts are counted from the
+start, and its history grows. Exit code 1 when some were not sent again.")]
+pub(super) struct Resubmit {
+    #[command(flatten)]
+    which: SelectionArgs,
+    /// Into this queue instead of the one they were in
+    #[arg(long, value_name = "QUEUE")]
+    to_queue: Option<QueueName>,
+    /// A JSON merge patch of their parameters, e.g. '{"timeout": 30}'
+    #[arg(long, value_name = "JSON", value_parser = json)]
+    parameters: Option<Box<RawValue>>,
+    /// At most so many tasks a second
+    #[arg(long, value_name = "N")]
+    rate: Option<f64>,
+    /// Count on: the next failure is the last
+    #[arg(long)]
+    keep_attempts: bool,
+    /// Do not wait until all are sent
+    #[arg(long)]
+    no_wait: bool,
+}
+
+fn json(text: &str) -> Result<Box<RawValue>, String> {
+    serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))
+}
+
+#[derive(Debug, Serialize)]
+struct Order<'a> {
+    #[serde(flatten)]
+    which: Selection<'a>,
+    reset_retry_count: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to_queue: Option<&'a QueueName>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate: Option<f64>,
+}
+
+const RESUBMIT: &str = "/dead-letter-queue/resubmit";
+const QUEUE: &str = "/dead-letter-queue";
+
+/// Sends dead letters again.
+pub(super) async fn resubmit(args: &Resubmit) -> Result<ExitCode, Failure> {
+    let (client, which) = (args.which.client.client()?, args.which.checked()?);
+    let order = |dry_run| Order {
+        which: Selection { dry_run, ..which },
+        reset_retry_count: !args.keep_attempts,
+        to_queue: args.to_queue.as_ref(),
+        rate: args.rate,
+    };
+    let body = |dry_run| with_parameters(&order(dry_run), args.parameters.as_deref());
+    let preview = client.post(RESUBMIT, Some(&*body(true)?)).await?;
+    if !may_go_on(&args.which, &preview, "Send", "again")? {
+        return Ok(exit::OK);
+    }
+    let answer = client.post(RESUBMIT, Some(&*body(false)?)).await?;
+    let answer = if args.no_wait { answer } else { finished(&client, answer).await? };
+    if args.which.client.json {
+        output::document(&answer.body)?;
+    }
+    let operation: ResubmitOperation = answer.read()?;
+    if !args.which.client.json {
+        told(&operation)?;
+    }
+    let all_sent = operation.resubmitted + operation.pending == operation.total;
+    Ok(if all_sent { exit::OK } else { exit::FAILURE.into() })
+}
+
+/// The body with the patch as it was written, so that no number loses a digit.
+fn with_parameters(order: &Order<'_>, parameters: Option<&RawValue>) -> Result<Box<RawValue>, Failure> {
+    let usage = |error: serde_json::Error| Failure::Usage(error.to_string());
+    let mut text = serde_json::to_string(order).map_err(usage)?;
+    if let Some(parameters) = parameters {
+        text.pop();
+        text = format!("{text},\"parameters\":{}}}", parameters.get());
+    }
+    RawValue::from_string(text).map_err(usage)
+}
+
+/// Waits for an operation's end, call by call.
+async fn finished(client: &Client, mut answer: Answer) -> Result<Answer, Failure> {
+    loop {
+        let operation: ResubmitOperation = answer.read()?;
+        if operation.state != "running" {
+            return Ok(answer);
+        }
+        output::note(format_args!("{} of {} sent", operation.total - operation.pending, operation.total));
+        let path = format!("{QUEUE}/operations/{}", operation.id);
+        answer = client.get_waiting(&path, &[("wait", "30s")], WAIT).await?;
+    }
+}
+
+fn told(operation: &ResubmitOperation) -> Result<(), Failure> {
+    let mut table = output::table_of(&["ID", "OUTCOME"]);
+    let mut others = 0;
+    for task in operation.tasks.iter().filter(|task| !matches!(task.outcome.as_str(), "resubmitted" | "pending")) {
+        let detail = task.detail.as_deref().unwrap_or_default();
+        table.add_row(vec![task.task_id.clone(), format!("{}: {detail}", task.outcome.replace('_', " "))]);
+        others += 1;
+    }
+    if others > 0 {
+        output::table(&table)?;
+    }
+    let rest = match operation.pending {
+        0 => String::new(),
+        pending => format!(", {} to go (operation {})", output::thousands(pending), operation.id),
+    };
+    output::line(format_args!("{} sent again{rest}", output::count(operation.resubmitted, "task")))
+}
+
+/// Flags of `jobbers dlq delete`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Their tasks in the store, if it still has them, are not touched. What is being sent again stays."
+)]
+pub(super) struct Delete {
+    #[command(flatten)]
+    which: SelectionArgs,
+}
+
+/// Deletes dead letters.
+pub(super) async fn delete(args: &Delete) -> Result<ExitCode, Failure> {
+    let (client, which) = (args.which.client.client()?, args.which.checked()?);
+    let preview = client.delete_with(QUEUE, &Selection { dry_run: true, ..which }).await?;
+    if !may_go_on(&args.which, &preview, "Delete", "for good")? {
+        return Ok(exit::OK);
+    }
+    let answer = client.delete_with(QUEUE, &which).await?;
+    if args.which.client.json {
+        output::document(&answer.body)?;
+    } else {
+        let change: DeadLetterChange = answer.read()?;
+        output::line(format_args!("{} deleted", output::count(change.changed, "dead letter")))?;
+    }
+    Ok(exit::OK)
+}
+
+/// Shows how many are meant; answers whether to go on.
+fn may_go_on(which: &SelectionArgs, preview: &Answer, verb: &str, how: &str) -> Result<bool, Failure> {
+    let change: DeadLetterChange = preview.read()?;
+    if which.dry_run && which.client.json {
+        output::document(&preview.body)?;
+        return Ok(false);
+    }
+    let (matched, changed) = (output::count(change.matched, "dead letter"), output::thousands(change.changed));
+    if which.dry_run {
+        output::line(format_args!("{matched} match; {changed} would be changed"))?;
+        return Ok(false);
+    }
+    // What can't be changed is told by the change itself, task by task.
+    if which.yes || !which.ids.is_empty() {
+        return Ok(true);
+    }
+    if change.changed == 0 {
+        output::note("no dead letter matches");
+        return Ok(false);
+    }
+    output::confirm(&format!("{matched} match. {verb} {changed} {how}?"))
+}

@@ -1,0 +1,261 @@
+//! `/dead-letter-queue`: what failed for good, why, and sending it again.
+//!
+//! The manager that keeps the archive answers; another one sends the request on to it with a `307`.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use jobbers_archive::{Archive, Filter, LetterState, NewOperation, Operation, Selection};
+use jobbers_common::{limits::MAX_WAIT, name::TaskId};
+
+use crate::{
+    app::App,
+    dead_letters::{Held, blocking},
+    extract::{JsonBytes, Path, Query},
+    ids, json,
+    problem::{Code, Problem, Result, WITH_BODY, problems},
+    wire::{
+        dead_letter::{
+            ChangeView, DeleteRequest, HistoryView, LetterPageView, LetterParams, LetterView, OperationView,
+            ResubmitRequest, StatsView, WholeLetterView,
+        },
+        task_list::WaitParams,
+        value::NameDoc,
+    },
+};
+
+/// How long a resubmission is waited for unless told otherwise: most are done by then.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Tasks of an operation that are told one by one.
+const TOLD: usize = 1_000;
+
+pub(super) const ARCHIVE: &[Code] =
+    &[Code::ArchiveUnavailable, Code::ArchiveLocked, Code::ArchiveFull, Code::ArchiveCorrupt, Code::ArchiveSchema];
+
+problems!(LookProblems: ARCHIVE);
+problems!(LetterProblems: ARCHIVE, [Code::UnknownDeadLetter]);
+problems!(OperationProblems: ARCHIVE, [Code::UnknownOperation]);
+problems!(DeleteProblems: WITH_BODY, ARCHIVE, [Code::BatchTooLarge]);
+problems!(ResubmitProblems: WITH_BODY, ARCHIVE, [Code::BatchTooLarge, Code::UnknownQueue, Code::IdempotencyKeyReused]);
+
+/// Find dead letters
+///
+/// The latest first. Without a `state`, those that nobody has looked after yet.
+#[utoipa::path(
+    get, path = "/dead-letter-queue", tag = "dead letters", operation_id = "list_dead_letters",
+    params(LetterParams),
+    responses((status = 200, description = "A page of dead letters", body = LetterPageView), LookProblems)
+)]
+pub(crate) async fn list(Held(archive): Held, Query(params): Query<LetterParams>) -> Result<Response> {
+    let (filter, limit, cursor) = (params.filter()?, params.limit, params.cursor);
+    let page = blocking(&archive, move |archive| archive.page(&filter, limit, cursor.as_deref())).await?;
+    let dead_letters = page.letters.iter().map(LetterView::from).collect();
+    Ok(Json(LetterPageView { dead_letters, next: page.next.as_deref() }).into_response())
+}
+
+/// Dead letters by queue, task, version and cause
+///
+/// The cause is the last error without what differs each time: numbers, ids, quoted parts.
+#[utoipa::path(
+    get, path = "/dead-letter-queue/stats", tag = "dead letters", operation_id = "dead_letter_stats",
+    params(LetterParams),
+    responses((status = 200, description = "The groups, the largest first", body = StatsView), LookProblems)
+)]
+pub(crate) async fn stats(Held(archive): Held, Query(params): Query<LetterParams>) -> Result<Response> {
+    let filter = params.filter()?;
+    let groups = blocking(&archive, move |archive| archive.groups(&filter)).await?;
+    Ok(Json(StatsView::from(groups.as_slice())).into_response())
+}
+
+/// One dead letter, with its whole task
+///
+/// The latest of the task, if it has several.
+#[utoipa::path(
+    get, path = "/dead-letter-queue/{task_id}", tag = "dead letters", operation_id = "get_dead_letter",
+    params(("task_id" = NameDoc, Path, description = "The task's id")),
+    responses((status = 200, description = "The letter", body = WholeLetterView), LetterProblems)
+)]
+pub(crate) async fn get(Held(archive): Held, Path(id): Path<TaskId>) -> Result<Response> {
+    let asked = id.clone();
+    let found = blocking(&archive, move |archive| archive.letter(&asked)).await?;
+    let letter = found.ok_or_else(|| unknown(&id))?;
+    Ok(Json(WholeLetterView::from(&letter)).into_response())
+}
+
+/// Every failure of a task, the oldest first
+///
+/// It goes on growing each time the task is sent again and fails.
+#[utoipa::path(
+    get, path = "/dead-letter-queue/{task_id}/history", tag = "dead letters", operation_id = "dead_letter_history",
+    params(("task_id" = NameDoc, Path, description = "The task's id")),
+    responses((status = 200, description = "Its failures", body = HistoryView), LetterProblems)
+)]
+pub(crate) async fn history(Held(archive): Held, Path(id): Path<TaskId>) -> Result<Response> {
+    let asked = id.clone();
+    let found = blocking(&archive, move |archive| archive.history(&asked)).await?;
+    let failures = found.ok_or_else(|| unknown(&id))?;
+    Ok(Json(HistoryView::new(&id, &failures)).into_response())
+}
+
+/// Send dead letters again
+///
+/// By `task_ids`, or by a filter: then up to `limit` of them, the oldest first, or `all`. Each is sent once, however often
+/// the request is repeated and whoever dies meanwhile; with an `Idempotency-Key`, a repeated request is answered with the
+/// operation it began. An operation that takes longer than `wait` (2s) is answered as it stands, with 202.
+#[utoipa::path(
+    post, path = "/dead-letter-queue/resubmit", tag = "dead letters", operation_id = "resubmit_dead_letters",
+    params(
+        WaitParams,
+        ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters, new for each request"),
+    ),
+    request_body = ResubmitRequest,
+    responses(
+        (status = 200, description = "The operation is done; or, with dry_run, what it would do (DeadLetterChange)",
+         body = OperationView),
+        (status = 202, description = "It goes on; see Location", body = OperationView),
+        ResubmitProblems,
+    )
+)]
+pub(crate) async fn resubmit(
+    State(app): State<Arc<App>>,
+    Held(archive): Held,
+    Query(params): Query<WaitParams>,
+    JsonBytes { headers, bytes }: JsonBytes,
+) -> Result<Response> {
+    let request: ResubmitRequest = json::decode(&bytes)?;
+    let (selection, dry_run) = (request.selection()?, request.dry_run);
+    let order = request.order()?;
+    if dry_run {
+        return would_change(&archive, selection).await;
+    }
+    if let Some(queue) = &order.to_queue {
+        app.live.knowing(app.live.current().await?, queue).await?;
+    }
+    let request = serde_json::to_string(&order).map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
+    let key = key_of(&headers)?;
+    let new = NewOperation { key, digest: ids::request_digest(&bytes), request, selection };
+    let operation = begin(&app, &archive, new, params.wait.unwrap_or(PATIENCE).min(MAX_WAIT)).await?;
+    tell(&archive, &operation).await
+}
+
+fn key_of(headers: &HeaderMap) -> Result<Option<String>> {
+    let key = headers.get("idempotency-key").map(super::tasks::submit::idempotency_key).transpose()?;
+    Ok(key.map(str::to_owned))
+}
+
+/// How an operation stands
+#[utoipa::path(
+    get, path = "/dead-letter-queue/operations/{id}", tag = "dead letters", operation_id = "get_resubmit_operation",
+    params(("id" = String, Path, description = "The operation's id"), WaitParams),
+    responses((status = 200, description = "The operation", body = OperationView), OperationProblems)
+)]
+pub(crate) async fn operation(
+    State(app): State<Arc<App>>,
+    Held(archive): Held,
+    Path(id): Path<String>,
+    Query(params): Query<WaitParams>,
+) -> Result<Response> {
+    let asked = id.clone();
+    let found = blocking(&archive, move |archive| archive.operation(&asked)).await?;
+    let Some(found) = found else {
+        return Err(Problem::new(Code::UnknownOperation, format!("there is no operation {id}")));
+    };
+    let operation = wait_for(&app, &archive, found, params.wait.unwrap_or_default().min(MAX_WAIT)).await?;
+    let asked = operation.id.clone();
+    let items = blocking(&archive, move |archive| archive.items(&asked, TOLD)).await?;
+    Ok(Json(OperationView::new(&operation, &items)).into_response())
+}
+
+/// Delete dead letters
+///
+/// By `task_ids`, or by a filter as for a resubmission. What is being sent again stays; the tasks in the store are not
+/// touched.
+#[utoipa::path(
+    delete, path = "/dead-letter-queue", tag = "dead letters", operation_id = "delete_dead_letters",
+    request_body = DeleteRequest,
+    responses((status = 200, description = "What was deleted", body = ChangeView), DeleteProblems)
+)]
+pub(crate) async fn delete(Held(archive): Held, JsonBytes { bytes, .. }: JsonBytes) -> Result<Response> {
+    let request: DeleteRequest = json::decode(&bytes)?;
+    let selection = request.selection()?;
+    if request.dry_run {
+        return would_change(&archive, selection).await;
+    }
+    let changed = blocking(&archive, move |archive| match selection {
+        Selection::Tasks(ids) => archive.delete(&ids),
+        Selection::Matching(filter, limit) => archive.delete_matching(&filter, limit),
+    })
+    .await?;
+    Ok(Json(ChangeView { dry_run: false, matched: changed, changed }).into_response())
+}
+
+fn unknown(id: &TaskId) -> Problem {
+    Problem::new(Code::UnknownDeadLetter, format!("there is no dead letter of task {id}"))
+}
+
+/// How many letters are meant, and how many of them are dead and would be changed.
+async fn would_change(archive: &Arc<Archive>, selection: Selection) -> Result<Response> {
+    let counted = blocking(archive, move |archive| match selection {
+        Selection::Matching(filter, limit) => {
+            let matched = archive.count(&Filter { state: Some(LetterState::Dead), ..*filter })?;
+            Ok((matched, matched.min(limit as u64)))
+        }
+        Selection::Tasks(ids) => {
+            let (mut matched, mut changed) = (0, 0);
+            for id in &ids {
+                let state = archive.letter(id)?.map(|letter| letter.summary.state);
+                matched += u64::from(state.is_some());
+                changed += u64::from(matches!(state, Some(LetterState::Dead | LetterState::Superseded)));
+            }
+            Ok((matched, changed))
+        }
+    });
+    let (matched, changed) = counted.await?;
+    Ok(Json(ChangeView { dry_run: true, matched, changed }).into_response())
+}
+
+/// Begins an operation and waits for its end, no longer than `wait`.
+pub(super) async fn begin(app: &App, archive: &Arc<Archive>, new: NewOperation, wait: Duration) -> Result<Operation> {
+    let now = app.now().await?;
+    let begun = blocking(archive, move |archive| archive.begin(&new, now)).await?;
+    app.dead_letters.begin();
+    wait_for(app, archive, begun, wait).await
+}
+
+async fn wait_for(app: &App, archive: &Arc<Archive>, operation: Operation, wait: Duration) -> Result<Operation> {
+    let until = tokio::time::Instant::now() + wait;
+    let mut found = operation;
+    while found.finished_at.is_none() {
+        let ended = app.dead_letters.ended().notified();
+        tokio::pin!(ended);
+        ended.as_mut().enable();
+        let id = found.id.clone();
+        if let Some(fresh) = blocking(archive, move |archive| archive.operation(&id)).await? {
+            found = fresh;
+        }
+        let is_over = found.finished_at.is_some() || app.drain.is_cancelled();
+        if is_over || tokio::time::timeout_at(until, ended).await.is_err() {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+async fn tell(archive: &Arc<Archive>, operation: &Operation) -> Result<Response> {
+    let id = operation.id.clone();
+    let items = blocking(archive, move |archive| archive.items(&id, TOLD)).await?;
+    let view = Json(OperationView::new(operation, &items));
+    if operation.finished_at.is_some() {
+        return Ok(view.into_response());
+    }
+    let mut response = (StatusCode::ACCEPTED, view).into_response();
+    if let Ok(location) = HeaderValue::from_str(&format!("/dead-letter-queue/operations/{}", operation.id)) {
+        response.headers_mut().insert(header::LOCATION, location);
+    }
+    Ok(response)
+}

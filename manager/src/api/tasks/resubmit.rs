@@ -1,0 +1,118 @@
+//! `POST /tasks/{id}/resubmit`.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Json,
+    extract::{OriginalUri, State},
+    response::{IntoResponse, Response},
+};
+use jobbers_archive::{Archive, ItemOutcome, NewOperation, Selection};
+use jobbers_common::{
+    engine::{Resubmit, Resubmitted},
+    name::TaskId,
+};
+
+use crate::{
+    api::dead_letters::{ARCHIVE, begin},
+    app::App,
+    dead_letters::{blocking, held, order::Order},
+    extract::{Path, Query},
+    problem::{Code, Problem, Result, problems},
+    wire::{
+        resubmit::{ResubmitParams, ResubmittedView},
+        value::NameDoc,
+    },
+};
+
+/// How long the sending of a dead letter is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a letter may take from the store's outbox to the archive, and how often it is looked for.
+const ARRIVAL: (u32, Duration) = (50, Duration::from_millis(100));
+
+problems!(ResubmitTaskProblems: ARCHIVE, [
+    Code::UnknownTask, Code::UnknownQueue, Code::TaskLive, Code::TaskCompleted, Code::AlreadyResubmitted,
+]);
+
+/// Send a task again that failed, stalled, was dropped, aborted or cancelled
+///
+/// Under the same id, at the end of its queue's priority. A task that is kept as a dead letter is sent again from there,
+/// even when the store has forgotten it.
+#[utoipa::path(
+    post, path = "/tasks/{id}/resubmit", tag = "tasks", operation_id = "resubmit_task",
+    params(("id" = NameDoc, Path, description = "The task's id"), ResubmitParams),
+    responses((status = 200, description = "It is submitted", body = ResubmittedView), ResubmitTaskProblems)
+)]
+pub(crate) async fn resubmit(
+    State(app): State<Arc<App>>,
+    Path(id): Path<TaskId>,
+    Query(params): Query<ResubmitParams>,
+    OriginalUri(uri): OriginalUri,
+) -> Result<Response> {
+    let task = app.engine.get(&id).await?;
+    let is_letter = task.as_ref().is_none_or(|task| task.dead_letter && task.status.is_finished());
+    if is_letter && app.dead_letters.are_kept() {
+        let path = uri.path_and_query().map_or("/", |path| path.as_str());
+        let archive = match held(&app, path) {
+            Ok(archive) => archive,
+            Err(instead) => return Ok(instead),
+        };
+        let is_known = arrived(&app, &archive, &id, task.is_some()).await?;
+        if is_known {
+            return from_archive(&app, &archive, &id, &params).await;
+        }
+    }
+    let wish =
+        Resubmit { queue: params.to_queue, reset_attempts: params.reset_retry_count, ..Resubmit::of_store(id.clone()) };
+    let answer = app.engine.resubmit(vec![wish]).await?.pop().unwrap_or(Resubmitted::Unknown);
+    let refused = |code, detail| Err(Problem::new(code, detail));
+    match answer {
+        Resubmitted::Done => Ok(Json(ResubmittedView::new(&id)).into_response()),
+        Resubmitted::Already => refused(Code::AlreadyResubmitted, format!("task {id} was sent again before")),
+        Resubmitted::Live(status) => refused(Code::TaskLive, format!("task {id} is {status}")),
+        Resubmitted::Moved(status) => refused(Code::TaskCompleted, format!("task {id} is {status}")),
+        Resubmitted::Unknown => refused(Code::UnknownTask, format!("task {id} does not exist")),
+        Resubmitted::UnknownQueue(queue) => refused(Code::UnknownQueue, format!("queue {queue} does not exist")),
+    }
+}
+
+/// Whether the archive has a letter of the task. One that is `expected` may still be on its way there.
+async fn arrived(app: &App, archive: &Arc<Archive>, id: &TaskId, expected: bool) -> Result<bool> {
+    let (tries, pause) = if expected { ARRIVAL } else { (1, Duration::ZERO) };
+    for attempt in 0..tries {
+        if attempt > 0 {
+            app.dead_letters.begin();
+            tokio::time::sleep(pause).await;
+        }
+        let asked = id.clone();
+        if blocking(archive, move |archive| archive.letter(&asked)).await?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+async fn from_archive(app: &App, archive: &Arc<Archive>, id: &TaskId, params: &ResubmitParams) -> Result<Response> {
+    let order = Order {
+        to_queue: params.to_queue.clone(),
+        parameters: None,
+        reset_retry_count: params.reset_retry_count,
+        rate: None,
+    };
+    let request = serde_json::to_string(&order).map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
+    let new = NewOperation { key: None, digest: 0, request, selection: Selection::Tasks(vec![id.clone()]) };
+    let operation = begin(app, archive, new, PATIENCE).await?;
+    let items = blocking(archive, move |archive| archive.items(&operation.id, 1)).await?;
+    let Some(item) = items.first() else { return Err(Problem::new(Code::Internal, "an operation without a task")) };
+    let detail = format!("task {id}: {}", item.detail.as_deref().unwrap_or("see its dead letter"));
+    let code = match item.outcome {
+        Some(ItemOutcome::Resubmitted) => return Ok(Json(ResubmittedView::new(id)).into_response()),
+        None => Code::ArchiveUnavailable,
+        Some(ItemOutcome::AlreadyResubmitted) => Code::AlreadyResubmitted,
+        Some(ItemOutcome::Live) => Code::TaskLive,
+        Some(ItemOutcome::Moved | ItemOutcome::BadParameters) => Code::TaskCompleted,
+        Some(ItemOutcome::Unknown) => Code::UnknownTask,
+        Some(ItemOutcome::UnknownQueue) => Code::UnknownQueue,
+    };
+    Err(Problem::new(code, detail))
+}

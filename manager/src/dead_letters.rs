@@ -1,0 +1,204 @@
+//! Dead letters: this manager's part in keeping them.
+//!
+//! One manager at a time keeps the archive; which one, a duty in the store says ([`keeper`]). That one moves what the
+//! store's outbox holds into the archive, and sends letters again ([`sender`]); the others send whoever asks on to it.
+//! The duty only keeps the work in one place: should two managers believe to have it, the archive's transactions and the
+//! store's receipts still make each letter arrive once and be sent once.
+
+use std::{
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use axum::{
+    extract::FromRequestParts,
+    http::{HeaderValue, StatusCode, header, request::Parts},
+    response::{IntoResponse, Response},
+};
+use jobbers_archive::{Archive, Options};
+use jobbers_common::name::{DutyName, HolderId};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+use ulid::Ulid;
+
+use crate::{
+    app::App,
+    config::Config,
+    problem::{Code, Problem},
+};
+
+pub(crate) mod keeper;
+pub(crate) mod order;
+mod patch;
+mod sender;
+
+/// How long the duty is had unless claimed again: a manager that dies is followed by another within this time.
+const TTL: Duration = Duration::from_secs(8);
+/// The duty's name.
+const DUTY: &str = "dead-letters";
+
+/// What the holder of the duty says of itself. Stored as JSON, so fields are only ever added, with a default.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Note {
+    /// Where it listens, e.g. `http://10.0.0.1:8000`.
+    url: String,
+    /// Which archive it keeps.
+    archive: String,
+}
+
+/// Who keeps the archive, as far as this manager knows.
+#[derive(Debug, Clone)]
+enum Keeper {
+    /// Nobody, or it is not known yet.
+    Nobody,
+    /// This manager, until then at least.
+    Us(Instant),
+    /// Another one.
+    Other(Note),
+}
+
+/// This manager's part in keeping dead letters.
+#[derive(Debug)]
+pub(crate) struct DeadLetters {
+    /// `None`: this manager keeps no archive.
+    path: Option<PathBuf>,
+    options: Options,
+    /// How long letters are kept; `None`: until they are deleted.
+    retention: Option<Duration>,
+    /// How many are kept at most, the newest; `None`: all.
+    max_letters: Option<u64>,
+    url: String,
+    holder: HolderId,
+    keeper: Mutex<Keeper>,
+    archive: Mutex<Option<Arc<Archive>>>,
+    /// Why the archive can't be used, or the outbox not emptied.
+    trouble: Mutex<Option<jobbers_archive::Error>>,
+    /// Told when there is an operation to begin.
+    begun: Notify,
+    /// Told when an operation has ended.
+    ended: Notify,
+}
+
+impl DeadLetters {
+    /// `url` is where other managers send whoever asks for the archive.
+    pub(crate) fn new(config: &Config, url: String) -> Self {
+        #[expect(clippy::expect_used, reason = "letters and digits")]
+        let holder = HolderId::new(Ulid::generate().to_string()).expect("a legal id");
+        Self {
+            path: config.dead_letter_file(),
+            options: Options { max_bytes: (config.dlq_max_bytes > 0).then_some(config.dlq_max_bytes) },
+            retention: Some(config.dlq_retention).filter(|age| !age.is_zero()),
+            max_letters: Some(config.dlq_max_letters).filter(|most| *most > 0),
+            url,
+            holder,
+            keeper: Mutex::new(Keeper::Nobody),
+            archive: Mutex::default(),
+            trouble: Mutex::default(),
+            begun: Notify::new(),
+            ended: Notify::new(),
+        }
+    }
+
+    /// The archive, if this manager keeps it at the moment.
+    fn held(&self) -> Option<Arc<Archive>> {
+        let is_ours = matches!(*self.keeper.lock(), Keeper::Us(until) if until > Instant::now());
+        self.archive.lock().clone().filter(|_| is_ours)
+    }
+
+    /// Whether some manager keeps, or is to keep, an archive.
+    pub(crate) fn are_kept(&self) -> bool {
+        self.path.is_some() || matches!(*self.keeper.lock(), Keeper::Other(_))
+    }
+
+    /// What an operator should hear: `outbox` is how many letters wait in the store.
+    pub(crate) fn warning(&self, outbox: u64) -> Option<String> {
+        if let Some(trouble) = self.trouble.lock().as_ref() {
+            return Some(format!("{trouble}; {outbox} dead letters wait in the store"));
+        }
+        let nobody = matches!(*self.keeper.lock(), Keeper::Nobody);
+        (nobody && outbox > 0).then(|| format!("no manager keeps the archive; {outbox} dead letters wait in the store"))
+    }
+
+    /// Tells the keeper that there is an operation to begin.
+    pub(crate) fn begin(&self) {
+        self.begun.notify_one();
+    }
+
+    /// Told when some operation has ended.
+    pub(crate) fn ended(&self) -> &Notify {
+        &self.ended
+    }
+}
+
+/// A duty's name as the store knows it.
+fn duty() -> DutyName {
+    #[expect(clippy::expect_used, reason = "a constant that is legal")]
+    DutyName::new(DUTY).expect("a legal name")
+}
+
+/// Runs a call of the archive where it may block.
+pub(crate) async fn blocking<T: Send + 'static>(
+    archive: &Arc<Archive>,
+    call: impl FnOnce(&Archive) -> jobbers_archive::Result<T> + Send + 'static,
+) -> jobbers_archive::Result<T> {
+    let archive = Arc::clone(archive);
+    match tokio::task::spawn_blocking(move || call(&archive)).await {
+        Ok(answer) => answer,
+        Err(error) => Err(jobbers_archive::Error::Unavailable(error.to_string())),
+    }
+}
+
+impl From<jobbers_archive::Error> for Problem {
+    fn from(error: jobbers_archive::Error) -> Self {
+        use jobbers_archive::Error as E;
+        let code = match &error {
+            E::Locked(_) => Code::ArchiveLocked,
+            E::Full(_) => Code::ArchiveFull,
+            E::Corrupt(_) => Code::ArchiveCorrupt,
+            E::Newer { .. } => Code::ArchiveSchema,
+            E::KeyReused => Code::IdempotencyKeyReused,
+            E::ForeignCursor => Code::InvalidParameter,
+            _ => Code::ArchiveUnavailable,
+        };
+        let problem = Self::new(code, error.to_string());
+        if error.is_transient() { problem.after(Duration::from_secs(2)) } else { problem }
+    }
+}
+
+/// The archive, for a handler that needs it. On a manager that does not keep it, the request is sent on to the one that
+/// does, or refused with the reason.
+pub(crate) struct Held(pub(crate) Arc<Archive>);
+
+impl FromRequestParts<Arc<App>> for Held {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Response> {
+        let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+        held(app, path).map(Self)
+    }
+}
+
+/// The archive, or what to answer to a request for `path`.
+#[expect(clippy::result_large_err, reason = "an answer on its way to the client")]
+pub(crate) fn held(app: &App, path: &str) -> Result<Arc<Archive>, Response> {
+    let letters = &app.dead_letters;
+    if let Some(archive) = letters.held() {
+        return Ok(archive);
+    }
+    let keeper = letters.keeper.lock().clone();
+    if let Keeper::Other(Note { url, .. }) = keeper
+        && let Ok(to) = HeaderValue::from_str(&format!("{}{path}", url.trim_end_matches('/')))
+    {
+        return Err((StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, to)]).into_response());
+    }
+    if let Some(trouble) = letters.trouble.lock().clone() {
+        return Err(Problem::from(trouble).into_response());
+    }
+    let detail = match &letters.path {
+        None => "this manager keeps no archive of dead letters, and no other manager does at the moment",
+        Some(_) => "no manager keeps the archive of dead letters at the moment; one will within seconds",
+    };
+    Err(Problem::new(Code::ArchiveUnavailable, detail).after(Duration::from_secs(1)).into_response())
+}

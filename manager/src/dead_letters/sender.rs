@@ -1,0 +1,127 @@
+//! Carrying out an operation: sending its letters again, in batches, at its rate.
+//!
+//! What the store has done and the archive has not yet noted is asked of the store again; its receipt answers that it was
+//! done. The receipts are taken away when nothing is left to send, and only then the operation is finished: whoever goes
+//! on with it after a crash does no more than repeat.
+
+use std::{sync::Arc, time::Duration};
+
+use jobbers_archive::{Archive, ItemOutcome, Operation};
+use jobbers_common::{
+    engine::{DeadTask, Resubmit, Resubmitted},
+    limits::MAX_BATCH,
+};
+
+use super::{blocking, order::Order};
+use crate::app::App;
+
+/// Letters sent by one call.
+const BATCH: usize = 100;
+/// How long to wait before trying again what failed.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What became of one item.
+type Settled = (i64, ItemOutcome, Option<String>);
+
+/// Sends what is left of an operation, and tries again what fails in passing. Returns early when this manager does not
+/// keep the archive any more.
+pub(super) async fn carry_out(app: &App, archive: &Arc<Archive>, operation: Operation) {
+    let order: Order = match serde_json::from_str(&operation.request) {
+        Ok(order) => order,
+        Err(error) => {
+            tracing::error!(operation = operation.id, %error, "an operation can't be read; it is left as it is");
+            // Not to be begun again at the next look.
+            return std::future::pending().await;
+        }
+    };
+    while app.dead_letters.held().is_some() {
+        match advance(app, archive, &operation.id, &order).await {
+            Ok(Progress::Done) => {
+                tracing::info!(operation = operation.id, "sent dead letters again");
+                app.dead_letters.ended.notify_waiters();
+                return;
+            }
+            Ok(Progress::Sent(sent)) => {
+                if let Some(rate) = order.rate {
+                    tokio::time::sleep(Duration::from_secs_f64(sent as f64 / rate)).await;
+                }
+            }
+            Err(error) => {
+                tracing::warn!(operation = operation.id, %error, "letters could not be sent again; trying on");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+enum Progress {
+    Sent(usize),
+    Done,
+}
+
+async fn advance(app: &App, archive: &Arc<Archive>, operation: &str, order: &Order) -> anyhow::Result<Progress> {
+    let (limit, id) = (batch(order.rate), operation.to_owned());
+    let pending = blocking(archive, move |archive| archive.pending(&id, limit)).await?;
+    if pending.is_empty() {
+        finish(app, archive, operation).await?;
+        return Ok(Progress::Done);
+    }
+    let settled = send(app, order, pending).await?;
+    let (sent, id, now) = (settled.len(), operation.to_owned(), app.engine.health().await?.now);
+    blocking(archive, move |archive| archive.settle(&id, &settled, now)).await?;
+    Ok(Progress::Sent(sent))
+}
+
+/// So many that a quarter of a second passes between calls.
+fn batch(rate: Option<f64>) -> usize {
+    let quarter = rate.map_or(f64::INFINITY, |rate| (rate / 4.0).ceil());
+    (1..BATCH).find(|size| *size as f64 >= quarter).unwrap_or(BATCH)
+}
+
+async fn send(app: &App, order: &Order, pending: Vec<(i64, DeadTask)>) -> anyhow::Result<Vec<Settled>> {
+    let (mut settled, mut places, mut wishes): (Vec<Settled>, Vec<i64>, Vec<Resubmit>) = Default::default();
+    for (place, dead) in pending {
+        match order.wish(dead, app.max_payload_bytes) {
+            Ok(wish) => {
+                places.push(place);
+                wishes.push(wish);
+            }
+            Err(why) => settled.push((place, ItemOutcome::BadParameters, Some(why))),
+        }
+    }
+    if !wishes.is_empty() {
+        let answers = app.engine.resubmit(wishes).await?;
+        settled.extend(places.into_iter().zip(answers).map(|(place, answer)| outcome(place, answer)));
+    }
+    Ok(settled)
+}
+
+fn outcome(place: i64, answer: Resubmitted) -> Settled {
+    let (outcome, detail) = match answer {
+        // The letter is this operation's alone: its receipt is this operation's own.
+        Resubmitted::Done | Resubmitted::Already => (ItemOutcome::Resubmitted, None),
+        Resubmitted::Live(status) => (ItemOutcome::Live, Some(format!("the task is {status}"))),
+        Resubmitted::Moved(status) => (ItemOutcome::Moved, Some(format!("the task has ended anew: {status}"))),
+        Resubmitted::Unknown => (ItemOutcome::Unknown, None),
+        Resubmitted::UnknownQueue(queue) => {
+            (ItemOutcome::UnknownQueue, Some(format!("queue {queue} does not exist; say to_queue")))
+        }
+    };
+    (place, outcome, detail)
+}
+
+async fn finish(app: &App, archive: &Arc<Archive>, operation: &str) -> anyhow::Result<()> {
+    let mut from = 0;
+    loop {
+        let id = operation.to_owned();
+        let (keys, next) = blocking(archive, move |archive| archive.sent(&id, from, MAX_BATCH)).await?;
+        if keys.is_empty() {
+            break;
+        }
+        app.engine.forget_dead_letters(&keys).await?;
+        from = next;
+    }
+    let (id, now) = (operation.to_owned(), app.engine.health().await?.now);
+    blocking(archive, move |archive| archive.finish(&id, now)).await?;
+    Ok(())
+}

@@ -1,0 +1,502 @@
+//! Dead letters, in and out.
+
+use std::collections::{BTreeMap, HashSet};
+
+use jobbers_archive::{Filter, Group, Item, ItemOutcome, Letter, LetterState, Operation, Selection, Summary};
+use jobbers_common::{
+    lifecycle::Status,
+    limits::MAX_BATCH,
+    name::{QueueName, TaskId, TaskName, WorkerId},
+    task::{AttemptError, FailureKind},
+    time::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::{IntoParams, ToSchema};
+
+use super::{
+    task_view::{AttemptView, TaskView},
+    value::{AnyJsonDoc, LetterStateDoc, NameDoc, Rfc3339, StatusDoc},
+};
+use crate::{
+    dead_letters::order::Order,
+    problem::{Code, Problem, Result},
+};
+
+/// The limit where none is said.
+pub const DEFAULT_LIMIT: usize = 100;
+/// Most tasks a second one may ask for.
+const MAX_RATE: f64 = 10_000.0;
+
+const fn default_limit() -> usize {
+    DEFAULT_LIMIT
+}
+
+/// Which dead letters to list.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct LetterParams {
+    /// Of tasks in this queue.
+    #[param(value_type = Option<NameDoc>)]
+    queue: Option<QueueName>,
+    /// Of tasks of this name.
+    #[param(value_type = Option<NameDoc>)]
+    task_name: Option<TaskName>,
+    /// Of this version.
+    task_version: Option<u32>,
+    /// That ended so: `failed`, `stalled` or `dropped`.
+    #[param(value_type = Option<StatusDoc>)]
+    status: Option<Status>,
+    /// Whose last error holds this text, in upper or lower case.
+    error: Option<String>,
+    /// Whose last error has this fingerprint, as the statistics tell it.
+    fingerprint: Option<String>,
+    /// That failed at or after this time.
+    #[param(value_type = Option<String>, format = DateTime)]
+    failed_from: Option<Rfc3339>,
+    /// That failed before this time.
+    #[param(value_type = Option<String>, format = DateTime)]
+    failed_until: Option<Rfc3339>,
+    /// What has become of them; `all` for all. Default: `dead`, those nobody has looked after.
+    #[param(value_type = Option<LetterStateDoc>)]
+    state: Option<StateParam>,
+    /// At most this many.
+    #[serde(default = "default_limit")]
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    pub limit: usize,
+    /// The `next` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// A state, or all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum StateParam {
+    All,
+    #[serde(untagged)]
+    One(LetterState),
+}
+
+impl LetterParams {
+    /// The filter they spell.
+    ///
+    /// # Errors
+    /// [`Code::InvalidParameter`] for a limit out of bounds.
+    pub(crate) fn filter(&self) -> Result<Filter> {
+        if !(1..=MAX_BATCH).contains(&self.limit) {
+            let detail = format!("a limit is 1 to {MAX_BATCH}, not {}", self.limit);
+            return Err(Problem::new(Code::InvalidParameter, detail));
+        }
+        Ok(Filter {
+            queue: self.queue.clone(),
+            name: self.task_name.clone(),
+            version: self.task_version,
+            status: self.status,
+            error: self.error.clone(),
+            fingerprint: self.fingerprint.clone(),
+            failed_from: self.failed_from.map(|at| at.0),
+            failed_until: self.failed_until.map(|at| at.0),
+            state: match self.state {
+                None => Some(LetterState::Dead),
+                Some(StateParam::All) => None,
+                Some(StateParam::One(state)) => Some(state),
+            },
+        })
+    }
+}
+
+/// A body that says which dead letters are meant, by `task_ids` or by a filter; with fields of its own.
+macro_rules! selecting {
+    ($(#[$meta:meta])* $name:ident { $($own:tt)* }) => {
+        #[derive(Debug, Deserialize, ToSchema)]
+        #[serde(deny_unknown_fields)]
+        $(#[$meta])*
+        pub struct $name {
+            /// The latest dead letters of these tasks; at most 1,000.
+            #[serde(default)]
+            #[schema(value_type = Option<Vec<NameDoc>>)]
+            task_ids: Option<Vec<TaskId>>,
+            /// Filter: of tasks in this queue.
+            #[serde(default)]
+            #[schema(value_type = Option<NameDoc>)]
+            queue: Option<QueueName>,
+            /// Filter: of tasks of this name.
+            #[serde(default)]
+            #[schema(value_type = Option<NameDoc>)]
+            task_name: Option<TaskName>,
+            /// Filter: of this version.
+            #[serde(default)]
+            task_version: Option<u32>,
+            /// Filter: that ended so.
+            #[serde(default)]
+            #[schema(value_type = Option<StatusDoc>)]
+            status: Option<Status>,
+            /// Filter: whose last error holds this text, in upper or lower case.
+            #[serde(default)]
+            error: Option<String>,
+            /// Filter: whose last error has this fingerprint.
+            #[serde(default)]
+            fingerprint: Option<String>,
+            /// Filter: that failed at or after this time.
+            #[serde(default)]
+            failed_from: Option<Rfc3339>,
+            /// Filter: that failed before this time.
+            #[serde(default)]
+            failed_until: Option<Rfc3339>,
+            /// With a filter: at most this many, the oldest first. 1 to 1,000.
+            #[serde(default)]
+            #[schema(minimum = 1, maximum = 1000, default = 100)]
+            limit: Option<usize>,
+            /// However many match, as one operation. Without a filter: every dead letter.
+            #[serde(default)]
+            all: bool,
+            /// Tell what would be changed, and change nothing.
+            #[serde(default)]
+            pub(crate) dry_run: bool,
+            $($own)*
+        }
+
+        impl $name {
+            /// The dead letters that are meant.
+            ///
+            /// # Errors
+            /// [`Code::InvalidRequest`], [`Code::BatchTooLarge`].
+            pub(crate) fn selection(&self) -> Result<Selection> {
+                let filter = Filter {
+                    queue: self.queue.clone(),
+                    name: self.task_name.clone(),
+                    version: self.task_version,
+                    status: self.status,
+                    error: self.error.clone(),
+                    fingerprint: self.fingerprint.clone(),
+                    failed_from: self.failed_from.map(|at| at.0),
+                    failed_until: self.failed_until.map(|at| at.0),
+                    state: None,
+                };
+                select(self.task_ids.as_deref(), filter, self.limit, self.all)
+            }
+        }
+    };
+}
+
+selecting! {
+    /// Dead letters to delete.
+    #[schema(as = DeleteDeadLetters)]
+    DeleteRequest {}
+}
+
+selecting! {
+    /// Dead letters to send again, and how.
+    #[schema(as = ResubmitDeadLetters)]
+    ResubmitRequest {
+        /// Whether attempts and crashes are counted from the start. If not, the next failure is the last.
+        #[serde(default = "yes")]
+        #[schema(default = true)]
+        pub(crate) reset_retry_count: bool,
+        /// Into this queue instead of the one they were in.
+        #[serde(default)]
+        #[schema(value_type = Option<NameDoc>)]
+        pub(crate) to_queue: Option<QueueName>,
+        /// A merge patch (RFC 7396) of their parameters.
+        #[serde(default)]
+        #[schema(value_type = Option<AnyJsonDoc>)]
+        pub(crate) parameters: Option<Box<RawValue>>,
+        /// At most so many tasks a second; above 0, at most 10,000.
+        #[serde(default)]
+        pub(crate) rate: Option<f64>,
+    }
+}
+
+impl ResubmitRequest {
+    /// How they are to be sent.
+    ///
+    /// # Errors
+    /// [`Code::InvalidRequest`] for a rate out of bounds.
+    pub(crate) fn order(self) -> Result<Order> {
+        if self.rate.is_some_and(|rate| !(rate > 0.0 && rate <= MAX_RATE)) {
+            let detail = format!("a rate is above 0 and at most {MAX_RATE} tasks a second");
+            return Err(Problem::new(Code::InvalidRequest, detail).at("/rate"));
+        }
+        let Self { to_queue, parameters, reset_retry_count, rate, .. } = self;
+        Ok(Order { to_queue, parameters, reset_retry_count, rate })
+    }
+}
+
+const fn yes() -> bool {
+    true
+}
+
+fn select(ids: Option<&[TaskId]>, filter: Filter, limit: Option<usize>, all: bool) -> Result<Selection> {
+    let refused = |detail: &str| Problem::new(Code::InvalidRequest, detail);
+    let is_filtered = filter != Filter::default();
+    let Some(ids) = ids else {
+        if !is_filtered && !all {
+            return Err(refused("say either task_ids, or at least one field of the filter, or all"));
+        }
+        let filter = Filter { state: Some(LetterState::Dead), ..filter };
+        return Ok(Selection::Matching(Box::new(filter), bound(limit, all)?));
+    };
+    if is_filtered || all {
+        return Err(refused("say either task_ids or a filter, not both"));
+    }
+    bound(limit, false)?;
+    if ids.is_empty() {
+        return Err(refused("no task is named").at("/task_ids"));
+    }
+    if ids.len() > MAX_BATCH {
+        let detail = format!("a request names at most {MAX_BATCH} tasks, not {}", ids.len());
+        return Err(Problem::new(Code::BatchTooLarge, detail).at("/task_ids"));
+    }
+    let mut seen = HashSet::with_capacity(ids.len());
+    match ids.iter().position(|id| !seen.insert(id)) {
+        Some(twice) => Err(refused("a task is named twice").at(format!("/task_ids/{twice}"))),
+        None => Ok(Selection::Tasks(ids.to_vec())),
+    }
+}
+
+fn bound(limit: Option<usize>, all: bool) -> Result<usize> {
+    match limit {
+        Some(_) if all => Err(Problem::new(Code::InvalidRequest, "say either limit or all").at("/limit")),
+        None if all => Ok(usize::MAX),
+        None => Ok(DEFAULT_LIMIT),
+        Some(limit) if (1..=MAX_BATCH).contains(&limit) => Ok(limit),
+        Some(limit) => {
+            let detail = format!("a limit is 1 to {MAX_BATCH}, not {limit}; for more, say all");
+            Err(Problem::new(Code::InvalidRequest, detail).at("/limit"))
+        }
+    }
+}
+
+/// A dead letter, as lists tell it.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DeadLetterEntry)]
+pub struct LetterView<'a> {
+    /// The task.
+    #[schema(value_type = NameDoc)]
+    task_id: &'a TaskId,
+    /// Its queue.
+    #[schema(value_type = NameDoc)]
+    queue: &'a QueueName,
+    /// What was run.
+    #[schema(value_type = NameDoc)]
+    task_name: &'a TaskName,
+    /// Which version of it.
+    task_version: u32,
+    /// How it ended.
+    #[schema(value_type = StatusDoc)]
+    status: Status,
+    /// When it ended.
+    failed_at: Rfc3339,
+    /// After how many attempts.
+    attempt: u32,
+    /// Who ran it last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<NameDoc>)]
+    worker: Option<&'a WorkerId>,
+    /// The kind of its last failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    /// The message of its last failure.
+    error: &'a str,
+    /// What that message has in common with others of its cause.
+    fingerprint: &'a str,
+    /// What has become of it: `dead`, `resubmitting`, `resubmitted`, or `superseded` when the task went on without it.
+    #[schema(value_type = LetterStateDoc)]
+    state: &'static str,
+    /// When it was sent again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resubmitted_at: Option<Rfc3339>,
+    /// The operation that sends or sent it again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operation: Option<&'a str>,
+}
+
+impl<'a> From<&'a Summary> for LetterView<'a> {
+    fn from(letter: &'a Summary) -> Self {
+        Self {
+            task_id: &letter.id,
+            queue: &letter.queue,
+            task_name: &letter.name,
+            task_version: letter.version,
+            status: letter.status,
+            failed_at: letter.failed_at.into(),
+            attempt: letter.attempt,
+            worker: letter.worker.as_ref(),
+            kind: letter.kind.map(FailureKind::as_str),
+            error: &letter.error,
+            fingerprint: &letter.fingerprint,
+            state: letter.state.as_str(),
+            resubmitted_at: letter.resubmitted_at.map(Rfc3339),
+            operation: letter.operation.as_deref(),
+        }
+    }
+}
+
+/// A page of dead letters.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DeadLetterPage)]
+pub struct LetterPageView<'a> {
+    /// The letters, the latest first.
+    pub(crate) dead_letters: Vec<LetterView<'a>>,
+    /// The cursor of the next page; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<&'a str>,
+}
+
+/// A dead letter with its task.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DeadLetter)]
+pub struct WholeLetterView<'a> {
+    /// What lists tell of it.
+    #[serde(flatten)]
+    entry: LetterView<'a>,
+    /// The whole task as it ended.
+    task: TaskView<'a>,
+}
+
+impl<'a> From<&'a Letter> for WholeLetterView<'a> {
+    fn from(letter: &'a Letter) -> Self {
+        Self { entry: (&letter.summary).into(), task: (&letter.dead.task).into() }
+    }
+}
+
+/// Every failure of a task.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = FailureHistory)]
+pub struct HistoryView<'a> {
+    /// The task.
+    #[schema(value_type = NameDoc)]
+    task_id: &'a TaskId,
+    /// Its failures, the oldest first, over all times it was sent again.
+    failures: Vec<AttemptView<'a>>,
+}
+
+impl<'a> HistoryView<'a> {
+    pub(crate) fn new(task_id: &'a TaskId, failures: &'a [AttemptError]) -> Self {
+        Self { task_id, failures: failures.iter().map(AttemptView::from).collect() }
+    }
+}
+
+/// Dead letters by cause.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DeadLetterStats)]
+pub struct StatsView<'a> {
+    /// How many there are in all groups told.
+    total: u64,
+    /// The largest first, at most 1,000.
+    groups: Vec<GroupView<'a>>,
+}
+
+/// Dead letters of one cause.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DeadLetterGroup)]
+struct GroupView<'a> {
+    /// Their queue.
+    #[schema(value_type = NameDoc)]
+    queue: &'a QueueName,
+    /// Their task.
+    #[schema(value_type = NameDoc)]
+    task_name: &'a TaskName,
+    /// Its version.
+    task_version: u32,
+    /// Their errors without what differs each time: numbers, ids, quoted parts.
+    fingerprint: &'a str,
+    /// How many there are.
+    count: u64,
+    /// When the first failed.
+    first_seen: Rfc3339,
+    /// When the last failed.
+    last_seen: Rfc3339,
+    /// One of their errors.
+    example: &'a str,
+}
+
+impl<'a> From<&'a [Group]> for StatsView<'a> {
+    fn from(groups: &'a [Group]) -> Self {
+        let view = |group: &'a Group| GroupView {
+            queue: &group.queue,
+            task_name: &group.name,
+            task_version: group.version,
+            fingerprint: &group.fingerprint,
+            count: group.count,
+            first_seen: group.first_seen.into(),
+            last_seen: group.last_seen.into(),
+            example: &group.example,
+        };
+        Self { total: groups.iter().map(|group| group.count).sum(), groups: groups.iter().map(view).collect() }
+    }
+}
+
+/// An operation that sends dead letters again.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ResubmitOperation)]
+pub struct OperationView<'a> {
+    /// Its id.
+    id: &'a str,
+    /// `running` or `done`.
+    state: &'static str,
+    /// When it began.
+    created_at: Rfc3339,
+    /// When it was done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finished_at: Option<Rfc3339>,
+    /// How many tasks it has.
+    total: u64,
+    /// How many of them are not sent yet.
+    pending: u64,
+    /// How many were sent again.
+    resubmitted: u64,
+    /// How many came to what: `resubmitted`, `already_resubmitted`, `unknown`, `live` (it waits or runs already), `moved`
+    /// (it has ended anew), `unknown_queue`, `bad_parameters`.
+    outcomes: BTreeMap<&'static str, u64>,
+    /// Its first 1,000 tasks.
+    tasks: Vec<ItemView<'a>>,
+}
+
+/// A task of an operation.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ResubmittedTask)]
+struct ItemView<'a> {
+    /// The task.
+    #[schema(value_type = NameDoc)]
+    task_id: &'a TaskId,
+    /// What became of it, or `pending`.
+    outcome: &'static str,
+    /// More about that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<&'a str>,
+}
+
+impl<'a> OperationView<'a> {
+    pub(crate) fn new(operation: &'a Operation, items: &'a [Item]) -> Self {
+        let view = |item: &'a Item| ItemView {
+            task_id: &item.task,
+            outcome: item.outcome.map_or("pending", ItemOutcome::as_str),
+            detail: item.detail.as_deref(),
+        };
+        Self {
+            id: &operation.id,
+            state: if operation.finished_at.is_some() { "done" } else { "running" },
+            created_at: operation.created_at.into(),
+            finished_at: operation.finished_at.map(|at: Timestamp| at.into()),
+            total: operation.total(),
+            pending: operation.pending,
+            resubmitted: operation.outcomes.get(&ItemOutcome::Resubmitted).copied().unwrap_or(0),
+            outcomes: operation.outcomes.iter().map(|(outcome, count)| (outcome.as_str(), *count)).collect(),
+            tasks: items.iter().map(view).collect(),
+        }
+    }
+}
+
+/// What a change would do, or a deletion did.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DeadLetterChange)]
+pub struct ChangeView {
+    /// Whether nothing was changed.
+    pub(crate) dry_run: bool,
+    /// How many dead letters match.
+    pub(crate) matched: u64,
+    /// How many of them are, or would be, changed.
+    pub(crate) changed: u64,
+}

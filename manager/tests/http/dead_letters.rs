@@ -1,0 +1,386 @@
+//! Dead letters: found, looked at, sent again, deleted; and every way to ask for that wrongly.
+
+use std::{sync::Arc, time::Duration};
+
+use jobbers_common::{
+    engine::{DeadTask, Engine, Outcome, PruneRequest, PruneScope, TaskFilter, model::ModelEngine},
+    lifecycle::Status,
+    task::{AttemptFailure, FailureKind},
+};
+use jobbers_manager::Config;
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::server::{Server, soon};
+
+struct Bench {
+    server: Server,
+    folder: TempDir,
+}
+
+impl std::ops::Deref for Bench {
+    type Target = Server;
+
+    fn deref(&self) -> &Server {
+        &self.server
+    }
+}
+
+fn config(folder: &TempDir) -> Config {
+    Config {
+        dlq_path: folder.path().join("dead.db").display().to_string(),
+        tick: Duration::from_millis(20),
+        ..Config::default()
+    }
+}
+
+async fn bench() -> Bench {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::with(Arc::new(ModelEngine::with_system_clock()), config(&folder)).await;
+    let bench = Bench { server, folder };
+    bench.until("/dead-letter-queue", |answer| answer.status == 200).await;
+    bench
+}
+
+impl Bench {
+    /// Asks until the answer is as it should be: what a chore does, it does within a tick or two.
+    async fn until(&self, path: &str, is_so: impl Fn(&crate::server::Answer) -> bool) -> Value {
+        soon(async {
+            loop {
+                let answer = self.get(path).await;
+                if is_so(&answer) {
+                    return answer.json();
+                }
+                tokio::task::yield_now().await;
+            }
+        })
+        .await
+    }
+
+    /// Submits a task and fails it for good.
+    async fn fail(&self, id: &str, name: &str, message: &str) {
+        let body = json!({"id": id, "name": name, "parameters": {"n": 1, "deep": {"a": [1], "big": 0.1}}});
+        self.post("/tasks", body).await.expect(201);
+        self.fail_again(message).await;
+    }
+
+    async fn fail_again(&self, message: &str) {
+        let claimed = self.claim("default", 1).await;
+        let failure = AttemptFailure::new(FailureKind::Fatal, message);
+        self.settle(&claimed[0], Outcome::Failed { failure, dead_letter: true }).await;
+    }
+
+    /// Waits until the archive has so many dead letters.
+    async fn archived(&self, count: usize) -> Vec<Value> {
+        let is_so = |page: &Value| page["dead_letters"].as_array().is_some_and(|letters| letters.len() == count);
+        let page = self.until("/dead-letter-queue", |answer| is_so(&answer.json())).await;
+        page["dead_letters"].as_array().unwrap().clone()
+    }
+
+    async fn resubmit(&self, body: Value) -> crate::server::Answer {
+        self.post("/dead-letter-queue/resubmit?wait=10s", body).await
+    }
+
+    async fn status(&self, id: &str) -> String {
+        self.get(&format!("/tasks/{id}")).await.expect(200)["status"].as_str().unwrap().to_owned()
+    }
+}
+
+#[tokio::test]
+async fn a_failed_task_is_found_looked_at_and_sent_again() {
+    let bench = bench().await;
+    bench.fail("a", "resize", "no user 17 in \"eu\"").await;
+    let letters = bench.archived(1).await;
+    let told = &letters[0];
+    assert_eq!(
+        (&told["task_id"], &told["task_name"], &told["status"], &told["state"], &told["attempt"], &told["kind"]),
+        (&json!("a"), &json!("resize"), &json!("failed"), &json!("dead"), &json!(1), &json!("fatal"))
+    );
+    assert_eq!((&told["error"], &told["fingerprint"]), (&json!("no user 17 in \"eu\""), &json!("no user # in \"…\"")));
+    let whole = bench.get("/dead-letter-queue/a").await;
+    assert!(whole.text.contains(r#""parameters":{"deep":{"a":[1],"big":0.1},"n":1}"#), "{}", whole.text);
+    assert_eq!(whole.expect(200)["task"]["errors"].as_array().unwrap().len(), 1);
+    let answer = bench.resubmit(json!({"task_ids": ["a"]})).await.expect(200);
+    assert_eq!((&answer["state"], &answer["resubmitted"], &answer["total"]), (&json!("done"), &json!(1), &json!(1)));
+    assert_eq!(bench.status("a").await, "submitted");
+    let again = bench.resubmit(json!({"task_ids": ["a"]})).await.expect(200);
+    assert_eq!((&again["resubmitted"], &again["outcomes"]), (&json!(0), &json!({"already_resubmitted": 1})));
+    bench.fail_again("boom").await;
+    bench.archived(1).await;
+    let history = bench.get("/dead-letter-queue/a/history").await.expect(200);
+    let messages: Vec<&str> =
+        history["failures"].as_array().unwrap().iter().map(|it| it["message"].as_str().unwrap()).collect();
+    assert_eq!(messages, ["no user 17 in \"eu\"", "boom"], "it grows");
+    let all = bench.get("/dead-letter-queue?state=all").await.expect(200);
+    let states: Vec<&str> =
+        all["dead_letters"].as_array().unwrap().iter().map(|it| it["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["dead", "resubmitted"]);
+    assert_eq!(bench.engine.health().await.unwrap().outbox, 0);
+    bench.server.stop().await;
+}
+
+#[tokio::test]
+async fn pruning_the_store_empties_no_dead_letter() {
+    let bench = bench().await;
+    bench.fail("a", "resize", "boom").await;
+    bench.archived(1).await;
+    let scope = PruneScope::Matching { filter: TaskFilter::default(), finished_before: None };
+    let request = PruneRequest { scope, limit: 10, dry_run: false, cursor: None };
+    assert_eq!(bench.engine.prune(request).await.unwrap().removed, 1);
+    bench.get("/tasks/a").await.refused(404, "unknown_task");
+    bench.post("/tasks/a/resubmit", "").await.expect(200);
+    assert_eq!(bench.status("a").await, "submitted");
+    let claimed = bench.claim("default", 1).await;
+    assert_eq!(claimed[0].parameters.bytes, &br#"{"deep":{"a":[1],"big":0.1},"n":1}"#[..]);
+}
+
+#[tokio::test]
+async fn a_filter_takes_the_oldest_and_all_is_one_operation() {
+    let bench = bench().await;
+    for n in 0..6 {
+        bench.fail(&format!("t{n}"), if n % 2 == 0 { "even" } else { "odd" }, &format!("boom {n}")).await;
+    }
+    bench.archived(6).await;
+    let dry = bench.resubmit(json!({"task_name": "even", "limit": 2, "dry_run": true})).await.expect(200);
+    assert_eq!(dry, json!({"dry_run": true, "matched": 3, "changed": 2}));
+    let two = bench.resubmit(json!({"task_name": "even", "limit": 2})).await.expect(200);
+    let ids: Vec<&str> = two["tasks"].as_array().unwrap().iter().map(|it| it["task_id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["t0", "t2"]);
+    let stats = bench.get("/dead-letter-queue/stats").await.expect(200);
+    assert_eq!((&stats["total"], &stats["groups"][0]["count"]), (&json!(4), &json!(3)));
+    assert_eq!(stats["groups"][0]["fingerprint"], "boom #");
+    let odd = bench.resubmit(json!({"error": "BOOM", "all": true})).await.expect(200);
+    assert_eq!(odd["resubmitted"], 4);
+    let by_id = bench.get(&format!("/dead-letter-queue/operations/{}", odd["id"].as_str().unwrap())).await.expect(200);
+    assert_eq!(by_id, odd);
+    assert_eq!(bench.claim("default", 9).await.len(), 6);
+}
+
+#[tokio::test]
+async fn a_request_sent_twice_under_one_key_is_one_operation() {
+    let bench = bench().await;
+    bench.fail("a", "resize", "boom").await;
+    bench.archived(1).await;
+    let send = |body: Value| {
+        let path = "/dead-letter-queue/resubmit?wait=10s";
+        bench.send(bench.json(Method::POST, path, body).header("idempotency-key", "k1"))
+    };
+    let first = send(json!({"task_name": "resize"})).await.expect(200);
+    assert_eq!(send(json!({"task_name": "resize"})).await.expect(200), first);
+    send(json!({"task_name": "other"})).await.refused(409, "idempotency_key_reused");
+    assert_eq!(bench.claim("default", 9).await.len(), 1);
+}
+
+#[tokio::test]
+async fn parameters_are_patched_and_queues_changed() {
+    let bench = bench().await;
+    bench.post("/queues", json!({"name": "slow"})).await.expect(201);
+    bench.fail("a", "resize", "boom").await;
+    bench.archived(1).await;
+    let body = json!({"task_ids": ["a"], "to_queue": "slow", "parameters": {"n": 2, "deep": {"a": null}}});
+    bench.resubmit(body).await.expect(200);
+    let claimed = bench.claim("slow", 1).await;
+    assert_eq!(claimed[0].parameters.bytes, &br#"{"deep":{"big":0.1},"n":2}"#[..]);
+    assert_eq!(claimed[0].attempt, 1);
+}
+
+#[tokio::test]
+async fn what_can_t_be_sent_again_is_answered_task_by_task() {
+    let bench = bench().await;
+    let binary = json!({"id": "binary", "name": "x", "parameters": "AAE=", "parameters_content_type": "image/x"});
+    bench.post("/tasks", binary).await.expect(201);
+    bench.fail_again("boom").await;
+    bench.fail("running", "x", "boom").await;
+    bench.archived(2).await;
+    let again = jobbers_common::engine::Resubmit::of_store("running".parse().unwrap());
+    bench.engine.resubmit(vec![again]).await.unwrap();
+    let body = json!({"task_ids": ["binary", "running", "nobody"], "parameters": {"n": 2}});
+    let answer = bench.resubmit(body).await.expect(200);
+    let told: Vec<(&str, &str)> = answer["tasks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| (it["task_id"].as_str().unwrap(), it["outcome"].as_str().unwrap()))
+        .collect();
+    assert_eq!(told, [("binary", "bad_parameters"), ("running", "live"), ("nobody", "unknown")]);
+    let letters = bench.archived(1).await;
+    assert_eq!(letters[0]["task_id"], "binary", "it is dead still");
+}
+
+#[tokio::test]
+async fn a_request_that_makes_no_sense_is_refused() {
+    let bench = bench().await;
+    let thousand_and_one: Vec<String> = (0..1_001).map(|n| n.to_string()).collect();
+    for (body, code, status) in [
+        (json!({}), "invalid_request", 422),
+        (json!({"reset_retry_count": false}), "invalid_request", 422),
+        (json!({"task_ids": ["a"], "queue": "default"}), "invalid_request", 422),
+        (json!({"task_ids": ["a"], "all": true}), "invalid_request", 422),
+        (json!({"task_ids": []}), "invalid_request", 422),
+        (json!({"task_ids": ["a", "a"]}), "invalid_request", 422),
+        (json!({"task_ids": ["not an id"]}), "invalid_request", 422),
+        (json!({"task_ids": thousand_and_one}), "batch_too_large", 413),
+        (json!({"queue": "default", "limit": 0}), "invalid_request", 422),
+        (json!({"queue": "default", "limit": 1_001}), "invalid_request", 422),
+        (json!({"queue": "default", "limit": 5, "all": true}), "invalid_request", 422),
+        (json!({"queue": "default", "rate": 0}), "invalid_request", 422),
+        (json!({"queue": "default", "rate": -1}), "invalid_request", 422),
+        (json!({"queue": "default", "to_queue": "nowhere"}), "unknown_queue", 404),
+        (json!({"queue": "default", "colour": "red"}), "invalid_request", 422),
+    ] {
+        bench.resubmit(body).await.refused(status, code);
+    }
+    for body in [json!({}), json!({"task_ids": ["a"], "queue": "q"}), json!({"queue": "q", "limit": 1_001})] {
+        bench.send(bench.json(Method::DELETE, "/dead-letter-queue", body)).await.refused(422, "invalid_request");
+    }
+    for path in ["?limit=0", "?limit=1001", "?state=lost", "?cursor=x", "?colour=red", "?task_version=x"] {
+        bench.get(&format!("/dead-letter-queue{path}")).await.refused(400, "invalid_parameter");
+    }
+    bench.get("/dead-letter-queue/nobody").await.refused(404, "unknown_dead_letter");
+    bench.get("/dead-letter-queue/nobody/history").await.refused(404, "unknown_dead_letter");
+    bench.get("/dead-letter-queue/operations/nothing").await.refused(404, "unknown_operation");
+}
+
+#[tokio::test]
+async fn letters_are_deleted_by_id_and_by_filter() {
+    let bench = bench().await;
+    for n in 0..4 {
+        bench.fail(&format!("t{n}"), if n == 0 { "first" } else { "other" }, "boom").await;
+    }
+    bench.archived(4).await;
+    let delete = |body: Value| bench.send(bench.json(Method::DELETE, "/dead-letter-queue", body));
+    let dry = delete(json!({"task_name": "other", "dry_run": true})).await.expect(200);
+    assert_eq!((&dry["matched"], &dry["dry_run"]), (&json!(3), &json!(true)));
+    assert_eq!(delete(json!({"task_ids": ["t0", "nobody"]})).await.expect(200)["changed"], 1);
+    assert_eq!(delete(json!({"task_name": "other", "limit": 2})).await.expect(200)["changed"], 2);
+    assert_eq!(bench.archived(1).await[0]["task_id"], "t3");
+    assert_eq!(bench.status("t0").await, "failed", "the task is not touched");
+}
+
+#[tokio::test]
+async fn one_task_is_sent_again_by_its_own_path() {
+    let bench = bench().await;
+    bench.post("/tasks", json!({"id": "a", "name": "x"})).await.expect(201);
+    bench.post("/tasks/a/resubmit", "").await.refused(409, "task_live");
+    bench.post("/tasks/a/cancel", "").await.expect(200);
+    bench.post("/tasks/a/resubmit?to_queue=nowhere", "").await.refused(404, "unknown_queue");
+    assert_eq!(bench.post("/tasks/a/resubmit", "").await.expect(200), json!({"id": "a", "status": "submitted"}));
+    let claimed = bench.claim("default", 1).await;
+    bench.post("/tasks/a/resubmit", "").await.refused(409, "task_live");
+    bench.settle(&claimed[0], Outcome::Completed { result: None }).await;
+    bench.post("/tasks/a/resubmit", "").await.refused(409, "task_completed");
+    bench.post("/tasks/nobody/resubmit", "").await.refused(404, "unknown_task");
+    bench.post("/tasks/a/resubmit?colour=red", "").await.refused(400, "invalid_parameter");
+    bench.fail("kept", "x", "boom").await;
+    bench.post("/tasks/kept/resubmit", "").await.expect(200);
+    let all = bench.get("/dead-letter-queue?state=resubmitted").await.expect(200);
+    assert_eq!(all["dead_letters"][0]["task_id"], "kept", "its letter knows");
+}
+
+#[tokio::test]
+async fn an_unfinished_operation_is_carried_on_by_the_next_manager() {
+    let first = bench().await;
+    for n in 0..8 {
+        first.fail(&format!("t{n}"), "x", "boom").await;
+    }
+    first.archived(8).await;
+    // So slow that it is not done before the manager stops.
+    let body = json!({"all": true, "rate": 4});
+    let begun = first.post("/dead-letter-queue/resubmit?wait=0s", body).await.expect(202);
+    assert_eq!((&begun["state"], &begun["total"]), (&json!("running"), &json!(8)));
+    let engine = Arc::clone(&first.engine);
+    let Bench { server, folder } = first;
+    server.stop().await;
+    let second = Bench { server: Server::with(engine, config(&folder)).await, folder };
+    let path = format!("/dead-letter-queue/operations/{}?wait=5s", begun["id"].as_str().unwrap());
+    let done = second.until(&path, |answer| answer.status == 200 && answer.json()["state"] == "done").await;
+    assert_eq!((&done["resubmitted"], &done["pending"]), (&json!(8), &json!(0)));
+    assert_eq!(second.claim("default", 100).await.len(), 8);
+}
+
+#[tokio::test]
+async fn another_manager_sends_whoever_asks_on_to_the_one_that_keeps_the_archive() {
+    let keeper = bench().await;
+    keeper.fail("a", "x", "boom").await;
+    keeper.archived(1).await;
+    let none = Config { dlq_path: "none".to_owned(), tick: Duration::from_millis(20), ..Config::default() };
+    for config in [config(&keeper.folder), none] {
+        let other = Server::with(Arc::clone(&keeper.engine), config).await;
+        let other = Bench { server: other, folder: tempfile::tempdir().unwrap() };
+        let plain = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+        let url = format!("http://{}/dead-letter-queue?limit=7", other.address);
+        let sent_on = soon(async {
+            loop {
+                let answer = plain.get(&url).send().await.unwrap();
+                if answer.status() == 307 {
+                    return answer.headers()["location"].to_str().unwrap().to_owned();
+                }
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+        assert_eq!(sent_on, format!("http://{}/dead-letter-queue?limit=7", keeper.address));
+        let found = other.get("/dead-letter-queue/a").await.expect(200);
+        assert_eq!(found["task_id"], "a", "a client that follows notices nothing");
+        other.server.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_manager_that_stops_is_followed_at_once() {
+    let first = bench().await;
+    let second = Server::with(Arc::clone(&first.engine), config(&first.folder)).await;
+    let second = Bench { server: second, folder: tempfile::tempdir().unwrap() };
+    let Bench { server, folder } = first;
+    server.stop().await;
+    second.until("/dead-letter-queue", |answer| answer.status == 200).await;
+    drop(folder);
+}
+
+#[tokio::test]
+async fn a_file_that_can_t_be_used_leaves_letters_in_the_store_and_raises_an_alarm() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("corrupt"), "no database at all, but long enough to be looked at as one").unwrap();
+    std::fs::create_dir(path("a-folder")).unwrap();
+    drop(jobbers_archive::Archive::open(&path("newer"), jobbers_archive::Options::default()).unwrap());
+    rusqlite::Connection::open(path("newer")).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    rusqlite::Connection::open(path("foreign")).unwrap().execute_batch("CREATE TABLE t (x)").unwrap();
+    for (file, status, code) in [
+        ("corrupt", 500, "archive_corrupt"),
+        ("newer", 500, "archive_schema"),
+        ("foreign", 503, "archive_unavailable"),
+        ("a-folder", 503, "archive_unavailable"),
+    ] {
+        let config =
+            Config { dlq_path: path(file).display().to_string(), tick: Duration::from_millis(20), ..Config::default() };
+        let server = Server::with(Arc::new(ModelEngine::with_system_clock()), config).await;
+        let bench = Bench { server, folder: tempfile::tempdir().unwrap() };
+        bench.fail("a", "x", "boom").await;
+        let is_warned = |ready: &Value| ready["warnings"].to_string().contains("1 dead letters wait in the store");
+        let ready = bench.until("/health/ready", |answer| is_warned(&answer.json())).await;
+        assert_eq!(ready["outbox"], 1);
+        bench.get("/dead-letter-queue").await.refused(status, code);
+        assert_eq!(bench.status("a").await, "failed");
+        bench.server.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_full_archive_leaves_letters_in_the_store_until_there_is_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = Arc::new(ModelEngine::with_system_clock());
+    let small = Config { dlq_max_bytes: 1, ..config(&folder) };
+    let server = Server::with(Arc::clone(&engine) as Arc<dyn Engine>, small).await;
+    let bench = Bench { server, folder };
+    bench.fail("a", "x", "boom").await;
+    let is_warned = |ready: &Value| ready["warnings"].to_string().contains("is full");
+    bench.until("/health/ready", |answer| is_warned(&answer.json())).await;
+    let copies: Vec<DeadTask> = engine.dead_letters(9).await.unwrap();
+    assert_eq!((copies.len(), copies[0].task.status), (1, Status::Failed));
+    let Bench { server, folder } = bench;
+    server.stop().await;
+    let server = Server::with(engine, config(&folder)).await;
+    Bench { server, folder }.archived(1).await;
+}

@@ -1,0 +1,120 @@
+//! Dead letters with real programs: the walk of an operator, and a manager that is killed while it sends many again.
+
+use std::time::Duration;
+
+use jobbers_test_support::wait::until;
+use serde_json::{Value, json};
+
+use crate::{
+    engines::Kind,
+    stack::{Manager, Stack},
+};
+
+const LONG: Duration = Duration::from_secs(120);
+
+on_both_engines!(
+    a_failed_task_is_found_looked_at_sent_again_and_completes,
+    a_killed_manager_loses_and_doubles_no_resubmission,
+    pruning_empties_no_dead_letter,
+);
+
+async fn answered(manager: &Manager, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+    until(LONG, path, async || {
+        let answer = manager.api.get(path).await;
+        (answer.status.is_success() && is_so(&answer.body)).then_some(answer.body)
+    })
+    .await
+}
+
+/// The total that the statistics tell.
+async fn archived(manager: &Manager, count: u64) {
+    answered(manager, "/dead-letter-queue/stats", |stats| stats["total"] == count).await;
+}
+
+async fn a_failed_task_is_found_looked_at_sent_again_and_completes(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let (manager, _worker) = (stack.manager().await, stack.worker().await);
+    let id = manager.api.submit(&json!({"name": "fail-until-open", "dead_letter": "save", "max_retries": 1})).await;
+    assert_eq!(manager.api.finished(&id).await["status"], "failed");
+    let page = answered(&manager, "/dead-letter-queue", |page| page["dead_letters"][0]["task_id"] == *id).await;
+    assert_eq!((&page["dead_letters"][0]["attempt"], &page["dead_letters"][0]["state"]), (&json!(2), &json!("dead")));
+    let history = manager.api.get(&format!("/dead-letter-queue/{id}/history")).await.ok();
+    assert_eq!(history["failures"].as_array().unwrap().len(), 2);
+    stack.release();
+    let sent = manager.api.post("/dead-letter-queue/resubmit", &json!({"task_ids": [id]})).await.ok();
+    assert_eq!(sent["total"], 1);
+    assert_eq!(
+        answered(&manager, &format!("/tasks/{id}?wait=20s"), |task| task["status"] == "completed").await["attempt"],
+        1
+    );
+    archived(&manager, 0).await;
+}
+
+async fn pruning_empties_no_dead_letter(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let (manager, _worker) = (stack.manager().await, stack.worker().await);
+    manager.api.put("/queues/default", &json!({"retention": {"age": "0s", "count": 0}})).await.ok();
+    let id = manager.api.submit(&json!({"name": "fail-until-open", "dead_letter": "save", "max_retries": 0})).await;
+    archived(&manager, 1).await;
+    until(LONG, "the store forgets the task", async || {
+        (manager.api.get(&format!("/tasks/{id}")).await.status == 404).then_some(())
+    })
+    .await;
+    stack.release();
+    manager.api.post("/dead-letter-queue/resubmit", &json!({"all": true})).await.ok();
+    stack.effects.happened("done", &id).await;
+}
+
+async fn a_killed_manager_loses_and_doubles_no_resubmission(kind: Kind) {
+    resubmitted_under_fire(kind, 1_500).await;
+}
+
+/// `many` dead letters sent again by one filter, while the manager is killed three times: each runs exactly once more.
+async fn resubmitted_under_fire(kind: Kind, many: u64) {
+    let stack = Stack::on(kind).await;
+    let mut manager = stack.manager().await;
+    let worker = stack.worker().await;
+    for first in (0..many).step_by(500) {
+        let task =
+            |n: u64| json!({"id": format!("t{n}"), "name": "fail-until-open", "dead_letter": "save", "max_retries": 0});
+        let tasks: Vec<Value> = (first..many.min(first + 500)).map(task).collect();
+        manager.api.post("/tasks", &json!({"tasks": tasks})).await.ok();
+    }
+    archived(&manager, many).await;
+    stack.release();
+    let rate = json!({"queue": "default", "all": true, "rate": 1_000});
+    let begun = manager.api.post("/dead-letter-queue/resubmit?wait=0s", &rate).await.ok();
+    assert_eq!(begun["total"], many);
+    let path = format!("/dead-letter-queue/operations/{}", begun["id"].as_str().unwrap());
+    for third in 1..=3 {
+        // In the middle: after a quarter, a half and three quarters.
+        answered(&manager, &path, |operation| operation["pending"].as_u64().unwrap() <= many * (4 - third) / 4).await;
+        manager.program.kill().await;
+        manager = stack.manager().await;
+    }
+    let done = answered(&manager, &path, |operation| operation["state"] == "done").await;
+    assert_eq!((&done["resubmitted"], &done["pending"]), (&json!(many), &json!(0)));
+    let runs = until(LONG, "each has run", async || {
+        let runs = stack.effects.count("done");
+        (runs.len() as u64 == many).then_some(runs)
+    })
+    .await;
+    for n in 0..many {
+        assert_eq!(manager.api.finished(&format!("t{n}")).await["status"], "completed");
+    }
+    drop(worker);
+    assert!(runs.values().all(|runs| *runs == 1), "each ran exactly once more");
+    assert_eq!(stack.effects.count("done"), runs);
+}
+
+#[ignore = "long: ten thousand letters on each engine"]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_on_sqlite() {
+    resubmitted_under_fire(Kind::Sqlite, 10_000).await;
+}
+
+#[ignore = "long: ten thousand letters on each engine"]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_on_redis() {
+    resubmitted_under_fire(Kind::Redis, 10_000).await;
+}
