@@ -36,6 +36,8 @@ mod sender;
 
 /// How long the duty is had unless claimed again: a manager that dies is followed by another within this time.
 const TTL: Duration = Duration::from_secs(8);
+/// How long a request waits for letters that are on their way to the archive.
+const CATCH_UP: Duration = Duration::from_secs(2);
 /// The duty's name.
 const DUTY: &str = "dead-letters";
 
@@ -75,8 +77,10 @@ pub(crate) struct DeadLetters {
     archive: Mutex<Option<Arc<Archive>>>,
     /// Why the archive can't be used, or the outbox not emptied.
     trouble: Mutex<Option<jobbers_archive::Error>>,
-    /// Told when there is an operation to begin.
+    /// Told when there is an operation to begin, or somebody waits for a letter.
     begun: Notify,
+    /// Told when the outbox was emptied.
+    drained: Notify,
     /// Told when an operation has ended.
     ended: Notify,
 }
@@ -97,6 +101,7 @@ impl DeadLetters {
             archive: Mutex::default(),
             trouble: Mutex::default(),
             begun: Notify::new(),
+            drained: Notify::new(),
             ended: Notify::new(),
         }
     }
@@ -121,7 +126,7 @@ impl DeadLetters {
         (nobody && outbox > 0).then(|| format!("no manager keeps the archive; {outbox} dead letters wait in the store"))
     }
 
-    /// Tells the keeper that there is an operation to begin.
+    /// Tells the keeper that there is something to do.
     pub(crate) fn begin(&self) {
         self.begun.notify_one();
     }
@@ -176,13 +181,39 @@ impl FromRequestParts<Arc<App>> for Held {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Response> {
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-        held(app, path).map(Self)
+        held_up_to_date(app, path).await.map(Self)
     }
+}
+
+/// Has the keeper empty the outbox first, so that whoever saw a task fail finds its letter. A file that can't be written
+/// holds nobody up for long.
+async fn catch_up(app: &App) {
+    let deadline = tokio::time::Instant::now() + CATCH_UP;
+    loop {
+        let drained = app.dead_letters.drained.notified();
+        tokio::pin!(drained);
+        drained.as_mut().enable();
+        if app.engine.dead_letters(1).await.map_or(true, |copies| copies.is_empty()) {
+            return;
+        }
+        app.dead_letters.begin();
+        if tokio::time::timeout_at(deadline, drained).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The archive with all that has failed so far, or what to answer to a request for `path`.
+#[expect(clippy::result_large_err, reason = "an answer on its way to the client")]
+pub(crate) async fn held_up_to_date(app: &App, path: &str) -> Result<Arc<Archive>, Response> {
+    let archive = held(app, path)?;
+    catch_up(app).await;
+    Ok(archive)
 }
 
 /// The archive, or what to answer to a request for `path`.
 #[expect(clippy::result_large_err, reason = "an answer on its way to the client")]
-pub(crate) fn held(app: &App, path: &str) -> Result<Arc<Archive>, Response> {
+fn held(app: &App, path: &str) -> Result<Arc<Archive>, Response> {
     let letters = &app.dead_letters;
     if let Some(archive) = letters.held() {
         return Ok(archive);

@@ -26,7 +26,7 @@ impl Store {
     /// What the bare store does, with the same parameters and number of tasks.
     pub(super) async fn limits(&self, parameters: &str, tasks: usize) -> Result<Limits> {
         match &self.scratch.place {
-            Place::Redis { server, prefix } => limit_redis::measure(server, prefix, parameters, tasks).await,
+            Place::Redis { server, prefix, .. } => limit_redis::measure(server, prefix, parameters, tasks).await,
             Place::Sqlite { folder } => {
                 let (path, payload) = (folder.path().join("bare.db"), parameters.as_bytes().to_vec());
                 let synchronous = if self.scratch.url.contains("synchronous=normal") { "normal" } else { "full" };

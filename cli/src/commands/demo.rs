@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use jobbers_common::{engine::Engine, name::TaskId};
+use jobbers_common::name::TaskId;
 use jobbers_process::{
     engine_url::EngineArgs,
     exit,

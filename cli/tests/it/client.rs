@@ -157,3 +157,43 @@ fn no_colours_leave_for_a_pipe() {
     up.jobbers(&["submit", "echo", "--wait"]).ok();
     assert!(!up.jobbers(&["list"]).ok().out.contains('\u{1b}'));
 }
+
+/// The walk of the README, word for word.
+#[test]
+fn a_dead_letter_is_listed_shown_sent_again_and_completes() {
+    let up = Up::start();
+    let failed = up.jobbers(&["submit", "fail", "kind=fatal", "message=no user 17", "--wait", "--json"]).ends_with(1);
+    let id = failed.json()["id"].as_str().unwrap().to_owned();
+    let listed = up.jobbers(&["dlq", "list"]).ok();
+    assert!(listed.out.contains(&id), "at once: {listed:?}");
+    assert!(listed.out.contains("no user 17") && listed.out.contains("dead"), "{listed:?}");
+    let shown = up.jobbers(&["dlq", "show", &id]).ok();
+    assert!(
+        shown.out.contains("fatal") && shown.out.contains(r#"{"kind":"fatal","message":"no user 17"}"#),
+        "{shown:?}"
+    );
+    assert!(up.jobbers(&["dlq", "stats"]).ok().out.contains("no user #"));
+    let dry = up.jobbers(&["dlq", "resubmit", "--name", "fail", "--dry-run"]).ok();
+    assert_eq!(dry.out, "1 dead letter matches; 1 would be changed\n");
+    up.jobbers(&["dlq", "resubmit", "--name", "fail"]).fails(2, "say --yes");
+    let sent = up.jobbers(&["dlq", "resubmit", &id, "--parameters", r#"{"times": 0}"#]).ok();
+    assert_eq!(sent.out, "1 task sent again\n");
+    assert!(up.jobbers(&["status", &id, "--wait"]).ok().out.contains("completed"));
+    let again = up.jobbers(&["dlq", "resubmit", &id]).ends_with(1);
+    assert!(again.out.contains("already resubmitted") && again.out.contains("0 tasks sent again"), "{again:?}");
+    assert!(up.jobbers(&["dlq", "list", "--state", "resubmitted"]).ok().out.contains(&id));
+    assert_eq!(up.jobbers(&["dlq", "delete", &id]).ok().out, "1 dead letter deleted\n");
+    up.jobbers(&["dlq", "show", &id]).fails(1, "unknown_dead_letter");
+}
+
+#[test]
+fn dead_letters_are_named_once() {
+    let up = Up::start();
+    up.jobbers(&["dlq", "resubmit"]).fails(2, "--all");
+    up.jobbers(&["dlq", "delete", "a", "--queue", "default"]).fails(2, "not by both");
+    up.jobbers(&["dlq", "resubmit", "--queue", "default", "--limit", "1001"]).fails(2, "1001");
+    up.jobbers(&["dlq", "resubmit", "--all", "--rate", "0", "--yes"]).fails(1, "a rate is above 0");
+    up.jobbers(&["dlq", "resubmit", "a", "--parameters", "{"]).fails(2, "not JSON");
+    assert!(up.jobbers(&["dlq", "list", "--queue", "default"]).ok().out.is_empty());
+    up.jobbers(&["dlq", "list", "--state", "lost"]).fails(1, "invalid_parameter");
+}

@@ -116,6 +116,7 @@ impl Rounds {
         }
         self.resume(&archive).await?;
         self.drain_outbox(&archive).await?;
+        letters.drained.notify_waiters();
         self.prune(&archive).await
     }
 

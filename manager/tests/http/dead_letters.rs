@@ -3,9 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
-    engine::{DeadTask, Engine, Outcome, PruneRequest, PruneScope, TaskFilter, model::ModelEngine},
+    engine::{
+        DeadTask, Engine, OnConflict, Outcome, PruneRequest, PruneScope, Resubmit, Submit, TaskFilter,
+        model::ModelEngine,
+    },
     lifecycle::Status,
-    task::{AttemptFailure, FailureKind},
+    payload::Payload,
+    task::{AttemptFailure, FailureKind, NewTask},
 };
 use jobbers_manager::Config;
 use reqwest::Method;
@@ -188,12 +192,14 @@ async fn parameters_are_patched_and_queues_changed() {
 #[tokio::test]
 async fn what_can_t_be_sent_again_is_answered_task_by_task() {
     let bench = bench().await;
-    let binary = json!({"id": "binary", "name": "x", "parameters": "AAE=", "parameters_content_type": "image/x"});
-    bench.post("/tasks", binary).await.expect(201);
+    let image = Payload { content_type: Some("image/x".into()), bytes: vec![0, 159].into() };
+    let (id, name) = ("binary".parse().unwrap(), "x".parse().unwrap());
+    let tasks = vec![NewTask::new(id, name, "default".parse().unwrap(), image)];
+    bench.engine.submit(Submit { tasks, on_conflict: OnConflict::Fail }).await.unwrap();
     bench.fail_again("boom").await;
     bench.fail("running", "x", "boom").await;
     bench.archived(2).await;
-    let again = jobbers_common::engine::Resubmit::of_store("running".parse().unwrap());
+    let again = Resubmit::of_store("running".parse().unwrap());
     bench.engine.resubmit(vec![again]).await.unwrap();
     let body = json!({"task_ids": ["binary", "running", "nobody"], "parameters": {"n": 2}});
     let answer = bench.resubmit(body).await.expect(200);
@@ -358,10 +364,11 @@ async fn a_file_that_can_t_be_used_leaves_letters_in_the_store_and_raises_an_ala
         let server = Server::with(Arc::new(ModelEngine::with_system_clock()), config).await;
         let bench = Bench { server, folder: tempfile::tempdir().unwrap() };
         bench.fail("a", "x", "boom").await;
-        let is_warned = |ready: &Value| ready["warnings"].to_string().contains("1 dead letters wait in the store");
-        let ready = bench.until("/health/ready", |answer| is_warned(&answer.json())).await;
-        assert_eq!(ready["outbox"], 1);
+        bench.until("/dead-letter-queue", |answer| answer.json()["code"] == code).await;
         bench.get("/dead-letter-queue").await.refused(status, code);
+        let ready = bench.get("/health/ready").await.expect(200);
+        assert!(ready["warnings"].to_string().contains("1 dead letters wait in the store"), "{ready}");
+        assert_eq!(ready["outbox"], 1);
         assert_eq!(bench.status("a").await, "failed");
         bench.server.stop().await;
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jobbers_test_support::wait::until;
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
@@ -13,14 +14,16 @@ use crate::{
 const LONG: Duration = Duration::from_secs(120);
 
 on_both_engines!(
-    a_failed_task_is_found_looked_at_sent_again_and_completes,
+    w16_on_any_store_a_dead_letter_is_found_sent_again_and_completes,
+    w02_a_silent_task_is_stalled_and_can_be_sent_again,
     a_killed_manager_loses_and_doubles_no_resubmission,
-    pruning_empties_no_dead_letter,
+    w17_pruning_the_store_empties_no_dead_letter,
 );
 
 async fn answered(manager: &Manager, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
     until(LONG, path, async || {
-        let answer = manager.api.get(path).await;
+        // For as long as a killed manager has its duty, the others send whoever asks on to where nobody answers.
+        let answer = manager.api.send(Method::GET, path, &[], None).await.ok()?;
         (answer.status.is_success() && is_so(&answer.body)).then_some(answer.body)
     })
     .await
@@ -31,7 +34,7 @@ async fn archived(manager: &Manager, count: u64) {
     answered(manager, "/dead-letter-queue/stats", |stats| stats["total"] == count).await;
 }
 
-async fn a_failed_task_is_found_looked_at_sent_again_and_completes(kind: Kind) {
+async fn w16_on_any_store_a_dead_letter_is_found_sent_again_and_completes(kind: Kind) {
     let stack = Stack::on(kind).await;
     let (manager, _worker) = (stack.manager().await, stack.worker().await);
     let id = manager.api.submit(&json!({"name": "fail-until-open", "dead_letter": "save", "max_retries": 1})).await;
@@ -50,7 +53,23 @@ async fn a_failed_task_is_found_looked_at_sent_again_and_completes(kind: Kind) {
     archived(&manager, 0).await;
 }
 
-async fn pruning_empties_no_dead_letter(kind: Kind) {
+async fn w02_a_silent_task_is_stalled_and_can_be_sent_again(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let (manager, _worker) = (stack.manager().await, stack.worker().await);
+    let silent = json!({
+        "name": "hold", "max_heartbeat_interval": "200ms", "on_stall": "stall", "dead_letter": "save",
+    });
+    let id = manager.api.submit(&silent).await;
+    let stalled = manager.api.finished(&id).await;
+    assert_eq!((&stalled["status"], &stalled["errors"][0]["kind"]), (&json!("stalled"), &json!("stall")));
+    let page = manager.api.get("/dead-letter-queue?status=stalled").await.ok();
+    assert_eq!(page["dead_letters"][0]["task_id"], *id);
+    stack.release();
+    assert_eq!(manager.api.post(&format!("/tasks/{id}/resubmit"), &json!({})).await.ok()["status"], "submitted");
+    assert_eq!(manager.api.finished(&id).await["status"], "completed");
+}
+
+async fn w17_pruning_the_store_empties_no_dead_letter(kind: Kind) {
     let stack = Stack::on(kind).await;
     let (manager, _worker) = (stack.manager().await, stack.worker().await);
     manager.api.put("/queues/default", &json!({"retention": {"age": "0s", "count": 0}})).await.ok();

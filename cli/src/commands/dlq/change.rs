@@ -166,9 +166,11 @@ fn may_go_on(which: &SelectionArgs, preview: &Answer, verb: &str, how: &str) -> 
         output::document(&preview.body)?;
         return Ok(false);
     }
-    let (matched, changed) = (output::count(change.matched, "dead letter"), output::thousands(change.changed));
+    let verb_of_matched = if change.matched == 1 { "matches" } else { "match" };
+    let matched = format!("{} {verb_of_matched}", output::count(change.matched, "dead letter"));
+    let changed = output::thousands(change.changed);
     if which.dry_run {
-        output::line(format_args!("{matched} match; {changed} would be changed"))?;
+        output::line(format_args!("{matched}; {changed} would be changed"))?;
         return Ok(false);
     }
     // What can't be changed is told by the change itself, task by task.
@@ -179,5 +181,5 @@ fn may_go_on(which: &SelectionArgs, preview: &Answer, verb: &str, how: &str) -> 
         output::note("no dead letter matches");
         return Ok(false);
     }
-    output::confirm(&format!("{matched} match. {verb} {changed} {how}?"))
+    output::confirm(&format!("{matched}. {verb} {changed} {how}?"))
 }

@@ -16,7 +16,7 @@ use jobbers_common::{
 use crate::{
     api::dead_letters::{ARCHIVE, begin},
     app::App,
-    dead_letters::{blocking, held, order::Order},
+    dead_letters::{blocking, held_up_to_date, order::Order},
     extract::{Path, Query},
     problem::{Code, Problem, Result, problems},
     wire::{
@@ -27,8 +27,6 @@ use crate::{
 
 /// How long the sending of a dead letter is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a letter may take from the store's outbox to the archive, and how often it is looked for.
-const ARRIVAL: (u32, Duration) = (50, Duration::from_millis(100));
 
 problems!(ResubmitTaskProblems: ARCHIVE, [
     Code::UnknownTask, Code::UnknownQueue, Code::TaskLive, Code::TaskCompleted, Code::AlreadyResubmitted,
@@ -53,12 +51,12 @@ pub(crate) async fn resubmit(
     let is_letter = task.as_ref().is_none_or(|task| task.dead_letter && task.status.is_finished());
     if is_letter && app.dead_letters.are_kept() {
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
-        let archive = match held(&app, path) {
+        let archive = match held_up_to_date(&app, path).await {
             Ok(archive) => archive,
             Err(instead) => return Ok(instead),
         };
-        let is_known = arrived(&app, &archive, &id, task.is_some()).await?;
-        if is_known {
+        let asked = id.clone();
+        if blocking(&archive, move |archive| archive.letter(&asked)).await?.is_some() {
             return from_archive(&app, &archive, &id, &params).await;
         }
     }
@@ -74,22 +72,6 @@ pub(crate) async fn resubmit(
         Resubmitted::Unknown => refused(Code::UnknownTask, format!("task {id} does not exist")),
         Resubmitted::UnknownQueue(queue) => refused(Code::UnknownQueue, format!("queue {queue} does not exist")),
     }
-}
-
-/// Whether the archive has a letter of the task. One that is `expected` may still be on its way there.
-async fn arrived(app: &App, archive: &Arc<Archive>, id: &TaskId, expected: bool) -> Result<bool> {
-    let (tries, pause) = if expected { ARRIVAL } else { (1, Duration::ZERO) };
-    for attempt in 0..tries {
-        if attempt > 0 {
-            app.dead_letters.begin();
-            tokio::time::sleep(pause).await;
-        }
-        let asked = id.clone();
-        if blocking(archive, move |archive| archive.letter(&asked)).await?.is_some() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 async fn from_archive(app: &App, archive: &Arc<Archive>, id: &TaskId, params: &ResubmitParams) -> Result<Response> {
