@@ -2,6 +2,7 @@
 
 use jobbers_common::{
     engine::DeadTask,
+    error_kind::ErrorKind,
     lifecycle::Status,
     name::{QueueName, TaskId, TaskName, WorkerId},
     task::{AttemptError, FailureKind},
@@ -282,6 +283,7 @@ impl Archive {
                     worker: name(row, 2, WorkerId::new)?,
                     kind: word(&row.get::<_, String>(3)?)?,
                     message: row.get(4)?,
+                    error_kind: row.get::<_, Option<String>>(5)?.and_then(|kind| ErrorKind::new(kind).ok()),
                 });
             }
             if failures.is_empty() && latest(transaction, id)?.is_none() {
@@ -382,6 +384,7 @@ fn put_one(transaction: &Transaction<'_>, copy: &DeadTask, max_bytes: Option<u64
             error.worker.as_str(),
             error.kind.as_str(),
             &error.message,
+            error.error_kind.as_ref().map(ErrorKind::as_str),
         ))?;
     }
     Ok(added > 0)

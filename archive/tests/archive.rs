@@ -26,7 +26,14 @@ fn id(text: &str) -> TaskId {
 
 fn failure(micros: i64, attempt: u32, message: &str) -> AttemptError {
     let worker = WorkerId::new("w1").unwrap();
-    AttemptError { at: at(micros), attempt, worker, kind: FailureKind::Error, message: message.to_owned() }
+    AttemptError {
+        at: at(micros),
+        attempt,
+        worker,
+        kind: FailureKind::Error,
+        error_kind: None,
+        message: message.to_owned(),
+    }
 }
 
 fn dead(name: &str, revision: u64, errors: Vec<AttemptError>) -> DeadTask {

@@ -8,7 +8,7 @@ pub mod wire;
 use std::{error::Error as _, time::Duration};
 
 use clap::Args;
-use jobbers_common::name::TaskId;
+use jobbers_common::name::{TaskId, WorkerId};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Method, Response, StatusCode, Url, header};
 use serde::{Serialize, de::DeserializeOwned};
@@ -46,6 +46,12 @@ impl ClientArgs {
 #[must_use]
 pub fn queue_path(name: &str) -> String {
     format!("/queues/{}", utf8_percent_encode(name, SEGMENT))
+}
+
+/// Where something is asked of a worker in the API.
+#[must_use]
+pub fn worker_path(id: &WorkerId, verb: &str) -> String {
+    format!("/workers/{}/{verb}", utf8_percent_encode(id.as_str(), SEGMENT))
 }
 
 /// Where a task stands in the API.

@@ -18,6 +18,7 @@ use async_trait::async_trait;
 use crate::{
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
+    registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
     task::Task,
     worker::{RegisteredWorker, WorkerReport},
@@ -297,4 +298,24 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// # Errors
     /// Only those of the store.
     async fn workers(&self) -> Result<Vec<RegisteredWorker>>;
+
+    /// Tells a live worker to claim nothing more, or to claim again. A part of the configuration
+    /// ([`Config::draining`]), so it reaches the worker at once; it lasts until it is taken back or the worker leaves in
+    /// good order. What was said already changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::UnknownWorker`] for one that is neither alive nor told to drain. Safe to repeat.
+    async fn set_draining(&self, worker: &WorkerId, draining: bool) -> Result<Arc<Config>>;
+
+    /// Keeps a catalogue for `ttl` from now; keeping it again prolongs that.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] past its bound. Safe to repeat.
+    async fn keep_catalogue(&self, catalogue: &Catalogue, ttl: Duration) -> Result<CatalogueId>;
+
+    /// The catalogue of this digest, unless its time is over.
+    ///
+    /// # Errors
+    /// Only those of the store.
+    async fn catalogue(&self, id: CatalogueId) -> Result<Option<Catalogue>>;
 }

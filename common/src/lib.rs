@@ -9,6 +9,7 @@
 pub mod backoff;
 pub mod duration;
 pub mod engine;
+pub mod error_kind;
 pub mod lifecycle;
 pub mod limits;
 pub mod metrics;
@@ -17,6 +18,7 @@ pub mod payload;
 pub mod policy;
 pub mod queue;
 pub mod rate;
+pub mod registry;
 pub mod routing;
 pub mod settling;
 pub mod task;

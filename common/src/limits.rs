@@ -18,6 +18,8 @@ pub const MAX_ERROR_BYTES: usize = 4 * 1024;
 pub const MAX_ERRORS_KEPT: usize = 100;
 /// Most retries a submission may ask for.
 pub const MAX_RETRIES: u32 = 1_000;
+/// Most kinds of errors in one list of a policy.
+pub const MAX_ERROR_KINDS: usize = 64;
 /// Most lost leases a submission may allow.
 pub const MAX_CRASHES: u32 = 100;
 /// Longest delay, backoff cap or timeout a task may carry.
@@ -30,6 +32,8 @@ pub const MAX_RATE_TASKS: u32 = 100_000;
 pub const MAX_RATE_PERIOD: Duration = Duration::from_secs(24 * 3_600);
 /// Largest weight of a queue in a role.
 pub const MAX_WEIGHT: u32 = 1_000_000;
+/// Largest catalogue of a worker's tasks, in bytes.
+pub const MAX_CATALOGUE_BYTES: usize = 4 * 1024 * 1024;
 /// Most queues one claim may name.
 pub const MAX_QUEUES_PER_CLAIM: usize = 256;
 /// Longest time a blocked call (claim, result) waits before it answers with nothing.

@@ -1,13 +1,14 @@
 //! What a task's author, and within limits its submitter, say about retries, time limits and endings.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     backoff::Backoff,
     duration,
-    limits::{MAX_CRASHES, MAX_DELAY, MAX_RETRIES},
+    error_kind::ErrorKind,
+    limits::{MAX_CRASHES, MAX_DELAY, MAX_ERROR_KINDS, MAX_RETRIES},
 };
 
 /// What a stopping worker does with a running task.
@@ -58,6 +59,12 @@ pub struct TaskPolicy {
     pub backoff: Backoff,
     /// Upper bound of a computed delay.
     pub max_retry_delay: Duration,
+    /// No attempt begins later than this after the submission; `None` sets no such end.
+    pub retry_for: Option<Duration>,
+    /// The only kinds of errors that are retried; empty retries all.
+    pub retry_on: Cow<'static, [ErrorKind]>,
+    /// Kinds of errors that are never retried.
+    pub fatal_on: Cow<'static, [ErrorKind]>,
     /// Longest one attempt may run; `None` is unlimited.
     pub timeout: Option<Duration>,
     /// Longest silence between two progress heartbeats; `None` asks for none.
@@ -79,6 +86,9 @@ impl TaskPolicy {
         retry_delay: None,
         backoff: Backoff::Exponential,
         max_retry_delay: Duration::from_secs(3_600),
+        retry_for: None,
+        retry_on: Cow::Borrowed(&[]),
+        fatal_on: Cow::Borrowed(&[]),
         timeout: None,
         max_heartbeat_interval: None,
         on_stall: OnStall::Stall,
@@ -87,14 +97,22 @@ impl TaskPolicy {
         max_crashes: 3,
     };
 
-    /// This policy with a submission's wishes laid over it.
+    /// This policy with a submission's wishes laid over it. A `retry_for` that comes without a `max_retries` stands in
+    /// its place: then retries end with that time, not with a count.
     #[must_use]
     pub fn with(&self, overrides: &PolicyOverrides) -> Self {
+        let count = if overrides.retry_for.is_some() { MAX_RETRIES } else { self.max_retries };
+        let kinds = |said: &Option<Vec<ErrorKind>>, ours: &Cow<'static, [ErrorKind]>| {
+            said.as_ref().map_or_else(|| ours.clone(), |kinds| Cow::Owned(kinds.clone()))
+        };
         Self {
-            max_retries: overrides.max_retries.unwrap_or(self.max_retries),
+            max_retries: overrides.max_retries.unwrap_or(count),
             retry_delay: overrides.retry_delay.or(self.retry_delay),
             backoff: overrides.backoff.unwrap_or(self.backoff),
             max_retry_delay: overrides.max_retry_delay.unwrap_or(self.max_retry_delay),
+            retry_for: overrides.retry_for.or(self.retry_for),
+            retry_on: kinds(&overrides.retry_on, &self.retry_on),
+            fatal_on: kinds(&overrides.fatal_on, &self.fatal_on),
             timeout: overrides.timeout.or(self.timeout),
             max_heartbeat_interval: overrides.max_heartbeat_interval.or(self.max_heartbeat_interval),
             on_stall: overrides.on_stall.unwrap_or(self.on_stall),
@@ -129,6 +147,15 @@ pub struct PolicyOverrides {
     /// See [`TaskPolicy::max_retry_delay`].
     #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
     pub max_retry_delay: Option<Duration>,
+    /// See [`TaskPolicy::retry_for`].
+    #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
+    pub retry_for: Option<Duration>,
+    /// See [`TaskPolicy::retry_on`]; at most 64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_on: Option<Vec<ErrorKind>>,
+    /// See [`TaskPolicy::fatal_on`]; at most 64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fatal_on: Option<Vec<ErrorKind>>,
     /// See [`TaskPolicy::timeout`].
     #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
     pub timeout: Option<Duration>,
@@ -178,6 +205,10 @@ impl PolicyOverrides {
         check(self.max_crashes.is_none_or(|n| (1..=MAX_CRASHES).contains(&n)), "max_crashes", "must be 1 to 100")?;
         check(within(self.retry_delay), "retry_delay", "must be at most 366d")?;
         check(within(self.max_retry_delay), "max_retry_delay", "must be at most 366d")?;
+        check(within(self.retry_for) && positive(self.retry_for), "retry_for", "must be above 0 and at most 366d")?;
+        let few = |kinds: &Option<Vec<ErrorKind>>| kinds.as_ref().is_none_or(|kinds| kinds.len() <= MAX_ERROR_KINDS);
+        check(few(&self.retry_on), "retry_on", "must name at most 64 kinds of errors")?;
+        check(few(&self.fatal_on), "fatal_on", "must name at most 64 kinds of errors")?;
         check(within(self.timeout) && positive(self.timeout), "timeout", "must be above 0 and at most 366d")?;
         check(
             within(self.max_heartbeat_interval) && positive(self.max_heartbeat_interval),

@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use crate::{
     duration,
     limits::MAX_WEIGHT,
-    name::{QueueName, RoleName},
+    name::{QueueName, RoleName, WorkerId},
     rate::RateLimit,
     routing::{RouteKey, RouteRule},
+    time::Timestamp,
 };
 
 /// How long, and how many, finished tasks of a queue are kept.
@@ -60,6 +61,9 @@ pub struct QueueConfig {
     /// How long workers give a task back that none of them knows, until it is dropped.
     #[serde(default = "default_patience", with = "duration::text")]
     pub patience: Duration,
+    /// Whether a submission is refused when no live worker could run it.
+    #[serde(default)]
+    pub strict: bool,
 }
 
 /// Long enough for any rolling deployment.
@@ -82,6 +86,7 @@ impl QueueConfig {
             max_length: None,
             retention: Retention::default(),
             patience: DEFAULT_PATIENCE,
+            strict: false,
         }
     }
 
@@ -190,6 +195,8 @@ pub struct Config {
     pub roles: BTreeMap<RoleName, RoleConfig>,
     /// The routing rules.
     pub routes: BTreeMap<RouteKey, RouteRule>,
+    /// Workers that are to claim nothing more, and since when.
+    pub draining: BTreeMap<WorkerId, Timestamp>,
 }
 
 /// The name of the queue and of the role that every store has from the start.
@@ -210,6 +217,7 @@ impl Config {
             queues: BTreeMap::from([(queue.clone(), QueueConfig::new(queue.clone()))]),
             roles: BTreeMap::from([(role.clone(), RoleConfig::new(role, vec![queue]))]),
             routes: BTreeMap::new(),
+            draining: BTreeMap::new(),
         }
     }
 }

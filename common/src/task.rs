@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::{
+    error_kind::ErrorKind,
     lifecycle::Status,
     limits::MAX_ERROR_BYTES,
     name::{QueueName, TaskId, TaskName, WorkerId},
@@ -151,7 +152,8 @@ impl NewTask {
         field(&at.to_le_bytes());
         field(&self.request_digest.map(u64::to_le_bytes).unwrap_or_default());
         if !self.overrides.is_empty() {
-            field(format!("{:?}", self.overrides).as_bytes());
+            // As they are stored: a field that is added later, and not used, changes nothing.
+            field(&serde_json::to_vec(&self.overrides).unwrap_or_default());
         }
         hash.digest128()
     }
@@ -204,6 +206,8 @@ impl FailureKind {
 pub struct AttemptFailure {
     /// The kind.
     pub kind: FailureKind,
+    /// What sort of error it was, if the task function said so.
+    pub error_kind: Option<ErrorKind>,
     /// The message, at most 4 KiB.
     pub message: String,
 }
@@ -221,7 +225,13 @@ impl AttemptFailure {
             message.truncate(end);
             message.push('…');
         }
-        Self { kind, message }
+        Self { kind, error_kind: None, message }
+    }
+
+    /// The same, of this sort of error.
+    #[must_use]
+    pub fn of(self, error_kind: Option<ErrorKind>) -> Self {
+        Self { error_kind, ..self }
     }
 }
 
@@ -236,6 +246,9 @@ pub struct AttemptError {
     pub worker: WorkerId,
     /// Its kind.
     pub kind: FailureKind,
+    /// What sort of error it was, if the task function said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_kind: Option<ErrorKind>,
     /// Its message.
     pub message: String,
 }

@@ -1,9 +1,13 @@
 //! What the store knows of a running worker.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    name::{QueueName, RoleName, WorkerId},
+    duration,
+    name::{QueueName, RoleName, TaskId, WorkerId},
+    registry::CatalogueId,
     time::Timestamp,
 };
 
@@ -42,6 +46,16 @@ pub struct WorkerReport {
     pub tasks: Vec<String>,
     /// How many it has settled since it started.
     pub settled: u64,
+    /// The digest of its [`crate::registry::Catalogue`], once the store has that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub catalogue: Option<CatalogueId>,
+    /// While it drains: what it still runs, the first hundred.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<TaskId>,
+    /// While it drains: how long until it has nothing left to run, at the latest. `None` when nobody knows: a task
+    /// without a timeout.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "duration::text::option")]
+    pub done_within: Option<Duration>,
 }
 
 /// A registered worker.

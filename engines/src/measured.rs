@@ -19,6 +19,7 @@ use jobbers_common::{
     metrics::catalogue::{ENGINE_ERRORS, ENGINE_OPERATION_DURATION},
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
+    registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
     task::Task,
     worker::{RegisteredWorker, WorkerReport},
@@ -74,7 +75,10 @@ operations!(
     delete_route,
     register_worker,
     deregister_worker,
-    workers
+    workers,
+    set_draining,
+    keep_catalogue,
+    catalogue
 );
 
 /// A store whose calls are measured.
@@ -166,6 +170,9 @@ measured! {
     register_worker(report: WorkerReport, ttl: Duration) -> u64;
     deregister_worker(worker: &WorkerId) -> ();
     workers() -> Vec<RegisteredWorker>;
+    set_draining(worker: &WorkerId, draining: bool) -> Arc<Config>;
+    keep_catalogue(catalogue: &Catalogue, ttl: Duration) -> CatalogueId;
+    catalogue(id: CatalogueId) -> Option<Catalogue>;
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use jobbers_common::{
     },
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
+    registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
     task::Task,
     worker::{RegisteredWorker, WorkerReport},
@@ -31,6 +32,7 @@ mod arrange;
 mod connection;
 mod dead;
 mod duty;
+mod errors;
 mod failure;
 mod keep;
 mod keys;
@@ -196,5 +198,17 @@ impl Engine for RedisEngine {
 
     async fn workers(&self) -> Result<Vec<RegisteredWorker>> {
         arrange::workers(&self.store).await
+    }
+
+    async fn set_draining(&self, worker: &WorkerId, draining: bool) -> Result<Arc<Config>> {
+        arrange::set_draining(&self.store, worker, draining).await
+    }
+
+    async fn keep_catalogue(&self, catalogue: &Catalogue, ttl: Duration) -> Result<CatalogueId> {
+        arrange::keep_catalogue(&self.store, catalogue, ttl).await
+    }
+
+    async fn catalogue(&self, id: CatalogueId) -> Result<Option<Catalogue>> {
+        arrange::catalogue(&self.store, id).await
     }
 }

@@ -30,6 +30,7 @@ use jobbers_common::{
     limits::MAX_BATCH,
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
+    registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
     task::Task,
     worker::{RegisteredWorker, WorkerReport},
@@ -364,5 +365,20 @@ impl Engine for SqliteEngine {
 
     async fn workers(&self) -> Result<Vec<RegisteredWorker>> {
         self.read(look::workers).await
+    }
+
+    async fn set_draining(&self, worker: &WorkerId, draining: bool) -> Result<Arc<Config>> {
+        let worker = worker.clone();
+        self.writer.run(1, move |step| arrange::set_draining(step, &worker, draining)).await
+    }
+
+    async fn keep_catalogue(&self, catalogue: &Catalogue, ttl: Duration) -> Result<CatalogueId> {
+        let (id, text) = catalogue.encode()?;
+        self.writer.run(1, move |step| arrange::keep_catalogue(step, id, &text, ttl)).await?;
+        Ok(id)
+    }
+
+    async fn catalogue(&self, id: CatalogueId) -> Result<Option<Catalogue>> {
+        self.read(move |view| look::catalogue(view, id)).await
     }
 }

@@ -16,6 +16,7 @@ mod health;
 mod listing;
 mod metrics;
 mod queues;
+mod registry;
 mod roles;
 mod routing;
 mod tasks;
@@ -70,7 +71,12 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(roles::get, roles::put, roles::delete))
         .routes(routes!(roles::refresh))
         .routes(routes!(routing::list, routing::put, routing::delete))
+        .routes(routes!(registry::list))
         .routes(routes!(workers::list))
+        .routes(routes!(workers::drain_matching))
+        .routes(routes!(workers::resume_matching))
+        .routes(routes!(workers::drain))
+        .routes(routes!(workers::resume))
         .routes(routes!(health::live))
         .routes(routes!(health::ready))
         .routes(routes!(metrics::metrics))

@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 use jobbers_process::telemetry::SCOPE;
 
 use crate::{
-    config::Config, dead_letters::DeadLetters, gauges::Gauges, ids::Ids, live_config::LiveConfig, meters::Meters,
-    problem::Problem,
+    config::Config, dead_letters::DeadLetters, gauges::Gauges, ids::Ids, known_tasks::KnownTasks,
+    live_config::LiveConfig, meters::Meters, problem::Problem,
 };
 
 /// The state of a running manager: a store, and caches that may be lost at any time.
@@ -20,6 +20,7 @@ use crate::{
 pub(crate) struct App {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) live: LiveConfig,
+    pub(crate) known: KnownTasks,
     pub(crate) ids: Ids,
     pub(crate) dead_letters: DeadLetters,
     pub(crate) max_payload_bytes: usize,
@@ -36,6 +37,7 @@ impl App {
     pub(crate) fn new(config: &Config, engine: Arc<dyn Engine>, url: String, drain: CancellationToken) -> Self {
         Self {
             live: LiveConfig::new(Arc::clone(&engine)),
+            known: KnownTasks::new(Arc::clone(&engine)),
             engine,
             ids: Ids::default(),
             dead_letters: DeadLetters::new(config, url),

@@ -166,7 +166,7 @@ mod tests {
             )
         };
         engine.submit(Submit { tasks: vec![task], on_conflict: OnConflict::Fail }).await.unwrap();
-        let app = App::new(&crate::Config::default(), engine.clone(), CancellationToken::new());
+        let app = App::new(&crate::Config::default(), engine.clone(), String::new(), CancellationToken::new());
         let mut chores = Chores::new(Arc::new(app));
         for (seconds, status) in [(4, Status::Scheduled), (1, Status::Submitted)] {
             clock.advance(Duration::from_secs(seconds));

@@ -26,6 +26,7 @@ mod extract;
 mod gauges;
 mod ids;
 mod json;
+mod known_tasks;
 mod live_config;
 mod meters;
 pub mod problem;
@@ -37,6 +38,9 @@ pub mod wire;
 pub use config::Config;
 
 use crate::app::App;
+
+/// How often the workers are read anew: what they can run is known within this.
+const KNOWN_TASKS_REFRESH: std::time::Duration = std::time::Duration::from_millis(800);
 
 /// Serves HTTP on `listener` until `shutdown` says so, and returns when the last request is answered or cut off.
 ///
@@ -51,6 +55,7 @@ pub async fn run(config: Config, engine: Arc<dyn Engine>, listener: TcpListener,
     let mut background = JoinSet::new();
     background.spawn(chores::run(Arc::clone(&app), config.tick));
     background.spawn(live_config::keep_fresh(Arc::clone(&app), config.config_refresh));
+    background.spawn(known_tasks::keep_fresh(Arc::clone(&app), KNOWN_TASKS_REFRESH));
     let keeping = tokio::spawn(dead_letters::keeper::run(Arc::clone(&app), config.tick));
     server::serve(listener, router::router(app), &config, &shutdown).await;
     // Both stop with `drain` and are safe to interrupt; a store that hangs must not hold the stop up.

@@ -75,6 +75,8 @@ codes! {
     UnknownOperation = "unknown_operation", NOT_FOUND, "There is no such operation";
     /// No role has this name. Create it with POST /roles.
     UnknownRole = "unknown_role", NOT_FOUND, "There is no such role";
+    /// No live worker has this id. The workers are listed at GET /workers.
+    UnknownWorker = "unknown_worker", NOT_FOUND, "There is no such worker";
     /// The path exists, the method on it does not; see the Allow header.
     MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED, "This path does not take this method";
     /// The body did not arrive in time. Send it again.
@@ -113,6 +115,12 @@ codes! {
     InvalidRequest = "invalid_request", UNPROCESSABLE_ENTITY, "The request makes no sense";
     /// Arrays and objects in the parameters stand more than 64 deep in each other.
     JsonTooDeep = "json_too_deep", UNPROCESSABLE_ENTITY, "The JSON is nested too deeply";
+    /// The parameters do not fit the schema that the task's workers registered; `pointer` says where. The schema is at
+    /// GET /tasks/registry.
+    InvalidParameters = "invalid_parameters", UNPROCESSABLE_ENTITY, "The parameters do not fit the task";
+    /// The queue is strict, and no live worker that claims from it can run the task. Start one, or correct name, version
+    /// or queue.
+    NoWorker = "no_worker", UNPROCESSABLE_ENTITY, "No worker can run the task";
     /// A defect of ours; the log tells more.
     Internal = "internal", INTERNAL_SERVER_ERROR, "The manager failed";
     /// The store was written by another version of Jobbers. Run matching versions.
@@ -219,6 +227,7 @@ impl From<Error> for Problem {
         let code = match &error {
             Error::UnknownQueue(_) => Code::UnknownQueue,
             Error::UnknownRole(_) => Code::UnknownRole,
+            Error::UnknownWorker(_) => Code::UnknownWorker,
             Error::Conflict { reason: ConflictReason::BodyDiffers, .. } => Code::TaskExists,
             Error::Conflict { reason: ConflictReason::Started, .. } => Code::TaskStarted,
             Error::Exists(_) => Code::Exists,

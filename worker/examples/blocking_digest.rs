@@ -5,6 +5,8 @@
 
 #![expect(clippy::print_stdout, reason = "what the example is for")]
 
+use std::sync::Arc;
+
 use jobbers_worker::{Config, Shutdown, prelude::*, stock};
 
 #[derive(Serialize, Deserialize)]
@@ -38,7 +40,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let client = Client::open("sqlite::memory:").await?;
     let shutdown = Shutdown::new();
     // The stock tasks are there for programs that ask for them.
-    let worker = Worker::new(Config::default(), client.engine().clone()).tasks(stock::ALL);
+    let engine = client.engine().ok_or("a client of a store")?;
+    let worker = Worker::new(Config::default(), Arc::clone(engine)).tasks(stock::ALL);
     let worker = tokio::spawn(worker.run_until(shutdown.clone()));
 
     let job = Stretch { password: "correct horse battery staple".to_owned(), rounds: 100_000 };
@@ -48,7 +51,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         submitted.push((name, stock::digest.delay(&client, stock::Digest { path }).await?.id));
     }
     for (name, id) in submitted {
-        let Some(task) = client.engine().await_finished(&id, Duration::from_secs(60)).await? else { continue };
+        let Some(task) = engine.await_finished(&id, Duration::from_secs(60)).await? else { continue };
         let result = task.result.map(|result| String::from_utf8_lossy(&result.bytes).into_owned());
         let error = task.errors.last().map(|error| error.message.clone());
         println!("{name}: {} {}", task.status, result.or(error).unwrap_or_default());

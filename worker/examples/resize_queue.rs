@@ -5,6 +5,7 @@
 
 #![expect(clippy::print_stdout, reason = "what the example is for")]
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use jobbers_worker::{Config, Shutdown, prelude::*};
@@ -52,11 +53,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // A program of its own would say `Worker::from_env().state(gallery).run().await` and run until it is told to stop.
     let shutdown = Shutdown::new();
-    let worker = Worker::new(Config::default(), client.engine().clone()).state(Gallery { resized: AtomicU32::new(0) });
+    let engine = client.engine().ok_or("a client of a store")?;
+    let worker = Worker::new(Config::default(), Arc::clone(engine)).state(Gallery { resized: AtomicU32::new(0) });
     let worker = tokio::spawn(worker.run_until(shutdown.clone()));
 
     for id in &submitted {
-        let Some(task) = client.engine().await_finished(id, Duration::from_secs(30)).await? else { continue };
+        let Some(task) = engine.await_finished(id, Duration::from_secs(30)).await? else { continue };
         let last_error = task.errors.last().map_or("", |error| error.message.as_str());
         println!("{} {:<9} after {} attempts {last_error}", task.id, task.status, task.attempt);
     }

@@ -113,6 +113,7 @@ pub(crate) struct Attempt {
     pub(crate) place: usize,
     /// What it is counted with.
     pub(crate) pair: Option<Arc<Pair>>,
+    claimed: Instant,
     stop: Mutex<Option<Stop>>,
     news: Mutex<News>,
     lease_ends: AtomicU64,
@@ -166,6 +167,7 @@ impl Attempt {
             token: CancellationToken::new(),
             place,
             pair,
+            claimed: taken.asked,
             stop: Mutex::default(),
             news: Mutex::default(),
             lease_ends: AtomicU64::new(ends),
@@ -176,6 +178,16 @@ impl Attempt {
             trace_id: OnceLock::new(),
             ended: AtomicBool::new(false),
         })
+    }
+
+    /// How long ago the task was submitted: by the store's clock up to the claim, from then on by this process's.
+    pub(crate) fn age(&self) -> Duration {
+        self.task.started_at.since(self.task.submitted_at) + self.claimed.elapsed()
+    }
+
+    /// When it is over at the latest, if its task has a timeout.
+    pub(crate) fn ends_by(&self) -> Option<Instant> {
+        self.claimed.checked_add(self.policy.timeout? + self.around.grace)
     }
 
     /// Asks it to end. The gravest reason given counts.

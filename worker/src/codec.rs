@@ -4,9 +4,9 @@ use bytes::Bytes;
 use jobbers_common::payload::Payload;
 use serde::{Serialize, de::DeserializeOwned};
 
-/// What a task function can take. Every type that serde reads is; so are [`Raw`] and [`NoParameters`].
+/// What a task function can take, and what can be awaited of it. Every type that serde reads is; so are [`Raw`] and [`NoParameters`].
 pub trait Decode: Sized {
-    /// Reads the parameters.
+    /// Reads parameters, or a result.
     ///
     /// # Errors
     /// A sentence that names the field that is wrong.
@@ -34,16 +34,16 @@ pub struct NoParameters;
 impl<T: DeserializeOwned> Decode for T {
     fn decode(payload: &Payload) -> Result<Self, String> {
         if !payload.is_json() {
-            return Err(format!("the parameters are {}, and this task reads JSON", payload.content_type()));
+            return Err(format!("{} is no JSON", payload.content_type()));
         }
         // The path is worked out only for those that fail: keeping track of it costs more than the decoding.
         payload.decode().map_err(|plain| {
             let mut reader = serde_json::Deserializer::from_slice(&payload.bytes);
             match serde_path_to_error::deserialize::<_, T>(&mut reader) {
                 Err(error) if error.path().iter().next().is_some() => {
-                    format!("the parameters do not fit: {}: {}", error.path(), error.inner())
+                    format!("{}: {}", error.path(), error.inner())
                 }
-                _ => format!("the parameters do not fit: {plain}"),
+                _ => plain.to_string(),
             }
         })
     }

@@ -102,7 +102,9 @@ async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
     let mut background = JoinSet::new();
     background.spawn(renewal.clone().run());
     background.spawn(renewal.guard());
-    background.spawn(keep_registered(Arc::clone(&engine), Arc::clone(&board), identity.clone()));
+    let catalogue = registry.catalogue();
+    let about = (Arc::clone(&board), Arc::clone(&leases));
+    background.spawn(keep_registered(Arc::clone(&engine), about.0, about.1, identity.clone(), catalogue));
 
     let fetcher = Fetcher::new(Parts {
         engine: Arc::clone(&engine),
@@ -143,6 +145,9 @@ fn identity(config: &Config, registry: &Registry) -> WorkerReport {
         state: WorkerState::Running,
         tasks: registry.names(),
         settled: 0,
+        catalogue: None,
+        left: Vec::new(),
+        done_within: None,
     }
 }
 

@@ -2,46 +2,86 @@
 
 use std::{error::Error as StdError, fmt, time::Duration};
 
+use jobbers_common::error_kind::ErrorKind;
+
 /// Why an attempt did not succeed, and what is to become of it.
 ///
-/// `?` turns any [`std::error::Error`] into [`TaskError::Retry`], with its whole chain of causes as the message. That is
-/// why this type is no `std::error::Error` itself.
+/// `?` turns any [`std::error::Error`] into [`TaskError::Retry`], with its whole chain of causes as the message and its
+/// type as the [kind](Reason::kind). That is why this type is no `std::error::Error` itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskError {
     /// Try again, by the task's backoff, while retries are left.
-    Retry(String),
+    Retry(Reason),
     /// Try again after exactly this long, while retries are left.
-    RetryAfter(Duration, String),
+    RetryAfter(Duration, Reason),
     /// It will never work: fail for good.
-    Fatal(String),
+    Fatal(Reason),
     /// It was told to stop, and did.
     Cancelled,
+}
+
+/// What is told of an error, to people and to the task's policy.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Reason {
+    /// What sort of error it is: what `retry_on` and `fatal_on` name.
+    pub kind: Option<ErrorKind>,
+    /// What happened.
+    pub message: String,
 }
 
 impl TaskError {
     /// Try again, by the task's backoff.
     #[must_use]
     pub fn retry(message: impl fmt::Display) -> Self {
-        Self::Retry(message.to_string())
+        Self::Retry(message.to_string().into())
     }
 
     /// Try again after exactly this long.
     #[must_use]
     pub fn retry_after(delay: Duration, message: impl fmt::Display) -> Self {
-        Self::RetryAfter(delay, message.to_string())
+        Self::RetryAfter(delay, message.to_string().into())
     }
 
     /// Fail for good. For an error in hand: `.map_err(TaskError::fatal)?`.
     #[must_use]
     pub fn fatal(message: impl fmt::Display) -> Self {
-        Self::Fatal(message.to_string())
+        Self::Fatal(message.to_string().into())
+    }
+
+    /// Says what sort of error it is, such as `rate_limited`: the word by which the policy's `retry_on` and `fatal_on`
+    /// know it, and by which dead letters are grouped. Characters other than `A-Z a-z 0-9 . _ : / -` become `_`.
+    #[must_use]
+    pub fn kind(mut self, kind: impl AsRef<str>) -> Self {
+        if let Self::Retry(reason) | Self::RetryAfter(_, reason) | Self::Fatal(reason) = &mut self {
+            reason.kind = ErrorKind::lossy(kind.as_ref());
+        }
+        self
+    }
+}
+
+impl From<String> for Reason {
+    fn from(message: String) -> Self {
+        Self { kind: None, message }
+    }
+}
+
+impl From<&str> for Reason {
+    fn from(message: &str) -> Self {
+        message.to_owned().into()
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
     }
 }
 
 impl fmt::Display for TaskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Retry(message) | Self::RetryAfter(_, message) | Self::Fatal(message) => f.write_str(message),
+            Self::Retry(reason) | Self::RetryAfter(_, reason) | Self::Fatal(reason) => reason.fmt(f),
             Self::Cancelled => f.write_str("cancelled"),
         }
     }
@@ -56,7 +96,7 @@ impl<E: StdError> From<E> for TaskError {
             message.push_str(&because.to_string());
             cause = because.source();
         }
-        Self::Retry(message)
+        Self::Retry(Reason { kind: ErrorKind::of_type::<E>(), message })
     }
 }
 
@@ -69,8 +109,19 @@ mod tests {
     struct Outer(#[source] std::num::ParseIntError);
 
     #[test]
-    fn any_error_is_a_retry_with_all_its_causes() {
+    fn any_error_is_a_retry_with_all_its_causes_and_known_by_its_type() {
         let number = || -> Result<u8, TaskError> { "ten".parse::<u8>().map_err(|error| Outer(error).into()) };
-        assert_eq!(number(), Err(TaskError::retry("thumbnail: invalid digit found in string")));
+        let Err(TaskError::Retry(reason)) = number() else { panic!("a retry") };
+        assert_eq!(reason.message, "thumbnail: invalid digit found in string");
+        assert!(reason.kind.unwrap().is_meant_by(&ErrorKind::new("Outer").unwrap()));
+    }
+
+    #[test]
+    fn a_kind_may_be_said_of_any_error() {
+        let busy = TaskError::retry_after(Duration::from_secs(1), "429").kind("rate limited");
+        assert!(
+            matches!(busy, TaskError::RetryAfter(_, Reason { kind: Some(kind), .. }) if kind.as_str() == "rate_limited")
+        );
+        assert_eq!(TaskError::Cancelled.kind("x"), TaskError::Cancelled);
     }
 }

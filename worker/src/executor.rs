@@ -17,10 +17,13 @@ use std::{
 
 use futures_util::FutureExt;
 use jobbers_common::{
+    duration,
     engine::{Engine, Extension, Outcome},
+    error_kind::ErrorKind,
     limits::DEFAULT_MAX_PAYLOAD_BYTES,
-    policy::{OnStall, TaskPolicy},
-    settling::{Verdict, panic_failure, settle_failure},
+    payload::Payload,
+    policy::OnStall,
+    settling::{Spent, Verdict, panic_failure, settle_failure},
     task::{AttemptFailure, FailureKind},
 };
 use jobbers_process::{
@@ -36,7 +39,7 @@ use crate::{
     attempt::{Attempt, Stop},
     blocking::BlockingPool,
     context::Context,
-    error::TaskError,
+    error::{Reason, TaskError},
     finished::Ended,
     task_fn::{Answer, AnyTask, Start},
 };
@@ -217,57 +220,61 @@ fn judge(attempt: &Attempt, end: End) -> Option<Outcome> {
     match (attempt.stopped(), end) {
         (Some(Stop::LeaseLost), _) => None,
         (Some(Stop::Cancel), _) => Some(Outcome::Cancelled),
-        (_, End::Answered(Ok(result))) => Some(completed(&attempt.policy, attempt.task.attempt, result)),
+        (_, End::Answered(Ok(result))) => Some(completed(attempt, result)),
         (Some(Stop::Requeue | Stop::LeaseEnding), _) => Some(given_back),
         (Some(Stop::Fail), _) => {
             let failure = AttemptFailure::new(FailureKind::Shutdown, "its worker shut down");
-            Some(settle_failure(&attempt.policy, attempt.task.attempt, &Verdict::Fatal, failure, 0.0))
+            Some(settle(attempt, &Verdict::Fatal, failure))
         }
         (None, end) => Some(failed(attempt, end)),
     }
 }
 
-fn completed(policy: &TaskPolicy, attempt: u32, result: Option<jobbers_common::payload::Payload>) -> Outcome {
-    let bytes = result.as_ref().map_or(0, jobbers_common::payload::Payload::len);
+fn completed(attempt: &Attempt, result: Option<Payload>) -> Outcome {
+    let bytes = result.as_ref().map_or(0, Payload::len);
     if bytes <= DEFAULT_MAX_PAYLOAD_BYTES {
         return Outcome::Completed { result };
     }
     let message = format!("result is {bytes} bytes; at most {DEFAULT_MAX_PAYLOAD_BYTES}");
-    let failure = AttemptFailure::new(FailureKind::Fatal, message);
-    settle_failure(policy, attempt, &Verdict::Fatal, failure, 0.0)
+    let failure = AttemptFailure::new(FailureKind::Fatal, message).of(ErrorKind::lossy("result_too_large"));
+    settle(attempt, &Verdict::Fatal, failure)
 }
 
 fn failed(attempt: &Attempt, end: End) -> Outcome {
     let (policy, task) = (&attempt.policy, &attempt.task);
-    let (kind, verdict, message) = match end {
+    let told = |kind, Reason { kind: error_kind, message }| AttemptFailure::new(kind, message).of(error_kind);
+    let (verdict, failure) = match end {
         End::Answered(Err(TaskError::Cancelled)) => return Outcome::Cancelled,
-        End::Answered(Err(TaskError::Retry(message))) => (FailureKind::Error, Verdict::Retry, message),
-        End::Answered(Err(TaskError::RetryAfter(delay, message))) => {
-            (FailureKind::Error, Verdict::RetryAfter(delay.min(jobbers_common::limits::MAX_DELAY)), message)
+        End::Answered(Err(TaskError::Retry(reason))) => (Verdict::Retry, told(FailureKind::Error, reason)),
+        End::Answered(Err(TaskError::RetryAfter(delay, reason))) => {
+            (Verdict::RetryAfter(delay), told(FailureKind::Error, reason))
         }
-        End::Answered(Err(TaskError::Fatal(message))) => (FailureKind::Fatal, Verdict::Fatal, message),
-        End::Panicked(failure) => (failure.kind, Verdict::Retry, failure.message),
+        End::Answered(Err(TaskError::Fatal(reason))) => (Verdict::Fatal, told(FailureKind::Fatal, reason)),
+        End::Panicked(failure) => (Verdict::Retry, failure),
         End::TimedOut => {
-            let limit = policy.timeout.unwrap_or_default();
-            (
-                FailureKind::Timeout,
-                Verdict::Retry,
-                format!("ran longer than {}", jobbers_common::duration::format(limit)),
-            )
+            let message = format!("ran longer than {}", duration::format(policy.timeout.unwrap_or_default()));
+            (Verdict::Retry, AttemptFailure::new(FailureKind::Timeout, message))
         }
         End::Silent => {
-            let limit = policy.max_heartbeat_interval.unwrap_or_default();
+            let limit = duration::format(policy.max_heartbeat_interval.unwrap_or_default());
             let verdict = match policy.on_stall {
                 OnStall::Stall => Verdict::Stalled,
                 OnStall::Retry => Verdict::Retry,
                 OnStall::Fail => Verdict::Fatal,
             };
-            (FailureKind::Stall, verdict, format!("no heartbeat for {}", jobbers_common::duration::format(limit)))
+            (verdict, AttemptFailure::new(FailureKind::Stall, format!("no heartbeat for {limit}")))
         }
         End::Answered(Ok(_)) | End::Abandoned => return Outcome::Released { delay: Duration::ZERO },
     };
-    tracing::info!(id = %task.id, name = %task.name, attempt = task.attempt, kind = kind.as_str(), message, "attempt failed");
-    settle_failure(policy, task.attempt, &verdict, AttemptFailure::new(kind, message), rand::random())
+    let AttemptFailure { kind, error_kind, message } = &failure;
+    let error_kind = error_kind.as_ref().map(ErrorKind::as_str);
+    tracing::info!(id = %task.id, name = %task.name, attempt = task.attempt, kind = kind.as_str(), error_kind, message, "attempt failed");
+    settle(attempt, &verdict, failure)
+}
+
+fn settle(attempt: &Attempt, verdict: &Verdict, failure: AttemptFailure) -> Outcome {
+    let spent = Spent { attempt: attempt.task.attempt, age: attempt.age() };
+    settle_failure(&attempt.policy, spent, verdict, failure, rand::random())
 }
 
 /// Writes the checkpoint of an attempt whose task will run again, before anybody can start that.

@@ -113,6 +113,8 @@ pub(crate) struct Fetcher {
     hungry: bool,
     /// Whether something may have changed since the last call.
     woken: bool,
+    /// Whether it has been told to claim nothing more until it is told otherwise.
+    quiet: bool,
     /// Whether the next call only settles: the store is full.
     settle_only: bool,
     /// Most settlements in a call; 1 while looking for the one that the store refuses.
@@ -138,6 +140,7 @@ impl Fetcher {
             asked: 0,
             hungry: true,
             woken: false,
+            quiet: false,
             settle_only: false,
             settle_limit: MAX_BATCH,
             next_due: None,
@@ -237,6 +240,7 @@ impl Fetcher {
         match config {
             Ok(config) => {
                 self.outage.over();
+                self.heed_operator(config.draining.contains_key(&self.parts.around.worker));
                 if self.parts.intake.follow(&config) {
                     self.parts.board.serve(self.parts.intake.queues());
                 }

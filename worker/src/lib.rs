@@ -47,21 +47,24 @@ mod outage;
 mod registrar;
 mod registry;
 mod renewal;
+mod schema;
 mod state;
 pub mod stock;
 mod strangers;
 mod task_fn;
+pub mod testing;
 mod worker;
 
 pub use jobbers_macros::task;
 pub use jobbers_process::shutdown::Shutdown;
+pub use schemars;
 
 pub use self::{
-    client::{Client, Submission, SubmitError},
+    client::{Client, Handle, PendingResult, ResultError, Submission, SubmitError},
     codec::{Decode, Encode, NoParameters, Raw},
     config::Config,
     context::Context,
-    error::TaskError,
+    error::{Reason, TaskError},
     registry::DuplicateTask,
     task_fn::{Answer, AnyTask, Start, TaskCall, TaskFn, TaskFuture},
     worker::{Report, Worker, WorkerError},
@@ -71,6 +74,7 @@ pub use self::{
 pub mod prelude {
     pub use std::{path::PathBuf, process::ExitCode, time::Duration};
 
+    pub use schemars::JsonSchema;
     pub use serde::{Deserialize, Serialize};
 
     pub use crate::{Client, Context, NoParameters, Raw, TaskError, TaskFn, Worker, task};
@@ -80,6 +84,7 @@ pub mod prelude {
 pub mod policy {
     pub use jobbers_common::{
         backoff::Backoff,
+        error_kind::ErrorKind,
         policy::{DeadLetter, OnShutdown, OnStall, PolicyOverrides, TaskPolicy},
     };
 }
@@ -89,5 +94,13 @@ pub mod policy {
 pub mod macro_support {
     pub use inventory::submit;
 
-    pub use crate::registry::Listed;
+    pub use crate::{
+        registry::Listed,
+        schema::{AnySchema, DerivedSchema, SchemaOf},
+    };
 }
+
+/// The example of the guide is compiled with the documentation's tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guides/testing.md")]
+mod guide {}

@@ -5,17 +5,25 @@ use std::{
         Arc,
         atomic::{AtomicU32, AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use jobbers_common::{
     engine::Engine,
-    name::QueueName,
+    name::{QueueName, TaskId},
+    registry::{Catalogue, CatalogueId},
     worker::{WorkerReport, WorkerState},
 };
 use tokio::{sync::watch, time::timeout};
 
+use crate::leases::Leases;
+
 const EVERY: Duration = Duration::from_secs(2);
+/// How often the catalogue of its tasks is given again, and how long the store keeps it.
+const CATALOGUE_EVERY: Duration = Duration::from_secs(600);
+const CATALOGUE_KEPT: Duration = Duration::from_secs(86_400);
+/// Most tasks a draining worker names.
+const MOST_LEFT: usize = 100;
 /// A worker that has not been heard of for this long is gone.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
 
@@ -32,11 +40,13 @@ pub(crate) struct Board {
 struct Standing {
     state: WorkerState,
     queues: Vec<QueueName>,
+    /// While it drains: when it waits for nothing more, if there is such a point.
+    deadline: Option<Instant>,
 }
 
 impl Default for Board {
     fn default() -> Self {
-        let standing = Standing { state: WorkerState::Running, queues: Vec::new() };
+        let standing = Standing { state: WorkerState::Running, queues: Vec::new(), deadline: None };
         Self { running: AtomicU32::new(0), settled: AtomicU64::new(0), standing: watch::Sender::new(standing) }
     }
 }
@@ -53,17 +63,44 @@ impl Board {
         self.standing.send_modify(|standing| standing.queues = queues);
     }
 
-    /// The worker takes on nothing more.
-    pub(crate) fn drain(&self) {
-        self.standing.send_modify(|standing| standing.state = WorkerState::Draining);
+    /// The worker takes on nothing more, and at `deadline` waits no longer for what runs.
+    pub(crate) fn drain(&self, deadline: Option<Instant>) {
+        self.standing.send_modify(|standing| {
+            standing.state = WorkerState::Draining;
+            standing.deadline = deadline;
+        });
+    }
+
+    /// The worker takes on tasks again.
+    pub(crate) fn resume(&self) {
+        self.standing.send_modify(|standing| {
+            standing.state = WorkerState::Running;
+            standing.deadline = None;
+        });
     }
 }
 
 /// Reports until it is dropped. `report` is what never changes.
-pub(crate) async fn keep_registered(engine: Arc<dyn Engine>, board: Arc<Board>, mut report: WorkerReport) {
+pub(crate) async fn keep_registered(
+    engine: Arc<dyn Engine>,
+    board: Arc<Board>,
+    leases: Arc<Leases>,
+    mut report: WorkerReport,
+    catalogue: Catalogue,
+) {
     let mut changes = board.standing.subscribe();
+    let mut kept: Option<Instant> = None;
     loop {
-        let Standing { state, queues } = changes.borrow_and_update().clone();
+        if kept.is_none_or(|kept| kept.elapsed() > CATALOGUE_EVERY) {
+            let id = keep_catalogue(engine.as_ref(), &catalogue).await;
+            kept = id.is_some().then(Instant::now);
+            report.catalogue = id.or(report.catalogue);
+        }
+        let Standing { state, queues, deadline } = changes.borrow_and_update().clone();
+        (report.left, report.done_within) = match state {
+            WorkerState::Running => (Vec::new(), None),
+            WorkerState::Draining => rest(&leases, deadline),
+        };
         report.state = state;
         report.queues = queues;
         report.running = board.running.load(Ordering::Relaxed);
@@ -75,5 +112,27 @@ pub(crate) async fn keep_registered(engine: Arc<dyn Engine>, board: Arc<Board>, 
         }
         // Either way it is time for the next report; the board outlives this function.
         let _ = timeout(EVERY, changes.changed()).await;
+    }
+}
+
+/// What a draining worker still runs, the first of it, and how long until that is over at the latest.
+fn rest(leases: &Leases, deadline: Option<Instant>) -> (Vec<TaskId>, Option<Duration>) {
+    let now = Instant::now();
+    let running: Vec<_> = leases.all().into_iter().filter(|attempt| !attempt.has_ended()).collect();
+    let ends: Option<Vec<Instant>> = running.iter().map(|attempt| attempt.ends_by()).collect();
+    let last = ends.map(|ends| ends.into_iter().max().unwrap_or(now));
+    let over = last.into_iter().chain(deadline).min().map(|over| over.saturating_duration_since(now));
+    (running.iter().take(MOST_LEFT).map(|attempt| attempt.task.id.clone()).collect(), over)
+}
+
+/// Gives the store the catalogue. Without it the worker is known by the names of its tasks alone.
+async fn keep_catalogue(engine: &dyn Engine, catalogue: &Catalogue) -> Option<CatalogueId> {
+    match timeout(EVERY, engine.keep_catalogue(catalogue, CATALOGUE_KEPT)).await {
+        Ok(Ok(id)) => Some(id),
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "the store did not take the catalogue of tasks");
+            None
+        }
+        Err(_) => None,
     }
 }

@@ -2,6 +2,11 @@
 
 use std::collections::HashMap;
 
+use jobbers_common::{
+    name::TaskName,
+    registry::{Catalogue, TaskSpec},
+};
+
 use crate::task_fn::AnyTask;
 
 /// A task that workers find by themselves. Submitted by `#[task]`.
@@ -43,6 +48,21 @@ impl Registry {
     /// The task of this name and version.
     pub(crate) fn find(&self, name: &str, version: u32) -> Option<&'static dyn AnyTask> {
         self.0.get(name)?.iter().copied().find(|task| task.version() == version)
+    }
+
+    /// All of them as clients see them, in the order of names and versions.
+    pub(crate) fn catalogue(&self) -> Catalogue {
+        let mut all: Vec<_> = self.0.values().flatten().collect();
+        all.sort_by_key(|task| (task.name(), task.version()));
+        let spec = |task: &&&'static dyn AnyTask| {
+            Some(TaskSpec {
+                name: TaskName::new(task.name()).ok()?,
+                version: task.version(),
+                parameters: task.schema(),
+                description: task.description().to_owned(),
+            })
+        };
+        Catalogue { tasks: all.iter().filter_map(spec).collect() }
     }
 
     /// `name@version` of each, in order.

@@ -19,7 +19,8 @@ use crate::{
     meters::Renewals,
 };
 
-/// Renews every lease four times within its length, in batches, and writes heartbeats that are due.
+/// Renews every lease four times within its length, in batches, and writes heartbeats that are due: of all tasks together,
+/// no more often than 64 times within a lease.
 #[derive(Debug, Clone)]
 pub(crate) struct Renewal {
     pub(crate) engine: Arc<dyn Engine>,
@@ -31,19 +32,25 @@ pub(crate) struct Renewal {
 impl Renewal {
     /// Runs until it is dropped.
     pub(crate) async fn run(self) {
-        let every = self.around.lease / 4;
+        let (every, gap) = (self.around.lease / 4, self.around.lease / 64);
         let mut next_round = Instant::now() + every;
+        let mut not_before = Instant::now();
         loop {
             let held = self.leases.all();
             let now = Instant::now();
             let news = held.iter().filter_map(|attempt| attempt.news_due(now)).min();
-            let next = news.map_or(next_round, |due| due.min(next_round));
+            let next = news.map_or(next_round, |due| due.max(not_before).min(next_round));
             tokio::select! {
+                biased;
                 () = sleep_until(next.into()) => {}
-                // Somebody has first news: look again when they are due.
-                () = self.around.news.notified() => continue,
+                // Somebody has first news: look again, but not for each of many who begin to speak together.
+                () = self.around.news.notified() => {
+                    sleep_until(not_before.min(next_round).into()).await;
+                    continue;
+                }
             }
             let now = Instant::now();
+            not_before = now + gap;
             let round = now >= next_round;
             let due = |attempt: &&Arc<Attempt>| {
                 if attempt.stopped() == Some(Stop::LeaseLost) {

@@ -3,6 +3,7 @@
 use std::{fmt, future::Future, pin::Pin};
 
 use jobbers_common::{payload::Payload, policy::TaskPolicy};
+use serde_json::Value;
 
 use crate::{
     codec::{Decode, Encode},
@@ -21,6 +22,8 @@ pub struct TaskFn<P, R> {
     version: u32,
     policy: TaskPolicy,
     call: TaskCall<P, R>,
+    description: &'static str,
+    schema: fn() -> Option<Value>,
 }
 
 /// How a task function is called.
@@ -39,6 +42,14 @@ pub trait AnyTask: fmt::Debug + Send + Sync + 'static {
     fn version(&self) -> u32;
     /// What its author says about retries, limits and endings.
     fn policy(&self) -> &TaskPolicy;
+    /// What its author writes about it.
+    fn description(&self) -> &str {
+        ""
+    }
+    /// The JSON Schema of its parameters, if there is one.
+    fn schema(&self) -> Option<Value> {
+        None
+    }
     /// Readies one attempt; nothing runs yet.
     fn start(&self, context: Context) -> Start;
 }
@@ -58,7 +69,15 @@ impl<P, R> TaskFn<P, R> {
     /// A task. `#[task]` calls this, and has checked the name.
     #[must_use]
     pub const fn new(name: &'static str, version: u32, policy: TaskPolicy, call: TaskCall<P, R>) -> Self {
-        Self { name, version, policy, call }
+        Self { name, version, policy, call, description: "", schema: || None }
+    }
+
+    /// The same, with what its author writes about it, and the JSON Schema of its parameters if there is one.
+    #[must_use]
+    pub const fn described(mut self, description: &'static str, schema: fn() -> Option<Value>) -> Self {
+        self.description = description;
+        self.schema = schema;
+        self
     }
 
     /// What submissions call it.
@@ -110,6 +129,14 @@ impl<P: Decode + 'static, R: Encode + 'static> AnyTask for TaskFn<P, R> {
         &self.policy
     }
 
+    fn description(&self) -> &str {
+        self.description
+    }
+
+    fn schema(&self) -> Option<Value> {
+        (self.schema)()
+    }
+
     fn start(&self, context: Context) -> Start {
         match self.call {
             TaskCall::Async(call) => Start::Async(Box::pin(async move {
@@ -126,9 +153,10 @@ impl<P: Decode + 'static, R: Encode + 'static> AnyTask for TaskFn<P, R> {
 
 /// Parameters that can't be read now can't be read later: that is fatal, and the stored bytes stay as they are.
 fn decode<P: Decode>(context: &Context) -> Result<P, TaskError> {
-    P::decode(context.parameters()).map_err(TaskError::Fatal)
+    P::decode(context.parameters())
+        .map_err(|problem| TaskError::fatal(format!("the parameters do not fit: {problem}")).kind("invalid_parameters"))
 }
 
 fn encode<R: Encode>(output: &R) -> Answer {
-    output.encode().map_err(|problem| TaskError::Fatal(format!("the result: {problem}")))
+    output.encode().map_err(|problem| TaskError::fatal(format!("the result: {problem}")).kind("invalid_result"))
 }

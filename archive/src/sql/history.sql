@@ -1,3 +1,3 @@
 -- history: every failure of a task, the oldest first.
 -- ?1 id
-SELECT at, attempt, worker, kind, message FROM failure WHERE id = ?1 ORDER BY at, attempt
+SELECT at, attempt, worker, kind, message, error_kind FROM failure WHERE id = ?1 ORDER BY at, attempt

@@ -95,6 +95,8 @@ pub struct AttemptError {
     pub worker: String,
     /// What kind of failure.
     pub kind: String,
+    /// What sort of error it was, if the task said so.
+    pub error_kind: Option<String>,
     /// What it said.
     pub message: String,
 }
@@ -235,6 +237,16 @@ pub struct Submitted {
     pub status: String,
     /// Whether a task was stored; false when it was there already.
     pub created: bool,
+    /// What may be wrong with it.
+    #[serde(default)]
+    pub warnings: Vec<Warning>,
+}
+
+/// Something about a submission that may not be what its sender wants.
+#[derive(Debug, Deserialize)]
+pub struct Warning {
+    /// What is the matter.
+    pub detail: String,
 }
 
 /// A batch of them.
@@ -426,4 +438,15 @@ pub struct Worker {
     pub started_at: Timestamp,
     /// When it was last heard of.
     pub seen_at: Timestamp,
+    /// Since when it has been told to drain.
+    pub draining_since: Option<Timestamp>,
+    /// While it drains: when it has nothing left to run, at the latest.
+    pub done_by: Option<Timestamp>,
+}
+
+/// The workers that were told to drain or to claim again.
+#[derive(Debug, Deserialize)]
+pub struct Steered {
+    /// Their ids.
+    pub workers: Vec<String>,
 }

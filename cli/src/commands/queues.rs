@@ -74,6 +74,9 @@ struct Delete {
 struct Create {
     /// Its name
     name: QueueName,
+    /// Refuse what no live worker can run, in place of a warning
+    #[arg(long)]
+    strict: bool,
     /// Give nothing out until it is resumed
     #[arg(long)]
     paused: bool,

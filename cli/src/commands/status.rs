@@ -112,7 +112,9 @@ pub fn show(task: &Task) -> Result<(), Failure> {
         output::add_fact(&mut sheet, "result", result.get());
     }
     for error in &task.errors {
-        let what = format!("{}: {}  ({}, on {})", error.kind, error.message, when::ago(error.at), error.worker);
+        let kind =
+            error.error_kind.as_ref().map_or_else(|| error.kind.clone(), |kind| format!("{}, {kind}", error.kind));
+        let what = format!("{kind}: {}  ({}, on {})", error.message, when::ago(error.at), error.worker);
         output::add_fact(&mut sheet, &format!("error, attempt {}", error.attempt), what);
     }
     output::table(&sheet)

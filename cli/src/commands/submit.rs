@@ -3,7 +3,7 @@
 mod parameters;
 mod request;
 
-use std::process::ExitCode;
+use std::{collections::BTreeSet, process::ExitCode};
 
 use jobbers_common::{
     duration,
@@ -86,6 +86,7 @@ async fn submit_one(client: &Client, args: &Args, parameters: Option<&RawValue>)
     }
     let how = if task.created { "taken in" } else { "was there already" };
     output::note(format_args!("{how}: {} in queue {}, {}", args.name, task.queue, task.status));
+    warn(&[&task]);
     Ok(vec![task.id])
 }
 
@@ -146,6 +147,7 @@ async fn submit_batch(client: &Client, args: &Args, batch: &[Box<RawValue>]) -> 
         .collect();
     let answer = client.post("/tasks", Some(&Submission::new(Tasks { tasks }, &args.task))).await?;
     let batch: SubmittedBatch = answer.read()?;
+    warn(&batch.tasks.iter().collect::<Vec<_>>());
     let ids: Vec<String> = batch.tasks.into_iter().map(|task| task.id).collect();
     if args.client.json && args.wait.is_none() {
         output::document(&answer.body)?;
@@ -153,6 +155,13 @@ async fn submit_batch(client: &Client, args: &Args, batch: &[Box<RawValue>]) -> 
         output::line(ids.join("\n"))?;
     }
     Ok(ids)
+}
+
+/// Tells what the manager warns of, the same of many tasks once.
+fn warn(tasks: &[&Submitted]) {
+    let told: BTreeSet<&str> =
+        tasks.iter().flat_map(|task| &task.warnings).map(|warning| warning.detail.as_str()).collect();
+    told.iter().for_each(|warning| output::note(format_args!("warning: {warning}")));
 }
 
 async fn wait_for(

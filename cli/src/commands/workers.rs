@@ -1,29 +1,105 @@
-//! `jobbers workers`: who is alive, and how busy.
+//! `jobbers workers`: who is alive, how busy, and who is to drain.
 
 use std::process::ExitCode;
 
+use jobbers_common::name::{RoleName, WorkerId};
 use jobbers_process::exit;
+use serde::Serialize;
 
 use crate::{
-    client::{self, ClientArgs, wire::Workers},
+    client::{
+        self, ClientArgs,
+        wire::{Steered, Worker, Workers},
+    },
     failure::Failure,
     output, when,
 };
 
 /// Flags of `jobbers workers`.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
     #[command(flatten)]
     client: ClientArgs,
 }
 
-/// Shows the workers.
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Have workers claim nothing more; they finish what they run and live on
+    Drain(Which),
+    /// Have workers claim again
+    Resume(Which),
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Workers are named by their ids, or by what they have in common: then all that is said must fit."
+)]
+struct Which {
+    /// The workers' ids
+    #[arg(required_unless_present_any = ["host", "version", "role"], conflicts_with_all = ["host", "version", "role"])]
+    ids: Vec<WorkerId>,
+    #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+#[derive(Debug, clap::Args, Serialize)]
+struct Selection {
+    /// Those on this host
+    #[arg(long)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
+    /// Those of this version of the program
+    #[arg(long = "worker-version", visible_alias = "version", id = "version")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    /// Those of this role
+    #[arg(long)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<RoleName>,
+}
+
+/// Shows the workers, or tells some to drain.
 ///
 /// # Errors
-/// When the manager can't be asked.
+/// When the manager can't be asked, or refuses.
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let answer = args.client.client()?.get("/workers", client::NOTHING).await?;
-    if args.client.json {
+    match &args.action {
+        Some(Action::Drain(which)) => steer(which, "drain").await,
+        Some(Action::Resume(which)) => steer(which, "resume").await,
+        None => list(&args.client).await,
+    }
+}
+
+async fn steer(which: &Which, verb: &str) -> Result<ExitCode, Failure> {
+    let client = which.client.client()?;
+    let mut told = Vec::new();
+    if which.ids.is_empty() {
+        let answer = client.post(&format!("/workers/{verb}"), Some(&which.selection)).await?;
+        told = answer.read::<Steered>()?.workers;
+    }
+    for id in &which.ids {
+        let answer = client.post(&client::worker_path(id, verb), client::NOTHING).await?;
+        told.extend(answer.read::<Steered>()?.workers);
+    }
+    if which.client.json {
+        let body = serde_json::json!({ "workers": told }).to_string();
+        output::document(body.as_bytes())?;
+    } else if told.is_empty() {
+        output::note("no worker that is alive fits");
+    } else {
+        output::line(told.join("\n"))?;
+    }
+    Ok(if told.is_empty() { exit::FAILURE.into() } else { exit::OK })
+}
+
+async fn list(args: &ClientArgs) -> Result<ExitCode, Failure> {
+    let answer = args.client()?.get("/workers", client::NOTHING).await?;
+    if args.json {
         output::document(&answer.body)?;
         return Ok(exit::OK);
     }
@@ -41,7 +117,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
             output::number(worker.pid),
             (&worker.role).into(),
             worker.queues.join(", ").into(),
-            (&worker.state).into(),
+            state(worker).into(),
             output::number(format_args!("{}/{}", worker.running, worker.slots)),
             output::number(output::thousands(worker.settled)),
             when::span(when::between(worker.started_at, worker.seen_at)).into(),
@@ -50,4 +126,14 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     output::table(&table)?;
     Ok(exit::OK)
+}
+
+/// What it does; of one that drains, when it is done.
+fn state(worker: &Worker) -> String {
+    let told = worker.draining_since.is_some() && worker.state == "running";
+    match (&worker.done_by, told) {
+        (_, true) => "told to drain".to_owned(),
+        (Some(done), _) if worker.running > 0 => format!("{}, done by {}", worker.state, when::full(*done)),
+        _ => worker.state.clone(),
+    }
 }

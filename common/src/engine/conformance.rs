@@ -282,6 +282,7 @@ macro_rules! conformance_suite {
             a_retry_waits_for_its_time
             a_retry_without_delay_goes_to_the_end
             a_failed_task_keeps_its_errors_and_parameters
+            an_error_keeps_its_kind
             errors_grow_over_attempts
             only_the_latest_errors_are_kept
             a_release_costs_nothing_and_keeps_its_place
@@ -428,6 +429,9 @@ macro_rules! conformance_suite {
             a_config_change_is_seen_by_the_next_cycle
             workers_come_and_go
             a_worker_that_falls_silent_is_forgotten
+            a_drain_is_kept_until_it_is_taken_back_or_the_worker_leaves
+            a_drain_is_seen_by_the_next_cycle
+            a_catalogue_is_kept_for_its_time
         );
         $crate::conformance_group!($open, wake:
             a_submission_wakes_a_waiting_worker

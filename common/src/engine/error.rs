@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     lifecycle::Status,
-    name::{QueueName, RoleName, TaskId},
+    name::{QueueName, RoleName, TaskId, WorkerId},
 };
 
 /// Why a submission met a task it can't stand beside.
@@ -26,6 +26,9 @@ pub enum Error {
     /// No such role.
     #[error("role {0} does not exist")]
     UnknownRole(RoleName),
+    /// No such worker is alive.
+    #[error("no worker {0} is alive")]
+    UnknownWorker(WorkerId),
     /// The id is taken.
     #[error("task {id} exists ({status}) {}", match reason {
         ConflictReason::BodyDiffers => "and was submitted with another body",
@@ -116,6 +119,7 @@ impl Error {
         match self {
             Self::UnknownQueue(_) => "unknown_queue",
             Self::UnknownRole(_) => "unknown_role",
+            Self::UnknownWorker(_) => "unknown_worker",
             Self::Conflict { .. } => "conflict",
             Self::Exists(_) => "exists",
             Self::NotEmpty { .. } => "not_empty",

@@ -25,6 +25,7 @@ use super::{
 use crate::{
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
+    registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
     task::Task,
     time::{Clock, Timestamp},
@@ -258,11 +259,26 @@ impl Engine for ModelEngine {
     }
 
     async fn deregister_worker(&self, worker: &WorkerId) -> Result<()> {
-        self.step(|state, _| state.workers.remove(worker));
+        self.step(|state, _| state.deregister_worker(worker));
         Ok(())
     }
 
     async fn workers(&self) -> Result<Vec<RegisteredWorker>> {
         Ok(self.step(|state, now| state.workers.values().filter(|worker| worker.expires_at > now).cloned().collect()))
+    }
+
+    async fn set_draining(&self, worker: &WorkerId, draining: bool) -> Result<Arc<Config>> {
+        self.step(|state, now| state.set_draining(worker, draining, now))
+    }
+
+    async fn keep_catalogue(&self, catalogue: &Catalogue, ttl: Duration) -> Result<CatalogueId> {
+        let (id, _) = catalogue.encode()?;
+        self.step(|state, now| state.catalogues.insert(id, (catalogue.clone(), now.after(ttl))));
+        Ok(id)
+    }
+
+    async fn catalogue(&self, id: CatalogueId) -> Result<Option<Catalogue>> {
+        let kept = |state: &mut State, now| state.catalogues.get(&id).filter(|(_, until)| *until > now).cloned();
+        Ok(self.step(kept).map(|(catalogue, _)| catalogue))
     }
 }

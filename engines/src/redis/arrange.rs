@@ -10,6 +10,7 @@ use jobbers_common::{
     limits::MAX_CONFIG_ENTRIES,
     name::{QueueName, RoleName, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
+    registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
     time::Timestamp,
     worker::{RegisteredWorker, WorkerReport},
@@ -20,7 +21,7 @@ use ulid::Ulid;
 
 use super::{
     failure::malformed,
-    keys::{QUEUE_FIELD, ROLE_FIELD, ROUTE_FIELD, VERSION_FIELD},
+    keys::{DRAIN_FIELD, QUEUE_FIELD, ROLE_FIELD, ROUTE_FIELD, VERSION_FIELD},
     record::{micros, time},
     reply::{array, bytes, digits, number, text, tuple},
     script,
@@ -95,6 +96,9 @@ pub(super) async fn read(store: &Store) -> Result<Config> {
         } else if field.starts_with(ROUTE_FIELD) {
             let Route { key, rule } = read_json(&value)?;
             config.routes.insert(key, rule);
+        } else if let Some(worker) = field.strip_prefix(DRAIN_FIELD) {
+            let worker = WorkerId::new(worker).map_err(|error| Error::Corrupt(error.to_string()))?;
+            config.draining.insert(worker, time(&value)?);
         }
     }
     Ok(config)
@@ -310,4 +314,45 @@ fn read_worker(stored: &[u8]) -> Result<RegisteredWorker> {
         expires_at: time(&times[16..32])?,
         seen_at: time(&times[32..])?,
     })
+}
+
+/// Tells a worker to claim nothing more, or to claim again.
+pub(super) async fn set_draining(store: &Store, worker: &WorkerId, draining: bool) -> Result<Arc<Config>> {
+    let (now, fields) = read_hash(store, "workers").await?;
+    let known = fields.into_iter().find(|(id, _)| id == worker.as_str());
+    let is_alive = known.map(|(_, stored)| read_worker(&stored)).transpose()?.is_some_and(|it| it.expires_at > now);
+    let decide = |config: &mut Config| {
+        if !is_alive && !config.draining.contains_key(worker) {
+            return Err(Error::UnknownWorker(worker.clone()));
+        }
+        let since = draining.then(|| *config.draining.entry(worker.clone()).or_insert(now));
+        if !draining {
+            config.draining.remove(worker);
+        }
+        check_room(&config.draining)?;
+        let value = since.map(|since| format!("{:016}", since.as_micros()));
+        Ok(Change::of(format!("{DRAIN_FIELD}{worker}"), value))
+    };
+    alter(store, decide).await
+}
+
+/// Keeps a catalogue of tasks.
+pub(super) async fn keep_catalogue(store: &Store, catalogue: &Catalogue, ttl: Duration) -> Result<CatalogueId> {
+    let (id, text) = catalogue.encode()?;
+    let add = |command: &mut Cmd| {
+        command.arg(id.to_string()).arg(micros(ttl)).arg(&text);
+    };
+    store.run(&store.bulk, &script::KEEP_CATALOGUE, add).await?;
+    Ok(id)
+}
+
+/// A catalogue of tasks, unless its time is over.
+pub(super) async fn catalogue(store: &Store, id: CatalogueId) -> Result<Option<Catalogue>> {
+    let add = |command: &mut Cmd| {
+        command.arg(id.to_string());
+    };
+    match store.run(&store.bulk, &script::CATALOGUE, add).await? {
+        Value::Nil => Ok(None),
+        found => read_json(&bytes(found)?).map(Some),
+    }
 }

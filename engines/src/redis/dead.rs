@@ -15,12 +15,13 @@ use jobbers_common::{
 use redis::{Cmd, Value};
 
 use super::{
+    errors::write_errors,
     failure::malformed,
     look,
     record::{self, time},
     reply::{array, bytes, number, text},
     script,
-    state::{read_copy, status_of, write_errors, write_news},
+    state::{read_copy, status_of, write_news},
     store::Store,
 };
 

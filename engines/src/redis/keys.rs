@@ -27,7 +27,8 @@
 //! | `q:<queue>:n` | hash | counts: accepted, removed, and finished ones by status |
 //! | `queues`, `paused` | set | names |
 //! | `limits` | hash | queue: the limits that scripts look after, of queues that have any |
-//! | `config` | hash | `version`, the id of the latest `change`, and each queue, role and rule as JSON |
+//! | `config` | hash | `version`, the id of the latest `change`, each queue, role and rule as JSON, and since when a worker drains |
+//! | `catalogues`, `catalogues:expiry` | hash, sorted set | what workers can run, by digest, and until when it is kept |
 //! | `workers`, `workers:expiry` | hash, sorted set | reports, and when they are forgotten |
 //! | `awaited` | sorted set | ids whose end somebody waits for, by when they give up |
 //! | `cancel:<worker>` | set | ids that it runs and that are to be cancelled |
@@ -48,6 +49,8 @@ pub(super) const QUEUE_FIELD: &str = "queue:";
 pub(super) const ROLE_FIELD: &str = "role:";
 /// How a field of `config` begins.
 pub(super) const ROUTE_FIELD: &str = "route:";
+/// How a field of `config` begins.
+pub(super) const DRAIN_FIELD: &str = "drain:";
 /// The field of `config` with its version.
 pub(super) const VERSION_FIELD: &str = "version";
 

@@ -65,6 +65,7 @@ macro_rules! scripts {
 scripts! {
     AWAIT = "scripts/await.lua";
     CANCEL = "scripts/cancel.lua";
+    CATALOGUE = "scripts/catalogue.lua";
     CLAIM_DUTY = "scripts/claim_duty.lua";
     CONFIGURE = "scripts/configure.lua";
     CYCLE = "scripts/cycle.lua";
@@ -75,6 +76,7 @@ scripts! {
     FINISHED = "scripts/finished.lua";
     FORGET_DEAD_LETTERS = "scripts/forget_dead_letters.lua";
     GET = "scripts/get.lua";
+    KEEP_CATALOGUE = "scripts/keep_catalogue.lua";
     LIST_LIVE = "scripts/list_live.lua";
     LIST_OVER = "scripts/list_over.lua";
     OPEN = "scripts/open.lua";

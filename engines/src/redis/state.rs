@@ -5,12 +5,13 @@ use jobbers_common::{
     lifecycle::Status,
     name::{TaskId, WorkerId},
     payload::Payload,
-    task::{AttemptError, ClaimedTask, FailureKind, Fence, Lease, Progress, Task},
+    task::{ClaimedTask, Fence, Lease, Progress, Task},
     time::Timestamp,
 };
 use redis::Value;
 
 use super::{
+    errors::read_errors,
     record::{Record, time},
     reply::{array, bytes, digits, text, tuple},
 };
@@ -26,17 +27,21 @@ fn corrupt(what: &str) -> Error {
 }
 
 /// A slice, or a complaint.
-fn part<'a>(from: &'a [u8], range: impl std::slice::SliceIndex<[u8], Output = [u8]>, what: &str) -> Result<&'a [u8]> {
+pub(super) fn part<'a>(
+    from: &'a [u8],
+    range: impl std::slice::SliceIndex<[u8], Output = [u8]>,
+    what: &str,
+) -> Result<&'a [u8]> {
     from.get(range).ok_or_else(|| corrupt(what))
 }
 
 /// A number in digits as a count.
-fn count(text: &[u8]) -> Result<u32> {
+pub(super) fn count(text: &[u8]) -> Result<u32> {
     u32::try_from(digits(text)?).map_err(|_| corrupt("count"))
 }
 
 /// A worker's name, of which an empty one is none.
-fn worker(name: &[u8]) -> Result<Option<WorkerId>> {
+pub(super) fn worker(name: &[u8]) -> Result<Option<WorkerId>> {
     if name.is_empty() {
         return Ok(None);
     }
@@ -156,56 +161,6 @@ fn read_payload(from: &[u8]) -> Result<Option<Payload>> {
         content_type: (!content_type.is_empty()).then(|| content_type.into()),
         bytes: from[end + 1..].to_vec().into(),
     }))
-}
-
-/// The letter a kind of failure is stored as.
-pub(super) const fn letter_of(kind: FailureKind) -> char {
-    match kind {
-        FailureKind::Error => 'e',
-        FailureKind::Fatal => 'f',
-        FailureKind::Timeout => 't',
-        FailureKind::Panic => 'p',
-        FailureKind::Crash => 'c',
-        FailureKind::Shutdown => 's',
-        FailureKind::Cancelled => 'x',
-        FailureKind::Stall => 'h',
-        FailureKind::Unknown => 'u',
-    }
-}
-
-fn kind_of(letter: u8) -> Result<FailureKind> {
-    use FailureKind as K;
-    [K::Error, K::Fatal, K::Timeout, K::Panic, K::Crash, K::Shutdown, K::Cancelled, K::Stall, K::Unknown]
-        .into_iter()
-        .find(|kind| letter_of(*kind) == char::from(letter))
-        .ok_or_else(|| corrupt("error"))
-}
-
-/// Reads a task's errors.
-pub(super) fn read_errors(from: &[u8]) -> Result<Vec<AttemptError>> {
-    let mut errors = Vec::new();
-    let mut rest = from.get(3..).unwrap_or_default();
-    while !rest.is_empty() {
-        let end = 5 + usize::try_from(digits(part(rest, ..5, "error")?)?).map_err(|_| corrupt("error"))?;
-        errors.push(read_error(part(rest, 5..end, "error")?)?);
-        rest = &rest[end..];
-    }
-    Ok(errors)
-}
-
-fn read_error(entry: &[u8]) -> Result<AttemptError> {
-    let fixed = part(entry, ..22, "error")?;
-    let tail = &entry[22..];
-    let split = tail.iter().position(|byte| *byte == b';').ok_or_else(|| corrupt("error"))?;
-    let worker = worker(&tail[..split])?.ok_or_else(|| corrupt("error"))?;
-    let (letter, message) = tail[split + 1..].split_first().ok_or_else(|| corrupt("error"))?;
-    let kind = kind_of(*letter)?;
-    let message = match (kind, message) {
-        // The store noted this one itself, and leaves the words to the reader.
-        (FailureKind::Crash, []) => format!("the worker {worker} vanished: its lease ended"),
-        (_, message) => String::from_utf8_lossy(message).into_owned(),
-    };
-    Ok(AttemptError { at: time(&fixed[..16])?, attempt: count(&fixed[16..])?, worker, kind, message })
 }
 
 /// Where a list goes on after a task, besides its id.
@@ -363,21 +318,6 @@ pub(super) fn read_copy(id: TaskId, copy: &[u8]) -> Result<DeadTask> {
     let status = part(&state, 1..2, "copy")?.to_vec();
     let words = [id.as_str().as_bytes().to_vec(), record, status, Vec::new(), state, Vec::new(), news];
     whole(Value::Array(words.map(Value::BulkString).to_vec()), &errors, rest.to_vec())
-}
-
-/// Writes errors as scripts keep them.
-pub(super) fn write_errors(errors: &[AttemptError], into: &mut Vec<u8>) {
-    if errors.is_empty() {
-        return;
-    }
-    into.extend_from_slice(format!("{:03}", errors.len()).as_bytes());
-    for AttemptError { at, attempt, worker, kind, message } in errors {
-        let letter = letter_of(*kind);
-        // The words on a crash are the reader's.
-        let message = if *kind == FailureKind::Crash { "" } else { message };
-        let entry = format!("{:016}{attempt:06}{worker};{letter}{message}", at.as_micros());
-        into.extend_from_slice(format!("{:05}{entry}", entry.len()).as_bytes());
-    }
 }
 
 /// Writes what a task that is not running tells: its checkpoint.

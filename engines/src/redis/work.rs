@@ -12,18 +12,19 @@ use jobbers_common::{
     },
     limits::MAX_BATCH,
     name::{QueueName, TaskId},
-    task::{AttemptFailure, Fence},
+    task::Fence,
 };
 use redis::{Cmd, Value};
 use tracing::warn;
 use ulid::Ulid;
 
 use super::{
+    errors::write_failure,
     failure::malformed,
     record::{micros, time},
     reply::{array, bytes, digits, text, tuple},
     script,
-    state::{letter_of, read_claims, status_of, write_payload},
+    state::{read_claims, status_of, write_payload},
     store::Store,
 };
 
@@ -92,13 +93,6 @@ fn write_settlement(settlement: &Settlement, command: &mut Cmd, payload: &mut Ve
     };
     command.arg(settlement.id.as_str()).arg(format!("L{}", fence_digits(settlement.fence)));
     command.arg(outcome).arg(payload.as_slice());
-}
-
-fn write_failure(failure: &AttemptFailure, into: &mut Vec<u8>) {
-    // Cut once more: only then the length has its five digits for certain.
-    let AttemptFailure { kind, message } = AttemptFailure::new(failure.kind, failure.message.as_str());
-    into.extend_from_slice(letter_of(kind).to_string().as_bytes());
-    into.extend_from_slice(message.as_bytes());
 }
 
 fn write_claim(cycle: &Cycle, stale: &[QueueName], command: &mut Cmd) {

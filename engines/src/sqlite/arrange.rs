@@ -7,6 +7,7 @@ use jobbers_common::{
     limits::{MAX_BATCH, MAX_CONFIG_ENTRIES},
     name::{QueueName, RoleName, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
+    registry::CatalogueId,
     routing::{RouteKey, RouteRule},
     worker::WorkerReport,
 };
@@ -148,8 +149,39 @@ pub(super) fn register_worker(step: &Step<'_>, report: &WorkerReport, ttl: Durat
     Ok(step.catalog().config.version)
 }
 
-/// Forgets a worker.
-pub(super) fn deregister_worker(step: &Step<'_>, worker: &WorkerId) -> Result<()> {
+/// Forgets a worker, and that it was to drain.
+pub(super) fn deregister_worker(step: &mut Step<'_>, worker: &WorkerId) -> Result<()> {
     step.prepare(sql::DELETE_WORKER)?.execute([worker.as_str()]).or_store()?;
+    if step.catalog().config.draining.contains_key(worker) {
+        step.prepare(sql::DELETE_DRAINING)?.execute([worker.as_str()]).or_store()?;
+        changed(step)?;
+    }
+    Ok(())
+}
+
+/// Tells a worker to claim nothing more, or to claim again.
+pub(super) fn set_draining(step: &mut Step<'_>, worker: &WorkerId, draining: bool) -> Result<Arc<Config>> {
+    let (id, now) = (worker.as_str(), step.now_micros());
+    let drains = step.catalog().config.draining.contains_key(worker);
+    let is_alive: bool = step.prepare(sql::IS_WORKER_ALIVE)?.query_row((id, now), |row| row.get(0)).or_store()?;
+    match (drains, draining) {
+        (false, _) if !is_alive => return Err(Error::UnknownWorker(worker.clone())),
+        (before, after) if before == after => return Ok(unchanged(step)),
+        (_, true) => {
+            check_room(step.catalog().config.draining.len(), "draining workers")?;
+            step.prepare(sql::PUT_DRAINING)?.execute((id, now)).or_store()?;
+        }
+        (_, false) => {
+            step.prepare(sql::DELETE_DRAINING)?.execute([id]).or_store()?;
+        }
+    }
+    changed(step)
+}
+
+/// Keeps a catalogue, and forgets those whose time is over.
+pub(super) fn keep_catalogue(step: &Step<'_>, id: CatalogueId, text: &str, ttl: Duration) -> Result<()> {
+    let expires_at = step.now.after(ttl).as_micros();
+    step.prepare(sql::KEEP_CATALOGUE)?.execute((id.to_string(), text, expires_at)).or_store()?;
+    step.prepare(sql::DELETE_OLD_CATALOGUES)?.execute([step.now_micros()]).or_store()?;
     Ok(())
 }

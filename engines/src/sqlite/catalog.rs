@@ -4,9 +4,10 @@ use std::{collections::HashMap, sync::Arc};
 
 use jobbers_common::{
     engine::{Error, Result},
-    name::{QueueName, RoleName, TaskName},
+    name::{QueueName, RoleName, TaskName, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
     routing::{RouteKey, RouteRule},
+    time::Timestamp,
 };
 use rusqlite::Connection;
 
@@ -56,6 +57,10 @@ impl Catalog {
             let rule: RouteRule = serde_json::from_str(&text).map_err(|error| corrupt(&name, error))?;
             let name = TaskName::new(&name).map_err(|error| corrupt("route", error))?;
             config.routes.insert(RouteKey { name, version: u32::try_from(version).ok() }, rule);
+        }
+        for (worker, since) in rows::<(String, i64)>(conn, sql::ALL_DRAINING)? {
+            let worker = WorkerId::new(&worker).map_err(|error| corrupt("worker", error))?;
+            config.draining.insert(worker, Timestamp::from_micros(since));
         }
         Ok(Self { config: Arc::new(config), limited, keys, names })
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jobbers_common::{
     engine::{DeadKey, DeadTask, Error, Resubmit, Resubmitted, Result},
+    error_kind::ErrorKind,
     lifecycle::{Move, Status},
     limits::{DEAD_LETTERS_BYTES, KEPT_PARAMETER_BYTES},
     name::{QueueName, TaskId},
@@ -219,6 +220,7 @@ fn restore_history(step: &Step<'_>, key: i64, task: &Task) -> Result<()> {
                 error.worker.as_str(),
                 error.kind.as_str(),
                 &error.message,
+                error.error_kind.as_ref().map(ErrorKind::as_str),
             ))
             .or_store()?;
     }

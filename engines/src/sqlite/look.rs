@@ -6,9 +6,11 @@ use jobbers_common::{
     engine::{QueueStats, Result},
     lifecycle::Status,
     name::{QueueName, TaskId},
+    registry::{Catalogue, CatalogueId},
     task::Task,
     worker::RegisteredWorker,
 };
+use rusqlite::OptionalExtension;
 
 use super::{
     error::{OrStore, corrupt},
@@ -81,4 +83,12 @@ pub(super) fn workers(view: &View<'_>) -> Result<Vec<RegisteredWorker>> {
         });
     }
     Ok(workers)
+}
+
+/// A catalogue of tasks, unless its time is over.
+pub(super) fn catalogue(view: &View<'_>, id: CatalogueId) -> Result<Option<Catalogue>> {
+    let mut statement = view.prepare(sql::GET_CATALOGUE)?;
+    let found = statement.query_row((id.to_string(), view.now.as_micros()), |row| row.get::<_, String>(0));
+    let text = found.optional().or_store()?;
+    text.map(|text| serde_json::from_str(&text).map_err(|error| corrupt("a catalogue", error))).transpose()
 }

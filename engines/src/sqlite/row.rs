@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use jobbers_common::{
     engine::{Error, Result},
+    error_kind::ErrorKind,
     lifecycle::Status,
     name::{NameError, TaskId, WorkerId},
     payload::Payload,
@@ -148,7 +149,12 @@ pub(super) fn failure(row: &Row<'_>) -> Result<AttemptError> {
         worker: columns.name(WorkerId::new)?,
         kind: kind(columns.text()?)?,
         message: columns.take()?,
+        error_kind: columns.take::<Option<String>>()?.map(error_kind).transpose()?,
     })
+}
+
+fn error_kind(text: String) -> Result<ErrorKind> {
+    ErrorKind::new(text).map_err(|error| corrupt("an error's kind", error))
 }
 
 fn kind(text: &str) -> Result<FailureKind, Error> {

@@ -14,6 +14,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("sql/migrations/0002_role_order.sql"),
     include_str!("sql/migrations/0003_dead_letters.sql"),
     include_str!("sql/migrations/0004_rate_limits.sql"),
+    include_str!("sql/migrations/0005_error_kinds.sql"),
+    include_str!("sql/migrations/0006_workers.sql"),
 ];
 
 fn pragma(conn: &Connection, name: &str) -> Result<i64> {

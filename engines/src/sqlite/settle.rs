@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jobbers_common::{
     engine::{Outcome, Result, SettleAnswer, Settlement},
+    error_kind::ErrorKind,
     lifecycle::{Move, Status},
     limits::MAX_ERRORS_KEPT,
     name::TaskId,
@@ -152,9 +153,10 @@ pub(super) fn note_failure(step: &mut Step<'_>, found: &Found, failure: &Attempt
     // The revision of the move that goes with it: no two failures of a task have the same.
     let number = step.ledger.revision + 1;
     let worker = found.worker.as_ref().map_or("", |worker| worker.as_str());
-    let AttemptFailure { kind, message } = failure;
+    let AttemptFailure { kind, error_kind, message } = failure;
+    let error_kind = error_kind.as_ref().map(ErrorKind::as_str);
     step.prepare(sql::NOTE_FAILURE)?
-        .execute((found.key, number, step.now_micros(), found.attempt, worker, kind.as_str(), message))
+        .execute((found.key, number, step.now_micros(), found.attempt, worker, kind.as_str(), message, error_kind))
         .or_store()?;
     step.prepare(sql::TRIM_FAILURES)?.execute((found.key, sql::count(MAX_ERRORS_KEPT))).or_store()?;
     Ok(())

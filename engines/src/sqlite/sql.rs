@@ -10,6 +10,7 @@ macro_rules! statements {
 }
 
 statements! {
+    ALL_DRAINING = "all_draining";
     ALL_QUEUES = "all_queues";
     ALL_ROLES = "all_roles";
     ALL_ROUTES = "all_routes";
@@ -20,7 +21,9 @@ statements! {
     COMPLETE_TASK = "complete_task";
     COUNT_CRASH = "count_crash";
     COUNT_REMOVED = "count_removed";
+    DELETE_DRAINING = "delete_draining";
     DELETE_LARGE_PARAMETERS = "delete_large_parameters";
+    DELETE_OLD_CATALOGUES = "delete_old_catalogues";
     DELETE_QUEUE = "delete_queue";
     DELETE_ROLE = "delete_role";
     DELETE_ROUTE = "delete_route";
@@ -43,11 +46,14 @@ statements! {
     FORGET_COPY = "forget_copy";
     FORGET_RECEIPT = "forget_receipt";
     FORGET_STRANGER = "forget_stranger";
+    GET_CATALOGUE = "get_catalogue";
     GET_TASK = "get_task";
     INSERT_LARGE_PARAMETERS = "insert_large_parameters";
     INSERT_TALLY = "insert_tally";
     INSERT_TASK = "insert_task";
     IS_FINISHED = "is_finished";
+    IS_WORKER_ALIVE = "is_worker_alive";
+    KEEP_CATALOGUE = "keep_catalogue";
     LEAVE_RECEIPT = "leave_receipt";
     LIST_SCHEDULED = "list_scheduled";
     LIST_STARTED = "list_started";
@@ -63,6 +69,7 @@ statements! {
     OUTBOX_COPIES = "outbox_copies";
     OUTBOX_SIZE = "outbox_size";
     PROMOTE_TASK = "promote_task";
+    PUT_DRAINING = "put_draining";
     PUT_DUTY = "put_duty";
     PUT_IN_OUTBOX = "put_in_outbox";
     PUT_QUEUE = "put_queue";

@@ -51,6 +51,9 @@ pub struct QueueRequest {
     #[serde(default, with = "duration::text::option")]
     #[schema(value_type = Option<DurationDoc>, default = "1d")]
     pub patience: Option<Duration>,
+    /// A strict queue refuses a submission that no live worker could run, where others only warn.
+    #[serde(default)]
+    pub strict: bool,
 }
 
 /// A rate: `tasks` in each period, evenly spread.
@@ -118,6 +121,7 @@ impl QueueRequest {
                 count: self.retention.count.unwrap_or(default.count),
             },
             patience: self.patience.unwrap_or(DEFAULT_PATIENCE),
+            strict: self.strict,
         };
         queue.validate().map_err(Error::Invalid)?;
         Ok(queue)
@@ -150,6 +154,8 @@ pub struct QueueView<'a> {
     /// How long workers give back a task that none of them knows, until it is dropped.
     #[schema(value_type = DurationDoc)]
     patience: String,
+    /// Whether it refuses a submission that no live worker could run.
+    strict: bool,
     /// Tasks per status; a status without tasks is absent.
     #[schema(value_type = BTreeMap<StatusDoc, u64>)]
     tasks: BTreeMap<&'static str, u64>,
@@ -187,6 +193,7 @@ impl<'a> QueueView<'a> {
             max_length: config.max_length,
             retention: RetentionView { age: duration::format(config.retention.age), count: config.retention.count },
             patience: duration::format(config.patience),
+            strict: config.strict,
             tasks: stats.tasks.iter().map(|(status, count)| (Status::as_str(*status), *count)).collect(),
             oldest_ready_at: stats.oldest_ready_at.map(Rfc3339),
             oldest_ready_age: stats.oldest_ready_at.map(|at| seconds(now.since(at))),

@@ -7,6 +7,7 @@ use jobbers_common::{
     backoff::Backoff,
     duration,
     engine::OnConflict,
+    error_kind::ErrorKind,
     limits::MAX_DELAY,
     name::{QueueName, TaskId, TaskName},
     payload::Payload,
@@ -74,6 +75,19 @@ pub struct TaskRequest<'a> {
     #[serde(default, with = "duration::text::option")]
     #[schema(value_type = Option<DurationDoc>)]
     pub max_retry_delay: Option<Duration>,
+    /// No attempt begins later than this after the submission. Without `max_retries`, it stands in its place.
+    #[serde(default, with = "duration::text::option")]
+    #[schema(value_type = Option<DurationDoc>)]
+    pub retry_for: Option<Duration>,
+    /// The only kinds of errors that are retried: as the task names them (`rate_limited`), an error type or its path, or
+    /// how the attempt failed (`error`, `timeout`, `panic`). Time limits are not asked for here.
+    #[serde(default)]
+    #[schema(value_type = Option<Vec<NameDoc>>, max_items = 64)]
+    pub retry_on: Option<Vec<ErrorKind>>,
+    /// Kinds of errors that are never retried.
+    #[serde(default)]
+    #[schema(value_type = Option<Vec<NameDoc>>, max_items = 64)]
+    pub fatal_on: Option<Vec<ErrorKind>>,
     /// Longest one attempt may run.
     #[serde(default, with = "duration::text::option")]
     #[schema(value_type = Option<DurationDoc>)]
@@ -184,12 +198,15 @@ impl TaskRequest<'_> {
     ///
     /// # Errors
     /// [`Code::InvalidRequest`] for a value out of its bounds.
-    pub(crate) fn overrides(&self) -> Result<PolicyOverrides> {
+    pub(crate) fn overrides(&mut self) -> Result<PolicyOverrides> {
         let overrides = PolicyOverrides {
             max_retries: self.max_retries,
             retry_delay: self.retry_delay,
             backoff: self.backoff,
             max_retry_delay: self.max_retry_delay,
+            retry_for: self.retry_for,
+            retry_on: self.retry_on.take(),
+            fatal_on: self.fatal_on.take(),
             timeout: self.timeout,
             max_heartbeat_interval: self.max_heartbeat_interval,
             on_stall: self.on_stall,

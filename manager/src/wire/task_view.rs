@@ -5,6 +5,7 @@ use jobbers_common::{
     backoff::Backoff,
     duration,
     engine::{Submitted, SubmittedHow},
+    error_kind::ErrorKind,
     lifecycle::Status,
     name::{QueueName, TaskId, TaskName, WorkerId},
     payload::Payload,
@@ -15,6 +16,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use super::registry::WarningView;
 use super::value::{
     AnyJsonDoc, BackoffDoc, DeadLetterDoc, DurationDoc, NameDoc, OnShutdownDoc, OnStallDoc, Rfc3339, StatusDoc,
 };
@@ -36,16 +38,20 @@ pub struct SubmittedView<'a> {
     created: bool,
     /// Whether it took the place of another.
     replaced: bool,
+    /// What may be wrong with it.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    warnings: &'a [WarningView],
 }
 
-impl<'a> From<&'a Submitted> for SubmittedView<'a> {
-    fn from(task: &'a Submitted) -> Self {
+impl<'a> SubmittedView<'a> {
+    pub(crate) fn new(task: &'a Submitted, warnings: &'a [WarningView]) -> Self {
         Self {
             id: &task.id,
             queue: &task.queue,
             status: task.status,
             created: task.how != SubmittedHow::Existing,
             replaced: task.how == SubmittedHow::Replaced,
+            warnings,
         }
     }
 }
@@ -84,7 +90,7 @@ pub struct TaskView<'a> {
     #[serde(flatten)]
     parameters: Parameters<'a>,
     /// What the submission changed of the task's policy.
-    policy: PolicyView,
+    policy: PolicyView<'a>,
     /// Attempts that count: the running one, or those that ended by themselves.
     attempt: u32,
     /// Lost leases.
@@ -191,7 +197,7 @@ told! {
 /// What a submission changed of the task's policy.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Policy)]
-struct PolicyView {
+struct PolicyView<'a> {
     /// Retries after the first attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     max_retries: Option<u32>,
@@ -207,6 +213,18 @@ struct PolicyView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<DurationDoc>)]
     max_retry_delay: Option<String>,
+    /// No attempt begins later than this after the submission.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<DurationDoc>)]
+    retry_for: Option<String>,
+    /// The only kinds of errors that are retried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<NameDoc>>)]
+    retry_on: Option<&'a [ErrorKind]>,
+    /// Kinds of errors that are never retried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<NameDoc>>)]
+    fatal_on: Option<&'a [ErrorKind]>,
     /// Longest one attempt may run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<DurationDoc>)]
@@ -232,13 +250,16 @@ struct PolicyView {
     max_crashes: Option<u32>,
 }
 
-impl From<&PolicyOverrides> for PolicyView {
-    fn from(overrides: &PolicyOverrides) -> Self {
+impl<'a> From<&'a PolicyOverrides> for PolicyView<'a> {
+    fn from(overrides: &'a PolicyOverrides) -> Self {
         Self {
             max_retries: overrides.max_retries,
             retry_delay: overrides.retry_delay.map(duration::format),
             backoff: overrides.backoff,
             max_retry_delay: overrides.max_retry_delay.map(duration::format),
+            retry_for: overrides.retry_for.map(duration::format),
+            retry_on: overrides.retry_on.as_deref(),
+            fatal_on: overrides.fatal_on.as_deref(),
             timeout: overrides.timeout.map(duration::format),
             max_heartbeat_interval: overrides.max_heartbeat_interval.map(duration::format),
             on_stall: overrides.on_stall,
@@ -297,6 +318,10 @@ pub(crate) struct AttemptView<'a> {
     worker: &'a WorkerId,
     /// `error`, `fatal`, `timeout`, `panic`, `crash`, `shutdown`, `cancelled`, `stall` or `unknown`.
     kind: &'static str,
+    /// What sort of error it was, as the task names it: a word, or the path of an error type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<NameDoc>)]
+    error_kind: Option<&'a ErrorKind>,
     /// What was said.
     message: &'a str,
 }
@@ -308,6 +333,7 @@ impl<'a> From<&'a AttemptError> for AttemptView<'a> {
             attempt: error.attempt,
             worker: &error.worker,
             kind: error.kind.as_str(),
+            error_kind: error.error_kind.as_ref(),
             message: &error.message,
         }
     }

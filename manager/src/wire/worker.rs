@@ -2,10 +2,11 @@
 
 use jobbers_common::{
     engine::Health,
-    name::{QueueName, RoleName, WorkerId},
-    worker::{RegisteredWorker, WorkerState},
+    name::{QueueName, RoleName, TaskId, WorkerId},
+    time::Timestamp,
+    worker::{RegisteredWorker, WorkerReport, WorkerState},
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::value::{NameDoc, Rfc3339};
@@ -39,6 +40,16 @@ pub struct WorkerView<'a> {
     tasks: &'a [String],
     /// How many it has settled since it started.
     settled: u64,
+    /// Since when it has been told to drain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    draining_since: Option<Rfc3339>,
+    /// While it drains: what it still runs, the first hundred.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(value_type = Vec<NameDoc>)]
+    left: &'a [TaskId],
+    /// While it drains: when it has nothing left to run, at the latest; absent when a task without a timeout runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    done_by: Option<Rfc3339>,
     /// When it was first heard of.
     started_at: Rfc3339,
     /// When it was last heard of.
@@ -47,8 +58,8 @@ pub struct WorkerView<'a> {
     expires_at: Rfc3339,
 }
 
-impl<'a> From<&'a RegisteredWorker> for WorkerView<'a> {
-    fn from(worker: &'a RegisteredWorker) -> Self {
+impl<'a> WorkerView<'a> {
+    pub(crate) fn new(worker: &'a RegisteredWorker, draining_since: Option<&Timestamp>) -> Self {
         let report = &worker.report;
         Self {
             id: &report.id,
@@ -65,6 +76,9 @@ impl<'a> From<&'a RegisteredWorker> for WorkerView<'a> {
             },
             tasks: &report.tasks,
             settled: report.settled,
+            draining_since: draining_since.copied().map(Rfc3339),
+            left: &report.left,
+            done_by: report.done_within.map(|left| worker.seen_at.after(left).into()),
             started_at: worker.started_at.into(),
             seen_at: worker.seen_at.into(),
             expires_at: worker.expires_at.into(),
@@ -78,6 +92,43 @@ impl<'a> From<&'a RegisteredWorker> for WorkerView<'a> {
 pub struct WorkerListView<'a> {
     /// In the order of their ids.
     pub(crate) workers: Vec<WorkerView<'a>>,
+}
+
+/// Which workers: all that is said must fit.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkerSelection {
+    /// On this host.
+    #[serde(default)]
+    host: Option<String>,
+    /// Of this version of the program.
+    #[serde(default)]
+    version: Option<String>,
+    /// Of this role.
+    #[serde(default)]
+    #[schema(value_type = Option<NameDoc>)]
+    role: Option<RoleName>,
+}
+
+impl WorkerSelection {
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.host.is_none() && self.version.is_none() && self.role.is_none()
+    }
+
+    pub(crate) fn matches(&self, report: &WorkerReport) -> bool {
+        self.host.as_ref().is_none_or(|host| *host == report.host)
+            && self.version.as_ref().is_none_or(|version| *version == report.version)
+            && self.role.as_ref().is_none_or(|role| *role == report.role)
+    }
+}
+
+/// The workers that were told.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SteeredWorkers)]
+pub struct SteeredView {
+    /// Their ids.
+    #[schema(value_type = Vec<NameDoc>)]
+    pub(crate) workers: Vec<WorkerId>,
 }
 
 /// Whether the manager can do its work, and what its store promises.

@@ -286,6 +286,9 @@ async fn workers_are_told_with_their_report() {
         state: WorkerState::Draining,
         tasks: vec!["t@1".to_owned()],
         settled: 9,
+        catalogue: None,
+        left: vec!["a".parse().unwrap()],
+        done_within: Some(std::time::Duration::from_secs(90)),
     };
     server.engine.register_worker(report, std::time::Duration::from_secs(60)).await.unwrap();
     let told = server.get("/workers").await.expect(200)["workers"][0].clone();
@@ -298,6 +301,7 @@ async fn workers_are_told_with_their_report() {
         ("state", json!("draining")),
         ("tasks", json!(["t@1"])),
         ("settled", json!(9)),
+        ("left", json!(["a"])),
     ] {
         assert_eq!(told[field], value, "{field}");
     }

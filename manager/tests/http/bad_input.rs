@@ -55,6 +55,9 @@ async fn a_task_that_makes_no_sense_is_refused_by_field() {
         (json!({"tasks": [{"name": "t"}, {"nam": "t"}]}), "/tasks/1/nam"),
         (json!({"tasks": [{"name": "t", "on_conflict": "skip"}]}), "/tasks/0/on_conflict"),
         (json!({"tasks": [{"name": "t", "id": "a"}, {"name": "t", "id": "a"}]}), ""),
+        (json!({"name": "t", "retry_for": "0s"}), "/retry_for"),
+        (json!({"name": "t", "retry_on": ["two words"]}), "/retry_on/0"),
+        (json!({"name": "t", "fatal_on": vec!["x"; 65]}), "/fatal_on"),
         (json!({"tasks": [{"name": "t"}], "name": "t"}), "/name"),
     ];
     for (body, pointer) in cases {

@@ -11,6 +11,7 @@ use jobbers_common::{
     },
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
+    registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
     task::Task,
     worker::{RegisteredWorker, WorkerReport},
@@ -167,5 +168,14 @@ impl Engine for FaultyEngine {
     }
     async fn workers(&self) -> Result<Vec<RegisteredWorker>> {
         self.well()?.workers().await
+    }
+    async fn set_draining(&self, worker: &WorkerId, draining: bool) -> Result<Arc<Config>> {
+        self.well()?.set_draining(worker, draining).await
+    }
+    async fn keep_catalogue(&self, catalogue: &Catalogue, ttl: Duration) -> Result<CatalogueId> {
+        self.inner.keep_catalogue(catalogue, ttl).await
+    }
+    async fn catalogue(&self, id: CatalogueId) -> Result<Option<Catalogue>> {
+        self.inner.catalogue(id).await
     }
 }

@@ -10,6 +10,7 @@ mod dead_letters;
 mod fault;
 mod look;
 mod openapi;
+mod registry;
 mod server;
 mod stop;
 mod store_down;

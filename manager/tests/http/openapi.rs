@@ -10,7 +10,7 @@ use crate::server::Server;
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH];
 
 /// Every operation of the API. A new one is added here on purpose.
-const OPERATIONS: [&str; 36] = [
+const OPERATIONS: [&str; 41] = [
     "DELETE /dead-letter-queue",
     "DELETE /queues/{queue}",
     "DELETE /roles/{role}",
@@ -31,6 +31,7 @@ const OPERATIONS: [&str; 36] = [
     "GET /routing",
     "GET /scheduled-tasks",
     "GET /tasks",
+    "GET /tasks/registry",
     "GET /tasks/{id}",
     "GET /workers",
     "POST /dead-letter-queue/resubmit",
@@ -44,6 +45,10 @@ const OPERATIONS: [&str; 36] = [
     "POST /tasks/cancel",
     "POST /tasks/{id}/cancel",
     "POST /tasks/{id}/resubmit",
+    "POST /workers/drain",
+    "POST /workers/resume",
+    "POST /workers/{id}/drain",
+    "POST /workers/{id}/resume",
     "PUT /queues/{queue}",
     "PUT /roles/{role}",
     "PUT /routing",

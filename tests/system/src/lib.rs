@@ -43,4 +43,6 @@ mod telemetry;
 #[cfg(test)]
 mod trouble;
 #[cfg(test)]
+mod typed_client;
+#[cfg(test)]
 mod wakeups;

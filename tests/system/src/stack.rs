@@ -94,6 +94,13 @@ impl Stack {
         worker
     }
 
+    /// A worker with the stock tasks that asks for work.
+    pub(crate) async fn stock_worker(&self) -> Program {
+        let worker = Program::start::<&str>("worker", self.folder(), &[], &[("ENGINE_URL", self.url())]);
+        worker.line("worker started").await;
+        worker
+    }
+
     /// Opens the gate before which `hold` and `stubborn` wait.
     pub(crate) fn release(&self) {
         std::fs::write(self.gate(), "open").unwrap();

@@ -4,20 +4,23 @@
 
 use std::time::Duration;
 
-use jobbers_common::{backoff::Backoff, duration, name::TaskName, policy::PolicyOverrides};
+use jobbers_common::{backoff::Backoff, duration, error_kind::ErrorKind, name::TaskName, policy::PolicyOverrides};
 use serde::de::{DeserializeOwned, IntoDeserializer, value::Error as WordError};
 use syn::{
     Error, Expr, ExprLit, Ident, Lit, LitStr, Meta, Result, Token, parse::Parser, punctuated::Punctuated,
     spanned::Spanned,
 };
 
-const KNOWN: [&str; 14] = [
+const KNOWN: [&str; 17] = [
     "name",
     "version",
     "max_retries",
     "retry_delay",
     "backoff",
     "max_retry_delay",
+    "retry_for",
+    "retry_on",
+    "fatal_on",
     "timeout",
     "max_heartbeat_interval",
     "on_stall",
@@ -97,6 +100,9 @@ fn set(attributes: &mut Attributes, key: &str, value: &Expr) -> Result<()> {
         "max_crashes" => policy.max_crashes = Some(number(key, value)?),
         "retry_delay" => policy.retry_delay = Some(length(key, value)?),
         "max_retry_delay" => policy.max_retry_delay = Some(length(key, value)?),
+        "retry_for" => policy.retry_for = Some(length(key, value)?),
+        "retry_on" => policy.retry_on = Some(kinds(key, value)?),
+        "fatal_on" => policy.fatal_on = Some(kinds(key, value)?),
         "timeout" => policy.timeout = Some(length(key, value)?),
         "max_heartbeat_interval" => policy.max_heartbeat_interval = Some(length(key, value)?),
         "backoff" => policy.backoff = Some(text(key, value)?.value().parse::<Backoff>().map_err(at(value))?),
@@ -138,6 +144,17 @@ fn length(key: &str, value: &Expr) -> Result<Duration> {
     }
 }
 
+/// `["rate_limited", "ParseIntError"]`.
+fn kinds(key: &str, value: &Expr) -> Result<Vec<ErrorKind>> {
+    let Expr::Array(list) = value else {
+        return Err(Error::new(value.span(), format!("`{key}` is a list of texts: write {}", example(key))));
+    };
+    if list.elems.is_empty() {
+        return Err(Error::new(value.span(), format!("`{key}` names nothing: leave it out")));
+    }
+    list.elems.iter().map(|kind| ErrorKind::new(text(key, kind)?.value()).map_err(at(kind))).collect()
+}
+
 /// One of the words the configuration and the API use for the same thing.
 fn choice<T: DeserializeOwned>(key: &str, value: &Expr) -> Result<T> {
     let word = text(key, value)?.value();
@@ -157,6 +174,9 @@ fn example(key: &str) -> &'static str {
         "dead_letter" => "dead_letter = \"save\"",
         "retry_delay" => "retry_delay = \"10s\"",
         "max_retry_delay" => "max_retry_delay = \"5m\"",
+        "retry_for" => "retry_for = \"2d\"",
+        "retry_on" => "retry_on = [\"rate_limited\"]",
+        "fatal_on" => "fatal_on = [\"invalid\"]",
         "timeout" => "timeout = \"2m\"",
         _ => "max_heartbeat_interval = \"30s\"",
     }
@@ -187,6 +207,9 @@ mod tests {
             retry_delay = "10s",
             backoff = "exponential_jitter",
             max_retry_delay = "5m",
+            retry_for = "2d",
+            retry_on = ["busy", "timeout"],
+            fatal_on = ["ParseIntError"],
             timeout = "2m",
             max_heartbeat_interval = 30,
             on_stall = "retry",
@@ -205,6 +228,9 @@ mod tests {
             retry_delay: Some(Duration::from_secs(10)),
             backoff: Some(Backoff::ExponentialJitter),
             max_retry_delay: Some(Duration::from_secs(300)),
+            retry_for: Some(Duration::from_secs(172_800)),
+            retry_on: Some(vec![ErrorKind::checked("busy"), ErrorKind::checked("timeout")]),
+            fatal_on: Some(vec![ErrorKind::checked("ParseIntError")]),
             timeout: Some(Duration::from_secs(120)),
             max_heartbeat_interval: Some(Duration::from_secs(30)),
             on_stall: Some(OnStall::Retry),
@@ -235,6 +261,10 @@ mod tests {
             (quote!(version = 0), "at least 1"),
             (quote!(name = "two words"), "is not valid"),
             (quote!(backoff = "sideways"), "is not a backoff"),
+            (quote!(retry_for = 0), "`retry_for` must be above 0"),
+            (quote!(retry_on = "busy"), "is a list of texts: write retry_on"),
+            (quote!(fatal_on = []), "names nothing"),
+            (quote!(fatal_on = ["two words"]), "is not a kind of error"),
             (quote!(on_shutdown = "explode"), "unknown variant `explode`, expected one of `finish`, `requeue`, `fail`"),
             (quote!(blocking = true), "stands alone"),
             (quote!(unlisted(yes)), "stands alone"),

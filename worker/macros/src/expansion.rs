@@ -1,9 +1,13 @@
 //! What is written in the function's place.
 
-use jobbers_common::{name::TaskName, policy::PolicyOverrides};
+use jobbers_common::{
+    error_kind::ErrorKind,
+    name::TaskName,
+    policy::{PolicyOverrides, TaskPolicy},
+};
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
-use syn::{Error, ItemFn, Result, parse2};
+use syn::{Attribute, Error, Expr, ExprLit, ItemFn, Lit, Meta, MetaNameValue, Result, parse2};
 
 use crate::{
     attributes::{self, Attributes},
@@ -63,6 +67,7 @@ fn write(attributes: &Attributes, name: &TaskName, shape: &Shape<'_>, function: 
     };
 
     let (name, version, policy) = (name.as_str(), attributes.version.unwrap_or(1), policy(&attributes.policy));
+    let description = description(function);
     let listed = (!attributes.unlisted).then(|| {
         quote!(::jobbers_worker::macro_support::submit! { ::jobbers_worker::macro_support::Listed(&#handle) })
     });
@@ -71,45 +76,76 @@ fn write(attributes: &Attributes, name: &TaskName, shape: &Shape<'_>, function: 
         #[expect(non_upper_case_globals, reason = "a task is called by its function's name")]
         #visibility static #handle: ::jobbers_worker::TaskFn<#job, #output> = {
             #body
-            ::jobbers_worker::TaskFn::new(#name, #version, #policy, #call)
+            ::jobbers_worker::TaskFn::new(#name, #version, #policy, #call).described(#description, || {
+                #[expect(unused_imports, reason = "one of the two, by whether the parameters derive a schema")]
+                use ::jobbers_worker::macro_support::{AnySchema as _, DerivedSchema as _};
+                (&::jobbers_worker::macro_support::SchemaOf::<#job>::NEW).schema()
+            })
         };
         #listed
     }
 }
 
-/// The default policy with what was said laid over it, as a constant.
+/// What the author wrote above the function, without the margin that rustdoc leaves out too.
+fn description(function: &ItemFn) -> String {
+    let lines = function.attrs.iter().filter(|attribute| attribute.path().is_ident("doc"));
+    let text = |attribute: &Attribute| match &attribute.meta {
+        Meta::NameValue(MetaNameValue { value: Expr::Lit(ExprLit { lit: Lit::Str(text), .. }), .. }) => {
+            let text = text.value();
+            text.strip_prefix(' ').unwrap_or(&text).trim_end().to_owned()
+        }
+        _ => String::new(),
+    };
+    lines.map(text).collect::<Vec<_>>().join("\n").trim().to_owned()
+}
+
+/// The default policy with what was said laid over it, as a constant. Every field is written out: what is left of a
+/// default that was overridden could not be dropped in a constant.
 fn policy(said: &PolicyOverrides) -> TokenStream {
+    let policy = TaskPolicy::DEFAULT.with(said);
     let time = |duration: std::time::Duration| {
         let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
         quote!(::core::time::Duration::from_micros(#micros))
     };
-    let mut fields = TokenStream::new();
-    let mut set = |field: &str, value: Option<TokenStream>| {
-        if let Some(value) = value {
-            let field = format_ident!("{field}");
-            fields.extend(quote!(#field: #value,));
-        }
-    };
-    let optional = |duration| {
-        let duration = time(duration);
-        quote!(::core::option::Option::Some(#duration))
+    let optional = |duration: Option<std::time::Duration>| match duration.map(time) {
+        Some(duration) => quote!(::core::option::Option::Some(#duration)),
+        None => quote!(::core::option::Option::None),
     };
     // The variants' names in the code are what `Debug` prints.
     let variant = |ty: &str, variant: String| {
         let (ty, variant) = (format_ident!("{ty}"), format_ident!("{variant}"));
         quote!(::jobbers_worker::policy::#ty::#variant)
     };
-    set("max_retries", said.max_retries.map(|n| quote!(#n)));
-    set("retry_delay", said.retry_delay.map(optional));
-    set("backoff", said.backoff.map(|it| variant("Backoff", format!("{it:?}"))));
-    set("max_retry_delay", said.max_retry_delay.map(time));
-    set("timeout", said.timeout.map(optional));
-    set("max_heartbeat_interval", said.max_heartbeat_interval.map(optional));
-    set("on_stall", said.on_stall.map(|it| variant("OnStall", format!("{it:?}"))));
-    set("on_shutdown", said.on_shutdown.map(|it| variant("OnShutdown", format!("{it:?}"))));
-    set("dead_letter", said.dead_letter.map(|it| variant("DeadLetter", format!("{it:?}"))));
-    set("max_crashes", said.max_crashes.map(|n| quote!(#n)));
-    quote!(::jobbers_worker::policy::TaskPolicy { #fields ..::jobbers_worker::policy::TaskPolicy::DEFAULT })
+    let kinds = |kinds: &[ErrorKind]| {
+        let kinds = kinds.iter().map(ErrorKind::as_str);
+        quote!(::std::borrow::Cow::Borrowed(const { &[#(::jobbers_worker::policy::ErrorKind::checked(#kinds)),*] }))
+    };
+    let (max_retries, max_crashes) = (policy.max_retries, policy.max_crashes);
+    let (retry_delay, retry_for) = (optional(policy.retry_delay), optional(policy.retry_for));
+    let (timeout, interval) = (optional(policy.timeout), optional(policy.max_heartbeat_interval));
+    let max_retry_delay = time(policy.max_retry_delay);
+    let (retry_on, fatal_on) = (kinds(&policy.retry_on), kinds(&policy.fatal_on));
+    let backoff = variant("Backoff", format!("{:?}", policy.backoff));
+    let on_stall = variant("OnStall", format!("{:?}", policy.on_stall));
+    let on_shutdown = variant("OnShutdown", format!("{:?}", policy.on_shutdown));
+    let dead_letter = variant("DeadLetter", format!("{:?}", policy.dead_letter));
+    quote! {
+        ::jobbers_worker::policy::TaskPolicy {
+            max_retries: #max_retries,
+            retry_delay: #retry_delay,
+            backoff: #backoff,
+            max_retry_delay: #max_retry_delay,
+            retry_for: #retry_for,
+            retry_on: #retry_on,
+            fatal_on: #fatal_on,
+            timeout: #timeout,
+            max_heartbeat_interval: #interval,
+            on_stall: #on_stall,
+            on_shutdown: #on_shutdown,
+            dead_letter: #dead_letter,
+            max_crashes: #max_crashes,
+        }
+    }
 }
 
 #[cfg(test)]

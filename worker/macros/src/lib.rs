@@ -31,6 +31,9 @@ mod signature;
 /// | `retry_delay = "10s"` | none | base delay before a retry |
 /// | `backoff = "…"` | `exponential` | `constant`, `linear`, `exponential`, `exponential_jitter` |
 /// | `max_retry_delay = "1h"` | 1 h | upper bound of a computed delay |
+/// | `retry_for = "2d"` | none | no retry begins later than this after the submission; without `max_retries`, in its place |
+/// | `retry_on = ["…"]` | all | the only kinds of errors that are retried |
+/// | `fatal_on = ["…"]` | none | kinds of errors that are never retried |
 /// | `timeout = "2m"` | none | longest one attempt may run |
 /// | `max_heartbeat_interval = "30s"` | none | longest silence between two heartbeats |
 /// | `on_stall = "…"` | `stall` | what an overdue heartbeat means: `stall`, `retry`, `fail` |

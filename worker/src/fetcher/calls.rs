@@ -58,7 +58,7 @@ impl Fetcher {
 
     /// How many tasks may be claimed now.
     pub(super) fn room(&self) -> usize {
-        if !self.phase.claims() || self.parts.intake.version == 0 || self.settle_only {
+        if !self.claims() || self.parts.intake.version == 0 || self.settle_only {
             return 0;
         }
         let free = self.parts.slots.saturating_sub(self.running + self.asked);
@@ -157,7 +157,7 @@ impl Fetcher {
             return;
         }
         let now = Instant::now();
-        let claims = self.phase.claims();
+        let claims = self.claims();
         let mut functions: Vec<&'static dyn AnyTask> = Vec::with_capacity(claimed.len());
         let mut known: Vec<(ClaimedTask, TaskPolicy, Arc<Pair>)> = Vec::with_capacity(claimed.len());
         for task in claimed {

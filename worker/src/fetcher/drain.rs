@@ -39,13 +39,28 @@ impl Phase {
 }
 
 impl Fetcher {
+    /// Whether it takes on tasks.
+    pub(super) const fn claims(&self) -> bool {
+        self.phase.claims() && !self.quiet
+    }
+
+    /// Claims nothing more, or claims again, as an operator wishes. What runs goes on, and so does the worker.
+    pub(super) fn heed_operator(&mut self, quiet: bool) {
+        if quiet == self.quiet || !self.phase.claims() {
+            return;
+        }
+        self.quiet = quiet;
+        tracing::info!(running = self.running, "{}", if quiet { "told to drain" } else { "told to claim again" });
+        if quiet { self.parts.board.drain(None) } else { self.parts.board.resume() }
+    }
+
     /// Claims nothing more, and treats each running task by its policy.
     pub(super) fn begin_drain(&mut self) {
         let now = Instant::now();
         let deadline = now + self.parts.drain_deadline;
         self.told_to_stop.get_or_insert(now);
         self.phase = Phase::Draining { deadline };
-        self.parts.board.drain();
+        self.parts.board.drain(Some(deadline));
         tracing::info!(running = self.running, "draining");
         for attempt in self.parts.leases.all().iter().filter(|attempt| !attempt.has_ended()) {
             match attempt.policy.on_shutdown {
@@ -61,7 +76,7 @@ impl Fetcher {
         let now = Instant::now();
         self.told_to_stop.get_or_insert(now);
         self.phase = Phase::Closing { release_at: now + LAST_CALL, until: now + LAST_WORDS };
-        self.parts.board.drain();
+        self.parts.board.drain(Some(now + LAST_WORDS));
         if self.running > 0 {
             self.report.late = true;
             tracing::warn!(running = self.running, "no more time; giving back what still runs");

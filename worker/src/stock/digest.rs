@@ -6,6 +6,7 @@ use std::{
     path::PathBuf,
 };
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -14,7 +15,7 @@ use crate::{Context, TaskError, task};
 const CHUNK: usize = 256 * 1024;
 
 /// What `file.digest` is given.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Digest {
     /// The file, as the worker sees it.
@@ -56,10 +57,11 @@ pub fn digest(ctx: Context, job: Digest) -> Result<Digested, TaskError> {
 pub(super) fn open(path: &std::path::Path) -> Result<File, TaskError> {
     let told = |error: IoError| {
         let message = format!("{}: {error}", path.display());
-        match error.kind() {
-            ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::InvalidInput => TaskError::Fatal(message),
-            _ => TaskError::Retry(message),
-        }
+        let told = match error.kind() {
+            ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::InvalidInput => TaskError::fatal(message),
+            _ => TaskError::retry(message),
+        };
+        told.kind(error.kind().to_string())
     };
     let file = File::open(path).map_err(told)?;
     if file.metadata().map_err(told)?.is_dir() {
@@ -102,6 +104,6 @@ mod tests {
     async fn a_file_that_is_not_there_is_not_tried_again() {
         let job = Digest { path: "no/such/file".into() };
         let error = digest.call(Context::detached(Payload::json(&b"{}"[..])), job).await.unwrap_err();
-        assert!(matches!(error, TaskError::Fatal(message) if message.contains("no/such/file")));
+        assert!(matches!(error, TaskError::Fatal(reason) if reason.message.contains("no/such/file")));
     }
 }

@@ -3,24 +3,38 @@
 use std::time::Duration;
 
 use jobbers_common::duration;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep_until};
 
 use crate::{Context, TaskError, task};
 
 /// What `sleep` is given. Durations are a number of seconds, or written `500ms`, `10s`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sleep {
     /// How long.
     #[serde(with = "duration::text")]
+    #[schemars(with = "Length")]
     pub seconds: Duration,
     /// How often to give a heartbeat and say how far it is.
     #[serde(default, with = "duration::text::option")]
+    #[schemars(with = "Option<Length>")]
     pub heartbeat_every: Option<Duration>,
     /// Whether to go on when it is told to stop.
     #[serde(default)]
     pub ignore_cancel: bool,
+}
+
+/// A duration as it may be written.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "only its schema is wanted")]
+enum Length {
+    /// `500ms`, `10s`, `5m`.
+    Text(String),
+    /// A number of seconds.
+    Seconds(#[schemars(range(min = 0.0))] f64),
 }
 
 /// What `sleep` answers.

@@ -3,6 +3,7 @@
 use std::{cmp::Reverse, collections::HashMap, path::PathBuf};
 
 use jobbers_common::limits::DEFAULT_MAX_PAYLOAD_BYTES;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::digest::{open, read_some};
@@ -13,7 +14,7 @@ const CHUNK: usize = 64 * 1024;
 const FRAME_BYTES: usize = 200;
 
 /// What `text.wordcount` is given.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WordCount {
     /// The file, as the worker sees it.

@@ -7,7 +7,7 @@ use jobbers_common::{
     lifecycle::Status,
     policy::{OnShutdown, PolicyOverrides},
     task::FailureKind,
-    worker::WorkerState,
+    worker::{WorkerReport, WorkerState},
 };
 use jobbers_worker::{Config, prelude::*};
 
@@ -166,4 +166,30 @@ async fn a_worker_that_nobody_waits_for_any_more_stops() {
     worker.abandon().await;
     let task = bench.until_status(&id, Status::Submitted).await;
     assert_eq!(task.attempt, 0);
+}
+
+#[tokio::test]
+async fn a_worker_told_to_drain_claims_nothing_more_until_it_is_told_otherwise() {
+    let bench = Bench::new();
+    let minute = PolicyOverrides { timeout: Some(Duration::from_secs(60)), ..PolicyOverrides::default() };
+    let running = bench.submit_with(&gated, NoParameters, minute).await;
+    let worker = bench.worker();
+    assert_eq!(bench.event().await, "started");
+    bench.until_report(|report| report.catalogue.is_some()).await;
+    let me = bench.engine.workers().await.unwrap()[0].report.id.clone();
+    bench.engine.set_draining(&me, true).await.unwrap();
+    let told = |report: &WorkerReport| {
+        let soon = report.done_within.is_some_and(|left| left <= Duration::from_secs(61));
+        report.state == WorkerState::Draining && report.left == [running.clone()] && soon
+    };
+    bench.until_report(told).await;
+    let late = bench.submit(&gated, NoParameters).await;
+    bench.open(2);
+    assert_eq!(bench.over(&running).await.result, Some(json("1")));
+    bench.until_report(|report| report.left.is_empty() && report.done_within == Some(Duration::ZERO)).await;
+    assert_eq!(bench.get(&late).await.status, Status::Submitted);
+    bench.engine.set_draining(&me, false).await.unwrap();
+    assert_eq!(bench.over(&late).await.result, Some(json("1")), "it lived on, and claims again");
+    bench.until_report(|report| report.state == WorkerState::Running).await;
+    assert!(!worker.drain().await.late);
 }

@@ -18,6 +18,7 @@ use jobbers_common::{
     },
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
+    registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
     task::Task,
     worker::{RegisteredWorker, WorkerReport},
@@ -35,6 +36,8 @@ pub(crate) struct Faulty {
     /// Whether answers that hand out tasks are kept back until they are let go.
     held: AtomicBool,
     let_go: Notify,
+    /// Calls that extend leases.
+    pub(crate) extends: AtomicU64,
     /// Progress heartbeats that were written.
     pub(crate) heartbeats: AtomicU64,
     /// Calls that did not get through, and the settlements among them.
@@ -55,6 +58,7 @@ impl Faulty {
             lose_answer: AtomicBool::new(false),
             held: AtomicBool::new(false),
             let_go: Notify::new(),
+            extends: AtomicU64::new(0),
             heartbeats: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             settlements_refused: AtomicU64::new(0),
@@ -124,6 +128,7 @@ impl Engine for Faulty {
     async fn extend(&self, worker: &WorkerId, lease: Duration, all: Vec<Extension>) -> Result<Vec<ExtendAnswer>> {
         self.reach()?;
         let leases = all.len() as u64;
+        self.extends.fetch_add(1, Ordering::SeqCst);
         let heartbeats = all.iter().filter(|one| one.heartbeat.is_some()).count() as u64;
         self.heartbeats.fetch_add(heartbeats, Ordering::SeqCst);
         let answers = self.inner.extend(worker, lease, all).await;
@@ -247,5 +252,17 @@ impl Engine for Faulty {
 
     async fn workers(&self) -> Result<Vec<RegisteredWorker>> {
         self.inner.workers().await
+    }
+
+    async fn set_draining(&self, worker: &WorkerId, draining: bool) -> Result<Arc<Config>> {
+        self.inner.set_draining(worker, draining).await
+    }
+
+    async fn keep_catalogue(&self, catalogue: &Catalogue, ttl: Duration) -> Result<CatalogueId> {
+        self.inner.keep_catalogue(catalogue, ttl).await
+    }
+
+    async fn catalogue(&self, id: CatalogueId) -> Result<Option<Catalogue>> {
+        self.inner.catalogue(id).await
     }
 }

@@ -3,7 +3,7 @@
 use std::{sync::atomic::Ordering, time::Duration};
 
 use jobbers_common::{engine::Engine, lifecycle::Status};
-use jobbers_worker::prelude::*;
+use jobbers_worker::{Config, prelude::*};
 
 use crate::bench::{Bench, json, probe};
 
@@ -154,4 +154,37 @@ async fn ten_thousand_heartbeats_become_a_few_writes_and_the_last_word_stands() 
     assert!(u128::from(writes) <= quarters + 2, "{writes} writes in {quarters} quarters of a lease");
     bench.open(1);
     assert_eq!(bench.over(&id).await.status, Status::Completed);
+}
+
+#[task(max_heartbeat_interval = "1m")]
+async fn one_of_a_crowd(ctx: Context) -> Result<(), TaskError> {
+    for page in 0..25 {
+        ctx.progress(f64::from(page) / 24.0, format!("page {page}")).await?;
+        tokio::task::yield_now().await;
+    }
+    probe(&ctx).tell("said");
+    probe(&ctx).pass().await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn ten_thousand_heartbeats_of_many_tasks_go_in_few_calls() {
+    const CROWD: usize = 400;
+    let bench = Bench::new();
+    for _ in 0..CROWD {
+        bench.submit(&one_of_a_crowd, NoParameters).await;
+    }
+    let started = std::time::Instant::now();
+    let config = Config { concurrency: CROWD as u32, ..bench.config.clone() };
+    let _worker = bench.worker_with(config.clone());
+    for _ in 0..CROWD {
+        bench.event().await;
+    }
+    bench.renewals(CROWD as u64).await;
+    let (writes, calls) = (&bench.engine.heartbeats, &bench.engine.extends);
+    let (writes, calls) = (writes.load(Ordering::SeqCst), calls.load(Ordering::SeqCst));
+    assert!(writes <= CROWD as u64, "{writes} writes by {CROWD} tasks within a quarter of their interval");
+    let gaps = started.elapsed().as_millis() / (config.lease / 64).as_millis();
+    assert!(u128::from(calls) <= gaps + 2, "{calls} calls in {gaps} times a 64th of a lease");
+    bench.open(CROWD);
 }

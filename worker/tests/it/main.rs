@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "an expectation that fails here is a failed test")]
 
+mod awaiting;
 mod bench;
 mod cancelling;
 mod draining;

@@ -275,3 +275,46 @@ async fn raw_bytes_come_back_as_they_went_in() {
     let _worker = bench.worker();
     assert_eq!(bench.over(&id).await.result, Some(bytes));
 }
+
+#[derive(Debug, thiserror::Error)]
+#[error("no such address")]
+struct NoSuchAddress;
+
+#[task(fatal_on = ["NoSuchAddress", "spam"])]
+async fn deliver(what: String) -> Result<(), TaskError> {
+    match what.as_str() {
+        "to nobody" => Err(NoSuchAddress.into()),
+        "spam" => Err(TaskError::retry_after(Duration::from_secs(1), "refused").kind("spam")),
+        _ => Err(TaskError::retry("busy").kind("busy")),
+    }
+}
+
+#[tokio::test]
+async fn errors_the_policy_gives_up_on_are_not_tried_again() {
+    let bench = Bench::new();
+    let nobody = bench.submit(&deliver, "to nobody".to_owned()).await;
+    let spam = bench.submit(&deliver, "spam".to_owned()).await;
+    let fatal = PolicyOverrides { fatal_on: Some(vec!["busy".parse().unwrap()]), ..PolicyOverrides::default() };
+    let overridden = bench.submit_with(&deliver, "letter".to_owned(), fatal).await;
+    let slow = PolicyOverrides { retry_delay: Some(Duration::from_secs(9)), ..PolicyOverrides::default() };
+    let letter = bench.submit_with(&deliver, "letter".to_owned(), slow).await;
+    let _worker = bench.worker();
+    for (id, kind) in [(nobody, "NoSuchAddress"), (spam, "spam"), (overridden, "busy")] {
+        let task = bench.over(&id).await;
+        assert_eq!((task.status, task.attempt, task.errors[0].kind), (Status::Failed, 1, FailureKind::Error));
+        assert!(task.errors[0].error_kind.as_ref().unwrap().as_str().ends_with(kind), "{task:?}");
+    }
+    bench.until_status(&letter, Status::Scheduled).await;
+}
+
+#[tokio::test]
+async fn retries_end_with_their_span_of_time() {
+    let bench = Bench::new();
+    let span = PolicyOverrides { retry_for: Some(Duration::from_secs(15)), ..PolicyOverrides::default() };
+    let id = bench.submit_with(&flaky, NoParameters, span).await;
+    let _worker = bench.worker();
+    bench.until_status(&id, Status::Scheduled).await;
+    bench.clock.advance(Duration::from_secs(10));
+    let task = bench.over(&id).await;
+    assert_eq!((task.status, task.attempt), (Status::Failed, 2), "the third would begin 30 s after the submission");
+}

@@ -39,6 +39,7 @@ CREATE TABLE failure (
     worker  TEXT    NOT NULL,
     kind    TEXT    NOT NULL,
     message TEXT    NOT NULL,
+    error_kind TEXT, -- where the task says so
     PRIMARY KEY (id, at, attempt, worker, kind)
 ) STRICT, WITHOUT ROWID;
 

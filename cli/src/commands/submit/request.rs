@@ -5,6 +5,7 @@ use std::time::Duration;
 use jobbers_common::{
     backoff::Backoff,
     duration,
+    error_kind::ErrorKind,
     name::{QueueName, TaskId, TaskName},
 };
 use serde::Serialize;
@@ -57,6 +58,18 @@ pub(super) struct TaskFlags {
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
     max_retry_delay: Option<Duration>,
+    /// No attempt begins later than this after the submission; without --max-retries, in place of a count
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
+    retry_for: Option<Duration>,
+    /// The only kinds of errors that are retried: rate_limited,ParseIntError
+    #[arg(long, value_name = "KIND,…", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    retry_on: Vec<ErrorKind>,
+    /// Kinds of errors that are never retried
+    #[arg(long, value_name = "KIND,…", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fatal_on: Vec<ErrorKind>,
     /// Longest one attempt may run
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]

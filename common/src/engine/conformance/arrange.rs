@@ -5,8 +5,10 @@ use std::sync::Arc;
 use super::{DONE, Fixture, queue, seconds, task_in, worker};
 use crate::{
     engine::{Deleted, Engine, Error, OnConflict, PutMode},
+    limits::MAX_CATALOGUE_BYTES,
     name::{RoleName, TaskName},
     queue::{Config, QueueConfig, QueueOrder, Retention, RoleConfig},
+    registry::{Catalogue, TaskSpec},
     routing::{RouteKey, RouteRule},
     time::Clock,
     worker::{WorkerReport, WorkerState},
@@ -228,6 +230,9 @@ fn report(name: &str) -> WorkerReport {
         state: WorkerState::Running,
         tasks: vec!["echo@1".to_owned()],
         settled: 9,
+        catalogue: "00112233445566778899aabbccddeeff".parse().ok(),
+        left: Vec::new(),
+        done_within: Some(seconds(90)),
     }
 }
 
@@ -257,4 +262,60 @@ pub async fn a_worker_that_falls_silent_is_forgotten(f: Fixture) {
     assert!(f.engine.workers().await.unwrap().is_empty());
     f.engine.register_worker(report("w1"), seconds(10)).await.unwrap();
     assert_eq!(f.engine.workers().await.unwrap()[0].started_at, f.clock.now(), "it starts anew");
+}
+
+pub async fn a_drain_is_kept_until_it_is_taken_back_or_the_worker_leaves(f: Fixture) {
+    let draining =
+        async || f.engine.config().await.unwrap().draining.keys().map(ToString::to_string).collect::<Vec<_>>();
+    let unknown = Err(Error::UnknownWorker(worker("w1")));
+    assert_eq!(f.engine.set_draining(&worker("w1"), true).await, unknown, "nobody of that name is alive");
+    f.engine.register_worker(report("w1"), seconds(10)).await.unwrap();
+    f.engine.register_worker(report("w2"), seconds(10)).await.unwrap();
+    let config = f.engine.set_draining(&worker("w1"), true).await.unwrap();
+    assert_eq!(config.draining.get(&worker("w1")), Some(&f.clock.now()));
+    f.advance(seconds(1));
+    assert_eq!(f.engine.set_draining(&worker("w1"), true).await.unwrap(), config, "said already");
+    assert_eq!(f.engine.config().await.unwrap(), config);
+    f.engine.set_draining(&worker("w2"), true).await.unwrap();
+    assert_eq!(draining().await, ["w1", "w2"]);
+    let after = f.engine.set_draining(&worker("w1"), false).await.unwrap();
+    assert_eq!((after.version, draining().await), (config.version + 2, vec!["w2".to_owned()]));
+    f.advance(seconds(30));
+    f.engine.register_worker(report("w2"), seconds(10)).await.unwrap();
+    assert_eq!(draining().await, ["w2"], "it was cut off for a while, and still drains");
+    f.engine.deregister_worker(&worker("w2")).await.unwrap();
+    assert!(draining().await.is_empty(), "it left in good order");
+    assert_eq!(f.engine.set_draining(&worker("w1"), false).await, unknown);
+}
+
+pub async fn a_drain_is_seen_by_the_next_cycle(f: Fixture) {
+    f.engine.register_worker(report("w1"), seconds(10)).await.unwrap();
+    let before = f.cycle_as("w1", &["default"], 1, Vec::new()).await.config_version;
+    let told = f.engine.set_draining(&worker("w1"), true).await.unwrap();
+    assert!(told.version > before);
+    assert_eq!(f.cycle_as("w1", &["default"], 1, Vec::new()).await.config_version, told.version);
+}
+
+pub async fn a_catalogue_is_kept_for_its_time(f: Fixture) {
+    let spec = |version| TaskSpec {
+        name: TaskName::new("echo").unwrap(),
+        version,
+        parameters: Some(serde_json::json!({"type": "object", "maximum": 1e300, "title": "«ü»\u{0}"})),
+        description: "says it again".to_owned(),
+    };
+    let (one, two) = (Catalogue { tasks: vec![spec(1)] }, Catalogue { tasks: vec![spec(1), spec(2)] });
+    let id = f.engine.keep_catalogue(&one, seconds(10)).await.unwrap();
+    assert_eq!(f.engine.catalogue(id).await.unwrap().as_ref(), Some(&one));
+    f.advance(seconds(5));
+    assert_eq!(f.engine.keep_catalogue(&one, seconds(10)).await.unwrap(), id);
+    let other = f.engine.keep_catalogue(&two, seconds(1)).await.unwrap();
+    assert_ne!(id, other);
+    f.advance(seconds(9));
+    assert_eq!(f.engine.catalogue(other).await.unwrap(), None, "its time is over");
+    assert_eq!(f.engine.catalogue(id).await.unwrap(), Some(one), "keeping it again prolonged its time");
+    f.advance(seconds(1));
+    assert_eq!(f.engine.catalogue(id).await.unwrap(), None);
+    let large = TaskSpec { description: "x".repeat(MAX_CATALOGUE_BYTES), ..spec(1) };
+    let refused = f.engine.keep_catalogue(&Catalogue { tasks: vec![large] }, seconds(1)).await;
+    assert!(matches!(refused, Err(Error::Invalid(_))));
 }

@@ -12,6 +12,7 @@ use crate::{
         PruneRequest, PruneScope, PutMode, QueueClaim, QueueStats, Resubmit, Settlement, Submit, TaskFilter,
         model::ModelEngine,
     },
+    error_kind::ErrorKind,
     lifecycle::Status,
     name::TaskId,
     payload::Payload,
@@ -25,6 +26,7 @@ use crate::{
 /// Operations in the case that every run of the suite includes.
 const STEPS: u32 = 1_500;
 const POOL: u64 = 14;
+const BUSY: ErrorKind = ErrorKind::checked("busy");
 const QUEUES: [&str; 2] = ["default", "mail"];
 
 pub async fn random_operations_answer_as_the_model_does(f: Fixture) {
@@ -148,7 +150,7 @@ impl Pair<'_> {
         let delay = self.random.one_of(&[Duration::ZERO, seconds(3), seconds(9)]);
         match self.random.below(8) {
             0 | 1 => Outcome::Completed { result: self.random.one_of(&[None, Some(Payload::json("[1]"))]) },
-            2 => Outcome::Retry { delay, failure: failure("boom") },
+            2 => Outcome::Retry { delay, failure: failure("boom").of(self.random.one_of(&[None, Some(BUSY)])) },
             3 => Outcome::Failed { failure: failure("over"), dead_letter: self.random.chance(50) },
             4 => Outcome::Cancelled,
             5 => Outcome::Stalled { failure: failure("silent"), dead_letter: self.random.chance(50) },

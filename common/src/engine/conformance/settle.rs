@@ -5,10 +5,11 @@ use std::time::Duration;
 use super::{DONE, Fixture, LEASE, RELEASED, failure, id, ids, retry, seconds, task, worker};
 use crate::{
     engine::{Cycle, Error, Outcome, SettleAnswer, Settlement},
+    error_kind::ErrorKind,
     lifecycle::Status,
-    limits::{KEPT_PARAMETER_BYTES, MAX_BATCH, MAX_ERRORS_KEPT},
+    limits::{KEPT_PARAMETER_BYTES, MAX_BATCH, MAX_ERROR_BYTES, MAX_ERRORS_KEPT},
     payload::Payload,
-    task::{FailureKind, Fence, NewTask},
+    task::{AttemptError, FailureKind, Fence, NewTask},
     time::Clock,
 };
 
@@ -83,6 +84,20 @@ pub async fn a_failed_task_keeps_its_errors_and_parameters(f: Fixture) {
     let error = &task.errors[0];
     assert_eq!((error.attempt, &error.worker, error.kind), (1, &worker("w1"), FailureKind::Error));
     assert_eq!((error.message.as_str(), error.at), ("no such file", f.clock.now()));
+}
+
+pub async fn an_error_keeps_its_kind(f: Fixture) {
+    f.submit_ids(&["a"]).await;
+    let kinds = [None, ErrorKind::new("app::mail::Refused").ok(), ErrorKind::new("x".repeat(128)).ok()];
+    for kind in kinds.clone() {
+        let claimed = f.claim_one().await;
+        let failure = failure(&format!("E;;{}", "m".repeat(MAX_ERROR_BYTES))).of(kind);
+        f.settle(&claimed, Outcome::Retry { delay: Duration::ZERO, failure }).await;
+    }
+    let errors = f.get("a").await.errors;
+    assert_eq!(errors.iter().map(|error| error.error_kind.clone()).collect::<Vec<_>>(), kinds);
+    let whole = |error: &AttemptError| error.message.len() == MAX_ERROR_BYTES && error.message.starts_with("E;;m");
+    assert!(errors.iter().all(|error| whole(error) && error.kind == FailureKind::Error), "{errors:?}");
 }
 
 pub async fn errors_grow_over_attempts(f: Fixture) {

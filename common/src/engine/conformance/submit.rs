@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{DONE, Fixture, id, queue, seconds, task, task_in};
 use crate::{
     engine::{ConflictReason, Error, OnConflict, SubmittedHow},
+    error_kind::ErrorKind,
     lifecycle::Status,
     limits::MAX_BATCH,
     payload::Payload,
@@ -21,6 +22,8 @@ pub async fn a_submitted_task_is_stored_as_it_was_given(f: Fixture) {
         on_shutdown: Some(OnShutdown::Requeue),
         dead_letter: Some(DeadLetter::Save),
         max_crashes: Some(9),
+        retry_for: Some(seconds(90)),
+        fatal_on: Some(vec![ErrorKind::checked("invalid"), ErrorKind::checked("core::num::ParseIntError")]),
         ..PolicyOverrides::default()
     };
     let new = NewTask {

@@ -6,7 +6,7 @@ use super::state::State;
 use crate::{
     engine::{Deleted, Error, PutMode, Result},
     limits::MAX_BATCH,
-    name::{QueueName, RoleName, TaskId},
+    name::{QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
     routing::{RouteKey, RouteRule},
     time::Timestamp,
@@ -110,5 +110,26 @@ impl State {
         let id = report.id.clone();
         self.workers.insert(id, RegisteredWorker { report, started_at, seen_at: now, expires_at: now.after(ttl) });
         self.config.version
+    }
+
+    pub(super) fn deregister_worker(&mut self, worker: &WorkerId) {
+        self.workers.remove(worker);
+        self.change(|config| {
+            config.draining.remove(worker);
+        });
+    }
+
+    pub(super) fn set_draining(&mut self, worker: &WorkerId, draining: bool, now: Timestamp) -> Result<Arc<Config>> {
+        let is_alive = self.workers.get(worker).is_some_and(|known| known.expires_at > now);
+        if !is_alive && !self.config.draining.contains_key(worker) {
+            return Err(Error::UnknownWorker(worker.clone()));
+        }
+        Ok(self.change(|config| {
+            if draining {
+                config.draining.entry(worker.clone()).or_insert(now);
+            } else {
+                config.draining.remove(worker);
+            }
+        }))
     }
 }

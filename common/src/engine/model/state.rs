@@ -11,6 +11,7 @@ use crate::{
     limits::{KEPT_PARAMETER_BYTES, MAX_ERRORS_KEPT},
     name::{DutyName, QueueName, TaskId, WorkerId},
     queue::Config,
+    registry::{Catalogue, CatalogueId},
     task::{AttemptError, AttemptFailure, Fence, Task},
     time::Timestamp,
     worker::RegisteredWorker,
@@ -44,6 +45,8 @@ pub(super) struct State {
     /// Copies that were sent again.
     pub(super) receipts: BTreeSet<DeadKey>,
     pub(super) duties: BTreeMap<DutyName, Duty>,
+    /// And until when each is kept.
+    pub(super) catalogues: BTreeMap<CatalogueId, (Catalogue, Timestamp)>,
     /// Workers whose last claim was empty, and the queues it named.
     pub(super) waiting: HashMap<WorkerId, Vec<QueueName>>,
     /// Whom to wake when this verb is done.
@@ -63,6 +66,7 @@ impl Default for State {
             outbox: BTreeMap::new(),
             receipts: BTreeSet::new(),
             duties: BTreeMap::new(),
+            catalogues: BTreeMap::new(),
             waiting: HashMap::new(),
             wakes: Vec::new(),
             something_finished: false,
@@ -118,7 +122,14 @@ impl State {
         let Some(worker) = stored.task.worker.clone() else { return };
         let errors = &mut stored.task.errors;
         let attempt = stored.task.attempt;
-        errors.push(AttemptError { at: now, attempt, worker, kind: failure.kind, message: failure.message });
+        errors.push(AttemptError {
+            at: now,
+            attempt,
+            worker,
+            kind: failure.kind,
+            error_kind: failure.error_kind,
+            message: failure.message,
+        });
         if errors.len() > MAX_ERRORS_KEPT {
             errors.remove(0);
         }

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Forgets a worker, and that it waits.
+-- Forgets a worker, that it waits, and that it was to drain.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 worker, 3 instance, 4- queues it may stand waiting in.
 
@@ -7,6 +7,10 @@
 
 call('HDEL', P .. 'workers', ARGV[2])
 call('ZREM', P .. 'workers:expiry', ARGV[2])
+if call('HDEL', P .. 'config', 'drain:' .. ARGV[2]) == 1 then
+  call('HINCRBY', P .. 'config', 'version', 1)
+  call('PUBLISH', P .. 'all', 'config')
+end
 for i = 4, #ARGV do
   call('ZREM', of(ARGV[i], 'w'), ARGV[2] .. '@' .. ARGV[3])
   call('ZREM', of(ARGV[i], 'b'), ARGV[2] .. '@' .. ARGV[3])

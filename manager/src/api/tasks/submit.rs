@@ -16,7 +16,7 @@ use axum::{
 use jobbers_common::{
     engine::{Error, OnConflict, Submit, Submitted, SubmittedHow},
     limits::{MAX_BATCH, MAX_JSON_DEPTH},
-    name::TaskId,
+    name::{QueueName, TaskId, TaskName},
     payload::Payload,
     queue::Config,
     routing::field_text,
@@ -30,10 +30,12 @@ use crate::{
     app::App,
     extract::JsonBytes,
     ids, json,
+    known_tasks::{Known, Mismatch},
     meters::Sent,
     problem::{Code, Problem, Result, WITH_BODY, problems},
     sends::Sends,
     wire::{
+        registry::WarningView,
         task_request::{SubmitRequest, TaskBatch, TaskRequest},
         task_view::{SubmittedList, SubmittedView},
     },
@@ -48,6 +50,8 @@ problems!(SubmitProblems: WITH_BODY, [
     Code::BatchTooLarge,
     Code::JsonTooDeep,
     Code::QueueFull,
+    Code::InvalidParameters,
+    Code::NoWorker,
 ]);
 
 /// Submit one task or a batch
@@ -85,11 +89,14 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: JsonBytes) -> R
     let on_conflict = on_conflict.map_or(OnConflict::Fail, OnConflict::from);
     check_batch(&requests, is_batch, on_conflict, &envelope)?;
     let config = app.live.current().await?;
-    let mut intake = Intake { app: &app, config, body: &body, envelope: &envelope };
+    let mut intake = Intake { app: &app, config, known: app.known.current(), body: &body, envelope: &envelope };
     let mut tasks = Vec::with_capacity(requests.len());
+    let mut warnings = Vec::with_capacity(requests.len());
     for (index, request) in requests.into_iter().enumerate() {
         let task = intake.task(index, request).await;
-        tasks.push(if is_batch { task.map_err(|problem| within(problem, index))? } else { task? });
+        let (task, warning) = if is_batch { task.map_err(|problem| within(problem, index))? } else { task? };
+        tasks.push(task);
+        warnings.push(warning);
     }
     let sent: Vec<Sent> = tasks.iter().map(Sent::from).collect();
     let sends = Sends::begin(&mut tasks, envelope.trace);
@@ -97,7 +104,7 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: JsonBytes) -> R
     sends.end(submitted.as_ref().err().map(Error::kind));
     let submitted = submitted.map_err(|error| refusal(error, &envelope))?;
     app.meters.submitted(&sent, &submitted);
-    Ok(answer(&submitted, is_batch))
+    Ok(answer(&submitted, &warnings, is_batch))
 }
 
 /// Looks only whether the body is a batch.
@@ -170,12 +177,13 @@ fn check_batch(
 struct Intake<'a> {
     app: &'a App,
     config: Arc<Config>,
+    known: Option<Arc<Known>>,
     body: &'a Bytes,
     envelope: &'a Envelope<'a>,
 }
 
 impl Intake<'_> {
-    async fn task(&mut self, index: usize, request: TaskRequest<'_>) -> Result<NewTask> {
+    async fn task(&mut self, index: usize, mut request: TaskRequest<'_>) -> Result<(NewTask, Option<WarningView>)> {
         let parameters = self.parameters(&request)?;
         let (priority, start, overrides) = (request.priority()?, request.start(present)?, request.overrides()?);
         let queue_is_explicit = request.queue.is_some();
@@ -187,7 +195,8 @@ impl Intake<'_> {
                 .route(&self.config, &request.name, request.version, |field| field_text(&parameters, field)),
         };
         self.config = self.app.live.knowing(Arc::clone(&self.config), &queue).await?;
-        Ok(NewTask {
+        let warning = self.judge(&request.name, request.version, &queue, &parameters).await?;
+        let task = NewTask {
             id: request.id.unwrap_or_else(|| match self.envelope.key {
                 Some(key) => ids::derived(key, index),
                 None => self.app.ids.next(),
@@ -202,7 +211,41 @@ impl Intake<'_> {
             overrides,
             trace: self.envelope.trace.map(Box::from),
             request_digest: self.envelope.request_digest,
-        })
+        };
+        Ok((task, warning))
+    }
+
+    /// Whether a worker could run it, and whether its parameters fit. Nothing is said before this manager knows of any
+    /// worker's word, unless the queue is strict.
+    async fn judge(
+        &mut self,
+        name: &TaskName,
+        version: u32,
+        queue: &QueueName,
+        parameters: &Payload,
+    ) -> Result<Option<WarningView>> {
+        let served = |known: &Known| known.find(name, version).is_some_and(|task| task.queues.contains(queue));
+        let mut is_served = self.known.as_deref().is_none_or(served);
+        let strict = self.config.queues.get(queue).is_some_and(|queue| queue.strict);
+        if strict && (!is_served || self.known.is_none()) {
+            // The snapshot may be older than the worker.
+            let known = self.app.known.fresh().await?;
+            is_served = served(&known);
+            self.known = Some(known);
+        }
+        if let Some(described) = self.known.as_ref().and_then(|known| known.find(name, version)?.described.as_ref()) {
+            described.check(parameters).map_err(|Mismatch { pointer, detail }| {
+                Problem::new(Code::InvalidParameters, detail).at(format!("/parameters{pointer}"))
+            })?;
+        }
+        if is_served {
+            return Ok(None);
+        }
+        let detail = format!("no live worker that claims from queue {queue} can run {name}@{version}");
+        if strict {
+            return Err(Problem::new(Code::NoWorker, format!("{detail}, and the queue is strict")).at("/name"));
+        }
+        Ok(Some(WarningView { code: "no_worker", detail }))
     }
 
     fn parameters(&self, request: &TaskRequest<'_>) -> Result<Payload> {
@@ -240,17 +283,17 @@ fn refusal(error: Error, envelope: &Envelope<'_>) -> Problem {
     }
 }
 
-fn answer(submitted: &[Submitted], is_batch: bool) -> Response {
+fn answer(submitted: &[Submitted], warnings: &[Option<WarningView>], is_batch: bool) -> Response {
     let created = submitted.iter().any(|task| task.how != SubmittedHow::Existing);
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-    match submitted {
-        [task] if !is_batch => {
+    let views: Vec<SubmittedView<'_>> =
+        submitted.iter().zip(warnings).map(|(task, warning)| SubmittedView::new(task, warning.as_slice())).collect();
+    match (submitted, views.as_slice()) {
+        ([task], [view]) if !is_batch => {
             let location = format!("/tasks/{}", utf8_percent_encode(task.id.as_str(), IN_A_PATH));
-            (status, [(header::LOCATION, location)], Json(SubmittedView::from(task))).into_response()
+            (status, [(header::LOCATION, location)], Json(view)).into_response()
         }
-        _ => {
-            (status, Json(SubmittedList { tasks: submitted.iter().map(SubmittedView::from).collect() })).into_response()
-        }
+        _ => (status, Json(SubmittedList { tasks: views })).into_response(),
     }
 }
 

@@ -13,7 +13,8 @@
 --              36- the lease, line feed, result
 --   carry   a  1-15 revision, 16-31 ready_at, 32-37 attempt, 38-40 crashes, 41-56 started_at, 57 priority, 58- worker
 --              Only of a task in a queue or scheduled that is not as it was submitted.
---   errors  h  1-3 how many, then each: 5 digits length, 16 at, 6 attempt, worker;, kind letter, message
+--   errors  h  1-3 how many, then each: 5 digits length, 16 at, 6 attempt, worker;, kind letter, message; a capital letter
+--             is followed by the kind of error and a ;
 --   news    x  1-16 heartbeat_at, 17-22 length of progress, progress, checkpoint
 --   copy    o  1-32 lengths, 8 digits each, of the record, the state, the news and the errors; then these, then the
 --              parameters if they lie apart

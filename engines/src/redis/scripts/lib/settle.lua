@@ -3,6 +3,7 @@
 -- Settles `count` attempts, four arguments each from `at`: id, `L` and the fence's 15 digits, an outcome and its payload:
 --   c         completed; payload: the result, or nothing
 --   r<delay>  retry after so many microseconds; payload: kind letter and message of the failure
+--             (a capital letter is followed by the kind of error and a ;)
 --   f<0|1>    failed, dead letter or not; payload: as for retry
 --   s<0|1>    stalled, likewise
 --   u<0|1><patience>:<delay>  unknown to its worker: released, or dropped when patience ends; payload: as for retry

@@ -1,0 +1,102 @@
+//! Errors of attempts, as scripts keep them; the layout is the table in `scripts/lib/moves.lua`.
+
+use jobbers_common::{
+    engine::{Error, Result},
+    error_kind::ErrorKind,
+    task::{AttemptError, AttemptFailure, FailureKind},
+};
+
+use super::{
+    record::time,
+    reply::digits,
+    state::{count, part, worker},
+};
+
+fn corrupt(what: &str) -> Error {
+    Error::Corrupt(format!("a task's {what} can't be read"))
+}
+
+/// Writes a failure for a script to add to a task's errors.
+pub(super) fn write_failure(failure: &AttemptFailure, into: &mut Vec<u8>) {
+    // Cut once more: only then the length has its five digits for certain.
+    let AttemptFailure { kind, message, .. } = AttemptFailure::new(failure.kind, failure.message.as_str());
+    into.extend_from_slice(kind_text(kind, failure.error_kind.as_ref()).as_bytes());
+    into.extend_from_slice(message.as_bytes());
+}
+
+fn kind_text(kind: FailureKind, error_kind: Option<&ErrorKind>) -> String {
+    let letter = letter_of(kind);
+    error_kind.map_or_else(|| letter.to_string(), |error_kind| format!("{}{error_kind};", letter.to_ascii_uppercase()))
+}
+
+/// The letter a kind of failure is stored as. As a capital, it is followed by the kind of error and a `;`.
+const fn letter_of(kind: FailureKind) -> char {
+    match kind {
+        FailureKind::Error => 'e',
+        FailureKind::Fatal => 'f',
+        FailureKind::Timeout => 't',
+        FailureKind::Panic => 'p',
+        FailureKind::Crash => 'c',
+        FailureKind::Shutdown => 's',
+        FailureKind::Cancelled => 'x',
+        FailureKind::Stall => 'h',
+        FailureKind::Unknown => 'u',
+    }
+}
+
+fn kind_of(letter: u8) -> Result<FailureKind> {
+    use FailureKind as K;
+    [K::Error, K::Fatal, K::Timeout, K::Panic, K::Crash, K::Shutdown, K::Cancelled, K::Stall, K::Unknown]
+        .into_iter()
+        .find(|kind| letter_of(*kind) == char::from(letter))
+        .ok_or_else(|| corrupt("error"))
+}
+
+/// Reads a task's errors.
+pub(super) fn read_errors(from: &[u8]) -> Result<Vec<AttemptError>> {
+    let mut errors = Vec::new();
+    let mut rest = from.get(3..).unwrap_or_default();
+    while !rest.is_empty() {
+        let end = 5 + usize::try_from(digits(part(rest, ..5, "error")?)?).map_err(|_| corrupt("error"))?;
+        errors.push(read_error(part(rest, 5..end, "error")?)?);
+        rest = &rest[end..];
+    }
+    Ok(errors)
+}
+
+fn read_error(entry: &[u8]) -> Result<AttemptError> {
+    let fixed = part(entry, ..22, "error")?;
+    let tail = &entry[22..];
+    let split = tail.iter().position(|byte| *byte == b';').ok_or_else(|| corrupt("error"))?;
+    let worker = worker(&tail[..split])?.ok_or_else(|| corrupt("error"))?;
+    let (letter, mut message) = tail[split + 1..].split_first().ok_or_else(|| corrupt("error"))?;
+    let kind = kind_of(letter.to_ascii_lowercase())?;
+    let mut error_kind = None;
+    if letter.is_ascii_uppercase() {
+        let split = message.iter().position(|byte| *byte == b';').ok_or_else(|| corrupt("error"))?;
+        let text = String::from_utf8_lossy(&message[..split]);
+        error_kind = Some(ErrorKind::new(text).map_err(|_| corrupt("error"))?);
+        message = &message[split + 1..];
+    }
+    let message = match (kind, message) {
+        // The store noted this one itself, and leaves the words to the reader.
+        (FailureKind::Crash, []) => format!("the worker {worker} vanished: its lease ended"),
+        (_, message) => String::from_utf8_lossy(message).into_owned(),
+    };
+    Ok(AttemptError { at: time(&fixed[..16])?, attempt: count(&fixed[16..])?, worker, kind, error_kind, message })
+}
+
+/// Writes errors as scripts keep them.
+pub(super) fn write_errors(errors: &[AttemptError], into: &mut Vec<u8>) {
+    if errors.is_empty() {
+        return;
+    }
+    into.extend_from_slice(format!("{:03}", errors.len()).as_bytes());
+    for AttemptError { at, attempt, worker, kind, error_kind, message } in errors {
+        let kind_text = kind_text(*kind, error_kind.as_ref());
+        // The words on a crash are the reader's.
+        let message = if *kind == FailureKind::Crash { "" } else { message };
+        let entry = format!("{:016}{attempt:06}{worker};{kind_text}{message}", at.as_micros());
+        into.extend_from_slice(format!("{:05}{entry}", entry.len()).as_bytes());
+    }
+}

@@ -1,0 +1,30 @@
+//! `GET /tasks/registry`.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::State,
+    response::{IntoResponse, Response},
+};
+
+use crate::{
+    app::App,
+    problem::{Result, problems},
+    wire::registry::RegistryView,
+};
+
+problems!(RegistryProblems:);
+
+/// What live workers can run
+///
+/// Each name and version, how many workers can run it, from which queues they claim, and how its parameters have to look.
+#[utoipa::path(
+    get, path = "/tasks/registry", tag = "workers", operation_id = "list_registered_tasks",
+    responses((status = 200, description = "The tasks, in the order of their names and versions", body = RegistryView),
+        RegistryProblems)
+)]
+pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response> {
+    let known = app.known.fresh().await?;
+    Ok(Json(RegistryView::from(known.as_ref())).into_response())
+}

@@ -1,0 +1,201 @@
+//! What live workers can run, as this manager knows it: at most a second old by default.
+//!
+//! Built from the workers' reports and their catalogues, which are read once each. It gives advice at submission: a
+//! warning, a refusal where a queue is strict, and a look at the parameters where a task has a schema. What runs where is
+//! decided by the workers alone, so an old snapshot costs a warning too many or too few, never a task.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use arc_swap::ArcSwapOption;
+use jobbers_common::{
+    engine::{Engine, Result},
+    name::{QueueName, TaskName},
+    payload::Payload,
+    registry::{Catalogue, CatalogueId, TaskSpec},
+    worker::{RegisteredWorker, WorkerState},
+};
+use jsonschema::Validator;
+
+use crate::app::App;
+
+/// Most mismatches told at once.
+const MOST_TOLD: usize = 5;
+
+/// A task's description, ready to check parameters.
+pub(crate) struct Described {
+    pub(crate) spec: TaskSpec,
+    /// `None` without a schema, or with one that makes no sense.
+    validator: Option<Validator>,
+}
+
+/// One version of a task that live workers can run.
+#[derive(Clone)]
+pub(crate) struct KnownTask {
+    pub(crate) version: u32,
+    /// Workers that can run it, those that drain among them.
+    pub(crate) workers: u32,
+    /// Queues from which workers claim that can run it.
+    pub(crate) queues: BTreeSet<QueueName>,
+    /// As the worker that started last describes it.
+    pub(crate) described: Option<Arc<Described>>,
+}
+
+/// All tasks that live workers can run.
+#[derive(Default)]
+pub(crate) struct Known(pub(crate) BTreeMap<TaskName, Vec<KnownTask>>);
+
+/// The snapshot, and the catalogues behind it.
+pub(crate) struct KnownTasks {
+    engine: Arc<dyn Engine>,
+    snapshot: ArcSwapOption<Known>,
+    /// Held while the workers are read, so that many who want to know at once ask once.
+    reading: tokio::sync::Mutex<Reading>,
+}
+
+#[derive(Default)]
+struct Reading {
+    catalogues: HashMap<CatalogueId, Arc<Vec<Arc<Described>>>>,
+    /// When the snapshot was asked for.
+    asked: Option<Instant>,
+}
+
+/// Where parameters do not fit their schema.
+pub(crate) struct Mismatch {
+    /// A JSON pointer into the parameters.
+    pub(crate) pointer: String,
+    /// What is wrong, there and elsewhere.
+    pub(crate) detail: String,
+}
+
+impl std::fmt::Debug for KnownTasks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("KnownTasks")
+    }
+}
+
+impl KnownTasks {
+    pub(crate) fn new(engine: Arc<dyn Engine>) -> Self {
+        Self { engine, snapshot: ArcSwapOption::empty(), reading: tokio::sync::Mutex::default() }
+    }
+
+    /// The snapshot; `None` before the first.
+    pub(crate) fn current(&self) -> Option<Arc<Known>> {
+        self.snapshot.load_full()
+    }
+
+    /// The workers' own word, which becomes the snapshot.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) async fn fresh(&self) -> Result<Arc<Known>> {
+        let called = Instant::now();
+        let mut reading = self.reading.lock().await;
+        let Reading { catalogues, asked } = &mut *reading;
+        // Somebody else has asked for them while this call waited.
+        if let (Some(known), Some(asked)) = (self.current(), *asked)
+            && asked > called
+        {
+            return Ok(known);
+        }
+        let now = Instant::now();
+        let mut workers = self.engine.workers().await?;
+        workers.sort_by_key(|worker| worker.started_at);
+        catalogues.retain(|id, _| workers.iter().any(|worker| worker.report.catalogue == Some(*id)));
+        for id in workers.iter().filter_map(|worker| worker.report.catalogue) {
+            if !catalogues.contains_key(&id)
+                && let Some(catalogue) = self.engine.catalogue(id).await?
+            {
+                catalogues.insert(id, Arc::new(describe(catalogue)));
+            }
+        }
+        let mut known = Known::default();
+        for worker in &workers {
+            let described = worker.report.catalogue.and_then(|id| catalogues.get(&id));
+            known.add(worker, described.map_or(&[][..], |described| described.as_slice()));
+        }
+        let known = Arc::new(known);
+        self.snapshot.store(Some(Arc::clone(&known)));
+        *asked = Some(now);
+        Ok(known)
+    }
+}
+
+fn describe(catalogue: Catalogue) -> Vec<Arc<Described>> {
+    let describe = |spec: TaskSpec| {
+        let validator = spec.parameters.as_ref().and_then(|schema| match jsonschema::validator_for(schema) {
+            Ok(validator) => Some(validator),
+            Err(error) => {
+                tracing::warn!(name = %spec.name, version = spec.version, %error, "a task's schema makes no sense");
+                None
+            }
+        });
+        Arc::new(Described { spec, validator })
+    };
+    catalogue.tasks.into_iter().map(describe).collect()
+}
+
+impl Known {
+    /// A version of a task, if a live worker can run it.
+    pub(crate) fn find(&self, name: &TaskName, version: u32) -> Option<&KnownTask> {
+        self.0.get(name)?.iter().find(|task| task.version == version)
+    }
+
+    fn add(&mut self, worker: &RegisteredWorker, described: &[Arc<Described>]) {
+        let report = &worker.report;
+        for task in &report.tasks {
+            let Some((name, version)) = task.rsplit_once('@') else { continue };
+            let (Ok(name), Ok(version)) = (TaskName::new(name), version.parse()) else { continue };
+            let described = described.iter().find(|it| it.spec.version == version && it.spec.name == name).cloned();
+            let versions = self.0.entry(name).or_default();
+            let at = versions.partition_point(|task| task.version < version);
+            if versions.get(at).is_none_or(|task| task.version != version) {
+                let (queues, described) = (BTreeSet::new(), None);
+                versions.insert(at, KnownTask { version, workers: 0, queues, described });
+            }
+            let task = &mut versions[at];
+            task.workers += 1;
+            task.described = described.or_else(|| task.described.take());
+            if report.state == WorkerState::Running {
+                task.queues.extend(report.queues.iter().cloned());
+            }
+        }
+    }
+}
+
+impl Described {
+    /// Checks parameters against the schema, if there is one.
+    ///
+    /// # Errors
+    /// [`Mismatch`]. What is no JSON, or holds numbers that JSON Schema can't speak of, is left to the task.
+    pub(crate) fn check(&self, parameters: &Payload) -> Result<(), Mismatch> {
+        let Some(validator) = &self.validator else { return Ok(()) };
+        let Ok(value) = parameters.decode::<serde_json::Value>() else { return Ok(()) };
+        let mut problems = validator.iter_errors(&value);
+        let Some(first) = problems.next() else { return Ok(()) };
+        let pointer = first.instance_path().to_string();
+        let mut detail = format!("{}@{} does not take this: {first}", self.spec.name, self.spec.version);
+        for problem in problems.take(MOST_TOLD - 1) {
+            detail.push_str(&format!("; at {}: {problem}", problem.instance_path()));
+        }
+        Err(Mismatch { pointer, detail })
+    }
+}
+
+/// Reads the workers anew every so often, until the manager stops.
+pub(crate) async fn keep_fresh(app: Arc<App>, every: Duration) {
+    let mut ticks = tokio::time::interval(every);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let refreshing = async {
+        loop {
+            ticks.tick().await;
+            if let Err(error) = app.known.fresh().await {
+                tracing::debug!(%error, "the workers could not be read");
+            }
+        }
+    };
+    app.drain.run_until_cancelled(refreshing).await;
+}

@@ -1,0 +1,70 @@
+//! What workers can run, out; and what a submission is told about it.
+
+use jobbers_common::name::{QueueName, TaskName};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::value::{AnyJsonDoc, NameDoc};
+use crate::known_tasks::{Known, KnownTask};
+
+/// A version of a task that live workers can run.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RegisteredTask)]
+pub struct RegisteredTaskView<'a> {
+    /// What submissions call it.
+    #[schema(value_type = NameDoc)]
+    name: &'a TaskName,
+    /// Which version of that name.
+    version: u32,
+    /// What its author writes about it.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    description: &'a str,
+    /// The JSON Schema of its parameters, if it has one. Submissions that do not fit are refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<AnyJsonDoc>)]
+    parameters: Option<&'a serde_json::Value>,
+    /// How many live workers can run it.
+    workers: u32,
+    /// The queues from which these claim, draining ones left aside.
+    #[schema(value_type = Vec<NameDoc>)]
+    queues: Vec<&'a QueueName>,
+}
+
+/// Everything live workers can run.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RegisteredTasks)]
+pub struct RegistryView<'a> {
+    /// In the order of names and versions.
+    tasks: Vec<RegisteredTaskView<'a>>,
+}
+
+impl<'a> RegisteredTaskView<'a> {
+    fn new(name: &'a TaskName, task: &'a KnownTask) -> Self {
+        let spec = task.described.as_ref().map(|described| &described.spec);
+        Self {
+            name,
+            version: task.version,
+            description: spec.map_or("", |spec| &spec.description),
+            parameters: spec.and_then(|spec| spec.parameters.as_ref()),
+            workers: task.workers,
+            queues: task.queues.iter().collect(),
+        }
+    }
+}
+
+impl<'a> From<&'a Known> for RegistryView<'a> {
+    fn from(known: &'a Known) -> Self {
+        let versions = known.0.iter().flat_map(|(name, tasks)| tasks.iter().map(move |task| (name, task)));
+        Self { tasks: versions.map(|(name, task)| RegisteredTaskView::new(name, task)).collect() }
+    }
+}
+
+/// Something about a submission that was taken in and may not be what its sender wants.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = Warning)]
+pub struct WarningView {
+    /// `no_worker`: no live worker that claims from its queue can run it.
+    pub(crate) code: &'static str,
+    /// What is the matter, in a sentence.
+    pub(crate) detail: String,
+}

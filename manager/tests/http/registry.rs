@@ -1,0 +1,172 @@
+//! What workers can run, and what that means for submissions; and workers that are told to drain.
+
+use std::time::Duration;
+
+use jobbers_common::{
+    engine::Engine,
+    name::{TaskName, WorkerId},
+    registry::{Catalogue, TaskSpec},
+    worker::{WorkerReport, WorkerState},
+};
+use serde_json::{Value, json};
+
+use crate::server::{Server, soon};
+
+const TTL: Duration = Duration::from_secs(60);
+
+fn report(id: &str, tasks: &[&str]) -> WorkerReport {
+    WorkerReport {
+        id: WorkerId::new(id).unwrap(),
+        host: format!("host-of-{id}"),
+        pid: 7,
+        version: "1.2.3".to_owned(),
+        role: "default".parse().unwrap(),
+        queues: vec!["default".parse().unwrap()],
+        slots: 64,
+        running: 0,
+        state: WorkerState::Running,
+        tasks: tasks.iter().map(ToString::to_string).collect(),
+        settled: 0,
+        catalogue: None,
+        left: Vec::new(),
+        done_within: None,
+    }
+}
+
+/// A worker that runs `resize@2`, whose parameters have a schema, and `echo@1`, which takes anything.
+async fn register_resizer(engine: &dyn Engine) {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "sizes": {"type": "array", "items": {"type": "object", "properties": {"width": {"type": "integer"}}}},
+        },
+        "required": ["sizes"],
+        "additionalProperties": false,
+    });
+    let spec = |name: &str, version, parameters, description: &str| TaskSpec {
+        name: TaskName::new(name).unwrap(),
+        version,
+        parameters,
+        description: description.to_owned(),
+    };
+    let tasks = vec![spec("echo", 1, None, ""), spec("resize", 2, Some(schema), "Makes images smaller.")];
+    let catalogue = engine.keep_catalogue(&Catalogue { tasks }, TTL).await.unwrap();
+    let report = WorkerReport { catalogue: Some(catalogue), ..report("w1", &["echo@1", "resize@2"]) };
+    engine.register_worker(report, TTL).await.unwrap();
+}
+
+/// Submits until the manager has looked at the workers anew.
+async fn until(server: &Server, task: &Value, holds: impl Fn(&Value) -> bool) -> Value {
+    let mut ticks = tokio::time::interval(Duration::from_millis(20));
+    soon(async {
+        loop {
+            ticks.tick().await;
+            let answer = server.post("/tasks", task).await.json();
+            if holds(&answer) {
+                return answer;
+            }
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn the_registry_is_what_live_workers_can_run() {
+    let server = Server::start().await;
+    assert_eq!(server.get("/tasks/registry").await.expect(200), json!({"tasks": []}));
+    register_resizer(server.engine.as_ref()).await;
+    let other = WorkerReport { state: WorkerState::Draining, ..report("w2", &["echo@1", "garbage", "a b@1"]) };
+    server.engine.register_worker(other, TTL).await.unwrap();
+    let tasks = server.get("/tasks/registry").await.expect(200)["tasks"].clone();
+    assert_eq!(tasks[0], json!({"name": "echo", "version": 1, "workers": 2, "queues": ["default"]}));
+    assert_eq!((&tasks[1]["name"], &tasks[1]["version"]), (&json!("resize"), &json!(2)));
+    assert_eq!(tasks[1]["description"], "Makes images smaller.");
+    assert_eq!(tasks[1]["parameters"]["required"], json!(["sizes"]));
+    assert_eq!(tasks.as_array().unwrap().len(), 2);
+    for id in ["w1", "w2"] {
+        server.engine.deregister_worker(&WorkerId::new(id).unwrap()).await.unwrap();
+    }
+    assert_eq!(server.get("/tasks/registry").await.expect(200), json!({"tasks": []}));
+}
+
+#[tokio::test]
+async fn a_submission_that_no_live_worker_can_run_is_taken_in_with_a_warning() {
+    let server = Server::start().await;
+    let warned = |answer: &Value| answer["warnings"][0]["code"] == "no_worker";
+    until(&server, &json!({"name": "echo"}), warned).await;
+    register_resizer(server.engine.as_ref()).await;
+    let answer = until(&server, &json!({"name": "echo"}), |answer| !warned(answer)).await;
+    assert_eq!((&answer["status"], answer.get("warnings")), (&json!("submitted"), None));
+    server.post("/queues", json!({"name": "lonely"})).await.expect(201);
+    let batch =
+        json!({"tasks": [{"name": "echo"}, {"name": "echo", "queue": "lonely"}, {"name": "echo", "version": 2}]});
+    let tasks = server.post("/tasks", batch).await.expect(201)["tasks"].clone();
+    assert_eq!(tasks[0].get("warnings"), None);
+    for (task, part) in [(&tasks[1], "queue lonely"), (&tasks[2], "echo@2")] {
+        assert!(task["warnings"][0]["detail"].as_str().unwrap().contains(part), "{task}");
+    }
+}
+
+#[tokio::test]
+async fn a_strict_queue_refuses_what_no_live_worker_can_run() {
+    let server = Server::start().await;
+    server.put("/queues/default", json!({"strict": true})).await.expect(200);
+    assert_eq!(server.get("/queues/default").await.expect(200)["strict"], true);
+    let problem = server.post("/tasks", json!({"name": "echo"})).await.refused(422, "no_worker");
+    assert_eq!(problem["pointer"], "/name");
+    let batch = json!({"tasks": [{"name": "echo", "id": "a"}]});
+    assert_eq!(server.post("/tasks", batch).await.refused(422, "no_worker")["pointer"], "/tasks/0/name");
+    server.get("/tasks/a").await.refused(404, "unknown_task");
+    // At once, however old the snapshot.
+    register_resizer(server.engine.as_ref()).await;
+    server.post("/tasks", json!({"name": "echo"})).await.expect(201);
+}
+
+#[tokio::test]
+async fn parameters_that_do_not_fit_their_schema_are_refused_with_their_path() {
+    let server = Server::start().await;
+    register_resizer(server.engine.as_ref()).await;
+    let task = |parameters: Value| json!({"name": "resize", "version": 2, "parameters": parameters});
+    until(&server, &task(json!(7)), |answer| answer["code"] == "invalid_parameters").await;
+    for (parameters, pointer) in [
+        (json!({"sizes": [{"width": 1}, {"width": "wide"}]}), "/parameters/sizes/1/width"),
+        (json!({}), "/parameters"),
+        (json!({"sizes": [], "colour": "red"}), "/parameters"),
+    ] {
+        let problem = server.post("/tasks", task(parameters.clone())).await.refused(422, "invalid_parameters");
+        assert_eq!(problem["pointer"], pointer, "{parameters}: {problem}");
+        let batch = json!({"tasks": [task(json!({"sizes": []})), task(parameters)]});
+        let problem = server.post("/tasks", batch).await.refused(422, "invalid_parameters");
+        assert_eq!(problem["pointer"], format!("/tasks/1{pointer}"));
+    }
+    server.post("/tasks", task(json!({"sizes": [{"width": 1}]}))).await.expect(201);
+    server.post("/tasks", json!({"name": "echo", "parameters": [1, "anything"]})).await.expect(201);
+}
+
+#[tokio::test]
+async fn workers_are_told_to_drain_and_to_claim_again() {
+    let server = Server::start().await;
+    server.post("/workers/w1/drain", "").await.refused(404, "unknown_worker");
+    for id in ["w1", "w2"] {
+        server.engine.register_worker(report(id, &[]), TTL).await.unwrap();
+    }
+    for _ in 0..2 {
+        assert_eq!(server.post("/workers/w1/drain", "").await.expect(200), json!({"workers": ["w1"]}));
+    }
+    let draining =
+        async || server.engine.config().await.unwrap().draining.keys().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(draining().await, ["w1"]);
+    let workers = server.get("/workers").await.expect(200)["workers"].clone();
+    assert!(workers[0]["draining_since"].is_string() && workers[1].get("draining_since").is_none(), "{workers}");
+    assert_eq!(server.post("/workers/w1/resume", "").await.expect(200), json!({"workers": ["w1"]}));
+    assert!(draining().await.is_empty());
+
+    let by_version = json!({"version": "1.2.3"});
+    assert_eq!(server.post("/workers/drain", &by_version).await.expect(200), json!({"workers": ["w1", "w2"]}));
+    let by_host = json!({"host": "host-of-w2", "version": "1.2.3"});
+    assert_eq!(server.post("/workers/resume", by_host).await.expect(200), json!({"workers": ["w2"]}));
+    assert_eq!(draining().await, ["w1"]);
+    assert_eq!(server.post("/workers/drain", json!({"host": "elsewhere"})).await.expect(200), json!({"workers": []}));
+    server.post("/workers/drain", json!({})).await.refused(422, "invalid_request");
+    server.post("/workers/drain", json!({"hosts": []})).await.refused(422, "invalid_request");
+}

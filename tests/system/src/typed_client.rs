@@ -1,0 +1,67 @@
+//! The typed client over HTTP, against a real manager and real workers.
+
+use std::time::Duration;
+
+use jobbers_test_support::fault_proxy::FaultProxy;
+use jobbers_worker::{Client, ResultError, SubmitError, stock};
+use serde_json::json;
+
+use crate::{engines::Kind, stack::Stack};
+
+on_both_engines!(
+    a_result_is_awaited_over_http,
+    a_submission_whose_answer_was_lost_is_repeated_by_the_client,
+    the_manager_s_word_reaches_the_client,
+);
+
+const SOON: Duration = Duration::from_secs(20);
+
+fn sleep(millis: u64) -> stock::Sleep {
+    stock::Sleep { seconds: Duration::from_millis(millis), heartbeat_every: None, ignore_cancel: false }
+}
+
+async fn a_result_is_awaited_over_http(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let manager = stack.manager().await;
+    let _worker = stack.stock_worker().await;
+    let client = Client::http(&format!("http://{}", manager.address)).unwrap();
+    let slept = stock::sleep.with(sleep(5)).id("nap/1").priority(9).submit(&client).await.unwrap();
+    assert_eq!(slept.id.as_str(), "nap/1");
+    assert!(slept.result(SOON).await.unwrap().seconds >= 0.005);
+    let fails = stock::fail.with(stock::Fail { message: Some("no".to_owned()), ..stock::Fail::default() });
+    let failed = fails.max_retries(0).submit(&client).await.unwrap().result(SOON).await.unwrap_err();
+    assert!(matches!(&failed, ResultError::NotCompleted { error: Some(error), .. } if error == "no"), "{failed}");
+    let later = stock::sleep.with(sleep(0)).after(Duration::from_secs(3_600)).submit(&client).await.unwrap();
+    let not_yet = later.result(Duration::from_millis(1)).await.unwrap_err();
+    assert!(matches!(not_yet, ResultError::NotYet(_)), "{not_yet}");
+    let unknown = client.task::<u8>("nobody".parse().unwrap()).wait(Duration::ZERO).await.unwrap_err();
+    assert!(matches!(unknown, ResultError::Unknown), "{unknown}");
+}
+
+async fn a_submission_whose_answer_was_lost_is_repeated_by_the_client(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let manager = stack.manager().await;
+    let proxy = FaultProxy::start(manager.address).await;
+    let client = Client::http(&format!("http://{}", proxy.address())).unwrap();
+    proxy.lose_answers(2);
+    let batch = (0..50).map(|_| stock::sleep.with(sleep(0)));
+    assert_eq!(client.submit_all(batch).await.unwrap().len(), 50);
+    assert_eq!(proxy.still_to_lose(), 0);
+    let queue = manager.api.get("/queues/default").await.ok();
+    assert_eq!(queue["tasks"], json!({"submitted": 50}), "fifty tasks, not a hundred and fifty: {queue}");
+}
+
+async fn the_manager_s_word_reaches_the_client(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let manager = stack.manager().await;
+    let client = Client::http(&format!("http://{}", manager.address)).unwrap();
+    let refused = stock::sleep.with(sleep(0)).queue("nowhere").submit(&client).await.unwrap_err();
+    assert!(matches!(&refused, SubmitError::Refused { status: 404, code, .. } if code == "unknown_queue"), "{refused}");
+    stock::sleep.with(sleep(1)).id("a").submit(&client).await.unwrap();
+    let conflict = stock::sleep.with(sleep(2)).id("a").submit(&client).await.unwrap_err();
+    assert!(matches!(&conflict, SubmitError::Refused { code, .. } if code == "task_exists"), "{conflict}");
+    let strict = manager.api.put("/queues/default", &json!({"strict": true})).await;
+    assert_eq!(strict.status, 200, "{}", strict.body);
+    let lonely = stock::sleep.with(sleep(0)).queue("default").submit(&client).await.unwrap_err();
+    assert!(matches!(&lonely, SubmitError::Refused { code, .. } if code == "no_worker"), "{lonely}");
+}

@@ -1,0 +1,257 @@
+//! The way over HTTP, to a manager.
+
+use std::time::Duration;
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use jobbers_common::{
+    engine::{Error, Submitted, SubmittedHow},
+    lifecycle::Status,
+    name::{QueueName, TaskId},
+    payload::Payload,
+    policy::PolicyOverrides,
+    task::{Priority, Start},
+};
+use jobbers_process::telemetry::traces;
+use opentelemetry::trace::TraceContextExt;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::{RequestBuilder, StatusCode, Url};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
+
+use super::{
+    SubmitError,
+    handle::{Standing, Taken},
+    submission::Checked,
+};
+
+/// How often a request is sent whose answer does not come.
+const ATTEMPTS: u32 = 4;
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// Longest time between two of them, whatever a manager asks for.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// How long a manager may take to answer, beside the time it was asked to wait.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Of the characters of an id, only `/` means something else in a path.
+const IN_A_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(b':').remove(b'-');
+
+#[derive(Debug)]
+pub(super) struct Http {
+    client: reqwest::Client,
+    tasks: Url,
+}
+
+#[derive(Serialize)]
+struct Batch<'a> {
+    tasks: Vec<Task<'a>>,
+}
+
+#[derive(Serialize)]
+struct Task<'a> {
+    id: &'a TaskId,
+    name: &'a str,
+    version: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queue: Option<&'a QueueName>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priority: Option<u8>,
+    parameters: &'a RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delay: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_at: Option<jiff::Timestamp>,
+    #[serde(flatten)]
+    overrides: &'a PolicyOverrides,
+}
+
+#[derive(Deserialize)]
+struct Answers {
+    tasks: Vec<Answer>,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    id: TaskId,
+    queue: QueueName,
+    status: Status,
+    created: bool,
+    replaced: bool,
+    #[serde(default)]
+    warnings: Vec<Warning>,
+}
+
+#[derive(Deserialize)]
+struct Warning {
+    detail: String,
+}
+
+/// A task as it is told, as far as it matters here.
+#[derive(Deserialize)]
+struct Told {
+    status: Status,
+    #[serde(default)]
+    result: Option<Box<RawValue>>,
+    #[serde(default)]
+    result_content_type: Option<String>,
+    #[serde(default)]
+    errors: Vec<ToldError>,
+}
+
+#[derive(Deserialize)]
+struct ToldError {
+    message: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Problem {
+    code: String,
+    detail: String,
+}
+
+impl Http {
+    pub(super) fn new(url: &str) -> Result<Self, Error> {
+        let wrong =
+            |problem: &dyn std::fmt::Display| Error::Config(format!("{url:?} is no manager's address: {problem}"));
+        let mut tasks = Url::parse(url).map_err(|error| wrong(&error))?;
+        if tasks.scheme() != "http" || tasks.host_str().is_none() {
+            return Err(wrong(&"write http://HOST:PORT"));
+        }
+        tasks.path_segments_mut().map_err(|()| wrong(&"it can't have a path"))?.pop_if_empty().push("tasks");
+        let client = reqwest::Client::builder().build().map_err(|error| wrong(&error))?;
+        Ok(Self { client, tasks })
+    }
+
+    pub(super) async fn submit(&self, batch: &[Checked]) -> Result<Vec<Taken>, SubmitError> {
+        let tasks = batch.iter().map(Task::new).collect::<Result<_, _>>()?;
+        let body = serde_json::to_vec(&Batch { tasks }).map_err(|error| SubmitError::Invalid(error.to_string()))?;
+        let span = opentelemetry::Context::current().span().span_context().clone();
+        let trace = span.is_valid().then(|| traces::write(&span));
+        let request = || {
+            let mut request = self.client.post(self.tasks.clone()).timeout(PATIENCE);
+            if let Some(trace) = &trace {
+                request = request.header("traceparent", trace);
+            }
+            request.header("content-type", "application/json").body(body.clone())
+        };
+        let answers: Answers = self.send(request).await?;
+        Ok(answers.tasks.into_iter().map(Taken::from).collect())
+    }
+
+    pub(super) async fn await_finished(&self, id: &TaskId, wait: Duration) -> Result<Option<Standing>, SubmitError> {
+        let mut url = self.tasks.clone();
+        url.set_path(&format!("{}/{}", url.path(), utf8_percent_encode(id.as_str(), IN_A_PATH)));
+        url.query_pairs_mut().append_pair("wait", &format!("{}ms", wait.as_millis()));
+        let told = self.send(|| self.client.get(url.clone()).timeout(PATIENCE + wait)).await;
+        match told {
+            Ok(Told { status, result, result_content_type, errors }) => {
+                let result = result.map(|result| payload(&result, result_content_type)).transpose()?;
+                Ok(Some(Standing { status, result, error: errors.into_iter().last().map(|error| error.message) }))
+            }
+            Err(SubmitError::Refused { code, .. }) if code == "unknown_task" => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sends a request that is safe to repeat, and repeats it while the manager does not answer or says "later".
+    async fn send<T: DeserializeOwned>(&self, request: impl Fn() -> RequestBuilder) -> Result<T, SubmitError> {
+        let mut pause = FIRST_PAUSE;
+        for attempt in 1.. {
+            let (trouble, asked) = match request().send().await {
+                Ok(answer) => {
+                    let status = answer.status();
+                    let asked = answer.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
+                    match answer.bytes().await {
+                        Ok(body) if status.is_success() => {
+                            return serde_json::from_slice(&body).map_err(|error| {
+                                SubmitError::Unreachable(format!("its answer makes no sense: {error}"))
+                            });
+                        }
+                        Ok(body) => (refused(status, &body), asked),
+                        Err(error) => (SubmitError::Unreachable(told(&error)), None),
+                    }
+                }
+                Err(error) => (SubmitError::Unreachable(told(&error)), None),
+            };
+            let passes = match &trouble {
+                SubmitError::Refused { status, .. } => *status == StatusCode::SERVICE_UNAVAILABLE.as_u16(),
+                _ => true,
+            };
+            if !passes || attempt == ATTEMPTS {
+                return Err(trouble);
+            }
+            let asked = asked.map(Duration::from_secs).unwrap_or_default();
+            tokio::time::sleep(pause.max(asked).min(LONGEST_PAUSE).mul_f64(rand::random_range(0.75..1.25))).await;
+            pause *= 2;
+        }
+        unreachable!("the last attempt returns")
+    }
+}
+
+/// An error with its causes.
+fn told(error: &reqwest::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(because) = cause {
+        text.push_str(&format!(": {because}"));
+        cause = because.source();
+    }
+    text
+}
+
+fn refused(status: StatusCode, body: &[u8]) -> SubmitError {
+    let Problem { code, detail } = serde_json::from_slice(body).unwrap_or_default();
+    let detail = if detail.is_empty() { status.to_string() } else { detail };
+    SubmitError::Refused { status: status.as_u16(), code, detail }
+}
+
+/// A result as the manager tells it: JSON as it is, other bytes in base64.
+fn payload(raw: &RawValue, content_type: Option<String>) -> Result<Payload, SubmitError> {
+    let Some(content_type) = content_type else { return Ok(Payload::json(raw.get().as_bytes().to_vec())) };
+    let bytes = serde_json::from_str::<String>(raw.get()).ok().and_then(|text| BASE64_STANDARD.decode(text).ok());
+    let bytes =
+        bytes.ok_or_else(|| SubmitError::Unreachable("its answer holds bytes that are no base64".to_owned()))?;
+    Ok(Payload { content_type: Some(content_type.into()), bytes: bytes.into() })
+}
+
+impl<'a> Task<'a> {
+    fn new(checked: &'a Checked) -> Result<Self, SubmitError> {
+        if !checked.parameters.is_json() {
+            let found = checked.parameters.content_type();
+            return Err(SubmitError::Invalid(format!("the parameters are {found}; over HTTP they are JSON")));
+        }
+        let parameters = serde_json::from_slice(&checked.parameters.bytes)
+            .map_err(|error| SubmitError::Invalid(format!("the parameters are no JSON: {error}")))?;
+        let (delay, run_at) = match checked.start {
+            Start::Now => (None, None),
+            Start::After(delay) => (Some(jobbers_common::duration::format(delay)), None),
+            Start::At(at) => {
+                let at = jiff::Timestamp::from_microsecond(at.as_micros());
+                (None, Some(at.map_err(|error| SubmitError::Invalid(format!("the time: {error}")))?))
+            }
+        };
+        Ok(Self {
+            id: &checked.id,
+            name: checked.name.as_str(),
+            version: checked.version,
+            queue: checked.queue.as_ref(),
+            priority: (checked.priority != Priority::DEFAULT).then_some(checked.priority.get()),
+            parameters,
+            delay,
+            run_at,
+            overrides: &checked.overrides,
+        })
+    }
+}
+
+impl From<Answer> for Taken {
+    fn from(answer: Answer) -> Self {
+        let Answer { id, queue, status, created, replaced, warnings } = answer;
+        let how = match (created, replaced) {
+            (_, true) => SubmittedHow::Replaced,
+            (true, false) => SubmittedHow::Created,
+            (false, false) => SubmittedHow::Existing,
+        };
+        let submitted = Submitted { id, queue, status, how };
+        Self { submitted, warnings: warnings.into_iter().map(|warning| warning.detail).collect() }
+    }
+}

@@ -1,0 +1,55 @@
+//! JSON Schemas of parameters, for tasks whose parameters derive one and for no others.
+//!
+//! `#[task]` knows the type but not what it implements, so it asks in a way that the compiler resolves: a method of
+//! [`SchemaOf`] itself is preferred to one of a reference to it, and only types with a schema have the former.
+
+use std::marker::PhantomData;
+
+use schemars::JsonSchema;
+use serde_json::Value;
+
+/// Asks for the schema of `T`.
+#[derive(Debug)]
+pub struct SchemaOf<T>(PhantomData<fn() -> T>);
+
+impl<T> SchemaOf<T> {
+    /// Nothing is in it.
+    pub const NEW: Self = Self(PhantomData);
+}
+
+/// Answers for types that derive [`JsonSchema`].
+pub trait DerivedSchema {
+    /// The schema.
+    fn schema(&self) -> Option<Value>;
+}
+
+impl<T: JsonSchema> DerivedSchema for SchemaOf<T> {
+    fn schema(&self) -> Option<Value> {
+        Some(schemars::schema_for!(T).to_value())
+    }
+}
+
+/// Answers for all types.
+pub trait AnySchema {
+    /// None.
+    fn schema(&self) -> Option<Value>;
+}
+
+impl<T> AnySchema for &SchemaOf<T> {
+    fn schema(&self) -> Option<Value> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Plain;
+
+    #[test]
+    fn only_types_that_derive_one_have_a_schema() {
+        assert_eq!((&SchemaOf::<u8>::NEW).schema().unwrap()["type"], "integer");
+        assert_eq!((&SchemaOf::<Plain>::NEW).schema(), None);
+    }
+}
