@@ -12,5 +12,6 @@ pub mod collector;
 pub mod effects;
 pub mod fault_proxy;
 pub mod program;
+pub mod prometheus;
 pub mod redis_server;
 pub mod wait;

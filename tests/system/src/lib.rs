@@ -13,6 +13,8 @@ mod configuration;
 #[cfg(test)]
 mod creation;
 #[cfg(test)]
+mod dashboards;
+#[cfg(test)]
 mod dead_letters;
 #[cfg(test)]
 mod demo;
