@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    active, bench, cancel, completions, demo, dlq, list, queues, scheduled, status, submit, top, up, workers,
+    active, bench, cancel, completions, demo, dlq, explain, list, queues, scheduled, status, submit, top, up, workers,
 };
 
 const AFTER_HELP: &str = "\
@@ -41,6 +41,8 @@ pub enum Command {
     Submit(submit::Args),
     /// Show all that is known of a task
     Status(status::Args),
+    /// Say why a task does not run now
+    Explain(explain::Args),
     /// List tasks
     List(list::Args),
     /// List the tasks that run now

@@ -30,6 +30,7 @@ pub async fn run(cli: Cli) -> ExitCode {
         Command::Demo(args) => commands::demo::run(args).await,
         Command::Submit(args) => commands::submit::run(args).await,
         Command::Status(args) => commands::status::run(&args).await,
+        Command::Explain(args) => commands::explain::run(&args).await,
         Command::List(args) => commands::list::run(&args).await,
         Command::Active(args) => commands::active::run(&args).await,
         Command::Scheduled(args) => commands::scheduled::run(&args).await,

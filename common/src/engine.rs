@@ -41,7 +41,7 @@ pub use self::{
     duty::{Duty, DutyClaim},
     error::{ConflictReason, Error},
     keep::{Deleted, PruneRequest, PruneScope, Pruned, PutMode, Reclaimed},
-    look::{Health, ListRequest, Page, QueueStats, TaskFilter},
+    look::{Health, ListRequest, Page, QueuePlace, QueueStats, TaskFilter},
     submit::{OnConflict, Submit, Submitted, SubmittedHow},
     work::{
         Cancelled, ClaimRequest, Cycle, CycleReply, ExtendAnswer, Extension, Heartbeat, Outcome, QueueClaim,
@@ -126,6 +126,12 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// # Errors
     /// [`Error::Invalid`] for a limit of 0 or over 1,000, or a cursor this store did not give.
     async fn list(&self, request: ListRequest) -> Result<Page>;
+
+    /// Where a task that is `submitted` stands in its queue; `None` for any other.
+    ///
+    /// # Errors
+    /// Only those of the store.
+    async fn place(&self, id: &TaskId) -> Result<Option<QueuePlace>>;
 
     /// Counts per queue, in the order of names: of all queues or of one.
     ///

@@ -13,8 +13,8 @@ use async_trait::async_trait;
 use jobbers_common::{
     engine::{
         Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine, ExtendAnswer, Extension,
-        Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueueStats, Reclaimed, Resubmit, Resubmitted, Result,
-        Submit, Submitted,
+        Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueuePlace, QueueStats, Reclaimed, Resubmit,
+        Resubmitted, Result, Submit, Submitted,
     },
     metrics::catalogue::{ENGINE_ERRORS, ENGINE_OPERATION_DURATION},
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
@@ -53,6 +53,7 @@ operations!(
     extend,
     get,
     list,
+    place,
     queue_stats,
     health,
     cancel,
@@ -147,6 +148,7 @@ measured! {
     extend(worker: &WorkerId, lease: Duration, extensions: Vec<Extension>) -> Vec<ExtendAnswer>;
     get(id: &TaskId) -> Option<Task>;
     list(request: ListRequest) -> Page;
+    place(id: &TaskId) -> Option<QueuePlace>;
     queue_stats(queue: Option<&QueueName>) -> Vec<QueueStats>;
     health() -> Health;
     cancel(ids: &[TaskId]) -> Vec<Cancelled>;

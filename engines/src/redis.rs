@@ -13,8 +13,8 @@ use async_trait::async_trait;
 use jobbers_common::{
     engine::{
         Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine, ExtendAnswer, Extension,
-        Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueueStats, Reclaimed, Resubmit, Resubmitted, Result,
-        Submit, Submitted,
+        Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueuePlace, QueueStats, Reclaimed, Resubmit,
+        Resubmitted, Result, Submit, Submitted,
     },
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
@@ -106,6 +106,10 @@ impl Engine for RedisEngine {
 
     async fn list(&self, request: ListRequest) -> Result<Page> {
         look::list(&self.store, &request).await
+    }
+
+    async fn place(&self, id: &TaskId) -> Result<Option<QueuePlace>> {
+        look::place(&self.store, id).await
     }
 
     async fn queue_stats(&self, queue: Option<&QueueName>) -> Result<Vec<QueueStats>> {

@@ -20,8 +20,8 @@ use async_trait::async_trait;
 use jobbers_common::{
     engine::{
         Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine, Error, ExtendAnswer,
-        Extension, Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueueStats, Reclaimed, Resubmit,
-        Resubmitted, Result, Submit, Submitted,
+        Extension, Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueuePlace, QueueStats, Reclaimed,
+        Resubmit, Resubmitted, Result, Submit, Submitted,
         dead::{validate_forget, validate_resubmit},
         look::validate_limit,
         work::validate_extend,
@@ -231,6 +231,11 @@ impl Engine for SqliteEngine {
     async fn list(&self, request: ListRequest) -> Result<Page> {
         request.validate()?;
         self.read(move |view| list::list(view, &request)).await
+    }
+
+    async fn place(&self, id: &TaskId) -> Result<Option<QueuePlace>> {
+        let id = id.clone();
+        self.read(move |view| look::place(view, &id)).await
     }
 
     async fn queue_stats(&self, queue: Option<&QueueName>) -> Result<Vec<QueueStats>> {

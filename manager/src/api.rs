@@ -60,6 +60,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(dead_letters::operation))
         .routes(routes!(dead_letters::get))
         .routes(routes!(dead_letters::history))
+        .routes(routes!(tasks::explain::explain))
         .routes(routes!(activity::active_tasks))
         .routes(routes!(activity::scheduled_tasks))
         .routes(routes!(queues::list, queues::create))

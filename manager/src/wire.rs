@@ -5,6 +5,7 @@
 
 pub mod cancel;
 pub mod dead_letter;
+pub mod explain;
 pub mod queue;
 pub mod registry;
 pub mod resubmit;

@@ -215,6 +215,31 @@ pub struct ResubmittedTask {
     pub outcome: String,
     /// More about that.
     pub detail: Option<String>,
+/// Why a task stands where it does.
+#[derive(Debug, Deserialize)]
+pub struct Explanation {
+    /// Its identity.
+    pub id: String,
+    /// Its queue.
+    pub queue: String,
+    /// Where it stands.
+    pub status: String,
+    /// What it waits for.
+    pub reasons: Vec<Reason>,
+}
+
+/// One of the things a task waits for.
+#[derive(Debug, Deserialize)]
+pub struct Reason {
+    /// Which, for programs.
+    pub code: String,
+    /// The same in a sentence.
+    pub message: String,
+    /// Until when.
+    pub until: Option<Timestamp>,
+    /// The tasks that hold what it waits for.
+    #[serde(default)]
+    pub tasks: Vec<String>,
 }
 
 /// A page of tasks.

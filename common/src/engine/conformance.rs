@@ -374,6 +374,8 @@ macro_rules! conformance_suite {
             a_rate_counts_every_start
             a_new_rate_holds_at_once
             the_next_due_task_and_the_rate_are_told_whichever_is_sooner
+            a_ready_task_has_a_place_in_its_queue
+            a_ready_task_s_place_knows_the_rate
             limits_of_none_are_refused
             a_full_queue_takes_nothing_in
             a_full_queue_answers_what_it_has

@@ -1,6 +1,6 @@
 //! What can be asked of a store.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
     engine::{Error, Result},
@@ -89,6 +89,15 @@ pub struct Page {
     pub tasks: Vec<Task>,
     /// Where the next page begins; `None` at the end.
     pub next: Option<String>,
+}
+
+/// Where a ready task stands in its queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueuePlace {
+    /// How many tasks of its queue are claimed before it.
+    pub ahead: u64,
+    /// How long until the rate of its queue lets a task start; `None` when it does now.
+    pub rate_wait: Option<Duration>,
 }
 
 /// A queue in numbers.

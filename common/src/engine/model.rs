@@ -16,8 +16,8 @@ use tokio::sync::Notify;
 
 use super::{
     Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine, ExtendAnswer, Extension, Health,
-    ListRequest, Page, PruneRequest, Pruned, PutMode, QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit,
-    Submitted,
+    ListRequest, Page, PruneRequest, Pruned, PutMode, QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, Result,
+    Submit, Submitted,
     dead::{validate_forget, validate_resubmit},
     look::validate_limit,
     work::validate_extend,
@@ -153,6 +153,10 @@ impl Engine for ModelEngine {
     async fn list(&self, request: ListRequest) -> Result<Page> {
         request.validate()?;
         self.step(|state, _| state.list(&request))
+    }
+
+    async fn place(&self, id: &TaskId) -> Result<Option<QueuePlace>> {
+        Ok(self.step(|state, now| state.place(id, now)))
     }
 
     async fn queue_stats(&self, queue: Option<&QueueName>) -> Result<Vec<QueueStats>> {

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, time::Duration};
 
 use jobbers_common::{
-    engine::{DeadTask, Error, Health, ListRequest, Page, QueueStats, Result, TaskFilter},
+    engine::{DeadTask, Error, Health, ListRequest, Page, QueuePlace, QueueStats, Result, TaskFilter},
     lifecycle::Status,
     name::{QueueName, TaskId},
     task::Task,
@@ -38,6 +38,20 @@ pub(super) async fn get_with_fingerprint(store: &Store, id: &TaskId) -> Result<O
         command.arg(id.as_str());
     };
     read_task(store.run(&store.work, &script::GET, add).await?)
+}
+
+/// Where a ready task stands in its queue.
+pub(super) async fn place(store: &Store, id: &TaskId) -> Result<Option<QueuePlace>> {
+    let add = |command: &mut Cmd| {
+        command.arg(id.as_str());
+    };
+    let answer = store.run(&store.work, &script::PLACE, add).await?;
+    if answer == Value::Nil {
+        return Ok(None);
+    }
+    let [ahead, wait] = tuple(answer)?;
+    let Value::Int(wait) = wait else { return Err(malformed("a number of microseconds was due")) };
+    Ok(Some(QueuePlace { ahead: number(ahead)?, rate_wait: u64::try_from(wait).ok().map(Duration::from_micros) }))
 }
 
 /// Waits until a task is over.

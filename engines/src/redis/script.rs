@@ -80,6 +80,7 @@ scripts! {
     LIST_LIVE = "scripts/list_live.lua";
     LIST_OVER = "scripts/list_over.lua";
     OPEN = "scripts/open.lua";
+    PLACE = "scripts/place.lua";
     PROMOTE = "scripts/promote.lua";
     PRUNE = "scripts/prune.lua";
     PURGE = "scripts/purge.lua";

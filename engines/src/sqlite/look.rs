@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 
 use jobbers_common::{
-    engine::{QueueStats, Result},
+    engine::{QueuePlace, QueueStats, Result},
     lifecycle::Status,
     name::{QueueName, TaskId},
     registry::{Catalogue, CatalogueId},
     task::Task,
+    time::Timestamp,
     worker::RegisteredWorker,
 };
+use rusqlite::OptionalExtension;
+
 use rusqlite::OptionalExtension;
 
 use super::{
@@ -31,6 +34,21 @@ pub(super) fn get(view: &View<'_>, id: &TaskId) -> Result<Option<Task>> {
         task.errors.push(row::failure(failure)?);
     }
     Ok(Some(task))
+}
+
+/// Where a ready task stands in its queue.
+pub(super) fn place(view: &View<'_>, id: &TaskId) -> Result<Option<QueuePlace>> {
+    let mut statement = view.prepare(sql::PLACE)?;
+    let found = statement
+        .query_row([id.as_str()], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?)))
+        .optional()
+        .or_store()?;
+    let Some((queue, ahead, mark)) = found else { return Ok(None) };
+    let (rate, mark) =
+        (view.catalog.limited.get(&queue).and_then(|config| config.rate_limit), Timestamp::from_micros(mark));
+    let rate = rate.filter(|rate| rate.allowed(mark, view.now) == 0);
+    let rate_wait = rate.map(|rate| rate.wait(mark, view.now, 1));
+    Ok(Some(QueuePlace { ahead: ahead.unsigned_abs(), rate_wait }))
 }
 
 /// Counts of all queues or of one, in the order of names.
@@ -63,7 +81,7 @@ fn stats_of(view: &View<'_>, name: &QueueName, key: i64, tasks: BTreeMap<Status,
         accepted: removed + tasks.values().sum::<u64>(),
         removed,
         tasks,
-        oldest_ready_at: oldest_ready_at.map(jobbers_common::time::Timestamp::from_micros),
+        oldest_ready_at: oldest_ready_at.map(Timestamp::from_micros),
     })
 }
 

@@ -68,6 +68,7 @@ statements! {
     OLDEST_READY = "oldest_ready";
     OUTBOX_COPIES = "outbox_copies";
     OUTBOX_SIZE = "outbox_size";
+    PLACE = "place";
     PROMOTE_TASK = "promote_task";
     PUT_DRAINING = "put_draining";
     PUT_DUTY = "put_duty";

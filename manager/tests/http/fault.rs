@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use jobbers_common::{
     engine::{
         Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine, Error, ExtendAnswer,
-        Extension, Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueueStats, Reclaimed, Resubmit,
-        Resubmitted, Result, Submit, Submitted, model::ModelEngine,
+        Extension, Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueuePlace, QueueStats, Reclaimed,
+        Resubmit, Resubmitted, Result, Submit, Submitted, model::ModelEngine,
     },
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
@@ -99,6 +99,9 @@ impl Engine for FaultyEngine {
     }
     async fn list(&self, request: ListRequest) -> Result<Page> {
         self.well()?.list(request).await
+    }
+    async fn place(&self, id: &TaskId) -> Result<Option<QueuePlace>> {
+        self.well()?.place(id).await
     }
     async fn queue_stats(&self, queue: Option<&QueueName>) -> Result<Vec<QueueStats>> {
         self.well()?.queue_stats(queue).await

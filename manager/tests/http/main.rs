@@ -7,6 +7,7 @@ mod bad_input;
 mod binary;
 mod cancel;
 mod dead_letters;
+mod explain;
 mod fault;
 mod look;
 mod openapi;

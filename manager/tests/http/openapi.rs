@@ -10,7 +10,7 @@ use crate::server::Server;
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH];
 
 /// Every operation of the API. A new one is added here on purpose.
-const OPERATIONS: [&str; 41] = [
+const OPERATIONS: [&str; 42] = [
     "DELETE /dead-letter-queue",
     "DELETE /queues/{queue}",
     "DELETE /roles/{role}",
@@ -33,6 +33,7 @@ const OPERATIONS: [&str; 41] = [
     "GET /tasks",
     "GET /tasks/registry",
     "GET /tasks/{id}",
+    "GET /tasks/{id}/explain",
     "GET /workers",
     "POST /dead-letter-queue/resubmit",
     "POST /queues",

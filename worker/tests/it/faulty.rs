@@ -13,8 +13,8 @@ use async_trait::async_trait;
 use jobbers_common::{
     engine::{
         Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine, Error, ExtendAnswer,
-        Extension, Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueueStats, Reclaimed, Resubmit,
-        Resubmitted, Result, Submit, Submitted,
+        Extension, Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueuePlace, QueueStats, Reclaimed,
+        Resubmit, Resubmitted, Result, Submit, Submitted,
     },
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
@@ -172,6 +172,10 @@ impl Engine for Faulty {
 
     async fn list(&self, request: ListRequest) -> Result<Page> {
         self.inner.list(request).await
+    }
+
+    async fn place(&self, id: &TaskId) -> Result<Option<QueuePlace>> {
+        self.inner.place(id).await
     }
 
     async fn queue_stats(&self, queue: Option<&QueueName>) -> Result<Vec<QueueStats>> {

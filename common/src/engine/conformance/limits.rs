@@ -6,11 +6,14 @@ use tokio::time::Instant;
 
 use super::{DONE, Fixture, LEASE, id, ids, queue, retry, seconds, task, task_in, worker};
 use crate::{
-    engine::{ClaimRequest, Cycle, Deleted, Error, OnConflict, PutMode, QueueClaim, Settlement, Submit, SubmittedHow},
+    engine::{
+        ClaimRequest, Cycle, Deleted, Error, OnConflict, PutMode, QueueClaim, QueuePlace, Settlement, Submit,
+        SubmittedHow,
+    },
     lifecycle::Status,
     queue::QueueConfig,
     rate::RateLimit,
-    task::{NewTask, Start},
+    task::{NewTask, Priority, Start},
     time::Clock,
 };
 
@@ -218,6 +221,34 @@ pub async fn the_next_due_task_and_the_rate_are_told_whichever_is_sooner(f: Fixt
     f.submit(vec![later]).await;
     assert_eq!(f.cycle_as("w1", &["default", "mail"], 5, Vec::new()).await.next_due, Some(seconds(5)));
     assert_eq!(f.cycle_as("w1", &["default"], 5, Vec::new()).await.next_due, Some(seconds(60)));
+}
+
+pub async fn a_ready_task_has_a_place_in_its_queue(f: Fixture) {
+    f.create_queue("mail").await;
+    f.submit_ids(&["a", "b"]).await;
+    f.submit(vec![NewTask { priority: Priority::new(9).unwrap(), ..task("first") }, task_in("alone", "mail")]).await;
+    f.submit(vec![NewTask { start: Start::After(seconds(5)), ..task("later") }]).await;
+    let place = async |name: &str| f.engine.place(&id(name)).await.unwrap();
+    for (name, ahead) in [("first", 0), ("a", 1), ("b", 2), ("alone", 0)] {
+        assert_eq!(place(name).await, Some(QueuePlace { ahead, rate_wait: None }), "{name}");
+    }
+    let held = f.claim_one().await;
+    f.settle(&held, DONE).await;
+    f.claim_one().await;
+    assert_eq!(place("b").await, Some(QueuePlace { ahead: 0, rate_wait: None }));
+    for name in ["first", "a", "later", "never"] {
+        assert_eq!(place(name).await, None, "{name}");
+    }
+}
+
+pub async fn a_ready_task_s_place_knows_the_rate(f: Fixture) {
+    put(&f, rate(2, seconds(60))).await;
+    submit_many(&f, 2).await;
+    assert_eq!(f.engine.place(&id("t0001")).await, Ok(Some(QueuePlace { ahead: 1, rate_wait: None })));
+    f.claim_one().await;
+    f.advance(seconds(10));
+    let place = f.engine.place(&id("t0001")).await.unwrap();
+    assert_eq!(place, Some(QueuePlace { ahead: 0, rate_wait: Some(seconds(20)) }));
 }
 
 pub async fn limits_of_none_are_refused(f: Fixture) {

@@ -1,13 +1,14 @@
 //! Lists and counts.
 
-use std::collections::BTreeMap;
+use std::{cmp::Reverse, collections::BTreeMap};
 
 use super::state::{State, Stored};
 use crate::{
-    engine::{Error, ListRequest, Page, QueueStats, Result},
+    engine::{Error, ListRequest, Page, QueuePlace, QueueStats, Result},
     lifecycle::Status,
-    name::QueueName,
+    name::{QueueName, TaskId},
     task::Task,
+    time::Timestamp,
 };
 
 /// A task's place in a list: section, queue, order within, id.
@@ -50,6 +51,16 @@ impl State {
             .flatten();
         let slim = |task: &Task| Task { parameters: None, result: None, errors: Vec::new(), ..task.clone() };
         Ok(Page { tasks: found.into_values().take(request.limit).map(slim).collect(), next })
+    }
+
+    pub(super) fn place(&self, id: &TaskId, now: Timestamp) -> Option<QueuePlace> {
+        let order = |stored: &Stored| (Reverse(stored.task.priority.get()), stored.position);
+        let wanted = self.tasks.get(id).filter(|stored| stored.task.status == Status::Submitted)?;
+        let queue = &wanted.task.queue;
+        let is_ready = |other: &&Stored| other.task.status == Status::Submitted && other.task.queue == *queue;
+        let ahead = self.tasks.values().filter(is_ready).filter(|other| order(other) < order(wanted)).count() as u64;
+        let rate = self.rate_of(queue).filter(|(rate, mark)| rate.allowed(*mark, now) == 0);
+        Some(QueuePlace { ahead, rate_wait: rate.map(|(rate, mark)| rate.wait(mark, now, 1)) })
     }
 
     pub(super) fn queue_stats(&self, queue: Option<&QueueName>) -> Result<Vec<QueueStats>> {

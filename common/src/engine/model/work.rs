@@ -137,7 +137,7 @@ impl State {
         claimed
     }
 
-    fn rate_of(&self, queue: &QueueName) -> Option<(RateLimit, Timestamp)> {
+    pub(super) fn rate_of(&self, queue: &QueueName) -> Option<(RateLimit, Timestamp)> {
         let rate = self.config.queues.get(queue)?.rate_limit?;
         Some((rate, self.rate_marks.get(queue).copied().unwrap_or_default()))
     }

@@ -1,0 +1,42 @@
+//! `jobbers explain`: why a task does not run now.
+
+use std::process::ExitCode;
+
+use jobbers_common::name::TaskId;
+use jobbers_process::exit;
+
+use crate::{
+    client::{self, ClientArgs, wire::Explanation},
+    failure::Failure,
+    output, when,
+};
+
+/// Flags of `jobbers explain`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The task
+    id: TaskId,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+/// Says everything that stands in a task's way.
+///
+/// # Errors
+/// When the manager can't be asked or knows no such task.
+pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let path = format!("{}/explain", client::task_path(&args.id));
+    let answer = args.client.client()?.get(&path, client::NOTHING).await?;
+    if args.client.json {
+        output::document(&answer.body)?;
+        return Ok(exit::OK);
+    }
+    let Explanation { id, queue, status, reasons } = answer.read()?;
+    output::line(format_args!("{id} is {status}, in queue {queue}"))?;
+    for reason in reasons {
+        let until = reason.until.map(|at| format!(", until {}", when::full(at))).unwrap_or_default();
+        let tasks = if reason.tasks.is_empty() { String::new() } else { format!(": {}", reason.tasks.join(", ")) };
+        output::line(format_args!("- {}{until}{tasks} ({})", reason.message, reason.code))?;
+    }
+    Ok(exit::OK)
+}

@@ -1,0 +1,157 @@
+//! `GET /tasks/{id}/explain`: why a task does not run now.
+//!
+//! The facts come from several reads, so they may be a moment apart: this is an answer to a person, and decides nothing.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use jobbers_common::{
+    duration,
+    engine::{ListRequest, QueuePlace, TaskFilter},
+    lifecycle::Status,
+    name::TaskId,
+    queue::{Config, QueueConfig},
+    task::Task,
+    time::Timestamp,
+    worker::{RegisteredWorker, WorkerState},
+};
+
+use crate::{
+    app::App,
+    extract::Path,
+    problem::{Code, Problem, Result, problems},
+    wire::{
+        explain::{ExplainView, Reason, ReasonCode as C},
+        value::NameDoc,
+    },
+};
+
+problems!(ExplainProblems: [Code::UnknownTask]);
+
+/// How many of the tasks that hold a queue's slots are named.
+const NAMED: usize = 10;
+
+/// Why a task does not run now
+///
+/// Everything that stands in its way, each with a code and a sentence: a paused queue, a time that lies ahead, a limit
+/// and who uses it up, no worker that serves its queue or knows its name and version; and its place in the queue.
+#[utoipa::path(
+    get, path = "/tasks/{id}/explain", tag = "tasks", operation_id = "explain_task",
+    params(("id" = NameDoc, Path, description = "The task's id")),
+    responses((status = 200, description = "The reasons", body = ExplainView), ExplainProblems)
+)]
+pub(crate) async fn explain(State(app): State<Arc<App>>, Path(id): Path<TaskId>) -> Result<Response> {
+    let task = app.engine.get(&id).await?;
+    let task = task.ok_or_else(|| Problem::new(Code::UnknownTask, format!("task {id} does not exist")))?;
+    let place = if task.status == Status::Submitted { app.engine.place(&id).await? } else { None };
+    let reasons = match task.status {
+        Status::Submitted => {
+            let config = app.live.fresh().await?;
+            let mut reasons = queue_reasons(&app, &task, config.queues.get(&task.queue), place).await?;
+            reasons.extend(worker_reason(&task, &config, &app.engine.workers().await?));
+            reasons.extend(place.filter(|place| place.ahead > 0).map(behind_others));
+            reasons
+        }
+        _ => elsewhere(&task),
+    };
+    let reasons = if reasons.is_empty() { vec![next()] } else { reasons };
+    let ahead = place.map(|place| place.ahead);
+    Ok(Json(ExplainView::new(&id, task.queue.as_str(), task.status, ahead, reasons)).into_response())
+}
+
+fn next() -> Reason {
+    Reason::new(C::Next, "nothing stands in its way: it is the next to be claimed")
+}
+
+/// Of a task that is in no queue of ready ones.
+fn elsewhere(task: &Task) -> Vec<Reason> {
+    let reason = match task.status {
+        Status::Started => running(task),
+        Status::Scheduled if task.attempt > 0 => {
+            let attempt = task.attempt;
+            Reason::new(C::NotDue, format!("it waits for its next attempt, after attempt {attempt}"))
+                .until(task.ready_at)
+        }
+        Status::Scheduled => Reason::new(C::NotDue, "its time lies ahead").until(task.ready_at),
+        Status::Waiting => Reason::new(C::WaitsForTasks, "it waits for other tasks"),
+        over => Reason::new(C::Over, format!("it is over: {over}")),
+    };
+    vec![reason]
+}
+
+fn running(task: &Task) -> Reason {
+    let worker = task.worker.as_ref().map_or_else(|| "a worker".to_owned(), |worker| format!("worker {worker}"));
+    let stopping = if task.cancel_requested { ", and has been asked to stop" } else { "" };
+    Reason::new(C::Running, format!("it runs on {worker}{stopping}"))
+}
+
+fn behind_others(place: QueuePlace) -> Reason {
+    let tasks = if place.ahead == 1 { "task comes" } else { "tasks come" };
+    Reason::new(C::BehindOthers, format!("{} {tasks} before it in its queue", place.ahead))
+}
+
+/// What its queue's settings say.
+async fn queue_reasons(
+    app: &App,
+    task: &Task,
+    queue: Option<&QueueConfig>,
+    place: Option<QueuePlace>,
+) -> Result<Vec<Reason>> {
+    let mut reasons = Vec::new();
+    let Some(queue) = queue else { return Ok(reasons) };
+    if queue.paused {
+        reasons.push(Reason::new(C::QueuePaused, format!("queue {} is paused", queue.name)));
+    }
+    if let Some(most) = queue.max_concurrent {
+        let filter =
+            TaskFilter { statuses: vec![Status::Started], queue: Some(task.queue.clone()), ..TaskFilter::default() };
+        let stats = app.engine.queue_stats(Some(&task.queue)).await?;
+        let running = stats.first().and_then(|stats| stats.tasks.get(&Status::Started)).copied().unwrap_or(0);
+        if running >= u64::from(most) {
+            let request = ListRequest { filter, limit: NAMED, cursor: None };
+            let holders = app.engine.list(request).await?.tasks.into_iter().map(|task| task.id).collect();
+            let message = format!("{running} of at most {most} tasks of queue {} run", queue.name);
+            reasons.push(Reason::new(C::MaxConcurrent, message).held_by(holders));
+        }
+    }
+    if let (Some(rate), Some(wait)) = (queue.rate_limit, place.and_then(|place| place.rate_wait)) {
+        let message =
+            format!("the rate of queue {}, {} in {}, is used up", queue.name, rate.tasks, duration::format(rate.per));
+        let now: Timestamp = app.now().await?;
+        reasons.push(Reason::new(C::RateLimited, message).until(now.after(wait)));
+    }
+    Ok(reasons)
+}
+
+/// What there is to say about the workers, if none of them could claim it now.
+fn worker_reason(task: &Task, config: &Config, workers: &[RegisteredWorker]) -> Option<Reason> {
+    let queue = &task.queue;
+    let serving: Vec<_> = workers.iter().map(|it| &it.report).filter(|it| it.queues.contains(queue)).collect();
+    if serving.is_empty() {
+        let roles: Vec<&str> =
+            config.roles.values().filter(|role| role.queues.contains(queue)).map(|role| role.name.as_str()).collect();
+        return Some(if roles.is_empty() {
+            Reason::new(C::NoRoleForQueue, format!("no role serves queue {queue}: add it to one"))
+        } else {
+            let roles = roles.join(", ");
+            Reason::new(C::NoWorkerForQueue, format!("no live worker serves queue {queue}; roles that would: {roles}"))
+        });
+    }
+    let wanted = format!("{}@{}", task.name, task.version);
+    let able: Vec<_> = serving.iter().filter(|worker| worker.tasks.contains(&wanted)).collect();
+    if able.is_empty() {
+        let message = format!("none of the {} live workers that serve queue {queue} knows {wanted}", serving.len());
+        return Some(Reason::new(C::NoWorkerForTask, message));
+    }
+    let awake: Vec<_> = able.iter().filter(|worker| worker.state == WorkerState::Running).collect();
+    if awake.is_empty() {
+        return Some(Reason::new(C::WorkersDraining, format!("every worker that knows {wanted} is stopping")));
+    }
+    awake.iter().all(|worker| worker.running >= worker.slots).then(|| {
+        Reason::new(C::WorkersBusy, format!("every worker that knows {wanted} runs as many tasks as it has slots"))
+    })
+}

@@ -1,0 +1,103 @@
+//! Why a task does not run now, in codes and in words.
+
+use jobbers_common::{lifecycle::Status, name::TaskId, time::Timestamp};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::value::{NameDoc, Rfc3339, StatusDoc};
+
+/// Why a task stands where it does.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Explanation)]
+pub struct ExplainView<'a> {
+    /// Its id.
+    #[schema(value_type = NameDoc)]
+    pub(crate) id: &'a TaskId,
+    /// Its queue.
+    #[schema(value_type = NameDoc)]
+    pub(crate) queue: &'a str,
+    /// Where it stands.
+    #[schema(value_type = StatusDoc)]
+    pub(crate) status: &'static str,
+    /// How many tasks of its queue are claimed before it; only while it is submitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ahead: Option<u64>,
+    /// Everything that stands in its way, and what it waits for; never empty.
+    pub(crate) reasons: Vec<Reason>,
+}
+
+/// One of the things a task waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Reason {
+    /// Which, for programs.
+    pub(crate) code: ReasonCode,
+    /// The same in a sentence.
+    pub(crate) message: String,
+    /// Until when, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) until: Option<Rfc3339>,
+    /// The tasks that hold what it waits for: at most ten of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<NameDoc>)]
+    pub(crate) tasks: Vec<TaskId>,
+}
+
+/// What a task waits for. A code never changes its meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReasonCode {
+    /// It is over.
+    Over,
+    /// It runs.
+    Running,
+    /// It waits for other tasks.
+    WaitsForTasks,
+    /// Its time lies ahead.
+    NotDue,
+    /// Its queue is paused.
+    QueuePaused,
+    /// As many tasks of its queue run as may.
+    MaxConcurrent,
+    /// Its queue's rate lets no further task start yet.
+    RateLimited,
+    /// No role serves its queue.
+    NoRoleForQueue,
+    /// No live worker serves its queue.
+    NoWorkerForQueue,
+    /// Workers serve its queue, and none of them can run this task.
+    NoWorkerForTask,
+    /// Every worker that could run it takes nothing on.
+    WorkersDraining,
+    /// Every worker that could run it is full.
+    WorkersBusy,
+    /// Other tasks of its queue come first.
+    BehindOthers,
+    /// Nothing stands in its way: it is claimed next.
+    Next,
+}
+
+impl Reason {
+    pub(crate) fn new(code: ReasonCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), until: None, tasks: Vec::new() }
+    }
+
+    pub(crate) fn until(self, at: Timestamp) -> Self {
+        Self { until: Some(Rfc3339(at)), ..self }
+    }
+
+    pub(crate) fn held_by(self, tasks: Vec<TaskId>) -> Self {
+        Self { tasks, ..self }
+    }
+}
+
+impl<'a> ExplainView<'a> {
+    pub(crate) fn new(
+        id: &'a TaskId,
+        queue: &'a str,
+        status: Status,
+        ahead: Option<u64>,
+        reasons: Vec<Reason>,
+    ) -> Self {
+        Self { id, queue, status: status.as_str(), ahead, reasons }
+    }
+}

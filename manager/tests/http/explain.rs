@@ -1,0 +1,116 @@
+//! Why a task does not run now.
+
+use jobbers_common::worker::{WorkerReport, WorkerState};
+use serde_json::{Value, json};
+
+use crate::server::{Server, worker};
+
+fn report() -> WorkerReport {
+    WorkerReport {
+        id: worker(),
+        host: "here".to_owned(),
+        pid: 7,
+        version: "1".to_owned(),
+        role: "default".parse().unwrap(),
+        queues: vec!["default".parse().unwrap()],
+        slots: 4,
+        running: 0,
+        state: WorkerState::Running,
+        tasks: vec!["t@1".to_owned()],
+        settled: 0,
+        catalogue: None,
+        left: Vec::new(),
+        done_within: None,
+    }
+}
+
+async fn register(server: &Server, report: WorkerReport) {
+    server.engine.register_worker(report, std::time::Duration::from_secs(60)).await.unwrap();
+}
+
+async fn submit(server: &Server, id: &str) {
+    server.post("/tasks", json!({"id": id, "name": "t"})).await.expect(201);
+}
+
+async fn explain(server: &Server, id: &str) -> Value {
+    let told = server.get(&format!("/tasks/{id}/explain")).await.expect(200);
+    assert!(told["reasons"].as_array().unwrap().iter().all(|reason| !reason["message"].as_str().unwrap().is_empty()));
+    told
+}
+
+async fn codes(server: &Server, id: &str) -> Vec<String> {
+    let told = explain(server, id).await;
+    told["reasons"].as_array().unwrap().iter().map(|reason| reason["code"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_task_that_nothing_holds_back_is_next() {
+    let server = Server::start().await;
+    register(&server, report()).await;
+    submit(&server, "a").await;
+    submit(&server, "b").await;
+    assert_eq!(codes(&server, "a").await, ["next"]);
+    let second = explain(&server, "b").await;
+    assert_eq!((&second["ahead"], &second["reasons"][0]["code"]), (&json!(1), &json!("behind_others")));
+    server.get("/tasks/none/explain").await.refused(404, "unknown_task");
+}
+
+#[tokio::test]
+async fn everything_in_its_way_is_told_at_once() {
+    let server = Server::start().await;
+    submit(&server, "a").await;
+    server.post("/queues/default/pause", "").await.expect(200);
+    assert_eq!(codes(&server, "a").await, ["queue_paused", "no_worker_for_queue"]);
+}
+
+#[tokio::test]
+async fn limits_are_told_with_who_uses_them_up() {
+    let server = Server::start().await;
+    register(&server, report()).await;
+    server.put("/queues/default", json!({"max_concurrent": 1})).await.expect(200);
+    submit(&server, "a").await;
+    submit(&server, "b").await;
+    server.claim("default", 1).await;
+    let told = explain(&server, "b").await;
+    assert_eq!((&told["reasons"][0]["code"], &told["reasons"][0]["tasks"]), (&json!("max_concurrent"), &json!(["a"])));
+
+    server.put("/queues/default", json!({"rate_limit": {"tasks": 1, "per": "1h"}})).await.expect(200);
+    server.claim("default", 1).await;
+    submit(&server, "c").await;
+    let told = explain(&server, "c").await;
+    assert_eq!(told["reasons"][0]["code"], "rate_limited");
+    assert!(told["reasons"][0]["until"].is_string(), "{told}");
+}
+
+#[tokio::test]
+async fn what_the_workers_lack_is_told() {
+    let server = Server::start().await;
+    submit(&server, "a").await;
+    server.post("/queues", json!({"name": "lonely"})).await.expect(201);
+    server.post("/tasks", json!({"id": "l", "name": "t", "queue": "lonely"})).await.expect(201);
+    assert_eq!(codes(&server, "l").await, ["no_role_for_queue"]);
+    assert_eq!(codes(&server, "a").await, ["no_worker_for_queue"]);
+    for (changed, code) in [
+        (WorkerReport { tasks: vec!["t@2".to_owned()], ..report() }, "no_worker_for_task"),
+        (WorkerReport { state: WorkerState::Draining, ..report() }, "workers_draining"),
+        (WorkerReport { running: 4, ..report() }, "workers_busy"),
+        (report(), "next"),
+    ] {
+        register(&server, changed).await;
+        assert_eq!(codes(&server, "a").await, [code]);
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_is_elsewhere_says_where() {
+    let server = Server::start().await;
+    server.post("/tasks", json!({"id": "later", "name": "t", "delay": "1h"})).await.expect(201);
+    let told = explain(&server, "later").await;
+    assert_eq!(told["reasons"][0]["code"], "not_due");
+    assert!(told["reasons"][0]["until"].is_string() && told.get("ahead").is_none(), "{told}");
+    submit(&server, "a").await;
+    server.claim("default", 1).await;
+    assert_eq!(codes(&server, "a").await, ["running"]);
+    server.post("/tasks/later/cancel", "").await.expect(200);
+    assert_eq!(codes(&server, "later").await, ["over"]);
+}
