@@ -215,6 +215,8 @@ pub struct ResubmittedTask {
     pub outcome: String,
     /// More about that.
     pub detail: Option<String>,
+}
+
 /// Why a task stands where it does.
 #[derive(Debug, Deserialize)]
 pub struct Explanation {
