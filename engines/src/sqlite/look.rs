@@ -13,8 +13,6 @@ use jobbers_common::{
 };
 use rusqlite::OptionalExtension;
 
-use rusqlite::OptionalExtension;
-
 use super::{
     error::{OrStore, corrupt},
     row::{self, Columns},

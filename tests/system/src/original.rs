@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::stack::Stack;
 
 mod claiming;
+mod dead_letters;
 mod ending;
 mod submitting;
 mod timing;

@@ -3,18 +3,38 @@
 use jobbers_test_support::program::Program;
 use serde_json::{Value, json};
 
-use super::{assert_each_ran_once, submit_many};
+use super::{all_end_as, assert_each_ran_once, submit_many};
 use crate::{engines::Kind, stack::Stack};
 
 /// Said by a program whose configuration makes no sense (`jobbers_process::exit`).
 const CONFIG: i32 = 64;
 
 on_both_engines!(
+    w03_what_is_over_a_limit_waits_or_is_refused_and_is_never_dropped,
     w08_a_known_id_is_answered_and_never_overwritten,
     w20_nonsense_is_refused_and_named_and_nothing_is_stored,
     w21_everything_is_bounded,
     w22_nobody_outside_is_served_and_nobody_sets_what_is_not_theirs,
 );
+
+async fn w03_what_is_over_a_limit_waits_or_is_refused_and_is_never_dropped(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let manager = stack.manager().await;
+    manager.api.post("/queues", &json!({"name": "slow", "rate_limit": {"tasks": 10, "per": "500ms"}})).await.ok();
+    manager.api.post("/queues", &json!({"name": "short", "max_length": 3})).await.ok();
+    manager.api.put("/roles/default", &json!({"queues": ["slow", "short"]})).await.ok();
+    let mut ids = submit_many(&manager.api, "slow", 30, &json!({"name": "note", "queue": "slow"})).await;
+    ids.extend(submit_many(&manager.api, "short", 2, &json!({"name": "note", "queue": "short"})).await);
+    let one = json!({"name": "note", "queue": "short"});
+    for body in [json!({"tasks": [one, one]}), json!({"tasks": [one, one, one]})] {
+        let refused = manager.api.post("/tasks", &body).await;
+        assert_eq!((refused.status.as_u16(), refused.code()), (429, "queue_full"), "{}", refused.body);
+        assert!(refused.retry_after.is_some(), "it says when to come back");
+    }
+    let _workers = [stack.worker().await, stack.worker().await];
+    all_end_as(&manager.api, &ids, "completed").await;
+    assert_each_ran_once(&stack, &ids);
+}
 
 async fn w08_a_known_id_is_answered_and_never_overwritten(kind: Kind) {
     let stack = Stack::on(kind).await;
