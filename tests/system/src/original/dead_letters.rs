@@ -8,9 +8,7 @@ use serde_json::json;
 use super::{all_end_as, submit_many};
 use crate::{engines::Kind, stack::Stack};
 
-on_both_engines!(
-    w07_an_end_and_its_dead_letter_are_one_step,
-);
+on_both_engines!(w07_an_end_and_its_dead_letter_are_one_step,);
 
 /// Waits until the archive holds `count` dead letters that nobody has looked after.
 async fn archived(api: &Api, count: usize) {
