@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads each dashboard through Grafana's own types and back, and shows what got lost on the way.
 
-A misspelt or misplaced field is one that Grafana would ignore. Run by hand, and by the long tests of `tests/system`:
+A misspelt or misplaced field is one that Grafana would ignore. Run by hand:
 
     python3 -m venv venv && venv/bin/pip install grafana-foundation-sdk==0.0.21
     venv/bin/python dashboards/typed_round_trip.py dashboards/grafana/*.json

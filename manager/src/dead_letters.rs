@@ -18,11 +18,13 @@ use axum::{
 };
 use jobbers_archive::{Archive, Options};
 use jobbers_common::name::{DutyName, HolderId};
+use jobbers_process::telemetry::SCOPE;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use ulid::Ulid;
 
+use self::meters::LetterMeters;
 use crate::{
     app::App,
     config::Config,
@@ -30,6 +32,7 @@ use crate::{
 };
 
 pub(crate) mod keeper;
+pub(crate) mod meters;
 pub(crate) mod order;
 mod patch;
 mod sender;
@@ -73,6 +76,7 @@ pub(crate) struct DeadLetters {
     max_letters: Option<u64>,
     url: String,
     holder: HolderId,
+    pub(crate) meters: LetterMeters,
     keeper: Mutex<Keeper>,
     archive: Mutex<Option<Arc<Archive>>>,
     /// Why the archive can't be used, or the outbox not emptied.
@@ -97,6 +101,7 @@ impl DeadLetters {
             max_letters: Some(config.dlq_max_letters).filter(|most| *most > 0),
             url,
             holder,
+            meters: LetterMeters::new(&opentelemetry::global::meter(SCOPE)),
             keeper: Mutex::new(Keeper::Nobody),
             archive: Mutex::default(),
             trouble: Mutex::default(),

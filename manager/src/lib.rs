@@ -52,6 +52,7 @@ pub async fn run(config: Config, engine: Arc<dyn Engine>, listener: TcpListener,
     tracing::info!(%address, "listening");
     let app = Arc::new(App::new(&config, engine, config.url(address), shutdown.drain.clone()));
     gauges::observe(&app, &opentelemetry::global::meter(SCOPE));
+    dead_letters::meters::observe(&app, &opentelemetry::global::meter(SCOPE));
     let mut background = JoinSet::new();
     background.spawn(chores::run(Arc::clone(&app), config.tick));
     background.spawn(live_config::keep_fresh(Arc::clone(&app), config.config_refresh));

@@ -180,7 +180,11 @@ pub(crate) async fn operation(
     request_body = DeleteRequest,
     responses((status = 200, description = "What was deleted", body = ChangeView), DeleteProblems)
 )]
-pub(crate) async fn delete(Held(archive): Held, JsonBytes { bytes, .. }: JsonBytes) -> Result<Response> {
+pub(crate) async fn delete(
+    State(app): State<Arc<App>>,
+    Held(archive): Held,
+    JsonBytes { bytes, .. }: JsonBytes,
+) -> Result<Response> {
     let request: DeleteRequest = json::decode(&bytes)?;
     let selection = request.selection()?;
     if request.dry_run {
@@ -191,6 +195,7 @@ pub(crate) async fn delete(Held(archive): Held, JsonBytes { bytes, .. }: JsonByt
         Selection::Matching(filter, limit) => archive.delete_matching(&filter, limit),
     })
     .await?;
+    app.dead_letters.meters.deleted(changed);
     Ok(Json(ChangeView { dry_run: false, matched: changed, changed }).into_response())
 }
 

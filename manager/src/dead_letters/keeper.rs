@@ -117,7 +117,12 @@ impl Rounds {
         self.resume(&archive).await?;
         self.drain_outbox(&archive).await?;
         letters.drained.notify_waiters();
-        self.prune(&archive).await
+        self.prune(&archive).await?;
+        if letters.meters.are_due() {
+            let now = app.engine.health().await?.now;
+            letters.meters.count(&archive, now).await?;
+        }
+        Ok(())
     }
 
     /// Goes on with operations that are not finished, whoever began them.
@@ -164,6 +169,7 @@ impl Rounds {
         if retention.is_some() || keep.is_some() {
             let past = retention.map(|age| now.before(age));
             let pruned = blocking(archive, move |archive| archive.prune(past, keep, PRUNE_LETTERS)).await?;
+            self.app.dead_letters.meters.deleted(pruned);
             if pruned > 0 {
                 tracing::info!(letters = pruned, "deleted dead letters by age or number");
             }

@@ -12,7 +12,11 @@ use jobbers_common::{
     limits::MAX_BATCH,
 };
 
-use super::{blocking, order::Order};
+use super::{
+    blocking,
+    meters::{Pair, pair},
+    order::Order,
+};
 use crate::app::App;
 
 /// Letters sent by one call.
@@ -79,11 +83,12 @@ fn batch(rate: Option<f64>) -> usize {
 }
 
 async fn send(app: &App, order: &Order, pending: Vec<(i64, DeadTask)>) -> anyhow::Result<Vec<Settled>> {
-    let (mut settled, mut places, mut wishes): (Vec<Settled>, Vec<i64>, Vec<Resubmit>) = Default::default();
+    let (mut settled, mut places, mut wishes): (Vec<Settled>, Vec<(i64, Pair)>, Vec<Resubmit>) = Default::default();
     for (place, dead) in pending {
+        let pair = pair(&dead);
         match order.wish(dead, app.max_payload_bytes) {
             Ok(wish) => {
-                places.push(place);
+                places.push((place, pair));
                 wishes.push(wish);
             }
             Err(why) => settled.push((place, ItemOutcome::BadParameters, Some(why))),
@@ -91,7 +96,12 @@ async fn send(app: &App, order: &Order, pending: Vec<(i64, DeadTask)>) -> anyhow
     }
     if !wishes.is_empty() {
         let answers = app.engine.resubmit(wishes).await?;
-        settled.extend(places.into_iter().zip(answers).map(|(place, answer)| outcome(place, answer)));
+        for ((place, pair), answer) in places.into_iter().zip(answers) {
+            if answer == Resubmitted::Done {
+                app.dead_letters.meters.resubmitted(&pair);
+            }
+            settled.push(outcome(place, answer));
+        }
     }
     Ok(settled)
 }

@@ -1,0 +1,114 @@
+//! What the archive tells of itself: how many letters it holds and since when, and what became of them.
+//!
+//! Only the manager that keeps the archive tells its size, so that no letter is counted twice.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Weak},
+    time::{Duration, Instant},
+};
+
+use jobbers_archive::{Archive, Filter, LetterState};
+use jobbers_common::{
+    engine::DeadTask,
+    metrics::catalogue::{DEAD_LETTERS_DELETED, DEAD_LETTERS_OLDEST_AGE, DEAD_LETTERS_RESUBMITTED, DEAD_LETTERS_SIZE},
+    name::{QueueName, TaskName},
+    time::Timestamp,
+};
+use opentelemetry::{
+    KeyValue,
+    metrics::{AsyncInstrument, Counter, Meter},
+};
+use parking_lot::Mutex;
+
+use super::blocking;
+use crate::app::App;
+
+/// How often the letters are counted: a look at all of them.
+const EVERY: Duration = Duration::from_secs(10);
+
+/// The letters of one queue: how many, and when the first of them failed.
+type Letters = BTreeMap<QueueName, (u64, Timestamp)>;
+
+/// The instruments, and the letters as they were last counted.
+#[derive(Debug)]
+pub(crate) struct LetterMeters {
+    resubmitted: Counter<u64>,
+    deleted: Counter<u64>,
+    counted: Mutex<Option<(Instant, Timestamp, Letters)>>,
+}
+
+impl LetterMeters {
+    pub(crate) fn new(meter: &Meter) -> Self {
+        let deleted = DEAD_LETTERS_DELETED.counter(meter);
+        deleted.add(0, &[]);
+        Self { resubmitted: DEAD_LETTERS_RESUBMITTED.counter(meter), deleted, counted: Mutex::default() }
+    }
+
+    /// Letters were deleted.
+    pub(crate) fn deleted(&self, letters: u64) {
+        self.deleted.add(letters, &[]);
+    }
+
+    /// A letter was sent again.
+    pub(super) fn resubmitted(&self, (queue, name): &Pair) {
+        let attributes =
+            [KeyValue::new("queue", queue.as_str().to_owned()), KeyValue::new("task", name.as_str().to_owned())];
+        self.resubmitted.add(1, &attributes);
+    }
+
+    /// Whether it is time to count the letters again.
+    pub(super) fn are_due(&self) -> bool {
+        self.counted.lock().as_ref().is_none_or(|(at, ..)| at.elapsed() >= EVERY)
+    }
+
+    /// Counts the letters.
+    pub(super) async fn count(&self, archive: &Arc<Archive>, now: Timestamp) -> jobbers_archive::Result<()> {
+        let dead = Filter { state: Some(LetterState::Dead), ..Filter::default() };
+        let mut letters = Letters::new();
+        for group in blocking(archive, move |archive| archive.groups(&dead)).await? {
+            let (count, first) = letters.entry(group.queue).or_insert((0, group.first_seen));
+            *count += group.count;
+            *first = group.first_seen.min(*first);
+        }
+        *self.counted.lock() = Some((Instant::now(), now, letters));
+        Ok(())
+    }
+
+    fn of_queues(&self) -> Vec<(QueueName, u64, Duration)> {
+        let counted = self.counted.lock();
+        let Some((at, now, letters)) = counted.as_ref() else { return Vec::new() };
+        let age = |first: Timestamp| {
+            let then = u64::try_from(now.as_micros().saturating_sub(first.as_micros())).unwrap_or(0);
+            Duration::from_micros(then) + at.elapsed()
+        };
+        letters.iter().map(|(queue, (count, first))| (queue.clone(), *count, age(*first))).collect()
+    }
+}
+
+/// A queue and a task's name.
+pub(super) type Pair = (QueueName, TaskName);
+
+/// The pair of a letter.
+pub(super) fn pair(dead: &DeadTask) -> Pair {
+    (dead.task.queue.clone(), dead.task.name.clone())
+}
+
+/// Registers the gauges.
+pub(crate) fn observe(app: &Arc<App>, meter: &Meter) {
+    DEAD_LETTERS_SIZE.gauge(meter, of_each_queue(app, |count, _| count as f64));
+    DEAD_LETTERS_OLDEST_AGE.gauge(meter, of_each_queue(app, |_, age| age.as_secs_f64()));
+}
+
+fn of_each_queue(
+    app: &Arc<App>,
+    value: impl Fn(u64, Duration) -> f64 + Send + Sync + 'static,
+) -> impl Fn(&dyn AsyncInstrument<f64>) + Send + Sync + 'static {
+    let app: Weak<App> = Arc::downgrade(app);
+    move |gauge| {
+        let Some(app) = app.upgrade().filter(|app| app.dead_letters.held().is_some()) else { return };
+        for (queue, count, age) in app.dead_letters.meters.of_queues() {
+            gauge.observe(value(count, age), &[KeyValue::new("queue", queue.as_str().to_owned())]);
+        }
+    }
+}
