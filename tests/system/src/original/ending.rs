@@ -67,8 +67,11 @@ async fn w10_an_end_is_not_overwritten_by_who_comes_late(kind: Kind) {
         stack.effects.happened("started", id).await;
     }
     zombie.signal(Signal::SIGSTOP);
-    stack.release();
     let other = stack.worker().await;
+    for id in &ids {
+        assert_eq!(stack.effects.happened_times("started", id, 2).await.pid, other.pid());
+    }
+    stack.release();
     all_end_as(&manager.api, &ids, "completed").await;
     let mut over = Vec::new();
     for id in &ids {
