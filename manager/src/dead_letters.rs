@@ -209,7 +209,6 @@ async fn catch_up(app: &App) {
 }
 
 /// The archive with all that has failed so far, or what to answer to a request for `path`.
-#[expect(clippy::result_large_err, reason = "an answer on its way to the client")]
 pub(crate) async fn held_up_to_date(app: &App, path: &str) -> Result<Arc<Archive>, Response> {
     let archive = held(app, path)?;
     catch_up(app).await;

@@ -38,7 +38,7 @@ async fn read(store: &Store, limit: usize) -> Result<(Timestamp, u64, Vec<DeadTa
         let key = text(key)?;
         let id = key.get(REVISION_DIGITS..).ok_or_else(|| malformed("a copy's key was due"))?;
         let id = TaskId::new(id).map_err(|_| malformed("a copy's key was due"))?;
-        copies.push(read_copy(id, &bytes(copy)?)?);
+        copies.push(read_copy(&id, &bytes(copy)?)?);
     }
     Ok((now, size, copies))
 }

@@ -303,7 +303,7 @@ fn whole(view: Value, errors: &[u8], body: Vec<u8>) -> Result<DeadTask> {
 }
 
 /// Reads a copy of the outbox.
-pub(super) fn read_copy(id: TaskId, copy: &[u8]) -> Result<DeadTask> {
+pub(super) fn read_copy(id: &TaskId, copy: &[u8]) -> Result<DeadTask> {
     const LENGTHS: usize = 32;
     let lengths = part(copy, ..LENGTHS, "copy")?;
     let mut rest = &copy[LENGTHS..];

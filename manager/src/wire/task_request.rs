@@ -130,6 +130,7 @@ pub struct TaskBatch<'a> {
 /// One task, or a batch.
 #[derive(Debug, ToSchema)]
 #[serde(untagged)]
+#[expect(clippy::large_enum_variant, reason = "only described, never made: the handler reads the one or the other")]
 pub enum SubmitRequest<'a> {
     /// One.
     One(TaskRequest<'a>),

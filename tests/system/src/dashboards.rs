@@ -114,7 +114,7 @@ async fn every_rule_is_evaluated(prometheus: &Prometheus, begun: std::time::Syst
     until(LAG, "every alert that was provoked is pending or fires", async || {
         let alerts = prometheus.range("count by (alertname) (ALERTS)", begun).await;
         let seen = |name: &&str| alerts.iter().any(|alert| alert.label("alertname") == *name);
-        PROVOKED.iter().all(|name| seen(&name)).then_some(())
+        PROVOKED.iter().all(seen).then_some(())
     })
     .await;
     let groups = prometheus.api("rules", &[]).await;
