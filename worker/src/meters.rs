@@ -21,7 +21,6 @@ use jobbers_common::{
         catalogue::{CLAIM_BATCH_SIZE, CLAIMS, RENEWALS, TASKS_PROCESSED, TASKS_RELEASED, WORKER_DRAIN_DURATION},
     },
     name::{QueueName, RoleName},
-    policy::OnStall,
     task::{AttemptFailure, FailureKind},
 };
 use opentelemetry::{
@@ -166,11 +165,7 @@ pub(crate) fn settled(attempt: &Attempt, outcome: &Outcome, status: Status) {
 fn failed(attempt: &Attempt, pair: &Pair, failure: &AttemptFailure, status: Status) {
     pair.failed(failure.kind.as_str(), if status.is_finished() { "over" } else { "retry" });
     if failure.kind == FailureKind::Stall {
-        pair.stalled(match attempt.policy.on_stall {
-            OnStall::Stall => "stall",
-            OnStall::Retry => "retry",
-            OnStall::Fail => "fail",
-        });
+        pair.stalled(attempt.policy.on_stall);
     }
 }
 

@@ -52,9 +52,7 @@ impl LetterMeters {
 
     /// A letter was sent again.
     pub(super) fn resubmitted(&self, (queue, name): &Pair) {
-        let attributes =
-            [KeyValue::new("queue", queue.as_str().to_owned()), KeyValue::new("task", name.as_str().to_owned())];
-        self.resubmitted.add(1, &attributes);
+        self.resubmitted.add(1, &names(queue, name));
     }
 
     /// Whether it is time to count the letters again.
@@ -62,11 +60,15 @@ impl LetterMeters {
         self.counted.lock().as_ref().is_none_or(|(at, ..)| at.elapsed() >= EVERY)
     }
 
-    /// Counts the letters.
+    /// Counts the letters. A queue whose last letter is gone is told as empty from then on.
     pub(super) async fn count(&self, archive: &Arc<Archive>, now: Timestamp) -> jobbers_archive::Result<()> {
         let dead = Filter { state: Some(LetterState::Dead), ..Filter::default() };
-        let mut letters = Letters::new();
-        for group in blocking(archive, move |archive| archive.groups(&dead)).await? {
+        let groups = blocking(archive, move |archive| archive.groups(&dead)).await?;
+        let known = self.counted.lock().as_ref().map(|(_, _, letters)| letters.clone()).unwrap_or_default();
+        let mut letters: Letters = known.into_keys().map(|queue| (queue, (0, now))).collect();
+        for group in groups {
+            // From 0, so that the first that is sent again is seen as a step.
+            self.resubmitted.add(0, &names(&group.queue, &group.name));
             let (count, first) = letters.entry(group.queue).or_insert((0, group.first_seen));
             *count += group.count;
             *first = group.first_seen.min(*first);
@@ -78,12 +80,19 @@ impl LetterMeters {
     fn of_queues(&self) -> Vec<(QueueName, u64, Duration)> {
         let counted = self.counted.lock();
         let Some((at, now, letters)) = counted.as_ref() else { return Vec::new() };
-        let age = |first: Timestamp| {
+        let age = |count: u64, first: Timestamp| {
+            if count == 0 {
+                return Duration::ZERO;
+            }
             let then = u64::try_from(now.as_micros().saturating_sub(first.as_micros())).unwrap_or(0);
             Duration::from_micros(then) + at.elapsed()
         };
-        letters.iter().map(|(queue, (count, first))| (queue.clone(), *count, age(*first))).collect()
+        letters.iter().map(|(queue, (count, first))| (queue.clone(), *count, age(*count, *first))).collect()
     }
+}
+
+fn names(queue: &QueueName, task: &TaskName) -> [KeyValue; 2] {
+    [KeyValue::new("queue", queue.as_str().to_owned()), KeyValue::new("task", task.as_str().to_owned())]
 }
 
 /// A queue and a task's name.

@@ -32,3 +32,26 @@ pub async fn until<T>(
     })
     .await
 }
+
+/// Asks `question` until it leaves nothing over, at most `bound`.
+///
+/// # Panics
+/// When something is left; it says what.
+pub async fn until_none(
+    bound: Duration,
+    what: &(impl Display + ?Sized),
+    mut question: impl AsyncFnMut() -> Vec<String>,
+) {
+    let mut left = Vec::new();
+    let asking = async {
+        loop {
+            left = question().await;
+            if left.is_empty() {
+                return;
+            }
+            tokio::time::sleep(INTERVAL).await;
+        }
+    };
+    let in_time = tokio::time::timeout(bound, asking).await.is_ok();
+    assert!(in_time, "did not happen within {bound:?}: {what}; left are\n{}", left.join("\n"));
+}

@@ -8,6 +8,7 @@ use jobbers_test_support::{
     program::Program,
     redis_server::{Persistence, RedisOptions, RedisServer},
 };
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::engines::Kind;
@@ -85,18 +86,21 @@ impl Stack {
 
     /// The same with further environment variables.
     pub(crate) async fn worker_with(&self, environment: &[(&str, &str)]) -> Program {
-        let (effects, gate) = (self.effects.path().to_str().unwrap(), self.gate());
-        let gate = gate.to_str().unwrap();
-        let mut all = vec![("ENGINE_URL", self.url()), ("TEST_EFFECTS", effects), ("TEST_GATE", gate)];
-        all.extend(environment);
-        let worker = Program::start::<&str>("test-worker", self.folder(), &[], &all);
-        worker.line("worker started").await;
-        worker
+        self.worker_program("test-worker", environment).await
     }
 
     /// A worker with the stock tasks that asks for work.
     pub(crate) async fn stock_worker(&self) -> Program {
-        let worker = Program::start::<&str>("worker", self.folder(), &[], &[("ENGINE_URL", self.url())]);
+        self.worker_program("worker", &[]).await
+    }
+
+    /// `worker` or `test-worker`, with further environment variables, when it asks for work.
+    pub(crate) async fn worker_program(&self, name: &str, environment: &[(&str, &str)]) -> Program {
+        let (effects, gate) = (self.effects.path().to_str().unwrap(), self.gate());
+        let gate = gate.to_str().unwrap();
+        let mut all = vec![("ENGINE_URL", self.url()), ("TEST_EFFECTS", effects), ("TEST_GATE", gate)];
+        all.extend(environment);
+        let worker = Program::start::<&str>(name, self.folder(), &[], &all);
         worker.line("worker started").await;
         worker
     }
@@ -126,15 +130,22 @@ impl Manager {
 /// The ids of all tasks a list names; `query` has a question mark already.
 pub(crate) async fn all_ids(api: &Api, query: &str) -> BTreeSet<String> {
     let mut ids = BTreeSet::new();
+    for task in all_tasks(api, query).await {
+        assert!(ids.insert(task["id"].as_str().unwrap().to_owned()), "listed twice: {task}");
+    }
+    ids
+}
+
+/// All tasks a list names.
+pub(crate) async fn all_tasks(api: &Api, query: &str) -> Vec<Value> {
+    let mut tasks = Vec::new();
     let mut cursor = String::new();
     loop {
         let page = api.get(&format!("{query}&limit=1000{cursor}")).await.ok();
-        for task in page["tasks"].as_array().unwrap() {
-            assert!(ids.insert(task["id"].as_str().unwrap().to_owned()), "listed twice: {task}");
-        }
+        tasks.extend(page["tasks"].as_array().unwrap().iter().cloned());
         match page["next"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),
-            None => return ids,
+            None => return tasks,
         }
     }
 }

@@ -166,6 +166,9 @@ impl Fetcher {
                     functions.push(function);
                     let policy = function.policy().with(&task.overrides);
                     let pair = self.parts.meters.pair(&task.queue, function.name(), task.version);
+                    if policy.max_heartbeat_interval.is_some() {
+                        pair.watched(policy.on_stall);
+                    }
                     known.push((task, policy, pair));
                 }
                 Some(_) => self.settle_unstarted(task, Outcome::Released { delay: Duration::ZERO }),

@@ -12,6 +12,7 @@ use jobbers_common::{
         TASKS_PROCESSED, TASKS_RECOVERED, TASKS_RELEASED, TASKS_RETRIED, TASKS_SELECTED, TASKS_STALLED, TIME_IN_QUEUE,
     },
     name::{QueueName, RoleName},
+    policy::OnStall,
 };
 use opentelemetry::{
     KeyValue,
@@ -69,6 +70,8 @@ pub(crate) struct Pair {
     time_in_queue: BoundHistogram<f64>,
     retried: BoundCounter<u64>,
     dead_lettered: BoundCounter<u64>,
+    /// By what becomes of a silent task; bound when the first task is taken that may be silent.
+    stalled: [OnceLock<BoundCounter<u64>>; 3],
     /// By the place of the status in [`Status::ALL`]; bound when the first task gets there.
     by_status: [OnceLock<ByStatus>; Status::ALL.len()],
 }
@@ -91,16 +94,25 @@ impl Pair {
             time_in_queue: instruments.time_in_queue.bind(&by_role),
             retried: instruments.retried.bind(&by_version),
             dead_lettered: instruments.dead_lettered.bind(&by_version),
+            stalled: Default::default(),
             by_status: Default::default(),
             names: names.clone(),
             instruments,
         };
-        // So that the first failure is seen as a step from 0, and not as a series that begins at 1.
-        pair.retried.add(0);
-        pair.dead_lettered.add(0);
-        pair.instruments.processed.add(0, &pair.with("status", Status::Completed.as_str()));
-        pair.instruments.processed.add(0, &pair.with("status", Status::Failed.as_str()));
+        pair.begin_at_zero();
         pair
+    }
+
+    /// So that the first event of each kind is seen as a step from 0, and not as a series that begins at 1, in which no
+    /// alert can see a rise. Only kinds whose first event matters: a series that is never used costs its reader as much.
+    fn begin_at_zero(&self) {
+        self.retried.add(0);
+        self.dead_lettered.add(0);
+        for status in [Status::Completed, Status::Failed] {
+            self.instruments.processed.add(0, &self.with("status", status.as_str()));
+        }
+        self.instruments.recovered.add(0, &self.names);
+        self.instruments.leases_lost.add(0, &self.names);
     }
 
     fn with(&self, key: &'static str, value: &'static str) -> [KeyValue; 3] {
@@ -157,9 +169,23 @@ impl Pair {
         self.instruments.released.add(1, &self.with("reason", reason));
     }
 
+    /// An attempt is watched for its heartbeats: the first that is ended is to be seen as a step, too.
+    pub(crate) fn watched(&self, action: OnStall) {
+        self.stalls(action).add(0);
+    }
+
     /// An attempt was ended for its silence.
-    pub(super) fn stalled(&self, action: &'static str) {
-        self.instruments.stalled.add(1, &self.with("action", action));
+    pub(super) fn stalled(&self, action: OnStall) {
+        self.stalls(action).add(1);
+    }
+
+    fn stalls(&self, action: OnStall) -> &BoundCounter<u64> {
+        let (slot, word) = match action {
+            OnStall::Stall => (&self.stalled[0], "stall"),
+            OnStall::Retry => (&self.stalled[1], "retry"),
+            OnStall::Fail => (&self.stalled[2], "fail"),
+        };
+        slot.get_or_init(|| self.instruments.stalled.bind(&self.with("action", word)))
     }
 
     /// A lease was gone.

@@ -1,51 +1,45 @@
-//! A mixed load: success, retry, failure, stall, cancel, schedules, and a few things that are wrong on purpose.
+//! A mixed load: success, retry, failure, time-out, stall, cancel, schedules, dead letters, and a few things that are
+//! wrong on purpose.
 
-use std::time::Duration;
-
-use jobbers_test_support::{api::Api, program::Program, prometheus::Prometheus, wait::until};
+use jobbers_test_support::{
+    api::Api,
+    wait::{until, until_none},
+};
 use nix::sys::signal::Signal;
+use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{COUNTED, LAG};
+use super::{COUNTED, LAG, counts, site::Site};
 
-/// How often the mixture is sent, a few scrapes apart.
+/// How often the mixture is sent. Each wave is over, and seen, before the next: then every counter has a point before
+/// its last steps, however seldom a busy machine lets Prometheus scrape.
 const WAVES: usize = 4;
 
-/// Queues and roles: two that are served, one that the cleaner sweeps, one nobody serves, one that is paused, and one for
-/// a worker that will be frozen.
-pub(super) async fn arrange(api: &Api) {
-    for queue in [
-        json!({"name": "mail", "max_per_worker": 50}),
-        json!({"name": "swept"}),
-        json!({"name": "stuck"}),
-        json!({"name": "off", "paused": true}),
-        json!({"name": "fragile"}),
-    ] {
-        api.post("/queues", &queue).await.ok();
-    }
-    api.put("/roles/default", &json!({"queues": ["default", "mail", "swept"]})).await.ok();
-    api.put("/roles/fragile", &json!({"queues": ["fragile"]})).await.ok();
-}
+/// So many tasks a wave are cancelled while they run.
+const UNWANTED: usize = 40;
 
 /// Runs it all, and answers when every task of the counted queues is over.
-pub(super) async fn run(api: &Api, fragile: &Program, prometheus: &Prometheus) {
-    let held = api.submit(&json!({"name": "sleep", "queue": "fragile", "parameters": {"seconds": 120}})).await;
+pub(super) async fn run(site: &Site) {
+    let api = &site.api;
+    let held = api.submit(&json!({"name": "sleep", "queue": "fragile", "parameters": {"seconds": 300}})).await;
     api.standing(&held, "started").await;
     go_wrong(api).await;
     // Until its lease has ended and was taken back; then it learns that it has lost it, and takes the task anew.
-    fragile.signal(Signal::SIGSTOP);
+    site.fragile.signal(Signal::SIGSTOP);
     for wave in 0..WAVES {
         send(api, wave).await;
-        seen(api, prometheus).await;
+        over(api).await;
+        seen(site).await;
+        tend_dead_letters(api, wave).await;
     }
     api.standing(&held, "submitted").await;
-    fragile.signal(Signal::SIGCONT);
+    site.fragile.signal(Signal::SIGCONT);
     until(LAG, "the frozen worker is seen to have lost its lease", async || {
-        let lost = prometheus.number("sum(jobbers_leases_lost_total) and sum(jobbers_tasks_recovered_total)").await;
+        let lost =
+            site.prometheus.number("sum(jobbers_leases_lost_total) and sum(jobbers_tasks_recovered_total)").await;
         lost.filter(|lost| *lost > 0.0)
     })
     .await;
-    over(api).await;
 }
 
 /// Things that nobody wants, each with an alert of its own.
@@ -54,70 +48,98 @@ async fn go_wrong(api: &Api) {
         json!({"name": "echo", "queue": "stuck"}),
         json!({"name": "echo", "queue": "off"}),
         json!({"name": "nobody.knows", "queue": "swept"}),
-        // Silent, and does not end.
-        json!({"name": "sleep", "queue": "swept", "parameters": {"seconds": 90, "ignore_cancel": true},
-               "max_heartbeat_interval": "200ms"}),
+        // Silent, and can't be stopped.
+        json!({"name": "stubborn", "queue": "stubborn", "max_heartbeat_interval": "200ms"}),
     ] {
         api.submit(&task).await;
     }
     let refused = api.post("/tasks", &json!({"name": "echo", "queue": "nowhere"})).await;
     assert_eq!(refused.code(), "unknown_queue");
-    let twice = json!({"id": "twice", "name": "echo"});
+    let twice = json!({"id": "twice", "name": "echo", "queue": "stuck"});
     for expected in [true, false] {
         assert_eq!(api.post("/tasks", &twice).await.ok()["created"], expected);
     }
-    let other = api.post("/tasks", &json!({"id": "twice", "name": "echo", "priority": 9})).await;
+    let other = api.post("/tasks", &json!({"id": "twice", "name": "echo", "queue": "stuck", "priority": 9})).await;
     assert_eq!(other.code(), "task_exists");
 }
 
-/// One wave of the mixture.
+/// One wave of the mixture: 1,250 tasks, and some that the cleaner sweeps.
 async fn send(api: &Api, wave: usize) {
     let many = |count: usize, task: Value| vec![task; count];
+    let sleep = json!({"name": "sleep", "parameters": {"seconds": 300}, "max_retries": 0});
+    let and = |more: Value| {
+        let mut task = sleep.clone();
+        task.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        task
+    };
     let tasks = [
-        many(30, json!({"name": "echo", "parameters": {"hello": "world"}})),
-        many(10, json!({"name": "echo", "queue": "mail", "parameters": {"to": "somebody"}})),
+        many(700, json!({"name": "echo", "parameters": {"hello": "world"}})),
+        many(200, json!({"name": "echo", "queue": "mail", "parameters": {"to": "somebody"}})),
+        many(100, json!({"name": "fail", "parameters": {"times": 3}, "max_retries": 5, "retry_delay": "50ms"})),
+        many(60, json!({"name": "fail", "queue": "mail", "parameters": {"kind": "fatal", "message": "no such host"}})),
+        many(20, json!({"name": "fail", "parameters": {"kind": "panic"}, "max_retries": 0})),
+        many(20, and(json!({"timeout": "100ms"}))),
+        many(100, json!({"name": "echo", "delay": "800ms"})),
+        many(10, and(json!({"queue": "mail", "max_heartbeat_interval": "200ms", "on_stall": "stall"}))),
+        // Not of the counted queues.
         many(5, json!({"name": "echo", "queue": "swept"})),
-        many(8, json!({"name": "fail", "parameters": {"times": 3}, "max_retries": 5, "retry_delay": "50ms"})),
-        many(4, json!({"name": "fail", "queue": "mail", "parameters": {"kind": "fatal", "message": "no such host"}})),
-        many(2, json!({"name": "fail", "parameters": {"kind": "panic"}, "max_retries": 0})),
-        many(2, json!({"name": "sleep", "parameters": {"seconds": 60}, "timeout": "100ms", "max_retries": 0})),
-        many(3, json!({"name": "echo", "delay": "800ms"})),
-        many(
-            1,
-            json!({"name": "sleep", "queue": "mail", "parameters": {"seconds": 60}, "max_retries": 0,
-                       "max_heartbeat_interval": "200ms", "on_stall": "stall"}),
-        ),
+        many(3, json!({"name": "fail", "queue": "swept", "parameters": {"kind": "fatal"}})),
     ]
     .concat();
-    api.post("/tasks", &json!({"tasks": tasks})).await.ok();
-    let unwanted = format!("unwanted-{wave}");
-    api.submit(&json!({"id": unwanted, "name": "sleep", "parameters": {"seconds": 60}})).await;
-    // Cancelled while it runs, so that its end is the worker's to count.
-    api.standing(&unwanted, "started").await;
-    api.post(&format!("/tasks/{unwanted}/cancel"), &json!({})).await.ok();
-}
-
-/// Waits until Prometheus has seen what the queues took in, so that the next wave is a later point of every line.
-async fn seen(api: &Api, prometheus: &Prometheus) {
-    let accepted = api.get("/queues/default").await.ok()["accepted"].as_f64();
-    until(LAG, "the wave is seen", async || {
-        let seen = prometheus.number("max(jobbers_queue_accepted_total{queue=\"default\"})").await;
-        (seen == accepted).then_some(())
-    })
-    .await;
+    for batch in tasks.chunks(1_000) {
+        api.post("/tasks", &json!({"tasks": batch})).await.ok();
+    }
+    let unwanted: Vec<String> = (0..UNWANTED).map(|number| format!("unwanted-{wave}-{number}")).collect();
+    for id in &unwanted {
+        api.submit(&and(json!({"id": id}))).await;
+    }
+    // Cancelled while they run, so that their end is the worker's to count.
+    for id in &unwanted {
+        api.standing(id, "started").await;
+    }
+    api.post("/tasks/cancel", &json!({"ids": unwanted})).await.ok();
 }
 
 /// Waits until every task of the counted queues is over.
 async fn over(api: &Api) {
-    until(Duration::from_secs(60), "every counted task is over", async || {
+    until_none(LAG, "every counted task is over", async || {
+        let mut left = Vec::new();
         for queue in COUNTED {
             let tasks = api.get(&format!("/queues/{queue}")).await.ok()["tasks"].clone();
             let live = ["waiting", "scheduled", "submitted", "started"];
             if live.iter().any(|status| tasks[*status].as_u64().unwrap_or_default() > 0) {
-                return None;
+                left.push(format!("{queue}: {tasks}"));
             }
         }
-        Some(())
+        left
     })
     .await;
+}
+
+/// Waits until Prometheus has seen all that the queues took in and what became of it.
+async fn seen(site: &Site) {
+    until_none(LAG, "the wave is seen", async || {
+        let (said, scraped) = (counts::ended(&site.api).await, counts::scraped_by(&site.prometheus).await);
+        said.into_iter().filter(|(row, count)| scraped.get(row) != Some(count)).map(|row| format!("{row:?}")).collect()
+    })
+    .await;
+}
+
+/// What an operator does with dead letters: sends some again, and deletes others. Those of a queue that is not counted.
+async fn tend_dead_letters(api: &Api, wave: usize) {
+    let all = "/dead-letter-queue/stats?queue=swept";
+    until(LAG, "the wave's dead letters are archived", async || {
+        let letters = api.get(all).await.ok()["total"].as_u64().unwrap();
+        (letters > 0).then_some(())
+    })
+    .await;
+    if wave.is_multiple_of(2) {
+        let again = json!({"queue": "swept", "limit": 2});
+        let operation = api.post("/dead-letter-queue/resubmit", &again).await.ok();
+        assert!(operation["total"].as_u64().unwrap() > 0, "{operation}");
+    } else {
+        let old = json!({"queue": "swept", "limit": 1});
+        let change = api.send(Method::DELETE, "/dead-letter-queue", &[], Some(&old)).await.unwrap().ok();
+        assert_eq!(change["changed"], 1, "{change}");
+    }
 }

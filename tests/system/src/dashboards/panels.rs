@@ -14,7 +14,7 @@ pub(super) struct Panel {
 
 /// Rates over several scrapes of a second; ranges over the whole run; everything chosen.
 const VALUES: [(&str, &str); 7] = [
-    ("$__rate_interval", "6s"),
+    ("$__rate_interval", "10s"),
     ("$__range", "2m"),
     ("$cluster", ".*"),
     ("$queue", ".*"),
