@@ -63,6 +63,22 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// Its name in logs.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Completed { .. } => "completed",
+            Self::Retry { .. } => "retry",
+            Self::Failed { .. } => "failed",
+            Self::Stalled { .. } => "stalled",
+            Self::Unknown { .. } => "unknown",
+            Self::Cancelled => "cancelled",
+            Self::Released { .. } => "released",
+        }
+    }
+}
+
 /// The end of one attempt, by whoever holds the fence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settlement {

@@ -7,7 +7,7 @@ use std::{
     fs::OpenOptions,
     io::Write as _,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use crate::wait::until;
@@ -27,8 +27,19 @@ pub struct Effect {
     pub task: String,
     /// Its attempt.
     pub attempt: u32,
+    /// The fence of the claim it runs under.
+    pub fence: u64,
     /// The process that ran it.
     pub pid: u32,
+    /// When, in microseconds of Unix time.
+    pub at: i64,
+}
+
+/// The present in microseconds of Unix time: what all processes of one machine agree on.
+#[must_use]
+pub fn now_micros() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
 impl Effects {
@@ -48,8 +59,8 @@ impl Effects {
     ///
     /// # Errors
     /// Those of the file.
-    pub fn append(&self, event: &str, task: &str, attempt: u32) -> std::io::Result<()> {
-        let line = format!("{event} {task} {attempt} {}\n", std::process::id());
+    pub fn append(&self, event: &str, task: &str, attempt: u32, fence: u64) -> std::io::Result<()> {
+        let line = format!("{event} {task} {attempt} {fence} {} {}\n", std::process::id(), now_micros());
         OpenOptions::new().create(true).append(true).open(&self.path)?.write_all(line.as_bytes())
     }
 
@@ -95,7 +106,8 @@ impl Effects {
 fn parse(line: &str) -> Option<Effect> {
     let mut words = line.split(' ');
     let (event, task) = (words.next()?.to_owned(), words.next()?.to_owned());
-    Some(Effect { event, task, attempt: words.next()?.parse().ok()?, pid: words.next()?.parse().ok()? })
+    let (attempt, fence) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    Some(Effect { event, task, attempt, fence, pid: words.next()?.parse().ok()?, at: words.next()?.parse().ok()? })
 }
 
 #[cfg(test)]
@@ -106,8 +118,8 @@ mod tests {
     fn a_line_that_is_still_being_written_does_not_count() {
         let folder = tempfile::tempdir().expect("a folder");
         let effects = Effects::at(folder.path().join("effects"));
-        effects.append("done", "a", 1).expect("it can be written");
-        effects.append("done", "a", 2).expect("it can be written");
+        effects.append("done", "a", 1, 7).expect("it can be written");
+        effects.append("done", "a", 2, 8).expect("it can be written");
         OpenOptions::new()
             .append(true)
             .open(effects.path())

@@ -1,6 +1,6 @@
 //! Dead letters with real programs: the walk of an operator, and a manager that is killed while it sends many again.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jobbers_test_support::wait::until;
 use reqwest::Method;
@@ -89,7 +89,8 @@ async fn a_killed_manager_loses_and_doubles_no_resubmission(kind: Kind) {
 }
 
 /// `many` dead letters sent again by one filter, while the manager is killed three times: each runs exactly once more.
-async fn resubmitted_under_fire(kind: Kind, many: u64) {
+/// Answers the figures.
+async fn resubmitted_under_fire(kind: Kind, many: u64) -> String {
     let stack = Stack::on(kind).await;
     let mut manager = stack.manager().await;
     let worker = stack.worker().await;
@@ -101,13 +102,18 @@ async fn resubmitted_under_fire(kind: Kind, many: u64) {
     }
     archived(&manager, many).await;
     stack.release();
+    let began_at = Instant::now();
     let rate = json!({"queue": "default", "all": true, "rate": 1_000});
     let begun = manager.api.post("/dead-letter-queue/resubmit?wait=0s", &rate).await.ok();
     assert_eq!(begun["total"], many);
     let path = format!("/dead-letter-queue/operations/{}", begun["id"].as_str().unwrap());
+    let mut left = Vec::new();
     for third in 1..=3 {
         // In the middle: after a quarter, a half and three quarters.
-        answered(&manager, &path, |operation| operation["pending"].as_u64().unwrap() <= many * (4 - third) / 4).await;
+        let operation =
+            answered(&manager, &path, |operation| operation["pending"].as_u64().unwrap() <= many * (4 - third) / 4)
+                .await;
+        left.push(operation["pending"].as_u64().unwrap());
         manager.program.kill().await;
         manager = stack.manager().await;
     }
@@ -124,16 +130,23 @@ async fn resubmitted_under_fire(kind: Kind, many: u64) {
     drop(worker);
     assert!(runs.values().all(|runs| *runs == 1), "each ran exactly once more");
     assert_eq!(stack.effects.count("done"), runs);
+    let (took, executions) = (began_at.elapsed(), runs.values().sum::<usize>());
+    format!(
+        "{kind:?}: {many} dead letters, manager killed with {left:?} pending, {} resubmitted, {executions} executions of {} \
+         tasks, {took:.1?}",
+        done["resubmitted"],
+        runs.len()
+    )
 }
 
 #[ignore = "long: ten thousand letters on each engine"]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_on_sqlite() {
-    resubmitted_under_fire(Kind::Sqlite, 10_000).await;
+    println!("{}", resubmitted_under_fire(Kind::Sqlite, 10_000).await);
 }
 
 #[ignore = "long: ten thousand letters on each engine"]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_on_redis() {
-    resubmitted_under_fire(Kind::Redis, 10_000).await;
+    println!("{}", resubmitted_under_fire(Kind::Redis, 10_000).await);
 }

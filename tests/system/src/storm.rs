@@ -1,4 +1,5 @@
 //! A long while of crashes at random: workers, managers and the store itself, under load. Part of `./check --all`.
+//! `mixed` kills workers alone, under tasks of every kind, and keeps books.
 //!
 //! `TEST_SEED` repeats a run's choices; their timing is the machine's.
 
@@ -13,6 +14,9 @@ use crate::{
     engines::Kind,
     stack::{Manager, Stack, all_ids},
 };
+
+mod ledger;
+mod mixed;
 
 const CRASHES: usize = 300;
 const BATCH: usize = 25;

@@ -132,6 +132,7 @@ impl Fetcher {
             match answer {
                 SettleAnswer::Accepted(status) => {
                     self.report.settled += 1;
+                    tracing::trace!(id = %one.id, fence = %one.fence, how = one.outcome.as_str(), %status, "settled");
                     if let Some(attempt) = &one.attempt {
                         meters::settled(attempt, &one.outcome, *status);
                     } else if let (Outcome::Unknown { .. }, Some(queue)) = (&one.outcome, &one.queue) {

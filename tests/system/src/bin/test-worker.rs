@@ -26,7 +26,7 @@ async fn gate_opens() -> Result<(), TaskError> {
 }
 
 fn trace(ctx: &Context, event: &str) -> Result<(), TaskError> {
-    Ok(effects()?.append(event, ctx.id().as_str(), ctx.attempt())?)
+    Ok(effects()?.append(event, ctx.id().as_str(), ctx.attempt(), ctx.fence().0)?)
 }
 
 /// Leaves a trace, and that is all.
@@ -81,6 +81,30 @@ async fn fail_until_open(ctx: Context) -> Result<(), TaskError> {
         return Err(TaskError::Retry("the gate is closed".into()));
     }
     trace(&ctx, "done")
+}
+
+/// Fails twice, then does not.
+#[task]
+async fn flaky(ctx: Context) -> Result<(), TaskError> {
+    trace(&ctx, "started")?;
+    if ctx.attempt() < 3 {
+        return Err(TaskError::Retry("not yet".into()));
+    }
+    trace(&ctx, "done")
+}
+
+/// Fails for good.
+#[task]
+async fn doomed(ctx: Context) -> Result<(), TaskError> {
+    trace(&ctx, "started")?;
+    Err(TaskError::Fatal("there is no way".into()))
+}
+
+/// Panics.
+#[task]
+async fn panicky(ctx: Context) -> Result<(), TaskError> {
+    trace(&ctx, "started")?;
+    panic!("at the sight of {}", ctx.id())
 }
 
 /// Takes its worker with it.
