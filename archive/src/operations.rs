@@ -63,6 +63,8 @@ pub enum ItemOutcome {
     Moved,
     /// The queue it would go to does not exist.
     UnknownQueue,
+    /// Another task holds its unique key.
+    Duplicate,
     /// Its parameters can't be patched, or are too large once they are.
     BadParameters,
 }
@@ -78,6 +80,7 @@ impl ItemOutcome {
             Self::Live => "live",
             Self::Moved => "moved",
             Self::UnknownQueue => "unknown_queue",
+            Self::Duplicate => "duplicate",
             Self::BadParameters => "bad_parameters",
         }
     }
@@ -87,7 +90,7 @@ impl ItemOutcome {
         match self {
             Self::Resubmitted | Self::AlreadyResubmitted => LetterState::Resubmitted,
             Self::Live | Self::Moved => LetterState::Superseded,
-            Self::Unknown | Self::UnknownQueue | Self::BadParameters => LetterState::Dead,
+            Self::Unknown | Self::UnknownQueue | Self::Duplicate | Self::BadParameters => LetterState::Dead,
         }
     }
 }

@@ -63,6 +63,7 @@ fn dead(name: &str, revision: u64, errors: Vec<AttemptError>) -> DeadTask {
         result: None,
         errors,
         dead_letter: true,
+        unique: None,
         trace: Some("00-ab-cd-01".into()),
     };
     DeadTask { task, fingerprint: u128::MAX - 7 }

@@ -61,12 +61,15 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// A task whose id is known and whose [`crate::task::NewTask::fingerprint`] agrees is answered as it stands
     /// ([`SubmittedHow::Existing`]), so sending a batch twice is safe. One whose fingerprint differs is treated by
-    /// [`OnConflict`]. Wakes workers that wait for these queues.
+    /// [`OnConflict`]; then one whose unique key another task holds ([`crate::unique`]) by its
+    /// [`crate::unique::OnDuplicate`]. The tasks of a batch are judged as if each came alone, in their order: one may meet
+    /// the key of another. Wakes workers that wait for these queues.
     ///
     /// # Errors
-    /// [`Error::UnknownQueue`] for the first task whose queue there is not, before any [`Error::Conflict`], and that
-    /// before [`Error::QueueFull`], for the first task that its queue's `max_length` has no room for;
-    /// [`Error::Invalid`] for a batch over 1,000, an empty one, or one that names an id twice.
+    /// [`Error::UnknownQueue`] for the first task whose queue there is not, before any [`Error::Conflict`] and
+    /// [`Error::Duplicate`], for the first task that may not go in; and these before [`Error::QueueFull`], for the first
+    /// task that its queue's `max_length` has no room for; [`Error::Invalid`] for a batch over 1,000, an empty one, or one
+    /// that names an id twice, and for a unique key that makes no sense.
     async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>>;
 
     // ---- work ---------------------------------------------------------------------------------------------------
@@ -161,7 +164,8 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// for itself, in the order given. Wakes workers.
     ///
     /// A task that moves to another queue is counted there as accepted, and as removed where it was; one that is made
-    /// anew from its copy is counted as accepted.
+    /// anew from its copy is counted as accepted. One that had a unique key takes it again, for its whole span, unless
+    /// another task holds it ([`Resubmitted::Held`]).
     ///
     /// # Errors
     /// [`Error::Invalid`] past a bound. Safe to repeat: what was sent again is then [`Resubmitted::Already`] or

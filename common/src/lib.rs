@@ -23,4 +23,5 @@ pub mod routing;
 pub mod settling;
 pub mod task;
 pub mod time;
+pub mod unique;
 pub mod worker;

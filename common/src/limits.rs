@@ -6,6 +6,8 @@ use std::time::Duration;
 pub const MAX_BATCH: usize = 1_000;
 /// Longest task id, task name, queue, role or worker name, in bytes.
 pub const MAX_NAME_BYTES: usize = 128;
+/// Longest unique key, in bytes.
+pub const MAX_UNIQUE_KEY_BYTES: usize = 256;
 /// Default bound on one task's parameters, and on one result, in bytes.
 pub const DEFAULT_MAX_PAYLOAD_BYTES: usize = 256 * 1024;
 /// Deepest nesting of arrays and objects in JSON parameters.

@@ -13,6 +13,7 @@ use crate::{
     payload::Payload,
     policy::PolicyOverrides,
     time::{Timestamp, micros},
+    unique::Unique,
 };
 
 /// 0 to 9; higher is claimed first, equals in the order they became ready.
@@ -101,6 +102,8 @@ pub struct NewTask {
     pub start: Start,
     /// What this submission changes of the task's policy.
     pub overrides: PolicyOverrides,
+    /// Of what it is to be the only one.
+    pub unique: Option<Box<Unique>>,
     /// W3C `traceparent`, carried along.
     pub trace: Option<Box<str>>,
     /// A digest of the whole request it came in, for requests that carry an idempotency key: so that the same key with
@@ -122,6 +125,7 @@ impl NewTask {
             parameters,
             start: Start::Now,
             overrides: PolicyOverrides::default(),
+            unique: None,
             trace: None,
             request_digest: None,
         }
@@ -154,6 +158,10 @@ impl NewTask {
         if !self.overrides.is_empty() {
             // As they are stored: a field that is added later, and not used, changes nothing.
             field(&serde_json::to_vec(&self.overrides).unwrap_or_default());
+        }
+        if let Some(unique) = &self.unique {
+            field(b"unique");
+            field(&serde_json::to_vec(unique).unwrap_or_default());
         }
         hash.digest128()
     }
@@ -325,6 +333,9 @@ pub struct Task {
     pub errors: Vec<AttemptError>,
     /// Whether it is to be kept in the dead-letter store.
     pub dead_letter: bool,
+    /// Of what its submission said it is to be the only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unique: Option<Box<Unique>>,
     /// W3C `traceparent`.
     pub trace: Option<Box<str>>,
 }
@@ -395,6 +406,7 @@ mod tests {
             NewTask { start: Start::After(Duration::from_secs(1)), ..task() },
             NewTask { overrides: PolicyOverrides { max_retries: Some(1), ..Default::default() }, ..task() },
             NewTask { request_digest: Some(1), ..task() },
+            NewTask { unique: Some(Box::new(Unique::new(crate::unique::UniqueKey::new("k").unwrap()))), ..task() },
         ];
         for changed in other {
             assert_ne!(task().fingerprint(), changed.fingerprint(), "{changed:?}");

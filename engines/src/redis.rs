@@ -44,6 +44,7 @@ mod script;
 mod state;
 mod store;
 mod submit;
+mod unique;
 mod work;
 
 use address::Address;

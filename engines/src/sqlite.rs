@@ -77,6 +77,7 @@ mod sql;
 mod step;
 mod submit;
 mod tend;
+mod unique;
 mod view;
 mod waiters;
 mod watch;

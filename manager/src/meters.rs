@@ -92,6 +92,7 @@ impl Meters {
                 SubmittedHow::Created => "created",
                 SubmittedHow::Existing => "existing",
                 SubmittedHow::Replaced => "replaced",
+                SubmittedHow::Updated => "updated",
             };
             let by_queue = [queue.clone()];
             self.submitted.add(group.len() as u64, &[queue, task, KeyValue::new("outcome", outcome)]);

@@ -8,7 +8,10 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use jobbers_common::engine::{ConflictReason, Error};
+use jobbers_common::{
+    engine::{ConflictReason, Error},
+    name::TaskId,
+};
 use serde::Serialize;
 use utoipa::{
     PartialSchema, ToSchema,
@@ -18,6 +21,8 @@ use utoipa::{
         schema::{ObjectBuilder, Schema, Type},
     },
 };
+
+use crate::wire::value::NameDoc;
 
 macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $name:ident = $code:literal, $status:ident, $title:literal;)+) => {
@@ -85,6 +90,8 @@ codes! {
     TaskExists = "task_exists", CONFLICT, "The task id is taken by another submission";
     /// A task that runs can't be replaced. Cancel it first.
     TaskStarted = "task_started", CONFLICT, "The task is running";
+    /// Another task, `task_id`, holds the task's unique key. Wait until it is over, or say on_duplicate.
+    Duplicate = "duplicate", CONFLICT, "Another task holds the unique key";
     /// The task was over before it could be cancelled.
     TaskOver = "task_over", CONFLICT, "The task is over";
     /// The task waits for its turn or runs; it can be sent again when it is over.
@@ -172,6 +179,7 @@ pub struct Problem {
     detail: String,
     pointer: Option<String>,
     retry_after: Option<Duration>,
+    about: Option<TaskId>,
 }
 
 /// The answer of a handler that can fail.
@@ -180,12 +188,18 @@ pub(crate) type Result<T, E = Problem> = std::result::Result<T, E>;
 impl Problem {
     /// An error with a sentence on this very occurrence.
     pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), pointer: None, retry_after: None }
+        Self { code, detail: detail.into(), pointer: None, retry_after: None, about: None }
     }
 
     /// The same, about one field of the body.
     pub(crate) fn at(mut self, pointer: impl Into<String>) -> Self {
         self.pointer = Some(pointer.into()).filter(|pointer| !pointer.is_empty());
+        self
+    }
+
+    /// The same, about a task that is not the caller's own.
+    pub(crate) fn about(mut self, task: TaskId) -> Self {
+        self.about = Some(task);
         self
     }
 
@@ -230,6 +244,7 @@ impl From<Error> for Problem {
             Error::UnknownWorker(_) => Code::UnknownWorker,
             Error::Conflict { reason: ConflictReason::BodyDiffers, .. } => Code::TaskExists,
             Error::Conflict { reason: ConflictReason::Started, .. } => Code::TaskStarted,
+            Error::Duplicate { .. } => Code::Duplicate,
             Error::Exists(_) => Code::Exists,
             Error::QueueFull { .. } => Code::QueueFull,
             Error::Changed(_) => Code::Changed,
@@ -253,7 +268,11 @@ impl From<Error> for Problem {
             Error::Full(_) | Error::ReadOnly(_) => Some(Duration::from_secs(5)),
             _ => None,
         };
-        Self { retry_after, ..Self::new(code, error.to_string()) }
+        let about = match &error {
+            Error::Duplicate { holder, .. } => Some(holder.clone()),
+            _ => None,
+        };
+        Self { retry_after, about, ..Self::new(code, error.to_string()) }
     }
 }
 
@@ -277,6 +296,10 @@ pub(crate) struct ProblemBody<'a> {
     /// The field of the body that is meant, as a JSON pointer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pointer: Option<&'a str>,
+    /// The task that stands in the way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<NameDoc>)]
+    task_id: Option<&'a TaskId>,
 }
 
 impl IntoResponse for Problem {
@@ -289,6 +312,7 @@ impl IntoResponse for Problem {
             detail: &self.detail,
             code: code.as_str(),
             pointer: self.pointer.as_deref(),
+            task_id: self.about.as_ref(),
         };
         let mut response = (code.status(), axum::Json(body)).into_response();
         // For whoever counts refusals.

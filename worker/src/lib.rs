@@ -86,6 +86,7 @@ pub mod policy {
         backoff::Backoff,
         error_kind::ErrorKind,
         policy::{DeadLetter, OnShutdown, OnStall, PolicyOverrides, TaskPolicy},
+        unique::OnDuplicate,
     };
 }
 

@@ -264,6 +264,9 @@ pub struct Submitted {
     pub status: String,
     /// Whether a task was stored; false when it was there already.
     pub created: bool,
+    /// Whether the task that holds its unique key has become what it says.
+    #[serde(default)]
+    pub updated: bool,
     /// What may be wrong with it.
     #[serde(default)]
     pub warnings: Vec<Warning>,

@@ -35,6 +35,7 @@ Examples:
   jobbers submit echo hello=world count=3 --wait
   jobbers submit text.wordcount '{\"path\": \"README.md\"}' --queue default --priority 9
   jobbers submit sleep seconds=5 --delay 1m --max-retries 0
+  jobbers submit sync customer=42 --unique-key customer:42 --on-duplicate keep_last --delay 5s
   generate | jobbers submit echo -          one task per JSON document, a thousand per request
 
 Prints the id of each submitted task on a line; with --wait the task as it ended, and exit code 1 unless it completed.
@@ -84,7 +85,11 @@ async fn submit_one(client: &Client, args: &Args, parameters: Option<&RawValue>)
     } else if args.wait.is_none() {
         output::line(&task.id)?;
     }
-    let how = if task.created { "taken in" } else { "was there already" };
+    let how = match &task {
+        Submitted { updated: true, .. } => "updated",
+        Submitted { created: true, .. } => "taken in",
+        _ => "was there already",
+    };
     output::note(format_args!("{how}: {} in queue {}, {}", args.name, task.queue, task.status));
     warn(&[&task]);
     Ok(vec![task.id])

@@ -44,6 +44,7 @@ pub mod look;
 pub mod sequence;
 pub mod settle;
 pub mod submit;
+pub mod unique;
 pub mod wake;
 pub mod work;
 
@@ -256,6 +257,33 @@ macro_rules! conformance_suite {
             a_start_in_the_past_is_now
             revisions_grow
             many_submitters_of_one_id_make_one_task
+        );
+        $crate::conformance_group!($open, unique:
+            a_key_is_held_until_its_task_is_over
+            however_a_task_ends_its_key_is_free
+            a_batch_with_a_duplicate_is_refused_as_a_whole
+            a_key_is_of_one_name_in_any_version_and_queue
+            a_duplicate_is_answered_with_the_holder
+            a_replacement_cancels_the_holder_that_waits
+            the_last_word_goes_to_the_holder_that_has_not_started
+            a_word_at_once_goes_to_the_end_of_the_queue
+            a_word_for_a_task_in_its_backoff_is_a_clean_slate
+            the_last_word_is_refused_by_a_holder_that_runs
+            the_same_word_twice_is_said_once
+            a_key_ends_with_its_time
+            a_key_may_outlast_its_task
+            a_task_that_is_gone_holds_nothing
+            pruning_takes_no_key_from_who_has_it_now
+            the_same_submission_is_itself_and_no_duplicate
+            a_batch_may_meet_its_own_keys
+            a_conflict_of_ids_is_settled_before_one_of_keys
+            a_task_that_is_replaced_by_its_id_gives_its_key_back
+            a_full_queue_takes_what_takes_the_place_of_its_own
+            a_task_sent_again_takes_its_key_again
+            of_two_tasks_sent_again_with_one_key_one_goes
+            a_copy_keeps_its_key
+            many_submitters_of_one_key_make_one_task
+            a_key_past_its_bounds_is_refused
         );
         $crate::conformance_group!($open, work:
             a_claimed_task_is_not_claimed_twice

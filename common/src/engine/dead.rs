@@ -139,6 +139,8 @@ pub enum Resubmitted {
     Unknown,
     /// The queue it would go to does not exist. Nothing changed.
     UnknownQueue(QueueName),
+    /// Another task, this one, holds its unique key now. Nothing changed.
+    Held(TaskId),
 }
 
 /// Checks the bounds of a resubmission.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::{
     lifecycle::Status,
     name::{QueueName, RoleName, TaskId, WorkerId},
+    unique::UniqueKey,
 };
 
 /// Why a submission met a task it can't stand beside.
@@ -41,6 +42,18 @@ pub enum Error {
         status: Status,
         /// What stands against it.
         reason: ConflictReason,
+    },
+    /// Another task holds the unique key of a submission, which must not or can't change it. Nothing was taken in.
+    #[error("task {id} has the unique key {key:?}, which task {holder} holds ({status})")]
+    Duplicate {
+        /// The submission's id.
+        id: TaskId,
+        /// Its key.
+        key: UniqueKey,
+        /// The task that holds it.
+        holder: TaskId,
+        /// Where that one stands.
+        status: Status,
     },
     /// The queue holds as many tasks as it may. Nothing was taken in.
     #[error("queue {queue} holds as many tasks as its max_length of {max_length} allows")]
@@ -121,6 +134,7 @@ impl Error {
             Self::UnknownRole(_) => "unknown_role",
             Self::UnknownWorker(_) => "unknown_worker",
             Self::Conflict { .. } => "conflict",
+            Self::Duplicate { .. } => "duplicate",
             Self::Exists(_) => "exists",
             Self::NotEmpty { .. } => "not_empty",
             Self::InUse { .. } => "in_use",

@@ -38,6 +38,7 @@ mod keep;
 mod look;
 mod state;
 mod submit;
+mod unique;
 mod work;
 
 use state::State;

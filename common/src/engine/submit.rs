@@ -35,10 +35,14 @@ impl Submit {
     /// Checks the bounds every engine holds to.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for an empty batch, one over 1,000, or an id named twice.
+    /// [`Error::Invalid`] for an empty batch, one over 1,000, an id named twice, or by
+    /// [`crate::unique::Unique::validate`].
     pub fn validate(&self) -> Result<()> {
         if self.tasks.is_empty() || self.tasks.len() > MAX_BATCH {
             return Err(Error::Invalid(format!("a batch holds 1 to {MAX_BATCH} tasks, not {}", self.tasks.len())));
+        }
+        for unique in self.tasks.iter().filter_map(|task| task.unique.as_ref()) {
+            unique.validate().map_err(|error| Error::Invalid(error.to_string()))?;
         }
         if let [_] = self.tasks.as_slice() {
             return Ok(());
@@ -56,20 +60,23 @@ impl Submit {
 pub enum SubmittedHow {
     /// A new task was stored.
     Created,
-    /// The same submission was there already, or another one was left as it is; nothing changed.
+    /// The same submission was there already, or another one was left as it is, or the holder of its unique key is
+    /// answered in its place; nothing changed.
     Existing,
     /// It took the place of another.
     Replaced,
+    /// The holder of its unique key, which is the one answered, has become what it says.
+    Updated,
 }
 
 /// A submitted task as it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Submitted {
-    /// Its id.
+    /// Its id, or that of the task that holds its unique key.
     pub id: TaskId,
     /// Its queue; for an existing task, the stored one's.
     pub queue: QueueName,
-    /// Where it stands.
+    /// Where it stands when the whole batch is taken in.
     pub status: Status,
     /// What the submission did.
     pub how: SubmittedHow,

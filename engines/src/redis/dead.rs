@@ -23,6 +23,7 @@ use super::{
     script,
     state::{read_copy, status_of, write_news},
     store::Store,
+    unique,
 };
 
 /// The present, how many copies there are, and the oldest of them.
@@ -108,6 +109,7 @@ struct Wish {
     facts: String,
     errors: Vec<u8>,
     news: Vec<u8>,
+    said: String,
 }
 
 impl Wish {
@@ -152,19 +154,21 @@ impl Wish {
             priority: task.priority,
             overrides: task.overrides,
             trace: task.trace,
+            unique: task.unique,
             ..NewTask::new(task.id, task.name, queue.unwrap_or(task.queue), parameters)
         };
         let mut record = format!("{:016}", task.submitted_at.as_micros()).into_bytes();
         record::encode_as(fingerprint, &new, &mut record)?;
         let body = if record::is_large(&new) { new.parameters.bytes.to_vec() } else { Vec::new() };
-        Ok(Self { record, body, facts, errors, news, ..self })
+        let said = new.unique.as_ref().map_or_else(String::new, |unique| unique::said(&new.name, unique));
+        Ok(Self { record, body, facts, errors, news, said, ..self })
     }
 
     fn write(&self, command: &mut Cmd) {
         let flag = |is: bool| if is { "1" } else { "" };
         command.arg(&self.id).arg(&self.revision).arg(flag(self.is_copy)).arg(flag(self.resets)).arg(&self.queue);
         command.arg(flag(self.alters)).arg(&self.record[..]).arg(&self.body[..]).arg(&self.facts);
-        command.arg(&self.errors[..]).arg(&self.news[..]);
+        command.arg(&self.errors[..]).arg(&self.news[..]).arg(&self.said);
     }
 }
 
@@ -184,6 +188,7 @@ fn read_answer(answer: &str) -> Result<Resubmitted> {
         "m" => Resubmitted::Moved(status_of(rest.as_bytes())?),
         "u" => Resubmitted::Unknown,
         "q" => Resubmitted::UnknownQueue(QueueName::new(rest).map_err(|error| Error::Corrupt(error.to_string()))?),
+        "h" => Resubmitted::Held(TaskId::new(rest).map_err(|error| Error::Corrupt(error.to_string()))?),
         _ => return Err(malformed("what became of a task was due")),
     })
 }

@@ -13,6 +13,7 @@
 //! | `h` | hash | id: errors |
 //! | `x` | hash | id: heartbeat, progress, checkpoint |
 //! | `u` | hash | id: since when workers give it back for not knowing it; a task that ran may leave one until it is deleted |
+//! | `k`, `k:of` | hash | a task's name and unique key: id of the task that took it last; id: what it said of its key |
 //! | `o`, `o:order` | hash, sorted set | revision and id: a copy of a task that failed for good; their order |
 //! | `o:sent` | set | revision and id of copies that were sent again |
 //! | `duties` | hash | name: term, end, holder and note |

@@ -13,6 +13,7 @@ use jobbers_common::{
     policy::{DeadLetter, PolicyOverrides, TaskPolicy},
     task::{NewTask, Priority},
     time::Timestamp,
+    unique::Unique,
 };
 use serde::{Deserialize, Serialize};
 
@@ -21,8 +22,17 @@ use super::reply::digits;
 /// What follows the fixed beginning: name, version, content type unless JSON, trace, overrides if there are any.
 type Head<'a> = (&'a str, u32, Option<&'a str>, Option<&'a str>, Option<&'a PolicyOverrides>);
 
-/// The same, read.
-type StoredHead = (String, u32, Option<Box<str>>, Option<Box<str>>, Option<PolicyOverrides>);
+/// The same, read; what the task is to be the only one of follows, if it is.
+#[derive(Deserialize)]
+struct StoredHead {
+    name: String,
+    version: u32,
+    content_type: Option<Box<str>>,
+    trace: Option<Box<str>>,
+    overrides: Option<PolicyOverrides>,
+    #[serde(default)]
+    unique: Option<Box<Unique>>,
+}
 
 const SMALL: u8 = b'S';
 const LARGE: u8 = b'L';
@@ -52,15 +62,19 @@ pub(super) fn encode_as(fingerprint: u128, task: &NewTask, into: &mut Vec<u8>) -
     into.push(b'0' + task.priority.get());
     push_digits3(into, u32::try_from(queue.len()).unwrap_or(999));
     into.extend_from_slice(queue.as_bytes());
-    let head: Head<'_> = (
+    let (name, version, content_type, trace, overrides): Head<'_> = (
         task.name.as_str(),
         task.version,
         task.parameters.content_type.as_deref(),
         task.trace.as_deref(),
         (!task.overrides.is_empty()).then_some(&task.overrides),
     );
-    head.serialize(&mut rmp_serde::Serializer::new(&mut *into).with_struct_map())
-        .map_err(|error| Error::Invalid(format!("task {} can't be stored: {error}", task.id)))?;
+    let mut writer = rmp_serde::Serializer::new(&mut *into).with_struct_map();
+    match task.unique.as_deref() {
+        None => (name, version, content_type, trace, overrides).serialize(&mut writer),
+        Some(unique) => (name, version, content_type, trace, overrides, unique).serialize(&mut writer),
+    }
+    .map_err(|error| Error::Invalid(format!("task {} can't be stored: {error}", task.id)))?;
     if !large {
         into.extend_from_slice(&task.parameters.bytes);
     }
@@ -83,6 +97,7 @@ pub(super) struct Record {
     pub(super) version: u32,
     pub(super) trace: Option<Box<str>>,
     pub(super) overrides: PolicyOverrides,
+    pub(super) unique: Option<Box<Unique>>,
     /// Whether the parameters lie apart.
     pub(super) large: bool,
     /// The parameters; without their bytes if they lie apart.
@@ -101,20 +116,20 @@ impl Record {
         let queue = std::str::from_utf8(queue).map_err(|_| corrupt("queue"))?;
         let mut rest = std::io::Cursor::new(&bytes[queue_end..]);
         let mut reader = rmp_serde::Deserializer::new(&mut rest);
-        let (name, version, content_type, trace, overrides): StoredHead =
-            Deserialize::deserialize(&mut reader).map_err(|error| corrupt(&error.to_string()))?;
+        let head: StoredHead = Deserialize::deserialize(&mut reader).map_err(|error| corrupt(&error.to_string()))?;
         let parameters_at = queue_end + usize::try_from(rest.position()).unwrap_or(usize::MAX >> 1);
         let record = Self {
             submitted_at: time(&bytes[..16])?,
             fingerprint: u128::from_be_bytes(bytes[16..32].try_into().map_err(|_| corrupt("fingerprint"))?),
             priority: Priority::new(bytes[37].wrapping_sub(b'0')).ok_or_else(|| corrupt("priority"))?,
             queue: QueueName::new(queue).map_err(|_| corrupt("queue"))?,
-            name: TaskName::new(name).map_err(|_| corrupt("name"))?,
-            version,
-            trace,
-            overrides: overrides.unwrap_or_default(),
+            name: TaskName::new(head.name).map_err(|_| corrupt("name"))?,
+            version: head.version,
+            trace: head.trace,
+            overrides: head.overrides.unwrap_or_default(),
+            unique: head.unique,
             large: bytes[32] == LARGE,
-            parameters: Payload { content_type, bytes: bytes::Bytes::new() },
+            parameters: Payload { content_type: head.content_type, bytes: bytes::Bytes::new() },
         };
         let parameters = bytes::Bytes::from(bytes).slice(parameters_at..);
         Ok(Self { parameters: Payload { bytes: parameters, ..record.parameters }, ..record })
@@ -133,7 +148,7 @@ pub(super) fn micros(duration: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use jobbers_common::{backoff::Backoff, name::TaskId};
+    use jobbers_common::{backoff::Backoff, name::TaskId, unique::UniqueKey};
 
     use super::*;
 
@@ -166,6 +181,7 @@ mod tests {
             priority: Priority::new(9).unwrap(),
             trace: Some("00-ab-cd-01".into()),
             overrides,
+            unique: Some(Box::new(Unique::new(UniqueKey::new("customer:42").unwrap()))),
             parameters: Payload {
                 content_type: Some("text/plain".into()),
                 bytes: (0..=255).collect::<Vec<u8>>().into(),
@@ -176,6 +192,7 @@ mod tests {
         assert_eq!(read.submitted_at, Timestamp::from_micros(1_700_000_000_000_001));
         assert_eq!((read.name, read.version, read.queue, read.priority), (new.name, 7, new.queue, new.priority));
         assert_eq!((read.trace, read.overrides, read.parameters), (new.trace, new.overrides, new.parameters));
+        assert_eq!(read.unique, new.unique);
         assert!(!read.large);
     }
 

@@ -13,7 +13,7 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 15] = [
+const LIBRARY: [(&str, &str); 18] = [
     ("base", include_str!("scripts/lib/base.lua")),
     ("numbers", include_str!("scripts/lib/numbers.lua")),
     ("wake", include_str!("scripts/lib/wake.lua")),
@@ -25,6 +25,9 @@ const LIBRARY: [(&str, &str); 15] = [
     ("limits", include_str!("scripts/lib/limits.lua")),
     ("length", include_str!("scripts/lib/length.lua")),
     ("judge", include_str!("scripts/lib/judge.lua")),
+    ("unique", include_str!("scripts/lib/unique.lua")),
+    ("duplicates", include_str!("scripts/lib/duplicates.lua")),
+    ("withdraw", include_str!("scripts/lib/withdraw.lua")),
     ("view", include_str!("scripts/lib/view.lua")),
     ("over", include_str!("scripts/lib/over.lua")),
     ("remove", include_str!("scripts/lib/remove.lua")),

@@ -249,6 +249,7 @@ fn waiting(id: TaskId, record: Record, status: Status, carry: Option<Carry>) -> 
         result: None,
         errors: Vec::new(),
         dead_letter: false,
+        unique: record.unique,
         trace: record.trace,
     }
 }

@@ -13,12 +13,11 @@ use std::{
 use jobbers_common::{
     engine::{Error, Result, Submit, Submitted},
     limits::MAX_BATCH,
-    name::{QueueName, TaskId},
 };
 use redis::Value;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use self::wire::{Run, encode, mode_of, read_answer, read_single_answers, write_group};
+use self::wire::{Named, Run, encode, mode_of, read_answer, read_single_answers, write_group};
 use super::{failure::malformed, reply::array, script, store::Store};
 
 mod wire;
@@ -33,7 +32,9 @@ type Answer = Result<Vec<Submitted>>;
 /// One caller's tasks, ready to be sent.
 #[derive(Debug)]
 struct Group {
-    ids: Vec<(TaskId, QueueName)>,
+    tasks: Vec<Named>,
+    /// Whether it has a unique key: then it goes in a call of its own, whose tasks are judged one after the other.
+    is_unique: bool,
     /// What is done about ids that are taken, as the script reads it.
     mode: u8,
     runs: Vec<Run>,
@@ -66,10 +67,11 @@ impl Submitter {
     pub(super) async fn submit(&self, batch: Submit) -> Answer {
         batch.validate()?;
         let (mode, runs) = (mode_of(batch.on_conflict), encode(&batch.tasks)?);
-        let ids = batch.tasks.into_iter().map(|task| (task.id, task.queue)).collect();
+        let is_unique = batch.tasks.iter().any(|task| task.unique.is_some());
+        let tasks = batch.tasks.into_iter().map(Named::from).collect();
         let (answer, answered) = oneshot::channel();
         let gone = || Error::unavailable("the engine is shutting down");
-        let group = Group { ids, mode, runs, answer };
+        let group = Group { tasks, is_unique, mode, runs, answer };
         match self.in_flight.try_acquire() {
             Ok(_permit) => send(&self.store, vec![group]).await,
             Err(_) => self.line.send(group).await.map_err(|_| gone())?,
@@ -107,15 +109,16 @@ async fn serve(store: Arc<Store>, mut groups: mpsc::Receiver<Group>, in_flight: 
     }
 }
 
-/// How many groups from the front go into one call: at most [`MAX_BATCH`] tasks, and no id twice. At least one.
+/// How many groups from the front go into one call: at most [`MAX_BATCH`] tasks, and no id twice; one with unique keys
+/// goes alone. At least one.
 fn fitting(line: &[Group]) -> usize {
     if let [_] = line {
         return 1;
     }
     let mut seen = HashSet::new();
     for (place, group) in line.iter().enumerate() {
-        let fits = seen.len() + group.ids.len() <= MAX_BATCH;
-        if !fits || !group.ids.iter().all(|(id, _)| seen.insert(id.as_str())) {
+        let fits = seen.len() + group.tasks.len() <= MAX_BATCH && !group.is_unique;
+        if !fits || !group.tasks.iter().all(|task| seen.insert(task.id.as_str())) {
             return place.max(1);
         }
     }
@@ -165,11 +168,11 @@ fn lots(groups: Vec<Group>) -> Vec<Lot> {
 /// Tells each caller of a lot its own answer. One that is gone does not want to know.
 fn tell(mut lot: Lot, answer: Value) {
     if let [_] = lot.as_slice() {
-        lot.into_iter().for_each(|group| drop(group.answer.send(read_answer(answer.clone(), group.ids))));
+        lot.into_iter().for_each(|group| drop(group.answer.send(read_answer(answer.clone(), group.tasks))));
         return;
     }
-    let ids = lot.iter_mut().flat_map(|group| std::mem::take(&mut group.ids)).collect();
-    let mut answers = read_single_answers(answer, ids).into_iter();
+    let tasks = lot.iter_mut().flat_map(|group| std::mem::take(&mut group.tasks)).collect();
+    let mut answers = read_single_answers(answer, tasks).into_iter();
     for group in lot {
         let answer = answers.next().unwrap_or_else(|| Err(malformed("an answer per task was due")));
         group.answer.send(answer.map(|submitted| vec![submitted])).ok();

@@ -7,9 +7,10 @@ use jobbers_common::{
     error_kind::ErrorKind,
     lifecycle::{Move, Status},
     limits::{DEAD_LETTERS_BYTES, KEPT_PARAMETER_BYTES},
-    name::{QueueName, TaskId},
+    name::{QueueName, TaskId, TaskName},
     payload::Payload,
     task::Task,
+    unique::Unique,
 };
 use rusqlite::OptionalExtension;
 use serde::Serialize;
@@ -20,6 +21,7 @@ use super::{
     quota::TASK_BYTES,
     row, sql,
     step::Step,
+    unique,
     view::View,
 };
 
@@ -126,18 +128,38 @@ fn resubmit_one(step: &mut Step<'_>, wish: &Resubmit) -> Result<Resubmitted> {
     };
     let into = wish.queue.as_ref().unwrap_or(&was_in);
     let Some(queue) = step.catalog().find_key(into) else { return Ok(Resubmitted::UnknownQueue(into.clone())) };
+    let unique = uniqueness(step, found.as_ref(), wish)?;
+    if let Some((name, unique)) = &unique
+        && let Some(holder) = unique::held_by_another(step, &wish.id, name, unique)?
+    {
+        return Ok(Resubmitted::Held(holder));
+    }
     if let Some(receipt) = receipt {
         step.prepare(sql::LEAVE_RECEIPT)?.execute(receipt).or_store()?;
     }
-    match (found, wish.archived()) {
+    let key = match (found, wish.archived()) {
         (Some(task), _) => send_again(step, wish, &task, queue)?,
         (None, Some(dead)) => make_anew(step, wish, dead, queue)?,
         (None, None) => return Ok(Resubmitted::Unknown),
+    };
+    if let Some((name, unique)) = unique {
+        unique::take(step, key, &name, &unique)?;
     }
     Ok(Resubmitted::Done)
 }
 
-fn send_again(step: &mut Step<'_>, wish: &Resubmit, task: &Ended, queue: i64) -> Result<()> {
+/// Of what a task is to be the only one, with its name.
+fn uniqueness(step: &Step<'_>, found: Option<&Ended>, wish: &Resubmit) -> Result<Option<(TaskName, Unique)>> {
+    match found {
+        Some(task) => unique::of_task(step, task.key),
+        None => {
+            let said = |dead: &DeadTask| Some((dead.task.name.clone(), *dead.task.unique.clone()?));
+            Ok(wish.archived().and_then(said))
+        }
+    }
+}
+
+fn send_again(step: &mut Step<'_>, wish: &Resubmit, task: &Ended, queue: i64) -> Result<i64> {
     let revision = step.next_revision();
     step.prepare(sql::RESUBMIT_TASK)?
         .execute((task.key, queue, revision, step.now_micros(), wish.reset_attempts))
@@ -153,7 +175,7 @@ fn send_again(step: &mut Step<'_>, wish: &Resubmit, task: &Ended, queue: i64) ->
         step.note_left(task.queue, task.status);
         step.note_entered(queue, Status::Submitted);
     }
-    Ok(())
+    Ok(task.key)
 }
 
 fn set_parameters(step: &Step<'_>, key: i64, parameters: &Payload) -> Result<()> {
@@ -167,7 +189,7 @@ fn set_parameters(step: &Step<'_>, key: i64, parameters: &Payload) -> Result<()>
     Ok(())
 }
 
-fn make_anew(step: &mut Step<'_>, wish: &Resubmit, dead: &DeadTask, queue: i64) -> Result<()> {
+fn make_anew(step: &mut Step<'_>, wish: &Resubmit, dead: &DeadTask, queue: i64) -> Result<i64> {
     let Task { name, version, priority, overrides, submitted_at, started_at, worker, trace, .. } = &dead.task;
     let overrides = if overrides.is_empty() {
         None
@@ -199,8 +221,11 @@ fn make_anew(step: &mut Step<'_>, wish: &Resubmit, dead: &DeadTask, queue: i64) 
     let parameters = wish.parameters.as_ref().or(dead.task.parameters.as_ref());
     set_parameters(step, key, parameters.ok_or_else(|| Error::Invalid("a copy without parameters".to_owned()))?)?;
     restore_history(step, key, &dead.task)?;
+    if let Some(unique) = &dead.task.unique {
+        unique::keep(step, key, unique)?;
+    }
     step.note_entered(queue, Status::Submitted);
-    Ok(())
+    Ok(key)
 }
 
 fn restore_history(step: &Step<'_>, key: i64, task: &Task) -> Result<()> {

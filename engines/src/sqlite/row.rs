@@ -20,6 +20,7 @@ use serde::{
 use super::{
     catalog::Catalog,
     error::{OrStore, corrupt},
+    unique,
 };
 
 /// Reads a row's columns one after the other, in the order its statement names them.
@@ -114,6 +115,7 @@ pub(super) fn task(row: &Row<'_>, catalog: &Catalog) -> Result<(i64, Task)> {
         cancel_requested: false,
         progress: None,
         dead_letter: false,
+        unique: None,
         trace: None,
         parameters: None,
         result: None,
@@ -132,6 +134,7 @@ pub(super) fn task(row: &Row<'_>, catalog: &Catalog) -> Result<(i64, Task)> {
     task.parameters = columns.payload()?;
     task.result = columns.payload()?;
     task.checkpoint = columns.payload()?;
+    task.unique = columns.take::<Option<String>>()?.map(|said| unique::read(&said).map(Box::new)).transpose()?;
     Ok((key, task))
 }
 

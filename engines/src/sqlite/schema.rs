@@ -16,6 +16,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("sql/migrations/0004_rate_limits.sql"),
     include_str!("sql/migrations/0005_error_kinds.sql"),
     include_str!("sql/migrations/0006_workers.sql"),
+    include_str!("sql/migrations/0007_unique_keys.sql"),
 ];
 
 fn pragma(conn: &Connection, name: &str) -> Result<i64> {

@@ -38,9 +38,12 @@ statements! {
     FAILURES = "failures";
     FIND_DUTY = "find_duty";
     FIND_ENDED = "find_ended";
+    FIND_KEY = "find_key";
     FIND_RECEIPT = "find_receipt";
+    FIND_REPLACED = "find_replaced";
     FIND_SUBMISSION = "find_submission";
     FIND_TASK = "find_task";
+    FIND_UNIQUENESS = "find_uniqueness";
     FINISHED_LATEST = "finished_latest";
     FINISHED_OLDEST = "finished_oldest";
     FORGET_COPY = "forget_copy";
@@ -51,6 +54,7 @@ statements! {
     INSERT_LARGE_PARAMETERS = "insert_large_parameters";
     INSERT_TALLY = "insert_tally";
     INSERT_TASK = "insert_task";
+    INSERT_UNIQUENESS = "insert_uniqueness";
     IS_FINISHED = "is_finished";
     IS_WORKER_ALIVE = "is_worker_alive";
     KEEP_CATALOGUE = "keep_catalogue";
@@ -88,6 +92,7 @@ statements! {
     SAVE_CHECKPOINT = "save_checkpoint";
     SET_PARAMETERS = "set_parameters";
     SET_RATE_MARK = "set_rate_mark";
+    TAKE_KEY = "take_key";
     TALLIES = "tallies";
     TRIM_FAILURES = "trim_failures";
     UNCLAIMED_TASKS = "unclaimed_tasks";

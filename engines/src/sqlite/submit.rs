@@ -1,18 +1,24 @@
 //! Taking tasks in.
 
+use std::borrow::Cow;
+
 use jobbers_common::{
     engine::{ConflictReason, Error, OnConflict, Result, Submit, Submitted, SubmittedHow},
     lifecycle::Status,
     limits::KEPT_PARAMETER_BYTES,
+    name::TaskId,
     task::{NewTask, Start},
+    unique::Unique,
 };
 use rusqlite::{CachedStatement, OptionalExtension};
 
 use super::{
     error::{OrStore, corrupt},
+    lease,
     quota::TASK_BYTES,
     row, sql,
     step::Step,
+    unique::{self, Met, Taker},
 };
 
 /// The statuses that count towards a queue's length.
@@ -31,13 +37,23 @@ pub(super) fn submit(step: &mut Step<'_>, batch: &Submit) -> Result<Vec<Submitte
     // Told when all are in: a conflict, which asking again does not cure, goes before a queue that is full.
     let mut full = None;
     for (task, queue) in batch.tasks.iter().zip(queues) {
-        let (submitted, needs_room) = take(step, &mut insert, task, queue, batch.on_conflict)?;
+        let (submitted, needs_room) = match &task.unique {
+            None => take(step, &mut insert, task, queue, batch.on_conflict)?,
+            Some(unique) => take_unique(step, &mut insert, (task, unique), queue, batch.on_conflict)?,
+        };
         if needs_room && full.is_none() {
             full = overfull(step, queue)?;
         }
         taken.push(submitted);
     }
-    full.map_or(Ok(taken), Err)
+    if let Some(full) = full {
+        return Err(full);
+    }
+    if taken.len() > 1 && batch.tasks.iter().any(|task| task.unique.is_some()) {
+        // A task of the batch may have moved another.
+        taken.iter_mut().try_for_each(|submitted| look_again(step, submitted))?;
+    }
+    Ok(taken)
 }
 
 /// Whether more tasks wait in a queue than may.
@@ -48,6 +64,12 @@ fn overfull(step: &Step<'_>, queue: i64) -> Result<Option<Error>> {
     Ok((length > max_length).then(|| Error::QueueFull { queue: config.name.clone(), max_length }))
 }
 
+fn look_again(step: &Step<'_>, submitted: &mut Submitted) -> Result<()> {
+    let (stored, _) = find(step, &submitted.id)?.ok_or_else(|| corrupt("the index of ids", &submitted.id))?;
+    (submitted.queue, submitted.status) = (step.catalog().name(stored.queue)?, stored.status);
+    Ok(())
+}
+
 /// Takes one task in; answers also whether its queue must have room for it.
 fn take(
     step: &mut Step<'_>,
@@ -56,60 +78,152 @@ fn take(
     queue: i64,
     on_conflict: OnConflict,
 ) -> Result<(Submitted, bool)> {
-    if let Some(status) = store(step, insert, new, queue)? {
+    if let Some((_, status)) = store(step, insert, new, queue, &Identity::of(step, new))? {
         return Ok((submitted(new, status, SubmittedHow::Created), true));
     }
-    match decide(step, new, on_conflict)? {
-        Taken::Leave(holder) => {
-            let (queue, status) = (step.catalog().name(holder.queue)?, holder.status);
-            Ok((Submitted { id: new.id.clone(), queue, status, how: SubmittedHow::Existing }, false))
-        }
-        Taken::Replace(holder) => {
-            step.remove(holder.key, holder.queue, holder.status)?;
-            let status = store(step, insert, new, queue)?.ok_or_else(|| corrupt("a replaced task", &new.id))?;
-            let in_place = holder.queue == queue && WAITING.contains(&holder.status);
-            Ok((submitted(new, status, SubmittedHow::Replaced), !in_place))
-        }
+    let (stored, fingerprint) = find(step, &new.id)?.ok_or_else(|| corrupt("the index of ids", &new.id))?;
+    if stays(&stored, &fingerprint, new, on_conflict)? {
+        return Ok((existing(step, new.id.clone(), &stored)?, false));
     }
+    step.remove(stored.key, stored.queue, stored.status)?;
+    let (_, status) = store(step, insert, new, queue, &Identity::of(step, new))?
+        .ok_or_else(|| corrupt("a replaced task", &new.id))?;
+    Ok((submitted(new, status, SubmittedHow::Replaced), !stored.waits_in(queue)))
+}
+
+/// The same, of a task that is to be the only one of its kind.
+fn take_unique(
+    step: &mut Step<'_>,
+    insert: &mut CachedStatement<'_>,
+    (new, unique): (&NewTask, &Unique),
+    queue: i64,
+    on_conflict: OnConflict,
+) -> Result<(Submitted, bool)> {
+    let mut replaced = None;
+    if let Some((stored, fingerprint)) = find(step, &new.id)? {
+        if stays(&stored, &fingerprint, new, on_conflict)? {
+            return Ok((existing(step, new.id.clone(), &stored)?, false));
+        }
+        replaced = Some(stored);
+    }
+    let mut in_place = replaced.as_ref().is_some_and(|stored| stored.waits_in(queue));
+    let mut how = if replaced.is_some() { SubmittedHow::Replaced } else { SubmittedHow::Created };
+    match unique::meet(step, new, unique)? {
+        Met::Nobody => {}
+        Met::Answer(taker) => return Ok((existing(step, taker.id.clone(), &Stored::from(&taker))?, false)),
+        Met::Replace(taker) => {
+            in_place |= Stored::from(&taker).waits_in(queue);
+            how = SubmittedHow::Replaced;
+            lease::cancel(step, &[taker.id])?;
+        }
+        Met::Update(taker) => return update(step, insert, (new, unique), queue, &taker),
+    }
+    if let Some(stored) = replaced {
+        step.remove(stored.key, stored.queue, stored.status)?;
+    }
+    let (key, status) = store(step, insert, new, queue, &Identity::of(step, new))?
+        .ok_or_else(|| corrupt("the index of ids", &new.id))?;
+    unique::take(step, key, &new.name, unique)?;
+    Ok((submitted(new, status, how), !in_place))
+}
+
+/// Makes the holder of a key what a submission says.
+fn update(
+    step: &mut Step<'_>,
+    insert: &mut CachedStatement<'_>,
+    (new, unique): (&NewTask, &Unique),
+    queue: i64,
+    taker: &Taker,
+) -> Result<(Submitted, bool)> {
+    let read = |row: &rusqlite::Row<'_>| {
+        Ok(Identity { id: Cow::Owned(row.get(0)?), fingerprint: row.get(1)?, since: row.get(2)? })
+    };
+    let identity = step.prepare(sql::FIND_REPLACED)?.query_row([taker.key], read).or_store()?;
+    step.remove(taker.key, taker.queue, taker.status)?;
+    let (key, status) =
+        store(step, insert, new, queue, &identity)?.ok_or_else(|| corrupt("the index of ids", &taker.id))?;
+    unique::pass_on(step, taker, key, new, unique)?;
+    let submitted = Submitted { id: taker.id.clone(), ..submitted(new, status, SubmittedHow::Updated) };
+    Ok((submitted, !Stored::from(taker).waits_in(queue)))
 }
 
 fn submitted(new: &NewTask, status: Status, how: SubmittedHow) -> Submitted {
     Submitted { id: new.id.clone(), queue: new.queue.clone(), status, how }
 }
 
-/// The task that has taken an id.
-struct Holder {
+fn existing(step: &Step<'_>, id: TaskId, stored: &Stored) -> Result<Submitted> {
+    let queue = step.catalog().name(stored.queue)?;
+    Ok(Submitted { id, queue, status: stored.status, how: SubmittedHow::Existing })
+}
+
+/// A task that is there.
+struct Stored {
     key: i64,
     queue: i64,
     status: Status,
 }
 
-/// What to do about it.
-enum Taken {
-    Leave(Holder),
-    Replace(Holder),
-}
-
-fn decide(step: &Step<'_>, new: &NewTask, on_conflict: OnConflict) -> Result<Taken> {
-    let found = step
-        .prepare(sql::FIND_SUBMISSION)?
-        .query_row([new.id.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get::<_, [u8; 16]>(3)?)))
-        .optional()
-        .or_store()?;
-    let (key, queue, code, fingerprint) = found.ok_or_else(|| corrupt("the index of ids", &new.id))?;
-    let holder = Holder { key, queue, status: row::status(code)? };
-    let conflict = |reason| Error::Conflict { id: new.id.clone(), status: holder.status, reason };
-    match on_conflict {
-        _ if fingerprint == new.fingerprint().to_be_bytes() => Ok(Taken::Leave(holder)),
-        OnConflict::Skip => Ok(Taken::Leave(holder)),
-        OnConflict::Fail => Err(conflict(ConflictReason::BodyDiffers)),
-        OnConflict::Replace if holder.status == Status::Started => Err(conflict(ConflictReason::Started)),
-        OnConflict::Replace => Ok(Taken::Replace(holder)),
+impl Stored {
+    fn waits_in(&self, queue: i64) -> bool {
+        self.queue == queue && WAITING.contains(&self.status)
     }
 }
 
-/// Stores a task and answers where it stands; `None` when its id is taken.
-fn store(step: &mut Step<'_>, insert: &mut CachedStatement<'_>, new: &NewTask, queue: i64) -> Result<Option<Status>> {
+impl From<&Taker> for Stored {
+    fn from(taker: &Taker) -> Self {
+        Self { key: taker.key, queue: taker.queue, status: taker.status }
+    }
+}
+
+/// The task that has taken an id, and its submission's fingerprint.
+fn find(step: &Step<'_>, id: &TaskId) -> Result<Option<(Stored, [u8; 16])>> {
+    let found = step
+        .prepare(sql::FIND_SUBMISSION)?
+        .query_row([id.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+        .optional()
+        .or_store()?;
+    let read = |(key, queue, code, fingerprint)| Ok((Stored { key, queue, status: row::status(code)? }, fingerprint));
+    found.map(read).transpose()
+}
+
+/// Whether the task that has taken an id stays as it is, or gives way.
+fn stays(stored: &Stored, fingerprint: &[u8; 16], new: &NewTask, on_conflict: OnConflict) -> Result<bool> {
+    let conflict = |reason| Error::Conflict { id: new.id.clone(), status: stored.status, reason };
+    match on_conflict {
+        _ if *fingerprint == new.fingerprint().to_be_bytes() => Ok(true),
+        OnConflict::Skip => Ok(true),
+        OnConflict::Fail => Err(conflict(ConflictReason::BodyDiffers)),
+        OnConflict::Replace if stored.status == Status::Started => Err(conflict(ConflictReason::Started)),
+        OnConflict::Replace => Ok(false),
+    }
+}
+
+/// What a task is known by: its own, or that of the task which it makes anew.
+struct Identity<'a> {
+    id: Cow<'a, str>,
+    fingerprint: [u8; 16],
+    /// When it was submitted.
+    since: i64,
+}
+
+impl<'a> Identity<'a> {
+    fn of(step: &Step<'_>, new: &'a NewTask) -> Self {
+        Self {
+            id: Cow::Borrowed(new.id.as_str()),
+            fingerprint: new.fingerprint().to_be_bytes(),
+            since: step.now_micros(),
+        }
+    }
+}
+
+/// Stores a task and answers its key and where it stands; `None` when its id is taken.
+fn store(
+    step: &mut Step<'_>,
+    insert: &mut CachedStatement<'_>,
+    new: &NewTask,
+    queue: i64,
+    identity: &Identity<'_>,
+) -> Result<Option<(i64, Status)>> {
     let due = match new.start {
         Start::Now => step.now,
         Start::After(delay) => step.now.after(delay),
@@ -125,15 +239,15 @@ fn store(step: &mut Step<'_>, insert: &mut CachedStatement<'_>, new: &NewTask, q
     let is_large = bytes.len() > KEPT_PARAMETER_BYTES;
     let stored = insert
         .execute((
-            new.id.as_str(),
-            &new.fingerprint().to_be_bytes()[..],
+            &*identity.id,
+            &identity.fingerprint[..],
             new.name.as_str(),
             new.version,
             queue,
             9 - new.priority.get(),
             status.code(),
             step.ledger.revision + 1,
-            step.now_micros(),
+            identity.since,
             due.as_micros(),
             overrides,
             new.trace.as_deref(),
@@ -144,11 +258,14 @@ fn store(step: &mut Step<'_>, insert: &mut CachedStatement<'_>, new: &NewTask, q
     if stored == 0 {
         return Ok(None);
     }
+    let key = step.conn.last_insert_rowid();
     if is_large {
-        let key = step.conn.last_insert_rowid();
         step.prepare(sql::INSERT_LARGE_PARAMETERS)?.execute((key, &bytes[..])).or_store()?;
+    }
+    if let Some(unique) = &new.unique {
+        unique::keep(step, key, unique)?;
     }
     step.next_revision();
     step.note_entered(queue, status);
-    Ok(Some(status))
+    Ok(Some((key, status)))
 }

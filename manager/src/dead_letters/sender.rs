@@ -116,6 +116,7 @@ fn outcome(place: i64, answer: Resubmitted) -> Settled {
         Resubmitted::UnknownQueue(queue) => {
             (ItemOutcome::UnknownQueue, Some(format!("queue {queue} does not exist; say to_queue")))
         }
+        Resubmitted::Held(holder) => (ItemOutcome::Duplicate, Some(format!("task {holder} holds its unique key"))),
     };
     (place, outcome, detail)
 }

@@ -8,18 +8,23 @@ use jobbers_common::{
     duration,
     engine::OnConflict,
     error_kind::ErrorKind,
+    lifecycle::Status,
     limits::MAX_DELAY,
     name::{QueueName, TaskId, TaskName},
     payload::Payload,
     policy::{DeadLetter, OnShutdown, OnStall, PolicyOverrides},
     task::{Priority, Start},
     time::Timestamp,
+    unique::{OnDuplicate, Unique, UniqueKey},
 };
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::value::{AnyJsonDoc, BackoffDoc, DeadLetterDoc, DurationDoc, NameDoc, OnShutdownDoc, OnStallDoc, Rfc3339};
+use super::value::{
+    AnyJsonDoc, BackoffDoc, DeadLetterDoc, DurationDoc, NameDoc, OnDuplicateDoc, OnShutdownDoc, OnStallDoc, Rfc3339,
+    StatusDoc,
+};
 use crate::problem::{Code, Problem, Result};
 
 /// A task to run.
@@ -59,6 +64,22 @@ pub struct TaskRequest<'a> {
     /// What to do when the id is taken by another submission. Not in a batch, where it stands beside `tasks`.
     #[serde(default)]
     pub on_conflict: Option<ConflictRule>,
+    /// There is to be one such task at a time: of what, among tasks of this name. 1 to 256 bytes of text.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, max_length = 256, example = "customer:42")]
+    pub unique_key: Option<UniqueKey>,
+    /// For how long at most it holds the key, from its submission on. Default: without end.
+    #[serde(default, with = "duration::text::option")]
+    #[schema(value_type = Option<DurationDoc>)]
+    pub unique_for: Option<Duration>,
+    /// In which statuses it holds the key. Default: until it is over; with `keep_last`, until it starts.
+    #[serde(default)]
+    #[schema(value_type = Option<Vec<StatusDoc>>, min_items = 1)]
+    pub unique_while: Option<Vec<Status>>,
+    /// What is done when another task holds the key. Default: `reject`.
+    #[serde(default)]
+    #[schema(value_type = Option<OnDuplicateDoc>)]
+    pub on_duplicate: Option<OnDuplicate>,
     /// Retries after the first attempt.
     #[serde(default)]
     #[schema(maximum = 1000)]
@@ -217,6 +238,31 @@ impl TaskRequest<'_> {
         };
         overrides.validate().map_err(|error| invalid(error.field, error.rule))?;
         Ok(overrides)
+    }
+
+    /// Of what it is to be the only one.
+    ///
+    /// # Errors
+    /// [`Code::InvalidRequest`] for a value out of its bounds, and for what says more of a key that is not there.
+    pub(crate) fn unique(&mut self) -> Result<Option<Unique>> {
+        let Some(key) = self.unique_key.take() else {
+            let said = [
+                ("unique_for", self.unique_for.is_some()),
+                ("unique_while", self.unique_while.is_some()),
+                ("on_duplicate", self.on_duplicate.is_some()),
+            ];
+            return match said.into_iter().find(|(_, is_said)| *is_said) {
+                Some((field, _)) => Err(invalid(field, "needs a unique_key")),
+                None => Ok(None),
+            };
+        };
+        let mut unique = Unique::new(key).on_duplicate(self.on_duplicate.unwrap_or_default());
+        unique.span = self.unique_for;
+        if let Some(statuses) = self.unique_while.take() {
+            unique.statuses = statuses.into();
+        }
+        unique.validate().map_err(|error| invalid(error.field, error.rule))?;
+        Ok(Some(unique))
     }
 
     /// Its parameters, as the part of `body` they are.

@@ -11,6 +11,7 @@ use jobbers_common::{
     payload::Payload,
     policy::{DeadLetter, OnShutdown, OnStall, PolicyOverrides},
     task::{AttemptError, Lease, Progress, Task},
+    unique::{OnDuplicate, StatusSet, Unique},
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -18,14 +19,15 @@ use utoipa::ToSchema;
 
 use super::registry::WarningView;
 use super::value::{
-    AnyJsonDoc, BackoffDoc, DeadLetterDoc, DurationDoc, NameDoc, OnShutdownDoc, OnStallDoc, Rfc3339, StatusDoc,
+    AnyJsonDoc, BackoffDoc, DeadLetterDoc, DurationDoc, NameDoc, OnDuplicateDoc, OnShutdownDoc, OnStallDoc, Rfc3339,
+    StatusDoc,
 };
 
 /// What became of a submitted task.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = SubmittedTask)]
 pub struct SubmittedView<'a> {
-    /// Its id.
+    /// Its id; when another task holds its unique key and is answered in its place, that one's.
     #[schema(value_type = NameDoc)]
     id: &'a TaskId,
     /// Its queue.
@@ -36,8 +38,10 @@ pub struct SubmittedView<'a> {
     status: Status,
     /// Whether a task was stored; false when the same submission was there already, or another one was left in place.
     created: bool,
-    /// Whether it took the place of another.
+    /// Whether it took the place of another, which held its id or its unique key.
     replaced: bool,
+    /// Whether the task that holds its unique key has become what it says (`keep_last`).
+    updated: bool,
     /// What may be wrong with it.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     warnings: &'a [WarningView],
@@ -49,8 +53,9 @@ impl<'a> SubmittedView<'a> {
             id: &task.id,
             queue: &task.queue,
             status: task.status,
-            created: task.how != SubmittedHow::Existing,
+            created: matches!(task.how, SubmittedHow::Created | SubmittedHow::Replaced),
             replaced: task.how == SubmittedHow::Replaced,
+            updated: task.how == SubmittedHow::Updated,
             warnings,
         }
     }
@@ -130,9 +135,38 @@ pub struct TaskView<'a> {
     errors: Vec<AttemptView<'a>>,
     /// Whether it is to be kept in the dead-letter store.
     dead_letter: bool,
+    /// Of what it is to be the only one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unique: Option<UniqueView<'a>>,
     /// The W3C trace it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     traceparent: Option<&'a str>,
+}
+
+/// Of what a task is to be the only one.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Unique)]
+struct UniqueView<'a> {
+    /// The key, among tasks of its name.
+    key: &'a str,
+    /// For how long at most it holds the key.
+    #[serde(rename = "for", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<DurationDoc>)]
+    span: Option<String>,
+    /// In which statuses it does.
+    #[serde(rename = "while")]
+    #[schema(value_type = Vec<StatusDoc>)]
+    statuses: StatusSet,
+    /// What its submission did if another task held the key.
+    #[schema(value_type = OnDuplicateDoc)]
+    on_duplicate: OnDuplicate,
+}
+
+impl<'a> From<&'a Unique> for UniqueView<'a> {
+    fn from(unique: &'a Unique) -> Self {
+        let Unique { key, span, statuses, on_duplicate } = unique;
+        Self { key: key.as_str(), span: span.map(duration::format), statuses: *statuses, on_duplicate: *on_duplicate }
+    }
 }
 
 /// A payload on the wire: JSON as it is; anything else as base64, with its content type beside it.
@@ -366,6 +400,7 @@ impl<'a> From<&'a Task> for TaskView<'a> {
             result: task.result.as_ref().into(),
             errors: task.errors.iter().map(AttemptView::from).collect(),
             dead_letter: task.dead_letter,
+            unique: task.unique.as_deref().map(UniqueView::from),
             traceparent: task.trace.as_deref(),
         }
     }

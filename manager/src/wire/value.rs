@@ -3,7 +3,7 @@
 use std::{borrow::Cow, str::FromStr, time::Duration};
 
 use jobbers_archive::LetterState;
-use jobbers_common::{backoff::Backoff, lifecycle::Status, time::Timestamp};
+use jobbers_common::{backoff::Backoff, lifecycle::Status, time::Timestamp, unique::OnDuplicate};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use utoipa::{
     PartialSchema, ToSchema,
@@ -105,6 +105,12 @@ described! {
 described! {
     /// What happens when the heartbeats of a running task stay away although its worker lives.
     OnStallDoc as "OnStall", one_of(["stall", "retry", "fail"])
+}
+described! {
+    /// What a submission does when another task holds its unique key: `reject` refuses it, `return` answers with that
+    /// task, `replace` cancels that task, `keep_last` makes that task what the submission says; the latter two refuse it if
+    /// that task runs.
+    OnDuplicateDoc as "OnDuplicate", one_of(OnDuplicate::ALL.map(OnDuplicate::as_str))
 }
 described! {
     /// What a stopping worker does with the task.

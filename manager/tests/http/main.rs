@@ -16,3 +16,4 @@ mod server;
 mod stop;
 mod store_down;
 mod submit;
+mod unique;

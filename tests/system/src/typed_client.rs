@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use jobbers_common::{engine::SubmittedHow, lifecycle::Status};
 use jobbers_test_support::fault_proxy::FaultProxy;
-use jobbers_worker::{Client, ResultError, SubmitError, stock};
+use jobbers_worker::{Client, ResultError, SubmitError, policy::OnDuplicate, stock};
 use serde_json::json;
 
 use crate::{engines::Kind, stack::Stack};
@@ -60,6 +61,13 @@ async fn the_manager_s_word_reaches_the_client(kind: Kind) {
     stock::sleep.with(sleep(1)).id("a").submit(&client).await.unwrap();
     let conflict = stock::sleep.with(sleep(2)).id("a").submit(&client).await.unwrap_err();
     assert!(matches!(&conflict, SubmitError::Refused { code, .. } if code == "task_exists"), "{conflict}");
+    let unique = |id: &str| stock::sleep.with(sleep(1)).id(id).unique_key("nap").unique_for(Duration::from_secs(90));
+    unique("b").submit(&client).await.unwrap();
+    let duplicate = unique("c").submit(&client).await.unwrap_err();
+    assert!(matches!(&duplicate, SubmitError::Refused { status: 409, code, .. } if code == "duplicate"), "{duplicate}");
+    let last = unique("c").on_duplicate(OnDuplicate::KeepLast).unique_while([Status::Submitted]);
+    let updated = last.submit(&client).await.unwrap();
+    assert_eq!((updated.id.as_str(), updated.how), ("b", SubmittedHow::Updated));
     let strict = manager.api.put("/queues/default", &json!({"strict": true})).await;
     assert_eq!(strict.status, 200, "{}", strict.body);
     let lonely = stock::sleep.with(sleep(0)).queue("default").submit(&client).await.unwrap_err();

@@ -10,6 +10,7 @@ use jobbers_common::{
     payload::Payload,
     policy::PolicyOverrides,
     task::{Priority, Start},
+    unique::{OnDuplicate, StatusSet, UniqueKey},
 };
 use jobbers_process::telemetry::traces;
 use opentelemetry::trace::TraceContextExt;
@@ -59,6 +60,14 @@ struct Task<'a> {
     delay: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     run_at: Option<jiff::Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unique_key: Option<&'a UniqueKey>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unique_for: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unique_while: Option<StatusSet>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_duplicate: Option<OnDuplicate>,
     #[serde(flatten)]
     overrides: &'a PolicyOverrides,
 }
@@ -75,6 +84,8 @@ struct Answer {
     status: Status,
     created: bool,
     replaced: bool,
+    #[serde(default)]
+    updated: bool,
     #[serde(default)]
     warnings: Vec<Warning>,
 }
@@ -238,6 +249,10 @@ impl<'a> Task<'a> {
             parameters,
             delay,
             run_at,
+            unique_key: checked.unique.as_ref().map(|unique| &unique.key),
+            unique_for: checked.unique.as_ref().and_then(|unique| unique.span).map(jobbers_common::duration::format),
+            unique_while: checked.unique.as_ref().map(|unique| unique.statuses),
+            on_duplicate: checked.unique.as_ref().map(|unique| unique.on_duplicate),
             overrides: &checked.overrides,
         })
     }
@@ -245,11 +260,12 @@ impl<'a> Task<'a> {
 
 impl From<Answer> for Taken {
     fn from(answer: Answer) -> Self {
-        let Answer { id, queue, status, created, replaced, warnings } = answer;
-        let how = match (created, replaced) {
-            (_, true) => SubmittedHow::Replaced,
-            (true, false) => SubmittedHow::Created,
-            (false, false) => SubmittedHow::Existing,
+        let Answer { id, queue, status, created, replaced, updated, warnings } = answer;
+        let how = match (created, replaced, updated) {
+            (_, _, true) => SubmittedHow::Updated,
+            (_, true, _) => SubmittedHow::Replaced,
+            (true, false, _) => SubmittedHow::Created,
+            (false, false, _) => SubmittedHow::Existing,
         };
         let submitted = Submitted { id, queue, status, how };
         Self { submitted, warnings: warnings.into_iter().map(|warning| warning.detail).collect() }

@@ -55,6 +55,7 @@ impl Store {
                 priority: checked.priority,
                 start: checked.start,
                 overrides: checked.overrides,
+                unique: checked.unique.map(Box::new),
                 ..NewTask::new(checked.id, checked.name, queue, checked.parameters)
             });
         }

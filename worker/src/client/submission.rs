@@ -3,12 +3,14 @@
 use std::{marker::PhantomData, time::Duration};
 
 use jobbers_common::{
+    lifecycle::Status,
     limits::{DEFAULT_MAX_PAYLOAD_BYTES, MAX_DELAY},
     name::{QueueName, TaskId, TaskName},
     payload::Payload,
     policy::PolicyOverrides,
     task::{Priority, Start},
     time::Timestamp,
+    unique::{OnDuplicate, StatusSet, Unique, UniqueKey},
 };
 use sha2::{Digest, Sha256};
 
@@ -28,7 +30,29 @@ pub struct Submission<R> {
     priority: Option<u8>,
     start: Start,
     overrides: PolicyOverrides,
+    unique: Option<Wish>,
     output: PhantomData<fn() -> R>,
+}
+
+/// What was said of being the only one, so far.
+#[derive(Debug, Clone, Default)]
+struct Wish {
+    key: Option<String>,
+    span: Option<Duration>,
+    statuses: Option<StatusSet>,
+    rule: OnDuplicate,
+}
+
+impl Wish {
+    fn check(self) -> Result<Unique, SubmitError> {
+        let invalid = |error: &dyn std::fmt::Display| SubmitError::Invalid(error.to_string());
+        let key = self.key.ok_or_else(|| invalid(&"what is said of duplicates needs a unique key"))?;
+        let mut unique = Unique::new(UniqueKey::new(key).map_err(|error| invalid(&error))?).on_duplicate(self.rule);
+        unique.span = self.span;
+        unique.statuses = self.statuses.unwrap_or(unique.statuses);
+        unique.validate().map_err(|error| invalid(&error))?;
+        Ok(unique)
+    }
 }
 
 /// A submission that has been checked.
@@ -42,6 +66,7 @@ pub(super) struct Checked {
     pub(super) parameters: Payload,
     pub(super) start: Start,
     pub(super) overrides: PolicyOverrides,
+    pub(super) unique: Option<Unique>,
 }
 
 impl<R> Clone for Submission<R> {
@@ -51,6 +76,7 @@ impl<R> Clone for Submission<R> {
             id: self.id.clone(),
             queue: self.queue.clone(),
             overrides: self.overrides.clone(),
+            unique: self.unique.clone(),
             ..*self
         }
     }
@@ -67,6 +93,7 @@ impl<R> Submission<R> {
             priority: None,
             start: Start::Now,
             overrides: PolicyOverrides::default(),
+            unique: None,
             output: PhantomData,
         }
     }
@@ -128,10 +155,43 @@ impl<R> Submission<R> {
         self
     }
 
+    /// There is to be one such task at a time: of what, among tasks of its name, such as `customer:42`. Another one with
+    /// this key is refused until this one is over, unless [`Submission::on_duplicate`] says otherwise.
+    pub fn unique_key(mut self, key: impl Into<String>) -> Self {
+        self.unique.get_or_insert_default().key = Some(key.into());
+        self
+    }
+
+    /// The same with a key made of the parameters: there is to be one task with these at a time.
+    pub fn unique_by_parameters(self) -> Self {
+        let bytes = self.parameters.as_ref().map(|payload| &payload.bytes[..]).unwrap_or_default();
+        let digits: String = Sha256::digest(bytes).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        self.unique_key(format!("parameters:{digits}"))
+    }
+
+    /// For how long at most the task holds its unique key.
+    pub fn unique_for(mut self, span: Duration) -> Self {
+        self.unique.get_or_insert_default().span = Some(span);
+        self
+    }
+
+    /// In which statuses the task holds its unique key. Else until it is over; with [`OnDuplicate::KeepLast`], until it
+    /// starts.
+    pub fn unique_while(mut self, statuses: impl IntoIterator<Item = Status>) -> Self {
+        self.unique.get_or_insert_default().statuses = Some(statuses.into_iter().collect());
+        self
+    }
+
+    /// What is done when another task holds the unique key. What is answered may then be that task.
+    pub fn on_duplicate(mut self, rule: OnDuplicate) -> Self {
+        self.unique.get_or_insert_default().rule = rule;
+        self
+    }
+
     /// The same, of a task that answers anything: so that submissions of several tasks fit in one batch.
     pub fn any(self) -> Submission<Raw> {
-        let Self { name, version, parameters, id, queue, priority, start, overrides, .. } = self;
-        Submission { name, version, parameters, id, queue, priority, start, overrides, output: PhantomData }
+        let Self { name, version, parameters, id, queue, priority, start, overrides, unique, .. } = self;
+        Submission { name, version, parameters, id, queue, priority, start, overrides, unique, output: PhantomData }
     }
 
     /// Submits it.
@@ -152,6 +212,7 @@ impl<R> Submission<R> {
             return Err(SubmitError::Invalid(problem));
         }
         self.overrides.validate()?;
+        let unique = self.unique.map(Wish::check).transpose()?;
         if let Start::After(delay) = self.start
             && delay > MAX_DELAY
         {
@@ -167,6 +228,7 @@ impl<R> Submission<R> {
             parameters,
             start: self.start,
             overrides: self.overrides,
+            unique,
         })
     }
 }

@@ -10,7 +10,7 @@ use jobbers_common::{
     queue::QueueConfig,
     routing::{RouteKey, RouteRule},
 };
-use jobbers_worker::{SubmitError, prelude::*};
+use jobbers_worker::{SubmitError, policy::OnDuplicate, prelude::*};
 
 use crate::bench::{Bench, json};
 
@@ -41,6 +41,31 @@ async fn everything_said_of_a_submission_arrives() {
     assert_eq!((task.priority.get(), task.parameters), (7, Some(json(r#"{"to":"you"}"#))));
     assert_eq!(task.ready_at.since(task.submitted_at), Duration::from_secs(9));
     assert_eq!(submission.submit(&bench.client).await.unwrap().how, SubmittedHow::Existing);
+}
+
+#[tokio::test]
+async fn there_is_one_task_of_a_key_at_a_time() {
+    let bench = Bench::new();
+    let first = mail.with(to("you")).unique_by_parameters().submit(&bench.client).await.unwrap();
+    let again = || mail.with(to("you")).unique_by_parameters();
+    let refused = again().submit(&bench.client).await.unwrap_err();
+    assert!(
+        matches!(&refused, SubmitError::Engine(Error::Duplicate { holder, .. }) if *holder == first.id),
+        "{refused}"
+    );
+    let held = again().on_duplicate(OnDuplicate::Return).submit(&bench.client).await.unwrap();
+    assert_eq!((&held.id, held.how), (&first.id, SubmittedHow::Existing));
+    let other = mail.with(to("them")).unique_by_parameters().submit(&bench.client).await.unwrap();
+    assert_eq!(other.how, SubmittedHow::Created);
+    let last =
+        mail.with(to("all")).unique_key("k").unique_for(Duration::from_secs(9)).on_duplicate(OnDuplicate::KeepLast);
+    let kept = last.clone().unique_while([Status::Submitted]).submit(&bench.client).await.unwrap();
+    let updated = last.after(Duration::from_secs(5)).submit(&bench.client).await.unwrap();
+    assert_eq!((&updated.id, updated.how, updated.status), (&kept.id, SubmittedHow::Updated, Status::Scheduled));
+    for bad in [mail.with(to("x")).unique_key(""), mail.with(to("x")).unique_for(Duration::from_secs(1))] {
+        let invalid = bad.submit(&bench.client).await.unwrap_err();
+        assert!(matches!(invalid, SubmitError::Invalid(_)), "{invalid}");
+    }
 }
 
 #[tokio::test]

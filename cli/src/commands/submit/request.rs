@@ -6,7 +6,9 @@ use jobbers_common::{
     backoff::Backoff,
     duration,
     error_kind::ErrorKind,
+    lifecycle::Status,
     name::{QueueName, TaskId, TaskName},
+    unique::UniqueKey,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -42,6 +44,22 @@ pub(super) struct TaskFlags {
     #[arg(long, value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     run_at: Option<jiff::Timestamp>,
+    /// There is to be one such task at a time: of what, among tasks of this name (customer:42)
+    #[arg(long, value_name = "KEY")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unique_key: Option<UniqueKey>,
+    /// For how long at most it holds the key [default: without end]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, requires = "unique_key")]
+    #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
+    unique_for: Option<Duration>,
+    /// In which statuses it holds the key [default: until it is over; with keep_last, until it starts]
+    #[arg(long, value_name = "STATUS,…", value_delimiter = ',', requires = "unique_key")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unique_while: Vec<Status>,
+    /// What to do when another task holds the key [default: reject]
+    #[arg(long, value_name = "RULE", value_parser = ["reject", "return", "replace", "keep_last"], requires = "unique_key")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_duplicate: Option<String>,
     /// Retries after the first attempt
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -149,12 +167,14 @@ mod tests {
     #[test]
     fn flags_go_out_under_their_names_on_the_wire_and_numbers_keep_their_digits() {
         let line = ["x", "--delay", "90", "--priority", "9", "--version", "2", "--on-conflict", "skip"];
+        let unique = ["--unique-key", "a b", "--unique-while", "submitted,started", "--on-duplicate", "keep_last"];
+        let line = [&line[..], &unique].concat();
         let flags = Line::try_parse_from(line).unwrap().flags;
         let parameters = RawValue::from_string("{\"n\":9007199254740993}".to_owned()).unwrap();
         let name = TaskName::new("echo").unwrap();
         let task = || TaskRequest { name: &name, parameters: Some(&parameters), flags: &flags };
         let one = serde_json::to_string(&Submission::new(task(), &flags)).unwrap();
-        let content = r#""name":"echo","parameters":{"n":9007199254740993},"version":2,"priority":9,"delay":"90s""#;
+        let content = r#""name":"echo","parameters":{"n":9007199254740993},"version":2,"priority":9,"delay":"90s","unique_key":"a b","unique_while":["submitted","started"],"on_duplicate":"keep_last""#;
         assert_eq!(one, format!(r#"{{{content},"on_conflict":"skip"}}"#));
         let many = serde_json::to_string(&Submission::new(Tasks { tasks: vec![task()] }, &flags)).unwrap();
         assert_eq!(many, format!(r#"{{"tasks":[{{{content}}}],"on_conflict":"skip"}}"#));

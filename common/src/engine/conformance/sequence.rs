@@ -21,6 +21,7 @@ use crate::{
     rate::RateLimit,
     task::{ClaimedTask, FailureKind, Fence, Lease, NewTask, Priority, Progress, Start, Task},
     time::Clock,
+    unique::{OnDuplicate, Unique, UniqueKey},
 };
 
 /// Operations in the case that every run of the suite includes.
@@ -136,7 +137,9 @@ impl Pair<'_> {
             ..PolicyOverrides::default()
         };
         let parameters = if self.random.chance(20) { Payload::json(vec![b'7'; 2_000]) } else { Payload::json("7") };
+        let unique = self.random.chance(30).then(|| Box::new(self.unique()));
         NewTask {
+            unique,
             version: 1 + u32::try_from(self.random.below(2)).unwrap(),
             priority: Priority::new(self.random.one_of(&[0, 5, 5, 9])).unwrap(),
             start,
@@ -144,6 +147,16 @@ impl Pair<'_> {
             parameters,
             ..task_in(&format!("t{n:02}"), into)
         }
+    }
+
+    fn unique(&mut self) -> Unique {
+        let key = UniqueKey::new(self.random.one_of(&["k1", "k2", "k3"])).unwrap();
+        let mut unique = Unique::new(key).on_duplicate(self.random.one_of(&OnDuplicate::ALL));
+        unique.span = self.random.one_of(&[None, Some(seconds(4)), Some(seconds(20))]);
+        if self.random.chance(20) {
+            unique.statuses = [Status::Submitted, Status::Completed].into_iter().collect();
+        }
+        unique
     }
 
     fn outcome(&mut self) -> Outcome {

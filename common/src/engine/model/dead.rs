@@ -38,18 +38,21 @@ impl State {
         if receipt.as_ref().is_some_and(|key| self.receipts.contains(key)) {
             return Resubmitted::Already;
         }
-        let queue = match self.tasks.get(&wish.id).map(|stored| &stored.task) {
+        let task = match self.tasks.get(&wish.id).map(|stored| &stored.task) {
             Some(task) if !task.status.is_finished() => return Resubmitted::Live(task.status),
             Some(task) if !may_go(task, wish.expected_revision()) => return Resubmitted::Moved(task.status),
-            Some(task) => task.queue.clone(),
+            Some(task) => task,
             None => match wish.archived() {
-                Some(dead) => dead.task.queue.clone(),
+                Some(dead) => &dead.task,
                 None => return Resubmitted::Unknown,
             },
         };
-        let queue = wish.queue.clone().unwrap_or(queue);
+        let queue = wish.queue.clone().unwrap_or_else(|| task.queue.clone());
         if !self.config.queues.contains_key(&queue) {
             return Resubmitted::UnknownQueue(queue);
+        }
+        if let Some(holder) = self.held_by_another(task, now) {
+            return Resubmitted::Held(holder);
         }
         self.receipts.extend(receipt);
         self.send_again(wish, queue, now);
@@ -83,6 +86,7 @@ impl State {
         }
         (stored.settled_by, stored.unknown_since) = (None, None);
         self.go(&id, Move::Resubmit, Status::Submitted, now);
+        self.take_key(&id, now);
         if let Some(stored) = self.tasks.get_mut(&id) {
             stored.position = stored.task.revision;
         }

@@ -5,15 +5,17 @@ use std::{
     sync::Arc,
 };
 
+use super::unique::Held;
 use crate::{
     engine::{DeadKey, DeadTask, Duty},
     lifecycle::{Move, Status, is_legal},
     limits::{KEPT_PARAMETER_BYTES, MAX_ERRORS_KEPT},
-    name::{DutyName, QueueName, TaskId, WorkerId},
+    name::{DutyName, QueueName, TaskId, TaskName, WorkerId},
     queue::Config,
     registry::{Catalogue, CatalogueId},
     task::{AttemptError, AttemptFailure, Fence, Task},
     time::Timestamp,
+    unique::UniqueKey,
     worker::RegisteredWorker,
 };
 
@@ -30,7 +32,7 @@ pub(super) struct Stored {
     pub(super) unknown_since: Option<Timestamp>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct State {
     pub(super) tasks: BTreeMap<TaskId, Stored>,
     pub(super) revision: u64,
@@ -44,6 +46,8 @@ pub(super) struct State {
     pub(super) outbox: BTreeMap<u64, DeadTask>,
     /// Copies that were sent again.
     pub(super) receipts: BTreeSet<DeadKey>,
+    /// Who took a unique key last, by the task's name and the key.
+    pub(super) keys: BTreeMap<(TaskName, UniqueKey), Held>,
     pub(super) duties: BTreeMap<DutyName, Duty>,
     /// And until when each is kept.
     pub(super) catalogues: BTreeMap<CatalogueId, (Catalogue, Timestamp)>,
@@ -65,6 +69,7 @@ impl Default for State {
             workers: BTreeMap::new(),
             outbox: BTreeMap::new(),
             receipts: BTreeSet::new(),
+            keys: BTreeMap::new(),
             duties: BTreeMap::new(),
             catalogues: BTreeMap::new(),
             waiting: HashMap::new(),
@@ -135,9 +140,10 @@ impl State {
         }
     }
 
-    /// Deletes a task and counts it.
+    /// Deletes a task, if it is there, and counts it.
     pub(super) fn remove(&mut self, id: &TaskId) {
         if let Some(stored) = self.tasks.remove(id) {
+            self.release_key(&stored.task);
             self.counters.entry(stored.task.queue).or_default().1 += 1;
         }
     }

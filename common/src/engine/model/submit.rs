@@ -1,90 +1,113 @@
 //! Taking tasks in.
 
-use super::state::{State, Stored};
+use super::{
+    state::{State, Stored},
+    unique::Met,
+};
 use crate::{
     engine::{ConflictReason, Error, OnConflict, Result, Submit, Submitted, SubmittedHow},
-    lifecycle::Status,
-    name::QueueName,
+    lifecycle::{Move, Status},
+    name::{QueueName, TaskId},
     task::{NewTask, Start, Task},
     time::Timestamp,
 };
 
+/// What becomes of one task: the id under which it stands, how, and whether its queue must have room for it.
+type Taken = (TaskId, SubmittedHow, bool);
+
 impl State {
+    /// Takes a batch in as if its tasks came one after the other. What stands against one stands against all.
     pub(super) fn submit(&mut self, batch: Submit, now: Timestamp) -> Result<Vec<Submitted>> {
         if let Some(task) = batch.tasks.iter().find(|task| !self.config.queues.contains_key(&task.queue)) {
             return Err(Error::UnknownQueue(task.queue.clone()));
         }
-        let plans =
-            batch.tasks.iter().map(|task| self.plan(task, batch.on_conflict)).collect::<Result<Vec<SubmittedHow>>>()?;
-        self.check_room(&batch.tasks, &plans)?;
-        Ok(batch.tasks.into_iter().zip(plans).map(|(task, how)| self.take(task, how, now)).collect())
-    }
-
-    /// Whether the queues that have a `max_length` have room for what is new in a batch. What takes the place of a task
-    /// that waits in the same queue needs none.
-    fn check_room(&self, tasks: &[NewTask], plans: &[SubmittedHow]) -> Result<()> {
-        let waits = |task: &Task, queue: &QueueName| {
-            task.queue == *queue && matches!(task.status, Status::Waiting | Status::Scheduled | Status::Submitted)
+        let before = self.clone();
+        let taken = self.take_all(batch, now);
+        if taken.is_err() {
+            *self = before;
+        }
+        let told = |(id, how): (TaskId, SubmittedHow)| {
+            let task = &self.tasks.get(&id)?.task;
+            Some(Submitted { queue: task.queue.clone(), status: task.status, id, how })
         };
-        let limited = |queue: &QueueName| self.config.queues.get(queue).and_then(|config| config.max_length);
-        for (place, (task, how)) in tasks.iter().zip(plans).enumerate() {
-            let in_place = self.tasks.get(&task.id).is_some_and(|stored| waits(&stored.task, &task.queue));
-            let needs_room = *how != SubmittedHow::Existing && !in_place;
-            let Some(max_length) = limited(&task.queue).filter(|_| needs_room) else { continue };
-            let here = self.tasks.values().filter(|stored| waits(&stored.task, &task.queue)).count();
-            let news = tasks[..=place]
-                .iter()
-                .zip(plans)
-                .filter(|(new, how)| new.queue == task.queue && **how != SubmittedHow::Existing);
-            let gone = tasks[..=place].iter().zip(plans).filter(|(new, how)| {
-                **how == SubmittedHow::Replaced
-                    && self.tasks.get(&new.id).is_some_and(|stored| waits(&stored.task, &task.queue))
-            });
-            if (here + news.count() - gone.count()) as u64 > max_length {
-                return Err(Error::QueueFull { queue: task.queue.clone(), max_length });
+        Ok(taken?.into_iter().filter_map(told).collect())
+    }
+
+    fn take_all(&mut self, batch: Submit, now: Timestamp) -> Result<Vec<(TaskId, SubmittedHow)>> {
+        let (mut full, mut taken) = (None, Vec::new());
+        for new in batch.tasks {
+            let queue = new.queue.clone();
+            let (id, how, needs_room) = self.take(new, batch.on_conflict, now)?;
+            if needs_room && full.is_none() {
+                full = self.overfull(&queue);
+            }
+            taken.push((id, how));
+        }
+        full.map_or(Ok(taken), Err)
+    }
+
+    /// Whether more tasks wait in a queue than may.
+    fn overfull(&self, queue: &QueueName) -> Option<Error> {
+        let max_length = self.config.queues.get(queue)?.max_length?;
+        let length = self.tasks.values().filter(|stored| waits_in(&stored.task, queue)).count() as u64;
+        (length > max_length).then(|| Error::QueueFull { queue: queue.clone(), max_length })
+    }
+
+    /// What takes the place of a task that waits in the same queue needs no room there.
+    fn take(&mut self, new: NewTask, on_conflict: OnConflict, now: Timestamp) -> Result<Taken> {
+        let stored = self.tasks.get(&new.id);
+        if let Some(stored) = stored
+            && stays(stored, &new, on_conflict)?
+        {
+            return Ok((new.id, SubmittedHow::Existing, false));
+        }
+        let waits = |stored: Option<&Stored>| stored.is_some_and(|stored| waits_in(&stored.task, &new.queue));
+        let (is_known, in_place) = (stored.is_some(), waits(stored));
+        match self.meet(&new, now)? {
+            Met::Answer(holder) => Ok((holder, SubmittedHow::Existing, false)),
+            Met::Nobody => {
+                let how = if is_known { SubmittedHow::Replaced } else { SubmittedHow::Created };
+                Ok((self.enter(new, now), how, !in_place))
+            }
+            Met::Replace(holder) => {
+                let in_place = in_place || waits(self.tasks.get(&holder));
+                self.go(&holder, Move::Cancel, Status::Cancelled, now);
+                Ok((self.enter(new, now), SubmittedHow::Replaced, !in_place))
+            }
+            Met::Update(holder) => {
+                let in_place = waits(self.tasks.get(&holder));
+                self.update(&holder, new, now);
+                Ok((holder, SubmittedHow::Updated, !in_place))
             }
         }
-        Ok(())
     }
 
-    fn plan(&self, task: &NewTask, on_conflict: OnConflict) -> Result<SubmittedHow> {
-        let Some(stored) = self.tasks.get(&task.id) else { return Ok(SubmittedHow::Created) };
-        let conflict = |reason| Error::Conflict { id: task.id.clone(), status: stored.task.status, reason };
-        match on_conflict {
-            _ if stored.fingerprint == task.fingerprint() => Ok(SubmittedHow::Existing),
-            OnConflict::Skip => Ok(SubmittedHow::Existing),
-            OnConflict::Fail => Err(conflict(ConflictReason::BodyDiffers)),
-            OnConflict::Replace if stored.task.status == Status::Started => Err(conflict(ConflictReason::Started)),
-            OnConflict::Replace => Ok(SubmittedHow::Replaced),
-        }
+    /// Stores a task, in the place of one of its id, and gives it its key.
+    fn enter(&mut self, new: NewTask, now: Timestamp) -> TaskId {
+        let id = new.id.clone();
+        self.remove(&id);
+        self.insert(Self::fresh(new, now));
+        self.take_key(&id, now);
+        id
     }
 
-    fn take(&mut self, new: NewTask, how: SubmittedHow, now: Timestamp) -> Submitted {
-        if how == SubmittedHow::Replaced {
-            self.remove(&new.id);
+    /// Counts a task in, and wakes workers if it is ready.
+    pub(super) fn insert(&mut self, mut stored: Stored) {
+        let (queue, revision) = (stored.task.queue.clone(), self.next_revision());
+        (stored.task.revision, stored.position) = (revision, revision);
+        self.counters.entry(queue.clone()).or_default().0 += 1;
+        if stored.task.status == Status::Submitted {
+            self.wake_queue(&queue);
         }
-        if how != SubmittedHow::Existing {
-            self.counters.entry(new.queue.clone()).or_default().0 += 1;
-            let stored = self.store(new.clone(), now);
-            if stored.task.status == Status::Submitted {
-                self.wake_queue(&new.queue);
-            }
-            self.tasks.insert(new.id.clone(), stored);
-        }
-        let (queue, status) = self
-            .tasks
-            .get(&new.id)
-            .map_or((new.queue, Status::Submitted), |stored| (stored.task.queue.clone(), stored.task.status));
-        Submitted { id: new.id, queue, status, how }
+        self.tasks.insert(stored.task.id.clone(), stored);
     }
 
-    fn store(&mut self, new: NewTask, now: Timestamp) -> Stored {
+    pub(super) fn fresh(new: NewTask, now: Timestamp) -> Stored {
         let due = match new.start {
             Start::Now => now,
             Start::After(delay) => now.after(delay),
             Start::At(at) => at.max(now),
         };
-        let revision = self.next_revision();
         let fingerprint = new.fingerprint();
         let task = Task {
             id: new.id,
@@ -93,7 +116,7 @@ impl State {
             queue: new.queue,
             priority: new.priority,
             status: if due > now { Status::Scheduled } else { Status::Submitted },
-            revision,
+            revision: 0,
             parameters: Some(new.parameters),
             overrides: new.overrides,
             attempt: 0,
@@ -111,8 +134,25 @@ impl State {
             result: None,
             errors: Vec::new(),
             dead_letter: false,
+            unique: new.unique,
             trace: new.trace,
         };
-        Stored { task, fingerprint, position: revision, settled_by: None, unknown_since: None }
+        Stored { task, fingerprint, position: 0, settled_by: None, unknown_since: None }
+    }
+}
+
+fn waits_in(task: &Task, queue: &QueueName) -> bool {
+    task.queue == *queue && matches!(task.status, Status::Waiting | Status::Scheduled | Status::Submitted)
+}
+
+/// Whether the task that has taken an id stays as it is, or gives way.
+fn stays(stored: &Stored, new: &NewTask, on_conflict: OnConflict) -> Result<bool> {
+    let conflict = |reason| Error::Conflict { id: new.id.clone(), status: stored.task.status, reason };
+    match on_conflict {
+        _ if stored.fingerprint == new.fingerprint() => Ok(true),
+        OnConflict::Skip => Ok(true),
+        OnConflict::Fail => Err(conflict(ConflictReason::BodyDiffers)),
+        OnConflict::Replace if stored.task.status == Status::Started => Err(conflict(ConflictReason::Started)),
+        OnConflict::Replace => Ok(false),
     }
 }

@@ -4,9 +4,8 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2- ids.
 -- Answers a letter for each: d done, r requested, u unknown, or the digit of the status it had when it was over already.
 
--- include base numbers wake moves
+-- include base numbers wake moves withdraw
 
-local NO_FENCE = '000000000000000'
 local batch, told = next_batch(), {}
 
 local function mark_running(id, lease)
@@ -14,19 +13,6 @@ local function mark_running(id, lease)
   push(states, id, 'K' .. sub(lease, 2))
   call('SADD', P .. 'cancel:' .. worker, id)
   told[worker] = true
-end
-
--- A lease for a task that has none: a fence of zeros, and what its earlier attempts left behind.
-local function lease_of(id, record)
-  local ready_at, attempt, crashes, started_at, worker = sub(record, 1, 16), '000000', '000', NO_TIME, ''
-  local carry = call('HGET', A, id)
-  if carry then
-    ready_at, attempt, crashes = sub(carry, 16, 31), sub(carry, 32, 37), sub(carry, 38, 40)
-    started_at, worker = sub(carry, 41, 56), sub(carry, 58)
-  end
-  local place = format('%17s', '0')
-  return 'L' .. NO_FENCE .. started_at .. ready_at .. attempt .. crashes .. sub(record, 33, 38) .. place .. queue_of(record)
-    .. ';' .. worker
 end
 
 local function cancel(id, index)
@@ -41,13 +27,7 @@ local function cancel(id, index)
   if not record then
     return 'u'
   end
-  local name = queue_of(record)
-  local lease = lease_of(id, record)
-  if call('ZREM', of(name, 'r'), id) == 0 then
-    call('ZREM', of(name, 's'), id)
-  end
-  call('HDEL', A, id)
-  finish(gathered(name), id, CANCELLED, batch .. three(index), '0', 'N', lease)
+  withdraw(id, record, batch .. three(index))
   return 'd'
 end
 

@@ -7,7 +7,7 @@
 -- nothing. Deleting a queue deletes its finished tasks, 1,000 a call.
 -- Answers {'done', version}, {'stale'}, {'live', how many} for a queue with live tasks, {'more'}.
 
--- include base numbers over remove queue
+-- include base numbers over unique remove queue
 
 local config = P .. 'config'
 local version = call('HGET', config, 'version') or '0'

@@ -1,18 +1,20 @@
 #!lua
 -- Sends tasks that are over again, each answered for itself. Without `allow-oom`: it adds to the store.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present; for each task eleven: id; the revision it must have (15 digits), or
+-- KEYS[1] the shard's prefix. ARGV: 1 the present; for each task twelve: id; the revision it must have (15 digits), or
 -- nothing; 1 if it is sent from a copy; 1 if attempts and crashes are counted from the start; the queue it goes to, or
 -- nothing for its own; 1 if its record and parameters give way to those that follow; its record and its parameters if
 -- they lie apart; and, to make it anew from a copy: attempt, crashes, started_at and worker as in a carry from 32 on but
--- without the priority, its errors, its news (see moves.lua).
+-- without the priority, its errors, its news (see moves.lua); what it said of its unique key (see unique.lua), or nothing.
 -- Answers for each: d done, a sent again before, l<status> live, m<status> not to be sent again, u unknown, q<queue> for
--- one that does not exist.
+-- one that does not exist, h<id> another task, which holds its unique key.
 
--- include base numbers wake view over remove moves
+-- include base numbers wake view over unique remove moves
 
-local STRIDE, sent, batch = 11, P .. 'o:sent', next_batch()
+local STRIDE, sent, batch = 12, P .. 'o:sent', next_batch()
 local ended, receipts = {}, {}
+-- Most often no task has a unique key. By id: what was sent again just now.
+local is_any_unique, again = call('EXISTS', SAID) == 1, {}
 
 -- What a task that is over takes along: attempt to started_at as in a carry, and its last worker.
 local function left_behind(state)
@@ -70,6 +72,25 @@ local function make_anew(id, at, name, revision)
   put_in(name, id, ARGV[at + 6], sub(ARGV[at + 8], 1, 25), sub(ARGV[at + 8], 26), revision, ARGV[at + 3] == '1')
 end
 
+-- What a task said of its unique key, or nothing.
+local function said_of(id, at, record)
+  if not record then
+    return ARGV[at + 11] ~= '' and ARGV[at + 11]
+  end
+  local entry = is_any_unique and call('HGET', SAID, id)
+  return entry and said_in(entry)
+end
+
+local function held_by_another(id, said)
+  local holder = call('HGET', HOLDERS, key_in(said))
+  local entry, record = holder and call('HGET', SAID, holder), holder and call('HGET', T, holder)
+  if not entry or not record or holder == id then
+    return nil
+  end
+  local status = again[holder] and SUBMITTED or standing(holder, record, call('HGET', M, holder))
+  return holds(entry, status) and holder
+end
+
 local function resubmit(at, index)
   local id, expected, is_copy = ARGV[at], ARGV[at + 1], ARGV[at + 2] == '1'
   if is_copy and call('SISMEMBER', sent, expected .. id) == 1 then
@@ -87,6 +108,11 @@ local function resubmit(at, index)
   if call('SISMEMBER', P .. 'queues', name) == 0 then
     return 'q' .. name
   end
+  local said = said_of(id, at, record)
+  local holder = said and held_by_another(id, said)
+  if holder then
+    return 'h' .. holder
+  end
   if is_copy then
     receipts[#receipts + 1] = expected .. id
   end
@@ -95,6 +121,10 @@ local function resubmit(at, index)
     send_again(id, at, record, state, name, revision)
   else
     make_anew(id, at, name, revision)
+  end
+  if said then
+    take_key(id, said, end_of(said), '')
+    again[id] = true
   end
   return 'd'
 end

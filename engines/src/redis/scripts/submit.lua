@@ -6,17 +6,24 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 how many groups; for each: what to do about ids that are taken
 -- (f fail, s skip, r replace; F, S, R where each task stands for itself), how many runs; for each run of tasks that are
 -- alike: queue, priority, start (nothing: now, a<microseconds> after now, t<microseconds> at), 1 if their parameters lie
--- apart, how many; for each task: id, record without its submitted_at, and its parameters if they lie apart. No id
--- stands twice; at most 1,000 tasks in all.
+-- apart, u if they have unique keys, v for both, how many; for each task: id, record without its submitted_at, its
+-- parameters if they lie apart, and if it has a unique key what is done about who holds it (j refuse, t answer with it, p
+-- replace, k keep the last) and what it says of it (see unique.lua). No id stands twice; at most 1,000 tasks in all; a
+-- group with unique keys comes alone.
 -- Answers for each group 1 (all are created and ready), {'queue', name} (unknown), {'conflict', place, status, b|s} (the
--- body differs, or it has started), {'full', queue, max_length}, or {letters, queue and status of each existing one, …}, a
+-- body differs, or it has started), {'duplicate', place, id and status of who holds the key}, {'full', queue,
+-- max_length}, what duplicates.lua says of a group with unique keys, or {letters, queue and status of each existing one, …}, a
 -- letter for each task: c created and ready, d created and scheduled, r, p replaced likewise, e existing; where each
 -- stands for itself also b, s, f: it is in conflict, or its queue is full, and instead of queue and status there is just
 -- the status of the one that stands in its way, or max_length.
 
--- include base numbers wake
+-- include base numbers wake moves
 
--- The groups as they came: {mode, runs}; a run is {queue, priority, start, stride, first argument, count, first place}.
+-- How many arguments a task has, by what its run says of it.
+local STRIDES, is_any_unique = { [''] = 2, ['1'] = 3, u = 3, v = 4 }, false
+
+-- The groups as they came: {mode, runs}; a run is {queue, priority, start, stride, first argument, count, first place,
+-- whether its tasks have unique keys}.
 local function read_groups()
   local groups, ids, at = {}, {}, 3
   for g = 1, tonumber(ARGV[2]) do
@@ -24,8 +31,10 @@ local function read_groups()
     groups[g] = { ARGV[at], runs }
     at = at + 2
     for r = 1, count do
-      local stride, tasks, first = ARGV[at + 3] == '1' and 3 or 2, tonumber(ARGV[at + 4]), #ids
-      runs[r] = { ARGV[at], ARGV[at + 1], ARGV[at + 2], stride, at + 5, tasks, first + 1 }
+      local kind, tasks, first = ARGV[at + 3], tonumber(ARGV[at + 4]), #ids
+      local stride, is_unique = STRIDES[kind], kind == 'u' or kind == 'v'
+      runs[r] = { ARGV[at], ARGV[at + 1], ARGV[at + 2], stride, at + 5, tasks, first + 1, is_unique }
+      is_any_unique = is_any_unique or is_unique
       at = at + 5
       for i = 1, tasks do
         ids[first + i] = ARGV[at]
@@ -59,25 +68,6 @@ for g, group in ipairs(groups) do
   end
 end
 
-local status_of, take_replaced, is_any_refused
-if is_any_stored then
-  -- include view over remove judge
-  for g, group in ipairs(groups) do
-    refusals[g] = refusals[g] or judge_group(group)
-  end
-  status_of, take_replaced = standing, remove_stored
-end
-
-if limited then
-  -- include limits length
-  for g, group in ipairs(groups) do
-    refusals[g] = refusals[g] or check_room(group)
-  end
-  is_any_refused = next(stands) ~= nil
-end
-
--- include moves
-
 -- In the year 2255: times are exact, and have 16 digits, up to here.
 local END_OF_TIME = 9e15
 
@@ -91,6 +81,26 @@ local function due_of(start)
 end
 
 local batch, records, bodies = next_batch(), {}, {}
+local status_of, take_replaced, left_by, take_unique, is_any_refused
+if is_any_unique then
+  -- include view over unique remove judge withdraw duplicates
+  refusals[1] = refusals[1] or plan_group(groups[1])
+  left_by, take_unique = leaving, take_group
+elseif is_any_stored then
+  -- include view over unique remove judge
+  for g, group in ipairs(groups) do
+    refusals[g] = refusals[g] or judge_group(group)
+  end
+  status_of, take_replaced = standing, remove_stored
+end
+
+if limited then
+  -- include limits length
+  for g, group in ipairs(groups) do
+    refusals[g] = refusals[g] or check_room(group)
+  end
+  is_any_refused = next(stands) ~= nil
+end
 
 -- Takes a run's tasks in; answers whether they are scheduled.
 local function take_run(run)
@@ -146,7 +156,9 @@ end
 local answers = {}
 for g, group in ipairs(groups) do
   local said, existing, is_plain = {}, {}, not is_any_stored and not is_any_refused
-  if not refusals[g] then
+  if take_unique and not refusals[g] then
+    refusals[g] = take_unique(group)
+  elseif not refusals[g] then
     for _, run in ipairs(group[2]) do
       is_plain = is_plain and due_of(run[3]) == now
     end

@@ -6,6 +6,7 @@ use jobbers_common::{
     name::{QueueName, TaskId},
     task::{NewTask, Start},
     time::micros,
+    unique::UniqueKey,
 };
 use redis::{Cmd, Value};
 
@@ -14,10 +15,22 @@ use crate::redis::{
     record,
     reply::{array, number, text},
     state::status_of,
+    unique,
 };
 
 /// A task as far as its answer needs it.
-pub(super) type Named = (TaskId, QueueName);
+#[derive(Debug)]
+pub(super) struct Named {
+    pub(super) id: TaskId,
+    queue: QueueName,
+    key: Option<UniqueKey>,
+}
+
+impl From<NewTask> for Named {
+    fn from(task: NewTask) -> Self {
+        Self { id: task.id, queue: task.queue, key: task.unique.map(|unique| unique.key) }
+    }
+}
 
 /// Arguments of a script, one after the other.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Hash)]
@@ -56,8 +69,8 @@ pub(super) fn encode(tasks: &[NewTask]) -> Result<Vec<Run>> {
 }
 
 /// What the script must know of a task beside its record.
-fn traits_of(task: &NewTask) -> (&QueueName, u8, Start, bool) {
-    (&task.queue, task.priority.get(), task.start, record::is_large(task))
+fn traits_of(task: &NewTask) -> (&QueueName, u8, Start, bool, bool) {
+    (&task.queue, task.priority.get(), task.start, record::is_large(task), task.unique.is_some())
 }
 
 fn encode_run(first: &NewTask, tasks: &[NewTask]) -> Result<Run> {
@@ -69,8 +82,12 @@ fn encode_run(first: &NewTask, tasks: &[NewTask]) -> Result<Run> {
         if record::is_large(task) {
             written.push(&task.parameters.bytes);
         }
+        if let Some(unique) = &task.unique {
+            let said = unique::said(&task.name, unique);
+            written.push(format!("{}{said}", unique::letter(unique.on_duplicate)).as_bytes());
+        }
     }
-    let (queue, priority, start, large) = traits_of(first);
+    let (queue, priority, start, large, unique) = traits_of(first);
     let mut head = Arguments::default();
     head.push(queue.as_str().as_bytes());
     head.push(&[b'0' + priority]);
@@ -79,7 +96,12 @@ fn encode_run(first: &NewTask, tasks: &[NewTask]) -> Result<Run> {
         Start::After(delay) => head.push(format!("a{}", micros(delay)).as_bytes()),
         Start::At(at) => head.push(format!("t{}", at.as_micros()).as_bytes()),
     }
-    head.push(if large { b"1" } else { b"" });
+    head.push(match (large, unique) {
+        (false, false) => b"",
+        (true, false) => b"1",
+        (false, true) => b"u",
+        (true, true) => b"v",
+    });
     Ok(Run { head, count: tasks.len(), tasks: written })
 }
 
@@ -108,6 +130,7 @@ pub(super) fn write_group(mode: u8, callers: &[&[Run]], command: &mut Cmd) {
 pub(super) fn read_answer(answer: Value, tasks: Vec<Named>) -> Result<Vec<Submitted>> {
     let (letters, mut words) = match read_verdict(answer, tasks.len())? {
         Verdict::Conflict(mut words) => return Err(read_conflict(&mut words, tasks)?),
+        Verdict::Duplicate(mut words) => return Err(read_duplicate(&mut words, tasks)?),
         Verdict::Letters(letters, words) => (letters, words),
     };
     letters.bytes().zip(tasks).map(|(letter, task)| read_letter(letter, task, &mut words)).collect()
@@ -119,7 +142,9 @@ pub(super) fn read_single_answers(answer: Value, tasks: Vec<Named>) -> Vec<Resul
         Ok(Verdict::Letters(letters, mut words)) => {
             letters.bytes().zip(tasks).map(|(letter, task)| read_letter(letter, task, &mut words)).collect()
         }
-        Ok(Verdict::Conflict(_)) => tasks.iter().map(|_| Err(malformed("a letter per task was due"))).collect(),
+        Ok(Verdict::Conflict(_) | Verdict::Duplicate(_)) => {
+            tasks.iter().map(|_| Err(malformed("a letter per task was due"))).collect()
+        }
         Err(error) => tasks.iter().map(|_| Err(error.clone())).collect(),
     }
 }
@@ -132,6 +157,8 @@ enum Verdict {
     Letters(String, Words),
     /// A task stands in the way of all.
     Conflict(Words),
+    /// The holder of a unique key does.
+    Duplicate(Words),
 }
 
 fn read_verdict(answer: Value, count: usize) -> Result<Verdict> {
@@ -147,25 +174,41 @@ fn read_verdict(answer: Value, count: usize) -> Result<Verdict> {
             Err(Error::QueueFull { queue, max_length: number(next(&mut words))? })
         }
         "conflict" => Ok(Verdict::Conflict(words)),
+        "duplicate" => Ok(Verdict::Duplicate(words)),
         _ => Ok(Verdict::Letters(first, words)),
     }
 }
 
 fn read_conflict(words: &mut Words, tasks: Vec<Named>) -> Result<Error> {
-    let place = usize::try_from(number(next(words))?).unwrap_or(usize::MAX);
-    let (id, _) = tasks.into_iter().nth(place).ok_or_else(|| malformed("the place of a task was due"))?;
+    let Named { id, .. } = read_place(words, tasks)?;
     let status = status_word(words)?;
     let started = next(words) == Value::BulkString(b"s".to_vec());
     let reason = if started { ConflictReason::Started } else { ConflictReason::BodyDiffers };
     Ok(Error::Conflict { id, status, reason })
 }
 
-fn read_letter(letter: u8, (id, queue): Named, words: &mut Words) -> Result<Submitted> {
+fn read_duplicate(words: &mut Words, tasks: Vec<Named>) -> Result<Error> {
+    let Named { id, key, .. } = read_place(words, tasks)?;
+    let key = key.ok_or_else(|| malformed("a task with a unique key was due"))?;
+    Ok(Error::Duplicate { id, key, holder: task_id(words)?, status: status_word(words)? })
+}
+
+fn read_place(words: &mut Words, tasks: Vec<Named>) -> Result<Named> {
+    let place = usize::try_from(number(next(words))?).unwrap_or(usize::MAX);
+    tasks.into_iter().nth(place).ok_or_else(|| malformed("the place of a task was due"))
+}
+
+fn read_letter(letter: u8, task: Named, words: &mut Words) -> Result<Submitted> {
+    let Named { id, queue, .. } = task;
     let (status, how) = match letter {
         b'c' => (Status::Submitted, SubmittedHow::Created),
         b'd' => (Status::Scheduled, SubmittedHow::Created),
         b'r' => (Status::Submitted, SubmittedHow::Replaced),
         b'p' => (Status::Scheduled, SubmittedHow::Replaced),
+        b'C' => return read_whole(SubmittedHow::Created, words),
+        b'R' => return read_whole(SubmittedHow::Replaced, words),
+        b'E' => return read_whole(SubmittedHow::Existing, words),
+        b'U' => return read_whole(SubmittedHow::Updated, words),
         b'e' => {
             let queue = queue_name(words)?;
             return Ok(Submitted { id, queue, status: status_word(words)?, how: SubmittedHow::Existing });
@@ -180,12 +223,21 @@ fn read_letter(letter: u8, (id, queue): Named, words: &mut Words) -> Result<Subm
     Ok(Submitted { id, queue, status, how })
 }
 
+/// What is answered where unique keys are about: the task may be another.
+fn read_whole(how: SubmittedHow, words: &mut Words) -> Result<Submitted> {
+    Ok(Submitted { id: task_id(words)?, queue: queue_name(words)?, status: status_word(words)?, how })
+}
+
 fn next(words: &mut Words) -> Value {
     words.next().unwrap_or(Value::Nil)
 }
 
 fn status_word(words: &mut Words) -> Result<Status> {
     status_of(text(next(words))?.as_bytes())
+}
+
+fn task_id(words: &mut Words) -> Result<TaskId> {
+    TaskId::new(text(next(words))?).map_err(|_| malformed("a task's id was due"))
 }
 
 fn queue_name(words: &mut Words) -> Result<QueueName> {

@@ -5,6 +5,7 @@ SELECT key, id, name, version, queue, rank, status, revision, overrides, attempt
        progress_message, dead_letter, trace,
        NULL, NULL,
        NULL, NULL,
-       (SELECT type FROM checkpoint WHERE task = key), (SELECT bytes FROM checkpoint WHERE task = key)
+       (SELECT type FROM checkpoint WHERE task = key), (SELECT bytes FROM checkpoint WHERE task = key),
+       (SELECT said FROM uniqueness WHERE task = key)
 FROM task
 WHERE key = ?1

@@ -71,6 +71,10 @@ pub(crate) async fn resubmit(
         Resubmitted::Moved(status) => refused(Code::TaskCompleted, format!("task {id} is {status}")),
         Resubmitted::Unknown => refused(Code::UnknownTask, format!("task {id} does not exist")),
         Resubmitted::UnknownQueue(queue) => refused(Code::UnknownQueue, format!("queue {queue} does not exist")),
+        Resubmitted::Held(holder) => {
+            let detail = format!("task {holder} holds the unique key of task {id}");
+            Err(Problem::new(Code::Duplicate, detail).about(holder))
+        }
     }
 }
 
@@ -95,6 +99,7 @@ async fn from_archive(app: &App, archive: &Arc<Archive>, id: &TaskId, params: &R
         Some(ItemOutcome::Moved | ItemOutcome::BadParameters) => Code::TaskCompleted,
         Some(ItemOutcome::Unknown) => Code::UnknownTask,
         Some(ItemOutcome::UnknownQueue) => Code::UnknownQueue,
+        Some(ItemOutcome::Duplicate) => Code::Duplicate,
     };
     Err(Problem::new(code, detail))
 }

@@ -45,6 +45,7 @@ problems!(SubmitProblems: WITH_BODY, [
     Code::UnknownQueue,
     Code::TaskExists,
     Code::TaskStarted,
+    Code::Duplicate,
     Code::IdempotencyKeyReused,
     Code::PayloadTooLarge,
     Code::BatchTooLarge,
@@ -70,7 +71,8 @@ problems!(SubmitProblems: WITH_BODY, [
     responses(
         (status = 201, description = "Taken in: the task, or for a batch `{\"tasks\": […]}`. Durable as \
             /health/ready says.", body = SubmittedView),
-        (status = 200, description = "Everything was there already; nothing was changed.", body = SubmittedView),
+        (status = 200, description = "Nothing was created: everything was there already, or the tasks that hold the \
+            unique keys are answered, as they are or updated.", body = SubmittedView),
         SubmitProblems,
     )
 )]
@@ -186,6 +188,7 @@ impl Intake<'_> {
     async fn task(&mut self, index: usize, mut request: TaskRequest<'_>) -> Result<(NewTask, Option<WarningView>)> {
         let parameters = self.parameters(&request)?;
         let (priority, start, overrides) = (request.priority()?, request.start(present)?, request.overrides()?);
+        let unique = request.unique()?.map(Box::new);
         let queue_is_explicit = request.queue.is_some();
         let queue = match request.queue {
             Some(queue) => queue,
@@ -209,6 +212,7 @@ impl Intake<'_> {
             parameters,
             start,
             overrides,
+            unique,
             trace: self.envelope.trace.map(Box::from),
             request_digest: self.envelope.request_digest,
         };
@@ -284,7 +288,7 @@ fn refusal(error: Error, envelope: &Envelope<'_>) -> Problem {
 }
 
 fn answer(submitted: &[Submitted], warnings: &[Option<WarningView>], is_batch: bool) -> Response {
-    let created = submitted.iter().any(|task| task.how != SubmittedHow::Existing);
+    let created = submitted.iter().any(|task| matches!(task.how, SubmittedHow::Created | SubmittedHow::Replaced));
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
     let views: Vec<SubmittedView<'_>> =
         submitted.iter().zip(warnings).map(|(task, warning)| SubmittedView::new(task, warning.as_slice())).collect();

@@ -12,6 +12,7 @@ const CONFIG: i32 = 64;
 on_both_engines!(
     w03_what_is_over_a_limit_waits_or_is_refused_and_is_never_dropped,
     w08_a_known_id_is_answered_and_never_overwritten,
+    w13_a_failed_run_neither_blocks_the_next_nor_lets_two_overlap,
     w20_nonsense_is_refused_and_named_and_nothing_is_stored,
     w21_everything_is_bounded,
     w22_nobody_outside_is_served_and_nobody_sets_what_is_not_theirs,
@@ -64,6 +65,38 @@ async fn w08_a_known_id_is_answered_and_never_overwritten(kind: Kind) {
     assert_eq!(manager.api.finished("running").await["status"], "completed");
     ids.push("running".to_owned());
     assert_each_ran_once(&stack, &ids);
+}
+
+async fn w13_a_failed_run_neither_blocks_the_next_nor_lets_two_overlap(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let managers = [stack.manager().await, stack.manager().await];
+    let mut worker = stack.worker().await;
+    let run = |retries: u32| {
+        json!({"name": "fail-until-open", "unique_key": "nightly", "on_duplicate": "return", "max_retries": retries,
+               "retry_delay": "100ms", "backoff": "constant"})
+    };
+    // One that fails for good blocks nobody.
+    let failed = managers[0].api.submit(&run(0)).await;
+    assert_eq!(managers[0].api.finished(&failed).await["status"], "failed");
+    let next = managers[1].api.post("/tasks", &run(1_000)).await.ok();
+    assert_eq!(next["created"], true, "{next}");
+    // One that fails, waits for its retry and runs again is one run all along, whoever asks; also while its worker is
+    // dead, and when it has another.
+    for n in 0..60 {
+        let answer = managers[n % 2].api.post("/tasks", &run(0)).await.ok();
+        assert_eq!((&answer["id"], &answer["created"]), (&next["id"], &json!(false)), "{answer}");
+        if n == 30 {
+            worker.kill().await;
+        }
+    }
+    let _second = stack.worker().await;
+    stack.release();
+    let id = next["id"].as_str().unwrap_or_default().to_owned();
+    assert_eq!(managers[0].api.finished(&id).await["status"], "completed");
+    let last = managers[0].api.submit(&run(0)).await;
+    assert_ne!(last, id, "it is over, and blocks nobody");
+    assert_eq!(managers[1].api.finished(&last).await["status"], "completed");
+    assert_each_ran_once(&stack, &[id, last]);
 }
 
 async fn w20_nonsense_is_refused_and_named_and_nothing_is_stored(kind: Kind) {

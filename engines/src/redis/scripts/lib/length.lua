@@ -20,21 +20,27 @@ local function check_room(group)
     local name = run[1]
     local length = length_in(name)
     for place = run[7], run[7] + run[6] - 1 do
-      local letter, left = letters[place], nil
-      if letter == 'r' then
+      local letter, left, also = letters[place], nil, nil
+      if left_by then
+        left, also = left_by(place)
+      elseif letter == 'r' then
         local status = status_of(ids[place], stored[place], call('HGET', M, ids[place]))
         left = (status == '1' or status == '2') and queue_of(stored[place])
       end
-      local needs_room = letter ~= 'e' and letter ~= 'x' and left ~= name
+      local enters = letter ~= 'e' and letter ~= 'x' and letter ~= 'h'
+      local needs_room = enters and left ~= name and also ~= name
       local is_full = needs_room and length and length[1] + (change[name] or 0) >= length[2]
       if is_full and is_each_for_itself then
         letters[place], stands[place] = 'x', { 'full', name, length[2], 'f' }
       elseif is_full then
         refusal = refusal or { 'full', name, length[2] }
-      elseif needs_room then
+      elseif enters then
         change[name] = (change[name] or 0) + 1
         if left then
           change[left] = (change[left] or 0) - 1
+        end
+        if also then
+          change[also] = (change[also] or 0) - 1
         end
       end
     end

@@ -38,6 +38,7 @@ local function remove(name, ids, over)
     spread('ZREM', of(name, 'r'), ids)
     spread('ZREM', of(name, 's'), ids)
   end
+  release_keys(ids)
   for _, hash in ipairs({ T, M, A, B, H, X, P .. 'u' }) do
     spread('HDEL', hash, ids)
   end

@@ -1,0 +1,27 @@
+//! What scripts are told of unique keys. The layout is in `scripts/lib/unique.lua`.
+
+use jobbers_common::{
+    lifecycle::Status,
+    name::TaskName,
+    time::micros,
+    unique::{OnDuplicate, Unique},
+};
+
+/// What a task says of its key.
+pub(super) fn said(name: &TaskName, unique: &Unique) -> String {
+    let statuses: String =
+        Status::ALL.into_iter().map(|status| if unique.statuses.contains(status) { '1' } else { '0' }).collect();
+    let (span, key) = (unique.span.map_or(0, micros), &unique.key);
+    let length = name.as_str().len() + 1 + key.as_str().len();
+    format!("{statuses}{span:016}{length:03}{name} {key}")
+}
+
+/// What a submission does about the holder of its key.
+pub(super) const fn letter(rule: OnDuplicate) -> char {
+    match rule {
+        OnDuplicate::Reject => 'j',
+        OnDuplicate::Return => 't',
+        OnDuplicate::Replace => 'p',
+        OnDuplicate::KeepLast => 'k',
+    }
+}
