@@ -115,14 +115,18 @@ impl Rounds {
             return Ok(());
         }
         self.resume(&archive).await?;
-        self.drain_outbox(&archive).await?;
-        letters.drained.notify_waiters();
+        // Before the outbox: in a file that is full it makes room.
         self.prune(&archive).await?;
+        let drained = self.drain_outbox(&archive).await;
+        if drained.is_ok() {
+            letters.drained.notify_waiters();
+        }
+        // A file that can't be written can still be counted, and just then somebody looks.
         if letters.meters.are_due() {
             let now = app.engine.health().await?.now;
             letters.meters.count(&archive, now).await?;
         }
-        Ok(())
+        drained
     }
 
     /// Goes on with operations that are not finished, whoever began them.

@@ -5,10 +5,12 @@
 //! Nothing here rests on when a scrape happens: what is to be seen as a step is sent when what came before was seen, and
 //! what is looked for is asked for until it is there.
 
+mod alerts;
 mod counts;
 mod load;
 mod panels;
 mod pictures;
+mod rules;
 mod site;
 
 use std::time::{Duration, SystemTime};
@@ -18,7 +20,7 @@ use jobbers_test_support::{prometheus::Prometheus, wait::until_none};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use self::site::Site;
+use self::site::{Plan, Site};
 use crate::{engines::Kind, stack::Stack};
 
 on_both_engines!(every_panel_and_rule_has_data_and_the_counts_are_the_api_s);
@@ -49,7 +51,7 @@ const PROVOKED: [&str; 9] = [
 async fn every_panel_and_rule_has_data_and_the_counts_are_the_api_s(kind: Kind) {
     let begun = SystemTime::now();
     let stack = Stack::on(kind).await;
-    let mut site = Site::on(&stack).await;
+    let mut site = Site::on(&stack, &Plan { rules: rules::shipped(), manager_config: None }).await;
     load::run(&site).await;
 
     every_count_is_the_api_s(&site).await;

@@ -1,7 +1,7 @@
 //! A small installation with everything that watches it: each process is scraped by a Prometheus and sends OTLP to a
 //! collector, both at once.
 
-use std::{net::SocketAddr, path::Path};
+use std::{net::SocketAddr, path::PathBuf};
 
 use jobbers_test_support::{api::Api, collector::Collector, program::Program, prometheus::Prometheus, wait::until};
 use serde_json::json;
@@ -12,14 +12,23 @@ use crate::stack::Stack;
 /// The processes. They end with it.
 pub(super) struct Site {
     pub(super) api: Api,
-    /// The manager, the workers of the role `default`, and the cleaner. Ended with the site.
+    pub(super) manager: Program,
+    /// The workers of the role `default`, and the cleaner. Ended with the site.
     _programs: Vec<Program>,
-    /// A worker of a role of its own, to be frozen.
+    /// A worker of a role of its own with one slot, to be frozen or killed.
     pub(super) fragile: Program,
     /// The worker with the test tasks, some of which can't be stopped.
     pub(super) stubborn: Program,
     pub(super) prometheus: Prometheus,
     pub(super) collector: Collector,
+}
+
+/// What a site differs in.
+pub(super) struct Plan {
+    /// The rules that Prometheus evaluates.
+    pub(super) rules: PathBuf,
+    /// A file of the manager's.
+    pub(super) manager_config: Option<PathBuf>,
 }
 
 /// Queues and roles: two that are served, one that the cleaner sweeps, one nobody serves, one that is paused, and two for
@@ -42,7 +51,7 @@ async fn arrange(api: &Api) {
 
 impl Site {
     /// Starts a manager, four workers and a cleaner, and a Prometheus that has seen all of them.
-    pub(super) async fn on(stack: &Stack) -> Self {
+    pub(super) async fn on(stack: &Stack, plan: &Plan) -> Self {
         let collector = Collector::grpc().await;
         let endpoint = collector.endpoint();
         let watched = [
@@ -52,30 +61,32 @@ impl Site {
             ("OTEL_METRIC_EXPORT_INTERVAL", "1000"),
             ("OTEL_TRACES_EXPORTER", "none"),
         ];
-        let manager = stack.manager_with(&watched[1..]).await;
+        let mut environment = watched[1..].to_vec();
+        let config = plan.manager_config.as_ref().map(|path| path.to_str().unwrap());
+        environment.extend(config.map(|path| ("MANAGER_CONFIG", path)));
+        let manager = stack.manager_with(&environment).await;
         arrange(&manager.api).await;
-        let role = async |program: &str, role: &str| {
-            let mut environment = vec![("WORKER_ROLE", role)];
+        let role = async |program: &str, role: &str, slots: &str| {
+            let mut environment = vec![("WORKER_ROLE", role), ("WORKER_CONCURRENT_TASKS", slots)];
             environment.extend(watched);
             stack.worker_program(program, &environment).await
         };
-        let (first, second) = (role("worker", "default").await, role("worker", "default").await);
-        let (fragile, stubborn) = (role("worker", "fragile").await, role("test-worker", "stubborn").await);
+        let (first, second) = (role("worker", "default", "64").await, role("worker", "default", "64").await);
+        let (fragile, stubborn) = (role("worker", "fragile", "1").await, role("test-worker", "stubborn", "4").await);
         let chores = ["--engine-url", stack.url(), "--queue", "swept", "--older-than", "500ms", "--watch", "1s"];
         let cleaner = Program::start("cleaner", stack.folder(), &chores, &watched);
         let mut targets = vec![manager.address];
         for program in [&first, &second, &fragile, &stubborn, &cleaner] {
             targets.push(metrics_of(program).await);
         }
-        let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dashboards/alerts/jobbers.rules.yaml");
-        let prometheus = Prometheus::start(&targets, &rules).await;
+        let prometheus = Prometheus::start(&targets, &plan.rules).await;
         // Counters begin at 0: what is not seen there can't be seen to grow.
         until(LAG, "all processes are scraped", async || {
             (prometheus.number("sum(up)").await == Some(targets.len() as f64)).then_some(())
         })
         .await;
-        let programs = vec![manager.program, first, second, cleaner];
-        Self { api: manager.api, _programs: programs, fragile, stubborn, prometheus, collector }
+        let (api, manager, programs) = (manager.api, manager.program, vec![first, second, cleaner]);
+        Self { api, manager, _programs: programs, fragile, stubborn, prometheus, collector }
     }
 }
 

@@ -1,0 +1,172 @@
+//! Every alert fires against a real Prometheus and real processes, once its trouble is there: by the shipped rules with
+//! shorter windows. The rules as they are shipped have tests of their own (`dashboards/alerts/jobbers.tests.yaml`).
+
+use std::time::{Duration, Instant, SystemTime};
+
+use jobbers_test_support::wait::{until, until_none};
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use super::{
+    LAG, rules,
+    site::{Plan, Site},
+};
+use crate::{engines::Kind, stack::Stack};
+
+/// Alerts whose trouble is not brought about here, and why. They are seen to fire in the rules' own tests.
+const BY_THE_RULES_TESTS_ONLY: [(&str, &str); 2] = [
+    (
+        "JobbersScheduleLate",
+        "the manager that reads the lag makes due tasks ready just before; only a store that refuses that shows one",
+    ),
+    (
+        "JobbersMetricsOverflow",
+        "it takes a thousand queues, and minutes to make them; `series_past_the_bound_are_counted_as_one` has the series",
+    ),
+];
+
+/// What work brings about that goes wrong, wave by wave.
+const BY_BAD_WORK: [&str; 11] = [
+    "JobbersQueueNotServed",
+    "JobbersQueueWaitsLong",
+    "JobbersQueuePausedWithWork",
+    "JobbersTasksFail",
+    "JobbersRetryStorm",
+    "JobbersTasksStall",
+    "JobbersHeartbeatsOverdue",
+    "JobbersTasksUnknown",
+    "JobbersTasksDeadLettered",
+    "JobbersDeadLettersForgotten",
+    "JobbersArchiveNotWritten",
+];
+
+/// What one slot brings about that gets more than it can do.
+const BY_TOO_MUCH: [&str; 4] =
+    ["JobbersBacklogGrowing", "JobbersWorkersFull", "JobbersStartsTooLateFast", "JobbersStartsTooLateSlow"];
+
+/// What is seen while the store does not answer.
+const BY_A_HUNG_STORE: [&str; 5] = [
+    "JobbersStoreInTrouble",
+    "JobbersSettlementsWait",
+    "JobbersManagerFails",
+    "JobbersConfigurationDiffers",
+    "JobbersCleanerFails",
+];
+
+/// What is seen when it answers again.
+const BY_ITS_RETURN: [&str; 3] = ["JobbersStoreSlow", "JobbersSubmitSlow", "JobbersLeasesLost"];
+
+/// What is seen when the only worker of a role is killed, and when the only manager is.
+const BY_DEATH: [&str; 2] = ["JobbersWorkersGone", "JobbersManagerGone"];
+
+/// A quota that holds a few dead letters, but not a large one.
+const ARCHIVE_BYTES: usize = 300_000;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_alert_fires_when_its_trouble_is_there() {
+    let begun = SystemTime::now();
+    let stack = Stack::on(Kind::Redis).await;
+    let config = stack.folder().join("manager.toml");
+    std::fs::write(&config, format!("dlq_max_bytes = {ARCHIVE_BYTES}\n")).unwrap();
+    let plan = Plan { rules: rules::hasten(stack.folder()), manager_config: Some(config) };
+    let mut site = Site::on(&stack, &plan).await;
+
+    bad_work(&site, begun).await;
+    too_much(&site, begun).await;
+    a_hung_store(&stack, &site, begun).await;
+    death(&mut site, begun).await;
+    stack.release();
+}
+
+#[test]
+fn every_alert_is_brought_about_or_it_is_said_why_not() {
+    let excused = BY_THE_RULES_TESTS_ONLY.iter().map(|(alert, _)| *alert);
+    let provoked = [&BY_BAD_WORK[..], &BY_TOO_MUCH, &BY_A_HUNG_STORE, &BY_ITS_RETURN, &BY_DEATH].concat();
+    let mut listed: Vec<&str> = provoked.into_iter().chain(excused).collect();
+    let mut all = rules::alerts();
+    listed.sort_unstable();
+    all.sort_unstable();
+    assert_eq!(listed, all);
+}
+
+/// Waits until all of these have fired since `begun`; every second of the wait does `more`.
+async fn fire(site: &Site, begun: SystemTime, alerts: &[&str], mut more: impl AsyncFnMut()) {
+    let mut next = Instant::now();
+    until_none(LAG, "the alerts fire", async || {
+        if Instant::now() >= next {
+            more().await;
+            next = Instant::now() + Duration::from_secs(1);
+        }
+        let firing = "count by (alertname) (ALERTS{alertstate=\"firing\"})";
+        let fired = site.prometheus.range(firing, begun).await;
+        let has = |name: &&&str| fired.iter().any(|alert| alert.label("alertname") == **name);
+        alerts.iter().filter(|name| !has(name)).map(|name| (*name).to_owned()).collect()
+    })
+    .await;
+}
+
+async fn bad_work(site: &Site, begun: SystemTime) {
+    let api = &site.api;
+    for task in [
+        json!({"name": "echo", "queue": "stuck"}),
+        json!({"name": "echo", "queue": "off"}),
+        json!({"name": "stubborn", "queue": "stubborn", "max_heartbeat_interval": "200ms"}),
+        json!({"name": "fail", "queue": "mail", "parameters": {"kind": "fatal"}}),
+    ] {
+        api.submit(&task).await;
+    }
+    until(LAG, "the first dead letter is archived", async || {
+        let letters = api.get("/dead-letter-queue/stats").await.ok();
+        (letters["total"] == 1).then_some(())
+    })
+    .await;
+    // No room for these: they wait in the store.
+    let large = json!({"kind": "fatal", "message": "x".repeat(4_000), "error_kind": "large"});
+    let wave = [
+        vec![json!({"name": "fail", "parameters": large}); 100],
+        vec![json!({"name": "fail", "parameters": {"times": 3}, "max_retries": 5, "retry_delay": "50ms"}); 100],
+        vec![json!({"name": "nobody.knows", "queue": "swept"}); 1],
+        vec![
+            json!({"name": "sleep", "parameters": {"seconds": 60}, "max_heartbeat_interval": "100ms",
+                    "on_stall": "stall"});
+            2
+        ],
+    ]
+    .concat();
+    let wave = json!({"tasks": wave});
+    fire(site, begun, &BY_BAD_WORK, async || drop(api.post("/tasks", &wave).await.ok())).await;
+}
+
+async fn too_much(site: &Site, begun: SystemTime) {
+    // For a worker with one slot.
+    let slow = json!({"name": "sleep", "queue": "fragile", "parameters": {"seconds": 2}});
+    let slow = json!({"tasks": vec![slow; 10]});
+    fire(site, begun, &BY_TOO_MUCH, async || drop(site.api.post("/tasks", &slow).await.ok())).await;
+}
+
+async fn a_hung_store(stack: &Stack, site: &Site, begun: SystemTime) {
+    let (api, redis) = (&site.api, stack.redis.as_ref().unwrap());
+    let brief = api.submit(&json!({"name": "sleep", "queue": "mail", "parameters": {"seconds": 3}})).await;
+    api.standing(&brief, "started").await;
+    redis.pause();
+    // None is answered soon, so nobody waits for them here; what they are answered is in the metrics.
+    let mut asking = JoinSet::new();
+    fire(site, begun, &BY_A_HUNG_STORE, async || {
+        for _ in 0..3 {
+            let api = api.clone();
+            asking.spawn(async move { api.post("/tasks", &json!({"name": "echo"})).await });
+        }
+    })
+    .await;
+    redis.resume();
+    asking.join_all().await;
+    fire(site, begun, &BY_ITS_RETURN, async || {}).await;
+}
+
+async fn death(site: &mut Site, begun: SystemTime) {
+    let [workers, manager] = BY_DEATH;
+    site.fragile.kill().await;
+    fire(site, begun, &[workers], async || {}).await;
+    site.manager.kill().await;
+    fire(site, begun, &[manager], async || {}).await;
+}
