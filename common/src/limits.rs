@@ -16,6 +16,8 @@ pub const MAX_JSON_DEPTH: usize = 64;
 pub const KEPT_PARAMETER_BYTES: usize = 1_024;
 /// Longest error message kept per attempt, in bytes; longer ones are cut and end in `…`.
 pub const MAX_ERROR_BYTES: usize = 4 * 1024;
+/// Longest message a task may give with its progress, in bytes; workers cut longer ones, which end in `…`.
+pub const MAX_PROGRESS_BYTES: usize = 1_024;
 /// Most attempts kept in a task's error history; the oldest are dropped first.
 pub const MAX_ERRORS_KEPT: usize = 100;
 /// Most retries a submission may ask for.

@@ -12,9 +12,12 @@ use crate::{
     name::{QueueName, TaskId, TaskName, WorkerId},
     payload::Payload,
     policy::PolicyOverrides,
+    text::cut,
     time::{Timestamp, micros},
     unique::Unique,
 };
+
+pub use crate::progress::Progress;
 
 /// 0 to 9; higher is claimed first, equals in the order they became ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -224,16 +227,7 @@ impl AttemptFailure {
     /// A failure; a message over 4 KiB is cut at a character and ends in `…`.
     #[must_use]
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        let mut message = message.into();
-        if message.len() > MAX_ERROR_BYTES {
-            let mut end = MAX_ERROR_BYTES - '…'.len_utf8();
-            while !message.is_char_boundary(end) {
-                end -= 1;
-            }
-            message.truncate(end);
-            message.push('…');
-        }
-        Self { kind, error_kind: None, message }
+        Self { kind, error_kind: None, message: cut(message.into(), MAX_ERROR_BYTES) }
     }
 
     /// The same, of this sort of error.
@@ -258,15 +252,6 @@ pub struct AttemptError {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_kind: Option<ErrorKind>,
     /// Its message.
-    pub message: String,
-}
-
-/// How far a running task says it is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Progress {
-    /// 0 to 1.
-    pub fraction: f64,
-    /// A word to the reader, may be empty.
     pub message: String,
 }
 

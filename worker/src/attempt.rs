@@ -6,7 +6,7 @@
 use std::{
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -36,6 +36,17 @@ pub(crate) enum Stop {
     Cancel,
     /// Somebody else has its lease: nothing it does counts any more.
     LeaseLost,
+}
+
+/// Where an attempt stands that needs a thread of the pool. Others are never anywhere else than at `FREE`.
+mod standing {
+    pub(super) const FREE: u8 = 0;
+    /// In the line for a thread.
+    pub(super) const WAITS: u8 = 1;
+    /// A thread has taken it.
+    pub(super) const BEGUN: u8 = 2;
+    /// It is to be given back without having begun.
+    pub(super) const WITHDRAWN: u8 = 3;
 }
 
 /// What all attempts of a worker share.
@@ -118,6 +129,7 @@ pub(crate) struct Attempt {
     news: Mutex<News>,
     lease_ends: AtomicU64,
     beat_at: AtomicU64,
+    standing: AtomicU8,
     /// When the worker had it in its hands, when its function began (0: it did not) and when it ended.
     taken_at: u64,
     began_at: AtomicU64,
@@ -172,6 +184,7 @@ impl Attempt {
             news: Mutex::default(),
             lease_ends: AtomicU64::new(ends),
             beat_at: AtomicU64::new(taken_at),
+            standing: AtomicU8::new(standing::FREE),
             taken_at,
             began_at: AtomicU64::new(0),
             ended_at: AtomicU64::new(0),
@@ -225,6 +238,32 @@ impl Attempt {
     /// Notes that a renewal asked for at `sent` was granted.
     pub(crate) fn renewed(&self, sent: Instant) {
         self.lease_ends.fetch_max(self.around.micros(sent + self.around.lease), Ordering::AcqRel);
+    }
+
+    /// Notes that it is to wait for a thread.
+    pub(crate) fn line_up(&self) {
+        self.standing.store(standing::WAITS, Ordering::Release);
+    }
+
+    /// Whether it is one that had to wait for a thread.
+    pub(crate) fn is_blocking(&self) -> bool {
+        self.standing.load(Ordering::Acquire) != standing::FREE
+    }
+
+    /// A thread takes it. Not if it was withdrawn.
+    pub(crate) fn leave_line(&self) -> bool {
+        let left = self.move_from_line(standing::BEGUN);
+        left.map_or_else(|at| at != standing::WITHDRAWN, |_| true)
+    }
+
+    /// Sees to it that it never begins, if it has not.
+    pub(crate) fn withdraw(&self) -> bool {
+        let left = self.move_from_line(standing::WITHDRAWN);
+        left.map_or_else(|at| at == standing::WITHDRAWN, |_| true)
+    }
+
+    fn move_from_line(&self, to: u8) -> Result<u8, u8> {
+        self.standing.compare_exchange(standing::WAITS, to, Ordering::AcqRel, Ordering::Acquire)
     }
 
     /// Notes that the task function starts now, which may be long after the claim.

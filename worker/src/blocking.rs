@@ -50,6 +50,11 @@ impl BlockingPool {
         Self { shared: Arc::default(), width: width.max(1), runtime }
     }
 
+    /// How many jobs run at a time.
+    pub(crate) const fn width(&self) -> usize {
+        self.width
+    }
+
     /// Runs `job` on a thread of the pool. Dropping the answer does not stop the job.
     ///
     /// # Errors

@@ -178,7 +178,7 @@ impl Context {
         self.blocking_heartbeat()
     }
 
-    /// Says how far the task is, 0 to 1, with a word to the reader. Also a heartbeat.
+    /// Says how far the task is, 0 to 1, with a word to the reader, of which 1 KiB is kept. Also a heartbeat.
     ///
     /// # Errors
     /// As [`Context::heartbeat`].
@@ -188,8 +188,8 @@ impl Context {
     }
 
     /// Leaves a value for the next attempt to find, should there be one. Also a heartbeat. It is in the store within a
-    /// quarter of the heartbeat interval (of the lease, if the task has none), and before the task is retried or given
-    /// back.
+    /// quarter of the heartbeat interval (of the lease, if the task has none), and before the task is retried, given back
+    /// or over: what is sent again after it has failed begins there too.
     ///
     /// # Errors
     /// As [`Context::heartbeat`]; fatal when the value can't be JSON or is larger than a payload may be.
@@ -213,8 +213,7 @@ impl Context {
     /// # Errors
     /// As there.
     pub fn blocking_progress(&self, fraction: f64, message: impl Into<String>) -> Result<(), TaskError> {
-        let fraction = if fraction.is_finite() { fraction.clamp(0.0, 1.0) } else { 0.0 };
-        self.beat(Heartbeat { progress: Some(Progress { fraction, message: message.into() }), checkpoint: None })
+        self.beat(Heartbeat { progress: Some(Progress::new(fraction, message)), checkpoint: None })
     }
 
     /// [`Context::checkpoint`] for blocking tasks.

@@ -1,7 +1,7 @@
 //! Runs one attempt and says how it ended.
 //!
 //! A pipeline of steps: start -> supervise (limits, stops, panics) -> judge -> hand over. It never speaks to the store,
-//! save for one case: a checkpoint that an attempt left right before it is to run again.
+//! save for one case: a checkpoint that an attempt left right before it ended without a result.
 //!
 //! What can't be done: a function that neither awaits nor returns can't be stopped from outside. An async one then holds
 //! a thread of the runtime, a blocking one its thread of the pool, and each its slot; its lease goes on being renewed.
@@ -87,7 +87,7 @@ pub(crate) async fn execute(handover: Handover, task: &'static dyn AnyTask, tool
             let (queued, tools, span) = (Arc::clone(&attempt), Arc::clone(&tools), span.clone());
             let job = move || {
                 // It may have waited for a thread for long, and been told to end meanwhile.
-                if queued.token.is_cancelled() {
+                if !queued.leave_line() || queued.token.is_cancelled() {
                     return Err(TaskError::Cancelled);
                 }
                 queued.begin();
@@ -99,7 +99,7 @@ pub(crate) async fn execute(handover: Handover, task: &'static dyn AnyTask, tool
         }
     };
     let outcome = judge(&attempt, end);
-    if let Some(Outcome::Retry { .. } | Outcome::Released { .. }) = outcome {
+    if outcome.as_ref().is_some_and(|outcome| !matches!(outcome, Outcome::Completed { .. })) {
         keep_checkpoint(&attempt, tools.engine.as_ref()).await;
     }
     if let Some(span) = span {
@@ -166,12 +166,16 @@ async fn supervise(
     }
 }
 
-/// Waits for a function that was told to end, no longer than its grace, unless it is one that can't be dropped.
+/// Waits for a function that was told to end, no longer than its grace, unless it is one that can't be dropped; and not at
+/// all for one that still waits for a thread, and now will not begin.
 async fn wind_up(
     attempt: &Attempt,
     running: &mut Running,
     can_be_dropped: bool,
 ) -> Option<Result<Answer, AttemptFailure>> {
+    if attempt.withdraw() {
+        return None;
+    }
     let grace_ends = Instant::now() + attempt.around.grace;
     loop {
         // Not beyond the lease, should it not be renewed: by then somebody else may start the task.
@@ -277,7 +281,8 @@ fn settle(attempt: &Attempt, verdict: &Verdict, failure: AttemptFailure) -> Outc
     settle_failure(&attempt.policy, spent, verdict, failure, rand::random())
 }
 
-/// Writes the checkpoint of an attempt whose task will run again, before anybody can start that.
+/// Writes the checkpoint of an attempt that has no result, before anybody can run its task again: by a retry, or because
+/// somebody sends it again after it failed.
 async fn keep_checkpoint(attempt: &Attempt, engine: &dyn Engine) {
     let Some(heartbeat) = attempt.take_checkpoint() else { return };
     let around = &attempt.around;

@@ -5,7 +5,8 @@
 //! other. Batches form by themselves: whatever finished while a call was under way goes along with the next. An idle
 //! worker waits in [`Engine::wait`] and is woken; nothing here polls.
 //!
-//! Start at [`Fetcher::run`]; `fetcher/calls.rs` builds calls and takes their answers in, `fetcher/drain.rs` has the end.
+//! Start at [`Fetcher::run`]; `fetcher/calls.rs` builds calls and takes their answers in, `fetcher/refusals.rs` has what is
+//! done about those the store refuses, `fetcher/drain.rs` the end.
 
 use std::{
     future::Future,
@@ -25,13 +26,14 @@ use jobbers_common::{
 use jobbers_process::shutdown::Shutdown;
 use tokio::{runtime::Handle, time::sleep_until};
 
-use self::{calls::Call, drain::Phase};
+use self::{calls::Answer, drain::Phase, refusals::Aside};
 use crate::{
     attempt::{Attempt, Surroundings},
     executor::Tools,
     finished::Ended,
     intake::Intake,
     leases::Leases,
+    line::Line,
     meters::{Figures, Meters},
     outage::Outage,
     registrar::Board,
@@ -42,6 +44,7 @@ use crate::{
 
 mod calls;
 mod drain;
+mod refusals;
 
 /// Longest sleep of an idle worker. It is woken earlier by whatever concerns it; this bounds the harm of a lost signal.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
@@ -64,7 +67,7 @@ type Pending<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// What the fetcher is told.
 enum Event {
-    Answer(Box<Call>),
+    Answer(Box<Answer>),
     Finished,
     Woken,
     Config(Result<Arc<StoreConfig>>),
@@ -101,7 +104,11 @@ pub(crate) struct Fetcher {
     told_to_stop: Option<Instant>,
     /// What is to be settled and not in a call.
     unsettled: Vec<Settling>,
-    calls: FuturesUnordered<Pending<Box<Call>>>,
+    /// What the store could not settle, though it settles others.
+    aside: Aside,
+    /// The blocking tasks it holds; `None` if there is no such task in the program.
+    line: Option<Line>,
+    calls: FuturesUnordered<Pending<Box<Answer>>>,
     loading: Option<Pending<Result<Arc<StoreConfig>>>>,
     /// Most tasks one call claims: half of the slots.
     batch: usize,
@@ -115,9 +122,7 @@ pub(crate) struct Fetcher {
     woken: bool,
     /// Whether it has been told to claim nothing more until it is told otherwise.
     quiet: bool,
-    /// Whether the next call only settles: the store is full.
-    settle_only: bool,
-    /// Most settlements in a call; 1 while looking for the one that the store refuses.
+    /// Most settlements in a call; fewer while looking for the one that the store refuses.
     settle_limit: usize,
     next_due: Option<Duration>,
     spare: Vec<Ended>,
@@ -128,12 +133,14 @@ impl Fetcher {
     pub(crate) fn new(parts: Parts) -> Self {
         Self {
             batch: parts.slots.div_ceil(2).min(MAX_BATCH),
+            line: parts.registry.has_blocking().then(|| Line::new(parts.tools.pool.width())),
             parts,
             strangers: Strangers::default(),
             outage: Outage::default(),
             phase: Phase::Running,
             told_to_stop: None,
             unsettled: Vec::new(),
+            aside: Aside::default(),
             calls: FuturesUnordered::new(),
             loading: None,
             running: 0,
@@ -141,7 +148,6 @@ impl Fetcher {
             hungry: true,
             woken: false,
             quiet: false,
-            settle_only: false,
             settle_limit: MAX_BATCH,
             next_due: None,
             spare: Vec::new(),
@@ -160,7 +166,7 @@ impl Fetcher {
                 break;
             }
             match self.next_event(shutdown).await {
-                Event::Answer(call) => self.take_in(*call),
+                Event::Answer(answer) => self.take_in(*answer),
                 Event::Finished | Event::Time => {}
                 Event::Woken => self.woken = true,
                 Event::Config(config) => self.follow(config),
@@ -168,8 +174,9 @@ impl Fetcher {
                 Event::Now => self.close(),
             }
         }
-        if !self.unsettled.is_empty() {
-            tracing::warn!(tasks = self.unsettled.len(), "left without settling these; their leases will end");
+        let left = self.unsettled.len() + self.aside.len();
+        if left > 0 {
+            tracing::warn!(tasks = left, "left without settling these; their leases will end");
         }
         if let Some(told) = self.told_to_stop {
             self.parts.meters.drained(told.elapsed(), self.report.late);
@@ -187,7 +194,7 @@ impl Fetcher {
             biased;
             () = shutdown.now.cancelled(), if !matches!(self.phase, Phase::Closing { .. }) => Event::Now,
             () = shutdown.drain.cancelled(), if matches!(self.phase, Phase::Running) => Event::Drain,
-            Some(call) = self.calls.next(), if !self.calls.is_empty() => Event::Answer(call),
+            Some(answer) = self.calls.next(), if !self.calls.is_empty() => Event::Answer(answer),
             config = load(&mut self.loading) => Event::Config(config),
             () = around.finished.wait() => Event::Finished,
             () = sleep_until(timer.unwrap_or_else(Instant::now).into()), if timer.is_some() => Event::Time,
@@ -197,7 +204,8 @@ impl Fetcher {
 
     /// The next point in time at which something is to be done.
     fn timer(&self) -> Option<Instant> {
-        self.outage.retry_at().into_iter().chain(self.phase.timer(self.running)).min()
+        let aside = self.aside.retry_at().filter(|_| self.may_retry());
+        self.outage.retry_at().into_iter().chain(aside).chain(self.phase.timer(self.running)).min()
     }
 
     /// Takes over the attempts that have ended.
@@ -209,12 +217,11 @@ impl Fetcher {
         }
         self.spare = ended;
         self.parts.board.count(self.running, self.report.settled);
-        self.parts.figures.set(self.running, self.unsettled.len(), self.parts.intake.version);
+        self.parts.figures.set(self.running, self.unsettled.len() + self.aside.len(), self.parts.intake.version);
     }
 
     fn ended(&mut self, attempt: Arc<Attempt>, outcome: Option<Outcome>) {
-        self.running -= 1;
-        self.parts.intake.free(&attempt.task.queue, 1);
+        self.left(&attempt);
         match outcome {
             Some(outcome) => {
                 let (id, fence) = (attempt.task.id.clone(), attempt.task.fence);
@@ -230,6 +237,15 @@ impl Fetcher {
         }
     }
 
+    /// Counts an attempt as ended.
+    fn left(&mut self, attempt: &Attempt) {
+        self.running -= 1;
+        self.parts.intake.free(&attempt.task.queue, 1);
+        if let Some(line) = self.line.as_mut().filter(|_| attempt.is_blocking()) {
+            line.leave(attempt.ran());
+        }
+    }
+
     fn load_config(&mut self) {
         let engine = Arc::clone(&self.parts.engine);
         self.loading = Some(Box::pin(async move { engine.config().await }));
@@ -239,7 +255,7 @@ impl Fetcher {
         self.loading = None;
         match config {
             Ok(config) => {
-                self.outage.over();
+                self.outage.answered();
                 self.heed_operator(config.draining.contains_key(&self.parts.around.worker));
                 if self.parts.intake.follow(&config) {
                     self.parts.board.serve(self.parts.intake.queues());

@@ -24,6 +24,8 @@ pub(crate) struct Intake {
     served: Vec<Served>,
     /// Tasks of each queue that run or have been asked for.
     taken: HashMap<QueueName, usize>,
+    /// Whether what each queue brought last had blocking tasks in it.
+    heavy: HashMap<QueueName, bool>,
     /// The version of the configuration this follows.
     pub(crate) version: u64,
 }
@@ -50,7 +52,7 @@ impl Served {
 
 impl Intake {
     pub(crate) fn new(role: RoleName, own_limits: BTreeMap<QueueName, usize>) -> Self {
-        Self { role, own_limits, served: Vec::new(), taken: HashMap::new(), version: 0 }
+        Self { role, own_limits, served: Vec::new(), taken: HashMap::new(), heavy: HashMap::new(), version: 0 }
     }
 
     /// Follows a configuration. Answers whether the role's queues changed.
@@ -93,13 +95,18 @@ impl Intake {
         self.served.iter().map(|served| served.queue.clone()).collect()
     }
 
-    /// Asks for up to `room` tasks, each queue for no more than its limit leaves. What is asked for counts as taken until
-    /// it is [answered](Intake::answered).
-    pub(crate) fn ask(&mut self, room: usize) -> Vec<QueueClaim> {
+    /// Asks for up to `room` tasks, each queue for no more than its limit leaves, and one that brings blocking tasks for no
+    /// more than `line`; for one where that is not known yet, for one task at least. What is asked for counts as taken until it is [answered](Intake::answered).
+    pub(crate) fn ask(&mut self, room: usize, line: usize) -> Vec<QueueClaim> {
         let mut claims = Vec::with_capacity(self.served.len());
         for at in self.take_turns() {
             let Served { queue, limit, .. } = &self.served[at];
             let taken = self.taken.entry(queue.clone()).or_default();
+            let room = match self.heavy.get(queue) {
+                Some(false) => room,
+                Some(true) => room.min(line),
+                None => room.min(line.max(1)),
+            };
             let left = limit.map_or(room, |most| most.saturating_sub(*taken).min(room));
             if left > 0 {
                 *taken += left;
@@ -107,6 +114,23 @@ impl Intake {
             }
         }
         claims
+    }
+
+    /// Of what is asked for, how much may be blocking tasks, and how much is asked for in all.
+    pub(crate) fn weigh(&self, asked: &[QueueClaim], room: usize) -> (usize, usize) {
+        let (heavy, light): (Vec<_>, Vec<_>) =
+            asked.iter().partition(|claim| self.heavy.get(&claim.queue) != Some(&false));
+        let to_line = heavy.iter().map(|claim| claim.limit).max().unwrap_or(0);
+        (to_line, if light.is_empty() { to_line } else { room })
+    }
+
+    /// Learns which queues bring blocking tasks, from what one claim brought.
+    pub(crate) fn learn<'a>(&mut self, brought: impl Iterator<Item = (&'a QueueName, bool)>) {
+        let mut heavy: HashMap<&QueueName, bool> = HashMap::new();
+        for (queue, is_blocking) in brought {
+            *heavy.entry(queue).or_default() |= is_blocking;
+        }
+        self.heavy.extend(heavy.into_iter().map(|(queue, is_heavy)| (queue.clone(), is_heavy)));
     }
 
     /// The order of this claim, as places in `served`. In a weighted role the queue that is owed most comes first, and
@@ -178,23 +202,23 @@ mod tests {
     fn a_queue_is_asked_for_no_more_than_its_limit_leaves() {
         let mut intake = Intake::new(RoleName::new("default").unwrap(), BTreeMap::from([(queue("heavy"), 2)]));
         assert!(intake.follow(&config(1, Some(5))));
-        let asked = intake.ask(10);
+        let asked = intake.ask(10, usize::MAX);
         assert_eq!(limits(&asked), [("heavy", 2), ("default", 10)]);
-        assert_eq!(limits(&intake.ask(10)), [("default", 10)], "what is on its way counts");
+        assert_eq!(limits(&intake.ask(10, usize::MAX)), [("default", 10)], "what is on its way counts");
         intake.answered(&asked, [queue("heavy")].iter());
-        assert_eq!(limits(&intake.ask(1)), [("heavy", 1), ("default", 1)]);
+        assert_eq!(limits(&intake.ask(1, usize::MAX)), [("heavy", 1), ("default", 1)]);
     }
 
     #[test]
     fn a_limit_that_appears_later_counts_what_runs_already() {
         let mut intake = Intake::new(RoleName::new("default").unwrap(), BTreeMap::new());
         intake.follow(&config(1, None));
-        let asked = intake.ask(3);
+        let asked = intake.ask(3, usize::MAX);
         intake.answered(&asked, [queue("heavy"), queue("heavy"), queue("heavy")].iter());
         assert!(intake.follow(&config(2, Some(2))));
-        assert_eq!(limits(&intake.ask(4)), [("default", 4)]);
+        assert_eq!(limits(&intake.ask(4, usize::MAX)), [("default", 4)]);
         intake.free(&queue("heavy"), 2);
-        assert_eq!(limits(&intake.ask(4)), [("heavy", 1), ("default", 4)]);
+        assert_eq!(limits(&intake.ask(4, usize::MAX)), [("heavy", 1), ("default", 4)]);
     }
 
     #[test]
@@ -207,7 +231,7 @@ mod tests {
         intake.follow(&weighted);
         let firsts: Vec<String> = (0..8)
             .map(|_| {
-                let asked = intake.ask(1);
+                let asked = intake.ask(1, usize::MAX);
                 intake.answered(&asked, std::iter::empty());
                 assert_eq!(asked.len(), 2, "every queue is asked each time");
                 asked[0].queue.to_string()
@@ -219,9 +243,29 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_that_may_bring_blocking_tasks_is_asked_for_what_the_line_takes() {
+        let mut intake = Intake::new(RoleName::new("default").unwrap(), BTreeMap::new());
+        intake.follow(&config(1, None));
+        let ask = |intake: &mut Intake, line| {
+            let asked = intake.ask(10, line);
+            intake.answered(&asked, std::iter::empty());
+            let weight = intake.weigh(&asked, 10);
+            (limits(&asked).iter().map(|(queue, limit)| format!("{queue} {limit}")).collect::<Vec<_>>(), weight)
+        };
+        assert_eq!(ask(&mut intake, 4), (vec!["heavy 4".into(), "default 4".into()], (4, 4)), "nothing is known yet");
+        assert_eq!(ask(&mut intake, 0), (vec!["heavy 1".into(), "default 1".into()], (1, 1)));
+        let (heavy, default) = (queue("heavy"), queue("default"));
+        intake.learn([(&heavy, true), (&heavy, false), (&default, false)].into_iter());
+        assert_eq!(ask(&mut intake, 4), (vec!["heavy 4".into(), "default 10".into()], (4, 10)));
+        assert_eq!(ask(&mut intake, 0), (vec!["default 10".into()], (0, 10)), "a full line holds up nobody else");
+        intake.learn([(&heavy, false), (&default, false), (&default, true)].into_iter());
+        assert_eq!(ask(&mut intake, 0), (vec!["heavy 10".into()], (0, 10)));
+    }
+
+    #[test]
     fn a_role_that_does_not_exist_asks_for_nothing() {
         let mut intake = Intake::new(RoleName::new("nobody").unwrap(), BTreeMap::new());
         intake.follow(&config(1, None));
-        assert!(intake.ask(4).is_empty());
+        assert!(intake.ask(4, usize::MAX).is_empty());
     }
 }

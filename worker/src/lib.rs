@@ -42,6 +42,7 @@ mod fetcher;
 mod finished;
 mod intake;
 mod leases;
+mod line;
 mod meters;
 mod outage;
 mod registrar;

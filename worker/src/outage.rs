@@ -1,4 +1,7 @@
-//! How long to leave a store alone that did not answer.
+//! How long to leave a store alone that did not answer, and what to ask of it first.
+//!
+//! A call whose answer is lost may have been carried out: a claim among it leases tasks to nobody, which counts as a crash
+//! of each. So a store that failed is asked for no tasks until it has answered a call that asks for none.
 
 use std::time::{Duration, Instant};
 
@@ -8,17 +11,24 @@ const FIRST: Duration = Duration::from_millis(100);
 /// Short enough that work goes on within seconds of the store's return.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Calls that failed one after the other.
+/// Calls that failed, since tasks were last claimed without trouble.
 #[derive(Debug, Default)]
 pub(crate) struct Outage {
     failures: u32,
     retry_at: Option<Instant>,
+    /// Whether nothing was answered since the last failure.
+    is_silent: bool,
 }
 
 impl Outage {
     /// Whether the store is to be left alone for now.
     pub(crate) fn is_on(&self) -> bool {
         self.retry_at.is_some_and(|at| at > Instant::now())
+    }
+
+    /// Whether the store must answer a call without a claim before it is asked for tasks.
+    pub(crate) const fn forbids_claims(&self) -> bool {
+        self.is_silent
     }
 
     /// When the next call may be made, if that lies ahead.
@@ -36,10 +46,20 @@ impl Outage {
         }
         let delay = FIRST.saturating_mul(2_u32.saturating_pow(self.failures)).min(LONGEST);
         self.failures = self.failures.saturating_add(1);
+        self.is_silent = true;
         self.retry_at = Some(now + delay.mul_f64(rand::random_range(0.5..=1.0)));
     }
 
-    /// Notes an answer.
+    /// Notes an answer to a call that claimed nothing. Should the claim that follows fail again, the wait still grows.
+    pub(crate) fn answered(&mut self) {
+        if self.is_silent {
+            (self.is_silent, self.retry_at) = (false, None);
+        } else {
+            self.over();
+        }
+    }
+
+    /// Notes that a call of the usual kind was answered.
     pub(crate) fn over(&mut self) {
         if self.failures > 0 {
             tracing::info!(failures = self.failures, "the store answers again");
@@ -66,5 +86,19 @@ mod tests {
         assert!(waits[39] >= LONGEST / 2);
         outage.over();
         assert!(!outage.is_on());
+    }
+
+    #[test]
+    fn a_store_that_answers_but_hands_out_no_tasks_is_asked_for_them_more_and_more_rarely() {
+        let mut outage = Outage::default();
+        let now = Instant::now();
+        for _ in 0..40 {
+            outage.note(&Error::unavailable("no claims"), now);
+            assert!(outage.forbids_claims());
+            outage.answered();
+            assert!(!outage.forbids_claims() && !outage.is_on());
+        }
+        outage.note(&Error::unavailable("no claims"), now);
+        assert!(outage.retry_at.unwrap() - now >= LONGEST / 2);
     }
 }

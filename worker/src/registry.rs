@@ -50,6 +50,11 @@ impl Registry {
         self.0.get(name)?.iter().copied().find(|task| task.version() == version)
     }
 
+    /// Whether any of them runs on a thread that may block.
+    pub(crate) fn has_blocking(&self) -> bool {
+        self.0.values().flatten().any(|task| task.is_blocking())
+    }
+
     /// All of them as clients see them, in the order of names and versions.
     pub(crate) fn catalogue(&self) -> Catalogue {
         let mut all: Vec<_> = self.0.values().flatten().collect();

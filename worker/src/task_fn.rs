@@ -50,6 +50,11 @@ pub trait AnyTask: fmt::Debug + Send + Sync + 'static {
     fn schema(&self) -> Option<Value> {
         None
     }
+    /// Whether [`AnyTask::start`] answers [`Start::Blocking`]: a worker takes on only as many of these as its threads get
+    /// through soon.
+    fn is_blocking(&self) -> bool {
+        false
+    }
     /// Readies one attempt; nothing runs yet.
     fn start(&self, context: Context) -> Start;
 }
@@ -135,6 +140,10 @@ impl<P: Decode + 'static, R: Encode + 'static> AnyTask for TaskFn<P, R> {
 
     fn schema(&self) -> Option<Value> {
         (self.schema)()
+    }
+
+    fn is_blocking(&self) -> bool {
+        matches!(self.call, TaskCall::Blocking(_))
     }
 
     fn start(&self, context: Context) -> Start {

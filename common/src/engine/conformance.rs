@@ -341,6 +341,7 @@ macro_rules! conformance_suite {
             progress_belongs_to_its_attempt
             fences_only_grow
             a_live_lease_is_not_reclaimed
+            progress_out_of_bounds_is_refused_and_changes_nothing
             extending_nothing_is_fine
         );
         $crate::conformance_group!($open, cancel:

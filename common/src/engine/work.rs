@@ -5,7 +5,7 @@ use std::{collections::HashSet, time::Duration};
 use crate::{
     engine::{Error, Result},
     lifecycle::Status,
-    limits::{MAX_BATCH, MAX_DELAY, MAX_QUEUES_PER_CLAIM},
+    limits::{MAX_BATCH, MAX_DELAY, MAX_PROGRESS_BYTES, MAX_QUEUES_PER_CLAIM},
     name::{QueueName, TaskId, WorkerId},
     payload::Payload,
     task::{AttemptFailure, ClaimedTask, Fence, Progress},
@@ -184,7 +184,8 @@ pub struct CycleReply {
     pub claimed: Vec<ClaimedTask>,
     /// Tasks leased to this worker for which a cancel is requested: all of them, each time, until they are settled.
     pub cancel_requested: Vec<TaskId>,
-    /// The configuration's version; when it grew, read [`crate::engine::Engine::config`].
+    /// The configuration's version; when it is another than the caller's, read [`crate::engine::Engine::config`]. It
+    /// grows, save where a store is restored from a copy.
     pub config_version: u64,
     /// How long until the next scheduled task of the claimed queues is due, or a rate limit lets more of them start, if
     /// that is known and nothing was claimed: do not wait longer than this.
@@ -194,7 +195,7 @@ pub struct CycleReply {
 /// News of a task in progress.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Heartbeat {
-    /// How far it is; `None` leaves what was said before.
+    /// How far it is, within the bounds of [`Progress::new`]; `None` leaves what was said before.
     pub progress: Option<Progress>,
     /// What its next attempt shall find; `None` leaves what was said before.
     pub checkpoint: Option<Payload>,
@@ -230,6 +231,15 @@ pub enum ExtendAnswer {
 pub fn validate_extend(lease: Duration, extensions: &[Extension]) -> Result<()> {
     if extensions.len() > MAX_BATCH {
         return Err(Error::Invalid(format!("a call extends at most {MAX_BATCH} leases")));
+    }
+    let is_wrong = |extension: &&Extension| {
+        let progress = extension.heartbeat.as_ref().and_then(|heartbeat| heartbeat.progress.as_ref());
+        progress.is_some_and(|progress| !progress.is_within_bounds())
+    };
+    if let Some(Extension { id, .. }) = extensions.iter().find(is_wrong) {
+        let problem =
+            format!("progress of task {id}: a fraction is 0 to 1, a message at most {MAX_PROGRESS_BYTES} bytes");
+        return Err(Error::Invalid(problem));
     }
     validate_lease(lease)
 }

@@ -11,9 +11,9 @@ use std::{
 
 use jobbers_common::{
     engine::{Engine, Error, OnConflict, Submit},
-    name::{QueueName, TaskId, TaskName},
+    name::{NameError, QueueName, TaskId, TaskName},
     payload::Payload,
-    queue::DEFAULT,
+    queue::{Config, DEFAULT},
     routing::{Draw, choose, field_text, find_rule},
     task::NewTask,
 };
@@ -42,12 +42,18 @@ impl Store {
     }
 
     pub(super) async fn submit(&self, batch: Vec<Checked>) -> Result<Vec<Taken>, SubmitError> {
+        // Read once, and only if there is something to route.
+        let config = match batch.iter().any(|checked| checked.queue.is_none()) {
+            true => Some(self.engine.config().await?),
+            false => None,
+        };
         let mut tasks = Vec::with_capacity(batch.len());
         for checked in batch {
             let queue_is_explicit = checked.queue.is_some();
-            let queue = match checked.queue {
-                Some(queue) => queue,
-                None => self.route(&checked.name, checked.version, &checked.parameters).await?,
+            let queue = match (checked.queue, &config) {
+                (Some(queue), _) => queue,
+                (None, Some(config)) => self.route(config, &checked.name, checked.version, &checked.parameters)?,
+                (None, None) => QueueName::new(DEFAULT)?,
             };
             tasks.push(NewTask {
                 version: checked.version,
@@ -67,13 +73,18 @@ impl Store {
     }
 
     /// The queue of a task whose submitter named none.
-    async fn route(&self, name: &TaskName, version: u32, parameters: &Payload) -> Result<QueueName, SubmitError> {
-        let config = self.engine.config().await?;
+    fn route(
+        &self,
+        config: &Config,
+        name: &TaskName,
+        version: u32,
+        parameters: &Payload,
+    ) -> Result<QueueName, NameError> {
         let chosen = find_rule(&config.routes, name, version).and_then(|(_, rule)| {
             let draw = Draw { random: rand::random(), count: self.routed.fetch_add(1, Ordering::Relaxed) };
             choose(rule, draw, |field| field_text(parameters, field))
         });
-        Ok(chosen.cloned().map_or_else(|| QueueName::new(DEFAULT), Ok)?)
+        chosen.cloned().map_or_else(|| QueueName::new(DEFAULT), Ok)
     }
 
     pub(super) async fn await_finished(&self, id: &TaskId, wait: Duration) -> Result<Option<Standing>, SubmitError> {

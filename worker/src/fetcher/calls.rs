@@ -6,8 +6,12 @@ use std::{
 };
 
 use jobbers_common::{
-    engine::{ClaimRequest, Cycle, CycleReply, Error, Outcome, QueueClaim, Result, SettleAnswer, Settlement},
+    engine::{
+        ClaimRequest, Cycle, CycleReply, Engine, Error, Extension, Heartbeat, Outcome, QueueClaim, Result,
+        SettleAnswer, Settlement,
+    },
     limits::MAX_BATCH,
+    name::WorkerId,
     policy::TaskPolicy,
     settling::settle_unknown,
     task::ClaimedTask,
@@ -17,22 +21,51 @@ use super::{Fetcher, MOST_CALLS, Settling};
 use crate::{
     attempt::{Attempt, Stop, Taken},
     executor::{Handover, execute},
+    line::Line,
     meters::{self, pair::Pair},
     task_fn::AnyTask,
 };
 
-/// A call that has been answered, or not.
+/// A call to the store.
 pub(super) struct Call {
-    settling: Vec<Settling>,
-    asked: Vec<QueueClaim>,
-    room: usize,
+    pub(super) settling: Vec<Settling>,
+    /// Whether it tries again what could not be settled before.
+    pub(super) is_alone: bool,
+    ask: Ask,
     sent: Instant,
+}
+
+/// What a call asks for.
+#[derive(Default)]
+struct Ask {
+    queues: Vec<QueueClaim>,
+    /// How many tasks in all.
+    room: usize,
+    /// How many of them may be blocking ones.
+    to_line: usize,
+}
+
+/// A call that has been answered, or not.
+pub(super) struct Answer {
+    call: Call,
     result: Result<CycleReply>,
+}
+
+impl Call {
+    /// Whether it asked for tasks.
+    pub(super) const fn claims(&self) -> bool {
+        self.ask.room > 0
+    }
 }
 
 impl Fetcher {
     /// Makes the calls that are due now.
     pub(super) fn launch(&mut self) {
+        if self.may_retry()
+            && let Some(one) = self.aside.take(Instant::now())
+        {
+            self.send(vec![one], true, Ask::default());
+        }
         while let Some(room) = self.next_call() {
             self.call(room);
         }
@@ -56,9 +89,15 @@ impl Fetcher {
         due.then_some(room)
     }
 
+    /// Whether what was put aside may be tried again: the store is there, and is not at something else for this worker.
+    pub(super) fn may_retry(&self) -> bool {
+        self.calls.is_empty() && !self.outage.is_on() && !self.outage.forbids_claims()
+    }
+
     /// How many tasks may be claimed now.
     pub(super) fn room(&self) -> usize {
-        if !self.claims() || self.parts.intake.version == 0 || self.settle_only {
+        let looks_for_a_culprit = self.settle_limit < MAX_BATCH;
+        if !self.claims() || self.parts.intake.version == 0 || self.outage.forbids_claims() || looks_for_a_culprit {
             return 0;
         }
         let free = self.parts.slots.saturating_sub(self.running + self.asked);
@@ -69,41 +108,69 @@ impl Fetcher {
     fn call(&mut self, room: usize) {
         let count = self.unsettled.len().min(self.settle_limit);
         let settling: Vec<Settling> = self.unsettled.drain(..count).collect();
-        let asked = if room > 0 { self.parts.intake.ask(room) } else { Vec::new() };
+        let ask = self.ask(room);
         // With every queue at its limit there is nothing to ask for until a task ends.
-        self.hungry &= room == 0 || !asked.is_empty();
-        let room = if asked.is_empty() { 0 } else { room };
-        self.asked += room;
+        self.hungry &= room == 0 || ask.room > 0;
+        if settling.is_empty() && ask.room == 0 && !self.woken {
+            return;
+        }
         self.woken = false;
+        self.send(settling, false, ask);
+    }
+
+    fn ask(&mut self, room: usize) -> Ask {
+        if room == 0 {
+            return Ask::default();
+        }
+        let line = self.line.as_ref().map_or(usize::MAX, Line::room);
+        let queues = self.parts.intake.ask(room, line);
+        let (to_line, room) = self.parts.intake.weigh(&queues, room);
+        Ask { queues, room, to_line }
+    }
+
+    fn send(&mut self, settling: Vec<Settling>, is_alone: bool, ask: Ask) {
+        self.asked += ask.room;
+        if let Some(line) = &mut self.line {
+            line.ask(ask.to_line);
+        }
+        let unwritten = unwritten(&settling);
         let cycle = Cycle {
             worker: self.parts.around.worker.clone(),
             settlements: settling.iter().map(Settling::settlement).collect(),
-            claim: (room > 0).then(|| ClaimRequest {
-                queues: asked.clone(),
-                limit: room,
+            claim: (ask.room > 0).then(|| ClaimRequest {
+                queues: ask.queues.clone(),
+                limit: ask.room,
                 lease: self.parts.around.lease,
             }),
         };
         let (engine, lease) = (Arc::clone(&self.parts.engine), self.parts.around.lease);
         self.calls.push(Box::pin(async move {
+            if !unwritten.is_empty() {
+                write_down(engine.as_ref(), &cycle.worker, lease, unwritten).await;
+            }
             let sent = Instant::now();
             let answered = tokio::time::timeout(lease, engine.cycle(cycle)).await;
             let result = answered.unwrap_or_else(|_| Err(Error::unavailable("no answer in time")));
-            Box::new(Call { settling, asked, room, sent, result })
+            Box::new(Answer { call: Call { settling, is_alone, ask, sent }, result })
         }));
     }
 
     /// Takes the answer to a call in.
-    pub(super) fn take_in(&mut self, call: Call) {
-        self.asked -= call.room;
-        match call.result {
+    pub(super) fn take_in(&mut self, Answer { call, result }: Answer) {
+        self.asked -= call.ask.room;
+        if let Some(line) = &mut self.line {
+            line.answered(call.ask.to_line);
+        }
+        match result {
             Ok(reply) => {
-                self.outage.over();
-                self.settle_only = false;
-                if self.unsettled.is_empty() {
-                    self.settle_limit = MAX_BATCH;
+                self.settle_more();
+                if call.is_alone {
+                    self.aside.hurry(Instant::now());
                 }
-                if call.room > 0 {
+                if !call.claims() {
+                    self.outage.answered();
+                } else {
+                    self.outage.over();
                     self.parts.meters.claimed(reply.claimed.len());
                     self.hungry = !reply.claimed.is_empty();
                     self.next_due = reply.next_due;
@@ -112,17 +179,18 @@ impl Fetcher {
                 for attempt in self.parts.leases.of(&reply.cancel_requested) {
                     attempt.stop(Stop::Cancel);
                 }
-                self.start(&call.asked, reply.claimed, call.sent);
-                if reply.config_version > self.parts.intake.version && self.loading.is_none() {
+                self.start(&call.ask.queues, reply.claimed, call.sent);
+                // Not only a greater one: a store that was restored from a copy goes back.
+                if reply.config_version != self.parts.intake.version && self.loading.is_none() {
                     self.load_config();
                 }
             }
             Err(error) => {
-                if call.room > 0 {
+                if call.claims() {
                     self.parts.meters.claim_failed();
                 }
-                self.parts.intake.answered(&call.asked, std::iter::empty());
-                self.refused(call.settling, &error);
+                self.parts.intake.answered(&call.ask.queues, std::iter::empty());
+                self.refused(call, &error);
             }
         }
     }
@@ -159,11 +227,14 @@ impl Fetcher {
         }
         let now = Instant::now();
         let claims = self.claims();
+        if self.line.is_some() {
+            self.learn(&claimed);
+        }
         let mut functions: Vec<&'static dyn AnyTask> = Vec::with_capacity(claimed.len());
         let mut known: Vec<(ClaimedTask, TaskPolicy, Arc<Pair>)> = Vec::with_capacity(claimed.len());
         for task in claimed {
             match self.parts.registry.find(task.name.as_str(), task.version) {
-                Some(function) if claims => {
+                Some(function) if claims && self.has_room_for(function) => {
                     functions.push(function);
                     let policy = function.policy().with(&task.overrides);
                     let pair = self.parts.meters.pair(&task.queue, function.name(), task.version);
@@ -186,12 +257,29 @@ impl Fetcher {
             *left = left.saturating_sub(known.len() as u64);
         }
         let attempts = self.parts.leases.admit(known, &self.parts.around, Taken { asked: sent, answered: now });
-        for attempt in &attempts {
+        for (attempt, function) in attempts.iter().zip(&functions) {
+            if self.line.is_some() && function.is_blocking() {
+                attempt.line_up();
+            }
             if let Some(pair) = &attempt.pair {
                 pair.selected(attempt.waited(), attempt.task.crashes);
             }
         }
         self.spawn(attempts, functions);
+    }
+
+    /// Notes which queues bring blocking tasks.
+    fn learn(&mut self, claimed: &[ClaimedTask]) {
+        let registry = &self.parts.registry;
+        let is_blocking = |task: &ClaimedTask| {
+            registry.find(task.name.as_str(), task.version).is_some_and(|function| function.is_blocking())
+        };
+        self.parts.intake.learn(claimed.iter().map(|task| (&task.queue, is_blocking(task))));
+    }
+
+    /// Whether a task may begin here, and takes its place if so. A blocking one that would wait long for a thread may not.
+    fn has_room_for(&mut self, function: &dyn AnyTask) -> bool {
+        !function.is_blocking() || self.line.as_mut().is_none_or(Line::enter)
     }
 
     /// Hands a batch to the runtime of the task functions. As one message: only there, each but the last becomes a task
@@ -217,29 +305,33 @@ impl Fetcher {
             attempt: None,
         });
     }
+}
 
-    /// Keeps what a failed call was to settle. If the store refuses the call for good, one of the settlements must be
-    /// why: they are sent one by one, and the one that is refused alone is given up; its lease will end.
-    fn refused(&mut self, settling: Vec<Settling>, error: &Error) {
-        self.woken = true;
-        if error.is_transient() {
-            self.settle_only = matches!(error, Error::Full(_) | Error::ReadOnly(_)) && !settling.is_empty();
-            self.unsettled.splice(..0, settling);
-            self.outage.note(error, Instant::now());
-            return;
-        }
-        match settling.as_slice() {
-            [] => self.outage.note(error, Instant::now()),
-            [one] => {
-                tracing::error!(id = %one.id, %error, "the store refuses to settle this task; giving it up");
-                self.parts.leases.release(one.attempt.as_ref());
-            }
-            many => {
-                tracing::warn!(tasks = many.len(), %error, "the store refuses to settle these; trying one by one");
-                self.settle_limit = 1;
-                self.unsettled.splice(..0, settling);
-            }
-        }
+/// What attempts that were given back over their heads left for their next, and nobody has written yet.
+fn unwritten(settling: &[Settling]) -> Vec<(Arc<Attempt>, Heartbeat)> {
+    let unwritten = |one: &Settling| {
+        let attempt = one.attempt.as_ref().filter(|_| matches!(one.outcome, Outcome::Released { .. }))?;
+        Some((Arc::clone(attempt), attempt.take_checkpoint()?))
+    };
+    settling.iter().filter_map(unwritten).collect()
+}
+
+async fn write_down(
+    engine: &dyn Engine,
+    worker: &WorkerId,
+    lease: Duration,
+    unwritten: Vec<(Arc<Attempt>, Heartbeat)>,
+) {
+    let extend = |(attempt, heartbeat): &(Arc<Attempt>, Heartbeat)| Extension {
+        id: attempt.task.id.clone(),
+        fence: attempt.task.fence,
+        heartbeat: Some(heartbeat.clone()),
+    };
+    let call = engine.extend(worker, lease, unwritten.iter().map(extend).collect());
+    if !matches!(tokio::time::timeout(lease / 4, call).await, Ok(Ok(_))) {
+        // To be tried again, should the settlement that follows need that too.
+        let now = Instant::now();
+        unwritten.into_iter().for_each(|(attempt, heartbeat)| attempt.return_news(heartbeat, now));
     }
 }
 

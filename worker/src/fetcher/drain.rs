@@ -44,17 +44,22 @@ impl Fetcher {
         self.phase.claims() && !self.quiet
     }
 
-    /// Claims nothing more, or claims again, as an operator wishes. What runs goes on, and so does the worker.
+    /// Claims nothing more, or claims again, as an operator wishes. What has begun goes on, and so does the worker.
     pub(super) fn heed_operator(&mut self, quiet: bool) {
         if quiet == self.quiet || !self.phase.claims() {
             return;
         }
         self.quiet = quiet;
         tracing::info!(running = self.running, "{}", if quiet { "told to drain" } else { "told to claim again" });
-        if quiet { self.parts.board.drain(None) } else { self.parts.board.resume() }
+        if quiet {
+            self.parts.board.drain(None);
+            self.give_back_what_waits();
+        } else {
+            self.parts.board.resume();
+        }
     }
 
-    /// Claims nothing more, and treats each running task by its policy.
+    /// Claims nothing more, gives back what has not begun, and treats each running task by its policy.
     pub(super) fn begin_drain(&mut self) {
         let now = Instant::now();
         let deadline = now + self.parts.drain_deadline;
@@ -62,12 +67,20 @@ impl Fetcher {
         self.phase = Phase::Draining { deadline };
         self.parts.board.drain(Some(deadline));
         tracing::info!(running = self.running, "draining");
+        self.give_back_what_waits();
         for attempt in self.parts.leases.all().iter().filter(|attempt| !attempt.has_ended()) {
             match attempt.policy.on_shutdown {
                 OnShutdown::Finish => {}
                 OnShutdown::Requeue => attempt.stop(Stop::Requeue),
                 OnShutdown::Fail => attempt.stop(Stop::Fail),
             }
+        }
+    }
+
+    /// Gives back the tasks that wait for a thread: another worker may have one free.
+    fn give_back_what_waits(&self) {
+        for attempt in self.parts.leases.all().iter().filter(|attempt| attempt.withdraw()) {
+            attempt.stop(Stop::Requeue);
         }
     }
 
@@ -96,7 +109,7 @@ impl Fetcher {
             Phase::Closing { release_at, .. } if now >= release_at && self.running > 0 => {
                 for attempt in self.parts.leases.all() {
                     if attempt.take_end() {
-                        self.running -= 1;
+                        self.left(&attempt);
                         let (id, fence) = (attempt.task.id.clone(), attempt.task.fence);
                         let outcome = Outcome::Released { delay: Duration::ZERO };
                         self.unsettled.push(Settling { id, queue: None, fence, outcome, attempt: Some(attempt) });
@@ -109,7 +122,7 @@ impl Fetcher {
 
     /// Whether all is done.
     pub(super) fn is_over(&self) -> bool {
-        let idle = self.running == 0 && self.unsettled.is_empty() && self.calls.is_empty();
+        let idle = self.running == 0 && self.unsettled.is_empty() && self.aside.len() == 0 && self.calls.is_empty();
         match self.phase {
             Phase::Running => idle && self.parts.ttl == Some(0),
             Phase::Draining { .. } => idle,

@@ -135,6 +135,21 @@ impl Bench {
         timeout(PATIENCE, look).await.expect("the worker reports");
     }
 
+    /// Waits until `n` tasks of the first queue have completed.
+    pub(crate) async fn until_settled(&self, n: u64) {
+        let look = async {
+            loop {
+                let called = self.engine.called();
+                let stats = self.engine.queue_stats(None).await.unwrap();
+                if stats[0].tasks.get(&Status::Completed).is_some_and(|completed| *completed >= n) {
+                    return;
+                }
+                called.await;
+            }
+        };
+        timeout(PATIENCE, look).await.expect("the tasks complete");
+    }
+
     /// Waits until the worker has made `n` more cycles.
     pub(crate) async fn cycles(&self, n: u64) {
         self.grows(&self.engine.cycles, n).await;

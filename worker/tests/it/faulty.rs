@@ -23,7 +23,11 @@ use jobbers_common::{
     task::Task,
     worker::{RegisteredWorker, WorkerReport},
 };
+use parking_lot::Mutex;
 use tokio::sync::Notify;
+
+/// Says how a cycle is refused, if it is.
+type Refusal = fn(&Cycle) -> Option<Error>;
 
 #[derive(Debug)]
 pub(crate) struct Faulty {
@@ -33,6 +37,12 @@ pub(crate) struct Faulty {
     down: AtomicBool,
     /// The next cycle that settles is carried out, and its answer lost.
     lose_answer: AtomicBool,
+    /// Cycles are carried out, and their answers lost.
+    one_way: AtomicBool,
+    /// Which cycles are refused, and how.
+    refusal: Mutex<Option<Refusal>>,
+    /// How much smaller the configuration's version is told to be than it is.
+    behind: AtomicU64,
     /// Whether answers that hand out tasks are kept back until they are let go.
     held: AtomicBool,
     let_go: Notify,
@@ -47,6 +57,8 @@ pub(crate) struct Faulty {
     pub(crate) renewed: AtomicU64,
     /// Cycles that were carried out.
     pub(crate) cycles: AtomicU64,
+    /// How often the configuration was read.
+    pub(crate) configs: AtomicU64,
 }
 
 impl Faulty {
@@ -56,6 +68,9 @@ impl Faulty {
             called: Notify::new(),
             down: AtomicBool::new(false),
             lose_answer: AtomicBool::new(false),
+            one_way: AtomicBool::new(false),
+            refusal: Mutex::new(None),
+            behind: AtomicU64::new(0),
             held: AtomicBool::new(false),
             let_go: Notify::new(),
             extends: AtomicU64::new(0),
@@ -64,6 +79,7 @@ impl Faulty {
             settlements_refused: AtomicU64::new(0),
             renewed: AtomicU64::new(0),
             cycles: AtomicU64::new(0),
+            configs: AtomicU64::new(0),
         }
     }
 
@@ -77,6 +93,23 @@ impl Faulty {
 
     pub(crate) fn lose_the_next_answer(&self) {
         self.lose_answer.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn lose_answers(&self, lost: bool) {
+        self.one_way.store(lost, Ordering::SeqCst);
+    }
+
+    pub(crate) fn refuse(&self, refusal: Refusal) {
+        *self.refusal.lock() = Some(refusal);
+    }
+
+    pub(crate) fn refuse_nothing(&self) {
+        *self.refusal.lock() = None;
+    }
+
+    /// From now on, versions are told to be this much smaller.
+    pub(crate) fn go_back(&self, versions: u64) {
+        self.behind.store(versions, Ordering::SeqCst);
     }
 
     pub(crate) fn hold_claims(&self) {
@@ -97,11 +130,19 @@ impl Faulty {
 
     fn reach(&self) -> Result<()> {
         if self.down.load(Ordering::SeqCst) {
-            self.refused.fetch_add(1, Ordering::SeqCst);
-            self.called.notify_waiters();
-            return Err(Error::unavailable("it is down"));
+            return self.fail(Error::unavailable("it is down"));
         }
         Ok(())
+    }
+
+    fn fail<T>(&self, error: Error) -> Result<T> {
+        self.refused.fetch_add(1, Ordering::SeqCst);
+        self.called.notify_waiters();
+        Err(error)
+    }
+
+    fn behind(&self, version: u64) -> u64 {
+        version - self.behind.load(Ordering::SeqCst)
     }
 }
 
@@ -113,7 +154,17 @@ impl Engine for Faulty {
             self.settlements_refused.fetch_add(1, Ordering::SeqCst);
         }
         self.reach()?;
-        let reply = self.inner.cycle(cycle).await;
+        let refusal = self.refusal.lock().and_then(|refusal| refusal(&cycle));
+        if let Some(error) = refusal {
+            return self.fail(error);
+        }
+        let mut reply = self.inner.cycle(cycle).await;
+        if self.one_way.load(Ordering::SeqCst) {
+            return self.fail(Error::unavailable("the answer got lost"));
+        }
+        if let Ok(reply) = &mut reply {
+            reply.config_version = self.behind(reply.config_version);
+        }
         self.cycles.fetch_add(1, Ordering::SeqCst);
         self.called.notify_waiters();
         if reply.as_ref().is_ok_and(|reply| !reply.claimed.is_empty()) && self.held.load(Ordering::SeqCst) {
@@ -155,7 +206,10 @@ impl Engine for Faulty {
 
     async fn config(&self) -> Result<Arc<Config>> {
         self.reach()?;
-        self.inner.config().await
+        self.configs.fetch_add(1, Ordering::SeqCst);
+        let config = self.inner.config().await?;
+        let version = self.behind(config.version);
+        Ok(Arc::new(Config { version, ..Config::clone(&config) }))
     }
 
     async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>> {

@@ -4,12 +4,14 @@
 
 mod awaiting;
 mod bench;
+mod blocking;
 mod cancelling;
 mod draining;
 mod faulty;
 mod leases;
 mod outages;
 mod queues;
+mod refusals;
 mod settling;
 mod submitting;
 mod unknown;

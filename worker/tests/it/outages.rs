@@ -2,7 +2,7 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use jobbers_common::lifecycle::Status;
+use jobbers_common::{engine::Engine, lifecycle::Status};
 use jobbers_worker::{Config, prelude::*};
 
 use crate::bench::{Bench, probe};
@@ -85,4 +85,30 @@ async fn an_idle_worker_makes_about_one_call_a_second() {
     bench.cycles(2).await;
     let calls = bench.engine.cycles.load(Ordering::SeqCst) - before;
     assert!(since.elapsed() > Duration::from_millis(1_500) && calls == 2, "{calls} in {:?}", since.elapsed());
+}
+
+#[tokio::test]
+async fn while_answers_are_lost_no_more_is_claimed_than_once() {
+    let mut bench = Bench::new();
+    bench.config.lease = Duration::from_secs(60);
+    let mut ids = Vec::new();
+    for _ in 0..20 {
+        ids.push(bench.submit(&counted, NoParameters).await);
+    }
+    bench.engine.lose_answers(true);
+    let worker = bench.worker();
+    bench.refusals(6).await;
+    let stats = bench.engine.queue_stats(None).await.unwrap();
+    let leased = stats[0].tasks[&Status::Started];
+    assert!(leased <= 4, "two calls, each for half of the slots; {leased} were leased to nobody");
+    bench.engine.lose_answers(false);
+    bench.open(20);
+    bench.until_settled(20 - leased).await;
+    // What was leased to nobody comes back with the end of its lease, and counts one crash.
+    bench.clock.advance(Duration::from_secs(61));
+    for id in ids {
+        let task = bench.over(&id).await;
+        assert!(task.status == Status::Completed && task.crashes <= 1, "{task:?}");
+    }
+    worker.drain().await;
 }

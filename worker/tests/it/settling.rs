@@ -318,3 +318,39 @@ async fn retries_end_with_their_span_of_time() {
     let task = bench.over(&id).await;
     assert_eq!((task.status, task.attempt), (Status::Failed, 2), "the third would begin 30 s after the submission");
 }
+
+/// Leaves a checkpoint that is written at once, and one that is kept back for a quarter of the lease.
+async fn leave_two(ctx: &Context) -> Result<(), TaskError> {
+    ctx.checkpoint(&1).await?;
+    probe(ctx).pass().await;
+    ctx.checkpoint(&2).await?;
+    probe(ctx).tell("left");
+    Ok(())
+}
+
+#[task]
+async fn fails_after_a_checkpoint(ctx: Context) -> Result<(), TaskError> {
+    leave_two(&ctx).await?;
+    Err(TaskError::fatal("out of paper"))
+}
+
+#[task(max_heartbeat_interval = "10m")]
+async fn is_cancelled_after_a_checkpoint(ctx: Context) -> Result<(), TaskError> {
+    leave_two(&ctx).await?;
+    Err(TaskError::Cancelled)
+}
+
+#[tokio::test]
+async fn what_is_sent_again_after_it_ended_without_a_result_begins_at_its_last_checkpoint() {
+    let mut bench = Bench::new();
+    bench.config.lease = Duration::from_secs(60);
+    let failed = bench.submit(&fails_after_a_checkpoint, NoParameters).await;
+    let cancelled = bench.submit(&is_cancelled_after_a_checkpoint, NoParameters).await;
+    let _worker = bench.worker();
+    for (id, status) in [(failed, Status::Failed), (cancelled, Status::Cancelled)] {
+        bench.until(&id, |task| task.checkpoint.is_some()).await;
+        bench.open(2);
+        let task = bench.over(&id).await;
+        assert_eq!((task.status, task.checkpoint), (status, Some(json("2"))));
+    }
+}

@@ -1,6 +1,6 @@
 //! Submitting, typed.
 
-use std::time::Duration;
+use std::{sync::atomic::Ordering, time::Duration};
 
 use jobbers_common::{
     engine::{Engine, Error, PutMode, SubmittedHow},
@@ -76,6 +76,17 @@ async fn a_task_goes_where_the_routing_sends_it() {
     let key = RouteKey { name: TaskName::new("mail").unwrap(), version: None };
     bench.engine.put_route(key, RouteRule::Hash { parameter: "to".to_owned(), queues: vec![queue] }).await.unwrap();
     assert_eq!(mail.delay(&bench.client, to("you")).await.unwrap().queue.as_str(), "post");
+}
+
+#[tokio::test]
+async fn a_batch_is_routed_by_the_configuration_read_once_and_one_with_queues_by_none() {
+    let bench = Bench::new();
+    let client = Client::new(bench.engine.clone());
+    let reads = || bench.engine.configs.load(Ordering::SeqCst);
+    let routed = client.submit_all((0..100).map(|n| mail.with(to("you")).id(format!("mail-{n}")))).await.unwrap();
+    assert_eq!((routed.len(), reads()), (100, 1));
+    client.submit_all((0..100).map(|_| mail.with(to("you")).queue("default"))).await.unwrap();
+    assert_eq!(reads(), 1);
 }
 
 #[tokio::test]

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::{DONE, Fixture, LEASE, RELEASED, ids, retry, seconds, task, worker};
 use crate::{
-    engine::{ExtendAnswer, Extension, Heartbeat, Reclaimed, SettleAnswer},
+    engine::{Error, ExtendAnswer, Extension, Heartbeat, Reclaimed, SettleAnswer},
     lifecycle::Status,
+    limits::MAX_PROGRESS_BYTES,
     payload::Payload,
     policy::{DeadLetter, PolicyOverrides},
     task::{ClaimedTask, FailureKind, Fence, NewTask, Progress},
@@ -215,6 +216,29 @@ pub async fn a_live_lease_is_not_reclaimed(f: Fixture) {
     f.advance(LEASE / 2);
     assert_eq!(reclaim(&f).await.requeued, 1);
     assert_eq!((f.status("early").await, f.status("late").await), (Status::Submitted, Status::Started));
+}
+
+pub async fn progress_out_of_bounds_is_refused_and_changes_nothing(f: Fixture) {
+    f.submit_ids(&["a"]).await;
+    let claimed = f.claim_one().await;
+    let before = f.get("a").await;
+    f.advance(seconds(1));
+    let long = Progress { fraction: 0.5, message: "x".repeat(MAX_PROGRESS_BYTES + 1) };
+    for progress in [
+        long,
+        Progress { fraction: f64::NAN, ..Progress::new(0.0, "") },
+        Progress { fraction: 1.5, ..Progress::new(0.0, "") },
+    ] {
+        let heartbeat = Some(Heartbeat { progress: Some(progress), checkpoint: None });
+        let extension = Extension { id: claimed.id.clone(), fence: claimed.fence, heartbeat };
+        let answer = f.engine.extend(&worker("w1"), LEASE, vec![extension]).await;
+        assert!(matches!(answer, Err(Error::Invalid(_))), "{answer:?}");
+        assert_eq!(f.get("a").await, before);
+    }
+    // The longest there is, of characters that take the most room however they are written down.
+    let longest = Progress::new(0.5, "\u{1}".repeat(MAX_PROGRESS_BYTES));
+    extend(&f, &claimed, Some(Heartbeat { progress: Some(longest.clone()), checkpoint: None })).await;
+    assert_eq!(f.get("a").await.progress, Some(longest));
 }
 
 pub async fn extending_nothing_is_fine(f: Fixture) {

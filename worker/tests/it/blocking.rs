@@ -1,0 +1,156 @@
+//! Blocking tasks, and the line for their threads.
+
+use std::{
+    sync::{Arc, mpsc},
+    thread,
+};
+
+use jobbers_common::{engine::Engine, lifecycle::Status, worker::WorkerState};
+use jobbers_process::shutdown::Shutdown;
+use jobbers_worker::{Report, WorkerError, prelude::*};
+use parking_lot::Mutex;
+use tokio::task::JoinHandle;
+
+use crate::bench::{Bench, probe};
+
+/// What a blocking task waits for, which no token can interrupt.
+struct Release(Arc<Mutex<mpsc::Receiver<()>>>);
+
+#[task(blocking)]
+fn grinds(ctx: Context) -> Result<(), TaskError> {
+    probe(&ctx).tell("grinds");
+    ctx.state::<Release>()?.0.lock().recv().map_err(TaskError::from)
+}
+
+#[task]
+async fn glances(ctx: Context) -> Result<(), TaskError> {
+    probe(&ctx).tell("glances");
+    Ok(())
+}
+
+/// A worker with 64 slots, and far more to grind than it has threads.
+struct Mill {
+    bench: Bench,
+    threads: usize,
+    release: mpsc::Sender<()>,
+    released: Arc<Mutex<mpsc::Receiver<()>>>,
+}
+
+impl Mill {
+    async fn new() -> Self {
+        let mut bench = Bench::new();
+        bench.config.concurrency = 64;
+        let (release, released) = mpsc::channel();
+        let threads = thread::available_parallelism().unwrap().get();
+        for _ in 0..5 * threads {
+            bench.submit(&grinds, NoParameters).await;
+        }
+        Self { bench, threads, release, released: Arc::new(Mutex::new(released)) }
+    }
+
+    async fn start(&self) -> (Shutdown, JoinHandle<Result<Report, WorkerError>>) {
+        let worker = Worker::new(self.bench.config.clone(), self.bench.engine.clone());
+        let worker = worker.state(self.bench.probe()).state(Release(Arc::clone(&self.released)));
+        let shutdown = Shutdown::new();
+        let running = tokio::spawn(worker.run_until(shutdown.clone()));
+        for _ in 0..self.threads {
+            assert_eq!(self.bench.event().await, "grinds");
+        }
+        self.bench.cycles(1).await;
+        (shutdown, running)
+    }
+
+    async fn at(&self, status: Status) -> usize {
+        let stats = self.bench.engine.queue_stats(None).await.unwrap();
+        usize::try_from(stats[0].tasks.get(&status).copied().unwrap_or(0)).unwrap()
+    }
+}
+
+#[tokio::test]
+async fn a_worker_leaves_to_others_the_blocking_tasks_it_has_no_thread_for() {
+    let mill = Mill::new().await;
+    let (first, _) = mill.start().await;
+    let leased = mill.at(Status::Started).await;
+    assert!(leased <= 2 * mill.threads, "{leased} are leased, {} run", mill.threads);
+    // The line of its own threads is full; another worker's are not.
+    let (second, _) = mill.start().await;
+    assert!(mill.at(Status::Started).await <= 4 * mill.threads);
+    for _ in 0..5 * mill.threads {
+        mill.release.send(()).unwrap();
+    }
+    for _ in 0..3 * mill.threads {
+        assert_eq!(mill.bench.event().await, "grinds");
+    }
+    mill.bench.until_settled(5 * mill.threads as u64).await;
+    first.now.cancel();
+    second.now.cancel();
+}
+
+#[tokio::test]
+async fn what_waits_for_a_thread_is_given_back_when_the_worker_drains() {
+    let mill = Mill::new().await;
+    let (shutdown, running) = mill.start().await;
+    shutdown.drain.cancel();
+    mill.bench.until_report(|report| report.state == WorkerState::Draining).await;
+    let given_back = async {
+        while mill.at(Status::Submitted).await != 4 * mill.threads {
+            mill.bench.cycles(1).await;
+        }
+    };
+    tokio::time::timeout(crate::bench::PATIENCE, given_back).await.expect("they are given back while others still run");
+    for _ in 0..mill.threads {
+        mill.release.send(()).unwrap();
+    }
+    let report = running.await.unwrap().unwrap();
+    assert!(!report.late);
+    assert_eq!((mill.at(Status::Completed).await, mill.at(Status::Submitted).await), (mill.threads, 4 * mill.threads));
+    assert!(mill.bench.is_quiet().await, "none of them began");
+}
+
+#[tokio::test]
+async fn a_full_line_for_threads_holds_up_no_other_queue() {
+    let mill = Mill::new().await;
+    let (_shutdown, _) = mill.start().await;
+    let queue = jobbers_common::queue::QueueConfig::new(jobbers_common::name::QueueName::new("quick").unwrap());
+    let serves = vec![jobbers_common::name::QueueName::new("default").unwrap(), queue.name.clone()];
+    let role = jobbers_common::queue::RoleConfig::new(mill.bench.config.role.clone(), serves);
+    mill.bench.engine.put_queue(queue, jobbers_common::engine::PutMode::Create).await.unwrap();
+    mill.bench.engine.put_role(role, jobbers_common::engine::PutMode::Upsert).await.unwrap();
+    for _ in 0..3 {
+        glances.with(NoParameters).queue("quick").submit(&mill.bench.client).await.unwrap();
+    }
+    for _ in 0..3 {
+        assert_eq!(mill.bench.event().await, "glances");
+    }
+}
+
+#[task(blocking)]
+fn never_ends_after_a_checkpoint(ctx: Context) -> Result<(), TaskError> {
+    ctx.blocking_checkpoint(&1)?;
+    ctx.state::<Release>()?.0.lock().recv()?;
+    ctx.blocking_checkpoint(&2)?;
+    probe(&ctx).tell("left");
+    loop {
+        thread::park();
+    }
+}
+
+#[tokio::test]
+async fn what_is_given_back_over_its_head_begins_at_its_last_checkpoint() {
+    let mut bench = Bench::new();
+    // So long that the second checkpoint is not written by the way.
+    bench.config.lease = Duration::from_secs(60);
+    let (release, released) = mpsc::channel();
+    let worker = Worker::new(bench.config.clone(), bench.engine.clone());
+    let worker = worker.state(bench.probe()).state(Release(Arc::new(Mutex::new(released))));
+    let shutdown = Shutdown::new();
+    let running = tokio::spawn(worker.run_until(shutdown.clone()));
+    let id = bench.submit(&never_ends_after_a_checkpoint, NoParameters).await;
+    bench.until(&id, |task| task.checkpoint.is_some()).await;
+    release.send(()).unwrap();
+    assert_eq!(bench.event().await, "left");
+    shutdown.now.cancel();
+    assert!(running.await.unwrap().unwrap().late);
+    let task = bench.get(&id).await;
+    assert_eq!((task.status, task.checkpoint), (Status::Submitted, Some(crate::bench::json("2"))));
+}
