@@ -133,7 +133,7 @@ impl Default for TaskPolicy {
 ///
 /// Stored with the task, so fields are only ever added, with a default.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct PolicyOverrides {
     /// See [`TaskPolicy::max_retries`]; at most 1,000.
     #[serde(skip_serializing_if = "Option::is_none")]

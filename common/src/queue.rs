@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     duration,
-    limits::MAX_WEIGHT,
+    limits::{MAX_QUEUES_PER_CLAIM, MAX_WEIGHT},
     name::{QueueName, RoleName, WorkerId},
     rate::RateLimit,
     routing::{RouteKey, RouteRule},
@@ -18,7 +18,7 @@ use crate::{
 
 /// How long, and how many, finished tasks of a queue are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct Retention {
     /// Kept this long after they were over.
     #[serde(with = "duration::text")]
@@ -35,7 +35,6 @@ impl Default for Retention {
 
 /// A queue's configuration. Stored, so fields are only ever added, with a default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct QueueConfig {
     /// Its name.
     pub name: QueueName,
@@ -132,7 +131,6 @@ impl QueueOrder {
 
 /// Which queues the workers of a role serve. Stored, so fields are only ever added, with a default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct RoleConfig {
     /// Its name.
     pub name: RoleName,
@@ -170,6 +168,9 @@ impl RoleConfig {
         let distinct: HashSet<&QueueName> = self.queues.iter().collect();
         if self.queues.is_empty() || distinct.len() < self.queues.len() {
             return Err("a role names at least one queue, and none twice".to_owned());
+        }
+        if self.queues.len() > MAX_QUEUES_PER_CLAIM {
+            return Err(format!("a role names at most {MAX_QUEUES_PER_CLAIM} queues"));
         }
         if self.order == QueueOrder::Strict && !self.weights.is_empty() {
             return Err("weights need the order \"weighted\"".to_owned());

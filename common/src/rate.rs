@@ -19,7 +19,6 @@ const DEFAULT_BURST: Duration = Duration::from_millis(100);
 
 /// At most so many tasks in so much time, evenly spread. Stored, so fields are only ever added, with a default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct RateLimit {
     /// How many tasks may start in each period, 1 to 100,000.
     pub tasks: u32,

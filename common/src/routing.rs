@@ -12,7 +12,6 @@ use crate::{
 
 /// What a rule is for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct RouteKey {
     /// The task's name.
     pub name: TaskName,
@@ -23,7 +22,6 @@ pub struct RouteKey {
 
 /// A queue and its share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct WeightedQueue {
     /// The queue.
     pub queue: QueueName,
@@ -33,7 +31,7 @@ pub struct WeightedQueue {
 
 /// How the tasks of a [`RouteKey`] find their queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum RouteRule {
     /// All to one.
     Single {

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use jiff::Timestamp;
 use jobbers_common::name::{RoleName, WorkerId};
 use jobbers_process::exit;
 use serde::Serialize;
@@ -120,7 +121,7 @@ async fn list(args: &ClientArgs) -> Result<ExitCode, Failure> {
             state(worker).into(),
             output::number(format_args!("{}/{}", worker.running, worker.slots)),
             output::number(output::thousands(worker.settled)),
-            when::span(when::between(worker.started_at, worker.seen_at)).into(),
+            when::span(when::between(worker.started_at, Timestamp::now())).into(),
             when::ago(worker.seen_at).into(),
         ]);
     }

@@ -287,6 +287,7 @@ pub(super) async fn register(store: &Store, report: &WorkerReport, ttl: Duration
 pub(super) async fn deregister(store: &Store, worker: &WorkerId) -> Result<()> {
     let stale = store.news.take_registered(worker);
     store.news.forget(worker);
+    store.cycles.forget(worker);
     let add = |command: &mut Cmd| {
         command.arg(worker.as_str()).arg(&store.instance);
         stale.iter().for_each(|queue| {

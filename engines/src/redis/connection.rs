@@ -13,9 +13,10 @@ use redis::{
     aio::{ConnectionManager, ConnectionManagerConfig},
 };
 use tokio::time::{Instant, sleep, timeout};
+use tracing::warn;
 
 use super::{
-    failure::{is_passing, silent, translate},
+    failure::{is_demoted, is_passing, silent, translate},
     news::News,
     script::Script,
 };
@@ -32,7 +33,11 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(400);
 
 /// One connection that comes back by itself, shared by all callers.
 pub(super) struct Lane {
-    manager: ConnectionManager,
+    client: Client,
+    config: ConnectionManagerConfig,
+    manager: Mutex<ConnectionManager>,
+    /// What is listened to.
+    channels: Mutex<Vec<String>>,
     /// Since when the server is away, as far as calls have found.
     down_since: Mutex<Option<Instant>>,
 }
@@ -43,6 +48,10 @@ pub(super) async fn try_out(client: &Client) -> Result<()> {
         AsyncConnectionConfig::new().set_connection_timeout(Some(PATIENCE)).set_response_timeout(Some(ANSWER_WITHIN));
     let connected = client.get_multiplexed_async_connection_with_config(&config).await;
     connected.map(drop).map_err(|error| translate(&error))
+}
+
+fn manager(client: &Client, config: &ConnectionManagerConfig) -> Result<ConnectionManager> {
+    ConnectionManager::new_lazy_with_config(client.clone(), config.clone()).map_err(|error| translate(&error))
 }
 
 impl Lane {
@@ -58,13 +67,15 @@ impl Lane {
         if let Some(news) = news {
             config = config.set_push_sender(news).set_automatic_resubscription();
         }
-        let manager = ConnectionManager::new_lazy_with_config(client, config).map_err(|error| translate(&error))?;
-        Ok(Self { manager, down_since: Mutex::new(None) })
+        let manager = manager(&client, &config)?;
+        let manager = Mutex::new(manager);
+        Ok(Self { client, config, manager, channels: Mutex::default(), down_since: Mutex::new(None) })
     }
 
     /// Listens to channels, now and after each reconnection.
     pub(super) async fn subscribe(&self, channels: &[String]) -> Result<()> {
-        let mut manager = self.manager.clone();
+        self.channels.lock().extend_from_slice(channels);
+        let mut manager = self.manager();
         match timeout(ANSWER_WITHIN, manager.subscribe(channels)).await {
             Ok(outcome) => outcome.map_err(|error| translate(&error)),
             Err(_) => Err(silent(ANSWER_WITHIN)),
@@ -90,7 +101,12 @@ impl Lane {
                     self.down_since.lock().take();
                     return Ok(value);
                 }
-                Ok(Err(error)) if is_passing(&error) => translate(&error),
+                Ok(Err(error)) if is_passing(&error) => {
+                    if is_demoted(&error) {
+                        self.leave().await;
+                    }
+                    translate(&error)
+                }
                 Ok(Err(error)) => return Err(translate(&error)),
                 Err(_) => {
                     self.down_since.lock().get_or_insert(start);
@@ -114,8 +130,26 @@ impl Lane {
         Some(if now.duration_since(since) > PATIENCE { LITTLE_PATIENCE } else { PATIENCE })
     }
 
+    fn manager(&self) -> ConnectionManager {
+        self.manager.lock().clone()
+    }
+
+    /// Leaves the server this is connected to for the one its address leads to now.
+    async fn leave(&self) {
+        match manager(&self.client, &self.config) {
+            Ok(manager) => *self.manager.lock() = manager,
+            Err(error) => warn!(%error, "no new connection can be made"),
+        }
+        let channels = std::mem::take(&mut *self.channels.lock());
+        if !channels.is_empty()
+            && let Err(error) = self.subscribe(&channels).await
+        {
+            warn!(%error, "nothing is heard from the server");
+        }
+    }
+
     async fn send(&self, script: Option<&Script>, command: &Cmd) -> RedisResult<Value> {
-        let mut manager = self.manager.clone();
+        let mut manager = self.manager();
         let outcome = command.query_async(&mut manager).await;
         match (outcome, script) {
             (Err(error), Some(script)) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {

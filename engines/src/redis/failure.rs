@@ -42,7 +42,12 @@ pub(super) fn translate(error: &RedisError) -> Error {
 pub(super) fn is_passing(error: &RedisError) -> bool {
     let server =
         matches!(error.code().unwrap_or_default(), "LOADING" | "BUSY" | "CLUSTERDOWN" | "MASTERDOWN" | "TRYAGAIN");
-    server || error.is_io_error() || error.is_connection_dropped() || error.is_connection_refusal()
+    server || is_demoted(error) || error.is_io_error() || error.is_connection_dropped() || error.is_connection_refusal()
+}
+
+/// Whether the server has become a replica. A connection to it stays so; a new one may lead to the new primary.
+pub(super) fn is_demoted(error: &RedisError) -> bool {
+    error.code() == Some("READONLY")
 }
 
 /// The error of a call that nobody answered.

@@ -107,6 +107,13 @@ pub(super) async fn prune(store: &Store, request: &PruneRequest) -> Result<Prune
             pruned.next = Some(format!("{queue}|"));
             return Ok(pruned);
         }
+        if request.scope == PruneScope::Retention && after.is_empty() {
+            // Most often there is nothing to do: then the oldest one tells, and the rest is not read.
+            let oldest = piece(store, queue, "", 1).await?;
+            if doomed(&oldest, &request.scope, &settings.retention).is_empty() {
+                continue;
+            }
+        }
         let piece = piece(store, queue, &after, left).await?;
         let is_whole = piece.seen.len() < left;
         let doomed = doomed(&piece, &request.scope, &settings.retention);

@@ -180,7 +180,7 @@ pub(super) async fn list(store: &Store, request: &ListRequest) -> Result<Page> {
             };
             next = after;
             let matching = seen.into_iter().map(|seen| seen.task).filter(|task| request.filter.matches(task));
-            page.tasks.extend(matching.map(|task| Task { parameters: None, result: None, ..task }));
+            page.tasks.extend(matching.map(|task| Task { parameters: None, result: None, checkpoint: None, ..task }));
         }
         match next {
             None => return Ok(page),

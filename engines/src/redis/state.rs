@@ -1,5 +1,7 @@
 //! Putting a task together from what scripts answer. The strings' layout is the table in `scripts/lib/moves.lua`.
 
+use std::collections::HashMap;
+
 use jobbers_common::{
     engine::{DeadTask, Error, Result},
     lifecycle::Status,
@@ -329,44 +331,73 @@ pub(super) fn write_news(checkpoint: Option<&Payload>, into: &mut Vec<u8>) {
     }
 }
 
-/// Reads one queue's part of a claim (`scripts/lib/claim.lua`); answers the ids whose record is gone.
-pub(super) fn read_claims(answer: Value, started_at: Timestamp, into: &mut Vec<ClaimedTask>) -> Result<Vec<String>> {
-    let [_, batch, first, ids, records, apart, lost] = tuple(answer)?;
-    let first_fence = digits(&bytes(batch)?)? * 1_000 + super::reply::number(first)?;
-    let first_task = into.len();
-    for ((fence, id), record) in (first_fence..).zip(array(ids)?).zip(array(records)?) {
-        let id = TaskId::new(text(id)?).map_err(|_| corrupt("id"))?;
-        let record = Record::decode(bytes(record)?)?;
-        into.push(ClaimedTask {
-            id,
-            name: record.name,
-            version: record.version,
-            queue: record.queue,
-            priority: record.priority,
-            parameters: record.parameters,
-            overrides: record.overrides,
-            attempt: 1,
-            crashes: 0,
-            fence: Fence(fence),
-            submitted_at: record.submitted_at,
-            ready_at: record.submitted_at,
-            started_at,
-            checkpoint: None,
-            trace: record.trace,
-        });
-    }
+/// Reads one queue's part of a claim (`scripts/lib/claim.lua`); answers what was not handed out. A task that can't be read
+/// does not stand in its neighbours' way: its lease ends in nobody's hands, and in the end that is counted as its crashes.
+pub(super) fn read_claims(
+    answer: Value,
+    started_at: Timestamp,
+    into: &mut Vec<ClaimedTask>,
+) -> Result<Vec<NotHandedOut>> {
+    let [_, first, ids, records, apart, lost] = tuple(answer)?;
+    let first_fence = digits(&bytes(first)?)?;
+    let mut pieces = HashMap::new();
     for entry in array(apart)? {
         let [place, carry, told, body] = tuple(entry)?;
-        let place = usize::try_from(super::reply::number(place)?).unwrap_or(usize::MAX);
-        let task = into.get_mut(first_task + place - 1).ok_or_else(|| corrupt("place in a claim"))?;
-        if let Some(carry) = Carry::decode(&bytes(carry)?)? {
-            (task.attempt, task.crashes, task.ready_at) = (carry.attempt + 1, carry.crashes, carry.ready_at);
-        }
-        task.checkpoint = Told::decode(&bytes(told)?)?.checkpoint;
-        let body = bytes(body)?;
-        if !body.is_empty() {
-            task.parameters.bytes = body.into();
+        pieces.insert(super::reply::number(place)?, (bytes(carry)?, bytes(told)?, bytes(body)?));
+    }
+    let mut left_out = Vec::new();
+    for ((place, id), record) in (1..).zip(array(ids)?).zip(array(records)?) {
+        let (id, fence) = (text(id)?, Fence(first_fence + place - 1));
+        match claimed(&id, record, fence, started_at).and_then(|task| add_apart(task, pieces.remove(&place))) {
+            Ok(task) => into.push(task),
+            Err(error) => left_out.push(NotHandedOut { id, why: error.to_string() }),
         }
     }
-    array(lost)?.into_iter().map(text).collect()
+    let gone =
+        array(lost)?.into_iter().map(|id| Ok(NotHandedOut { id: text(id)?, why: "its record is gone".to_owned() }));
+    left_out.extend(gone.collect::<Result<Vec<_>>>()?);
+    Ok(left_out)
+}
+
+/// A task that a queue held and no worker can get.
+pub(super) struct NotHandedOut {
+    pub(super) id: String,
+    pub(super) why: String,
+}
+
+fn claimed(id: &str, record: Value, fence: Fence, started_at: Timestamp) -> Result<ClaimedTask> {
+    let id = TaskId::new(id).map_err(|_| corrupt("id"))?;
+    let record = Record::decode(bytes(record)?)?;
+    Ok(ClaimedTask {
+        id,
+        name: record.name,
+        version: record.version,
+        queue: record.queue,
+        priority: record.priority,
+        parameters: record.parameters,
+        overrides: record.overrides,
+        attempt: 1,
+        crashes: 0,
+        fence,
+        submitted_at: record.submitted_at,
+        ready_at: record.submitted_at,
+        started_at,
+        checkpoint: None,
+        trace: record.trace,
+    })
+}
+
+/// What lies apart from a task's record, if anything: its carry, its news, its parameters.
+type Apart = (Vec<u8>, Vec<u8>, Vec<u8>);
+
+fn add_apart(mut task: ClaimedTask, apart: Option<Apart>) -> Result<ClaimedTask> {
+    let Some((carry, told, body)) = apart else { return Ok(task) };
+    if let Some(carry) = Carry::decode(&carry)? {
+        (task.attempt, task.crashes, task.ready_at) = (carry.attempt + 1, carry.crashes, carry.ready_at);
+    }
+    task.checkpoint = Told::decode(&told)?.checkpoint;
+    if !body.is_empty() {
+        task.parameters.bytes = body.into();
+    }
+    Ok(task)
 }

@@ -18,6 +18,7 @@ use super::{
     news::News,
     reply::{number, tuple},
     script::{self, Script},
+    work::Cycles,
 };
 
 /// A store on a server.
@@ -33,6 +34,7 @@ pub(super) struct Store {
     pub(super) shard: String,
     /// This process, or rather this opening of the store: where its workers are woken.
     pub(super) instance: String,
+    pub(super) cycles: Cycles,
     clock: Option<Arc<dyn Clock>>,
 }
 
@@ -56,6 +58,7 @@ impl Store {
             news,
             shard: shard(&prefix),
             instance: Ulid::generate().to_string(),
+            cycles: Cycles::default(),
             clock,
         };
         store.prepare().await?;

@@ -1,9 +1,6 @@
 //! The worker's side: cycles, renewals, cancels.
 
-use std::{
-    sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
-};
+use std::{collections::HashMap, time::Duration};
 
 use jobbers_common::{
     engine::{
@@ -11,9 +8,10 @@ use jobbers_common::{
         work::validate_extend,
     },
     limits::MAX_BATCH,
-    name::{QueueName, TaskId},
+    name::{QueueName, TaskId, WorkerId},
     task::Fence,
 };
+use parking_lot::Mutex;
 use redis::{Cmd, Value};
 use tracing::warn;
 use ulid::Ulid;
@@ -24,14 +22,33 @@ use super::{
     record::{micros, time},
     reply::{array, bytes, digits, text, tuple},
     script,
-    state::{read_claims, status_of, write_payload},
+    state::{NotHandedOut, read_claims, status_of, write_payload},
     store::Store,
 };
 
 /// How many recent cycles of a worker the server remembers; more than it has in flight.
 const REMEMBERED: u64 = 4;
 
-static CYCLES: AtomicU64 = AtomicU64::new(0);
+/// Counts the cycles of each worker of this process, so that those in flight never share a slot of what is remembered.
+#[derive(Debug, Default)]
+pub(super) struct Cycles(Mutex<HashMap<WorkerId, u64>>);
+
+impl Cycles {
+    fn next_slot(&self, worker: &WorkerId) -> u64 {
+        let mut counts = self.0.lock();
+        if let Some(count) = counts.get_mut(worker) {
+            *count += 1;
+            return *count % REMEMBERED;
+        }
+        counts.insert(worker.clone(), 0);
+        0
+    }
+
+    /// A worker that is gone.
+    pub(super) fn forget(&self, worker: &WorkerId) {
+        self.0.lock().remove(worker);
+    }
+}
 
 /// Runs one cycle. If its answer gets lost it is sent again under the same number, and the server, which may have
 /// carried it out, then answers what it did instead of doing it twice.
@@ -39,7 +56,7 @@ pub(super) async fn cycle(store: &Store, cycle: &Cycle) -> Result<CycleReply> {
     cycle.validate()?;
     let stale = store.news.take_registered(&cycle.worker);
     let request = Ulid::generate().to_string();
-    let slot = CYCLES.fetch_add(1, Ordering::Relaxed) % REMEMBERED;
+    let slot = store.cycles.next_slot(&cycle.worker);
     let build = |again: bool| {
         let mut command = store.command(&script::CYCLE);
         command.arg(cycle.worker.as_str()).arg(&store.instance).arg(slot).arg(&request);
@@ -117,8 +134,8 @@ fn read_reply(answer: Value, cycle: &Cycle) -> Result<CycleReply> {
     let now = time(&bytes(now)?)?;
     let mut claimed = Vec::new();
     for claim in array(claims)? {
-        for id in read_claims(claim, now, &mut claimed)? {
-            warn!(task = id, "a queue held a task whose record is gone; it is dropped");
+        for NotHandedOut { id, why } in read_claims(claim, now, &mut claimed)? {
+            warn!(task = id, why, "a queue held a task that no worker can get");
         }
     }
     let id = |value| TaskId::new(text(value)?).map_err(|_| malformed("a task's id was due"));

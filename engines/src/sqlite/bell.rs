@@ -22,6 +22,11 @@ impl Bell {
         Self(log.and_then(|log| log.inspect_err(|error| tracing::debug!(%error, "the log can't be touched")).ok()))
     }
 
+    /// How long the log is, in bytes; 0 where there is none.
+    pub(super) fn log_bytes(&self) -> u64 {
+        self.0.as_ref().and_then(|log| log.metadata().ok()).map_or(0, |log| log.len())
+    }
+
     /// A commit can be seen. Where this fails, others look once a second anyway.
     pub(super) fn ring(&self) {
         if let Some(log) = &self.0 {

@@ -25,7 +25,9 @@ const WRITER_CACHE_KIB: i64 = 8 * 1024;
 /// After how many pages the log is carried over into the database: 16 MiB.
 const CHECKPOINT_PAGES: i64 = 4_000;
 /// What the log is cut down to after that, in bytes.
-const LOG_BYTES: i64 = 64 * 1024 * 1024;
+pub(super) const LOG_BYTES: i64 = 64 * 1024 * 1024;
+/// How long [`cut_log`] waits for those who still read from the log.
+const CUT_WITHIN: Duration = Duration::from_millis(500);
 
 /// Opens the connection that writes, creating and migrating the store where needed.
 pub(super) fn open_writer(address: &Address) -> Result<Connection> {
@@ -44,6 +46,16 @@ pub(super) fn open_writer(address: &Address) -> Result<Connection> {
     set(&conn, "journal_size_limit", LOG_BYTES)?;
     schema::migrate(&conn)?;
     Ok(conn)
+}
+
+/// Carries the whole log over and cuts it. The log starts anew by itself only when nobody reads from it at that moment,
+/// which under overlapping readers may be never; here new readers wait for nothing, and those that read already are
+/// waited for. Answers whether it was done.
+pub(super) fn cut_log(conn: &Connection) -> Result<bool> {
+    conn.busy_timeout(CUT_WITHIN).or_store()?;
+    let busy = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0)).or_store();
+    conn.busy_timeout(BUSY_TIMEOUT).or_store()?;
+    Ok(busy? == 0)
 }
 
 /// Opens a connection that only reads.

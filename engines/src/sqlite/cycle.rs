@@ -10,16 +10,9 @@ use jobbers_common::{
     time::Timestamp,
 };
 use rusqlite::{OptionalExtension, Row};
+use tracing::warn;
 
-use super::{
-    error::{OrStore, corrupt},
-    limits::Room,
-    row::Columns,
-    settle, sql,
-    step::Step,
-    tend,
-    waiters::Wants,
-};
+use super::{error::OrStore, limits::Room, row::Columns, settle, sql, step::Step, tend, waiters::Wants};
 
 /// How many due tasks, and how many expired leases, one claim looks after.
 const TEND_LIMIT: usize = 100;
@@ -104,22 +97,24 @@ fn claim_from(
 ) -> Result<()> {
     let mut next = step.prepare(sql::NEXT_READY)?;
     let mut rows = next.query((queue, sql::count(limit))).or_store()?;
-    let first = claimed.len();
-    let mut keys = Vec::new();
+    let mut leases: Vec<(i64, i64)> = Vec::new();
     while let Some(row) = rows.next().or_store()? {
-        let fence = step.next_revision();
-        let (key, task) = hand_out(row, name, fence, step.now)?;
-        keys.push(key);
-        claimed.push(task);
+        let (key, fence) = (row.get(0).or_store()?, step.next_revision());
+        leases.push((key, fence));
+        match hand_out(row, name, fence, step.now) {
+            Ok(task) => claimed.push(task),
+            // It does not stand in its neighbours' way: its lease ends in nobody's hands, and in the end that is counted
+            // as its crashes.
+            Err(error) => warn!(key, %error, "a queue held a task that can't be read"),
+        }
     }
     drop(rows);
     let mut lease_one = step.prepare(sql::CLAIM_TASK)?;
     let expires_at = step.now.after(lease).as_micros();
-    for (key, task) in keys.into_iter().zip(&claimed[first..]) {
-        let leased =
-            lease_one.execute((key, settle::stored(task.fence), step.now_micros(), worker.as_str(), expires_at));
+    for (key, fence) in leases {
+        let leased = lease_one.execute((key, fence, step.now_micros(), worker.as_str(), expires_at));
         if leased.or_store()? != 1 {
-            return Err(corrupt("the index of ready tasks", &task.id));
+            return Err(Error::Corrupt(format!("the index of ready tasks names row {key}, which is not ready")));
         }
         step.note_moved(queue, Status::Submitted, Move::Claim, Status::Started);
     }
@@ -127,9 +122,9 @@ fn claim_from(
 }
 
 /// A row of `next_ready` as the worker gets it.
-fn hand_out(row: &Row<'_>, queue: &QueueName, fence: i64, now: Timestamp) -> Result<(i64, ClaimedTask)> {
+fn hand_out(row: &Row<'_>, queue: &QueueName, fence: i64, now: Timestamp) -> Result<ClaimedTask> {
     let mut columns = Columns::of(row);
-    let key = columns.take()?;
+    let _key: i64 = columns.take()?;
     let mut task = ClaimedTask {
         id: columns.name(TaskId::new)?,
         name: columns.name(TaskName::new)?,
@@ -150,7 +145,7 @@ fn hand_out(row: &Row<'_>, queue: &QueueName, fence: i64, now: Timestamp) -> Res
         checkpoint: None,
     };
     task.checkpoint = columns.payload()?;
-    Ok((key, task))
+    Ok(task)
 }
 
 fn next_due(step: &Step<'_>, queues: &[i64]) -> Result<Option<Duration>> {

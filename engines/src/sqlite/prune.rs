@@ -4,11 +4,11 @@
 
 use jobbers_common::{
     engine::{Error, PruneRequest, PruneScope, Pruned, Result, TaskFilter},
-    name::QueueName,
+    name::{QueueName, TaskId},
     queue::Retention,
     time::Timestamp,
 };
-use rusqlite::OptionalExtension;
+use rusqlite::{OptionalExtension, Row};
 
 use super::{
     error::OrStore,
@@ -169,10 +169,14 @@ fn past_retention_of(
 pub(super) fn purge_queue(step: &mut Step<'_>, queue: &QueueName, limit: usize) -> Result<u64> {
     let queue = step.catalog().key(queue)?;
     let mut statement = step.prepare(sql::UNCLAIMED_TASKS)?;
-    let rows = statement.query_map((queue, sql::count(limit)), |row| Ok((row.get(0)?, row.get(1)?))).or_store()?;
-    let waiting: Vec<(i64, u8)> = rows.collect::<rusqlite::Result<_>>().or_store()?;
-    for (key, code) in &waiting {
-        step.remove(*key, queue, row::status(*code)?)?;
+    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let rows = statement.query_map((queue, sql::count(limit)), read).or_store()?;
+    let waiting: Vec<(i64, u8, String)> = rows.collect::<rusqlite::Result<_>>().or_store()?;
+    let count = waiting.len() as u64;
+    for (key, code, id) in waiting {
+        step.remove(key, queue, row::status(code)?)?;
+        // It is gone: whoever waits for its end need not wait on.
+        step.note_finished(TaskId::new(id).map_err(|_| Error::Corrupt("a task's id can't be read".to_owned()))?);
     }
-    Ok(waiting.len() as u64)
+    Ok(count)
 }

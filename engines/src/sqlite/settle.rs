@@ -61,6 +61,7 @@ fn end_attempt(step: &mut Step<'_>, id: &TaskId, found: &Found, outcome: &Outcom
             requeue(step, found, Move::Retry, Some(*delay), 0)
         }
         Outcome::Released { delay } => {
+            step.prepare(sql::FORGET_STRANGER)?.execute([found.key]).or_store()?;
             requeue(step, found, Move::Release, Some(*delay).filter(|delay| !delay.is_zero()), 1)
         }
         Outcome::Failed { dead_letter, .. } => {

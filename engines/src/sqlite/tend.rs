@@ -69,6 +69,7 @@ fn reclaim(step: &mut Step<'_>, expired: &Expired) -> Result<Status> {
         let dead_letter = overrides.dead_letter == Some(DeadLetter::Save);
         settle::end(step, id, found, &Ending { event: Move::Expire, to: Status::Failed, dead_letter, fence: None })
     } else {
+        step.prepare(sql::FORGET_STRANGER)?.execute([found.key]).or_store()?;
         settle::requeue(step, found, Move::Expire, None, 1)
     }
 }
@@ -76,7 +77,9 @@ fn reclaim(step: &mut Step<'_>, expired: &Expired) -> Result<Status> {
 fn read_expired(row: &Row<'_>, _queue: i64) -> Result<Expired> {
     let mut columns = Columns::of(row);
     let _expires_at: i64 = columns.take()?;
-    Ok(Expired { id: columns.name(TaskId::new)?, crashes: columns.take()?, overrides: columns.overrides()? })
+    let (id, crashes) = (columns.name(TaskId::new)?, columns.take()?);
+    // What can't be read bounds nothing; a task is not kept from ending by it.
+    Ok(Expired { id, crashes, overrides: columns.overrides().unwrap_or_default() })
 }
 
 /// What is overdue in these queues, as one list by time and then id, which are a row's first columns.

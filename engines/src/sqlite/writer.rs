@@ -8,16 +8,22 @@ use std::{
     collections::BTreeMap,
     sync::{Arc, atomic::Ordering},
     thread,
+    time::{Duration, Instant},
 };
 
-use jobbers_common::engine::{Error, Result};
+use jobbers_common::{
+    engine::{Error, Result},
+    time::Timestamp,
+};
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
+use tracing::{debug, warn};
 
 use super::{
     Shared,
     bell::Bell,
     catalog::Catalog,
+    connection,
     error::OrStore,
     quota::Quota,
     sql,
@@ -28,6 +34,8 @@ use super::{
 const WAITING: usize = 1_024;
 /// How many tasks' worth of verbs share a commit: enough to pay for it, few enough that nobody waits long.
 const GROUP_WEIGHT: usize = 2_000;
+/// How often the length of the log is looked at.
+const LOG_LOOK: Duration = Duration::from_secs(1);
 
 /// A verb on its way through the writer.
 trait Job: Send {
@@ -88,7 +96,7 @@ impl Writer {
     /// Starts the thread.
     pub(super) fn start(conn: Connection, shared: Arc<Shared>, quota: Option<Quota>, bell: Bell) -> Result<Self> {
         let (jobs, waiting) = mpsc::channel(WAITING);
-        let committer = Committer { conn, shared, quota, bell, commits: None };
+        let committer = Committer { conn, shared, quota, bell, commits: None, log_looked_at: Instant::now() };
         thread::Builder::new()
             .name("jobbers-sqlite-writer".to_owned())
             .spawn(move || committer.run(waiting))
@@ -149,6 +157,8 @@ struct Committer {
     bell: Bell,
     /// How many commits the store had seen after ours; `None` before the first transaction.
     commits: Option<i64>,
+    /// When the length of the log was looked at last.
+    log_looked_at: Instant,
 }
 
 impl Committer {
@@ -163,6 +173,23 @@ impl Committer {
                 group.push(job);
             }
             self.commit(group);
+            self.keep_log_short();
+        }
+    }
+
+    /// Cuts a log that readers have kept from starting anew.
+    fn keep_log_short(&mut self) {
+        if self.log_looked_at.elapsed() < LOG_LOOK {
+            return;
+        }
+        self.log_looked_at = Instant::now();
+        let bytes = self.bell.log_bytes();
+        if i64::try_from(bytes).is_ok_and(|bytes| bytes > connection::LOG_BYTES) {
+            match connection::cut_log(&self.conn) {
+                Ok(true) => debug!(bytes, "the log was cut"),
+                Ok(false) => warn!(bytes, "the log can't be cut: a reader, perhaps of another program, holds it"),
+                Err(error) => warn!(bytes, %error, "the log can't be cut"),
+            }
         }
     }
 
@@ -208,7 +235,7 @@ impl Committer {
         }
         let now = self.shared.clock.now_since(meta.clock);
         let changes = self.conn.total_changes();
-        let ledger = Ledger::new(meta.revision, catalog);
+        let ledger = Ledger::new(meta.revision.max(least_revision(now)), catalog);
         let mut step = Step { conn: &self.conn, now, waiters: &self.shared.waiters, ledger };
         let quota = self.quota.as_ref();
         let mut fates = Vec::with_capacity(group.len());
@@ -235,11 +262,12 @@ impl Committer {
                 commits,
             }
             .write(&self.conn)?;
-            self.shared.own_commits.store(commits, Ordering::SeqCst);
         }
         let Ledger { catalog, news, .. } = step.ledger;
         self.conn.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([])).or_store()?;
         if commits != meta.commits {
+            // Not before: what was not committed is somebody else's number yet.
+            self.shared.own_commits.store(commits, Ordering::SeqCst);
             self.bell.ring();
         }
         self.commits = Some(commits);
@@ -250,6 +278,15 @@ impl Committer {
         tell(&self.shared, news);
         Ok(Outcome::Committed(fates))
     }
+}
+
+/// Revisions count microseconds from here, in September 2020, as those of the other engine do.
+const FIRST_REVISION_AT: i64 = 1_600_000_000_000_000;
+
+/// Below what no revision is given now. They keep up with the clock, so that they grow on, and fences with them, even
+/// after the file lost the last of its writes or was restored from a copy.
+fn least_revision(now: Timestamp) -> i64 {
+    now.as_micros().saturating_sub(FIRST_REVISION_AT)
 }
 
 /// Runs a verb so that its failure undoes it alone.

@@ -2,9 +2,10 @@
 
 use jobbers_common::{
     engine::{
-        Error, PutMode,
+        Error, PutMode, SettleAnswer,
         conformance::{DONE, ids, queue, task},
     },
+    lifecycle::Status,
     queue::QueueConfig,
 };
 use jobbers_engines::{OpenOptions, redis::RedisEngine};
@@ -29,6 +30,21 @@ async fn a_ready_task_without_its_record_is_dropped_and_harms_no_neighbour() {
     assert_eq!(server.command("HDEL jobbers:{0}:t lost"), ":1\r\n");
     assert_eq!(ids(&f.claim(10).await), ["a", "b"]);
     assert!(f.claim(10).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_ready_task_whose_record_can_t_be_read_harms_no_neighbour() {
+    let server = RedisServer::start(RedisOptions::default());
+    let f = connect(&server.url()).await;
+    f.submit_ids(&["a", "bad", "b"]).await;
+    let record = "0000000000000001FINGERPRINTOF16BS00035007defaultnonsense";
+    assert_eq!(server.command(&format!("HSET jobbers:{{0}}:t bad {record}")), ":0\r\n");
+    let claimed = f.claim(10).await;
+    assert_eq!(ids(&claimed), ["a", "b"]);
+    for task in &claimed {
+        assert_eq!(f.settle(task, DONE).await, SettleAnswer::Accepted(Status::Completed));
+    }
+    assert!(f.claim(10).await.is_empty(), "its lease keeps it until it ends as a crash");
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use jobbers_common::{
     },
     lifecycle::Status,
     payload::Payload,
-    task::{NewTask, Start},
+    task::{Fence, NewTask, Start},
 };
 use jobbers_test_support::{
     fault_proxy::FaultProxy,
@@ -248,4 +248,41 @@ async fn scripts_the_server_forgot_are_loaded_again() {
     let claimed = f.claim_one().await;
     assert_eq!(server.command("SCRIPT FLUSH"), "+OK\r\n");
     assert_eq!(f.settle(&claimed, DONE).await, SettleAnswer::Accepted(Status::Completed));
+}
+
+#[tokio::test]
+async fn fences_grow_on_after_the_server_lost_its_last_writes() {
+    let server = RedisServer::start(RedisOptions::default());
+    let f = connect(&server.url()).await;
+    let stored = server.command("GET jobbers:{0}:c");
+    let kept = stored.lines().nth(1).unwrap_or("0").to_owned();
+    f.submit((0..300).map(|n| task(&format!("t{n}"))).collect()).await;
+    let mut last = Fence(0);
+    for _ in 0..299 {
+        last = f.claim_one().await.fence;
+    }
+    // What a server says that was restored from an older state.
+    assert_eq!(server.command(&format!("SET jobbers:{{0}}:c {kept}")), "+OK\r\n");
+    let next = f.claim_one().await.fence;
+    assert!(next > last, "{next:?} follows {last:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_became_a_replica_is_left_for_the_new_primary() {
+    let (old, new) = (RedisServer::start(RedisOptions::default()), RedisServer::start(RedisOptions::default()));
+    let proxy = FaultProxy::start(old.address()).await;
+    let f = connect(&format!("redis://{}", proxy.address())).await;
+    f.submit_ids(&["before"]).await;
+    let follow = |of: &RedisServer| format!("REPLICAOF {} {}", of.address().ip(), of.address().port());
+    assert_eq!(new.command(&follow(&old)), "+OK\r\n");
+    until(Duration::from_secs(30), "the replica has caught up", async || {
+        new.command("HEXISTS jobbers:{0}:t before").starts_with(":1").then_some(())
+    })
+    .await;
+    assert_eq!(new.command("REPLICAOF NO ONE"), "+OK\r\n");
+    proxy.lead_to(new.address());
+    assert_eq!(old.command(&follow(&new)), "+OK\r\n");
+    f.submit_ids(&["after"]).await;
+    assert_eq!(ids(&f.claim(10).await), ["before", "after"]);
+    assert_eq!(new.command("HLEN jobbers:{0}:t"), ":2\r\n");
 }

@@ -9,6 +9,7 @@ use jobbers_common::{
 };
 use jobbers_engines::{OpenOptions, sqlite::SqliteEngine};
 
+mod damage;
 mod group_commit;
 mod opening;
 mod quota;

@@ -8,6 +8,7 @@ use std::{
     },
 };
 
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -18,6 +19,7 @@ use tokio::{
 #[derive(Debug)]
 pub struct FaultProxy {
     address: SocketAddr,
+    upstream: Arc<Mutex<SocketAddr>>,
     to_lose: Arc<AtomicUsize>,
     accepting: AbortHandle,
 }
@@ -31,19 +33,26 @@ impl FaultProxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
         let to_lose = Arc::new(AtomicUsize::new(0));
-        let losing = Arc::clone(&to_lose);
+        let upstream = Arc::new(Mutex::new(upstream));
+        let (losing, leading) = (Arc::clone(&to_lose), Arc::clone(&upstream));
         let accepting = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
+                let upstream = *leading.lock();
                 tokio::spawn(pass(client, upstream, Arc::clone(&losing)));
             }
         });
-        Self { address, to_lose, accepting: accepting.abort_handle() }
+        Self { address, upstream, to_lose, accepting: accepting.abort_handle() }
     }
 
     /// Where it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// From now on new connections lead to another server; those that are open stay where they are.
+    pub fn lead_to(&self, upstream: SocketAddr) {
+        *self.upstream.lock() = upstream;
     }
 
     /// Loses the next `count` answers: the connection is cut when the server's first bytes come.

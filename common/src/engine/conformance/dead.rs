@@ -147,13 +147,19 @@ pub async fn an_unknown_task_is_dropped_when_its_queue_s_patience_ends(f: Fixtur
 }
 
 pub async fn patience_begins_anew_when_somebody_ran_the_task(f: Fixture) {
-    f.submit_ids(&["a"]).await;
-    f.settle(&f.claim_one().await, unknown(seconds(25))).await;
-    f.advance(seconds(20));
-    f.settle(&f.claim_one().await, retry(Duration::ZERO)).await;
-    f.advance(seconds(20));
-    let answer = f.settle(&f.claim_one().await, unknown(seconds(25))).await;
-    assert_eq!(answer, SettleAnswer::Accepted(Status::Scheduled));
+    for (name, ran) in [("tried", Some(retry(Duration::ZERO))), ("drained", Some(RELEASED)), ("crashed", None)] {
+        f.submit_ids(&[name]).await;
+        f.settle(&f.claim_one().await, unknown(seconds(25))).await;
+        f.advance(seconds(20));
+        let claimed = f.claim_one().await;
+        if let Some(outcome) = ran {
+            f.settle(&claimed, outcome).await;
+        }
+        f.advance(seconds(20));
+        let answer = f.settle(&f.claim_one().await, unknown(seconds(25))).await;
+        assert_eq!(answer, SettleAnswer::Accepted(Status::Scheduled), "{name}");
+        f.engine.cancel(&[id(name)]).await.unwrap();
+    }
 }
 
 pub async fn no_patience_drops_at_once(f: Fixture) {

@@ -67,6 +67,7 @@ impl State {
                 reclaimed.failed += 1;
             } else {
                 stored.task.attempt -= 1;
+                stored.unknown_since = None;
                 self.go(&id, Move::Expire, Status::Submitted, now);
                 reclaimed.requeued += 1;
             }

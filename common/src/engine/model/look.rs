@@ -49,7 +49,8 @@ impl State {
         let next = (found.len() > request.limit)
             .then(|| found.keys().nth(request.limit - 1).map(|place| serde_json::json!(place).to_string()))
             .flatten();
-        let slim = |task: &Task| Task { parameters: None, result: None, errors: Vec::new(), ..task.clone() };
+        let slim =
+            |task: &Task| Task { parameters: None, checkpoint: None, result: None, errors: Vec::new(), ..task.clone() };
         Ok(Page { tasks: found.into_values().take(request.limit).map(slim).collect(), next })
     }
 

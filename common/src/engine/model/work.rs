@@ -89,6 +89,7 @@ impl State {
                 self.again(&id, Move::Retry, delay, now);
             }
             Outcome::Released { delay } => {
+                stored.unknown_since = None;
                 stored.task.attempt -= 1;
                 self.again(&id, Move::Release, delay, now);
             }

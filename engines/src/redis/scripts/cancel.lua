@@ -6,7 +6,8 @@
 
 -- include base numbers wake moves withdraw
 
-local batch, told = next_batch(), {}
+local told = {}
+local high, low, next_high = take_numbers(#ARGV - 1)
 
 local function mark_running(id, lease)
   local worker = string.match(lease, ';(.*)$', 81)
@@ -27,7 +28,7 @@ local function cancel(id, index)
   if not record then
     return 'u'
   end
-  withdraw(id, record, batch .. three(index))
+  withdraw(id, record, number_at(high, low, next_high, index))
   return 'd'
 end
 

@@ -26,7 +26,9 @@ if ARGV[claim_at] then
   end
 end
 
-local settled, once, claims, batch, next_due = '', false, {}, nil, '-1'
+local settled, once, claims, next_due = '', false, {}, '-1'
+-- Of what is leased now; kept for a repetition.
+local first_fence, last_fence = NO_NUMBER, NO_NUMBER
 
 local function answer()
   return { settled, claims, call('SMEMBERS', P .. 'cancel:' .. worker), call('HGET', P .. 'config', 'version') or '0',
@@ -50,7 +52,7 @@ if ARGV[6] == 'again' then
   local remembered = call('GET', request_key)
   if remembered and sub(remembered, 1, 26) == ARGV[5] then
     -- include replay
-    settled, claims = sub(remembered, 39), leased_before(sub(remembered, 27, 38), names)
+    settled, claims = sub(remembered, 57), leased_before(sub(remembered, 27, 41), sub(remembered, 42, 56), names)
     return answer()
   end
 end
@@ -101,19 +103,22 @@ else
   if #ready > 0 then
     -- include claim
     local deadline = format('%.0f', now + ARGV[claim_at + 1])
-    batch = next_batch()
     for _, i in ipairs(ready) do
       local name, wanted = names[i], min(limits[i], limit - taken)
       local room = limited and wanted > 0 and room_of(name)
-      local claimed = wanted > 0 and claim(name, room and min(wanted, room.left) or wanted, worker, deadline, batch, taken)
+      local claimed = wanted > 0 and claim(name, room and min(wanted, room.left) or wanted, worker, deadline)
       if claimed then
         claims[#claims + 1] = claimed
-        taken = taken + #claimed[4]
+        if #claimed[3] > 0 then
+          first_fence = first_fence == NO_NUMBER and claimed[2] or first_fence
+          last_fence = format('%015.0f', claimed[2] + #claimed[3] - 1)
+        end
+        taken = taken + #claimed[3]
         if room then
-          started_in(name, room, #claimed[4])
+          started_in(name, room, #claimed[3])
         end
         -- Full, and there is more: another worker may have been asleep since before.
-        if #claimed[4] == wanted and call('EXISTS', of(name, 'w')) == 1 and call('EXISTS', of(name, 'r')) == 1 then
+        if #claimed[3] == wanted and call('EXISTS', of(name, 'w')) == 1 and call('EXISTS', of(name, 'r')) == 1 then
           wake(name, 1)
         end
       end
@@ -155,7 +160,7 @@ else
   end
 end
 
-if once or batch then
-  call('SET', request_key, ARGV[5] .. (batch or '000000000000') .. settled, 'PX', REMEMBERED_MS)
+if once or first_fence ~= NO_NUMBER then
+  call('SET', request_key, ARGV[5] .. first_fence .. last_fence .. settled, 'PX', REMEMBERED_MS)
 end
 return answer()

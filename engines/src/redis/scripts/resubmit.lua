@@ -11,7 +11,8 @@
 
 -- include base numbers wake view over unique remove moves
 
-local STRIDE, sent, batch = 12, P .. 'o:sent', next_batch()
+local STRIDE, sent = 12, P .. 'o:sent'
+local high, low, next_high = take_numbers((#ARGV - 1) / STRIDE)
 local ended, receipts = {}, {}
 -- Most often no task has a unique key. By id: what was sent again just now.
 local is_any_unique, again = call('EXISTS', SAID) == 1, {}
@@ -116,7 +117,7 @@ local function resubmit(at, index)
   if is_copy then
     receipts[#receipts + 1] = expected .. id
   end
-  local revision = batch .. three(index)
+  local revision = number_at(high, low, next_high, index)
   if record then
     send_again(id, at, record, state, name, revision)
   else

@@ -80,8 +80,9 @@ local function due_of(start)
   return min(math.max(tonumber(sub(start, 2)), now), END_OF_TIME)
 end
 
-local batch, records, bodies = next_batch(), {}, {}
-local status_of, take_replaced, left_by, take_unique, is_any_refused
+local records, bodies = {}, {}
+local high, low, next_high = take_numbers(#ids)
+local status_of, take_replaced, remove_replaced, left_by, take_unique, is_any_refused
 if is_any_unique then
   -- include view over unique remove judge withdraw duplicates
   refusals[1] = refusals[1] or plan_group(groups[1])
@@ -91,7 +92,7 @@ elseif is_any_stored then
   for g, group in ipairs(groups) do
     refusals[g] = refusals[g] or judge_group(group)
   end
-  status_of, take_replaced = standing, remove_stored
+  status_of, take_replaced, remove_replaced = standing, note_replaced, remove_all_replaced
 end
 
 if limited then
@@ -111,11 +112,16 @@ local function take_run(run)
   for place = run[7], run[7] + run[6] - 1 do
     local letter = letters[place]
     if letter ~= 'e' and letter ~= 'x' then
-      local id, argument, rest = ids[place], run[5] + (place - run[7]) * stride, (place - 1) % 100
+      local id, argument = ids[place], run[5] + (place - run[7]) * stride
       if letter == 'r' then
         take_replaced(id, stored[place])
       end
-      local position = batch .. ONE[(place - 1 - rest) / 100 + 1] .. TWO[rest + 1]
+      local leading, number = high, low + place - 1
+      if number >= 1000 then
+        leading, number = next_high, number - 1000
+      end
+      local rest = number % 100
+      local position = leading .. ONE[(number - rest) / 100 + 1] .. TWO[rest + 1]
       records[record_end + 1], records[record_end + 2] = id, NOW .. ARGV[argument + 1]
       record_end, taken = record_end + 2, taken + 1
       if stride == 3 then
@@ -170,6 +176,9 @@ for g, group in ipairs(groups) do
     end
   end
   answers[g] = refusals[g] or is_plain and 1 or { table.concat(said), unpack(existing) }
+end
+if remove_replaced then
+  remove_replaced()
 end
 spread('HSET', T, records)
 spread('HSET', B, bodies)

@@ -1,11 +1,11 @@
--- list_task: a task as lists show it: without parameters, result and failed attempts.
+-- list_task: a task as lists show it: without parameters, checkpoint, result and failed attempts.
 -- ?1 key
 SELECT key, id, name, version, queue, rank, status, revision, overrides, attempt, crashes, submitted_at, ready_at,
        started_at, heartbeat_at, completed_at, worker, fence, lease_expires_at, cancel_requested, progress,
        progress_message, dead_letter, trace,
        NULL, NULL,
        NULL, NULL,
-       (SELECT type FROM checkpoint WHERE task = key), (SELECT bytes FROM checkpoint WHERE task = key),
+       NULL, NULL,
        (SELECT said FROM uniqueness WHERE task = key)
 FROM task
 WHERE key = ?1

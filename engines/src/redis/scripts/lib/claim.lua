@@ -30,9 +30,9 @@ local function what_lies_apart(ids, records, carried)
   return apart
 end
 
--- Takes up to `limit` tasks of a queue. Answers {queue, fences' batch, first index, ids, records, apart, lost}, or nil
--- for none. A task's fence is the batch's digits and its place, counted from the first index.
-local function claim(name, limit, worker, deadline, batch, first_index)
+-- Takes up to `limit` tasks of a queue. Answers {queue, the first one's fence, ids, records, apart, lost}, or nil for
+-- none. The fences of the others follow, in the order of their ids.
+local function claim(name, limit, worker, deadline)
   local ready = call('ZPOPMIN', of(name, 'r'), limit)
   if not ready[1] then
     return nil
@@ -49,8 +49,9 @@ local function claim(name, limit, worker, deadline, batch, first_index)
     ready, ids, records, lost = without_lost(ready, records)
   end
   if #ids == 0 then
-    return { name, batch, first_index, ids, records, {}, lost }
+    return { name, NO_NUMBER, ids, records, {}, lost }
   end
+  local high, low, next_high = take_numbers(#ids)
   local carried = call('EXISTS', A) == 1 and call('HMGET', A, unpack(ids)) or {}
   local tail, gone, has_large = name .. ';' .. worker, {}, false
   -- Each score gives way to its lease, then to the id behind its deadline: new tables would cost as much as a command.
@@ -61,9 +62,12 @@ local function claim(name, limit, worker, deadline, batch, first_index)
       ready_at, counts = sub(carry, 16, 31), format('%06d', sub(carry, 32, 37) + 1) .. sub(carry, 38, 40)
       gone[#gone + 1] = ids[i]
     end
-    local index = first_index + i - 1
-    local rest = index % 100
-    ready[2 * i] = 'L' .. batch .. ONE[(index - rest) / 100 + 1] .. TWO[rest + 1] .. NOW .. ready_at .. counts
+    local leading, place = high, low + i - 1
+    if place >= 1000 then
+      leading, place = next_high, place - 1000
+    end
+    local rest = place % 100
+    ready[2 * i] = 'L' .. leading .. ONE[(place - rest) / 100 + 1] .. TWO[rest + 1] .. NOW .. ready_at .. counts
       .. sub(record, 33, 38) .. (PADDING[#score] or format('%' .. 17 - #score .. 's', '')) .. score .. tail
     has_large = has_large or byte(record, 33) == 76
   end
@@ -77,5 +81,5 @@ local function claim(name, limit, worker, deadline, batch, first_index)
     apart = what_lies_apart(ids, records, carried)
   end
   spread('HDEL', A, gone)
-  return { name, batch, first_index, ids, records, apart, lost }
+  return { name, number_at(high, low, next_high, 0), ids, records, apart, lost }
 end

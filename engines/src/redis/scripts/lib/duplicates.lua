@@ -128,6 +128,7 @@ local function flush()
   records, bodies = {}, {}
 end
 
+-- The numbers of those that are cancelled.
 local cancels
 
 local function take_one(run, place)
@@ -135,13 +136,14 @@ local function take_one(run, place)
   if letter == 'e' or letter == 'h' then
     return
   end
-  local new_record, said, revision = ARGV[at + 1], run[8] and sub(ARGV[at + run[4] - 1], 2), batch .. three(place - 1)
+  local new_record, said, revision = ARGV[at + 1], run[8] and sub(ARGV[at + run[4] - 1], 2), number_at(high, low, next_high, place - 1)
   local identity, ends, word = NOW .. sub(new_record, 1, 16), said and end_of(said), ''
   if letter == 'r' or met[place] then
     flush()
   end
   if letter == 'r' then
-    remove_stored(id, call('HGET', T, id))
+    note_replaced(id, call('HGET', T, id))
+    remove_all_replaced()
   end
   if letter == 'u' then
     word, id = sub(new_record, 1, 16) .. id, met[place]
@@ -149,8 +151,8 @@ local function take_one(run, place)
     identity, ends = sub(record, 1, 32), sub(call('HGET', SAID, id), 1, 16)
     remove(queue_of(record), { id }, false)
   elseif met[place] then
-    cancels = cancels or next_batch()
-    withdraw(met[place], call('HGET', T, met[place]), cancels .. three(place - 1))
+    cancels = cancels or { take_numbers(#ids) }
+    withdraw(met[place], call('HGET', T, met[place]), number_at(cancels[1], cancels[2], cancels[3], place - 1))
   end
   local queue, due = gathered(run[1]), due_of(run[3])
   push(records, id, identity .. sub(new_record, 17))

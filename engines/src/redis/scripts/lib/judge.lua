@@ -34,8 +34,21 @@ local function judge_group(group)
   end
 end
 
--- Deletes what a new task takes the place of.
-local function remove_stored(id, record)
-  local state = call('HGET', M, id)
-  remove(queue_of(record), { id }, state and byte(state) == 70)
+-- What new tasks take the place of, by queue: ids that wait, and ids that are over.
+local replaced = {}
+
+local function note_replaced(id, record)
+  local name, state = queue_of(record), call('HGET', M, id)
+  replaced[name] = replaced[name] or { waiting = {}, over = {} }
+  local ids = state and byte(state) == 70 and replaced[name].over or replaced[name].waiting
+  ids[#ids + 1] = id
+end
+
+-- Deletes it, all of a queue together: its list of finished tasks is swept once.
+local function remove_all_replaced()
+  for name, ids in pairs(replaced) do
+    remove(name, ids.waiting, false)
+    remove(name, ids.over, true)
+  end
+  replaced = {}
 end

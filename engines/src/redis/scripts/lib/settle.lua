@@ -12,7 +12,8 @@
 -- Answers a string with a letter for each: the digit of the status the task now has, or `-` for a lost lease; and
 -- whether repeating this would answer otherwise.
 local function settle(count, at)
-  local ids, answers, by_tail, batch = {}, {}, {}, next_batch()
+  local ids, answers, by_tail = {}, {}, {}
+  local high, low, next_high = take_numbers(count)
   for i = 1, count do
     ids[i] = ARGV[at + 4 * i - 4]
   end
@@ -73,8 +74,10 @@ local function settle(count, at)
       return STALLED
     elseif kind == 117 then
       return stranger(queue, worker, id, lease, revision, outcome, payload)
-    elseif kind == 114 then
-      call('HDEL', P .. 'u', id)
+    end
+    -- It ran: how long nobody knew it is counted anew.
+    call('HDEL', P .. 'u', id)
+    if kind == 114 then
       return again(queue, worker, id, lease, revision, sub(lease, 49, 54), tonumber(sub(outcome, 2)), false)
     end
     local attempt = format('%06d', sub(lease, 49, 54) - 1)
@@ -97,13 +100,17 @@ local function settle(count, at)
     local expected, outcome = ARGV[first + 1], ARGV[first + 2]
     local is_running = lease and find(lease, expected, 1, true) == 1
     if is_running or lease and byte(lease) == 75 and sub(lease, 2, 16) == sub(expected, 2) then
-      local rest = (i - 1) % 100
+      local leading, place = high, low + i - 1
+      if place >= 1000 then
+        leading, place = next_high, place - 1000
+      end
+      local rest = place % 100
       if not last_tail or #lease ~= 80 + #last_tail or find(lease, last_tail, 81, true) ~= 81 then
         local tail = sub(lease, 81)
         local known = by_tail[tail] or learn(tail)
         last_tail, queue, worker, unlease, over = tail, known[1], known[2], known[1].unlease, known[1].over
       end
-      local revision = batch .. ONE[(i - 1 - rest) / 100 + 1] .. TWO[rest + 1]
+      local revision = leading .. ONE[(place - rest) / 100 + 1] .. TWO[rest + 1]
       unlease[#unlease + 1] = id
       if is_running and outcome == 'c' then
         -- As `finish` does, without its costs: this is what most settlements are.

@@ -15,7 +15,7 @@ local function standing(id, record, state)
 end
 
 -- {id, record, status, place, state, carry, news}: place is the lease's end, the time due or the score in the queue.
--- nil for an unknown task. A `slim` view leaves the result out.
+-- nil for an unknown task. A `slim` view leaves result and checkpoint out.
 local function view(id, slim)
   local record = call('HGET', T, id)
   if not record then
@@ -26,5 +26,9 @@ local function view(id, slim)
   if slim and state and byte(state) == 70 then
     state = sub(state, 1, string.find(state, '\n', 81, true))
   end
-  return { id, record, status, place, state or '', call('HGET', A, id) or '', call('HGET', X, id) or '' }
+  local news = call('HGET', X, id) or ''
+  if slim and news ~= '' then
+    news = sub(news, 1, 22 + sub(news, 17, 22))
+  end
+  return { id, record, status, place, state or '', call('HGET', A, id) or '', news }
 end

@@ -9,7 +9,7 @@ local function lease_of(id, record)
     started_at, worker = sub(carry, 41, 56), sub(carry, 58)
   end
   local place = format('%17s', '0')
-  return 'L000000000000000' .. started_at .. ready_at .. attempt .. crashes .. sub(record, 33, 38) .. place
+  return 'L' .. NO_NUMBER .. started_at .. ready_at .. attempt .. crashes .. sub(record, 33, 38) .. place
     .. queue_of(record) .. ';' .. worker
 end
 
