@@ -114,6 +114,9 @@ pub enum Error {
     /// What is stored can't be read.
     #[error("the store is damaged: {0}")]
     Corrupt(String),
+    /// A defect of this program was met on the way. Nothing was changed.
+    #[error("a defect was met, and nothing was changed: {0}")]
+    Defect(String),
     /// The URL or path of the store makes no sense.
     #[error("{0}")]
     Config(String),
@@ -146,6 +149,7 @@ impl Error {
             Self::ReadOnly(_) => "read_only",
             Self::Schema { .. } => "schema",
             Self::Corrupt(_) => "corrupt",
+            Self::Defect(_) => "defect",
             Self::Config(_) => "config",
         }
     }

@@ -3,9 +3,15 @@
 //! Callers hand it their verbs over a bounded channel. It takes what waits, runs all of it in one transaction, each
 //! verb in a savepoint of its own so that a failing one undoes only itself, commits once, and then answers. Nobody is
 //! answered before the commit; if that fails, nobody's verb has happened.
+//!
+//! A panic is a defect, and ends neither the thread nor a neighbour's verb: the verb that panicked is undone and answered
+//! with [`Error::Defect`]; should the panic lie outside any verb, the whole transaction is undone, and all its callers
+//! are told to try again.
 
 use std::{
+    any::Any,
     collections::BTreeMap,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, atomic::Ordering},
     thread,
     time::{Duration, Instant},
@@ -172,7 +178,7 @@ impl Committer {
                 weight += job.weight();
                 group.push(job);
             }
-            self.commit(group);
+            self.commit_guarded(group);
             self.keep_log_short();
         }
     }
@@ -190,6 +196,21 @@ impl Committer {
                 Ok(false) => warn!(bytes, "the log can't be cut: a reader, perhaps of another program, holds it"),
                 Err(error) => warn!(bytes, %error, "the log can't be cut"),
             }
+        }
+    }
+
+    /// Commits, and survives a panic outside the verbs: their callers then hear that nothing has happened.
+    fn commit_guarded(&mut self, group: Group) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.commit(group))) {
+            tracing::error!(panic = words_of(panic.as_ref()), "the store's writer met a defect and goes on");
+            self.roll_back();
+        }
+    }
+
+    /// Ends a transaction that is open still. One that can't be rolled back has been already.
+    fn roll_back(&self) {
+        if !self.conn.is_autocommit() {
+            self.conn.execute_batch("ROLLBACK").ok();
         }
     }
 
@@ -218,10 +239,7 @@ impl Committer {
     fn attempt(&mut self, group: &mut Group) -> Result<Outcome> {
         self.conn.prepare_cached("BEGIN IMMEDIATE").and_then(|mut begin| begin.execute([])).or_store()?;
         let attempt = self.attempt_within(group);
-        if !self.conn.is_autocommit() {
-            // A transaction that can't be rolled back has been already.
-            self.conn.execute_batch("ROLLBACK").ok();
-        }
+        self.roll_back();
         attempt
     }
 
@@ -309,7 +327,18 @@ fn run_within(job: &mut dyn Job, step: &mut Step<'_>, quota: Option<&Quota>) -> 
     if let (Some(quota), Some(growth)) = (quota, job.growth()) {
         quota.check(step.conn, growth)?;
     }
-    job.run(step)
+    let ran = catch_unwind(AssertUnwindSafe(|| job.run(step)));
+    ran.unwrap_or_else(|panic| {
+        let words = words_of(panic.as_ref());
+        tracing::error!(panic = words, "a verb panicked: a defect; it is undone");
+        Err(Error::Defect(words.to_owned()))
+    })
+}
+
+/// What a panic said.
+fn words_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it said nothing")
 }
 
 /// Tells whoever waits what has happened.
@@ -360,13 +389,82 @@ mod tests {
     use super::*;
     use crate::{OpenOptions, sqlite::SqliteEngine};
 
+    fn put(name: &'static str) -> impl FnMut(&mut Step<'_>) -> Result<()> {
+        move |step| {
+            step.conn.execute("INSERT INTO worker VALUES (?1, '', 1, 1, 1)", [name]).or_store()?;
+            Ok(())
+        }
+    }
+
+    async fn is_there(engine: &SqliteEngine, name: &'static str) -> bool {
+        let count = "SELECT count(*) FROM worker WHERE id = ?1";
+        let count =
+            move |step: &mut Step<'_>| step.conn.query_row(count, [name], |row| row.get::<_, i64>(0)).or_store();
+        engine.writer.run(1, count).await == Ok(1)
+    }
+
+    fn panics(step: &mut Step<'_>) -> Result<()> {
+        put("half done")(step)?;
+        panic!("a verb's mistake")
+    }
+
     #[tokio::test]
-    async fn when_the_writer_dies_callers_hear_of_it() {
+    async fn a_verb_that_panics_is_undone_and_told_and_the_writer_goes_on() {
         let engine = SqliteEngine::open("sqlite::memory:", OpenOptions::default()).await.unwrap();
-        let fatal = engine.writer.run(1, |_| -> Result<()> { panic!("a verb's mistake") }).await;
-        assert!(matches!(fatal, Err(Error::Unavailable { .. })));
-        assert!(matches!(engine.writer.run(1, |_| Ok(())).await, Err(Error::Unavailable { .. })));
-        assert!(matches!(engine.health().await, Err(Error::Unavailable { .. })));
+        let alone = engine.writer.run(1, panics).await;
+        assert_eq!(alone, Err(Error::Defect("a verb's mistake".to_owned())));
+        // Holds the writer until the three wait for it, so that they share a transaction.
+        let (open_gate, gate) = std::sync::mpsc::channel::<()>();
+        let hold = move |_: &mut Step<'_>| Ok(gate.recv().err());
+        let (_, before, panicked, after, ()) = tokio::join!(
+            engine.writer.run(1, hold),
+            engine.writer.run(1, put("before")),
+            engine.writer.run(1, panics),
+            engine.writer.run(1, put("after")),
+            async { drop(open_gate) },
+        );
+        assert_eq!((before, after), (Ok(()), Ok(())));
+        assert!(matches!(panicked, Err(Error::Defect(_))), "{panicked:?}");
+        assert!(is_there(&engine, "before").await && is_there(&engine, "after").await);
+        assert!(!is_there(&engine, "half done").await);
+        assert!(engine.health().await.is_ok());
+    }
+
+    /// Panics where no verb is to blame.
+    struct Faulty;
+
+    impl Job for Faulty {
+        fn weight(&self) -> usize {
+            1
+        }
+
+        fn growth(&self) -> Option<u64> {
+            panic!("a defect beside the verbs")
+        }
+
+        fn run(&mut self, _: &mut Step<'_>) -> Result<()> {
+            Ok(())
+        }
+
+        fn answer(self: Box<Self>, _: Result<()>) {}
+    }
+
+    #[tokio::test]
+    async fn a_panic_outside_the_verbs_undoes_the_transaction_and_the_writer_goes_on() {
+        let engine = SqliteEngine::open("sqlite::memory:", OpenOptions::default()).await.unwrap();
+        let (open_gate, gate) = std::sync::mpsc::channel::<()>();
+        let hold = move |_: &mut Step<'_>| Ok(gate.recv().err());
+        let (_, neighbour, sent, ()) = tokio::join!(
+            engine.writer.run(1, hold),
+            engine.writer.run(1, put("undone")),
+            engine.writer.jobs.send(Box::new(Faulty)),
+            async { drop(open_gate) },
+        );
+        assert!(sent.is_ok());
+        assert!(matches!(neighbour, Err(Error::Unavailable { .. })), "{neighbour:?}");
+        assert!(!is_there(&engine, "undone").await);
+        assert_eq!(engine.writer.run(1, put("next")).await, Ok(()));
+        assert!(is_there(&engine, "next").await);
     }
 
     #[tokio::test]
