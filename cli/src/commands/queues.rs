@@ -296,8 +296,17 @@ async fn change(set: &Set) -> Result<(), Failure> {
 }
 
 /// What of a queue's answer are its settings; the rest are numbers.
-const SETTINGS: [&str; 8] =
-    ["name", "paused", "max_per_worker", "max_concurrent", "rate_limit", "max_length", "retention", "patience"];
+const SETTINGS: [&str; 9] = [
+    "name",
+    "paused",
+    "max_per_worker",
+    "max_concurrent",
+    "rate_limit",
+    "max_length",
+    "retention",
+    "patience",
+    "strict",
+];
 
 fn merge(into: &mut serde_json::Map<String, Value>, from: serde_json::Result<Value>) {
     if let Ok(Value::Object(from)) = from {

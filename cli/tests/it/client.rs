@@ -158,7 +158,6 @@ fn no_colours_leave_for_a_pipe() {
     assert!(!up.jobbers(&["list"]).ok().out.contains('\u{1b}'));
 }
 
-/// The walk of the README, word for word.
 #[test]
 fn a_dead_letter_is_listed_shown_sent_again_and_completes() {
     let up = Up::start();

@@ -71,7 +71,8 @@ pub(crate) fn run(arguments: &[&str]) -> Said {
     run_in(&std::env::temp_dir(), arguments)
 }
 
-fn said(output: std::process::Output) -> Said {
+/// What a program that has ended said.
+pub(crate) fn said(output: std::process::Output) -> Said {
     Said {
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
