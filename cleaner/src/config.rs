@@ -14,8 +14,10 @@ use jobbers_process::{config as layers, engine_url::EngineArgs, logging::LogArgs
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    dead_letters::DeadLetters,
     pass::Pass,
     prune::{Criteria, Prune},
+    repair::Repair,
 };
 
 const DEFAULTS: &str = include_str!("../cleaner.default.toml");
@@ -26,17 +28,21 @@ const SHORTEST_WATCH: Duration = Duration::from_secs(1);
 const EXIT_CODES: &str = "\
 Exit codes:
   0   all there was to do was done
-  1   something was left undone: a pass failed, or it was stopped before the end
-  2   the command line makes no sense, or names nothing to prune
+  1   something was left undone: a pass failed, it was stopped before the end, or it found what it can't mend
+  2   the command line makes no sense, or names nothing to do
   64  the configuration makes no sense
   69  the store can't be reached
 
 Examples:
   cleaner --retention                                  apply each queue's own retention
   cleaner --older-than 7d --status failed --dry-run    count what would go
-  cleaner --retention --watch 5m                       for ever, every five minutes";
+  cleaner --larger-than 100000 --older-than 1h         large ones sooner than the others
+  cleaner --dead-letters-older-than 90d                dead letters, through the manager that keeps them
+  cleaner --repair                                     mend what does not agree; `jobbers doctor` only looks
+  cleaner --retention --repair --watch 5m              for ever, every five minutes";
 
-/// Deletes finished tasks: by their queue's retention, or those that match every criterion given
+/// Deletes finished tasks, by their queue's retention or those that match every criterion given; and old dead letters.
+/// Mends what does not agree
 #[derive(Debug, Clone, Parser, Serialize)]
 #[command(name = "cleaner", version, after_help = EXIT_CODES)]
 pub struct Args {
@@ -64,6 +70,18 @@ pub struct Args {
     #[arg(long, env = "CLEANER_TASK_VERSION", value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_version: Option<u32>,
+    /// Only tasks of this version or a later one
+    #[arg(long, env = "CLEANER_TASK_VERSION_FROM", value_name = "N", conflicts_with = "task_version")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_version_from: Option<u32>,
+    /// Only tasks of this version or an earlier one
+    #[arg(long, env = "CLEANER_TASK_VERSION_TO", value_name = "N", conflicts_with = "task_version")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_version_to: Option<u32>,
+    /// Only tasks whose parameters and result take more than about so many bytes
+    #[arg(long, env = "CLEANER_LARGER_THAN", value_name = "BYTES")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub larger_than: Option<u64>,
     /// Only tasks in this queue
     #[arg(long, env = "CLEANER_QUEUE", value_name = "QUEUE")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,7 +98,19 @@ pub struct Args {
     #[arg(long, env = "CLEANER_SUBMITTED_BEFORE", value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub submitted_before: Option<jiff::Timestamp>,
-    /// Count what would be pruned, and delete nothing
+    /// Delete dead letters that failed longer ago than this, e.g. 90d; asks the manager
+    #[arg(long, env = "CLEANER_DEAD_LETTERS_OLDER_THAN", value_name = "DURATION", value_parser = duration::parse)]
+    #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
+    pub dead_letters_older_than: Option<Duration>,
+    /// The manager to ask about dead letters [default: http://127.0.0.1:8000]
+    #[arg(long, env = "JOBBERS_URL", value_name = "URL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub manager: Option<String>,
+    /// Look the whole store over, and mend what is certain
+    #[arg(long, env = "CLEANER_REPAIR")]
+    #[serde(skip_serializing_if = "is_false")]
+    pub repair: bool,
+    /// Count what would be done, and change nothing
     #[arg(long)]
     #[serde(skip_serializing_if = "is_false")]
     pub dry_run: bool,
@@ -134,6 +164,15 @@ pub struct Config {
     /// See [`TaskFilter::version`].
     #[serde(default)]
     pub task_version: Option<u32>,
+    /// See [`TaskFilter::version_from`].
+    #[serde(default)]
+    pub task_version_from: Option<u32>,
+    /// See [`TaskFilter::version_to`].
+    #[serde(default)]
+    pub task_version_to: Option<u32>,
+    /// See [`Criteria::larger_than`].
+    #[serde(default)]
+    pub larger_than: Option<u64>,
     /// See [`TaskFilter::queue`].
     #[serde(default)]
     pub queue: Option<QueueName>,
@@ -146,7 +185,14 @@ pub struct Config {
     /// See [`TaskFilter::submitted_until`].
     #[serde(default)]
     pub submitted_before: Option<jiff::Timestamp>,
-    /// Count, and delete nothing.
+    /// The age at which dead letters are deleted; `None`: they are not.
+    #[serde(default, with = "duration::text::option")]
+    pub dead_letters_older_than: Option<Duration>,
+    /// The manager to ask about them.
+    pub manager: String,
+    /// Whether the store is looked over and mended.
+    pub repair: bool,
+    /// Count, and change nothing.
     pub dry_run: bool,
     /// Reports as JSON.
     pub json: bool,
@@ -171,7 +217,7 @@ pub enum ConfigError {
     Value(String),
     /// Nobody said what to prune.
     #[error(
-        "nothing says what to prune: give --retention, or at least one of --older-than, --name, --task-version, --queue, --status, --submitted-after, --submitted-before; --dry-run counts first"
+        "nothing says what to do: give --retention, --repair, --dead-letters-older-than, or at least one of --older-than, --larger-than, --name, --task-version, --task-version-from, --task-version-to, --queue, --status, --submitted-after, --submitted-before; --dry-run counts first"
     )]
     NoCriterion,
 }
@@ -191,19 +237,31 @@ impl Config {
             let (given, least) = (duration::format(interval), duration::format(SHORTEST_WATCH));
             return Err(ConfigError::Value(format!("watch: {given} is too short, the least is {least}")));
         }
+        if let (Some(from), Some(to)) = (config.task_version_from, config.task_version_to)
+            && from > to
+        {
+            return Err(ConfigError::Value(format!("task_version_from {from} lies above task_version_to {to}")));
+        }
         Ok(config)
     }
 
     /// The passes it asks for.
     ///
     /// # Errors
-    /// [`ConfigError::NoCriterion`] when it asks for none.
+    /// [`ConfigError::NoCriterion`] when it asks for none; [`ConfigError::Value`] for a manager that can't be one.
     pub fn passes(&self) -> Result<Vec<Box<dyn Pass>>, ConfigError> {
         let criteria = self.criteria();
         let retention = self.retention.then_some(Prune::Retention);
         let matching = (criteria != Criteria::default()).then_some(Prune::Matching(criteria));
-        let passes: Vec<Box<dyn Pass>> =
+        let mut passes: Vec<Box<dyn Pass>> =
             retention.into_iter().chain(matching).map(|pass| Box::new(pass) as Box<dyn Pass>).collect();
+        if let Some(age) = self.dead_letters_older_than {
+            let pass = DeadLetters::new(&self.manager, age).map_err(|error| ConfigError::Value(error.to_string()))?;
+            passes.push(Box::new(pass));
+        }
+        if self.repair {
+            passes.push(Box::new(Repair));
+        }
         if passes.is_empty() { Err(ConfigError::NoCriterion) } else { Ok(passes) }
     }
 
@@ -215,11 +273,14 @@ impl Config {
                 queue: self.queue.clone(),
                 name: self.name.clone(),
                 version: self.task_version,
+                version_from: self.task_version_from,
+                version_to: self.task_version_to,
                 worker: None,
                 submitted_from: self.submitted_after.map(timestamp),
                 submitted_until: self.submitted_before.map(timestamp),
             },
             older_than: self.older_than,
+            larger_than: self.larger_than,
         }
     }
 }

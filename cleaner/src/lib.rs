@@ -1,17 +1,20 @@
 //! Chores over the store, and the runner that carries them out.
 //!
 //! A chore is a [`Pass`]: a small value that does one bounded batch at a time. The [`Runner`] repeats it until nothing is
-//! left, stops between two batches when told to, and answers with a [`Report`]. The one pass so far is [`Prune`]: it
-//! deletes finished tasks by their queue's retention or by what an operator names.
+//! left, stops between two batches when told to, and answers with a [`Report`]. [`Prune`] deletes finished tasks by their
+//! queue's retention or by what an operator names, [`DeadLetters`] old dead letters, and [`Repair`] mends what does not
+//! agree in the store.
 //!
-//! It deliberately does not promote, reclaim or repair: every claim does a bit of the first two and managers the rest, so
-//! that no task ever waits for a cleaner. Any number of cleaners may run at once. Start reading at [`run`], then
+//! It deliberately does not promote or reclaim: every claim does a bit of that and managers the rest, so that no task
+//! ever waits for a cleaner. Any number of cleaners may run at once. Start reading at [`run`], then
 //! [`runner`].
 
 pub mod config;
+pub mod dead_letters;
 mod meters;
 mod pass;
 pub mod prune;
+pub mod repair;
 mod report;
 pub mod runner;
 
@@ -22,8 +25,10 @@ use jobbers_process::shutdown::Shutdown;
 
 pub use crate::{
     config::{Args, Config, ConfigError},
+    dead_letters::DeadLetters,
     pass::{Batch, Pass, Round},
     prune::{Criteria, Prune},
+    repair::Repair,
     report::{Ending, PassReport, Report},
     runner::Runner,
 };

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use jobbers_common::{
-    engine::{Engine, Result},
+    engine::{Engine, Finding, Result},
     time::Timestamp,
 };
 
@@ -21,8 +21,12 @@ pub struct Round<'a> {
 /// What one batch did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Batch {
-    /// Tasks removed, or in a dry run those that would be.
+    /// Tasks or letters removed, or in a dry run those that would be.
     pub removed: u64,
+    /// What did not agree and was mended.
+    pub repaired: u64,
+    /// What does not agree and was left as it is.
+    pub left: Vec<Finding>,
     /// Where the next batch begins; `None` when the pass is through.
     pub next: Option<String>,
 }

@@ -17,6 +17,8 @@ pub struct Criteria {
     pub filter: TaskFilter,
     /// For how long they must have been over.
     pub older_than: Option<Duration>,
+    /// About how many bytes their parameters and result must take at least.
+    pub larger_than: Option<u64>,
 }
 
 /// Deletes finished tasks.
@@ -47,12 +49,13 @@ impl Pass for Prune {
                 PruneScope::Matching {
                     filter: criteria.filter.clone(),
                     finished_before: criteria.older_than.map(|age| round.now.before(age)),
+                    larger_than: criteria.larger_than,
                 }
             }
         };
         let request = PruneRequest { scope, limit: MAX_BATCH, dry_run: round.dry_run, cursor };
         let pruned = round.engine.prune(request).await?;
-        Ok(Batch { removed: pruned.removed, next: pruned.next })
+        Ok(Batch { removed: pruned.removed, next: pruned.next, ..Batch::default() })
     }
 }
 

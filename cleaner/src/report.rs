@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use jobbers_common::engine::Finding;
 use serde::Serialize;
 
 /// How a pass ended.
@@ -38,8 +39,15 @@ pub struct PassReport {
     pub pass: &'static str,
     /// How it ended.
     pub ending: Ending,
-    /// Tasks removed, or in a dry run those that would be.
+    /// Tasks or letters removed, or in a dry run those that would be.
     pub removed: u64,
+    /// What did not agree and was mended.
+    pub repaired: u64,
+    /// What does not agree and was left: how much.
+    pub left: u64,
+    /// The first hundred of these.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
     /// In how many batches.
     pub batches: u64,
     /// How long it took.
@@ -57,9 +65,9 @@ pub struct PassReport {
 pub struct Report {
     /// Whether it only counted.
     pub dry_run: bool,
-    /// Whether every pass did all there was to do.
+    /// Whether every pass did all there was to do, and left nothing that does not agree.
     pub complete: bool,
-    /// Tasks removed by all passes.
+    /// Tasks and letters removed by all passes.
     pub removed: u64,
     /// Each pass.
     pub passes: Vec<PassReport>,
@@ -69,7 +77,7 @@ impl Report {
     pub(crate) fn new(dry_run: bool, passes: Vec<PassReport>) -> Self {
         Self {
             dry_run,
-            complete: passes.iter().all(|pass| pass.ending == Ending::Done),
+            complete: passes.iter().all(|pass| pass.ending == Ending::Done && pass.left == 0),
             removed: passes.iter().map(|pass| pass.removed).sum(),
             passes,
         }
@@ -87,15 +95,20 @@ impl Report {
     /// When `out` can't be written to.
     pub fn write_table(&self, out: &mut (dyn Write + Send)) -> io::Result<()> {
         let removed = if self.dry_run { "WOULD REMOVE" } else { "REMOVED" };
-        writeln!(out, "{:<16} {:>12} {:>8} {:>9}  ENDED", "PASS", removed, "BATCHES", "TOOK")?;
+        writeln!(out, "{:<16} {:>12} {:>8} {:>8} {:>9}  ENDED", "PASS", removed, "MENDED", "BATCHES", "TOOK")?;
         for pass in &self.passes {
             let took = format!("{:.1?}", Duration::from_secs_f64(pass.seconds));
             let ended = match (pass.ending, &pass.error) {
+                (Ending::Done, _) if pass.left > 0 => format!("done; {} not mended", pass.left),
                 (Ending::Done, _) => "done".to_owned(),
                 (Ending::Stopped, _) => "stopped before the end".to_owned(),
                 (Ending::Failed, error) => format!("failed: {}", error.as_deref().unwrap_or("no reason given")),
             };
-            writeln!(out, "{:<16} {:>12} {:>8} {took:>9}  {ended}", pass.pass, pass.removed, pass.batches)?;
+            let PassReport { pass: name, removed, repaired, batches, .. } = pass;
+            writeln!(out, "{name:<16} {removed:>12} {repaired:>8} {batches:>8} {took:>9}  {ended}")?;
+            for Finding { flaw, subject, detail, .. } in &pass.findings {
+                writeln!(out, "  {}: {subject}: {detail}", flaw.as_str())?;
+            }
         }
         out.flush()
     }

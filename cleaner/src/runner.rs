@@ -8,7 +8,7 @@ use std::{
 };
 
 use jobbers_common::{
-    engine::{Engine, Error},
+    engine::{Engine, Error, Finding},
     time::Timestamp,
 };
 use jobbers_process::{shutdown::Shutdown, telemetry::SCOPE};
@@ -21,6 +21,9 @@ use crate::{
 
 /// How far apart the rounds of many cleaners are spread: a tenth of the interval, either way.
 const JITTER: f64 = 0.1;
+
+/// Findings that a report names; of more it tells the number.
+const NAMED: usize = 100;
 
 /// Passes, and the store they go over.
 #[derive(Debug)]
@@ -75,6 +78,10 @@ impl Runner {
                 Ok(batch) => {
                     tally.removed += batch.removed;
                     tally.batches += 1;
+                    tally.repaired += batch.repaired;
+                    tally.left += batch.left.len() as u64;
+                    let room = NAMED.saturating_sub(tally.findings.len());
+                    tally.findings.extend(batch.left.into_iter().take(room));
                     cursor = batch.next;
                 }
                 Err(error) => return tally.end(pass, began, Err(error)),
@@ -121,6 +128,9 @@ impl Rounds<'_> {
 #[derive(Debug, Default)]
 struct Tally {
     removed: u64,
+    repaired: u64,
+    left: u64,
+    findings: Vec<Finding>,
     batches: u64,
 }
 
@@ -134,6 +144,9 @@ impl Tally {
             pass: pass.name(),
             ending,
             removed: self.removed,
+            repaired: self.repaired,
+            left: self.left,
+            findings: self.findings,
             batches: self.batches,
             seconds: began.elapsed().as_secs_f64(),
             transient: error.as_ref().is_some_and(Error::is_transient),

@@ -3,7 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    active, bench, cancel, completions, demo, dlq, explain, list, queues, scheduled, status, submit, top, up, workers,
+    active, bench, cancel, completions, demo, dlq, doctor, explain, list, queues, scheduled, status, submit, top, up,
+    workers,
 };
 
 const AFTER_HELP: &str = "\
@@ -53,6 +54,8 @@ pub enum Command {
     Cancel(cancel::Args),
     /// Look at dead letters: what failed for good, and why; send it again, or delete it
     Dlq(dlq::Args),
+    /// Examine a store: whether everything in it agrees, and holds what it promises
+    Doctor(doctor::Args),
     /// List queues, and steer them
     Queues(queues::Args),
     /// List the workers that are alive

@@ -6,6 +6,7 @@ pub mod cancel;
 pub mod completions;
 pub mod demo;
 pub mod dlq;
+pub mod doctor;
 pub mod explain;
 pub mod list;
 pub mod pages;

@@ -1,6 +1,6 @@
 //! The `jobbers` command: the whole system in one process, and a client for the terminal.
 //!
-//! Only this crate starts the services together. The client commands speak HTTP to a manager and know no store. What
+//! Only this crate starts the services together. The client commands speak HTTP to a manager and know no store, but `doctor`, whose patient is one. What
 //! they print on standard output is the answer and nothing else: a table for people, or with `--json` the manager's own
 //! words for programs; all else goes to standard error.
 //!
@@ -11,6 +11,7 @@ pub mod bench;
 pub mod client;
 pub mod commands;
 pub mod demo;
+pub mod doctor;
 pub mod failure;
 mod filter;
 mod output;
@@ -36,6 +37,7 @@ pub async fn run(cli: Cli) -> ExitCode {
         Command::Scheduled(args) => commands::scheduled::run(&args).await,
         Command::Cancel(args) => commands::cancel::run(args).await,
         Command::Dlq(args) => commands::dlq::run(args).await,
+        Command::Doctor(args) => commands::doctor::run(&args).await,
         Command::Queues(args) => commands::queues::run(args).await,
         Command::Workers(args) => commands::workers::run(&args).await,
         Command::Top(args) => commands::top::run(&args).await,

@@ -9,7 +9,8 @@
 //! - [`Error::is_transient`] says whether the same call may succeed later. After a transient error the call may or may
 //!   not have been carried out; each verb says why repeating it is safe.
 //!
-//! Start reading at [`Engine`]; then [`submit`], [`work`], [`look`], [`keep`], [`dead`], [`duty`].
+//! Start reading at [`Engine`]; then [`submit`], [`work`], [`look`], [`keep`], [`audit`], [`dead`],
+//! [`duty`].
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,6 +25,7 @@ use crate::{
     worker::{RegisteredWorker, WorkerReport},
 };
 
+pub mod audit;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod dead;
@@ -37,6 +39,7 @@ pub mod submit;
 pub mod work;
 
 pub use self::{
+    audit::{AuditRequest, Audited, Finding, Flaw},
     dead::{DeadKey, DeadTask, Resubmit, ResubmitFrom, Resubmitted},
     duty::{Duty, DutyClaim},
     error::{ConflictReason, Error},
@@ -240,6 +243,15 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// # Errors
     /// [`Error::UnknownQueue`]; [`Error::Invalid`] past a bound. Safe to repeat.
     async fn purge_queue(&self, queue: &QueueName, limit: usize) -> Result<u64>;
+
+    /// Looks over a piece of the store for what does not agree with itself, and mends what is certain when asked to; call
+    /// again with [`Audited::next`] until that is `None`. Each piece is looked at as of one moment, so what goes on
+    /// meanwhile is no finding; it takes no longer than other verbs, and a check of a file's own structure runs beside
+    /// them. A sound store has nothing to find.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] past a bound, or for a cursor this store did not give. Safe to repeat.
+    async fn audit(&self, request: AuditRequest) -> Result<Audited>;
 
     // ---- arrange ------------------------------------------------------------------------------------------------
 

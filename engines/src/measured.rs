@@ -12,9 +12,9 @@ use std::{
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine, ExtendAnswer, Extension,
-        Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueuePlace, QueueStats, Reclaimed, Resubmit,
-        Resubmitted, Result, Submit, Submitted,
+        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine,
+        ExtendAnswer, Extension, Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueuePlace, QueueStats,
+        Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
     },
     metrics::catalogue::{ENGINE_ERRORS, ENGINE_OPERATION_DURATION},
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
@@ -67,6 +67,7 @@ operations!(
     reclaim_expired,
     prune,
     purge_queue,
+    audit,
     config,
     put_queue,
     delete_queue,
@@ -162,6 +163,7 @@ measured! {
     reclaim_expired(limit: usize) -> Reclaimed;
     prune(request: PruneRequest) -> Pruned;
     purge_queue(queue: &QueueName, limit: usize) -> u64;
+    audit(request: AuditRequest) -> Audited;
     config() -> Arc<Config>;
     put_queue(queue: QueueConfig, mode: PutMode<QueueConfig>) -> Arc<Config>;
     delete_queue(queue: &QueueName) -> Deleted;

@@ -12,9 +12,9 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine, ExtendAnswer, Extension,
-        Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueuePlace, QueueStats, Reclaimed, Resubmit,
-        Resubmitted, Result, Submit, Submitted,
+        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine,
+        ExtendAnswer, Extension, Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueuePlace, QueueStats,
+        Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
     },
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
@@ -29,6 +29,7 @@ use crate::OpenOptions;
 
 mod address;
 mod arrange;
+mod audit;
 mod connection;
 mod dead;
 mod duty;
@@ -163,6 +164,10 @@ impl Engine for RedisEngine {
 
     async fn purge_queue(&self, queue: &QueueName, limit: usize) -> Result<u64> {
         keep::purge_queue(&self.store, queue, limit).await
+    }
+
+    async fn audit(&self, request: AuditRequest) -> Result<Audited> {
+        audit::audit(&self.store, &request).await
     }
 
     async fn config(&self) -> Result<Arc<Config>> {

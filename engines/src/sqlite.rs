@@ -19,9 +19,9 @@ use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine, Error, ExtendAnswer,
-        Extension, Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueuePlace, QueueStats, Reclaimed,
-        Resubmit, Resubmitted, Result, Submit, Submitted,
+        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine,
+        Error, ExtendAnswer, Extension, Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueuePlace,
+        QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
         dead::{validate_forget, validate_resubmit},
         look::validate_limit,
         work::validate_extend,
@@ -53,6 +53,7 @@ use crate::OpenOptions;
 
 mod address;
 mod arrange;
+mod audit;
 mod bell;
 mod catalog;
 mod clock;
@@ -249,11 +250,15 @@ impl Engine for SqliteEngine {
             return Err(Error::unavailable("the store's writer has stopped"));
         }
         let max_bytes = self.address.max_bytes;
-        let look =
-            move |view: &View<'_>| Ok((view.now, quota::warning(view.conn, max_bytes)?, dead::outbox_size(view)?));
-        let (now, warning, outbox) = self.read(look).await?;
+        let is_file = self.address.path().is_some();
+        let look = move |view: &View<'_>| {
+            let journal = if is_file { connection::journal_warning(view.conn)? } else { None };
+            let warnings: Vec<String> = quota::warning(view.conn, max_bytes)?.into_iter().chain(journal).collect();
+            Ok((view.now, warnings, dead::outbox_size(view)?))
+        };
+        let (now, warnings, outbox) = self.read(look).await?;
         let durability = connection::durability(&self.address);
-        Ok(Health { engine: "sqlite", durability, warnings: warning.into_iter().collect(), now, outbox })
+        Ok(Health { engine: "sqlite", durability, warnings, now, outbox })
     }
 
     async fn cancel(&self, ids: &[TaskId]) -> Result<Vec<Cancelled>> {
@@ -326,6 +331,20 @@ impl Engine for SqliteEngine {
         validate_limit(limit)?;
         let queue = queue.clone();
         self.writer.run(limit, move |step| prune::purge_queue(step, &queue, limit)).await
+    }
+
+    async fn audit(&self, request: AuditRequest) -> Result<Audited> {
+        request.validate()?;
+        let limit = request.limit;
+        let look = self.read({
+            let request = request.clone();
+            move |view| audit::look(view, &request)
+        });
+        let look = look.await?;
+        if !request.repair || !look.can_be_mended() {
+            return Ok(look.into_audited());
+        }
+        self.writer.run(limit, move |step| audit::repair(step, look.clone())).await
     }
 
     async fn config(&self) -> Result<Arc<Config>> {

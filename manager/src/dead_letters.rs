@@ -41,8 +41,8 @@ mod sender;
 const TTL: Duration = Duration::from_secs(8);
 /// How long a request waits for letters that are on their way to the archive.
 const CATCH_UP: Duration = Duration::from_secs(2);
-/// The duty's name.
-const DUTY: &str = "dead-letters";
+/// The name of the duty to keep the archive; its note says where the holder listens, as `{"url": …}`.
+pub const DUTY: &str = "dead-letters";
 
 /// What the holder of the duty says of itself. Stored as JSON, so fields are only ever added, with a default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

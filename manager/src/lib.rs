@@ -36,6 +36,7 @@ mod server;
 pub mod wire;
 
 pub use config::Config;
+pub use dead_letters::DUTY as DEAD_LETTERS_DUTY;
 
 use crate::app::App;
 

@@ -20,7 +20,7 @@ fn fails_with(code: i32, word: &str, args: &[&str]) {
 
 #[test]
 fn it_refuses_to_run_when_nobody_says_what_to_prune() {
-    fails_with(2, "nothing says what to prune", &["--dry-run"]);
+    fails_with(2, "nothing says what to do", &["--dry-run"]);
 }
 
 #[test]
@@ -40,6 +40,50 @@ fn a_configuration_that_makes_no_sense_is_refused() {
     fails_with(64, "older", &["--config", file.to_str().unwrap()]);
     fails_with(64, "too short", &["--retention", "--watch", "1ms"]);
     fails_with(64, "no-such.toml", &["--config", "no-such.toml"]);
+}
+
+#[test]
+fn versions_in_no_order_and_managers_that_are_none_are_refused() {
+    fails_with(64, "lies above", &["--task-version-from", "3", "--task-version-to", "2"]);
+    fails_with(2, "cannot be used with", &["--task-version", "3", "--task-version-to", "2"]);
+    let age = ["--dead-letters-older-than", "90d"];
+    fails_with(64, "is not a manager's address", &[&age[..], &["--manager", "https://localhost"]].concat());
+}
+
+#[test]
+fn a_manager_that_does_not_answer_ends_with_unavailable_and_the_others_have_their_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite://{}", folder.path().join("jobbers.db").display());
+    let asked = ["--retention", "--dead-letters-older-than", "90d", "--manager", "http://127.0.0.1:1", "--json"];
+    let output = cleaner(&[&asked[..], &["--engine-url", &url]].concat());
+    assert_eq!(output.status.code(), Some(69), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&report["passes"][0]["ending"], &report["passes"][1]["ending"]), (&"done".into(), &"failed".into()));
+}
+
+/// A store with one task, whose counts are off.
+fn damaged(folder: &std::path::Path) -> String {
+    let file = folder.join("jobbers.db");
+    let url = format!("sqlite://{}", file.display());
+    assert_eq!(cleaner(&["--retention", "--engine-url", &url]).status.code(), Some(0));
+    let conn = rusqlite::Connection::open(file).unwrap();
+    conn.execute_batch("INSERT INTO tally VALUES (1, 2, 17)").unwrap();
+    url
+}
+
+#[test]
+fn what_does_not_agree_is_told_by_a_dry_run_and_mended_by_a_real_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = damaged(folder.path());
+    let told = cleaner(&["--repair", "--dry-run", "--engine-url", &url]);
+    assert_eq!(told.status.code(), Some(1));
+    let said = String::from_utf8(told.stdout).unwrap();
+    assert!(said.contains("1 not mended") && said.contains("miscounted: default: 17 tasks"), "{said}");
+    let mended = cleaner(&["--repair", "--json", "--engine-url", &url]);
+    assert_eq!(mended.status.code(), Some(0));
+    let report: serde_json::Value = serde_json::from_slice(&mended.stdout).unwrap();
+    assert_eq!((&report["passes"][0]["repaired"], &report["passes"][0]["left"]), (&1.into(), &0.into()), "{report}");
+    assert_eq!(cleaner(&["--repair", "--dry-run", "--engine-url", &url]).status.code(), Some(0));
 }
 
 #[test]

@@ -20,7 +20,7 @@ async fn prune(store: &Store, pass: Prune, dry_run: bool) -> Report {
 }
 
 fn matching(filter: TaskFilter) -> Prune {
-    Prune::Matching(Criteria { filter, older_than: None })
+    Prune::Matching(Criteria { filter, ..Criteria::default() })
 }
 
 #[tokio::test]
@@ -29,7 +29,7 @@ async fn only_tasks_that_have_been_over_for_long_enough_go() {
     store.complete("default", "old", 3).await;
     store.clock.advance(2 * HOUR);
     store.complete("default", "new", 2).await;
-    let older = Prune::Matching(Criteria { filter: TaskFilter::default(), older_than: Some(HOUR) });
+    let older = Prune::Matching(Criteria { older_than: Some(HOUR), ..Criteria::default() });
     let report = prune(&store, older, false).await;
     assert!(report.complete);
     assert_eq!((report.removed, store.count("default").await), (3, 2));

@@ -41,7 +41,8 @@ impl Pass for Counting {
         {
             shutdown.drain.cancel();
         }
-        Ok(Batch { removed: 10, next: (at + 1 < self.batches).then(|| (at + 1).to_string()) })
+        let next = (at + 1 < self.batches).then(|| (at + 1).to_string());
+        Ok(Batch { removed: 10, next, ..Batch::default() })
     }
 }
 

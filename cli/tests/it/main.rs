@@ -5,8 +5,14 @@ mod client;
 #[cfg(test)]
 mod demo;
 #[cfg(test)]
+mod doctor;
+#[cfg(test)]
 mod jobbers;
+#[cfg(test)]
+mod steer;
 #[cfg(test)]
 mod top;
 #[cfg(test)]
 mod up;
+#[cfg(test)]
+mod walk;

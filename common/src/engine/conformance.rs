@@ -35,6 +35,7 @@ use crate::{
 };
 
 pub mod arrange;
+pub mod audit;
 pub mod cancel;
 pub mod dead;
 pub mod keep;
@@ -434,6 +435,8 @@ macro_rules! conformance_suite {
             retention_by_age
             retention_by_count
             pruning_by_filter
+            pruning_by_size
+            pruning_by_a_range_of_versions
             pruning_is_bounded_and_goes_on
             a_dry_run_deletes_nothing
             a_live_task_is_never_pruned
@@ -442,6 +445,11 @@ macro_rules! conformance_suite {
             a_purge_leaves_what_runs_and_what_is_over
             a_purge_is_bounded
             nothing_is_left_of_pruned_tasks
+        );
+        $crate::conformance_group!($open, audit:
+            an_audit_of_a_sound_store_finds_nothing
+            a_repair_of_a_sound_store_changes_nothing
+            an_audit_past_its_bounds_is_refused
         );
         $crate::conformance_group!($open, arrange:
             a_new_store_has_a_default_queue_and_role

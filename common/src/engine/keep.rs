@@ -19,6 +19,8 @@ pub enum PruneScope {
         filter: TaskFilter,
         /// Only those that were over before this.
         finished_before: Option<Timestamp>,
+        /// Only those whose parameters and result, as they are kept, take about more bytes than this.
+        larger_than: Option<u64>,
     },
 }
 

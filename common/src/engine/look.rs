@@ -22,6 +22,10 @@ pub struct TaskFilter {
     pub name: Option<TaskName>,
     /// Of this version.
     pub version: Option<u32>,
+    /// Of this version or a later one.
+    pub version_from: Option<u32>,
+    /// Of this version or an earlier one.
+    pub version_to: Option<u32>,
     /// Run, now or last, by this worker.
     pub worker: Option<WorkerId>,
     /// Submitted at or after this.
@@ -44,6 +48,8 @@ impl TaskFilter {
             && self.queue.as_ref().is_none_or(|queue| *queue == task.queue)
             && self.name.as_ref().is_none_or(|name| *name == task.name)
             && self.version.is_none_or(|version| version == task.version)
+            && self.version_from.is_none_or(|from| task.version >= from)
+            && self.version_to.is_none_or(|to| task.version <= to)
             && self.worker.as_ref().is_none_or(|worker| Some(worker) == task.worker.as_ref())
             && self.submitted_from.is_none_or(|from| task.submitted_at >= from)
             && self.submitted_until.is_none_or(|until| task.submitted_at < until)

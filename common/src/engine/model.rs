@@ -15,9 +15,9 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::{
-    Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine, ExtendAnswer, Extension, Health,
-    ListRequest, Page, PruneRequest, Pruned, PutMode, QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, Result,
-    Submit, Submitted,
+    AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine,
+    ExtendAnswer, Extension, Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueuePlace, QueueStats,
+    Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
     dead::{validate_forget, validate_resubmit},
     look::validate_limit,
     work::validate_extend,
@@ -33,6 +33,7 @@ use crate::{
 };
 
 mod arrange;
+mod audit;
 mod dead;
 mod keep;
 mod look;
@@ -229,6 +230,11 @@ impl Engine for ModelEngine {
     async fn purge_queue(&self, queue: &QueueName, limit: usize) -> Result<u64> {
         validate_limit(limit)?;
         self.step(|state, _| state.purge_queue(queue, limit))
+    }
+
+    async fn audit(&self, request: AuditRequest) -> Result<Audited> {
+        request.validate()?;
+        self.step(|state, _| state.audit(&request))
     }
 
     async fn config(&self) -> Result<Arc<Config>> {

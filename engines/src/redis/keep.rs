@@ -70,16 +70,19 @@ struct Piece {
     /// Finished tasks of the queue that are newer than all of these.
     newer: u64,
     seen: Vec<Seen>,
+    /// For each, the bytes of what lies apart from its record, if that was asked for.
+    apart: Vec<u64>,
 }
 
-async fn piece(store: &Store, queue: &QueueName, after: &str, limit: usize) -> Result<Piece> {
+async fn piece(store: &Store, queue: &QueueName, after: &str, limit: usize, with_sizes: bool) -> Result<Piece> {
     let add = |command: &mut Cmd| {
-        command.arg(queue.as_str()).arg(after).arg(limit);
+        command.arg(queue.as_str()).arg(after).arg(limit).arg(u8::from(with_sizes));
     };
     let mut answer = array(store.run(&store.bulk, &script::FINISHED, add).await?)?.into_iter();
     let now = time(&bytes(answer.next().unwrap_or(Value::Nil))?)?;
     let newer = number(answer.next().unwrap_or(Value::Nil))?;
-    Ok(Piece { now, newer, seen: answer.map(read_view).collect::<Result<_>>()? })
+    let apart = array(answer.next().unwrap_or(Value::Nil))?.into_iter().map(number).collect::<Result<_>>()?;
+    Ok(Piece { now, newer, seen: answer.map(read_view).collect::<Result<_>>()?, apart })
 }
 
 /// Deletes finished tasks, looking at up to [`PruneRequest::limit`] of them.
@@ -109,12 +112,13 @@ pub(super) async fn prune(store: &Store, request: &PruneRequest) -> Result<Prune
         }
         if request.scope == PruneScope::Retention && after.is_empty() {
             // Most often there is nothing to do: then the oldest one tells, and the rest is not read.
-            let oldest = piece(store, queue, "", 1).await?;
+            let oldest = piece(store, queue, "", 1, false).await?;
             if doomed(&oldest, &request.scope, &settings.retention).is_empty() {
                 continue;
             }
         }
-        let piece = piece(store, queue, &after, left).await?;
+        let with_sizes = matches!(request.scope, PruneScope::Matching { larger_than: Some(_), .. });
+        let piece = piece(store, queue, &after, left, with_sizes).await?;
         let is_whole = piece.seen.len() < left;
         let doomed = doomed(&piece, &request.scope, &settings.retention);
         let ends_here = request.scope == PruneScope::Retention && doomed.len() < piece.seen.len();
@@ -136,17 +140,23 @@ fn doomed<'a>(piece: &'a Piece, scope: &PruneScope, retention: &Retention) -> Ve
     let is_past = |task: &Task, newer: u64| {
         newer >= retention.count || task.completed_at.is_some_and(|at| at.after(retention.age) <= piece.now)
     };
-    let newest_first = piece.seen.iter().rev();
+    let bytes = |place: usize, task: &Task| {
+        let kept = task.parameters.as_ref().map_or(0, |parameters| parameters.len() as u64);
+        kept + piece.apart.get(place).copied().unwrap_or_default()
+    };
+    let newest_first = piece.seen.iter().enumerate().rev();
     let mut doomed: Vec<&Seen> = newest_first
         .zip(piece.newer..)
-        .filter(|(seen, newer)| match scope {
+        .filter(|((place, seen), newer)| match scope {
             PruneScope::Retention => is_past(&seen.task, *newer),
-            PruneScope::Matching { filter, finished_before } => {
+            PruneScope::Matching { filter, finished_before, larger_than } => {
                 let over_before = |before| seen.task.completed_at.is_some_and(|at| at < before);
-                filter.matches(&seen.task) && finished_before.is_none_or(over_before)
+                filter.matches(&seen.task)
+                    && finished_before.is_none_or(over_before)
+                    && larger_than.is_none_or(|than| bytes(*place, &seen.task) > than)
             }
         })
-        .map(|(seen, _)| seen)
+        .map(|((_, seen), _)| seen)
         .collect();
     doomed.reverse();
     doomed

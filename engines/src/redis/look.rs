@@ -319,7 +319,15 @@ pub(super) async fn health(store: &Store) -> Result<Health> {
     let durability = if field("aof_enabled") == "1" {
         // A managed server may not tell.
         let settings: HashMap<String, String> = ask(store, &["CONFIG", "GET", "appendfsync"]).await.unwrap_or_default();
-        format!("appendonly, appendfsync {}", settings.get("appendfsync").map_or("unknown", String::as_str))
+        let appendfsync = settings.get("appendfsync").map_or("unknown", String::as_str);
+        if appendfsync == "no" {
+            warnings.push(
+                "Redis writes its append-only file without ever syncing it: a crash of the machine loses acknowledged \
+                 tasks; set appendfsync everysec or always"
+                    .to_owned(),
+            );
+        }
+        format!("appendonly, appendfsync {appendfsync}")
     } else {
         warnings.push(
             "Redis keeps no append-only file: a crash of the server loses acknowledged tasks; set appendonly yes"

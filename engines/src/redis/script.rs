@@ -13,7 +13,7 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 18] = [
+const LIBRARY: [(&str, &str); 19] = [
     ("base", include_str!("scripts/lib/base.lua")),
     ("numbers", include_str!("scripts/lib/numbers.lua")),
     ("wake", include_str!("scripts/lib/wake.lua")),
@@ -31,6 +31,7 @@ const LIBRARY: [(&str, &str); 18] = [
     ("view", include_str!("scripts/lib/view.lua")),
     ("over", include_str!("scripts/lib/over.lua")),
     ("remove", include_str!("scripts/lib/remove.lua")),
+    ("audit", include_str!("scripts/lib/audit.lua")),
     ("queue", include_str!("scripts/lib/queue.lua")),
 ];
 
@@ -66,6 +67,7 @@ macro_rules! scripts {
 }
 
 scripts! {
+    AUDIT = "scripts/audit.lua";
     AWAIT = "scripts/await.lua";
     CANCEL = "scripts/cancel.lua";
     CATALOGUE = "scripts/catalogue.lua";
@@ -91,6 +93,7 @@ scripts! {
     RECLAIM = "scripts/reclaim.lua";
     REGISTER = "scripts/register.lua";
     RELEASE_DUTY = "scripts/release_duty.lua";
+    REPAIR = "scripts/repair.lua";
     RESUBMIT = "scripts/resubmit.lua";
     STATS = "scripts/stats.lua";
     SUBMIT = "scripts/submit.lua";
@@ -115,7 +118,7 @@ mod tests {
     #[test]
     fn what_drains_a_full_server_may_run_on_one_and_what_fills_it_may_not() {
         let flags = |script: &Script| script.text.lines().next().unwrap().to_owned();
-        let drains = [&CYCLE, &EXTEND, &CANCEL, &PROMOTE, &RECLAIM, &PRUNE, &PURGE, &FORGET_DEAD_LETTERS];
+        let drains = [&CYCLE, &EXTEND, &CANCEL, &PROMOTE, &RECLAIM, &PRUNE, &PURGE, &REPAIR, &FORGET_DEAD_LETTERS];
         for script in drains {
             assert_eq!(flags(script), "#!lua flags=allow-oom");
         }

@@ -89,6 +89,12 @@ impl Catalog {
         self.names.get(&key).cloned().ok_or_else(|| Error::Corrupt(format!("a task is in queue {key}, which is none")))
     }
 
+    /// The queue with the least key beyond this one.
+    pub(super) fn next_queue(&self, after: i64) -> Option<(i64, &QueueName)> {
+        let beyond = self.names.iter().filter(|(key, _)| **key > after);
+        beyond.min_by_key(|(key, _)| **key).map(|(key, name)| (*key, name))
+    }
+
     /// Whether the queue gives tasks out.
     pub(super) fn is_open(&self, queue: &QueueName) -> bool {
         self.config.queues.get(queue).is_some_and(|queue| !queue.paused)

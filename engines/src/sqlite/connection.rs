@@ -105,6 +105,13 @@ fn patiently(step: impl Fn() -> rusqlite::Result<()>) -> rusqlite::Result<()> {
     }
 }
 
+/// What an operator should hear when somebody has taken the file's write-ahead log away.
+pub(super) fn journal_warning(conn: &Connection) -> Result<Option<String>> {
+    let mode: String = conn.pragma_query_value(None, "journal_mode", |row| row.get(0)).or_store()?;
+    Ok((mode != "wal")
+        .then(|| format!("journal_mode is {mode}: readers and the writer block each other; it should be wal")))
+}
+
 /// What `synchronous` promises, in a few words.
 pub(super) fn durability(address: &Address) -> String {
     match (&address.place, address.synchronous) {

@@ -46,7 +46,9 @@ pub(super) fn remove(step: &mut Step<'_>, doomed: &[Finished]) -> Result<()> {
 fn find(view: &View<'_>, request: &PruneRequest) -> Result<Found> {
     match &request.scope {
         PruneScope::Retention => past_retention(view, request),
-        PruneScope::Matching { filter, finished_before } => matching(view, request, filter, *finished_before),
+        PruneScope::Matching { filter, finished_before, larger_than } => {
+            matching(view, request, filter, (*finished_before, *larger_than))
+        }
     }
 }
 
@@ -59,7 +61,7 @@ fn matching(
     view: &View<'_>,
     request: &PruneRequest,
     filter: &TaskFilter,
-    finished_before: Option<Timestamp>,
+    (finished_before, larger_than): (Option<Timestamp>, Option<u64>),
 ) -> Result<Found> {
     let after = request.cursor.as_deref().map_or(Ok(0), |text| text.parse().map_err(|_| not_ours()))?;
     let queue = match &filter.queue {
@@ -81,11 +83,18 @@ fn matching(
         let Some(found) = rows.next().or_store()? else { continue };
         let (_, task) = row::task(found, &view.catalog)?;
         let is_old = finished_before.is_none_or(|before| task.completed_at.is_some_and(|at| at < before));
-        if is_old && filter.matches(&task) {
+        if is_old && filter.matches(&task) && is_larger(view, candidate.key, larger_than)? {
             doomed.push(candidate);
         }
     }
     Ok(Found { doomed, next })
+}
+
+/// Whether the parameters and the result of a task take more than this.
+fn is_larger(view: &View<'_>, key: i64, than: Option<u64>) -> Result<bool> {
+    let Some(than) = than else { return Ok(true) };
+    let bytes: i64 = view.prepare(sql::TASK_BYTES)?.query_row([key], |row| row.get(0)).or_store()?;
+    Ok(bytes.unsigned_abs() > than)
 }
 
 /// Where pruning by retention stands: `queue~revision~passed`.

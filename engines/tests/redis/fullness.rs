@@ -27,7 +27,7 @@ async fn a_full_server_refuses_submissions_and_can_be_drained() {
     assert_eq!(f.engine.cancel(&[id("c")]).await.unwrap(), [Cancelled::Done]);
     let claimed = f.claim_one().await;
     assert_eq!(f.settle(&claimed, DONE).await, SettleAnswer::Accepted(Status::Completed));
-    let scope = PruneScope::Matching { filter: TaskFilter::default(), finished_before: None };
+    let scope = PruneScope::Matching { filter: TaskFilter::default(), finished_before: None, larger_than: None };
     let pruned = f.engine.prune(PruneRequest { scope, limit: 100, dry_run: false, cursor: None }).await.unwrap();
     assert_eq!(pruned.removed, 3);
     f.assert_conserved().await;

@@ -13,6 +13,7 @@ use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 
 mod damage;
 mod fullness;
+mod mending;
 mod outages;
 mod sharing;
 mod volume;

@@ -52,7 +52,7 @@ async fn thousands_are_claimed_settled_listed_and_pruned_each_once() {
     let listed = f.list(TaskFilter::default(), MAX_BATCH).await;
     assert!(listed.is_sorted_by(|a, b| a.revision > b.revision), "the latest first");
     assert_eq!(listed.len(), 5_000);
-    let scope = PruneScope::Matching { filter: TaskFilter::default(), finished_before: None };
+    let scope = PruneScope::Matching { filter: TaskFilter::default(), finished_before: None, larger_than: None };
     let mut request = PruneRequest { scope, limit: MAX_BATCH, dry_run: false, cursor: None };
     let mut removed = 0;
     loop {

@@ -58,7 +58,7 @@ async fn a_full_store_drains_and_then_takes_tasks_again() {
         let claimed = f.claim_one().await;
         assert_eq!(f.settle(&claimed, DONE).await, SettleAnswer::Accepted(Status::Completed));
     }
-    let scope = PruneScope::Matching { filter: TaskFilter::default(), finished_before: None };
+    let scope = PruneScope::Matching { filter: TaskFilter::default(), finished_before: None, larger_than: None };
     let request = PruneRequest { scope, limit: 1_000, dry_run: false, cursor: None };
     assert_eq!(f.engine.prune(request).await.unwrap().removed, taken);
     assert_eq!(fill(&f).await, taken);

@@ -129,7 +129,7 @@ async fn pruning_the_store_empties_no_dead_letter() {
     let bench = bench().await;
     bench.fail("a", "resize", "boom").await;
     bench.archived(1).await;
-    let scope = PruneScope::Matching { filter: TaskFilter::default(), finished_before: None };
+    let scope = PruneScope::Matching { filter: TaskFilter::default(), finished_before: None, larger_than: None };
     let request = PruneRequest { scope, limit: 10, dry_run: false, cursor: None };
     assert_eq!(bench.engine.prune(request).await.unwrap().removed, 1);
     bench.get("/tasks/a").await.refused(404, "unknown_task");

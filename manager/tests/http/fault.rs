@@ -5,9 +5,9 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine, Error, ExtendAnswer,
-        Extension, Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueuePlace, QueueStats, Reclaimed,
-        Resubmit, Resubmitted, Result, Submit, Submitted, model::ModelEngine,
+        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine,
+        Error, ExtendAnswer, Extension, Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueuePlace,
+        QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted, model::ModelEngine,
     },
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
@@ -141,6 +141,9 @@ impl Engine for FaultyEngine {
     }
     async fn purge_queue(&self, queue: &QueueName, limit: usize) -> Result<u64> {
         self.well()?.purge_queue(queue, limit).await
+    }
+    async fn audit(&self, request: AuditRequest) -> Result<Audited> {
+        self.well()?.audit(request).await
     }
     async fn config(&self) -> Result<Arc<Config>> {
         self.inner.config().await

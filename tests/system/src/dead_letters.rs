@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use jobbers_test_support::wait::until;
+use jobbers_test_support::{program::Program, wait::until};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -18,6 +18,7 @@ on_both_engines!(
     w02_a_silent_task_is_stalled_and_can_be_sent_again,
     a_killed_manager_loses_and_doubles_no_resubmission,
     w17_pruning_the_store_empties_no_dead_letter,
+    old_dead_letters_are_deleted_by_the_cleaner,
 );
 
 async fn answered(manager: &Manager, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
@@ -82,6 +83,26 @@ async fn w17_pruning_the_store_empties_no_dead_letter(kind: Kind) {
     stack.release();
     manager.api.post("/dead-letter-queue/resubmit", &json!({"all": true})).await.ok();
     stack.effects.happened("done", &id).await;
+}
+
+async fn old_dead_letters_are_deleted_by_the_cleaner(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let (manager, _worker) = (stack.manager().await, stack.worker().await);
+    manager.api.submit(&json!({"name": "doomed", "dead_letter": "save"})).await;
+    archived(&manager, 1).await;
+    let url = format!("http://{}", manager.address);
+    let cleaned = async |age: &str, more: &[&str]| {
+        let asked = ["--dead-letters-older-than", age, "--manager", &url, "--json", "--engine-url", stack.url()];
+        let mut cleaner = Program::start("cleaner", stack.folder(), &[&asked[..], more].concat(), &[]);
+        assert_eq!(cleaner.exit().await.code(), Some(0), "{}", cleaner.said());
+        let report: Value = serde_json::from_str(&cleaner.line("passes").await).unwrap();
+        report["removed"].as_u64().unwrap()
+    };
+    assert_eq!(cleaned("1h", &[]).await, 0);
+    assert_eq!(cleaned("0s", &["--dry-run"]).await, 1);
+    archived(&manager, 1).await;
+    assert_eq!(cleaned("0s", &[]).await, 1);
+    archived(&manager, 0).await;
 }
 
 async fn a_killed_manager_loses_and_doubles_no_resubmission(kind: Kind) {

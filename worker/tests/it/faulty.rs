@@ -12,9 +12,9 @@ use std::{
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine, Error, ExtendAnswer,
-        Extension, Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueuePlace, QueueStats, Reclaimed,
-        Resubmit, Resubmitted, Result, Submit, Submitted,
+        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine,
+        Error, ExtendAnswer, Extension, Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueuePlace,
+        QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
     },
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
@@ -282,6 +282,10 @@ impl Engine for Faulty {
 
     async fn purge_queue(&self, queue: &QueueName, limit: usize) -> Result<u64> {
         self.inner.purge_queue(queue, limit).await
+    }
+
+    async fn audit(&self, request: AuditRequest) -> Result<Audited> {
+        self.inner.audit(request).await
     }
 
     async fn put_queue(&self, queue: QueueConfig, mode: PutMode<QueueConfig>) -> Result<Arc<Config>> {

@@ -44,7 +44,7 @@ async fn failed(f: &Fixture, new: NewTask) -> DeadTask {
 }
 
 async fn prune_all(f: &Fixture) {
-    let scope = PruneScope::Matching { filter: TaskFilter::default(), finished_before: None };
+    let scope = PruneScope::Matching { filter: TaskFilter::default(), finished_before: None, larger_than: None };
     f.engine.prune(PruneRequest { scope, limit: MAX_BATCH, dry_run: false, cursor: None }).await.unwrap();
 }
 

@@ -7,6 +7,7 @@ use crate::{
     engine::{Error, OnConflict, Outcome, PruneRequest, PruneScope, PutMode, SubmittedHow, TaskFilter},
     lifecycle::Status,
     name::TaskName,
+    payload::Payload,
     queue::{QueueConfig, Retention},
     task::{NewTask, Start},
     time::{Clock, Timestamp},
@@ -24,7 +25,12 @@ async fn complete(f: &Fixture, text: &str, into: &str) {
 }
 
 fn matching(filter: TaskFilter, finished_before: Option<Timestamp>) -> PruneRequest {
-    PruneRequest { scope: PruneScope::Matching { filter, finished_before }, limit: 1_000, dry_run: false, cursor: None }
+    PruneRequest {
+        scope: PruneScope::Matching { filter, finished_before, larger_than: None },
+        limit: 1_000,
+        dry_run: false,
+        cursor: None,
+    }
 }
 
 /// Prunes to the end, and says how many went and in how many calls.
@@ -149,6 +155,47 @@ pub async fn pruning_by_filter(f: Fixture) {
         assert_eq!(f.engine.get(&id(gone)).await.unwrap(), None, "{gone}");
     }
     f.assert_conserved().await;
+}
+
+pub async fn pruning_by_size(f: Fixture) {
+    let bytes = |length| Payload::json(vec![b' '; length]);
+    // Parameters that are kept beside the task, in it, and let go when it completed; and a result.
+    let tasks = [("failed", 5_000), ("parameters", 900), ("let-go", 5_000), ("result", 10), ("small", 10)];
+    for (name, length) in tasks {
+        f.submit(vec![NewTask { parameters: bytes(length), ..task(name) }]).await;
+        let claimed = f.claim_one().await;
+        let outcome = match name {
+            "failed" => Outcome::Failed { failure: failure("no"), dead_letter: false },
+            "result" => Outcome::Completed { result: Some(bytes(5_000)) },
+            _ => DONE,
+        };
+        f.settle(&claimed, outcome).await;
+    }
+    let larger_than = |bytes, dry_run| {
+        let scope =
+            PruneScope::Matching { filter: TaskFilter::default(), finished_before: None, larger_than: Some(bytes) };
+        PruneRequest { scope, limit: 1_000, dry_run, cursor: None }
+    };
+    assert_eq!(prune(&f, larger_than(10_000, true)).await.0, 0);
+    assert_eq!(prune(&f, larger_than(4_000, true)).await.0, 2);
+    assert_eq!(prune(&f, larger_than(4_000, false)).await.0, 2);
+    assert_eq!(prune(&f, larger_than(500, false)).await.0, 1);
+    let left = f.list(TaskFilter::default(), 100).await;
+    assert_eq!(left.iter().map(|task| task.id.as_str()).collect::<Vec<_>>(), ["small", "let-go"]);
+    f.assert_conserved().await;
+}
+
+pub async fn pruning_by_a_range_of_versions(f: Fixture) {
+    for version in 1..=4 {
+        f.submit(vec![NewTask { version, ..task(&format!("v{version}")) }]).await;
+        let claimed = f.claim_one().await;
+        f.settle(&claimed, DONE).await;
+    }
+    let range = |least, most| TaskFilter { version_from: least, version_to: most, ..TaskFilter::default() };
+    assert_eq!(f.list(range(Some(2), Some(3)), 100).await.len(), 2);
+    assert_eq!(prune(&f, matching(range(None, Some(2)), None)).await.0, 2);
+    assert_eq!(prune(&f, matching(range(Some(4), None), None)).await.0, 1);
+    assert_eq!(f.list(TaskFilter::default(), 100).await[0].id.as_str(), "v3");
 }
 
 pub async fn pruning_is_bounded_and_goes_on(f: Fixture) {

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use super::{Fixture, LEASE, failure, id, queue, seconds, task_in, worker};
+use super::{Fixture, LEASE, audit::assert_sound, failure, id, queue, seconds, task_in, worker};
 use crate::{
     engine::{
         ClaimRequest, Cycle, CycleReply, DeadTask, Engine, Extension, Heartbeat, ListRequest, OnConflict, Outcome,
@@ -50,6 +50,7 @@ pub async fn run(f: &Fixture, seed: u64, steps: u32) {
         pair.step().await;
     }
     pair.compare_everything().await;
+    assert_sound(f, 7, false).await;
 }
 
 /// xorshift64*: small, and the same everywhere.
@@ -309,6 +310,7 @@ impl Pair<'_> {
             PruneScope::Matching {
                 filter: TaskFilter { statuses, ..TaskFilter::default() },
                 finished_before: Some(before),
+                larger_than: None,
             }
         };
         let limit = 1 + usize::try_from(self.random.below(5)).unwrap();

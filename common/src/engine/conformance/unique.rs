@@ -49,7 +49,7 @@ async fn refusal(f: &Fixture, new: NewTask) -> Error {
 }
 
 async fn prune_all(f: &Fixture) {
-    let scope = PruneScope::Matching { filter: TaskFilter::default(), finished_before: None };
+    let scope = PruneScope::Matching { filter: TaskFilter::default(), finished_before: None, larger_than: None };
     f.engine.prune(PruneRequest { scope, limit: MAX_BATCH, dry_run: false, cursor: None }).await.unwrap();
 }
 

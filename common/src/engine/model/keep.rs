@@ -87,8 +87,9 @@ impl State {
             .filter(|task| task.status.is_finished() && task.revision > after)
             .filter(|task| match &request.scope {
                 PruneScope::Retention => self.is_past_retention(task, now),
-                PruneScope::Matching { filter, finished_before } => {
+                PruneScope::Matching { filter, finished_before, larger_than } => {
                     filter.matches(task)
+                        && larger_than.is_none_or(|bytes| kept_bytes(task) > bytes)
                         && finished_before.is_none_or(|before| task.completed_at.is_some_and(|at| at < before))
                 }
             })
@@ -134,4 +135,9 @@ impl State {
         }
         Ok(waiting.len() as u64)
     }
+}
+
+/// What the parameters and the result take.
+fn kept_bytes(task: &crate::task::Task) -> u64 {
+    [&task.parameters, &task.result].into_iter().flatten().map(|payload| payload.len() as u64).sum()
 }

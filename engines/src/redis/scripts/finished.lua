@@ -2,8 +2,9 @@
 -- A piece of one queue's finished tasks, the oldest first.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 queue, 3 the revision after which to go on (15 digits, or nothing),
--- 4 at most how many. Answers {the present, how many finished tasks are newer than
--- the piece, views (see view.lua), …}.
+-- 4 at most how many, 5 whether their sizes are asked for (0 or 1). Answers {the present, how many finished tasks are
+-- newer than the piece, the bytes of what a view leaves out (large parameters and the result) of each if asked for, views
+-- (see view.lua), …}.
 
 -- include base view over
 
@@ -15,8 +16,15 @@ if ARGV[3] ~= '' then
     first = first + 1
   end
 end
-local entries, views = call('LRANGE', list, first, first + ARGV[4] - 1), {}
+local entries, views, sizes = call('LRANGE', list, first, first + ARGV[4] - 1), {}, {}
 for _, entry in ipairs(entries) do
-  views[#views + 1] = view(sub(entry, 16), true)
+  local id = sub(entry, 16)
+  local found = view(id, true)
+  if found then
+    views[#views + 1] = found
+    if ARGV[5] == '1' then
+      sizes[#views] = call('HSTRLEN', B, id) + call('HSTRLEN', M, id) - #found[5]
+    end
+  end
 end
-return { NOW, math.max(0, call('LLEN', list) - first - #entries), unpack(views) }
+return { NOW, math.max(0, call('LLEN', list) - first - #entries), sizes, unpack(views) }

@@ -1,0 +1,92 @@
+//! Deleting old dead letters, through the manager that keeps them.
+//!
+//! The archive is a file of one manager's ([`jobbers_common::engine::duty`] says which), and only that one writes to it;
+//! so this pass asks over HTTP, as an operator would, and any manager sends it on to the right one.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jobbers_common::engine::{Error, Result};
+use reqwest::{Client, Url};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::pass::{Batch, Pass, Round};
+
+/// How long the manager may take; very many letters are deleted in one call.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Deletes dead letters by their age.
+#[derive(Debug, Clone)]
+pub struct DeadLetters {
+    client: Client,
+    url: Url,
+    older_than: Duration,
+}
+
+/// What the manager answers.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Changed {
+    changed: u64,
+    detail: String,
+}
+
+impl DeadLetters {
+    /// A pass that asks the manager at `manager`.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for an address that makes no sense.
+    pub fn new(manager: &str, older_than: Duration) -> Result<Self> {
+        let wrong = |error: String| Error::Config(format!("{manager:?} is not a manager's address: {error}"));
+        let url = Url::parse(manager).and_then(|url| url.join("/dead-letter-queue"));
+        let url = url.map_err(|error| wrong(error.to_string()))?;
+        if url.scheme() != "http" {
+            return Err(wrong("managers speak plain http so far; write http://HOST:PORT".to_owned()));
+        }
+        // A manager is asked directly: a proxy of the environment is for the world outside.
+        let client = Client::builder().no_proxy().timeout(PATIENCE).build();
+        let client = client.map_err(|error| Error::Config(format!("can't make an HTTP client: {error}")))?;
+        Ok(Self { client, url, older_than })
+    }
+}
+
+#[async_trait]
+impl Pass for DeadLetters {
+    fn name(&self) -> &'static str {
+        "dead_letters"
+    }
+
+    async fn run_once(&self, round: Round<'_>, _: Option<String>) -> Result<Batch> {
+        let before = jiff::Timestamp::from_microsecond(round.now.before(self.older_than).as_micros());
+        let before = before.map_err(|error| Error::Invalid(error.to_string()))?;
+        let body = json!({"failed_until": before.to_string(), "all": true, "dry_run": round.dry_run});
+        let silent = |error: reqwest::Error| Error::unavailable(format!("the manager at {}: {error}", self.url));
+        let answer = self.client.delete(self.url.clone()).json(&body).send().await.map_err(silent)?;
+        let status = answer.status();
+        let changed: Changed = answer.json().await.unwrap_or_default();
+        if status.is_server_error() {
+            return Err(Error::unavailable(format!(
+                "the manager at {} answers {status}: {}",
+                self.url, changed.detail
+            )));
+        }
+        if !status.is_success() {
+            return Err(Error::Invalid(format!("the manager at {} refuses ({status}): {}", self.url, changed.detail)));
+        }
+        Ok(Batch { removed: changed.changed, ..Batch::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_makes_no_sense_is_refused() {
+        for address in ["localhost", "https://localhost", "ftp://localhost", ""] {
+            assert!(matches!(DeadLetters::new(address, Duration::ZERO), Err(Error::Config(_))), "{address}");
+        }
+        assert!(DeadLetters::new("http://localhost:8000", Duration::ZERO).is_ok());
+    }
+}

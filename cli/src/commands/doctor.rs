@@ -1,0 +1,99 @@
+//! `jobbers doctor`: whether a store is well, told by itself and not through a manager.
+
+use std::{path::Path, process::ExitCode};
+
+use comfy_table::{Cell, Color};
+use indicatif::ProgressBar;
+use jobbers_engines::{DEFAULT_URL, OpenOptions};
+use jobbers_process::{engine_url::EngineArgs, exit};
+
+use crate::{
+    doctor::{self, Check, Report},
+    failure::Failure,
+    output,
+    scratch::cant_open,
+};
+
+const AFTER_HELP: &str = "\
+It looks at every task and at all that refers to one, in small steps beside whatever else goes on, and changes nothing.
+`cleaner --repair` mends what can be mended for certain.
+
+Exit codes: 0 all is well; 1 something is wrong; 64 the address makes no sense; 69 the store can't be reached.";
+
+/// Flags of `jobbers doctor`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    #[command(flatten)]
+    engine: EngineArgs,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Examines the store.
+///
+/// # Errors
+/// When it can't be opened or stops answering.
+pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let url = args.engine.given().unwrap_or(DEFAULT_URL);
+    check_exists(url)?;
+    let opened = jobbers_engines::open(url, OpenOptions::default()).await;
+    let engine = opened.map_err(|error| cant_open(url, &error))?;
+    let bar = ProgressBar::new_spinner();
+    let watch = |looked_at| bar.set_message(format!("{} looked at", output::thousands(looked_at)));
+    let examined = doctor::examine(engine.as_ref(), watch).await;
+    bar.finish_and_clear();
+    let report = examined.map_err(|error| Failure::Unavailable(error.to_string()))?;
+    if args.json {
+        let text = serde_json::to_vec(&report).map_err(|error| Failure::Unavailable(error.to_string()))?;
+        output::document(&text)?;
+    } else {
+        print(&report)?;
+    }
+    Ok(if report.healthy { exit::OK } else { exit::FAILURE.into() })
+}
+
+/// Opening a file makes a store where there is none; a doctor's patient must be there before.
+fn check_exists(url: &str) -> Result<(), Failure> {
+    let Some(path) = url.strip_prefix("sqlite://") else { return Ok(()) };
+    let path = path.split('?').next().unwrap_or(path);
+    if path.is_empty() || Path::new(path).exists() {
+        return Ok(());
+    }
+    Err(Failure::Unavailable(format!("there is no store at {path}; say with --engine-url where it is")))
+}
+
+fn print(report: &Report) -> Result<(), Failure> {
+    let mut table = output::table_of(&["CHECK", "", "SEEN"]);
+    for Check { check, ok, seen, problems } in &report.checks {
+        let verdict = if *ok { Cell::new("ok").fg(Color::DarkGreen) } else { Cell::new("WRONG").fg(Color::DarkRed) };
+        table.add_row(vec![Cell::new(check), verdict, Cell::new(seen)]);
+        for problem in problems {
+            table.add_row(vec![Cell::new(""), Cell::new("!").fg(Color::DarkRed), Cell::new(problem)]);
+        }
+    }
+    output::table(&table)?;
+    let mut table = output::table_of(&["QUEUE", "ACCEPTED", "LIVE", "FINISHED", "REMOVED"]);
+    for books in &report.queues {
+        let number = |count: u64| output::number(output::thousands(count));
+        let (accepted, live) = (number(books.accepted), number(books.live));
+        table.add_row(vec![Cell::new(&books.queue), accepted, live, number(books.finished), number(books.removed)]);
+    }
+    output::line("")?;
+    output::table(&table)?;
+    if report.findings.is_empty() {
+        return Ok(());
+    }
+    let mut table = output::table_of(&["FLAW", "OF", "DETAIL"]);
+    for finding in &report.findings {
+        table.add_row(vec![finding.flaw.as_str(), &finding.subject, &finding.detail]);
+    }
+    output::line("")?;
+    output::table(&table)?;
+    let unnamed = report.found - report.findings.len() as u64;
+    if unnamed > 0 {
+        output::line(format_args!("and {unnamed} more"))?;
+    }
+    Ok(())
+}

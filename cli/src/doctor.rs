@@ -1,0 +1,238 @@
+//! The examination behind `jobbers doctor`: what it asks of a store, and what it makes of the answers.
+//!
+//! It reads and changes nothing; what it finds, `cleaner --repair` may mend. The store's own part is
+//! [`Engine::audit`]; here it is put beside what the store promises, who keeps the archive, and who runs which version.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use jobbers_common::{
+    engine::{AuditRequest, Duty, Engine, Finding, Flaw, QueueStats, Result},
+    limits::MAX_BATCH,
+    name::DutyName,
+    time::Timestamp,
+};
+use jobbers_manager::DEAD_LETTERS_DUTY;
+use serde::Serialize;
+use serde_json::Value;
+
+/// Findings that a report names; of more it tells the number.
+const NAMED: usize = 100;
+/// A letter that the keeper has not fetched within this time is not just on its way.
+const FETCHED_WITHIN: Duration = Duration::from_secs(60);
+/// How long the keeper of the archive may take to say how it is.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The version everything is compared with.
+const OURS: &str = env!("CARGO_PKG_VERSION");
+
+/// One thing looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// What.
+    pub check: &'static str,
+    /// Whether it is well.
+    pub ok: bool,
+    /// What was seen, in a few words.
+    pub seen: String,
+    /// What is wrong, a sentence each.
+    pub problems: Vec<String>,
+}
+
+impl Check {
+    fn new(check: &'static str, seen: impl Into<String>, problems: Vec<String>) -> Self {
+        Self { check, ok: problems.is_empty(), seen: seen.into(), problems }
+    }
+}
+
+/// A queue's books: `accepted` = `live` + `finished` + `removed`, if none is lost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Books {
+    /// The queue.
+    pub queue: String,
+    /// Tasks ever taken in.
+    pub accepted: u64,
+    /// Of these: waiting, scheduled, ready or running.
+    pub live: u64,
+    /// Over, and still kept.
+    pub finished: u64,
+    /// Pruned, purged, replaced or moved away.
+    pub removed: u64,
+}
+
+impl Books {
+    fn of(stats: &QueueStats) -> Self {
+        let (mut live, mut finished) = (0, 0);
+        for (status, tasks) in &stats.tasks {
+            *(if status.is_finished() { &mut finished } else { &mut live }) += tasks;
+        }
+        Self { queue: stats.queue.to_string(), accepted: stats.accepted, live, finished, removed: stats.removed }
+    }
+
+    const fn are_balanced(&self) -> bool {
+        self.accepted == self.live + self.finished + self.removed
+    }
+}
+
+/// What an examination came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Whether every check is.
+    pub healthy: bool,
+    /// What was looked at.
+    pub checks: Vec<Check>,
+    /// Each queue.
+    pub queues: Vec<Books>,
+    /// How many tasks and entries were looked at.
+    pub looked_at: u64,
+    /// How many things do not agree.
+    pub found: u64,
+    /// The first of these.
+    pub findings: Vec<Finding>,
+}
+
+/// Examines a store from end to end. `watch` is told how much has been looked at.
+///
+/// # Errors
+/// Those of the store.
+pub async fn examine(engine: &dyn Engine, mut watch: impl FnMut(u64)) -> Result<Report> {
+    let health = engine.health().await?;
+    let mut checks =
+        vec![Check::new("store", format!("{}: {}", health.engine, health.durability), health.warnings.clone())];
+    let queues: Vec<Books> = engine.queue_stats(None).await?.iter().map(Books::of).collect();
+    checks.push(books(&queues));
+    let (mut looked_at, mut found, mut findings) = (0, BTreeMap::new(), Vec::new());
+    let mut cursor = None;
+    loop {
+        let audited = engine.audit(AuditRequest { limit: MAX_BATCH, repair: false, cursor }).await?;
+        looked_at += audited.looked_at;
+        watch(looked_at);
+        for finding in audited.findings {
+            *found.entry(finding.flaw).or_insert(0_u64) += 1;
+            if findings.len() < NAMED {
+                findings.push(finding);
+            }
+        }
+        cursor = audited.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    checks.push(records(looked_at, &found));
+    let (letters, keeper) = dead_letters(engine, health.outbox, health.now, &health.warnings).await?;
+    checks.push(letters);
+    checks.push(versions(engine, keeper).await?);
+    let healthy = checks.iter().all(|check| check.ok);
+    Ok(Report { healthy, checks, queues, looked_at, found: found.values().sum(), findings })
+}
+
+fn books(queues: &[Books]) -> Check {
+    let sum = |of: fn(&Books) -> u64| queues.iter().map(of).sum::<u64>();
+    let seen = format!(
+        "{} accepted = {} live + {} finished + {} removed",
+        sum(|it| it.accepted),
+        sum(|it| it.live),
+        sum(|it| it.finished),
+        sum(|it| it.removed)
+    );
+    let off = queues.iter().filter(|it| !it.are_balanced()).map(|it| {
+        let Books { queue, accepted, live, finished, removed } = it;
+        format!(
+            "queue {queue} took in {accepted} tasks, and has {live} live, {finished} finished and {removed} removed"
+        )
+    });
+    Check::new("queues", seen, off.collect())
+}
+
+fn records(looked_at: u64, found: &BTreeMap<Flaw, u64>) -> Check {
+    let problems = found.iter().map(|(flaw, times)| format!("{}: {times}", flaw.as_str()));
+    Check::new("records", format!("{looked_at} tasks and entries"), problems.collect())
+}
+
+/// Who keeps the archive, and how that one is, if it can be asked; then also which version it runs.
+async fn dead_letters(
+    engine: &dyn Engine,
+    outbox: u64,
+    now: Timestamp,
+    known: &[String],
+) -> Result<(Check, Option<String>)> {
+    let mut problems = Vec::new();
+    let duty = match DutyName::new(DEAD_LETTERS_DUTY) {
+        Ok(name) => engine.duty(&name).await?,
+        Err(_) => None,
+    };
+    let Some(duty) = duty else {
+        if outbox > 0 {
+            problems.push(format!("no manager keeps the archive, and {outbox} dead letters wait in the store"));
+        }
+        return Ok((Check::new("dead letters", "no manager keeps the archive", problems), None));
+    };
+    let oldest = engine.dead_letters(1).await?.into_iter().next();
+    let waits = oldest.and_then(|dead| dead.task.completed_at).filter(|at| at.after(FETCHED_WITHIN) < now);
+    if waits.is_some() {
+        problems.push(format!("{outbox} dead letters wait in the store, the oldest for more than a minute"));
+    }
+    let url = url_of(&duty);
+    let (seen, version) = match ask(&url).await {
+        Some(ready) => {
+            let warnings = ready["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            problems.extend(warnings.filter(|it| !known.iter().any(|known| known == it)).map(str::to_owned));
+            (format!("kept by {url}, {outbox} on their way"), ready["version"].as_str().map(str::to_owned))
+        }
+        None => (format!("kept by {url}, which can't be asked from here; {outbox} on their way"), None),
+    };
+    Ok((Check::new("dead letters", seen, problems), version))
+}
+
+/// Where the holder of the duty says it is.
+fn url_of(duty: &Duty) -> String {
+    let note: Value = serde_json::from_str(&duty.note).unwrap_or_default();
+    note["url"].as_str().unwrap_or("an unknown address").to_owned()
+}
+
+async fn ask(url: &str) -> Option<Value> {
+    let client = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().ok()?;
+    let answer = client.get(format!("{url}/health/ready")).send().await.ok()?;
+    serde_json::from_slice(&answer.bytes().await.ok()?).ok()
+}
+
+/// Whether the workers, the keeper of the archive and this program are of one version.
+async fn versions(engine: &dyn Engine, keeper: Option<String>) -> Result<Check> {
+    let workers = engine.workers().await?;
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    for worker in &workers {
+        *counts.entry(worker.report.version.clone()).or_default() += 1;
+    }
+    let mut problems: Vec<String> = counts
+        .iter()
+        .filter(|(version, _)| *version != OURS)
+        .map(|(version, times)| format!("workers of version {version}: {times}; this program is {OURS}"))
+        .collect();
+    if let Some(other) = keeper.filter(|version| version != OURS) {
+        problems.push(format!("the manager that keeps the archive is of version {other}; this program is {OURS}"));
+    }
+    Ok(Check::new("versions", format!("workers alive: {}; this program is {OURS}", workers.len()), problems))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn books_that_lost_a_task_are_told() {
+        let balanced = Books { queue: "a".to_owned(), accepted: 6, live: 1, finished: 2, removed: 3 };
+        assert!(books(std::slice::from_ref(&balanced)).ok);
+        let off = books(&[balanced.clone(), Books { queue: "b".to_owned(), accepted: 7, ..balanced }]);
+        assert!(!off.ok && off.problems[0].starts_with("queue b took in 7"), "{off:?}");
+    }
+
+    #[test]
+    fn a_holder_that_says_nothing_has_no_address() {
+        let duty = |note: &str| Duty {
+            holder: jobbers_common::name::HolderId::new("h").unwrap(),
+            note: note.to_owned(),
+            term: 1,
+            expires_at: Timestamp::default(),
+        };
+        assert_eq!(url_of(&duty(r#"{"url":"http://h:1","archive":"x"}"#)), "http://h:1");
+        assert_eq!(url_of(&duty("nonsense")), "an unknown address");
+    }
+}

@@ -1,0 +1,122 @@
+//! `jobbers doctor` on stores that are well, and on stores that are not.
+
+use jobbers_test_support::redis_server::{Persistence, RedisOptions, RedisServer};
+use rusqlite::Connection;
+use serde_json::Value;
+
+use crate::jobbers::{Said, Up, run};
+
+fn examined(url: &str) -> Said {
+    run(&["doctor", "--json", "--engine-url", url])
+}
+
+/// The problems of one check.
+fn problems(report: &Value, check: &str) -> Vec<String> {
+    let checks = report["checks"].as_array().unwrap();
+    let check = checks.iter().find(|it| it["check"] == check).unwrap();
+    check["problems"].as_array().unwrap().iter().map(|it| it.as_str().unwrap().to_owned()).collect()
+}
+
+fn file_of(up: &Up) -> std::path::PathBuf {
+    up.folder.path().join("jobbers.db")
+}
+
+#[test]
+fn a_store_in_use_is_well_and_its_books_balance() {
+    let up = Up::start();
+    for n in 0..3 {
+        up.jobbers(&["submit", "echo", &format!("n={n}"), "--wait"]).ok();
+    }
+    up.jobbers(&["submit", "fail", "kind=fatal", "--wait"]).ends_with(1);
+    up.jobbers(&["submit", "echo", "--delay", "1h"]).ok();
+    // Listing waits for what is on its way to the archive.
+    up.jobbers(&["dlq", "list"]).ok();
+    let url = format!("sqlite://{}", file_of(&up).display());
+    let report = examined(&url).ok().json();
+    assert_eq!((&report["healthy"], &report["found"]), (&true.into(), &0.into()), "{report}");
+    let books = &report["queues"][0];
+    assert_eq!((&books["accepted"], &books["live"], &books["finished"]), (&5.into(), &1.into(), &4.into()), "{report}");
+    assert!(report["looked_at"].as_u64().unwrap() >= 5);
+    let told = run(&["doctor", "--engine-url", &url]).ok();
+    for words in
+        ["synchronous=FULL", "5 accepted = 1 live + 4 finished + 0 removed", "kept by http://127.0.0.1:", "default"]
+    {
+        assert!(told.out.contains(words), "{words}: {told:?}");
+    }
+    assert!(!told.out.contains("WRONG"), "{told:?}");
+}
+
+#[test]
+fn what_does_not_agree_is_exit_code_1_and_told() {
+    let up = Up::start();
+    up.jobbers(&["submit", "echo", "--delay", "1h"]).ok();
+    let conn = Connection::open(file_of(&up)).unwrap();
+    conn.execute_batch(
+        "UPDATE tally SET tasks = 7; UPDATE worker SET report = replace(report, '\"version\":\"', '\"version\":\"9.')",
+    )
+    .unwrap();
+    let url = format!("sqlite://{}", file_of(&up).display());
+    let report = examined(&url).ends_with(1).json();
+    assert_eq!((&report["healthy"], &report["findings"][0]["flaw"]), (&false.into(), &"miscounted".into()), "{report}");
+    assert_eq!(problems(&report, "records"), ["miscounted: 1"]);
+    let told = run(&["doctor", "--engine-url", &url]).ends_with(1);
+    assert!(
+        told.out.contains("WRONG") && told.out.contains("7 tasks are counted as scheduled and 1 are there"),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn workers_of_another_version_are_told() {
+    let up = Up::start();
+    up.jobbers(&["submit", "echo", "--wait"]).ok();
+    // A worker that is not one of ours, and reports no more: ours would write over it.
+    let conn = Connection::open(file_of(&up)).unwrap();
+    conn.execute_batch(
+        "INSERT INTO worker SELECT 'other', replace(report, '\"version\":\"', '\"version\":\"9.'), started_at, seen_at, \
+         expires_at + 3600000000 FROM worker LIMIT 1",
+    )
+    .unwrap();
+    let report = examined(&format!("sqlite://{}", file_of(&up).display())).ends_with(1).json();
+    assert!(problems(&report, "versions")[0].starts_with("workers of version 9."), "{report}");
+}
+
+#[test]
+fn a_redis_that_keeps_no_promise_is_told_loudly() {
+    let options = |persistence, arguments: &[&str]| RedisOptions {
+        persistence,
+        arguments: arguments.iter().map(|&it| it.to_owned()).collect(),
+    };
+    let well = RedisServer::start(options(Persistence::Always, &[]));
+    examined(&well.url()).ok();
+    let careless = options(Persistence::None, &["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"]);
+    let careless = RedisServer::start(careless);
+    let report = examined(&careless.url()).ends_with(1).json();
+    let told = problems(&report, "store").join("; ");
+    assert!(told.contains("append-only file") && told.contains("maxmemory-policy is allkeys-lru"), "{told}");
+    let unsynced = RedisServer::start(options(Persistence::Always, &["--appendfsync", "no"]));
+    let report = examined(&unsynced.url()).ends_with(1).json();
+    assert!(problems(&report, "store")[0].contains("without ever syncing"), "{report}");
+}
+
+#[test]
+fn a_redis_that_lost_a_key_is_told() {
+    let redis = RedisServer::start(RedisOptions { persistence: Persistence::Always, ..RedisOptions::default() });
+    let up = Up::in_folder(tempfile::tempdir().unwrap(), &["--engine-url", &redis.url()]);
+    up.jobbers(&["submit", "echo", "--delay", "1h", "--id", "lost"]).ok();
+    examined(&redis.url()).ok();
+    assert_eq!(redis.command("ZREM jobbers:{0}:q:default:s lost"), ":1\r\n");
+    let report = examined(&redis.url()).ends_with(1).json();
+    assert_eq!(report["findings"][0]["subject"], "lost", "{report}");
+    assert!(!problems(&report, "queues").is_empty(), "a task is accepted and nowhere: {report}");
+}
+
+#[test]
+fn a_store_that_is_not_there_is_not_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("none.db");
+    run(&["doctor", "--engine-url", &format!("sqlite://{}", file.display())]).fails(69, "there is no store at");
+    assert!(!file.exists());
+    run(&["doctor", "--engine-url", "redis://127.0.0.1:1"]).fails(69, "can't be opened");
+    run(&["doctor", "--engine-url", "mysql://localhost"]).fails(64, "is not the address of a store");
+}

@@ -1,0 +1,307 @@
+-- An audit of one piece: the record of a task is right, and what lies beside it is compared with that.
+--
+-- ARGV[2] is what to look over: `tasks`, by their records; `r`, `s`, `l` or `f`, that part of the queue in ARGV[3];
+-- `beside`, the hash ARGV[3] of what belongs to tasks; `keys`, `outbox` and `order`; `counts` of the queue ARGV[3].
+
+local piece, part, from, limit = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
+local looked_at, findings = 0, {}
+
+-- Notes a flaw; `mend`, if there is one, mends it.
+local function note(flaw, subject, detail, mend)
+  local mends = MENDS and mend
+  if mends then
+    mend()
+  end
+  findings[#findings + 1] = { flaw, subject, detail, mends and 1 or 0 }
+end
+
+-- A piece of a hash or a sorted set: {where to go on or nothing, {entry, value, …}}.
+local function scan(command, key, count)
+  local found = call(command, key, from == '' and '0' or from, 'COUNT', count)
+  return { found[1] == '0' and '' or found[1], found[2] }
+end
+
+local function is_known(name)
+  return call('SISMEMBER', P .. 'queues', name) == 1
+end
+
+-- The places of a task in the parts of a queue.
+local function places_of(name, id)
+  return {
+    r = call('ZSCORE', of(name, 'r'), id),
+    s = call('ZSCORE', of(name, 's'), id),
+    l = call('ZSCORE', of(name, 'l'), id),
+  }
+end
+
+-- Takes a task out of all parts but one.
+local function check_elsewhere(name, id, places, right)
+  for part_name, score in pairs(places) do
+    if part_name ~= right and score then
+      note('misplaced', id, 'it stands in ' .. of(name, part_name), function()
+        call('ZREM', of(name, part_name), id)
+      end)
+    end
+  end
+end
+
+-- The place of a finished task in its queue's list: before the first that ended later.
+local function list_finished(name, entry)
+  local list = of(name, 'f')
+  local place = place_of_revision(list, sub(entry, 1, 15))
+  local next_one = call('LINDEX', list, place)
+  if next_one then
+    call('LINSERT', list, 'BEFORE', next_one, entry)
+  else
+    call('RPUSH', list, entry)
+  end
+end
+
+local function check_finished(name, id, state, places)
+  check_elsewhere(name, id, places, nil)
+  local entry = sub(state, 19, 33) .. id
+  if call('LINDEX', of(name, 'f'), place_of_revision(of(name, 'f'), sub(entry, 1, 15))) ~= entry then
+    note('unplaced', id, 'it is over and not among the finished tasks of its queue', function()
+      list_finished(name, entry)
+    end)
+  end
+end
+
+local function check_leased(name, id, state, places)
+  check_elsewhere(name, id, places, 'l')
+  if not places.l then
+    note('unplaced', id, 'it runs and its lease is not listed: it would never be taken back', function()
+      call('ZADD', of(name, 'l'), format('%.0f', now + ARGV[6]), id)
+    end)
+  end
+  local worker = string.match(state, ';(.*)$', 81)
+  if byte(state) == 75 and call('SISMEMBER', P .. 'cancel:' .. worker, id) == 0 then
+    note('unplaced', id, 'it is to be cancelled and its worker is not told', function()
+      call('SADD', P .. 'cancel:' .. worker, id)
+    end)
+  end
+end
+
+-- Puts a waiting task into its queue, or where its time is awaited.
+local function place_waiting(name, id, record, carry)
+  local ready_at = carry and sub(carry, 16, 31)
+  if ready_at and ready_at > NOW then
+    call('ZADD', of(name, 's'), ready_at, id)
+  else
+    local position = carry and sub(carry, 1, 15) or next_batch() .. '000'
+    call('ZREM', of(name, 's'), id)
+    call('ZADD', of(name, 'r'), score_of(sub(record, 38, 38), position), id)
+  end
+end
+
+local function check_waiting(name, id, record, places)
+  local carry = call('HGET', A, id)
+  check_elsewhere(name, id, places, places.r and 'r' or 's')
+  if not places.r and not places.s then
+    note('unplaced', id, 'it waits in no queue: nobody would claim it', function()
+      place_waiting(name, id, record, carry)
+    end)
+  elseif not places.r and not carry then
+    note('unplaced', id, 'it is scheduled and nothing says for when: it would be dropped', function()
+      place_waiting(name, id, record, nil)
+    end)
+  end
+end
+
+local function check_task(id, record)
+  local length = tonumber(sub(record, 39, 41))
+  if not length or #record < 41 + length then
+    return note('unreadable', id, 'its record is no record')
+  end
+  local name = queue_of(record)
+  if not is_known(name) then
+    note('queue_unknown', id, 'its queue ' .. name .. ' does not exist')
+  end
+  local state, places = call('HGET', M, id), places_of(name, id)
+  local kind = state and byte(state)
+  if state and (#state < 65 or kind ~= 70 and kind ~= 75 and kind ~= 76) then
+    return note('unreadable', id, 'its state is no state')
+  end
+  if byte(record, 33) == 76 and not (kind == 70 and sub(state, 2, 2) == '4') and call('HEXISTS', B, id) == 0 then
+    note('parameters_lost', id, 'its parameters are gone')
+  end
+  if kind == 70 then
+    check_finished(name, id, state, places)
+  elseif kind then
+    check_leased(name, id, state, places)
+  else
+    check_waiting(name, id, record, places)
+  end
+end
+
+local function look_over_tasks()
+  local found = scan('HSCAN', T, limit)
+  for i = 1, #found[2], 2 do
+    looked_at = looked_at + 1
+    check_task(found[2][i], found[2][i + 1])
+  end
+  return found[1]
+end
+
+-- Whether a place in a queue has a task of that queue.
+local function is_of(name, id)
+  local record = call('HGET', T, id)
+  return record and queue_of(record) == name
+end
+
+-- The sentinel among the leases stands for no task.
+local SENTINEL = string.rep('#', 65)
+
+local function look_over_place(part_name, name)
+  local key = of(name, part_name)
+  local found = scan('ZSCAN', key, limit)
+  for i = 1, #found[2], 2 do
+    local id = found[2][i]
+    looked_at = looked_at + 1
+    if id ~= SENTINEL and not is_of(name, id) then
+      note('place_without_task', id, 'it stands in ' .. key .. ' and is no task of that queue', function()
+        call('ZREM', key, id)
+      end)
+    end
+  end
+  return found[1]
+end
+
+local function look_over_finished(name)
+  local list, first = of(name, 'f'), 0
+  if from ~= '' then
+    first = place_of_revision(list, from)
+    while sub(call('LINDEX', list, first) or '', 1, 15) == from do
+      first = first + 1
+    end
+  end
+  local entries = call('LRANGE', list, first, first + limit - 1)
+  for _, entry in ipairs(entries) do
+    local id, state = sub(entry, 16), call('HGET', M, sub(entry, 16))
+    looked_at = looked_at + 1
+    if not is_of(name, id) or not state or byte(state) ~= 70 or sub(state, 19, 33) ~= sub(entry, 1, 15) then
+      note('place_without_task', id, 'it stands in ' .. list .. ' and has not ended as that says', function()
+        call('LREM', list, 1, entry)
+      end)
+    end
+  end
+  return #entries < limit and '' or sub(entries[#entries], 1, 15)
+end
+
+-- Values may be large and come along, so that few are looked at in one step.
+local function look_over_beside(hash)
+  local key = P .. hash
+  local found = scan('HSCAN', key, math.max(1, min(limit, 50)))
+  for i = 1, #found[2], 2 do
+    local id = found[2][i]
+    looked_at = looked_at + 1
+    if call('HEXISTS', T, id) == 0 then
+      note('orphan', id, 'it has an entry in ' .. key .. ' and no record', function()
+        call('HDEL', key, id)
+      end)
+    end
+  end
+  return found[1]
+end
+
+local function look_over_keys()
+  local found = scan('HSCAN', P .. 'k', limit)
+  for i = 1, #found[2], 2 do
+    local key, id = found[2][i], found[2][i + 1]
+    looked_at = looked_at + 1
+    if call('HEXISTS', T, id) == 0 then
+      note('orphan', id, 'it holds a unique key and has no record', function()
+        call('HDEL', P .. 'k', key)
+      end)
+    end
+  end
+  return found[1]
+end
+
+local function look_over_outbox()
+  local found = scan('HSCAN', P .. 'o', math.max(1, min(limit, 10)))
+  for i = 1, #found[2], 2 do
+    local key = found[2][i]
+    looked_at = looked_at + 1
+    if not call('ZSCORE', P .. 'o:order', key) then
+      note('unplaced', sub(key, 16), 'a dead letter that nobody would fetch', function()
+        call('ZADD', P .. 'o:order', 0, key)
+      end)
+    end
+  end
+  return found[1]
+end
+
+local function look_over_order()
+  local found = scan('ZSCAN', P .. 'o:order', limit)
+  for i = 1, #found[2], 2 do
+    local key = found[2][i]
+    looked_at = looked_at + 1
+    if call('HEXISTS', P .. 'o', key) == 0 then
+      note('place_without_task', sub(key, 16), 'a dead letter that is not there', function()
+        call('ZREM', P .. 'o:order', key)
+      end)
+    end
+  end
+  return found[1]
+end
+
+-- As many finished tasks are counted anew in one step.
+local RECOUNTED = 10000
+
+local function recount(name)
+  local counters, counts = of(name, 'n'), {}
+  for _, entry in ipairs(call('LRANGE', of(name, 'f'), 0, -1)) do
+    local state = call('HGET', M, sub(entry, 16))
+    local status = state and sub(state, 2, 2) or ''
+    counts[status] = (counts[status] or 0) + 1
+  end
+  for digit = 4, 9 do
+    local status = tostring(digit)
+    if counts[status] then
+      call('HSET', counters, status, counts[status])
+    else
+      call('HDEL', counters, status)
+    end
+  end
+end
+
+local function look_over_counts(name)
+  local counters, finished, counted = of(name, 'n'), call('LLEN', of(name, 'f')), 0
+  for digit = 4, 9 do
+    counted = counted + tonumber(call('HGET', counters, tostring(digit)) or 0)
+  end
+  looked_at = looked_at + 1
+  if counted ~= finished then
+    note('miscounted', name, counted .. ' finished tasks are counted and ' .. finished .. ' are listed',
+      finished <= RECOUNTED and function()
+        recount(name)
+      end or nil)
+  end
+  local live = call('ZCARD', of(name, 'r')) + call('ZCARD', of(name, 's')) + call('ZCOUNT', of(name, 'l'), '-inf', '(inf')
+  local accepted, removed = tonumber(call('HGET', counters, 'accepted') or 0), tonumber(call('HGET', counters, 'removed') or 0)
+  local lost = accepted - removed - live - finished
+  if lost ~= 0 then
+    note('miscounted', name, accepted .. ' were accepted; ' .. live .. ' live, ' .. finished .. ' finished and ' .. removed
+      .. ' removed make ' .. accepted - lost, function()
+      -- What vanished was removed, by whomever; what is there beyond that was accepted.
+      call('HINCRBY', counters, lost > 0 and 'removed' or 'accepted', math.abs(lost))
+    end)
+  end
+  return ''
+end
+
+local pieces = {
+  tasks = look_over_tasks,
+  keys = look_over_keys,
+  outbox = look_over_outbox,
+  order = look_over_order,
+  beside = function() return look_over_beside(part) end,
+  counts = function() return look_over_counts(part) end,
+  r = function() return look_over_place('r', part) end,
+  s = function() return look_over_place('s', part) end,
+  l = function() return look_over_place('l', part) end,
+  f = function() return look_over_finished(part) end,
+}
+local next_from = pieces[piece]()
+return { next_from, looked_at, unpack(findings) }

@@ -1,0 +1,3 @@
+-- delete_failures: of a task that is gone.
+-- ?1 task
+DELETE FROM failure WHERE task = ?1

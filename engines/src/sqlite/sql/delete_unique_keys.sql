@@ -1,0 +1,3 @@
+-- delete_unique_keys: of a task that is gone.
+-- ?1 task
+DELETE FROM unique_key WHERE task = ?1

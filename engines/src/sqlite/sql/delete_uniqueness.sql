@@ -1,0 +1,3 @@
+-- delete_uniqueness: of a task that is gone.
+-- ?1 task
+DELETE FROM uniqueness WHERE task = ?1

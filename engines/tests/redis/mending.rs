@@ -1,0 +1,178 @@
+//! What an audit finds in a store somebody has had their hands in, and what a repair makes of it.
+
+use jobbers_common::{
+    engine::{
+        AuditRequest, Engine, Finding, Flaw, Outcome,
+        conformance::{DONE, Fixture, failure, id, ids, retry, seconds, task},
+    },
+    lifecycle::Status,
+    limits::KEPT_PARAMETER_BYTES,
+    payload::Payload,
+    task::NewTask,
+};
+use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
+
+use super::connect;
+
+/// Everything an audit finds, from end to end.
+async fn audit(engine: &dyn Engine, repair: bool) -> Vec<Finding> {
+    let (mut findings, mut cursor) = (Vec::new(), None);
+    loop {
+        let audited = engine.audit(AuditRequest { limit: 3, repair, cursor }).await.unwrap();
+        findings.extend(audited.findings);
+        cursor = audited.next;
+        if cursor.is_none() {
+            return findings;
+        }
+    }
+}
+
+/// What is found without a repair, which is then mended, so that nothing is left to find.
+async fn mended(f: &Fixture) -> Vec<(Flaw, String)> {
+    let found = audit(&*f.engine, false).await;
+    assert!(found.iter().all(|finding| !finding.repaired));
+    let repaired = audit(&*f.engine, true).await;
+    assert!(repaired.iter().all(|finding| finding.repaired), "{repaired:?}");
+    assert_eq!(audit(&*f.engine, false).await, []);
+    f.assert_conserved().await;
+    let mut found: Vec<(Flaw, String)> = found.into_iter().map(|finding| (finding.flaw, finding.subject)).collect();
+    found.sort();
+    found
+}
+
+fn flaw(flaw: Flaw, subject: &str) -> (Flaw, String) {
+    (flaw, subject.to_owned())
+}
+
+async fn store() -> (RedisServer, Fixture) {
+    let server = RedisServer::start(RedisOptions::default());
+    let f = connect(&server.url()).await;
+    (server, f)
+}
+
+fn tell(server: &RedisServer, words: &str, answer: &str) {
+    assert_eq!(server.command(words), format!("{answer}\r\n"), "{words}");
+}
+
+#[tokio::test]
+async fn a_task_that_fell_out_of_its_queue_is_put_back() {
+    let (server, f) = store().await;
+    f.submit_ids(&["a", "b", "c"]).await;
+    tell(&server, "ZREM jobbers:{0}:q:default:r b", ":1");
+    assert_eq!(mended(&f).await, [flaw(Flaw::Unplaced, "b"), flaw(Flaw::Miscounted, "default")]);
+    assert_eq!(ids(&f.claim(10).await), ["a", "c", "b"]);
+}
+
+#[tokio::test]
+async fn a_retry_that_fell_out_of_its_time_comes_due() {
+    let (server, f) = store().await;
+    f.submit_ids(&["a"]).await;
+    let claimed = f.claim_one().await;
+    f.settle(&claimed, retry(seconds(3_600))).await;
+    tell(&server, "ZREM jobbers:{0}:q:default:s a", ":1");
+    assert_eq!(mended(&f).await, [flaw(Flaw::Unplaced, "a"), flaw(Flaw::Miscounted, "default")]);
+    assert_eq!(f.status("a").await, Status::Scheduled);
+}
+
+#[tokio::test]
+async fn a_lease_that_is_listed_nowhere_ends_again() {
+    let (server, f) = store().await;
+    f.submit_ids(&["a"]).await;
+    let claimed = f.claim_one().await;
+    tell(&server, "ZREM jobbers:{0}:q:default:l a", ":1");
+    assert_eq!(mended(&f).await, [flaw(Flaw::Unplaced, "a"), flaw(Flaw::Miscounted, "default")]);
+    assert!(f.get("a").await.lease.is_some());
+    f.settle(&claimed, DONE).await;
+    assert_eq!(f.status("a").await, Status::Completed);
+}
+
+#[tokio::test]
+async fn a_finished_task_is_listed_again_in_its_place() {
+    let (server, f) = store().await;
+    for name in ["a", "b", "c"] {
+        f.submit_ids(&[name]).await;
+        let claimed = f.claim_one().await;
+        f.settle(&claimed, DONE).await;
+    }
+    let revision = f.get("b").await.revision;
+    tell(&server, &format!("LREM jobbers:{{0}}:q:default:f 1 {revision:015}b"), ":1");
+    assert_eq!(
+        mended(&f).await,
+        [flaw(Flaw::Unplaced, "b"), flaw(Flaw::Miscounted, "default"), flaw(Flaw::Miscounted, "default")]
+    );
+    let listed = f.list(Default::default(), 10).await;
+    assert_eq!(listed.iter().map(|task| task.id.as_str()).collect::<Vec<_>>(), ["c", "b", "a"]);
+}
+
+#[tokio::test]
+async fn a_task_in_two_places_keeps_the_one_its_record_tells_of() {
+    let (server, f) = store().await;
+    f.submit_ids(&["runs", "over"]).await;
+    for claimed in f.claim(2).await {
+        if claimed.id == id("over") {
+            f.settle(&claimed, DONE).await;
+        }
+    }
+    tell(&server, "ZADD jobbers:{0}:q:default:r 1 runs 2 over", ":2");
+    tell(&server, "ZADD jobbers:{0}:q:default:l 1 over", ":1");
+    let expected = [
+        flaw(Flaw::Misplaced, "over"),
+        flaw(Flaw::Misplaced, "over"),
+        flaw(Flaw::Misplaced, "runs"),
+        flaw(Flaw::Miscounted, "default"),
+    ];
+    assert_eq!(mended(&f).await, expected);
+    assert!(f.claim(10).await.is_empty());
+}
+
+#[tokio::test]
+async fn what_is_left_of_a_task_without_a_record_is_cleared_away_and_counted_as_removed() {
+    let (server, f) = store().await;
+    let large = Payload::json(vec![b' '; KEPT_PARAMETER_BYTES + 1]);
+    let names = ["ready", "later", "runs", "over"];
+    for name in names {
+        f.submit(vec![NewTask { parameters: large.clone(), ..task(name) }]).await;
+    }
+    for claimed in f.claim(10).await {
+        match claimed.id.as_str() {
+            "later" => drop(f.settle(&claimed, retry(seconds(3_600))).await),
+            "ready" => drop(f.settle(&claimed, retry(seconds(0))).await),
+            "over" => drop(f.settle(&claimed, Outcome::Failed { failure: failure("no"), dead_letter: true }).await),
+            _ => {}
+        }
+    }
+    tell(&server, "HSET jobbers:{0}:k taken ready", ":1");
+    tell(&server, "HDEL jobbers:{0}:t ready later runs over", ":4");
+    let found = mended(&f).await;
+    for name in names {
+        assert!(found.contains(&flaw(Flaw::PlaceWithoutTask, name)), "{name}: {found:?}");
+        assert!(found.contains(&flaw(Flaw::Orphan, name)), "{name}: {found:?}");
+    }
+    assert_eq!(f.stats("default").await.removed, 4);
+    assert_eq!(f.engine.dead_letters(10).await.unwrap().len(), 1, "a copy outlives its task");
+}
+
+#[tokio::test]
+async fn a_dead_letter_out_of_order_is_found_again() {
+    let (server, f) = store().await;
+    f.submit_ids(&["a"]).await;
+    let claimed = f.claim_one().await;
+    f.settle(&claimed, Outcome::Failed { failure: failure("no"), dead_letter: true }).await;
+    tell(&server, "DEL jobbers:{0}:o:order", ":1");
+    tell(&server, "ZADD jobbers:{0}:o:order 0 000000000000001gone", ":1");
+    assert_eq!(mended(&f).await, [flaw(Flaw::Unplaced, "a"), flaw(Flaw::PlaceWithoutTask, "gone")]);
+    assert_eq!(f.engine.dead_letters(10).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn what_can_t_be_mended_is_told_and_left() {
+    let (server, f) = store().await;
+    let large = Payload::json(vec![b' '; KEPT_PARAMETER_BYTES + 1]);
+    f.submit(vec![NewTask { parameters: large, ..task("bare") }, task("lost")]).await;
+    tell(&server, "HDEL jobbers:{0}:b bare", ":1");
+    tell(&server, "HSET jobbers:{0}:t garbled nonsense", ":1");
+    tell(&server, "SREM jobbers:{0}:queues default", ":1");
+    let found = audit(&*f.engine, true).await;
+    let of = |wanted| found.iter().filter(|finding| finding.flaw == wanted && !finding.repaired).count();
+    assert_eq!((of(Flaw::ParametersLost), of(Flaw::Unreadable), of(Flaw::QueueUnknown)), (1, 1, 2), "{found:?}");
+}

@@ -1,0 +1,148 @@
+//! What an audit finds in a file somebody has had their hands in, and what a repair makes of it.
+
+use std::sync::Arc;
+
+use jobbers_common::{
+    engine::{
+        AuditRequest, Engine, Finding, Flaw, Outcome,
+        conformance::{Fixture, failure, retry, seconds, task},
+    },
+    limits::KEPT_PARAMETER_BYTES,
+    payload::Payload,
+    task::NewTask,
+    time::{ManualClock, Timestamp},
+};
+use jobbers_engines::{OpenOptions, sqlite::SqliteEngine};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use super::url;
+
+struct Store {
+    folder: TempDir,
+    engine: SqliteEngine,
+}
+
+impl Store {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = SqliteEngine::open(&url(&folder.path().join("store.db")), OpenOptions::default()).await.unwrap();
+        Self { folder, engine }
+    }
+
+    /// Writes to the file past the engine.
+    fn tamper(&self, sql: &str) {
+        let conn = Connection::open(self.folder.path().join("store.db")).unwrap();
+        conn.execute_batch(&format!("PRAGMA foreign_keys = OFF; {sql}")).unwrap();
+    }
+
+    async fn audit(&self, repair: bool) -> Vec<Finding> {
+        let (mut findings, mut cursor) = (Vec::new(), None);
+        loop {
+            let audited = self.engine.audit(AuditRequest { limit: 3, repair, cursor }).await.unwrap();
+            findings.extend(audited.findings);
+            cursor = audited.next;
+            if cursor.is_none() {
+                return findings;
+            }
+        }
+    }
+
+    /// What is found without a repair, which is then mended, so that nothing is left to find.
+    async fn mended(&self) -> Vec<(Flaw, String)> {
+        let found = self.audit(false).await;
+        let repaired = self.audit(true).await;
+        assert!(repaired.iter().all(|finding| finding.repaired), "{repaired:?}");
+        assert_eq!(self.audit(false).await, []);
+        found.into_iter().map(|finding| (finding.flaw, finding.subject)).collect()
+    }
+}
+
+/// A store with a task in each of a few situations, as a fixture whose clock nobody moves.
+async fn filled() -> Store {
+    let store = Store::new().await;
+    let Store { folder, engine } = store;
+    let f = Fixture {
+        engine: Arc::new(engine),
+        clock: Arc::new(ManualClock::new(Timestamp::default())),
+        guard: Box::new(()),
+    };
+    let large = Payload::json(vec![b' '; KEPT_PARAMETER_BYTES + 1]);
+    for name in ["ready", "later", "over"] {
+        f.submit(vec![NewTask { parameters: large.clone(), ..task(name) }]).await;
+    }
+    for claimed in f.claim(3).await {
+        match claimed.id.as_str() {
+            "ready" => drop(f.settle(&claimed, retry(seconds(0))).await),
+            "later" => drop(f.settle(&claimed, retry(seconds(3_600))).await),
+            _ => drop(f.settle(&claimed, Outcome::Failed { failure: failure("no"), dead_letter: true }).await),
+        }
+    }
+    drop(f);
+    let engine = SqliteEngine::open(&url(&folder.path().join("store.db")), OpenOptions::default()).await.unwrap();
+    Store { folder, engine }
+}
+
+#[tokio::test]
+async fn counts_that_are_off_are_counted_anew() {
+    let store = filled().await;
+    store.tamper("UPDATE tally SET tasks = 17 WHERE status = 2; DELETE FROM tally WHERE status = 5;");
+    let queue = || (Flaw::Miscounted, "default".to_owned());
+    assert_eq!(store.mended().await, [queue(), queue()]);
+    let stats = store.engine.queue_stats(None).await.unwrap();
+    assert_eq!(stats[0].tasks.values().sum::<u64>(), 3);
+}
+
+#[tokio::test]
+async fn what_is_left_of_a_task_that_is_gone_is_cleared_away() {
+    let store = filled().await;
+    store.tamper(
+        "INSERT INTO checkpoint SELECT key, NULL, x'00' FROM task WHERE id = 'ready';
+         INSERT INTO stranger SELECT key, 1 FROM task WHERE id = 'ready';
+         INSERT INTO uniqueness SELECT key, '{}' FROM task WHERE id = 'ready';
+         INSERT INTO unique_key SELECT name, 'k', key, NULL, NULL, NULL FROM task WHERE id = 'ready';
+         DELETE FROM task WHERE id = 'ready';",
+    );
+    let found = store.mended().await;
+    for table in ["large_parameters", "checkpoint", "failure", "stranger", "uniqueness", "unique_key"] {
+        let is_told = found.iter().any(|(flaw, subject)| *flaw == Flaw::Orphan && subject.starts_with(table));
+        assert!(is_told, "{table}: {found:?}");
+    }
+    assert!(found.contains(&(Flaw::Miscounted, "default".to_owned())), "{found:?}");
+}
+
+#[tokio::test]
+async fn an_index_that_lacks_a_row_is_built_anew() {
+    let store = filled().await;
+    // The row comes into the index's range behind its back.
+    store.tamper(
+        "PRAGMA writable_schema = ON;
+         UPDATE sqlite_schema SET sql = replace(sql, 'status = 2', 'status = 7') WHERE name = 'task_ready';",
+    );
+    store.tamper("UPDATE task SET rank = 3 WHERE id = 'ready';");
+    store.tamper(
+        "PRAGMA writable_schema = ON;
+         UPDATE sqlite_schema SET sql = replace(sql, 'status = 7', 'status = 2') WHERE name = 'task_ready';",
+    );
+    let engine = SqliteEngine::open(&url(&store.folder.path().join("store.db")), OpenOptions::default()).await.unwrap();
+    let store = Store { engine, ..store };
+    let found = store.mended().await;
+    assert!(found.iter().all(|(flaw, subject)| *flaw == Flaw::FileDamaged && subject == "task"), "{found:?}");
+    assert!(!found.is_empty());
+}
+
+#[tokio::test]
+async fn what_can_t_be_mended_is_told_and_left() {
+    let store = filled().await;
+    store.tamper(
+        "DELETE FROM large_parameters WHERE task = (SELECT key FROM task WHERE id = 'ready');
+         UPDATE task SET overrides = 'nonsense' WHERE id = 'over';
+         UPDATE task SET queue = 99 WHERE id = 'later';",
+    );
+    let found = store.audit(true).await;
+    for (flaw, subject) in [(Flaw::ParametersLost, "ready"), (Flaw::Unreadable, "over"), (Flaw::QueueUnknown, "later")]
+    {
+        let told = found.iter().find(|finding| finding.flaw == flaw && finding.subject == subject);
+        assert!(told.is_some_and(|finding| !finding.repaired), "{subject}: {found:?}");
+    }
+}
