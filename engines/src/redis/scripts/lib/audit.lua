@@ -88,7 +88,11 @@ local function place_waiting(name, id, record, carry)
   if ready_at and ready_at > NOW then
     call('ZADD', of(name, 's'), ready_at, id)
   else
-    local position = carry and sub(carry, 1, 15) or next_batch() .. '000'
+    local position = carry and sub(carry, 1, 15)
+    if not position then
+      local high, low, next_high = take_numbers(1)
+      position = number_at(high, low, next_high, 0)
+    end
     call('ZREM', of(name, 's'), id)
     call('ZADD', of(name, 'r'), score_of(sub(record, 38, 38), position), id)
   end
