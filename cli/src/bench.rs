@@ -14,7 +14,9 @@ mod limit_redis;
 mod limit_sqlite;
 mod phases;
 mod report;
+mod sink;
 mod store;
+mod watching;
 mod worker;
 
 use anyhow::Result;
@@ -72,6 +74,8 @@ async fn measure(store: &Store, args: &BenchArgs) -> Result<Report> {
     let idle_latency = bench.idle_latency(&limits, if args.quick { 100 } else { 400 }).await?;
     let http = bench.http().await?;
     bench.stop().await?;
+    let rounds = if args.quick { 2 } else { 7 };
+    let watching = watching::measure(store, args.concurrency, tasks / 4, rounds).await?;
 
     Ok(Report {
         engine,
@@ -89,5 +93,6 @@ async fn measure(store: &Store, args: &BenchArgs) -> Result<Report> {
         },
         http_one: Rate::new(http.one, http.empty),
         http_batch: Rate::new(http.batch, fill.rate),
+        watching,
     })
 }

@@ -25,7 +25,7 @@ use super::{
     limit::{Limits, per_second},
     report::IdleLatency,
     store::Store,
-    worker::{Child, NOOP},
+    worker::{Child, NOOP, Post},
 };
 
 /// 100 bytes of JSON.
@@ -112,7 +112,7 @@ impl<'a> Bench<'a> {
     /// Lets a worker loose on the full queue.
     pub(super) async fn drain(&self) -> Result<Drain> {
         let mut worker = self.worker.lock().await;
-        let worker = worker.insert(Child::start(self.store, self.concurrency).await?);
+        let worker = worker.insert(Child::start(self.store, self.concurrency, &Post::unwatched()?).await?);
         let count = self.stats().await?.values().sum::<u64>();
         let before = [CpuTime::own()?, worker.cpu()?];
         let store = self.store.cpu(&before).await?;

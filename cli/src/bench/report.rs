@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::watching::Watching;
 use crate::output::thousands;
 
 /// A rate beside what the bare store does in the same run.
@@ -74,6 +75,8 @@ pub struct Report {
     pub http_one: Rate,
     /// `POST /tasks` in batches of 100; in tasks, beside `submit_batch`.
     pub http_batch: Rate,
+    /// What metrics and traces cost the drain.
+    pub watching: Watching,
 }
 
 /// `value` to `digits` decimal places.
@@ -103,6 +106,8 @@ impl Report {
         let fact = |name: &str, value: String| [name.to_owned(), value, String::new(), String::new()];
         let cpu = self.cpu_us_per_task;
         let idle = self.idle_latency;
+        let watching = self.watching;
+        let share = |name: &str, ratio: f64| [name.to_owned(), String::new(), String::new(), format!("{ratio:.2}")];
         vec![
             rate("submit one by one, 1 client", self.submit_one),
             rate("submit one by one, 16 clients", self.submit_16),
@@ -119,6 +124,10 @@ impl Report {
             fact("CPU per task, client", format!("{:.1} us", cpu.client)),
             fact("CPU per task, worker", format!("{:.1} us", cpu.worker)),
             fact("CPU per task, store", format!("{:.1} us", cpu.store)),
+            fact("drain, unwatched", per_second(watching.unwatched_tasks_per_s)),
+            share("the same with metrics", watching.metrics_ratio),
+            share("with metrics and 1 % of traces", watching.traced_ratio),
+            share("these to a frozen collector", watching.frozen_collector_ratio),
         ]
     }
 }

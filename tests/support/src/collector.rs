@@ -30,7 +30,10 @@ use opentelemetry_proto::tonic::{
     resource::v1::Resource,
 };
 use prost::Message;
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::{
+    net::TcpListener,
+    task::{JoinHandle, JoinSet},
+};
 use tonic::{
     Status,
     transport::{Server, server::TcpIncoming},
@@ -90,6 +93,8 @@ pub struct Collector {
     pub address: SocketAddr,
     received: Arc<Mutex<Received>>,
     connections: Arc<AtomicUsize>,
+    /// How one that speaks HTTP treats what it gets from now on.
+    manner: Arc<Mutex<Manner>>,
     serving: JoinHandle<()>,
 }
 
@@ -115,7 +120,7 @@ impl Collector {
         let serving = tokio::spawn(async move {
             server.serve_with_incoming(TcpIncoming::from(listener)).await.expect("it serves");
         });
-        Self { address, received, connections: Arc::default(), serving }
+        Self { address, received, connections: Arc::default(), manner: Arc::new(Mutex::new(Manner::Kind)), serving }
     }
 
     /// One that speaks protocol buffers over HTTP.
@@ -137,18 +142,32 @@ impl Collector {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it has an address");
         let (received, connections): (Arc<Mutex<Received>>, Arc<AtomicUsize>) = Default::default();
-        let (taken, counted) = (Arc::clone(&received), Arc::clone(&connections));
+        let manner = Arc::new(Mutex::new(manner));
+        let (taken, counted, now) = (Arc::clone(&received), Arc::clone(&connections), Arc::clone(&manner));
         let serving = tokio::spawn(async move {
+            // They end with this.
+            let mut open = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
                 counted.fetch_add(1, Ordering::SeqCst);
-                let taken = Arc::clone(&taken);
-                tokio::spawn(async move {
-                    let answer = service_fn(|request| answer(request, manner, Arc::clone(&taken)));
+                let (taken, now) = (Arc::clone(&taken), Arc::clone(&now));
+                open.spawn(async move {
+                    let answer = service_fn(|request| {
+                        let manner = *now.lock().expect("nobody panics here");
+                        answer(request, manner, Arc::clone(&taken))
+                    });
                     http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await.ok();
                 });
             }
         });
-        Self { address, received, connections, serving }
+        Self { address, received, connections, manner, serving }
+    }
+
+    /// From now on one that speaks HTTP accepts everything and answers nothing.
+    ///
+    /// # Panics
+    /// Never: nobody panics with the lock held.
+    pub fn freeze(&self) {
+        *self.manner.lock().expect("nobody panics here") = Manner::Frozen;
     }
 
     /// Where senders are to send, for `OTEL_EXPORTER_OTLP_ENDPOINT`.

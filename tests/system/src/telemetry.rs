@@ -17,7 +17,12 @@ use crate::{
     stack::{Manager, Stack},
 };
 
-on_both_engines!(the_points_are_as_many_as_what_happened, a_task_is_traced_from_its_submission_through_its_retries);
+on_both_engines!(
+    the_points_are_as_many_as_what_happened,
+    a_task_is_traced_from_its_submission_through_its_retries,
+    a_collector_that_freezes_under_load_changes_no_result,
+    a_collector_that_dies_under_load_changes_no_result,
+);
 
 /// The deadline of the last flush, with room for a busy machine.
 const FLUSH: Duration = Duration::from_secs(8);
@@ -219,6 +224,68 @@ async fn a_collector_that_fails_costs_no_task_and_holds_nobody_up() {
 async fn a_collector_that_is_not_there_costs_no_task_and_holds_nobody_up() {
     let gone = Collector::http().await.endpoint();
     work_and_end(&gone).await;
+}
+
+async fn a_collector_that_freezes_under_load_changes_no_result(kind: Engine) {
+    under_load(kind, |collector| {
+        collector.freeze();
+        Some(collector)
+    })
+    .await;
+}
+
+async fn a_collector_that_dies_under_load_changes_no_result(kind: Engine) {
+    under_load(kind, |collector| {
+        drop(collector);
+        None
+    })
+    .await;
+}
+
+/// Half of the tasks run with a collector that takes everything, half while it fails as `fail` has it.
+async fn under_load(kind: Engine, fail: impl FnOnce(Collector) -> Option<Collector>) {
+    let (stack, collector) = (Stack::on(kind).await, Collector::http().await);
+    let endpoint = collector.endpoint();
+    let otlp = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()),
+        ("OTEL_METRIC_EXPORT_INTERVAL", "50"),
+        ("METRICS_LISTEN", "127.0.0.1:0"),
+    ];
+    let mut manager = stack.manager_with(&otlp[..2]).await;
+    let mut worker = worker(&stack, &otlp).await;
+    let (echo, broken) = (json!({"name": "echo"}), json!({"name": "fail", "parameters": {"kind": "fatal"}}));
+    let again = json!({"name": "fail", "parameters": {"times": 1}});
+    let load = async || {
+        for (count, task) in [(600, &echo), (100, &broken), (100, &again), (600, &echo)] {
+            manager.api.post("/tasks", &batch(count, task)).await.ok();
+        }
+    };
+    load().await;
+    until(Duration::from_secs(60), "the collector is told of them", async || {
+        (collector.number("tasks_processed", &[]) > 0.0).then_some(())
+    })
+    .await;
+    let _frozen = fail(collector);
+    load().await;
+    let expected = json!({"completed": 2_600, "failed": 200});
+    until(Duration::from_secs(120), "all tasks are over", async || {
+        let tasks = manager.api.get("/queues/default").await.ok()["tasks"].clone();
+        (tasks == expected).then_some(())
+    })
+    .await;
+    let address = metrics_address(&worker).await;
+    until(Duration::from_secs(60), "the worker has counted them all", async || {
+        let lines = scrape(&address).await;
+        let ended = lines.iter().filter(|line| line.starts_with("tasks_processed_total{"));
+        let counted: f64 = ended.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum();
+        (counted == 2_800.0).then_some(())
+    })
+    .await;
+    for program in [&mut worker, &mut manager.program] {
+        let told = Instant::now();
+        end(program).await;
+        assert!(told.elapsed() < FLUSH, "it took {:?} to end", told.elapsed());
+    }
 }
 
 /// Reads `/metrics` and answers the lines that are no comments.

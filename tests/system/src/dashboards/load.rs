@@ -26,7 +26,9 @@ pub(super) async fn run(site: &Site) {
     go_wrong(api).await;
     // Until its lease has ended and was taken back; then it learns that it has lost it, and takes the task anew.
     site.fragile.signal(Signal::SIGSTOP);
-    for wave in 0..WAVES {
+    // A picture wants a few minutes to show.
+    let waves = if std::env::var_os("PICTURES").is_some() { 5 * WAVES } else { WAVES };
+    for wave in 0..waves {
         send(api, wave).await;
         over(api).await;
         seen(site).await;

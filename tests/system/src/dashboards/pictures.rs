@@ -5,6 +5,7 @@
 
 mod draw;
 mod number;
+mod table;
 
 use std::{
     path::{Path, PathBuf},
@@ -23,6 +24,9 @@ pub(super) struct Shown {
     pub(super) unit: String,
     /// Columns and rows of the grid: left, top, width, height.
     pub(super) place: [u32; 4],
+    pub(super) colours: Steps,
+    /// Words in place of values.
+    pub(super) words: Vec<(f64, String)>,
     pub(super) queries: Vec<Answered>,
 }
 
@@ -30,8 +34,12 @@ pub(super) struct Shown {
 pub(super) struct Answered {
     pub(super) legend: String,
     pub(super) unit: String,
+    pub(super) colours: Steps,
     pub(super) series: Vec<Series>,
 }
+
+/// From which value on which colour holds; none where nothing is coloured.
+pub(super) type Steps = Vec<(f64, String)>;
 
 /// Draws all dashboards if somebody asked for it.
 pub(super) async fn draw(prometheus: &Prometheus, begun: SystemTime) {
@@ -64,18 +72,40 @@ async fn ask(prometheus: &Prometheus, begun: SystemTime, panel: &Value) -> Shown
         } else {
             prometheus.range(&expr, begun).await
         };
-        queries.push(Answered { unit: unit_of(panel, &legend).unwrap_or_else(|| unit.clone()), legend, series });
+        let own = |property: &str| of_column(panel, &legend, property);
+        let (own_unit, colours) = (text(own("unit")), steps(own("thresholds")));
+        let unit = if own_unit.is_empty() { unit.clone() } else { own_unit };
+        queries.push(Answered { legend, unit, colours, series });
     }
     let place = ["x", "y", "w", "h"].map(side);
-    Shown { title: text(&panel["title"]), kind: text(&panel["type"]), unit, place, queries }
+    let defaults = &panel["fieldConfig"]["defaults"];
+    let (colours, words) = (steps(&defaults["thresholds"]), words(&defaults["mappings"]));
+    Shown { title: text(&panel["title"]), kind: text(&panel["type"]), unit, place, colours, words, queries }
 }
 
-/// The unit of a table's column, where it has one of its own.
-fn unit_of(panel: &Value, column: &str) -> Option<String> {
-    let overrides = panel["fieldConfig"]["overrides"].as_array()?;
-    let own = overrides.iter().find(|own| own["matcher"]["options"] == column)?;
-    let unit = own["properties"].as_array()?.iter().find(|property| property["id"] == "unit")?;
-    unit["value"].as_str().map(str::to_owned)
+/// What a table's column has of its own; null where it has nothing.
+fn of_column<'a>(panel: &'a Value, column: &str, property: &str) -> &'a Value {
+    let overrides = panel["fieldConfig"]["overrides"].as_array();
+    let own = overrides.into_iter().flatten().find(|own| own["matcher"]["options"] == column);
+    let properties = own.and_then(|own| own["properties"].as_array());
+    let found = properties.into_iter().flatten().find(|one| one["id"] == property);
+    found.map_or(&Value::Null, |one| &one["value"])
+}
+
+/// The first step of Grafana's has no value: it holds from below.
+fn steps(thresholds: &Value) -> Steps {
+    let steps = thresholds["steps"].as_array().into_iter().flatten();
+    let step = |step: &Value| {
+        (step["value"].as_f64().unwrap_or(f64::NEG_INFINITY), step["color"].as_str().unwrap().to_owned())
+    };
+    let steps: Steps = steps.map(step).collect();
+    if steps.len() > 1 { steps } else { Steps::new() }
+}
+
+fn words(mappings: &Value) -> Vec<(f64, String)> {
+    let options = mappings.as_array().into_iter().flatten().filter_map(|mapping| mapping["options"].as_object());
+    let word = |(value, option): (&String, &Value)| Some((value.parse().ok()?, option["text"].as_str()?.to_owned()));
+    options.flatten().filter_map(word).collect()
 }
 
 /// A series' name by its legend: `{{label}}` stands for the label's value.

@@ -9,7 +9,7 @@ use plotters::{
     style::text_anchor::{HPos, Pos, VPos},
 };
 
-use super::{Shown, name, number};
+use super::{Shown, name, number, table};
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn = Result<(), Box<dyn Error>>;
@@ -79,57 +79,69 @@ fn named(panel: &Shown) -> impl Iterator<Item = (String, &Series)> {
     panel.queries.iter().flat_map(|query| query.series.iter().map(|series| (name(&query.legend, series), series)))
 }
 
+/// The colour of the last step that `value` has reached.
+fn colour(steps: &[(f64, String)], value: f64) -> Option<RGBColor> {
+    let reached = steps.iter().rfind(|(from, _)| value >= *from)?;
+    Some(match reached.1.as_str() {
+        "green" => RGBColor(38, 127, 64),
+        "orange" => RGBColor(201, 96, 0),
+        "red" => RGBColor(196, 22, 42),
+        _ => RGBColor(0, 114, 178),
+    })
+}
+
 fn stat(panel: &Shown, area: &Area<'_>) -> Drawn {
     let values: Vec<(String, f64)> =
         named(panel).filter_map(|(name, series)| Some((name, series.points.last()?.1))).collect();
+    if values.is_empty() {
+        return nothing(area);
+    }
     let (width, height) = area.dim_in_pixel();
-    let share = i32::try_from(height)? / i32::try_from(values.len().max(1))?;
+    let share = i32::try_from(height)? / i32::try_from(values.len())?;
     let size = if values.len() == 1 { 30 } else { 16 };
-    let middle = words(size, RGBColor(0, 114, 178)).pos(Pos::new(HPos::Center, VPos::Center));
     for (index, (name, value)) in values.iter().enumerate() {
-        let text = format!("{name}  {}", number::text(*value, &panel.unit));
+        let word = panel.words.iter().find(|(of, _)| of == value);
+        let text = word.map_or_else(|| number::text(*value, &panel.unit), |(_, word)| word.clone());
+        let ink = colour(&panel.colours, *value).unwrap_or(RGBColor(0, 114, 178));
+        let middle = words(size, ink).pos(Pos::new(HPos::Center, VPos::Center));
         let y = share * i32::try_from(index)? + share / 2;
-        area.draw_text(text.trim(), &middle, (i32::try_from(width)? / 2, y))?;
+        area.draw_text(format!("{name}  {text}").trim(), &middle, (i32::try_from(width)? / 2, y))?;
     }
     Ok(())
 }
 
 /// A line per label set, a column per query.
 fn table(panel: &Shown, area: &Area<'_>) -> Drawn {
-    let mut rows: BTreeMap<Vec<String>, Vec<Option<f64>>> = BTreeMap::new();
-    let mut labels: Vec<&str> = panel
-        .queries
-        .iter()
-        .flat_map(|query| &query.series)
-        .flat_map(|series| series.labels.keys().map(String::as_str))
-        .collect();
-    labels.sort_unstable();
-    labels.dedup();
-    for (column, query) in panel.queries.iter().enumerate() {
-        for series in &query.series {
-            let key = labels.iter().map(|label| series.label(label).to_owned()).collect();
-            let row = rows.entry(key).or_insert_with(|| vec![None; panel.queries.len()]);
-            row[column] = series.points.last().map(|(_, value)| *value);
-        }
-    }
-    let width = i32::try_from(area.dim_in_pixel().0)?;
+    let rows = table::rows(panel);
+    let labels = table::labels(panel);
+    let (width, height) = area.dim_in_pixel();
+    let width = i32::try_from(width)?;
     // A label that is a sentence needs most of the room.
-    let weight = |label: &&str| if *label == "why" { 5 } else { 2 };
-    let columns: Vec<i32> = labels.iter().map(weight).chain(panel.queries.iter().map(|_| 1)).collect();
+    let weight = |label: &String| if label == "why" { 8 } else { 3 };
+    let columns: Vec<i32> = labels.iter().map(weight).chain(panel.queries.iter().map(|_| 2)).collect();
     let all: i32 = columns.iter().sum();
     let edge = |index: usize| width * columns[..index].iter().sum::<i32>() / all;
-    let headings = labels.iter().map(|label| (*label).to_owned()).chain(panel.queries.iter().map(|q| q.legend.clone()));
+    let headings = labels.iter().cloned().chain(panel.queries.iter().map(|query| query.legend.clone()));
     for (index, heading) in headings.enumerate() {
         area.draw_text(&heading, &words(12, PALE), (edge(index), 0))?;
     }
-    for (line, (key, values)) in rows.iter().enumerate() {
+    let room = usize::try_from(height)?.saturating_sub(20) / 18;
+    if rows.is_empty() {
+        return nothing(area);
+    }
+    for (line, (key, values)) in rows.iter().enumerate().take(room) {
         let y = 20 + 18 * i32::try_from(line)?;
-        let shown = values
-            .iter()
-            .zip(&panel.queries)
-            .map(|(value, query)| value.map_or_else(String::new, |value| number::text(value, &query.unit)));
-        for (index, cell) in key.iter().cloned().chain(shown).enumerate() {
-            area.draw_text(&cell, &words(12, INK), (edge(index), y))?;
+        if line + 1 == room && rows.len() > room {
+            area.draw_text(&format!("and {} more", rows.len() - line), &words(12, PALE), (0, y))?;
+            break;
+        }
+        for (index, cell) in key.iter().enumerate() {
+            area.draw_text(cell, &words(12, INK), (edge(index), y))?;
+        }
+        for (index, (value, query)) in values.iter().zip(&panel.queries).enumerate() {
+            let Some(value) = value else { continue };
+            let ink = colour(&query.colours, *value).unwrap_or(INK);
+            area.draw_text(&number::text(*value, &query.unit), &words(12, ink), (edge(key.len() + index), y))?;
         }
     }
     Ok(())
