@@ -80,7 +80,7 @@ fn what_to_wait_for(step: &Step<'_>, claim: &ClaimRequest) -> Result<(Wants, Opt
             // It comes back by itself; a further submission would wake it in vain.
             soonest = soonest.into_iter().chain([wait]).min();
         } else {
-            wants.ready.push(queue);
+            wants.ready.push((queue, wish.limit));
         }
     }
     Ok((wants, soonest))

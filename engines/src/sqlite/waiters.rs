@@ -30,11 +30,11 @@ struct Worker {
 /// What an idle worker waits for.
 #[derive(Debug)]
 pub(super) struct Wants {
-    /// Queues of which a ready task would be given out.
-    pub(super) ready: Vec<i64>,
+    /// Queues of which ready tasks would be given out, and how many of each.
+    pub(super) ready: Vec<(i64, usize)>,
     /// Queues that give nothing out until one of their tasks ends.
     pub(super) freed: Vec<i64>,
-    /// How many tasks it asked for.
+    /// How many tasks it asked for, of all queues.
     pub(super) limit: usize,
 }
 
@@ -91,9 +91,9 @@ impl Waiters {
             let Some(wants) = &worker.wants else { continue };
             let mut room = wants.limit;
             let mut useful = false;
-            for queue in &wants.ready {
+            for (queue, limit) in &wants.ready {
                 let Some(left) = ready.get_mut(queue).filter(|left| **left > 0) else { continue };
-                let taken = room.min(*left);
+                let taken = room.min(*limit).min(*left);
                 *left -= taken;
                 room -= taken;
                 useful = true;
@@ -137,18 +137,17 @@ impl Waiters {
 
     /// The queues of which some worker waits for a ready task.
     pub(super) fn wanted_queues(&self) -> Vec<i64> {
-        self.queues_of(|wants| &wants.ready)
+        self.queues_of(|wants| wants.ready.iter().map(|(queue, _)| *queue).collect())
     }
 
     /// The queues of which some worker waits for the end of a task.
     pub(super) fn blocked_queues(&self) -> Vec<i64> {
-        self.queues_of(|wants| &wants.freed)
+        self.queues_of(|wants| wants.freed.clone())
     }
 
-    fn queues_of(&self, part: impl Fn(&Wants) -> &Vec<i64>) -> Vec<i64> {
+    fn queues_of(&self, part: impl Fn(&Wants) -> Vec<i64>) -> Vec<i64> {
         let workers = self.workers.lock();
-        let mut queues: Vec<i64> =
-            workers.values().filter_map(|worker| worker.wants.as_ref()).flat_map(part).copied().collect();
+        let mut queues: Vec<i64> = workers.values().filter_map(|worker| worker.wants.as_ref()).flat_map(part).collect();
         queues.sort_unstable();
         queues.dedup();
         queues
@@ -213,7 +212,7 @@ mod tests {
     }
 
     fn wants(ready: &[i64], freed: &[i64], limit: usize) -> Wants {
-        Wants { ready: ready.to_vec(), freed: freed.to_vec(), limit }
+        Wants { ready: ready.iter().map(|queue| (*queue, limit)).collect(), freed: freed.to_vec(), limit }
     }
 
     #[test]
@@ -243,6 +242,16 @@ mod tests {
         let told = ["a", "b", "c"].into_iter().filter(|name| is_told(&waiters, name)).count();
         assert_eq!(told, 2);
         assert!(!is_told(&waiters, "elsewhere"));
+    }
+
+    #[test]
+    fn a_worker_that_takes_few_of_a_queue_leaves_the_others_to_the_next() {
+        let waiters = Waiters::default();
+        for name in ["a", "b"] {
+            waiters.register(&worker(name), Wants { ready: vec![(1, 2)], freed: Vec::new(), limit: 64 });
+        }
+        waiters.tell_ready(BTreeMap::from([(1, 10)]));
+        assert!(is_told(&waiters, "a") && is_told(&waiters, "b"));
     }
 
     #[test]
