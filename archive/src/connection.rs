@@ -13,10 +13,11 @@ use crate::error::{Error, Result};
 /// What marks a file as an archive of this program: "jobd", in `PRAGMA application_id`.
 const APPLICATION_ID: i64 = 0x6a6f_6264;
 /// One migration per version; the first makes a version 1 of an empty file. What has been released is never edited.
-const MIGRATIONS: &[&str] = &[include_str!("sql/migrations/0001_letters.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("sql/migrations/0001_letters.sql"), include_str!("sql/migrations/0002_tally.sql")];
 /// How long a transaction waits for another process's.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
-/// Statements kept ready: more than there are.
+/// Statements kept ready: more than there are, not counting what filters make of them.
 const STATEMENTS: usize = 64;
 
 pub(crate) fn open_writer(path: &Path) -> Result<Connection> {

@@ -8,12 +8,13 @@ use jobbers_common::{
     task::{AttemptError, FailureKind},
     time::Timestamp,
 };
-use rusqlite::{OptionalExtension, Row, Statement, ToSql, Transaction};
+use rusqlite::{Row, Transaction};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Archive,
     error::{Error, Result, corrupt},
+    filter::{Filter, bind},
     fingerprint, quota, sql,
 };
 
@@ -50,57 +51,6 @@ impl LetterState {
             Self::Superseded => "superseded",
         }
     }
-}
-
-/// Which letters; what is `None` does not restrict.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Filter {
-    /// Of tasks in this queue.
-    pub queue: Option<QueueName>,
-    /// Of tasks of this name.
-    pub name: Option<TaskName>,
-    /// Of this version.
-    pub version: Option<u32>,
-    /// That ended so.
-    pub status: Option<Status>,
-    /// Whose last error holds this text, in upper or lower case.
-    pub error: Option<String>,
-    /// Whose last error has this [fingerprint](fingerprint::of).
-    pub fingerprint: Option<String>,
-    /// That failed at or after this.
-    pub failed_from: Option<Timestamp>,
-    /// That failed before this.
-    pub failed_until: Option<Timestamp>,
-    /// Of which this has become.
-    pub state: Option<LetterState>,
-}
-
-impl Filter {
-    /// Binds it to a statement with the parameters of `matching.sql`.
-    pub(crate) fn bind(&self, statement: &mut Statement<'_>) -> Result<()> {
-        let text = |name: &Option<TaskName>| name.as_ref().map(ToString::to_string);
-        let parameters: [(&str, Box<dyn ToSql>); 9] = [
-            (":queue", Box::new(self.queue.as_ref().map(ToString::to_string))),
-            (":name", Box::new(text(&self.name))),
-            (":version", Box::new(self.version)),
-            (":status", Box::new(self.status.map(Status::as_str))),
-            (":state", Box::new(self.state.map(LetterState::as_str))),
-            (":error", Box::new(self.error.as_ref().map(|text| text.to_ascii_lowercase()))),
-            (":fingerprint", Box::new(self.fingerprint.clone())),
-            (":failed_from", Box::new(self.failed_from.map(Timestamp::as_micros))),
-            (":failed_until", Box::new(self.failed_until.map(Timestamp::as_micros))),
-        ];
-        for (name, value) in parameters {
-            bind(statement, name, value)?;
-        }
-        Ok(())
-    }
-}
-
-/// Binds one parameter by its name.
-pub(crate) fn bind(statement: &mut Statement<'_>, name: &str, value: impl ToSql) -> Result<()> {
-    let place = statement.parameter_index(name)?.ok_or_else(|| corrupt("a statement lacks", name))?;
-    Ok(statement.raw_bind_parameter(place, value)?)
 }
 
 /// A letter without its task.
@@ -179,6 +129,19 @@ pub struct Group {
     pub example: String,
 }
 
+/// The dead letters of one queue and task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    /// Their queue.
+    pub queue: QueueName,
+    /// Their task's name.
+    pub name: TaskName,
+    /// How many there are.
+    pub count: u64,
+    /// When the first of them failed.
+    pub first_failed_at: Timestamp,
+}
+
 impl Archive {
     /// Puts copies of the outbox in, each once, with the failures of their tasks. Answers how many were new.
     ///
@@ -202,9 +165,8 @@ impl Archive {
         let before: Option<i64> = cursor.map(|text| text.parse().map_err(|_| Error::ForeignCursor)).transpose()?;
         let limit = limit.clamp(1, MAX_PAGE);
         self.read(|transaction| {
-            let mut statement = transaction.prepare_cached(&sql::PAGE)?;
-            filter.bind(&mut statement)?;
-            bind(&mut statement, ":before", before)?;
+            let mut statement = filter.prepare(transaction, sql::PAGE)?;
+            bind(&mut statement, ":before", before.unwrap_or(i64::MAX))?;
             bind(&mut statement, ":limit", sql::count(limit + 1))?;
             let mut rows = statement.raw_query();
             let mut letters = Vec::new();
@@ -224,8 +186,7 @@ impl Archive {
     /// Those of the file.
     pub fn count(&self, filter: &Filter) -> Result<u64> {
         self.read(|transaction| {
-            let mut statement = transaction.prepare_cached(&sql::COUNT_LETTERS)?;
-            filter.bind(&mut statement)?;
+            let mut statement = filter.prepare(transaction, sql::COUNT_LETTERS)?;
             let mut rows = statement.raw_query();
             let count: i64 = rows.next()?.map_or(Ok(0), |row| row.get(0))?;
             Ok(count.unsigned_abs())
@@ -238,8 +199,7 @@ impl Archive {
     /// Those of the file.
     pub fn groups(&self, filter: &Filter) -> Result<Vec<Group>> {
         self.read(|transaction| {
-            let mut statement = transaction.prepare_cached(&sql::GROUPS)?;
-            filter.bind(&mut statement)?;
+            let mut statement = filter.prepare(transaction, sql::GROUPS)?;
             bind(&mut statement, ":limit", sql::count(MAX_GROUPS))?;
             let mut rows = statement.raw_query();
             let mut groups = Vec::new();
@@ -293,60 +253,24 @@ impl Archive {
         })
     }
 
-    /// Deletes the letters of these tasks, and their histories. Letters that are being sent again stay. Answers how many
-    /// went.
+    /// The dead letters of each queue and task, counted: what costs the same however many there are.
     ///
     /// # Errors
-    /// Those of the file. Safe to repeat.
-    pub fn delete(&self, ids: &[TaskId]) -> Result<u64> {
-        self.write(|transaction| {
-            let mut deleted = 0;
-            for id in ids {
-                deleted += transaction.prepare_cached(sql::DELETE_OF_TASK)?.execute([id.as_str()])?;
+    /// Those of the file.
+    pub fn waiting(&self) -> Result<Vec<Waiting>> {
+        self.read(|transaction| {
+            let mut statement = transaction.prepare_cached(sql::WAITING)?;
+            let mut rows = statement.raw_query();
+            let mut waiting = Vec::new();
+            while let Some(row) = rows.next()? {
+                waiting.push(Waiting {
+                    queue: name(row, 0, QueueName::new)?,
+                    name: name(row, 1, TaskName::new)?,
+                    count: row.get::<_, i64>(2)?.unsigned_abs(),
+                    first_failed_at: Timestamp::from_micros(row.get::<_, Option<i64>>(3)?.unwrap_or_default()),
+                });
             }
-            transaction.prepare_cached(sql::DELETE_ORPHANS)?.execute([])?;
-            Ok(deleted as u64)
-        })
-    }
-
-    /// Deletes up to `limit` letters that match, the oldest first. Letters that are being sent again stay. Answers how
-    /// many went.
-    ///
-    /// # Errors
-    /// Those of the file. Safe to repeat.
-    pub fn delete_matching(&self, filter: &Filter, limit: usize) -> Result<u64> {
-        self.write(|transaction| {
-            let mut statement = transaction.prepare_cached(&sql::DELETE_MATCHING)?;
-            filter.bind(&mut statement)?;
-            bind(&mut statement, ":limit", sql::count(limit))?;
-            let deleted = statement.raw_execute()?;
-            transaction.prepare_cached(sql::DELETE_ORPHANS)?.execute([])?;
-            Ok(deleted as u64)
-        })
-    }
-
-    /// Deletes up to `limit` letters that failed before a point in time, or that are not among the newest `keep`.
-    /// Letters that are being sent again stay. Answers how many went.
-    ///
-    /// # Errors
-    /// Those of the file. Safe to repeat.
-    pub fn prune(&self, failed_before: Option<Timestamp>, keep: Option<u64>, limit: usize) -> Result<u64> {
-        self.write(|transaction| {
-            let before = failed_before.map_or(i64::MIN, Timestamp::as_micros);
-            let oldest = match keep.map(|keep| i64::try_from(keep).unwrap_or(i64::MAX)) {
-                None => None,
-                Some(0) => Some(i64::MAX),
-                Some(keep) => {
-                    transaction.prepare_cached(sql::OLDEST_TO_KEEP)?.query_row([keep], |row| row.get(0)).optional()?
-                }
-            };
-            let below = oldest.unwrap_or(i64::MIN);
-            let deleted =
-                transaction.prepare_cached(sql::PRUNE_LETTERS)?.execute((before, below, sql::count(limit)))?;
-            if deleted > 0 {
-                transaction.prepare_cached(sql::DELETE_ORPHANS)?.execute([])?;
-            }
-            Ok(deleted as u64)
+            Ok(waiting)
         })
     }
 }

@@ -8,7 +8,7 @@
 //! open one file; every change is one transaction, and none rests on being the only one. Calls block: run them where
 //! that may be.
 //!
-//! Start reading at `sql/migrations/0001_letters.sql`, then [`letters`], then [`operations`].
+//! Start reading at `sql/migrations`, then [`letters`], then [`operations`].
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,9 @@ use parking_lot::Mutex;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 mod connection;
+mod delete;
 mod error;
+mod filter;
 pub mod fingerprint;
 pub mod letters;
 pub mod operations;
@@ -25,8 +27,9 @@ mod sql;
 
 pub use self::{
     error::{Error, Result},
-    letters::{Filter, Group, Letter, LetterState, Page, Summary},
-    operations::{Item, ItemOutcome, NewOperation, Operation, Selection},
+    filter::Filter,
+    letters::{Group, Letter, LetterState, Page, Summary, Waiting},
+    operations::{Item, ItemOutcome, NewOperation, Operation, RunningOperation, Selection},
 };
 
 /// How to open an archive.

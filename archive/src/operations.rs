@@ -18,9 +18,12 @@ use ulid::Ulid;
 use crate::{
     Archive,
     error::{Error, Result, corrupt},
-    letters::{Filter, LetterState, bind, latest, name, read_copy, word},
+    filter::Filter,
+    letters::{LetterState, name, read_copy, word},
     sql,
 };
+
+mod take;
 
 /// Most letters of one operation.
 pub const MAX_ITEMS: usize = 1_000_000;
@@ -67,6 +70,8 @@ pub enum ItemOutcome {
     Duplicate,
     /// Its parameters can't be patched, or are too large once they are.
     BadParameters,
+    /// The operation was cancelled before it was this task's turn.
+    Cancelled,
 }
 
 impl ItemOutcome {
@@ -82,6 +87,7 @@ impl ItemOutcome {
             Self::UnknownQueue => "unknown_queue",
             Self::Duplicate => "duplicate",
             Self::BadParameters => "bad_parameters",
+            Self::Cancelled => "cancelled",
         }
     }
 
@@ -90,7 +96,9 @@ impl ItemOutcome {
         match self {
             Self::Resubmitted | Self::AlreadyResubmitted => LetterState::Resubmitted,
             Self::Live | Self::Moved => LetterState::Superseded,
-            Self::Unknown | Self::UnknownQueue | Self::Duplicate | Self::BadParameters => LetterState::Dead,
+            Self::Unknown | Self::UnknownQueue | Self::Duplicate | Self::BadParameters | Self::Cancelled => {
+                LetterState::Dead
+            }
         }
     }
 }
@@ -106,6 +114,8 @@ pub struct Operation {
     pub created_at: Timestamp,
     /// When it had nothing left to do.
     pub finished_at: Option<Timestamp>,
+    /// When somebody asked for it to be stopped.
+    pub cancelled_at: Option<Timestamp>,
     /// How many tasks are not sent yet.
     pub pending: u64,
     /// How many tasks came to what.
@@ -118,6 +128,17 @@ impl Operation {
     pub fn total(&self) -> u64 {
         self.pending + self.outcomes.values().sum::<u64>()
     }
+}
+
+/// An operation that is not finished, as whoever carries it out sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunningOperation {
+    /// Its id.
+    pub id: String,
+    /// See [`NewOperation::request`].
+    pub request: String,
+    /// Whether it is to be stopped.
+    pub is_cancelled: bool,
 }
 
 /// A task of an operation.
@@ -159,8 +180,8 @@ impl Archive {
                 now_micros,
             ))?;
             match &new.selection {
-                Selection::Tasks(tasks) => take_tasks(transaction, &id, tasks)?,
-                Selection::Matching(filter, limit) => take_matching(transaction, &id, filter, *limit)?,
+                Selection::Tasks(tasks) => take::tasks(transaction, &id, tasks)?,
+                Selection::Matching(filter, limit) => take::matching(transaction, &id, filter, *limit)?,
             }
             required(transaction, &id)
         })
@@ -178,15 +199,49 @@ impl Archive {
     ///
     /// # Errors
     /// Those of the file.
-    pub fn running_operations(&self) -> Result<Vec<Operation>> {
+    pub fn running_operations(&self) -> Result<Vec<RunningOperation>> {
         self.read(|transaction| {
             let mut statement = transaction.prepare_cached(sql::RUNNING_OPERATIONS)?;
             let mut rows = statement.query([])?;
             let mut running = Vec::new();
             while let Some(row) = rows.next()? {
-                running.push(read_operation(transaction, row)?);
+                running.push(RunningOperation { id: row.get(0)?, request: row.get(1)?, is_cancelled: row.get(2)? });
             }
             Ok(running)
+        })
+    }
+
+    /// Notes that an operation is to be stopped; whoever carries it out then calls [`Archive::free`]. Answers how it
+    /// stands; one that is finished stays so.
+    ///
+    /// # Errors
+    /// Those of the file. Safe to repeat.
+    pub fn cancel(&self, operation: &str, now: Timestamp) -> Result<Option<Operation>> {
+        self.write(|transaction| {
+            transaction.prepare_cached(sql::CANCEL_OPERATION)?.execute((operation, now.as_micros()))?;
+            find(transaction, operation)
+        })
+    }
+
+    /// Whether an operation is to be stopped.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn is_cancelled(&self, operation: &str) -> Result<bool> {
+        self.read(|transaction| {
+            Ok(transaction.prepare_cached(sql::IS_CANCELLED)?.query_row([operation], |row| row.get(0))?)
+        })
+    }
+
+    /// Gives back the letters of an operation that it has not sent: they are dead as before. Nobody may be sending them.
+    ///
+    /// # Errors
+    /// Those of the file. Safe to repeat.
+    pub fn free(&self, operation: &str) -> Result<()> {
+        self.write(|transaction| {
+            transaction.prepare_cached(sql::FREE_LETTERS)?.execute([operation])?;
+            transaction.prepare_cached(sql::CANCEL_ITEMS)?.execute([operation])?;
+            Ok(())
         })
     }
 
@@ -257,7 +312,8 @@ impl Archive {
         })
     }
 
-    /// The letters of an operation from a place on, and the place after them.
+    /// The letters an operation has sent again, from a place on, and the place after them; those too that have been deleted
+    /// since.
     ///
     /// # Errors
     /// Those of the file.
@@ -299,44 +355,6 @@ impl Archive {
     }
 }
 
-fn take_tasks(transaction: &Transaction<'_>, operation: &str, tasks: &[TaskId]) -> Result<()> {
-    for (place, task) in (0_i64..).zip(tasks) {
-        let found = latest(transaction, task)?.map(|letter| letter.summary);
-        let (letter, outcome, detail) = match &found {
-            None => (None, Some(ItemOutcome::Unknown), Some("there is no dead letter of this task".to_owned())),
-            Some(letter) => match letter.state {
-                LetterState::Dead | LetterState::Superseded => (Some(letter.key), None, None),
-                LetterState::Resubmitting | LetterState::Resubmitted => {
-                    let by = letter.operation.as_deref().unwrap_or("?");
-                    (None, Some(ItemOutcome::AlreadyResubmitted), Some(format!("by operation {by}")))
-                }
-            },
-        };
-        transaction.prepare_cached(sql::INSERT_ITEM)?.execute((
-            operation,
-            place,
-            task.as_str(),
-            letter,
-            outcome.map(ItemOutcome::as_str),
-            detail,
-        ))?;
-        if let Some(letter) = letter {
-            transaction.prepare_cached(sql::TAKE_LETTER)?.execute((letter, operation))?;
-        }
-    }
-    Ok(())
-}
-
-fn take_matching(transaction: &Transaction<'_>, operation: &str, filter: &Filter, limit: usize) -> Result<()> {
-    let mut statement = transaction.prepare_cached(&sql::TAKE_MATCHING)?;
-    filter.bind(&mut statement)?;
-    bind(&mut statement, ":operation", operation)?;
-    bind(&mut statement, ":limit", sql::count(limit.min(MAX_ITEMS)))?;
-    statement.raw_execute()?;
-    transaction.prepare_cached(sql::TAKE_ITEMS)?.execute([operation])?;
-    Ok(())
-}
-
 fn required(transaction: &Transaction<'_>, id: &str) -> Result<Operation> {
     find(transaction, id)?.ok_or_else(|| corrupt("an operation", id))
 }
@@ -364,6 +382,7 @@ fn read_operation(transaction: &Transaction<'_>, row: &Row<'_>) -> Result<Operat
         request: row.get(1)?,
         created_at: Timestamp::from_micros(row.get(2)?),
         finished_at: row.get::<_, Option<i64>>(3)?.map(Timestamp::from_micros),
+        cancelled_at: row.get::<_, Option<i64>>(4)?.map(Timestamp::from_micros),
         pending,
         outcomes,
     })

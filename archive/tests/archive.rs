@@ -213,7 +213,7 @@ fn an_operation_takes_its_letters_and_is_carried_on() {
     bench.archive.settle(&operation.id, &rest, at(300)).unwrap();
     assert_eq!(bench.archive.running_operations().unwrap().len(), 2);
     let (keys, next) = bench.archive.sent(&operation.id, 0, 3).unwrap();
-    assert_eq!((keys.len(), bench.archive.sent(&operation.id, next, 3).unwrap().0.len()), (3, 2));
+    assert_eq!((keys.len(), next, bench.archive.sent(&operation.id, next, 3).unwrap().0.len()), (3, 5, 0));
     bench.archive.finish(&operation.id, at(400)).unwrap();
     let done = bench.archive.operation(&operation.id).unwrap().unwrap();
     assert_eq!((done.finished_at, done.pending, done.outcomes[&ItemOutcome::Resubmitted]), (Some(at(400)), 0, 3));
@@ -285,6 +285,115 @@ fn letters_are_pruned_by_age_and_by_number() {
 }
 
 #[test]
+fn what_was_looked_after_goes_before_what_was_not() {
+    let bench = bench();
+    let letters: Vec<DeadTask> = (1..=5).map(|n| one(&format!("t{n}"), n)).collect();
+    bench.archive.put(&letters).unwrap();
+    let operation = bench.begin(Selection::Tasks(vec![id("t3"), id("t4")]));
+    let settled = [(0, ItemOutcome::Resubmitted, None), (1, ItemOutcome::Live, None)];
+    bench.archive.settle(&operation.id, &settled, at(200)).unwrap();
+    assert_eq!(bench.archive.prune(None, Some(3), 10), Ok(2));
+    let left: Vec<String> = bench.states().into_iter().map(|(id, _)| id).collect();
+    assert_eq!(left, ["t5", "t2", "t1"]);
+    assert_eq!(bench.archive.prune(None, Some(2), 10), Ok(1), "then the oldest");
+    assert_eq!(bench.states()[1].0, "t2");
+}
+
+#[test]
+fn letters_are_counted_whatever_becomes_of_them() {
+    let bench = bench();
+    let told = || {
+        let waiting = bench.archive.waiting().unwrap();
+        waiting.into_iter().map(|it| (it.queue.to_string(), it.count, it.first_failed_at)).collect::<Vec<_>>()
+    };
+    let of_mail = |n: u64| {
+        let mut letter = dead(&format!("m{n}"), 100 + n, vec![failure(i64::try_from(n).unwrap(), 1, "x")]);
+        letter.task.queue = QueueName::new("mail").unwrap();
+        letter
+    };
+    bench.archive.put(&[of_mail(3), of_mail(4), of_mail(5), one("a", 1)]).unwrap();
+    let default = || ("default".to_owned(), 1, at(20));
+    let mail = |count, first| ("mail".to_owned(), count, at(first));
+    assert_eq!(told(), [default(), mail(3, 3)]);
+    bench.archive.put(&[of_mail(3)]).unwrap();
+    assert_eq!(told(), [default(), mail(3, 3)], "once each");
+    let operation = bench.begin(Selection::Tasks(vec![id("m3")]));
+    assert_eq!(told(), [default(), mail(2, 4)]);
+    bench.archive.settle(&operation.id, &[(0, ItemOutcome::UnknownQueue, None)], at(200)).unwrap();
+    assert_eq!(told(), [default(), mail(3, 3)], "it is dead again");
+    bench.archive.delete(&[id("m3"), id("a")]).unwrap();
+    assert_eq!(told(), [mail(2, 4)]);
+    bench.archive.prune(Some(at(5)), None, 10).unwrap();
+    assert_eq!(told(), [mail(1, 5)]);
+}
+
+#[test]
+fn a_cancelled_operation_gives_back_what_it_has_not_sent() {
+    let bench = bench();
+    let letters: Vec<DeadTask> = (1..=3).map(|n| one(&format!("t{n}"), n)).collect();
+    bench.archive.put(&letters).unwrap();
+    let operation = bench.begin(all_dead());
+    bench.archive.settle(&operation.id, &[(0, ItemOutcome::Resubmitted, None)], at(200)).unwrap();
+    assert_eq!(bench.archive.is_cancelled(&operation.id), Ok(false));
+    assert_eq!(bench.archive.cancel("nothing", at(300)), Ok(None));
+    let told = bench.archive.cancel(&operation.id, at(300)).unwrap().unwrap();
+    assert_eq!((told.cancelled_at, told.finished_at, told.pending), (Some(at(300)), None, 2));
+    assert_eq!(bench.archive.cancel(&operation.id, at(400)).unwrap(), Some(told), "once");
+    assert!(bench.archive.running_operations().unwrap()[0].is_cancelled);
+    bench.archive.free(&operation.id).unwrap();
+    bench.archive.free(&operation.id).unwrap();
+    use LetterState::{Dead, Resubmitted};
+    let states: Vec<LetterState> = bench.states().into_iter().map(|(_, state)| state).collect();
+    assert_eq!(states, [Dead, Dead, Resubmitted]);
+    assert_eq!(bench.archive.pending(&operation.id, 9), Ok(Vec::new()));
+    assert_eq!(bench.begin(all_dead()).total(), 2, "another operation may have them");
+    let keys = bench.archive.sent(&operation.id, 0, 9).unwrap().0;
+    assert_eq!(keys.len(), 1, "what it has not sent has no receipt of its own");
+    bench.archive.finish(&operation.id, at(500)).unwrap();
+    let done = bench.archive.cancel(&operation.id, at(600)).unwrap().unwrap();
+    assert_eq!((done.finished_at, done.outcomes[&ItemOutcome::Cancelled]), (Some(at(500)), 2));
+}
+
+#[test]
+fn what_was_sent_is_known_when_its_letter_is_gone() {
+    let bench = bench();
+    bench.archive.put(&[one("a", 5), one("b", 6)]).unwrap();
+    let operation = bench.begin(all_dead());
+    let settled = [(0, ItemOutcome::Resubmitted, None)];
+    bench.archive.settle(&operation.id, &settled, at(200)).unwrap();
+    assert_eq!(bench.archive.count_of(&[id("a"), id("b"), id("x")]), Ok((2, 1)));
+    assert_eq!(bench.archive.delete(&[id("a"), id("b")]), Ok(1), "b is about to be sent");
+    let (keys, _) = bench.archive.sent(&operation.id, 0, 9).unwrap();
+    assert_eq!(keys, [one("a", 5).key()], "so its receipt can be taken away");
+}
+
+#[test]
+fn an_archive_of_the_first_version_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("dead.db");
+    let old = rusqlite::Connection::open(&path).unwrap();
+    old.execute_batch(include_str!("../src/sql/migrations/0001_letters.sql")).unwrap();
+    old.execute_batch(
+        "PRAGMA application_id = 0x6a6f6264; PRAGMA user_version = 1;
+         INSERT INTO letter VALUES
+            (1, 'a', 5, 'default', 'x', 1, 'failed', 20, 1, NULL, NULL, 'boom', 'boom', 'resubmitting', NULL, 'op', x'00'),
+            (2, 'b', 6, 'default', 'x', 1, 'failed', 30, 1, NULL, NULL, 'boom', 'boom', 'dead', NULL, NULL, x'00'),
+            (3, 'c', 7, 'default', 'x', 1, 'failed', 40, 1, NULL, NULL, 'boom', 'boom', 'dead', NULL, NULL, x'00');
+         INSERT INTO operation VALUES ('op', NULL, 0, '{}', 1, NULL);
+         INSERT INTO item VALUES ('op', 0, 'a', 1, 'resubmitted', NULL), ('op', 1, 'x', NULL, 'unknown', NULL);",
+    )
+    .unwrap();
+    drop(old);
+    let archive = Archive::open(&path, Options::default()).unwrap();
+    let waiting = archive.waiting().unwrap();
+    assert_eq!((waiting.len(), waiting[0].count, waiting[0].first_failed_at), (1, 2, at(30)));
+    assert_eq!(archive.sent("op", 0, 9).unwrap().0, [one("a", 5).key()]);
+    assert_eq!(archive.running_operations().unwrap().len(), 1);
+    assert_eq!(archive.delete(&[id("b")]), Ok(1));
+    assert_eq!(archive.waiting().unwrap()[0].count, 1);
+}
+
+#[test]
 fn a_full_archive_refuses_letters_and_takes_deletions() {
     let folder = tempfile::tempdir().unwrap();
     let options = Options { max_bytes: Some(512 * 1024) };
@@ -326,7 +435,7 @@ fn a_file_that_is_none_of_ours_is_left_alone() {
     assert!(matches!(open(&path("foreign")), Error::NotOurs(_)));
     let bench = bench();
     rusqlite::Connection::open(&bench.path).unwrap().pragma_update(None, "user_version", 99).unwrap();
-    assert_eq!(open(&bench.path), Error::Newer { found: 99, supported: 1 });
+    assert_eq!(open(&bench.path), Error::Newer { found: 99, supported: 2 });
 }
 
 #[test]

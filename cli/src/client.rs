@@ -66,6 +66,12 @@ pub fn dead_letter_path(id: &TaskId) -> String {
     format!("/dead-letter-queue/{}", utf8_percent_encode(id.as_str(), SEGMENT))
 }
 
+/// Where an operation that sends dead letters again stands in the API.
+#[must_use]
+pub fn operation_path(id: &str) -> String {
+    format!("/dead-letter-queue/operations/{}", utf8_percent_encode(id, SEGMENT))
+}
+
 /// A call without query or body.
 pub const NOTHING: Option<&()> = None;
 

@@ -165,7 +165,7 @@ async fn dead_letters(
         }
         return Ok((Check::new("dead letters", "no manager keeps the archive", problems), None));
     };
-    let oldest = engine.dead_letters(1).await?.into_iter().next();
+    let oldest = engine.dead_letters(0, 1).await?.copies.into_iter().next();
     let waits = oldest.and_then(|dead| dead.task.completed_at).filter(|at| at.after(FETCHED_WITHIN) < now);
     if waits.is_some() {
         problems.push(format!("{outbox} dead letters wait in the store, the oldest for more than a minute"));

@@ -40,7 +40,7 @@ pub mod work;
 
 pub use self::{
     audit::{AuditRequest, Audited, Finding, Flaw},
-    dead::{DeadKey, DeadTask, Resubmit, ResubmitFrom, Resubmitted},
+    dead::{DeadKey, DeadTask, Outbox, Resubmit, ResubmitFrom, Resubmitted, Unreadable},
     duty::{Duty, DutyClaim},
     error::{ConflictReason, Error},
     keep::{Deleted, PruneRequest, PruneScope, Pruned, PutMode, Reclaimed},
@@ -177,8 +177,8 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
 
     // ---- dead letters -------------------------------------------------------------------------------------------
 
-    /// Up to `limit` copies of the outbox, the oldest first; fewer when they are large, but not none while there are
-    /// some.
+    /// Up to `limit` copies of the outbox that come after the revision `after` (0: all), the oldest first; fewer when they
+    /// are large, but not none while there are some. What is there and can't be read is told apart, and is in nobody's way.
     ///
     /// A task that ends as `failed`, `stalled` or `dropped` and is to be kept is put on the outbox in the same step, as a
     /// full copy: whatever becomes of the task then, by pruning, replacing or sending it again, the copy stays as it is
@@ -186,14 +186,21 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`Error::Invalid`] for a limit of 0 or over 1,000.
-    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadTask>>;
+    async fn dead_letters(&self, after: u64, limit: usize) -> Result<Outbox>;
 
-    /// Takes copies off the outbox, and the receipts of those that were sent again. Keys of what is not there are no
-    /// error. Works on a full store.
+    /// Takes copies off the outbox, once an archive has them; their receipts stay. Keys of what is not there are no error.
+    /// Works on a full store.
     ///
     /// # Errors
     /// [`Error::Invalid`] past a bound. Safe to repeat.
     async fn forget_dead_letters(&self, keys: &[DeadKey]) -> Result<()>;
+
+    /// Takes the receipts of copies away that were sent again, once an archive has noted that. Keys of what is not there
+    /// are no error. Works on a full store.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] past a bound. Safe to repeat.
+    async fn forget_receipts(&self, keys: &[DeadKey]) -> Result<()>;
 
     // ---- duties -------------------------------------------------------------------------------------------------
 

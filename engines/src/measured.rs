@@ -12,9 +12,9 @@ use std::{
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine,
-        ExtendAnswer, Extension, Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueuePlace, QueueStats,
-        Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
+        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, Deleted, Duty, DutyClaim, Engine, ExtendAnswer,
+        Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueuePlace, QueueStats, Reclaimed,
+        Resubmit, Resubmitted, Result, Submit, Submitted,
     },
     metrics::catalogue::{ENGINE_ERRORS, ENGINE_OPERATION_DURATION},
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
@@ -60,6 +60,7 @@ operations!(
     resubmit,
     dead_letters,
     forget_dead_letters,
+    forget_receipts,
     claim_duty,
     duty,
     release_duty,
@@ -154,8 +155,9 @@ measured! {
     health() -> Health;
     cancel(ids: &[TaskId]) -> Vec<Cancelled>;
     resubmit(batch: Vec<Resubmit>) -> Vec<Resubmitted>;
-    dead_letters(limit: usize) -> Vec<DeadTask>;
+    dead_letters(after: u64, limit: usize) -> Outbox;
     forget_dead_letters(keys: &[DeadKey]) -> ();
+    forget_receipts(keys: &[DeadKey]) -> ();
     claim_duty(claim: DutyClaim) -> Duty;
     duty(duty: &DutyName) -> Option<Duty>;
     release_duty(duty: &DutyName, holder: &HolderId) -> ();

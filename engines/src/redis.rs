@@ -12,9 +12,9 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine,
-        ExtendAnswer, Extension, Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueuePlace, QueueStats,
-        Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
+        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, Deleted, Duty, DutyClaim, Engine, ExtendAnswer,
+        Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueuePlace, QueueStats, Reclaimed,
+        Resubmit, Resubmitted, Result, Submit, Submitted,
     },
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
@@ -130,12 +130,16 @@ impl Engine for RedisEngine {
         dead::resubmit(&self.store, batch).await
     }
 
-    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadTask>> {
-        dead::letters(&self.store, limit).await
+    async fn dead_letters(&self, after: u64, limit: usize) -> Result<Outbox> {
+        dead::letters(&self.store, after, limit).await
     }
 
     async fn forget_dead_letters(&self, keys: &[DeadKey]) -> Result<()> {
-        dead::forget(&self.store, keys).await
+        dead::forget(&self.store, keys, &script::FORGET_DEAD_LETTERS).await
+    }
+
+    async fn forget_receipts(&self, keys: &[DeadKey]) -> Result<()> {
+        dead::forget(&self.store, keys, &script::FORGET_RECEIPTS).await
     }
 
     async fn claim_duty(&self, claim: DutyClaim) -> Result<Duty> {

@@ -19,8 +19,8 @@ use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine,
-        Error, ExtendAnswer, Extension, Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueuePlace,
+        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, Deleted, Duty, DutyClaim, Engine, Error,
+        ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueuePlace,
         QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
         dead::{validate_forget, validate_resubmit},
         look::validate_limit,
@@ -275,15 +275,21 @@ impl Engine for SqliteEngine {
         self.writer.grow(batch.len(), growth, move |step| dead::resubmit(step, &batch)).await
     }
 
-    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadTask>> {
+    async fn dead_letters(&self, after: u64, limit: usize) -> Result<Outbox> {
         validate_limit(limit)?;
-        self.read(move |view| dead::letters(view, limit)).await
+        self.read(move |view| dead::letters(view, after, limit)).await
     }
 
     async fn forget_dead_letters(&self, keys: &[DeadKey]) -> Result<()> {
         validate_forget(keys)?;
         let keys = keys.to_vec();
-        self.writer.run(keys.len(), move |step| dead::forget(step, &keys)).await
+        self.writer.run(keys.len(), move |step| dead::forget(step, &keys, sql::FORGET_COPY)).await
+    }
+
+    async fn forget_receipts(&self, keys: &[DeadKey]) -> Result<()> {
+        validate_forget(keys)?;
+        let keys = keys.to_vec();
+        self.writer.run(keys.len(), move |step| dead::forget(step, &keys, sql::FORGET_RECEIPT)).await
     }
 
     async fn claim_duty(&self, claim: DutyClaim) -> Result<Duty> {

@@ -57,7 +57,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(dead_letters::list, dead_letters::delete))
         .routes(routes!(dead_letters::stats))
         .routes(routes!(dead_letters::resubmit))
-        .routes(routes!(dead_letters::operation))
+        .routes(routes!(dead_letters::operation, dead_letters::cancel))
         .routes(routes!(dead_letters::get))
         .routes(routes!(dead_letters::history))
         .routes(routes!(tasks::explain::explain))

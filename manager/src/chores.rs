@@ -18,12 +18,12 @@ use crate::app::App;
 /// Most calls of one chore per tick; what is left waits for the next.
 const MAX_CALLS_PER_TICK: usize = 50;
 
-/// Ticks until the manager stops.
+/// Ticks until the manager stops, at least once in `every`.
 pub(crate) async fn run(app: Arc<App>, every: Duration) {
     let ticking = async {
         let mut chores = Chores::new(Arc::clone(&app));
         loop {
-            tokio::time::sleep(every.mul_f64(rand::random_range(0.75..1.25))).await;
+            tokio::time::sleep(every.mul_f64(rand::random_range(0.75..1.0))).await;
             chores.tick().await;
         }
     };

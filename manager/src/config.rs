@@ -1,14 +1,21 @@
 //! What the manager is told: flags over environment over file over `manager.default.toml`.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    time::Duration,
+};
 
+use axum::http::Uri;
 use clap::Parser;
 use jobbers_common::duration;
 use jobbers_process::{
     config::{ConfigError, layered},
-    engine_url::EngineArgs,
+    engine_url::{EngineArgs, without_password},
+    host,
     logging::LogArgs,
 };
+use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
 /// The commented file shipped to users is the layer everything starts from.
@@ -52,6 +59,10 @@ pub struct Args {
     #[command(flatten)]
     #[serde(flatten)]
     pub dead_letters: DeadLetterArgs,
+    /// Under which names it is reached.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub names: NameArgs,
     /// What is logged.
     #[command(flatten)]
     #[serde(skip)]
@@ -65,6 +76,19 @@ pub struct DeadLetterArgs {
     #[arg(long, env = "DLQ_PATH", value_name = "FILE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dlq_path: Option<String>,
+}
+
+/// Under which names a manager is reached.
+#[derive(Debug, Clone, Default, clap::Args, Serialize)]
+pub struct NameArgs {
+    /// Where other managers send whoever asks for dead letters [default: the address listened on]
+    #[arg(long, env = "MANAGER_ADVERTISE_URL", value_name = "URL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advertise_url: Option<String>,
+    /// A name under which a manager on loopback may be asked for, beside localhost: that of a proxy; * for any
+    #[arg(long = "allowed-host", env = "MANAGER_ALLOWED_HOSTS", value_name = "NAME", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allowed_hosts: Vec<String>,
 }
 
 /// The manager's configuration; `manager.default.toml` says what each key means.
@@ -105,11 +129,18 @@ pub struct Config {
     /// How long dead letters are kept; 0 keeps them until they are deleted.
     #[serde(with = "duration::text")]
     pub dlq_retention: Duration,
-    /// How many dead letters are kept at most, the newest; 0 does not bound them.
+    /// How many dead letters are kept at most; 0 does not bound them. Those that were looked after go first.
     pub dlq_max_letters: u64,
     /// Where other managers send whoever asks for dead letters; empty is the address listened on.
     pub advertise_url: String,
+    /// Names under which a manager on loopback may be asked for, beside localhost; `*` for any.
+    pub allowed_hosts: Vec<String>,
 }
+
+/// What is promised to happen within a second is not looked for less often.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// Longest `advertise_url`, in bytes: other managers read it in a note of bounded length.
+const MAX_URL_BYTES: usize = 512;
 
 /// The file of dead letters where no other is named and the data lies elsewhere.
 const DEAD_LETTER_FILE: &str = "jobbers.dead-letters.db";
@@ -135,10 +166,21 @@ impl Config {
             ("config_refresh", !self.config_refresh.is_zero()),
             ("tick", !self.tick.is_zero()),
         ];
-        match positive.iter().find(|(_, fine)| !fine) {
-            Some((key, _)) => Err(ConfigError::Invalid(format!("{key} must be above 0"))),
-            None => Ok(self),
+        if let Some((key, _)) = positive.iter().find(|(_, fine)| !fine) {
+            return Err(ConfigError::Invalid(format!("{key} must be above 0")));
         }
+        let pauses = [("config_refresh", self.config_refresh), ("tick", self.tick)];
+        if let Some((key, pause)) = pauses.iter().find(|(_, pause)| *pause > LONGEST_PAUSE) {
+            let pause = duration::format(*pause);
+            return Err(ConfigError::Invalid(format!(
+                "{key} is at most 1s, not {pause}: changes, due tasks and lost leases are seen within a second"
+            )));
+        }
+        if !self.advertise_url.is_empty() {
+            check_url(&self.advertise_url)
+                .map_err(|rule| ConfigError::Invalid(format!("advertise_url {:?} {rule}", self.advertise_url)))?;
+        }
+        Ok(self)
     }
 
     /// The file that dead letters are kept in; `None`: this manager keeps none.
@@ -151,10 +193,15 @@ impl Config {
         }
     }
 
-    /// Where this manager is reached by others when it listens on `address`.
+    /// Where this manager is reached by others when it listens on `address`: on every address of this machine, by the
+    /// machine's name.
     #[must_use]
     pub fn url(&self, address: SocketAddr) -> String {
-        if self.advertise_url.is_empty() { format!("http://{address}") } else { self.advertise_url.clone() }
+        match host::name() {
+            _ if !self.advertise_url.is_empty() => self.advertise_url.clone(),
+            Some(name) if address.ip().is_unspecified() => format!("http://{name}:{}", address.port()),
+            _ => format!("http://{address}"),
+        }
     }
 
     /// The configuration as TOML that [`Config::load`] would read, without the password of the store's address.
@@ -173,6 +220,22 @@ impl Default for Config {
     }
 }
 
+/// Whether clients can be sent there: what follows is put behind it.
+fn check_url(text: &str) -> Result<(), &'static str> {
+    let url: Uri = text.parse().map_err(|_| "is no URL; write http://HOST:PORT")?;
+    if !matches!(url.scheme_str(), Some("http" | "https")) {
+        return Err("must begin with http:// or https://");
+    }
+    let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
+    if host.is_empty() || host.parse::<IpAddr>().is_ok_and(|address| address.is_unspecified()) {
+        return Err("names no host that can be reached");
+    }
+    if url.query().is_some() || text.contains('#') {
+        return Err("has a query or a fragment, behind which no path can stand");
+    }
+    if text.len() > MAX_URL_BYTES { Err("is over 512 bytes") } else { Ok(()) }
+}
+
 /// The file of dead letters beside a store's data; `None` for a store in memory, which has no place.
 fn beside(engine_url: &str) -> Option<PathBuf> {
     let Some(rest) = engine_url.strip_prefix("sqlite:") else { return Some(PathBuf::from(DEAD_LETTER_FILE)) };
@@ -181,23 +244,10 @@ fn beside(engine_url: &str) -> Option<PathBuf> {
     if path == ":memory:" {
         return None;
     }
-    let data = PathBuf::from(path);
+    // As the store reads it.
+    let data = PathBuf::from(&*percent_decode_str(path).decode_utf8_lossy());
     let stem = data.file_stem().map_or_else(|| "jobbers".to_owned(), |stem| stem.to_string_lossy().into_owned());
     Some(data.with_file_name(format!("{stem}.dead-letters.db")))
-}
-
-/// `redis://user:secret@host` as `redis://user:***@host`.
-fn without_password(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    // The last @ before the path: a password may hold one too.
-    let authority = rest.find('/').map_or(rest, |end| &rest[..end]);
-    match authority.rsplit_once('@') {
-        Some((login, host)) if login.contains(':') => {
-            let user = login.split(':').next().unwrap_or_default();
-            format!("{scheme}://{user}:***@{host}{}", &rest[authority.len()..])
-        }
-        _ => url.to_owned(),
-    }
 }
 
 #[cfg(test)]
@@ -232,6 +282,7 @@ mod tests {
             of(&["--engine-url", "sqlite:///var/lib/a.db?synchronous=full"]),
             path("/var/lib/a.dead-letters.db")
         );
+        assert_eq!(of(&["--engine-url", "sqlite:///srv/a%20b%3F.db"]), path("/srv/a b?.dead-letters.db"));
         assert_eq!(of(&["--engine-url", "redis://host"]), path("jobbers.dead-letters.db"));
         assert_eq!(of(&["--engine-url", "sqlite::memory:"]), None);
         assert_eq!(of(&["--dlq-path", "x.db"]), path("x.db"));
@@ -245,11 +296,31 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_not_shown() {
-        assert_eq!(without_password("redis://me:s3@cret@host:6379/1"), "redis://me:***@host:6379/1");
-        assert_eq!(without_password("redis://:secret@host"), "redis://:***@host");
-        for open in ["redis://host:6379", "sqlite://./a@b.db", "sqlite::memory:"] {
-            assert_eq!(without_password(open), open);
+    fn what_happens_within_a_second_is_looked_for_as_often() {
+        for coarse in [
+            Config { tick: Duration::from_secs(5), ..Config::default() },
+            Config { config_refresh: Duration::from_millis(1_001), ..Config::default() },
+        ] {
+            let error = coarse.checked().unwrap_err().to_string();
+            assert!(error.contains("is at most 1s"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_address_that_leads_nowhere_is_not_advertised() {
+        let url = |listen: &str| Config::default().url(listen.parse().unwrap());
+        assert_eq!(url("127.0.0.1:8000"), "http://127.0.0.1:8000");
+        let name = host::name().unwrap();
+        for everywhere in ["0.0.0.0:8000", "[::]:8000"] {
+            assert_eq!(url(everywhere), format!("http://{name}:8000"));
+        }
+        for fine in ["http://10.0.0.1:8000", "https://jobs.example.org/manager/", "http://[::1]:8000"] {
+            assert_eq!(load(&["--advertise-url", fine]).unwrap().url("0.0.0.0:1".parse().unwrap()), fine);
+        }
+        let long = format!("http://{}", "x".repeat(600));
+        for bad in ["jobs:8000", "ftp://jobs", "http://", "http://0.0.0.0:8000", "http://a?b", "http://a#b", &long] {
+            let error = load(&["--advertise-url", bad]).unwrap_err().to_string();
+            assert!(error.contains("advertise_url"), "{bad}: {error}");
         }
     }
 }

@@ -17,11 +17,15 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use jobbers_archive::{Archive, Options};
-use jobbers_common::name::{DutyName, HolderId};
+use jobbers_common::{
+    engine::Unreadable,
+    limits::MAX_BATCH,
+    name::{DutyName, HolderId},
+};
 use jobbers_process::telemetry::SCOPE;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use ulid::Ulid;
 
 use self::meters::LetterMeters;
@@ -72,7 +76,7 @@ pub(crate) struct DeadLetters {
     options: Options,
     /// How long letters are kept; `None`: until they are deleted.
     retention: Option<Duration>,
-    /// How many are kept at most, the newest; `None`: all.
+    /// How many are kept at most; `None`: all.
     max_letters: Option<u64>,
     url: String,
     holder: HolderId,
@@ -80,13 +84,17 @@ pub(crate) struct DeadLetters {
     keeper: Mutex<Keeper>,
     archive: Mutex<Option<Arc<Archive>>>,
     /// Why the archive can't be used, or the outbox not emptied.
-    trouble: Mutex<Option<jobbers_archive::Error>>,
+    trouble: Mutex<Option<Trouble>>,
+    /// Copies on the outbox that are in nobody's way, and that nobody can read.
+    unreadable: Mutex<Vec<Unreadable>>,
     /// Told when there is an operation to begin, or somebody waits for a letter.
     begun: Notify,
     /// Told when the outbox was emptied.
     drained: Notify,
     /// Told when an operation has ended.
     ended: Notify,
+    /// Told when an operation is cancelled.
+    cancels: watch::Sender<()>,
 }
 
 impl DeadLetters {
@@ -105,9 +113,11 @@ impl DeadLetters {
             keeper: Mutex::new(Keeper::Nobody),
             archive: Mutex::default(),
             trouble: Mutex::default(),
+            unreadable: Mutex::default(),
             begun: Notify::new(),
             drained: Notify::new(),
             ended: Notify::new(),
+            cancels: watch::Sender::default(),
         }
     }
 
@@ -123,12 +133,20 @@ impl DeadLetters {
     }
 
     /// What an operator should hear: `outbox` is how many letters wait in the store.
-    pub(crate) fn warning(&self, outbox: u64) -> Option<String> {
-        if let Some(trouble) = self.trouble.lock().as_ref() {
-            return Some(format!("{trouble}; {outbox} dead letters wait in the store"));
-        }
-        let nobody = matches!(*self.keeper.lock(), Keeper::Nobody);
-        (nobody && outbox > 0).then(|| format!("no manager keeps the archive; {outbox} dead letters wait in the store"))
+    pub(crate) fn warnings(&self, outbox: u64) -> Vec<String> {
+        let unreadable = self.unreadable.lock();
+        let damage = unreadable.first().map(|first| {
+            let Unreadable { id, revision, why } = first;
+            let count = unreadable.len();
+            format!("{count} dead letters in the store can't be read, that of task {id} ({revision}) first: {why}")
+        });
+        let nobody = matches!(*self.keeper.lock(), Keeper::Nobody) && outbox > 0;
+        let waiting = match self.trouble.lock().as_ref() {
+            Some(trouble) => Some(format!("{trouble}; {outbox} dead letters wait in the store")),
+            None if nobody => Some(format!("no manager keeps the archive; {outbox} dead letters wait in the store")),
+            None => None,
+        };
+        waiting.into_iter().chain(damage).collect()
     }
 
     /// Tells the keeper that there is something to do.
@@ -136,9 +154,33 @@ impl DeadLetters {
         self.begun.notify_one();
     }
 
+    /// Tells whoever carries operations out that one of them is to be stopped.
+    pub(crate) fn cancel(&self) {
+        self.cancels.send_replace(());
+        self.begun.notify_one();
+    }
+
     /// Told when some operation has ended.
     pub(crate) fn ended(&self) -> &Notify {
         &self.ended
+    }
+}
+
+/// Why letters are not moved from the store to the archive.
+#[derive(Debug, Clone, thiserror::Error)]
+enum Trouble {
+    #[error(transparent)]
+    Store(#[from] jobbers_common::engine::Error),
+    #[error(transparent)]
+    Archive(#[from] jobbers_archive::Error),
+}
+
+impl From<Trouble> for Problem {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Store(error) => error.into(),
+            Trouble::Archive(error) => error.into(),
+        }
     }
 }
 
@@ -198,7 +240,9 @@ async fn catch_up(app: &App) {
         let drained = app.dead_letters.drained.notified();
         tokio::pin!(drained);
         drained.as_mut().enable();
-        if app.engine.dead_letters(1).await.map_or(true, |copies| copies.is_empty()) {
+        // Behind what can't be read, there may be more.
+        let limit = (app.dead_letters.unreadable.lock().len() + 1).min(MAX_BATCH);
+        if app.engine.dead_letters(0, limit).await.map_or(true, |outbox| outbox.copies.is_empty()) {
             return;
         }
         app.dead_letters.begin();
@@ -223,10 +267,20 @@ fn held(app: &App, path: &str) -> Result<Arc<Archive>, Response> {
         return Ok(archive);
     }
     let keeper = letters.keeper.lock().clone();
-    if let Keeper::Other(Note { url, .. }) = keeper
-        && let Ok(to) = HeaderValue::from_str(&format!("{}{path}", url.trim_end_matches('/')))
-    {
-        return Err((StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, to)]).into_response());
+    let refused = |detail: &str| Problem::new(Code::ArchiveUnavailable, detail).after(Duration::from_secs(1));
+    if let Keeper::Other(Note { url, .. }) = keeper {
+        let url = url.trim_end_matches('/');
+        // Whoever is sent to where it came from goes round in circles.
+        if url == letters.url.trim_end_matches('/') {
+            let detail = format!(
+                "the manager that has kept the archive says it is at {url}, where this one is: either it has just \
+                 ended, and another follows within seconds, or two managers have one advertise_url"
+            );
+            return Err(refused(&detail).into_response());
+        }
+        if let Ok(to) = HeaderValue::from_str(&format!("{url}{path}")) {
+            return Err((StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, to)]).into_response());
+        }
     }
     if let Some(trouble) = letters.trouble.lock().clone() {
         return Err(Problem::from(trouble).into_response());
@@ -235,5 +289,5 @@ fn held(app: &App, path: &str) -> Result<Arc<Archive>, Response> {
         None => "this manager keeps no archive of dead letters, and no other manager does at the moment",
         Some(_) => "no manager keeps the archive of dead letters at the moment; one will within seconds",
     };
-    Err(Problem::new(Code::ArchiveUnavailable, detail).after(Duration::from_secs(1)).into_response())
+    Err(refused(detail).into_response())
 }

@@ -45,6 +45,24 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Json<T> {
     }
 }
 
+/// A whole JSON body as a `T`, or its default where there is no body.
+pub(crate) struct JsonIfAny<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Default> FromRequest<Arc<App>> for JsonIfAny<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        check_length(&parts.headers, app.max_body_bytes)?;
+        let bytes = read_body(body, app).await?;
+        if bytes.is_empty() {
+            return Ok(Self(T::default()));
+        }
+        check_media_type(&parts.headers)?;
+        json::decode(&bytes).map(Self)
+    }
+}
+
 /// A query string as a `T`; repeated keys make a list.
 pub(crate) struct Query<T>(pub(crate) T);
 

@@ -24,6 +24,7 @@ mod dead_letters;
 mod etag;
 mod extract;
 mod gauges;
+mod guard;
 mod ids;
 mod json;
 mod known_tasks;
@@ -54,12 +55,13 @@ pub async fn run(config: Config, engine: Arc<dyn Engine>, listener: TcpListener,
     let app = Arc::new(App::new(&config, engine, config.url(address), shutdown.drain.clone()));
     gauges::observe(&app, &opentelemetry::global::meter(SCOPE));
     dead_letters::meters::observe(&app, &opentelemetry::global::meter(SCOPE));
+    let guard = guard::Guard::new(&config, address);
     let mut background = JoinSet::new();
     background.spawn(chores::run(Arc::clone(&app), config.tick));
     background.spawn(live_config::keep_fresh(Arc::clone(&app), config.config_refresh));
     background.spawn(known_tasks::keep_fresh(Arc::clone(&app), KNOWN_TASKS_REFRESH));
     let keeping = tokio::spawn(dead_letters::keeper::run(Arc::clone(&app), config.tick));
-    server::serve(listener, router::router(app), &config, &shutdown).await;
+    server::serve(listener, router::router(app, guard), &config, &shutdown).await;
     // Both stop with `drain` and are safe to interrupt; a store that hangs must not hold the stop up.
     background.shutdown().await;
     // It stops with `drain` too, and gives its duty back, so that another manager need not wait for that to end.

@@ -68,6 +68,11 @@ codes! {
     MalformedJson = "malformed_json", BAD_REQUEST, "The body is not JSON";
     /// A part of the path or query, or a header, can't be read or is unknown.
     InvalidParameter = "invalid_parameter", BAD_REQUEST, "A parameter of the request is not valid";
+    /// The request came from a web page of another site. Only the manager's own pages, and programs, change anything.
+    ForeignOrigin = "foreign_origin", FORBIDDEN, "A page of another site may not do this";
+    /// A manager on loopback was asked for under a name it does not know. Use localhost or an address, or put the name into
+    /// `allowed_hosts`.
+    ForeignHost = "foreign_host", FORBIDDEN, "The manager does not answer to this name";
     /// No such path. The paths are listed at /openapi.json.
     NotFound = "not_found", NOT_FOUND, "There is nothing at this path";
     /// No task has this id: it was never submitted, or it has been pruned.
@@ -160,6 +165,8 @@ codes! {
 /// What any operation may answer beside what is its own.
 pub(crate) const ALWAYS: &[Code] = &[
     Code::InvalidParameter,
+    Code::ForeignOrigin,
+    Code::ForeignHost,
     Code::Internal,
     Code::StoreSchema,
     Code::StoreCorrupt,

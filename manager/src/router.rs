@@ -13,12 +13,13 @@ use utoipa_swagger_ui::SwaggerUi;
 use crate::{
     api,
     app::App,
+    guard::{self, Guard},
     meters,
     problem::{Code, Problem},
 };
 
 /// The whole service.
-pub(crate) fn router(app: Arc<App>) -> Router {
+pub(crate) fn router(app: Arc<App>, guard: Guard) -> Router {
     let (routes, description) = api::routes().split_for_parts();
     routes
         .merge(SwaggerUi::new("/docs").url("/openapi.json", description))
@@ -28,6 +29,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
             header::X_CONTENT_TYPE_OPTIONS,
             HeaderValue::from_static("nosniff"),
         ))
+        .layer(axum::middleware::from_fn_with_state(Arc::new(guard), guard::guard))
         // Failures are answered with their code and told by the chores once; a line for each would flood the log.
         .layer(TraceLayer::new_for_http().on_failure(()))
         .layer(CatchPanicLayer::custom(panicked))

@@ -16,6 +16,30 @@ pub struct EngineArgs {
     pub redis_url: Option<String>,
 }
 
+/// A store's address for others to see: `redis://user:secret@host` as `redis://user:***@host`, and `?pass=secret` as
+/// `?pass=***`.
+#[must_use]
+pub fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query)));
+    // The last @ before the path: a password may hold one too.
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let authority = match authority.rsplit_once('@') {
+        Some((login, host)) if login.contains(':') => {
+            format!("{}:***@{host}", login.split(':').next().unwrap_or_default())
+        }
+        _ => authority.to_owned(),
+    };
+    let query = query.map(|query| {
+        let shown = query.split('&').map(|pair| match pair.split_once('=') {
+            Some((key @ ("pass" | "password"), _)) => format!("{key}=***"),
+            _ => pair.to_owned(),
+        });
+        format!("?{}", shown.collect::<Vec<_>>().join("&"))
+    });
+    format!("{scheme}://{authority}{path}{}", query.unwrap_or_default())
+}
+
 impl EngineArgs {
     /// The address that was given, if any: the flag, then `ENGINE_URL`, then `REDIS_URL`.
     #[must_use]
@@ -27,5 +51,25 @@ impl EngineArgs {
     #[must_use]
     pub fn resolved(&self) -> Self {
         Self { engine_url: self.given().map(str::to_owned), redis_url: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_password;
+
+    #[test]
+    fn a_password_is_not_shown() {
+        for (url, shown) in [
+            ("redis://me:s3@cret@host:6379/1", "redis://me:***@host:6379/1"),
+            ("redis://:secret@host", "redis://:***@host"),
+            ("redis+unix:///run/redis.sock?db=1&pass=secret", "redis+unix:///run/redis.sock?db=1&pass=***"),
+            ("unix:///run/redis.sock?password=a=b&db=1", "unix:///run/redis.sock?password=***&db=1"),
+        ] {
+            assert_eq!(without_password(url), shown);
+        }
+        for open in ["redis://host:6379", "sqlite://./a@b.db?synchronous=full", "sqlite::memory:"] {
+            assert_eq!(without_password(open), open);
+        }
     }
 }

@@ -7,6 +7,7 @@
 pub mod config;
 pub mod engine_url;
 pub mod exit;
+pub mod host;
 pub mod listen;
 pub mod logging;
 pub mod shutdown;

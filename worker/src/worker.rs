@@ -6,6 +6,7 @@ use clap::{Parser, error::ErrorKind};
 use jobbers_common::engine::{Engine, Error};
 use jobbers_process::{
     config::ConfigError,
+    engine_url::without_password,
     exit, logging,
     shutdown::Shutdown,
     telemetry::{Options, Telemetry, TelemetryError},
@@ -250,29 +251,5 @@ fn print_config(args: &Args) -> ExitCode {
             exit::OK
         }
         _ => exit::INTERNAL.into(),
-    }
-}
-
-/// An address with the password in it, if there is one, made unreadable.
-fn without_password(url: &str) -> String {
-    let parts = url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?)));
-    match parts {
-        Some((scheme, (credentials, host))) => {
-            let user = credentials.split(':').next().unwrap_or_default();
-            format!("{scheme}://{user}:***@{host}")
-        }
-        None => url.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_password_is_not_printed() {
-        assert_eq!(without_password("redis://me:secret@host:1/2"), "redis://me:***@host:1/2");
-        assert_eq!(without_password("redis://host:1"), "redis://host:1");
-        assert_eq!(without_password("sqlite://./jobbers.db"), "sqlite://./jobbers.db");
     }
 }

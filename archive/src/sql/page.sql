@@ -1,8 +1,8 @@
 -- page: letters that match, the latest first.
--- :before the key before which to go on, or NULL; :limit; and those of matching.sql
+-- :before the key before which to go on; :limit; and those of matching.sql
 SELECT key, id, revision, queue, name, version, status, failed_at, attempt, worker, kind, error, fingerprint, state,
        resubmitted_at, operation
 FROM letter
-WHERE (:before IS NULL OR key < :before) AND MATCHING
+WHERE key < :before AND MATCHING
 ORDER BY key DESC
 LIMIT :limit

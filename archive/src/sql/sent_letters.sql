@@ -1,7 +1,7 @@
--- sent_letters: the letters of an operation, a page at a time.
+-- sent_letters: the letters that an operation has sent again, a page at a time; whether or not they are still there.
 -- ?1 operation  ?2 the place from which on  ?3 at most how many
-SELECT item.place, letter.id, letter.revision
-FROM item JOIN letter ON letter.key = item.letter
-WHERE item.operation = ?1 AND item.place >= ?2
-ORDER BY item.place
+SELECT place, task, revision
+FROM item
+WHERE operation = ?1 AND place >= ?2 AND outcome = 'resubmitted' AND revision IS NOT NULL
+ORDER BY place
 LIMIT ?3

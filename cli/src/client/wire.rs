@@ -194,7 +194,7 @@ pub struct DeadLetterChange {
 pub struct ResubmitOperation {
     /// Its id.
     pub id: String,
-    /// `running` or `done`.
+    /// `running`, `cancelling`, `cancelled` or `done`.
     pub state: String,
     /// How many tasks it has.
     pub total: u64,
@@ -398,6 +398,9 @@ pub struct Queue {
     pub retention: Retention,
     /// How long workers give a task back that none of them knows.
     pub patience: String,
+    /// Whether it refuses what no live worker can run.
+    #[serde(default)]
+    pub strict: bool,
     /// Tasks per status.
     #[serde(default)]
     pub tasks: BTreeMap<String, u64>,

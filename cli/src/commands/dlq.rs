@@ -33,6 +33,8 @@ enum Action {
     Stats(look::Stats),
     /// Send some again, after a look at how many they are
     Resubmit(change::Resubmit),
+    /// Stop an operation that sends some again; what it has not sent stays dead
+    Cancel(change::Cancel),
     /// Delete some, after a look at how many they are
     Delete(change::Delete),
 }
@@ -47,6 +49,7 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
         Action::Show(args) => look::show(&args).await,
         Action::Stats(args) => look::stats(&args).await,
         Action::Resubmit(args) => change::resubmit(&args).await,
+        Action::Cancel(args) => change::cancel(&args).await,
         Action::Delete(args) => change::delete(&args).await,
     }
 }

@@ -102,11 +102,26 @@ struct Set {
     limits: Limits,
     #[command(flatten)]
     retention: Retention,
+    #[command(flatten)]
+    others: Others,
     /// Take this limit away; may be said several times
     #[arg(long, value_name = "LIMIT", value_enum)]
     without: Vec<LimitName>,
     #[command(flatten)]
     client: ClientArgs,
+}
+
+/// Settings that are neither limit nor retention.
+#[derive(Debug, clap::Args, Serialize)]
+struct Others {
+    /// Refuse what no live worker can run, in place of a warning; `--strict false` warns again
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strict: Option<bool>,
+    /// Drop a task that no worker knows after this long
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
+    patience: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -267,6 +282,9 @@ async fn show(one: &One) -> Result<(), Failure> {
     let (age, count) = (&queue.retention.age, output::thousands(queue.retention.count));
     output::add_fact(&mut sheet, "keeps finished tasks", format!("for {age}, at most {count}"));
     output::add_fact(&mut sheet, "drops unknown tasks", format!("after {}", queue.patience));
+    if queue.strict {
+        output::add_fact(&mut sheet, "is strict", "refuses what no live worker can run");
+    }
     for (status, count) in &queue.tasks {
         output::add_fact(&mut sheet, status, output::thousands(*count));
     }
@@ -283,11 +301,12 @@ async fn change(set: &Set) -> Result<(), Failure> {
     let (client, path) = (set.client.client()?, client::queue_path(set.name.as_str()));
     let read = client.get(&path, client::NOTHING).await?;
     let mut settings: serde_json::Map<String, Value> = read.read()?;
-    settings.retain(|name, _| SETTINGS.contains(&name.as_str()));
+    settings.retain(|name, _| !NUMBERS.contains(&name.as_str()));
     merge(&mut settings, serde_json::to_value(&set.limits));
     if let Some(Value::Object(retention)) = settings.get_mut("retention") {
         merge(retention, serde_json::to_value(&set.retention));
     }
+    merge(&mut settings, serde_json::to_value(&set.others));
     for limit in &set.without {
         settings.remove(limit.field());
     }
@@ -295,18 +314,8 @@ async fn change(set: &Set) -> Result<(), Failure> {
     done(&answer, set.client.json, format_args!("queue {} changed", set.name))
 }
 
-/// What of a queue's answer are its settings; the rest are numbers.
-const SETTINGS: [&str; 9] = [
-    "name",
-    "paused",
-    "max_per_worker",
-    "max_concurrent",
-    "rate_limit",
-    "max_length",
-    "retention",
-    "patience",
-    "strict",
-];
+/// What of a queue's answer are its numbers; all else are settings, those too that this program does not know yet.
+const NUMBERS: [&str; 5] = ["tasks", "oldest_ready_at", "oldest_ready_age", "accepted", "removed"];
 
 fn merge(into: &mut serde_json::Map<String, Value>, from: serde_json::Result<Value>) {
     if let Ok(Value::Object(from)) = from {

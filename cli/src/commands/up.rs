@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
 
 use jobbers_engines::OpenOptions;
-use jobbers_manager::config::DeadLetterArgs;
+use jobbers_manager::config::{DeadLetterArgs, NameArgs};
 use jobbers_process::{
     config::layered,
     engine_url::EngineArgs,
@@ -50,6 +50,8 @@ pub struct Args {
     #[command(flatten)]
     dead_letters: DeadLetterArgs,
     #[command(flatten)]
+    names: NameArgs,
+    #[command(flatten)]
     worker: WorkerArgs,
     #[command(flatten)]
     metrics: MetricsArgs,
@@ -66,6 +68,7 @@ impl Args {
             config: self.manager_config.clone(),
             print_config: false,
             dead_letters: self.dead_letters.clone(),
+            names: self.names.clone(),
             log: self.log.clone(),
         };
         let config = jobbers_manager::Config::load(&args).map_err(|error| Failure::Config(error.to_string()))?;

@@ -87,6 +87,16 @@ fn queues_are_created_paused_purged_and_deleted() {
         (&queue["paused"], &queue["max_per_worker"], &queue["retention"]["age"]),
         (&true.into(), &2.into(), &"1h".into())
     );
+    // What is not said stays as it is.
+    up.jobbers(&["queues", "set", "heavy", "--strict", "--patience", "2h"]).ok();
+    up.jobbers(&["queues", "set", "heavy", "--max-per-worker", "3"]).ok();
+    let queue = up.jobbers(&["queues", "show", "heavy", "--json"]).ok().json();
+    assert_eq!(
+        (&queue["strict"], &queue["patience"], &queue["paused"], &queue["max_per_worker"]),
+        (&true.into(), &"2h".into(), &true.into(), &3.into())
+    );
+    assert!(up.jobbers(&["queues", "show", "heavy"]).ok().out.contains("refuses what no live worker can run"));
+    up.jobbers(&["queues", "set", "heavy", "--strict", "false"]).ok();
     up.jobbers(&["submit", "echo", "--queue", "heavy"]).ok();
     assert!(up.jobbers(&["queues"]).ok().out.contains("paused"));
     up.jobbers(&["queues", "delete", "heavy", "--yes"]).fails(1, "live task");
@@ -191,7 +201,8 @@ fn dead_letters_are_named_once() {
     up.jobbers(&["dlq", "resubmit"]).fails(2, "--all");
     up.jobbers(&["dlq", "delete", "a", "--queue", "default"]).fails(2, "not by both");
     up.jobbers(&["dlq", "resubmit", "--queue", "default", "--limit", "1001"]).fails(2, "1001");
-    up.jobbers(&["dlq", "resubmit", "--all", "--rate", "0", "--yes"]).fails(1, "a rate is above 0");
+    up.jobbers(&["dlq", "resubmit", "--all", "--rate", "0", "--yes"]).fails(1, "a rate is 0.001 to");
+    up.jobbers(&["dlq", "cancel", "nothing"]).fails(1, "unknown_operation");
     up.jobbers(&["dlq", "resubmit", "a", "--parameters", "{"]).fails(2, "not JSON");
     assert!(up.jobbers(&["dlq", "list", "--queue", "default"]).ok().out.is_empty());
     up.jobbers(&["dlq", "list", "--state", "lost"]).fails(1, "invalid_parameter");

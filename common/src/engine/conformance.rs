@@ -379,6 +379,7 @@ macro_rules! conformance_suite {
             an_end_that_is_not_the_expected_one_stays
             a_pruned_task_is_made_anew_from_its_copy
             a_copy_is_sent_again_once
+            a_receipt_taken_away_leaves_the_copy
             a_task_is_sent_again_to_another_queue
             a_queue_that_is_gone_takes_nothing_back
             a_task_is_sent_again_with_other_parameters

@@ -60,6 +60,28 @@ pub struct DeadKey {
     pub revision: u64,
 }
 
+/// A part of the outbox.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Outbox {
+    /// Copies, the oldest first.
+    pub copies: Vec<DeadTask>,
+    /// What stands between them and can't be read.
+    pub unreadable: Vec<Unreadable>,
+    /// The revision after which to go on; `None` when there was nothing.
+    pub last: Option<u64>,
+}
+
+/// A copy that is damaged, or of a version that this program does not know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreadable {
+    /// The task, as far as that can be told.
+    pub id: String,
+    /// Its revision when it ended.
+    pub revision: u64,
+    /// What is wrong with it.
+    pub why: String,
+}
+
 /// What a task is sent again from.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ResubmitFrom {
@@ -70,7 +92,7 @@ pub enum ResubmitFrom {
     },
     /// A copy that came from the outbox. If the store still has the task with the copy's revision, that is sent again;
     /// if it has no such task any more, the task is made anew from the copy. Leaves a receipt, so that the same copy is
-    /// sent again once and no more, until [`crate::engine::Engine::forget_dead_letters`] takes the receipt away.
+    /// sent again once and no more, until [`crate::engine::Engine::forget_receipts`] takes the receipt away.
     Archive(Box<DeadTask>),
 }
 
@@ -85,7 +107,7 @@ pub struct Resubmit {
     pub queue: Option<QueueName>,
     /// With these parameters; `None`: those it had.
     pub parameters: Option<Payload>,
-    /// Whether attempts and crashes are counted from the start. Else the next failure is its last one.
+    /// Whether attempts and crashes are counted from the start. Else they go on from where they were.
     pub reset_attempts: bool,
 }
 

@@ -15,9 +15,9 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::{
-    AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine,
-    ExtendAnswer, Extension, Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueuePlace, QueueStats,
-    Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
+    AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, Deleted, Duty, DutyClaim, Engine, ExtendAnswer,
+    Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueuePlace, QueueStats, Reclaimed,
+    Resubmit, Resubmitted, Result, Submit, Submitted,
     dead::{validate_forget, validate_resubmit},
     look::validate_limit,
     work::validate_extend,
@@ -187,14 +187,20 @@ impl Engine for ModelEngine {
         Ok(self.step(|state, now| batch.into_iter().map(|wish| state.resubmit(wish, now)).collect()))
     }
 
-    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadTask>> {
+    async fn dead_letters(&self, after: u64, limit: usize) -> Result<Outbox> {
         validate_limit(limit)?;
-        Ok(self.step(|state, _| state.dead_letters(limit)))
+        Ok(self.step(|state, _| state.dead_letters(after, limit)))
     }
 
     async fn forget_dead_letters(&self, keys: &[DeadKey]) -> Result<()> {
         validate_forget(keys)?;
         self.step(|state, _| state.forget_dead_letters(keys));
+        Ok(())
+    }
+
+    async fn forget_receipts(&self, keys: &[DeadKey]) -> Result<()> {
+        validate_forget(keys)?;
+        self.step(|state, _| state.forget_receipts(keys));
         Ok(())
     }
 

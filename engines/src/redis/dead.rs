@@ -2,7 +2,7 @@
 
 use jobbers_common::{
     engine::{
-        DeadKey, DeadTask, Error, Resubmit, ResubmitFrom, Resubmitted, Result,
+        DeadKey, DeadTask, Error, Outbox, Resubmit, ResubmitFrom, Resubmitted, Result, Unreadable,
         dead::{validate_forget, validate_resubmit},
         look::validate_limit,
     },
@@ -20,28 +20,36 @@ use super::{
     look,
     record::{self, time},
     reply::{array, bytes, number, text},
-    script,
+    script::{self, Script},
     state::{read_copy, status_of, write_news},
     store::Store,
     unique,
 };
 
-/// The present, how many copies there are, and the oldest of them.
-async fn read(store: &Store, limit: usize) -> Result<(Timestamp, u64, Vec<DeadTask>)> {
+/// The present, how many copies there are, and the oldest of them after a revision.
+async fn read(store: &Store, after: u64, limit: usize) -> Result<(Timestamp, u64, Outbox)> {
     let add = |command: &mut Cmd| {
-        command.arg(limit).arg(DEAD_LETTERS_BYTES);
+        command.arg(limit).arg(DEAD_LETTERS_BYTES).arg(revision_digits(after.saturating_add(1)));
     };
     let mut answer = array(store.run(&store.bulk, &script::DEAD_LETTERS, add).await?)?.into_iter();
     let now = time(&bytes(answer.next().unwrap_or(Value::Nil))?)?;
     let size = number(answer.next().unwrap_or(Value::Nil))?;
-    let mut copies = Vec::new();
+    let mut outbox = Outbox::default();
     while let (Some(key), Some(copy)) = (answer.next(), answer.next()) {
         let key = text(key)?;
-        let id = key.get(REVISION_DIGITS..).ok_or_else(|| malformed("a copy's key was due"))?;
-        let id = TaskId::new(id).map_err(|_| malformed("a copy's key was due"))?;
-        copies.push(read_copy(&id, &bytes(copy)?)?);
+        let (revision, id) = key.split_at_checked(REVISION_DIGITS).ok_or_else(|| malformed("a copy's key was due"))?;
+        let revision = revision.parse().map_err(|_| malformed("a copy's key was due"))?;
+        let copy = bytes(copy)?;
+        match TaskId::new(id).map_err(|error| Error::Corrupt(error.to_string())).and_then(|id| read_copy(&id, &copy)) {
+            Ok(copy) => outbox.copies.push(copy),
+            Err(error) => {
+                let (id, why) = (id.to_owned(), error.to_string());
+                outbox.unreadable.push(Unreadable { id, revision, why });
+            }
+        }
+        outbox.last = Some(revision);
     }
-    Ok((now, size, copies))
+    Ok((now, size, outbox))
 }
 
 const REVISION_DIGITS: usize = 15;
@@ -52,19 +60,19 @@ fn revision_digits(revision: u64) -> String {
 
 /// The store's present, and how many copies are on the outbox.
 pub(super) async fn outbox(store: &Store) -> Result<(Timestamp, u64)> {
-    let (now, size, _) = read(store, 0).await?;
+    let (now, size, _) = read(store, 0, 0).await?;
     Ok((now, size))
 }
 
-/// The oldest copies.
-pub(super) async fn letters(store: &Store, limit: usize) -> Result<Vec<DeadTask>> {
+/// The oldest copies after a revision.
+pub(super) async fn letters(store: &Store, after: u64, limit: usize) -> Result<Outbox> {
     validate_limit(limit)?;
-    let (_, _, copies) = read(store, limit).await?;
-    Ok(copies)
+    let (_, _, outbox) = read(store, after, limit).await?;
+    Ok(outbox)
 }
 
-/// Takes copies and receipts away.
-pub(super) async fn forget(store: &Store, keys: &[DeadKey]) -> Result<()> {
+/// Takes copies, or receipts, away, by the script that does.
+pub(super) async fn forget(store: &Store, keys: &[DeadKey], script: &'static Script) -> Result<()> {
     validate_forget(keys)?;
     if keys.is_empty() {
         return Ok(());
@@ -74,7 +82,7 @@ pub(super) async fn forget(store: &Store, keys: &[DeadKey]) -> Result<()> {
             command.arg(format!("{}{}", revision_digits(key.revision), key.id));
         });
     };
-    store.run(&store.bulk, &script::FORGET_DEAD_LETTERS, add).await.map(drop)
+    store.run(&store.bulk, script, add).await.map(drop)
 }
 
 /// Sends tasks again.

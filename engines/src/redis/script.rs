@@ -80,6 +80,7 @@ scripts! {
     EXTEND = "scripts/extend.lua";
     FINISHED = "scripts/finished.lua";
     FORGET_DEAD_LETTERS = "scripts/forget_dead_letters.lua";
+    FORGET_RECEIPTS = "scripts/forget_receipts.lua";
     GET = "scripts/get.lua";
     KEEP_CATALOGUE = "scripts/keep_catalogue.lua";
     LIST_LIVE = "scripts/list_live.lua";
@@ -118,8 +119,8 @@ mod tests {
     #[test]
     fn what_drains_a_full_server_may_run_on_one_and_what_fills_it_may_not() {
         let flags = |script: &Script| script.text.lines().next().unwrap().to_owned();
-        let drains = [&CYCLE, &EXTEND, &CANCEL, &PROMOTE, &RECLAIM, &PRUNE, &PURGE, &REPAIR, &FORGET_DEAD_LETTERS];
-        for script in drains {
+        let tends = [&CYCLE, &EXTEND, &CANCEL, &PROMOTE, &RECLAIM, &PRUNE, &PURGE, &REPAIR];
+        for script in tends.into_iter().chain([&FORGET_DEAD_LETTERS, &FORGET_RECEIPTS]) {
             assert_eq!(flags(script), "#!lua flags=allow-oom");
         }
         for script in [&SUBMIT, &RESUBMIT] {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jobbers_common::{
-    engine::{DeadKey, DeadTask, Error, Resubmit, Resubmitted, Result},
+    engine::{DeadKey, DeadTask, Error, Outbox, Resubmit, Resubmitted, Result, Unreadable},
     error_kind::ErrorKind,
     lifecycle::{Move, Status},
     limits::{DEAD_LETTERS_BYTES, KEPT_PARAMETER_BYTES},
@@ -39,20 +39,28 @@ pub(super) fn keep(step: &Step<'_>, id: &TaskId) -> Result<()> {
     Ok(())
 }
 
-/// The oldest copies.
-pub(super) fn letters(view: &View<'_>, limit: usize) -> Result<Vec<DeadTask>> {
+/// The oldest copies after a revision.
+pub(super) fn letters(view: &View<'_>, after: u64, limit: usize) -> Result<Outbox> {
     let mut statement = view.prepare(sql::OUTBOX_COPIES)?;
-    let mut rows = statement.query([sql::count(limit)]).or_store()?;
-    let (mut copies, mut bytes) = (Vec::new(), 0);
+    let mut rows = statement.query((i64::try_from(after).unwrap_or(i64::MAX), sql::count(limit))).or_store()?;
+    let (mut outbox, mut bytes) = (Outbox::default(), 0);
     while let Some(found) = rows.next().or_store()? {
-        let copy = found.get_ref(0).or_store()?.as_blob().map_err(|error| corrupt("a dead letter", error))?;
+        let revision = found.get::<_, i64>(0).or_store()?.unsigned_abs();
+        let copy = found.get_ref(2).or_store()?.as_blob().map_err(|error| corrupt("a dead letter", error))?;
         bytes += copy.len();
-        if !copies.is_empty() && bytes > DEAD_LETTERS_BYTES {
+        if outbox.last.is_some() && bytes > DEAD_LETTERS_BYTES {
             break;
         }
-        copies.push(rmp_serde::from_slice(copy).map_err(|error| corrupt("a dead letter", error))?);
+        match rmp_serde::from_slice(copy) {
+            Ok(copy) => outbox.copies.push(copy),
+            Err(error) => {
+                let (id, why) = (found.get(1).or_store()?, error.to_string());
+                outbox.unreadable.push(Unreadable { id, revision, why });
+            }
+        }
+        outbox.last = Some(revision);
     }
-    Ok(copies)
+    Ok(outbox)
 }
 
 /// How many copies there are.
@@ -61,12 +69,11 @@ pub(super) fn outbox_size(view: &View<'_>) -> Result<u64> {
     Ok(size.unsigned_abs())
 }
 
-/// Takes copies and receipts away.
-pub(super) fn forget(step: &Step<'_>, keys: &[DeadKey]) -> Result<()> {
+/// Takes copies, or receipts, away, by the statement that does.
+pub(super) fn forget(step: &Step<'_>, keys: &[DeadKey], statement: &'static str) -> Result<()> {
     for DeadKey { id, revision } in keys {
         let revision = i64::try_from(*revision).unwrap_or(-1);
-        step.prepare(sql::FORGET_COPY)?.execute((revision, id.as_str())).or_store()?;
-        step.prepare(sql::FORGET_RECEIPT)?.execute((id.as_str(), revision)).or_store()?;
+        step.prepare(statement)?.execute((id.as_str(), revision)).or_store()?;
     }
     Ok(())
 }

@@ -2,8 +2,8 @@
 
 use jobbers_common::{
     engine::{
-        Error, PutMode, SettleAnswer,
-        conformance::{DONE, ids, queue, task},
+        DeadTask, Error, Outcome, PutMode, SettleAnswer,
+        conformance::{DONE, failure, ids, queue, task},
     },
     lifecycle::Status,
     queue::QueueConfig,
@@ -67,6 +67,26 @@ async fn a_lease_of_a_task_that_is_over_is_dropped() {
     assert_eq!(f.engine.reclaim_expired(10).await.unwrap().total(), 0);
     assert_eq!(f.engine.reclaim_expired(10).await.unwrap().total(), 0);
     f.assert_conserved().await;
+}
+
+#[tokio::test]
+async fn a_dead_letter_that_can_t_be_read_is_in_nobody_s_way() {
+    let server = RedisServer::start(RedisOptions::default());
+    let f = connect(&server.url()).await;
+    f.submit_ids(&["a", "b", "c", "d"]).await;
+    for claimed in f.claim(4).await {
+        f.settle(&claimed, Outcome::Failed { failure: failure("boom"), dead_letter: true }).await;
+    }
+    let keys: Vec<_> = f.engine.dead_letters(0, 9).await.unwrap().copies.iter().map(DeadTask::key).collect();
+    let field = |n: usize| format!("{:015}{}", keys[n].revision, keys[n].id);
+    assert_eq!(server.command(&format!("HSET jobbers:{{0}}:o {} nonsense", field(0))), ":0\r\n");
+    assert_eq!(server.command(&format!("HDEL jobbers:{{0}}:o {}", field(2))), ":1\r\n");
+    let outbox = f.engine.dead_letters(0, 9).await.unwrap();
+    assert_eq!(outbox.copies.iter().map(DeadTask::key).collect::<Vec<_>>(), [keys[1].clone(), keys[3].clone()]);
+    let told: Vec<_> = outbox.unreadable.iter().map(|copy| (copy.id.as_str(), copy.revision)).collect();
+    assert_eq!(told, [("a", keys[0].revision), ("c", keys[2].revision)]);
+    let first = f.engine.dead_letters(0, 1).await.unwrap();
+    assert_eq!((first.copies.len(), first.last), (0, Some(keys[0].revision)), "one can go on behind it");
 }
 
 #[tokio::test]

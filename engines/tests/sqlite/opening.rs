@@ -11,8 +11,8 @@ use std::{
 use futures_util::future::join_all;
 use jobbers_common::{
     engine::{
-        Engine, Error, OnConflict, Submit, Submitted,
-        conformance::{id, task},
+        DeadTask, Engine, Error, OnConflict, Outcome, Submit, Submitted,
+        conformance::{Fixture, failure, id, task},
     },
     queue::Config,
     time::{Clock, ManualClock},
@@ -170,4 +170,24 @@ async fn time_does_not_go_back_when_the_system_s_clock_was_set_back() {
     submit(&engine, &["b"]).await.unwrap();
     let later = engine.get(&id("b")).await.unwrap().unwrap();
     assert!(later.submitted_at >= clock.now());
+}
+
+#[tokio::test]
+async fn a_dead_letter_that_can_t_be_read_is_in_nobody_s_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::new(START));
+    let engine = SqliteEngine::open(&url(&store_in(&folder)), manual(&clock)).await.unwrap();
+    let f = Fixture { engine: Arc::new(engine), clock, guard: Box::new(()) };
+    f.submit_ids(&["a", "b", "c"]).await;
+    for claimed in f.claim(3).await {
+        f.settle(&claimed, Outcome::Failed { failure: failure("boom"), dead_letter: true }).await;
+    }
+    let keys: Vec<_> = f.engine.dead_letters(0, 9).await.unwrap().copies.iter().map(DeadTask::key).collect();
+    let hand = Connection::open(store_in(&folder)).unwrap();
+    hand.execute("UPDATE outbox SET copy = x'00' WHERE id = 'a'", []).unwrap();
+    let outbox = f.engine.dead_letters(0, 9).await.unwrap();
+    assert_eq!(outbox.copies.iter().map(DeadTask::key).collect::<Vec<_>>(), keys[1..]);
+    assert_eq!((outbox.unreadable[0].id.as_str(), outbox.unreadable[0].revision), ("a", keys[0].revision));
+    let first = f.engine.dead_letters(0, 1).await.unwrap();
+    assert_eq!((first.copies.len(), first.last), (0, Some(keys[0].revision)), "one can go on behind it");
 }

@@ -41,7 +41,9 @@ problems!(LookProblems: ARCHIVE);
 problems!(LetterProblems: ARCHIVE, [Code::UnknownDeadLetter]);
 problems!(OperationProblems: ARCHIVE, [Code::UnknownOperation]);
 problems!(DeleteProblems: WITH_BODY, ARCHIVE, [Code::BatchTooLarge]);
-problems!(ResubmitProblems: WITH_BODY, ARCHIVE, [Code::BatchTooLarge, Code::UnknownQueue, Code::IdempotencyKeyReused]);
+problems!(ResubmitProblems: WITH_BODY, ARCHIVE, [
+    Code::BatchTooLarge, Code::UnknownQueue, Code::IdempotencyKeyReused, Code::JsonTooDeep,
+]);
 
 /// Find dead letters
 ///
@@ -131,7 +133,7 @@ pub(crate) async fn resubmit(
     let (selection, dry_run) = (request.selection()?, request.dry_run);
     let order = request.order()?;
     if dry_run {
-        return would_change(&archive, selection).await;
+        return would_send(&archive, selection).await;
     }
     if let Some(queue) = &order.to_queue {
         app.live.knowing(app.live.current().await?, queue).await?;
@@ -162,13 +164,41 @@ pub(crate) async fn operation(
 ) -> Result<Response> {
     let asked = id.clone();
     let found = blocking(&archive, move |archive| archive.operation(&asked)).await?;
-    let Some(found) = found else {
-        return Err(Problem::new(Code::UnknownOperation, format!("there is no operation {id}")));
-    };
+    let found = found.ok_or_else(|| unknown_operation(&id))?;
     let operation = wait_for(&app, &archive, found, params.wait.unwrap_or_default().min(MAX_WAIT)).await?;
     let asked = operation.id.clone();
     let items = blocking(&archive, move |archive| archive.items(&asked, TOLD)).await?;
     Ok(Json(OperationView::new(&operation, &items)).into_response())
+}
+
+/// Cancel an operation
+///
+/// What it has not sent yet is dead as before, and may be sent by another. What was sent stays sent. One that is finished
+/// is answered as it stands; cancelling twice is no error.
+#[utoipa::path(
+    delete, path = "/dead-letter-queue/operations/{id}", tag = "dead letters", operation_id = "cancel_resubmit_operation",
+    params(("id" = String, Path, description = "The operation's id")),
+    responses(
+        (status = 200, description = "It is over", body = OperationView),
+        (status = 202, description = "It will be, once what is on its way has arrived; see Location", body = OperationView),
+        OperationProblems,
+    )
+)]
+pub(crate) async fn cancel(
+    State(app): State<Arc<App>>,
+    Held(archive): Held,
+    Path(id): Path<String>,
+) -> Result<Response> {
+    let (asked, now) = (id.clone(), app.now().await?);
+    let found = blocking(&archive, move |archive| archive.cancel(&asked, now)).await?;
+    let found = found.ok_or_else(|| unknown_operation(&id))?;
+    app.dead_letters.cancel();
+    let operation = wait_for(&app, &archive, found, PATIENCE).await?;
+    tell(&archive, &operation).await
+}
+
+fn unknown_operation(id: &str) -> Problem {
+    Problem::new(Code::UnknownOperation, format!("there is no operation {id}"))
 }
 
 /// Delete dead letters
@@ -188,7 +218,7 @@ pub(crate) async fn delete(
     let request: DeleteRequest = json::decode(&bytes)?;
     let selection = request.selection()?;
     if request.dry_run {
-        return would_change(&archive, selection).await;
+        return would_delete(&archive, selection).await;
     }
     let changed = blocking(&archive, move |archive| match selection {
         Selection::Tasks(ids) => archive.delete(&ids),
@@ -203,13 +233,10 @@ fn unknown(id: &TaskId) -> Problem {
     Problem::new(Code::UnknownDeadLetter, format!("there is no dead letter of task {id}"))
 }
 
-/// How many letters are meant, and how many of them are dead and would be changed.
-async fn would_change(archive: &Arc<Archive>, selection: Selection) -> Result<Response> {
+/// How many letters are meant, and how many of them would be sent.
+async fn would_send(archive: &Arc<Archive>, selection: Selection) -> Result<Response> {
     let counted = blocking(archive, move |archive| match selection {
-        Selection::Matching(filter, limit) => {
-            let matched = archive.count(&Filter { state: Some(LetterState::Dead), ..*filter })?;
-            Ok((matched, matched.min(limit as u64)))
-        }
+        Selection::Matching(filter, limit) => count_matching(archive, &filter, limit),
         Selection::Tasks(ids) => {
             let (mut matched, mut changed) = (0, 0);
             for id in &ids {
@@ -220,8 +247,25 @@ async fn would_change(archive: &Arc<Archive>, selection: Selection) -> Result<Re
             Ok((matched, changed))
         }
     });
-    let (matched, changed) = counted.await?;
-    Ok(Json(ChangeView { dry_run: true, matched, changed }).into_response())
+    Ok(preview(counted.await?))
+}
+
+/// How many letters are meant, and how many of them would be deleted: with ids, all of a task's and not only the latest.
+async fn would_delete(archive: &Arc<Archive>, selection: Selection) -> Result<Response> {
+    let counted = blocking(archive, move |archive| match selection {
+        Selection::Matching(filter, limit) => count_matching(archive, &filter, limit),
+        Selection::Tasks(ids) => archive.count_of(&ids),
+    });
+    Ok(preview(counted.await?))
+}
+
+fn count_matching(archive: &Archive, filter: &Filter, limit: usize) -> jobbers_archive::Result<(u64, u64)> {
+    let matched = archive.count(&Filter { state: Some(LetterState::Dead), ..filter.clone() })?;
+    Ok((matched, matched.min(limit as u64)))
+}
+
+fn preview((matched, changed): (u64, u64)) -> Response {
+    Json(ChangeView { dry_run: true, matched, changed }).into_response()
 }
 
 /// Begins an operation and waits for its end, no longer than `wait`.

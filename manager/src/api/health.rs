@@ -44,6 +44,6 @@ pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Response> {
     let mut health = tokio::time::timeout(PATIENCE, app.engine.health())
         .await
         .unwrap_or_else(|_| Err(Error::unavailable("it did not answer within 2s")))?;
-    health.warnings.extend(app.dead_letters.warning(health.outbox));
+    health.warnings.extend(app.dead_letters.warnings(health.outbox));
     Ok(axum::Json(ReadyView::new(health, app.started.elapsed().as_secs_f64())).into_response())
 }

@@ -4,16 +4,16 @@
 //! it once more to no effect. A file that is full leaves letters on the outbox, and says so.
 
 use std::{
-    collections::HashSet,
+    collections::HashMap,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use jobbers_archive::{Archive, Operation};
-use jobbers_common::engine::{DeadKey, DeadTask, DutyClaim, Error};
-use tokio::task::JoinSet;
+use jobbers_archive::Archive;
+use jobbers_common::engine::{DeadKey, DeadTask, DutyClaim, Error, Outbox, Unreadable};
+use tokio::task::{self, JoinError, JoinSet};
 
-use super::{DeadLetters, Keeper, Note, TTL, blocking, duty, sender};
+use super::{DeadLetters, Keeper, Note, TTL, Trouble, blocking, duty, sender};
 use crate::app::App;
 
 /// Letters moved by one call.
@@ -22,14 +22,16 @@ const LETTERS_A_CALL: usize = 250;
 const CALLS_A_TICK: usize = 40;
 /// How often letters past their retention, and old operations, are looked for.
 const PRUNE_EVERY: Duration = Duration::from_secs(60);
-/// Letters pruned at a time.
-const PRUNE_LETTERS: usize = 10_000;
+/// Letters pruned by one call; as many calls as it takes.
+const PRUNE_LETTERS: usize = 2_000;
+/// How long an operation rests that met a defect.
+const REST: Duration = Duration::from_secs(30);
 /// How long operations can be looked up after they were finished.
 const KEEP_OPERATIONS: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 /// Keeps the archive until the manager stops, then gives the duty back.
 pub(crate) async fn run(app: Arc<App>, every: Duration) {
-    let mut rounds = Rounds { app: Arc::clone(&app), sending: JoinSet::new(), under_way: HashSet::new(), pruned: None };
+    let mut rounds = Rounds::new(Arc::clone(&app));
     let keeping = async {
         loop {
             rounds.round().await;
@@ -37,11 +39,7 @@ pub(crate) async fn run(app: Arc<App>, every: Duration) {
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 () = app.dead_letters.begun.notified() => {}
-                Some(ended) = rounds.sending.join_next() => {
-                    if let Ok(operation) = ended {
-                        rounds.under_way.remove(&operation);
-                    }
-                }
+                Some(ended) = rounds.sending.join_next_with_id() => rounds.note_end(ended),
             }
         }
     };
@@ -56,42 +54,42 @@ pub(crate) async fn run(app: Arc<App>, every: Duration) {
 
 struct Rounds {
     app: Arc<App>,
-    /// Operations that are being carried out; each answers its id.
-    sending: JoinSet<String>,
-    under_way: HashSet<String>,
+    /// Operations that are being carried out, and which task does.
+    sending: JoinSet<()>,
+    under_way: HashMap<task::Id, String>,
+    /// Operations that met a defect, and when.
+    resting: HashMap<String, Instant>,
     pruned: Option<Instant>,
 }
 
-/// Why a round ended early.
-enum Trouble {
-    Store(Error),
-    Archive(jobbers_archive::Error),
-}
-
-impl From<Error> for Trouble {
-    fn from(error: Error) -> Self {
-        Self::Store(error)
-    }
-}
-
-impl From<jobbers_archive::Error> for Trouble {
-    fn from(error: jobbers_archive::Error) -> Self {
-        Self::Archive(error)
-    }
-}
-
 impl Rounds {
+    fn new(app: Arc<App>) -> Self {
+        Self { app, sending: JoinSet::new(), under_way: HashMap::new(), resting: HashMap::new(), pruned: None }
+    }
+
+    /// An operation is not carried out any longer: it is done, or its task panicked.
+    fn note_end(&mut self, ended: Result<(task::Id, ()), JoinError>) {
+        let id = ended.as_ref().map_or_else(JoinError::id, |(id, ())| *id);
+        let Some(operation) = self.under_way.remove(&id) else { return };
+        if let Err(error) = ended
+            && error.is_panic()
+        {
+            tracing::error!(operation, %error, "a defect was met while letters were sent again; trying on later");
+            self.resting.insert(operation, Instant::now());
+        }
+    }
+
     async fn round(&mut self) {
         let outcome = self.try_round().await;
         let letters = &self.app.dead_letters;
         let trouble = match outcome {
             Ok(()) => None,
             // The chores tell of a store that is down.
-            Err(Trouble::Store(error)) => {
+            Err(Trouble::Store(error @ Error::Unavailable { .. })) => {
                 tracing::debug!(%error, "the store does not let dead letters be kept");
                 return;
             }
-            Err(Trouble::Archive(error)) => Some(error),
+            Err(trouble) => Some(trouble),
         };
         let before = std::mem::replace(&mut *letters.trouble.lock(), trouble.clone());
         match (before, trouble) {
@@ -131,25 +129,30 @@ impl Rounds {
 
     /// Goes on with operations that are not finished, whoever began them.
     async fn resume(&mut self, archive: &Arc<Archive>) -> Result<(), Trouble> {
+        self.resting.retain(|_, since| since.elapsed() < REST);
         for operation in blocking(archive, Archive::running_operations).await? {
-            if self.under_way.insert(operation.id.clone()) {
-                let (app, archive) = (Arc::clone(&self.app), Arc::clone(archive));
-                let Operation { id, .. } = operation.clone();
-                self.sending.spawn(async move {
-                    sender::carry_out(&app, &archive, operation).await;
-                    id
-                });
+            let id = &operation.id;
+            let rests = self.resting.contains_key(id) && !operation.is_cancelled;
+            if rests || self.under_way.values().any(|other| other == id) {
+                continue;
             }
+            let (app, archive, id) = (Arc::clone(&self.app), Arc::clone(archive), id.clone());
+            let task = self.sending.spawn(async move { sender::carry_out(&app, &archive, operation).await });
+            self.under_way.insert(task.id(), id);
         }
         Ok(())
     }
 
     async fn drain_outbox(&self, archive: &Arc<Archive>) -> Result<(), Trouble> {
+        let (mut after, mut unreadable) = (0, Vec::new());
         for _ in 0..CALLS_A_TICK {
-            let copies = self.app.engine.dead_letters(LETTERS_A_CALL).await?;
-            if copies.is_empty() {
+            let Outbox { copies, unreadable: more, last } = self.app.engine.dead_letters(after, LETTERS_A_CALL).await?;
+            unreadable.extend(more);
+            let Some(last) = last else {
+                self.note_unreadable(unreadable);
                 break;
-            }
+            };
+            after = last;
             let keys: Vec<DeadKey> = copies.iter().map(DeadTask::key).collect();
             let added = blocking(archive, move |archive| archive.put(&copies)).await?;
             self.app.engine.forget_dead_letters(&keys).await?;
@@ -163,6 +166,15 @@ impl Rounds {
         Ok(())
     }
 
+    /// Tells of copies that can't be read, each once. They stay where they are: a newer program may know them.
+    fn note_unreadable(&self, unreadable: Vec<Unreadable>) {
+        let mut known = self.app.dead_letters.unreadable.lock();
+        for Unreadable { id, revision, why } in unreadable.iter().filter(|copy| !known.contains(copy)) {
+            tracing::error!(task = id, revision, why, "a dead letter in the store can't be read; it stays there");
+        }
+        *known = unreadable;
+    }
+
     async fn prune(&mut self, archive: &Arc<Archive>) -> Result<(), Trouble> {
         if self.pruned.is_some_and(|at| at.elapsed() < PRUNE_EVERY) {
             return Ok(());
@@ -172,10 +184,17 @@ impl Rounds {
         let (retention, keep) = (self.app.dead_letters.retention, self.app.dead_letters.max_letters);
         if retention.is_some() || keep.is_some() {
             let past = retention.map(|age| now.before(age));
-            let pruned = blocking(archive, move |archive| archive.prune(past, keep, PRUNE_LETTERS)).await?;
-            self.app.dead_letters.meters.deleted(pruned);
-            if pruned > 0 {
-                tracing::info!(letters = pruned, "deleted dead letters by age or number");
+            let mut letters = 0;
+            loop {
+                let pruned = blocking(archive, move |archive| archive.prune(past, keep, PRUNE_LETTERS)).await?;
+                self.app.dead_letters.meters.deleted(pruned);
+                letters += pruned;
+                if pruned < PRUNE_LETTERS as u64 || !claim(&self.app, archive).await? {
+                    break;
+                }
+            }
+            if letters > 0 {
+                tracing::info!(letters, "deleted dead letters by age or number");
             }
         }
         self.pruned = Some(Instant::now());
@@ -189,7 +208,7 @@ async fn open(letters: &DeadLetters) -> jobbers_archive::Result<Option<Arc<Archi
         return Ok(Some(archive));
     }
     let (Some(path), options) = (letters.path.clone(), letters.options) else { return Ok(None) };
-    let opened = tokio::task::spawn_blocking(move || Archive::open(&path, options)).await;
+    let opened = task::spawn_blocking(move || Archive::open(&path, options)).await;
     let archive = opened.map_err(|error| jobbers_archive::Error::Unavailable(error.to_string()))??;
     let archive = Arc::new(archive);
     tracing::info!(path = %archive.path().display(), "opened the archive of dead letters");
@@ -238,4 +257,36 @@ async fn look_for_keeper(app: &App) -> Result<(), Error> {
     let had = app.engine.duty(&duty()).await?;
     *app.dead_letters.keeper.lock() = had.map_or(Keeper::Nobody, |had| other(&had.note));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use jobbers_archive::{NewOperation, Options, Selection};
+    use jobbers_common::{engine::model::ModelEngine, time::Timestamp};
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_operation_that_met_a_defect_rests_and_can_be_cancelled() {
+        let folder = tempfile::tempdir().unwrap();
+        let archive = Arc::new(Archive::open(&folder.path().join("dead.db"), Options::default()).unwrap());
+        let new =
+            NewOperation { key: None, digest: 0, request: "?".to_owned(), selection: Selection::Tasks(Vec::new()) };
+        let id = archive.begin(&new, Timestamp::from_micros(1)).unwrap().id;
+        let engine = Arc::new(ModelEngine::with_system_clock());
+        let app = App::new(&crate::Config::default(), engine, String::new(), CancellationToken::new());
+        let mut rounds = Rounds::new(Arc::new(app));
+
+        let task = rounds.sending.spawn(async { panic!("a defect") });
+        rounds.under_way.insert(task.id(), id.clone());
+        let ended = rounds.sending.join_next_with_id().await.unwrap();
+        rounds.note_end(ended);
+        assert!(rounds.under_way.is_empty());
+        rounds.resume(&archive).await.map_err(|error| error.to_string()).unwrap();
+        assert!(rounds.under_way.is_empty(), "it rests");
+        archive.cancel(&id, Timestamp::from_micros(2)).unwrap();
+        rounds.resume(&archive).await.map_err(|error| error.to_string()).unwrap();
+        assert_eq!(rounds.under_way.len(), 1, "to be cancelled, it need not be well");
+    }
 }

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use jobbers_archive::{Archive, Filter, LetterState};
+use jobbers_archive::{Archive, Waiting};
 use jobbers_common::{
     engine::DeadTask,
     metrics::catalogue::{DEAD_LETTERS_DELETED, DEAD_LETTERS_OLDEST_AGE, DEAD_LETTERS_RESUBMITTED, DEAD_LETTERS_SIZE},
@@ -24,10 +24,10 @@ use parking_lot::Mutex;
 use super::blocking;
 use crate::app::App;
 
-/// How often the letters are counted: a look at all of them.
+/// How often the letters are counted.
 const EVERY: Duration = Duration::from_secs(10);
 
-/// The letters of one queue: how many, and when the first of them failed.
+/// The dead letters of each queue: how many, and when the first of them failed.
 type Letters = BTreeMap<QueueName, (u64, Timestamp)>;
 
 /// The instruments, and the letters as they were last counted.
@@ -62,16 +62,15 @@ impl LetterMeters {
 
     /// Counts the letters. A queue whose last letter is gone is told as empty from then on.
     pub(super) async fn count(&self, archive: &Arc<Archive>, now: Timestamp) -> jobbers_archive::Result<()> {
-        let dead = Filter { state: Some(LetterState::Dead), ..Filter::default() };
-        let groups = blocking(archive, move |archive| archive.groups(&dead)).await?;
+        let waiting = blocking(archive, Archive::waiting).await?;
         let known = self.counted.lock().as_ref().map(|(_, _, letters)| letters.clone()).unwrap_or_default();
         let mut letters: Letters = known.into_keys().map(|queue| (queue, (0, now))).collect();
-        for group in groups {
+        for Waiting { queue, name, count: dead, first_failed_at } in waiting {
             // From 0, so that the first that is sent again is seen as a step.
-            self.resubmitted.add(0, &names(&group.queue, &group.name));
-            let (count, first) = letters.entry(group.queue).or_insert((0, group.first_seen));
-            *count += group.count;
-            *first = group.first_seen.min(*first);
+            self.resubmitted.add(0, &names(&queue, &name));
+            let (count, first) = letters.entry(queue).or_insert((0, first_failed_at));
+            *count += dead;
+            *first = first_failed_at.min(*first);
         }
         *self.counted.lock() = Some((Instant::now(), now, letters));
         Ok(())

@@ -1,7 +1,10 @@
 //! How the letters of an operation are to be sent: what the archive keeps for whoever carries it out.
 
+use std::time::Duration;
+
 use jobbers_common::{
     engine::{DeadTask, Resubmit},
+    limits::MAX_JSON_DEPTH,
     name::QueueName,
     payload::Payload,
 };
@@ -9,6 +12,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::patch::merge;
+use crate::json::is_deeper_than;
+
+/// The least rate, in tasks a second: one in about a quarter of an hour.
+pub(crate) const MIN_RATE: f64 = 0.001;
+/// The highest.
+pub(crate) const MAX_RATE: f64 = 10_000.0;
 
 /// Stored as JSON, so fields are only ever added, with a default.
 #[derive(Debug, Serialize, Deserialize)]
@@ -32,20 +41,9 @@ impl Order {
     /// # Errors
     /// Why its parameters can't be what they are to be.
     pub(crate) fn wish(&self, dead: DeadTask, max_payload_bytes: usize) -> Result<Resubmit, String> {
-        let parameters = match (&self.parameters, &dead.task.parameters) {
-            (None, _) => None,
-            (Some(patch), Some(before)) if before.is_json() => {
-                let after =
-                    merge(&before.bytes, patch).map_err(|error| format!("the parameters are no JSON: {error}"))?;
-                if after.len() > max_payload_bytes {
-                    return Err(format!("the parameters would be {} bytes; at most {max_payload_bytes}", after.len()));
-                }
-                Some(Payload::json(after))
-            }
-            (Some(_), before) => {
-                let what = before.as_ref().map_or("gone", Payload::content_type);
-                return Err(format!("the parameters are {what}, which can't be patched"));
-            }
+        let parameters = match &self.parameters {
+            None => None,
+            Some(patch) => Some(patched(dead.task.parameters.as_ref(), patch, max_payload_bytes)?),
         };
         Ok(Resubmit {
             queue: self.to_queue.clone(),
@@ -53,5 +51,67 @@ impl Order {
             reset_attempts: self.reset_retry_count,
             ..Resubmit::of_archive(dead)
         })
+    }
+}
+
+/// How long to pause after so many letters.
+pub(crate) fn pause(rate: f64, sent: usize) -> Duration {
+    // Clamped, because what is stored may be of a version that took any rate.
+    Duration::try_from_secs_f64(sent as f64 / rate.clamp(MIN_RATE, MAX_RATE)).unwrap_or(Duration::from_secs(1))
+}
+
+/// The parameters with a merge patch. Both may come from another version, or past the API, and are checked again: merging
+/// goes as deep as the patch does.
+fn patched(before: Option<&Payload>, patch: &RawValue, max_bytes: usize) -> Result<Payload, String> {
+    let Some(before) = before.filter(|before| before.is_json()) else {
+        let what = before.map_or("gone", Payload::content_type);
+        return Err(format!("the parameters are {what}, which can't be patched"));
+    };
+    if is_deeper_than(patch.get(), MAX_JSON_DEPTH) {
+        return Err(format!("the patch is nested over {MAX_JSON_DEPTH} deep"));
+    }
+    let after = merge(&before.bytes, patch).map_err(|error| format!("the parameters are no JSON: {error}"))?;
+    if after.len() > max_bytes {
+        return Err(format!("the parameters would be {} bytes; at most {max_bytes}", after.len()));
+    }
+    // What is merged is JSON, and JSON is UTF-8.
+    if std::str::from_utf8(&after).is_ok_and(|after| is_deeper_than(after, MAX_JSON_DEPTH)) {
+        return Err(format!("the parameters would be nested over {MAX_JSON_DEPTH} deep"));
+    }
+    Ok(Payload::json(after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nested(depth: usize) -> String {
+        format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth))
+    }
+
+    fn patch(depth: usize) -> Box<RawValue> {
+        serde_json::from_str(&nested(depth)).unwrap()
+    }
+
+    #[test]
+    fn a_patch_is_merged_no_deeper_than_parameters_may_be() {
+        let plain = Payload::json("{}");
+        assert_eq!(patched(Some(&plain), &patch(64), 10_000).unwrap().bytes, nested(64).as_bytes());
+        for deep in [65, 200, 100_000] {
+            let refused = patched(Some(&plain), &patch(deep), usize::MAX).unwrap_err();
+            assert!(refused.contains("nested over 64 deep"), "{refused}");
+        }
+        let deep = Payload::json(format!("{{\"b\":{}}}", nested(100_000)));
+        let refused = patched(Some(&deep), &patch(1), usize::MAX).unwrap_err();
+        assert!(refused.contains("would be nested"), "{refused}");
+    }
+
+    #[test]
+    fn no_rate_makes_a_pause_that_can_t_be_told() {
+        assert_eq!(pause(50.0, 100), Duration::from_secs(2));
+        for rate in [1e-300, 0.0, -1.0, f64::MIN_POSITIVE] {
+            assert_eq!(pause(rate, 1), Duration::from_secs(1_000), "{rate}");
+        }
+        assert_eq!(pause(f64::INFINITY, 1), Duration::from_micros(100));
     }
 }

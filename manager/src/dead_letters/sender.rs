@@ -2,11 +2,12 @@
 //!
 //! What the store has done and the archive has not yet noted is asked of the store again; its receipt answers that it was
 //! done. The receipts are taken away when nothing is left to send, and only then the operation is finished: whoever goes
-//! on with it after a crash does no more than repeat.
+//! on with it after a crash does no more than repeat. Between two batches it looks whether the operation is cancelled: so
+//! nothing is given back that is on its way.
 
 use std::{sync::Arc, time::Duration};
 
-use jobbers_archive::{Archive, ItemOutcome, Operation};
+use jobbers_archive::{Archive, ItemOutcome, RunningOperation};
 use jobbers_common::{
     engine::{DeadTask, Resubmit, Resubmitted},
     limits::MAX_BATCH,
@@ -15,7 +16,7 @@ use jobbers_common::{
 use super::{
     blocking,
     meters::{Pair, pair},
-    order::Order,
+    order::{self, Order},
 };
 use crate::app::App;
 
@@ -29,51 +30,62 @@ type Settled = (i64, ItemOutcome, Option<String>);
 
 /// Sends what is left of an operation, and tries again what fails in passing. Returns early when this manager does not
 /// keep the archive any more.
-pub(super) async fn carry_out(app: &App, archive: &Arc<Archive>, operation: Operation) {
-    let order: Order = match serde_json::from_str(&operation.request) {
-        Ok(order) => order,
-        Err(error) => {
-            tracing::error!(operation = operation.id, %error, "an operation can't be read; it is left as it is");
-            // Not to be begun again at the next look.
-            return std::future::pending().await;
-        }
-    };
+pub(super) async fn carry_out(app: &App, archive: &Arc<Archive>, operation: RunningOperation) {
+    let RunningOperation { id, request, .. } = operation;
+    let order: Option<Order> = serde_json::from_str(&request)
+        .inspect_err(|error| tracing::error!(operation = id, %error, "an operation can't be read; cancel it"))
+        .ok();
+    let mut cancels = app.dead_letters.cancels.subscribe();
     while app.dead_letters.held().is_some() {
-        match advance(app, archive, &operation.id, &order).await {
+        let pause = match advance(app, archive, &id, order.as_ref()).await {
             Ok(Progress::Done) => {
-                tracing::info!(operation = operation.id, "sent dead letters again");
                 app.dead_letters.ended.notify_waiters();
                 return;
             }
-            Ok(Progress::Sent(sent)) => {
-                if let Some(rate) = order.rate {
-                    tokio::time::sleep(Duration::from_secs_f64(sent as f64 / rate)).await;
-                }
-            }
+            Ok(Progress::Sent(pause)) => pause,
             Err(error) => {
-                tracing::warn!(operation = operation.id, %error, "letters could not be sent again; trying on");
-                tokio::time::sleep(PAUSE).await;
+                tracing::warn!(operation = id, %error, "letters could not be sent again; trying on");
+                PAUSE
             }
-        }
+        };
+        // Some operation is cancelled: perhaps this one.
+        tokio::time::timeout(pause, cancels.changed()).await.ok();
     }
 }
 
 enum Progress {
-    Sent(usize),
+    /// Some were sent; the next ones after this time.
+    Sent(Duration),
     Done,
 }
 
-async fn advance(app: &App, archive: &Arc<Archive>, operation: &str, order: &Order) -> anyhow::Result<Progress> {
+async fn advance(
+    app: &App,
+    archive: &Arc<Archive>,
+    operation: &str,
+    order: Option<&Order>,
+) -> anyhow::Result<Progress> {
+    let id = operation.to_owned();
+    if blocking(archive, move |archive| archive.is_cancelled(&id)).await? {
+        let id = operation.to_owned();
+        blocking(archive, move |archive| archive.free(&id)).await?;
+        finish(app, archive, operation).await?;
+        tracing::info!(operation, "an operation was cancelled; what it had not sent is dead as before");
+        return Ok(Progress::Done);
+    }
+    // Only cancelling helps.
+    let Some(order) = order else { return Ok(Progress::Sent(PAUSE)) };
     let (limit, id) = (batch(order.rate), operation.to_owned());
     let pending = blocking(archive, move |archive| archive.pending(&id, limit)).await?;
     if pending.is_empty() {
         finish(app, archive, operation).await?;
+        tracing::info!(operation, "sent dead letters again");
         return Ok(Progress::Done);
     }
     let settled = send(app, order, pending).await?;
     let (sent, id, now) = (settled.len(), operation.to_owned(), app.engine.health().await?.now);
     blocking(archive, move |archive| archive.settle(&id, &settled, now)).await?;
-    Ok(Progress::Sent(sent))
+    Ok(Progress::Sent(order.rate.map_or(Duration::ZERO, |rate| order::pause(rate, sent))))
 }
 
 /// So many that a quarter of a second passes between calls.
@@ -129,7 +141,7 @@ async fn finish(app: &App, archive: &Arc<Archive>, operation: &str) -> anyhow::R
         if keys.is_empty() {
             break;
         }
-        app.engine.forget_dead_letters(&keys).await?;
+        app.engine.forget_receipts(&keys).await?;
         from = next;
     }
     let (id, now) = (operation.to_owned(), app.engine.health().await?.now);

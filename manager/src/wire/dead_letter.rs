@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use jobbers_archive::{Filter, Group, Item, ItemOutcome, Letter, LetterState, Operation, Selection, Summary};
 use jobbers_common::{
     lifecycle::Status,
-    limits::MAX_BATCH,
+    limits::{MAX_BATCH, MAX_JSON_DEPTH},
     name::{QueueName, TaskId, TaskName, WorkerId},
     task::{AttemptError, FailureKind},
     time::Timestamp,
@@ -19,14 +19,13 @@ use super::{
     value::{AnyJsonDoc, LetterStateDoc, NameDoc, Rfc3339, StatusDoc},
 };
 use crate::{
-    dead_letters::order::Order,
+    dead_letters::order::{MAX_RATE, MIN_RATE, Order},
+    json,
     problem::{Code, Problem, Result},
 };
 
 /// The limit where none is said.
 pub const DEFAULT_LIMIT: usize = 100;
-/// Most tasks a second one may ask for.
-const MAX_RATE: f64 = 10_000.0;
 
 const fn default_limit() -> usize {
     DEFAULT_LIMIT
@@ -48,7 +47,7 @@ pub struct LetterParams {
     /// That ended so: `failed`, `stalled` or `dropped`.
     #[param(value_type = Option<StatusDoc>)]
     status: Option<Status>,
-    /// Whose last error holds this text, in upper or lower case.
+    /// Whose last error holds this text; `A` to `Z` match in upper or lower case.
     error: Option<String>,
     /// Whose last error has this fingerprint, as the statistics tell it.
     fingerprint: Option<String>,
@@ -113,7 +112,7 @@ macro_rules! selecting {
         #[serde(deny_unknown_fields)]
         $(#[$meta])*
         pub struct $name {
-            /// The latest dead letters of these tasks; at most 1,000.
+            /// Those of these tasks, at most 1,000: sent again is the latest of each task, deleted are all of them.
             #[serde(default)]
             #[schema(value_type = Option<Vec<NameDoc>>)]
             task_ids: Option<Vec<TaskId>>,
@@ -132,7 +131,7 @@ macro_rules! selecting {
             #[serde(default)]
             #[schema(value_type = Option<StatusDoc>)]
             status: Option<Status>,
-            /// Filter: whose last error holds this text, in upper or lower case.
+            /// Filter: whose last error holds this text; `A` to `Z` match in upper or lower case.
             #[serde(default)]
             error: Option<String>,
             /// Filter: whose last error has this fingerprint.
@@ -190,7 +189,8 @@ selecting! {
     /// Dead letters to send again, and how.
     #[schema(as = ResubmitDeadLetters)]
     ResubmitRequest {
-        /// Whether attempts and crashes are counted from the start. If not, the next failure is the last.
+        /// Whether attempts and crashes are counted from the start. If not, they go on: a task that had used up its retries
+        /// fails for good at its next failure.
         #[serde(default = "yes")]
         #[schema(default = true)]
         pub(crate) reset_retry_count: bool,
@@ -202,8 +202,9 @@ selecting! {
         #[serde(default)]
         #[schema(value_type = Option<AnyJsonDoc>)]
         pub(crate) parameters: Option<Box<RawValue>>,
-        /// At most so many tasks a second; above 0, at most 10,000.
+        /// At most so many tasks a second; 0.001 to 10,000.
         #[serde(default)]
+        #[schema(minimum = 0.001, maximum = 10_000)]
         pub(crate) rate: Option<f64>,
     }
 }
@@ -212,11 +213,15 @@ impl ResubmitRequest {
     /// How they are to be sent.
     ///
     /// # Errors
-    /// [`Code::InvalidRequest`] for a rate out of bounds.
+    /// [`Code::InvalidRequest`] for a rate out of bounds; [`Code::JsonTooDeep`].
     pub(crate) fn order(self) -> Result<Order> {
-        if self.rate.is_some_and(|rate| !(rate > 0.0 && rate <= MAX_RATE)) {
-            let detail = format!("a rate is above 0 and at most {MAX_RATE} tasks a second");
+        if self.rate.is_some_and(|rate| !(MIN_RATE..=MAX_RATE).contains(&rate)) {
+            let detail = format!("a rate is {MIN_RATE} to {MAX_RATE} tasks a second");
             return Err(Problem::new(Code::InvalidRequest, detail).at("/rate"));
+        }
+        if self.parameters.as_ref().is_some_and(|patch| json::is_deeper_than(patch.get(), MAX_JSON_DEPTH)) {
+            let detail = format!("the patch is nested at most {MAX_JSON_DEPTH} deep");
+            return Err(Problem::new(Code::JsonTooDeep, detail).at("/parameters"));
         }
         let Self { to_queue, parameters, reset_retry_count, rate, .. } = self;
         Ok(Order { to_queue, parameters, reset_retry_count, rate })
@@ -434,11 +439,11 @@ impl<'a> From<&'a [Group]> for StatsView<'a> {
 pub struct OperationView<'a> {
     /// Its id.
     id: &'a str,
-    /// `running` or `done`.
+    /// `running`, `cancelling`, `cancelled` or `done`.
     state: &'static str,
     /// When it began.
     created_at: Rfc3339,
-    /// When it was done.
+    /// When it had nothing left to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     finished_at: Option<Rfc3339>,
     /// How many tasks it has.
@@ -448,7 +453,7 @@ pub struct OperationView<'a> {
     /// How many were sent again.
     resubmitted: u64,
     /// How many came to what: `resubmitted`, `already_resubmitted`, `unknown`, `live` (it waits or runs already), `moved`
-    /// (it has ended anew), `unknown_queue`, `bad_parameters`.
+    /// (it has ended anew), `unknown_queue`, `bad_parameters`, `cancelled`.
     outcomes: BTreeMap<&'static str, u64>,
     /// Its first 1,000 tasks.
     tasks: Vec<ItemView<'a>>,
@@ -477,7 +482,12 @@ impl<'a> OperationView<'a> {
         };
         Self {
             id: &operation.id,
-            state: if operation.finished_at.is_some() { "done" } else { "running" },
+            state: match (operation.finished_at, operation.cancelled_at) {
+                (None, None) => "running",
+                (None, Some(_)) => "cancelling",
+                (Some(_), Some(_)) => "cancelled",
+                (Some(_), None) => "done",
+            },
             created_at: operation.created_at.into(),
             finished_at: operation.finished_at.map(|at: Timestamp| at.into()),
             total: operation.total(),

@@ -70,6 +70,8 @@ pub enum ReasonCode {
     WorkersDraining,
     /// Every worker that could run it is full.
     WorkersBusy,
+    /// Every worker that could run it runs as many tasks of its queue as one worker may.
+    MaxPerWorker,
     /// Other tasks of its queue come first.
     BehindOthers,
     /// Nothing stands in its way: it is claimed next.

@@ -31,7 +31,8 @@ use crate::problem::{Code, Problem, Result};
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskRequest<'a> {
-    /// The task's id. Submitting the same id with the same body again changes nothing. Default: a new ULID.
+    /// The task's id. Submitting the same id with the same body again changes nothing. Default: a new ULID. Not `registry`,
+    /// `stats`, `resubmit` or `operations`, which are words of the API's paths.
     #[serde(default)]
     #[schema(value_type = Option<NameDoc>)]
     pub id: Option<TaskId>,
@@ -191,7 +192,24 @@ fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
+/// Ids of tasks that could not be looked up, because their paths mean something else: `/tasks/registry`,
+/// `/dead-letter-queue/stats` and the like.
+const RESERVED_IDS: [&str; 4] = ["registry", "stats", "resubmit", "operations"];
+
 impl TaskRequest<'_> {
+    /// Checks that the task could be asked for by its id.
+    ///
+    /// # Errors
+    /// [`Code::InvalidRequest`] for one of a few reserved words.
+    pub(crate) fn check_id(&self) -> Result<()> {
+        match &self.id {
+            Some(id) if RESERVED_IDS.contains(&id.as_str()) => {
+                Err(invalid("id", format!("{id} is a word of the API's paths; choose another")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Its priority.
     ///
     /// # Errors

@@ -34,6 +34,8 @@ async fn a_task_that_makes_no_sense_is_refused_by_field() {
         (json!({"name": 7}), "/name"),
         (json!({"name": "t", "id": long}), "/id"),
         (json!({"name": "t", "id": "a\nb"}), "/id"),
+        (json!({"name": "t", "id": "registry"}), "/id"),
+        (json!({"tasks": [{"name": "t", "id": "operations"}]}), "/tasks/0/id"),
         (json!({"name": "t", "queue": "ä"}), "/queue"),
         (json!({"name": "t", "version": -1}), "/version"),
         (json!({"name": "t", "priority": 10}), "/priority"),
@@ -189,7 +191,8 @@ async fn a_body_that_does_not_come_is_not_waited_for() {
     let config = Config { body_timeout: Duration::from_millis(50), ..Config::default() };
     let server = Server::with(Arc::new(ModelEngine::with_system_clock()), config).await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
-    let head = "POST /tasks HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{";
+    let head =
+        "POST /tasks HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{";
     stream.write_all(head.as_bytes()).await.unwrap();
     let mut answer = String::new();
     soon(stream.read_to_string(&mut answer)).await.unwrap();

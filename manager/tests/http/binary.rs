@@ -34,10 +34,10 @@ fn it_tells_its_version_and_its_options() {
 fn it_prints_what_its_layers_come_to() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("m.toml");
-    std::fs::write(&file, "tick = \"3s\"\nengine_url = \"redis://:secret@host\"\n").unwrap();
+    std::fs::write(&file, "tick = \"300ms\"\nengine_url = \"redis://:secret@host\"\n").unwrap();
     let (code, out, _) = run(&["--config", file.to_str().unwrap(), "--listen", "127.0.0.1:9", "--print-config"]);
     assert_eq!(code, Some(0));
-    for line in ["tick = \"3s\"", "listen = \"127.0.0.1:9\"", "engine_url = \"redis://:***@host\""] {
+    for line in ["tick = \"300ms\"", "listen = \"127.0.0.1:9\"", "engine_url = \"redis://:***@host\""] {
         assert!(out.contains(line), "{line} in {out}");
     }
 }

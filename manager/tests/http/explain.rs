@@ -114,3 +114,18 @@ async fn a_task_that_is_elsewhere_says_where() {
     server.post("/tasks/later/cancel", "").await.expect(200);
     assert_eq!(codes(&server, "later").await, ["over"]);
 }
+
+#[tokio::test]
+async fn a_limit_of_each_worker_is_told() {
+    let server = Server::start().await;
+    let other = WorkerReport { id: "w2".parse().unwrap(), ..report() };
+    register(&server, report()).await;
+    server.put("/queues/default", json!({"max_per_worker": 1})).await.expect(200);
+    submit(&server, "a").await;
+    submit(&server, "b").await;
+    server.claim("default", 1).await;
+    let told = explain(&server, "b").await;
+    assert_eq!((&told["reasons"][0]["code"], &told["reasons"][0]["tasks"]), (&json!("max_per_worker"), &json!(["a"])));
+    register(&server, other).await;
+    assert_eq!(codes(&server, "b").await, ["next"], "another worker may take it");
+}

@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine,
-        Error, ExtendAnswer, Extension, Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueuePlace,
+        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, Deleted, Duty, DutyClaim, Engine, Error,
+        ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueuePlace,
         QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted, model::ModelEngine,
     },
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
@@ -115,11 +115,14 @@ impl Engine for FaultyEngine {
     async fn resubmit(&self, batch: Vec<Resubmit>) -> Result<Vec<Resubmitted>> {
         self.well()?.resubmit(batch).await
     }
-    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadTask>> {
-        self.well()?.dead_letters(limit).await
+    async fn dead_letters(&self, after: u64, limit: usize) -> Result<Outbox> {
+        self.well()?.dead_letters(after, limit).await
     }
     async fn forget_dead_letters(&self, keys: &[DeadKey]) -> Result<()> {
         self.well()?.forget_dead_letters(keys).await
+    }
+    async fn forget_receipts(&self, keys: &[DeadKey]) -> Result<()> {
+        self.well()?.forget_receipts(keys).await
     }
     async fn claim_duty(&self, claim: DutyClaim) -> Result<Duty> {
         self.well()?.claim_duty(claim).await

@@ -115,7 +115,7 @@ async fn a_client_that_goes_away_leaves_no_wait_behind() {
     let server = Server::with(engine.clone(), Config::default()).await;
     submit(&server, "x").await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
-    stream.write_all(b"GET /tasks/x?wait=60s HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    stream.write_all(b"GET /tasks/x?wait=60s HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
     soon(engine.waits(1)).await;
     drop(stream);
     soon(engine.waits(0)).await;

@@ -10,8 +10,9 @@ use crate::server::Server;
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH];
 
 /// Every operation of the API. A new one is added here on purpose.
-const OPERATIONS: [&str; 42] = [
+const OPERATIONS: [&str; 43] = [
     "DELETE /dead-letter-queue",
+    "DELETE /dead-letter-queue/operations/{id}",
     "DELETE /queues/{queue}",
     "DELETE /roles/{role}",
     "DELETE /routing",

@@ -8,6 +8,7 @@ use jobbers_common::{
     registry::{Catalogue, TaskSpec},
     worker::{WorkerReport, WorkerState},
 };
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::server::{Server, soon};
@@ -141,6 +142,35 @@ async fn parameters_that_do_not_fit_their_schema_are_refused_with_their_path() {
     }
     server.post("/tasks", task(json!({"sizes": [{"width": 1}]}))).await.expect(201);
     server.post("/tasks", json!({"name": "echo", "parameters": [1, "anything"]})).await.expect(201);
+}
+
+#[tokio::test]
+async fn what_was_accepted_is_answered_again_whatever_the_workers_say_now() {
+    let server = Server::start().await;
+    let accepted = json!({"id": "a", "name": "resize", "version": 2, "parameters": {"n": 1}});
+    server.post("/tasks", &accepted).await.expect(201);
+    let send_with_key = |key: &str, body: &Value| {
+        let request = server.json(Method::POST, "/tasks", body).header("idempotency-key", key);
+        server.send(request)
+    };
+    let keyed = json!({"name": "resize", "version": 2, "parameters": {"n": 1}});
+    let id = send_with_key("k", &keyed).await.expect(201)["id"].clone();
+    register_resizer(server.engine.as_ref()).await;
+    until(&server, &keyed, |answer| answer["code"] == "invalid_parameters").await;
+
+    assert_eq!(server.post("/tasks", &accepted).await.expect(200)["created"], false);
+    assert_eq!(send_with_key("k", &keyed).await.expect(200)["id"], id);
+    let strict = json!({"strict": true});
+    server.put("/queues/default", &strict).await.expect(200);
+    server.engine.deregister_worker(&WorkerId::new("w1").unwrap()).await.unwrap();
+    let fresh = json!({"name": "resize", "version": 2, "parameters": {"n": 1}});
+    until(&server, &fresh, |answer| answer["code"] == "no_worker").await;
+    assert_eq!(server.post("/tasks", &accepted).await.expect(200)["created"], false);
+
+    let other = json!({"id": "a", "name": "resize", "version": 2, "parameters": {"n": 2}});
+    server.post("/tasks", &other).await.refused(409, "task_exists");
+    let instead = json!({"id": "a", "name": "resize", "version": 2, "parameters": 7, "on_conflict": "replace"});
+    server.post("/tasks", &instead).await.refused(422, "no_worker");
 }
 
 #[tokio::test]

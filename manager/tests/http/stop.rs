@@ -37,7 +37,7 @@ async fn a_stopped_manager_accepts_nobody() {
 /// Begins a request whose body never ends; returns once the server is reading it.
 async fn endless_request(server: &Server) -> TcpStream {
     let mut stream = TcpStream::connect(server.address).await.unwrap();
-    let head = "POST /tasks HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nexpect: 100-continue\r\n\
+    let head = "POST /tasks HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nexpect: 100-continue\r\n\
                 content-length: 10\r\n\r\n";
     stream.write_all(head.as_bytes()).await.unwrap();
     let mut interim = [0; 25];

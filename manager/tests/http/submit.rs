@@ -137,6 +137,19 @@ async fn a_key_makes_a_request_safe_to_repeat() {
 }
 
 #[tokio::test]
+async fn a_task_with_an_id_of_its_own_is_the_same_under_any_key() {
+    let server = Server::start().await;
+    let body = json!({"id": "mine", "name": "t"});
+    server.post("/tasks", &body).await.expect(201);
+    for key in ["first", "second"] {
+        assert_eq!(with_key(&server, key, body.clone()).await.expect(200)["created"], false);
+    }
+    let batch = json!({"tasks": [body, {"id": "other", "name": "t"}]});
+    with_key(&server, "third", batch).await.expect(201);
+    with_key(&server, "first", json!({"id": "mine", "name": "u"})).await.refused(409, "task_exists");
+}
+
+#[tokio::test]
 async fn a_key_used_for_another_body_is_refused() {
     let server = Server::start().await;
     with_key(&server, "k", json!({"tasks": [{"name": "a"}, {"name": "b"}]})).await.expect(201);

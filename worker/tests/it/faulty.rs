@@ -12,8 +12,8 @@ use std::{
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeadTask, Deleted, Duty, DutyClaim, Engine,
-        Error, ExtendAnswer, Extension, Health, ListRequest, Page, PruneRequest, Pruned, PutMode, QueuePlace,
+        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, Deleted, Duty, DutyClaim, Engine, Error,
+        ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueuePlace,
         QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
     },
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
@@ -248,12 +248,16 @@ impl Engine for Faulty {
         self.inner.resubmit(batch).await
     }
 
-    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadTask>> {
-        self.inner.dead_letters(limit).await
+    async fn dead_letters(&self, after: u64, limit: usize) -> Result<Outbox> {
+        self.inner.dead_letters(after, limit).await
     }
 
     async fn forget_dead_letters(&self, keys: &[DeadKey]) -> Result<()> {
         self.inner.forget_dead_letters(keys).await
+    }
+
+    async fn forget_receipts(&self, keys: &[DeadKey]) -> Result<()> {
+        self.inner.forget_receipts(keys).await
     }
 
     async fn claim_duty(&self, claim: DutyClaim) -> Result<Duty> {

@@ -192,7 +192,7 @@ async fn a_task_that_goes_silent_is_stalled_when_its_policy_says_so() {
     let _worker = bench.worker();
     let task = bench.over(&id).await;
     assert_eq!((task.status, task.errors[0].kind, task.dead_letter), (Status::Stalled, FailureKind::Stall, true));
-    assert_eq!(bench.engine.dead_letters(10).await.unwrap()[0].task, task);
+    assert_eq!(bench.engine.dead_letters(0, 10).await.unwrap().copies[0].task, task);
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::{Selection, SelectionArgs};
 use crate::{
     client::{
-        Answer, Client,
+        self, Answer, Client, ClientArgs,
         wire::{DeadLetterChange, ResubmitOperation},
     },
     failure::Failure,
@@ -37,7 +37,7 @@ pub(super) struct Resubmit {
     /// At most so many tasks a second
     #[arg(long, value_name = "N")]
     rate: Option<f64>,
-    /// Count on: the next failure is the last
+    /// Let attempts go on from where they were: what had used up its retries fails for good at its next failure
     #[arg(long)]
     keep_attempts: bool,
     /// Do not wait until all are sent
@@ -105,11 +105,11 @@ fn with_parameters(order: &Order<'_>, parameters: Option<&RawValue>) -> Result<B
 async fn finished(client: &Client, mut answer: Answer) -> Result<Answer, Failure> {
     loop {
         let operation: ResubmitOperation = answer.read()?;
-        if operation.state != "running" {
+        if !matches!(operation.state.as_str(), "running" | "cancelling") {
             return Ok(answer);
         }
         output::note(format_args!("{} of {} sent", operation.total - operation.pending, operation.total));
-        let path = format!("{QUEUE}/operations/{}", operation.id);
+        let path = client::operation_path(&operation.id);
         answer = client.get_waiting(&path, &[("wait", "30s")], WAIT).await?;
     }
 }
@@ -130,6 +130,30 @@ fn told(operation: &ResubmitOperation) -> Result<(), Failure> {
         pending => format!(", {} to go (operation {})", output::thousands(pending), operation.id),
     };
     output::line(format_args!("{} sent again{rest}", output::count(operation.resubmitted, "task")))
+}
+
+/// Flags of `jobbers dlq cancel`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Cancel {
+    /// The operation's id, as `resubmit` told it
+    operation: String,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+/// Stops an operation, and waits until it has stopped.
+pub(super) async fn cancel(args: &Cancel) -> Result<ExitCode, Failure> {
+    let client = args.client.client()?;
+    let answer = client.delete(&client::operation_path(&args.operation)).await?;
+    let answer = finished(&client, answer).await?;
+    if args.client.json {
+        output::document(&answer.body)?;
+        return Ok(exit::OK);
+    }
+    let operation: ResubmitOperation = answer.read()?;
+    let sent = output::count(operation.resubmitted, "task");
+    output::line(format_args!("operation {} is {}: {sent} sent again", operation.id, operation.state))?;
+    Ok(exit::OK)
 }
 
 /// Flags of `jobbers dlq delete`.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{DONE, Fixture, LEASE, RELEASED, failure, id, ids, queue, retry, seconds, task, task_in, worker};
 use crate::{
     engine::{
-        DeadKey, DeadTask, Deleted, DutyClaim, Error, Extension, Heartbeat, OnConflict, Outcome, PruneRequest,
+        DeadKey, DeadTask, Deleted, DutyClaim, Error, Extension, Heartbeat, OnConflict, Outbox, Outcome, PruneRequest,
         PruneScope, Resubmit, ResubmitFrom, Resubmitted, SettleAnswer, Settlement, TaskFilter,
     },
     lifecycle::Status,
@@ -25,7 +25,7 @@ fn dead() -> Outcome {
 }
 
 async fn letters(f: &Fixture) -> Vec<DeadTask> {
-    f.engine.dead_letters(MAX_BATCH).await.unwrap()
+    f.engine.dead_letters(0, MAX_BATCH).await.unwrap().copies
 }
 
 async fn resubmit(f: &Fixture, wish: Resubmit) -> Resubmitted {
@@ -184,7 +184,11 @@ pub async fn the_outbox_is_read_oldest_first_and_forgotten_by_key(f: Fixture) {
         failed(&f, task(name)).await;
     }
     let names = |copies: Vec<DeadTask>| copies.into_iter().map(|copy| copy.task.id.to_string()).collect::<Vec<_>>();
-    assert_eq!(names(f.engine.dead_letters(2).await.unwrap()), ["c", "a"]);
+    let first = f.engine.dead_letters(0, 2).await.unwrap();
+    assert_eq!((first.last, first.unreadable), (Some(first.copies[1].task.revision), Vec::new()));
+    let rest = f.engine.dead_letters(first.last.unwrap(), 2).await.unwrap();
+    assert_eq!(f.engine.dead_letters(rest.last.unwrap(), 2).await, Ok(Outbox::default()));
+    assert_eq!((names(first.copies), names(rest.copies)), (vec!["c".to_owned(), "a".to_owned()], vec!["b".to_owned()]));
     assert_eq!(names(letters(&f).await), ["c", "a", "b"]);
     let keys: Vec<DeadKey> = letters(&f).await.iter().map(DeadTask::key).collect();
     let other = DeadKey { id: id("b"), revision: keys[0].revision };
@@ -198,12 +202,14 @@ pub async fn the_outbox_is_read_oldest_first_and_forgotten_by_key(f: Fixture) {
 
 pub async fn a_call_for_dead_letters_past_its_bounds_is_refused(f: Fixture) {
     for limit in [0, MAX_BATCH + 1] {
-        assert!(matches!(f.engine.dead_letters(limit).await, Err(Error::Invalid(_))));
+        assert!(matches!(f.engine.dead_letters(0, limit).await, Err(Error::Invalid(_))));
     }
     let key = |n: usize| DeadKey { id: id(&n.to_string()), revision: 1 };
     let many: Vec<DeadKey> = (0..=MAX_BATCH).map(key).collect();
     assert!(matches!(f.engine.forget_dead_letters(&many).await, Err(Error::Invalid(_))));
+    assert!(matches!(f.engine.forget_receipts(&many).await, Err(Error::Invalid(_))));
     f.engine.forget_dead_letters(&many[..MAX_BATCH]).await.unwrap();
+    f.engine.forget_receipts(&many[..MAX_BATCH]).await.unwrap();
     let many: Vec<Resubmit> = (0..=MAX_BATCH).map(|n| Resubmit::of_store(id(&n.to_string()))).collect();
     assert!(matches!(f.engine.resubmit(many).await, Err(Error::Invalid(_))));
     let twice = vec![Resubmit::of_store(id("a")), Resubmit::of_store(id("a"))];
@@ -276,7 +282,7 @@ pub async fn a_checkpoint_is_found_by_a_task_sent_again(f: Fixture) {
     assert_eq!(claimed.checkpoint, Some(checkpoint.clone()));
     f.settle(&claimed, DONE).await;
     prune_all(&f).await;
-    f.engine.forget_dead_letters(&[copy.key()]).await.unwrap();
+    f.engine.forget_receipts(&[copy.key()]).await.unwrap();
     assert_eq!(resubmit(&f, Resubmit::of_archive(copy)).await, Done);
     assert_eq!(f.claim_one().await.checkpoint, Some(checkpoint), "also when it was made anew");
 }
@@ -370,7 +376,16 @@ pub async fn a_copy_is_sent_again_once(f: Fixture) {
     prune_all(&f).await;
     assert_eq!(resubmit(&f, wish.clone()).await, Already, "not even when the task was pruned meanwhile");
     f.engine.forget_dead_letters(&[copy.key()]).await.unwrap();
+    assert_eq!(resubmit(&f, wish.clone()).await, Already, "nor when its copy was taken off the outbox");
+    f.engine.forget_receipts(&[copy.key()]).await.unwrap();
+    f.engine.forget_receipts(&[copy.key()]).await.unwrap();
     assert_eq!(resubmit(&f, wish).await, Done, "unless the receipt was taken away");
+}
+
+pub async fn a_receipt_taken_away_leaves_the_copy(f: Fixture) {
+    let copy = failed(&f, task("a")).await;
+    f.engine.forget_receipts(&[copy.key()]).await.unwrap();
+    assert_eq!(letters(&f).await, [copy]);
 }
 
 pub async fn a_task_is_sent_again_to_another_queue(f: Fixture) {

@@ -406,7 +406,7 @@ pub async fn a_copy_keeps_its_key(f: Fixture) {
     submit_one(&f, unique("a", Reject)).await;
     let claimed = f.claim_one().await;
     f.settle(&claimed, Outcome::Failed { failure: failure("over"), dead_letter: true }).await;
-    let copy = f.engine.dead_letters(1).await.unwrap().remove(0);
+    let copy = f.engine.dead_letters(0, 1).await.unwrap().copies.remove(0);
     assert_eq!(copy.task.unique, unique("a", Reject).unique);
     prune_all(&f).await;
     submit_one(&f, unique("b", Reject)).await;

@@ -2,7 +2,7 @@
 
 use super::state::{State, Stored};
 use crate::{
-    engine::{DeadKey, DeadTask, Duty, DutyClaim, Resubmit, ResubmitFrom, Resubmitted},
+    engine::{DeadKey, DeadTask, Duty, DutyClaim, Outbox, Resubmit, ResubmitFrom, Resubmitted},
     lifecycle::{Move, Status},
     limits::DEAD_LETTERS_BYTES,
     name::{DutyName, HolderId, QueueName},
@@ -11,17 +11,17 @@ use crate::{
 };
 
 impl State {
-    pub(super) fn dead_letters(&self, limit: usize) -> Vec<DeadTask> {
-        let mut bytes = 0;
-        let mut letters = Vec::new();
-        for dead in self.outbox.values().take(limit) {
+    pub(super) fn dead_letters(&self, after: u64, limit: usize) -> Outbox {
+        let (mut bytes, mut outbox) = (0, Outbox::default());
+        for (revision, dead) in self.outbox.range(after.saturating_add(1)..).take(limit) {
             bytes += dead.task.parameters.as_ref().map_or(0, crate::payload::Payload::len);
-            if !letters.is_empty() && bytes > DEAD_LETTERS_BYTES {
+            if !outbox.copies.is_empty() && bytes > DEAD_LETTERS_BYTES {
                 break;
             }
-            letters.push(dead.clone());
+            outbox.copies.push(dead.clone());
+            outbox.last = Some(*revision);
         }
-        letters
+        outbox
     }
 
     pub(super) fn forget_dead_letters(&mut self, keys: &[DeadKey]) {
@@ -29,6 +29,11 @@ impl State {
             if self.outbox.get(&key.revision).is_some_and(|dead| dead.task.id == key.id) {
                 self.outbox.remove(&key.revision);
             }
+        }
+    }
+
+    pub(super) fn forget_receipts(&mut self, keys: &[DeadKey]) {
+        for key in keys {
             self.receipts.remove(key);
         }
     }

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Takes copies off the outbox, and the receipts of those that were sent again.
+-- Takes copies off the outbox.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2- revision (15 digits) and id.
 
@@ -11,5 +11,4 @@ for i = 2, #ARGV do
 end
 spread('HDEL', P .. 'o', keys)
 spread('ZREM', P .. 'o:order', keys)
-spread('SREM', P .. 'o:sent', keys)
 return #keys

@@ -1,3 +1,3 @@
 -- forget_copy: takes a copy off the outbox.
--- ?1 revision  ?2 id
-DELETE FROM outbox WHERE revision = ?1 AND id = ?2
+-- ?1 id  ?2 revision
+DELETE FROM outbox WHERE id = ?1 AND revision = ?2

@@ -13,7 +13,8 @@ use jobbers_common::{
     duration,
     engine::{ListRequest, QueuePlace, TaskFilter},
     lifecycle::Status,
-    name::TaskId,
+    limits::MAX_BATCH,
+    name::{QueueName, TaskId, WorkerId},
     queue::{Config, QueueConfig},
     task::Task,
     time::Timestamp,
@@ -51,8 +52,12 @@ pub(crate) async fn explain(State(app): State<Arc<App>>, Path(id): Path<TaskId>)
     let reasons = match task.status {
         Status::Submitted => {
             let config = app.live.fresh().await?;
-            let mut reasons = queue_reasons(&app, &task, config.queues.get(&task.queue), place).await?;
-            reasons.extend(worker_reason(&task, &config, &app.engine.workers().await?));
+            let queue = config.queues.get(&task.queue);
+            let mut reasons = queue_reasons(&app, &task, queue, place).await?;
+            match free_workers(&task, &config, &app.engine.workers().await?) {
+                Err(reason) => reasons.push(reason),
+                Ok(free) => reasons.extend(per_worker_reason(&app, &task, queue, &free).await?),
+            }
             reasons.extend(place.filter(|place| place.ahead > 0).map(behind_others));
             reasons
         }
@@ -107,13 +112,10 @@ async fn queue_reasons(
         reasons.push(Reason::new(C::QueuePaused, format!("queue {} is paused", queue.name)));
     }
     if let Some(most) = queue.max_concurrent {
-        let filter =
-            TaskFilter { statuses: vec![Status::Started], queue: Some(task.queue.clone()), ..TaskFilter::default() };
         let stats = app.engine.queue_stats(Some(&task.queue)).await?;
         let running = stats.first().and_then(|stats| stats.tasks.get(&Status::Started)).copied().unwrap_or(0);
         if running >= u64::from(most) {
-            let request = ListRequest { filter, limit: NAMED, cursor: None };
-            let holders = app.engine.list(request).await?.tasks.into_iter().map(|task| task.id).collect();
+            let holders = started(app, &task.queue, NAMED).await?.into_iter().map(|task| task.id).collect();
             let message = format!("{running} of at most {most} tasks of queue {} run", queue.name);
             reasons.push(Reason::new(C::MaxConcurrent, message).held_by(holders));
         }
@@ -127,14 +129,39 @@ async fn queue_reasons(
     Ok(reasons)
 }
 
-/// What there is to say about the workers, if none of them could claim it now.
-fn worker_reason(task: &Task, config: &Config, workers: &[RegisteredWorker]) -> Option<Reason> {
+/// Tasks of a queue that run, those of the oldest claims first.
+async fn started(app: &App, queue: &QueueName, limit: usize) -> Result<Vec<Task>> {
+    let filter = TaskFilter { statuses: vec![Status::Started], queue: Some(queue.clone()), ..TaskFilter::default() };
+    Ok(app.engine.list(ListRequest { filter, limit, cursor: None }).await?.tasks)
+}
+
+/// Whether each of the workers that could claim it runs as many tasks of its queue as one worker may.
+async fn per_worker_reason(
+    app: &App,
+    task: &Task,
+    queue: Option<&QueueConfig>,
+    free: &[WorkerId],
+) -> Result<Option<Reason>> {
+    let Some(most) = queue.and_then(|queue| queue.max_per_worker) else { return Ok(None) };
+    let running = started(app, &task.queue, MAX_BATCH).await?;
+    let of = |worker: &WorkerId| running.iter().filter(|task| task.worker.as_ref() == Some(worker)).count();
+    if free.iter().any(|worker| of(worker) < usize::try_from(most).unwrap_or(usize::MAX)) {
+        return Ok(None);
+    }
+    let message =
+        format!("every worker that could run it runs {most} of queue {}, as many as one worker may", task.queue);
+    let holders = running.into_iter().take(NAMED).map(|task| task.id).collect();
+    Ok(Some(Reason::new(C::MaxPerWorker, message).held_by(holders)))
+}
+
+/// The workers that could claim it now; or what there is to say when there are none.
+fn free_workers(task: &Task, config: &Config, workers: &[RegisteredWorker]) -> Result<Vec<WorkerId>, Reason> {
     let queue = &task.queue;
     let serving: Vec<_> = workers.iter().map(|it| &it.report).filter(|it| it.queues.contains(queue)).collect();
     if serving.is_empty() {
         let roles: Vec<&str> =
             config.roles.values().filter(|role| role.queues.contains(queue)).map(|role| role.name.as_str()).collect();
-        return Some(if roles.is_empty() {
+        return Err(if roles.is_empty() {
             Reason::new(C::NoRoleForQueue, format!("no role serves queue {queue}: add it to one"))
         } else {
             let roles = roles.join(", ");
@@ -145,13 +172,16 @@ fn worker_reason(task: &Task, config: &Config, workers: &[RegisteredWorker]) -> 
     let able: Vec<_> = serving.iter().filter(|worker| worker.tasks.contains(&wanted)).collect();
     if able.is_empty() {
         let message = format!("none of the {} live workers that serve queue {queue} knows {wanted}", serving.len());
-        return Some(Reason::new(C::NoWorkerForTask, message));
+        return Err(Reason::new(C::NoWorkerForTask, message));
     }
     let awake: Vec<_> = able.iter().filter(|worker| worker.state == WorkerState::Running).collect();
     if awake.is_empty() {
-        return Some(Reason::new(C::WorkersDraining, format!("every worker that knows {wanted} is stopping")));
+        return Err(Reason::new(C::WorkersDraining, format!("every worker that knows {wanted} is stopping")));
     }
-    awake.iter().all(|worker| worker.running >= worker.slots).then(|| {
-        Reason::new(C::WorkersBusy, format!("every worker that knows {wanted} runs as many tasks as it has slots"))
-    })
+    let free: Vec<_> = awake.iter().filter(|worker| worker.running < worker.slots).collect();
+    if free.is_empty() {
+        let message = format!("every worker that knows {wanted} runs as many tasks as it has slots");
+        return Err(Reason::new(C::WorkersBusy, message));
+    }
+    Ok(free.into_iter().map(|worker| worker.id.clone()).collect())
 }

@@ -17,8 +17,8 @@ use crate::{
     api::dead_letters::{ARCHIVE, begin},
     app::App,
     dead_letters::{blocking, held_up_to_date, order::Order},
-    extract::{Path, Query},
-    problem::{Code, Problem, Result, problems},
+    extract::{JsonIfAny, Path, Query},
+    problem::{Code, Problem, Result, WITH_BODY, problems},
     wire::{
         resubmit::{ResubmitParams, ResubmittedView},
         value::NameDoc,
@@ -28,7 +28,7 @@ use crate::{
 /// How long the sending of a dead letter is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-problems!(ResubmitTaskProblems: ARCHIVE, [
+problems!(ResubmitTaskProblems: WITH_BODY, ARCHIVE, [
     Code::UnknownTask, Code::UnknownQueue, Code::TaskLive, Code::TaskCompleted, Code::AlreadyResubmitted,
 ]);
 
@@ -39,6 +39,7 @@ problems!(ResubmitTaskProblems: ARCHIVE, [
 #[utoipa::path(
     post, path = "/tasks/{id}/resubmit", tag = "tasks", operation_id = "resubmit_task",
     params(("id" = NameDoc, Path, description = "The task's id"), ResubmitParams),
+    request_body = Option<ResubmitParams>,
     responses((status = 200, description = "It is submitted", body = ResubmittedView), ResubmitTaskProblems)
 )]
 pub(crate) async fn resubmit(
@@ -46,7 +47,9 @@ pub(crate) async fn resubmit(
     Path(id): Path<TaskId>,
     Query(params): Query<ResubmitParams>,
     OriginalUri(uri): OriginalUri,
+    JsonIfAny(body): JsonIfAny<ResubmitParams>,
 ) -> Result<Response> {
+    let params = params.or(body)?;
     let task = app.engine.get(&id).await?;
     let is_letter = task.as_ref().is_none_or(|task| task.dead_letter && task.status.is_finished());
     if is_letter && app.dead_letters.are_kept() {
@@ -60,8 +63,7 @@ pub(crate) async fn resubmit(
             return from_archive(&app, &archive, &id, &params).await;
         }
     }
-    let wish =
-        Resubmit { queue: params.to_queue, reset_attempts: params.reset_retry_count, ..Resubmit::of_store(id.clone()) };
+    let wish = Resubmit { reset_attempts: params.resets(), queue: params.to_queue, ..Resubmit::of_store(id.clone()) };
     let answer = app.engine.resubmit(vec![wish]).await?.pop().unwrap_or(Resubmitted::Unknown);
     let refused = |code, detail| Err(Problem::new(code, detail));
     match answer {
@@ -79,12 +81,8 @@ pub(crate) async fn resubmit(
 }
 
 async fn from_archive(app: &App, archive: &Arc<Archive>, id: &TaskId, params: &ResubmitParams) -> Result<Response> {
-    let order = Order {
-        to_queue: params.to_queue.clone(),
-        parameters: None,
-        reset_retry_count: params.reset_retry_count,
-        rate: None,
-    };
+    let order =
+        Order { to_queue: params.to_queue.clone(), parameters: None, reset_retry_count: params.resets(), rate: None };
     let request = serde_json::to_string(&order).map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
     let new = NewOperation { key: None, digest: 0, request, selection: Selection::Tasks(vec![id.clone()]) };
     let operation = begin(app, archive, new, PATIENCE).await?;
@@ -93,7 +91,7 @@ async fn from_archive(app: &App, archive: &Arc<Archive>, id: &TaskId, params: &R
     let detail = format!("task {id}: {}", item.detail.as_deref().unwrap_or("see its dead letter"));
     let code = match item.outcome {
         Some(ItemOutcome::Resubmitted) => return Ok(Json(ResubmittedView::new(id)).into_response()),
-        None => Code::ArchiveUnavailable,
+        None | Some(ItemOutcome::Cancelled) => Code::ArchiveUnavailable,
         Some(ItemOutcome::AlreadyResubmitted) => Code::AlreadyResubmitted,
         Some(ItemOutcome::Live) => Code::TaskLive,
         Some(ItemOutcome::Moved | ItemOutcome::BadParameters) => Code::TaskCompleted,

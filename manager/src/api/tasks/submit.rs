@@ -91,7 +91,8 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: JsonBytes) -> R
     let on_conflict = on_conflict.map_or(OnConflict::Fail, OnConflict::from);
     check_batch(&requests, is_batch, on_conflict, &envelope)?;
     let config = app.live.current().await?;
-    let mut intake = Intake { app: &app, config, known: app.known.current(), body: &body, envelope: &envelope };
+    let known = app.known.current();
+    let mut intake = Intake { app: &app, config, known, body: &body, envelope: &envelope, on_conflict };
     let mut tasks = Vec::with_capacity(requests.len());
     let mut warnings = Vec::with_capacity(requests.len());
     for (index, request) in requests.into_iter().enumerate() {
@@ -182,10 +183,12 @@ struct Intake<'a> {
     known: Option<Arc<Known>>,
     body: &'a Bytes,
     envelope: &'a Envelope<'a>,
+    on_conflict: OnConflict,
 }
 
 impl Intake<'_> {
     async fn task(&mut self, index: usize, mut request: TaskRequest<'_>) -> Result<(NewTask, Option<WarningView>)> {
+        request.check_id()?;
         let parameters = self.parameters(&request)?;
         let (priority, start, overrides) = (request.priority()?, request.start(present)?, request.overrides()?);
         let unique = request.unique()?.map(Box::new);
@@ -198,12 +201,16 @@ impl Intake<'_> {
                 .route(&self.config, &request.name, request.version, |field| field_text(&parameters, field)),
         };
         self.config = self.app.live.knowing(Arc::clone(&self.config), &queue).await?;
-        let warning = self.judge(&request.name, request.version, &queue, &parameters).await?;
+        // What a key tells apart are requests without ids: a task with its own is the same under whatever key.
+        let request_digest = if request.id.is_some() { None } else { self.envelope.request_digest };
+        let given = request.id.or_else(|| self.envelope.key.map(|key| ids::derived(key, index)));
+        let judged = self.judge(&request.name, request.version, &queue, &parameters).await;
+        let warning = match judged {
+            Err(_) if self.is_taken(given.as_ref()).await? => None,
+            judged => judged?,
+        };
         let task = NewTask {
-            id: request.id.unwrap_or_else(|| match self.envelope.key {
-                Some(key) => ids::derived(key, index),
-                None => self.app.ids.next(),
-            }),
+            id: given.unwrap_or_else(|| self.app.ids.next()),
             name: request.name,
             version: request.version,
             queue,
@@ -214,9 +221,19 @@ impl Intake<'_> {
             overrides,
             unique,
             trace: self.envelope.trace.map(Box::from),
-            request_digest: self.envelope.request_digest,
+            request_digest,
         };
         Ok((task, warning))
+    }
+
+    /// Whether there is a task of this id, so that what is refused today may have been accepted before: then the store says
+    /// whether it is the same submission, and answers as it did.
+    async fn is_taken(&self, id: Option<&TaskId>) -> Result<bool> {
+        match id {
+            // What would take the place of a task must fit like any other.
+            Some(id) if self.on_conflict != OnConflict::Replace => Ok(self.app.engine.get(id).await?.is_some()),
+            _ => Ok(false),
+        }
     }
 
     /// Whether a worker could run it, and whether its parameters fit. Nothing is said before this manager knows of any

@@ -1,0 +1,52 @@
+//! Giving an operation its letters when it begins.
+
+use jobbers_common::name::TaskId;
+use rusqlite::Transaction;
+
+use super::{ItemOutcome, MAX_ITEMS};
+use crate::{
+    error::Result,
+    filter::{Filter, bind},
+    letters::{LetterState, latest},
+    sql,
+};
+
+/// The latest letters of these tasks; a task that has none to send is answered at once.
+pub(super) fn tasks(transaction: &Transaction<'_>, operation: &str, tasks: &[TaskId]) -> Result<()> {
+    for (place, task) in (0_i64..).zip(tasks) {
+        let found = latest(transaction, task)?.map(|letter| letter.summary);
+        let (letter, outcome, detail) = match &found {
+            None => (None, Some(ItemOutcome::Unknown), Some("there is no dead letter of this task".to_owned())),
+            Some(letter) => match letter.state {
+                LetterState::Dead | LetterState::Superseded => (Some(letter), None, None),
+                LetterState::Resubmitting | LetterState::Resubmitted => {
+                    let by = letter.operation.as_deref().unwrap_or("?");
+                    (None, Some(ItemOutcome::AlreadyResubmitted), Some(format!("by operation {by}")))
+                }
+            },
+        };
+        transaction.prepare_cached(sql::INSERT_ITEM)?.execute((
+            operation,
+            place,
+            task.as_str(),
+            letter.map(|letter| letter.key),
+            letter.map(|letter| letter.revision.cast_signed()),
+            outcome.map(ItemOutcome::as_str),
+            detail,
+        ))?;
+        if let Some(letter) = letter {
+            transaction.prepare_cached(sql::TAKE_LETTER)?.execute((letter.key, operation))?;
+        }
+    }
+    Ok(())
+}
+
+/// The letters that match and are dead.
+pub(super) fn matching(transaction: &Transaction<'_>, operation: &str, filter: &Filter, limit: usize) -> Result<()> {
+    let mut statement = filter.prepare(transaction, sql::TAKE_MATCHING)?;
+    bind(&mut statement, ":operation", operation)?;
+    bind(&mut statement, ":limit", sql::count(limit.min(MAX_ITEMS)))?;
+    statement.raw_execute()?;
+    transaction.prepare_cached(sql::TAKE_ITEMS)?.execute([operation])?;
+    Ok(())
+}

@@ -1,0 +1,165 @@
+//! No web page steers a manager through the browser of whoever looks at it.
+//!
+//! There is no authentication yet: a manager listens on loopback, and whoever reaches it may do anything. A browser on that
+//! machine reaches it too, and sends what any page of any site tells it to send. It says so, though: by
+//! `Sec-Fetch-Site` or `Origin`. What changes something is refused when it comes from a page of another site. A page that has
+//! its own name point to this machine (DNS rebinding) is no other site to the browser; it shows by the `Host` it asks for,
+//! so a manager on loopback answers only to names it knows.
+//!
+//! Programs send neither header, and are no concern of this. Nor does it keep out anybody who can reach the address.
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
+
+use axum::{
+    extract::{Request, State},
+    http::{HeaderMap, Uri, header, uri::Authority},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+
+use crate::{
+    config::Config,
+    problem::{Code, Problem, Result},
+};
+
+/// Which names a manager answers to.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    /// `None`: any.
+    names: Option<Vec<String>>,
+}
+
+impl Guard {
+    /// For a manager that listens on `address`.
+    pub(crate) fn new(config: &Config, address: SocketAddr) -> Self {
+        let is_open = !address.ip().to_canonical().is_loopback() || config.allowed_hosts.iter().any(|name| name == "*");
+        let advertised = config.advertise_url.parse::<Uri>().ok();
+        let advertised = advertised.as_ref().and_then(Uri::host).map(str::to_owned);
+        let names = config.allowed_hosts.iter().cloned().chain(advertised);
+        Self { names: (!is_open).then(|| names.map(|name| name.to_ascii_lowercase()).collect()) }
+    }
+
+    fn check(&self, request: &Request) -> Result<()> {
+        let asked = authority(request);
+        if let (Some(names), Some(asked)) = (&self.names, &asked) {
+            check_name(names, asked.host())?;
+        }
+        if request.method().is_safe() { Ok(()) } else { check_origin(request.headers(), asked.as_ref()) }
+    }
+}
+
+/// Lets a request through, or refuses it.
+pub(crate) async fn guard(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    match guard.check(&request) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// What a request asks for: the host and port that its client believes to speak to.
+fn authority(request: &Request) -> Option<Authority> {
+    let said = || request.headers().get(header::HOST)?.to_str().ok()?.parse().ok();
+    request.uri().authority().cloned().or_else(said)
+}
+
+fn check_name(names: &[String], host: &str) -> Result<()> {
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    // An address can't be made to point elsewhere.
+    let is_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+    if is_address || host == "localhost" || host.ends_with(".localhost") || names.contains(&host) {
+        return Ok(());
+    }
+    let detail = format!(
+        "this manager does not answer to the name {host}; ask for localhost or an address, or put the name into its \
+         allowed_hosts"
+    );
+    Err(Problem::new(Code::ForeignHost, detail))
+}
+
+fn check_origin(headers: &HeaderMap, asked: Option<&Authority>) -> Result<()> {
+    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    let is_foreign = match (text("sec-fetch-site"), text("origin")) {
+        (Some(site), _) => !matches!(site, "same-origin" | "none"),
+        (None, Some(origin)) => {
+            let origin = origin.split_once("://").map(|(_, authority)| authority);
+            !origin.zip(asked).is_some_and(|(origin, asked)| origin.eq_ignore_ascii_case(asked.as_str()))
+        }
+        (None, None) => false,
+    };
+    if !is_foreign {
+        return Ok(());
+    }
+    let page = text("origin").unwrap_or("another site");
+    Err(Problem::new(Code::ForeignOrigin, format!("a page of {page} may not change anything here")))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+
+    use super::*;
+
+    fn request(method: &str, headers: &[(&str, &str)]) -> Request {
+        let builder = axum::http::Request::builder().method(method).uri("/tasks/cancel");
+        headers.iter().fold(builder, |it, (name, value)| it.header(*name, *value)).body(Body::empty()).unwrap()
+    }
+
+    fn refused(guard: &Guard, method: &str, headers: &[(&str, &str)]) -> Option<Code> {
+        guard.check(&request(method, headers)).err().map(|problem| problem.code())
+    }
+
+    fn on(address: &str, allowed: &[&str]) -> Guard {
+        let allowed_hosts = allowed.iter().map(|&name| name.to_owned()).collect();
+        let config = Config { allowed_hosts, advertise_url: "http://Advertised:1".to_owned(), ..Config::default() };
+        Guard::new(&config, address.parse().unwrap())
+    }
+
+    #[test]
+    fn a_page_of_another_site_changes_nothing() {
+        let guard = on("127.0.0.1:8000", &[]);
+        let host = ("host", "127.0.0.1:8000");
+        for foreign in [
+            ("sec-fetch-site", "cross-site"),
+            ("sec-fetch-site", "same-site"),
+            ("sec-fetch-site", "odd"),
+            ("origin", "https://evil.example"),
+            ("origin", "http://127.0.0.1:8001"),
+            ("origin", "null"),
+        ] {
+            for method in ["POST", "PUT", "DELETE", "PATCH"] {
+                let told = refused(&guard, method, &[host, foreign]);
+                assert_eq!(told, Some(Code::ForeignOrigin), "{method} {foreign:?}");
+            }
+            assert_eq!(refused(&guard, "GET", &[host, foreign]), None, "a link may lead here");
+        }
+        let rebound = [("host", "evil.example"), ("origin", "http://evil.example"), ("sec-fetch-site", "same-origin")];
+        assert_eq!(refused(&guard, "POST", &rebound), Some(Code::ForeignHost));
+        assert_eq!(refused(&guard, "GET", &rebound), Some(Code::ForeignHost));
+    }
+
+    #[test]
+    fn programs_and_its_own_pages_are_let_through() {
+        let guard = on("[::1]:8000", &["jobs.example.org"]);
+        for headers in [
+            &[][..],
+            &[("host", "localhost:8000")],
+            &[("host", "LOCALHOST.")],
+            &[("host", "jobs.localhost")],
+            &[("host", "127.0.0.1:8000"), ("origin", "http://127.0.0.1:8000")],
+            &[("host", "[::1]:8000"), ("sec-fetch-site", "same-origin"), ("origin", "http://[::1]:8000")],
+            &[("host", "10.0.0.7"), ("sec-fetch-site", "none")],
+            &[("host", "Jobs.Example.org")],
+            &[("host", "advertised:1")],
+        ] {
+            assert_eq!(refused(&guard, "POST", headers), None, "{headers:?}");
+        }
+        for open in [on("0.0.0.0:8000", &[]), on("127.0.0.1:8000", &["*"])] {
+            assert_eq!(refused(&open, "POST", &[("host", "any.example")]), None);
+            let foreign = [("host", "any.example"), ("origin", "http://evil.example")];
+            assert_eq!(refused(&open, "POST", &foreign), Some(Code::ForeignOrigin));
+        }
+    }
+}
