@@ -8,7 +8,7 @@ use jobbers_test_support::{
     program::Program,
     redis_server::{Persistence, RedisOptions, RedisServer},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::engines::Kind;
@@ -103,6 +103,22 @@ impl Stack {
         let worker = Program::start::<&str>(name, self.folder(), &[], &all);
         worker.line("worker started").await;
         worker
+    }
+
+    /// Has the doctor look the whole store over, and answers its word on what agrees: everything must.
+    pub(crate) async fn examined(&self) -> String {
+        let arguments = ["doctor", "--json", "--engine-url", self.url()];
+        let mut doctor = Program::start("jobbers", self.folder(), &arguments, &[]);
+        let line = doctor.line("\"healthy\":").await;
+        doctor.exit().await;
+        let report: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!((&report["found"], &report["findings"]), (&json!(0), &json!([])), "{report}");
+        // What the store promises is not the question here: a test's Redis need not keep a file.
+        for check in ["queues", "records"] {
+            let check = report["checks"].as_array().unwrap().iter().find(|it| it["check"] == check).unwrap();
+            assert_eq!(check["ok"], true, "{report}");
+        }
+        format!("the doctor looked at {} tasks and entries and found nothing", report["looked_at"])
     }
 
     /// Opens the gate before which `hold` and `stubborn` wait.

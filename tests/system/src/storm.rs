@@ -123,4 +123,5 @@ async fn nothing_acknowledged_is_lost_or_left_over(kind: Kind) {
     let executed = fleet.stack.effects.count("done");
     let skipped: Vec<_> = completed.iter().filter(|id| !executed.contains_key(*id)).collect();
     assert!(skipped.is_empty(), "seed {seed}: completed and never executed: {skipped:?}");
+    fleet.stack.examined().await;
 }

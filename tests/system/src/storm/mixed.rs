@@ -219,7 +219,7 @@ async fn a_hundred_kills_under_20000_mixed_tasks(kind: Kind) {
     let logs: Vec<String> = storm.dead.iter().chain(&storm.workers).map(Program::said).collect();
     let ledger = Ledger::new(records, &storm.stack.effects.all(), &logs, &storm.killed);
     let report = ledger.report(&format!("{kind:?}, seed {seed}, {blown:.0?}, {letters} dead letters"));
-    println!("{report}");
+    println!("{report}{}", storm.stack.examined().await);
 
     let submitted: BTreeSet<String> =
         (0..KILLS).flat_map(|batch| MIX.iter().flat_map(move |share| ids_of(share, batch))).collect();
