@@ -260,6 +260,15 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// [`Error::Invalid`] past a bound, or for a cursor this store did not give. Safe to repeat.
     async fn audit(&self, request: AuditRequest) -> Result<Audited>;
 
+    /// Moves up to `limit` tasks that are waiting, scheduled or submitted to another queue, those that are next in line
+    /// first, and wakes workers. Answers how many. A task keeps everything, its due time and its place among those of its
+    /// priority too: it stands in the other queue as if it had been there all along. It is counted there as accepted, and
+    /// as removed where it was; a `max_length` turns nothing away.
+    ///
+    /// # Errors
+    /// [`Error::UnknownQueue`] for either; [`Error::Invalid`] past a bound, and when both are one. Safe to repeat.
+    async fn move_tasks(&self, from: &QueueName, to: &QueueName, limit: usize) -> Result<u64>;
+
     // ---- arrange ------------------------------------------------------------------------------------------------
 
     /// All configuration, as of now.

@@ -69,6 +69,7 @@ operations!(
     prune,
     purge_queue,
     audit,
+    move_tasks,
     config,
     put_queue,
     delete_queue,
@@ -166,6 +167,7 @@ measured! {
     prune(request: PruneRequest) -> Pruned;
     purge_queue(queue: &QueueName, limit: usize) -> u64;
     audit(request: AuditRequest) -> Audited;
+    move_tasks(from: &QueueName, to: &QueueName, limit: usize) -> u64;
     config() -> Arc<Config>;
     put_queue(queue: QueueConfig, mode: PutMode<QueueConfig>) -> Arc<Config>;
     delete_queue(queue: &QueueName) -> Deleted;

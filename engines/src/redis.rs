@@ -174,6 +174,10 @@ impl Engine for RedisEngine {
         audit::audit(&self.store, &request).await
     }
 
+    async fn move_tasks(&self, from: &QueueName, to: &QueueName, limit: usize) -> Result<u64> {
+        keep::move_tasks(&self.store, from, to, limit).await
+    }
+
     async fn config(&self) -> Result<Arc<Config>> {
         arrange::read(&self.store).await.map(Arc::new)
     }

@@ -23,6 +23,7 @@ use jobbers_common::{
         ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueuePlace,
         QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
         dead::{validate_forget, validate_resubmit},
+        keep::validate_move,
         look::validate_limit,
         work::validate_extend,
     },
@@ -351,6 +352,12 @@ impl Engine for SqliteEngine {
             return Ok(look.into_audited());
         }
         self.writer.run(limit, move |step| audit::repair(step, look.clone())).await
+    }
+
+    async fn move_tasks(&self, from: &QueueName, to: &QueueName, limit: usize) -> Result<u64> {
+        validate_move(from, to, limit)?;
+        let (from, to) = (from.clone(), to.clone());
+        self.writer.run(limit, move |step| arrange::move_tasks(step, &from, &to, limit)).await
     }
 
     async fn config(&self) -> Result<Arc<Config>> {

@@ -66,8 +66,11 @@ struct Delete {
     #[command(flatten)]
     sure: Sure,
     /// Delete the tasks in it too; what runs is asked to stop
-    #[arg(long)]
+    #[arg(long, conflicts_with = "move_to")]
     force: bool,
+    /// Move the tasks that wait in it to this queue first, and wait until what runs is over
+    #[arg(long, value_name = "QUEUE")]
+    move_to: Option<QueueName>,
 }
 
 #[derive(Debug, clap::Args, Serialize)]
@@ -361,19 +364,26 @@ async fn purge(sure: &Sure) -> Result<ExitCode, Failure> {
     Ok(exit::OK)
 }
 
-async fn delete(Delete { sure, force }: &Delete) -> Result<ExitCode, Failure> {
+async fn delete(Delete { sure, force, move_to }: &Delete) -> Result<ExitCode, Failure> {
     let One { name, client: args } = &sure.one;
     let client = args.client()?;
-    let what = if *force { "all tasks in it" } else { "its finished tasks" };
+    let what = match move_to {
+        Some(target) => format!("its finished tasks, and move the others to {target}"),
+        None if *force => "all tasks in it".to_owned(),
+        None => "its finished tasks".to_owned(),
+    };
     if !sure.yes && !output::confirm(&format!("Delete queue {name} with {what}?"))? {
         return Ok(exit::FAILURE.into());
     }
-    let path = format!("{}?force={force}", client::queue_path(name.as_str()));
+    let mut path = format!("{}?force={force}", client::queue_path(name.as_str()));
+    if let Some(target) = move_to {
+        path.push_str(&format!("&move_to={target}"));
+    }
     // Very many finished tasks are deleted in several calls, and running ones take their time to stop; `202 Accepted`
     // asks for the next.
     let mut answer = client.delete(&path).await?;
     while answer.status == reqwest::StatusCode::ACCEPTED {
-        if *force {
+        if *force || move_to.is_some() {
             tokio::time::sleep(ASK_AGAIN).await;
         }
         answer = client.delete(&path).await?;

@@ -42,6 +42,7 @@ pub mod keep;
 pub mod lease;
 pub mod limits;
 pub mod look;
+pub mod moving;
 pub mod sequence;
 pub mod settle;
 pub mod submit;
@@ -259,6 +260,14 @@ macro_rules! conformance_suite {
             revisions_grow
             many_submitters_of_one_id_make_one_task
         );
+        $crate::conformance_group!($open, moving:
+            what_waits_moves_and_keeps_its_order
+            a_moved_task_is_what_it_was
+            what_runs_or_is_over_stays
+            a_move_is_bounded_and_begins_with_what_is_next
+            a_moved_task_can_be_cancelled_purged_replaced_and_listed
+            a_move_past_its_bounds_is_refused
+        );
         $crate::conformance_group!($open, unique:
             a_key_is_held_until_its_task_is_over
             however_a_task_ends_its_key_is_free
@@ -475,6 +484,7 @@ macro_rules! conformance_suite {
         );
         $crate::conformance_group!($open, wake:
             a_submission_wakes_a_waiting_worker
+            a_task_that_moves_to_its_queue_wakes_a_waiting_worker
             a_submission_between_claim_and_wait_is_not_missed
             a_worker_of_another_queue_sleeps_on
             a_cancel_wakes_the_worker_that_runs_the_task

@@ -5,6 +5,7 @@ use crate::{
         Error, Result,
         look::{TaskFilter, validate_limit},
     },
+    name::QueueName,
     time::Timestamp,
 };
 
@@ -60,6 +61,17 @@ pub struct Pruned {
     pub removed: u64,
     /// Where to go on; `None` when there is nothing left to look at.
     pub next: Option<String>,
+}
+
+/// Checks the bounds of a move from one queue to another.
+///
+/// # Errors
+/// [`Error::Invalid`].
+pub fn validate_move(from: &QueueName, to: &QueueName, limit: usize) -> Result<()> {
+    if from == to {
+        return Err(Error::Invalid(format!("the tasks of queue {from} are in that queue already")));
+    }
+    validate_limit(limit)
 }
 
 /// What reclaiming expired leases did.

@@ -19,6 +19,7 @@ use super::{
     Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueuePlace, QueueStats, Reclaimed,
     Resubmit, Resubmitted, Result, Submit, Submitted,
     dead::{validate_forget, validate_resubmit},
+    keep::validate_move,
     look::validate_limit,
     work::validate_extend,
 };
@@ -241,6 +242,11 @@ impl Engine for ModelEngine {
     async fn audit(&self, request: AuditRequest) -> Result<Audited> {
         request.validate()?;
         self.step(|state, _| state.audit(&request))
+    }
+
+    async fn move_tasks(&self, from: &QueueName, to: &QueueName, limit: usize) -> Result<u64> {
+        validate_move(from, to, limit)?;
+        self.step(|state, _| state.move_tasks(from, to, limit))
     }
 
     async fn config(&self) -> Result<Arc<Config>> {

@@ -1,7 +1,7 @@
 //! Chores: promote, reclaim, prune, purge.
 
 use jobbers_common::{
-    engine::{Error, PruneRequest, PruneScope, Pruned, Reclaimed, Result, look::validate_limit},
+    engine::{Error, PruneRequest, PruneScope, Pruned, Reclaimed, Result, keep::validate_move, look::validate_limit},
     name::QueueName,
     queue::Retention,
     task::Task,
@@ -12,7 +12,7 @@ use redis::{Cmd, Value};
 use super::{
     arrange,
     record::time,
-    reply::{array, bytes, number, tuple},
+    reply::{array, bytes, number, text, tuple},
     script,
     state::{Seen, read_view},
     store::Store,
@@ -51,6 +51,18 @@ pub(super) async fn purge_queue(store: &Store, queue: &QueueName, limit: usize) 
     match store.run(&store.bulk, &script::PURGE, add).await? {
         Value::Int(-1) => Err(Error::UnknownQueue(queue.clone())),
         purged => number(purged),
+    }
+}
+
+/// Moves what is neither running nor over to another queue.
+pub(super) async fn move_tasks(store: &Store, from: &QueueName, to: &QueueName, limit: usize) -> Result<u64> {
+    validate_move(from, to, limit)?;
+    let add = |command: &mut Cmd| {
+        command.arg(from.as_str()).arg(to.as_str()).arg(limit);
+    };
+    match store.run(&store.bulk, &script::MOVE, add).await? {
+        Value::Int(moved) => number(Value::Int(moved)),
+        unknown => Err(Error::UnknownQueue(if text(unknown)? == from.as_str() { from.clone() } else { to.clone() })),
     }
 }
 

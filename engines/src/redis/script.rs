@@ -85,6 +85,7 @@ scripts! {
     KEEP_CATALOGUE = "scripts/keep_catalogue.lua";
     LIST_LIVE = "scripts/list_live.lua";
     LIST_OVER = "scripts/list_over.lua";
+    MOVE = "scripts/move.lua";
     OPEN = "scripts/open.lua";
     PLACE = "scripts/place.lua";
     PROMOTE = "scripts/promote.lua";
@@ -123,7 +124,7 @@ mod tests {
         for script in tends.into_iter().chain([&FORGET_DEAD_LETTERS, &FORGET_RECEIPTS]) {
             assert_eq!(flags(script), "#!lua flags=allow-oom");
         }
-        for script in [&SUBMIT, &RESUBMIT] {
+        for script in [&SUBMIT, &RESUBMIT, &MOVE] {
             assert_eq!(flags(script), "#!lua");
         }
     }

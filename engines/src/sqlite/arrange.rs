@@ -17,7 +17,7 @@ use super::{
     catalog::{ANY_VERSION, Catalog},
     error::OrStore,
     finished::{self, Walk},
-    prune, sql,
+    prune, row, sql,
     step::{News, Step},
 };
 
@@ -78,6 +78,22 @@ pub(super) fn delete_queue(step: &mut Step<'_>, name: &QueueName) -> Result<Dele
     step.prepare(sql::DELETE_QUEUE)?.execute([queue]).or_store()?;
     changed(step)?;
     Ok(Deleted::Done)
+}
+
+/// Moves up to `limit` tasks that wait for their turn to another queue.
+pub(super) fn move_tasks(step: &mut Step<'_>, from: &QueueName, to: &QueueName, limit: usize) -> Result<u64> {
+    let (from, to) = (step.catalog().key(from)?, step.catalog().key(to)?);
+    let mut statement = step.prepare(sql::MOVABLE_TASKS)?;
+    let rows = statement.query_map((from, sql::count(limit)), |row| Ok((row.get(0)?, row.get(1)?))).or_store()?;
+    let waiting: Vec<(i64, u8)> = rows.collect::<rusqlite::Result<_>>().or_store()?;
+    let mut update = step.prepare(sql::MOVE_TASK)?;
+    for (key, code) in &waiting {
+        let (status, revision) = (row::status(*code)?, step.next_revision());
+        update.execute((key, to, revision)).or_store()?;
+        step.note_left(from, status);
+        step.note_entered(to, status);
+    }
+    Ok(waiting.len() as u64)
 }
 
 fn check_unused(config: &Config, queue: &QueueName) -> Result<()> {

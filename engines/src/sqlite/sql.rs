@@ -77,6 +77,8 @@ statements! {
     LIST_SUBMITTED = "list_submitted";
     LIST_TASK = "list_task";
     LIST_WAITING = "list_waiting";
+    MOVABLE_TASKS = "movable_tasks";
+    MOVE_TASK = "move_task";
     NEXT_DUE = "next_due";
     NEXT_READY = "next_ready";
     NOTE_FAILURE = "note_failure";

@@ -18,7 +18,7 @@ use crate::{
     app::App,
     etag::{self, Condition},
     extract::{Json, Path, Query},
-    problem::{Code, Result, WITH_BODY, problems},
+    problem::{Code, Problem, Result, WITH_BODY, problems},
     wire::{
         queue::{DeleteParams, PurgedView, QueueListView, QueueRequest, QueueView},
         value::NameDoc,
@@ -99,7 +99,9 @@ pub(crate) async fn put(
 /// Delete a queue and the finished tasks in it
 ///
 /// A queue that a role or a routing rule names is not deleted, and one that holds live tasks only with `force`: what
-/// does not run is deleted with it, what runs is asked to stop. While tasks are left, the answer is 202.
+/// does not run is deleted with it, what runs is asked to stop; or with `move_to`: what does not run goes to that queue,
+/// where it stands as if it had been there all along, and what runs goes on to its end, or back to this queue, from where
+/// the next call moves it. While tasks are left, the answer is 202.
 #[utoipa::path(
     delete, path = "/queues/{queue}", tag = "queues", operation_id = "delete_queue",
     params(("queue" = NameDoc, Path, description = "The queue's name"), DeleteParams),
@@ -112,8 +114,9 @@ pub(crate) async fn put(
 pub(crate) async fn delete(
     State(app): State<Arc<App>>,
     Path(name): Path<QueueName>,
-    Query(DeleteParams { force }): Query<DeleteParams>,
+    Query(DeleteParams { force, move_to }): Query<DeleteParams>,
 ) -> Result<StatusCode> {
+    check_target(&app, &name, force, move_to.as_ref()).await?;
     for _ in 0..MAX_CALLS {
         match app.engine.delete_queue(&name).await {
             Ok(Deleted::Done) => {
@@ -128,10 +131,30 @@ pub(crate) async fn delete(
                     return Ok(StatusCode::ACCEPTED);
                 }
             }
+            Err(Error::NotEmpty { .. }) if let Some(target) = &move_to => {
+                if app.engine.move_tasks(&name, target, MAX_BATCH).await? == 0 {
+                    return Ok(StatusCode::ACCEPTED);
+                }
+            }
             Err(error) => return Err(error.into()),
         }
     }
     Ok(StatusCode::ACCEPTED)
+}
+
+/// Checks where tasks are to go before any is touched.
+async fn check_target(app: &App, name: &QueueName, force: bool, target: Option<&QueueName>) -> Result<()> {
+    let Some(target) = target else { return Ok(()) };
+    if force {
+        return Err(Problem::new(Code::InvalidParameter, "force and move_to: say one of them"));
+    }
+    if target == name {
+        return Err(Problem::new(Code::InvalidParameter, format!("move_to names queue {name} itself")));
+    }
+    if !app.live.fresh().await?.queues.contains_key(target) {
+        return Err(Error::UnknownQueue(target.clone()).into());
+    }
+    Ok(())
 }
 
 /// Asks what runs in a queue to stop.

@@ -216,9 +216,12 @@ pub struct QueueListView<'a> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct DeleteParams {
-    /// Delete the tasks in it too.
+    /// Delete the tasks in it too. Not beside `move_to`.
     #[serde(default)]
     pub(crate) force: bool,
+    /// Move the tasks in it that wait, are scheduled or submitted to this queue.
+    #[param(value_type = Option<NameDoc>)]
+    pub(crate) move_to: Option<QueueName>,
 }
 
 /// What a purge or a deletion removed.

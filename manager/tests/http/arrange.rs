@@ -154,6 +154,36 @@ async fn a_queue_with_tasks_is_deleted_by_force_only() {
 }
 
 #[tokio::test]
+async fn a_queue_is_deleted_when_its_tasks_have_moved() {
+    let server = Server::start().await;
+    server.post("/queues", json!({"name": "mail"})).await.expect(201);
+    for id in ["a", "b", "c"] {
+        server.post("/tasks", json!({"name": "t", "queue": "mail", "id": id})).await.expect(201);
+    }
+    let running = server.claim("mail", 1).await.remove(0);
+    for (query, status, code) in [
+        ("move_to=nowhere", 404, "unknown_queue"),
+        ("move_to=mail", 400, "invalid_parameter"),
+        ("move_to=a%20b", 400, "invalid_parameter"),
+        ("move_to=default&force=true", 400, "invalid_parameter"),
+    ] {
+        server.delete(&format!("/queues/mail?{query}")).await.refused(status, code);
+    }
+    server.delete("/queues/nowhere?move_to=default").await.refused(404, "unknown_queue");
+    server.delete("/queues/default?move_to=mail").await.refused(409, "queue_in_use");
+    assert_eq!(server.delete("/queues/mail?move_to=default").await.status, 202, "one runs still");
+    assert_eq!(server.get("/tasks/a").await.expect(200)["cancel_requested"], false);
+    for id in ["b", "c"] {
+        assert_eq!(server.get(&format!("/tasks/{id}")).await.expect(200)["queue"], "default");
+    }
+    server.settle(&running, Outcome::Released { delay: std::time::Duration::ZERO }).await;
+    assert_eq!(server.delete("/queues/mail?move_to=default").await.status, 204);
+    let order: Vec<_> = server.claim("default", 9).await.into_iter().map(|task| task.id.to_string()).collect();
+    assert_eq!(order, ["a", "b", "c"]);
+    server.get("/queues/mail").await.refused(404, "unknown_queue");
+}
+
+#[tokio::test]
 async fn a_purge_leaves_what_runs() {
     let server = Server::start().await;
     for body in [json!({"name": "t"}), json!({"name": "t"}), json!({"name": "t", "delay": "1h"})] {

@@ -148,6 +148,9 @@ impl Engine for FaultyEngine {
     async fn audit(&self, request: AuditRequest) -> Result<Audited> {
         self.well()?.audit(request).await
     }
+    async fn move_tasks(&self, from: &QueueName, to: &QueueName, limit: usize) -> Result<u64> {
+        self.well()?.move_tasks(from, to, limit).await
+    }
     async fn config(&self) -> Result<Arc<Config>> {
         self.inner.config().await
     }

@@ -292,6 +292,10 @@ impl Engine for Faulty {
         self.inner.audit(request).await
     }
 
+    async fn move_tasks(&self, from: &QueueName, to: &QueueName, limit: usize) -> Result<u64> {
+        self.inner.move_tasks(from, to, limit).await
+    }
+
     async fn put_queue(&self, queue: QueueConfig, mode: PutMode<QueueConfig>) -> Result<Arc<Config>> {
         self.inner.put_queue(queue, mode).await
     }

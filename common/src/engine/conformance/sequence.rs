@@ -105,7 +105,8 @@ impl Pair<'_> {
             }
             90..92 => self.configure().await,
             92..94 => self.prune().await,
-            94..95 => self.purge().await,
+            94 if self.random.chance(50) => self.purge().await,
+            94 => self.move_tasks().await,
             95..97 => self.resubmit().await,
             97..98 => self.drain_outbox().await,
             _ => self.compare_everything().await,
@@ -342,6 +343,14 @@ impl Pair<'_> {
         let name = queue(self.random.one_of(&QUEUES));
         let (a, b) = (self.model.purge_queue(&name, 1_000).await, self.f.engine.purge_queue(&name, 1_000).await);
         assert_eq!(a, b, "purged {name}, {}", self.at);
+    }
+
+    async fn move_tasks(&mut self) {
+        let limit = 1 + usize::try_from(self.random.below(4)).unwrap();
+        let (from, to) = if self.random.chance(50) { (QUEUES[0], QUEUES[1]) } else { (QUEUES[1], QUEUES[0]) };
+        let (from, to) = (queue(from), queue(to));
+        let a = self.model.move_tasks(&from, &to, limit).await;
+        assert_eq!(a, self.f.engine.move_tasks(&from, &to, limit).await, "moved from {from}, {}", self.at);
     }
 
     async fn compare_everything(&mut self) {

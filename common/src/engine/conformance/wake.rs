@@ -42,6 +42,15 @@ pub async fn a_submission_wakes_a_waiting_worker(f: Fixture) {
     assert_eq!(f.claim(1).await.len(), 1);
 }
 
+pub async fn a_task_that_moves_to_its_queue_wakes_a_waiting_worker(f: Fixture) {
+    f.create_queue("old").await;
+    f.submit(vec![task_in("a", "old")]).await;
+    let waiting = idle(&f, "w1", &["default"]).await;
+    assert_eq!(f.engine.move_tasks(&queue("old"), &queue("default"), 1).await.unwrap(), 1);
+    assert_woken(waiting).await;
+    assert_eq!(f.claim(1).await.len(), 1);
+}
+
 pub async fn a_submission_between_claim_and_wait_is_not_missed(f: Fixture) {
     for n in 0..5 {
         assert!(f.claim(1).await.is_empty());

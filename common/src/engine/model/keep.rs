@@ -1,6 +1,6 @@
 //! Promote, reclaim, prune, purge.
 
-use super::state::State;
+use super::state::{State, Stored};
 use crate::{
     engine::{Error, PruneRequest, PruneScope, Pruned, Reclaimed, Result},
     lifecycle::{Move, Status},
@@ -132,6 +132,37 @@ impl State {
             .collect();
         for id in &waiting {
             self.remove(id);
+        }
+        Ok(waiting.len() as u64)
+    }
+
+    pub(super) fn move_tasks(&mut self, from: &QueueName, to: &QueueName, limit: usize) -> Result<u64> {
+        if let Some(unknown) = [from, to].into_iter().find(|queue| !self.config.queues.contains_key(*queue)) {
+            return Err(Error::UnknownQueue(unknown.clone()));
+        }
+        let turn = |stored: &Stored| {
+            let task = &stored.task;
+            let first = match task.status {
+                Status::Submitted => (0, u64::from(9 - task.priority.get()), stored.position),
+                Status::Scheduled => (1, task.ready_at.as_micros().unsigned_abs(), 0),
+                Status::Waiting => (2, stored.position, 0),
+                _ => return None,
+            };
+            (task.queue == *from).then(|| (first, task.id.clone()))
+        };
+        let mut waiting: Vec<_> = self.tasks.values().filter_map(turn).collect();
+        waiting.sort();
+        waiting.truncate(limit);
+        for (_, id) in &waiting {
+            let revision = self.next_revision();
+            let Some(task) = self.tasks.get_mut(id).map(|stored| &mut stored.task) else { continue };
+            (task.queue, task.revision) = (to.clone(), revision);
+            let is_ready = task.status == Status::Submitted;
+            self.counters.entry(from.clone()).or_default().1 += 1;
+            self.counters.entry(to.clone()).or_default().0 += 1;
+            if is_ready {
+                self.wake_queue(to);
+            }
         }
         Ok(waiting.len() as u64)
     }

@@ -7,7 +7,7 @@ use jobbers_test_support::{program::Program, wait::until};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::{all_end_as, submit_many};
+use super::{all_end_as, assert_each_ran_once, submit_many};
 use crate::{engines::Kind, stack::Stack};
 
 on_both_engines!(
@@ -154,7 +154,18 @@ async fn w18_a_queue_with_tasks_is_not_deleted_behind_their_back(kind: Kind) {
     for id in &ids {
         assert_eq!(manager.api.task(id).await["status"], "submitted");
     }
+    // Moved, they run from where they are.
+    manager.api.post("/queues", &json!({"name": "new"})).await.ok();
+    assert!(delete("?move_to=new").await.status.is_success());
+    assert_eq!(manager.api.get("/queues/old").await.status, 404);
+    manager.api.put("/roles/default", &json!({"queues": ["new"]})).await.ok();
+    let worker = stack.worker().await;
+    all_end_as(&manager.api, &ids, "completed").await;
+    assert_each_ran_once(&stack, &ids);
+    drop(worker);
     // Said out loud, they go with it, and a new queue of that name has none of them.
+    manager.api.post("/queues", &json!({"name": "old"})).await.ok();
+    let ids = submit_many(&manager.api, "u", 5, &json!({"name": "note", "queue": "old"})).await;
     assert!(delete("?force=true").await.status.is_success());
     manager.api.post("/queues", &json!({"name": "old"})).await.ok();
     assert_eq!(manager.api.get("/queues/old").await.ok()["tasks"], json!({}));

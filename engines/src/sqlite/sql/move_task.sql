@@ -1,0 +1,3 @@
+-- move_task: a task that waits for its turn is in another queue, at the place it had among those of its priority.
+-- ?1 key  ?2 queue  ?3 revision
+UPDATE task SET queue = ?2, revision = ?3 WHERE key = ?1
