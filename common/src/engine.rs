@@ -71,7 +71,7 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// # Errors
     /// [`Error::UnknownQueue`] for the first task whose queue there is not, before any [`Error::Conflict`] and
     /// [`Error::Duplicate`], for the first task that may not go in; and these before [`Error::QueueFull`], for the first
-    /// task that its queue's `max_length` has no room for; [`Error::Invalid`] for a batch over 1,000, an empty one, or one
+    /// task that its queue's `max_length` has no room for, and [`Error::RateLimited`]; [`Error::Invalid`] for a batch over 1,000, an empty one, or one
     /// that names an id twice, and for a unique key that makes no sense.
     async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>>;
 

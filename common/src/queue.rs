@@ -50,6 +50,10 @@ pub struct QueueConfig {
     /// At most so many of its tasks start in so much time, wherever they start. Each claim counts, a retry's too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<RateLimit>,
+    /// At most so many tasks are taken in in so much time: more are refused. Only submissions count, and of these only
+    /// what they store; what is sent again or comes back is never turned away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submit_rate_limit: Option<RateLimit>,
     /// At most this many tasks wait in it, are scheduled or submitted: more are not taken in. What comes back to the
     /// queue, such as a retry, is never turned away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -82,6 +86,7 @@ impl QueueConfig {
             max_per_worker: None,
             max_concurrent: None,
             rate_limit: None,
+            submit_rate_limit: None,
             max_length: None,
             retention: Retention::default(),
             patience: DEFAULT_PATIENCE,
@@ -92,7 +97,10 @@ impl QueueConfig {
     /// Whether it has a limit that the store holds: one of the whole system.
     #[must_use]
     pub const fn is_limited(&self) -> bool {
-        self.max_concurrent.is_some() || self.rate_limit.is_some() || self.max_length.is_some()
+        self.max_concurrent.is_some()
+            || self.rate_limit.is_some()
+            || self.submit_rate_limit.is_some()
+            || self.max_length.is_some()
     }
 
     /// Checks the limits.
@@ -108,7 +116,7 @@ impl QueueConfig {
         if let Some((name, _)) = limits.iter().find(|(_, limit)| *limit == Some(0)) {
             return Err(format!("{name} must be at least 1; to hold tasks back, pause the queue"));
         }
-        self.rate_limit.as_ref().map_or(Ok(()), RateLimit::validate)
+        [self.rate_limit, self.submit_rate_limit].iter().flatten().try_for_each(RateLimit::validate)
     }
 }
 

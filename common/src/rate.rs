@@ -82,6 +82,14 @@ impl RateLimit {
         Duration::from_micros(u64::try_from((lacking + tasks - 1) / tasks).unwrap_or(0))
     }
 
+    /// How long until as many as `wanted` may start, of which there are no more than a burst.
+    #[must_use]
+    pub fn wait_for_all(&self, mark: Timestamp, now: Timestamp, wanted: usize) -> Duration {
+        let lacking = self.debt(mark, now) + i64::try_from(wanted).unwrap_or(0) * self.period() - self.most();
+        let tasks = i64::from(self.tasks);
+        Duration::from_micros(u64::try_from((lacking + tasks - 1) / tasks).unwrap_or(0))
+    }
+
     /// A period in microseconds: what one task costs, in units of which `tasks` are paid back each microsecond.
     fn period(&self) -> i64 {
         micros(self.per).max(1)

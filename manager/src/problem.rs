@@ -141,6 +141,9 @@ codes! {
     StoreCorrupt = "store_corrupt", INTERNAL_SERVER_ERROR, "The store is damaged";
     /// The queue holds as many tasks as its `max_length` allows. Nothing was taken in; send it again after Retry-After.
     QueueFull = "queue_full", TOO_MANY_REQUESTS, "The queue is full";
+    /// The queue takes no more tasks in for now, by its `submit_rate_limit`. Nothing was taken in; send it again after
+    /// Retry-After.
+    RateLimited = "rate_limited", TOO_MANY_REQUESTS, "The queue takes no more in for now";
     /// The archive of dead letters was written by another version of Jobbers. Run matching versions.
     ArchiveSchema = "archive_schema", INTERNAL_SERVER_ERROR, "The archive has another version";
     /// The archive of dead letters can't be read; the log tells more. Dead letters wait in the store.
@@ -254,6 +257,7 @@ impl From<Error> for Problem {
             Error::Duplicate { .. } => Code::Duplicate,
             Error::Exists(_) => Code::Exists,
             Error::QueueFull { .. } => Code::QueueFull,
+            Error::RateLimited { .. } => Code::RateLimited,
             Error::Changed(_) => Code::Changed,
             Error::NotEmpty { .. } => Code::QueueNotEmpty,
             Error::InUse { .. } => Code::QueueInUse,
@@ -269,7 +273,7 @@ impl From<Error> for Problem {
             tracing::debug!(%error, code = code.as_str(), "the store refused");
         }
         let retry_after = match &error {
-            Error::Unavailable { retry_after, .. } => Some(*retry_after),
+            Error::Unavailable { retry_after, .. } | Error::RateLimited { retry_after, .. } => Some(*retry_after),
             Error::QueueFull { .. } => Some(Duration::from_secs(1)),
             // Somebody has to mend these; asking every second would not help.
             Error::Full(_) | Error::ReadOnly(_) => Some(Duration::from_secs(5)),

@@ -61,9 +61,18 @@ pub struct Task {
     pub parameters: Option<Box<RawValue>>,
     /// What it answered.
     pub result: Option<Box<RawValue>>,
+    /// Of what it is to be the only one.
+    pub unique: Option<Unique>,
     /// Its failed attempts.
     #[serde(default)]
     pub errors: Vec<AttemptError>,
+}
+
+/// Of what a task is to be the only one.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Unique {
+    /// The key, among tasks of its name.
+    pub key: String,
 }
 
 impl Task {
@@ -392,6 +401,8 @@ pub struct Queue {
     pub max_concurrent: Option<u32>,
     /// At most so many of its tasks start in so much time.
     pub rate_limit: Option<Rate>,
+    /// At most so many tasks are taken in in so much time.
+    pub submit_rate_limit: Option<Rate>,
     /// At most this many of its tasks wait.
     pub max_length: Option<u64>,
     /// How long finished tasks are kept.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{
     client::{
         self, Answer, Client, ClientArgs,
-        wire::{Purged, Queue, Queues},
+        wire::{Purged, Queue, Queues, Rate},
     },
     failure::Failure,
     output, when,
@@ -132,6 +132,7 @@ enum LimitName {
     MaxPerWorker,
     MaxConcurrent,
     Rate,
+    SubmitRate,
     MaxLength,
 }
 
@@ -141,6 +142,7 @@ impl LimitName {
             Self::MaxPerWorker => "max_per_worker",
             Self::MaxConcurrent => "max_concurrent",
             Self::Rate => "rate_limit",
+            Self::SubmitRate => "submit_rate_limit",
             Self::MaxLength => "max_length",
         }
     }
@@ -160,6 +162,10 @@ struct Limits {
     #[arg(long = "rate", value_name = "TASKS/PERIOD[/BURST]", value_parser = parse_rate)]
     #[serde(skip_serializing_if = "Option::is_none")]
     rate_limit: Option<RateLimit>,
+    /// At most so many tasks are taken in in so much time; more are refused
+    #[arg(long = "submit-rate", value_name = "TASKS/PERIOD[/BURST]", value_parser = parse_rate)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    submit_rate_limit: Option<RateLimit>,
     /// At most this many of its tasks wait, are scheduled or submitted; more are refused
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -272,12 +278,14 @@ async fn show(one: &One) -> Result<(), Failure> {
     output::add_fact(&mut sheet, "queue", &queue.name);
     output::add_fact(&mut sheet, "state", if queue.paused { "paused" } else { "open" });
     let at_most = |limit: Option<u64>| limit.map(|limit| format!("at most {}", output::thousands(limit)));
-    let rate =
-        queue.rate_limit.as_ref().map(|rate| format!("{} in {}", output::thousands(rate.tasks.into()), rate.per));
+    let rate = |rate: &Option<Rate>| {
+        rate.as_ref().map(|rate| format!("{} in {}", output::thousands(rate.tasks.into()), rate.per))
+    };
     for (name, limit) in [
         ("runs in one worker", at_most(queue.max_per_worker.map(u64::from))),
         ("runs in all", at_most(queue.max_concurrent.map(u64::from))),
-        ("starts", rate),
+        ("starts", rate(&queue.rate_limit)),
+        ("takes in", rate(&queue.submit_rate_limit)),
         ("waits", at_most(queue.max_length)),
     ] {
         output::add_fact(&mut sheet, name, limit.unwrap_or_else(|| "no limit".to_owned()));

@@ -87,6 +87,9 @@ pub fn show(task: &Task) -> Result<(), Failure> {
         let words: Vec<String> = task.policy.iter().map(|(name, value)| format!("{name} {}", plain(value))).collect();
         output::add_fact(&mut sheet, "policy", words.join(", "));
     }
+    if let Some(unique) = &task.unique {
+        output::add_fact(&mut sheet, "unique key", &unique.key);
+    }
     output::add_fact(&mut sheet, "attempt", attempts(task));
     output::add_fact(&mut sheet, "submitted", when::full(task.submitted_at));
     if task.status == "scheduled" {

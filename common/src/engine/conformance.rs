@@ -38,6 +38,7 @@ pub mod arrange;
 pub mod audit;
 pub mod cancel;
 pub mod dead;
+pub mod intake;
 pub mod keep;
 pub mod lease;
 pub mod limits;
@@ -422,6 +423,19 @@ macro_rules! conformance_suite {
             a_full_queue_fills_no_other
             many_submitters_at_once_do_not_exceed_max_length
             a_queue_made_again_starts_from_nothing
+        );
+        $crate::conformance_group!($open, intake:
+            what_is_over_the_rate_is_refused_and_told_when_to_come_back
+            a_batch_goes_in_when_all_of_it_may
+            a_batch_over_the_burst_never_goes_in
+            only_what_is_stored_counts
+            what_is_refused_for_another_reason_uses_nothing_up
+            what_comes_back_is_never_turned_away
+            queues_hold_to_their_own_rates
+            duplicates_use_up_only_what_they_store
+            many_submitters_at_once_keep_to_the_rate
+            a_queue_made_again_takes_in_anew
+            a_rate_of_nothing_is_refused
         );
         $crate::conformance_group!($open, look:
             an_unknown_task_is_none

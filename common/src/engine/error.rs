@@ -63,6 +63,14 @@ pub enum Error {
         /// How many tasks may wait in it.
         max_length: u64,
     },
+    /// The queue takes no more in for now, by its `submit_rate_limit`. Nothing was taken in.
+    #[error("queue {queue} takes no more tasks in for {} by its submit_rate_limit", crate::duration::format(*retry_after))]
+    RateLimited {
+        /// The queue.
+        queue: QueueName,
+        /// When all of them may go in.
+        retry_after: Duration,
+    },
     /// It was to be created and is there.
     #[error("{0} exists")]
     Exists(String),
@@ -126,7 +134,14 @@ impl Error {
     /// Whether the same call may succeed later without anybody changing anything else.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
-        matches!(self, Self::Unavailable { .. } | Self::Full(_) | Self::ReadOnly(_) | Self::QueueFull { .. })
+        matches!(
+            self,
+            Self::Unavailable { .. }
+                | Self::Full(_)
+                | Self::ReadOnly(_)
+                | Self::QueueFull { .. }
+                | Self::RateLimited { .. }
+        )
     }
 
     /// The kind of failure in a stable word, for metrics and logs.
@@ -143,6 +158,7 @@ impl Error {
             Self::InUse { .. } => "in_use",
             Self::Changed(_) => "changed",
             Self::QueueFull { .. } => "queue_full",
+            Self::RateLimited { .. } => "rate_limited",
             Self::Invalid(_) => "invalid",
             Self::Unavailable { .. } => "unavailable",
             Self::Full(_) => "full",
@@ -152,6 +168,15 @@ impl Error {
             Self::Defect(_) => "defect",
             Self::Config(_) => "config",
         }
+    }
+
+    /// A batch of which more go into one queue than it ever takes in at once.
+    #[must_use]
+    pub fn over_burst(queue: &QueueName, tasks: usize, burst: u32) -> Self {
+        Self::Invalid(format!(
+            "the batch brings {tasks} new tasks to queue {queue}, which takes at most {burst} at once by its \
+             submit_rate_limit; send smaller batches, or raise its burst"
+        ))
     }
 
     /// An [`Error::Unavailable`] worth trying again in a second.

@@ -10,6 +10,7 @@ use jobbers_common::{
     limits::MAX_CONFIG_ENTRIES,
     name::{QueueName, RoleName, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
+    rate::RateLimit,
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
     time::Timestamp,
@@ -128,9 +129,12 @@ fn limits(queue: &QueueConfig) -> String {
         return String::new();
     }
     let slots = queue.max_concurrent.unwrap_or(0);
-    let (tasks, period, burst) =
-        queue.rate_limit.map_or((0, "0".to_owned(), 0), |rate| (rate.tasks, micros(rate.per), rate.burst()));
-    format!("{slots} {tasks} {period} {burst} {}", queue.max_length.unwrap_or(0))
+    let rate = |rate: Option<RateLimit>| match rate {
+        Some(rate) => format!("{} {} {}", rate.tasks, micros(rate.per), rate.burst()),
+        None => "0 0 0".to_owned(),
+    };
+    let (starts, length) = (rate(queue.rate_limit), queue.max_length.unwrap_or(0));
+    format!("{slots} {starts} {length} {}", rate(queue.submit_rate_limit))
 }
 
 /// What became of it.

@@ -25,6 +25,7 @@
 //! | `q:<queue>:w` | sorted set | idle workers, `worker@instance`, by when they came |
 //! | `q:<queue>:b` | sorted set | the same, of workers that wait for the end of one of its tasks |
 //! | `q:<queue>:g` | number | where its rate stands: when all tasks started so far would have had their turn |
+//! | `q:<queue>:i` | number | the same of the rate at which it takes tasks in |
 //! | `q:<queue>:n` | hash | counts: accepted, removed, and finished ones by status |
 //! | `queues`, `paused` | set | names |
 //! | `limits` | hash | queue: the limits that scripts look after, of queues that have any |

@@ -2,7 +2,13 @@
 
 use std::time::Duration;
 
-use jobbers_common::{engine::Result, lifecycle::Status, queue::QueueConfig, rate::RateLimit, time::Timestamp};
+use jobbers_common::{
+    engine::{Error, Result},
+    lifecycle::Status,
+    queue::QueueConfig,
+    rate::RateLimit,
+    time::Timestamp,
+};
 
 use super::{error::OrStore, sql, step::Step};
 
@@ -54,4 +60,22 @@ fn rate_of(step: &Step<'_>, queue: i64, config: &QueueConfig) -> Result<Option<(
     let Some(rate) = config.rate_limit else { return Ok(None) };
     let mark = step.prepare(sql::RATE_MARK)?.query_row([queue], |row| row.get(0)).or_store()?;
     Ok(Some((rate, Timestamp::from_micros(mark))))
+}
+
+/// Holds to the rate at which a queue takes tasks in.
+pub(super) fn note_entered(step: &Step<'_>, queue: i64, count: usize) -> Result<()> {
+    let Some(config) = step.catalog().limited.get(&queue) else { return Ok(()) };
+    let Some(rate) = config.submit_rate_limit else { return Ok(()) };
+    if count > rate.burst() as usize {
+        return Err(Error::over_burst(&config.name, count, rate.burst()));
+    }
+    let mark = step.prepare(sql::INTAKE_MARK)?.query_row([queue], |row| row.get(0)).or_store()?;
+    let mark = Timestamp::from_micros(mark);
+    if count > rate.allowed(mark, step.now) {
+        let retry_after = rate.wait_for_all(mark, step.now, count);
+        return Err(Error::RateLimited { queue: config.name.clone(), retry_after });
+    }
+    let mark = rate.mark_after(mark, step.now, count).as_micros();
+    step.prepare(sql::SET_INTAKE_MARK)?.execute((queue, mark)).or_store()?;
+    Ok(())
 }

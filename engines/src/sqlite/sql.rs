@@ -68,6 +68,7 @@ statements! {
     INSERT_TALLY = "insert_tally";
     INSERT_TASK = "insert_task";
     INSERT_UNIQUENESS = "insert_uniqueness";
+    INTAKE_MARK = "intake_mark";
     IS_FINISHED = "is_finished";
     IS_WORKER_ALIVE = "is_worker_alive";
     KEEP_CATALOGUE = "keep_catalogue";
@@ -106,6 +107,7 @@ statements! {
     RESTORE_TASK = "restore_task";
     RESUBMIT_TASK = "resubmit_task";
     SAVE_CHECKPOINT = "save_checkpoint";
+    SET_INTAKE_MARK = "set_intake_mark";
     SET_PARAMETERS = "set_parameters";
     SET_RATE_MARK = "set_rate_mark";
     TAKE_KEY = "take_key";

@@ -14,7 +14,7 @@ use rusqlite::{CachedStatement, OptionalExtension};
 
 use super::{
     error::{OrStore, corrupt},
-    lease,
+    lease, limits,
     quota::TASK_BYTES,
     row, sql,
     step::Step,
@@ -36,6 +36,8 @@ pub(super) fn submit(step: &mut Step<'_>, batch: &Submit) -> Result<Vec<Submitte
     let mut taken = Vec::with_capacity(batch.tasks.len());
     // Told when all are in: a conflict, which asking again does not cure, goes before a queue that is full.
     let mut full = None;
+    // Of queues with limits: how many tasks each took in.
+    let mut entered = Vec::<(i64, usize)>::new();
     for (task, queue) in batch.tasks.iter().zip(queues) {
         let (submitted, needs_room) = match &task.unique {
             None => take(step, &mut insert, task, queue, batch.on_conflict)?,
@@ -44,11 +46,18 @@ pub(super) fn submit(step: &mut Step<'_>, batch: &Submit) -> Result<Vec<Submitte
         if needs_room && full.is_none() {
             full = overfull(step, queue)?;
         }
+        if submitted.how != SubmittedHow::Existing && step.catalog().limited.contains_key(&queue) {
+            match entered.iter_mut().find(|(known, _)| *known == queue) {
+                Some((_, count)) => *count += 1,
+                None => entered.push((queue, 1)),
+            }
+        }
         taken.push(submitted);
     }
     if let Some(full) = full {
         return Err(full);
     }
+    entered.into_iter().try_for_each(|(queue, count)| limits::note_entered(step, queue, count))?;
     if taken.len() > 1 && batch.tasks.iter().any(|task| task.unique.is_some()) {
         // A task of the batch may have moved another.
         taken.iter_mut().try_for_each(|submitted| look_again(step, submitted))?;

@@ -40,6 +40,9 @@ pub struct QueueRequest {
     /// At most so many of its tasks start in so much time, in all workers together. Default: no limit.
     #[serde(default)]
     pub rate_limit: Option<RateLimitSettings>,
+    /// At most so many tasks are taken in in so much time; more are refused with 429, the whole batch. Default: no limit.
+    #[serde(default)]
+    pub submit_rate_limit: Option<RateLimitSettings>,
     /// At most this many of its tasks wait, are scheduled or submitted; more are refused with 429. Default: no limit.
     #[serde(default)]
     #[schema(minimum = 1)]
@@ -61,14 +64,14 @@ pub struct QueueRequest {
 #[serde(deny_unknown_fields)]
 #[schema(as = RateLimit)]
 pub struct RateLimitSettings {
-    /// How many tasks start in each period.
+    /// How many tasks start, or are taken in, in each period.
     #[schema(minimum = 1, maximum = 100_000)]
     pub tasks: u32,
     /// The period, 1 ms to one day.
     #[serde(with = "duration::text")]
     #[schema(value_type = DurationDoc)]
     pub per: Duration,
-    /// How many may start at once after a quiet time. Default: what is due in a tenth of a second, at least 1.
+    /// How many may do so at once after a quiet time. Default: what is due in a tenth of a second, at least 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 100_000)]
     pub burst: Option<u32>,
@@ -115,6 +118,7 @@ impl QueueRequest {
             max_per_worker: self.max_per_worker,
             max_concurrent: self.max_concurrent,
             rate_limit: self.rate_limit.map(RateLimit::from),
+            submit_rate_limit: self.submit_rate_limit.map(RateLimit::from),
             max_length: self.max_length,
             retention: Retention {
                 age: self.retention.age.unwrap_or(default.age),
@@ -146,6 +150,9 @@ pub struct QueueView<'a> {
     /// At most so many of its tasks start in so much time; absent is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     rate_limit: Option<RateLimitSettings>,
+    /// At most so many tasks are taken in in so much time; absent is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    submit_rate_limit: Option<RateLimitSettings>,
     /// At most this many of its tasks wait, are scheduled or submitted; absent is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     max_length: Option<u64>,
@@ -190,6 +197,7 @@ impl<'a> QueueView<'a> {
             max_per_worker: config.max_per_worker,
             max_concurrent: config.max_concurrent,
             rate_limit: config.rate_limit.map(RateLimitSettings::from),
+            submit_rate_limit: config.submit_rate_limit.map(RateLimitSettings::from),
             max_length: config.max_length,
             retention: RetentionView { age: duration::format(config.retention.age), count: config.retention.count },
             patience: duration::format(config.patience),

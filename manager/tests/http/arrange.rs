@@ -184,6 +184,23 @@ async fn a_queue_is_deleted_when_its_tasks_have_moved() {
 }
 
 #[tokio::test]
+async fn a_queue_that_takes_no_more_in_says_when_to_come_back() {
+    let server = Server::start().await;
+    let rate = json!({"tasks": 1, "per": "1h", "burst": 2});
+    let queue = server.post("/queues", json!({"name": "mail", "submit_rate_limit": rate})).await.expect(201);
+    assert_eq!(queue["submit_rate_limit"], rate);
+    let task = json!({"name": "t", "queue": "mail"});
+    server.post("/tasks", json!({"tasks": [task, task, task]})).await.refused(422, "invalid_request");
+    server.post("/tasks", json!({"tasks": [task, task]})).await.expect(201);
+    let answer = server.post("/tasks", &task).await;
+    let seconds: u64 = answer.headers["retry-after"].to_str().unwrap().parse().unwrap();
+    answer.refused(429, "rate_limited");
+    assert!((3_500..=3_600).contains(&seconds), "{seconds}");
+    let none = json!({"name": "none", "submit_rate_limit": {"tasks": 0, "per": "1s"}});
+    server.post("/queues", none).await.refused(422, "invalid_request");
+}
+
+#[tokio::test]
 async fn a_purge_leaves_what_runs() {
     let server = Server::start().await;
     for body in [json!({"name": "t"}), json!({"name": "t"}), json!({"name": "t", "delay": "1h"})] {

@@ -301,6 +301,11 @@ impl Pair<'_> {
                 Some(RateLimit { tasks: 3, per: seconds(2), burst: None }),
                 Some(RateLimit { tasks: 7, per: seconds(9), burst: Some(4) }),
             ]),
+            submit_rate_limit: self.random.one_of(&[
+                None,
+                None,
+                Some(RateLimit { tasks: 3, per: seconds(2), burst: Some(3) }),
+            ]),
             max_length: self.random.one_of(&[None, None, Some(2), Some(5)]),
             retention: Retention { age: seconds(5 + self.random.below(20)), count: self.random.below(8) },
             ..QueueConfig::new(queue(self.random.one_of(&QUEUES)))

@@ -65,6 +65,7 @@ impl State {
         }
         self.counters.remove(queue);
         self.rate_marks.remove(queue);
+        self.intake_marks.remove(queue);
         self.change(|config| {
             config.queues.remove(queue);
         });

@@ -41,6 +41,8 @@ pub(super) struct State {
     pub(super) counters: BTreeMap<QueueName, (u64, u64)>,
     /// Where the rates of queues that have one stand.
     pub(super) rate_marks: HashMap<QueueName, Timestamp>,
+    /// The same of rates at which tasks are taken in.
+    pub(super) intake_marks: HashMap<QueueName, Timestamp>,
     pub(super) workers: BTreeMap<WorkerId, RegisteredWorker>,
     /// By revision.
     pub(super) outbox: BTreeMap<u64, DeadTask>,
@@ -66,6 +68,7 @@ impl Default for State {
             config: Arc::new(Config::initial()),
             counters: BTreeMap::new(),
             rate_marks: HashMap::new(),
+            intake_marks: HashMap::new(),
             workers: BTreeMap::new(),
             outbox: BTreeMap::new(),
             receipts: BTreeSet::new(),

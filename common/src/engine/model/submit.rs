@@ -34,16 +34,40 @@ impl State {
     }
 
     fn take_all(&mut self, batch: Submit, now: Timestamp) -> Result<Vec<(TaskId, SubmittedHow)>> {
-        let (mut full, mut taken) = (None, Vec::new());
+        let (mut full, mut taken, mut entered) = (None, Vec::new(), Vec::<(QueueName, usize)>::new());
         for new in batch.tasks {
             let queue = new.queue.clone();
             let (id, how, needs_room) = self.take(new, batch.on_conflict, now)?;
             if needs_room && full.is_none() {
                 full = self.overfull(&queue);
             }
+            if how != SubmittedHow::Existing {
+                match entered.iter_mut().find(|(known, _)| *known == queue) {
+                    Some((_, count)) => *count += 1,
+                    None => entered.push((queue, 1)),
+                }
+            }
             taken.push((id, how));
         }
-        full.map_or(Ok(taken), Err)
+        full.map_or(Ok(()), Err)?;
+        entered.into_iter().try_for_each(|(queue, count)| self.note_entered(queue, count, now))?;
+        Ok(taken)
+    }
+
+    /// Holds to the rate at which a queue takes tasks in.
+    fn note_entered(&mut self, queue: QueueName, count: usize, now: Timestamp) -> Result<()> {
+        let Some(rate) = self.config.queues.get(&queue).and_then(|config| config.submit_rate_limit) else {
+            return Ok(());
+        };
+        let mark = self.intake_marks.get(&queue).copied().unwrap_or_default();
+        if count > rate.burst() as usize {
+            return Err(Error::over_burst(&queue, count, rate.burst()));
+        }
+        if count > rate.allowed(mark, now) {
+            return Err(Error::RateLimited { queue, retry_after: rate.wait_for_all(mark, now, count) });
+        }
+        self.intake_marks.insert(queue, rate.mark_after(mark, now, count));
+        Ok(())
     }
 
     /// Whether more tasks wait in a queue than may.

@@ -32,7 +32,7 @@ if name and ARGV[4] == '' then
   if call('EXISTS', of(name, 'f')) == 1 then
     return { 'more' }
   end
-  for _, part in ipairs({ 'l', 'w', 'b', 'n', 'g' }) do
+  for _, part in ipairs({ 'l', 'w', 'b', 'n', 'g', 'i' }) do
     call('DEL', of(name, part))
   end
   call('SREM', P .. 'queues', name)

@@ -12,10 +12,11 @@
 -- group with unique keys comes alone.
 -- Answers for each group 1 (all are created and ready), {'queue', name} (unknown), {'conflict', place, status, b|s} (the
 -- body differs, or it has started), {'duplicate', place, id and status of who holds the key}, {'full', queue,
--- max_length}, what duplicates.lua says of a group with unique keys, or {letters, queue and status of each existing one, …}, a
--- letter for each task: c created and ready, d created and scheduled, r, p replaced likewise, e existing; where each
--- stands for itself also b, s, f: it is in conflict, or its queue is full, and instead of queue and status there is just
--- the status of the one that stands in its way, or max_length.
+-- max_length}, {'rate', queue, microseconds until it may go in}, {'burst', queue, how many, how many it takes at once},
+-- for a group with unique keys what duplicates.lua says, or {letters, queue and status of each existing one, …}, a letter
+-- for each task: c created and ready, d created and scheduled, r, p replaced likewise, e existing; where each stands for
+-- itself also b, s, f, q: it is in conflict, its queue is full or takes no more in for now, and instead of queue and
+-- status there is just the status of the one that stands in its way, max_length, or the microseconds.
 
 -- include base numbers wake moves
 
@@ -101,6 +102,7 @@ if limited then
     refusals[g] = refusals[g] or check_room(group)
   end
   is_any_refused = next(stands) ~= nil
+  note_entered()
 end
 
 -- Takes a run's tasks in; answers whether they are scheduled.

@@ -1,5 +1,7 @@
 //! What `scripts/submit.lua` is sent, and what it answers.
 
+use std::time::Duration;
+
 use jobbers_common::{
     engine::{ConflictReason, Error, OnConflict, Result, Submitted, SubmittedHow},
     lifecycle::Status,
@@ -173,6 +175,12 @@ fn read_verdict(answer: Value, count: usize) -> Result<Verdict> {
             let queue = queue_name(&mut words)?;
             Err(Error::QueueFull { queue, max_length: number(next(&mut words))? })
         }
+        "rate" => Err(Error::RateLimited { queue: queue_name(&mut words)?, retry_after: wait(&mut words)? }),
+        "burst" => {
+            let (queue, tasks) = (queue_name(&mut words)?, number(next(&mut words))?);
+            let burst = u32::try_from(number(next(&mut words))?).unwrap_or(u32::MAX);
+            Err(Error::over_burst(&queue, usize::try_from(tasks).unwrap_or(usize::MAX), burst))
+        }
         "conflict" => Ok(Verdict::Conflict(words)),
         "duplicate" => Ok(Verdict::Duplicate(words)),
         _ => Ok(Verdict::Letters(first, words)),
@@ -217,6 +225,7 @@ fn read_letter(letter: u8, task: Named, words: &mut Words) -> Result<Submitted> 
             return Err(Error::Conflict { id, status: status_word(words)?, reason: ConflictReason::BodyDiffers });
         }
         b'f' => return Err(Error::QueueFull { queue, max_length: number(next(words))? }),
+        b'q' => return Err(Error::RateLimited { queue, retry_after: wait(words)? }),
         b's' => return Err(Error::Conflict { id, status: status_word(words)?, reason: ConflictReason::Started }),
         _ => return Err(malformed("a known letter was due")),
     };
@@ -230,6 +239,10 @@ fn read_whole(how: SubmittedHow, words: &mut Words) -> Result<Submitted> {
 
 fn next(words: &mut Words) -> Value {
     words.next().unwrap_or(Value::Nil)
+}
+
+fn wait(words: &mut Words) -> Result<Duration> {
+    Ok(Duration::from_micros(number(next(words))?))
 }
 
 fn status_word(words: &mut Words) -> Result<Status> {

@@ -51,6 +51,7 @@ problems!(SubmitProblems: WITH_BODY, [
     Code::BatchTooLarge,
     Code::JsonTooDeep,
     Code::QueueFull,
+    Code::RateLimited,
     Code::InvalidParameters,
     Code::NoWorker,
 ]);

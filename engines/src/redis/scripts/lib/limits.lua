@@ -1,23 +1,32 @@
 -- What the limits of queues leave at this moment. Included only where some queue has limits.
 --
--- The hash `limits` holds, by queue: max_concurrent; tasks, period in microseconds and burst of its rate; max_length. Each
--- in digits, 0 for none. The arithmetic of rates is that of common's `rate.rs`, in whole numbers that a double holds.
+-- The hash `limits` holds, by queue: max_concurrent; tasks, period in microseconds and burst of its rate; max_length; and
+-- the same three of the rate at which it takes tasks in, which older ones lack. Each in digits, 0 for none. The arithmetic of rates is that of common's `rate.rs`, in whole numbers that a double holds.
 
 local floor, huge = math.floor, math.huge
 
 local function limits_of(name)
-  local slots, tasks, period, burst, length =
-    string.match(call('HGET', P .. 'limits', name) or '', '^(%d+) (%d+) (%d+) (%d+) (%d+)')
+  local slots, tasks, period, burst, length, intake =
+    string.match(call('HGET', P .. 'limits', name) or '', '^(%d+) (%d+) (%d+) (%d+) (%d+)(.*)')
   if not slots then
     return nil
   end
   return { slots = tonumber(slots), tasks = tonumber(tasks), period = tonumber(period), burst = tonumber(burst),
-    length = tonumber(length) }
+    length = tonumber(length), intake = intake }
 end
 
 -- Of whole numbers; the quotient of doubles could be rounded up.
 local function divide(dividend, divisor)
   return (dividend - dividend % divisor) / divisor
+end
+
+-- Where a rate stands, by the mark at a key; answers how many tasks it lets pass now.
+local function take_stand(rate, key)
+  local mark, most = tonumber(call('GET', key) or 0), rate.burst * rate.period
+  -- One that lies further ahead than a burst reaches was set under a slower rate, or before the clock went back.
+  rate.mark = mark > now and mark - now <= divide(most, rate.tasks) and mark or now
+  rate.debt = (rate.mark - now) * rate.tasks
+  return divide(most - rate.debt, rate.period)
 end
 
 -- What may be claimed from a queue now, or nil if it has no limits: `free` tasks may run beside those that do, `left` of
@@ -33,11 +42,7 @@ local function room_in(name)
   end
   limits.left = limits.free
   if limits.tasks > 0 then
-    local mark, most = tonumber(call('GET', of(name, 'g')) or 0), limits.burst * limits.period
-    -- One that lies further ahead than a burst reaches was set under a slower rate, or before the clock went back.
-    limits.mark = mark > now and mark - now <= divide(most, limits.tasks) and mark or now
-    limits.debt = (limits.mark - now) * limits.tasks
-    limits.left = min(limits.free, divide(most - limits.debt, limits.period))
+    limits.left = min(limits.free, take_stand(limits, of(name, 'g')))
   end
   return limits
 end
