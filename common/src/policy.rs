@@ -123,6 +123,38 @@ impl TaskPolicy {
     }
 }
 
+/// What the store decides alone, when the workers of a task vanish and there is no code to ask. `None` is the default.
+///
+/// A task's author says it with the rest of the policy; workers register it, and submissions carry it into the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CrashPolicy {
+    /// See [`TaskPolicy::max_crashes`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_crashes: Option<u32>,
+    /// See [`TaskPolicy::dead_letter`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dead_letter: Option<DeadLetter>,
+}
+
+impl CrashPolicy {
+    /// Whether all of it is the default.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl From<&TaskPolicy> for CrashPolicy {
+    fn from(policy: &TaskPolicy) -> Self {
+        let (max_crashes, dead_letter) = (policy.max_crashes, policy.dead_letter);
+        Self {
+            max_crashes: (max_crashes != TaskPolicy::DEFAULT.max_crashes).then_some(max_crashes),
+            dead_letter: (dead_letter != TaskPolicy::DEFAULT.dead_letter).then_some(dead_letter),
+        }
+    }
+}
+
 impl Default for TaskPolicy {
     fn default() -> Self {
         Self::DEFAULT

@@ -12,6 +12,7 @@ use crate::{
     engine::{Error, Result},
     limits::MAX_CATALOGUE_BYTES,
     name::TaskName,
+    policy::CrashPolicy,
 };
 
 /// One task a worker can run. Stored, so fields are only ever added, with a default.
@@ -27,6 +28,9 @@ pub struct TaskSpec {
     /// What its author writes about it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
+    /// What its author says of workers that vanish: submissions that do not say otherwise carry it.
+    #[serde(default, skip_serializing_if = "CrashPolicy::is_default")]
+    pub on_crash: CrashPolicy,
 }
 
 /// The tasks of one build of a worker.
@@ -96,7 +100,8 @@ mod tests {
     use super::*;
 
     fn spec(version: u32) -> TaskSpec {
-        TaskSpec { name: TaskName::new("echo").unwrap(), version, parameters: None, description: String::new() }
+        let (name, on_crash) = (TaskName::new("echo").unwrap(), CrashPolicy::default());
+        TaskSpec { name, version, parameters: None, description: String::new(), on_crash }
     }
 
     #[test]

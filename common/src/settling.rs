@@ -41,7 +41,7 @@ pub fn settle_unknown(task: &ClaimedTask, delay: Duration, patience: Duration) -
 pub struct Spent {
     /// The attempt's number, 1 for the first: retry number `attempt` comes next.
     pub attempt: u32,
-    /// How long ago the task was submitted.
+    /// How long ago the task was submitted, or sent again from the start.
     pub age: Duration,
 }
 

@@ -8,10 +8,10 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::{
     error_kind::ErrorKind,
     lifecycle::Status,
-    limits::MAX_ERROR_BYTES,
+    limits::{MAX_CRASHES, MAX_ERROR_BYTES},
     name::{QueueName, TaskId, TaskName, WorkerId},
     payload::Payload,
-    policy::PolicyOverrides,
+    policy::{CrashPolicy, PolicyOverrides},
     text::cut,
     time::{Timestamp, micros},
     unique::Unique,
@@ -105,6 +105,8 @@ pub struct NewTask {
     pub start: Start,
     /// What this submission changes of the task's policy.
     pub overrides: PolicyOverrides,
+    /// What its submitter said of the policy, where `overrides` holds more than that ([`NewTask::fill`]).
+    pub said: Option<Box<PolicyOverrides>>,
     /// Of what it is to be the only one.
     pub unique: Option<Box<Unique>>,
     /// W3C `traceparent`, carried along.
@@ -128,9 +130,22 @@ impl NewTask {
             parameters,
             start: Start::Now,
             overrides: PolicyOverrides::default(),
+            said: None,
             unique: None,
             trace: None,
             request_digest: None,
+        }
+    }
+
+    /// Has the task carry what its author says of workers that vanish, where its submitter says nothing. It stays the same
+    /// submission: a worker of another build that registers meanwhile makes no other [`NewTask::fingerprint`].
+    pub fn fill(&mut self, author: CrashPolicy) {
+        let legal = author.max_crashes.filter(|crashes| (1..=MAX_CRASHES).contains(crashes));
+        let max_crashes = self.overrides.max_crashes.or(legal);
+        let dead_letter = self.overrides.dead_letter.or(author.dead_letter);
+        if (max_crashes, dead_letter) != (self.overrides.max_crashes, self.overrides.dead_letter) {
+            self.said.get_or_insert_with(|| Box::new(self.overrides.clone()));
+            (self.overrides.max_crashes, self.overrides.dead_letter) = (max_crashes, dead_letter);
         }
     }
 
@@ -158,9 +173,10 @@ impl NewTask {
         field(&[kind]);
         field(&at.to_le_bytes());
         field(&self.request_digest.map(u64::to_le_bytes).unwrap_or_default());
-        if !self.overrides.is_empty() {
+        let said = self.said.as_deref().unwrap_or(&self.overrides);
+        if !said.is_empty() {
             // As they are stored: a field that is added later, and not used, changes nothing.
-            field(&serde_json::to_vec(&self.overrides).unwrap_or_default());
+            field(&serde_json::to_vec(said).unwrap_or_default());
         }
         if let Some(unique) = &self.unique {
             field(b"unique");
@@ -292,7 +308,7 @@ pub struct Task {
     pub attempt: u32,
     /// Lost leases.
     pub crashes: u32,
-    /// When the store took it.
+    /// When the store took it: for the last time, if it was sent again from the start.
     pub submitted_at: Timestamp,
     /// When it became, or becomes, due.
     pub ready_at: Timestamp,
@@ -348,7 +364,7 @@ pub struct ClaimedTask {
     pub crashes: u32,
     /// The number to settle with.
     pub fence: Fence,
-    /// When the store took it.
+    /// When the store took it: for the last time, if it was sent again from the start.
     pub submitted_at: Timestamp,
     /// When it became due.
     pub ready_at: Timestamp,
@@ -363,6 +379,7 @@ pub struct ClaimedTask {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::DeadLetter;
 
     fn task() -> NewTask {
         let name = |text: &str| TaskName::new(text).unwrap();
@@ -396,6 +413,27 @@ mod tests {
         for changed in other {
             assert_ne!(task().fingerprint(), changed.fingerprint(), "{changed:?}");
         }
+    }
+
+    #[test]
+    fn what_the_author_says_is_carried_and_is_not_the_submitter_s_word() {
+        let author = CrashPolicy { max_crashes: Some(7), dead_letter: Some(DeadLetter::Save) };
+        let mut filled = task();
+        filled.fill(author);
+        let carried = (filled.overrides.max_crashes, filled.overrides.dead_letter);
+        assert_eq!(carried, (Some(7), Some(DeadLetter::Save)));
+        assert_eq!(filled.fingerprint(), task().fingerprint());
+        let overrides = PolicyOverrides { max_crashes: Some(2), ..PolicyOverrides::default() };
+        let said = NewTask { overrides, ..task() };
+        let mut filled = said.clone();
+        filled.fill(author);
+        filled.fill(author);
+        let carried = (filled.overrides.max_crashes, filled.overrides.dead_letter);
+        assert_eq!(carried, (Some(2), Some(DeadLetter::Save)), "the submitter's word stands");
+        assert_eq!(filled.fingerprint(), said.fingerprint());
+        let mut bounded = task();
+        bounded.fill(CrashPolicy { max_crashes: Some(0), dead_letter: None });
+        assert_eq!(bounded, task(), "what is out of bounds is nobody's word");
     }
 
     #[test]

@@ -189,6 +189,6 @@ impl<P: Encode, R> TaskFn<P, R> {
     /// Readies a submission about which there is more to say.
     #[expect(clippy::needless_pass_by_value, reason = "the job is given away, as it is to the task function")]
     pub fn with(&self, job: P) -> Submission<R> {
-        Submission::new(self.name(), self.version(), &job)
+        Submission::new(self, &job)
     }
 }

@@ -10,6 +10,7 @@ use std::{
 use clap::Parser;
 use jobbers_common::{
     duration,
+    limits::MAX_NAME_BYTES,
     name::{QueueName, RoleName},
     queue::DEFAULT,
 };
@@ -48,6 +49,10 @@ pub struct Config {
     /// How long a task that was told to stop may take before it is dropped.
     #[serde(with = "duration::text")]
     pub cancel_grace: Duration,
+    /// The version of the program, as `GET /workers` tells it and drains choose by it; `None` for
+    /// [`crate::Worker::version`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     /// Where [`crate::Worker::run`] serves `/metrics`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics_listen: Option<SocketAddr>,
@@ -69,6 +74,7 @@ impl Default for Config {
             lease: jobbers_common::limits::DEFAULT_LEASE,
             drain_deadline: Duration::from_secs(30),
             cancel_grace: Duration::from_secs(5),
+            version: None,
             metrics_listen: None,
             metrics_insecure: false,
         }
@@ -94,11 +100,15 @@ impl Config {
     pub fn validate(&self) -> Result<(), ConfigError> {
         let day = Duration::from_secs(86_400);
         let lease = Duration::from_millis(100)..=Duration::from_secs(3_600);
+        let is_version = |text: &String| {
+            (1..=MAX_NAME_BYTES).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+        };
         let checks = [
             ((1..=10_000).contains(&self.concurrency), "concurrency must be 1 to 10000"),
             (lease.contains(&self.lease), "lease must be 100ms to 1h"),
             (self.drain_deadline <= day, "drain_deadline must be at most 1d"),
             (self.cancel_grace <= day, "cancel_grace must be at most 1d"),
+            (self.version.as_ref().is_none_or(is_version), "version must be 1 to 128 visible ASCII characters"),
         ];
         let wrong: Vec<&str> = checks.into_iter().filter(|(holds, _)| !holds).map(|(_, rule)| rule).collect();
         if wrong.is_empty() { Ok(()) } else { Err(ConfigError::Invalid(wrong.join("; "))) }
@@ -158,6 +168,10 @@ pub struct WorkerArgs {
     #[arg(long, env = "WORKER_CANCEL_GRACE", value_name = "DURATION")]
     #[serde(skip_serializing_if = "Option::is_none")]
     cancel_grace: Option<String>,
+    /// The version of the program, by which workers are told apart and drained [default: the program's own]
+    #[arg(long = "worker-version", env = "WORKER_VERSION", value_name = "VERSION")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
 }
 
 /// Flags and environment as one layer.
@@ -261,6 +275,8 @@ mod tests {
             (["--lease", "1ms"], "lease must be 100ms to 1h"),
             (["--lease", "soon"], "is not a duration"),
             (["--role", "two words"], "role name"),
+            (["--worker-version", "1.4 beta"], "version must be"),
+            (["--worker-version", ""], "version must be"),
             (["--queue-limits", "heavy"], "is no limit"),
             (["--queue-limits", "heavy=0"], "1 or more"),
             (["--queue-limits", "heavy=1,heavy=2"], "has two limits"),

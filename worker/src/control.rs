@@ -137,7 +137,7 @@ fn identity(config: &Config, registry: &Registry) -> WorkerReport {
         id,
         host: hostname(),
         pid: std::process::id(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+        version: config.version.clone().unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()),
         role: config.role.clone(),
         queues: Vec::new(),
         slots: config.concurrency,

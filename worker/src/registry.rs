@@ -9,9 +9,9 @@ use jobbers_common::{
 
 use crate::task_fn::AnyTask;
 
-/// A task that workers find by themselves. Submitted by `#[task]`.
+/// A task that workers find by themselves, and the version of the package it is written in. Submitted by `#[task]`.
 #[derive(Debug)]
-pub struct Listed(pub &'static dyn AnyTask);
+pub struct Listed(pub &'static dyn AnyTask, pub Option<&'static str>);
 
 inventory::collect!(Listed);
 
@@ -45,6 +45,12 @@ impl Registry {
         Ok(registry)
     }
 
+    /// The version of the program, as far as it can be told: that of the packages its listed tasks are written in, if that
+    /// is one.
+    pub(crate) fn program_version() -> Option<&'static str> {
+        one_of(inventory::iter::<Listed>.into_iter().map(|listed| listed.1))
+    }
+
     /// The task of this name and version.
     pub(crate) fn find(&self, name: &str, version: u32) -> Option<&'static dyn AnyTask> {
         self.0.get(name)?.iter().copied().find(|task| task.version() == version)
@@ -65,6 +71,7 @@ impl Registry {
                 version: task.version(),
                 parameters: task.schema(),
                 description: task.description().to_owned(),
+                on_crash: task.policy().into(),
             })
         };
         Catalogue { tasks: all.iter().filter_map(spec).collect() }
@@ -76,5 +83,24 @@ impl Registry {
         let mut names: Vec<_> = each.collect();
         names.sort();
         names
+    }
+}
+
+/// What all of them are, if they are one.
+fn one_of(mut versions: impl Iterator<Item = Option<&'static str>>) -> Option<&'static str> {
+    let first = versions.next()??;
+    versions.all(|other| other == Some(first)).then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_of_a_program_is_that_of_its_packages_if_they_agree() {
+        assert_eq!(one_of([Some("1.4.0"), Some("1.4.0")].into_iter()), Some("1.4.0"));
+        assert_eq!(one_of([Some("1.4.0"), Some("2.0.0")].into_iter()), None);
+        assert_eq!(one_of([Some("1.4.0"), None].into_iter()), None);
+        assert_eq!(one_of(std::iter::empty()), None);
     }
 }

@@ -31,6 +31,7 @@ pub struct Worker {
     states: States,
     tasks: Vec<&'static dyn AnyTask>,
     has_telemetry: bool,
+    version: Option<String>,
 }
 
 /// Where the configuration comes from. What is wrong with it is told by [`Worker::run`], which has an exit code for it.
@@ -113,7 +114,17 @@ impl Worker {
     }
 
     fn with_settings(settings: Settings) -> Self {
-        Self { settings, engine: None, states: States::default(), tasks: Vec::new(), has_telemetry: false }
+        let (states, tasks) = (States::default(), Vec::new());
+        Self { settings, engine: None, states, tasks, has_telemetry: false, version: None }
+    }
+
+    /// The version of the program, as `GET /workers` tells it and drains choose by it: so that a deploy can tell its old
+    /// workers from the new. [`Config::version`] (`WORKER_VERSION`) has the last word. If nobody says, it is the version
+    /// of the package that the program's listed tasks are written in; and this library's, if these are several.
+    #[must_use]
+    pub fn version(mut self, version: impl Into<String>) -> Self {
+        self.version = Some(version.into());
+        self
     }
 
     /// Gives every task a value to find by its type: `ctx.state::<Pool>()`.
@@ -216,11 +227,13 @@ impl Worker {
     /// # Errors
     /// [`WorkerError`], before anything was claimed.
     pub async fn run_until(self, shutdown: Shutdown) -> Result<Report, WorkerError> {
-        let config = match self.settings {
+        let mut config = match self.settings {
             Settings::Given(config) => config,
             Settings::Arguments(args) => Config::load(&args)?,
             Settings::Unreadable(error) => return Err(ConfigError::Invalid(error.to_string()).into()),
         };
+        let version = self.version.or_else(|| Registry::program_version().map(str::to_owned));
+        config.version = config.version.or(version);
         config.validate()?;
         let registry = Registry::collect(&self.tasks)?;
         let plan =

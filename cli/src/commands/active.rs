@@ -21,6 +21,9 @@ pub struct Args {
     /// Only tasks in this queue
     #[arg(long, value_name = "QUEUE")]
     queue: Option<QueueName>,
+    /// Only tasks that are to be cancelled and have not heeded it yet
+    #[arg(long)]
+    cancel_requested: bool,
     #[command(flatten)]
     page: PageArgs,
     #[command(flatten)]
@@ -32,13 +35,15 @@ pub struct Args {
 /// # Errors
 /// When the manager can't be asked.
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let answer = args.client.client()?.get("/active-tasks", Some(&args.page.query(args.queue.as_ref()))).await?;
+    let mut query = args.page.query(args.queue.as_ref());
+    query.extend(args.cancel_requested.then(|| ("cancel_requested", "true".to_owned())));
+    let answer = args.client.client()?.get("/active-tasks", Some(&query)).await?;
     if args.client.json {
         output::document(&answer.body)?;
         return Ok(exit::OK);
     }
     let page: ActivePage = answer.read()?;
-    let mut table = output::table_of(&["ID", "TASK", "QUEUE", "FOR", "ATTEMPT", "PROGRESS", "WORKER"]);
+    let mut table = output::table_of(&["ID", "TASK", "QUEUE", "FOR", "ATTEMPT", "PROGRESS", "CANCEL", "WORKER"]);
     for task in &page.tasks {
         table.add_row(vec![
             (&task.id).into(),
@@ -47,17 +52,16 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
             output::number(when::span(Duration::try_from_secs_f64(task.running_for).unwrap_or_default())),
             output::number(task.attempt),
             output::or_dash(progress(task)),
+            output::or_dash(task.cancel_requested.then_some("requested")),
             output::or_dash(task.worker.as_ref()),
         ]);
     }
-    pages::show(&table, page.tasks.len(), page.next.is_some(), "nothing runs")?;
+    let none = if args.cancel_requested { "nothing that runs is to be cancelled" } else { "nothing runs" };
+    pages::show(&table, page.tasks.len(), page.next.is_some(), none)?;
     Ok(exit::OK)
 }
 
 fn progress(task: &ActiveTask) -> Option<String> {
-    if task.cancel_requested {
-        return Some("to be cancelled".to_owned());
-    }
     let progress = task.progress.as_ref()?;
     Some(format!("{:.0}% {}", progress.fraction * 100.0, progress.message))
 }

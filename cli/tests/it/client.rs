@@ -114,6 +114,8 @@ fn what_runs_where_is_shown() {
     let started = || up.jobbers(&["status", "long"]).ok().out.contains("started");
     while !started() {}
     assert!(up.jobbers(&["active"]).ok().out.contains("long"));
+    let ignores = up.jobbers(&["active", "--cancel-requested", "--json"]).ok().json();
+    assert_eq!(ignores["tasks"], serde_json::json!([]), "nobody asked for it to be cancelled");
     assert!(up.jobbers(&["scheduled"]).ok().out.contains("later"));
     let workers = up.jobbers(&["workers", "--json"]).ok().json();
     assert!(workers["workers"][0]["tasks"].to_string().contains("text.wordcount@1"), "{workers}");

@@ -107,7 +107,8 @@ pub struct Resubmit {
     pub queue: Option<QueueName>,
     /// With these parameters; `None`: those it had.
     pub parameters: Option<Payload>,
-    /// Whether attempts and crashes are counted from the start. Else they go on from where they were.
+    /// Whether attempts and crashes are counted from the start, and the task counts as submitted now: so a span of time for
+    /// its retries begins anew too. Else they go on from where they were.
     pub reset_attempts: bool,
 }
 

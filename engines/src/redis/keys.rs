@@ -6,7 +6,7 @@
 //!
 //! | key | type | holds |
 //! |---|---|---|
-//! | `t` | hash | id: the record, written once |
+//! | `t` | hash | id: the record, written once, and again when it is sent again |
 //! | `b` | hash | id: parameters over 1 KiB, let go when the task completes |
 //! | `m` | hash | id: the lease while it runs, the ending when it is over; a waiting task has none |
 //! | `a` | hash | id: what earlier attempts left, of a task that is back in a queue; and of a scheduled one |

@@ -216,7 +216,7 @@ fn make_anew(step: &mut Step<'_>, wish: &Resubmit, dead: &DeadTask, queue: i64) 
             revision,
             attempt,
             crashes,
-            submitted_at.as_micros(),
+            if wish.reset_attempts { step.now_micros() } else { submitted_at.as_micros() },
             step.now_micros(),
             started_at.map(|at| at.as_micros()),
             worker.as_ref().map(|worker| worker.as_str()),

@@ -10,6 +10,7 @@ use axum::{
 use jobbers_common::{
     engine::{Page, TaskFilter},
     lifecycle::Status,
+    task::Task,
 };
 
 use super::listing;
@@ -17,7 +18,7 @@ use crate::{
     app::App,
     extract::Query,
     problem::{Code, Result, problems},
-    wire::task_list::{ActivePageView, ActiveTaskView, PageParams, ScheduledPageView, ScheduledTaskView},
+    wire::task_list::{ActivePageView, ActiveParams, ActiveTaskView, PageParams, ScheduledPageView, ScheduledTaskView},
 };
 
 problems!(ActivityProblems: [Code::UnknownQueue]);
@@ -25,11 +26,13 @@ problems!(ActivityProblems: [Code::UnknownQueue]);
 /// What runs, where and for how long
 #[utoipa::path(
     get, path = "/active-tasks", tag = "tasks", operation_id = "list_active_tasks",
-    params(PageParams),
+    params(ActiveParams),
     responses((status = 200, description = "Running tasks, longest first", body = ActivePageView), ActivityProblems)
 )]
-pub(crate) async fn active_tasks(State(app): State<Arc<App>>, Query(params): Query<PageParams>) -> Result<Response> {
-    let page = page(&app, Status::Started, params).await?;
+pub(crate) async fn active_tasks(State(app): State<Arc<App>>, Query(params): Query<ActiveParams>) -> Result<Response> {
+    let ActiveParams { queue, cancel_requested, limit, cursor } = params;
+    let wanted = |task: &Task| cancel_requested.is_none_or(|requested| task.cancel_requested == requested);
+    let page = page(&app, Status::Started, PageParams { queue, limit, cursor }, wanted).await?;
     let now = app.now().await?;
     let tasks = page.tasks.iter().map(|task| ActiveTaskView::new(task, now)).collect();
     Ok(Json(ActivePageView { tasks, next: page.next.as_deref() }).into_response())
@@ -45,16 +48,16 @@ pub(crate) async fn active_tasks(State(app): State<Arc<App>>, Query(params): Que
     )
 )]
 pub(crate) async fn scheduled_tasks(State(app): State<Arc<App>>, Query(params): Query<PageParams>) -> Result<Response> {
-    let page = page(&app, Status::Scheduled, params).await?;
+    let page = page(&app, Status::Scheduled, params, |_| true).await?;
     let now = app.now().await?;
     let tasks = page.tasks.iter().map(|task| ScheduledTaskView::new(task, now)).collect();
     Ok(Json(ScheduledPageView { tasks, next: page.next.as_deref() }).into_response())
 }
 
-async fn page(app: &App, status: Status, params: PageParams) -> Result<Page> {
+async fn page(app: &App, status: Status, params: PageParams, wanted: impl Fn(&Task) -> bool) -> Result<Page> {
     if let Some(queue) = &params.queue {
         app.live.knowing(app.live.current().await?, queue).await?;
     }
     let filter = TaskFilter { statuses: vec![status], queue: params.queue, ..TaskFilter::default() };
-    listing::fill(&*app.engine, filter, params.limit, params.cursor, |_| true).await
+    listing::fill(&*app.engine, filter, params.limit, params.cursor, wanted).await
 }

@@ -1,6 +1,9 @@
 //! What workers can run, out; and what a submission is told about it.
 
-use jobbers_common::name::{QueueName, TaskName};
+use jobbers_common::{
+    name::{QueueName, TaskName},
+    policy::DeadLetter,
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -23,6 +26,14 @@ pub struct RegisteredTaskView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<AnyJsonDoc>)]
     parameters: Option<&'a serde_json::Value>,
+    /// How often its workers may vanish before it is failed, where that is not 3. Submissions that do not say otherwise
+    /// carry it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_crashes: Option<u32>,
+    /// Whether it is kept when it fails for good, where its author says so; carried alike.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    dead_letter: Option<DeadLetter>,
     /// How many live workers can run it.
     workers: u32,
     /// The queues from which these claim, draining ones left aside.
@@ -46,6 +57,8 @@ impl<'a> RegisteredTaskView<'a> {
             version: task.version,
             description: spec.map_or("", |spec| &spec.description),
             parameters: spec.and_then(|spec| spec.parameters.as_ref()),
+            max_crashes: spec.and_then(|spec| spec.on_crash.max_crashes),
+            dead_letter: spec.and_then(|spec| spec.on_crash.dead_letter),
             workers: task.workers,
             queues: task.queues.iter().collect(),
         }

@@ -71,6 +71,24 @@ impl ListParams {
     }
 }
 
+/// Which running tasks.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ActiveParams {
+    /// In this queue.
+    #[param(value_type = Option<NameDoc>)]
+    pub queue: Option<QueueName>,
+    /// Whether somebody asked for them to be cancelled: with `true`, those that have not heeded it yet.
+    pub cancel_requested: Option<bool>,
+    /// At most this many.
+    #[serde(default = "default_limit")]
+    #[param(minimum = 1, maximum = 1000, default = 50)]
+    pub limit: usize,
+    /// The `next` of the page before.
+    pub cursor: Option<String>,
+}
+
 /// Which page of the tasks of one status.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]

@@ -100,7 +100,7 @@ pub struct TaskView<'a> {
     attempt: u32,
     /// Lost leases.
     crashes: u32,
-    /// When the store took it.
+    /// When the store took it: for the last time, if it was sent again with its attempts counted from the start.
     submitted_at: Rfc3339,
     /// When it became, or becomes, due.
     ready_at: Rfc3339,

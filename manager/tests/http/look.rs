@@ -47,6 +47,26 @@ async fn a_running_task_tells_who_and_how_far() {
 }
 
 #[tokio::test]
+async fn running_tasks_that_do_not_heed_a_cancel_are_listed() {
+    let server = Server::start().await;
+    for id in ["deaf", "fine"] {
+        submit(&server, id).await;
+    }
+    server.claim("default", 2).await;
+    let active = async |query: &str| {
+        let page = server.get(&format!("/active-tasks{query}")).await.expect(200);
+        let tasks = page["tasks"].as_array().unwrap();
+        tasks.iter().map(|task| task["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert!(active("?cancel_requested=true").await.is_empty());
+    server.post("/tasks/deaf/cancel", json!(null)).await.expect(202);
+    assert_eq!(active("?cancel_requested=true").await, ["deaf"]);
+    assert_eq!(active("?cancel_requested=false").await, ["fine"]);
+    assert_eq!(active("").await.len(), 2);
+    server.get("/active-tasks?cancel_requested=maybe").await.refused(400, "invalid_parameter");
+}
+
+#[tokio::test]
 async fn results_come_back_as_they_are() {
     let server = Server::start().await;
     let result = r#"{"count":18446744073709551617}"#;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use jobbers_common::{
     engine::Engine,
     name::{TaskName, WorkerId},
+    policy::{CrashPolicy, DeadLetter},
     registry::{Catalogue, TaskSpec},
     worker::{WorkerReport, WorkerState},
 };
@@ -49,6 +50,7 @@ async fn register_resizer(engine: &dyn Engine) {
         version,
         parameters,
         description: description.to_owned(),
+        on_crash: CrashPolicy::default(),
     };
     let tasks = vec![spec("echo", 1, None, ""), spec("resize", 2, Some(schema), "Makes images smaller.")];
     let catalogue = engine.keep_catalogue(&Catalogue { tasks }, TTL).await.unwrap();
@@ -88,6 +90,39 @@ async fn the_registry_is_what_live_workers_can_run() {
         server.engine.deregister_worker(&WorkerId::new(id).unwrap()).await.unwrap();
     }
     assert_eq!(server.get("/tasks/registry").await.expect(200), json!({"tasks": []}));
+}
+
+#[tokio::test]
+async fn a_submission_carries_what_the_task_s_author_says_of_crashes_and_stays_the_same_submission() {
+    let server = Server::start().await;
+    let body = json!({"name": "fragile", "id": "early"});
+    server.post("/tasks", &body).await.expect(201);
+    until(&server, &json!({"name": "fragile"}), |answer| answer.get("warnings").is_some()).await;
+    let on_crash = CrashPolicy { max_crashes: Some(7), dead_letter: Some(DeadLetter::Save) };
+    let spec = TaskSpec {
+        name: TaskName::new("fragile").unwrap(),
+        version: 1,
+        parameters: None,
+        description: String::new(),
+        on_crash,
+    };
+    let catalogue = server.engine.keep_catalogue(&Catalogue { tasks: vec![spec] }, TTL).await.unwrap();
+    let worker = WorkerReport { catalogue: Some(catalogue), ..report("w1", &["fragile@1"]) };
+    server.engine.register_worker(worker, TTL).await.unwrap();
+    let registered = server.get("/tasks/registry").await.expect(200)["tasks"][0].clone();
+    assert_eq!((&registered["max_crashes"], &registered["dead_letter"]), (&json!(7), &json!("save")));
+    until(&server, &json!({"name": "fragile"}), |answer| answer.get("warnings").is_none()).await;
+
+    let again = server.post("/tasks", &body).await.json();
+    assert_eq!(again["created"], false, "the same submission, though nothing was known of the task the first time");
+    server.post("/tasks", json!({"name": "fragile", "id": "a"})).await.expect(201);
+    server
+        .post("/tasks", json!({"name": "fragile", "id": "b", "max_crashes": 1, "dead_letter": "none"}))
+        .await
+        .expect(201);
+    let policy = async |id: &str| server.get(&format!("/tasks/{id}")).await.expect(200)["policy"].clone();
+    assert_eq!(policy("a").await, json!({"max_crashes": 7, "dead_letter": "save"}));
+    assert_eq!(policy("b").await, json!({"max_crashes": 1, "dead_letter": "none"}), "the submitter's word stands");
 }
 
 #[tokio::test]

@@ -69,7 +69,9 @@ fn write(attributes: &Attributes, name: &TaskName, shape: &Shape<'_>, function: 
     let (name, version, policy) = (name.as_str(), attributes.version.unwrap_or(1), policy(&attributes.policy));
     let description = description(function);
     let listed = (!attributes.unlisted).then(|| {
-        quote!(::jobbers_worker::macro_support::submit! { ::jobbers_worker::macro_support::Listed(&#handle) })
+        quote!(::jobbers_worker::macro_support::submit! {
+            ::jobbers_worker::macro_support::Listed(&#handle, ::core::option_env!("CARGO_PKG_VERSION"))
+        })
     });
     quote! {
         #(#docs)*
@@ -167,7 +169,7 @@ mod tests {
             ),
         );
         assert!(text.contains("TaskFn::new(\"nightly\",1u32,"), "{text}");
-        assert!(text.contains("Listed(&nightly)"), "{text}");
+        assert!(text.contains("Listed(&nightly,"), "{text}");
     }
 
     #[test]

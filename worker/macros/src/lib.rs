@@ -39,7 +39,7 @@ mod signature;
 /// | `on_stall = "…"` | `stall` | what an overdue heartbeat means: `stall`, `retry`, `fail` |
 /// | `on_shutdown = "…"` | `finish` | what a stopping worker does with it: `finish`, `requeue`, `fail` |
 /// | `dead_letter = "…"` | `none` | `save` keeps it in the dead-letter store when it fails for good |
-/// | `max_crashes = 3` | 3 | lost leases until it counts as poison, 1 to 100 |
+/// | `max_crashes = 3` | 3 | lost leases until it counts as poison, 1 to 100; carried by submissions, as `dead_letter` is for poison |
 /// | `blocking` | | the function is synchronous and runs on threads of its own, as many as there are cores |
 /// | `unlisted` | | workers do not find it by themselves; give it to `Worker::task` |
 ///

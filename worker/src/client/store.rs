@@ -55,7 +55,7 @@ impl Store {
                 (None, Some(config)) => self.route(config, &checked.name, checked.version, &checked.parameters)?,
                 (None, None) => QueueName::new(DEFAULT)?,
             };
-            tasks.push(NewTask {
+            let mut task = NewTask {
                 version: checked.version,
                 queue_is_explicit,
                 priority: checked.priority,
@@ -63,7 +63,9 @@ impl Store {
                 overrides: checked.overrides,
                 unique: checked.unique.map(Box::new),
                 ..NewTask::new(checked.id, checked.name, queue, checked.parameters)
-            });
+            };
+            task.fill(checked.on_crash);
+            tasks.push(task);
         }
         let spans = begin_sends(&mut tasks);
         let submitted = self.engine.submit(Submit { tasks, on_conflict: OnConflict::Fail }).await;

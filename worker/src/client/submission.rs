@@ -7,7 +7,7 @@ use jobbers_common::{
     limits::{DEFAULT_MAX_PAYLOAD_BYTES, MAX_DELAY},
     name::{QueueName, TaskId, TaskName},
     payload::Payload,
-    policy::PolicyOverrides,
+    policy::{CrashPolicy, PolicyOverrides},
     task::{Priority, Start},
     time::Timestamp,
     unique::{OnDuplicate, StatusSet, Unique, UniqueKey},
@@ -15,7 +15,10 @@ use jobbers_common::{
 use sha2::{Digest, Sha256};
 
 use super::{Client, Handle, SubmitError};
-use crate::codec::{Encode, Raw};
+use crate::{
+    codec::{Encode, Raw},
+    task_fn::TaskFn,
+};
 
 /// A submission in the making, of a task that answers `R`. Nothing is checked, and nothing happens, before
 /// [`Submission::submit`].
@@ -24,6 +27,7 @@ use crate::codec::{Encode, Raw};
 pub struct Submission<R> {
     name: &'static str,
     version: u32,
+    on_crash: CrashPolicy,
     parameters: Result<Payload, String>,
     id: Option<String>,
     queue: Option<String>,
@@ -66,6 +70,8 @@ pub(super) struct Checked {
     pub(super) parameters: Payload,
     pub(super) start: Start,
     pub(super) overrides: PolicyOverrides,
+    /// What the task's author says of workers that vanish.
+    pub(super) on_crash: CrashPolicy,
     pub(super) unique: Option<Unique>,
 }
 
@@ -83,10 +89,11 @@ impl<R> Clone for Submission<R> {
 }
 
 impl<R> Submission<R> {
-    pub(super) fn new<P: Encode>(name: &'static str, version: u32, job: &P) -> Self {
+    pub(super) fn new<P: Encode>(task: &TaskFn<P, R>, job: &P) -> Self {
         Self {
-            name,
-            version,
+            name: task.name(),
+            version: task.version(),
+            on_crash: task.policy().into(),
             parameters: job.encode().map(|payload| payload.unwrap_or_else(|| Payload::json(&b"null"[..]))),
             id: None,
             queue: None,
@@ -190,8 +197,20 @@ impl<R> Submission<R> {
 
     /// The same, of a task that answers anything: so that submissions of several tasks fit in one batch.
     pub fn any(self) -> Submission<Raw> {
-        let Self { name, version, parameters, id, queue, priority, start, overrides, unique, .. } = self;
-        Submission { name, version, parameters, id, queue, priority, start, overrides, unique, output: PhantomData }
+        let Self { name, version, on_crash, parameters, id, queue, priority, start, overrides, unique, .. } = self;
+        Submission {
+            name,
+            version,
+            on_crash,
+            parameters,
+            id,
+            queue,
+            priority,
+            start,
+            overrides,
+            unique,
+            output: PhantomData,
+        }
     }
 
     /// Submits it.
@@ -228,6 +247,7 @@ impl<R> Submission<R> {
             parameters,
             start: self.start,
             overrides: self.overrides,
+            on_crash: self.on_crash,
             unique,
         })
     }

@@ -2,7 +2,12 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use jobbers_common::{engine::Engine, lifecycle::Status};
+use jobbers_common::{
+    engine::{ClaimRequest, Cycle, Engine, QueueClaim},
+    lifecycle::Status,
+    name::{QueueName, WorkerId},
+    policy::PolicyOverrides,
+};
 use jobbers_worker::{Config, prelude::*};
 
 use crate::bench::{Bench, json, probe};
@@ -187,4 +192,36 @@ async fn ten_thousand_heartbeats_of_many_tasks_go_in_few_calls() {
     let gaps = started.elapsed().as_millis() / (config.lease / 64).as_millis();
     assert!(u128::from(calls) <= gaps + 2, "{calls} calls in {gaps} times a 64th of a lease");
     bench.open(CROWD);
+}
+
+/// Too dangerous to be tried twice.
+#[task(max_crashes = 1, dead_letter = "save")]
+async fn fragile() -> Result<(), TaskError> {
+    Ok(())
+}
+
+/// Claims everything, and vanishes.
+async fn crash(bench: &Bench) {
+    let lease = Duration::from_secs(8);
+    let queues = vec![QueueClaim { queue: QueueName::new("default").unwrap(), limit: 10 }];
+    let worker = WorkerId::new("doomed").unwrap();
+    let cycle = Cycle { worker, settlements: Vec::new(), claim: Some(ClaimRequest { queues, limit: 10, lease }) };
+    bench.engine.cycle(cycle).await.unwrap();
+    bench.clock.advance(lease);
+    bench.engine.reclaim_expired(10).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_a_task_says_of_vanished_workers_holds_where_its_submission_says_nothing() {
+    let bench = Bench::new();
+    let overrides = PolicyOverrides { max_crashes: Some(2), ..PolicyOverrides::default() };
+    let plain = bench.submit(&fragile, NoParameters).await;
+    let twice = bench.submit_with(&fragile, NoParameters, overrides).await;
+    crash(&bench).await;
+    let task = bench.get(&plain).await;
+    assert_eq!((task.status, task.crashes, task.dead_letter), (Status::Failed, 1, true));
+    assert_eq!(bench.get(&twice).await.status, Status::Submitted);
+    crash(&bench).await;
+    let task = bench.get(&twice).await;
+    assert_eq!((task.status, task.crashes, task.dead_letter), (Status::Failed, 2, true));
 }

@@ -8,6 +8,7 @@ use jobbers_common::{
     name::{QueueName, RoleName, TaskId},
     queue::{QueueConfig, RoleConfig},
 };
+use jobbers_process::shutdown::Shutdown;
 use jobbers_worker::{Config, prelude::*};
 
 use crate::bench::{Bench, probe};
@@ -136,4 +137,24 @@ async fn what_a_worker_serves_and_runs_can_be_seen() {
     assert_eq!((report.role.as_str(), report.slots), ("default", 4));
     assert!(report.tasks.contains(&"held@1".to_owned()), "{:?}", report.tasks);
     bench.open(1);
+}
+
+#[tokio::test]
+async fn a_worker_s_version_is_what_its_configuration_says_or_its_program_or_its_tasks_package() {
+    let told = async |said: Option<&str>, configured: Option<&str>| {
+        let bench = Bench::new();
+        let config = Config { version: configured.map(str::to_owned), ..bench.config.clone() };
+        let worker = Worker::new(config, bench.engine.clone()).state(bench.probe());
+        let worker = said.into_iter().fold(worker, Worker::version);
+        let shutdown = Shutdown::new();
+        let running = tokio::spawn(worker.run_until(shutdown.clone()));
+        bench.until_report(|_| true).await;
+        let version = bench.engine.workers().await.unwrap()[0].report.version.clone();
+        shutdown.now.cancel();
+        running.await.unwrap().unwrap();
+        version
+    };
+    assert_eq!(told(None, None).await, env!("CARGO_PKG_VERSION"));
+    assert_eq!(told(Some("4f2c1e9"), None).await, "4f2c1e9");
+    assert_eq!(told(Some("4f2c1e9"), Some("blue")).await, "blue");
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jobbers_common::{
-    engine::Engine,
+    engine::{Engine, Resubmit},
     lifecycle::Status,
     policy::{DeadLetter, OnStall, PolicyOverrides},
     task::FailureKind,
@@ -317,6 +317,10 @@ async fn retries_end_with_their_span_of_time() {
     bench.clock.advance(Duration::from_secs(10));
     let task = bench.over(&id).await;
     assert_eq!((task.status, task.attempt), (Status::Failed, 2), "the third would begin 30 s after the submission");
+    bench.clock.advance(Duration::from_secs(3_600));
+    bench.engine.resubmit(vec![Resubmit::of_store(id.clone())]).await.unwrap();
+    let task = bench.until_status(&id, Status::Scheduled).await;
+    assert_eq!((task.attempt, task.errors.len()), (1, 3), "sent again from the start, it has its whole span again");
 }
 
 /// Leaves a checkpoint that is written at once, and one that is kept back for a quarter of the lease.

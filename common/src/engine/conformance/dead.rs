@@ -242,12 +242,13 @@ pub async fn a_failed_task_is_submitted_again_from_the_start(f: Fixture) {
     assert_eq!((task.status, task.attempt, task.crashes), (Status::Submitted, 0, 0));
     assert_eq!((task.ready_at, task.completed_at, task.dead_letter), (f.clock.now(), None, false));
     assert_eq!(task.errors, copy.task.errors);
-    assert_eq!(task.submitted_at, copy.task.submitted_at);
+    assert_eq!(task.submitted_at, f.clock.now(), "what is measured from the submission begins anew");
     assert!(task.revision > copy.task.revision);
     assert_eq!((f.count(Status::Failed).await, f.count(Status::Submitted).await), (0, 2));
     let claimed = f.claim(2).await;
     assert_eq!(ids(&claimed), ["b", "a"], "at the end of its priority");
     assert_eq!((claimed[1].attempt, claimed[1].crashes), (1, 0));
+    assert_eq!(claimed[1].submitted_at, f.clock.now());
     assert_eq!(Some(&claimed[1].parameters), copy.task.parameters.as_ref());
     f.advance(seconds(1));
     f.settle(&claimed[1], dead()).await;
@@ -263,9 +264,13 @@ pub async fn attempts_go_on_when_that_is_wished(f: Fixture) {
     f.submit_ids(&["a"]).await;
     f.settle(&f.claim_one().await, retry(Duration::ZERO)).await;
     f.settle(&f.claim_one().await, dead()).await;
+    let submitted_at = f.clock.now();
+    f.advance(seconds(3));
     let wish = Resubmit { reset_attempts: false, ..Resubmit::of_store(id("a")) };
     assert_eq!(resubmit(&f, wish).await, Done);
-    assert_eq!((f.get("a").await.attempt, f.claim_one().await.attempt), (2, 3));
+    assert_eq!((f.get("a").await.attempt, f.get("a").await.submitted_at), (2, submitted_at));
+    let claimed = f.claim_one().await;
+    assert_eq!((claimed.attempt, claimed.submitted_at), (3, submitted_at));
 }
 
 pub async fn a_checkpoint_is_found_by_a_task_sent_again(f: Fixture) {
@@ -348,6 +353,7 @@ pub async fn a_pruned_task_is_made_anew_from_its_copy(f: Fixture) {
     let plain = |task: &Task| Task { revision: 0, ..task.clone() };
     let expected = Task {
         status: Status::Submitted,
+        submitted_at: f.clock.now(),
         ready_at: f.clock.now(),
         completed_at: None,
         attempt: 0,

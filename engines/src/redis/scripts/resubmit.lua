@@ -2,7 +2,7 @@
 -- Sends tasks that are over again, each answered for itself. Without `allow-oom`: it adds to the store.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present; for each task twelve: id; the revision it must have (15 digits), or
--- nothing; 1 if it is sent from a copy; 1 if attempts and crashes are counted from the start; the queue it goes to, or
+-- nothing; 1 if it is sent from a copy; 1 if attempts, crashes and time are counted from the start; the queue it goes to, or
 -- nothing for its own; 1 if its record and parameters give way to those that follow; its record and its parameters if
 -- they lie apart; and, to make it anew from a copy: attempt, crashes, started_at and worker as in a carry from 32 on but
 -- without the priority, its errors, its news (see moves.lua); what it said of its unique key (see unique.lua), or nothing.
@@ -36,8 +36,13 @@ local function count(name, what, change)
   counts[what] = (counts[what] or 0) + change
 end
 
+-- The record of a task that was submitted now, if it is to count from the start.
+local function dated(record, resets)
+  return resets and NOW .. sub(record, 17) or record
+end
+
 local function write_record(id, at)
-  call('HSET', T, id, ARGV[at + 6])
+  call('HSET', T, id, dated(ARGV[at + 6], ARGV[at + 3] == '1'))
   if ARGV[at + 7] == '' then
     call('HDEL', B, id)
   else
@@ -57,6 +62,8 @@ local function send_again(id, at, record, state, name, revision)
   end
   if ARGV[at + 5] == '1' then
     write_record(id, at)
+  elseif ARGV[at + 3] == '1' then
+    call('HSET', T, id, dated(record, true))
   end
   put_in(name, id, record, facts, worker, revision, ARGV[at + 3] == '1')
 end

@@ -30,7 +30,7 @@ use crate::{
     app::App,
     extract::JsonBytes,
     ids, json,
-    known_tasks::{Known, Mismatch},
+    known_tasks::{Described, Known, Mismatch},
     meters::Sent,
     problem::{Code, Problem, Result, WITH_BODY, problems},
     sends::Sends,
@@ -210,7 +210,7 @@ impl Intake<'_> {
             Err(_) if self.is_taken(given.as_ref()).await? => None,
             judged => judged?,
         };
-        let task = NewTask {
+        let mut task = NewTask {
             id: given.unwrap_or_else(|| self.app.ids.next()),
             name: request.name,
             version: request.version,
@@ -220,10 +220,14 @@ impl Intake<'_> {
             parameters,
             start,
             overrides,
+            said: None,
             unique,
             trace: self.envelope.trace.map(Box::from),
             request_digest,
         };
+        if let Some(described) = self.described(&task.name, task.version) {
+            task.fill(described.spec.on_crash);
+        }
         Ok((task, warning))
     }
 
@@ -235,6 +239,11 @@ impl Intake<'_> {
             Some(id) if self.on_conflict != OnConflict::Replace => Ok(self.app.engine.get(id).await?.is_some()),
             _ => Ok(false),
         }
+    }
+
+    /// What live workers say of a task.
+    fn described(&self, name: &TaskName, version: u32) -> Option<&Described> {
+        self.known.as_ref()?.find(name, version)?.described.as_deref()
     }
 
     /// Whether a worker could run it, and whether its parameters fit. Nothing is said before this manager knows of any
@@ -255,7 +264,7 @@ impl Intake<'_> {
             is_served = served(&known);
             self.known = Some(known);
         }
-        if let Some(described) = self.known.as_ref().and_then(|known| known.find(name, version)?.described.as_ref()) {
+        if let Some(described) = self.described(name, version) {
             described.check(parameters).map_err(|Mismatch { pointer, detail }| {
                 Problem::new(Code::InvalidParameters, detail).at(format!("/parameters{pointer}"))
             })?;
