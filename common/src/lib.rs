@@ -10,6 +10,7 @@ pub mod backoff;
 pub mod duration;
 pub mod engine;
 pub mod error_kind;
+pub mod failure;
 pub mod lifecycle;
 pub mod limits;
 pub mod metrics;

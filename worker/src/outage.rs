@@ -11,6 +11,11 @@ const FIRST: Duration = Duration::from_millis(100);
 /// Short enough that work goes on within seconds of the store's return.
 const LONGEST: Duration = Duration::from_secs(2);
 
+/// Whether one of the records a call touches may be the reason that the whole of it is refused.
+pub(crate) const fn blames_a_record(error: &Error) -> bool {
+    matches!(error, Error::Invalid(_) | Error::Corrupt(_))
+}
+
 /// Calls that failed, since tasks were last claimed without trouble.
 #[derive(Debug, Default)]
 pub(crate) struct Outage {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use jobbers_common::{
-    engine::{Engine, ExtendAnswer, Extension},
+    engine::{Engine, Error, ExtendAnswer, Extension, Result},
     limits::MAX_BATCH,
 };
 use tokio::time::sleep_until;
@@ -17,6 +17,7 @@ use crate::{
     attempt::{Attempt, Stop, Surroundings},
     leases::Leases,
     meters::Renewals,
+    outage::blames_a_record,
 };
 
 /// Renews every lease four times within its length, in batches, and writes heartbeats that are due: of all tasks together,
@@ -74,7 +75,27 @@ impl Renewal {
         }
     }
 
+    /// Renews a batch. Where one record is to blame that the store refuses it, the others are renewed without that one.
     async fn extend(&self, batch: &[&Arc<Attempt>]) -> bool {
+        let (mut parts, mut all_well) = (vec![batch], true);
+        while let Some(part) = parts.pop() {
+            match self.try_extend(part).await {
+                Ok(()) => {}
+                Err(error) if part.len() > 1 && blames_a_record(&error) => {
+                    let (some, others) = part.split_at(part.len() / 2);
+                    parts.extend([others, some]);
+                }
+                Err(error) => {
+                    self.meters.error.add(part.len() as u64);
+                    tracing::warn!(leases = part.len(), %error, "leases could not be renewed");
+                    all_well = false;
+                }
+            }
+        }
+        all_well
+    }
+
+    async fn try_extend(&self, batch: &[&Arc<Attempt>]) -> Result<()> {
         let sent = Instant::now();
         let extensions: Vec<Extension> = batch
             .iter()
@@ -85,28 +106,28 @@ impl Renewal {
             })
             .collect();
         let call = self.engine.extend(&self.around.worker, self.around.lease, extensions.clone());
-        let problem = match tokio::time::timeout(self.around.lease / 4, call).await {
-            Ok(Ok(answers)) => {
+        let answered = tokio::time::timeout(self.around.lease / 4, call).await;
+        let error = match answered.unwrap_or_else(|_| Err(Error::unavailable("no answer in time"))) {
+            Ok(answers) => {
                 let lost = answers.iter().filter(|answer| **answer == ExtendAnswer::LeaseLost).count() as u64;
                 self.meters.renewed.add(answers.len() as u64 - lost);
                 self.meters.lost.add(lost);
                 for (attempt, answer) in batch.iter().zip(answers) {
                     heed(attempt, answer, sent);
                 }
-                return true;
+                return Ok(());
             }
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => "no answer in time".to_owned(),
+            Err(error) => error,
         };
-        self.meters.error.add(batch.len() as u64);
-        tracing::warn!(leases = batch.len(), problem, "leases could not be renewed");
-        let later = Instant::now() + self.around.lease / 16;
+        // At once in a smaller part, or else in a while.
+        let splits = batch.len() > 1 && blames_a_record(&error);
+        let later = if splits { sent } else { Instant::now() + self.around.lease / 16 };
         for (attempt, extension) in batch.iter().zip(extensions) {
             if let Some(heartbeat) = extension.heartbeat {
                 attempt.return_news(heartbeat, later);
             }
         }
-        false
+        Err(error)
     }
 
     /// Stops attempts whose leases could not be renewed in time, before anybody else may start their tasks. By the

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use jobbers_common::{engine::Error, limits::MAX_BATCH};
 
 use super::{Fetcher, Settling, calls::Call};
+use crate::outage::blames_a_record;
 
 /// How often a settlement that the store could not take is tried again.
 const EVERY: Duration = Duration::from_secs(2);
@@ -45,11 +46,6 @@ impl Aside {
         self.settling.push(one);
         self.retry_at = Some(now + EVERY);
     }
-}
-
-/// Whether one of the records a call touches may be the reason that the whole of it is refused.
-const fn blames_a_record(error: &Error) -> bool {
-    matches!(error, Error::Invalid(_) | Error::Corrupt(_))
 }
 
 impl Fetcher {

@@ -28,6 +28,8 @@ use tokio::sync::Notify;
 
 /// Says how a cycle is refused, if it is.
 type Refusal = fn(&Cycle) -> Option<Error>;
+/// The same of a call that extends leases.
+type ExtendRefusal = fn(&[Extension]) -> Option<Error>;
 
 #[derive(Debug)]
 pub(crate) struct Faulty {
@@ -41,6 +43,7 @@ pub(crate) struct Faulty {
     one_way: AtomicBool,
     /// Which cycles are refused, and how.
     refusal: Mutex<Option<Refusal>>,
+    extend_refusal: Mutex<Option<ExtendRefusal>>,
     /// How much smaller the configuration's version is told to be than it is.
     behind: AtomicU64,
     /// Whether answers that hand out tasks are kept back until they are let go.
@@ -70,6 +73,7 @@ impl Faulty {
             lose_answer: AtomicBool::new(false),
             one_way: AtomicBool::new(false),
             refusal: Mutex::new(None),
+            extend_refusal: Mutex::new(None),
             behind: AtomicU64::new(0),
             held: AtomicBool::new(false),
             let_go: Notify::new(),
@@ -101,6 +105,10 @@ impl Faulty {
 
     pub(crate) fn refuse(&self, refusal: Refusal) {
         *self.refusal.lock() = Some(refusal);
+    }
+
+    pub(crate) fn refuse_to_extend(&self, refusal: ExtendRefusal) {
+        *self.extend_refusal.lock() = Some(refusal);
     }
 
     pub(crate) fn refuse_nothing(&self) {
@@ -178,6 +186,10 @@ impl Engine for Faulty {
 
     async fn extend(&self, worker: &WorkerId, lease: Duration, all: Vec<Extension>) -> Result<Vec<ExtendAnswer>> {
         self.reach()?;
+        let refusal = self.extend_refusal.lock().and_then(|refusal| refusal(&all));
+        if let Some(error) = refusal {
+            return self.fail(error);
+        }
         let leases = all.len() as u64;
         self.extends.fetch_add(1, Ordering::SeqCst);
         let heartbeats = all.iter().filter(|one| one.heartbeat.is_some()).count() as u64;

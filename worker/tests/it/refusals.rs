@@ -10,7 +10,7 @@ use jobbers_common::{
 };
 use jobbers_worker::prelude::*;
 
-use crate::bench::{Bench, probe};
+use crate::bench::{Bench, json, probe};
 
 #[task]
 async fn step(ctx: Context) -> Result<u32, TaskError> {
@@ -128,4 +128,45 @@ async fn a_configuration_whose_version_went_back_is_followed() {
     bench.cycles(3).await;
     assert_eq!(bench.engine.configs.load(Ordering::SeqCst), reads, "it is read once");
     worker.drain().await;
+}
+
+#[task]
+async fn listens(ctx: Context) -> Result<u64, TaskError> {
+    let probe = probe(&ctx);
+    probe.tell("started");
+    tokio::select! {
+        () = probe.pass() => Ok(ctx.fence().0),
+        () = ctx.cancelled() => {
+            probe.tell(format!("told {}", ctx.id()));
+            Err(TaskError::Cancelled)
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_lease_that_the_store_can_not_renew_costs_no_other() {
+    let bench = Bench::new();
+    for name in ["a", "odd", "b", "c"] {
+        listens.with(NoParameters).id(name).submit(&bench.client).await.unwrap();
+    }
+    let worker = bench.worker();
+    for _ in 0..4 {
+        assert_eq!(bench.event().await, "started");
+    }
+    let fence = async |name: &str| bench.get(&id(name)).await.lease.map(|lease| lease.fence.to_string());
+    let fences = [fence("a").await, fence("b").await, fence("c").await];
+    bench.engine.refuse_to_extend(|all| {
+        let odd = all.iter().any(|extension| extension.id.as_str() == "odd");
+        odd.then(|| Error::Corrupt("the record of odd".to_owned()))
+    });
+    assert_eq!(bench.event().await, "told odd");
+    // The others have been renewed all the while, and go on being so.
+    bench.renewals(9).await;
+    bench.open(10);
+    for (name, fence) in ["a", "b", "c"].into_iter().zip(fences) {
+        let task = bench.over(&id(name)).await;
+        assert_eq!(task.result, fence.as_deref().map(json), "under its first lease");
+    }
+    worker.shutdown.now.cancel();
+    worker.end().await;
 }

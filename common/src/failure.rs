@@ -1,0 +1,101 @@
+//! Why an attempt did not complete, as workers say it and as tasks remember it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{error_kind::ErrorKind, limits::MAX_ERROR_BYTES, name::WorkerId, text::cut, time::Timestamp};
+
+/// Why an attempt did not complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FailureKind {
+    /// The task function answered an error that may be retried.
+    Error,
+    /// It answered an error that may not.
+    Fatal,
+    /// It ran longer than its timeout.
+    Timeout,
+    /// It panicked.
+    Panic,
+    /// Its worker vanished: the lease ended without a word.
+    Crash,
+    /// A stopping worker interrupted it.
+    Shutdown,
+    /// It was cancelled.
+    Cancelled,
+    /// Its progress heartbeat was overdue while its worker lived.
+    Stall,
+    /// No worker that was offered it knew its name and version, for longer than its queue's patience.
+    Unknown,
+}
+
+impl FailureKind {
+    /// The name on every wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Fatal => "fatal",
+            Self::Timeout => "timeout",
+            Self::Panic => "panic",
+            Self::Crash => "crash",
+            Self::Shutdown => "shutdown",
+            Self::Cancelled => "cancelled",
+            Self::Stall => "stall",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What a worker says about an attempt that did not complete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttemptFailure {
+    /// The kind.
+    pub kind: FailureKind,
+    /// What sort of error it was, if the task function said so.
+    pub error_kind: Option<ErrorKind>,
+    /// The message, at most 4 KiB.
+    pub message: String,
+}
+
+impl AttemptFailure {
+    /// A failure; a message over 4 KiB is cut at a character and ends in `…`.
+    #[must_use]
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self { kind, error_kind: None, message: cut(message.into(), MAX_ERROR_BYTES) }
+    }
+
+    /// The same, of this sort of error.
+    #[must_use]
+    pub fn of(self, error_kind: Option<ErrorKind>) -> Self {
+        Self { error_kind, ..self }
+    }
+}
+
+/// One failed attempt in a task's history.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptError {
+    /// When the store learned of it.
+    pub at: Timestamp,
+    /// Which attempt, 1 for the first.
+    pub attempt: u32,
+    /// Who ran it.
+    pub worker: WorkerId,
+    /// Its kind.
+    pub kind: FailureKind,
+    /// What sort of error it was, if the task function said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_kind: Option<ErrorKind>,
+    /// Its message.
+    pub message: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_error_is_cut_at_a_character() {
+        let failure = AttemptFailure::new(FailureKind::Error, "ä".repeat(4_000));
+        assert!(failure.message.len() <= MAX_ERROR_BYTES && failure.message.ends_with('…'));
+    }
+}
