@@ -169,7 +169,7 @@ pub struct WorkerArgs {
     #[serde(skip_serializing_if = "Option::is_none")]
     cancel_grace: Option<String>,
     /// The version of the program, by which workers are told apart and drained [default: the program's own]
-    #[arg(long = "worker-version", env = "WORKER_VERSION", value_name = "VERSION")]
+    #[arg(id = "worker_version", long = "worker-version", env = "WORKER_VERSION", value_name = "VERSION")]
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
 }

@@ -131,7 +131,7 @@ async fn a_configuration_whose_version_went_back_is_followed() {
 }
 
 #[task]
-async fn listens(ctx: Context) -> Result<u64, TaskError> {
+async fn keeps_listening(ctx: Context) -> Result<u64, TaskError> {
     let probe = probe(&ctx);
     probe.tell("started");
     tokio::select! {
@@ -147,7 +147,7 @@ async fn listens(ctx: Context) -> Result<u64, TaskError> {
 async fn a_lease_that_the_store_can_not_renew_costs_no_other() {
     let bench = Bench::new();
     for name in ["a", "odd", "b", "c"] {
-        listens.with(NoParameters).id(name).submit(&bench.client).await.unwrap();
+        keeps_listening.with(NoParameters).id(name).submit(&bench.client).await.unwrap();
     }
     let worker = bench.worker();
     for _ in 0..4 {
