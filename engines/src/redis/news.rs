@@ -74,28 +74,18 @@ impl News {
 
     /// What a worker is told by.
     pub(super) fn of_worker(&self, worker: &WorkerId) -> Arc<Notify> {
-        let mut sleepers = self.sleepers.lock();
-        if let Some(sleeper) = sleepers.get(worker.as_str()) {
-            return Arc::clone(&sleeper.told);
-        }
-        if sleepers.len() >= MANY_WORKERS {
-            sleepers.retain(|_, sleeper| Arc::strong_count(&sleeper.told) > 1);
-        }
-        Arc::clone(&sleepers.entry(worker.as_str().to_owned()).or_default().told)
+        Arc::clone(&sleeper(&mut self.sleepers.lock(), worker).told)
     }
 
-    /// Takes out where a worker is registered as waiting.
+    /// Takes out where a worker is registered as waiting. From here on it is told: the server may wake it before it hears
+    /// the answer to the call that registers it.
     pub(super) fn take_registered(&self, worker: &WorkerId) -> Vec<QueueName> {
-        self.sleepers
-            .lock()
-            .get_mut(worker.as_str())
-            .map(|sleeper| std::mem::take(&mut sleeper.registered))
-            .unwrap_or_default()
+        std::mem::take(&mut sleeper(&mut self.sleepers.lock(), worker).registered)
     }
 
     /// Notes where a worker is registered as waiting.
     pub(super) fn registered(&self, worker: &WorkerId, queues: Vec<QueueName>) {
-        self.sleepers.lock().entry(worker.as_str().to_owned()).or_default().registered = queues;
+        sleeper(&mut self.sleepers.lock(), worker).registered = queues;
     }
 
     /// Forgets a worker.
@@ -108,6 +98,17 @@ impl News {
         let told = Arc::clone(self.awaited.lock().entry(id.as_str().to_owned()).or_default());
         Awaiting { news: Arc::clone(self), id: id.clone(), told }
     }
+}
+
+/// A worker's entry, which is made where there is none.
+fn sleeper<'a>(sleepers: &'a mut HashMap<String, Sleeper>, worker: &WorkerId) -> &'a mut Sleeper {
+    if !sleepers.contains_key(worker.as_str()) {
+        if sleepers.len() >= MANY_WORKERS {
+            sleepers.retain(|_, sleeper| Arc::strong_count(&sleeper.told) > 1);
+        }
+        sleepers.insert(worker.as_str().to_owned(), Sleeper::default());
+    }
+    sleepers.entry(worker.as_str().to_owned()).or_default()
 }
 
 /// Waiting for a task's end.
@@ -146,6 +147,16 @@ mod tests {
         assert!(tokio::time::timeout(Duration::from_millis(1), told.notified()).await.is_err());
         news.hear(&message("wake w1"));
         told.notified().await;
+    }
+
+    #[tokio::test]
+    async fn a_worker_is_told_before_it_hears_that_its_first_claim_was_empty() {
+        let news = News::default();
+        let worker = WorkerId::new("w1").unwrap();
+        assert!(news.take_registered(&worker).is_empty());
+        news.hear(&message("wake w1"));
+        news.registered(&worker, Vec::new());
+        tokio::time::timeout(Duration::from_secs(1), news.of_worker(&worker).notified()).await.unwrap();
     }
 
     #[tokio::test]
