@@ -1,7 +1,7 @@
 //! For the tests of programs with tasks: a store in memory, a clock that is moved by hand, tasks that run when the test
 //! says so, and assertions on what was submitted.
 //!
-//! ```
+//! ```standalone_crate
 //! use jobbers_worker::{prelude::*, testing::TestBench};
 //!
 //! #[derive(Debug, PartialEq, Serialize, Deserialize)]
