@@ -94,6 +94,7 @@ impl Engine for RedisEngine {
     }
 
     async fn wait(&self, worker: &WorkerId, limit: Duration) {
+        self.store.leases.follow().await;
         let told = self.store.news.of_worker(worker);
         timeout(limit.min(LOOK_AGAIN), told.notified()).await.ok();
     }

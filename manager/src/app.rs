@@ -51,6 +51,19 @@ impl App {
         }
     }
 
+    /// Does something every so often, until the manager stops.
+    pub(crate) async fn every<F: Future<Output = ()>>(&self, period: Duration, chore: impl Fn() -> F) {
+        let mut ticks = tokio::time::interval(period);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let repeating = async {
+            loop {
+                ticks.tick().await;
+                chore().await;
+            }
+        };
+        self.drain.run_until_cancelled(repeating).await;
+    }
+
     /// The store's present: ages are told by the clock that set the times they are counted from.
     pub(crate) async fn now(&self) -> Result<Timestamp, Problem> {
         Ok(self.engine.health().await?.now)

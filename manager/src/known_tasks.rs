@@ -187,15 +187,11 @@ impl Described {
 
 /// Reads the workers anew every so often, until the manager stops.
 pub(crate) async fn keep_fresh(app: Arc<App>, every: Duration) {
-    let mut ticks = tokio::time::interval(every);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let refreshing = async {
-        loop {
-            ticks.tick().await;
-            if let Err(error) = app.known.fresh().await {
-                tracing::debug!(%error, "the workers could not be read");
-            }
+    let app = app.as_ref();
+    app.every(every, || async {
+        if let Err(error) = app.known.fresh().await {
+            tracing::debug!(%error, "the workers could not be read");
         }
-    };
-    app.drain.run_until_cancelled(refreshing).await;
+    })
+    .await;
 }

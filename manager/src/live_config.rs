@@ -151,17 +151,13 @@ fn default_queue() -> QueueName {
 /// Reads the configuration anew every so often, until the manager stops. A store that is down leaves the snapshot as it
 /// is; the chores report it.
 pub(crate) async fn keep_fresh(app: Arc<App>, every: Duration) {
-    let mut ticks = tokio::time::interval(every);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let refreshing = async {
-        loop {
-            ticks.tick().await;
-            if let Err(error) = app.live.fresh().await {
-                tracing::debug!(%error, "the configuration could not be read");
-            }
+    let app = app.as_ref();
+    app.every(every, || async {
+        if let Err(error) = app.live.fresh().await {
+            tracing::debug!(%error, "the configuration could not be read");
         }
-    };
-    app.drain.run_until_cancelled(refreshing).await;
+    })
+    .await;
 }
 
 #[cfg(test)]

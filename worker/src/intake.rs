@@ -96,7 +96,8 @@ impl Intake {
     }
 
     /// Asks for up to `room` tasks, each queue for no more than its limit leaves, and one that brings blocking tasks for no
-    /// more than `line`; for one where that is not known yet, for one task at least. What is asked for counts as taken until it is [answered](Intake::answered).
+    /// more than `line`; where that is not known yet, for one task at least unless some are on their way. What is asked
+    /// for counts as taken until it is [answered](Intake::answered).
     pub(crate) fn ask(&mut self, room: usize, line: usize) -> Vec<QueueClaim> {
         let mut claims = Vec::with_capacity(self.served.len());
         for at in self.take_turns() {
@@ -104,8 +105,8 @@ impl Intake {
             let taken = self.taken.entry(queue.clone()).or_default();
             let room = match self.heavy.get(queue) {
                 Some(false) => room,
-                Some(true) => room.min(line),
-                None => room.min(line.max(1)),
+                None if *taken == 0 => room.min(line.max(1)),
+                Some(true) | None => room.min(line),
             };
             let left = limit.map_or(room, |most| most.saturating_sub(*taken).min(room));
             if left > 0 {
@@ -255,6 +256,9 @@ mod tests {
         assert_eq!(ask(&mut intake, 4), (vec!["heavy 4".into(), "default 4".into()], (4, 4)), "nothing is known yet");
         assert_eq!(ask(&mut intake, 0), (vec!["heavy 1".into(), "default 1".into()], (1, 1)));
         let (heavy, default) = (queue("heavy"), queue("default"));
+        let on_their_way = intake.ask(10, 4);
+        assert_eq!(ask(&mut intake, 0), (vec![], (0, 0)), "what comes will tell");
+        intake.answered(&on_their_way, std::iter::empty());
         intake.learn([(&heavy, true), (&heavy, false), (&default, false)].into_iter());
         assert_eq!(ask(&mut intake, 4), (vec!["heavy 4".into(), "default 10".into()], (4, 10)));
         assert_eq!(ask(&mut intake, 0), (vec!["default 10".into()], (0, 10)), "a full line holds up nobody else");

@@ -4,7 +4,13 @@
 //! submissions and lists, the workers' cycles, and the renewal of leases, which must never wait for the others. The last
 //! one also hears the news of [`super::news`].
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use jobbers_common::engine::{Error, Result};
 use parking_lot::Mutex;
@@ -38,6 +44,9 @@ pub(super) struct Lane {
     manager: Mutex<ConnectionManager>,
     /// What is listened to.
     channels: Mutex<Vec<String>>,
+    /// How often a server was left, by any lane of the store; and by this one.
+    departures: Arc<AtomicU64>,
+    followed: AtomicU64,
     /// Since when the server is away, as far as calls have found.
     down_since: Mutex<Option<Instant>>,
 }
@@ -55,8 +64,9 @@ fn manager(client: &Client, config: &ConnectionManagerConfig) -> Result<Connecti
 }
 
 impl Lane {
-    /// A lane that connects at its first use. `news` takes what the server says unasked.
-    pub(super) fn new(client: Client, news: Option<Arc<News>>) -> Result<Self> {
+    /// A lane that connects at its first use. `news` takes what the server says unasked. Lanes that share `departures` leave
+    /// a server together.
+    pub(super) fn new(client: Client, departures: Arc<AtomicU64>, news: Option<Arc<News>>) -> Result<Self> {
         let mut config = ConnectionManagerConfig::new()
             .set_response_timeout(Some(ANSWER_WITHIN))
             .set_connection_timeout(Some(PATIENCE))
@@ -69,7 +79,9 @@ impl Lane {
         }
         let manager = manager(&client, &config)?;
         let manager = Mutex::new(manager);
-        Ok(Self { client, config, manager, channels: Mutex::default(), down_since: Mutex::new(None) })
+        let followed = AtomicU64::new(departures.load(Ordering::SeqCst));
+        let (channels, down_since) = (Mutex::default(), Mutex::new(None));
+        Ok(Self { client, config, manager, channels, departures, followed, down_since })
     }
 
     /// Listens to channels, now and after each reconnection.
@@ -96,6 +108,8 @@ impl Lane {
         let patience = patience.unwrap_or(PATIENCE);
         let mut command = build(false);
         loop {
+            self.follow().await;
+            let connected = self.followed.load(Ordering::SeqCst);
             let failure: Error = match timeout(bound, self.send(script, &command)).await {
                 Ok(Ok(value)) => {
                     self.down_since.lock().take();
@@ -103,7 +117,9 @@ impl Lane {
                 }
                 Ok(Err(error)) if is_passing(&error) => {
                     if is_demoted(&error) {
-                        self.leave().await;
+                        // Unless another call has found it out already.
+                        let next = connected + 1;
+                        self.departures.compare_exchange(connected, next, Ordering::SeqCst, Ordering::SeqCst).ok();
                     }
                     translate(&error)
                 }
@@ -134,8 +150,13 @@ impl Lane {
         self.manager.lock().clone()
     }
 
-    /// Leaves the server this is connected to for the one its address leads to now.
-    async fn leave(&self) {
+    /// Leaves the server this is connected to for the one its address leads to now, if some lane has found it to be a
+    /// replica. Whoever only listens on this lane calls this, too.
+    pub(super) async fn follow(&self) {
+        let departures = self.departures.load(Ordering::SeqCst);
+        if self.followed.swap(departures, Ordering::SeqCst) == departures {
+            return;
+        }
         match manager(&self.client, &self.config) {
             Ok(manager) => *self.manager.lock() = manager,
             Err(error) => warn!(%error, "no new connection can be made"),

@@ -50,11 +50,11 @@ impl Store {
         let Address { client, prefix } = address;
         try_out(&client).await?;
         let news = Arc::new(News::default());
-        let hearing = Arc::clone(&news);
+        let (hearing, departures) = (Arc::clone(&news), Arc::default());
         let store = Self {
-            bulk: Lane::new(client.clone(), None)?,
-            work: Lane::new(client.clone(), None)?,
-            leases: Lane::new(client, Some(hearing))?,
+            bulk: Lane::new(client.clone(), Arc::clone(&departures), None)?,
+            work: Lane::new(client.clone(), Arc::clone(&departures), None)?,
+            leases: Lane::new(client, departures, Some(hearing))?,
             news,
             shard: shard(&prefix),
             instance: Ulid::generate().to_string(),

@@ -40,8 +40,9 @@ use super::{
 const WAITING: usize = 1_024;
 /// How many tasks' worth of verbs share a commit: enough to pay for it, few enough that nobody waits long.
 const GROUP_WEIGHT: usize = 2_000;
-/// How often the length of the log is looked at.
+/// How often the length of the log is looked at; and when again after it could not be cut, since trying holds writers up.
 const LOG_LOOK: Duration = Duration::from_secs(1);
+const LOG_LOOK_AGAIN: Duration = Duration::from_secs(30);
 
 /// A verb on its way through the writer.
 trait Job: Send {
@@ -102,7 +103,7 @@ impl Writer {
     /// Starts the thread.
     pub(super) fn start(conn: Connection, shared: Arc<Shared>, quota: Option<Quota>, bell: Bell) -> Result<Self> {
         let (jobs, waiting) = mpsc::channel(WAITING);
-        let committer = Committer { conn, shared, quota, bell, commits: None, log_looked_at: Instant::now() };
+        let committer = Committer { conn, shared, quota, bell, commits: None, look_at_log_at: Instant::now() };
         thread::Builder::new()
             .name("jobbers-sqlite-writer".to_owned())
             .spawn(move || committer.run(waiting))
@@ -163,8 +164,8 @@ struct Committer {
     bell: Bell,
     /// How many commits the store had seen after ours; `None` before the first transaction.
     commits: Option<i64>,
-    /// When the length of the log was looked at last.
-    log_looked_at: Instant,
+    /// When the length of the log is to be looked at.
+    look_at_log_at: Instant,
 }
 
 impl Committer {
@@ -185,18 +186,22 @@ impl Committer {
 
     /// Cuts a log that readers have kept from starting anew.
     fn keep_log_short(&mut self) {
-        if self.log_looked_at.elapsed() < LOG_LOOK {
+        if Instant::now() < self.look_at_log_at {
             return;
         }
-        self.log_looked_at = Instant::now();
         let bytes = self.bell.log_bytes();
+        let mut pause = LOG_LOOK;
         if i64::try_from(bytes).is_ok_and(|bytes| bytes > connection::LOG_BYTES) {
             match connection::cut_log(&self.conn) {
                 Ok(true) => debug!(bytes, "the log was cut"),
-                Ok(false) => warn!(bytes, "the log can't be cut: a reader, perhaps of another program, holds it"),
-                Err(error) => warn!(bytes, %error, "the log can't be cut"),
+                outcome => {
+                    let why = outcome.err().map_or_else(|| "a reader holds it".to_owned(), |error| error.to_string());
+                    warn!(bytes, why, "the log can't be cut");
+                    pause = LOG_LOOK_AGAIN;
+                }
             }
         }
+        self.look_at_log_at = Instant::now() + pause;
     }
 
     /// Commits, and survives a panic outside the verbs: their callers then hear that nothing has happened.

@@ -285,4 +285,9 @@ async fn a_server_that_became_a_replica_is_left_for_the_new_primary() {
     f.submit_ids(&["after"]).await;
     assert_eq!(ids(&f.claim(10).await), ["before", "after"]);
     assert_eq!(new.command("HLEN jobbers:{0}:t"), ":2\r\n");
+    until(Duration::from_secs(30), "whoever waits listens to the new primary", async || {
+        f.engine.wait(&worker("w1"), Duration::from_millis(10)).await;
+        new.command("PUBSUB NUMSUB jobbers:{0}:all").ends_with(":1\r\n").then_some(())
+    })
+    .await;
 }

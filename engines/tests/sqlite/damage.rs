@@ -4,7 +4,7 @@ use std::{
     path::Path,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        mpsc::{self, RecvTimeoutError},
     },
     thread,
     time::{Duration, Instant},
@@ -27,6 +27,8 @@ use super::{START, manual, url};
 
 /// Above this many bytes the log is cut.
 const BOUND: u64 = 64 * 1024 * 1024;
+/// How long a reader reads while nothing is written.
+const A_READ: Duration = Duration::from_millis(20);
 
 async fn open(file: &Path) -> Fixture {
     let clock = Arc::new(ManualClock::new(START));
@@ -62,20 +64,20 @@ async fn a_log_that_overlapping_readers_hold_is_cut_all_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("store.db");
     let f = open(&file).await;
-    let stop = Arc::new(AtomicBool::new(false));
-    let (reads_on, path) = (Arc::clone(&stop), file.clone());
-    // At every moment one of the two reads.
+    let (written, heard) = mpsc::channel();
+    let path = file.clone();
+    // At every moment one of the two reads, from before the newest commit on: the log never starts anew by itself.
     let reader = thread::spawn(move || {
         let pair = [Connection::open(&path).unwrap(), Connection::open(&path).unwrap()];
         let begin = "BEGIN; SELECT count(*) FROM sqlite_schema;";
         pair[0].execute_batch(begin).unwrap();
         for turn in 0.. {
+            if heard.recv_timeout(A_READ) == Err(RecvTimeoutError::Disconnected) {
+                return;
+            }
             let [one, next] = [&pair[turn % 2], &pair[(turn + 1) % 2]];
             next.execute_batch(begin).unwrap();
             one.execute_batch("COMMIT").unwrap();
-            if reads_on.load(Ordering::SeqCst) {
-                return;
-            }
         }
     });
     let length = || std::fs::metadata(file.with_extension("db-wal")).unwrap().len();
@@ -85,6 +87,7 @@ async fn a_log_that_overlapping_readers_hold_is_cut_all_the_same() {
     for n in 0.. {
         let large = NewTask { parameters: Payload::json(vec![b'1'; 250_000]), ..task(&format!("t{n}")) };
         f.submit(vec![large]).await;
+        written.send(()).unwrap();
         longest = longest.max(length());
         if longest > BOUND && length() < BOUND {
             break;
@@ -92,6 +95,6 @@ async fn a_log_that_overlapping_readers_hold_is_cut_all_the_same() {
         assert!(longest < 16 * BOUND, "the log grows and grows");
         assert!(start.elapsed() < Duration::from_secs(60), "the log of {longest} bytes was never cut");
     }
-    stop.store(true, Ordering::SeqCst);
+    drop(written);
     reader.join().unwrap();
 }
