@@ -41,8 +41,8 @@ impl DeadLetters {
         let wrong = |error: String| Error::Config(format!("{manager:?} is not a manager's address: {error}"));
         let url = Url::parse(manager).and_then(|url| url.join("/dead-letter-queue"));
         let url = url.map_err(|error| wrong(error.to_string()))?;
-        if url.scheme() != "http" {
-            return Err(wrong("managers speak plain http so far; write http://HOST:PORT".to_owned()));
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(wrong("write http://HOST:PORT, or https:// of what stands before it".to_owned()));
         }
         // A manager is asked directly: a proxy of the environment is for the world outside.
         let client = Client::builder().no_proxy().timeout(PATIENCE).build();
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn an_address_that_makes_no_sense_is_refused() {
-        for address in ["localhost", "https://localhost", "ftp://localhost", ""] {
+        for address in ["localhost", "ftp://localhost", ""] {
             assert!(matches!(DeadLetters::new(address, Duration::ZERO), Err(Error::Config(_))), "{address}");
         }
         assert!(DeadLetters::new("http://localhost:8000", Duration::ZERO).is_ok());

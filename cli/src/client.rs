@@ -86,14 +86,14 @@ impl Client {
     /// A client for the manager at `url`.
     ///
     /// # Errors
-    /// [`Failure::Usage`] when it is no `http` URL.
+    /// [`Failure::Usage`] when it is no `http` or `https` URL.
     pub fn new(url: &str) -> Result<Self, Failure> {
         let parsed = Url::parse(url).map_err(|error| {
             Failure::Usage(format!("{url:?} is not a manager's address: {error}; write http://HOST:PORT"))
         })?;
-        if parsed.scheme() != "http" {
+        if !matches!(parsed.scheme(), "http" | "https") {
             return Err(Failure::Usage(format!(
-                "{url:?} is not a manager's address: managers speak plain http so far; write http://HOST:PORT"
+                "{url:?} is not a manager's address: write http://HOST:PORT, or https:// of what stands before it"
             )));
         }
         // A manager is asked directly: a proxy of the environment is for the world outside.

@@ -45,6 +45,7 @@ mod script;
 mod state;
 mod store;
 mod submit;
+mod tls;
 mod unique;
 mod work;
 

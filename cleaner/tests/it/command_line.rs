@@ -47,7 +47,7 @@ fn versions_in_no_order_and_managers_that_are_none_are_refused() {
     fails_with(64, "lies above", &["--task-version-from", "3", "--task-version-to", "2"]);
     fails_with(2, "cannot be used with", &["--task-version", "3", "--task-version-to", "2"]);
     let age = ["--dead-letters-older-than", "90d"];
-    fails_with(64, "is not a manager's address", &[&age[..], &["--manager", "https://localhost"]].concat());
+    fails_with(64, "is not a manager's address", &[&age[..], &["--manager", "ftp://localhost"]].concat());
 }
 
 #[test]

@@ -7,6 +7,8 @@ mod demo;
 #[cfg(test)]
 mod doctor;
 #[cfg(test)]
+mod https;
+#[cfg(test)]
 mod jobbers;
 #[cfg(test)]
 mod steer;

@@ -1,9 +1,9 @@
 //! Reading the address of a store.
 
 use jobbers_common::engine::{Error, Result};
-use redis::{Client, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, io::tcp::TcpSettings};
+use redis::{Client, ConnectionInfo, ErrorKind, IntoConnectionInfo, ProtocolVersion, io::tcp::TcpSettings};
 
-use super::keys::DEFAULT_PREFIX;
+use super::{keys::DEFAULT_PREFIX, tls::TlsFiles};
 
 /// Parameters that the `redis` crate reads itself, for sockets, whose path leaves no room for them.
 const PASSED_ON: [&str; 3] = ["db", "user", "pass"];
@@ -17,29 +17,35 @@ pub(super) struct Address {
 }
 
 impl Address {
-    /// Reads `redis://[USER:PASSWORD@]HOST[:PORT][/DB]` or `redis+unix:///SOCKET`, each with `?prefix=NAME`.
+    /// Reads `redis://[USER:PASSWORD@]HOST[:PORT][/DB]`, the same with `rediss://` for TLS, or `redis+unix:///SOCKET`,
+    /// each with `?prefix=NAME`. With TLS, `ca=FILE` names the authorities to trust in place of the system's, and
+    /// `cert=FILE&key=FILE` what the client shows of itself.
     pub(super) fn parse(url: &str) -> Result<Self> {
-        if url.starts_with("rediss:") {
-            return Err(Error::Config(
-                "TLS to Redis is not supported yet: use redis:// in a private network".to_owned(),
-            ));
-        }
         let (place, parameters) = url.split_once('?').unwrap_or((url, ""));
+        let is_tls = url.starts_with("rediss:");
         let mut prefix = DEFAULT_PREFIX.to_owned();
         let mut passed_on = Vec::new();
+        let mut files = TlsFiles::default();
         for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
             match parameter.split_once('=') {
                 Some(("prefix", name)) => prefix = checked_prefix(name)?,
-                Some((name, _)) if PASSED_ON.contains(&name) => passed_on.push(parameter),
+                Some((name, _)) if !is_tls && PASSED_ON.contains(&name) => passed_on.push(parameter),
+                Some((name, path)) if is_tls && files.take(name, path)? => {}
                 _ => {
+                    let more = if is_tls { ", ca=FILE, cert=FILE and key=FILE" } else { "" };
                     return Err(Error::Config(format!(
-                        "{parameter:?} is no parameter of a Redis URL: it takes prefix=NAME"
+                        "{parameter:?} is no parameter of this Redis URL: it takes prefix=NAME{more}"
                     )));
                 }
             }
         }
         let place = if passed_on.is_empty() { place.to_owned() } else { format!("{place}?{}", passed_on.join("&")) };
-        let client = connection_info(&place).and_then(Client::open).map_err(|error| {
+        let certificates = files.certificates()?;
+        let client = connection_info(&place).and_then(|info| match certificates {
+            Some(certificates) => Client::build_with_tls(info, certificates),
+            None => Client::open(info),
+        });
+        let client = client.map_err(|error| {
             // Not the URL itself: it may hold a password.
             Error::Config(format!("the address of the Redis server makes no sense: {error}"))
         })?;
@@ -48,6 +54,10 @@ impl Address {
 }
 
 fn connection_info(place: &str) -> redis::RedisResult<ConnectionInfo> {
+    if place.contains('#') {
+        let why = "it ends in a fragment (#…), which means nothing here; certificates are always checked";
+        return Err((ErrorKind::InvalidClientConfig, why).into());
+    }
     let info = place.into_connection_info()?;
     // Push messages arrive between answers only in RESP3; small writes must not wait for each other's acknowledgement.
     let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
@@ -72,6 +82,7 @@ mod tests {
         for (url, prefix) in [
             ("redis://localhost", "jobbers"),
             ("redis://user:secret@[::1]:7000/3?prefix=team-a", "team-a"),
+            ("rediss://user:secret@redis.example:6380/3?prefix=team-a", "team-a"),
             ("redis+unix:///run/redis.sock?db=2&prefix=x", "x"),
         ] {
             assert_eq!(Address::parse(url).map(|address| address.prefix), Ok(prefix.to_owned()), "{url}");
@@ -86,7 +97,10 @@ mod tests {
             "redis://user:secret@localhost?prefix={a}",
             "redis://user:secret@localhost?prefx=a",
             "redis://",
-            "rediss://user:secret@localhost",
+            "rediss://user:secret@localhost#insecure",
+            "rediss://user:secret@localhost?ca=/nowhere/ca.pem",
+            "rediss://user:secret@localhost?db=2",
+            "redis://user:secret@localhost?ca=/dev/null",
         ] {
             let Err(Error::Config(message)) = Address::parse(url).map(|address| address.prefix) else {
                 panic!("{url} should be refused");

@@ -15,7 +15,7 @@ use std::{
 use jobbers_common::engine::{Error, Result};
 use parking_lot::Mutex;
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, ErrorKind, RedisResult, ServerErrorKind, Value,
+    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ErrorKind, RedisResult, ServerErrorKind, Value,
     aio::{ConnectionManager, ConnectionManagerConfig},
 };
 use tokio::time::{Instant, sleep, timeout};
@@ -56,7 +56,14 @@ pub(super) async fn try_out(client: &Client) -> Result<()> {
     let config =
         AsyncConnectionConfig::new().set_connection_timeout(Some(PATIENCE)).set_response_timeout(Some(ANSWER_WITHIN));
     let connected = client.get_multiplexed_async_connection_with_config(&config).await;
-    connected.map(drop).map_err(|error| translate(&error))
+    connected.map(drop).map_err(|error| {
+        if error.is_timeout() && matches!(client.get_connection_info().addr(), ConnectionAddr::TcpTls { .. }) {
+            return Error::unavailable(format!(
+                "no TLS with the Redis server within {PATIENCE:?}: is this its port for TLS?"
+            ));
+        }
+        translate(&error)
+    })
 }
 
 fn manager(client: &Client, config: &ConnectionManagerConfig) -> Result<ConnectionManager> {

@@ -1,6 +1,6 @@
 //! What the server's and the connection's errors mean to the caller.
 
-use std::time::Duration;
+use std::{error::Error as _, io, sync::Arc, time::Duration};
 
 use jobbers_common::engine::Error;
 use redis::{ErrorKind, RedisError, ServerErrorKind};
@@ -30,12 +30,23 @@ pub(super) fn translate(error: &RedisError) -> Error {
         _ => match error.kind() {
             ErrorKind::AuthenticationFailed => Error::Config(format!("Redis refuses the login: {error}")),
             ErrorKind::InvalidClientConfig => Error::Config(error.to_string()),
+            _ if let Some(mistrust) = mistrust(error) => {
+                Error::Config(format!("no TLS with the Redis server: {mistrust}"))
+            }
             ErrorKind::RESP3NotSupported => Error::Config("Redis 7.0 or newer is needed".to_owned()),
             // A script met a key of another type or a string of another shape.
             ErrorKind::Server(ServerErrorKind::ResponseError) => Error::Corrupt(error.to_string()),
             _ => Error::unavailable(error.to_string()),
         },
     }
+}
+
+/// Why one side of a TLS connection does not take the other's certificate.
+fn mistrust(error: &RedisError) -> Option<&rustls::Error> {
+    type Shared = Arc<dyn std::error::Error + Send + Sync>;
+    let cause: &io::Error = error.source()?.downcast_ref::<Shared>()?.downcast_ref()?;
+    let cause = cause.get_ref()?.downcast_ref()?;
+    matches!(cause, rustls::Error::InvalidCertificate(_) | rustls::Error::AlertReceived(_)).then_some(cause)
 }
 
 /// Whether the connection or the server is only away for a moment, so that the same call is worth sending again.

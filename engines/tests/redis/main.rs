@@ -16,6 +16,7 @@ mod fullness;
 mod mending;
 mod outages;
 mod sharing;
+mod tls;
 mod volume;
 
 async fn open() -> Fixture {

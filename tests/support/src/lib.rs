@@ -7,6 +7,7 @@
 #![expect(clippy::expect_used, reason = "an expectation that fails here is a failed test")]
 
 pub mod api;
+pub mod authority;
 pub mod binaries;
 pub mod collector;
 pub mod effects;
@@ -14,4 +15,5 @@ pub mod fault_proxy;
 pub mod program;
 pub mod prometheus;
 pub mod redis_server;
+pub mod tls_front;
 pub mod wait;

@@ -124,8 +124,8 @@ impl Http {
         let wrong =
             |problem: &dyn std::fmt::Display| Error::Config(format!("{url:?} is no manager's address: {problem}"));
         let mut tasks = Url::parse(url).map_err(|error| wrong(&error))?;
-        if tasks.scheme() != "http" || tasks.host_str().is_none() {
-            return Err(wrong(&"write http://HOST:PORT"));
+        if !matches!(tasks.scheme(), "http" | "https") || tasks.host_str().is_none() {
+            return Err(wrong(&"write http://HOST:PORT, or https:// of what stands before it"));
         }
         tasks.path_segments_mut().map_err(|()| wrong(&"it can't have a path"))?.pop_if_empty().push("tasks");
         let client = reqwest::Client::builder().build().map_err(|error| wrong(&error))?;

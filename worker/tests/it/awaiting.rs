@@ -66,7 +66,7 @@ async fn a_manager_that_is_not_there_is_named_after_a_few_attempts() {
     let client = Client::http(&format!("http://{address}")).unwrap();
     let refused = double.delay(&client, 1).await.unwrap_err();
     assert!(matches!(refused, SubmitError::Unreachable(_)), "{refused}");
-    for wrong in ["ftp://x", "http://", "127.0.0.1:8000", "https://x"] {
+    for wrong in ["ftp://x", "http://", "127.0.0.1:8000"] {
         assert!(matches!(Client::http(wrong), Err(Error::Config(_))), "{wrong}");
     }
 }

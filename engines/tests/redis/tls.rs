@@ -1,0 +1,110 @@
+//! Speaking TLS to the server: whom it trusts, what it shows of itself, and what it says when that does not fit.
+
+use std::{fs, net::TcpListener, time::Duration};
+
+use jobbers_common::{
+    engine::{
+        Error,
+        conformance::{DONE, Fixture, ids},
+    },
+    lifecycle::Status,
+};
+use jobbers_engines::{OpenOptions, redis::RedisEngine};
+use jobbers_test_support::{
+    authority::Authority,
+    redis_server::{RedisOptions, RedisServer},
+};
+
+use super::connect;
+
+/// A server that speaks TLS on the port that is answered, and demands certificates of its clients or does not.
+fn server(authority: &Authority, demands: bool) -> (RedisServer, u16) {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let file = |name: &str| authority.file(name).to_str().unwrap().to_owned();
+    let arguments = [
+        ["--tls-port", &port.to_string()],
+        ["--tls-cert-file", &file("server.pem")],
+        ["--tls-key-file", &file("server.key")],
+        ["--tls-ca-cert-file", &file("ca.pem")],
+        ["--tls-auth-clients", if demands { "yes" } else { "no" }],
+    ];
+    let arguments = arguments.concat().into_iter().map(str::to_owned).collect();
+    (RedisServer::start(RedisOptions { arguments, ..RedisOptions::default() }), port)
+}
+
+/// A parameter of an address.
+fn parameter(authority: &Authority, name: &str, file: &str) -> String {
+    format!("{name}={}", authority.file(file).display())
+}
+
+/// Why the store can't be opened there, which it finds by itself.
+async fn refusal(url: &str) -> Error {
+    let opened = tokio::time::timeout(Duration::from_secs(30), RedisEngine::open(url, OpenOptions::default())).await;
+    match opened.unwrap() {
+        Ok(_) => panic!("{url} should not open"),
+        Err(error) => error,
+    }
+}
+
+async fn run_one(f: &Fixture) {
+    f.submit_ids(&["a"]).await;
+    let claimed = f.claim(1).await;
+    assert_eq!(ids(&claimed), ["a"]);
+    f.settle(&claimed[0], DONE).await;
+    assert_eq!(f.count(Status::Completed).await, 1);
+}
+
+#[tokio::test]
+async fn a_server_whose_authority_is_named_is_spoken_to() {
+    let authority = Authority::new();
+    let (_server, port) = server(&authority, false);
+    let url = format!("rediss://localhost:{port}/1?{}&prefix=safe", parameter(&authority, "ca", "ca.pem"));
+    run_one(&connect(&url).await).await;
+}
+
+#[tokio::test]
+async fn a_server_nobody_vouches_for_is_refused() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let (_server, port) = server(&authority, false);
+    for trusted in [String::new(), parameter(&other, "ca", "ca.pem")] {
+        let error = refusal(&format!("rediss://localhost:{port}?{trusted}")).await;
+        assert!(matches!(&error, Error::Config(why) if why.contains("certificate")), "{error:?}");
+    }
+    let elsewhere = format!("rediss://127.0.0.1:{port}?{}", parameter(&authority, "ca", "ca.pem"));
+    let error = refusal(&elsewhere).await;
+    assert!(matches!(&error, Error::Config(why) if why.contains("certificate")), "of another name: {error:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_demands_a_certificate_is_shown_one() {
+    let authority = Authority::new();
+    let (_server, port) = server(&authority, true);
+    let url = format!("rediss://localhost:{port}?{}", parameter(&authority, "ca", "ca.pem"));
+    let error = refusal(&url).await;
+    assert!(matches!(&error, Error::Config(why) if why.contains("ertificate")), "{error:?}");
+    let shown = [parameter(&authority, "cert", "client.pem"), parameter(&authority, "key", "client.key")];
+    run_one(&connect(&format!("{url}&{}", shown.join("&"))).await).await;
+    let error = refusal(&format!("{url}&{}", shown[0])).await;
+    assert!(matches!(&error, Error::Config(why) if why.contains("key=FILE")), "{error:?}");
+}
+
+#[tokio::test]
+async fn the_wrong_file_in_the_address_is_named() {
+    let authority = Authority::new();
+    fs::write(authority.file("empty.pem"), "").unwrap();
+    for (name, file) in [("ca", "server.key"), ("cert", "client.key"), ("key", "client.pem"), ("ca", "empty.pem")] {
+        let error = refusal(&format!("rediss://localhost?{}", parameter(&authority, name, file))).await;
+        assert!(matches!(&error, Error::Config(why) if why.contains(file)), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn tls_and_plain_text_do_not_understand_each_other_and_it_is_said() {
+    let authority = Authority::new();
+    let (server, port) = server(&authority, false);
+    let plain = format!("rediss://localhost:{}?{}", server.address().port(), parameter(&authority, "ca", "ca.pem"));
+    let error = refusal(&plain).await;
+    assert!(matches!(&error, Error::Unavailable { reason, .. } if reason.contains("its port for TLS")), "{error:?}");
+    let error = refusal(&format!("redis://localhost:{port}")).await;
+    assert!(matches!(&error, Error::Unavailable { .. }), "{error:?}");
+}
