@@ -65,6 +65,7 @@ fn dead(name: &str, revision: u64, errors: Vec<AttemptError>) -> DeadTask {
         dead_letter: true,
         unique: None,
         trace: Some("00-ab-cd-01".into()),
+        last_span: Some("00-ab-ef-01".into()),
     };
     DeadTask { task, fingerprint: u128::MAX - 7 }
 }

@@ -26,5 +26,6 @@ pub mod settling;
 pub mod task;
 mod text;
 pub mod time;
+pub mod trace;
 pub mod unique;
 pub mod worker;

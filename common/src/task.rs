@@ -255,6 +255,9 @@ pub struct Task {
     pub unique: Option<Box<Unique>>,
     /// W3C `traceparent`.
     pub trace: Option<Box<str>>,
+    /// The span of its latest attempt that was settled without completing it and is kept in a trace, as a `traceparent`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_span: Option<Box<str>>,
 }
 
 /// What a worker is handed with a lease.
@@ -290,6 +293,8 @@ pub struct ClaimedTask {
     pub checkpoint: Option<Payload>,
     /// W3C `traceparent`.
     pub trace: Option<Box<str>>,
+    /// The span of its latest attempt that was settled and is kept in a trace ([`Task::last_span`]).
+    pub last_span: Option<Box<str>>,
 }
 
 #[cfg(test)]

@@ -134,20 +134,20 @@ pub(crate) struct Attempt {
     taken_at: u64,
     began_at: AtomicU64,
     ended_at: AtomicU64,
-    /// The trace its span belongs to.
-    trace_id: OnceLock<String>,
+    /// Its span, if its trace is kept, as a `traceparent`.
+    span: OnceLock<String>,
     ended: AtomicBool,
 }
 
 impl Labels for Attempt {
     fn label(&self) -> Label<'_> {
-        // The digits of the trace in what the task carries: `00-<32 digits>-…`.
-        let carried = || self.task.trace.as_deref().and_then(|trace| trace.get(3..35));
+        let traceparent = self.span.get().map(String::as_str).or(self.task.trace.as_deref());
         Label {
             id: self.task.id.as_str(),
             name: self.task.name.as_str(),
             attempt: self.task.attempt,
-            trace_id: self.trace_id.get().map(String::as_str).or_else(carried),
+            // `00-<32 digits of the trace>-…`.
+            trace_id: traceparent.and_then(|it| it.get(3..35)),
         }
     }
 }
@@ -188,7 +188,7 @@ impl Attempt {
             taken_at,
             began_at: AtomicU64::new(0),
             ended_at: AtomicU64::new(0),
-            trace_id: OnceLock::new(),
+            span: OnceLock::new(),
             ended: AtomicBool::new(false),
         })
     }
@@ -286,9 +286,15 @@ impl Attempt {
             crashes: task.crashes,
             waited: since(task.submitted_at, task.started_at),
             traceparent: task.trace.as_deref(),
+            last_span: task.last_span.as_deref(),
         })?;
-        self.trace_id.set(span.span().span_context().trace_id().to_string()).ok();
+        self.span.set(traces::write(span.span().span_context())).ok();
         Some(span)
+    }
+
+    /// Its span, if its trace is kept, as a `traceparent`.
+    pub(crate) fn span(&self) -> Option<&str> {
+        self.span.get().map(String::as_str)
     }
 
     /// How long the task function ran; zero if it never began.

@@ -67,6 +67,7 @@ impl Context {
             started_at: Timestamp::default(),
             checkpoint: None,
             trace: None,
+            last_span: None,
         };
         let worker = WorkerId::new("detached").expect(LEGAL);
         let (lease, grace) = (jobbers_common::limits::DEFAULT_LEASE, Duration::ZERO);

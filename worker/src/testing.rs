@@ -277,7 +277,7 @@ impl TestBench {
             let (id, fence) = (task.id.clone(), task.fence);
             let outcome = self.run(task).await?;
             drained.count(outcome.as_ref());
-            settlements.extend(outcome.map(|outcome| Settlement { id, fence, outcome }));
+            settlements.extend(outcome.map(|outcome| Settlement::new(id, fence, outcome)));
         }
     }
 

@@ -59,7 +59,7 @@ impl Store {
         let cycle = Cycle { worker: worker.clone(), settlements: Vec::new(), claim };
         let claimed = self.engine.cycle(cycle).await.unwrap().claimed;
         assert_eq!(claimed.len(), count);
-        let settle = |(id, fence)| Settlement { id, fence, outcome: outcome.clone() };
+        let settle = |(id, fence)| Settlement::new(id, fence, outcome.clone());
         let settlements = claimed.into_iter().map(|task| settle((task.id, task.fence))).collect();
         self.engine.cycle(Cycle { worker, settlements, claim: None }).await.unwrap();
     }

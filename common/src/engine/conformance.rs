@@ -46,6 +46,7 @@ pub mod look;
 pub mod moving;
 pub mod sequence;
 pub mod settle;
+pub mod spans;
 pub mod submit;
 pub mod unique;
 pub mod wake;
@@ -162,7 +163,7 @@ impl Fixture {
     }
 
     pub async fn settle(&self, task: &ClaimedTask, outcome: Outcome) -> SettleAnswer {
-        let settlement = Settlement { id: task.id.clone(), fence: task.fence, outcome };
+        let settlement = Settlement::new(task.id.clone(), task.fence, outcome);
         let cycle = Cycle { worker: worker("w1"), settlements: vec![settlement], claim: None };
         let reply = self.engine.cycle(cycle).await.unwrap();
         assert_eq!(reply.settled.len(), 1);
@@ -337,6 +338,13 @@ macro_rules! conformance_suite {
             a_poisoned_task_is_not_settled_by_its_ghost
             a_task_settled_twice_in_one_cycle_is_refused
             a_large_batch_is_settled_at_once
+        );
+        $crate::conformance_group!($open, spans:
+            the_span_of_an_attempt_is_handed_to_the_next
+            a_span_and_a_heartbeat_are_in_nobody_s_way
+            a_span_outlives_its_task_s_end
+            a_replacement_knows_of_no_span
+            a_span_that_is_none_is_refused
         );
         $crate::conformance_group!($open, lease:
             an_extended_lease_does_not_expire

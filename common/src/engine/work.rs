@@ -9,6 +9,7 @@ use crate::{
     name::{QueueName, TaskId, WorkerId},
     payload::Payload,
     task::{AttemptFailure, ClaimedTask, Fence, Progress},
+    trace::is_traceparent,
 };
 
 /// How an attempt ends.
@@ -88,6 +89,23 @@ pub struct Settlement {
     pub fence: Fence,
     /// How it ended.
     pub outcome: Outcome,
+    /// The attempt's span, if it is kept in a trace, as a W3C `traceparent`: noted for the task's next attempt
+    /// ([`crate::task::Task::last_span`]), unless this one completes it. `None` leaves what was noted before.
+    pub span: Option<Box<str>>,
+}
+
+impl Settlement {
+    /// One whose attempt is not kept in a trace.
+    #[must_use]
+    pub const fn new(id: TaskId, fence: Fence, outcome: Outcome) -> Self {
+        Self { id, fence, outcome, span: None }
+    }
+
+    /// The span its task is to keep.
+    #[must_use]
+    pub fn span_to_keep(&self) -> Option<&str> {
+        self.span.as_deref().filter(|_| !matches!(self.outcome, Outcome::Completed { .. }))
+    }
 }
 
 /// What became of a settlement.
@@ -151,6 +169,9 @@ impl Cycle {
                 && *delay > MAX_DELAY
             {
                 return Err(Error::Invalid("a delay is at most 366d".to_owned()));
+            }
+            if settlement.span.as_deref().is_some_and(|span| !is_traceparent(span)) {
+                return Err(Error::Invalid(format!("the span of task {} is no W3C traceparent", settlement.id)));
             }
         }
         let Some(claim) = &self.claim else { return Ok(()) };

@@ -155,7 +155,7 @@ impl Wish {
         let facts = facts(&task);
         let (mut errors, mut news) = (Vec::new(), Vec::new());
         write_errors(&task.errors, &mut errors);
-        write_news(task.checkpoint.as_ref(), &mut news);
+        write_news(task.last_span.as_deref(), task.checkpoint.as_ref(), &mut news);
         let parameters = parameters.or(task.parameters).ok_or_else(|| malformed("a copy without parameters"))?;
         let new = NewTask {
             version: task.version,

@@ -11,7 +11,7 @@
 //! | `m` | hash | id: the lease while it runs, the ending when it is over; a waiting task has none |
 //! | `a` | hash | id: what earlier attempts left, of a task that is back in a queue; and of a scheduled one |
 //! | `h` | hash | id: errors |
-//! | `x` | hash | id: heartbeat, progress, checkpoint |
+//! | `x` | hash | id: heartbeat, progress, checkpoint, the span of the last attempt |
 //! | `u` | hash | id: since when workers give it back for not knowing it; a task that ran may leave one until it is deleted |
 //! | `k`, `k:of` | hash | a task's name and unique key: id of the task that took it last; id: what it said of its key |
 //! | `o`, `o:order` | hash, sorted set | revision and id: a copy of a task that failed for good; their order |

@@ -9,6 +9,7 @@ use jobbers_common::{
     payload::Payload,
     task::{ClaimedTask, Fence, Lease, Progress, Task},
     time::Timestamp,
+    trace::{TRACEPARENT_BYTES, is_traceparent},
 };
 use redis::Value;
 
@@ -23,6 +24,8 @@ const LEASE_BYTES: usize = 80;
 const FACTS_AT: usize = 1;
 const LAST_FACTS_AT: usize = 36;
 const CANCEL_REQUESTED: u8 = b'K';
+/// How news begin that tell a span.
+const HAS_SPAN: u8 = b'T';
 
 fn corrupt(what: &str) -> Error {
     Error::Corrupt(format!("a task's {what} can't be read"))
@@ -116,9 +119,10 @@ impl Carry {
     }
 }
 
-/// What a running task told.
+/// What a running task told, and the last that ended left.
 #[derive(Default)]
 struct Told {
+    last_span: Option<Box<str>>,
     heartbeat_at: Option<Timestamp>,
     progress: Option<Progress>,
     checkpoint: Option<Payload>,
@@ -129,10 +133,18 @@ impl Told {
         if from.is_empty() {
             return Ok(Self::default());
         }
+        let (last_span, from) = match from.split_first() {
+            Some((&HAS_SPAN, rest)) => {
+                let (span, rest) = rest.split_at_checked(TRACEPARENT_BYTES).ok_or_else(|| corrupt("span"))?;
+                (Some(std::str::from_utf8(span).map_err(|_| corrupt("span"))?.into()), rest)
+            }
+            _ => (None, from),
+        };
         let fixed = part(from, ..22, "heartbeat")?;
         let checkpoint_at = 22 + usize::try_from(digits(&fixed[16..])?).map_err(|_| corrupt("progress"))?;
         let progress = part(from, 22..checkpoint_at, "progress")?;
         Ok(Self {
+            last_span,
             heartbeat_at: some_time(&fixed[..16])?,
             progress: if progress.is_empty() {
                 None
@@ -190,6 +202,7 @@ pub(super) fn read_view(view: Value) -> Result<Seen> {
     let mut task = waiting(id, record, status, carry);
     let mut go_on = place.clone();
     (task.heartbeat_at, task.progress, task.checkpoint) = (told.heartbeat_at, told.progress, told.checkpoint);
+    task.last_span = told.last_span;
     match status {
         Status::Submitted => {
             let positive = score(place.as_bytes())?.rem_euclid(1_000_000_000_000_000);
@@ -253,6 +266,7 @@ fn waiting(id: TaskId, record: Record, status: Status, carry: Option<Carry>) -> 
         dead_letter: false,
         unique: record.unique,
         trace: record.trace,
+        last_span: None,
     }
 }
 
@@ -323,9 +337,13 @@ pub(super) fn read_copy(id: &TaskId, copy: &[u8]) -> Result<DeadTask> {
     whole(Value::Array(words.map(Value::BulkString).to_vec()), &errors, rest.to_vec())
 }
 
-/// Writes what a task that is not running tells: its checkpoint.
-pub(super) fn write_news(checkpoint: Option<&Payload>, into: &mut Vec<u8>) {
-    if checkpoint.is_some() {
+/// Writes what a task that is not running tells: the span of its last attempt, and its checkpoint.
+pub(super) fn write_news(last_span: Option<&str>, checkpoint: Option<&Payload>, into: &mut Vec<u8>) {
+    if let Some(span) = last_span.filter(|span| is_traceparent(span)) {
+        into.push(HAS_SPAN);
+        into.extend_from_slice(span.as_bytes());
+    }
+    if checkpoint.is_some() || !into.is_empty() {
         into.extend_from_slice(&[b'0'; 22]);
         write_payload(checkpoint, into);
     }
@@ -384,6 +402,7 @@ fn claimed(id: &str, record: Value, fence: Fence, started_at: Timestamp) -> Resu
         started_at,
         checkpoint: None,
         trace: record.trace,
+        last_span: None,
     })
 }
 
@@ -395,9 +414,31 @@ fn add_apart(mut task: ClaimedTask, apart: Option<Apart>) -> Result<ClaimedTask>
     if let Some(carry) = Carry::decode(&carry)? {
         (task.attempt, task.crashes, task.ready_at) = (carry.attempt + 1, carry.crashes, carry.ready_at);
     }
-    task.checkpoint = Told::decode(&told)?.checkpoint;
+    Told { checkpoint: task.checkpoint, last_span: task.last_span, .. } = Told::decode(&told)?;
     if !body.is_empty() {
         task.parameters.bytes = body.into();
     }
     Ok(task)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn news_are_read_with_and_without_a_span() {
+        let (span, checkpoint) = ("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", Payload::json("1"));
+        for span in [None, Some(span)] {
+            for checkpoint in [None, Some(&checkpoint)] {
+                let mut written = Vec::new();
+                write_news(span, checkpoint, &mut written);
+                let told = Told::decode(&written).unwrap();
+                assert_eq!((told.last_span.as_deref(), told.checkpoint.as_ref()), (span, checkpoint));
+                assert_eq!((told.heartbeat_at, told.progress), (None, None));
+            }
+        }
+        let as_ever = Told::decode(b"1700000000000001000000\n1").unwrap();
+        assert_eq!((as_ever.last_span, as_ever.checkpoint), (None, Some(checkpoint)));
+        assert!(Told::decode(b"T00-4bf92f").is_err(), "a piece of one");
+    }
 }

@@ -84,7 +84,7 @@ fn fence_digits(fence: Fence) -> String {
 
 fn write_settlement(settlement: &Settlement, command: &mut Cmd, payload: &mut Vec<u8>) {
     payload.clear();
-    let outcome = match &settlement.outcome {
+    let mut outcome = match &settlement.outcome {
         Outcome::Completed { result } => {
             write_payload(result.as_ref(), payload);
             "c".to_owned()
@@ -108,6 +108,10 @@ fn write_settlement(settlement: &Settlement, command: &mut Cmd, payload: &mut Ve
         Outcome::Cancelled => "x".to_owned(),
         Outcome::Released { delay } => format!("l{}", micros(*delay)),
     };
+    if let Some(span) = settlement.span_to_keep() {
+        outcome.push(';');
+        outcome.push_str(span);
+    }
     command.arg(settlement.id.as_str()).arg(format!("L{}", fence_digits(settlement.fence)));
     command.arg(outcome).arg(payload.as_slice());
 }

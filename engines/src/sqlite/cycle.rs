@@ -139,6 +139,7 @@ fn hand_out(row: &Row<'_>, queue: &QueueName, fence: i64, now: Timestamp) -> Res
         ready_at: columns.time()?,
         started_at: now,
         trace: columns.trace()?,
+        last_span: columns.trace()?,
         parameters: columns
             .payload()?
             .ok_or_else(|| Error::Corrupt("a task without parameters is ready".to_owned()))?,

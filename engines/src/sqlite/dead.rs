@@ -197,7 +197,8 @@ fn set_parameters(step: &Step<'_>, key: i64, parameters: &Payload) -> Result<()>
 }
 
 fn make_anew(step: &mut Step<'_>, wish: &Resubmit, dead: &DeadTask, queue: i64) -> Result<i64> {
-    let Task { name, version, priority, overrides, submitted_at, started_at, worker, trace, .. } = &dead.task;
+    let Task { name, version, priority, overrides, submitted_at, started_at, worker, trace, last_span, .. } =
+        &dead.task;
     let overrides = if overrides.is_empty() {
         None
     } else {
@@ -222,6 +223,7 @@ fn make_anew(step: &mut Step<'_>, wish: &Resubmit, dead: &DeadTask, queue: i64) 
             worker.as_ref().map(|worker| worker.as_str()),
             overrides,
             trace.as_deref(),
+            last_span.as_deref(),
         ))
         .or_store()?;
     let key = step.conn.last_insert_rowid();

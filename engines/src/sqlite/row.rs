@@ -117,6 +117,7 @@ pub(super) fn task(row: &Row<'_>, catalog: &Catalog) -> Result<(i64, Task)> {
         dead_letter: false,
         unique: None,
         trace: None,
+        last_span: None,
         parameters: None,
         result: None,
         checkpoint: None,
@@ -131,6 +132,7 @@ pub(super) fn task(row: &Row<'_>, catalog: &Catalog) -> Result<(i64, Task)> {
     task.progress = fraction.map(|fraction| Progress { fraction, message: message.unwrap_or_default() });
     task.dead_letter = columns.take()?;
     task.trace = columns.trace()?;
+    task.last_span = columns.trace()?;
     task.parameters = columns.payload()?;
     task.result = columns.payload()?;
     task.checkpoint = columns.payload()?;

@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("sql/migrations/0006_workers.sql"),
     include_str!("sql/migrations/0007_unique_keys.sql"),
     include_str!("sql/migrations/0008_submit_rates.sql"),
+    include_str!("sql/migrations/0009_spans.sql"),
 ];
 
 fn pragma(conn: &Connection, name: &str) -> Result<i64> {

@@ -27,7 +27,7 @@ pub(super) fn settle(step: &mut Step<'_>, settlements: &[Settlement]) -> Result<
 }
 
 fn settle_one(step: &mut Step<'_>, settlement: &Settlement) -> Result<SettleAnswer> {
-    let Settlement { id, fence, outcome } = settlement;
+    let Settlement { id, fence, .. } = settlement;
     let fence = stored(*fence);
     let Some(found) = find(step, id)?.filter(|found| found.fence == Some(fence)) else {
         return Ok(SettleAnswer::LeaseLost);
@@ -36,7 +36,7 @@ fn settle_one(step: &mut Step<'_>, settlement: &Settlement) -> Result<SettleAnsw
         // The fence is kept only by the settlement that ended the task: this is its repetition.
         return Ok(SettleAnswer::Accepted(found.status));
     }
-    let status = end_attempt(step, id, &found, outcome)?;
+    let status = end_attempt(step, &found, settlement)?;
     Ok(SettleAnswer::Accepted(status))
 }
 
@@ -46,39 +46,41 @@ pub(super) fn stored(fence: Fence) -> i64 {
 }
 
 /// A requested cancel wins over whatever the worker says.
-fn end_attempt(step: &mut Step<'_>, id: &TaskId, found: &Found, outcome: &Outcome) -> Result<Status> {
+fn end_attempt(step: &mut Step<'_>, found: &Found, settlement: &Settlement) -> Result<Status> {
+    let Settlement { id, outcome, .. } = settlement;
+    let span = settlement.span_to_keep();
     if let Outcome::Retry { failure, .. } | Outcome::Failed { failure, .. } | Outcome::Stalled { failure, .. } = outcome
     {
         note_failure(step, found, failure)?;
     }
     let fence = found.fence;
     match outcome {
-        _ if found.cancel_requested => end(step, id, found, &Ending { fence, ..Ending::CANCELLED }),
-        Outcome::Cancelled => end(step, id, found, &Ending { fence, ..Ending::CANCELLED }),
+        _ if found.cancel_requested => end(step, id, found, &Ending { fence, span, ..Ending::CANCELLED }),
+        Outcome::Cancelled => end(step, id, found, &Ending { fence, span, ..Ending::CANCELLED }),
         Outcome::Completed { result } => complete(step, id, found, result.as_ref()),
         Outcome::Retry { delay, .. } => {
             step.prepare(sql::FORGET_STRANGER)?.execute([found.key]).or_store()?;
-            requeue(step, found, Move::Retry, Some(*delay), 0)
+            requeue(step, found, Move::Retry, Some(*delay), 0, span)
         }
         Outcome::Released { delay } => {
             step.prepare(sql::FORGET_STRANGER)?.execute([found.key]).or_store()?;
-            requeue(step, found, Move::Release, Some(*delay).filter(|delay| !delay.is_zero()), 1)
+            requeue(step, found, Move::Release, Some(*delay).filter(|delay| !delay.is_zero()), 1, span)
         }
         Outcome::Failed { dead_letter, .. } => {
-            let failed = Ending { event: Move::Fail, to: Status::Failed, dead_letter: *dead_letter, fence };
+            let failed = Ending { event: Move::Fail, to: Status::Failed, dead_letter: *dead_letter, fence, span };
             end(step, id, found, &failed)
         }
         Outcome::Stalled { dead_letter, .. } => {
-            let stalled = Ending { event: Move::Stall, to: Status::Stalled, dead_letter: *dead_letter, fence };
+            let stalled = Ending { event: Move::Stall, to: Status::Stalled, dead_letter: *dead_letter, fence, span };
             end(step, id, found, &stalled)
         }
         Outcome::Unknown { delay, patience, failure, dead_letter } => {
             let since = note_stranger(step, found)?;
             if since.after(*patience) > step.now {
-                return requeue(step, found, Move::Release, Some(*delay).filter(|delay| !delay.is_zero()), 1);
+                return requeue(step, found, Move::Release, Some(*delay).filter(|delay| !delay.is_zero()), 1, span);
             }
             note_failure(step, found, failure)?;
-            let dropped = Ending { event: Move::Drop, to: Status::Dropped, dead_letter: *dead_letter, fence };
+            let dropped = Ending { event: Move::Drop, to: Status::Dropped, dead_letter: *dead_letter, fence, span };
             end(step, id, found, &dropped)
         }
     }
@@ -105,24 +107,26 @@ fn complete(step: &mut Step<'_>, id: &TaskId, found: &Found, result: Option<&Pay
 }
 
 /// How a task ends.
-pub(super) struct Ending {
+pub(super) struct Ending<'a> {
     pub(super) event: Move,
     pub(super) to: Status,
     pub(super) dead_letter: bool,
     /// The fence of the settlement that ended it, if one did.
     pub(super) fence: Option<i64>,
+    /// The attempt's span, if there is one to keep.
+    pub(super) span: Option<&'a str>,
 }
 
-impl Ending {
+impl Ending<'_> {
     pub(super) const CANCELLED: Self =
-        Self { event: Move::Cancel, to: Status::Cancelled, dead_letter: false, fence: None };
+        Self { event: Move::Cancel, to: Status::Cancelled, dead_letter: false, fence: None, span: None };
 }
 
 /// A task is over.
-pub(super) fn end(step: &mut Step<'_>, id: &TaskId, found: &Found, ending: &Ending) -> Result<Status> {
+pub(super) fn end(step: &mut Step<'_>, id: &TaskId, found: &Found, ending: &Ending<'_>) -> Result<Status> {
     let (revision, now) = (step.next_revision(), step.now_micros());
-    let Ending { event, to, dead_letter, fence } = *ending;
-    step.prepare(sql::END_TASK)?.execute((found.key, to.code(), revision, now, fence, dead_letter)).or_store()?;
+    let Ending { event, to, dead_letter, fence, span } = *ending;
+    step.prepare(sql::END_TASK)?.execute((found.key, to.code(), revision, now, fence, dead_letter, span)).or_store()?;
     step.note_moved(found.queue, found.status, event, to);
     step.note_finished(id.clone());
     if dead_letter {
@@ -138,12 +142,13 @@ pub(super) fn requeue(
     event: Move,
     delay: Option<Duration>,
     attempts_that_do_not_count: u32,
+    span: Option<&str>,
 ) -> Result<Status> {
     let to = if delay.unwrap_or_default().is_zero() { Status::Submitted } else { Status::Scheduled };
     let revision = step.next_revision();
     let ready_at = delay.map(|delay| step.now.after(delay).as_micros());
     step.prepare(sql::REQUEUE_TASK)?
-        .execute((found.key, to.code(), revision, ready_at, attempts_that_do_not_count))
+        .execute((found.key, to.code(), revision, ready_at, attempts_that_do_not_count, span))
         .or_store()?;
     step.note_moved(found.queue, Status::Started, event, to);
     Ok(to)

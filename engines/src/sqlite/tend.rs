@@ -67,10 +67,15 @@ fn reclaim(step: &mut Step<'_>, expired: &Expired) -> Result<Status> {
         settle::end(step, id, found, &Ending::CANCELLED)
     } else if is_poison {
         let dead_letter = overrides.dead_letter == Some(DeadLetter::Save);
-        settle::end(step, id, found, &Ending { event: Move::Expire, to: Status::Failed, dead_letter, fence: None })
+        settle::end(
+            step,
+            id,
+            found,
+            &Ending { event: Move::Expire, to: Status::Failed, dead_letter, ..Ending::CANCELLED },
+        )
     } else {
         step.prepare(sql::FORGET_STRANGER)?.execute([found.key]).or_store()?;
-        settle::requeue(step, found, Move::Expire, None, 1)
+        settle::requeue(step, found, Move::Expire, None, 1, None)
     }
 }
 

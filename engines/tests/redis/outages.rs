@@ -32,7 +32,7 @@ async fn a_cycle_whose_answer_got_lost_is_answered_by_what_it_did() {
     let settlements: Vec<Settlement> = held
         .iter()
         .zip([DONE, retry(Duration::from_secs(60))])
-        .map(|(task, outcome)| Settlement { id: task.id.clone(), fence: task.fence, outcome })
+        .map(|(task, outcome)| Settlement::new(task.id.clone(), task.fence, outcome))
         .collect();
     proxy.lose_answers(1);
     let reply = f.cycle_as("w1", &["default"], 4, settlements).await;

@@ -45,7 +45,7 @@ async fn thousands_are_claimed_settled_listed_and_pruned_each_once() {
             break;
         }
         assert!(reply.claimed.iter().all(|task| seen.insert(task.id.clone())));
-        let done = |task: ClaimedTask| Settlement { id: task.id, fence: task.fence, outcome: DONE };
+        let done = |task: ClaimedTask| Settlement::new(task.id, task.fence, DONE);
         settlements = reply.claimed.into_iter().map(done).collect();
     }
     assert_eq!((seen.len(), f.count(Status::Completed).await), (5_000, 5_000));

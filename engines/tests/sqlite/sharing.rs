@@ -91,7 +91,7 @@ async fn the_end_of_a_task_in_another_process_ends_its_awaiting() {
     submit(&here, ["a".to_owned()]).await;
     let finish = async {
         let claimed = cycle(&there, "w", 1, Vec::new()).await.claimed.remove(0);
-        let done = Settlement { id: claimed.id, fence: claimed.fence, outcome: DONE };
+        let done = Settlement::new(claimed.id, claimed.fence, DONE);
         cycle(&there, "w", 1, vec![done]).await;
     };
     let a = id("a");

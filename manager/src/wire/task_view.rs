@@ -141,6 +141,9 @@ pub struct TaskView<'a> {
     /// The W3C trace it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     traceparent: Option<&'a str>,
+    /// The span of its latest attempt that did not complete it, if that is kept in a trace, as a `traceparent`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_span: Option<&'a str>,
 }
 
 /// Of what a task is to be the only one.
@@ -402,6 +405,7 @@ impl<'a> From<&'a Task> for TaskView<'a> {
             dead_letter: task.dead_letter,
             unique: task.unique.as_deref().map(UniqueView::from),
             traceparent: task.trace.as_deref(),
+            last_span: task.last_span.as_deref(),
         }
     }
 }

@@ -120,7 +120,7 @@ impl Server {
 
     /// Settles a claimed task.
     pub(crate) async fn settle(&self, task: &ClaimedTask, outcome: Outcome) {
-        let settlement = Settlement { id: task.id.clone(), fence: task.fence, outcome };
+        let settlement = Settlement::new(task.id.clone(), task.fence, outcome);
         let cycle = Cycle { worker: worker(), settlements: vec![settlement], claim: None };
         let settled = self.engine.cycle(cycle).await.unwrap().settled;
         assert!(matches!(settled.as_slice(), [SettleAnswer::Accepted(_)]), "{settled:?}");

@@ -3,7 +3,10 @@
 //! A task carries a W3C `traceparent`: of the `send {queue}` span that submitted it, or of its submitter where this
 //! process traces nothing. Its first attempt is that span's child while the wait was short (5 min); a later attempt, or
 //! one after a long wait, begins a trace of its own and links to it, so that no trace stays open for hours and retries
-//! stand side by side. An attempt that is not kept costs a comparison and no span.
+//! stand side by side. It also links to the attempt before it, which left its span with the task when it was settled
+//! ([`jobbers_common::task::Task::last_span`]): a retry, one that was given back, a dead letter sent again. A worker that
+//! vanishes settles nothing: what follows a crash links to the last attempt that was settled, if there is one. An attempt
+//! that is not kept costs a comparison and no span.
 //!
 //! It speaks OpenTelemetry's API directly; spans that user code makes with `tracing` become children of the attempt's,
 //! through [`layer`].
@@ -156,6 +159,8 @@ pub struct Attempt<'a> {
     pub waited: Duration,
     /// What the task carries.
     pub traceparent: Option<&'a str>,
+    /// What the last attempt that was settled left with the task: its span's `traceparent`.
+    pub last_span: Option<&'a str>,
 }
 
 impl Tracing {
@@ -180,7 +185,9 @@ impl Tracing {
             return None;
         }
         let sent = of.traceparent.and_then(read);
-        let is_child = sent.is_some() && of.attempt == 1 && of.crashes == 0 && of.waited <= LONGEST_CHILD_WAIT;
+        let before = of.last_span.and_then(read);
+        let is_first = of.attempt == 1 && of.crashes == 0 && before.is_none();
+        let is_child = sent.is_some() && is_first && of.waited <= LONGEST_CHILD_WAIT;
         let follows = self.sampling.parent_based && sent.is_some();
         if !follows && !is_child && !self.draw() {
             return None;
@@ -189,10 +196,11 @@ impl Tracing {
             Some(sent) if is_child => below(sent.clone()),
             _ => Context::new().with_value(Kept),
         };
-        let links = sent.filter(|_| !is_child).map(|sent| Link::new(sent, Vec::new(), 0));
+        let links = sent.filter(|_| !is_child).into_iter().chain(before);
+        let links = links.map(|span| Link::new(span, Vec::new(), 0)).collect();
         let builder = SpanBuilder::from_name(format!("process {}", of.queue))
             .with_kind(SpanKind::Consumer)
-            .with_links(links.into_iter().collect())
+            .with_links(links)
             .with_attributes([
                 KeyValue::new("messaging.system", "jobbers"),
                 KeyValue::new("messaging.operation.name", "process"),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use jobbers_common::metrics::{ALL, Kind};
 use jobbers_test_support::{
     api::Api,
-    collector::{Collector, Distribution},
+    collector::{Collector, Distribution, Span},
     program::Program,
     wait::until,
 };
@@ -20,6 +20,7 @@ use crate::{
 on_both_engines!(
     the_points_are_as_many_as_what_happened,
     a_task_is_traced_from_its_submission_through_its_retries,
+    what_is_sent_again_links_to_its_former_life,
     a_collector_that_freezes_under_load_changes_no_result,
     a_collector_that_dies_under_load_changes_no_result,
 );
@@ -173,7 +174,7 @@ async fn a_task_is_traced_from_its_submission_through_its_retries(kind: Engine) 
     assert_eq!(hex(&send.trace), "4bf92f3577b34da6a3ce929d0e0e4736", "it belongs to its submitter's trace");
     assert_eq!(hex(&send.parent), "00f067aa0ba902b7");
     let attempt = |number: &str| {
-        let of = |span: &&jobbers_test_support::collector::Span| span.attributes["jobbers.task.attempt"] == number;
+        let of = |span: &&Span| span.attributes["jobbers.task.attempt"] == number;
         processed.iter().find(of).unwrap_or_else(|| panic!("no attempt {number} in {processed:?}"))
     };
     let (first, second) = (attempt("1"), attempt("2"));
@@ -181,8 +182,43 @@ async fn a_task_is_traced_from_its_submission_through_its_retries(kind: Engine) 
     assert_eq!((&first.trace, &first.parent), (&send.trace, &send.id), "the first attempt is a child of `send`");
     assert!(first.failed && !second.failed);
     assert_ne!(second.trace, send.trace, "a retry begins a trace of its own");
-    assert_eq!(second.links, [(send.trace.clone(), send.id.clone())], "and links to where it comes from");
+    let (from, before) = ((send.trace.clone(), send.id.clone()), (first.trace.clone(), first.id.clone()));
+    assert_eq!(second.links, [from, before], "and links to where it comes from, and to what was before it");
     assert_eq!(second.attributes["messaging.message.id"], "t");
+}
+
+async fn what_is_sent_again_links_to_its_former_life(kind: Engine) {
+    let (stack, collector) = (Stack::on(kind).await, Collector::http().await);
+    let endpoint = collector.endpoint();
+    let otlp = [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()), ("OTEL_METRICS_EXPORTER", "none")];
+    let mut manager = stack.manager_with(&otlp).await;
+    let mut worker = worker(&stack, &otlp).await;
+    let task = json!({"id": "t", "name": "fail", "parameters": {"times": 2}, "max_retries": 1, "retry_delay": "10ms"});
+    manager.api.submit(&task).await;
+    assert_eq!(manager.api.finished("t").await["status"], "failed");
+    until(Duration::from_secs(60), "it is archived", async || {
+        let letters = manager.api.get("/dead-letter-queue/stats").await.ok();
+        (letters["total"] == 1).then_some(())
+    })
+    .await;
+    let again = json!({"task_ids": ["t"], "reset_retry_count": false});
+    manager.api.post("/dead-letter-queue/resubmit", &again).await.ok();
+    until(Duration::from_secs(60), "it is done at last", async || {
+        (manager.api.finished("t").await["status"] == "completed").then_some(())
+    })
+    .await;
+    end(&mut worker).await;
+    end(&mut manager.program).await;
+
+    let mut processed = collector.spans("process default");
+    processed.sort_by_key(|span| span.attributes["jobbers.task.attempt"].clone());
+    let [first, second, third] = processed.as_slice() else { panic!("three attempts: {processed:?}") };
+    let [send] = &*collector.spans("send default") else { panic!("one submission") };
+    let of = |span: &Span| (span.trace.clone(), span.id.clone());
+    assert_eq!((&first.trace, first.links.as_slice()), (&send.trace, [].as_slice()));
+    assert_eq!(second.links, [of(send), of(first)]);
+    assert_eq!(third.links, [of(send), of(second)], "the last of its former life");
+    assert!(!third.failed && [first, second].iter().all(|span| span.failed));
 }
 
 fn hex(bytes: &[u8]) -> String {

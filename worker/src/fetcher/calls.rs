@@ -337,6 +337,9 @@ async fn write_down(
 
 impl Settling {
     fn settlement(&self) -> Settlement {
-        Settlement { id: self.id.clone(), fence: self.fence, outcome: self.outcome.clone() }
+        let completes = matches!(self.outcome, Outcome::Completed { .. });
+        // What the task's next attempt refers to; a completed one has none.
+        let span = self.attempt.as_ref().filter(|_| !completes).and_then(|attempt| attempt.span()).map(Box::from);
+        Settlement { span, ..Settlement::new(self.id.clone(), self.fence, self.outcome.clone()) }
     }
 }

@@ -461,8 +461,7 @@ pub async fn a_task_is_sent_again_with_other_parameters(f: Fixture) {
 pub async fn many_are_sent_again_at_once(f: Fixture) {
     f.submit((0..MAX_BATCH).map(|n| task(&format!("t{n:04}"))).collect()).await;
     let claimed = f.claim(MAX_BATCH).await;
-    let settlements =
-        claimed.iter().map(|task| Settlement { id: task.id.clone(), fence: task.fence, outcome: dead() }).collect();
+    let settlements = claimed.iter().map(|task| Settlement::new(task.id.clone(), task.fence, dead())).collect();
     f.cycle_as("w1", &[], 0, settlements).await;
     let copies = letters(&f).await;
     assert_eq!(copies.len(), MAX_BATCH);

@@ -50,7 +50,7 @@ pub async fn a_worker_that_settles_may_claim_the_slot_in_the_same_cycle(f: Fixtu
     put(&f, QueueConfig { max_concurrent: Some(1), ..limited() }).await;
     submit_many(&f, 2).await;
     let held = f.claim_one().await;
-    let settlement = Settlement { id: held.id, fence: held.fence, outcome: DONE };
+    let settlement = Settlement::new(held.id, held.fence, DONE);
     let reply = f.cycle_as("w1", &["default"], 5, vec![settlement]).await;
     assert_eq!(ids(&reply.claimed), ["t0001"]);
 }

@@ -194,8 +194,11 @@ impl Pair<'_> {
                 continue;
             }
             let outcome = self.outcome();
-            for_model.push(Settlement { id: a.id, fence: a.fence, outcome: outcome.clone() });
-            for_engine.push(Settlement { id: b.id, fence: b.fence, outcome });
+            let span: Option<Box<str>> = self.random.chance(30).then(|| {
+                format!("00-4bf92f3577b34da6a3ce929d0e0e4736-{:016x}-01", 1 + self.random.below(1_000_000)).into()
+            });
+            for_model.push(Settlement { span: span.clone(), ..Settlement::new(a.id, a.fence, outcome.clone()) });
+            for_engine.push(Settlement { span, ..Settlement::new(b.id, b.fence, outcome) });
             if self.random.chance(70) {
                 self.leases.remove(at);
             }

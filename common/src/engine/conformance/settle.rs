@@ -228,10 +228,9 @@ pub async fn a_lost_lease_harms_no_neighbour(f: Fixture) {
     let settlements = claimed
         .iter()
         .enumerate()
-        .map(|(n, task)| Settlement {
-            id: task.id.clone(),
-            fence: if n == 1 { Fence(task.fence.0 + 1_000_000) } else { task.fence },
-            outcome: if n == 0 { retry(Duration::ZERO) } else { DONE },
+        .map(|(n, task)| {
+            let fence = if n == 1 { Fence(task.fence.0 + 1_000_000) } else { task.fence };
+            Settlement::new(task.id.clone(), fence, if n == 0 { retry(Duration::ZERO) } else { DONE })
         })
         .collect();
     let reply = f.cycle_as("w1", &[], 0, settlements).await;
@@ -268,7 +267,7 @@ pub async fn a_poisoned_task_is_not_settled_by_its_ghost(f: Fixture) {
 pub async fn a_task_settled_twice_in_one_cycle_is_refused(f: Fixture) {
     f.submit_ids(&["a"]).await;
     let claimed = f.claim_one().await;
-    let settlement = Settlement { id: claimed.id, fence: claimed.fence, outcome: DONE };
+    let settlement = Settlement::new(claimed.id, claimed.fence, DONE);
     let cycle = Cycle { worker: worker("w1"), settlements: vec![settlement.clone(), settlement], claim: None };
     assert!(matches!(f.engine.cycle(cycle).await, Err(Error::Invalid(_))));
     assert_eq!(f.status("a").await, Status::Started);
@@ -280,15 +279,14 @@ pub async fn a_large_batch_is_settled_at_once(f: Fixture) {
     let settlements: Vec<Settlement> = claimed
         .into_iter()
         .enumerate()
-        .map(|(n, task)| Settlement {
-            id: task.id,
-            fence: task.fence,
-            outcome: match n % 4 {
+        .map(|(n, task)| {
+            let outcome = match n % 4 {
                 0 => DONE,
                 1 => retry(seconds(5)),
                 2 => RELEASED,
                 _ => Outcome::Failed { failure: failure("no"), dead_letter: false },
-            },
+            };
+            Settlement::new(task.id, task.fence, outcome)
         })
         .collect();
     let reply = f.cycle_as("w1", &[], 0, settlements).await;

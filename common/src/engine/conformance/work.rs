@@ -182,7 +182,7 @@ pub async fn a_claim_past_its_bounds_is_refused(f: Fixture) {
 pub async fn a_cycle_settles_before_it_claims(f: Fixture) {
     f.submit_ids(&["a"]).await;
     let claimed = f.claim_one().await;
-    let settlement = Settlement { id: claimed.id, fence: claimed.fence, outcome: super::retry(Duration::ZERO) };
+    let settlement = Settlement::new(claimed.id, claimed.fence, super::retry(Duration::ZERO));
     let reply = f.cycle_as("w1", &["default"], 10, vec![settlement]).await;
     assert_eq!(reply.settled, [SettleAnswer::Accepted(Status::Submitted)]);
     assert_eq!((reply.claimed[0].id.as_str(), reply.claimed[0].attempt), ("a", 2));

@@ -160,6 +160,7 @@ impl State {
             dead_letter: false,
             unique: new.unique,
             trace: new.trace,
+            last_span: None,
         };
         Stored { task, fingerprint, position: 0, settled_by: None, unknown_since: None }
     }

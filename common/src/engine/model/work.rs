@@ -40,13 +40,17 @@ impl State {
     }
 
     fn settle(&mut self, settlement: Settlement, now: Timestamp) -> SettleAnswer {
-        let Settlement { id, fence, outcome } = settlement;
+        let span = settlement.span_to_keep().map(Box::from);
+        let Settlement { id, fence, outcome, .. } = settlement;
         let Some(stored) = self.tasks.get_mut(&id) else { return SettleAnswer::LeaseLost };
         if stored.settled_by == Some(fence) {
             return SettleAnswer::Accepted(stored.task.status);
         }
         if stored.task.lease.as_ref().map(|lease| lease.fence) != Some(fence) {
             return SettleAnswer::LeaseLost;
+        }
+        if span.is_some() {
+            stored.task.last_span = span;
         }
         let cancelled = stored.task.cancel_requested;
         match outcome {
@@ -200,6 +204,7 @@ impl State {
             started_at: now,
             checkpoint: task.checkpoint.clone(),
             trace: task.trace.clone(),
+            last_span: task.last_span.clone(),
         })
     }
 

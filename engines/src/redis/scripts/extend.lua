@@ -10,7 +10,8 @@
 
 -- A task's news with a heartbeat added.
 local function heard(news, progress, checkpoint)
-  news = news or (NO_TIME .. '000000')
+  local span
+  span, news = part_news(news or NO_TIME .. '000000')
   local length = tonumber(sub(news, 17, 22))
   if progress == '-' then
     progress = sub(news, 23, 22 + length)
@@ -20,7 +21,7 @@ local function heard(news, progress, checkpoint)
   else
     checkpoint = sub(checkpoint, 2)
   end
-  return NOW .. format('%06d', #progress) .. progress .. checkpoint
+  return span .. NOW .. format('%06d', #progress) .. progress .. checkpoint
 end
 
 local ids, answers, expiries = {}, {}, {}

@@ -15,7 +15,8 @@
 --              Only of a task in a queue or scheduled that is not as it was submitted.
 --   errors  h  1-3 how many, then each: 5 digits length, 16 at, 6 attempt, worker;, kind letter, message; a capital letter
 --             is followed by the kind of error and a ;
---   news    x  1-16 heartbeat_at, 17-22 length of progress, progress, checkpoint
+--   news    x  perhaps T and the 55 characters of the span of the last attempt that ended; then
+--              1-16 heartbeat_at, 17-22 length of progress, progress, checkpoint
 --   copy    o  1-32 lengths, 8 digits each, of the record, the state, the news and the errors; then these, then the
 --              parameters if they lie apart
 
@@ -73,6 +74,21 @@ local function finish(queue, id, status, revision, dead_letter, by, lease)
   end
 end
 
+-- Parts news: the T and the span, or nothing; and the rest.
+local function part_news(news)
+  if byte(news) == 84 then
+    return sub(news, 1, 56), sub(news, 57)
+  end
+  return '', news
+end
+
+-- Notes the span of the attempt that ends.
+local function note_span(id, span)
+  local news = call('EXISTS', X) == 1 and call('HGET', X, id) or NO_TIME .. '000000'
+  local _, rest = part_news(news)
+  call('HSET', X, id, 'T' .. span .. rest)
+end
+
 -- A task goes back: to its queue with a score, or to its time with none.
 local function put_back(queue, id, carry, score, due)
   push(carries, id, carry)
@@ -82,14 +98,15 @@ local function put_back(queue, id, carry, score, due)
   else
     push(queue.later, due, id)
   end
-  -- Heartbeat and progress belong to the attempt that ended; the checkpoint is for the next.
+  -- Heartbeat and progress belong to the attempt that ended; the checkpoint and the span are for the next.
   local news = call('EXISTS', X) == 1 and call('HGET', X, id)
   if news then
-    local checkpoint = sub(news, 23 + sub(news, 17, 22))
-    if checkpoint == '' then
+    local span, rest = part_news(news)
+    local checkpoint = sub(rest, 23 + sub(rest, 17, 22))
+    if checkpoint == '' and span == '' then
       call('HDEL', X, id)
     else
-      call('HSET', X, id, NO_TIME .. '000000' .. checkpoint)
+      call('HSET', X, id, span .. NO_TIME .. '000000' .. checkpoint)
     end
   end
 end

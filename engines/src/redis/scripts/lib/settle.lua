@@ -9,6 +9,7 @@
 --   u<0|1><patience>:<delay>  unknown to its worker: released, or dropped when patience ends; payload: as for retry
 --   x         cancelled
 --   l<delay>  released
+-- Each but `c` may be followed by ; and the span that the task's next attempt is to know.
 -- Answers a string with a letter for each: the digit of the status the task now has, or `-` for a lost lease; and
 -- whether repeating this would answer otherwise.
 local function settle(count, at)
@@ -57,6 +58,11 @@ local function settle(count, at)
 
   local function other_outcome(queue, worker, id, lease, revision, outcome, payload)
     local kind, is_cancelled = byte(outcome), byte(lease) == 75
+    local span_at = string.find(outcome, ';', 1, true)
+    if span_at then
+      note_span(id, sub(outcome, span_at + 1))
+      outcome = sub(outcome, 1, span_at - 1)
+    end
     if kind == 114 or kind == 102 or kind == 115 then
       note_error(id, sub(lease, 49, 54), worker, payload)
     end

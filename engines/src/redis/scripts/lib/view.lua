@@ -28,7 +28,8 @@ local function view(id, slim)
   end
   local news = call('HGET', X, id) or ''
   if slim and news ~= '' then
-    news = sub(news, 1, 22 + sub(news, 17, 22))
+    local fixed = byte(news) == 84 and 78 or 22
+    news = sub(news, 1, fixed + sub(news, fixed - 5, fixed))
   end
   return { id, record, status, place, state or '', call('HGET', A, id) or '', news }
 end
