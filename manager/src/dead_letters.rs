@@ -254,19 +254,35 @@ async fn catch_up(app: &App) {
 
 /// The archive with all that has failed so far, or what to answer to a request for `path`.
 pub(crate) async fn held_up_to_date(app: &App, path: &str) -> Result<Arc<Archive>, Response> {
-    let archive = held(app, path)?;
+    let archive = held(app, path).await?;
     catch_up(app).await;
     Ok(archive)
 }
 
+/// Who keeps the archive, where that is another manager: what is known may be a tick old, and whom it names may have ended.
+async fn keeper_now(app: &App) -> Keeper {
+    let letters = &app.dead_letters;
+    let known = letters.keeper.lock().clone();
+    if !matches!(known, Keeper::Other(_)) {
+        return known;
+    }
+    match app.engine.duty(&duty()).await {
+        Ok(Some(had)) if had.holder != letters.holder => keeper::other(&had.note),
+        Ok(_) => {
+            letters.begin();
+            Keeper::Nobody
+        }
+        Err(_) => known,
+    }
+}
+
 /// The archive, or what to answer to a request for `path`.
-#[expect(clippy::result_large_err, reason = "an answer on its way to the client")]
-fn held(app: &App, path: &str) -> Result<Arc<Archive>, Response> {
+async fn held(app: &App, path: &str) -> Result<Arc<Archive>, Response> {
     let letters = &app.dead_letters;
     if let Some(archive) = letters.held() {
         return Ok(archive);
     }
-    let keeper = letters.keeper.lock().clone();
+    let keeper = keeper_now(app).await;
     let refused = |detail: &str| Problem::new(Code::ArchiveUnavailable, detail).after(Duration::from_secs(1));
     if let Keeper::Other(Note { url, .. }) = keeper {
         let url = url.trim_end_matches('/');

@@ -249,7 +249,8 @@ async fn claim(app: &App, archive: &Archive) -> Result<bool, Error> {
     Ok(matches!(keeper, Keeper::Us(_)))
 }
 
-fn other(note: &str) -> Keeper {
+/// The manager that said this of itself.
+pub(super) fn other(note: &str) -> Keeper {
     serde_json::from_str(note).map_or(Keeper::Nobody, Keeper::Other)
 }
 
