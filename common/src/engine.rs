@@ -305,10 +305,11 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// [`Error::UnknownRole`].
     async fn delete_role(&self, role: &RoleName) -> Result<Arc<Config>>;
 
-    /// Creates or replaces a routing rule.
+    /// Creates a routing rule, or replaces the one for the same versions.
     ///
     /// # Errors
-    /// [`Error::UnknownQueue`]; [`Error::Invalid`] by [`RouteRule::validate`].
+    /// [`Error::UnknownQueue`]; [`Error::Invalid`] by [`RouteRule::validate`]; [`Error::RulesOverlap`] by
+    /// [`check_place`](crate::routing::check_place).
     async fn put_route(&self, key: RouteKey, rule: RouteRule) -> Result<Arc<Config>>;
 
     /// Deletes a routing rule; no rule is no error.

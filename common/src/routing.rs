@@ -1,6 +1,9 @@
 //! Which queue a submission goes to. A pure function of the rules, the submission and one random draw.
+//!
+//! The rules of one task's name are ranges of versions that lie apart or within each other ([`check_place`] keeps it so),
+//! so that there is one most specific rule for each version, whatever the order in which they came.
 
-use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
@@ -10,14 +13,29 @@ use crate::{
     payload::Payload,
 };
 
-/// What a rule is for.
+mod explicit;
+mod find;
+mod versions;
+
+pub use explicit::{ExplicitQueue, QueueForbidden, check_explicit};
+pub use find::{check_place, find_rule};
+pub use versions::{EmptyRange, Versions};
+
+/// What a rule is for. Keys are in the order of their names; of one name, a range comes before what lies within it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RouteKey {
     /// The task's name.
     pub name: TaskName,
-    /// One version of it; `None` is every version without a rule of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<u32>,
+    /// Which versions of it, but for those that a narrower rule is for.
+    #[serde(default, rename = "version", skip_serializing_if = "Versions::is_all")]
+    pub versions: Versions,
+}
+
+/// `resize`, `resize@3`, `resize@2-5`.
+impl fmt::Display for RouteKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.versions.is_all() { self.name.fmt(f) } else { write!(f, "{}@{}", self.name, self.versions) }
+    }
 }
 
 /// A queue and its share.
@@ -29,10 +47,42 @@ pub struct WeightedQueue {
     pub weight: u32,
 }
 
-/// How the tasks of a [`RouteKey`] find their queue.
+/// How the tasks of a [`RouteKey`] find their queue. Stored, so fields are only ever added, with a default.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RouteRule {
+    /// Where those go that name none.
+    #[serde(flatten)]
+    pub route: Route,
+    /// What becomes of those that name one.
+    #[serde(default, skip_serializing_if = "ExplicitQueue::is_allowed")]
+    pub explicit_queue: ExplicitQueue,
+}
+
+impl From<Route> for RouteRule {
+    fn from(route: Route) -> Self {
+        Self { route, explicit_queue: ExplicitQueue::Allow }
+    }
+}
+
+impl RouteRule {
+    /// Every queue the rule names.
+    pub fn queues(&self) -> impl Iterator<Item = &QueueName> {
+        self.route.queues()
+    }
+
+    /// Checks that there is a queue to choose and no share of 0.
+    ///
+    /// # Errors
+    /// A sentence on what is wrong.
+    pub fn validate(&self) -> Result<(), String> {
+        self.route.validate()
+    }
+}
+
+/// Where tasks go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum RouteRule {
+pub enum Route {
     /// All to one.
     Single {
         /// The queue.
@@ -57,9 +107,9 @@ pub enum RouteRule {
     },
 }
 
-impl RouteRule {
-    /// Every queue the rule names.
-    pub fn queues(&self) -> impl Iterator<Item = &QueueName> {
+impl Route {
+    /// Every queue it names.
+    fn queues(&self) -> impl Iterator<Item = &QueueName> {
         let (one, weighted, plain) = match self {
             Self::Single { queue } => (Some(queue), None, None),
             Self::Weighted { queues } => (None, Some(queues), None),
@@ -70,11 +120,7 @@ impl RouteRule {
             .chain(plain.into_iter().flatten())
     }
 
-    /// Checks that there is a queue to choose and no share of 0.
-    ///
-    /// # Errors
-    /// A sentence on what is wrong.
-    pub fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), String> {
         if self.queues().next().is_none() {
             return Err("a routing rule must name at least one queue".to_owned());
         }
@@ -96,18 +142,6 @@ pub struct Draw {
     pub count: u64,
 }
 
-/// The rule for a task: that of its version, else that of its name.
-#[must_use]
-pub fn find_rule<'a>(
-    routes: &'a BTreeMap<RouteKey, RouteRule>,
-    name: &TaskName,
-    version: u32,
-) -> Option<(&'a RouteKey, &'a RouteRule)> {
-    let exact = RouteKey { name: name.clone(), version: Some(version) };
-    let any = RouteKey { name: name.clone(), version: None };
-    routes.get_key_value(&exact).or_else(|| routes.get_key_value(&any))
-}
-
 /// The text by which `hash` knows a top-level field of JSON parameters: the value written anew, so that one value sent in
 /// two spellings (escapes, blanks) is one text, whoever routes it. `None` when there is no such field, or no object.
 #[must_use]
@@ -116,11 +150,11 @@ pub fn field_text(parameters: &Payload, field: &str) -> Option<String> {
     fields.get(field).map(ToString::to_string)
 }
 
-/// The queue a rule chooses. `parameter` looks a top-level field of the parameters up ([`field_text`]); a task
-/// without it hashes as if it were empty. `None` only for a rule that names no queue.
+/// The queue a route leads to. `parameter` looks a top-level field of the parameters up ([`field_text`]); a task
+/// without it hashes as if it were empty. `None` only for one that names no queue.
 #[must_use]
 pub fn choose<'a>(
-    rule: &'a RouteRule,
+    route: &'a Route,
     draw: Draw,
     parameter: impl FnOnce(&str) -> Option<String>,
 ) -> Option<&'a QueueName> {
@@ -128,13 +162,13 @@ pub fn choose<'a>(
         let len = u64::try_from(queues.len()).ok().filter(|len| *len > 0)?;
         queues.get(usize::try_from(n % len).ok()?)
     };
-    match rule {
-        RouteRule::Single { queue } => Some(queue),
-        RouteRule::RoundRobin { queues } => pick(queues, draw.count),
-        RouteRule::Hash { parameter: field, queues } => {
+    match route {
+        Route::Single { queue } => Some(queue),
+        Route::RoundRobin { queues } => pick(queues, draw.count),
+        Route::Hash { parameter: field, queues } => {
             pick(queues, xxh3_64(parameter(field).unwrap_or_default().as_bytes()))
         }
-        RouteRule::Weighted { queues } => {
+        Route::Weighted { queues } => {
             let total: u64 = queues.iter().map(|share| u64::from(share.weight)).sum();
             let mut rest = draw.random.checked_rem(total)?;
             queues
@@ -163,21 +197,8 @@ mod tests {
     }
 
     #[test]
-    fn a_version_s_own_rule_wins_over_its_name_s() {
-        let name = TaskName::new("resize").unwrap();
-        let rule = |name: &str| RouteRule::Single { queue: queue(name) };
-        let routes = BTreeMap::from([
-            (RouteKey { name: name.clone(), version: None }, rule("any")),
-            (RouteKey { name: name.clone(), version: Some(2) }, rule("two")),
-        ]);
-        assert_eq!(find_rule(&routes, &name, 2).map(|(_, rule)| rule), Some(&rule("two")));
-        assert_eq!(find_rule(&routes, &name, 3).map(|(_, rule)| rule), Some(&rule("any")));
-        assert_eq!(find_rule(&routes, &TaskName::new("other").unwrap(), 2), None);
-    }
-
-    #[test]
     fn weights_are_shares() {
-        let rule = RouteRule::Weighted {
+        let rule = Route::Weighted {
             queues: vec![
                 WeightedQueue { queue: queue("a"), weight: 3 },
                 WeightedQueue { queue: queue("b"), weight: 1 },
@@ -191,7 +212,7 @@ mod tests {
 
     #[test]
     fn round_robin_takes_turns() {
-        let rule = RouteRule::RoundRobin { queues: vec![queue("a"), queue("b"), queue("c")] };
+        let rule = Route::RoundRobin { queues: vec![queue("a"), queue("b"), queue("c")] };
         let turns: Vec<_> =
             (0..4).map(|count| choose(&rule, Draw { random: 7, count }, nothing).unwrap().as_str()).collect();
         assert_eq!(turns, ["a", "b", "c", "a"]);
@@ -200,7 +221,7 @@ mod tests {
     #[test]
     fn equal_values_meet_in_one_queue() {
         let rule =
-            RouteRule::Hash { parameter: "user".to_owned(), queues: (0..8).map(|n| queue(&format!("q{n}"))).collect() };
+            Route::Hash { parameter: "user".to_owned(), queues: (0..8).map(|n| queue(&format!("q{n}"))).collect() };
         let at = |value: &str, random| {
             choose(&rule, Draw { random, count: random }, |field| {
                 assert_eq!(field, "user");
@@ -223,8 +244,8 @@ mod tests {
 
     #[test]
     fn a_rule_without_queues_is_refused() {
-        assert!(RouteRule::RoundRobin { queues: vec![] }.validate().is_err());
-        let zero = RouteRule::Weighted { queues: vec![WeightedQueue { queue: queue("a"), weight: 0 }] };
+        assert!(Route::RoundRobin { queues: vec![] }.validate().is_err());
+        let zero = Route::Weighted { queues: vec![WeightedQueue { queue: queue("a"), weight: 0 }] };
         assert!(zero.validate().is_err());
         assert_eq!(choose(&zero, Draw { random: 0, count: 0 }, nothing), None);
     }

@@ -13,7 +13,7 @@ use jobbers_common::{
     engine::{Engine, Error, PutMode, Result},
     name::{QueueName, RoleName, TaskName},
     queue::{self, Config, QueueConfig, RoleConfig},
-    routing::{self, Draw, RouteKey, RouteRule},
+    routing::{self, Draw, QueueForbidden, Route, RouteKey},
 };
 use parking_lot::Mutex;
 
@@ -115,15 +115,34 @@ impl LiveConfig {
         parameter: impl FnOnce(&str) -> Option<String>,
     ) -> QueueName {
         let chosen = match routing::find_rule(&config.routes, name, version) {
-            Some((key, rule)) => routing::choose(rule, self.draw(key, rule), parameter).cloned(),
+            Some((key, rule)) => routing::choose(&rule.route, self.draw(key, &rule.route), parameter).cloned(),
             None => None,
         };
         chosen.unwrap_or_else(default_queue)
     }
 
-    fn draw(&self, key: &RouteKey, rule: &RouteRule) -> Draw {
-        let random = if matches!(rule, RouteRule::Weighted { .. }) { rand::random() } else { 0 };
-        let count = if matches!(rule, RouteRule::RoundRobin { .. }) { self.take_turn(key) } else { 0 };
+    /// Checks whether a submission may name this queue. Before it is refused the store is asked: the rule may be gone.
+    ///
+    /// # Errors
+    /// [`QueueForbidden`], or what kept the store from answering.
+    pub(crate) async fn check_explicit(
+        &self,
+        config: &Config,
+        name: &TaskName,
+        version: u32,
+        queue: &QueueName,
+        parameter: impl Fn(&str) -> Option<String>,
+    ) -> Result<Result<(), QueueForbidden>> {
+        let check = |config: &Config| routing::check_explicit(&config.routes, name, version, queue, &parameter);
+        match check(config) {
+            Ok(()) => Ok(Ok(())),
+            Err(_) => Ok(check(&*self.fresh().await?)),
+        }
+    }
+
+    fn draw(&self, key: &RouteKey, route: &Route) -> Draw {
+        let random = if matches!(route, Route::Weighted { .. }) { rand::random() } else { 0 };
+        let count = if matches!(route, Route::RoundRobin { .. }) { self.take_turn(key) } else { 0 };
         Draw { random, count }
     }
 
@@ -162,7 +181,7 @@ pub(crate) async fn keep_fresh(app: Arc<App>, every: Duration) {
 
 #[cfg(test)]
 mod tests {
-    use jobbers_common::engine::model::ModelEngine;
+    use jobbers_common::{engine::model::ModelEngine, routing::Versions};
 
     use super::*;
 
@@ -176,9 +195,9 @@ mod tests {
         for name in ["a", "b"] {
             engine.put_queue(QueueConfig::new(queue(name)), PutMode::Create).await.unwrap();
         }
-        let key = RouteKey { name: TaskName::new("t").unwrap(), version: None };
-        let rule = RouteRule::RoundRobin { queues: vec![queue("a"), queue("b")] };
-        engine.put_route(key.clone(), rule).await.unwrap();
+        let key = RouteKey { name: TaskName::new("t").unwrap(), versions: Versions::ALL };
+        let route = Route::RoundRobin { queues: vec![queue("a"), queue("b")] };
+        engine.put_route(key.clone(), route.into()).await.unwrap();
         let live = LiveConfig::new(engine);
         let config = live.current().await.unwrap();
         let route = |name: &TaskName| live.route(&config, name, 1, |_| None).to_string();

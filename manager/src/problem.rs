@@ -113,6 +113,9 @@ codes! {
     QueueNotEmpty = "queue_not_empty", CONFLICT, "The queue holds live tasks";
     /// A role or a routing rule names the queue. Change that first.
     QueueInUse = "queue_in_use", CONFLICT, "The queue is in use";
+    /// The rule shares versions with another rule of the task, and neither lies within the other. Change or delete that one
+    /// first.
+    RulesOverlap = "rules_overlap", CONFLICT, "The rule overlaps another";
     /// Another change came first: the `If-Match` of the request no longer holds. Read it again, and decide anew.
     Changed = "changed", PRECONDITION_FAILED, "It was changed meanwhile";
     /// The body is over `max_body_bytes`.
@@ -133,6 +136,8 @@ codes! {
     /// The queue is strict, and no live worker that claims from it can run the task. Start one, or correct name, version
     /// or queue.
     NoWorker = "no_worker", UNPROCESSABLE_ENTITY, "No worker can run the task";
+    /// The routing rule for the task forbids to name a queue other than its own. Leave `queue` out.
+    QueueForbidden = "queue_forbidden", UNPROCESSABLE_ENTITY, "The queue is not the submitter's to choose";
     /// A defect of ours; the log tells more.
     Internal = "internal", INTERNAL_SERVER_ERROR, "The manager failed";
     /// The store was written by another version of Jobbers. Run matching versions.
@@ -259,6 +264,7 @@ impl From<Error> for Problem {
             Error::QueueFull { .. } => Code::QueueFull,
             Error::RateLimited { .. } => Code::RateLimited,
             Error::Changed(_) => Code::Changed,
+            Error::RulesOverlap { .. } => Code::RulesOverlap,
             Error::NotEmpty { .. } => Code::QueueNotEmpty,
             Error::InUse { .. } => Code::QueueInUse,
             Error::Invalid(_) => Code::InvalidRequest,

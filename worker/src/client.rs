@@ -2,8 +2,8 @@
 //! their results.
 //!
 //! A client goes straight to the store, for programs beside one, or over HTTP to a manager; what it is asked for and what
-//! it answers is the same. Straight to the store it routes as the manager does, by the same rules; what the manager checks
-//! beyond that (schemas, strict queues) it does not.
+//! it answers is the same. Straight to the store it routes as the manager does, by the same rules, also those that forbid to
+//! name a queue; what the manager checks beyond that (schemas, strict queues) it does not.
 //!
 //! ```no_run
 //! # use jobbers_worker::prelude::*;
@@ -26,6 +26,7 @@ use jobbers_common::{
     engine::{Engine, Error},
     name::{NameError, TaskId},
     policy::PolicyError,
+    routing::QueueForbidden,
     time::Timestamp,
 };
 use parking_lot::Mutex;
@@ -74,6 +75,9 @@ pub enum SubmitError {
     /// A value that can't be.
     #[error("{0}")]
     Invalid(String),
+    /// A routing rule forbids to name this queue.
+    #[error(transparent)]
+    QueueForbidden(#[from] QueueForbidden),
     /// The store did not take it.
     #[error(transparent)]
     Engine(#[from] Error),

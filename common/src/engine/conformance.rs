@@ -497,6 +497,9 @@ macro_rules! conformance_suite {
             a_change_of_what_changed_meanwhile_is_refused
             of_many_who_change_one_queue_none_is_overruled
             routes_are_kept
+            rules_for_ranges_of_versions_stand_beside_each_other
+            a_rule_that_would_overlap_another_is_refused
+            of_two_rules_put_at_once_that_overlap_one_stands
             a_config_change_is_seen_by_the_next_cycle
             workers_come_and_go
             a_worker_that_falls_silent_is_forgotten

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::{
     lifecycle::Status,
     name::{QueueName, RoleName, TaskId, WorkerId},
+    routing::RouteKey,
     unique::UniqueKey,
 };
 
@@ -93,6 +94,16 @@ pub enum Error {
         /// Who names it, e.g. `role default`.
         by: String,
     },
+    /// A routing rule was to be put that shares versions with another, and neither holds all of the other's.
+    #[error(
+        "the routing rule of {rule} would overlap that of {other}, and neither lies within the other; change that first"
+    )]
+    RulesOverlap {
+        /// The new one.
+        rule: RouteKey,
+        /// The one that is there.
+        other: RouteKey,
+    },
     /// The call breaks a bound or a rule.
     #[error("{0}")]
     Invalid(String),
@@ -156,6 +167,7 @@ impl Error {
             Self::Exists(_) => "exists",
             Self::NotEmpty { .. } => "not_empty",
             Self::InUse { .. } => "in_use",
+            Self::RulesOverlap { .. } => "rules_overlap",
             Self::Changed(_) => "changed",
             Self::QueueFull { .. } => "queue_full",
             Self::RateLimited { .. } => "rate_limited",

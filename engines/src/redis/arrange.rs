@@ -12,7 +12,7 @@ use jobbers_common::{
     queue::{Config, QueueConfig, RoleConfig},
     rate::RateLimit,
     registry::{Catalogue, CatalogueId},
-    routing::{RouteKey, RouteRule},
+    routing::{RouteKey, RouteRule, check_place},
     time::Timestamp,
     worker::{RegisteredWorker, WorkerReport},
 };
@@ -22,7 +22,7 @@ use ulid::Ulid;
 
 use super::{
     failure::malformed,
-    keys::{DRAIN_FIELD, QUEUE_FIELD, ROLE_FIELD, ROUTE_FIELD, VERSION_FIELD},
+    keys::{DRAIN_FIELD, QUEUE_FIELD, RANGE_FIELD, ROLE_FIELD, ROUTE_FIELD, VERSION_FIELD},
     record::{micros, time},
     reply::{array, bytes, digits, number, text, tuple},
     script,
@@ -39,9 +39,10 @@ struct Route {
     rule: RouteRule,
 }
 
+/// Rules for a range have fields of their own kind, which programs from before there were ranges leave alone.
 fn route_field(key: &RouteKey) -> String {
-    let version = key.version.map_or_else(|| "*".to_owned(), |version| version.to_string());
-    format!("{ROUTE_FIELD}{}@{version}", key.name)
+    let is_range = key.versions.single().is_none() && !key.versions.is_all();
+    format!("{}{}@{}", if is_range { RANGE_FIELD } else { ROUTE_FIELD }, key.name, key.versions)
 }
 
 fn json<T: Serialize>(value: &T) -> Result<String> {
@@ -94,7 +95,7 @@ pub(super) async fn read(store: &Store) -> Result<Config> {
         } else if field.starts_with(ROLE_FIELD) {
             let role: RoleConfig = read_json(&value)?;
             config.roles.insert(role.name.clone(), role);
-        } else if field.starts_with(ROUTE_FIELD) {
+        } else if field.starts_with(ROUTE_FIELD) || field.starts_with(RANGE_FIELD) {
             let Route { key, rule } = read_json(&value)?;
             config.routes.insert(key, rule);
         } else if let Some(worker) = field.strip_prefix(DRAIN_FIELD) {
@@ -230,7 +231,7 @@ fn user_of(config: &Config, queue: &QueueName) -> Option<String> {
     let role = config.roles.values().find(|role| role.queues.contains(queue));
     let route = || config.routes.iter().find(|(_, rule)| rule.queues().any(|it| it == queue));
     role.map(|role| format!("role {}", role.name))
-        .or_else(|| route().map(|(key, _)| format!("the routing rule of {}", key.name)))
+        .or_else(|| route().map(|(key, _)| format!("the routing rule of {key}")))
 }
 
 /// Creates or replaces a role.
@@ -261,6 +262,7 @@ pub(super) async fn put_route(store: &Store, key: &RouteKey, rule: &RouteRule) -
     rule.validate().map_err(Error::Invalid)?;
     let decide = |config: &mut Config| {
         check_queues(config, rule.queues())?;
+        check_place(&config.routes, key)?;
         config.routes.insert(key.clone(), rule.clone());
         check_room(&config.routes)?;
         let route = Route { key: key.clone(), rule: rule.clone() };

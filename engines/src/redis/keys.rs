@@ -51,6 +51,8 @@ pub(super) const QUEUE_FIELD: &str = "queue:";
 pub(super) const ROLE_FIELD: &str = "role:";
 /// How a field of `config` begins.
 pub(super) const ROUTE_FIELD: &str = "route:";
+/// How a field of `config` begins: a routing rule for a range of versions.
+pub(super) const RANGE_FIELD: &str = "range:";
 /// How a field of `config` begins.
 pub(super) const DRAIN_FIELD: &str = "drain:";
 /// The field of `config` with its version.

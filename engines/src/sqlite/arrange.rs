@@ -8,7 +8,7 @@ use jobbers_common::{
     name::{QueueName, RoleName, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::CatalogueId,
-    routing::{RouteKey, RouteRule},
+    routing::{RouteKey, RouteRule, check_place},
     worker::WorkerReport,
 };
 use serde::Serialize;
@@ -100,7 +100,7 @@ fn check_unused(config: &Config, queue: &QueueName) -> Result<()> {
     let role = config.roles.values().find(|role| role.queues.contains(queue)).map(|role| format!("role {}", role.name));
     let route = || {
         let rule = config.routes.iter().find(|(_, rule)| rule.queues().any(|named| named == queue));
-        rule.map(|(key, _)| format!("the routing rule of {}", key.name))
+        rule.map(|(key, _)| format!("the routing rule of {key}"))
     };
     match role.or_else(route) {
         Some(by) => Err(Error::InUse { queue: queue.clone(), by }),
@@ -141,19 +141,36 @@ pub(super) fn put_route(step: &mut Step<'_>, key: &RouteKey, rule: &RouteRule) -
         Some(_) => {}
         None => check_room(step.catalog().config.routes.len(), "routing rules")?,
     }
-    step.prepare(sql::PUT_ROUTE)?.execute((key.name.as_str(), stored_version(key), json(rule)?)).or_store()?;
+    check_place(&step.catalog().config.routes, key)?;
+    let (name, text) = (key.name.as_str(), json(rule)?);
+    match stored_version(key) {
+        Some(version) => step.prepare(sql::PUT_ROUTE)?.execute((name, version, text)),
+        None => {
+            let (from, to) = key.versions.ends();
+            step.prepare(sql::PUT_ROUTE_RANGE)?.execute((name, from, to, text))
+        }
+    }
+    .or_store()?;
     changed(step)
 }
 
 pub(super) fn delete_route(step: &mut Step<'_>, key: &RouteKey) -> Result<Arc<Config>> {
-    match step.prepare(sql::DELETE_ROUTE)?.execute((key.name.as_str(), stored_version(key))).or_store()? {
+    let deleted = match stored_version(key) {
+        Some(version) => step.prepare(sql::DELETE_ROUTE)?.execute((key.name.as_str(), version)),
+        None => {
+            let (from, to) = key.versions.ends();
+            step.prepare(sql::DELETE_ROUTE_RANGE)?.execute((key.name.as_str(), from, to))
+        }
+    };
+    match deleted.or_store()? {
         0 => Ok(unchanged(step)),
         _ => changed(step),
     }
 }
 
-fn stored_version(key: &RouteKey) -> i64 {
-    key.version.map_or(ANY_VERSION, i64::from)
+/// By what `route` knows a rule for one version, or for all; rules for a range stand in `route_range`.
+fn stored_version(key: &RouteKey) -> Option<i64> {
+    if key.versions.is_all() { Some(ANY_VERSION) } else { key.versions.single().map(i64::from) }
 }
 
 /// Notes a worker's report, and forgets those that were silent for too long. Answers the configuration's version.

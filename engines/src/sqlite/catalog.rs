@@ -6,7 +6,7 @@ use jobbers_common::{
     engine::{Error, Result},
     name::{QueueName, RoleName, TaskName, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
-    routing::{RouteKey, RouteRule},
+    routing::{RouteKey, RouteRule, Versions},
     time::Timestamp,
 };
 use rusqlite::Connection;
@@ -53,10 +53,11 @@ impl Catalog {
             };
             config.roles.insert(role.name.clone(), role);
         }
-        for (name, version, text) in rows::<(String, i64, String)>(conn, sql::ALL_ROUTES)? {
+        for (name, from, to, text) in rows::<(String, u32, u32, String)>(conn, sql::ALL_ROUTES)? {
             let rule: RouteRule = serde_json::from_str(&text).map_err(|error| corrupt(&name, error))?;
             let name = TaskName::new(&name).map_err(|error| corrupt("route", error))?;
-            config.routes.insert(RouteKey { name, version: u32::try_from(version).ok() }, rule);
+            let versions = Versions::range(Some(from), Some(to)).map_err(|error| corrupt("route", error))?;
+            config.routes.insert(RouteKey { name, versions }, rule);
         }
         for (worker, since) in rows::<(String, i64)>(conn, sql::ALL_DRAINING)? {
             let worker = WorkerId::new(&worker).map_err(|error| corrupt("worker", error))?;

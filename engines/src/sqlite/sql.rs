@@ -38,6 +38,7 @@ statements! {
     DELETE_QUEUE = "delete_queue";
     DELETE_ROLE = "delete_role";
     DELETE_ROUTE = "delete_route";
+    DELETE_ROUTE_RANGE = "delete_route_range";
     DELETE_SILENT_WORKERS = "delete_silent_workers";
     DELETE_TASK = "delete_task";
     DELETE_UNIQUENESS = "delete_uniqueness";
@@ -96,6 +97,7 @@ statements! {
     PUT_QUEUE = "put_queue";
     PUT_ROLE = "put_role";
     PUT_ROUTE = "put_route";
+    PUT_ROUTE_RANGE = "put_route_range";
     PUT_TALLY = "put_tally";
     PUT_WORKER = "put_worker";
     QUEUE_REMOVED = "queue_removed";

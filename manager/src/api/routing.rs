@@ -7,7 +7,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use jobbers_common::routing::RouteKey;
+use jobbers_common::routing::{RouteKey, RouteRule};
 
 use crate::{
     app::App,
@@ -17,7 +17,7 @@ use crate::{
 };
 
 problems!(ListProblems:);
-problems!(PutProblems: WITH_BODY, [Code::UnknownQueue]);
+problems!(PutProblems: WITH_BODY, [Code::UnknownQueue, Code::RulesOverlap]);
 
 /// All routing rules
 #[utoipa::path(
@@ -31,14 +31,18 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response> {
 
 /// Create or replace a routing rule
 ///
-/// A queue named in a submission always wins over rules; a rule for one version wins over that for all.
+/// A rule is for one version of a task, a range of versions, or all. Of several rules for one version the narrowest holds;
+/// two rules of one task lie apart or one within the other, or the later one is refused. A queue named in a submission wins
+/// over rules, unless the rule says `"explicit_queue": "forbid"`: then the submission is refused, if the rule could not have
+/// chosen that queue for it.
 #[utoipa::path(
     put, path = "/routing", tag = "routing", operation_id = "put_routing_rule",
     request_body = Rule,
     responses((status = 200, description = "The rule", body = Rule), PutProblems)
 )]
 pub(crate) async fn put(State(app): State<Arc<App>>, Json(rule): Json<Rule>) -> Result<Response> {
-    let (key, rule) = (RouteKey { name: rule.name, version: rule.version }, rule.route.into());
+    let key = RouteKey { name: rule.name, versions: rule.version };
+    let rule = RouteRule { route: rule.route.into(), explicit_queue: rule.explicit_queue };
     let told = Rule::from((&key, &rule));
     app.live.adopt(&app.engine.put_route(key, rule).await?);
     Ok(axum::Json(told).into_response())
@@ -51,6 +55,6 @@ pub(crate) async fn put(State(app): State<Arc<App>>, Json(rule): Json<Rule>) -> 
     responses((status = 204, description = "It is gone"), ListProblems)
 )]
 pub(crate) async fn delete(State(app): State<Arc<App>>, Query(params): Query<RuleParams>) -> Result<StatusCode> {
-    app.live.adopt(&app.engine.delete_route(&params.into()).await?);
+    app.live.adopt(&app.engine.delete_route(&params.try_into()?).await?);
     Ok(StatusCode::NO_CONTENT)
 }

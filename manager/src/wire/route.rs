@@ -2,12 +2,13 @@
 
 use jobbers_common::{
     name::{QueueName, TaskName},
-    routing::{RouteKey, RouteRule, WeightedQueue},
+    routing::{self, EmptyRange, ExplicitQueue, RouteKey, RouteRule, Versions, WeightedQueue},
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::value::NameDoc;
+use super::value::{ExplicitQueueDoc, NameDoc, VersionsDoc};
+use crate::problem::{Code, Problem};
 
 /// A routing rule and the tasks it is for.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -17,11 +18,16 @@ pub struct Rule {
     /// The tasks' name.
     #[schema(value_type = NameDoc)]
     pub name: TaskName,
-    /// Their version. Default: every version without a rule of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<u32>,
+    /// Their version, or a range of them. Of several rules for one version the narrowest holds. Default: every version.
+    #[serde(default, skip_serializing_if = "Versions::is_all")]
+    #[schema(value_type = Option<VersionsDoc>)]
+    pub version: Versions,
     /// How they find their queue.
     pub route: Route,
+    /// What becomes of those that name a queue themselves. Default: `allow`.
+    #[serde(default)]
+    #[schema(value_type = Option<ExplicitQueueDoc>)]
+    pub explicit_queue: ExplicitQueue,
 }
 
 /// How tasks find their queue.
@@ -75,13 +81,27 @@ pub struct RuleParams {
     /// The tasks' name.
     #[param(value_type = NameDoc)]
     pub name: TaskName,
-    /// Their version; left out for the rule of all versions.
+    /// The version of a rule for one.
     pub version: Option<u32>,
+    /// The first version of a rule for a range, unless that is open. Without any of the three: the rule of all versions.
+    pub version_from: Option<u32>,
+    /// The last one, unless that is open.
+    pub version_to: Option<u32>,
 }
 
-impl From<RuleParams> for RouteKey {
-    fn from(params: RuleParams) -> Self {
-        Self { name: params.name, version: params.version }
+impl TryFrom<RuleParams> for RouteKey {
+    type Error = Problem;
+
+    fn try_from(params: RuleParams) -> Result<Self, Problem> {
+        let invalid = |detail: String| Problem::new(Code::InvalidParameter, detail);
+        let versions = match (params.version, params.version_from, params.version_to) {
+            (Some(version), None, None) => Versions::one(version),
+            (Some(_), _, _) => {
+                return Err(invalid("version can't stand beside version_from and version_to".to_owned()));
+            }
+            (None, from, to) => Versions::range(from, to).map_err(|empty: EmptyRange| invalid(empty.to_string()))?,
+        };
+        Ok(Self { name: params.name, versions })
     }
 }
 
@@ -89,25 +109,25 @@ impl From<RuleParams> for RouteKey {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RoutingRules)]
 pub struct RuleListView {
-    /// In the order of their names and versions.
+    /// In the order of their names and versions; a range comes before what lies within it.
     pub(crate) rules: Vec<Rule>,
 }
 
 impl From<(&RouteKey, &RouteRule)> for Rule {
     fn from((key, rule): (&RouteKey, &RouteRule)) -> Self {
-        let route = match rule.clone() {
-            RouteRule::Single { queue } => Route::Single { queue },
-            RouteRule::Weighted { queues } => Route::Weighted {
+        let route = match rule.route.clone() {
+            routing::Route::Single { queue } => Route::Single { queue },
+            routing::Route::Weighted { queues } => Route::Weighted {
                 queues: queues.into_iter().map(|share| Share { queue: share.queue, weight: share.weight }).collect(),
             },
-            RouteRule::RoundRobin { queues } => Route::RoundRobin { queues },
-            RouteRule::Hash { parameter, queues } => Route::Hash { parameter, queues },
+            routing::Route::RoundRobin { queues } => Route::RoundRobin { queues },
+            routing::Route::Hash { parameter, queues } => Route::Hash { parameter, queues },
         };
-        Self { name: key.name.clone(), version: key.version, route }
+        Self { name: key.name.clone(), version: key.versions, route, explicit_queue: rule.explicit_queue }
     }
 }
 
-impl From<Route> for RouteRule {
+impl From<Route> for routing::Route {
     fn from(route: Route) -> Self {
         match route {
             Route::Single { queue } => Self::Single { queue },

@@ -9,7 +9,7 @@ use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
         OneOfBuilder, RefOr,
-        schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type},
+        schema::{AdditionalProperties, KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type},
     },
 };
 
@@ -113,6 +113,11 @@ described! {
     OnDuplicateDoc as "OnDuplicate", one_of(OnDuplicate::ALL.map(OnDuplicate::as_str))
 }
 described! {
+    /// What becomes of a submission that names a queue itself: `allow` sends it there; `forbid` refuses it, unless the queue
+    /// is one that the rule may choose for it.
+    ExplicitQueueDoc as "ExplicitQueue", one_of(["allow", "forbid"])
+}
+described! {
     /// What a stopping worker does with the task.
     OnShutdownDoc as "OnShutdown", one_of(["finish", "requeue", "fail"])
 }
@@ -161,6 +166,30 @@ impl PartialSchema for DurationDoc {
 impl ToSchema for DurationDoc {
     fn name() -> Cow<'static, str> {
         "Duration".into()
+    }
+}
+
+/// One version, or a range of them.
+pub(crate) struct VersionsDoc;
+
+impl PartialSchema for VersionsDoc {
+    fn schema() -> RefOr<Schema> {
+        let version = || ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).maximum(Some(u32::MAX));
+        let range = ObjectBuilder::new().property("from", version()).property("to", version());
+        let range = range.min_properties(Some(1)).additional_properties(Some(AdditionalProperties::FreeForm(false)));
+        OneOfBuilder::new()
+            .item(version())
+            .item(range)
+            .description(Some(
+                "A version, or a range of versions: `from` and `to` belong to it, and either may be left out.",
+            ))
+            .into()
+    }
+}
+
+impl ToSchema for VersionsDoc {
+    fn name() -> Cow<'static, str> {
+        "Versions".into()
     }
 }
 

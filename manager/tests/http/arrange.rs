@@ -296,8 +296,14 @@ async fn rules_are_put_listed_and_deleted() {
         json!({"name": "u", "route": {"kind": "round_robin", "queues": ["a", "default"]}}),
         json!({"name": "v", "route": {"kind": "hash", "parameter": "user", "queues": ["a"]}}),
     ];
+    let rules = rules.map(|mut rule| {
+        rule["explicit_queue"] = json!("allow");
+        rule
+    });
     for rule in &rules {
-        assert_eq!(&server.put("/routing", rule).await.expect(200), rule);
+        let mut said = rule.clone();
+        said.as_object_mut().unwrap().remove("explicit_queue");
+        assert_eq!(&server.put("/routing", said).await.expect(200), rule);
     }
     assert_eq!(server.get("/routing").await.expect(200)["rules"], json!(rules));
     assert_eq!(server.delete("/routing?name=t&version=2").await.status, 204);
@@ -316,6 +322,52 @@ async fn rules_are_put_listed_and_deleted() {
     ] {
         server.put("/routing", rule).await.refused(status, code);
     }
+}
+
+#[tokio::test]
+async fn rules_are_for_a_version_a_range_or_all() {
+    let server = Server::start().await;
+    let route = json!({"kind": "single", "queue": "default"});
+    let rules = [
+        json!({"name": "t", "route": route, "explicit_queue": "forbid"}),
+        json!({"name": "t", "version": {"to": 9}, "route": route, "explicit_queue": "allow"}),
+        json!({"name": "t", "version": {"from": 2, "to": 5}, "route": route, "explicit_queue": "forbid"}),
+        json!({"name": "t", "version": 3, "route": route, "explicit_queue": "allow"}),
+        json!({"name": "t", "version": {"from": 10}, "route": route, "explicit_queue": "allow"}),
+    ];
+    for rule in rules.iter().rev() {
+        assert_eq!(&server.put("/routing", rule).await.expect(200), rule);
+    }
+    assert_eq!(server.get("/routing").await.expect(200)["rules"], json!(rules));
+    let crossing = json!({"name": "t", "version": {"from": 4, "to": 7}, "route": route});
+    let refused = server.put("/routing", crossing).await.refused(409, "rules_overlap");
+    assert!(refused["detail"].as_str().unwrap().contains("t@2-5"), "{refused}");
+    for (version, why, pointer) in [
+        (json!({"from": 5, "to": 2}), "lies above", "/version"),
+        (json!({}), "from, to or both", "/version"),
+        (json!({"since": 2}), "since", "/version/since"),
+        (json!("2-5"), "range of versions", "/version"),
+        (json!(-1), "range of versions", "/version"),
+        (json!(4_294_967_296_u64), "at most 4294967295", "/version"),
+        (json!({"from": 4_294_967_296_u64}), "4294967296", "/version/from"),
+    ] {
+        let rule = json!({"name": "t", "version": version, "route": route});
+        let refused = server.put("/routing", rule).await.refused(422, "invalid_request");
+        assert!(refused["detail"].as_str().unwrap().contains(why), "{version}: {refused}");
+        assert_eq!(refused["pointer"], pointer, "{version}");
+    }
+    let unknown = json!({"name": "t", "route": route, "explicit_queue": "perhaps"});
+    assert_eq!(server.put("/routing", unknown).await.refused(422, "invalid_request")["pointer"], "/explicit_queue");
+    for bad in ["version=2&version_from=2", "version_from=5&version_to=2", "version_from=x", "from=2"] {
+        server.delete(&format!("/routing?name=t&{bad}")).await.refused(400, "invalid_parameter");
+    }
+    for (rule, left) in [("version_from=2&version_to=5", 4), ("version_from=2&version_to=5", 4), ("version_from=10", 3)]
+    {
+        assert_eq!(server.delete(&format!("/routing?name=t&{rule}")).await.status, 204);
+        assert_eq!(server.get("/routing").await.expect(200)["rules"].as_array().unwrap().len(), left);
+    }
+    assert_eq!(server.delete("/routing?name=t").await.status, 204);
+    assert_eq!(server.get("/routing").await.expect(200)["rules"], json!([rules[1], rules[3]]), "not the whole task");
 }
 
 #[tokio::test]

@@ -187,3 +187,67 @@ async fn rules_choose_the_queue_and_a_named_queue_wins() {
     server.put("/routing", single).await.expect(200);
     assert_eq!(server.post("/tasks", json!({"name": "t", "version": 2})).await.expect(201)["queue"], "b");
 }
+
+#[tokio::test]
+async fn a_rule_may_forbid_to_name_another_queue() {
+    let server = Server::start().await;
+    for queue in ["a", "b", "c"] {
+        server.post("/queues", json!({ "name": queue })).await.expect(201);
+    }
+    let task = |queue: &str| json!({"name": "t", "version": 3, "queue": queue, "parameters": {"user": 1}});
+    let mut before = task("c");
+    before["id"] = json!("before");
+    server.post("/tasks", &before).await.expect(201);
+    let keyed = with_key(&server, "before", task("c")).await.expect(201);
+    let put = async |route: Value| {
+        let version = json!({"from": 2, "to": 4});
+        let rule = json!({"name": "t", "version": version, "route": route, "explicit_queue": "forbid"});
+        server.put("/routing", rule).await.expect(200);
+    };
+    put(json!({"kind": "round_robin", "queues": ["a", "b"]})).await;
+    let refused = server.post("/tasks", task("c")).await.refused(422, "queue_forbidden");
+    assert_eq!(refused["pointer"], "/queue");
+    let detail = refused["detail"].as_str().unwrap();
+    assert!(["t@2-4", "queue c", "a, b"].iter().all(|part| detail.contains(part)), "{detail}");
+    for queue in ["a", "b"] {
+        assert_eq!(server.post("/tasks", task(queue)).await.expect(201)["queue"], queue, "the rule might choose it");
+    }
+    let batch = json!({"tasks": [{"name": "t", "version": 3}, task("c")]});
+    let held = server.get("/tasks?name=t").await.expect(200)["tasks"].as_array().unwrap().len();
+    assert_eq!(server.post("/tasks", batch).await.refused(422, "queue_forbidden")["pointer"], "/tasks/1/queue");
+    assert_eq!(server.get("/tasks?name=t").await.expect(200)["tasks"].as_array().unwrap().len(), held, "wholly");
+    server.post("/tasks", json!({"name": "t", "version": 5, "queue": "c"})).await.expect(201);
+    server.post("/tasks", json!({"name": "t", "version": 3, "queue": "none"})).await.refused(404, "unknown_queue");
+
+    // What was taken in before is answered as it stands; what would take its place is judged anew.
+    assert_eq!(server.post("/tasks", &before).await.expect(200)["queue"], "c");
+    assert_eq!(with_key(&server, "before", task("c")).await.expect(200)["id"], keyed["id"]);
+    before["on_conflict"] = json!("replace");
+    server.post("/tasks", &before).await.refused(422, "queue_forbidden");
+
+    put(json!({"kind": "hash", "parameter": "user", "queues": ["a", "b"]})).await;
+    let chosen = server.post("/tasks", json!({"name": "t", "version": 3, "parameters": {"user": 1}})).await.expect(201);
+    let (own, other) = if chosen["queue"] == "a" { ("a", "b") } else { ("b", "a") };
+    server.post("/tasks", task(own)).await.expect(201);
+    server.post("/tasks", task(other)).await.refused(422, "queue_forbidden");
+
+    server.delete("/routing?name=t&version_from=2&version_to=4").await;
+    server.post("/tasks", task("c")).await.expect(201);
+}
+
+#[tokio::test]
+async fn what_an_operator_moves_or_sends_again_is_judged_by_no_rule() {
+    let server = Server::start().await;
+    server.post("/queues", json!({"name": "a"})).await.expect(201);
+    server.post("/queues", json!({"name": "b"})).await.expect(201);
+    let submitted = server.post("/tasks", json!({"name": "t", "queue": "b"})).await.expect(201);
+    let rule = json!({"name": "t", "route": {"kind": "single", "queue": "default"}, "explicit_queue": "forbid"});
+    server.put("/routing", rule).await.expect(200);
+    server.delete("/queues/b?move_to=a").await;
+    let path = format!("/tasks/{}", submitted["id"].as_str().unwrap());
+    assert_eq!(server.get(&path).await.expect(200)["queue"], "a");
+    server.post(&format!("{path}/cancel"), "").await.expect(200);
+    server.post(&format!("{path}/resubmit"), "").await.expect(200);
+    let task = server.get(&path).await.expect(200);
+    assert_eq!((&task["queue"], &task["status"]), (&json!("a"), &json!("submitted")));
+}

@@ -14,11 +14,13 @@ use jobbers_common::{
     name::{NameError, QueueName, TaskId, TaskName},
     payload::Payload,
     queue::{Config, DEFAULT},
-    routing::{Draw, choose, field_text, find_rule},
+    routing::{Draw, check_explicit, choose, field_text, find_rule},
     task::NewTask,
 };
 use jobbers_process::telemetry::traces;
 use opentelemetry::{Context, trace::TraceContextExt};
+use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use super::{
     SubmitError,
@@ -26,15 +28,20 @@ use super::{
     submission::Checked,
 };
 
+/// How old the rules may be by which a submission that names its queue is judged; what a manager takes for itself too.
+const MAX_AGE: Duration = Duration::from_millis(500);
+
 #[derive(Debug)]
 pub(super) struct Store {
     engine: Arc<dyn Engine>,
     routed: AtomicU64,
+    /// What was read last, and when.
+    config: Mutex<Option<(Instant, Arc<Config>)>>,
 }
 
 impl Store {
     pub(super) fn new(engine: Arc<dyn Engine>) -> Self {
-        Self { engine, routed: AtomicU64::new(0) }
+        Self { engine, routed: AtomicU64::new(0), config: Mutex::new(None) }
     }
 
     pub(super) const fn engine(&self) -> &Arc<dyn Engine> {
@@ -42,18 +49,21 @@ impl Store {
     }
 
     pub(super) async fn submit(&self, batch: Vec<Checked>) -> Result<Vec<Taken>, SubmitError> {
-        // Read once, and only if there is something to route.
+        // Read once; where every queue is named, what was read a moment ago will do.
         let config = match batch.iter().any(|checked| checked.queue.is_none()) {
-            true => Some(self.engine.config().await?),
-            false => None,
+            true => self.fresh().await?,
+            false => self.recent().await?,
         };
         let mut tasks = Vec::with_capacity(batch.len());
-        for checked in batch {
-            let queue_is_explicit = checked.queue.is_some();
-            let queue = match (checked.queue, &config) {
-                (Some(queue), _) => queue,
-                (None, Some(config)) => self.route(config, &checked.name, checked.version, &checked.parameters)?,
-                (None, None) => QueueName::new(DEFAULT)?,
+        for mut checked in batch {
+            let named = checked.queue.take();
+            let queue_is_explicit = named.is_some();
+            let queue = match named {
+                Some(queue) => {
+                    self.check_explicit(&config, &checked, &queue).await?;
+                    queue
+                }
+                None => self.route(&config, &checked.name, checked.version, &checked.parameters)?,
             };
             let mut task = NewTask {
                 version: checked.version,
@@ -74,6 +84,36 @@ impl Store {
         Ok(submitted?.into_iter().map(Taken::from).collect())
     }
 
+    async fn fresh(&self) -> Result<Arc<Config>, Error> {
+        let config = self.engine.config().await?;
+        *self.config.lock() = Some((Instant::now(), Arc::clone(&config)));
+        Ok(config)
+    }
+
+    async fn recent(&self) -> Result<Arc<Config>, Error> {
+        let known = self.config.lock().clone().filter(|(read_at, _)| read_at.elapsed() < MAX_AGE);
+        match known {
+            Some((_, config)) => Ok(config),
+            None => self.fresh().await,
+        }
+    }
+
+    /// Checks whether a submission may name this queue. Before it is refused the store is asked: the rule may be gone, and
+    /// what is sent again was taken in before; there the store knows whether it is the same.
+    async fn check_explicit(&self, config: &Config, checked: &Checked, queue: &QueueName) -> Result<(), SubmitError> {
+        let check = |config: &Config| {
+            let parameter = |field: &str| field_text(&checked.parameters, field);
+            check_explicit(&config.routes, &checked.name, checked.version, queue, parameter)
+        };
+        if check(config).is_ok() {
+            return Ok(());
+        }
+        match check(&*self.fresh().await?) {
+            Err(forbidden) if self.engine.get(&checked.id).await?.is_none() => Err(forbidden.into()),
+            _ => Ok(()),
+        }
+    }
+
     /// The queue of a task whose submitter named none.
     fn route(
         &self,
@@ -84,7 +124,7 @@ impl Store {
     ) -> Result<QueueName, NameError> {
         let chosen = find_rule(&config.routes, name, version).and_then(|(_, rule)| {
             let draw = Draw { random: rand::random(), count: self.routed.fetch_add(1, Ordering::Relaxed) };
-            choose(rule, draw, |field| field_text(parameters, field))
+            choose(&rule.route, draw, |field| field_text(parameters, field))
         });
         chosen.cloned().map_or_else(|| QueueName::new(DEFAULT), Ok)
     }

@@ -8,7 +8,7 @@ use jobbers_common::{
     name::{QueueName, TaskName},
     payload::Payload,
     queue::QueueConfig,
-    routing::{RouteKey, RouteRule},
+    routing::{ExplicitQueue, Route, RouteKey, RouteRule, Versions},
 };
 use jobbers_worker::{SubmitError, policy::OnDuplicate, prelude::*};
 
@@ -73,20 +73,51 @@ async fn a_task_goes_where_the_routing_sends_it() {
     let bench = Bench::new();
     let queue = QueueName::new("post").unwrap();
     bench.engine.put_queue(QueueConfig::new(queue.clone()), PutMode::Create).await.unwrap();
-    let key = RouteKey { name: TaskName::new("mail").unwrap(), version: None };
-    bench.engine.put_route(key, RouteRule::Hash { parameter: "to".to_owned(), queues: vec![queue] }).await.unwrap();
+    let key = RouteKey { name: TaskName::new("mail").unwrap(), versions: Versions::ALL };
+    let route = Route::Hash { parameter: "to".to_owned(), queues: vec![queue] };
+    bench.engine.put_route(key, route.into()).await.unwrap();
     assert_eq!(mail.delay(&bench.client, to("you")).await.unwrap().queue.as_str(), "post");
 }
 
 #[tokio::test]
-async fn a_batch_is_routed_by_the_configuration_read_once_and_one_with_queues_by_none() {
+async fn a_queue_is_named_in_vain_where_a_rule_forbids_it() {
+    let bench = Bench::new();
+    let post = QueueName::new("post").unwrap();
+    bench.engine.put_queue(QueueConfig::new(post.clone()), PutMode::Create).await.unwrap();
+    let before = mail.with(to("you")).id("before").queue("default");
+    assert_eq!(before.clone().submit(&bench.client).await.unwrap().how, SubmittedHow::Created);
+    let key = RouteKey { name: TaskName::new("mail").unwrap(), versions: Versions::range(Some(2), Some(4)).unwrap() };
+    let rule = RouteRule { route: Route::Single { queue: post }, explicit_queue: ExplicitQueue::Forbid };
+    bench.engine.put_route(key.clone(), rule).await.unwrap();
+    // A client of its own knows of the rule from its first submission on; the other one within half a second.
+    let client = Client::new(bench.engine.clone());
+    let refused = mail.with(to("you")).queue("default").submit(&client).await.unwrap_err();
+    assert!(matches!(&refused, SubmitError::QueueForbidden(forbidden) if forbidden.rule == key), "{refused}");
+    assert!(refused.to_string().contains("mail@2-4") && refused.to_string().contains("post"), "{refused}");
+    for submission in [mail.with(to("you")).queue("post"), mail.with(to("you"))] {
+        assert_eq!(submission.submit(&client).await.unwrap().queue.as_str(), "post");
+    }
+    assert_eq!(before.submit(&client).await.unwrap().how, SubmittedHow::Existing, "taken in before there was a rule");
+    bench.engine.delete_route(&key).await.unwrap();
+    let named = mail.with(to("you")).queue("default").submit(&client).await.unwrap();
+    assert_eq!(named.queue.as_str(), "default", "nothing is refused by a rule that is gone");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_is_routed_by_the_configuration_read_once_and_one_with_queues_by_what_was_read_a_moment_ago() {
     let bench = Bench::new();
     let client = Client::new(bench.engine.clone());
     let reads = || bench.engine.configs.load(Ordering::SeqCst);
     let routed = client.submit_all((0..100).map(|n| mail.with(to("you")).id(format!("mail-{n}")))).await.unwrap();
     assert_eq!((routed.len(), reads()), (100, 1));
-    client.submit_all((0..100).map(|_| mail.with(to("you")).queue("default"))).await.unwrap();
+    let named = || client.submit_all((0..100).map(|_| mail.with(to("you")).queue("default")));
+    named().await.unwrap();
     assert_eq!(reads(), 1);
+    tokio::time::advance(Duration::from_millis(500)).await;
+    for _ in 0..3 {
+        named().await.unwrap();
+        assert_eq!(reads(), 2, "not with each call");
+    }
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use crate::{
     policy::{CrashPolicy, DeadLetter},
     queue::{Config, QueueConfig, QueueOrder, Retention, RoleConfig},
     registry::{Catalogue, TaskSpec},
-    routing::{RouteKey, RouteRule},
+    routing::{ExplicitQueue, Route, RouteKey, RouteRule, Versions},
     time::Clock,
     worker::{WorkerReport, WorkerState},
 };
@@ -55,14 +55,14 @@ pub async fn putting_what_is_there_changes_nothing(f: Fixture) {
 
 pub async fn a_version_grows_with_each_change(f: Fixture) {
     let mut last = f.engine.config().await.unwrap().version;
-    let key = RouteKey { name: TaskName::new("echo").unwrap(), version: None };
+    let key = RouteKey { name: TaskName::new("echo").unwrap(), versions: Versions::ALL };
     for step in 0..6 {
         let version = match step {
             0 => f.engine.put_queue(QueueConfig::new(queue("mail")), PutMode::Create).await.unwrap().version,
             1 => f.engine.put_role(role("mailer", &["mail"]), PutMode::Create).await.unwrap().version,
             2 => {
-                let rule = RouteRule::Single { queue: queue("mail") };
-                f.engine.put_route(key.clone(), rule).await.unwrap().version
+                let rule = Route::Single { queue: queue("mail") };
+                f.engine.put_route(key.clone(), rule.into()).await.unwrap().version
             }
             3 => f.engine.delete_route(&key).await.unwrap().version,
             4 => f.engine.delete_role(&RoleName::new("mailer").unwrap()).await.unwrap().version,
@@ -79,8 +79,8 @@ pub async fn a_version_grows_with_each_change(f: Fixture) {
 pub async fn a_queue_in_use_is_not_deleted(f: Fixture) {
     assert!(matches!(f.engine.delete_queue(&queue("default")).await, Err(Error::InUse { .. })));
     f.create_queue("mail").await;
-    let key = RouteKey { name: TaskName::new("echo").unwrap(), version: Some(2) };
-    f.engine.put_route(key.clone(), RouteRule::RoundRobin { queues: vec![queue("mail")] }).await.unwrap();
+    let key = RouteKey { name: TaskName::new("echo").unwrap(), versions: Versions::one(2) };
+    f.engine.put_route(key.clone(), Route::RoundRobin { queues: vec![queue("mail")] }.into()).await.unwrap();
     assert!(matches!(f.engine.delete_queue(&queue("mail")).await, Err(Error::InUse { .. })));
     f.engine.delete_route(&key).await.unwrap();
     assert_eq!(f.engine.delete_queue(&queue("mail")).await, Ok(Deleted::Done));
@@ -196,17 +196,86 @@ pub async fn of_many_who_change_one_queue_none_is_overruled(f: Fixture) {
 }
 
 pub async fn routes_are_kept(f: Fixture) {
-    let key = RouteKey { name: TaskName::new("echo").unwrap(), version: None };
-    let rule = RouteRule::Hash { parameter: "user «ü»".to_owned(), queues: vec![queue("default")] };
+    let key = RouteKey { name: TaskName::new("echo").unwrap(), versions: Versions::ALL };
+    let rule: RouteRule = Route::Hash { parameter: "user «ü»".to_owned(), queues: vec![queue("default")] }.into();
     let config = f.engine.put_route(key.clone(), rule.clone()).await.unwrap();
     assert_eq!(config.routes.get(&key), Some(&rule));
     assert_eq!(f.engine.config().await.unwrap().routes.get(&key), Some(&rule));
-    let unknown = RouteRule::Single { queue: queue("nowhere") };
-    assert_eq!(f.engine.put_route(key.clone(), unknown).await, Err(Error::UnknownQueue(queue("nowhere"))));
-    let none = RouteRule::RoundRobin { queues: Vec::new() };
-    assert!(matches!(f.engine.put_route(key.clone(), none).await, Err(Error::Invalid(_))));
+    let unknown = Route::Single { queue: queue("nowhere") };
+    assert_eq!(f.engine.put_route(key.clone(), unknown.into()).await, Err(Error::UnknownQueue(queue("nowhere"))));
+    let none = Route::RoundRobin { queues: Vec::new() };
+    assert!(matches!(f.engine.put_route(key.clone(), none.into()).await, Err(Error::Invalid(_))));
     assert!(f.engine.delete_route(&key).await.unwrap().routes.is_empty());
     assert!(f.engine.delete_route(&key).await.is_ok(), "no rule is no error");
+}
+
+fn versions(from: Option<u32>, to: Option<u32>) -> RouteKey {
+    RouteKey { name: TaskName::new("echo").unwrap(), versions: Versions::range(from, to).unwrap() }
+}
+
+pub async fn rules_for_ranges_of_versions_stand_beside_each_other(f: Fixture) {
+    let keys = [
+        versions(None, None),
+        versions(None, Some(9)),
+        versions(Some(2), Some(5)),
+        versions(Some(2), Some(2)),
+        versions(Some(20), None),
+        versions(Some(0), Some(0)),
+        versions(Some(u32::MAX), None),
+    ];
+    let rule = |at: usize| RouteRule {
+        route: Route::Hash { parameter: format!("p{at}"), queues: vec![queue("default")] },
+        explicit_queue: if at.is_multiple_of(2) { ExplicitQueue::Allow } else { ExplicitQueue::Forbid },
+    };
+    for (at, key) in keys.iter().enumerate() {
+        f.engine.put_route(key.clone(), rule(at)).await.unwrap();
+    }
+    let expected: std::collections::BTreeMap<_, _> =
+        keys.iter().enumerate().map(|(at, key)| (key.clone(), rule(at))).collect();
+    assert_eq!(f.engine.config().await.unwrap().routes, expected);
+    f.engine.put_route(keys[2].clone(), rule(7)).await.unwrap();
+    let config = f.engine.config().await.unwrap();
+    assert_eq!((config.routes.len(), &config.routes[&keys[2]]), (7, &rule(7)), "one is replaced by its own range only");
+    assert_eq!(f.engine.put_route(keys[2].clone(), rule(7)).await.unwrap(), config, "said already");
+    for (gone, key) in keys.iter().enumerate() {
+        let left = f.engine.delete_route(key).await.unwrap().routes.len();
+        assert_eq!(left, keys.len() - gone - 1, "{key}: no other goes with it");
+        assert_eq!(f.engine.delete_route(key).await.unwrap(), f.engine.config().await.unwrap(), "no rule is no error");
+    }
+}
+
+pub async fn a_rule_that_would_overlap_another_is_refused(f: Fixture) {
+    let rule = || RouteRule::from(Route::Single { queue: queue("default") });
+    f.engine.put_route(versions(Some(2), Some(5)), rule()).await.unwrap();
+    let before = f.engine.config().await.unwrap();
+    for crossing in [versions(Some(4), None), versions(None, Some(2)), versions(Some(5), Some(6))] {
+        let refused = f.engine.put_route(crossing.clone(), rule()).await;
+        assert_eq!(refused, Err(Error::RulesOverlap { rule: crossing, other: versions(Some(2), Some(5)) }));
+    }
+    assert_eq!(f.engine.config().await.unwrap(), before);
+    let other = RouteKey { name: TaskName::new("sleep").unwrap(), ..versions(Some(4), Some(9)) };
+    f.engine.put_route(other, rule()).await.expect("of another task");
+    f.engine.delete_route(&versions(Some(2), Some(5))).await.unwrap();
+    f.engine.put_route(versions(Some(4), None), rule()).await.expect("what stood in its way is gone");
+}
+
+pub async fn of_two_rules_put_at_once_that_overlap_one_stands(f: Fixture) {
+    for round in 0..8 {
+        let put = |key: RouteKey| {
+            let engine = Arc::clone(&f.engine);
+            tokio::spawn(async move {
+                let rule = Route::Single { queue: queue("default") };
+                engine.put_route(key, rule.into()).await.map(drop)
+            })
+        };
+        let (one, other) = (versions(Some(1), Some(5)), versions(Some(3), Some(9)));
+        let (first, second) = (put(one.clone()), put(other.clone()));
+        let answers = [first.await.unwrap(), second.await.unwrap()];
+        assert_eq!(answers.iter().filter(|it| it.is_ok()).count(), 1, "round {round}: {answers:?}");
+        assert_eq!(f.engine.config().await.unwrap().routes.len(), 1);
+        f.engine.delete_route(&one).await.unwrap();
+        f.engine.delete_route(&other).await.unwrap();
+    }
 }
 
 pub async fn a_config_change_is_seen_by_the_next_cycle(f: Fixture) {

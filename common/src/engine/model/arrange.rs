@@ -8,7 +8,7 @@ use crate::{
     limits::MAX_BATCH,
     name::{QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
-    routing::{RouteKey, RouteRule},
+    routing::{RouteKey, RouteRule, check_place},
     time::Timestamp,
     worker::{RegisteredWorker, WorkerReport},
 };
@@ -49,7 +49,7 @@ impl State {
             return in_use(format!("role {}", role.name));
         }
         if let Some((key, _)) = self.config.routes.iter().find(|(_, rule)| rule.queues().any(|it| it == queue)) {
-            return in_use(format!("the routing rule of {}", key.name));
+            return in_use(format!("the routing rule of {key}"));
         }
         let here = || self.tasks.values().map(|stored| &stored.task).filter(|task| task.queue == *queue);
         let live = here().filter(|task| !task.status.is_finished()).count() as u64;
@@ -94,6 +94,7 @@ impl State {
     pub(super) fn put_route(&mut self, key: RouteKey, rule: RouteRule) -> Result<Arc<Config>> {
         rule.validate().map_err(Error::Invalid)?;
         self.check_queues(rule.queues())?;
+        check_place(&self.config.routes, &key)?;
         Ok(self.change(|config| {
             config.routes.insert(key, rule);
         }))

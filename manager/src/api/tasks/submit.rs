@@ -55,6 +55,7 @@ problems!(SubmitProblems: WITH_BODY, [
     Code::RateLimited,
     Code::InvalidParameters,
     Code::NoWorker,
+    Code::QueueForbidden,
 ]);
 
 /// Submit one task or a batch
@@ -199,7 +200,14 @@ impl Intake<'_> {
         // What a key tells apart are requests without ids: a task with its own is the same under whatever key.
         let request_digest = if request.id.is_some() { None } else { self.envelope.request_digest };
         let given = request.id.or_else(|| self.envelope.key.map(|key| ids::derived(key, index)));
-        let judged = self.judge(&request.name, request.version, &queue, &parameters).await;
+        let judged = match queue_is_explicit {
+            true => self.check_explicit(&request.name, request.version, &queue, &parameters).await,
+            false => Ok(()),
+        };
+        let judged = match judged {
+            Ok(()) => self.judge(&request.name, request.version, &queue, &parameters).await,
+            Err(problem) => Err(problem),
+        };
         let warning = match judged {
             Err(_) if self.is_taken(given.as_ref()).await? => None,
             judged => judged?,
@@ -233,6 +241,19 @@ impl Intake<'_> {
             Some(id) if self.on_conflict != OnConflict::Replace => Ok(self.app.engine.get(id).await?.is_some()),
             _ => Ok(false),
         }
+    }
+
+    /// Whether the routing rules let this task name this queue.
+    async fn check_explicit(
+        &self,
+        name: &TaskName,
+        version: u32,
+        queue: &QueueName,
+        parameters: &Payload,
+    ) -> Result<()> {
+        let parameter = |field: &str| field_text(parameters, field);
+        let checked = self.app.live.check_explicit(&self.config, name, version, queue, parameter).await?;
+        checked.map_err(|forbidden| Problem::new(Code::QueueForbidden, forbidden.to_string()).at("/queue"))
     }
 
     /// What live workers say of a task.
