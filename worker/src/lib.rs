@@ -54,6 +54,7 @@ pub mod stock;
 mod strangers;
 mod task_fn;
 pub mod testing;
+mod uniqueness;
 mod worker;
 
 pub use jobbers_macros::task;
@@ -86,6 +87,7 @@ pub mod policy {
     pub use jobbers_common::{
         backoff::Backoff,
         error_kind::ErrorKind,
+        lifecycle::Status,
         policy::{DeadLetter, OnShutdown, OnStall, PolicyOverrides, TaskPolicy},
         unique::OnDuplicate,
     };
@@ -99,10 +101,15 @@ pub mod macro_support {
     pub use crate::{
         registry::Listed,
         schema::{AnySchema, DerivedSchema, SchemaOf},
+        uniqueness::{KeyOf, Uniqueness, key_of_fields, value_of},
     };
 }
 
-/// The example of the guide is compiled with the documentation's tests.
+/// The examples of the guides are compiled with the documentation's tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../docs/guides/testing.md")]
-mod guide {}
+mod guides {
+    #[doc = include_str!("../../docs/guides/testing.md")]
+    mod testing {}
+    #[doc = include_str!("../../docs/guides/unique-tasks.md")]
+    mod unique_tasks {}
+}

@@ -9,6 +9,7 @@ use crate::{
     codec::{Decode, Encode},
     context::Context,
     error::TaskError,
+    uniqueness::Uniqueness,
 };
 
 /// A task function under way.
@@ -24,6 +25,7 @@ pub struct TaskFn<P, R> {
     call: TaskCall<P, R>,
     description: &'static str,
     schema: fn() -> Option<Value>,
+    unique: Option<Uniqueness<P>>,
 }
 
 /// How a task function is called.
@@ -74,7 +76,7 @@ impl<P, R> TaskFn<P, R> {
     /// A task. `#[task]` calls this, and has checked the name.
     #[must_use]
     pub const fn new(name: &'static str, version: u32, policy: TaskPolicy, call: TaskCall<P, R>) -> Self {
-        Self { name, version, policy, call, description: "", schema: || None }
+        Self { name, version, policy, call, description: "", schema: || None, unique: None }
     }
 
     /// The same, with what its author writes about it, and the JSON Schema of its parameters if there is one.
@@ -83,6 +85,18 @@ impl<P, R> TaskFn<P, R> {
         self.description = description;
         self.schema = schema;
         self
+    }
+
+    /// The same, of which there is to be one at a time. `#[task]` calls this, and has checked the bounds.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn unique(mut self, unique: Uniqueness<P>) -> Self {
+        self.unique = Some(unique);
+        self
+    }
+
+    pub(crate) const fn uniqueness(&self) -> Option<&Uniqueness<P>> {
+        self.unique.as_ref()
     }
 
     /// What submissions call it.

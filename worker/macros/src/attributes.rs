@@ -4,14 +4,19 @@
 
 use std::time::Duration;
 
-use jobbers_common::{backoff::Backoff, duration, error_kind::ErrorKind, name::TaskName, policy::PolicyOverrides};
+use jobbers_common::{
+    backoff::Backoff, duration, error_kind::ErrorKind, lifecycle::Status, name::TaskName, policy::PolicyOverrides,
+    unique::OnDuplicate,
+};
 use serde::de::{DeserializeOwned, IntoDeserializer, value::Error as WordError};
 use syn::{
     Error, Expr, ExprLit, Ident, Lit, LitStr, Meta, Result, Token, parse::Parser, punctuated::Punctuated,
     spanned::Spanned,
 };
 
-const KNOWN: [&str; 17] = [
+use crate::uniqueness::{self, Uniqueness};
+
+const KNOWN: [&str; 22] = [
     "name",
     "version",
     "max_retries",
@@ -27,6 +32,11 @@ const KNOWN: [&str; 17] = [
     "on_shutdown",
     "dead_letter",
     "max_crashes",
+    "unique",
+    "unique_by",
+    "unique_for",
+    "unique_while",
+    "on_duplicate",
     "blocking",
     "unlisted",
 ];
@@ -40,6 +50,8 @@ pub(crate) struct Attributes {
     pub(crate) version: Option<u32>,
     /// The policy, where it is not the default.
     pub(crate) policy: PolicyOverrides,
+    /// Of what there is to be one such task at a time.
+    pub(crate) unique: Uniqueness,
     /// Whether it is synchronous.
     pub(crate) blocking: bool,
     /// Whether workers are not to find it by themselves.
@@ -63,7 +75,10 @@ pub(crate) fn parse(tokens: proc_macro2::TokenStream) -> Result<Attributes> {
             }
         }
     }
-    problems.map_or(Ok(attributes), Err)
+    match problems {
+        Some(problems) => Err(problems),
+        None => uniqueness::check(&attributes.unique, &metas).map(|()| attributes),
+    }
 }
 
 fn take(attributes: &mut Attributes, seen: &mut Vec<String>, meta: &Meta) -> Result<()> {
@@ -76,7 +91,8 @@ fn take(attributes: &mut Attributes, seen: &mut Vec<String>, meta: &Meta) -> Res
     match (word.as_str(), meta) {
         ("blocking", Meta::Path(_)) => attributes.blocking = true,
         ("unlisted", Meta::Path(_)) => attributes.unlisted = true,
-        ("blocking" | "unlisted", other) => {
+        ("unique", Meta::Path(_)) => attributes.unique.by_parameters = true,
+        ("blocking" | "unlisted" | "unique", other) => {
             return Err(Error::new(other.span(), format!("`{word}` stands alone, without a value")));
         }
         (known, Meta::NameValue(pair)) if KNOWN.contains(&known) => set(attributes, known, &pair.value)?,
@@ -108,6 +124,14 @@ fn set(attributes: &mut Attributes, key: &str, value: &Expr) -> Result<()> {
         "backoff" => policy.backoff = Some(text(key, value)?.value().parse::<Backoff>().map_err(at(value))?),
         "on_stall" => policy.on_stall = Some(choice(key, value)?),
         "on_shutdown" => policy.on_shutdown = Some(choice(key, value)?),
+        "unique_by" => attributes.unique.by = uniqueness::fields(&texts(key, value)?)?,
+        "unique_for" => {
+            let span = length(key, value)?;
+            uniqueness::check_span(span).map_err(at(value))?;
+            attributes.unique.span = Some(span);
+        }
+        "unique_while" => attributes.unique.statuses = Some(choices::<Status>(key, value)?),
+        "on_duplicate" => attributes.unique.on_duplicate = Some(choice::<OnDuplicate>(key, value)?),
         _ => policy.dead_letter = Some(choice(key, value)?),
     }
     // Only what was just set can be out of bounds: earlier keys have been checked, and one that failed was reported.
@@ -146,13 +170,30 @@ fn length(key: &str, value: &Expr) -> Result<Duration> {
 
 /// `["rate_limited", "ParseIntError"]`.
 fn kinds(key: &str, value: &Expr) -> Result<Vec<ErrorKind>> {
+    list(key, value)?.map(|kind| ErrorKind::new(text(key, kind)?.value()).map_err(at(kind))).collect()
+}
+
+/// `["submitted", "started"]`.
+fn choices<T: DeserializeOwned>(key: &str, value: &Expr) -> Result<Vec<T>> {
+    list(key, value)?.map(|word| choice(key, word)).collect()
+}
+
+/// `"customer"`, or `["customer", "region"]`.
+fn texts(key: &str, value: &Expr) -> Result<Vec<LitStr>> {
+    match value {
+        Expr::Lit(_) => Ok(vec![text(key, value)?]),
+        _ => list(key, value)?.map(|each| text(key, each)).collect(),
+    }
+}
+
+fn list<'a>(key: &str, value: &'a Expr) -> Result<impl Iterator<Item = &'a Expr>> {
     let Expr::Array(list) = value else {
         return Err(Error::new(value.span(), format!("`{key}` is a list of texts: write {}", example(key))));
     };
     if list.elems.is_empty() {
         return Err(Error::new(value.span(), format!("`{key}` names nothing: leave it out")));
     }
-    list.elems.iter().map(|kind| ErrorKind::new(text(key, kind)?.value()).map_err(at(kind))).collect()
+    Ok(list.elems.iter())
 }
 
 /// One of the words the configuration and the API use for the same thing.
@@ -178,6 +219,10 @@ fn example(key: &str) -> &'static str {
         "retry_on" => "retry_on = [\"rate_limited\"]",
         "fatal_on" => "fatal_on = [\"invalid\"]",
         "timeout" => "timeout = \"2m\"",
+        "unique_by" => "unique_by = \"customer\" or unique_by = [\"customer\", \"region\"]",
+        "unique_for" => "unique_for = \"10m\"",
+        "unique_while" => "unique_while = [\"submitted\", \"started\"]",
+        "on_duplicate" => "on_duplicate = \"return\"",
         _ => "max_heartbeat_interval = \"30s\"",
     }
 }
@@ -242,6 +287,23 @@ mod tests {
     }
 
     #[test]
+    fn of_what_there_is_to_be_one_is_understood() {
+        let said = parse(quote!(
+            unique_by = ["customer.id", "region"],
+            unique_for = "10m",
+            unique_while = ["started", "completed"],
+            on_duplicate = "keep_last"
+        ));
+        let unique = said.unwrap().unique;
+        assert_eq!(unique.by.iter().map(|field| &*field.name).collect::<Vec<_>>(), ["customer.id", "region"]);
+        assert_eq!(unique.span, Some(Duration::from_secs(600)));
+        assert_eq!(unique.statuses, Some(vec![Status::Started, Status::Completed]));
+        assert_eq!(unique.on_duplicate, Some(OnDuplicate::KeepLast));
+        let unique = parse(quote!(unique)).unwrap().unique;
+        assert!(unique.by_parameters && unique.by.is_empty());
+    }
+
+    #[test]
     fn nothing_said_is_fine() {
         assert!(parse(quote!()).unwrap().policy.is_empty());
     }
@@ -268,6 +330,23 @@ mod tests {
             (quote!(on_shutdown = "explode"), "unknown variant `explode`, expected one of `finish`, `requeue`, `fail`"),
             (quote!(blocking = true), "stands alone"),
             (quote!(unlisted(yes)), "stands alone"),
+            (quote!(unique = true), "stands alone"),
+            (quote!(unique, unique_by = "a"), "`unique_by` says of what: leave `unique` out"),
+            (quote!(unique_for = "10m"), "`unique_for` needs `unique`, for all parameters, or `unique_by`"),
+            (quote!(unique_while = ["started"]), "`unique_while` needs"),
+            (quote!(on_duplicate = "return"), "`on_duplicate` needs"),
+            (quote!(unique, unique_for = 0), "unique_for is longer than nothing and at most 366d"),
+            (quote!(unique, unique_for = "367d"), "at most 366d"),
+            (quote!(unique, unique_while = []), "names nothing"),
+            (quote!(unique, unique_while = "started"), "is a list of texts"),
+            (quote!(unique, unique_while = ["running"]), "unknown variant `running`"),
+            (quote!(unique, on_duplicate = "ignore"), "unknown variant `ignore`, expected one of `reject`, `return`"),
+            (quote!(unique_by = []), "names nothing"),
+            (quote!(unique_by = 7), "`unique_by` is a text"),
+            (quote!(unique_by = "a b"), "`a b` is no field"),
+            (quote!(unique_by = ["a", "b", "a"]), "`a` is named twice"),
+            (quote!(unique_by = ""), "`` is no field"),
+            (quote!(unique_by = "a..b"), "`a..b` is no field"),
         ] {
             let found = problems(tokens.clone());
             assert_eq!(found.len(), 1, "{tokens}: {found:?}");

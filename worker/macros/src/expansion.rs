@@ -7,7 +7,7 @@ use jobbers_common::{
 };
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
-use syn::{Attribute, Error, Expr, ExprLit, ItemFn, Lit, Meta, MetaNameValue, Result, parse2};
+use syn::{Attribute, Error, Expr, ExprLit, ItemFn, Lit, Meta, MetaNameValue, Result, parse_quote, parse2};
 
 use crate::{
     attributes::{self, Attributes},
@@ -27,6 +27,10 @@ fn try_expand(attributes: TokenStream, function: TokenStream) -> Result<TokenStr
     let function: ItemFn = parse2(function)?;
     let attributes = attributes::parse(attributes)?;
     let shape = signature::read(&function, attributes.blocking)?;
+    if shape.job.is_none() && !attributes.unique.by.is_empty() {
+        let problem = "the task takes no parameters of which one could be `unique_by`: write `unique`";
+        return Err(Error::new_spanned(&function.sig, problem));
+    }
     let name = match &attributes.name {
         Some(name) => name.clone(),
         None => TaskName::new(function.sig.ident.to_string().trim_start_matches("r#"))
@@ -66,6 +70,7 @@ fn write(attributes: &Attributes, name: &TaskName, shape: &Shape<'_>, function: 
         }))
     };
 
+    let unique = attributes.unique.write(&parse_quote!(#job));
     let (name, version, policy) = (name.as_str(), attributes.version.unwrap_or(1), policy(&attributes.policy));
     let description = description(function);
     let listed = (!attributes.unlisted).then(|| {
@@ -78,7 +83,7 @@ fn write(attributes: &Attributes, name: &TaskName, shape: &Shape<'_>, function: 
         #[expect(non_upper_case_globals, reason = "a task is called by its function's name")]
         #visibility static #handle: ::jobbers_worker::TaskFn<#job, #output> = {
             #body
-            ::jobbers_worker::TaskFn::new(#name, #version, #policy, #call).described(#description, || {
+            ::jobbers_worker::TaskFn::new(#name, #version, #policy, #call) #unique .described(#description, || {
                 #[expect(unused_imports, reason = "one of the two, by whether the parameters derive a schema")]
                 use ::jobbers_worker::macro_support::{AnySchema as _, DerivedSchema as _};
                 (&::jobbers_worker::macro_support::SchemaOf::<#job>::NEW).schema()
@@ -183,6 +188,19 @@ mod tests {
             ),
         );
         assert!(!text.contains("Listed"), "{text}");
+    }
+
+    #[test]
+    fn fields_are_asked_for_only_of_a_task_that_has_parameters() {
+        let nightly = quote!(
+            async fn nightly() -> Result<(), TaskError> {
+                Ok(())
+            }
+        );
+        let text = expanded(quote!(unique_by = "customer"), &nightly);
+        assert!(text.contains("compile_error!") && text.contains("takesnoparameters"), "{text}");
+        let text = expanded(quote!(unique), &nightly);
+        assert!(text.contains(".unique(") && text.contains("by:::core::option::Option::None"), "{text}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use proc_macro::TokenStream;
 mod attributes;
 mod expansion;
 mod signature;
+mod uniqueness;
 
 /// Makes a task of a function.
 ///
@@ -40,6 +41,11 @@ mod signature;
 /// | `on_shutdown = "…"` | `finish` | what a stopping worker does with it: `finish`, `requeue`, `fail` |
 /// | `dead_letter = "…"` | `none` | `save` keeps it in the dead-letter store when it fails for good |
 /// | `max_crashes = 3` | 3 | lost leases until it counts as poison, 1 to 100; carried by submissions, as `dead_letter` is for poison |
+/// | `unique` | | there is to be one at a time with the same parameters; another submission is refused |
+/// | `unique_by = "…"`, `unique_by = ["…", "…"]` | | the same, of these fields of the parameters, such as `customer` or `customer.id` |
+/// | `unique_for = "10m"` | without end | for how long at most that holds, from the submission on |
+/// | `unique_while = ["…"]` | until it is over | in which statuses |
+/// | `on_duplicate = "…"` | `reject` | what is done about another: `reject`, `return`, `replace`, `keep_last` |
 /// | `blocking` | | the function is synchronous and runs on threads of its own, as many as there are cores |
 /// | `unlisted` | | workers do not find it by themselves; give it to `Worker::task` |
 ///

@@ -18,6 +18,7 @@ use super::{Client, Handle, SubmitError};
 use crate::{
     codec::{Encode, Raw},
     task_fn::TaskFn,
+    uniqueness::{Uniqueness, key_of_parameters},
 };
 
 /// A submission in the making, of a task that answers `R`. Nothing is checked, and nothing happens, before
@@ -38,19 +39,30 @@ pub struct Submission<R> {
     output: PhantomData<fn() -> R>,
 }
 
-/// What was said of being the only one, so far.
+/// What was said of being the only one, so far: by the task's author, and then by whoever submits it.
 #[derive(Debug, Clone, Default)]
 struct Wish {
-    key: Option<String>,
+    key: Option<Result<String, String>>,
     span: Option<Duration>,
     statuses: Option<StatusSet>,
     rule: OnDuplicate,
 }
 
 impl Wish {
+    fn of_author<P>(unique: &Uniqueness<P>, job: &P, parameters: &Result<Payload, String>) -> Self {
+        let key = match (unique.by, parameters) {
+            (Some(by), _) => by(job),
+            // Parameters that can't be written are refused for that.
+            (None, parameters) => Ok(parameters.as_ref().map(key_of_parameters).unwrap_or_default()),
+        };
+        let statuses = unique.statuses.map(|statuses| statuses.iter().copied().collect());
+        Self { key: Some(key), span: unique.span, statuses, rule: unique.on_duplicate }
+    }
+
     fn check(self) -> Result<Unique, SubmitError> {
         let invalid = |error: &dyn std::fmt::Display| SubmitError::Invalid(error.to_string());
         let key = self.key.ok_or_else(|| invalid(&"what is said of duplicates needs a unique key"))?;
+        let key = key.map_err(|error| invalid(&error))?;
         let mut unique = Unique::new(UniqueKey::new(key).map_err(|error| invalid(&error))?).on_duplicate(self.rule);
         unique.span = self.span;
         unique.statuses = self.statuses.unwrap_or(unique.statuses);
@@ -90,17 +102,19 @@ impl<R> Clone for Submission<R> {
 
 impl<R> Submission<R> {
     pub(super) fn new<P: Encode>(task: &TaskFn<P, R>, job: &P) -> Self {
+        let parameters = job.encode().map(|payload| payload.unwrap_or_else(|| Payload::json(&b"null"[..])));
+        let unique = task.uniqueness().map(|unique| Wish::of_author(unique, job, &parameters));
         Self {
             name: task.name(),
             version: task.version(),
             on_crash: task.policy().into(),
-            parameters: job.encode().map(|payload| payload.unwrap_or_else(|| Payload::json(&b"null"[..]))),
+            parameters,
             id: None,
             queue: None,
             priority: None,
             start: Start::Now,
             overrides: PolicyOverrides::default(),
-            unique: None,
+            unique,
             output: PhantomData,
         }
     }
@@ -163,17 +177,23 @@ impl<R> Submission<R> {
     }
 
     /// There is to be one such task at a time: of what, among tasks of its name, such as `customer:42`. Another one with
-    /// this key is refused until this one is over, unless [`Submission::on_duplicate`] says otherwise.
+    /// this key is refused until this one is over, unless [`Submission::on_duplicate`] says otherwise. It stands in the
+    /// place of the key that `#[task(unique)]` makes.
     pub fn unique_key(mut self, key: impl Into<String>) -> Self {
-        self.unique.get_or_insert_default().key = Some(key.into());
+        self.unique.get_or_insert_default().key = Some(Ok(key.into()));
         self
     }
 
     /// The same with a key made of the parameters: there is to be one task with these at a time.
     pub fn unique_by_parameters(self) -> Self {
-        let bytes = self.parameters.as_ref().map(|payload| &payload.bytes[..]).unwrap_or_default();
-        let digits: String = Sha256::digest(bytes).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        self.unique_key(format!("parameters:{digits}"))
+        let key = self.parameters.as_ref().map(key_of_parameters).unwrap_or_default();
+        self.unique_key(key)
+    }
+
+    /// There may be any number of such tasks: whatever was said of that before, by the task's author too, is forgotten.
+    pub fn not_unique(mut self) -> Self {
+        self.unique = None;
+        self
     }
 
     /// For how long at most the task holds its unique key.

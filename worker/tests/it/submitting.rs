@@ -68,6 +68,87 @@ async fn there_is_one_task_of_a_key_at_a_time() {
     }
 }
 
+#[derive(Clone, Serialize, Deserialize)]
+struct Report {
+    #[serde(rename = "customerId")]
+    customer: Customer,
+    month: u8,
+    note: String,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+struct Customer {
+    id: u64,
+}
+
+/// One a customer and month, for ten minutes.
+#[task(unique_by = ["customer.id", "month"], unique_for = "10m", unique_while = ["submitted", "completed"],
+       on_duplicate = "return")]
+async fn report(_job: Report) -> Result<(), TaskError> {
+    Ok(())
+}
+
+/// One with the same parameters.
+#[task(unique)]
+async fn tidy(_job: std::collections::HashMap<String, u8>) -> Result<(), TaskError> {
+    Ok(())
+}
+
+/// One at all.
+#[task(unique, on_duplicate = "keep_last")]
+async fn sweep() -> Result<(), TaskError> {
+    Ok(())
+}
+
+#[tokio::test]
+async fn of_what_there_is_to_be_one_is_said_where_the_task_is_written() {
+    let bench = Bench::new();
+    let of = |id, month, note: &str| Report { customer: Customer { id }, month, note: note.to_owned() };
+    let first = report.delay(&bench.client, of(7, 1, "a")).await.unwrap();
+    let unique = bench.get(&first.id).await.unique.unwrap();
+    assert_eq!((unique.key.as_str(), unique.span), ("customer.id=7,month=1", Some(Duration::from_secs(600))));
+    assert_eq!(unique.on_duplicate, OnDuplicate::Return);
+    assert_eq!(unique.statuses.iter().collect::<Vec<_>>(), [Status::Submitted, Status::Completed]);
+    let again = report.delay(&bench.client, of(7, 1, "b")).await.unwrap();
+    assert_eq!((&again.id, again.how), (&first.id, SubmittedHow::Existing), "the note is no part of the key");
+    for other in [of(8, 1, "a"), of(7, 2, "a")] {
+        assert_eq!(report.delay(&bench.client, other).await.unwrap().how, SubmittedHow::Created);
+    }
+
+    // Whoever submits has the last word on each point, and leaves the others.
+    let own = report.with(of(7, 1, "c")).unique_key("k").submit(&bench.client).await.unwrap();
+    let unique = bench.get(&own.id).await.unique.unwrap();
+    assert_eq!((unique.key.as_str(), unique.span), ("k", Some(Duration::from_secs(600))));
+    let refused = report.with(of(7, 1, "c")).on_duplicate(OnDuplicate::Reject).submit(&bench.client).await;
+    assert!(matches!(refused, Err(SubmitError::Engine(Error::Duplicate { holder, .. })) if holder == first.id));
+    let free = report.with(of(7, 1, "c")).not_unique().submit(&bench.client).await.unwrap();
+    assert_eq!((free.how, bench.get(&free.id).await.unique), (SubmittedHow::Created, None));
+
+    let map = |pairs: &[(&str, u8)]| pairs.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect();
+    let first = tidy.delay(&bench.client, map(&[("a", 1), ("b", 2)])).await.unwrap();
+    let refused = tidy.delay(&bench.client, map(&[("b", 2), ("a", 1)])).await.unwrap_err();
+    assert!(
+        matches!(&refused, SubmitError::Engine(Error::Duplicate { holder, .. }) if *holder == first.id),
+        "{refused}"
+    );
+    tidy.delay(&bench.client, map(&[("a", 1)])).await.unwrap();
+    let first = sweep.delay(&bench.client, NoParameters).await.unwrap();
+    let last = sweep.with(NoParameters).after(Duration::from_secs(5)).submit(&bench.client).await.unwrap();
+    assert_eq!((&last.id, last.how), (&first.id, SubmittedHow::Updated));
+}
+
+#[tokio::test]
+async fn a_batch_meets_the_keys_that_its_tasks_authors_said() {
+    let bench = Bench::new();
+    let of = |id| report.with(Report { customer: Customer { id }, month: 1, note: String::new() });
+    let taken = bench.client.submit_all([of(1), of(2), of(1)]).await.unwrap();
+    assert_eq!(
+        taken.iter().map(|it| it.how).collect::<Vec<_>>(),
+        [SubmittedHow::Created, SubmittedHow::Created, SubmittedHow::Existing]
+    );
+    assert_eq!(taken[0].id, taken[2].id);
+}
+
 #[tokio::test]
 async fn a_task_goes_where_the_routing_sends_it() {
     let bench = Bench::new();

@@ -1,0 +1,134 @@
+//! What is said of a task being the only one of its kind, and what is written for it.
+
+use std::time::Duration;
+
+use jobbers_common::{
+    lifecycle::Status,
+    unique::{OnDuplicate, Unique, UniqueError, UniqueKey},
+};
+use proc_macro2::{Span, TokenStream};
+use quote::{format_ident, quote};
+use syn::{Error, Ident, LitStr, Member, Meta, Result, Token, Type, punctuated::Punctuated, spanned::Spanned};
+
+/// Of what there is to be one task at a time, as far as it was said.
+#[derive(Debug, Default)]
+pub(crate) struct Uniqueness {
+    /// Of all parameters.
+    pub(crate) by_parameters: bool,
+    /// Of these fields of them.
+    pub(crate) by: Vec<Field>,
+    pub(crate) span: Option<Duration>,
+    pub(crate) statuses: Option<Vec<Status>>,
+    pub(crate) on_duplicate: Option<OnDuplicate>,
+}
+
+/// A field of the parameters, such as `customer.id`.
+#[derive(Debug)]
+pub(crate) struct Field {
+    pub(crate) name: String,
+    path: Vec<Member>,
+    span: Span,
+}
+
+/// Reads the names of fields; whether the parameters have them, the compiler says.
+pub(crate) fn fields(names: &[LitStr]) -> Result<Vec<Field>> {
+    let mut fields = Vec::<Field>::with_capacity(names.len());
+    for literal in names {
+        let (name, span) = (literal.value(), literal.span());
+        if fields.iter().any(|known| known.name == name) {
+            return Err(Error::new(span, format!("`{name}` is named twice")));
+        }
+        let path = name.split('.').map(syn::parse_str::<Member>).collect::<Result<Vec<_>>>();
+        let path =
+            path.map_err(|_| Error::new(span, format!("`{name}` is no field: write customer or customer.id")))?;
+        fields.push(Field { name, path, span });
+    }
+    Ok(fields)
+}
+
+pub(crate) fn check_span(span: Duration) -> std::result::Result<(), UniqueError> {
+    let key = UniqueKey::new("any").map_err(|_| UniqueError { field: "unique_for", rule: "can't be checked" })?;
+    Unique { span: Some(span), ..Unique::new(key) }.validate()
+}
+
+/// Checks what was said as a whole.
+pub(crate) fn check(said: &Uniqueness, metas: &Punctuated<Meta, Token![,]>) -> Result<()> {
+    let find = |key: &str| metas.iter().find(|meta| meta.path().is_ident(key)).map(Spanned::span);
+    if let (true, Some(at)) = (said.by_parameters, find("unique_by")) {
+        return Err(Error::new(at, "`unique_by` says of what: leave `unique` out"));
+    }
+    if said.is_unique() {
+        return Ok(());
+    }
+    let rest = ["unique_for", "unique_while", "on_duplicate"].into_iter();
+    match rest.filter_map(|key| Some((key, find(key)?))).next() {
+        Some((key, at)) => {
+            Err(Error::new(at, format!("`{key}` needs `unique`, for all parameters, or `unique_by`, for some of them")))
+        }
+        None => Ok(()),
+    }
+}
+
+impl Uniqueness {
+    pub(crate) fn is_unique(&self) -> bool {
+        self.by_parameters || !self.by.is_empty()
+    }
+
+    /// What is added to the task, if anything was said.
+    pub(crate) fn write(&self, job: &Type) -> Option<TokenStream> {
+        if !self.is_unique() {
+            return None;
+        }
+        let by = match self.by.as_slice() {
+            [] => quote!(::core::option::Option::None),
+            fields => {
+                let fields = fields.iter().map(Field::write);
+                quote!(::core::option::Option::Some(|job: &#job| {
+                    ::jobbers_worker::macro_support::key_of_fields([#(#fields),*])
+                }))
+            }
+        };
+        let span = match self.span {
+            Some(span) => {
+                let micros = u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
+                quote!(::core::option::Option::Some(::core::time::Duration::from_micros(#micros)))
+            }
+            None => quote!(::core::option::Option::None),
+        };
+        let statuses = match &self.statuses {
+            Some(statuses) => {
+                let statuses = statuses.iter().map(variant);
+                quote!(::core::option::Option::Some(const { &[#(::jobbers_worker::policy::Status::#statuses),*] }))
+            }
+            None => quote!(::core::option::Option::None),
+        };
+        let on_duplicate = variant(&self.on_duplicate.unwrap_or_default());
+        Some(quote!(.unique(::jobbers_worker::macro_support::Uniqueness {
+            by: #by,
+            span: #span,
+            statuses: #statuses,
+            on_duplicate: ::jobbers_worker::policy::OnDuplicate::#on_duplicate,
+        })))
+    }
+}
+
+/// A variant's name in the code, which is what `Debug` prints.
+fn variant<T: std::fmt::Debug>(value: &T) -> Ident {
+    format_ident!("{}", format!("{value:?}"))
+}
+
+impl Field {
+    /// The field's name and value. The path stands where its name was written, so that the compiler points there if the
+    /// parameters have no such field.
+    fn write(&self) -> TokenStream {
+        let (name, span) = (&self.name, self.span);
+        let path = self.path.iter().cloned().map(|mut member| {
+            match &mut member {
+                Member::Named(ident) => ident.set_span(span),
+                Member::Unnamed(index) => index.span = span,
+            }
+            member
+        });
+        quote!((#name, ::jobbers_worker::macro_support::value_of(&job #(.#path)*)))
+    }
+}
