@@ -107,6 +107,7 @@ impl Report {
         let cpu = self.cpu_us_per_task;
         let idle = self.idle_latency;
         let watching = self.watching;
+        let watched = watching.worker_cpu_us_per_task;
         let share = |name: &str, ratio: f64| [name.to_owned(), String::new(), String::new(), format!("{ratio:.2}")];
         vec![
             rate("submit one by one, 1 client", self.submit_one),
@@ -128,8 +129,16 @@ impl Report {
             share("the same with metrics", watching.metrics_ratio),
             share("with metrics and 1 % of traces", watching.traced_ratio),
             share("these to a frozen collector", watching.frozen_collector_ratio),
+            fact("worker's CPU per task, unwatched", micros(watched.unwatched)),
+            fact("the same with metrics", micros(watched.metrics)),
+            fact("with metrics and 1 % of traces", micros(watched.traced)),
+            fact("these to a frozen collector", micros(watched.frozen_collector)),
         ]
     }
+}
+
+fn micros(value: f64) -> String {
+    format!("{value:.2} us")
 }
 
 fn per_second(value: f64) -> String {

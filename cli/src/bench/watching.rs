@@ -4,6 +4,8 @@
 //! tasks, one after the other, in another order each time; a ratio is taken within its round, and the middle one of all
 //! rounds is told. The workers are started once and stay, each on a queue of its own; those whose turn it is not are
 //! idle. All tasks carry a `traceparent`, a hundredth of them a kept one, watched or not.
+//!
+//! A rate says as much of the machine's neighbours as of the worker; the processor time a task takes says less of them.
 
 use std::time::{Duration, Instant};
 
@@ -38,6 +40,21 @@ pub struct Watching {
     pub traced_ratio: f64,
     /// The same to a collector that accepts and never answers; by the one with a collector that works.
     pub frozen_collector_ratio: f64,
+    /// What each of these workers takes of a processor for a task, without the store.
+    pub worker_cpu_us_per_task: WatchedCpu,
+}
+
+/// Processor time of a worker and its telemetry, in microseconds per task, over all rounds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct WatchedCpu {
+    /// Without a meter provider.
+    pub unwatched: f64,
+    /// With metrics.
+    pub metrics: f64,
+    /// With metrics, and one trace in a hundred, both sent.
+    pub traced: f64,
+    /// The same to a collector that never answers.
+    pub frozen_collector: f64,
 }
 
 /// In which way a worker is watched.
@@ -79,14 +96,20 @@ pub(super) async fn measure(store: &Store, concurrency: u32, tasks: usize, round
         workers.drain(way, tasks / 10).await?;
     }
     let mut rates = Vec::new();
+    let mut cpu = [0.0; Way::ALL.len()];
     for round in 0..rounds {
         let mut of_round = [0.0; Way::ALL.len()];
         for turn in 0..Way::ALL.len() {
             let place = (round + turn) % Way::ALL.len();
+            let before = workers.children[place].cpu()?;
             of_round[place] = workers.drain(Way::ALL[place], tasks).await?;
+            cpu[place] += workers.children[place].cpu()?.since(before).program;
         }
         rates.push(of_round);
     }
+    #[expect(clippy::cast_precision_loss, reason = "a number of tasks, far below 2^52")]
+    let drained = (rounds * tasks.div_ceil(BATCH) * BATCH).max(1) as f64;
+    let [unwatched, metrics, traced, frozen_collector] = cpu.map(|micros| rounded(micros / drained, 2));
     workers.stop().await?;
     let middle = |value: fn(&[f64; 4]) -> f64| {
         let mut values: Vec<f64> = rates.iter().map(value).collect();
@@ -98,6 +121,7 @@ pub(super) async fn measure(store: &Store, concurrency: u32, tasks: usize, round
         metrics_ratio: rounded(middle(|[unwatched, metrics, ..]| metrics / unwatched), 3),
         traced_ratio: rounded(middle(|[unwatched, _, traced, _]| traced / unwatched), 3),
         frozen_collector_ratio: rounded(middle(|[_, _, traced, frozen]| frozen / traced), 3),
+        worker_cpu_us_per_task: WatchedCpu { unwatched, metrics, traced, frozen_collector },
     })
 }
 
