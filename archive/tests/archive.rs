@@ -64,6 +64,7 @@ fn dead(name: &str, revision: u64, errors: Vec<AttemptError>) -> DeadTask {
         errors,
         dead_letter: true,
         unique: None,
+        concurrency_key: None,
         trace: Some("00-ab-cd-01".into()),
         last_span: Some("00-ab-ef-01".into()),
     };

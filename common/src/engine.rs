@@ -84,9 +84,12 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// claimed queues are promoted and expired leases reclaimed (a bounded number), and up to
     /// [`ClaimRequest::limit`] tasks are leased to the caller: queue by queue as listed, in each by priority and then
     /// in the order they became ready. Paused and unknown queues give nothing, and a queue gives no more than its
-    /// `max_concurrent` and its `rate_limit` leave at this moment: what is left waits in its place. When nothing is claimed, the caller is
+    /// `max_concurrent` and its `rate_limit` leave at this moment: what is left waits in its place. Nor does it give a task
+    /// whose key or name has a limit of its own that leaves nothing: that one waits, and those behind it pass. Of a queue
+    /// with such limits one call looks at a bounded number of tasks; when these were all held back, `next_due` is zero:
+    /// call again. When nothing is claimed, the caller is
     /// registered as waiting, in the same step, so that the next submission, or the end of a task in a queue that was at
-    /// its `max_concurrent`, wakes its [`Engine::wait`]; and is told when a rate allows more ([`CycleReply::next_due`]).
+    /// one of its limits, wakes its [`Engine::wait`]; and is told when a rate allows more ([`CycleReply::next_due`]).
     ///
     /// # Errors
     /// [`Error::Invalid`] past a bound. After a transient error, repeat the settlements; tasks leased by an answer that

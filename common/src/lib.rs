@@ -11,6 +11,7 @@ pub mod duration;
 pub mod engine;
 pub mod error_kind;
 pub mod failure;
+pub mod gate;
 pub mod lifecycle;
 pub mod limits;
 pub mod metrics;

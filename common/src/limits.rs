@@ -8,6 +8,10 @@ pub const MAX_BATCH: usize = 1_000;
 pub const MAX_NAME_BYTES: usize = 128;
 /// Longest unique key, in bytes.
 pub const MAX_UNIQUE_KEY_BYTES: usize = 256;
+/// Longest concurrency key, in bytes.
+pub const MAX_CONCURRENCY_KEY_BYTES: usize = 256;
+/// Most tasks' names for which one queue may have limits of their own.
+pub const MAX_TASK_LIMITS: usize = 100;
 /// Default bound on one task's parameters, and on one result, in bytes.
 pub const DEFAULT_MAX_PAYLOAD_BYTES: usize = 256 * 1024;
 /// Deepest nesting of arrays and objects in JSON parameters.

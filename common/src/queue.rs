@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     duration,
-    limits::{MAX_QUEUES_PER_CLAIM, MAX_WEIGHT},
-    name::{QueueName, RoleName, WorkerId},
+    gate::{ConcurrencyKey, Gate, GateLimits, validate_key_parameter},
+    limits::{MAX_QUEUES_PER_CLAIM, MAX_TASK_LIMITS, MAX_WEIGHT},
+    name::{QueueName, RoleName, TaskName, WorkerId},
     rate::RateLimit,
     routing::{RouteKey, RouteRule},
     time::Timestamp,
@@ -58,6 +59,18 @@ pub struct QueueConfig {
     /// queue, such as a retry, is never turned away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_length: Option<u64>,
+    /// Which parameter gives a task its key, where its submission names none: a top-level field, or a JSON pointer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_parameter: Option<String>,
+    /// At most this many of its tasks of one key run at a time, wherever they run. A task without a key has no such limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_concurrent_per_key: Option<u32>,
+    /// At most so many of its tasks of one key start in so much time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_limit_per_key: Option<RateLimit>,
+    /// What its tasks of these names may do, whatever their version and key.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub task_limits: BTreeMap<TaskName, GateLimits>,
     /// How long finished tasks are kept.
     #[serde(default)]
     pub retention: Retention,
@@ -88,6 +101,10 @@ impl QueueConfig {
             rate_limit: None,
             submit_rate_limit: None,
             max_length: None,
+            key_parameter: None,
+            max_concurrent_per_key: None,
+            rate_limit_per_key: None,
+            task_limits: BTreeMap::new(),
             retention: Retention::default(),
             patience: DEFAULT_PATIENCE,
             strict: false,
@@ -96,11 +113,38 @@ impl QueueConfig {
 
     /// Whether it has a limit that the store holds: one of the whole system.
     #[must_use]
-    pub const fn is_limited(&self) -> bool {
+    pub fn is_limited(&self) -> bool {
         self.max_concurrent.is_some()
             || self.rate_limit.is_some()
             || self.submit_rate_limit.is_some()
             || self.max_length.is_some()
+            || self.is_gated()
+    }
+
+    /// Whether it has limits by key or by task.
+    #[must_use]
+    pub fn is_gated(&self) -> bool {
+        !self.limits_per_key().is_empty() || !self.task_limits.is_empty()
+    }
+
+    const fn limits_per_key(&self) -> GateLimits {
+        GateLimits { max_concurrent: self.max_concurrent_per_key, rate_limit: self.rate_limit_per_key }
+    }
+
+    /// What holds for a gate of this queue; `None` where nothing does.
+    #[must_use]
+    pub fn limits_of(&self, gate: &Gate) -> Option<GateLimits> {
+        let limits = match gate {
+            Gate::Key(_) => self.limits_per_key(),
+            Gate::Task(name) => self.task_limits.get(name).copied().unwrap_or_default(),
+        };
+        (!limits.is_empty()).then_some(limits)
+    }
+
+    /// The gates a task of this queue passes when it starts, in the order in which they are asked.
+    pub fn gates_of(&self, name: &TaskName, key: Option<&ConcurrencyKey>) -> impl Iterator<Item = (Gate, GateLimits)> {
+        let gates = [key.cloned().map(Gate::Key), Some(Gate::Task(name.clone()))];
+        gates.into_iter().flatten().filter_map(|gate| self.limits_of(&gate).map(|limits| (gate, limits)))
     }
 
     /// Checks the limits.
@@ -112,11 +156,24 @@ impl QueueConfig {
             ("max_per_worker", self.max_per_worker.map(u64::from)),
             ("max_concurrent", self.max_concurrent.map(u64::from)),
             ("max_length", self.max_length),
+            ("max_concurrent_per_key", self.max_concurrent_per_key.map(u64::from)),
         ];
         if let Some((name, _)) = limits.iter().find(|(_, limit)| *limit == Some(0)) {
             return Err(format!("{name} must be at least 1; to hold tasks back, pause the queue"));
         }
-        [self.rate_limit, self.submit_rate_limit].iter().flatten().try_for_each(RateLimit::validate)
+        if self.task_limits.len() > MAX_TASK_LIMITS {
+            return Err(format!("task_limits names at most {MAX_TASK_LIMITS} tasks"));
+        }
+        if let Some((name, _)) = self.task_limits.iter().find(|(_, limits)| limits.is_empty()) {
+            return Err(format!("task_limits of {name} names no limit: leave it out"));
+        }
+        self.key_parameter.as_deref().map_or(Ok(()), validate_key_parameter)?;
+        let of_tasks = |(name, limits): (&TaskName, &GateLimits)| {
+            limits.validate().map_err(|error| format!("task_limits of {name}: {error}"))
+        };
+        self.task_limits.iter().try_for_each(of_tasks)?;
+        let rates = [self.rate_limit, self.submit_rate_limit, self.rate_limit_per_key];
+        rates.iter().flatten().try_for_each(RateLimit::validate)
     }
 }
 

@@ -17,6 +17,9 @@ use crate::{
 /// The part of a period whose tasks may start at once after a quiet time, unless said otherwise.
 const DEFAULT_BURST: Duration = Duration::from_millis(100);
 
+/// Who waits for a rate comes back no more often than this, where that costs no task its time.
+const WORTH_ASKING: Duration = Duration::from_millis(10);
+
 /// At most so many tasks in so much time, evenly spread. Stored, so fields are only ever added, with a default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateLimit {
@@ -80,6 +83,14 @@ impl RateLimit {
         let lacking = self.debt(mark, now) + i64::try_from(batch).unwrap_or(0) * self.period() - self.most();
         let tasks = i64::from(self.tasks);
         Duration::from_micros(u64::try_from((lacking + tasks - 1) / tasks).unwrap_or(0))
+    }
+
+    /// How long until it is worth asking again for a few: what is due in 10 ms, no more than half a burst, at least one. A
+    /// slow rate is waited for task by task, a fast one by batches.
+    #[must_use]
+    pub fn next_wait(&self, mark: Timestamp, now: Timestamp) -> Duration {
+        let few = u128::from(self.tasks) * WORTH_ASKING.as_micros() / self.per.as_micros().max(1);
+        self.wait_for_all(mark, now, usize::try_from(few.min(u128::from(self.burst() / 2)).max(1)).unwrap_or(1))
     }
 
     /// How long until as many as `wanted` may start, of which there are no more than a burst.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::{
+    gate::ConcurrencyKey,
     lifecycle::Status,
     limits::MAX_CRASHES,
     name::{QueueName, TaskId, TaskName, WorkerId},
@@ -110,6 +111,10 @@ pub struct NewTask {
     pub said: Option<Box<PolicyOverrides>>,
     /// Of what it is to be the only one.
     pub unique: Option<Box<Unique>>,
+    /// Whose it is, for limits by key.
+    pub concurrency_key: Option<ConcurrencyKey>,
+    /// Whether the submitter named that key (then it is part of the [`NewTask::fingerprint`]) or a parameter gave it.
+    pub key_is_explicit: bool,
     /// W3C `traceparent`, carried along.
     pub trace: Option<Box<str>>,
     /// A digest of the whole request it came in, for requests that carry an idempotency key: so that the same key with
@@ -133,6 +138,8 @@ impl NewTask {
             overrides: PolicyOverrides::default(),
             said: None,
             unique: None,
+            concurrency_key: None,
+            key_is_explicit: false,
             trace: None,
             request_digest: None,
         }
@@ -182,6 +189,10 @@ impl NewTask {
         if let Some(unique) = &self.unique {
             field(b"unique");
             field(&serde_json::to_vec(unique).unwrap_or_default());
+        }
+        if let Some(key) = self.concurrency_key.as_ref().filter(|_| self.key_is_explicit) {
+            field(b"concurrency_key");
+            field(key.as_str().as_bytes());
         }
         hash.digest128()
     }
@@ -253,6 +264,9 @@ pub struct Task {
     /// Of what its submission said it is to be the only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unique: Option<Box<Unique>>,
+    /// Whose it is, for limits by key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrency_key: Option<ConcurrencyKey>,
     /// W3C `traceparent`.
     pub trace: Option<Box<str>>,
     /// The span of its latest attempt that was settled without completing it and is kept in a trace, as a `traceparent`.
@@ -317,6 +331,8 @@ mod tests {
         let routed_elsewhere =
             NewTask { queue: QueueName::new("other").unwrap(), trace: Some("00-1-1-01".into()), ..task() };
         assert_eq!(task().fingerprint(), routed_elsewhere.fingerprint());
+        let keyed = NewTask { concurrency_key: Some(ConcurrencyKey::new("k").unwrap()), ..task() };
+        assert_eq!(task().fingerprint(), keyed.fingerprint(), "its parameters gave the key");
     }
 
     #[test]
@@ -330,6 +346,7 @@ mod tests {
             NewTask { overrides: PolicyOverrides { max_retries: Some(1), ..Default::default() }, ..task() },
             NewTask { request_digest: Some(1), ..task() },
             NewTask { unique: Some(Box::new(Unique::new(crate::unique::UniqueKey::new("k").unwrap()))), ..task() },
+            NewTask { concurrency_key: Some(ConcurrencyKey::new("k").unwrap()), key_is_explicit: true, ..task() },
         ];
         for changed in other {
             assert_ne!(task().fingerprint(), changed.fingerprint(), "{changed:?}");

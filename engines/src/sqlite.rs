@@ -65,6 +65,7 @@ mod duty;
 mod error;
 mod find;
 mod finished;
+mod gates;
 mod lease;
 mod limits;
 mod list;
@@ -312,6 +313,7 @@ impl Engine for SqliteEngine {
         validate_limit(limit)?;
         let promote = move |step: &mut step::Step<'_>| {
             let queues = tend::queues_with(step, Status::Scheduled)?;
+            gates::wake_for_due(step)?;
             tend::promote_due(step, &queues, limit)
         };
         self.writer.run(limit, promote).await

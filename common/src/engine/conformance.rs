@@ -38,6 +38,7 @@ pub mod arrange;
 pub mod audit;
 pub mod cancel;
 pub mod dead;
+pub mod gates;
 pub mod intake;
 pub mod keep;
 pub mod lease;
@@ -431,6 +432,40 @@ macro_rules! conformance_suite {
             a_full_queue_fills_no_other
             many_submitters_at_once_do_not_exceed_max_length
             a_queue_made_again_starts_from_nothing
+        );
+        $crate::conformance_group!($open, gates:
+            no_more_of_a_key_run_than_its_limit
+            a_task_without_a_key_has_no_limit_by_key
+            a_key_without_a_limit_changes_nothing
+            a_key_at_its_limit_stands_in_nobody_s_way
+            what_waits_for_its_key_keeps_its_place
+            however_a_task_ends_its_slot_is_free
+            a_slot_comes_back_when_its_lease_ends
+            a_lost_lease_that_is_extended_holds_no_slot
+            a_worker_that_settles_may_claim_the_slot_in_the_same_cycle
+            a_release_at_once_goes_first_again
+            when_the_next_of_a_key_is_cancelled_the_one_after_it_is_next
+            what_is_held_back_is_submitted_like_any_other
+            what_is_held_back_can_be_purged
+            what_is_held_back_moves_to_another_queue
+            a_later_word_for_what_is_held_back_is_kept
+            keys_are_limited_in_each_queue_for_itself
+            a_task_s_own_limit_holds_for_its_name
+            a_task_passes_both_its_gates
+            a_rate_of_a_key_holds_and_says_when_to_come_back
+            a_rate_of_a_task_lets_as_many_start_as_it_says
+            the_soonest_rate_is_told
+            limits_that_are_raised_lowered_or_taken_away_hold_at_once
+            many_that_wait_come_free_when_the_limit_is_taken_away
+            a_new_limit_counts_what_runs_already
+            the_limits_of_the_queue_hold_beside_those_of_its_keys
+            a_retry_waits_for_its_key_like_any_other
+            many_claimers_at_once_do_not_exceed_the_limit_of_a_key
+            the_end_of_a_task_wakes_who_waits_for_the_slot_of_its_key
+            a_task_that_is_held_back_tells_by_what
+            a_key_goes_with_its_task_wherever_it_goes
+            a_queue_made_again_remembers_no_gate
+            limits_by_key_and_by_task_that_make_no_sense_are_refused
         );
         $crate::conformance_group!($open, intake:
             what_is_over_the_rate_is_refused_and_told_when_to_come_back

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
     engine::{Error, Result},
+    gate::ShutGate,
     lifecycle::Status,
     limits::MAX_BATCH,
     name::{QueueName, TaskName, WorkerId},
@@ -98,12 +99,14 @@ pub struct Page {
 }
 
 /// Where a ready task stands in its queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuePlace {
     /// How many tasks of its queue are claimed before it.
     pub ahead: u64,
     /// How long until the rate of its queue lets a task start; `None` when it does now.
     pub rate_wait: Option<Duration>,
+    /// The gates that hold it back: its key's, its name's. These let those behind it pass.
+    pub held_back: Vec<ShutGate>,
 }
 
 /// A queue in numbers.

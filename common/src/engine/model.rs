@@ -36,6 +36,7 @@ use crate::{
 mod arrange;
 mod audit;
 mod dead;
+mod gates;
 mod keep;
 mod look;
 mod state;

@@ -7,6 +7,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jobbers_common::{
     engine::{Deleted, Error, PutMode, Result},
+    gate::GateLimits,
     limits::MAX_CONFIG_ENTRIES,
     name::{QueueName, RoleName, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
@@ -115,12 +116,14 @@ struct Change {
     paused: bool,
     /// For a queue: its limits, as `scripts/lib/limits.lua` reads them; empty for none.
     limits: String,
+    /// For a queue: its limits by key and by task, as `scripts/lib/gates.lua` reads them; empty for none.
+    gates: String,
 }
 
 impl Change {
     /// Of what is no queue.
     fn of(field: String, value: Option<String>) -> Self {
-        Self { field, value, paused: false, limits: String::new() }
+        Self { field, value, paused: false, limits: String::new(), gates: String::new() }
     }
 }
 
@@ -138,6 +141,20 @@ fn limits(queue: &QueueConfig) -> String {
     format!("{slots} {starts} {length} {}", rate(queue.submit_rate_limit))
 }
 
+/// A queue's limits by key and by task as scripts read them.
+fn gates(queue: &QueueConfig) -> String {
+    let per_key = GateLimits { max_concurrent: queue.max_concurrent_per_key, rate_limit: queue.rate_limit_per_key };
+    let of_tasks = queue.task_limits.iter().map(|(name, limits)| (format!("t{name}"), *limits));
+    let of_keys = (!per_key.is_empty()).then(|| ("k".to_owned(), per_key));
+    let lines = of_keys.into_iter().chain(of_tasks).map(|(gate, limits)| {
+        let rate = limits
+            .rate_limit
+            .map_or_else(|| "0 0 0".to_owned(), |rate| format!("{} {} {}", rate.tasks, micros(rate.per), rate.burst()));
+        format!("{gate} {} {rate}\n", limits.max_concurrent.unwrap_or(0))
+    });
+    lines.collect()
+}
+
 /// What became of it.
 enum Outcome {
     Done(u64),
@@ -150,7 +167,7 @@ async fn carry_out(store: &Store, from: &Config, change: &Change) -> Result<Outc
     let id = Ulid::generate().to_string();
     let add = |command: &mut Cmd| {
         command.arg(from.version).arg(&change.field).arg(change.value.as_deref().unwrap_or_default());
-        command.arg(u8::from(change.paused)).arg(&id).arg(&change.limits);
+        command.arg(u8::from(change.paused)).arg(&id).arg(&change.limits).arg(&change.gates);
     };
     let mut answer = array(store.run(&store.work, &script::CONFIGURE, add).await?)?.into_iter();
     let word = text(answer.next().unwrap_or(Value::Nil))?;
@@ -202,7 +219,13 @@ pub(super) async fn put_queue(store: &Store, queue: &QueueConfig, mode: &PutMode
         config.queues.insert(queue.name.clone(), queue.clone());
         check_room(&config.queues)?;
         let field = format!("{QUEUE_FIELD}{}", queue.name);
-        Ok(Change { field, value: Some(json(queue)?), paused: queue.paused, limits: limits(queue) })
+        Ok(Change {
+            field,
+            value: Some(json(queue)?),
+            paused: queue.paused,
+            limits: limits(queue),
+            gates: gates(queue),
+        })
     };
     alter(store, decide).await
 }

@@ -24,7 +24,7 @@ const CALLS: usize = 16;
 /// What lies beside the tasks, by id.
 const BESIDE: [&str; 7] = ["m", "a", "b", "h", "x", "u", "k:of"];
 /// What a queue has of its tasks.
-const PARTS: [&str; 4] = ["r", "s", "l", "f"];
+const PARTS: [&str; 7] = ["r", "p", "y", "h", "s", "l", "f"];
 
 /// What is looked over by one call of the script. In the order of the audit.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

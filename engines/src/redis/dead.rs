@@ -163,6 +163,7 @@ impl Wish {
             overrides: task.overrides,
             trace: task.trace,
             unique: task.unique,
+            concurrency_key: task.concurrency_key,
             ..NewTask::new(task.id, task.name, queue.unwrap_or(task.queue), parameters)
         };
         let mut record = format!("{:016}", task.submitted_at.as_micros()).into_bytes();

@@ -19,6 +19,9 @@
 //! | `duties` | hash | name: term, end, holder and note |
 //! | `c` | number | the one counter behind revisions, fences and positions |
 //! | `q:<queue>:r` | sorted set | ready tasks by priority and position |
+//! | `q:<queue>:p`, `q:<queue>:y` | sorted set | those of them that stand aside behind a gate, by the same; and by gate |
+//! | `q:<queue>:h`, `q:<queue>:e`, `q:<queue>:t` | sorted set | who holds a slot of a gate; gates by when they may let tasks pass; their rates' marks |
+//! | `q:<queue>:v` | string | after which gate the gates are still to be looked at anew |
 //! | `q:<queue>:s` | sorted set | scheduled tasks by the time they are due |
 //! | `q:<queue>:l` | sorted set | leases by their ends, and a sentinel |
 //! | `q:<queue>:f` | list | revision and id of finished tasks, in that order |
@@ -29,6 +32,7 @@
 //! | `q:<queue>:n` | hash | counts: accepted, removed, and finished ones by status |
 //! | `queues`, `paused` | set | names |
 //! | `limits` | hash | queue: the limits that scripts look after, of queues that have any |
+//! | `gates` | hash | queue: its limits by key and by task, of queues that have any |
 //! | `config` | hash | `version`, the id of the latest `change`, each queue, role and rule as JSON, and since when a worker drains |
 //! | `catalogues`, `catalogues:expiry` | hash, sorted set | what workers can run, by digest, and until when it is kept |
 //! | `workers`, `workers:expiry` | hash, sorted set | reports, and when they are forgotten |

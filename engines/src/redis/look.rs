@@ -4,6 +4,7 @@ use std::{collections::HashMap, time::Duration};
 
 use jobbers_common::{
     engine::{DeadTask, Error, Health, ListRequest, Page, QueuePlace, QueueStats, Result, TaskFilter},
+    gate::{Gate, ShutGate},
     lifecycle::Status,
     name::{QueueName, TaskId},
     task::Task,
@@ -49,9 +50,26 @@ pub(super) async fn place(store: &Store, id: &TaskId) -> Result<Option<QueuePlac
     if answer == Value::Nil {
         return Ok(None);
     }
-    let [ahead, wait] = tuple(answer)?;
-    let Value::Int(wait) = wait else { return Err(malformed("a number of microseconds was due")) };
-    Ok(Some(QueuePlace { ahead: number(ahead)?, rate_wait: u64::try_from(wait).ok().map(Duration::from_micros) }))
+    let mut words = array(answer)?.into_iter();
+    let ahead = number(words.next().unwrap_or(Value::Nil))?;
+    let rate_wait = read_wait(words.next().as_ref())?;
+    let held_back = words.map(read_shut_gate).collect::<Result<_>>()?;
+    Ok(Some(QueuePlace { ahead, rate_wait, held_back }))
+}
+
+/// Microseconds, or -1 for none.
+fn read_wait(word: Option<&Value>) -> Result<Option<Duration>> {
+    let Some(Value::Int(wait)) = word else { return Err(malformed("a number of microseconds was due")) };
+    Ok(u64::try_from(*wait).ok().map(Duration::from_micros))
+}
+
+fn read_shut_gate(answer: Value) -> Result<ShutGate> {
+    let mut words = array(answer)?.into_iter();
+    let gate = Gate::parse(&text(words.next().unwrap_or(Value::Nil))?).ok_or_else(|| malformed("a gate was due"))?;
+    let running = number(words.next().unwrap_or(Value::Nil))?;
+    let rate_wait = read_wait(words.next().as_ref())?;
+    let id = |word| TaskId::new(text(word)?).map_err(|_| malformed("a task's id was due"));
+    Ok(ShutGate { gate, running, holders: words.map(id).collect::<Result<_>>()?, rate_wait })
 }
 
 /// Waits until a task is over.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use jobbers_common::{
     engine::{Error, Result},
+    gate::ConcurrencyKey,
     limits::KEPT_PARAMETER_BYTES,
     name::{QueueName, TaskName},
     payload::Payload,
@@ -22,7 +23,8 @@ use super::reply::digits;
 /// What follows the fixed beginning: name, version, content type unless JSON, trace, overrides if there are any.
 type Head<'a> = (&'a str, u32, Option<&'a str>, Option<&'a str>, Option<&'a PolicyOverrides>);
 
-/// The same, read; what the task is to be the only one of follows, if it is.
+/// The same, read; what the task is to be the only one of, and its key, follow if there is either. `scripts/lib/gates.lua`
+/// reads the name and the key.
 #[derive(Deserialize)]
 struct StoredHead {
     name: String,
@@ -32,6 +34,8 @@ struct StoredHead {
     overrides: Option<PolicyOverrides>,
     #[serde(default)]
     unique: Option<Box<Unique>>,
+    #[serde(default)]
+    concurrency_key: Option<ConcurrencyKey>,
 }
 
 const SMALL: u8 = b'S';
@@ -70,9 +74,10 @@ pub(super) fn encode_as(fingerprint: u128, task: &NewTask, into: &mut Vec<u8>) -
         (!task.overrides.is_empty()).then_some(&task.overrides),
     );
     let mut writer = rmp_serde::Serializer::new(&mut *into).with_struct_map();
-    match task.unique.as_deref() {
-        None => (name, version, content_type, trace, overrides).serialize(&mut writer),
-        Some(unique) => (name, version, content_type, trace, overrides, unique).serialize(&mut writer),
+    match (task.unique.as_deref(), &task.concurrency_key) {
+        (None, None) => (name, version, content_type, trace, overrides).serialize(&mut writer),
+        (Some(unique), None) => (name, version, content_type, trace, overrides, unique).serialize(&mut writer),
+        (unique, key) => (name, version, content_type, trace, overrides, unique, key).serialize(&mut writer),
     }
     .map_err(|error| Error::Invalid(format!("task {} can't be stored: {error}", task.id)))?;
     if !large {
@@ -98,6 +103,7 @@ pub(super) struct Record {
     pub(super) trace: Option<Box<str>>,
     pub(super) overrides: PolicyOverrides,
     pub(super) unique: Option<Box<Unique>>,
+    pub(super) concurrency_key: Option<ConcurrencyKey>,
     /// Whether the parameters lie apart.
     pub(super) large: bool,
     /// The parameters; without their bytes if they lie apart.
@@ -128,6 +134,7 @@ impl Record {
             trace: head.trace,
             overrides: head.overrides.unwrap_or_default(),
             unique: head.unique,
+            concurrency_key: head.concurrency_key,
             large: bytes[32] == LARGE,
             parameters: Payload { content_type: head.content_type, bytes: bytes::Bytes::new() },
         };
@@ -182,6 +189,7 @@ mod tests {
             trace: Some("00-ab-cd-01".into()),
             overrides,
             unique: Some(Box::new(Unique::new(UniqueKey::new("customer:42").unwrap()))),
+            concurrency_key: Some(ConcurrencyKey::new("acme").unwrap()),
             parameters: Payload {
                 content_type: Some("text/plain".into()),
                 bytes: (0..=255).collect::<Vec<u8>>().into(),
@@ -193,6 +201,9 @@ mod tests {
         assert_eq!((read.name, read.version, read.queue, read.priority), (new.name, 7, new.queue, new.priority));
         assert_eq!((read.trace, read.overrides, read.parameters), (new.trace, new.overrides, new.parameters));
         assert_eq!(read.unique, new.unique);
+        assert_eq!(read.concurrency_key, new.concurrency_key);
+        let keyed = stored(&NewTask { unique: None, concurrency_key: new.concurrency_key.clone(), ..task(b"{}") });
+        assert_eq!((keyed.unique, keyed.concurrency_key), (None, new.concurrency_key));
         assert!(!read.large);
     }
 

@@ -13,7 +13,7 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 19] = [
+const LIBRARY: [(&str, &str); 21] = [
     ("base", include_str!("scripts/lib/base.lua")),
     ("numbers", include_str!("scripts/lib/numbers.lua")),
     ("wake", include_str!("scripts/lib/wake.lua")),
@@ -23,6 +23,8 @@ const LIBRARY: [(&str, &str); 19] = [
     ("claim", include_str!("scripts/lib/claim.lua")),
     ("replay", include_str!("scripts/lib/replay.lua")),
     ("limits", include_str!("scripts/lib/limits.lua")),
+    ("aside", include_str!("scripts/lib/aside.lua")),
+    ("gates", include_str!("scripts/lib/gates.lua")),
     ("length", include_str!("scripts/lib/length.lua")),
     ("judge", include_str!("scripts/lib/judge.lua")),
     ("unique", include_str!("scripts/lib/unique.lua")),

@@ -265,6 +265,7 @@ fn waiting(id: TaskId, record: Record, status: Status, carry: Option<Carry>) -> 
         errors: Vec::new(),
         dead_letter: false,
         unique: record.unique,
+        concurrency_key: record.concurrency_key,
         trace: record.trace,
         last_span: None,
     }

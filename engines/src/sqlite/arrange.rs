@@ -17,7 +17,7 @@ use super::{
     catalog::{ANY_VERSION, Catalog},
     error::OrStore,
     finished::{self, Walk},
-    prune, row, sql,
+    gates, prune, row, sql,
     step::{News, Step},
 };
 
@@ -55,6 +55,9 @@ pub(super) fn put_queue(step: &mut Step<'_>, queue: &QueueConfig, mode: &PutMode
         None => check_room(step.catalog().config.queues.len(), "queues")?,
     }
     step.prepare(sql::PUT_QUEUE)?.execute((queue.name.as_str(), json(queue)?)).or_store()?;
+    if let Some(key) = step.catalog().find_key(&queue.name) {
+        gates::look_anew(step, key)?;
+    }
     changed(step)
 }
 

@@ -25,6 +25,8 @@ pub(super) struct Catalog {
     pub(super) config: Arc<Config>,
     /// The queues that have a limit of the whole system.
     pub(super) limited: HashMap<i64, QueueConfig>,
+    /// The queues that have limits by key or by task, or had some and are not yet done with them.
+    pub(super) gated: HashMap<i64, Arc<QueueConfig>>,
     keys: HashMap<QueueName, i64>,
     names: HashMap<i64, QueueName>,
 }
@@ -34,12 +36,17 @@ impl Catalog {
     pub(super) fn load(conn: &Connection, version: i64) -> Result<Self> {
         let mut config = Config { version: version.cast_unsigned(), ..Config::default() };
         let (mut limited, mut keys, mut names) = (HashMap::new(), HashMap::new(), HashMap::new());
+        let swept: Vec<i64> = rows::<(i64,)>(conn, sql::ALL_GATE_SWEEPS)?.into_iter().map(|(queue,)| queue).collect();
+        let mut gated = HashMap::new();
         for (key, name, text) in rows::<(i64, String, String)>(conn, sql::ALL_QUEUES)? {
             let queue: QueueConfig = serde_json::from_str(&text).map_err(|error| corrupt(&name, error))?;
             keys.insert(queue.name.clone(), key);
             names.insert(key, queue.name.clone());
             if queue.is_limited() {
                 limited.insert(key, queue.clone());
+            }
+            if queue.is_gated() || swept.contains(&key) {
+                gated.insert(key, Arc::new(queue.clone()));
             }
             config.queues.insert(queue.name.clone(), queue);
         }
@@ -63,7 +70,7 @@ impl Catalog {
             let worker = WorkerId::new(&worker).map_err(|error| corrupt("worker", error))?;
             config.draining.insert(worker, Timestamp::from_micros(since));
         }
-        Ok(Self { config: Arc::new(config), limited, keys, names })
+        Ok(Self { config: Arc::new(config), limited, gated, keys, names })
     }
 
     pub(super) fn version(&self) -> i64 {

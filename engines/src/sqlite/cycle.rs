@@ -12,7 +12,7 @@ use jobbers_common::{
 use rusqlite::{OptionalExtension, Row};
 use tracing::warn;
 
-use super::{error::OrStore, limits::Room, row::Columns, settle, sql, step::Step, tend, waiters::Wants};
+use super::{error::OrStore, gates, limits::Room, row::Columns, settle, sql, step::Step, tend, waiters::Wants};
 
 /// How many due tasks, and how many expired leases, one claim looks after.
 const TEND_LIMIT: usize = 100;
@@ -57,7 +57,17 @@ fn claim_ready(step: &mut Step<'_>, worker: &WorkerId, claim: &ClaimRequest) -> 
         let room = Room::of(step, queue)?;
         let (limit, before) = (limit.min(room.tasks(step.now)), claimed.len());
         if limit > 0 {
-            claim_from(step, queue, &wish.queue, limit, &mut claimed, (worker, claim.lease))?;
+            match gates::Gates::of(step, queue)? {
+                None => claim_from(step, queue, &wish.queue, limit, &mut claimed, (worker, claim.lease))?,
+                Some(mut gates) => {
+                    let mut left = limit;
+                    while let Some(open) = gates.make_way(step, left)? {
+                        claim_from(step, queue, &wish.queue, open, &mut claimed, (worker, claim.lease))?;
+                        left -= open;
+                    }
+                    gates.note_started(step, limit - left)?;
+                }
+            }
             room.note_started(step, queue, claimed.len() - before)?;
         }
     }
@@ -81,6 +91,9 @@ fn what_to_wait_for(step: &Step<'_>, claim: &ClaimRequest) -> Result<(Wants, Opt
             soonest = soonest.into_iter().chain([wait]).min();
         } else {
             wants.ready.push((queue, wish.limit));
+            if wish.limit > 0 {
+                soonest = soonest.into_iter().chain(gates::next_due(step, queue)?).min();
+            }
         }
     }
     Ok((wants, soonest))

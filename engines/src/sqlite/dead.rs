@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jobbers_common::{
     engine::{DeadKey, DeadTask, Error, Outbox, Resubmit, Resubmitted, Result, Unreadable},
     error_kind::ErrorKind,
+    gate::ConcurrencyKey,
     lifecycle::{Move, Status},
     limits::{DEAD_LETTERS_BYTES, KEPT_PARAMETER_BYTES},
     name::{QueueName, TaskId, TaskName},
@@ -12,7 +13,7 @@ use jobbers_common::{
     task::Task,
     unique::Unique,
 };
-use rusqlite::OptionalExtension;
+use rusqlite::{OptionalExtension, params};
 use serde::Serialize;
 
 use super::{
@@ -197,8 +198,19 @@ fn set_parameters(step: &Step<'_>, key: i64, parameters: &Payload) -> Result<()>
 }
 
 fn make_anew(step: &mut Step<'_>, wish: &Resubmit, dead: &DeadTask, queue: i64) -> Result<i64> {
-    let Task { name, version, priority, overrides, submitted_at, started_at, worker, trace, last_span, .. } =
-        &dead.task;
+    let Task {
+        name,
+        version,
+        priority,
+        overrides,
+        submitted_at,
+        started_at,
+        worker,
+        trace,
+        last_span,
+        concurrency_key,
+        ..
+    } = &dead.task;
     let overrides = if overrides.is_empty() {
         None
     } else {
@@ -207,7 +219,7 @@ fn make_anew(step: &mut Step<'_>, wish: &Resubmit, dead: &DeadTask, queue: i64) 
     let (attempt, crashes) = if wish.reset_attempts { (0, 0) } else { (dead.task.attempt, dead.task.crashes) };
     let revision = step.next_revision();
     step.prepare(sql::RESTORE_TASK)?
-        .execute((
+        .execute(params![
             wish.id.as_str(),
             &dead.fingerprint.to_be_bytes()[..],
             name.as_str(),
@@ -224,7 +236,8 @@ fn make_anew(step: &mut Step<'_>, wish: &Resubmit, dead: &DeadTask, queue: i64) 
             overrides,
             trace.as_deref(),
             last_span.as_deref(),
-        ))
+            concurrency_key.as_ref().map(ConcurrencyKey::as_str),
+        ])
         .or_store()?;
     let key = step.conn.last_insert_rowid();
     let parameters = wish.parameters.as_ref().or(dead.task.parameters.as_ref());

@@ -15,6 +15,7 @@ use rusqlite::OptionalExtension;
 
 use super::{
     error::{OrStore, corrupt},
+    gates,
     row::{self, Columns},
     sql,
     view::View,
@@ -38,15 +39,22 @@ pub(super) fn get(view: &View<'_>, id: &TaskId) -> Result<Option<Task>> {
 pub(super) fn place(view: &View<'_>, id: &TaskId) -> Result<Option<QueuePlace>> {
     let mut statement = view.prepare(sql::PLACE)?;
     let found = statement
-        .query_row([id.as_str()], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?)))
+        .query_row([id.as_str()], |row| {
+            let (queue, ahead, mark): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok((queue, ahead, mark, gates::Told::read(row, 3)?))
+        })
         .optional()
         .or_store()?;
-    let Some((queue, ahead, mark)) = found else { return Ok(None) };
+    let Some((queue, ahead, mark, told)) = found else { return Ok(None) };
     let (rate, mark) =
         (view.catalog.limited.get(&queue).and_then(|config| config.rate_limit), Timestamp::from_micros(mark));
     let rate = rate.filter(|rate| rate.allowed(mark, view.now) == 0);
     let rate_wait = rate.map(|rate| rate.wait(mark, view.now, 1));
-    Ok(Some(QueuePlace { ahead: ahead.unsigned_abs(), rate_wait }))
+    let held_back = match view.catalog.gated.get(&queue) {
+        Some(config) => gates::shut_gates(view, queue, config, &told)?,
+        None => Vec::new(),
+    };
+    Ok(Some(QueuePlace { ahead: ahead.unsigned_abs(), rate_wait, held_back }))
 }
 
 /// Counts of all queues or of one, in the order of names.

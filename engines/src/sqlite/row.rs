@@ -4,6 +4,7 @@ use bytes::Bytes;
 use jobbers_common::{
     engine::{Error, Result},
     error_kind::ErrorKind,
+    gate::ConcurrencyKey,
     lifecycle::Status,
     name::{NameError, TaskId, WorkerId},
     payload::Payload,
@@ -116,6 +117,7 @@ pub(super) fn task(row: &Row<'_>, catalog: &Catalog) -> Result<(i64, Task)> {
         progress: None,
         dead_letter: false,
         unique: None,
+        concurrency_key: None,
         trace: None,
         last_span: None,
         parameters: None,
@@ -137,6 +139,8 @@ pub(super) fn task(row: &Row<'_>, catalog: &Catalog) -> Result<(i64, Task)> {
     task.result = columns.payload()?;
     task.checkpoint = columns.payload()?;
     task.unique = columns.take::<Option<String>>()?.map(|said| unique::read(&said).map(Box::new)).transpose()?;
+    let told = columns.take::<Option<String>>()?.map(ConcurrencyKey::new).transpose();
+    task.concurrency_key = told.map_err(|error| corrupt("a concurrency key", error))?;
     Ok((key, task))
 }
 

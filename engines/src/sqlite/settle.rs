@@ -17,7 +17,7 @@ use super::{
     dead,
     error::OrStore,
     find::{Found, find},
-    sql,
+    gates, sql,
     step::Step,
 };
 
@@ -94,6 +94,7 @@ fn note_stranger(step: &Step<'_>, found: &Found) -> Result<Timestamp> {
 }
 
 fn complete(step: &mut Step<'_>, id: &TaskId, found: &Found, result: Option<&Payload>) -> Result<Status> {
+    gates::note_ended(step, found)?;
     let (revision, now) = (step.next_revision(), step.now_micros());
     let (content_type, bytes) =
         result.map_or((None, None), |result| (result.content_type.as_deref(), Some(&result.bytes[..])));
@@ -124,6 +125,7 @@ impl Ending<'_> {
 
 /// A task is over.
 pub(super) fn end(step: &mut Step<'_>, id: &TaskId, found: &Found, ending: &Ending<'_>) -> Result<Status> {
+    gates::note_ended(step, found)?;
     let (revision, now) = (step.next_revision(), step.now_micros());
     let Ending { event, to, dead_letter, fence, span } = *ending;
     step.prepare(sql::END_TASK)?.execute((found.key, to.code(), revision, now, fence, dead_letter, span)).or_store()?;
@@ -144,6 +146,7 @@ pub(super) fn requeue(
     attempts_that_do_not_count: u32,
     span: Option<&str>,
 ) -> Result<Status> {
+    gates::note_ended(step, found)?;
     let to = if delay.unwrap_or_default().is_zero() { Status::Submitted } else { Status::Scheduled };
     let revision = step.next_revision();
     let ready_at = delay.map(|delay| step.now.after(delay).as_micros());

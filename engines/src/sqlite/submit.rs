@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use jobbers_common::{
     engine::{ConflictReason, Error, OnConflict, Result, Submit, Submitted, SubmittedHow},
+    gate::ConcurrencyKey,
     lifecycle::Status,
     limits::KEPT_PARAMETER_BYTES,
     name::TaskId,
@@ -262,6 +263,7 @@ fn store(
             new.trace.as_deref(),
             new.parameters.content_type.as_deref(),
             (!is_large).then_some(&bytes[..]),
+            new.concurrency_key.as_ref().map(ConcurrencyKey::as_str),
         ))
         .or_store()?;
     if stored == 0 {

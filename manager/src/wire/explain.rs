@@ -60,6 +60,14 @@ pub enum ReasonCode {
     MaxConcurrent,
     /// Its queue's rate lets no further task start yet.
     RateLimited,
+    /// As many tasks of its key run in its queue as may.
+    MaxConcurrentPerKey,
+    /// The rate of its key lets no further task start yet.
+    RateLimitedPerKey,
+    /// As many tasks of its name run in its queue as may.
+    MaxConcurrentPerTask,
+    /// The rate of its name lets no further task start yet.
+    RateLimitedPerTask,
     /// No role serves its queue.
     NoRoleForQueue,
     /// No live worker serves its queue.

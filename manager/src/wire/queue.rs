@@ -120,6 +120,10 @@ impl QueueRequest {
             rate_limit: self.rate_limit.map(RateLimit::from),
             submit_rate_limit: self.submit_rate_limit.map(RateLimit::from),
             max_length: self.max_length,
+            key_parameter: None,
+            max_concurrent_per_key: None,
+            rate_limit_per_key: None,
+            task_limits: BTreeMap::new(),
             retention: Retention {
                 age: self.retention.age.unwrap_or(default.age),
                 count: self.retention.count.unwrap_or(default.count),

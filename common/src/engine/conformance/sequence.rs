@@ -13,8 +13,9 @@ use crate::{
         model::ModelEngine,
     },
     error_kind::ErrorKind,
+    gate::{ConcurrencyKey, GateLimits},
     lifecycle::Status,
-    name::TaskId,
+    name::{TaskId, TaskName},
     payload::Payload,
     policy::{DeadLetter, PolicyOverrides},
     queue::{QueueConfig, Retention},
@@ -139,8 +140,11 @@ impl Pair<'_> {
             ..PolicyOverrides::default()
         };
         let parameters = if self.random.chance(20) { Payload::json(vec![b'7'; 2_000]) } else { Payload::json("7") };
+        let concurrency_key = self.random.one_of(&[None, Some("acme"), Some("bolt")]);
         let unique = self.random.chance(30).then(|| Box::new(self.unique()));
         NewTask {
+            name: TaskName::new(self.random.one_of(&["echo", "echo", "email"])).unwrap(),
+            concurrency_key: concurrency_key.map(|key| ConcurrencyKey::new(key).unwrap()),
             unique,
             version: 1 + u32::try_from(self.random.below(2)).unwrap(),
             priority: Priority::new(self.random.one_of(&[0, 5, 5, 9])).unwrap(),
@@ -295,7 +299,19 @@ impl Pair<'_> {
     }
 
     async fn configure(&mut self) {
+        let limited = self.random.one_of(&QUEUES);
+        let gate = GateLimits {
+            max_concurrent: self.random.one_of(&[None, Some(1), Some(2)]),
+            rate_limit: self.random.one_of(&[None, Some(RateLimit { tasks: 2, per: seconds(5), burst: Some(2) })]),
+        };
+        // One sort of gate in each queue: where a task waits for two, the engines may hand it out a call later.
+        let (by_key, by_task) =
+            if limited == QUEUES[0] { (gate, GateLimits::default()) } else { (GateLimits::default(), gate) };
+        let by_task = (!by_task.is_empty()).then(|| (TaskName::new("email").unwrap(), by_task));
         let config = QueueConfig {
+            max_concurrent_per_key: by_key.max_concurrent,
+            rate_limit_per_key: by_key.rate_limit,
+            task_limits: by_task.into_iter().collect(),
             paused: self.random.chance(30),
             max_concurrent: self.random.one_of(&[None, None, Some(1), Some(3)]),
             rate_limit: self.random.one_of(&[
@@ -311,7 +327,7 @@ impl Pair<'_> {
             ]),
             max_length: self.random.one_of(&[None, None, Some(2), Some(5)]),
             retention: Retention { age: seconds(5 + self.random.below(20)), count: self.random.below(8) },
-            ..QueueConfig::new(queue(self.random.one_of(&QUEUES)))
+            ..QueueConfig::new(queue(limited))
         };
         for engine in [&self.model as &dyn Engine, &*self.f.engine] {
             engine.put_queue(config.clone(), PutMode::Replace).await.unwrap();

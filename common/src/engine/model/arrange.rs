@@ -66,6 +66,7 @@ impl State {
         self.counters.remove(queue);
         self.rate_marks.remove(queue);
         self.intake_marks.remove(queue);
+        self.gate_marks.retain(|(of, _), _| of != queue);
         self.change(|config| {
             config.queues.remove(queue);
         });

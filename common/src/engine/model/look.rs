@@ -61,7 +61,8 @@ impl State {
         let is_ready = |other: &&Stored| other.task.status == Status::Submitted && other.task.queue == *queue;
         let ahead = self.tasks.values().filter(is_ready).filter(|other| order(other) < order(wanted)).count() as u64;
         let rate = self.rate_of(queue).filter(|(rate, mark)| rate.allowed(*mark, now) == 0);
-        Some(QueuePlace { ahead, rate_wait: rate.map(|(rate, mark)| rate.wait(mark, now, 1)) })
+        let rate_wait = rate.map(|(rate, mark)| rate.wait(mark, now, 1));
+        Some(QueuePlace { ahead, rate_wait, held_back: self.shut_gates(id, now) })
     }
 
     pub(super) fn queue_stats(&self, queue: Option<&QueueName>) -> Result<Vec<QueueStats>> {

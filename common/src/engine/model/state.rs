@@ -8,6 +8,7 @@ use std::{
 use super::unique::Held;
 use crate::{
     engine::{DeadKey, DeadTask, Duty},
+    gate::Gate,
     lifecycle::{Move, Status, is_legal},
     limits::{KEPT_PARAMETER_BYTES, MAX_ERRORS_KEPT},
     name::{DutyName, QueueName, TaskId, TaskName, WorkerId},
@@ -41,6 +42,8 @@ pub(super) struct State {
     pub(super) counters: BTreeMap<QueueName, (u64, u64)>,
     /// Where the rates of queues that have one stand.
     pub(super) rate_marks: HashMap<QueueName, Timestamp>,
+    /// The same of the rates of gates.
+    pub(super) gate_marks: HashMap<(QueueName, Gate), Timestamp>,
     /// The same of rates at which tasks are taken in.
     pub(super) intake_marks: HashMap<QueueName, Timestamp>,
     pub(super) workers: BTreeMap<WorkerId, RegisteredWorker>,
@@ -68,6 +71,7 @@ impl Default for State {
             config: Arc::new(Config::initial()),
             counters: BTreeMap::new(),
             rate_marks: HashMap::new(),
+            gate_marks: HashMap::new(),
             intake_marks: HashMap::new(),
             workers: BTreeMap::new(),
             outbox: BTreeMap::new(),

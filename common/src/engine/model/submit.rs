@@ -159,6 +159,7 @@ impl State {
             errors: Vec::new(),
             dead_letter: false,
             unique: new.unique,
+            concurrency_key: new.concurrency_key,
             trace: new.trace,
             last_span: None,
         };

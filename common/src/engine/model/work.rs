@@ -134,8 +134,14 @@ impl State {
                 .map(|stored| (Reverse(stored.task.priority.get()), stored.position, stored.task.id.clone()))
                 .collect();
             ready.sort();
-            for (_, _, id) in ready.into_iter().take(wanted) {
-                claimed.extend(self.lease(&id, worker, claim.lease, now));
+            for (_, _, id) in ready {
+                if claimed.len() - before == wanted {
+                    break;
+                }
+                if self.shut_gate(&id, now).is_none() {
+                    claimed.extend(self.lease(&id, worker, claim.lease, now));
+                    self.note_passed(&id, now);
+                }
             }
             self.note_started(queue, claimed.len() - before, now);
         }
@@ -174,10 +180,12 @@ impl State {
             let is_open = self.config.queues.get(queue).is_some_and(|config| !config.paused);
             let is_ready = |stored: &Stored| stored.task.status == Status::Submitted && stored.task.queue == *queue;
             let (rate, mark) = self.rate_of(queue)?;
-            let waits = is_open && wanted > 0 && self.tasks.values().any(is_ready);
+            let waits = is_open && wanted > 0 && rate.allowed(mark, now) == 0 && self.tasks.values().any(is_ready);
             waits.then(|| rate.wait(mark, now, wanted))
         });
-        waits.min()
+        let is_asked = |it: &&QueueClaim| it.limit > 0 && self.limits_leave(&it.queue, now) > 0;
+        let gates = claim.queues.iter().filter(is_asked).filter_map(|it| self.gates_allow_in(&it.queue, now));
+        waits.chain(gates).min()
     }
 
     fn lease(&mut self, id: &TaskId, worker: &WorkerId, lease: Duration, now: Timestamp) -> Option<ClaimedTask> {

@@ -4,10 +4,10 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 the version it was made from, 3 field, 4 value, or nothing to delete
 -- the field, 5 1 if the field is a paused queue, 6 the change's id. A change that is sent again, because its answer got
 -- lost, is answered as the first time, unless another came between. 7 the limits of a queue (see limits.lua), or
--- nothing. Deleting a queue deletes its finished tasks, 1,000 a call.
+-- nothing, 8 its limits by key and by task (see gates.lua), or nothing. Deleting a queue deletes its finished tasks, 1,000 a call.
 -- Answers {'done', version}, {'stale'}, {'live', how many} for a queue with live tasks, {'more'}.
 
--- include base numbers over unique remove queue
+-- include base numbers wake over unique aside remove queue
 
 local config = P .. 'config'
 local version = call('HGET', config, 'version') or '0'
@@ -20,7 +20,8 @@ end
 local name = string.match(ARGV[3], '^queue:(.*)$')
 
 if name and ARGV[4] == '' then
-  local live = call('ZCARD', of(name, 'r')) + call('ZCARD', of(name, 's')) + call('ZCOUNT', of(name, 'l'), '-inf', '(inf')
+  local live = call('ZCARD', of(name, 'r')) + call('ZCARD', of(name, 'p')) + call('ZCARD', of(name, 's'))
+    + call('ZCOUNT', of(name, 'l'), '-inf', '(inf')
   if live > 0 then
     return { 'live', live }
   end
@@ -32,18 +33,34 @@ if name and ARGV[4] == '' then
   if call('EXISTS', of(name, 'f')) == 1 then
     return { 'more' }
   end
-  for _, part in ipairs({ 'l', 'w', 'b', 'n', 'g', 'i' }) do
+  for _, part in ipairs({ 'l', 'w', 'b', 'n', 'g', 'i', 'p', 'y', 'h', 'e', 't', 'v' }) do
     call('DEL', of(name, part))
   end
   call('SREM', P .. 'queues', name)
   call('SREM', P .. 'paused', name)
   call('HDEL', P .. 'limits', name)
+  call('HDEL', P .. 'gates', name)
 elseif name then
   add_queue(name, ARGV[5] == '1')
   if ARGV[7] == '' then
     call('HDEL', P .. 'limits', name)
   else
     call('HSET', P .. 'limits', name, ARGV[7])
+  end
+  if ARGV[8] ~= '' or call('EXISTS', of(name, 'p')) == 1 then
+    if ARGV[7] == '' then
+      -- What stands aside comes back by and by, and until then the queue is looked at as one with limits.
+      call('HSET', P .. 'limits', name, '0 0 0 0 0 0 0 0')
+    end
+    call('HSET', P .. 'gates', name, ARGV[8])
+    call('SET', of(name, 'v'), '')
+    -- include limits aside gates
+    count_anew(name)
+  else
+    call('HDEL', P .. 'gates', name)
+    for _, part in ipairs({ 'h', 'e', 't', 'v' }) do
+      call('DEL', of(name, part))
+    end
   end
   -- All workers are told of the change, and then wait anew.
   call('DEL', of(name, 'b'))

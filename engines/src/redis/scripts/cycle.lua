@@ -57,6 +57,13 @@ if ARGV[6] == 'again' then
   end
 end
 
+local room_of, started_in, wait_for, rules_in, clear_front, passed_in, due_in
+if limited then
+  -- include limits aside gates
+  room_of, started_in, wait_for = room_in, note_started, rate_wait
+  rules_in, clear_front, passed_in, due_in, on_ended = rules_of, make_way, note_passed, gates_due, note_ended
+end
+
 if settlements > 0 then
   -- include moves settle
   settled, once = settle(settlements, FIRST_SETTLEMENT)
@@ -84,15 +91,10 @@ else
     end
   end
 
-  local room_of, started_in, wait_for
-  if limited then
-    -- include limits
-    room_of, started_in, wait_for = room_in, note_started, rate_wait
-  end
-
   local ready, has_ready, taken = {}, {}, 0
   for i, name in ipairs(names) do
-    if limits[i] > 0 and call('EXISTS', of(name, 'r')) == 1 and call('SISMEMBER', P .. 'paused', name) == 0 then
+    local is_any = call('EXISTS', of(name, 'r')) == 1 or limited and call('EXISTS', of(name, 'p')) == 1
+    if limits[i] > 0 and is_any and call('SISMEMBER', P .. 'paused', name) == 0 then
       local room = limited and room_of(name)
       has_ready[i] = true
       if not room or room.left > 0 then
@@ -106,21 +108,32 @@ else
     for _, i in ipairs(ready) do
       local name, wanted = names[i], min(limits[i], limit - taken)
       local room = limited and wanted > 0 and room_of(name)
-      local claimed = wanted > 0 and claim(name, room and min(wanted, room.left) or wanted, worker, deadline)
-      if claimed then
+      local left, before = room and min(wanted, room.left) or wanted, taken
+      local is_gated = room and left > 0 and rules_in(name)
+      while left > 0 do
+        local open = is_gated and clear_front(name, left) or left
+        local claimed = open > 0 and claim(name, open, worker, deadline)
+        if not claimed then
+          break
+        end
         claims[#claims + 1] = claimed
         if #claimed[3] > 0 then
           first_fence = first_fence == NO_NUMBER and claimed[2] or first_fence
           last_fence = format('%015.0f', claimed[2] + #claimed[3] - 1)
         end
         taken = taken + #claimed[3]
-        if room then
-          started_in(name, room, #claimed[3])
-        end
-        -- Full, and there is more: another worker may have been asleep since before.
-        if #claimed[3] == wanted and call('EXISTS', of(name, 'w')) == 1 and call('EXISTS', of(name, 'r')) == 1 then
-          wake(name, 1)
-        end
+        left = is_gated and left - open or 0
+      end
+      if room then
+        started_in(name, room, taken - before)
+      end
+      if is_gated then
+        passed_in(name, taken - before)
+      end
+      -- Full, and there is more: another worker may have been asleep since before.
+      if taken > before and taken - before == wanted and call('EXISTS', of(name, 'w')) == 1
+        and call('EXISTS', of(name, 'r')) == 1 then
+        wake(name, 1)
       end
     end
   end
@@ -141,6 +154,9 @@ else
       elseif room and room.left == 0 and has_ready[i] then
         -- It comes back by itself; a further submission would wake it in vain.
         part, soonest[i] = nil, min(soonest[i], now + wait_for(room, min(limits[i], limit, room.free)))
+      end
+      if room and room.left > 0 and has_ready[i] and rules_in(name) then
+        soonest[i] = min(soonest[i], due_in(name))
       end
       if room and part ~= 'w' then
         call('ZREM', of(name, 'w'), sleeper)

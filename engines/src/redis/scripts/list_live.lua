@@ -31,7 +31,7 @@ local function started(name, after, wanted)
 end
 
 -- By score, then id. Members of one score are in the order of their ids, so the place after (score, id) can be searched.
-local function placed(key, score, id, wanted)
+local function placed(key, score, id, wanted, with_scores)
   local low = 0
   if score ~= '' then
     low = call('ZCOUNT', key, '-inf', '(' .. score)
@@ -45,7 +45,33 @@ local function placed(key, score, id, wanted)
       end
     end
   end
+  if with_scores then
+    return call('ZRANGE', key, low, low + wanted - 1, 'WITHSCORES')
+  end
   return call('ZRANGE', key, low, low + wanted - 1)
+end
+
+-- Of two lists of ids with scores the first, in one order.
+local function merged(one, other, wanted)
+  local entries, ids = {}, {}
+  for _, list in ipairs({ one, other }) do
+    for i = 1, #list, 2 do
+      entries[#entries + 1] = { tonumber(list[i + 1]), list[i] }
+    end
+  end
+  table.sort(entries, function(a, b) return a[1] < b[1] or a[1] == b[1] and a[2] < b[2] end)
+  for i = 1, min(wanted, #entries) do
+    ids[i] = entries[i][2]
+  end
+  return ids
+end
+
+-- Submitted tasks, those that stand aside among them.
+local function submitted(name, score, id, wanted)
+  if call('EXISTS', of(name, 'p')) == 0 then
+    return placed(of(name, 'r'), score, id, wanted)
+  end
+  return merged(placed(of(name, 'r'), score, id, wanted, true), placed(of(name, 'p'), score, id, wanted, true), wanted)
 end
 
 for i = 6, #ARGV do
@@ -57,6 +83,8 @@ for i = 6, #ARGV do
   local ids
   if section == 'l' then
     ids = started(ARGV[i], score, wanted)
+  elseif section == 'r' then
+    ids = submitted(ARGV[i], score, id, wanted)
   else
     ids = placed(of(ARGV[i], section), score, id, wanted)
   end

@@ -5,7 +5,7 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 queue, 3 the other queue, 4 at most how many.
 -- Answers how many, or the name of the one that does not exist.
 
--- include base numbers wake moves
+-- include base numbers wake moves aside
 
 local from, to, limit = ARGV[2], ARGV[3], tonumber(ARGV[4])
 for _, name in ipairs({ from, to }) do
@@ -17,13 +17,35 @@ end
 local records, moved = {}, 0
 local high, low, next_high = take_numbers(limit)
 
--- Moves what a part of the queue holds, in its order.
-local function move(part, list)
-  local found = limit > moved and call('ZRANGE', of(from, part), 0, limit - moved - 1, 'WITHSCORES') or {}
+-- What a part of the queue holds, in its order: {{score, id}, …}.
+local function next_in(part)
+  local found, entries = call('ZRANGE', of(from, part), 0, limit - 1, 'WITHSCORES'), {}
   for i = 1, #found, 2 do
-    local id, score = found[i], found[i + 1]
+    entries[#entries + 1] = { found[i + 1], found[i] }
+  end
+  return entries
+end
+
+-- The ready tasks, those that stand aside among them.
+local function next_ready()
+  local entries, aside = next_in('r'), next_in('p')
+  for _, entry in ipairs(aside) do
+    entries[#entries + 1] = entry
+  end
+  if #aside > 0 then
+    table.sort(entries, function(a, b) return tonumber(a[1]) < tonumber(b[1]) end)
+  end
+  return entries
+end
+
+-- Moves tasks in this order, as many as may be.
+local function move(part, entries, list)
+  for i = 1, min(limit - moved, #entries) do
+    local score, id = entries[i][1], entries[i][2]
     local record, carry = call('HGET', T, id), call('HGET', A, id)
-    call('ZREM', of(from, part), id)
+    if call('ZREM', of(from, part), id) == 0 and record then
+      leave_aside(from, id, record)
+    end
     -- A place without a record is what is left of a deleted key: it is dropped.
     if record then
       local rest = carry and sub(carry, 16) or sub(record, 1, 16) .. '000000000' .. NO_TIME .. sub(record, 38, 38)
@@ -36,8 +58,8 @@ local function move(part, list)
 end
 
 local target = gathered(to)
-move('r', target.ready)
-move('s', target.later)
+move('r', next_ready(), target.ready)
+move('s', next_in('s'), target.later)
 if moved > 0 then
   gathered(from).counts.removed = moved
   target.counts.accepted = moved

@@ -7,4 +7,13 @@
 
 local promoted = promote(overdue(call('SMEMBERS', P .. 'queues'), 's', tonumber(ARGV[2])))
 write_moves(true)
+if limited then
+  -- Gates whose time has come: who was told of it may be busy by now.
+  for _, name in ipairs(call('HKEYS', P .. 'gates')) do
+    local due = call('ZCOUNT', of(name, 'e'), '-inf', NOW)
+    if due > 0 then
+      wake(name, due)
+    end
+  end
+end
 return promoted

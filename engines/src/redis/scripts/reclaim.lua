@@ -5,6 +5,10 @@
 
 -- include base numbers wake moves tend
 
+if limited then
+  -- include limits aside gates
+  on_ended = note_ended
+end
 local requeued, failed, cancelled = reclaim(overdue(call('SMEMBERS', P .. 'queues'), 'l', tonumber(ARGV[2])))
 write_moves(true)
 return { requeued, failed, cancelled }

@@ -7,12 +7,22 @@
 
 -- include base
 
+-- The first task between two scores, of those that stand aside too if there are any.
+local function first_between(name, least, below, aside)
+  local found = call('ZRANGEBYSCORE', of(name, 'r'), least, below, 'WITHSCORES', 'LIMIT', 0, 1)
+  local other = aside > 0 and call('ZRANGEBYSCORE', of(name, 'p'), least, below, 'WITHSCORES', 'LIMIT', 0, 1) or {}
+  if other[1] and (not found[1] or tonumber(other[2]) < tonumber(found[2])) then
+    return other[1]
+  end
+  return found[1]
+end
+
 -- The first of each priority has been ready longest in it.
-local function oldest_ready(name)
-  local key, oldest = of(name, 'r'), ''
+local function oldest_ready(name, aside)
+  local oldest = ''
   for rank = -4, 5 do
     local least, below = format('%.0f', rank * 1e15), '(' .. format('%.0f', (rank + 1) * 1e15)
-    local id = call('ZRANGEBYSCORE', key, least, below, 'LIMIT', 0, 1)[1]
+    local id = first_between(name, least, below, aside)
     local carry = id and call('HGET', A, id)
     local ready_at = carry and sub(carry, 16, 31) or id and sub(call('HGET', T, id) or '', 1, 16) or ''
     if ready_at ~= '' and (oldest == '' or ready_at < oldest) then
@@ -25,11 +35,12 @@ end
 local answers = {}
 for i = 2, #ARGV do
   local name = ARGV[i]
-  local submitted = call('ZCARD', of(name, 'r'))
+  local aside = call('ZCARD', of(name, 'p'))
+  local submitted = call('ZCARD', of(name, 'r')) + aside
   answers[i - 1] = {
     call('SISMEMBER', P .. 'queues', name), call('ZCARD', of(name, 's')), submitted,
     -- Not the sentinel, which stands at infinity.
-    call('ZCOUNT', of(name, 'l'), '-inf', '(inf'), submitted > 0 and oldest_ready(name) or '',
+    call('ZCOUNT', of(name, 'l'), '-inf', '(inf'), submitted > 0 and oldest_ready(name, aside) or '',
     call('HGETALL', of(name, 'n')),
   }
 end

@@ -85,11 +85,11 @@ local records, bodies = {}, {}
 local high, low, next_high = take_numbers(#ids)
 local status_of, take_replaced, remove_replaced, left_by, take_unique, is_any_refused
 if is_any_unique then
-  -- include view over unique remove judge withdraw duplicates
+  -- include view over unique aside remove judge withdraw duplicates
   refusals[1] = refusals[1] or plan_group(groups[1])
   left_by, take_unique = leaving, take_group
 elseif is_any_stored then
-  -- include view over unique remove judge
+  -- include view over unique aside remove judge
   for g, group in ipairs(groups) do
     refusals[g] = refusals[g] or judge_group(group)
   end

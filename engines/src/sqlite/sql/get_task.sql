@@ -6,6 +6,6 @@ SELECT key, id, name, version, queue, rank, status, revision, overrides, attempt
        parameters_type, coalesce(parameters, (SELECT bytes FROM large_parameters WHERE task = key)),
        result_type, result,
        (SELECT type FROM checkpoint WHERE task = key), (SELECT bytes FROM checkpoint WHERE task = key),
-       (SELECT said FROM uniqueness WHERE task = key)
+       (SELECT said FROM uniqueness WHERE task = key), concurrency_key
 FROM task
 WHERE id = ?1

@@ -6,6 +6,6 @@ SELECT key, id, name, version, queue, rank, status, revision, overrides, attempt
        NULL, NULL,
        NULL, NULL,
        NULL, NULL,
-       (SELECT said FROM uniqueness WHERE task = key)
+       (SELECT said FROM uniqueness WHERE task = key), concurrency_key
 FROM task
 WHERE key = ?1

@@ -6,6 +6,6 @@ SELECT task.key, task.id, task.name, task.version, task.rank, task.overrides, ta
 FROM task
 LEFT JOIN large_parameters ON large_parameters.task = task.key
 LEFT JOIN checkpoint ON checkpoint.task = task.key
-WHERE task.status = 2 AND task.queue = ?1
+WHERE task.status = 2 AND task.gate IS NULL AND task.queue = ?1
 ORDER BY task.rank, task.position
 LIMIT ?2

@@ -1,10 +1,14 @@
 -- place: where a ready task stands in its queue.
 -- ?1 id
--- Answers queue, how many come before it, and the mark of its queue's rate.
+-- Answers queue, how many come before it, the mark of its queue's rate, its name and its key.
 SELECT task.queue,
        (SELECT count(*) FROM task AS before
-        WHERE before.status = 2 AND before.queue = task.queue AND (before.rank, before.position) < (task.rank, task.position)),
-       queue.rate_mark
+        WHERE before.status = 2 AND before.gate IS NULL AND before.queue = task.queue
+          AND (before.rank, before.position) < (task.rank, task.position))
+       + (SELECT count(*) FROM task AS before
+          WHERE before.status = 2 AND before.gate IS NOT NULL AND before.queue = task.queue
+            AND (before.rank, before.position) < (task.rank, task.position)),
+       queue.rate_mark, task.name, task.concurrency_key
 FROM task
 JOIN queue ON queue.key = task.queue
 WHERE task.id = ?1 AND task.status = 2

@@ -12,6 +12,7 @@ use axum::{
 use jobbers_common::{
     duration,
     engine::{ListRequest, QueuePlace, TaskFilter},
+    gate::{Gate, ShutGate},
     lifecycle::Status,
     limits::MAX_BATCH,
     name::{QueueName, TaskId, WorkerId},
@@ -53,12 +54,12 @@ pub(crate) async fn explain(State(app): State<Arc<App>>, Path(id): Path<TaskId>)
         Status::Submitted => {
             let config = app.live.fresh().await?;
             let queue = config.queues.get(&task.queue);
-            let mut reasons = queue_reasons(&app, &task, queue, place).await?;
+            let mut reasons = queue_reasons(&app, &task, queue, place.as_ref()).await?;
             match free_workers(&task, &config, &app.engine.workers().await?) {
                 Err(reason) => reasons.push(reason),
                 Ok(free) => reasons.extend(per_worker_reason(&app, &task, queue, &free).await?),
             }
-            reasons.extend(place.filter(|place| place.ahead > 0).map(behind_others));
+            reasons.extend(place.as_ref().filter(|place| place.ahead > 0).map(behind_others));
             reasons
         }
         _ => elsewhere(&task),
@@ -94,7 +95,7 @@ fn running(task: &Task) -> Reason {
     Reason::new(C::Running, format!("it runs on {worker}{stopping}"))
 }
 
-fn behind_others(place: QueuePlace) -> Reason {
+fn behind_others(place: &QueuePlace) -> Reason {
     let tasks = if place.ahead == 1 { "task comes" } else { "tasks come" };
     Reason::new(C::BehindOthers, format!("{} {tasks} before it in its queue", place.ahead))
 }
@@ -104,7 +105,7 @@ async fn queue_reasons(
     app: &App,
     task: &Task,
     queue: Option<&QueueConfig>,
-    place: Option<QueuePlace>,
+    place: Option<&QueuePlace>,
 ) -> Result<Vec<Reason>> {
     let mut reasons = Vec::new();
     let Some(queue) = queue else { return Ok(reasons) };
@@ -126,7 +127,33 @@ async fn queue_reasons(
         let now: Timestamp = app.now().await?;
         reasons.push(Reason::new(C::RateLimited, message).until(now.after(wait)));
     }
+    let held_back = place.map_or(&[][..], |place| &place.held_back);
+    if !held_back.is_empty() {
+        let now = app.now().await?;
+        reasons.extend(held_back.iter().flat_map(|shut| gate_reasons(queue, shut, now)));
+    }
     Ok(reasons)
+}
+
+/// What the limits of its key or its name say.
+fn gate_reasons(queue: &QueueConfig, shut: &ShutGate, now: Timestamp) -> Vec<Reason> {
+    let ShutGate { gate, running, holders, rate_wait } = shut;
+    let (full, slow) = match gate {
+        Gate::Key(_) => (C::MaxConcurrentPerKey, C::RateLimitedPerKey),
+        Gate::Task(_) => (C::MaxConcurrentPerTask, C::RateLimitedPerTask),
+    };
+    let limits = queue.limits_of(gate).unwrap_or_default();
+    let mut reasons = Vec::new();
+    if let Some(most) = limits.max_concurrent.filter(|_| !holders.is_empty()) {
+        let message = format!("{gate}: {running} of at most {most} run in queue {}", queue.name);
+        reasons.push(Reason::new(full, message).held_by(holders.clone()));
+    }
+    if let (Some(rate), Some(wait)) = (limits.rate_limit, rate_wait) {
+        let per = duration::format(rate.per);
+        let message = format!("{gate}: its rate in queue {}, {} in {per}, is used up", queue.name, rate.tasks);
+        reasons.push(Reason::new(slow, message).until(now.after(*wait)));
+    }
+    reasons
 }
 
 /// Tasks of a queue that run, those of the oldest claims first.

@@ -224,6 +224,8 @@ impl Intake<'_> {
             overrides,
             said: None,
             unique,
+            concurrency_key: None,
+            key_is_explicit: false,
             trace: self.envelope.trace.map(Box::from),
             request_digest,
         };

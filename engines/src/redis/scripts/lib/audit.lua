@@ -1,6 +1,6 @@
 -- An audit of one piece: the record of a task is right, and what lies beside it is compared with that.
 --
--- ARGV[2] is what to look over: `tasks`, by their records; `r`, `s`, `l` or `f`, that part of the queue in ARGV[3];
+-- ARGV[2] is what to look over: `tasks`, by their records; `r`, `p`, `y`, `h`, `s`, `l` or `f`, that part of the queue in ARGV[3];
 -- `beside`, the hash ARGV[3] of what belongs to tasks; `keys`, `outbox` and `order`; `counts` of the queue ARGV[3].
 
 local piece, part, from, limit = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
@@ -29,6 +29,7 @@ end
 local function places_of(name, id)
   return {
     r = call('ZSCORE', of(name, 'r'), id),
+    p = call('ZSCORE', of(name, 'p'), id),
     s = call('ZSCORE', of(name, 's'), id),
     l = call('ZSCORE', of(name, 'l'), id),
   }
@@ -67,12 +68,19 @@ local function check_finished(name, id, state, places)
   end
 end
 
-local function check_leased(name, id, state, places)
+local function check_leased(name, id, record, state, places)
   check_elsewhere(name, id, places, 'l')
   if not places.l then
     note('unplaced', id, 'it runs and its lease is not listed: it would never be taken back', function()
       call('ZADD', of(name, 'l'), format('%.0f', now + ARGV[6]), id)
     end)
+  end
+  for _, slot in ipairs(rules_of(name) and slots_of(rules_of(name), id, record) or {}) do
+    if not call('ZSCORE', of(name, 'h'), slot) then
+      note('unplaced', id, 'it runs and holds no slot of ' .. sub(slot, 1, -#id - 2), function()
+        call('ZADD', of(name, 'h'), 0, slot)
+      end)
+    end
   end
   local worker = string.match(state, ';(.*)$', 81)
   if byte(state) == 75 and call('SISMEMBER', P .. 'cancel:' .. worker, id) == 0 then
@@ -98,10 +106,26 @@ local function place_waiting(name, id, record, carry)
   end
 end
 
+-- Whether a task that stands aside is known to one of its gates.
+local function check_aside(name, id, record, score)
+  local task, key = told_by(record)
+  for _, gate in ipairs({ 't' .. (task or ''), 'k' .. (key or '') }) do
+    if call('ZSCORE', of(name, 'y'), aside_place(gate, score, id)) then
+      return
+    end
+  end
+  note('misplaced', id, 'it stands aside, and no gate would let it pass', function()
+    call('ZREM', of(name, 'p'), id)
+    call('ZADD', of(name, 'r'), score, id)
+  end)
+end
+
 local function check_waiting(name, id, record, places)
   local carry = call('HGET', A, id)
-  check_elsewhere(name, id, places, places.r and 'r' or 's')
-  if not places.r and not places.s then
+  check_elsewhere(name, id, places, places.r and 'r' or places.p and 'p' or 's')
+  if places.p and not places.r then
+    check_aside(name, id, record, places.p)
+  elseif not places.r and not places.s then
     note('unplaced', id, 'it waits in no queue: nobody would claim it', function()
       place_waiting(name, id, record, carry)
     end)
@@ -132,7 +156,7 @@ local function check_task(id, record)
   if kind == 70 then
     check_finished(name, id, state, places)
   elseif kind then
-    check_leased(name, id, state, places)
+    check_leased(name, id, record, state, places)
   else
     check_waiting(name, id, record, places)
   end
@@ -190,6 +214,46 @@ local function look_over_finished(name)
     end
   end
   return #entries < limit and '' or sub(entries[#entries], 1, 15)
+end
+
+-- Places behind gates; and gates that would let tasks pass and are due at no time.
+local function look_over_aside(name)
+  local found = scan('ZSCAN', of(name, 'y'), limit)
+  for i = 1, #found[2], 2 do
+    local place = found[2][i]
+    local gate = sub(place, 1, (string.find(place, NUL, 1, true) or 1) - 1)
+    local score, id = read_place(gate, place)
+    looked_at = looked_at + 1
+    if call('ZSCORE', of(name, 'p'), id) ~= score then
+      note('place_without_task', id, 'it stands behind a gate of ' .. name .. ' and not aside', function()
+        call('ZREM', of(name, 'y'), place)
+      end)
+    elseif not call('ZSCORE', of(name, 'e'), gate) and call('EXISTS', of(name, 'v')) == 0
+      and not (rules_of(name) and rule_of(rules_of(name), gate) and shut_by(stand_of(name, gate)) == 'full') then
+      note('misplaced', id, 'it stands behind a gate that is open, and nobody would look', function()
+        call('ZADD', of(name, 'e'), NOW, gate)
+      end)
+    end
+  end
+  return found[1]
+end
+
+-- Slots of gates: whether their holders run.
+local function look_over_slots(name)
+  local found = scan('ZSCAN', of(name, 'h'), limit)
+  for i = 1, #found[2], 2 do
+    local slot = found[2][i]
+    local ends = string.find(slot, NUL, 1, true) or 1
+    looked_at = looked_at + 1
+    if not call('ZSCORE', of(name, 'l'), sub(slot, ends + 1)) then
+      note('place_without_task', sub(slot, ends + 1), 'it holds a slot of ' .. sub(slot, 1, ends - 1) .. ' and does not run',
+        function()
+          call('ZREM', of(name, 'h'), slot)
+          call('ZADD', of(name, 'e'), NOW, sub(slot, 1, ends - 1))
+        end)
+    end
+  end
+  return found[1]
 end
 
 -- Values may be large and come along, so that few are looked at in one step.
@@ -282,7 +346,8 @@ local function look_over_counts(name)
         recount(name)
       end or nil)
   end
-  local live = call('ZCARD', of(name, 'r')) + call('ZCARD', of(name, 's')) + call('ZCOUNT', of(name, 'l'), '-inf', '(inf')
+  local live = call('ZCARD', of(name, 'r')) + call('ZCARD', of(name, 'p')) + call('ZCARD', of(name, 's'))
+    + call('ZCOUNT', of(name, 'l'), '-inf', '(inf')
   local accepted, removed = tonumber(call('HGET', counters, 'accepted') or 0), tonumber(call('HGET', counters, 'removed') or 0)
   local lost = accepted - removed - live - finished
   if lost ~= 0 then
@@ -303,6 +368,9 @@ local pieces = {
   beside = function() return look_over_beside(part) end,
   counts = function() return look_over_counts(part) end,
   r = function() return look_over_place('r', part) end,
+  p = function() return look_over_place('p', part) end,
+  y = function() return look_over_aside(part) end,
+  h = function() return look_over_slots(part) end,
   s = function() return look_over_place('s', part) end,
   l = function() return look_over_place('l', part) end,
   f = function() return look_over_finished(part) end,

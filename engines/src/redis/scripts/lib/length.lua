@@ -10,12 +10,13 @@ local function gate_of(name)
     local gate = { name = name }
     gates[name] = gate
     if limits and limits.length > 0 then
-      gate.length, gate.most = call('ZCARD', of(name, 'r')) + call('ZCARD', of(name, 's')), limits.length
+      gate.length = call('ZCARD', of(name, 'r')) + call('ZCARD', of(name, 'p')) + call('ZCARD', of(name, 's'))
+      gate.most = limits.length
     end
     local tasks, period, burst = string.match(limits and limits.intake or '', '^ (%d+) (%d+) (%d+)')
     if tasks and tasks ~= '0' then
       gate.rate = { tasks = tonumber(tasks), period = tonumber(period), burst = tonumber(burst) }
-      gate.left, gate.taken = take_stand(gate.rate, of(name, 'i')), 0
+      gate.left, gate.taken = take_stand(gate.rate, call('GET', of(name, 'i'))), 0
     end
   end
   return gates[name]

@@ -20,9 +20,9 @@ local function divide(dividend, divisor)
   return (dividend - dividend % divisor) / divisor
 end
 
--- Where a rate stands, by the mark at a key; answers how many tasks it lets pass now.
-local function take_stand(rate, key)
-  local mark, most = tonumber(call('GET', key) or 0), rate.burst * rate.period
+-- Where a rate stands, by its mark or false; answers how many tasks it lets pass now.
+local function take_stand(rate, marked)
+  local mark, most = tonumber(marked or 0), rate.burst * rate.period
   -- One that lies further ahead than a burst reaches was set under a slower rate, or before the clock went back.
   rate.mark = mark > now and mark - now <= divide(most, rate.tasks) and mark or now
   rate.debt = (rate.mark - now) * rate.tasks
@@ -42,7 +42,7 @@ local function room_in(name)
   end
   limits.left = limits.free
   if limits.tasks > 0 then
-    limits.left = min(limits.free, take_stand(limits, of(name, 'g')))
+    limits.left = min(limits.free, take_stand(limits, call('GET', of(name, 'g'))))
   end
   return limits
 end

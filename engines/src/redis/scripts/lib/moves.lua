@@ -154,6 +154,9 @@ local function write_moves(wakes)
     if wakes and #queue.ready > 0 then
       wake(name, #queue.ready / 2)
     end
+    if on_ended and #queue.unlease > 0 then
+      on_ended(name, queue.unlease)
+    end
     if limited and #queue.unlease > 0 then
       wake(name, #queue.unlease, 'b')
     end

@@ -17,7 +17,7 @@ local function forget_finished(name, entries)
   end
 end
 
--- Deletes tasks of one queue that are not running; `over` says that all of them are finished, else none is.
+-- Deletes tasks of one queue that are not running, at most 1,000; `over` says that all of them are finished, else none is.
 local function remove(name, ids, over)
   if #ids == 0 then
     return
@@ -37,6 +37,11 @@ local function remove(name, ids, over)
   else
     spread('ZREM', of(name, 'r'), ids)
     spread('ZREM', of(name, 's'), ids)
+    if call('EXISTS', of(name, 'p')) == 1 then
+      for i, record in ipairs(call('HMGET', T, unpack(ids))) do
+        leave_aside(name, ids[i], record)
+      end
+    end
   end
   release_keys(ids)
   for _, hash in ipairs({ T, M, A, B, H, X, P .. 'u' }) do

@@ -11,7 +11,7 @@ local function standing(id, record, state)
   if due then
     return '1', due
   end
-  return '2', call('ZSCORE', of(queue_of(record), 'r'), id) or ''
+  return '2', call('ZSCORE', of(queue_of(record), 'r'), id) or call('ZSCORE', of(queue_of(record), 'p'), id) or ''
 end
 
 -- {id, record, status, place, state, carry, news}: place is the lease's end, the time due or the score in the queue.

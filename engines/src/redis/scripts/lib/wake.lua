@@ -9,6 +9,8 @@
 local MAX_WAKES, MAX_TRIES = 4, 64
 -- Whether any queue has limits. Most often none has, and nothing more is asked.
 local limited = call('EXISTS', P .. 'limits') == 1
+-- Where tasks end and queues may have limits by key or by task: what is to be done about those that ended.
+local on_ended
 
 local function wake(queue, count, part)
   local waiting = of(queue, part or 'w')

@@ -15,8 +15,8 @@ end
 
 local function withdraw(id, record, revision)
   local name, lease = queue_of(record), lease_of(id, record)
-  if call('ZREM', of(name, 'r'), id) == 0 then
-    call('ZREM', of(name, 's'), id)
+  if call('ZREM', of(name, 'r'), id) == 0 and call('ZREM', of(name, 's'), id) == 0 then
+    leave_aside(name, id, record)
   end
   call('HDEL', A, id)
   finish(gathered(name), id, CANCELLED, revision, '0', 'N', lease)

@@ -1,0 +1,44 @@
+-- Ready tasks that stand aside, behind a gate that is shut: of limits by key and by task (see gates.lua).
+--
+-- A gate is `k` and a key, or `t` and a task's name; neither has a zero byte. By queue:
+--
+--   p  id by score, as in `r`: tasks are in one of the two
+--   y  the same once more, by gate and in the order of claiming: the gate, a zero byte, the score in 17 digits, the id
+
+local NUL = '\0'
+local FIRST_SCORE = 5e15
+
+-- The name and the key that a record tells, behind the queue's name; nothing of what can't be read.
+local function told_by(record)
+  local is_read, _, head = pcall(cmsgpack.unpack_one, record, 41 + sub(record, 39, 41))
+  if not is_read or type(head) ~= 'table' then
+    return nil, nil
+  end
+  return head[1], head[7]
+end
+
+local function aside_place(gate, score, id)
+  return gate .. NUL .. format('%017.0f', score + FIRST_SCORE) .. id
+end
+
+-- The score and the id of a place behind a gate.
+local function read_place(gate, place)
+  return format('%.0f', sub(place, #gate + 2, #gate + 18) - FIRST_SCORE), sub(place, #gate + 19)
+end
+
+-- The bounds between which the entries of a gate lie, in `y` and in `h`.
+local function bounds_of(gate)
+  return '[' .. gate .. NUL, '(' .. gate .. '\1'
+end
+
+-- Takes a task out of those that stand aside; answers its score, or nil if it was not there.
+local function leave_aside(name, id, record)
+  local score = call('ZSCORE', of(name, 'p'), id)
+  if not score then
+    return nil
+  end
+  call('ZREM', of(name, 'p'), id)
+  local task, key = told_by(record)
+  call('ZREM', of(name, 'y'), aside_place('t' .. (task or ''), score, id), aside_place('k' .. (key or ''), score, id))
+  return score
+end

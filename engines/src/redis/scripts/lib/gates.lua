@@ -1,0 +1,324 @@
+-- Limits by key and by task, in the claim. Included, behind `limits` and `aside`, only where some queue has limits.
+--
+-- A claim from a queue with such limits first makes way: of the tasks at its front, those whose gate is shut are set
+-- aside (aside.lua), so that what is then leased is free to start, and no later claim walks past them again. The hash
+-- `gates` holds, by queue, a line for each limit: `k` or `t` and a task's name, how many may run, and tasks, period and
+-- burst of the rate; 0 for none. A queue whose limits were taken away has an empty text until nothing stands aside. By
+-- queue:
+--
+--   h  who holds a slot: a gate with a limit of slots, a zero byte, the id; as long as the task is leased
+--   e  gates that may let tasks pass, by when: now, when one of its tasks has ended, or when its rate has the next turn
+--   t  gates by the marks of their rates, of those that lie ahead
+--   v  the gate after which, in the order of their names, the gates are still to be looked at anew: limits have changed
+--
+-- Whoever claims lets as many come back as may start; each is asked for its gates again. So an entry of `e` too many costs
+-- a look, and one is taken away only by who sees that the gate is shut until a task ends, or that nobody waits for it.
+
+-- How many tasks one claim asks, and lets come back, of each queue; and how many gates it looks at.
+local MAX_ASKED, MAX_GATES = 1000, 100
+
+local rules, stands, budgets = {}, {}, {}
+local has_gates = call('EXISTS', P .. 'gates') == 1
+
+local function add_pair(list, first, second)
+  local count = #list
+  list[count + 1], list[count + 2] = first, second
+end
+
+-- The limits of a queue: by `k`, or `t` and a name. nil for none.
+local function rules_of(name)
+  if has_gates and rules[name] == nil then
+    local text = call('HGET', P .. 'gates', name)
+    local read = text and {}
+    for gate, slots, tasks, period, burst in string.gmatch(text or '', '(%S+) (%d+) (%d+) (%d+) (%d+)') do
+      read[gate] = { slots = tonumber(slots), tasks = tonumber(tasks), period = tonumber(period), burst = tonumber(burst) }
+    end
+    rules[name] = read
+  end
+  return rules[name] or nil
+end
+
+local function rule_of(queue_rules, gate)
+  return queue_rules[byte(gate) == 107 and 'k' or gate]
+end
+
+-- The gates that a task passes, in the order in which they are asked.
+local function gates_of(queue_rules, record)
+  local gates, task, key = {}, told_by(record)
+  if key and queue_rules.k then
+    gates[1] = 'k' .. key
+  end
+  if task and queue_rules['t' .. task] then
+    gates[#gates + 1] = 't' .. task
+  end
+  return gates
+end
+
+-- Where a gate stands in this call: how many of its tasks run, and where its rate stands.
+local function stand_of(name, gate)
+  local at = name .. NUL .. gate
+  if not stands[at] then
+    local rule = rule_of(rules_of(name), gate)
+    local stand = { slots = rule.slots, tasks = rule.tasks, period = rule.period, burst = rule.burst, running = 0,
+      name = name, gate = gate }
+    if stand.slots > 0 then
+      stand.running = call('ZLEXCOUNT', of(name, 'h'), bounds_of(gate))
+    end
+    if stand.tasks > 0 then
+      stand.left = take_stand(stand, call('ZSCORE', of(name, 't'), gate))
+    end
+    stands[at] = stand
+  end
+  return stands[at]
+end
+
+-- In how long what is due in 10 ms may start, no more than half a burst, at least one task.
+local function next_wait(stand)
+  local few = math.max(min(floor(stand.tasks * 10000 / stand.period), floor(stand.burst / 2)), 1)
+  local lacking = stand.debt + (few - stand.burst) * stand.period
+  return math.max(divide(lacking + stand.tasks - 1, stand.tasks), 0)
+end
+
+-- Why a gate is shut: 'full', or when its rate has the next turn; nil for an open one.
+local function shut_by(stand)
+  if stand.slots > 0 and stand.running >= stand.slots then
+    return 'full'
+  elseif stand.tasks > 0 and stand.left < 1 then
+    return format('%.0f', now + next_wait(stand))
+  end
+end
+
+local function note_shut(name, gate, shut)
+  if shut == 'full' then
+    call('ZREM', of(name, 'e'), gate)
+  else
+    call('ZADD', of(name, 'e'), shut, gate)
+  end
+end
+
+-- Counts a task that starts now.
+local function pass(stand)
+  stand.running = stand.running + 1
+  if stand.tasks > 0 then
+    stand.mark, stand.is_marked = stand.mark + divide(stand.period, stand.tasks), true
+    stand.debt = (stand.mark - now) * stand.tasks
+    stand.left = divide(stand.burst * stand.period - stand.debt, stand.period)
+  end
+end
+
+local function is_awaited(name, gate)
+  local first, last = bounds_of(gate)
+  return call('ZRANGEBYLEX', of(name, 'y'), first, last, 'LIMIT', 0, 1)[1] ~= nil
+end
+
+-- After a change of limits: gates somebody waits for are due now.
+local function look_anew(name)
+  local key, after = of(name, 'v'), call('GET', of(name, 'v'))
+  for _ = 1, after and MAX_GATES or 0 do
+    local place = call('ZRANGEBYLEX', of(name, 'y'), '(' .. after .. '\1', '+', 'LIMIT', 0, 1)[1]
+    if not place then
+      call('DEL', key)
+      return
+    end
+    after = sub(place, 1, string.find(place, NUL, 1, true) - 1)
+    call('ZADD', of(name, 'e'), NOW, after)
+  end
+  if after then
+    call('SET', key, after)
+  end
+end
+
+-- Lets the next tasks behind a gate come back to their places; answers how many.
+local function let_pass(name, gate, count)
+  local first, last = bounds_of(gate)
+  local places, ids, ready = call('ZRANGEBYLEX', of(name, 'y'), first, last, 'LIMIT', 0, count), {}, {}
+  for i, place in ipairs(places) do
+    ready[2 * i - 1], ready[2 * i] = read_place(gate, place)
+    ids[i] = ready[2 * i]
+  end
+  spread('ZREM', of(name, 'y'), places)
+  spread('ZREM', of(name, 'p'), ids)
+  spread('ZADD', of(name, 'r'), ready)
+  return #ids
+end
+
+-- Lets as many come back as may start, of each gate that is due.
+local function let_due_pass(name, wanted, budget)
+  for _, gate in ipairs(call('ZRANGEBYSCORE', of(name, 'e'), '-inf', NOW, 'LIMIT', 0, MAX_GATES)) do
+    local stand = rule_of(rules_of(name), gate) and stand_of(name, gate)
+    local shut, room = stand and shut_by(stand), min(wanted, budget.may_pass)
+    if shut then
+      note_shut(name, gate, shut)
+    elseif room > 0 then
+      if stand and stand.slots > 0 then
+        room = min(room, stand.slots - stand.running)
+      end
+      if stand and stand.tasks > 0 then
+        room = min(room, stand.left)
+      end
+      local passed = let_pass(name, gate, room)
+      budget.may_pass = budget.may_pass - passed
+      if passed < room then
+        call('ZREM', of(name, 'e'), gate)
+      end
+    end
+  end
+end
+
+-- Forgets a queue whose limits were taken away, once nothing stands aside.
+local function forget_if_done(name)
+  if next(rules_of(name)) or call('EXISTS', of(name, 'p')) == 1 then
+    return
+  end
+  for _, part in ipairs({ 'y', 'h', 'e', 't', 'v' }) do
+    call('DEL', of(name, part))
+  end
+  call('HDEL', P .. 'gates', name)
+  if string.find(call('HGET', P .. 'limits', name) or '', '^[0 ]+$') then
+    call('HDEL', P .. 'limits', name)
+  end
+end
+
+-- Whether a task may start; then it is counted. Else the gate that is shut.
+local function ask(name, id, record, budget)
+  local gates = gates_of(rules_of(name), record)
+  for _, gate in ipairs(gates) do
+    local shut = shut_by(stand_of(name, gate))
+    if shut then
+      note_shut(name, gate, shut)
+      budget.sets_time = budget.sets_time or shut ~= 'full'
+      return gate
+    end
+  end
+  for _, gate in ipairs(gates) do
+    local stand = stand_of(name, gate)
+    pass(stand)
+    if stand.slots > 0 then
+      add_pair(budget.held, 0, gate .. NUL .. id)
+    end
+  end
+end
+
+-- Sets aside what may not start, until `wanted` tasks at the queue's front may, or there are no more. Answers how many
+-- these are; they are counted as started.
+local function make_way(name, wanted)
+  local budget = budgets[name]
+  if not budget then
+    budget = { left = MAX_ASKED, may_pass = MAX_ASKED, held = {} }
+    budgets[name] = budget
+    call('ZREMRANGEBYSCORE', of(name, 't'), '-inf', NOW)
+  end
+  look_anew(name)
+  let_due_pass(name, wanted, budget)
+  local open = 0
+  while open < wanted and budget.left > 0 do
+    local count = min(math.max(wanted - open, 64), budget.left)
+    local front = call('ZRANGE', of(name, 'r'), open, open + count - 1, 'WITHSCORES')
+    if not front[1] then
+      break
+    end
+    local ids, aside, scores, places = {}, {}, {}, {}
+    for i = 1, #front, 2 do
+      ids[#ids + 1] = front[i]
+    end
+    for i, record in ipairs(call('HMGET', T, unpack(ids))) do
+      if open == wanted then
+        break
+      end
+      budget.left = budget.left - 1
+      local id, score = ids[i], front[2 * i]
+      local gate = record and ask(name, id, record, budget)
+      if gate then
+        aside[#aside + 1] = id
+        add_pair(scores, score, id)
+        add_pair(places, 0, aside_place(gate, score, id))
+      else
+        open = open + 1
+      end
+    end
+    spread('ZREM', of(name, 'r'), aside)
+    spread('ZADD', of(name, 'p'), scores)
+    spread('ZADD', of(name, 'y'), places)
+  end
+  forget_if_done(name)
+  return open
+end
+
+-- Writes what has started. Whoever claimed will be busy: another worker is to know when a rate has the next turn.
+local function note_passed(name, started)
+  local budget = budgets[name]
+  spread('ZADD', of(name, 'h'), budget.held)
+  for _, stand in pairs(stands) do
+    if stand.is_marked and stand.name == name then
+      call('ZADD', of(name, 't'), format('%.0f', stand.mark), stand.gate)
+    end
+  end
+  if budget.sets_time and started > 0 then
+    wake(name, 1)
+  end
+end
+
+-- When an empty claim is worth repeating for a queue's gates: now when it was cut short.
+local function gates_due(name)
+  if call('EXISTS', of(name, 'r')) == 1 or call('EXISTS', of(name, 'v')) == 1 then
+    return now
+  end
+  for _ = 1, MAX_GATES do
+    local first = call('ZRANGE', of(name, 'e'), 0, 0, 'WITHSCORES')
+    if not first[1] then
+      return huge
+    elseif is_awaited(name, first[1]) then
+      return tonumber(first[2])
+    end
+    call('ZREM', of(name, 'e'), first[1])
+  end
+  return now
+end
+
+-- Tasks run no more, and may be gone: their gates may let others pass.
+local function note_ended(name, ids)
+  local queue_rules, gone, freed = rules_of(name), {}, 0
+  for first = 1, queue_rules and #ids or 0, 1000 do
+    local some = { unpack(ids, first, min(first + 999, #ids)) }
+    for i, record in ipairs(call('HMGET', T, unpack(some))) do
+      for _, gate in ipairs(record and gates_of(queue_rules, record) or {}) do
+        gone[#gone + 1] = gate .. NUL .. some[i]
+        if is_awaited(name, gate) then
+          call('ZADD', of(name, 'e'), NOW, gate)
+          freed = freed + 1
+        end
+      end
+    end
+  end
+  spread('ZREM', of(name, 'h'), gone)
+  if freed > 0 then
+    wake(name, freed)
+  end
+end
+
+-- The entries of `h` that a leased task has.
+local function slots_of(queue_rules, id, record)
+  local held = {}
+  for _, gate in ipairs(gates_of(queue_rules, record)) do
+    if rule_of(queue_rules, gate).slots > 0 then
+      held[#held + 1] = gate .. NUL .. id
+    end
+  end
+  return held
+end
+
+-- Notes anew who holds a slot, by the leases: the limits have changed.
+local function count_anew(name)
+  local queue_rules, held = rules_of(name), {}
+  local ids = call('ZRANGEBYSCORE', of(name, 'l'), '-inf', '(inf')
+  for first = 1, #ids, 1000 do
+    local some = { unpack(ids, first, min(first + 999, #ids)) }
+    for i, record in ipairs(call('HMGET', T, unpack(some))) do
+      for _, slot in ipairs(record and slots_of(queue_rules, some[i], record) or {}) do
+        add_pair(held, 0, slot)
+      end
+    end
+  end
+  call('DEL', of(name, 'h'))
+  spread('ZADD', of(name, 'h'), held)
+end

@@ -1,0 +1,301 @@
+//! Limits by key and by task, in the claim.
+//!
+//! A claim from a queue with such limits first makes way: of the tasks at its front, those whose gate is shut are set
+//! aside, so that what is then leased is free to start, and no later claim walks past them again. A gate that may let
+//! tasks pass has an entry in `gate_due`: now, when one of its tasks has ended, or when its rate has the next turn. Whoever
+//! claims lets as many come back as may start; each is asked for its gates again. So an entry too many costs a look, and
+//! one is taken away only by who sees that the gate is shut until a task ends, or that nobody waits for it. A queue
+//! without such limits costs one look into an empty map.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use jobbers_common::{
+    engine::Result,
+    gate::{ConcurrencyKey, Gate, GateLimits, ShutGate},
+    lifecycle::Status,
+    name::TaskName,
+    queue::QueueConfig,
+    time::Timestamp,
+};
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use self::stand::{Shut, Stand, Stands};
+use super::{
+    error::OrStore,
+    find::Found,
+    sql,
+    step::{News, Step},
+    view::View,
+};
+
+mod stand;
+
+/// How many tasks one claim asks for their gates, and how many it lets come back.
+const MAX_ASKED: usize = 1_000;
+
+/// How many gates one claim looks at because they are due, and how many because limits have changed.
+const MAX_GATES: usize = 100;
+
+/// What the gates of a task are told by.
+pub(super) struct Told {
+    name: Option<TaskName>,
+    key: Option<ConcurrencyKey>,
+}
+
+impl Told {
+    /// Reads a name and a key from two columns. What can't be read holds nothing back.
+    pub(super) fn read(row: &Row<'_>, at: usize) -> rusqlite::Result<Self> {
+        let (name, key): (String, Option<String>) = (row.get(at)?, row.get(at + 1)?);
+        Ok(Self { name: TaskName::new(name).ok(), key: key.and_then(|key| ConcurrencyKey::new(key).ok()) })
+    }
+
+    fn gates(&self, config: &QueueConfig) -> Vec<(Gate, GateLimits)> {
+        self.name.as_ref().map_or_else(Vec::new, |name| config.gates_of(name, self.key.as_ref()).collect())
+    }
+}
+
+fn exists(conn: &Connection, sql: &str, parameters: impl rusqlite::Params) -> Result<bool> {
+    conn.prepare_cached(sql).or_store()?.query_row(parameters, |row| row.get(0)).or_store()
+}
+
+fn set_due(step: &Step<'_>, queue: i64, gate: &str, due: Timestamp) -> Result<()> {
+    step.prepare(sql::SET_GATE_DUE)?.execute((queue, gate, due.as_micros())).or_store()?;
+    Ok(())
+}
+
+fn forget_due(step: &Step<'_>, queue: i64, gate: &str) -> Result<()> {
+    step.prepare(sql::FORGET_GATE_DUE)?.execute((queue, gate)).or_store()?;
+    Ok(())
+}
+
+/// A task is about to run no more: its gates may let another one pass.
+pub(super) fn note_ended(step: &mut Step<'_>, found: &Found) -> Result<()> {
+    if found.status != Status::Started {
+        return Ok(());
+    }
+    let Some(config) = step.catalog().gated.get(&found.queue).cloned() else { return Ok(()) };
+    let mut statement = step.prepare(sql::GATES_OF_TASK)?;
+    let told = statement.query_row([found.key], |row| Told::read(row, 0)).or_store()?;
+    for (gate, _) in told.gates(&config) {
+        let code = gate.code();
+        if exists(step.conn, sql::IS_AWAITED, (found.queue, &code))? {
+            set_due(step, found.queue, &code, step.now)?;
+            step.ledger.news.push(News::Ready(found.queue));
+        }
+    }
+    Ok(())
+}
+
+/// The limits of a queue change: its gates are to be looked at anew, a bounded number by each claim.
+pub(super) fn look_anew(step: &Step<'_>, queue: i64) -> Result<()> {
+    if exists(step.conn, sql::IS_ANY_ASIDE, [queue])? {
+        step.prepare(sql::SET_GATE_SWEEP)?.execute((queue, "")).or_store()?;
+    }
+    Ok(())
+}
+
+/// When a claim that came back empty is worth repeating for a queue's gates: at once when it was cut short.
+pub(super) fn next_due(step: &Step<'_>, queue: i64) -> Result<Option<Duration>> {
+    if !step.catalog().gated.contains_key(&queue) {
+        return Ok(None);
+    }
+    let sweeps = step.prepare(sql::GATE_SWEEP)?.exists([queue]).or_store()?;
+    if sweeps || exists(step.conn, sql::IS_ANY_READY, [queue])? {
+        return Ok(Some(Duration::ZERO));
+    }
+    let mut next = step.prepare(sql::NEXT_GATE_DUE)?;
+    for _ in 0..MAX_GATES {
+        let found: Option<(String, i64)> =
+            next.query_row([queue], |row| Ok((row.get(0)?, row.get(1)?))).optional().or_store()?;
+        let Some((gate, due)) = found else { return Ok(None) };
+        if exists(step.conn, sql::IS_AWAITED, (queue, &gate))? {
+            return Ok(Some(Timestamp::from_micros(due).since(step.now)));
+        }
+        forget_due(step, queue, &gate)?;
+    }
+    Ok(Some(Duration::ZERO))
+}
+
+/// Wakes workers for gates whose time has come: who was told of it may be busy by now.
+pub(super) fn wake_for_due(step: &mut Step<'_>) -> Result<()> {
+    let queues: Vec<i64> = step.catalog().gated.keys().copied().collect();
+    for queue in queues {
+        let mut due = step.prepare(sql::DUE_GATES)?;
+        if due.exists((queue, step.now_micros(), 1)).or_store()? {
+            step.ledger.news.push(News::Ready(queue));
+        }
+    }
+    Ok(())
+}
+
+/// The gates that hold a task back.
+pub(super) fn shut_gates(view: &View<'_>, queue: i64, config: &QueueConfig, told: &Told) -> Result<Vec<ShutGate>> {
+    let mut stands = Stands::default();
+    let mut shut = Vec::new();
+    for (gate, limits) in told.gates(config) {
+        let stand = Stand::read(view.conn, queue, &gate, limits, &mut stands)?;
+        if stand.shut(view.now).is_some() {
+            shut.push(stand.describe(view.conn, queue, gate, view.now)?);
+        }
+    }
+    Ok(shut)
+}
+
+/// The gates of a queue, in one claim.
+pub(super) struct Gates {
+    queue: i64,
+    config: Arc<QueueConfig>,
+    stands: Stands,
+    known: HashMap<Gate, Stand>,
+    /// How many tasks may still be asked.
+    left: usize,
+    /// How many may still come back.
+    may_pass: usize,
+    /// Whether a rate holds back what it did not before: somebody must come back for it.
+    sets_time: bool,
+}
+
+impl Gates {
+    /// `None` for a queue without such limits.
+    pub(super) fn of(step: &Step<'_>, queue: i64) -> Result<Option<Self>> {
+        let Some(config) = step.catalog().gated.get(&queue) else { return Ok(None) };
+        let config = Arc::clone(config);
+        step.prepare(sql::FORGET_GATE_MARKS)?.execute((queue, step.now_micros())).or_store()?;
+        Ok(Some(Self {
+            queue,
+            config,
+            stands: Stands::default(),
+            known: HashMap::new(),
+            left: MAX_ASKED,
+            may_pass: MAX_ASKED,
+            sets_time: false,
+        }))
+    }
+
+    /// Sets aside what may not start, until `wanted` tasks at the queue's front may, or there are no more. Answers how many
+    /// these are, and counts them as started; `None` for none.
+    pub(super) fn make_way(&mut self, step: &Step<'_>, wanted: usize) -> Result<Option<usize>> {
+        if wanted == 0 || self.left == 0 {
+            return Ok(None);
+        }
+        self.sweep(step)?;
+        self.let_due_pass(step, wanted)?;
+        let mut open = 0;
+        while open < wanted && self.left > 0 {
+            let front = self.front(step, open, (wanted - open).max(64).min(self.left))?;
+            if front.is_empty() {
+                break;
+            }
+            for (key, told) in front {
+                if open == wanted {
+                    break;
+                }
+                self.left -= 1;
+                open += usize::from(self.ask(step, key, &told)?);
+            }
+        }
+        Ok((open > 0).then_some(open))
+    }
+
+    /// The tasks at the queue's front after the first `past` of them.
+    fn front(&self, step: &Step<'_>, past: usize, limit: usize) -> Result<Vec<(i64, Told)>> {
+        let mut statement = step.prepare(sql::NEXT_GATED)?;
+        let read = |row: &Row<'_>| Ok((row.get(0)?, Told::read(row, 1)?));
+        let rows = statement.query_map((self.queue, sql::count(limit), sql::count(past)), read).or_store()?;
+        rows.collect::<rusqlite::Result<_>>().or_store()
+    }
+
+    /// Whether a task may start; then it is counted. One that may not is set aside.
+    fn ask(&mut self, step: &Step<'_>, key: i64, told: &Told) -> Result<bool> {
+        let gates = told.gates(&self.config);
+        for (gate, limits) in &gates {
+            if let Some(shut) = self.stand(step, gate, *limits)?.shut(step.now) {
+                let code = gate.code();
+                step.prepare(sql::SET_ASIDE)?.execute((key, &code)).or_store()?;
+                self.note_shut(step, &code, shut)?;
+                self.sets_time |= matches!(shut, Shut::Until(_));
+                return Ok(false);
+            }
+        }
+        for (gate, _) in &gates {
+            if let Some(stand) = self.known.get_mut(gate) {
+                stand.pass(step.now);
+            }
+        }
+        Ok(true)
+    }
+
+    fn stand(&mut self, step: &Step<'_>, gate: &Gate, limits: GateLimits) -> Result<&mut Stand> {
+        if !self.known.contains_key(gate) {
+            let stand = Stand::read(step.conn, self.queue, gate, limits, &mut self.stands)?;
+            self.known.insert(gate.clone(), stand);
+        }
+        Ok(self.known.entry(gate.clone()).or_insert_with(|| Stand::open(limits)))
+    }
+
+    /// A shut gate is due when its rate has the next turn; one without free slots, when a task ends.
+    fn note_shut(&self, step: &Step<'_>, code: &str, shut: Shut) -> Result<()> {
+        match shut {
+            Shut::Full => forget_due(step, self.queue, code),
+            Shut::Until(due) => set_due(step, self.queue, code, due),
+        }
+    }
+
+    /// After a change of limits: gates somebody waits for are due now.
+    fn sweep(&self, step: &Step<'_>) -> Result<()> {
+        let after = step.prepare(sql::GATE_SWEEP)?.query_row([self.queue], |row| row.get(0)).optional().or_store()?;
+        let Some(mut after): Option<String> = after else { return Ok(()) };
+        let mut next = step.prepare(sql::NEXT_GATE)?;
+        for _ in 0..MAX_GATES {
+            let found = next.query_row((self.queue, &after), |row| row.get::<_, String>(0)).optional().or_store()?;
+            let Some(gate) = found else {
+                step.prepare(sql::END_GATE_SWEEP)?.execute([self.queue]).or_store()?;
+                return Ok(());
+            };
+            set_due(step, self.queue, &gate, step.now)?;
+            after = gate;
+        }
+        step.prepare(sql::SET_GATE_SWEEP)?.execute((self.queue, &after)).or_store()?;
+        Ok(())
+    }
+
+    /// Lets as many come back as may start, of each gate that is due.
+    fn let_due_pass(&mut self, step: &Step<'_>, wanted: usize) -> Result<()> {
+        let mut statement = step.prepare(sql::DUE_GATES)?;
+        let rows = statement
+            .query_map((self.queue, step.now_micros(), sql::count(MAX_GATES)), |row| row.get::<_, String>(0))
+            .or_store()?;
+        let due: Vec<String> = rows.collect::<rusqlite::Result<_>>().or_store()?;
+        for code in due {
+            let limits = Gate::parse(&code).and_then(|gate| Some((self.config.limits_of(&gate)?, gate)));
+            let mut room = wanted.min(self.may_pass);
+            if let Some((limits, gate)) = limits {
+                let stand = self.stand(step, &gate, limits)?;
+                if let Some(shut) = stand.shut(step.now) {
+                    self.note_shut(step, &code, shut)?;
+                    continue;
+                }
+                room = room.min(stand.room(step.now));
+            }
+            let passed = step.prepare(sql::LET_PASS)?.execute((self.queue, &code, sql::count(room))).or_store()?;
+            self.may_pass -= passed;
+            if passed < room {
+                forget_due(step, self.queue, &code)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes where the rates stand of what has started. Whoever claimed will be busy: another worker is to know when a
+    /// rate has the next turn.
+    pub(super) fn note_started(&self, step: &mut Step<'_>, started: usize) -> Result<()> {
+        if self.sets_time && started > 0 {
+            step.ledger.news.push(News::Ready(self.queue));
+        }
+        for (gate, stand) in self.known.iter().filter(|(_, stand)| stand.is_marked()) {
+            let mark = stand.mark().as_micros();
+            step.prepare(sql::SET_GATE_MARK)?.execute((self.queue, gate.code(), mark)).or_store()?;
+        }
+        Ok(())
+    }
+}
