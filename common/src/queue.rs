@@ -12,6 +12,7 @@ use crate::{
     gate::{ConcurrencyKey, Gate, GateLimits, validate_key_parameter},
     limits::{MAX_QUEUES_PER_CLAIM, MAX_TASK_LIMITS, MAX_WEIGHT},
     name::{QueueName, RoleName, TaskName, WorkerId},
+    payload::Payload,
     rate::RateLimit,
     routing::{RouteKey, RouteRule},
     time::Timestamp,
@@ -269,6 +270,13 @@ pub struct Config {
 pub const DEFAULT: &str = "default";
 
 impl Config {
+    /// The concurrency key that a queue finds in the parameters of a task, if it looks for one.
+    #[must_use]
+    pub fn key_of(&self, queue: &QueueName, parameters: &Payload) -> Option<ConcurrencyKey> {
+        let parameter = self.queues.get(queue)?.key_parameter.as_deref()?;
+        ConcurrencyKey::of_parameter(parameters, parameter)
+    }
+
     /// What a new store starts with: the queue `default`, and the role `default` that serves it.
     ///
     /// # Panics

@@ -63,6 +63,8 @@ pub struct Task {
     pub result: Option<Box<RawValue>>,
     /// Of what it is to be the only one.
     pub unique: Option<Unique>,
+    /// Whose it is, for limits by key.
+    pub concurrency_key: Option<String>,
     /// Its failed attempts.
     #[serde(default)]
     pub errors: Vec<AttemptError>,
@@ -405,6 +407,15 @@ pub struct Queue {
     pub submit_rate_limit: Option<Rate>,
     /// At most this many of its tasks wait.
     pub max_length: Option<u64>,
+    /// Which parameter gives a task its concurrency key.
+    pub key_parameter: Option<String>,
+    /// At most this many of its tasks of one key run at a time.
+    pub max_concurrent_per_key: Option<u32>,
+    /// At most so many of its tasks of one key start in so much time.
+    pub rate_limit_per_key: Option<Rate>,
+    /// What its tasks of these names may do.
+    #[serde(default)]
+    pub task_limits: BTreeMap<String, TaskLimits>,
     /// How long finished tasks are kept.
     pub retention: Retention,
     /// How long workers give a task back that none of them knows.
@@ -421,6 +432,15 @@ pub struct Queue {
     pub accepted: u64,
     /// Tasks deleted since.
     pub removed: u64,
+}
+
+/// What the tasks of one name may do in a queue.
+#[derive(Debug, Deserialize)]
+pub struct TaskLimits {
+    /// At most this many run at a time.
+    pub max_concurrent: Option<u32>,
+    /// At most so many start in so much time.
+    pub rate_limit: Option<Rate>,
 }
 
 /// A rate.

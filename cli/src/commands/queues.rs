@@ -2,9 +2,14 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use jobbers_common::{duration, name::QueueName, rate::RateLimit};
+use jobbers_common::{
+    duration,
+    gate::GateLimits,
+    name::{QueueName, TaskName},
+    rate::RateLimit,
+};
 use jobbers_process::exit;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::{
@@ -134,6 +139,9 @@ enum LimitName {
     Rate,
     SubmitRate,
     MaxLength,
+    MaxConcurrentPerKey,
+    RatePerKey,
+    KeyParameter,
 }
 
 impl LimitName {
@@ -144,6 +152,9 @@ impl LimitName {
             Self::Rate => "rate_limit",
             Self::SubmitRate => "submit_rate_limit",
             Self::MaxLength => "max_length",
+            Self::MaxConcurrentPerKey => "max_concurrent_per_key",
+            Self::RatePerKey => "rate_limit_per_key",
+            Self::KeyParameter => "key_parameter",
         }
     }
 }
@@ -170,6 +181,47 @@ struct Limits {
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_length: Option<u64>,
+    /// Which parameter gives a task its concurrency key: a field's name, or a JSON pointer (/order/customer)
+    #[arg(long, value_name = "PARAMETER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_parameter: Option<String>,
+    /// At most this many of its tasks of one concurrency key run at a time
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_concurrent_per_key: Option<u32>,
+    /// At most so many of its tasks of one concurrency key start in so much time
+    #[arg(long = "rate-per-key", value_name = "TASKS/PERIOD[/BURST]", value_parser = parse_rate)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate_limit_per_key: Option<RateLimit>,
+    /// At most so many tasks of this name run, or start in so much time: email.send=3, email.send=50/1s, or both as
+    /// email.send=3,50/1s; email.send=none takes its limits away. May be said several times
+    #[arg(long = "task-limit", value_name = "TASK=LIMIT", value_parser = parse_task_limit)]
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "by_name")]
+    task_limits: Vec<(TaskName, Option<GateLimits>)>,
+}
+
+/// Limits by the tasks' names; nothing stands for none.
+fn by_name<S: Serializer>(limits: &[(TaskName, Option<GateLimits>)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(limits.iter().map(|(name, limits)| (name, limits)))
+}
+
+/// `TASK=N`, `TASK=RATE`, `TASK=N,RATE` or `TASK=none`.
+fn parse_task_limit(text: &str) -> Result<(TaskName, Option<GateLimits>), String> {
+    let (name, said) = text.split_once('=').ok_or("a task's limit is written TASK=LIMIT, e.g. email.send=3,50/1s")?;
+    let name = TaskName::new(name).map_err(|error| error.to_string())?;
+    if said == "none" {
+        return Ok((name, None));
+    }
+    let mut limits = GateLimits::default();
+    for part in said.split(',') {
+        if part.contains('/') {
+            limits.rate_limit = Some(parse_rate(part)?);
+        } else {
+            let most = part.parse().map_err(|_| format!("{part:?} is no whole number and no rate"))?;
+            limits.max_concurrent = Some(most);
+        }
+    }
+    limits.validate().map(|()| (name, Some(limits)))
 }
 
 /// `TASKS/PERIOD` or `TASKS/PERIOD/BURST`.
@@ -278,9 +330,6 @@ async fn show(one: &One) -> Result<(), Failure> {
     output::add_fact(&mut sheet, "queue", &queue.name);
     output::add_fact(&mut sheet, "state", if queue.paused { "paused" } else { "open" });
     let at_most = |limit: Option<u64>| limit.map(|limit| format!("at most {}", output::thousands(limit)));
-    let rate = |rate: &Option<Rate>| {
-        rate.as_ref().map(|rate| format!("{} in {}", output::thousands(rate.tasks.into()), rate.per))
-    };
     for (name, limit) in [
         ("runs in one worker", at_most(queue.max_per_worker.map(u64::from))),
         ("runs in all", at_most(queue.max_concurrent.map(u64::from))),
@@ -291,6 +340,7 @@ async fn show(one: &One) -> Result<(), Failure> {
         output::add_fact(&mut sheet, name, limit.unwrap_or_else(|| "no limit".to_owned()));
     }
     let (age, count) = (&queue.retention.age, output::thousands(queue.retention.count));
+    show_limits_within(&queue, &mut sheet);
     output::add_fact(&mut sheet, "keeps finished tasks", format!("for {age}, at most {count}"));
     output::add_fact(&mut sheet, "drops unknown tasks", format!("after {}", queue.patience));
     if queue.strict {
@@ -307,13 +357,38 @@ async fn show(one: &One) -> Result<(), Failure> {
     output::table(&sheet)
 }
 
+fn rate(rate: &Option<Rate>) -> Option<String> {
+    rate.as_ref().map(|rate| format!("{} in {}", output::thousands(rate.tasks.into()), rate.per))
+}
+
+/// Limits by key and by task, if there are any.
+fn show_limits_within(queue: &Queue, sheet: &mut comfy_table::Table) {
+    if let Some(parameter) = &queue.key_parameter {
+        output::add_fact(sheet, "key", format!("parameter {parameter}"));
+    }
+    let mut show = |of: &str, most: Option<u32>, starts: &Option<Rate>| {
+        let most = most.map(|most| format!("at most {} run", output::thousands(most.into())));
+        let starts = rate(starts).map(|rate| format!("{rate} start"));
+        let limits: Vec<String> = most.into_iter().chain(starts).collect();
+        if !limits.is_empty() {
+            output::add_fact(sheet, of, limits.join(", "));
+        }
+    };
+    show("of each key", queue.max_concurrent_per_key, &queue.rate_limit_per_key);
+    for (name, limits) in &queue.task_limits {
+        show(&format!("of {name}"), limits.max_concurrent, &limits.rate_limit);
+    }
+}
+
 /// Reads the settings, changes what was said, and puts them back unless somebody else came first.
 async fn change(set: &Set) -> Result<(), Failure> {
     let (client, path) = (set.client.client()?, client::queue_path(set.name.as_str()));
     let read = client.get(&path, client::NOTHING).await?;
     let mut settings: serde_json::Map<String, Value> = read.read()?;
     settings.retain(|name, _| !NUMBERS.contains(&name.as_str()));
+    let known_limits = settings.get("task_limits").cloned();
     merge(&mut settings, serde_json::to_value(&set.limits));
+    merge_task_limits(&mut settings, known_limits);
     if let Some(Value::Object(retention)) = settings.get_mut("retention") {
         merge(retention, serde_json::to_value(&set.retention));
     }
@@ -332,6 +407,20 @@ fn merge(into: &mut serde_json::Map<String, Value>, from: serde_json::Result<Val
     if let Ok(Value::Object(from)) = from {
         into.extend(from);
     }
+}
+
+/// Puts what was said of some tasks beside what is known of the others; what was taken away goes.
+fn merge_task_limits(settings: &mut serde_json::Map<String, Value>, known: Option<Value>) {
+    let (Some(Value::Object(known)), Some(Value::Object(said))) = (known, settings.get("task_limits")) else {
+        if let Some(Value::Object(said)) = settings.get_mut("task_limits") {
+            said.retain(|_, limits| !limits.is_null());
+        }
+        return;
+    };
+    let mut all = known;
+    all.extend(said.clone());
+    all.retain(|_, limits| !limits.is_null());
+    settings.insert("task_limits".to_owned(), Value::Object(all));
 }
 
 async fn steer(one: &One, verb: &str, done_word: &str) -> Result<(), Failure> {

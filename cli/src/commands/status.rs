@@ -90,6 +90,9 @@ pub fn show(task: &Task) -> Result<(), Failure> {
     if let Some(unique) = &task.unique {
         output::add_fact(&mut sheet, "unique key", &unique.key);
     }
+    if let Some(key) = &task.concurrency_key {
+        output::add_fact(&mut sheet, "concurrency key", key);
+    }
     output::add_fact(&mut sheet, "attempt", attempts(task));
     output::add_fact(&mut sheet, "submitted", when::full(task.submitted_at));
     if task.status == "scheduled" {

@@ -51,6 +51,35 @@ fn a_limit_and_who_uses_it_up_is_explained() {
 }
 
 #[test]
+fn limits_by_key_and_by_task_are_set_told_and_taken_away() {
+    let up = Up::start();
+    let limits = ["--key-parameter", "customer", "--max-concurrent-per-key", "1", "--rate-per-key", "600/1m"];
+    let tasks = ["--task-limit", "sleep=3,50/1s", "--task-limit", "echo=2"];
+    up.jobbers(&[&["queues", "set", "default"][..], &limits, &tasks].concat()).ok();
+    let told = up.jobbers(&["queues", "show", "default"]).ok();
+    for words in ["parameter customer", "at most 1 run, 600 in 1m start", "of sleep", "at most 3 run, 50 in 1s start"] {
+        assert!(told.out.contains(words), "{words}: {told:?}");
+    }
+    up.jobbers(&["submit", "sleep", "seconds=600", "customer=acme", "--id", "holder"]).ok();
+    while !up.jobbers(&["status", "holder"]).ok().out.contains("started") {}
+    up.jobbers(&["submit", "echo", "--concurrency-key", "acme", "--id", "waits"]).ok();
+    assert!(up.jobbers(&["status", "waits"]).ok().out.contains("acme"));
+    let told = up.jobbers(&["explain", "waits"]).ok();
+    assert!(
+        told.out.contains("key acme: 1 of at most 1 run in queue default: holder (max_concurrent_per_key)"),
+        "{told:?}"
+    );
+    up.jobbers(&["queues", "set", "default", "--task-limit", "sleep=none", "--without", "max-concurrent-per-key"]).ok();
+    let changed = queue(&up, "default");
+    assert_eq!(changed["task_limits"], serde_json::json!({"echo": {"max_concurrent": 2}}));
+    assert_eq!((&changed["max_concurrent_per_key"], &changed["key_parameter"]), (&Value::Null, &"customer".into()));
+    assert!(up.jobbers(&["status", "waits", "--wait"]).ok().out.contains("completed"));
+    for bad in ["sleep", "sleep=", "sleep=x", "sleep=0", "sleep=3,1/2/3/4", "no name=3"] {
+        up.jobbers(&["queues", "set", "default", "--task-limit", bad]).ends_with(2);
+    }
+}
+
+#[test]
 fn a_setting_that_is_not_named_stays() {
     let up = Up::start();
     let created =

@@ -5,8 +5,9 @@ use std::{collections::BTreeMap, time::Duration};
 use jobbers_common::{
     duration,
     engine::{Error, QueueStats},
+    gate::GateLimits,
     lifecycle::Status,
-    name::QueueName,
+    name::{QueueName, TaskName},
     queue::{DEFAULT_PATIENCE, QueueConfig, Retention},
     rate::RateLimit,
     time::Timestamp,
@@ -47,6 +48,23 @@ pub struct QueueRequest {
     #[serde(default)]
     #[schema(minimum = 1)]
     pub max_length: Option<u64>,
+    /// Which parameter gives a task its concurrency key, where its submission names none: a top-level field of the
+    /// parameters by its name, or any other value by a JSON pointer. Default: none, and such tasks have no key.
+    #[serde(default)]
+    #[schema(min_length = 1, max_length = 256, example = "/order/customer")]
+    pub key_parameter: Option<String>,
+    /// At most this many of its tasks of one concurrency key run at a time, in all workers together. Those over it wait, and
+    /// let those of other keys pass. A task without a key has no such limit. Default: no limit.
+    #[serde(default)]
+    #[schema(minimum = 1)]
+    pub max_concurrent_per_key: Option<u32>,
+    /// At most so many of its tasks of one concurrency key start in so much time. Default: no limit.
+    #[serde(default)]
+    pub rate_limit_per_key: Option<RateLimitSettings>,
+    /// The same by the tasks' names, whatever their version and key. At most 100 names, each with a limit at least.
+    #[serde(default)]
+    #[schema(value_type = BTreeMap<NameDoc, TaskLimitSettings>)]
+    pub task_limits: BTreeMap<TaskName, TaskLimitSettings>,
     /// How long finished tasks are kept.
     #[serde(default)]
     pub retention: RetentionRequest,
@@ -89,6 +107,32 @@ impl From<RateLimit> for RateLimitSettings {
     }
 }
 
+/// What the tasks of one name may do in a queue.
+#[derive(Debug, Clone, Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = TaskLimits)]
+pub struct TaskLimitSettings {
+    /// At most this many run at a time. Default: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1)]
+    pub max_concurrent: Option<u32>,
+    /// At most so many start in so much time. Default: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_limit: Option<RateLimitSettings>,
+}
+
+impl From<TaskLimitSettings> for GateLimits {
+    fn from(TaskLimitSettings { max_concurrent, rate_limit }: TaskLimitSettings) -> Self {
+        Self { max_concurrent, rate_limit: rate_limit.map(RateLimit::from) }
+    }
+}
+
+impl From<GateLimits> for TaskLimitSettings {
+    fn from(GateLimits { max_concurrent, rate_limit }: GateLimits) -> Self {
+        Self { max_concurrent, rate_limit: rate_limit.map(RateLimitSettings::from) }
+    }
+}
+
 /// How long, and how many, finished tasks are kept.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -120,10 +164,10 @@ impl QueueRequest {
             rate_limit: self.rate_limit.map(RateLimit::from),
             submit_rate_limit: self.submit_rate_limit.map(RateLimit::from),
             max_length: self.max_length,
-            key_parameter: None,
-            max_concurrent_per_key: None,
-            rate_limit_per_key: None,
-            task_limits: BTreeMap::new(),
+            key_parameter: self.key_parameter,
+            max_concurrent_per_key: self.max_concurrent_per_key,
+            rate_limit_per_key: self.rate_limit_per_key.map(RateLimit::from),
+            task_limits: self.task_limits.into_iter().map(|(name, limits)| (name, limits.into())).collect(),
             retention: Retention {
                 age: self.retention.age.unwrap_or(default.age),
                 count: self.retention.count.unwrap_or(default.count),
@@ -160,6 +204,19 @@ pub struct QueueView<'a> {
     /// At most this many of its tasks wait, are scheduled or submitted; absent is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     max_length: Option<u64>,
+    /// Which parameter gives a task its concurrency key, where its submission names none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_parameter: Option<&'a str>,
+    /// At most this many of its tasks of one concurrency key run at a time; absent is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_concurrent_per_key: Option<u32>,
+    /// At most so many of its tasks of one concurrency key start in so much time; absent is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate_limit_per_key: Option<RateLimitSettings>,
+    /// What its tasks of these names may do; absent is no limit.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<NameDoc, TaskLimitSettings>)]
+    task_limits: BTreeMap<&'a TaskName, TaskLimitSettings>,
     /// How long finished tasks are kept.
     retention: RetentionView,
     /// How long workers give back a task that none of them knows, until it is dropped.
@@ -203,6 +260,10 @@ impl<'a> QueueView<'a> {
             rate_limit: config.rate_limit.map(RateLimitSettings::from),
             submit_rate_limit: config.submit_rate_limit.map(RateLimitSettings::from),
             max_length: config.max_length,
+            key_parameter: config.key_parameter.as_deref(),
+            max_concurrent_per_key: config.max_concurrent_per_key,
+            rate_limit_per_key: config.rate_limit_per_key.map(RateLimitSettings::from),
+            task_limits: config.task_limits.iter().map(|(name, limits)| (name, (*limits).into())).collect(),
             retention: RetentionView { age: duration::format(config.retention.age), count: config.retention.count },
             patience: duration::format(config.patience),
             strict: config.strict,

@@ -8,6 +8,7 @@ use jobbers_common::{
     duration,
     engine::OnConflict,
     error_kind::ErrorKind,
+    gate::ConcurrencyKey,
     lifecycle::Status,
     limits::MAX_DELAY,
     name::{QueueName, TaskId, TaskName},
@@ -65,6 +66,11 @@ pub struct TaskRequest<'a> {
     /// What to do when the id is taken by another submission. Not in a batch, where it stands beside `tasks`.
     #[serde(default)]
     pub on_conflict: Option<ConflictRule>,
+    /// Whose it is, for the limits by key of its queue. 1 to 256 bytes of text. Default: what the queue's `key_parameter`
+    /// finds in the parameters, else none.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, max_length = 256, example = "customer:42")]
+    pub concurrency_key: Option<ConcurrencyKey>,
     /// There is to be one such task at a time: of what, among tasks of this name. 1 to 256 bytes of text.
     #[serde(default)]
     #[schema(value_type = Option<String>, max_length = 256, example = "customer:42")]

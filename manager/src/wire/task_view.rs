@@ -6,6 +6,7 @@ use jobbers_common::{
     duration,
     engine::{Submitted, SubmittedHow},
     error_kind::ErrorKind,
+    gate::ConcurrencyKey,
     lifecycle::Status,
     name::{QueueName, TaskId, TaskName, WorkerId},
     payload::Payload,
@@ -138,6 +139,10 @@ pub struct TaskView<'a> {
     /// Of what it is to be the only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     unique: Option<UniqueView<'a>>,
+    /// Whose it is, for limits by key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    concurrency_key: Option<&'a ConcurrencyKey>,
     /// The W3C trace it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     traceparent: Option<&'a str>,
@@ -404,6 +409,7 @@ impl<'a> From<&'a Task> for TaskView<'a> {
             errors: task.errors.iter().map(AttemptView::from).collect(),
             dead_letter: task.dead_letter,
             unique: task.unique.as_deref().map(UniqueView::from),
+            concurrency_key: task.concurrency_key.as_ref(),
             traceparent: task.trace.as_deref(),
             last_span: task.last_span.as_deref(),
         }

@@ -11,6 +11,7 @@ mod dead_letters;
 mod explain;
 mod fault;
 mod foreign;
+mod gates;
 mod look;
 mod openapi;
 mod registry;

@@ -19,6 +19,8 @@ mod dead_letters;
 #[cfg(test)]
 mod demo;
 #[cfg(test)]
+mod gates;
+#[cfg(test)]
 mod idle;
 #[cfg(test)]
 mod killed_manager;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use jobbers_common::{
     engine::{Error, Submitted, SubmittedHow},
+    gate::ConcurrencyKey,
     lifecycle::Status,
     name::{QueueName, TaskId},
     payload::Payload,
@@ -68,6 +69,8 @@ struct Task<'a> {
     unique_while: Option<StatusSet>,
     #[serde(skip_serializing_if = "Option::is_none")]
     on_duplicate: Option<OnDuplicate>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    concurrency_key: Option<&'a ConcurrencyKey>,
     #[serde(flatten)]
     overrides: &'a PolicyOverrides,
 }
@@ -253,6 +256,7 @@ impl<'a> Task<'a> {
             unique_for: checked.unique.as_ref().and_then(|unique| unique.span).map(jobbers_common::duration::format),
             unique_while: checked.unique.as_ref().map(|unique| unique.statuses),
             on_duplicate: checked.unique.as_ref().map(|unique| unique.on_duplicate),
+            concurrency_key: checked.concurrency_key.as_ref(),
             overrides: &checked.overrides,
         })
     }

@@ -65,7 +65,12 @@ impl Store {
                 }
                 None => self.route(&config, &checked.name, checked.version, &checked.parameters)?,
             };
+            let key_is_explicit = checked.concurrency_key.is_some();
+            let found = || config.key_of(&queue, &checked.parameters);
+            let concurrency_key = checked.concurrency_key.clone().or_else(found);
             let mut task = NewTask {
+                concurrency_key,
+                key_is_explicit,
                 version: checked.version,
                 queue_is_explicit,
                 priority: checked.priority,

@@ -3,6 +3,7 @@
 use std::{marker::PhantomData, time::Duration};
 
 use jobbers_common::{
+    gate::ConcurrencyKey,
     lifecycle::Status,
     limits::{DEFAULT_MAX_PAYLOAD_BYTES, MAX_DELAY},
     name::{QueueName, TaskId, TaskName},
@@ -36,6 +37,7 @@ pub struct Submission<R> {
     start: Start,
     overrides: PolicyOverrides,
     unique: Option<Wish>,
+    concurrency_key: Option<String>,
     output: PhantomData<fn() -> R>,
 }
 
@@ -85,6 +87,7 @@ pub(super) struct Checked {
     /// What the task's author says of workers that vanish.
     pub(super) on_crash: CrashPolicy,
     pub(super) unique: Option<Unique>,
+    pub(super) concurrency_key: Option<ConcurrencyKey>,
 }
 
 impl<R> Clone for Submission<R> {
@@ -95,6 +98,7 @@ impl<R> Clone for Submission<R> {
             queue: self.queue.clone(),
             overrides: self.overrides.clone(),
             unique: self.unique.clone(),
+            concurrency_key: self.concurrency_key.clone(),
             ..*self
         }
     }
@@ -115,6 +119,7 @@ impl<R> Submission<R> {
             start: Start::Now,
             overrides: PolicyOverrides::default(),
             unique,
+            concurrency_key: None,
             output: PhantomData,
         }
     }
@@ -215,9 +220,29 @@ impl<R> Submission<R> {
         self
     }
 
+    /// Whose task it is, such as `customer:42`: its queue may limit how many of one key run, and start. Else what the
+    /// queue's `key_parameter` finds in the parameters.
+    pub fn concurrency_key(mut self, key: impl Into<String>) -> Self {
+        self.concurrency_key = Some(key.into());
+        self
+    }
+
     /// The same, of a task that answers anything: so that submissions of several tasks fit in one batch.
     pub fn any(self) -> Submission<Raw> {
-        let Self { name, version, on_crash, parameters, id, queue, priority, start, overrides, unique, .. } = self;
+        let Self {
+            name,
+            version,
+            on_crash,
+            parameters,
+            id,
+            queue,
+            priority,
+            start,
+            overrides,
+            unique,
+            concurrency_key,
+            ..
+        } = self;
         Submission {
             name,
             version,
@@ -229,6 +254,7 @@ impl<R> Submission<R> {
             start,
             overrides,
             unique,
+            concurrency_key,
             output: PhantomData,
         }
     }
@@ -252,6 +278,7 @@ impl<R> Submission<R> {
         }
         self.overrides.validate()?;
         let unique = self.unique.map(Wish::check).transpose()?;
+        let concurrency_key = self.concurrency_key.map(ConcurrencyKey::new).transpose();
         if let Start::After(delay) = self.start
             && delay > MAX_DELAY
         {
@@ -269,6 +296,7 @@ impl<R> Submission<R> {
             overrides: self.overrides,
             on_crash: self.on_crash,
             unique,
+            concurrency_key: concurrency_key.map_err(|error| SubmitError::Invalid(error.to_string()))?,
         })
     }
 }

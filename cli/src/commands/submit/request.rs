@@ -6,6 +6,7 @@ use jobbers_common::{
     backoff::Backoff,
     duration,
     error_kind::ErrorKind,
+    gate::ConcurrencyKey,
     lifecycle::Status,
     name::{QueueName, TaskId, TaskName},
     unique::UniqueKey,
@@ -44,6 +45,10 @@ pub(super) struct TaskFlags {
     #[arg(long, value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     run_at: Option<jiff::Timestamp>,
+    /// Whose it is, for the limits by key of its queue (customer:42)
+    #[arg(long, value_name = "KEY")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    concurrency_key: Option<ConcurrencyKey>,
     /// There is to be one such task at a time: of what, among tasks of this name (customer:42)
     #[arg(long, value_name = "KEY")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -166,7 +171,19 @@ mod tests {
 
     #[test]
     fn flags_go_out_under_their_names_on_the_wire_and_numbers_keep_their_digits() {
-        let line = ["x", "--delay", "90", "--priority", "9", "--version", "2", "--on-conflict", "skip"];
+        let line = [
+            "x",
+            "--delay",
+            "90",
+            "--priority",
+            "9",
+            "--concurrency-key",
+            "acme",
+            "--version",
+            "2",
+            "--on-conflict",
+            "skip",
+        ];
         let unique = ["--unique-key", "a b", "--unique-while", "submitted,started", "--on-duplicate", "keep_last"];
         let line = [&line[..], &unique].concat();
         let flags = Line::try_parse_from(line).unwrap().flags;
@@ -174,7 +191,7 @@ mod tests {
         let name = TaskName::new("echo").unwrap();
         let task = || TaskRequest { name: &name, parameters: Some(&parameters), flags: &flags };
         let one = serde_json::to_string(&Submission::new(task(), &flags)).unwrap();
-        let content = r#""name":"echo","parameters":{"n":9007199254740993},"version":2,"priority":9,"delay":"90s","unique_key":"a b","unique_while":["submitted","started"],"on_duplicate":"keep_last""#;
+        let content = r#""name":"echo","parameters":{"n":9007199254740993},"version":2,"priority":9,"delay":"90s","concurrency_key":"acme","unique_key":"a b","unique_while":["submitted","started"],"on_duplicate":"keep_last""#;
         assert_eq!(one, format!(r#"{{{content},"on_conflict":"skip"}}"#));
         let many = serde_json::to_string(&Submission::new(Tasks { tasks: vec![task()] }, &flags)).unwrap();
         assert_eq!(many, format!(r#"{{"tasks":[{{{content}}}],"on_conflict":"skip"}}"#));

@@ -197,6 +197,8 @@ impl Intake<'_> {
                 .route(&self.config, &request.name, request.version, |field| field_text(&parameters, field)),
         };
         self.config = self.app.live.knowing(Arc::clone(&self.config), &queue).await?;
+        let key_is_explicit = request.concurrency_key.is_some();
+        let concurrency_key = request.concurrency_key.or_else(|| self.config.key_of(&queue, &parameters));
         // What a key tells apart are requests without ids: a task with its own is the same under whatever key.
         let request_digest = if request.id.is_some() { None } else { self.envelope.request_digest };
         let given = request.id.or_else(|| self.envelope.key.map(|key| ids::derived(key, index)));
@@ -224,8 +226,8 @@ impl Intake<'_> {
             overrides,
             said: None,
             unique,
-            concurrency_key: None,
-            key_is_explicit: false,
+            concurrency_key,
+            key_is_explicit,
             trace: self.envelope.trace.map(Box::from),
             request_digest,
         };
