@@ -60,7 +60,7 @@ fn limits_by_key_and_by_task_are_set_told_and_taken_away() {
     for words in ["parameter customer", "at most 1 run, 600 in 1m start", "of sleep", "at most 3 run, 50 in 1s start"] {
         assert!(told.out.contains(words), "{words}: {told:?}");
     }
-    up.jobbers(&["submit", "sleep", "seconds=600", "customer=acme", "--id", "holder"]).ok();
+    up.jobbers(&["submit", "sleep", "seconds=600", "--concurrency-key", "acme", "--id", "holder"]).ok();
     while !up.jobbers(&["status", "holder"]).ok().out.contains("started") {}
     up.jobbers(&["submit", "echo", "--concurrency-key", "acme", "--id", "waits"]).ok();
     assert!(up.jobbers(&["status", "waits"]).ok().out.contains("acme"));

@@ -7,7 +7,7 @@ use rusqlite::OptionalExtension;
 
 use super::{
     error::{OrStore, corrupt},
-    row, sql,
+    gates, row, sql,
     step::Step,
     view::View,
 };
@@ -31,6 +31,8 @@ enum Piece {
     Tasks(i64),
     /// Entries of a table of [`BESIDE`], of tasks after this key.
     Beside(usize, i64),
+    /// Gates of a queue, or of the first one after it that has any, after the one of this name.
+    Gates(i64, String),
     /// The queue after the one of this key.
     Counts(i64),
 }
@@ -43,6 +45,7 @@ impl Piece {
             Self::File(table) => format!("file|{table}"),
             Self::Tasks(key) => format!("tasks|{key}"),
             Self::Beside(place, key) => format!("{}|{key}", BESIDE[*place].0),
+            Self::Gates(queue, gate) => format!("gates|{queue}|{gate}"),
             Self::Counts(key) => format!("counts|{key}"),
         }
     }
@@ -54,6 +57,10 @@ impl Piece {
             "file" => Some(Self::File(after.to_owned())),
             "tasks" => Some(Self::Tasks(key()?)),
             "counts" => Some(Self::Counts(key()?)),
+            "gates" => {
+                let (queue, gate) = after.split_once('|')?;
+                Some(Self::Gates(queue.parse().ok()?, gate.to_owned()))
+            }
             table => Some(Self::Beside(BESIDE.iter().position(|(known, ..)| *known == table)?, key()?)),
         }
     }
@@ -64,6 +71,8 @@ impl Piece {
 enum Mend {
     /// Delete what a table of [`BESIDE`] has of this task.
     Delete(usize, i64),
+    /// Have claims look at the gates of a queue anew.
+    LookAnew(i64),
     /// Count the tasks of a queue anew.
     Recount(i64),
     /// Build the indexes of `task` anew.
@@ -106,6 +115,7 @@ pub(super) fn look(view: &View<'_>, request: &AuditRequest) -> Result<Look> {
         Piece::File(after) => file(view, &after),
         Piece::Tasks(after) => tasks(view, after, request.limit),
         Piece::Beside(place, after) => beside(view, place, after, request.limit),
+        Piece::Gates(queue, after) => gates(view, queue, &after, request.limit),
         Piece::Counts(after) => counts(view, after),
     }
 }
@@ -175,7 +185,25 @@ fn beside(view: &View<'_>, place: usize, after: i64, limit: usize) -> Result<Loo
     look.next = Some(match (look.looked_at < limit as u64, place + 1) {
         (false, _) => Piece::Beside(place, last),
         (true, next) if next < BESIDE.len() => Piece::Beside(next, 0),
-        (true, _) => Piece::Counts(0),
+        (true, _) => Piece::Gates(0, String::new()),
+    });
+    Ok(look)
+}
+
+/// Gates behind which tasks of a queue stand: whether a claim would look at those that are open.
+fn gates(view: &View<'_>, queue: i64, after: &str, limit: usize) -> Result<Look> {
+    let mut look = Look::default();
+    let looked_at = gates::look_over(view, queue, after, limit)?;
+    let last = looked_at.last().map(|(gate, _)| gate.clone());
+    look.looked_at = looked_at.len() as u64;
+    for (gate, _) in looked_at.iter().filter(|(_, is_forgotten)| *is_forgotten) {
+        let detail = format!("tasks of queue {queue} stand behind it, it is open, and no claim would look");
+        look.note(Flaw::Misplaced, gate, detail, Some(Mend::LookAnew(queue)));
+    }
+    look.next = Some(match (last, view.catalog.next_queue(queue)) {
+        (Some(last), _) if looked_at.len() == limit => Piece::Gates(queue, last),
+        (_, Some((next, _))) => Piece::Gates(next, String::new()),
+        (_, None) => Piece::Counts(0),
     });
     Ok(look)
 }
@@ -217,6 +245,7 @@ fn carry_out(step: &mut Step<'_>, mend: Mend) -> Result<()> {
         Mend::Delete(place, task) => {
             step.prepare(BESIDE[place].2)?.execute([task]).or_store()?;
         }
+        Mend::LookAnew(queue) => gates::look_anew(step, queue)?,
         Mend::Recount(queue) => {
             let view = step.view()?;
             for (code, _, found) in miscounted(&view, queue)? {
@@ -235,12 +264,19 @@ mod tests {
     #[test]
     fn a_cursor_says_where_to_go_on() {
         let beside = (0..BESIDE.len()).map(|place| Piece::Beside(place, 7));
-        for piece in
-            [Piece::START, Piece::File("task".to_owned()), Piece::Tasks(9), Piece::Counts(3)].into_iter().chain(beside)
+        for piece in [
+            Piece::START,
+            Piece::File("task".to_owned()),
+            Piece::Tasks(9),
+            Piece::Gates(3, "ka|b".to_owned()),
+            Piece::Counts(3),
+        ]
+        .into_iter()
+        .chain(beside)
         {
             assert_eq!(Piece::read(&piece.write()), Some(piece));
         }
-        for foreign in ["", "tasks", "tasks|x", "elsewhere|1", "failure|"] {
+        for foreign in ["", "tasks", "tasks|x", "gates|3", "gates|x|k", "elsewhere|1", "failure|"] {
             assert_eq!(Piece::read(foreign), None, "{foreign}");
         }
     }

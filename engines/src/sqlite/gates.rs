@@ -141,6 +141,29 @@ pub(super) fn shut_gates(view: &View<'_>, queue: i64, config: &QueueConfig, told
     Ok(shut)
 }
 
+/// Some of the gates behind which tasks of a queue stand, after one of them; and of each whether it is open and no claim
+/// would look at it.
+pub(super) fn look_over(view: &View<'_>, queue: i64, after: &str, limit: usize) -> Result<Vec<(String, bool)>> {
+    let config = view.catalog.gated.get(&queue);
+    let is_swept = config.is_some() && view.prepare(sql::GATE_SWEEP)?.exists([queue]).or_store()?;
+    let (mut next, mut is_due) = (view.prepare(sql::NEXT_GATE)?, view.prepare(sql::IS_GATE_DUE)?);
+    let (mut after, mut stands, mut looked_at) = (after.to_owned(), Stands::default(), Vec::new());
+    while looked_at.len() < limit {
+        let found = next.query_row((queue, &after), |row| row.get::<_, String>(0)).optional().or_store()?;
+        let Some(code) = found else { break };
+        let limits = Gate::parse(&code).and_then(|gate| Some((config?.limits_of(&gate)?, gate)));
+        let shut = match limits {
+            Some((limits, gate)) => Stand::read(view.conn, queue, &gate, limits, &mut stands)?.shut(view.now),
+            None => None,
+        };
+        let is_awaited = matches!(shut, Some(Shut::Full)) || is_swept;
+        let is_forgotten = !is_awaited && !is_due.exists((queue, &code)).or_store()?;
+        looked_at.push((code.clone(), is_forgotten));
+        after = code;
+    }
+    Ok(looked_at)
+}
+
 /// The gates of a queue, in one claim.
 pub(super) struct Gates {
     queue: i64,

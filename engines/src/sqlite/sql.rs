@@ -84,6 +84,7 @@ statements! {
     IS_ANY_READY = "is_any_ready";
     IS_AWAITED = "is_awaited";
     IS_FINISHED = "is_finished";
+    IS_GATE_DUE = "is_gate_due";
     IS_WORKER_ALIVE = "is_worker_alive";
     KEEP_CATALOGUE = "keep_catalogue";
     LEASED_OF_KEY = "leased_of_key";

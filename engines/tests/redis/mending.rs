@@ -2,12 +2,14 @@
 
 use jobbers_common::{
     engine::{
-        AuditRequest, Engine, Finding, Flaw, Outcome,
-        conformance::{DONE, Fixture, failure, id, ids, retry, seconds, task},
+        AuditRequest, Cycle, Engine, Finding, Flaw, Outcome, PutMode, Settlement,
+        conformance::{DONE, Fixture, failure, id, ids, queue, retry, seconds, task, worker},
     },
+    gate::ConcurrencyKey,
     lifecycle::Status,
     limits::KEPT_PARAMETER_BYTES,
     payload::Payload,
+    queue::QueueConfig,
     task::NewTask,
 };
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
@@ -150,6 +152,61 @@ async fn what_is_left_of_a_task_without_a_record_is_cleared_away_and_counted_as_
     }
     assert_eq!(f.stats("default").await.removed, 4);
     assert_eq!(f.engine.dead_letters(0, 10).await.unwrap().copies.len(), 1, "a copy outlives its task");
+}
+
+/// A store in which one task of a key runs and two stand aside.
+async fn gated() -> (RedisServer, Fixture) {
+    let (server, f) = store().await;
+    let limits = QueueConfig { max_concurrent_per_key: Some(1), ..QueueConfig::new(queue("default")) };
+    f.engine.put_queue(limits, PutMode::Replace).await.unwrap();
+    let key = Some(ConcurrencyKey::new("acme").unwrap());
+    f.submit(["a", "b", "c"].map(|name| NewTask { concurrency_key: key.clone(), ..task(name) }).into()).await;
+    assert_eq!(ids(&f.claim(10).await), ["a"]);
+    (server, f)
+}
+
+#[tokio::test]
+async fn a_slot_that_nobody_holds_comes_free_and_one_that_is_not_noted_is_taken() {
+    let (server, f) = gated().await;
+    let entry = "jobbers:{0}:q:default:h";
+    tell(&server, &format!("DEL {entry}"), ":1");
+    tell(&server, &format!("ZADD {entry} 0 \"kacme\\x00ghost\" 0 \"kbolt\\x00ghost\""), ":2");
+    let ghosts = || flaw(Flaw::PlaceWithoutTask, "ghost");
+    assert_eq!(mended(&f).await, [flaw(Flaw::Unplaced, "a"), ghosts(), ghosts()]);
+    assert!(f.claim(10).await.is_empty(), "a holds its slot");
+}
+
+#[tokio::test]
+async fn a_task_that_stands_aside_behind_no_gate_is_put_back() {
+    let (server, f) = gated().await;
+    tell(&server, "DEL jobbers:{0}:q:default:y", ":1");
+    assert_eq!(mended(&f).await, [flaw(Flaw::Misplaced, "b"), flaw(Flaw::Misplaced, "c")]);
+    tell(&server, "ZREM jobbers:{0}:q:default:r b", ":1");
+    assert!(f.claim(10).await.is_empty(), "c stands aside again");
+    tell(&server, "ZREM jobbers:{0}:q:default:p c", ":1");
+    let found = mended(&f).await;
+    let expected = [
+        flaw(Flaw::Unplaced, "b"),
+        flaw(Flaw::Unplaced, "c"),
+        flaw(Flaw::PlaceWithoutTask, "c"),
+        flaw(Flaw::Miscounted, "default"),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[tokio::test]
+async fn a_gate_that_nobody_would_look_at_is_looked_at_again() {
+    let (server, f) = gated().await;
+    let held = f.get("a").await;
+    let claimed = held.lease.unwrap();
+    let settlement = Settlement { id: id("a"), fence: claimed.fence, outcome: DONE, span: None };
+    let cycle = Cycle { worker: worker("w1"), settlements: vec![settlement], claim: None };
+    f.engine.cycle(cycle).await.unwrap();
+    assert_eq!(audit(&*f.engine, false).await, []);
+    tell(&server, "DEL jobbers:{0}:q:default:e", ":1");
+    assert!(f.claim(10).await.is_empty(), "nobody looks");
+    assert_eq!(mended(&f).await, [flaw(Flaw::Misplaced, "b"), flaw(Flaw::Misplaced, "c")]);
+    assert_eq!(ids(&f.claim(10).await), ["b"]);
 }
 
 #[tokio::test]

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use jobbers_common::{
     engine::{
-        AuditRequest, Engine, Finding, Flaw, Outcome,
-        conformance::{Fixture, failure, retry, seconds, task},
+        AuditRequest, ClaimRequest, Cycle, Engine, Finding, Flaw, Outcome, PutMode, QueueClaim,
+        conformance::{DONE, Fixture, failure, queue, retry, seconds, task, worker},
     },
+    gate::ConcurrencyKey,
     limits::KEPT_PARAMETER_BYTES,
     payload::Payload,
+    queue::QueueConfig,
     task::NewTask,
     time::{ManualClock, Timestamp},
 };
@@ -109,6 +111,35 @@ async fn what_is_left_of_a_task_that_is_gone_is_cleared_away() {
         assert!(is_told, "{table}: {found:?}");
     }
     assert!(found.contains(&(Flaw::Miscounted, "default".to_owned())), "{found:?}");
+}
+
+#[tokio::test]
+async fn a_gate_that_nobody_would_look_at_is_looked_at_again() {
+    let store = Store::new().await;
+    let engine = Arc::new(store.engine);
+    let f = Fixture {
+        engine: Arc::clone(&engine) as Arc<dyn Engine>,
+        clock: Arc::new(ManualClock::new(Timestamp::default())),
+        guard: Box::new(()),
+    };
+    let limits = QueueConfig { max_concurrent_per_key: Some(1), ..QueueConfig::new(queue("default")) };
+    f.engine.put_queue(limits, PutMode::Replace).await.unwrap();
+    let key = Some(ConcurrencyKey::new("acme|1").unwrap());
+    for name in ["runs", "waits"] {
+        f.submit(vec![NewTask { concurrency_key: key.clone(), ..task(name) }]).await;
+    }
+    let held = f.claim(2).await;
+    assert_eq!(held.len(), 1);
+    f.settle(&held[0], DONE).await;
+    drop(f);
+    let store = Store { engine: Arc::into_inner(engine).unwrap(), ..store };
+    assert_eq!(store.audit(false).await, []);
+    store.tamper("DELETE FROM gate_due");
+    assert_eq!(store.mended().await, [(Flaw::Misplaced, "kacme|1".to_owned())]);
+    let claim =
+        ClaimRequest { queues: vec![QueueClaim { queue: queue("default"), limit: 1 }], limit: 1, lease: seconds(9) };
+    let cycle = Cycle { worker: worker("w"), settlements: Vec::new(), claim: Some(claim) };
+    assert_eq!(store.engine.cycle(cycle).await.unwrap().claimed.len(), 1);
 }
 
 #[tokio::test]
