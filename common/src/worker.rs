@@ -52,6 +52,9 @@ pub struct WorkerReport {
     /// While it drains: what it still runs, the first hundred.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<TaskId>,
+    /// While it drains: for how long already.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "duration::text::option")]
+    pub draining_for: Option<Duration>,
     /// While it drains: how long until it has nothing left to run, at the latest. `None` when nobody knows: a task
     /// without a timeout.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "duration::text::option")]

@@ -15,7 +15,7 @@ use jobbers_common::{
     lifecycle::Status,
     metrics::catalogue::{
         CONFIG_AGE, CONFIG_VERSION, DEAD_LETTERS_OUTBOX, QUEUE_ACCEPTED, QUEUE_DEPTH, QUEUE_LIMIT, QUEUE_OLDEST_AGE,
-        QUEUE_PAUSED, QUEUE_REMOVED, SCHEDULE_LAG, WORKERS_ALIVE,
+        QUEUE_PAUSED, QUEUE_REMOVED, SCHEDULE_LAG, WORKERS_ALIVE, WORKERS_DRAIN_AGE,
     },
     name::QueueName,
     rate::RateLimit,
@@ -155,9 +155,27 @@ pub(crate) fn observe(app: &Arc<App>, meter: &Meter) {
             }
         }),
     );
+    of_workers(&app, meter);
+}
+
+fn of_workers(app: &Weak<App>, meter: &Meter) {
+    WORKERS_DRAIN_AGE.gauge(
+        meter,
+        with_reading(app, |reading, gauge| {
+            let mut longest: BTreeMap<&str, Duration> = BTreeMap::new();
+            for RegisteredWorker { report, seen_at, .. } in &reading.workers {
+                let age = report.draining_for.map_or(Duration::ZERO, |so_far| so_far + since(*seen_at, reading.now));
+                let longest = longest.entry(report.role.as_str()).or_default();
+                *longest = age.max(*longest);
+            }
+            for (role, age) in longest {
+                gauge.observe(age.as_secs_f64(), &[KeyValue::new("role", role.to_owned())]);
+            }
+        }),
+    );
     WORKERS_ALIVE.gauge(
         meter,
-        with_reading(&app, |reading, gauge| {
+        with_reading(app, |reading, gauge| {
             let mut alive: BTreeMap<(&str, &str), u32> = BTreeMap::new();
             for worker in &reading.workers {
                 let state = match worker.report.state {

@@ -126,6 +126,8 @@ pub(crate) struct Attempt {
     pub(crate) pair: Option<Arc<Pair>>,
     claimed: Instant,
     stop: Mutex<Option<Stop>>,
+    /// When it was told that its task is cancelled.
+    cancelled_at: OnceLock<Instant>,
     news: Mutex<News>,
     lease_ends: AtomicU64,
     beat_at: AtomicU64,
@@ -181,6 +183,7 @@ impl Attempt {
             pair,
             claimed: taken.asked,
             stop: Mutex::default(),
+            cancelled_at: OnceLock::new(),
             news: Mutex::default(),
             lease_ends: AtomicU64::new(ends),
             beat_at: AtomicU64::new(taken_at),
@@ -208,12 +211,21 @@ impl Attempt {
         let mut stop = self.stop.lock();
         *stop = (*stop).max(Some(why));
         drop(stop);
+        if why == Stop::Cancel {
+            self.cancelled_at.get_or_init(Instant::now);
+        }
         self.token.cancel();
     }
 
     /// Why it was asked to end, if it was.
     pub(crate) fn stopped(&self) -> Option<Stop> {
         *self.stop.lock()
+    }
+
+    /// Whether its task was cancelled, and it has gone on for longer than its grace since it was told.
+    pub(crate) fn ignores_cancel(&self, now: Instant) -> bool {
+        let is_over_grace = |told: &Instant| *told + self.around.grace < now;
+        !self.has_ended() && self.cancelled_at.get().is_some_and(is_over_grace)
     }
 
     /// Takes the right to say how it ended. Only the first to ask gets it.

@@ -147,6 +147,7 @@ fn identity(config: &Config, registry: &Registry) -> WorkerReport {
         settled: 0,
         catalogue: None,
         left: Vec::new(),
+        draining_for: None,
         done_within: None,
     }
 }

@@ -40,13 +40,15 @@ pub(crate) struct Board {
 struct Standing {
     state: WorkerState,
     queues: Vec<QueueName>,
+    /// While it drains: since when.
+    since: Option<Instant>,
     /// While it drains: when it waits for nothing more, if there is such a point.
     deadline: Option<Instant>,
 }
 
 impl Default for Board {
     fn default() -> Self {
-        let standing = Standing { state: WorkerState::Running, queues: Vec::new(), deadline: None };
+        let standing = Standing { state: WorkerState::Running, queues: Vec::new(), since: None, deadline: None };
         Self { running: AtomicU32::new(0), settled: AtomicU64::new(0), standing: watch::Sender::new(standing) }
     }
 }
@@ -67,6 +69,7 @@ impl Board {
     pub(crate) fn drain(&self, deadline: Option<Instant>) {
         self.standing.send_modify(|standing| {
             standing.state = WorkerState::Draining;
+            standing.since.get_or_insert_with(Instant::now);
             standing.deadline = deadline;
         });
     }
@@ -75,6 +78,7 @@ impl Board {
     pub(crate) fn resume(&self) {
         self.standing.send_modify(|standing| {
             standing.state = WorkerState::Running;
+            standing.since = None;
             standing.deadline = None;
         });
     }
@@ -96,11 +100,12 @@ pub(crate) async fn keep_registered(
             kept = id.is_some().then(Instant::now);
             report.catalogue = id.or(report.catalogue);
         }
-        let Standing { state, queues, deadline } = changes.borrow_and_update().clone();
+        let Standing { state, queues, since, deadline } = changes.borrow_and_update().clone();
         (report.left, report.done_within) = match state {
             WorkerState::Running => (Vec::new(), None),
             WorkerState::Draining => rest(&leases, deadline),
         };
+        report.draining_for = since.map(|since| since.elapsed());
         report.state = state;
         report.queues = queues;
         report.running = board.running.load(Ordering::Relaxed);

@@ -121,7 +121,9 @@ catalogue! {
     DEAD_LETTERS_DELETED: Counter "jobbers.dead_letters.deleted", "{task}", [], 1, &[], MANAGER,
         "Tasks deleted from the archive: by request, by age or by size.";
 
-    // ---- leases and heartbeats ----
+    // ---- cancels, leases and heartbeats ----
+    CANCELS_OVERDUE: Gauge "jobbers.cancels.overdue", "{task}", [QUEUE, TASK], PAIRS, &[], WORKER,
+        "Running tasks that were cancelled and have gone on for longer than the worker's `cancel_grace` since they were told: they ignore it.";
     LEASES_LOST: Counter "jobbers.leases.lost", "{lease}", [QUEUE, TASK], PAIRS, &[], WORKER,
         "Attempts whose lease was gone when they were to be renewed or settled: what they did does not count, and the task may have run twice at once.";
     LEASES_RECLAIMED: Counter "jobbers.leases.reclaimed", "{lease}", [OUTCOME], 8, &[], MANAGER,
@@ -136,6 +138,8 @@ catalogue! {
     // ---- workers ----
     WORKERS_ALIVE: Gauge "jobbers.workers.alive", "{worker}", [ROLE, STATE], 200, &[], MANAGER,
         "Workers the store has heard of lately; take the `max`.";
+    WORKERS_DRAIN_AGE: Gauge "jobbers.workers.drain.age", "s", [ROLE], 100, &[], MANAGER,
+        "How long the longest drain under way among the role's workers has taken, by their own word; 0 while none drains. What it was when the drain ended is its duration, to within the manager's look; take the `max`.";
     WORKER_SLOTS_LIMIT: Gauge "jobbers.worker.slots.limit", "{slot}", [ROLE], 100, &[], WORKER,
         "How many tasks the worker runs at a time at most.";
     WORKER_SLOTS_USED: Gauge "jobbers.worker.slots.used", "{slot}", [ROLE], 100, &[], WORKER,
@@ -143,7 +147,7 @@ catalogue! {
     WORKER_UNSETTLED: Gauge "jobbers.worker.unsettled", "{task}", [ROLE], 100, &[], WORKER,
         "Attempts that have ended and wait for the store to take their end; it grows while the store is away.";
     WORKER_DRAIN_DURATION: Histogram "jobbers.worker.drain.duration", "s", [ROLE, OUTCOME], 800, LONG_S, WORKER,
-        "From the word to stop to the end of the worker: outcome is `done`, or `late` when tasks had to be given back.";
+        "From the word to stop to the end of the worker: outcome is `done`, or `late` when tasks had to be given back. Nobody scrapes a worker that has ended, so this leaves by OTLP only.";
 
     // ---- engine ----
     ENGINE_OPERATION_DURATION: Histogram "jobbers.engine.operation.duration", "s", [ENGINE, OPERATION], 128, CALL_S, EVERY,

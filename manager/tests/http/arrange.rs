@@ -387,6 +387,7 @@ async fn workers_are_told_with_their_report() {
         settled: 9,
         catalogue: None,
         left: vec!["a".parse().unwrap()],
+        draining_for: None,
         done_within: Some(std::time::Duration::from_secs(90)),
     };
     server.engine.register_worker(report, std::time::Duration::from_secs(60)).await.unwrap();

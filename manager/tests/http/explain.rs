@@ -20,6 +20,7 @@ fn report() -> WorkerReport {
         settled: 0,
         catalogue: None,
         left: Vec::new(),
+        draining_for: None,
         done_within: None,
     }
 }

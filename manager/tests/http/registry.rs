@@ -31,6 +31,7 @@ fn report(id: &str, tasks: &[&str]) -> WorkerReport {
         settled: 0,
         catalogue: None,
         left: Vec::new(),
+        draining_for: None,
         done_within: None,
     }
 }

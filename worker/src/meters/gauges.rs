@@ -10,7 +10,9 @@ use std::{
 };
 
 use jobbers_common::{
-    metrics::catalogue::{CONFIG_VERSION, HEARTBEATS_OVERDUE, WORKER_SLOTS_LIMIT, WORKER_SLOTS_USED, WORKER_UNSETTLED},
+    metrics::catalogue::{
+        CANCELS_OVERDUE, CONFIG_VERSION, HEARTBEATS_OVERDUE, WORKER_SLOTS_LIMIT, WORKER_SLOTS_USED, WORKER_UNSETTLED,
+    },
     name::RoleName,
 };
 use opentelemetry::{
@@ -19,7 +21,7 @@ use opentelemetry::{
 };
 
 use super::role_of;
-use crate::leases::Leases;
+use crate::{attempt::Attempt, leases::Leases};
 
 /// What the fetcher writes up, each time it has looked around.
 #[derive(Debug, Default)]
@@ -57,25 +59,34 @@ pub(crate) fn observe(meter: &Meter, role: &RoleName, slots: u32, figures: &Arc<
             gauge.observe(f64::from(slots), &by_role);
         }
     });
-    let leases = Arc::downgrade(leases);
-    HEARTBEATS_OVERDUE.gauge(meter, move |gauge| {
-        for ((queue, task), overdue) in overdue(&leases) {
-            gauge.observe(overdue, &[KeyValue::new("queue", queue), KeyValue::new("task", task)]);
+    let pairs = |of: fn(&Attempt, Instant) -> Option<bool>| {
+        let leases = Arc::downgrade(leases);
+        move |gauge: &dyn AsyncInstrument<f64>| {
+            for ((queue, task), attempts) in count(&leases, of) {
+                gauge.observe(attempts, &[KeyValue::new("queue", queue), KeyValue::new("task", task)]);
+            }
         }
-    });
+    };
+    HEARTBEATS_OVERDUE.gauge(
+        meter,
+        pairs(|attempt, now| {
+            let interval = attempt.policy.max_heartbeat_interval?;
+            Some(!attempt.has_ended() && attempt.last_beat() + interval < now)
+        }),
+    );
+    CANCELS_OVERDUE.gauge(meter, pairs(|attempt, now| Some(attempt.ignores_cancel(now))));
 }
 
-/// Attempts that have been silent for too long and still run. Pairs with none of them are told as 0, so that a gauge
-/// falls again.
-fn overdue(leases: &Weak<Leases>) -> BTreeMap<(String, String), f64> {
+/// Attempts that run and are what is asked for, by queue and task. Pairs with none of them are told as 0, so that a gauge
+/// falls again; those that can't be, with `None`, are not.
+fn count(leases: &Weak<Leases>, of: fn(&Attempt, Instant) -> Option<bool>) -> BTreeMap<(String, String), f64> {
     let mut found = BTreeMap::new();
     let Some(leases) = leases.upgrade() else { return found };
     let now = Instant::now();
     for attempt in leases.all() {
-        let Some(interval) = attempt.policy.max_heartbeat_interval else { continue };
-        let overdue = !attempt.has_ended() && attempt.last_beat() + interval < now;
+        let Some(is) = of(&attempt, now) else { continue };
         let pair = (attempt.task.queue.to_string(), attempt.task.name.to_string());
-        *found.entry(pair).or_default() += if overdue { 1.0 } else { 0.0 };
+        *found.entry(pair).or_default() += f64::from(u8::from(is));
     }
     found
 }

@@ -302,6 +302,7 @@ fn report(name: &str) -> WorkerReport {
         settled: 9,
         catalogue: "00112233445566778899aabbccddeeff".parse().ok(),
         left: Vec::new(),
+        draining_for: Some(seconds(7)),
         done_within: Some(seconds(90)),
     }
 }

@@ -9,7 +9,7 @@ use nix::sys::signal::Signal;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{COUNTED, LAG, counts, site::Site};
+use super::{COUNTED, LAG, alerts, counts, site::Site};
 
 /// How often the mixture is sent. Each wave is over, and seen, before the next: then every counter has a point before
 /// its last steps, however seldom a busy machine lets Prometheus scrape.
@@ -23,7 +23,7 @@ pub(super) async fn run(site: &Site) {
     let api = &site.api;
     let held = api.submit(&json!({"name": "sleep", "queue": "fragile", "parameters": {"seconds": 300}})).await;
     api.standing(&held, "started").await;
-    go_wrong(api).await;
+    go_wrong(site).await;
     // Until its lease has ended and was taken back; then it learns that it has lost it, and takes the task anew.
     site.fragile.signal(Signal::SIGSTOP);
     // A picture wants a few minutes to show.
@@ -45,16 +45,16 @@ pub(super) async fn run(site: &Site) {
 }
 
 /// Things that nobody wants, each with an alert of its own.
-async fn go_wrong(api: &Api) {
+async fn go_wrong(site: &Site) {
+    let api = &site.api;
     for task in [
         json!({"name": "echo", "queue": "stuck"}),
         json!({"name": "echo", "queue": "off"}),
         json!({"name": "nobody.knows", "queue": "swept"}),
-        // Silent, and can't be stopped.
-        json!({"name": "stubborn", "queue": "stubborn", "max_heartbeat_interval": "200ms"}),
     ] {
         api.submit(&task).await;
     }
+    alerts::lose_control(site).await;
     let refused = api.post("/tasks", &json!({"name": "echo", "queue": "nowhere"})).await;
     assert_eq!(refused.code(), "unknown_queue");
     let twice = json!({"id": "twice", "name": "echo", "queue": "stuck"});

@@ -15,6 +15,7 @@ const WINDOW: &str = "10s";
 /// Thresholds in units of time, which become seconds: alert, what is written, what it becomes.
 const THRESHOLDS: &[(&str, &str, &str)] = &[
     ("JobbersQueueWaitsLong", "> 300", "> 5"),
+    ("JobbersScheduleLate", "> 10", "> 3"),
     ("JobbersBacklogGrowing", "> 3600", "> 30"),
     ("JobbersStartsTooLateFast", "le=\"10000\"", "le=\"1000\""),
     ("JobbersStartsTooLateSlow", "le=\"10000\"", "le=\"1000\""),

@@ -3,7 +3,9 @@
 
 use std::{net::SocketAddr, path::PathBuf};
 
-use jobbers_test_support::{api::Api, collector::Collector, program::Program, prometheus::Prometheus, wait::until};
+use jobbers_test_support::{
+    api::Api, collector::Collector, effects::Effects, program::Program, prometheus::Prometheus, wait::until,
+};
 use serde_json::json;
 
 use super::LAG;
@@ -21,6 +23,8 @@ pub(super) struct Site {
     pub(super) stubborn: Program,
     pub(super) prometheus: Prometheus,
     pub(super) collector: Collector,
+    /// What the test tasks did.
+    pub(super) effects: Effects,
 }
 
 /// What a site differs in.
@@ -86,7 +90,8 @@ impl Site {
         })
         .await;
         let (api, manager, programs) = (manager.api, manager.program, vec![first, second, cleaner]);
-        Self { api, manager, _programs: programs, fragile, stubborn, prometheus, collector }
+        let effects = Effects::at(stack.effects.path());
+        Self { api, manager, _programs: programs, fragile, stubborn, prometheus, collector, effects }
     }
 }
 
