@@ -1,4 +1,4 @@
-//! Logs on standard error: for people, or JSON lines. Payloads never.
+//! Logs on standard error: for people, or JSON lines; to a collector too, if somebody asks for it. Payloads never.
 //!
 //! A line that is written while a task function runs says which attempt it comes from; see [`label`].
 
@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use tracing_subscriber::{EnvFilter, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
-use crate::telemetry::traces;
+use crate::telemetry::{logs, traces};
 
 /// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
@@ -51,7 +51,7 @@ fn filter(args: &LogArgs) -> Result<EnvFilter, String> {
 /// # Errors
 /// When the filter can't be read.
 pub fn init(args: &LogArgs) -> Result<(), String> {
-    let registry = tracing_subscriber::registry().with(filter(args)?).with(traces::layer());
+    let registry = tracing_subscriber::registry().with(filter(args)?).with(traces::layer()).with(logs::layer());
     let colours = std::io::stderr().is_terminal();
     let to_stderr = fmt::layer().with_writer(std::io::stderr).with_ansi(colours);
     let done = match args.log_format {

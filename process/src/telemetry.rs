@@ -1,6 +1,7 @@
-//! Where metrics and traces go: OTLP to a collector, Prometheus text to whoever asks.
+//! Where metrics, traces and log lines go: OTLP to a collector, Prometheus text to whoever asks.
 //!
-//! OTLP is off until an `OTEL_EXPORTER_OTLP_ENDPOINT` says where to; then the standard `OTEL_*` variables hold. Prometheus
+//! OTLP is off until an `OTEL_EXPORTER_OTLP_ENDPOINT` says where to; then the standard `OTEL_*` variables hold, save that
+//! log lines, which stand on standard error in any case, leave only when they are asked for by name. Prometheus
 //! text is always kept ready where it can be asked for. What is measured is not said here but where it happens, on
 //! OpenTelemetry's global meter and tracer: a program that embeds a worker and has providers of its own leaves this
 //! module alone.
@@ -10,6 +11,7 @@
 
 mod exposition;
 mod listener;
+pub(crate) mod logs;
 mod process;
 mod providers;
 mod settings;
@@ -31,6 +33,12 @@ pub use self::{
     settings::{Settings, SettingsError},
 };
 use crate::listen::{self, NotLoopback};
+
+/// Whether this is of a library that carries telemetry away: were its spans and lines sent too, each export would bring
+/// forth the next.
+fn carries_telemetry(target: &str) -> bool {
+    ["opentelemetry", "h2", "hyper", "tonic", "tower", "reqwest"].iter().any(|of| target.starts_with(of))
+}
 
 /// The name of our meter and tracer.
 pub const SCOPE: &str = "jobbers";
@@ -129,9 +137,9 @@ impl Telemetry {
         if let Some(address) = self.address {
             tracing::info!(%address, "serving /metrics");
         }
-        let Settings { metrics, traces, delta, .. } = &self.settings;
-        if metrics.is_some() || traces.is_some() {
-            tracing::info!(?metrics, ?traces, "sending telemetry by OTLP");
+        let Settings { metrics, traces, logs, delta, .. } = &self.settings;
+        if metrics.is_some() || traces.is_some() || logs.is_some() {
+            tracing::info!(?metrics, ?traces, ?logs, "sending telemetry by OTLP");
         }
         if *delta && metrics.is_some() {
             tracing::warn!("counters leave as differences (delta), which Prometheus drops without a word");

@@ -73,6 +73,12 @@ fn swap(slot: &mut Option<Shared>) {
         .ok();
 }
 
+/// The label of what this thread does now; none between two tasks, and on a thread that is ending.
+pub(crate) fn current() -> Option<Shared> {
+    let current = CURRENT.try_with(|current| current.try_borrow().ok().and_then(|current| current.clone()));
+    current.ok().flatten()
+}
+
 /// The same for a function that blocks.
 pub fn enter<T>(labels: Shared, span: Option<opentelemetry::Context>, run: impl FnOnce() -> T) -> T {
     let mut slot = Some(labels);
@@ -124,8 +130,7 @@ where
     S: Subscriber + for<'span> LookupSpan<'span>,
     N: for<'writer> FormatFields<'writer> + 'static,
 {
-    let current = CURRENT.try_with(|current| current.try_borrow().ok().and_then(|current| current.clone()));
-    let Ok(Some(labels)) = current else { return format.format_event(context, writer, event) };
+    let Some(labels) = current() else { return format.format_event(context, writer, event) };
     let mut line = String::new();
     format.format_event(context, Writer::new(&mut line), event)?;
     line.truncate(line.trim_end().len());

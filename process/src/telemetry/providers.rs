@@ -1,12 +1,13 @@
-//! The providers behind OpenTelemetry's global meter and tracer.
+//! The providers behind OpenTelemetry's global meter and tracer, and behind the log lines that leave.
 
 use std::thread;
 
 use jobbers_common::metrics;
 use opentelemetry::{Key, KeyValue, global, metrics::MeterProvider, trace::TracerProvider};
-use opentelemetry_otlp::{ExporterBuildError, MetricExporter, SpanExporter};
+use opentelemetry_otlp::{ExporterBuildError, LogExporter, MetricExporter, SpanExporter};
 use opentelemetry_sdk::{
     Resource,
+    logs::SdkLoggerProvider,
     metrics::{Instrument, PeriodicReader, SdkMeterProvider, Stream, Temporality},
     trace::SdkTracerProvider,
 };
@@ -16,7 +17,7 @@ use tokio::sync::oneshot;
 use super::{
     Options, SCOPE, TelemetryError,
     exposition::{self, Exposition},
-    process,
+    logs, process,
     settings::{Protocol, Sampling, Settings},
     traces::{self, RootSampler},
 };
@@ -26,6 +27,7 @@ use super::{
 pub(super) struct Providers {
     meters: SdkMeterProvider,
     tracers: Option<(SdkTracerProvider, Sampling)>,
+    loggers: Option<SdkLoggerProvider>,
     pub(super) exposition: Option<Exposition>,
 }
 
@@ -51,10 +53,15 @@ impl Providers {
         process::observe(&meters.meter(SCOPE), options.service, options.version);
         let spans = settings.traces.map(span_exporter).transpose().map_err(failed)?;
         let tracers = spans.map(|exporter| {
-            let builder = SdkTracerProvider::builder().with_resource(resource).with_batch_exporter(exporter);
+            let builder = SdkTracerProvider::builder().with_resource(resource.clone()).with_batch_exporter(exporter);
             (builder.with_sampler(RootSampler(settings.sampling)).build(), settings.sampling)
         });
-        Ok(Self { meters, tracers, exposition: shown })
+        let lines = settings.logs.map(log_exporter).transpose().map_err(failed)?;
+        let loggers = lines.map(|exporter| {
+            let builder = SdkLoggerProvider::builder().with_resource(resource).with_log_processor(logs::Labeller);
+            builder.with_batch_exporter(exporter).build()
+        });
+        Ok(Self { meters, tracers, loggers, exposition: shown })
     }
 
     /// Makes them the process's own.
@@ -64,21 +71,27 @@ impl Providers {
             global::set_tracer_provider(tracers.clone());
             traces::install(tracers.tracer(SCOPE), *sampling);
         }
+        if let Some(loggers) = &self.loggers {
+            logs::install(loggers.clone());
+        }
         if let Some(exposition) = &self.exposition {
             exposition::show(exposition.clone());
         }
     }
 
-    /// Sends what is left. Both signals at once, each on a thread that may hang: a collector that accepts and never
+    /// Sends what is left. All signals at once, each on a thread that may hang: a collector that accepts and never
     /// answers holds a thread for longer than anybody should wait.
     pub(super) async fn shutdown(&self) {
         let meters = self.meters.clone();
         let tracers = self.tracers.as_ref().map(|(tracers, _)| tracers.clone());
+        let loggers = self.loggers.clone();
         let metrics = aside(move || meters.shutdown().is_ok());
         let spans = aside(move || tracers.is_none_or(|tracers| tracers.shutdown().is_ok()));
+        let lines = aside(move || loggers.is_none_or(|loggers| loggers.shutdown().is_ok()));
         let (metrics, spans) = (metrics.await.unwrap_or(false), spans.await.unwrap_or(false));
-        if !(metrics && spans) {
-            tracing::debug!(metrics, spans, "not all telemetry was delivered");
+        let lines = lines.await.unwrap_or(false);
+        if !(metrics && spans && lines) {
+            tracing::debug!(metrics, spans, lines, "not all telemetry was delivered");
         }
     }
 }
@@ -111,6 +124,13 @@ fn span_exporter(protocol: Protocol) -> Result<SpanExporter, ExporterBuildError>
     match protocol {
         Protocol::Grpc => SpanExporter::builder().with_tonic().build(),
         Protocol::Http => SpanExporter::builder().with_http().build(),
+    }
+}
+
+fn log_exporter(protocol: Protocol) -> Result<LogExporter, ExporterBuildError> {
+    match protocol {
+        Protocol::Grpc => LogExporter::builder().with_tonic().build(),
+        Protocol::Http => LogExporter::builder().with_http().build(),
     }
 }
 
@@ -161,6 +181,7 @@ mod tests {
         let settings = Settings {
             metrics: None,
             traces: None,
+            logs: None,
             interval: Duration::from_secs(15),
             delta: false,
             sampling: Sampling { parent_based: true, ratio: 1.0 },

@@ -27,6 +27,8 @@ pub struct Settings {
     pub metrics: Option<Protocol>,
     /// Traces, if they do.
     pub traces: Option<Protocol>,
+    /// Log lines, if they do.
+    pub logs: Option<Protocol>,
     /// How often metrics leave.
     pub interval: Duration,
     /// Whether counters leave as differences; never to Prometheus, which drops them.
@@ -65,7 +67,7 @@ impl Settings {
     /// Whether nothing leaves.
     #[must_use]
     pub const fn is_off(&self) -> bool {
-        self.metrics.is_none() && self.traces.is_none()
+        self.metrics.is_none() && self.traces.is_none() && self.logs.is_none()
     }
 
     fn read(variable: &Lookup<'_>) -> Result<Self, SettingsError> {
@@ -75,11 +77,18 @@ impl Settings {
         Ok(Self {
             metrics: signal("METRICS")?,
             traces: signal("TRACES")?,
+            logs: if logs_are_asked_for(&said) { signal("LOGS")? } else { None },
             interval: interval(&said)?,
             delta: delta(&said)?,
             sampling: sampling(&said)?,
         })
     }
+}
+
+/// Lines stand on standard error in any case, from where most installations collect them: an endpoint for all signals is
+/// not enough to send them twice.
+fn logs_are_asked_for(said: &Lookup<'_>) -> bool {
+    said("OTEL_LOGS_EXPORTER").is_some() || said("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT").is_some()
 }
 
 type Lookup<'a> = dyn Fn(&str) -> Option<String> + 'a;
@@ -197,6 +206,20 @@ mod tests {
             ("OTEL_METRICS_EXPORTER", "none"),
         ]);
         assert_eq!(settings.map(|settings| (settings.metrics, settings.traces)), Ok((None, Some(Protocol::Http))));
+    }
+
+    #[test]
+    fn log_lines_leave_only_when_they_are_asked_for() {
+        let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318");
+        let logs = |more: &[(&str, &str)]| read(&[&[endpoint][..], more].concat()).unwrap().logs;
+        assert_eq!(logs(&[]), None);
+        assert_eq!(logs(&[("OTEL_LOGS_EXPORTER", "none")]), None);
+        assert_eq!(logs(&[("OTEL_LOGS_EXPORTER", "otlp")]), Some(Protocol::Http));
+        let own = [("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", "http://d:4317"), ("OTEL_EXPORTER_OTLP_LOGS_PROTOCOL", "grpc")];
+        assert_eq!(logs(&own), Some(Protocol::Grpc));
+        assert!(read(&own[..1]).is_ok_and(|settings| settings.metrics.is_none() && settings.logs.is_some()));
+        assert!(read(&[("OTEL_LOGS_EXPORTER", "otlp")]).unwrap().is_off(), "without an endpoint nothing leaves");
+        assert!(read(&[("OTEL_LOGS_EXPORTER", "console")]).is_err());
     }
 
     #[test]

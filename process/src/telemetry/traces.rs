@@ -54,17 +54,15 @@ where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
     let tracing = current()?;
-    // Not those of the libraries that carry telemetry away: each export would bring forth the next.
-    let ours = |target: &str| {
-        !["opentelemetry", "h2", "hyper", "tonic", "tower", "reqwest"].iter().any(|of| target.starts_with(of))
-    };
     let layer = tracing_opentelemetry::layer()
         .with_tracer(tracing.tracer.clone())
         .with_threads(false)
         .with_location(false)
         .with_target(false)
         .with_tracked_inactivity(false);
-    Some(layer.with_filter(tracing_subscriber::filter::filter_fn(move |it| it.is_span() && ours(it.target()))))
+    Some(layer.with_filter(tracing_subscriber::filter::filter_fn(|it| {
+        it.is_span() && !super::carries_telemetry(it.target())
+    })))
 }
 
 /// Says that the decision to keep a trace has been made.

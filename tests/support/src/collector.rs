@@ -16,6 +16,10 @@ use hyper::{Request, Response, StatusCode, body::Bytes, server::conn::http1, ser
 use hyper_util::rt::TokioIo;
 use opentelemetry_proto::tonic::{
     collector::{
+        logs::v1::{
+            ExportLogsServiceRequest, ExportLogsServiceResponse,
+            logs_service_server::{LogsService, LogsServiceServer},
+        },
         metrics::v1::{
             ExportMetricsServiceRequest, ExportMetricsServiceResponse,
             metrics_service_server::{MetricsService, MetricsServiceServer},
@@ -58,6 +62,19 @@ pub struct Span {
     pub failed: bool,
 }
 
+/// A log line that came.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// Who logged it, by `service.name`.
+    pub service: String,
+    /// INFO and its like.
+    pub level: String,
+    /// What it says.
+    pub message: String,
+    /// Its fields.
+    pub attributes: BTreeMap<String, String>,
+}
+
 /// A histogram's point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Distribution {
@@ -76,6 +93,7 @@ struct Received {
     numbers: BTreeMap<Series, f64>,
     distributions: BTreeMap<Series, Distribution>,
     spans: Vec<Span>,
+    lines: Vec<Line>,
 }
 
 /// How it treats what it gets.
@@ -116,6 +134,7 @@ impl Collector {
         let service = Service(Arc::clone(&received));
         let server = Server::builder()
             .add_service(MetricsServiceServer::new(service.clone()))
+            .add_service(LogsServiceServer::new(service.clone()))
             .add_service(TraceServiceServer::new(service));
         let serving = tokio::spawn(async move {
             server.serve_with_incoming(TcpIncoming::from(listener)).await.expect("it serves");
@@ -226,6 +245,12 @@ impl Collector {
     pub fn spans(&self, prefix: &str) -> Vec<Span> {
         self.received().spans.iter().filter(|span| span.name.starts_with(prefix)).cloned().collect()
     }
+
+    /// The log lines that came.
+    #[must_use]
+    pub fn lines(&self) -> Vec<Line> {
+        self.received().lines.clone()
+    }
 }
 
 fn matches((_, name, of): &Series, metric: &str, attributes: &[(&str, &str)]) -> bool {
@@ -262,6 +287,16 @@ impl Received {
         }
     }
 
+    fn logs(&mut self, request: ExportLogsServiceRequest) {
+        for resource in request.resource_logs {
+            let service = said_of(resource.resource.as_ref(), "service.name");
+            for record in resource.scope_logs.into_iter().flat_map(|scope| scope.log_records) {
+                let (level, message) = (record.severity_text, text(record.body));
+                self.lines.push(Line { service: service.clone(), level, message, attributes: read(record.attributes) });
+            }
+        }
+    }
+
     fn traces(&mut self, request: ExportTraceServiceRequest) {
         let scopes = request.resource_spans.into_iter().flat_map(|resource| resource.scope_spans);
         for span in scopes.flat_map(|scope| scope.spans) {
@@ -279,8 +314,12 @@ impl Received {
 }
 
 fn instance(resource: Option<&Resource>) -> String {
+    said_of(resource, "service.instance.id")
+}
+
+fn said_of(resource: Option<&Resource>, key: &str) -> String {
     let attributes = read(resource.map(|resource| resource.attributes.clone()).unwrap_or_default());
-    attributes.get("service.instance.id").cloned().unwrap_or_default()
+    attributes.get(key).cloned().unwrap_or_default()
 }
 
 fn read(attributes: Vec<KeyValue>) -> BTreeMap<String, String> {
@@ -321,6 +360,7 @@ async fn answer(
                 "/v1/metrics" => {
                     received.metrics(ExportMetricsServiceRequest::decode(body).expect("metrics by OTLP"));
                 }
+                "/v1/logs" => received.logs(ExportLogsServiceRequest::decode(body).expect("log lines by OTLP")),
                 "/v1/traces" => received.traces(ExportTraceServiceRequest::decode(body).expect("spans by OTLP")),
                 other => panic!("nobody sends to {other}"),
             }
@@ -340,6 +380,17 @@ impl MetricsService for Service {
     ) -> Result<tonic::Response<ExportMetricsServiceResponse>, Status> {
         self.0.lock().expect("no receiver panics").metrics(request.into_inner());
         Ok(tonic::Response::new(ExportMetricsServiceResponse::default()))
+    }
+}
+
+#[tonic::async_trait]
+impl LogsService for Service {
+    async fn export(
+        &self,
+        request: tonic::Request<ExportLogsServiceRequest>,
+    ) -> Result<tonic::Response<ExportLogsServiceResponse>, Status> {
+        self.0.lock().expect("no receiver panics").logs(request.into_inner());
+        Ok(tonic::Response::new(ExportLogsServiceResponse::default()))
     }
 }
 

@@ -45,6 +45,8 @@ mod storm;
 #[cfg(test)]
 mod telemetry;
 #[cfg(test)]
+mod traces;
+#[cfg(test)]
 mod trouble;
 #[cfg(test)]
 mod typed_client;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use jobbers_common::metrics::{ALL, Kind};
 use jobbers_test_support::{
     api::Api,
-    collector::{Collector, Distribution, Span},
+    collector::{Collector, Distribution},
     program::Program,
     wait::until,
 };
@@ -19,8 +19,6 @@ use crate::{
 
 on_both_engines!(
     the_points_are_as_many_as_what_happened,
-    a_task_is_traced_from_its_submission_through_its_retries,
-    what_is_sent_again_links_to_its_former_life,
     a_collector_that_freezes_under_load_changes_no_result,
     a_collector_that_dies_under_load_changes_no_result,
 );
@@ -29,7 +27,7 @@ on_both_engines!(
 const FLUSH: Duration = Duration::from_secs(8);
 
 /// The stock worker.
-async fn worker(stack: &Stack, environment: &[(&str, &str)]) -> Program {
+pub(crate) async fn worker(stack: &Stack, environment: &[(&str, &str)]) -> Program {
     let mut all = vec![("ENGINE_URL", stack.url())];
     all.extend(environment);
     let worker = Program::start::<&str>("worker", stack.folder(), &[], &all);
@@ -38,7 +36,7 @@ async fn worker(stack: &Stack, environment: &[(&str, &str)]) -> Program {
 }
 
 /// Ends a program in good order, so that it sends what it has left.
-async fn end(program: &mut Program) {
+pub(crate) async fn end(program: &mut Program) {
     program.signal(Signal::SIGTERM);
     assert!(program.exit().await.success());
 }
@@ -149,86 +147,15 @@ fn assert_attributes_are_the_catalogue_s(collector: &Collector) {
     }
 }
 
-async fn a_task_is_traced_from_its_submission_through_its_retries(kind: Engine) {
-    let (stack, collector) = (Stack::on(kind).await, Collector::http().await);
-    let endpoint = collector.endpoint();
-    let otlp = [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()), ("OTEL_METRICS_EXPORTER", "none")];
-    let mut manager = stack.manager_with(&otlp).await;
-    let mut worker = worker(&stack, &otlp).await;
-    let client = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-    let dropped = "00-5bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00";
-    let task = json!({"id": "t", "name": "fail", "parameters": {"times": 1}});
-    let post = reqwest::Method::POST;
-    for (traceparent, task) in [(client, task), (dropped, json!({"id": "d", "name": "echo"}))] {
-        let headers = [("traceparent", traceparent)];
-        manager.api.send(post.clone(), "/tasks", &headers, Some(&task)).await.unwrap().ok();
-    }
-    for id in ["t", "d"] {
-        assert_eq!(manager.api.finished(id).await["status"], "completed");
-    }
-    end(&mut worker).await;
-    end(&mut manager.program).await;
-
-    let (sent, processed) = (collector.spans("send default"), collector.spans("process default"));
-    let [send] = sent.as_slice() else { panic!("one submission is kept: {sent:?}") };
-    assert_eq!(hex(&send.trace), "4bf92f3577b34da6a3ce929d0e0e4736", "it belongs to its submitter's trace");
-    assert_eq!(hex(&send.parent), "00f067aa0ba902b7");
-    let attempt = |number: &str| {
-        let of = |span: &&Span| span.attributes["jobbers.task.attempt"] == number;
-        processed.iter().find(of).unwrap_or_else(|| panic!("no attempt {number} in {processed:?}"))
-    };
-    let (first, second) = (attempt("1"), attempt("2"));
-    assert_eq!(processed.len(), 2, "the trace that its submitter dropped stays dropped: {processed:?}");
-    assert_eq!((&first.trace, &first.parent), (&send.trace, &send.id), "the first attempt is a child of `send`");
-    assert!(first.failed && !second.failed);
-    assert_ne!(second.trace, send.trace, "a retry begins a trace of its own");
-    let (from, before) = ((send.trace.clone(), send.id.clone()), (first.trace.clone(), first.id.clone()));
-    assert_eq!(second.links, [from, before], "and links to where it comes from, and to what was before it");
-    assert_eq!(second.attributes["messaging.message.id"], "t");
-}
-
-async fn what_is_sent_again_links_to_its_former_life(kind: Engine) {
-    let (stack, collector) = (Stack::on(kind).await, Collector::http().await);
-    let endpoint = collector.endpoint();
-    let otlp = [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()), ("OTEL_METRICS_EXPORTER", "none")];
-    let mut manager = stack.manager_with(&otlp).await;
-    let mut worker = worker(&stack, &otlp).await;
-    let task = json!({"id": "t", "name": "fail", "parameters": {"times": 2}, "max_retries": 1, "retry_delay": "10ms"});
-    manager.api.submit(&task).await;
-    assert_eq!(manager.api.finished("t").await["status"], "failed");
-    until(Duration::from_secs(60), "it is archived", async || {
-        let letters = manager.api.get("/dead-letter-queue/stats").await.ok();
-        (letters["total"] == 1).then_some(())
-    })
-    .await;
-    let again = json!({"task_ids": ["t"], "reset_retry_count": false});
-    manager.api.post("/dead-letter-queue/resubmit", &again).await.ok();
-    until(Duration::from_secs(60), "it is done at last", async || {
-        (manager.api.finished("t").await["status"] == "completed").then_some(())
-    })
-    .await;
-    end(&mut worker).await;
-    end(&mut manager.program).await;
-
-    let mut processed = collector.spans("process default");
-    processed.sort_by_key(|span| span.attributes["jobbers.task.attempt"].clone());
-    let [first, second, third] = processed.as_slice() else { panic!("three attempts: {processed:?}") };
-    let [send] = &*collector.spans("send default") else { panic!("one submission") };
-    let of = |span: &Span| (span.trace.clone(), span.id.clone());
-    assert_eq!((&first.trace, first.links.as_slice()), (&send.trace, [].as_slice()));
-    assert_eq!(second.links, [of(send), of(first)]);
-    assert_eq!(third.links, [of(send), of(second)], "the last of its former life");
-    assert!(!third.failed && [first, second].iter().all(|span| span.failed));
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// Runs tasks while the collector at `endpoint` is no use, and ends the worker.
 async fn work_and_end(endpoint: &str) {
     let stack = Stack::on(Engine::Sqlite).await;
-    let otlp = [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint), ("OTEL_METRIC_EXPORT_INTERVAL", "50")];
+    let otlp = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint),
+        ("OTEL_METRIC_EXPORT_INTERVAL", "50"),
+        ("OTEL_LOGS_EXPORTER", "otlp"),
+        ("OTEL_BLRP_SCHEDULE_DELAY", "50"),
+    ];
     let mut manager = stack.manager_with(&otlp).await;
     let mut worker = worker(&stack, &otlp).await;
     let body = manager.api.post("/tasks", &batch(500, &json!({"name": "echo"}))).await.ok();
