@@ -64,7 +64,8 @@ async fn what_is_sent_again_links_to_its_former_life(kind: Engine) {
     manager.api.submit(&task).await;
     assert_eq!(manager.api.finished("t").await["status"], "failed");
     until(Duration::from_secs(60), "it is archived", async || {
-        let letters = manager.api.get("/dead-letter-queue/stats").await.ok();
+        // Refused until somebody keeps the archive, which has no total either.
+        let letters = manager.api.get("/dead-letter-queue/stats").await.body;
         (letters["total"] == 1).then_some(())
     })
     .await;
