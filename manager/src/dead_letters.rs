@@ -45,6 +45,8 @@ mod sender;
 const TTL: Duration = Duration::from_secs(8);
 /// How long a request waits for letters that are on their way to the archive.
 const CATCH_UP: Duration = Duration::from_secs(2);
+/// How long a request waits until somebody keeps the archive.
+const TAKE_OVER: Duration = Duration::from_secs(2);
 /// The name of the duty to keep the archive; its note says where the holder listens, as `{"url": …}`.
 pub const DUTY: &str = "dead-letters";
 
@@ -87,6 +89,8 @@ pub(crate) struct DeadLetters {
     trouble: Mutex<Option<Trouble>>,
     /// Copies on the outbox that are in nobody's way, and that nobody can read.
     unreadable: Mutex<Vec<Unreadable>>,
+    /// Told when it was found out anew who keeps the archive.
+    found: Notify,
     /// Told when there is an operation to begin, or somebody waits for a letter.
     begun: Notify,
     /// Told when the outbox was emptied.
@@ -114,6 +118,7 @@ impl DeadLetters {
             archive: Mutex::default(),
             trouble: Mutex::default(),
             unreadable: Mutex::default(),
+            found: Notify::new(),
             begun: Notify::new(),
             drained: Notify::new(),
             ended: Notify::new(),
@@ -276,34 +281,54 @@ async fn keeper_now(app: &App) -> Keeper {
     }
 }
 
-/// The archive, or what to answer to a request for `path`.
+/// The archive, or what to answer to a request for `path`. Just after a start, and when the keeper has ended, this manager
+/// is about to take the archive over, and that is waited for.
 async fn held(app: &App, path: &str) -> Result<Arc<Archive>, Response> {
     let letters = &app.dead_letters;
-    if let Some(archive) = letters.held() {
-        return Ok(archive);
-    }
-    let keeper = keeper_now(app).await;
-    let refused = |detail: &str| Problem::new(Code::ArchiveUnavailable, detail).after(Duration::from_secs(1));
-    if let Keeper::Other(Note { url, .. }) = keeper {
-        let url = url.trim_end_matches('/');
-        // Whoever is sent to where it came from goes round in circles.
-        if url == letters.url.trim_end_matches('/') {
-            let detail = format!(
-                "the manager that has kept the archive says it is at {url}, where this one is: either it has just \
-                 ended, and another follows within seconds, or two managers have one advertise_url"
-            );
-            return Err(refused(&detail).into_response());
+    let deadline = tokio::time::Instant::now() + TAKE_OVER;
+    loop {
+        let found = letters.found.notified();
+        tokio::pin!(found);
+        found.as_mut().enable();
+        if let Some(archive) = letters.held() {
+            return Ok(archive);
         }
-        if let Ok(to) = HeaderValue::from_str(&format!("{url}{path}")) {
-            return Err((StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, to)]).into_response());
+        if let Keeper::Other(Note { url, .. }) = keeper_now(app).await {
+            return Err(sent_on(letters, &url, path));
+        }
+        let is_about_to = letters.path.is_some() && letters.trouble.lock().is_none() && !app.drain.is_cancelled();
+        if !is_about_to || tokio::time::timeout_at(deadline, found).await.is_err() {
+            return Err(nobody(letters));
         }
     }
+}
+
+/// Sends a request for `path` on to the manager at `url`, which keeps the archive.
+fn sent_on(letters: &DeadLetters, url: &str, path: &str) -> Response {
+    let url = url.trim_end_matches('/');
+    // Whoever is sent to where it came from goes round in circles.
+    if url == letters.url.trim_end_matches('/') {
+        return refused(&format!(
+            "the manager that has kept the archive says it is at {url}, where this one is: either it has just ended, \
+             and another follows within seconds, or two managers have one advertise_url"
+        ));
+    }
+    match HeaderValue::from_str(&format!("{url}{path}")) {
+        Ok(to) => (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, to)]).into_response(),
+        Err(_) => nobody(letters),
+    }
+}
+
+fn nobody(letters: &DeadLetters) -> Response {
     if let Some(trouble) = letters.trouble.lock().clone() {
-        return Err(Problem::from(trouble).into_response());
+        return Problem::from(trouble).into_response();
     }
-    let detail = match &letters.path {
+    refused(match &letters.path {
         None => "this manager keeps no archive of dead letters, and no other manager does at the moment",
         Some(_) => "no manager keeps the archive of dead letters at the moment; one will within seconds",
-    };
-    Err(refused(detail).into_response())
+    })
+}
+
+fn refused(detail: &str) -> Response {
+    Problem::new(Code::ArchiveUnavailable, detail).after(Duration::from_secs(1)).into_response()
 }

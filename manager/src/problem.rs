@@ -268,7 +268,8 @@ impl From<Error> for Problem {
             Error::NotEmpty { .. } => Code::QueueNotEmpty,
             Error::InUse { .. } => Code::QueueInUse,
             Error::Invalid(_) => Code::InvalidRequest,
-            Error::Unavailable { .. } => Code::StoreUnavailable,
+            // What was right when the program started and is not any more, such as a login.
+            Error::Unavailable { .. } | Error::Config(_) => Code::StoreUnavailable,
             Error::Full(_) => Code::StoreFull,
             Error::ReadOnly(_) => Code::StoreReadOnly,
             Error::Schema { .. } => Code::StoreSchema,
@@ -282,7 +283,7 @@ impl From<Error> for Problem {
             Error::Unavailable { retry_after, .. } | Error::RateLimited { retry_after, .. } => Some(*retry_after),
             Error::QueueFull { .. } => Some(Duration::from_secs(1)),
             // Somebody has to mend these; asking every second would not help.
-            Error::Full(_) | Error::ReadOnly(_) => Some(Duration::from_secs(5)),
+            Error::Full(_) | Error::ReadOnly(_) | Error::Config(_) => Some(Duration::from_secs(5)),
             _ => None,
         };
         let about = match &error {

@@ -28,7 +28,7 @@ use super::{
 };
 
 /// How long an answer may take. Far above what a bounded script takes, below a worker's lease.
-const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// How long a call is sent again while the server is away. Restarts and failovers mostly pass within it.
 const PATIENCE: Duration = Duration::from_millis(2_500);
 /// The same when it has been away for longer than that: then whoever calls had better hear of it soon. Above the pause
@@ -49,6 +49,15 @@ pub(super) struct Lane {
     followed: AtomicU64,
     /// Since when the server is away, as far as calls have found.
     down_since: Mutex<Option<Instant>>,
+    /// Why it can't be connected to, as far as it says so.
+    obstacle: Arc<Mutex<Obstacle>>,
+}
+
+/// What stands against a connection.
+#[derive(Debug, Default)]
+struct Obstacle {
+    is_looked_for: bool,
+    found: Option<Error>,
 }
 
 /// Connects once, to learn what stands against it: a lane tries again and again, and does not say why.
@@ -88,7 +97,7 @@ impl Lane {
         let manager = Mutex::new(manager);
         let followed = AtomicU64::new(departures.load(Ordering::SeqCst));
         let (channels, down_since) = (Mutex::default(), Mutex::new(None));
-        Ok(Self { client, config, manager, channels, departures, followed, down_since })
+        Ok(Self { client, config, manager, channels, departures, followed, down_since, obstacle: Arc::default() })
     }
 
     /// Listens to channels, now and after each reconnection.
@@ -119,7 +128,9 @@ impl Lane {
             let connected = self.followed.load(Ordering::SeqCst);
             let failure: Error = match timeout(bound, self.send(script, &command)).await {
                 Ok(Ok(value)) => {
-                    self.down_since.lock().take();
+                    if self.down_since.lock().take().is_some() {
+                        self.obstacle.lock().found = None;
+                    }
                     return Ok(value);
                 }
                 Ok(Err(error)) if is_passing(&error) => {
@@ -133,7 +144,7 @@ impl Lane {
                 Ok(Err(error)) => return Err(translate(&error)),
                 Err(_) => {
                     self.down_since.lock().get_or_insert(start);
-                    return Err(silent(bound));
+                    return Err(self.obstacle().unwrap_or_else(|| silent(bound)));
                 }
             };
             self.down_since.lock().get_or_insert(start);
@@ -145,6 +156,24 @@ impl Lane {
             pause = (pause * 2).min(LONGEST_PAUSE);
             command = build(true);
         }
+    }
+
+    /// Why the server can't be connected to, if that is known; looks for it, since a connection that is made anew again and
+    /// again does not say. Only what time alone does not mend.
+    fn obstacle(&self) -> Option<Error> {
+        let mut obstacle = self.obstacle.lock();
+        if !std::mem::replace(&mut obstacle.is_looked_for, true) {
+            let (client, found) = (self.client.clone(), Arc::clone(&self.obstacle));
+            tokio::spawn(async move {
+                let error = try_out(&client).await.err().filter(|error| matches!(error, Error::Config(_)));
+                let mut obstacle = found.lock();
+                if let Some(error) = error.as_ref().filter(|error| obstacle.found.as_ref() != Some(*error)) {
+                    warn!(%error, "no connection to the server");
+                }
+                *obstacle = Obstacle { is_looked_for: false, found: error };
+            });
+        }
+        obstacle.found.clone()
     }
 
     /// How long to try while the server is known to be away; `None` while it is not.

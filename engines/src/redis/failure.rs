@@ -26,6 +26,12 @@ pub(super) fn translate(error: &RedisError) -> Error {
         "MOVED" | "ASK" | "CROSSSLOT" => {
             Error::Config("this is a node of a Redis Cluster; clusters are not supported yet".to_owned())
         }
+        "ERR" if detail.starts_with("DB index") => {
+            Error::Config(format!("there is no such database on the Redis server: {detail}"))
+        }
+        "ERR" if detail.starts_with("unknown command") => {
+            Error::Config(format!("Redis 7.0 or newer is needed, with all of its commands: {detail}"))
+        }
         "WRONGTYPE" => Error::Corrupt(format!("a key is of another type: {detail}")),
         _ => match error.kind() {
             ErrorKind::AuthenticationFailed => Error::Config(format!("Redis refuses the login: {error}")),

@@ -331,11 +331,17 @@ fn read_stats(name: &QueueName, answer: Value) -> Result<Option<QueueStats>> {
 
 /// What the server is and what it promises.
 pub(super) async fn health(store: &Store) -> Result<Health> {
-    let info: String = ask(store, &["INFO", "persistence", "memory"]).await?;
+    let (info, mut warnings): (String, _) = match ask(store, &["INFO", "persistence", "memory"]).await {
+        Ok(info) => (info, Vec::new()),
+        // Refused to this user.
+        Err(Error::Config(why)) => (String::new(), vec![format!("what Redis keeps can't be found out: {why}")]),
+        Err(error) => return Err(error),
+    };
     let field =
         |name: &str| info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).unwrap_or_default();
-    let mut warnings = Vec::new();
-    let durability = if field("aof_enabled") == "1" {
+    let durability = if info.is_empty() {
+        "unknown".to_owned()
+    } else if field("aof_enabled") == "1" {
         // A managed server may not tell.
         let settings: HashMap<String, String> = ask(store, &["CONFIG", "GET", "appendfsync"]).await.unwrap_or_default();
         let appendfsync = settings.get("appendfsync").map_or("unknown", String::as_str);
@@ -357,6 +363,15 @@ pub(super) async fn health(store: &Store) -> Result<Health> {
     let policy = field("maxmemory_policy");
     if policy != "noeviction" && field("maxmemory") != "0" {
         warnings.push(format!("maxmemory-policy is {policy}: a full server deletes tasks; set it to noeviction"));
+    }
+    let number = |name: &str| field(name).parse::<u64>().unwrap_or_default();
+    let (used, most) = (number("used_memory"), number("maxmemory"));
+    if most > 0 && used.saturating_mul(10) >= most.saturating_mul(9) {
+        let share = used.saturating_mul(100) / most;
+        warnings.push(format!(
+            "Redis uses {share} % of its maxmemory: when it is full, submissions are refused; settle or prune tasks, or \
+             give it more"
+        ));
     }
     for (name, what) in [("aof_last_write_status", "append-only file"), ("rdb_last_bgsave_status", "snapshot")] {
         if !matches!(field(name), "ok" | "") {

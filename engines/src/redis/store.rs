@@ -1,12 +1,17 @@
 //! One store on one server: its lanes, its keys, its clock.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use jobbers_common::{
     engine::{Error, Result},
     queue::Config,
-    time::Clock,
+    time::{Clock, Timestamp},
 };
+use parking_lot::Mutex;
 use redis::{Cmd, Value};
 use ulid::Ulid;
 
@@ -35,6 +40,8 @@ pub(super) struct Store {
     /// This process, or rather this opening of the store: where its workers are woken.
     pub(super) instance: String,
     pub(super) cycles: Cycles,
+    /// What the server's clock said last, and when that was.
+    heard: Mutex<Option<(Timestamp, Instant)>>,
     clock: Option<Arc<dyn Clock>>,
 }
 
@@ -59,6 +66,7 @@ impl Store {
             shard: shard(&prefix),
             instance: Ulid::generate().to_string(),
             cycles: Cycles::default(),
+            heard: Mutex::default(),
             clock,
         };
         store.prepare().await?;
@@ -96,6 +104,17 @@ impl Store {
             None => command.arg(""),
         };
         command
+    }
+
+    /// Notes what the server's clock says.
+    pub(super) fn note_present(&self, now: Timestamp) {
+        *self.heard.lock() = Some((now, Instant::now()));
+    }
+
+    /// What the server's clock will say after this much time; 0 as long as it was never heard, or goes as a test says.
+    pub(super) fn present_after(&self, span: Duration) -> Timestamp {
+        let heard = self.heard.lock().filter(|_| self.clock.is_none());
+        heard.map_or(Timestamp::default(), |(then, at)| then.after(at.elapsed()).after(span))
     }
 
     /// Runs a script that is safe to repeat, with arguments that do not change.

@@ -10,6 +10,7 @@ use jobbers_common::{
     limits::MAX_BATCH,
     name::{QueueName, TaskId, WorkerId},
     task::Fence,
+    time::Timestamp,
 };
 use parking_lot::Mutex;
 use redis::{Cmd, Value};
@@ -17,6 +18,7 @@ use tracing::warn;
 use ulid::Ulid;
 
 use super::{
+    connection::ANSWER_WITHIN,
     errors::write_failure,
     failure::malformed,
     record::{micros, time},
@@ -50,24 +52,27 @@ impl Cycles {
     }
 }
 
-/// Runs one cycle. If its answer gets lost it is sent again under the same number, and the server, which may have
+/// Runs one cycle. A claim that a frozen server comes to when nobody waits for its answer any more leases nothing: it
+/// would have to be lost before anybody else got the tasks. If its answer gets lost it is sent again under the same number, and the server, which may have
 /// carried it out, then answers what it did instead of doing it twice.
 pub(super) async fn cycle(store: &Store, cycle: &Cycle) -> Result<CycleReply> {
     cycle.validate()?;
     let stale = store.news.take_registered(&cycle.worker);
     let request = Ulid::generate().to_string();
     let slot = store.cycles.next_slot(&cycle.worker);
+    let claim_until = store.present_after(ANSWER_WITHIN);
     let build = |again: bool| {
         let mut command = store.command(&script::CYCLE);
         command.arg(cycle.worker.as_str()).arg(&store.instance).arg(slot).arg(&request);
         command.arg(if again { "again" } else { "" }).arg(cycle.settlements.len());
         let mut scratch = Vec::new();
         cycle.settlements.iter().for_each(|settlement| write_settlement(settlement, &mut command, &mut scratch));
-        write_claim(cycle, &stale, &mut command);
+        write_claim(cycle, &stale, claim_until, &mut command);
         command
     };
     let answer = store.work.call(Some(&script::CYCLE), build).await;
-    let reply = answer.and_then(|answer| read_reply(answer, cycle))?;
+    let (reply, now) = answer.and_then(|answer| read_reply(answer, cycle))?;
+    store.note_present(now);
     if let Some(claim) = cycle.claim.as_ref().filter(|claim| claim.limit > 0 && reply.claimed.is_empty()) {
         store.news.registered(&cycle.worker, claim.queues.iter().map(|it| it.queue.clone()).collect());
     }
@@ -116,20 +121,21 @@ fn write_settlement(settlement: &Settlement, command: &mut Cmd, payload: &mut Ve
     command.arg(outcome).arg(payload.as_slice());
 }
 
-fn write_claim(cycle: &Cycle, stale: &[QueueName], command: &mut Cmd) {
+fn write_claim(cycle: &Cycle, stale: &[QueueName], until: Timestamp, command: &mut Cmd) {
     command.arg(stale.len());
     stale.iter().for_each(|queue| {
         command.arg(queue.as_str());
     });
     if let Some(claim) = &cycle.claim {
-        command.arg(claim.limit).arg(micros(claim.lease));
+        command.arg(claim.limit).arg(micros(claim.lease)).arg(until.as_micros());
         claim.queues.iter().for_each(|it| {
             command.arg(it.queue.as_str()).arg(it.limit);
         });
     }
 }
 
-fn read_reply(answer: Value, cycle: &Cycle) -> Result<CycleReply> {
+/// The reply, and the server's present.
+fn read_reply(answer: Value, cycle: &Cycle) -> Result<(CycleReply, Timestamp)> {
     let [settled, claims, cancel_requested, version, next_due, now] = tuple(answer)?;
     let settled = bytes(settled)?.iter().map(|letter| read_settled(*letter)).collect::<Result<Vec<_>>>()?;
     if settled.len() != cycle.settlements.len() {
@@ -143,14 +149,15 @@ fn read_reply(answer: Value, cycle: &Cycle) -> Result<CycleReply> {
         }
     }
     let id = |value| TaskId::new(text(value)?).map_err(|_| malformed("a task's id was due"));
-    Ok(CycleReply {
+    let reply = CycleReply {
         settled,
         claimed,
         cancel_requested: array(cancel_requested)?.into_iter().map(id).collect::<Result<_>>()?,
         config_version: digits(&bytes(version)?)?,
         // -1 is no number of microseconds.
         next_due: text(next_due)?.parse().ok().map(Duration::from_micros),
-    })
+    };
+    Ok((reply, now))
 }
 
 fn read_settled(letter: u8) -> Result<SettleAnswer> {

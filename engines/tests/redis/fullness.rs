@@ -6,6 +6,7 @@ use jobbers_common::{
         conformance::{DONE, LEASE, id, task, worker},
     },
     lifecycle::Status,
+    registry::Catalogue,
 };
 use jobbers_test_support::redis_server::{Persistence, RedisOptions, RedisServer};
 
@@ -30,6 +31,12 @@ async fn a_full_server_refuses_submissions_and_can_be_drained() {
     let scope = PruneScope::Matching { filter: TaskFilter::default(), finished_before: None, larger_than: None };
     let pruned = f.engine.prune(PruneRequest { scope, limit: 100, dry_run: false, cursor: None }).await.unwrap();
     assert_eq!(pruned.removed, 3);
+    let health = f.engine.health().await.unwrap();
+    assert!(health.warnings.iter().any(|warning| warning.contains("maxmemory")), "{health:?}");
+    // Whoever starts now is to help with draining.
+    let other = connect(&server.url()).await;
+    let catalogue = Catalogue { tasks: Vec::new() };
+    other.engine.keep_catalogue(&catalogue, LEASE).await.unwrap();
     f.assert_conserved().await;
     assert_eq!(server.command("CONFIG SET maxmemory 0"), "+OK\r\n");
     assert!(submit(&*f.engine, vec![task("d")]).await.is_ok());

@@ -1,14 +1,16 @@
 //! Lost answers, lost servers, lost data.
 
 use std::{
+    io::Write as _,
+    net::TcpStream,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use jobbers_common::{
     engine::{
-        ConflictReason, Error, SettleAnswer, Settlement, SubmittedHow,
-        conformance::{DONE, ids, queue, retry, task, task_in, worker},
+        ClaimRequest, ConflictReason, Cycle, Error, QueueClaim, SettleAnswer, Settlement, SubmittedHow,
+        conformance::{DONE, LEASE, id, ids, queue, retry, task, task_in, worker},
     },
     lifecycle::Status,
     payload::Payload,
@@ -45,6 +47,51 @@ async fn a_cycle_whose_answer_got_lost_is_answered_by_what_it_did() {
         assert_eq!((task.attempt, f.get(task.id.as_str()).await.lease.unwrap().fence), (1, task.fence));
         assert_eq!(f.settle(task, DONE).await, SettleAnswer::Accepted(Status::Completed));
     }
+}
+
+#[tokio::test]
+async fn a_claim_that_a_frozen_server_comes_to_when_nobody_waits_leases_nothing() {
+    let server = RedisServer::start(RedisOptions::default());
+    let f = connect(&server.url()).await;
+    assert!(f.claim(1).await.is_empty(), "there is nothing yet");
+    f.submit_ids(&["a", "b"]).await;
+    let held = f.claim_one().await;
+    let calls = || {
+        let stats = server.command("INFO commandstats");
+        let evaluated = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls=")).unwrap().to_owned();
+        evaluated.split(',').next().unwrap().parse::<u64>().unwrap()
+    };
+    let before = calls();
+    server.pause();
+    let queues = vec![QueueClaim { queue: queue("default"), limit: 1 }];
+    let claim = Some(ClaimRequest { queues, limit: 1, lease: LEASE });
+    let settlements = vec![Settlement::new(held.id.clone(), held.fence, DONE)];
+    let unanswered = f.engine.cycle(Cycle { worker: worker("w1"), settlements, claim }).await;
+    assert!(matches!(unanswered, Err(Error::Unavailable { .. })), "{unanswered:?}");
+    server.resume();
+    until(Duration::from_secs(30), "the call is carried out", async || (calls() > before).then_some(())).await;
+    assert_eq!(f.status("a").await, Status::Completed, "what had finished is settled");
+    assert_eq!(f.status("b").await, Status::Submitted, "nobody would run it");
+    assert_eq!(ids(&f.claim(1).await), ["b"]);
+}
+
+#[tokio::test]
+async fn a_login_that_is_refused_by_and_by_is_told_of() {
+    let server = RedisServer::start(RedisOptions::default());
+    let f = connect(&server.url()).await;
+    f.submit_ids(&["a"]).await;
+    assert_eq!(server.command("CONFIG SET requirepass secret"), "+OK\r\n");
+    assert!(f.engine.get(&id("a")).await.is_ok(), "who is there stays");
+    // Its last connection is the one that ends all others.
+    let mut killer = TcpStream::connect(server.address()).unwrap();
+    write!(killer, "AUTH secret\r\nCLIENT KILL TYPE normal SKIPME yes\r\n").unwrap();
+    until(Duration::from_secs(60), "the reason is told", async || match f.engine.get(&id("a")).await {
+        Err(Error::Config(why)) => Some(assert!(why.contains("login") && !why.contains("secret"), "{why}")),
+        _ => None,
+    })
+    .await;
+    write!(killer, "CONFIG SET requirepass \"\"\r\n").unwrap();
+    until(Duration::from_secs(60), "it is let in again", async || f.engine.get(&id("a")).await.ok()).await;
 }
 
 #[tokio::test]

@@ -81,6 +81,11 @@ impl Rounds {
 
     async fn round(&mut self) {
         let outcome = self.try_round().await;
+        self.note_outcome(outcome);
+        self.app.dead_letters.found.notify_waiters();
+    }
+
+    fn note_outcome(&self, outcome: Result<(), Trouble>) {
         let letters = &self.app.dead_letters;
         let trouble = match outcome {
             Ok(()) => None,
@@ -230,6 +235,7 @@ async fn claim(app: &App, archive: &Archive) -> Result<bool, Error> {
     let had = app.engine.claim_duty(claim).await?;
     let keeper = if had.holder == letters.holder { Keeper::Us(asked + TTL) } else { other(&had.note) };
     let before = std::mem::replace(&mut *letters.keeper.lock(), keeper.clone());
+    letters.found.notify_waiters();
     match (&before, &keeper) {
         (Keeper::Us(_), Keeper::Us(_)) => {}
         (before, Keeper::Us(_)) => {

@@ -5,7 +5,7 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 worker, 3 instance, 4 the slot of this request, 5 the request's id,
 -- 6 `again` when an earlier sending may have been carried out, 7 how many settlements, then these (see settle.lua);
 -- then how many queues the worker may stand waiting in, and their names; then nothing, or: limit, lease in
--- microseconds, and pairs of queue and limit.
+-- microseconds, until when the answer is waited for or 0, and pairs of queue and limit.
 -- Answers {settled, claims of each queue (see claim.lua), ids with a cancel request, configuration's version,
 -- microseconds to the next due task, or until a rate allows more, or -1, the present}.
 
@@ -17,10 +17,12 @@ local worker, sleeper = ARGV[2], ARGV[2] .. '@' .. ARGV[3]
 local request_key, settlements = P .. 'request:' .. worker .. ':' .. ARGV[4], tonumber(ARGV[7])
 local stale_at = FIRST_SETTLEMENT + 4 * settlements
 local claim_at = stale_at + 1 + ARGV[stale_at]
-local limit, names, limits = 0, {}, {}
+local limit, names, limits, is_late = 0, {}, {}, false
 if ARGV[claim_at] then
   limit = tonumber(ARGV[claim_at])
-  for i = claim_at + 2, #ARGV, 2 do
+  local awaited_until = tonumber(ARGV[claim_at + 2])
+  is_late = awaited_until > 0 and now > awaited_until
+  for i = claim_at + 3, #ARGV, 2 do
     names[#names + 1] = ARGV[i]
     limits[#limits + 1] = tonumber(ARGV[i + 1])
   end
@@ -72,6 +74,10 @@ end
 
 if limit == 0 or #names == 0 then
   stop_waiting()
+elseif is_late then
+  -- Nobody would know of what is leased. Should the clock have gone forward instead, the answer says so.
+  stop_waiting()
+  next_due = '0'
 else
   -- The earliest of each queue: most often neither is due.
   local soonest, is_overdue = {}, false

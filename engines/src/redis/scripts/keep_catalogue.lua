@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Keeps a catalogue of tasks, for longer if it is there, and forgets those whose time is over.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 its digest, 3 microseconds to keep it, 4 its text.

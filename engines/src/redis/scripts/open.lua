@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Makes a new store, or finds out what is there.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 this program's schema version, 3- the fields of a new store's
