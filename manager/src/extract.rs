@@ -70,9 +70,14 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        serde_html_form::from_str(parts.uri.query().unwrap_or_default())
-            .map(Self)
-            .map_err(|error| Problem::new(Code::InvalidParameter, format!("the query: {error}")))
+        let query = parts.uri.query().unwrap_or_default();
+        let reader = serde_html_form::Deserializer::from_bytes(query.as_bytes());
+        serde_path_to_error::deserialize(reader).map(Self).map_err(|error| {
+            let (path, reason) = (error.path().to_string(), error.inner());
+            // A name that nobody knows stands in the reason.
+            let place = if path == "." || path == "?" { String::new() } else { format!("{path}: ") };
+            Problem::new(Code::InvalidParameter, format!("the query: {place}{reason}"))
+        })
     }
 }
 

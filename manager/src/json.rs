@@ -1,6 +1,12 @@
 //! Reading JSON from requests, with errors that say where and what.
 
-use serde::Deserialize;
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, Visitor},
+    forward_to_deserialize_any,
+};
 
 use crate::problem::{Code, Problem};
 
@@ -12,7 +18,85 @@ use crate::problem::{Code, Problem};
 /// [`Code::MalformedJson`] for what is no JSON, with its place; [`Code::InvalidRequest`] for JSON of another shape,
 /// with a pointer to the field.
 pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Problem> {
-    serde_json::from_slice(bytes).map_err(|error| explain::<T>(bytes, &error))
+    read(bytes).map_err(|error| explain::<T>(bytes, &error))
+}
+
+fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> serde_json::Result<T> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = object(&mut reader)?;
+    reader.end()?;
+    Ok(value)
+}
+
+/// Reads an object as a `T`, and nothing else: by itself a derived `T` takes an array too, as its fields in their order, so
+/// that `[]` would be an object without any. For `deserialize_with`, like [`object_if_any`] and [`objects`].
+///
+/// # Errors
+/// Those of the deserializer; when it is no object.
+pub(crate) fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    T::deserialize(ObjectOnly(deserializer))
+}
+
+/// The same for one that may be absent or `null`.
+///
+/// # Errors
+/// Like [`object`].
+pub(crate) fn object_if_any<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Ok(Option::<Object<T>>::deserialize(deserializer)?.map(|object| object.0))
+}
+
+/// The same for an array of them.
+///
+/// # Errors
+/// Like [`object`].
+pub(crate) fn objects<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Ok(Vec::<Object<T>>::deserialize(deserializer)?.into_iter().map(|object| object.0).collect())
+}
+
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        object(deserializer).map(Self)
+    }
+}
+
+/// Whatever is asked of it, it reads an object.
+struct ObjectOnly<D>(D);
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for ObjectOnly<D> {
+    type Error = D::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.0.deserialize_map(MapOnly(visitor))
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+struct MapOnly<V>(V);
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for MapOnly<V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
+        self.0.visit_map(map)
+    }
 }
 
 #[cold]
@@ -24,11 +108,12 @@ fn explain<'a, T: Deserialize<'a>>(bytes: &'a [u8], error: &serde_json::Error) -
         return Problem::new(Code::MalformedJson, format!("the body is not JSON: {error}"));
     }
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let Err(error) = serde_path_to_error::deserialize::<_, T>(&mut reader) else {
+    let mut track = serde_path_to_error::Track::new();
+    let Err(error) = object::<_, T>(serde_path_to_error::Deserializer::new(&mut reader, &mut track)) else {
         return Problem::new(Code::InvalidRequest, error.to_string());
     };
-    let pointer = pointer(error.path());
-    Problem::new(Code::InvalidRequest, error.inner().to_string()).at(pointer)
+    let pointer = pointer(&track.path());
+    Problem::new(Code::InvalidRequest, error.to_string()).at(pointer)
 }
 
 /// The path as a JSON pointer (RFC 6901).
@@ -100,5 +185,29 @@ mod tests {
         assert!(problem.detail().contains("unknown field `task`"), "{problem:?}");
         let problem = decode::<Body>(b"{\"tasks\":\n[1,").unwrap_err();
         assert!(problem.code() == Code::MalformedJson && problem.detail().contains("line 2"), "{problem:?}");
+    }
+
+    #[test]
+    fn an_array_is_not_an_object_by_position() {
+        #[derive(Debug, Default, Deserialize)]
+        struct Inner {
+            #[serde(default, rename = "a")]
+            _a: u8,
+        }
+        #[derive(Debug, Deserialize)]
+        struct Body {
+            #[serde(default, rename = "one", deserialize_with = "object_if_any")]
+            _one: Option<Inner>,
+            #[serde(default, rename = "many", deserialize_with = "objects")]
+            _many: Vec<Inner>,
+        }
+        for (body, pointer) in
+            [("[]", ""), ("[null,[]]", ""), ("7", ""), (r#"{"one":[1]}"#, "/one"), (r#"{"many":[{},[]]}"#, "/many/1")]
+        {
+            let problem = decode::<Body>(body.as_bytes()).unwrap_err();
+            assert_eq!((problem.code(), problem.pointer().unwrap_or_default()), (Code::InvalidRequest, pointer));
+            assert!(problem.detail().contains("expected a JSON object"), "{body}: {problem:?}");
+        }
+        decode::<Body>(br#"{"one":null,"many":[{"a":1},{}]}"#).unwrap();
     }
 }

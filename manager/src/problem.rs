@@ -145,6 +145,7 @@ codes! {
     /// What is stored can't be read; the log tells more.
     StoreCorrupt = "store_corrupt", INTERNAL_SERVER_ERROR, "The store is damaged";
     /// The queue holds as many tasks as its `max_length` allows. Nothing was taken in; send it again after Retry-After.
+    /// A batch that brings more tasks than ever fit is `invalid_request`.
     QueueFull = "queue_full", TOO_MANY_REQUESTS, "The queue is full";
     /// The queue takes no more tasks in for now, by its `submit_rate_limit`. Nothing was taken in; send it again after
     /// Retry-After.

@@ -19,13 +19,25 @@ pub mod worker;
 
 use crate::problem::{Code, Problem, Result};
 
+/// Refuses what no path can name: clients take `.` and `..` for a place in the path, percent-encoded or not.
+fn check_reachable(name: &str, field: &str) -> Result<()> {
+    if matches!(name, "." | "..") {
+        let detail = format!("{name} can't stand in a URL's path; choose another");
+        return Err(Problem::new(Code::InvalidRequest, detail).at(format!("/{field}")));
+    }
+    Ok(())
+}
+
 /// The name of an entry that may stand in the path, in the body, or equal in both.
-fn one_name<N: PartialEq>(path: Option<N>, body: Option<N>) -> Result<N> {
+fn one_name<N: PartialEq + AsRef<str>>(path: Option<N>, body: Option<N>) -> Result<N> {
     match (path, body) {
         (Some(path), Some(body)) if path != body => {
             Err(Problem::new(Code::InvalidRequest, "the name in the body is not the one in the path").at("/name"))
         }
-        (Some(name), _) | (None, Some(name)) => Ok(name),
+        (Some(name), _) | (None, Some(name)) => {
+            check_reachable(name.as_ref(), "name")?;
+            Ok(name)
+        }
         (None, None) => Err(Problem::new(Code::InvalidRequest, "missing field `name`").at("/name")),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{fmt::Display, process::ExitCode};
 
+use clap::builder::NonEmptyStringValueParser;
 use jobbers_common::{
     lifecycle::Status,
     name::{QueueName, TaskId, TaskName},
@@ -74,11 +75,11 @@ struct FilterArgs {
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<Status>,
     /// Only those whose last error holds this text
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     /// Only those of this cause, as `stats` tells it
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     #[serde(skip_serializing_if = "Option::is_none")]
     fingerprint: Option<String>,
     /// Only those that failed at or after this time, e.g. 2026-01-01T00:00:00Z

@@ -430,6 +430,7 @@ macro_rules! conformance_suite {
             a_full_queue_takes_nothing_in
             a_full_queue_answers_what_it_has
             a_full_queue_fills_no_other
+            a_batch_over_the_max_length_never_goes_in
             many_submitters_at_once_do_not_exceed_max_length
             a_queue_made_again_starts_from_nothing
         );

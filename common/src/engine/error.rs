@@ -191,6 +191,15 @@ impl Error {
         ))
     }
 
+    /// A batch of which more need room in one queue than it ever has.
+    #[must_use]
+    pub fn over_length(queue: &QueueName, tasks: usize, max_length: u64) -> Self {
+        Self::Invalid(format!(
+            "the batch brings {tasks} new tasks to queue {queue}, which holds at most {max_length} by its max_length; \
+             send smaller batches, or raise it"
+        ))
+    }
+
     /// An [`Error::Unavailable`] worth trying again in a second.
     #[must_use]
     pub fn unavailable(reason: impl Into<String>) -> Self {

@@ -37,6 +37,8 @@ pub(super) fn submit(step: &mut Step<'_>, batch: &Submit) -> Result<Vec<Submitte
     let mut taken = Vec::with_capacity(batch.tasks.len());
     // Told when all are in: a conflict, which asking again does not cure, goes before a queue that is full.
     let mut full = None;
+    // Of queues with limits: how many tasks need room there.
+    let mut in_need = Vec::new();
     // Of queues with limits: how many tasks each took in.
     let mut entered = Vec::<(i64, usize)>::new();
     for (task, queue) in batch.tasks.iter().zip(queues) {
@@ -44,8 +46,11 @@ pub(super) fn submit(step: &mut Step<'_>, batch: &Submit) -> Result<Vec<Submitte
             None => take(step, &mut insert, task, queue, batch.on_conflict)?,
             Some(unique) => take_unique(step, &mut insert, (task, unique), queue, batch.on_conflict)?,
         };
-        if needs_room && full.is_none() {
-            full = overfull(step, queue)?;
+        if needs_room && step.catalog().limited.contains_key(&queue) {
+            in_need.push(queue);
+            if full.is_none() {
+                full = overfull(step, queue)?;
+            }
         }
         if submitted.how != SubmittedHow::Existing && step.catalog().limited.contains_key(&queue) {
             match entered.iter_mut().find(|(known, _)| *known == queue) {
@@ -56,7 +61,7 @@ pub(super) fn submit(step: &mut Step<'_>, batch: &Submit) -> Result<Vec<Submitte
         taken.push(submitted);
     }
     if let Some(full) = full {
-        return Err(full);
+        return Err(told(step, full, &in_need));
     }
     entered.into_iter().try_for_each(|(queue, count)| limits::note_entered(step, queue, count))?;
     if taken.len() > 1 && batch.tasks.iter().any(|task| task.unique.is_some()) {
@@ -72,6 +77,14 @@ fn overfull(step: &Step<'_>, queue: i64) -> Result<Option<Error>> {
     let Some(max_length) = config.max_length else { return Ok(None) };
     let length = step.tally(queue, WAITING)?.unsigned_abs();
     Ok((length > max_length).then(|| Error::QueueFull { queue: config.name.clone(), max_length }))
+}
+
+/// That a queue is full, or that what needs room there never fits.
+fn told(step: &Step<'_>, full: Error, in_need: &[i64]) -> Error {
+    let Error::QueueFull { queue, max_length } = &full else { return full };
+    let is_there = |key: &&i64| step.catalog().limited.get(key).is_some_and(|config| config.name == *queue);
+    let count = in_need.iter().filter(is_there).count();
+    if count as u64 > *max_length { Error::over_length(queue, count, *max_length) } else { full }
 }
 
 fn look_again(step: &Step<'_>, submitted: &mut Submitted) -> Result<()> {

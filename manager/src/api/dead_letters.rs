@@ -11,7 +11,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use jobbers_archive::{Archive, Filter, LetterState, NewOperation, Operation, Selection};
-use jobbers_common::{limits::MAX_WAIT, name::TaskId};
+use jobbers_common::name::TaskId;
 
 use crate::{
     app::App,
@@ -129,6 +129,7 @@ pub(crate) async fn resubmit(
     Query(params): Query<WaitParams>,
     JsonBytes { headers, bytes }: JsonBytes,
 ) -> Result<Response> {
+    let wait = params.or(PATIENCE)?;
     let request: ResubmitRequest = json::decode(&bytes)?;
     let (selection, dry_run) = (request.selection()?, request.dry_run);
     let order = request.order()?;
@@ -141,7 +142,7 @@ pub(crate) async fn resubmit(
     let request = serde_json::to_string(&order).map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
     let key = key_of(&headers)?;
     let new = NewOperation { key, digest: ids::request_digest(&bytes), request, selection };
-    let operation = begin(&app, &archive, new, params.wait.unwrap_or(PATIENCE).min(MAX_WAIT)).await?;
+    let operation = begin(&app, &archive, new, wait).await?;
     tell(&archive, &operation).await
 }
 
@@ -162,10 +163,10 @@ pub(crate) async fn operation(
     Path(id): Path<String>,
     Query(params): Query<WaitParams>,
 ) -> Result<Response> {
-    let asked = id.clone();
+    let (asked, wait) = (id.clone(), params.or(Duration::ZERO)?);
     let found = blocking(&archive, move |archive| archive.operation(&asked)).await?;
     let found = found.ok_or_else(|| unknown_operation(&id))?;
-    let operation = wait_for(&app, &archive, found, params.wait.unwrap_or_default().min(MAX_WAIT)).await?;
+    let operation = wait_for(&app, &archive, found, wait).await?;
     let asked = operation.id.clone();
     let items = blocking(&archive, move |archive| archive.items(&asked, TOLD)).await?;
     Ok(Json(OperationView::new(&operation, &items)).into_response())

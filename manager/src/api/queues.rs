@@ -32,7 +32,7 @@ problems!(ListProblems:);
 problems!(CreateProblems: WITH_BODY, [Code::Exists]);
 problems!(GetProblems: [Code::UnknownQueue]);
 problems!(PutProblems: WITH_BODY, [Code::Changed]);
-problems!(DeleteProblems: [Code::UnknownQueue, Code::QueueNotEmpty, Code::QueueInUse]);
+problems!(DeleteProblems: [Code::Changed, Code::UnknownQueue, Code::QueueNotEmpty, Code::QueueInUse]);
 
 /// All queues, with their numbers
 #[utoipa::path(
@@ -101,10 +101,15 @@ pub(crate) async fn put(
 /// A queue that a role or a routing rule names is not deleted, and one that holds live tasks only with `force`: what
 /// does not run is deleted with it, what runs is asked to stop; or with `move_to`: what does not run goes to that queue,
 /// where it stands as if it had been there all along, and what runs goes on to its end, or back to this queue, from where
-/// the next call moves it. While tasks are left, the answer is 202.
+/// the next call moves it. While tasks are left, the answer is 202. With `If-Match` only if nobody changed its settings
+/// since they were read.
 #[utoipa::path(
     delete, path = "/queues/{queue}", tag = "queues", operation_id = "delete_queue",
-    params(("queue" = NameDoc, Path, description = "The queue's name"), DeleteParams),
+    params(
+        ("queue" = NameDoc, Path, description = "The queue's name"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` it was read with, or `*`"),
+        DeleteParams,
+    ),
     responses(
         (status = 204, description = "It is gone"),
         (status = 202, description = "Tasks are left in it: call again"),
@@ -114,8 +119,10 @@ pub(crate) async fn put(
 pub(crate) async fn delete(
     State(app): State<Arc<App>>,
     Path(name): Path<QueueName>,
+    condition: Condition,
     Query(DeleteParams { force, move_to }): Query<DeleteParams>,
 ) -> Result<StatusCode> {
+    condition.mode(app.live.fresh().await?.queues.get(&name))?;
     check_target(&app, &name, force, move_to.as_ref()).await?;
     for _ in 0..MAX_CALLS {
         match app.engine.delete_queue(&name).await {

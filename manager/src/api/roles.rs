@@ -28,6 +28,7 @@ problems!(ListProblems:);
 problems!(CreateProblems: WITH_BODY, [Code::Exists, Code::UnknownQueue]);
 problems!(GetProblems: [Code::UnknownRole]);
 problems!(PutProblems: WITH_BODY, [Code::UnknownQueue, Code::Changed]);
+problems!(DeleteProblems: [Code::UnknownRole, Code::Changed]);
 
 /// All roles
 #[utoipa::path(
@@ -108,12 +109,22 @@ pub(crate) async fn refresh(State(app): State<Arc<App>>, Path(name): Path<RoleNa
 }
 
 /// Delete a role
+///
+/// With `If-Match` only if nobody changed it since it was read.
 #[utoipa::path(
     delete, path = "/roles/{role}", tag = "roles", operation_id = "delete_role",
-    params(("role" = NameDoc, Path, description = "The role's name")),
-    responses((status = 204, description = "It is gone"), GetProblems)
+    params(
+        ("role" = NameDoc, Path, description = "The role's name"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` it was read with, or `*`"),
+    ),
+    responses((status = 204, description = "It is gone"), DeleteProblems)
 )]
-pub(crate) async fn delete(State(app): State<Arc<App>>, Path(name): Path<RoleName>) -> Result<StatusCode> {
+pub(crate) async fn delete(
+    State(app): State<Arc<App>>,
+    Path(name): Path<RoleName>,
+    condition: Condition,
+) -> Result<StatusCode> {
+    condition.mode(app.live.fresh().await?.roles.get(&name))?;
     app.live.adopt(&app.engine.delete_role(&name).await?);
     Ok(StatusCode::NO_CONTENT)
 }

@@ -8,6 +8,7 @@ use super::{
     task_list::FilterRequest,
     value::{NameDoc, StatusDoc},
 };
+use crate::json;
 
 /// Which tasks to cancel: `ids` or `filter`, one of both.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -18,7 +19,7 @@ pub struct CancelRequest {
     #[schema(value_type = Option<Vec<NameDoc>>, max_items = 1000)]
     pub ids: Option<Vec<TaskId>>,
     /// Those that match and are not over.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "json::object_if_any")]
     pub filter: Option<FilterRequest>,
     /// With a filter, at most this many in this call.
     #[serde(default)]

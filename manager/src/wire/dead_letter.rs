@@ -1,6 +1,9 @@
 //! Dead letters, in and out.
 
-use std::collections::{BTreeMap, HashSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashSet},
+};
 
 use jobbers_archive::{Filter, Group, Item, ItemOutcome, Letter, LetterState, Operation, Selection, Summary};
 use jobbers_common::{
@@ -10,7 +13,7 @@ use jobbers_common::{
     task::{AttemptError, FailureKind},
     time::Timestamp,
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 
@@ -69,12 +72,23 @@ pub struct LetterParams {
 }
 
 /// A state, or all of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StateParam {
     All,
-    #[serde(untagged)]
     One(LetterState),
+}
+
+impl<'de> Deserialize<'de> for StateParam {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
+        if text == "all" {
+            return Ok(Self::All);
+        }
+        LetterState::ALL.into_iter().find(|state| state.as_str() == text).map(Self::One).ok_or_else(|| {
+            let known = LetterState::ALL.map(LetterState::as_str).join(", ");
+            de::Error::custom(format_args!("{text:?} is no state: {known} or all"))
+        })
+    }
 }
 
 impl LetterParams {
@@ -133,9 +147,11 @@ macro_rules! selecting {
             status: Option<Status>,
             /// Filter: whose last error holds this text; `A` to `Z` match in upper or lower case.
             #[serde(default)]
+            #[schema(min_length = 1)]
             error: Option<String>,
             /// Filter: whose last error has this fingerprint.
             #[serde(default)]
+            #[schema(min_length = 1)]
             fingerprint: Option<String>,
             /// Filter: that failed at or after this time.
             #[serde(default)]
@@ -162,6 +178,9 @@ macro_rules! selecting {
             /// # Errors
             /// [`Code::InvalidRequest`], [`Code::BatchTooLarge`].
             pub(crate) fn selection(&self) -> Result<Selection> {
+                for (field, text) in [("error", &self.error), ("fingerprint", &self.fingerprint)] {
+                    check_restricts(field, text.as_deref())?;
+                }
                 let filter = Filter {
                     queue: self.queue.clone(),
                     name: self.task_name.clone(),
@@ -226,6 +245,15 @@ impl ResubmitRequest {
         let Self { to_queue, parameters, reset_retry_count, rate, .. } = self;
         Ok(Order { to_queue, parameters, reset_retry_count, rate })
     }
+}
+
+/// Whoever sends an empty text, perhaps for want of a value, does not mean every dead letter.
+fn check_restricts(field: &str, text: Option<&str>) -> Result<()> {
+    if text == Some("") {
+        let detail = format!("an empty {field} restricts nothing; leave it out, and say all for every dead letter");
+        return Err(Problem::new(Code::InvalidRequest, detail).at(format!("/{field}")));
+    }
+    Ok(())
 }
 
 const fn yes() -> bool {

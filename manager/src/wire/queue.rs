@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::value::{DurationDoc, NameDoc, Rfc3339, StatusDoc, seconds};
-use crate::problem::Result;
+use crate::{json, problem::Result};
 
 /// A queue's settings. What is left out has its default, also when a queue is replaced.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -39,12 +39,13 @@ pub struct QueueRequest {
     #[schema(minimum = 1)]
     pub max_concurrent: Option<u32>,
     /// At most so many of its tasks start in so much time, in all workers together. Default: no limit.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "json::object_if_any")]
     pub rate_limit: Option<RateLimitSettings>,
     /// At most so many tasks are taken in in so much time; more are refused with 429, the whole batch. Default: no limit.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "json::object_if_any")]
     pub submit_rate_limit: Option<RateLimitSettings>,
-    /// At most this many of its tasks wait, are scheduled or submitted; more are refused with 429. Default: no limit.
+    /// At most this many of its tasks wait, are scheduled or submitted; more are refused with 429, and a batch of more than that with
+    /// 422. Default: no limit.
     #[serde(default)]
     #[schema(minimum = 1)]
     pub max_length: Option<u64>,
@@ -66,7 +67,7 @@ pub struct QueueRequest {
     #[schema(value_type = BTreeMap<NameDoc, TaskLimitSettings>)]
     pub task_limits: BTreeMap<TaskName, TaskLimitSettings>,
     /// How long finished tasks are kept.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "json::object")]
     pub retention: RetentionRequest,
     /// How long workers give back a task that none of them knows, until it is dropped.
     #[serde(default, with = "duration::text::option")]

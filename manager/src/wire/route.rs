@@ -8,7 +8,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::value::{ExplicitQueueDoc, NameDoc, VersionsDoc};
-use crate::problem::{Code, Problem};
+use crate::{
+    json,
+    problem::{Code, Problem},
+};
 
 /// A routing rule and the tasks it is for.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -23,6 +26,7 @@ pub struct Rule {
     #[schema(value_type = Option<VersionsDoc>)]
     pub version: Versions,
     /// How they find their queue.
+    #[serde(deserialize_with = "json::object")]
     pub route: Route,
     /// What becomes of those that name a queue themselves. Default: `allow`.
     #[serde(default)]
@@ -43,6 +47,7 @@ pub enum Route {
     /// By chance, in proportion to the weights.
     Weighted {
         /// The queues and their shares.
+        #[serde(deserialize_with = "json::objects")]
         queues: Vec<Share>,
     },
     /// One after the other; each manager counts for itself.

@@ -6,6 +6,7 @@ use jobbers_common::{
     duration,
     engine::TaskFilter,
     lifecycle::Status,
+    limits::MAX_WAIT,
     name::{QueueName, TaskId, TaskName, WorkerId},
     task::Task,
     time::Timestamp,
@@ -113,7 +114,22 @@ pub struct WaitParams {
     /// Answer when the task is over, at the latest after this long; at most 60s.
     #[serde(default, with = "duration::text::option")]
     #[param(value_type = Option<DurationDoc>)]
-    pub wait: Option<Duration>,
+    wait: Option<Duration>,
+}
+
+impl WaitParams {
+    /// How long to wait, `default` unless it says so.
+    ///
+    /// # Errors
+    /// [`Code::InvalidParameter`] over [`MAX_WAIT`].
+    pub(crate) fn or(&self, default: Duration) -> Result<Duration> {
+        let wait = self.wait.unwrap_or(default);
+        if wait > MAX_WAIT {
+            let detail = format!("wait is at most {}, not {}", duration::format(MAX_WAIT), duration::format(wait));
+            return Err(Problem::new(Code::InvalidParameter, detail));
+        }
+        Ok(wait)
+    }
 }
 
 const fn default_limit() -> usize {

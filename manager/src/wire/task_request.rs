@@ -26,14 +26,17 @@ use super::value::{
     AnyJsonDoc, BackoffDoc, DeadLetterDoc, DurationDoc, NameDoc, OnDuplicateDoc, OnShutdownDoc, OnStallDoc, Rfc3339,
     StatusDoc,
 };
-use crate::problem::{Code, Problem, Result};
+use crate::{
+    json,
+    problem::{Code, Problem, Result},
+};
 
 /// A task to run.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskRequest<'a> {
     /// The task's id. Submitting the same id with the same body again changes nothing. Default: a new ULID. Not `registry`,
-    /// `stats`, `resubmit` or `operations`, which are words of the API's paths.
+    /// `stats`, `resubmit` or `operations`, which are words of the API's paths, nor `.` or `..`.
     #[serde(default)]
     #[schema(value_type = Option<NameDoc>)]
     pub id: Option<TaskId>,
@@ -147,7 +150,7 @@ pub struct TaskRequest<'a> {
 #[serde(deny_unknown_fields)]
 pub struct TaskBatch<'a> {
     /// 1 to 1,000 tasks.
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "json::objects")]
     #[schema(min_items = 1, max_items = 1000)]
     pub tasks: Vec<TaskRequest<'a>>,
     /// What to do about ids that are taken by other submissions.
@@ -206,13 +209,14 @@ impl TaskRequest<'_> {
     /// Checks that the task could be asked for by its id.
     ///
     /// # Errors
-    /// [`Code::InvalidRequest`] for one of a few reserved words.
+    /// [`Code::InvalidRequest`] for one of a few reserved words, and for `.` and `..`.
     pub(crate) fn check_id(&self) -> Result<()> {
         match &self.id {
             Some(id) if RESERVED_IDS.contains(&id.as_str()) => {
                 Err(invalid("id", format!("{id} is a word of the API's paths; choose another")))
             }
-            _ => Ok(()),
+            Some(id) => super::check_reachable(id.as_str(), "id"),
+            None => Ok(()),
         }
     }
 

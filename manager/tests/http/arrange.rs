@@ -103,9 +103,19 @@ async fn a_change_on_condition_is_refused_when_another_came_first() {
     put("/queues/mail", "no tag", json!({})).await.refused(400, "invalid_parameter");
     assert_eq!(server.get("/queues/mail").await.expect(200)["max_per_worker"], 2);
 
+    let delete =
+        async |path: &str, tag: &str| server.send(server.request(Method::DELETE, path).header("if-match", tag)).await;
+    delete("/queues/mail?force=true", &read).await.refused(412, "changed");
+    delete("/queues/none", "*").await.refused(412, "changed");
+    delete("/roles/default", "\"other\"").await.refused(412, "changed");
+    assert_eq!(server.get("/queues/mail").await.expect(200)["tasks"]["submitted"], 1, "nothing was deleted");
+
     let role = server.get("/roles/default").await.headers["etag"].to_str().unwrap().to_owned();
     put("/roles/default", &role, json!({"queues": ["mail"]})).await.expect(200);
     put("/roles/default", &role, json!({"queues": ["default"]})).await.refused(412, "changed");
+    put("/roles/default", "*", json!({"queues": ["default"]})).await.expect(200);
+    let now = server.get("/queues/mail").await.headers["etag"].to_str().unwrap().to_owned();
+    assert_eq!(delete("/queues/mail?force=true", &now).await.status, 204);
 }
 
 #[tokio::test]
@@ -228,9 +238,22 @@ async fn settings_that_make_no_sense_are_refused() {
         json!({"name": "q", "retention": {"age": "long"}}),
         json!({"name": "q", "retention": {"months": 1}}),
         json!({"name": "q", "colour": "red"}),
+        json!(["q"]),
+        json!({"name": "q", "retention": ["1h"]}),
+        json!({"name": "q", "rate_limit": [1, "1s"]}),
+        json!({"name": "."}),
+        json!({"name": ".."}),
     ] {
         server.post("/queues", body).await.refused(422, "invalid_request");
     }
+    server.put("/queues/default", json!({"max_length": 7})).await.expect(200);
+    let problem = server.put("/queues/default", json!([])).await.refused(422, "invalid_request");
+    assert!(problem["detail"].as_str().unwrap().contains("a JSON object"), "{problem}");
+    assert_eq!(server.get("/queues/default").await.expect(200)["max_length"], 7, "nothing was reset");
+    server.post("/roles", json!({"name": "..", "queues": ["default"]})).await.refused(422, "invalid_request");
+    server.post("/tasks/cancel", json!({"filter": [["submitted"]]})).await.refused(422, "invalid_request");
+    let route = json!({"name": "t", "route": ["single", "default"]});
+    assert_eq!(server.put("/routing", route).await.refused(422, "invalid_request")["pointer"], "/route");
     let other = server.put("/queues/a", json!({"name": "b"})).await.refused(422, "invalid_request");
     assert_eq!(other["pointer"], "/name");
 }

@@ -35,6 +35,9 @@ async fn a_task_that_makes_no_sense_is_refused_by_field() {
         (json!({"name": "t", "id": long}), "/id"),
         (json!({"name": "t", "id": "a\nb"}), "/id"),
         (json!({"name": "t", "id": "registry"}), "/id"),
+        (json!({"name": "t", "id": ".."}), "/id"),
+        (json!({"tasks": [["t"]]}), "/tasks/0"),
+        (json!([null, "t"]), ""),
         (json!({"tasks": [{"name": "t", "id": "operations"}]}), "/tasks/0/id"),
         (json!({"name": "t", "queue": "ä"}), "/queue"),
         (json!({"name": "t", "version": -1}), "/version"),
@@ -183,6 +186,11 @@ async fn paths_methods_and_queries_are_checked() {
         "/scheduled-tasks?cursor=%00",
     ] {
         server.get(path).await.refused(400, "invalid_parameter");
+    }
+    for (path, words) in [("/tasks?limit=-1", ["limit", "invalid digit"]), ("/tasks?page=2", ["page", "unknown field"])]
+    {
+        let detail = server.get(path).await.refused(400, "invalid_parameter")["detail"].to_string();
+        assert!(words.iter().all(|word| detail.contains(word)), "{path}: {detail}");
     }
 }
 

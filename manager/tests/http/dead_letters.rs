@@ -222,15 +222,30 @@ async fn a_request_that_makes_no_sense_is_refused() {
         (json!({"queue": "default", "rate": 10_001}), "invalid_request", 422),
         (json!({"queue": "default", "to_queue": "nowhere"}), "unknown_queue", 404),
         (json!({"queue": "default", "colour": "red"}), "invalid_request", 422),
+        (json!({"error": ""}), "invalid_request", 422),
+        (json!({"error": "", "queue": "default"}), "invalid_request", 422),
+        (json!({"fingerprint": ""}), "invalid_request", 422),
+        (json!([["a"]]), "invalid_request", 422),
     ] {
         bench.resubmit(body).await.refused(status, code);
     }
-    for body in [json!({}), json!({"task_ids": ["a"], "queue": "q"}), json!({"queue": "q", "limit": 1_001})] {
+    for body in [
+        json!({}),
+        json!({"task_ids": ["a"], "queue": "q"}),
+        json!({"queue": "q", "limit": 1_001}),
+        json!({"error": ""}),
+        json!({"fingerprint": "", "queue": "q"}),
+    ] {
         bench.send(bench.json(Method::DELETE, "/dead-letter-queue", body)).await.refused(422, "invalid_request");
     }
     for path in ["?limit=0", "?limit=1001", "?state=lost", "?cursor=x", "?colour=red", "?task_version=x"] {
         bench.get(&format!("/dead-letter-queue{path}")).await.refused(400, "invalid_parameter");
     }
+    let lost = bench.get("/dead-letter-queue?state=lost").await.refused(400, "invalid_parameter");
+    assert!(lost["detail"].as_str().unwrap().contains("state: \"lost\" is no state: dead, "), "{lost}");
+    bench.get("/dead-letter-queue/operations/nothing?wait=61s").await.refused(400, "invalid_parameter");
+    let sent = bench.post("/dead-letter-queue/resubmit?wait=61s", json!({"all": true})).await;
+    sent.refused(400, "invalid_parameter");
     bench.get("/dead-letter-queue/nobody").await.refused(404, "unknown_dead_letter");
     bench.get("/dead-letter-queue/nobody/history").await.refused(404, "unknown_dead_letter");
     bench.get("/dead-letter-queue/operations/nothing").await.refused(404, "unknown_operation");

@@ -302,12 +302,25 @@ pub async fn a_full_queue_answers_what_it_has(f: Fixture) {
     assert!(matches!(conflict, Err(Error::Conflict { .. })), "a conflict goes first: {conflict:?}");
 }
 
+pub async fn a_batch_over_the_max_length_never_goes_in(f: Fixture) {
+    bounded(&f).await;
+    let many = |count: usize| (0..count).map(|n| task(&format!("t{n}"))).collect::<Vec<_>>();
+    let refused = f.try_submit(many(4), OnConflict::Fail).await;
+    assert!(matches!(&refused, Err(Error::Invalid(why)) if why.contains("at most 3")), "{refused:?}");
+    f.submit_ids(&["t0"]).await;
+    assert_eq!(f.try_submit(vec![task("a"), task("b"), task("c")], OnConflict::Fail).await, Err(full()));
+    assert_eq!(f.try_submit(many(4), OnConflict::Fail).await, Err(full()), "what is there needs no room");
+    f.submit(many(3)).await;
+    f.assert_conserved().await;
+}
+
 pub async fn a_full_queue_fills_no_other(f: Fixture) {
     f.create_queue("mail").await;
     bounded(&f).await;
-    let many = |into: &str| (0..4).map(|n| task_in(&format!("{into}{n}"), into)).collect();
+    let many = |into: &str| (0..3).map(|n| task_in(&format!("{into}{n}"), into)).collect();
+    f.submit_ids(&["a"]).await;
     assert_eq!(f.try_submit(many("default"), OnConflict::Fail).await, Err(full()));
-    assert_eq!(f.submit(many("mail")).await.len(), 4);
+    assert_eq!(f.submit(many("mail")).await.len(), 3);
 }
 
 pub async fn many_submitters_at_once_do_not_exceed_max_length(f: Fixture) {

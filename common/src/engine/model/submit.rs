@@ -35,11 +35,13 @@ impl State {
 
     fn take_all(&mut self, batch: Submit, now: Timestamp) -> Result<Vec<(TaskId, SubmittedHow)>> {
         let (mut full, mut taken, mut entered) = (None, Vec::new(), Vec::<(QueueName, usize)>::new());
+        let mut in_need = Vec::<QueueName>::new();
         for new in batch.tasks {
             let queue = new.queue.clone();
             let (id, how, needs_room) = self.take(new, batch.on_conflict, now)?;
-            if needs_room && full.is_none() {
-                full = self.overfull(&queue);
+            if needs_room {
+                full = full.or_else(|| self.overfull(&queue));
+                in_need.push(queue.clone());
             }
             if how != SubmittedHow::Existing {
                 match entered.iter_mut().find(|(known, _)| *known == queue) {
@@ -49,7 +51,14 @@ impl State {
             }
             taken.push((id, how));
         }
-        full.map_or(Ok(()), Err)?;
+        if let Some(Error::QueueFull { queue, max_length }) = full {
+            let count = in_need.iter().filter(|one| **one == queue).count();
+            let is_never_to_fit = count as u64 > max_length;
+            return Err(match is_never_to_fit {
+                true => Error::over_length(&queue, count, max_length),
+                false => Error::QueueFull { queue, max_length },
+            });
+        }
         entered.into_iter().try_for_each(|(queue, count)| self.note_entered(queue, count, now))?;
         Ok(taken)
     }

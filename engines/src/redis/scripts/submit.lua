@@ -13,7 +13,7 @@
 -- Answers for each group 1 (all are created and ready), {'queue', name} (unknown), {'conflict', place, status, b|s} (the
 -- body differs, or it has started), {'duplicate', place, id and status of who holds the key}, {'full', queue,
 -- max_length}, {'rate', queue, microseconds until it may go in}, {'burst', queue, how many, how many it takes at once},
--- for a group with unique keys what duplicates.lua says, or {letters, queue and status of each existing one, …}, a letter
+-- {'length', queue, how many, max_length} (more than ever fit), for a group with unique keys what duplicates.lua says, or {letters, queue and status of each existing one, …}, a letter
 -- for each task: c created and ready, d created and scheduled, r, p replaced likewise, e existing; where each stands for
 -- itself also b, s, f, q: it is in conflict, its queue is full or takes no more in for now, and instead of queue and
 -- status there is just the status of the one that stands in its way, max_length, or the microseconds.

@@ -181,6 +181,11 @@ fn read_verdict(answer: Value, count: usize) -> Result<Verdict> {
             let burst = u32::try_from(number(next(&mut words))?).unwrap_or(u32::MAX);
             Err(Error::over_burst(&queue, usize::try_from(tasks).unwrap_or(usize::MAX), burst))
         }
+        "length" => {
+            let (queue, tasks) = (queue_name(&mut words)?, number(next(&mut words))?);
+            let max_length = number(next(&mut words))?;
+            Err(Error::over_length(&queue, usize::try_from(tasks).unwrap_or(usize::MAX), max_length))
+        }
         "conflict" => Ok(Verdict::Conflict(words)),
         "duplicate" => Ok(Verdict::Duplicate(words)),
         _ => Ok(Verdict::Letters(first, words)),

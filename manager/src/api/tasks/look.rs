@@ -7,7 +7,7 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
-use jobbers_common::{duration, limits::MAX_WAIT, name::TaskId, task::Task};
+use jobbers_common::{name::TaskId, task::Task};
 
 use crate::{
     api::listing,
@@ -37,12 +37,7 @@ pub(crate) async fn get_task(
     Path(id): Path<TaskId>,
     Query(params): Query<WaitParams>,
 ) -> Result<Response> {
-    let wait = params.wait.unwrap_or(Duration::ZERO);
-    if wait > MAX_WAIT {
-        let detail = format!("wait is at most {}, not {}", duration::format(MAX_WAIT), duration::format(wait));
-        return Err(Problem::new(Code::InvalidParameter, detail));
-    }
-    let task = find(&app, &id, wait).await?;
+    let task = find(&app, &id, params.or(Duration::ZERO)?).await?;
     let task = task.ok_or_else(|| Problem::new(Code::UnknownTask, format!("task {id} does not exist")))?;
     Ok(Json(TaskView::from(&task)).into_response())
 }

@@ -48,7 +48,7 @@ end
 -- Counts a group in and answers nil, or what stands against it. Where each task stands for itself, one that there is no
 -- room for harms no other.
 local function check_room(group)
-  local change, entered, order, refusal = {}, {}, {}, nil
+  local change, entered, in_need, order, refusal = {}, {}, {}, {}, nil
   local is_each_for_itself = string.lower(group[1]) ~= group[1]
   for _, run in ipairs(group[2]) do
     local name = run[1]
@@ -58,6 +58,9 @@ local function check_room(group)
       local left, also = left_for(place)
       local enters = letter ~= 'e' and letter ~= 'x' and letter ~= 'h'
       local needs_room = enters and left ~= name and also ~= name
+      if needs_room and gate.length then
+        in_need[name] = (in_need[name] or 0) + 1
+      end
       local is_full = needs_room and gate.length and gate.length + (change[name] or 0) >= gate.most
       local refused = is_full and { 'full', name, gate.most, 'f' }
       if is_each_for_itself and enters and not refused then
@@ -84,6 +87,9 @@ local function check_room(group)
         end
       end
     end
+  end
+  if refusal and refusal[1] == 'full' and in_need[refusal[2]] > refusal[3] then
+    return { 'length', refusal[2], in_need[refusal[2]], refusal[3] }
   end
   for _, name in ipairs(order) do
     local gate = gate_of(name)
