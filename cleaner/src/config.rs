@@ -10,7 +10,9 @@ use jobbers_common::{
     name::{QueueName, TaskName},
     time::Timestamp,
 };
-use jobbers_process::{config as layers, engine_url::EngineArgs, logging::LogArgs, telemetry::MetricsArgs};
+use jobbers_process::{
+    config as layers, engine_url::EngineArgs, listen, logging::LogArgs, telemetry::MetricsArgs, when,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -91,11 +93,11 @@ pub struct Args {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub status: Vec<Status>,
     /// Only tasks submitted at or after this time, e.g. 2026-01-01T00:00:00Z
-    #[arg(long, env = "CLEANER_SUBMITTED_AFTER", value_name = "TIME")]
+    #[arg(long, env = "CLEANER_SUBMITTED_AFTER", value_name = "TIME", value_parser = when::parse)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub submitted_after: Option<jiff::Timestamp>,
     /// Only tasks submitted before this time
-    #[arg(long, env = "CLEANER_SUBMITTED_BEFORE", value_name = "TIME")]
+    #[arg(long, env = "CLEANER_SUBMITTED_BEFORE", value_name = "TIME", value_parser = when::parse)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub submitted_before: Option<jiff::Timestamp>,
     /// Delete dead letters that failed longer ago than this, e.g. 90d; asks the manager
@@ -103,7 +105,7 @@ pub struct Args {
     #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
     pub dead_letters_older_than: Option<Duration>,
     /// The manager to ask about dead letters [default: http://127.0.0.1:8000]
-    #[arg(long, env = "JOBBERS_URL", value_name = "URL")]
+    #[arg(long, env = "JOBBERS_URL", hide_env_values = true, value_name = "URL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub manager: Option<String>,
     /// Look the whole store over, and mend what is certain
@@ -200,7 +202,7 @@ pub struct Config {
     #[serde(default, with = "duration::text::option")]
     pub watch: Option<Duration>,
     /// Where to serve `/metrics`.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "listen::read_if_any")]
     pub metrics_listen: Option<SocketAddr>,
     /// Whether that address may be other than loopback.
     pub metrics_insecure: bool,

@@ -7,7 +7,6 @@ use std::{
 
 use clap::Parser;
 use jobbers_cleaner::{Args, Config, ConfigError};
-use jobbers_common::engine;
 use jobbers_engines::OpenOptions;
 use jobbers_process::{
     exit, logging,
@@ -34,8 +33,8 @@ fn code_of(error: &anyhow::Error) -> u8 {
     }
     match (error.downcast_ref(), error.downcast_ref()) {
         (Some(ConfigError::NoCriterion), _) => exit::USAGE,
-        (Some(_), _) | (_, Some(engine::Error::Config(_))) => exit::CONFIG,
-        (_, Some(_)) => exit::UNAVAILABLE,
+        (Some(_), _) => exit::CONFIG,
+        (_, Some(error)) => exit::of_store(error),
         (None, None) => exit::FAILURE,
     }
 }

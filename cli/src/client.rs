@@ -1,22 +1,33 @@
 //! The manager's HTTP API from the terminal's side.
 //!
-//! It repeats nothing by itself: whether a call may be sent again is for whoever sent it to know. Answers stay bytes
+//! It repeats nothing by itself, save for who waits: whether a call may be sent again is for whoever sent it to know. Answers stay bytes
 //! until somebody wants to read them, so that `--json` shows exactly what the manager said.
 
 pub mod wire;
 
-use std::{error::Error as _, time::Duration};
+use std::{
+    error::Error as _,
+    time::{Duration, Instant},
+};
 
 use clap::Args;
-use jobbers_common::name::{TaskId, WorkerId};
+use jobbers_common::{
+    duration,
+    name::{TaskId, WorkerId},
+};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Method, Response, StatusCode, Url, header};
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::failure::Failure;
+use crate::{failure::Failure, output};
 
 /// Everything but what RFC 3986 leaves unreserved.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// How long a manager may stay away from who waits: one that is started anew is back much sooner.
+pub const AWAY: Duration = Duration::from_secs(60);
+/// How long after a failure it is asked again.
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// How long the manager may take to begin its answer, beyond what a call itself asks it to wait.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -25,7 +36,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone, Args)]
 pub struct ClientArgs {
     /// The manager's address
-    #[arg(long, env = "JOBBERS_URL", value_name = "URL", default_value = "http://127.0.0.1:8000")]
+    #[arg(
+        long,
+        env = "JOBBERS_URL",
+        hide_env_values = true,
+        value_name = "URL",
+        default_value = "http://127.0.0.1:8000"
+    )]
     pub manager: String,
     /// Print the manager's answer as it is, for programs
     #[arg(long)]
@@ -131,6 +148,36 @@ impl Client {
         wait: Duration,
     ) -> Result<Answer, Failure> {
         self.call(Method::GET, path, Some(query), NOTHING, PATIENCE + wait).await
+    }
+
+    /// The same for whoever has been waiting, and need not stop because a manager is started anew: while none answers, or
+    /// none that reaches its store, it is asked again, for `patience` at most. That is said once.
+    ///
+    /// # Errors
+    /// Like [`Client::get`].
+    pub async fn get_patiently(
+        &self,
+        path: &str,
+        query: &(impl Serialize + ?Sized),
+        wait: Duration,
+        patience: Duration,
+    ) -> Result<Answer, Failure> {
+        let mut away: Option<Instant> = None;
+        loop {
+            let failure = match self.get_waiting(path, query, wait).await {
+                Err(failure) if failure.is_passing() => failure,
+                answer => return answer,
+            };
+            let since = *away.get_or_insert_with(|| {
+                let patience = duration::format(duration::rounded_up(patience));
+                output::note(format_args!("{failure}; asking again for {patience}"));
+                Instant::now()
+            });
+            if since.elapsed() >= patience {
+                return Err(failure);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 
     /// Sends something.

@@ -45,18 +45,28 @@ pub enum Failure {
     /// A file, a stream or a store failed us.
     #[error("{0}")]
     Unavailable(String),
+    /// The answer can't be written down.
+    #[error("can't write to standard output: {0}")]
+    Output(String),
     /// Whoever read our output has gone. Not worth a word.
     #[error("the reader of the output has gone")]
     ReaderGone,
 }
 
 impl Failure {
+    /// Whether it may be over when a manager that is started anew is back.
+    #[must_use]
+    pub const fn is_passing(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::Refused { status: 503, .. })
+    }
+
     /// The exit code that says so.
     #[must_use]
     pub const fn code(&self) -> u8 {
         match self {
             Self::ReaderGone => 0,
             Self::Usage(_) => exit::USAGE,
+            Self::Output(_) => exit::IO,
             Self::Config(_) => exit::CONFIG,
             Self::Unreachable { .. } | Self::Foreign { .. } | Self::Unavailable(_) => exit::UNAVAILABLE,
             Self::Refused { status, .. } if *status == 503 => exit::UNAVAILABLE,
@@ -70,7 +80,7 @@ impl Failure {
     pub fn output(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::ReaderGone,
-            _ => Self::Unavailable(format!("can't write to standard output: {error}")),
+            _ => Self::Output(error.to_string()),
         }
     }
 }
@@ -88,6 +98,6 @@ mod tests {
     #[test]
     fn a_reader_that_left_is_no_failure() {
         assert_eq!(Failure::output(&io::Error::from(io::ErrorKind::BrokenPipe)).code(), 0);
-        assert_eq!(Failure::output(&io::Error::from(io::ErrorKind::StorageFull)).code(), exit::UNAVAILABLE);
+        assert_eq!(Failure::output(&io::Error::from(io::ErrorKind::StorageFull)).code(), exit::IO);
     }
 }

@@ -7,6 +7,7 @@ use jobbers_common::{
     lifecycle::Status,
     name::{QueueName, TaskName, WorkerId},
 };
+use jobbers_process::when;
 
 use crate::failure::Failure;
 
@@ -28,11 +29,11 @@ pub(crate) struct FilterArgs {
     /// Only tasks run, now or last, by this worker
     #[arg(long, value_name = "WORKER")]
     pub(crate) worker: Option<WorkerId>,
-    /// Only tasks submitted at or after this time, e.g. 2026-01-01T00:00:00Z
-    #[arg(long, value_name = "TIME")]
+    /// Only tasks submitted at or after this time, e.g. 2026-01-01T00:00:00Z; a date is its midnight in UTC
+    #[arg(long, value_name = "TIME", value_parser = when::parse)]
     pub(crate) submitted_after: Option<jiff::Timestamp>,
     /// Only tasks submitted before this time
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = when::parse)]
     pub(crate) submitted_before: Option<jiff::Timestamp>,
 }
 

@@ -54,6 +54,20 @@ pub fn format(duration: Duration) -> String {
     if micros == 0 { "0s".to_owned() } else { format!("{micros}us") }
 }
 
+/// Rounded up to what people tell apart at that length: milliseconds below a second, seconds below two minutes, minutes
+/// below two hours, hours beyond. For sentences; whoever waits goes by the exact duration.
+#[must_use]
+pub fn rounded_up(duration: Duration) -> Duration {
+    let unit: u128 = match duration.as_secs() {
+        0 => 1_000,
+        1..120 => 1_000_000,
+        120..7_200 => 60_000_000,
+        _ => 3_600_000_000,
+    };
+    let micros = duration.as_micros().div_ceil(unit).saturating_mul(unit);
+    u64::try_from(micros).map_or(duration, Duration::from_micros)
+}
+
 /// `#[serde(with = "duration::text")]`: written as text, read from text or from a number of seconds.
 pub mod text {
     use std::{fmt, time::Duration};
@@ -150,6 +164,21 @@ mod tests {
         }
         for bad in ["", "s", "-1", "10 weeks", "1e9", "NaN", "99999999999999999999d"] {
             assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_sentence_tells_a_duration_in_few_digits() {
+        for (micros, text) in [
+            (0, "0s"),
+            (150_001, "151ms"),
+            (1_500_000, "2s"),
+            (119_000_001, "2m"),
+            (7_199_000_000, "2h"),
+            (86_399_989_207, "1d"),
+            (90_000_000_000, "25h"),
+        ] {
+            assert_eq!(format(rounded_up(Duration::from_micros(micros))), text, "{micros}");
         }
     }
 

@@ -40,11 +40,34 @@ pub async fn open(url: &str, options: OpenOptions) -> Result<Arc<dyn Engine>> {
             Ok(measured("redis", redis::RedisEngine::open(url, options).await?))
         }
         _ => Err(Error::Config(format!(
-            "{url:?} is not the address of a store: write sqlite://PATH or redis://HOST:PORT"
+            "{} is not the address of a store: write sqlite://PATH or redis://HOST:PORT",
+            beginning(url)
         ))),
+    }
+}
+
+/// What an address begins with: behind the scheme, mistyped as it may be, can stand a password.
+fn beginning(url: &str) -> String {
+    match url.split_once("://") {
+        Some((scheme, _)) => format!("{scheme}://…"),
+        None if url.contains('@') => "what was given".to_owned(),
+        None => format!("{url:?}"),
     }
 }
 
 fn measured(name: &'static str, engine: impl Engine) -> Arc<dyn Engine> {
     Arc::new(Measured::new(Arc::new(engine), name, &opentelemetry::global::meter("jobbers")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_mistyped_scheme_does_not_show_the_password() {
+        for url in ["reddis://me:s3cret@host/1", "me:s3cret@host"] {
+            let Err(Error::Config(said)) = open(url, OpenOptions::default()).await else { panic!("{url} was opened") };
+            assert!(!said.contains("s3cret") && said.contains("is not the address of a store"), "{said}");
+        }
+    }
 }

@@ -12,7 +12,7 @@ use jobbers_common::duration;
 use jobbers_process::{
     config::{ConfigError, layered},
     engine_url::{EngineArgs, without_password},
-    host,
+    host, listen,
     logging::LogArgs,
 };
 use percent_encoding::percent_decode_str;
@@ -25,7 +25,7 @@ const AFTER_HELP: &str = "\
 Exit codes:
   0   stopped in good order
   2   the command line makes no sense
-  64  the configuration makes no sense, or the address to listen on was refused
+  64  the configuration makes no sense, the address to listen on was refused, or the store is of another version
   69  the store or the address to listen on can't be had
 
 SIGTERM or SIGINT stops it in good order: requests under way are answered first. A second one stops it at once.
@@ -36,7 +36,7 @@ The API is described at /docs and /openapi.json.";
 #[command(name = "manager", version, after_help = AFTER_HELP)]
 pub struct Args {
     /// Where to listen [default: 127.0.0.1:8000]
-    #[arg(long, env = "MANAGER_LISTEN", value_name = "ADDRESS")]
+    #[arg(long, env = "MANAGER_LISTEN", value_name = "ADDRESS", value_parser = listen::parse)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listen: Option<SocketAddr>,
     /// The store.
@@ -96,6 +96,7 @@ pub struct NameArgs {
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// Where to listen.
+    #[serde(deserialize_with = "listen::read")]
     pub listen: SocketAddr,
     /// Whether that address may be other than loopback.
     pub insecure: bool,

@@ -1,6 +1,6 @@
 //! Reading JSON from requests, with errors that say where and what.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use serde::{
     Deserialize, Deserializer,
@@ -59,6 +59,20 @@ where
     T: Deserialize<'de>,
 {
     Ok(Vec::<Object<T>>::deserialize(deserializer)?.into_iter().map(|object| object.0).collect())
+}
+
+/// The same for a map of them.
+///
+/// # Errors
+/// Like [`object`].
+pub(crate) fn named_objects<'de, D, K, T>(deserializer: D) -> Result<BTreeMap<K, T>, D::Error>
+where
+    D: Deserializer<'de>,
+    K: Deserialize<'de> + Ord,
+    T: Deserialize<'de>,
+{
+    let named = BTreeMap::<K, Object<T>>::deserialize(deserializer)?;
+    Ok(named.into_iter().map(|(name, object)| (name, object.0)).collect())
 }
 
 struct Object<T>(T);

@@ -29,13 +29,17 @@ fn main() -> ExitCode {
     if args.print_config {
         return match io::stdout().write_all(config.to_toml().as_bytes()) {
             Ok(()) => exit::OK,
-            Err(error) => fail(exit::FAILURE, &error.into()),
+            Err(error) => fail(exit::IO, &error.into()),
         };
     }
     match serve(&args, config) {
         Ok(()) => exit::OK,
         Err(error) => {
-            let code = error.downcast_ref().map_or(exit::UNAVAILABLE, TelemetryError::exit_code);
+            let code = match (error.downcast_ref(), error.downcast_ref()) {
+                (Some(error), _) => TelemetryError::exit_code(error),
+                (_, Some(error)) => exit::of_store(error),
+                (None, None) => exit::UNAVAILABLE,
+            };
             fail(code, &error)
         }
     }
@@ -44,7 +48,7 @@ fn main() -> ExitCode {
 fn configure(args: &Args) -> anyhow::Result<Config> {
     logging::check(&args.log).map_err(anyhow::Error::msg)?;
     let config = Config::load(args)?;
-    listen::check(config.listen, config.insecure)?;
+    listen::check(config.listen, config.insecure, "--insecure")?;
     Ok(config)
 }
 

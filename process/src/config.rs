@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use figment::{
-    Figment,
+    Figment, Metadata, Profile, Provider,
     providers::{Format, Serialized, Toml},
+    value::{Dict, Map},
 };
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -34,16 +35,40 @@ pub fn layered<T: DeserializeOwned>(
     file: Option<&Path>,
     args: &impl Serialize,
 ) -> Result<T, ConfigError> {
-    let mut figment = Figment::from(Toml::string(defaults));
+    let mut figment = Figment::from(Named { layer: Toml::string(defaults), name: "the defaults".to_owned() });
     if let Some(path) = file {
         let text =
             std::fs::read_to_string(path).map_err(|source| ConfigError::File { path: path.to_owned(), source })?;
-        figment = figment.merge(Toml::string(&text));
+        figment = figment.merge(Named { layer: Toml::string(&text), name: path.display().to_string() });
     }
-    figment.merge(Serialized::defaults(args)).extract().map_err(|errors| {
-        let lines: Vec<String> = errors.into_iter().map(|error| error.to_string()).collect();
+    let said = Named { layer: Serialized::defaults(args), name: "a flag or an environment variable".to_owned() };
+    figment.merge(said).extract().map_err(|errors| {
+        let lines: Vec<String> = errors.into_iter().map(|error| told(&error)).collect();
         ConfigError::Invalid(lines.join("; "))
     })
+}
+
+/// A layer under the name that people know it by.
+struct Named<L> {
+    layer: L,
+    name: String,
+}
+
+impl<L: Provider> Provider for Named<L> {
+    fn metadata(&self) -> Metadata {
+        Metadata::named(self.name.clone())
+    }
+
+    fn data(&self) -> Result<Map<Profile, Dict>, figment::Error> {
+        self.layer.data()
+    }
+}
+
+/// The key, what is wrong, and who said it, as far as that is known.
+fn told(error: &figment::Error) -> String {
+    let key = if error.path.is_empty() { String::new() } else { format!("{}: ", error.path.join(".")) };
+    let place = error.metadata.as_ref().map(|layer| format!(" (said by {})", layer.name));
+    format!("{key}{}{}", error.kind, place.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -96,7 +121,21 @@ mod tests {
         assert!(error.contains("slot"), "{error}");
         let (path, _remove) = file("slots = \"many\"\n");
         let error = layered::<Config>(DEFAULTS, Some(&path), &Args { slots: None }).unwrap_err().to_string();
-        assert!(error.contains("slots"), "{error}");
+        assert!(error.contains("slots: ") && error.ends_with(&format!("(said by {})", path.display())), "{error}");
+    }
+
+    #[test]
+    fn what_a_flag_says_wrong_is_told_without_our_source() {
+        #[derive(Serialize)]
+        struct Wrong {
+            listen: u8,
+        }
+        let error = layered::<Config>(DEFAULTS, None, &Wrong { listen: 7 }).unwrap_err().to_string();
+        assert!(
+            error.contains("listen: ") && error.ends_with("(said by a flag or an environment variable)"),
+            "{error}"
+        );
+        assert!(!error.contains(".rs") && !error.contains("Wrong"), "{error}");
     }
 
     #[test]

@@ -7,11 +7,11 @@ use serde::Serialize;
 #[derive(Debug, Clone, Default, Args, Serialize)]
 pub struct EngineArgs {
     /// Where tasks are kept: sqlite://PATH (embedded, the default) or redis://HOST:PORT/DB
-    #[arg(long, env = "ENGINE_URL", value_name = "URL")]
+    #[arg(long, env = "ENGINE_URL", hide_env_values = true, value_name = "URL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engine_url: Option<String>,
     /// Used when neither --engine-url nor ENGINE_URL is given
-    #[arg(long, env = "REDIS_URL", value_name = "URL", hide = true)]
+    #[arg(long, env = "REDIS_URL", hide_env_values = true, value_name = "URL", hide = true)]
     #[serde(skip)]
     pub redis_url: Option<String>,
 }
@@ -56,7 +56,23 @@ impl EngineArgs {
 
 #[cfg(test)]
 mod tests {
-    use super::without_password;
+    use clap::{Arg, CommandFactory, Parser};
+
+    use super::{EngineArgs, without_password};
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        _engine: EngineArgs,
+    }
+
+    #[test]
+    fn help_shows_no_value_of_the_environment() {
+        let command = Program::command();
+        let from_environment: Vec<&Arg> = command.get_arguments().filter(|arg| arg.get_env().is_some()).collect();
+        assert_eq!(from_environment.len(), 2);
+        assert!(from_environment.iter().all(|arg| arg.is_hide_env_values_set()));
+    }
 
     #[test]
     fn a_password_is_not_shown() {

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use jobbers_common::engine::Error;
+
 /// Everything that was asked for was done.
 pub const OK: ExitCode = ExitCode::SUCCESS;
 /// It was done and the answer is no: a task failed, a check disagreed, something was left undone.
@@ -14,5 +16,17 @@ pub const CONFIG: u8 = 64;
 pub const UNAVAILABLE: u8 = 69;
 /// A defect of ours.
 pub const INTERNAL: u8 = 70;
+/// What was asked for could not be written to standard output.
+pub const IO: u8 = 74;
 /// Stopped at the drain deadline, or by a second signal; what still ran was given back.
 pub const DRAINED_LATE: u8 = 75;
+
+/// The code for a store that can't be opened: one that was written by another version, like an address that makes no
+/// sense, is for the operator to change.
+#[must_use]
+pub const fn of_store(error: &Error) -> u8 {
+    match error {
+        Error::Config(_) | Error::Schema { .. } => CONFIG,
+        _ => UNAVAILABLE,
+    }
+}

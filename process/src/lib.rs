@@ -12,3 +12,4 @@ pub mod listen;
 pub mod logging;
 pub mod shutdown;
 pub mod telemetry;
+pub mod when;

@@ -1,20 +1,59 @@
-//! Which addresses may be listened on while there is no authentication.
+//! Which addresses may be listened on while there is no authentication, and how they are written.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
+
+use serde::{Deserialize, Deserializer, de};
 
 /// A listen address that would let strangers in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0} is not a loopback address, and there is no authentication: anyone who reaches it could run tasks. Listen on 127.0.0.1 behind a proxy that authenticates, or say --insecure"
+    "{address} is not a loopback address, and there is no authentication: anyone who reaches it could run tasks. Listen on 127.0.0.1 behind a proxy that authenticates, or say {flag}"
 )]
-pub struct NotLoopback(pub SocketAddr);
+pub struct NotLoopback {
+    /// The address.
+    pub address: SocketAddr,
+    /// The flag that says it is meant.
+    pub flag: &'static str,
+}
 
-/// Refuses an address that isn't loopback unless `insecure` says it is meant.
+/// Refuses an address that isn't loopback unless `insecure`, which `flag` sets, says it is meant.
 ///
 /// # Errors
 /// [`NotLoopback`].
-pub fn check(address: SocketAddr, insecure: bool) -> Result<(), NotLoopback> {
-    if insecure || address.ip().to_canonical().is_loopback() { Ok(()) } else { Err(NotLoopback(address)) }
+pub fn check(address: SocketAddr, insecure: bool, flag: &'static str) -> Result<(), NotLoopback> {
+    if insecure || address.ip().to_canonical().is_loopback() { Ok(()) } else { Err(NotLoopback { address, flag }) }
+}
+
+/// Reads `ADDRESS:PORT`. For `localhost`, the system is asked now and once; of several addresses the first of IPv4 is taken.
+///
+/// # Errors
+/// A sentence, when it is neither, or when the system does not know `localhost`.
+pub fn parse(text: &str) -> Result<SocketAddr, String> {
+    let none =
+        || format!("{text:?} is not an address to listen on: write 127.0.0.1:8000, [::1]:8000 or localhost:8000");
+    let Some(port) = text.strip_prefix("localhost:") else { return text.parse().map_err(|_| none()) };
+    let port: u16 = port.parse().map_err(|_| none())?;
+    let found = ("localhost", port).to_socket_addrs().map_err(|error| format!("{text}: {error}"))?;
+    let mut found: Vec<SocketAddr> = found.collect();
+    found.sort_by_key(SocketAddr::is_ipv6);
+    found.first().copied().ok_or_else(|| format!("{text}: the system knows no address of localhost"))
+}
+
+/// The same for configuration files.
+///
+/// # Errors
+/// Like [`parse`].
+pub fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+    parse(&String::deserialize(deserializer)?).map_err(de::Error::custom)
+}
+
+/// The same for one that may be absent.
+///
+/// # Errors
+/// Like [`parse`].
+pub fn read_if_any<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    text.map(|text| parse(&text)).transpose().map_err(de::Error::custom)
 }
 
 #[cfg(test)]
@@ -24,11 +63,27 @@ mod tests {
     #[test]
     fn only_loopback_is_open_without_a_word() {
         for fine in ["127.0.0.1:8000", "127.1.2.3:1", "[::1]:8000", "[::ffff:127.0.0.1]:80"] {
-            assert!(check(fine.parse().unwrap(), false).is_ok(), "{fine}");
+            assert!(check(fine.parse().unwrap(), false, "--insecure").is_ok(), "{fine}");
         }
         for open in ["0.0.0.0:8000", "[::]:8000", "192.168.0.1:8000"] {
-            assert!(check(open.parse().unwrap(), false).is_err(), "{open}");
-            assert!(check(open.parse().unwrap(), true).is_ok(), "{open}");
+            assert!(check(open.parse().unwrap(), false, "--insecure").is_err(), "{open}");
+            assert!(check(open.parse().unwrap(), true, "--insecure").is_ok(), "{open}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_the_flag_of_that_address() {
+        let refused = check("0.0.0.0:9".parse().unwrap(), false, "--metrics-insecure").unwrap_err();
+        assert!(refused.to_string().ends_with("or say --metrics-insecure"), "{refused}");
+    }
+
+    #[test]
+    fn localhost_is_an_address_like_any_other() {
+        let found = parse("localhost:8000").unwrap();
+        assert!(found.ip().is_loopback() && found.port() == 8000, "{found}");
+        assert_eq!(parse("[::1]:8000"), Ok("[::1]:8000".parse().unwrap()));
+        for bad in ["localhost", "localhost:", "localhost:x", "localhost:65536", "8000", "example.org:8000", ""] {
+            assert!(parse(bad).unwrap_err().contains("localhost:8000"), "{bad}");
         }
     }
 }

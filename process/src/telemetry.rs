@@ -156,7 +156,7 @@ impl Telemetry {
 }
 
 fn bind(address: SocketAddr, insecure: bool) -> Result<TcpListener, TelemetryError> {
-    listen::check(address, insecure)?;
+    listen::check(address, insecure, "--metrics-insecure")?;
     let listener = TcpListener::bind(address).and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
     listener.map_err(|source| TelemetryError::Listen { address, source })
 }

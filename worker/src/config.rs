@@ -17,6 +17,7 @@ use jobbers_common::{
 use jobbers_process::{
     config::{ConfigError, layered},
     engine_url::EngineArgs,
+    listen,
     logging::LogArgs,
     telemetry::MetricsArgs,
 };
@@ -54,7 +55,7 @@ pub struct Config {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Where [`crate::Worker::run`] serves `/metrics`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "listen::read_if_any")]
     pub metrics_listen: Option<SocketAddr>,
     /// Whether that address may be other than loopback.
     #[serde(default)]

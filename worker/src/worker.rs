@@ -81,10 +81,8 @@ pub enum WorkerError {
 impl WorkerError {
     fn exit_code(&self) -> u8 {
         match self {
-            Self::Config(_) | Self::DuplicateTask(_) | Self::Engine(Error::Config(_) | Error::Schema { .. }) => {
-                exit::CONFIG
-            }
-            Self::Engine(_) => exit::UNAVAILABLE,
+            Self::Config(_) | Self::DuplicateTask(_) => exit::CONFIG,
+            Self::Engine(error) => exit::of_store(error),
             Self::Telemetry(error) => error.exit_code(),
             Self::Start(_) | Self::Vanished => exit::INTERNAL,
         }

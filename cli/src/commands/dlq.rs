@@ -7,6 +7,7 @@ use jobbers_common::{
     lifecycle::Status,
     name::{QueueName, TaskId, TaskName},
 };
+use jobbers_process::when;
 use serde::Serialize;
 
 use crate::{client::ClientArgs, failure::Failure};
@@ -83,11 +84,11 @@ struct FilterArgs {
     #[serde(skip_serializing_if = "Option::is_none")]
     fingerprint: Option<String>,
     /// Only those that failed at or after this time, e.g. 2026-01-01T00:00:00Z
-    #[arg(long = "failed-after", value_name = "TIME")]
+    #[arg(long = "failed-after", value_name = "TIME", value_parser = when::parse)]
     #[serde(skip_serializing_if = "Option::is_none")]
     failed_from: Option<jiff::Timestamp>,
     /// Only those that failed before this time
-    #[arg(long = "failed-before", value_name = "TIME")]
+    #[arg(long = "failed-before", value_name = "TIME", value_parser = when::parse)]
     #[serde(skip_serializing_if = "Option::is_none")]
     failed_until: Option<jiff::Timestamp>,
 }

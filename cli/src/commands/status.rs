@@ -10,7 +10,7 @@ use jobbers_common::{duration, limits::MAX_WAIT, name::TaskId};
 use jobbers_process::exit;
 
 use crate::{
-    client::{self, Answer, Client, ClientArgs, wire::Task},
+    client::{self, AWAY, Answer, Client, ClientArgs, wire::Task},
     failure::Failure,
     output, when,
 };
@@ -57,15 +57,18 @@ pub fn verdict(task: &Task) -> ExitCode {
 /// # Errors
 /// When the manager can't be asked or knows no such task.
 pub async fn wait(client: &Client, id: &TaskId, limit: Option<Duration>) -> Result<Answer, Failure> {
-    let began = Instant::now();
+    let (began, path) = (Instant::now(), client::task_path(id));
+    // Who can't be asked at all is told so at once.
+    let mut answer = client.get(&path, client::NOTHING).await?;
     loop {
-        let left = limit.map_or(MAX_WAIT, |limit| limit.saturating_sub(began.elapsed()).min(MAX_WAIT));
-        let query = [("wait", duration::format(Duration::from_millis(millis(left))))];
-        let answer = client.get_waiting(&client::task_path(id), &query, left).await?;
         let task: Task = answer.read()?;
-        if task.is_over() || limit.is_some_and(|limit| began.elapsed() >= limit) {
+        let left = limit.map_or(Duration::MAX, |limit| limit.saturating_sub(began.elapsed()));
+        if task.is_over() || left.is_zero() {
             return Ok(answer);
         }
+        let wait = left.min(MAX_WAIT);
+        let query = [("wait", duration::format(Duration::from_millis(millis(wait))))];
+        answer = client.get_patiently(&path, &query, wait, left.min(AWAY)).await?;
     }
 }
 

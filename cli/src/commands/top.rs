@@ -32,7 +32,13 @@ interval.";
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// The manager's address
-    #[arg(long, env = "JOBBERS_URL", value_name = "URL", default_value = "http://127.0.0.1:8000")]
+    #[arg(
+        long,
+        env = "JOBBERS_URL",
+        hide_env_values = true,
+        value_name = "URL",
+        default_value = "http://127.0.0.1:8000"
+    )]
     manager: String,
     /// Look this often
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = interval)]

@@ -36,7 +36,7 @@ pub struct Args {
     #[command(flatten)]
     engine: EngineArgs,
     /// Where the manager listens [default: 127.0.0.1:8000]
-    #[arg(long, env = "MANAGER_LISTEN", value_name = "ADDRESS")]
+    #[arg(long, env = "MANAGER_LISTEN", value_name = "ADDRESS", value_parser = listen::parse)]
     listen: Option<SocketAddr>,
     /// Listen on an address that isn't loopback although there is no authentication
     #[arg(long)]
@@ -72,7 +72,8 @@ impl Args {
             log: self.log.clone(),
         };
         let config = jobbers_manager::Config::load(&args).map_err(|error| Failure::Config(error.to_string()))?;
-        listen::check(config.listen, config.insecure).map_err(|error| Failure::Config(error.to_string()))?;
+        listen::check(config.listen, config.insecure, "--insecure")
+            .map_err(|error| Failure::Config(error.to_string()))?;
         Ok(config)
     }
 

@@ -1,8 +1,10 @@
 //! The client commands against a real system.
 
 use std::{
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Write},
+    net::TcpListener,
     process::Stdio,
+    thread,
 };
 
 use crate::jobbers::{Up, run};
@@ -208,4 +210,63 @@ fn dead_letters_are_named_once() {
     up.jobbers(&["dlq", "resubmit", "a", "--parameters", "{"]).fails(2, "not JSON");
     assert!(up.jobbers(&["dlq", "list", "--queue", "default"]).ok().out.is_empty());
     up.jobbers(&["dlq", "list", "--state", "lost"]).fails(1, "invalid_parameter");
+}
+
+/// A manager that gives these answers, one to each connection: a status line with headers, and a body. Nothing: it hangs up.
+fn answering(answers: Vec<Option<(String, String)>>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for answer in answers {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            while lines.next().is_some_and(|line| !line.unwrap().is_empty()) {}
+            if let Some((head, body)) = answer {
+                let length = body.len();
+                let head = format!("HTTP/1.1 {head}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n");
+                stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+            }
+        }
+    });
+    url
+}
+
+#[test]
+fn who_waits_outlives_a_manager_that_is_started_anew() {
+    let at = "2026-01-01T00:00:00Z";
+    let task = |status: &str| {
+        let task = serde_json::json!({
+            "id": "x", "name": "t", "version": 1, "queue": "default", "priority": 5, "status": status, "attempt": 1,
+            "submitted_at": at, "ready_at": at,
+        });
+        Some(("200 OK".to_owned(), task.to_string()))
+    };
+    let refusal = r#"{"code": "shutting_down", "detail": "the manager is stopping"}"#;
+    let refused = Some(("503 Service Unavailable".to_owned(), refusal.to_owned()));
+    let url = answering(vec![task("started"), refused, None, task("started"), task("completed")]);
+    let said = run(&["status", "x", "--wait", "--json", "--manager", &url]).ok();
+    assert_eq!(said.json()["status"], "completed");
+    assert_eq!(said.err.matches("asking again").count(), 1, "{said:?}");
+}
+
+#[test]
+fn a_text_that_restricts_nothing_and_a_time_that_is_none_are_refused() {
+    for flag in ["--error", "--fingerprint"] {
+        assert!(run(&["dlq", "delete", flag, "", "--yes"]).ends_with(2).err.contains("a value is required"));
+    }
+    assert!(run(&["list", "--submitted-after", "noon"]).ends_with(2).err.contains("2026-01-01 for that day"));
+}
+
+#[test]
+fn deleting_what_is_not_there_is_exit_code_1() {
+    let up = Up::start();
+    assert!(up.jobbers(&["dlq", "delete", "nope"]).ends_with(1).out.contains("0 dead letters deleted"));
+}
+
+#[test]
+fn an_answer_that_can_t_be_written_is_exit_code_74() {
+    let up = Up::start();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut command = up.client(&["queues"]);
+    assert_eq!(command.stdout(full).output().unwrap().status.code(), Some(74));
 }

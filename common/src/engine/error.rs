@@ -65,7 +65,7 @@ pub enum Error {
         max_length: u64,
     },
     /// The queue takes no more in for now, by its `submit_rate_limit`. Nothing was taken in.
-    #[error("queue {queue} takes no more tasks in for {} by its submit_rate_limit", crate::duration::format(*retry_after))]
+    #[error("queue {queue} takes no more tasks in for {} by its submit_rate_limit", crate::duration::format(crate::duration::rounded_up(*retry_after)))]
     RateLimited {
         /// The queue.
         queue: QueueName,

@@ -60,10 +60,10 @@ pub struct QueueRequest {
     #[schema(minimum = 1)]
     pub max_concurrent_per_key: Option<u32>,
     /// At most so many of its tasks of one concurrency key start in so much time. Default: no limit.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "json::object_if_any")]
     pub rate_limit_per_key: Option<RateLimitSettings>,
     /// The same by the tasks' names, whatever their version and key. At most 100 names, each with a limit at least.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "json::named_objects")]
     #[schema(value_type = BTreeMap<NameDoc, TaskLimitSettings>)]
     pub task_limits: BTreeMap<TaskName, TaskLimitSettings>,
     /// How long finished tasks are kept.
@@ -118,7 +118,7 @@ pub struct TaskLimitSettings {
     #[schema(minimum = 1)]
     pub max_concurrent: Option<u32>,
     /// At most so many start in so much time. Default: no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::object_if_any")]
     pub rate_limit: Option<RateLimitSettings>,
 }
 

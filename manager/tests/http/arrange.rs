@@ -241,6 +241,8 @@ async fn settings_that_make_no_sense_are_refused() {
         json!(["q"]),
         json!({"name": "q", "retention": ["1h"]}),
         json!({"name": "q", "rate_limit": [1, "1s"]}),
+        json!({"name": "q", "rate_limit_per_key": [1, "1s"]}),
+        json!({"name": "q", "task_limits": {"t": [1]}}),
         json!({"name": "."}),
         json!({"name": ".."}),
     ] {

@@ -25,6 +25,8 @@ fn it_tells_its_version_and_its_options() {
     assert_eq!((code, out.trim()), (Some(0), concat!("manager ", env!("CARGO_PKG_VERSION"))));
     let (code, out, _) = run(&["--help"]);
     assert_eq!(code, Some(0));
+    let secret = manager().arg("--help").env("ENGINE_URL", "redis://:s3cret@host").output().unwrap();
+    assert!(!String::from_utf8(secret.stdout).unwrap().contains("s3cret"));
     for told in ["--listen", "--engine-url", "MANAGER_CONFIG", "Exit codes"] {
         assert!(out.contains(told), "{told}");
     }
@@ -49,18 +51,20 @@ fn what_makes_no_sense_is_refused_with_its_code() {
     std::fs::write(&file, "tikc = \"3s\"\n").unwrap();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
-    let cases: [(&[&str], i32, &str); 7] = [
+    let cases: [(&[&str], i32, &str); 8] = [
         (&["--lisen", "x"], 2, "--listen"),
         (&["--listen", "here"], 2, "--listen"),
         (&["--config", file.to_str().unwrap()], 64, "tikc"),
         (&["--config", "/no/such/file.toml"], 64, "/no/such/file.toml"),
         (&["--log", "a=b=c"], 64, "--log"),
         (&["--listen", "0.0.0.0:0"], 64, "--insecure"),
-        (&["--engine-url", "carrier://pigeon"], 69, "carrier://pigeon"),
+        (&["--engine-url", "carrier://me:s3cret@pigeon"], 64, "carrier://…"),
+        (&["--engine-url", "sqlite:///no/such/folder/jobbers.db"], 64, "/no/such/folder"),
     ];
     for (arguments, code, told) in cases {
         let (found, _, err) = run(arguments);
         assert!(found == Some(code) && err.contains(told), "{arguments:?}: {found:?} {err}");
+        assert!(!err.contains("s3cret"), "{err}");
     }
     let (code, _, err) = run(&["--engine-url", "sqlite::memory:", "--listen", &taken]);
     assert!(code == Some(69) && err.contains(&taken), "{code:?} {err}");

@@ -139,6 +139,21 @@ where
     writer.write_str(&line)
 }
 
+/// Writes a line with its control characters escaped: what a task says must not look like a line of its own. The escape
+/// character begins our colours; in what is logged, the formatter has escaped it.
+fn write_on_one_line(writer: &mut Writer<'_>, line: &str) -> fmt::Result {
+    let mut rest = line;
+    while let Some(at) = rest.find(|c: char| c.is_control() && !matches!(c, '\t' | '\u{1b}')) {
+        let (clean, after) = rest.split_at(at);
+        writer.write_str(clean)?;
+        let mut after = after.chars();
+        after.next().map_or(Ok(()), |control| write!(writer, "{}", control.escape_default()))?;
+        rest = after.as_str();
+    }
+    writer.write_str(rest)?;
+    writer.write_char('\n')
+}
+
 /// Lines for people, with the label at their end.
 #[derive(Debug)]
 pub(super) struct Text<F>(pub(super) F);
@@ -148,11 +163,13 @@ where
     S: Subscriber + for<'span> LookupSpan<'span>,
     N: for<'writer> FormatFields<'writer> + 'static,
 {
-    fn format_event(&self, context: &FmtContext<'_, S, N>, writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        labelled(&self.0, context, writer, event, |line, label| {
+    fn format_event(&self, context: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        let mut line = String::new();
+        labelled(&self.0, context, Writer::new(&mut line), event, |line, label| {
             write!(line, " task.id={} task.name={} task.attempt={}", label.id, label.name, label.attempt)?;
             label.trace_id.map_or(Ok(()), |trace| write!(line, " trace_id={trace}"))
-        })
+        })?;
+        write_on_one_line(&mut writer, line.trim_end_matches('\n'))
     }
 }
 
@@ -237,6 +254,22 @@ mod tests {
         let label = "task.id=a/1 task.name=resize task.attempt=2 trace_id=4bf92f3577b34da6a3ce929d0e0e4736";
         let labelled: Vec<bool> = lines.read().iter().map(|line| line.ends_with(label)).collect();
         assert_eq!(labelled, [false, true, true, false], "{:#?}", lines.read());
+    }
+
+    #[test]
+    fn what_is_logged_for_people_stays_on_one_line() {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let layer = format::layer().with_ansi(false).with_writer(move || writer.clone());
+        let subscriber = tracing_subscriber::registry().with(layer.event_format(Text(format::format())));
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::warn!(error = %"boom\n2026-01-01 ERROR forged\r\0", "failed");
+            enter(Arc::new(Running), None, || tracing::warn!(error = %"a\nb", "inside"));
+        });
+        let read = lines.read();
+        assert_eq!(read.len(), 2, "{read:#?}");
+        assert!(read[0].ends_with(r"error=boom\n2026-01-01 ERROR forged\r\u{0}"), "{read:#?}");
+        assert!(read[1].contains(r"a\nb task.id=a/1"), "{read:#?}");
     }
 
     #[test]

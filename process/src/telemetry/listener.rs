@@ -11,6 +11,7 @@ use serde::Serialize;
 use tokio::{net::TcpListener, sync::Semaphore};
 
 use super::exposition::{Exposition, TEXT_FORMAT};
+use crate::listen;
 
 /// Readers at a time: a few Prometheus servers and a person.
 const MOST_READERS: usize = 16;
@@ -21,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(75);
 #[derive(Debug, Clone, Default, Args, Serialize)]
 pub struct MetricsArgs {
     /// Serve Prometheus metrics at http://ADDRESS/metrics
-    #[arg(long, env = "METRICS_LISTEN", value_name = "ADDRESS")]
+    #[arg(long, env = "METRICS_LISTEN", value_name = "ADDRESS", value_parser = listen::parse)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics_listen: Option<SocketAddr>,
     /// Serve metrics on an address that isn't loopback although there is no authentication

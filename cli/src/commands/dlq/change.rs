@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::{Selection, SelectionArgs};
 use crate::{
     client::{
-        self, Answer, Client, ClientArgs,
+        self, AWAY, Answer, Client, ClientArgs,
         wire::{DeadLetterChange, ResubmitOperation},
     },
     failure::Failure,
@@ -110,7 +110,7 @@ async fn finished(client: &Client, mut answer: Answer) -> Result<Answer, Failure
         }
         output::note(format_args!("{} of {} sent", operation.total - operation.pending, operation.total));
         let path = client::operation_path(&operation.id);
-        answer = client.get_waiting(&path, &[("wait", "30s")], WAIT).await?;
+        answer = client.get_patiently(&path, &[("wait", "30s")], WAIT, AWAY).await?;
     }
 }
 
@@ -159,7 +159,8 @@ pub(super) async fn cancel(args: &Cancel) -> Result<ExitCode, Failure> {
 /// Flags of `jobbers dlq delete`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Their tasks in the store, if it still has them, are not touched. What is being sent again stays."
+    after_help = "Their tasks in the store, if it still has them, are not touched. What is being sent again stays. Exit code 1 when fewer
+were deleted than ids were given."
 )]
 pub(super) struct Delete {
     #[command(flatten)]
@@ -174,13 +175,14 @@ pub(super) async fn delete(args: &Delete) -> Result<ExitCode, Failure> {
         return Ok(exit::OK);
     }
     let answer = client.delete_with(QUEUE, &which).await?;
+    let change: DeadLetterChange = answer.read()?;
     if args.which.client.json {
         output::document(&answer.body)?;
     } else {
-        let change: DeadLetterChange = answer.read()?;
         output::line(format_args!("{} deleted", output::count(change.changed, "dead letter")))?;
     }
-    Ok(exit::OK)
+    let are_all = change.changed >= args.which.ids.len() as u64;
+    Ok(if are_all { exit::OK } else { exit::FAILURE.into() })
 }
 
 /// Shows how many are meant; answers whether to go on.

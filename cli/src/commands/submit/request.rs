@@ -42,7 +42,7 @@ pub(super) struct TaskFlags {
     #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
     delay: Option<Duration>,
     /// Not before this point in time, e.g. 2026-11-21T08:30:00Z
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = jobbers_process::when::parse)]
     #[serde(skip_serializing_if = "Option::is_none")]
     run_at: Option<jiff::Timestamp>,
     /// Whose it is, for the limits by key of its queue (customer:42)
