@@ -4,7 +4,10 @@ use std::thread;
 
 use jobbers_common::metrics;
 use opentelemetry::{Key, KeyValue, global, metrics::MeterProvider, trace::TracerProvider};
-use opentelemetry_otlp::{ExporterBuildError, LogExporter, MetricExporter, SpanExporter};
+use opentelemetry_otlp::{
+    ExporterBuildError, LogExporter, MetricExporter, SpanExporter, WithTonicConfig,
+    tonic_types::transport::ClientTlsConfig,
+};
 use opentelemetry_sdk::{
     Resource,
     logs::SdkLoggerProvider,
@@ -115,23 +118,29 @@ fn metric_exporter(protocol: Protocol, delta: bool) -> Result<MetricExporter, Ex
     let temporality = if delta { Temporality::Delta } else { Temporality::Cumulative };
     let builder = MetricExporter::builder().with_temporality(temporality);
     match protocol {
-        Protocol::Grpc => builder.with_tonic().build(),
+        Protocol::Grpc => builder.with_tonic().with_tls_config(roots()).build(),
         Protocol::Http => builder.with_http().build(),
     }
 }
 
 fn span_exporter(protocol: Protocol) -> Result<SpanExporter, ExporterBuildError> {
     match protocol {
-        Protocol::Grpc => SpanExporter::builder().with_tonic().build(),
+        Protocol::Grpc => SpanExporter::builder().with_tonic().with_tls_config(roots()).build(),
         Protocol::Http => SpanExporter::builder().with_http().build(),
     }
 }
 
 fn log_exporter(protocol: Protocol) -> Result<LogExporter, ExporterBuildError> {
     match protocol {
-        Protocol::Grpc => LogExporter::builder().with_tonic().build(),
+        Protocol::Grpc => LogExporter::builder().with_tonic().with_tls_config(roots()).build(),
         Protocol::Http => LogExporter::builder().with_http().build(),
     }
+}
+
+/// Trusts the system's authorities, or those of `SSL_CERT_FILE`; of no weight for a plain `http://` endpoint. Over HTTP the
+/// client does the same by itself.
+fn roots() -> ClientTlsConfig {
+    ClientTlsConfig::new().with_enabled_roots()
 }
 
 /// Who this process is. What `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` say stands.

@@ -113,12 +113,8 @@ fn signal(said: &Lookup<'_>, name: &str) -> Result<Option<Protocol>, SettingsErr
         said(&own).map(|value| (own, value)).or_else(|| said(&general).map(|value| (general, value)))
     };
     let Some((variable, endpoint)) = either("ENDPOINT") else { return Ok(None) };
-    if !endpoint.starts_with("http://") {
-        return Err(wrong(
-            variable,
-            endpoint,
-            "must begin with http://; there is no TLS here: let a collector beside this process carry it further",
-        ));
+    if !["http://", "https://"].iter().any(|scheme| endpoint.starts_with(scheme)) {
+        return Err(wrong(variable, endpoint, "must begin with http:// or https://"));
     }
     match either("PROTOCOL") {
         None => Ok(Some(Protocol::Http)),
@@ -236,7 +232,7 @@ mod tests {
     #[test]
     fn nonsense_is_named_with_what_is_allowed() {
         for (variable, value, others) in [
-            ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://c:4317", &[][..]),
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", "ftp://c:4317", &[][..]),
             ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "c:4317", &[]),
             ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json", &[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c")]),
             ("OTEL_METRIC_EXPORT_INTERVAL", "15s", &[]),

@@ -33,7 +33,10 @@ impl TlsFront {
         let certificate = CertificateDer::from_pem_file(authority.file("server.pem")).expect("a certificate");
         let key = PrivateKeyDer::from_pem_file(authority.file("server.key")).expect("its key");
         let config = ServerConfig::builder().with_no_client_auth().with_single_cert(vec![certificate], key);
-        let acceptor = TlsAcceptor::from(Arc::new(config.expect("the key is the certificate's")));
+        let mut config = config.expect("the key is the certificate's");
+        // gRPC speaks nothing else.
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let acceptor = TlsAcceptor::from(Arc::new(config));
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
         let accepting = tokio::spawn(async move {

@@ -5,8 +5,10 @@ use std::time::{Duration, Instant};
 use jobbers_common::metrics::{ALL, Kind};
 use jobbers_test_support::{
     api::Api,
+    authority::Authority,
     collector::{Collector, Distribution},
     program::Program,
+    tls_front::TlsFront,
     wait::until,
 };
 use nix::sys::signal::Signal;
@@ -21,6 +23,7 @@ on_both_engines!(
     the_points_are_as_many_as_what_happened,
     a_collector_that_freezes_under_load_changes_no_result,
     a_collector_that_dies_under_load_changes_no_result,
+    it_arrives_over_tls,
 );
 
 /// The deadline of the last flush, with room for a busy machine.
@@ -367,5 +370,25 @@ async fn metrics_are_not_shown_to_strangers_unless_that_is_meant() {
         let mut worker = Program::start::<&str>("worker", stack.folder(), &[], &all);
         assert_eq!(worker.exit().await.code(), Some(code));
         worker.line(words).await;
+    }
+}
+
+/// What a manager sends over TLS to a collector of one protocol or the other.
+async fn it_arrives_over_tls(kind: Engine) {
+    let (stack, authority) = (Stack::on(kind).await, Authority::new());
+    let trusted = authority.file("ca.pem");
+    for (protocol, collector) in [("grpc", Collector::grpc().await), ("http/protobuf", Collector::http().await)] {
+        let address = collector.endpoint().strip_prefix("http://").unwrap().parse().unwrap();
+        let front = TlsFront::start(address, &authority).await;
+        let endpoint = front.url();
+        let otlp = [
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol),
+            ("SSL_CERT_FILE", trusted.to_str().unwrap()),
+        ];
+        let mut manager = stack.manager_with(&otlp).await;
+        manager.api.submit(&json!({"name": "echo"})).await;
+        end(&mut manager.program).await;
+        assert_eq!(collector.spans("send default").len(), 1, "{protocol}");
     }
 }
