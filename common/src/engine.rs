@@ -71,7 +71,8 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// # Errors
     /// [`Error::UnknownQueue`] for the first task whose queue there is not, before any [`Error::Conflict`] and
     /// [`Error::Duplicate`], for the first task that may not go in; and these before [`Error::QueueFull`], for the first
-    /// task that its queue's `max_length` has no room for, and [`Error::RateLimited`]; [`Error::Invalid`] for a batch over 1,000, an empty one, or one
+    /// task that its queue's `max_length` has no room for, or [`Error::QueueBytesFull`], its `max_bytes`, and
+    /// [`Error::RateLimited`]; [`Error::Invalid`] for a batch over 1,000, an empty one, or one
     /// that names an id twice, and for a unique key that makes no sense.
     async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>>;
 
@@ -231,6 +232,9 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// Moves up to `limit` scheduled tasks whose time has come to their queues, of any queue, the longest due first,
     /// and wakes workers. Answers how many.
     ///
+    /// Goes on, by up to 1,000 tasks, with counting the bytes of a queue whose `max_bytes` was set while it held tasks;
+    /// until that is over the limit is judged by what has been counted.
+    ///
     /// # Errors
     /// [`Error::Invalid`] past a bound. Safe to repeat.
     async fn promote_due(&self, limit: usize) -> Result<u64>;
@@ -266,7 +270,7 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// Moves up to `limit` tasks that are waiting, scheduled or submitted to another queue, those that are next in line
     /// first, and wakes workers. Answers how many. A task keeps everything, its due time and its place among those of its
     /// priority too: it stands in the other queue as if it had been there all along. It is counted there as accepted, and
-    /// as removed where it was; a `max_length` turns nothing away.
+    /// as removed where it was; a `max_length` or `max_bytes` turns nothing away.
     ///
     /// # Errors
     /// [`Error::UnknownQueue`] for either; [`Error::Invalid`] past a bound, and when both are one. Safe to repeat.

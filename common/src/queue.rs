@@ -72,6 +72,10 @@ pub struct QueueConfig {
     /// What its tasks of these names may do, whatever their version and key.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub task_limits: BTreeMap<TaskName, GateLimits>,
+    /// At most so many bytes of parameters wait in it: those of the tasks that `max_length` counts. More are not taken in;
+    /// what comes back is never turned away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_bytes: Option<u64>,
     /// How long finished tasks are kept.
     #[serde(default)]
     pub retention: Retention,
@@ -106,6 +110,7 @@ impl QueueConfig {
             max_concurrent_per_key: None,
             rate_limit_per_key: None,
             task_limits: BTreeMap::new(),
+            max_bytes: None,
             retention: Retention::default(),
             patience: DEFAULT_PATIENCE,
             strict: false,
@@ -119,6 +124,7 @@ impl QueueConfig {
             || self.rate_limit.is_some()
             || self.submit_rate_limit.is_some()
             || self.max_length.is_some()
+            || self.max_bytes.is_some()
             || self.is_gated()
     }
 
@@ -158,6 +164,7 @@ impl QueueConfig {
             ("max_concurrent", self.max_concurrent.map(u64::from)),
             ("max_length", self.max_length),
             ("max_concurrent_per_key", self.max_concurrent_per_key.map(u64::from)),
+            ("max_bytes", self.max_bytes),
         ];
         if let Some((name, _)) = limits.iter().find(|(_, limit)| *limit == Some(0)) {
             return Err(format!("{name} must be at least 1; to hold tasks back, pause the queue"));

@@ -84,6 +84,7 @@ mod unique;
 mod view;
 mod waiters;
 mod watch;
+mod weight;
 mod writer;
 
 /// What the writer, the readers and the watch have in common.
@@ -314,6 +315,7 @@ impl Engine for SqliteEngine {
         let promote = move |step: &mut step::Step<'_>| {
             let queues = tend::queues_with(step, Status::Scheduled)?;
             gates::wake_for_due(step)?;
+            weight::go_on(step)?;
             tend::promote_due(step, &queues, limit)
         };
         self.writer.run(limit, promote).await

@@ -131,6 +131,7 @@ pub(crate) fn observe(app: &Arc<App>, meter: &Meter) {
                     ("max_per_worker", queue.max_per_worker.map(f64::from)),
                     ("max_concurrent", queue.max_concurrent.map(f64::from)),
                     ("max_length", queue.max_length.map(|most| most as f64)),
+                    ("max_bytes", queue.max_bytes.map(|most| most as f64)),
                     ("rate_limit", queue.rate_limit.as_ref().map(per_second)),
                 ];
                 for (name, limit) in limits.into_iter().filter_map(|(name, limit)| Some((name, limit?))) {

@@ -120,7 +120,7 @@ codes! {
     Changed = "changed", PRECONDITION_FAILED, "It was changed meanwhile";
     /// The body is over `max_body_bytes`.
     BodyTooLarge = "body_too_large", PAYLOAD_TOO_LARGE, "The body is too large";
-    /// A task's parameters are over `max_payload_bytes`. Store large data elsewhere and pass its address.
+    /// A task's parameters are over `max_payload_bytes`, or the `max_bytes` of its queue. Store large data elsewhere and pass its address.
     PayloadTooLarge = "payload_too_large", PAYLOAD_TOO_LARGE, "The parameters of a task are too large";
     /// A request carries at most 1,000 tasks or ids.
     BatchTooLarge = "batch_too_large", PAYLOAD_TOO_LARGE, "The batch is too large";
@@ -144,8 +144,8 @@ codes! {
     StoreSchema = "store_schema", INTERNAL_SERVER_ERROR, "The store has another version";
     /// What is stored can't be read; the log tells more.
     StoreCorrupt = "store_corrupt", INTERNAL_SERVER_ERROR, "The store is damaged";
-    /// The queue holds as many tasks as its `max_length` allows. Nothing was taken in; send it again after Retry-After.
-    /// A batch that brings more tasks than ever fit is `invalid_request`.
+    /// The queue holds as many tasks, or bytes, as its `max_length` or `max_bytes` allows. Nothing was taken in; send it again
+    /// after Retry-After. A batch that brings more tasks than ever fit is `invalid_request`.
     QueueFull = "queue_full", TOO_MANY_REQUESTS, "The queue is full";
     /// The queue takes no more tasks in for now, by its `submit_rate_limit`. Nothing was taken in; send it again after
     /// Retry-After.
@@ -262,7 +262,7 @@ impl From<Error> for Problem {
             Error::Conflict { reason: ConflictReason::Started, .. } => Code::TaskStarted,
             Error::Duplicate { .. } => Code::Duplicate,
             Error::Exists(_) => Code::Exists,
-            Error::QueueFull { .. } => Code::QueueFull,
+            Error::QueueFull { .. } | Error::QueueBytesFull { .. } => Code::QueueFull,
             Error::RateLimited { .. } => Code::RateLimited,
             Error::Changed(_) => Code::Changed,
             Error::RulesOverlap { .. } => Code::RulesOverlap,
@@ -282,7 +282,7 @@ impl From<Error> for Problem {
         }
         let retry_after = match &error {
             Error::Unavailable { retry_after, .. } | Error::RateLimited { retry_after, .. } => Some(*retry_after),
-            Error::QueueFull { .. } => Some(Duration::from_secs(1)),
+            Error::QueueFull { .. } | Error::QueueBytesFull { .. } => Some(Duration::from_secs(1)),
             // Somebody has to mend these; asking every second would not help.
             Error::Full(_) | Error::ReadOnly(_) | Error::Config(_) => Some(Duration::from_secs(5)),
             _ => None,

@@ -416,6 +416,10 @@ pub struct Queue {
     /// What its tasks of these names may do.
     #[serde(default)]
     pub task_limits: BTreeMap<String, TaskLimits>,
+    /// At most so many bytes of parameters wait in it.
+    pub max_bytes: Option<u64>,
+    /// As many do now, where that is limited.
+    pub waiting_bytes: Option<u64>,
     /// How long finished tasks are kept.
     pub retention: Retention,
     /// How long workers give a task back that none of them knows.

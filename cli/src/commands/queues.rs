@@ -142,6 +142,7 @@ enum LimitName {
     MaxConcurrentPerKey,
     RatePerKey,
     KeyParameter,
+    MaxBytes,
 }
 
 impl LimitName {
@@ -155,6 +156,7 @@ impl LimitName {
             Self::MaxConcurrentPerKey => "max_concurrent_per_key",
             Self::RatePerKey => "rate_limit_per_key",
             Self::KeyParameter => "key_parameter",
+            Self::MaxBytes => "max_bytes",
         }
     }
 }
@@ -181,6 +183,10 @@ struct Limits {
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_length: Option<u64>,
+    /// At most so many bytes of parameters wait in it; more are refused
+    #[arg(long, value_name = "BYTES")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_bytes: Option<u64>,
     /// Which parameter gives a task its concurrency key: a field's name, or a JSON pointer (/order/customer)
     #[arg(long, value_name = "PARAMETER")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -330,12 +336,17 @@ async fn show(one: &One) -> Result<(), Failure> {
     output::add_fact(&mut sheet, "queue", &queue.name);
     output::add_fact(&mut sheet, "state", if queue.paused { "paused" } else { "open" });
     let at_most = |limit: Option<u64>| limit.map(|limit| format!("at most {}", output::thousands(limit)));
+    let bytes = |queue: &Queue| {
+        let waiting = output::thousands(queue.waiting_bytes.unwrap_or(0));
+        at_most(queue.max_bytes).map(|most| format!("{most}, now {waiting}"))
+    };
     for (name, limit) in [
         ("runs in one worker", at_most(queue.max_per_worker.map(u64::from))),
         ("runs in all", at_most(queue.max_concurrent.map(u64::from))),
         ("starts", rate(&queue.rate_limit)),
         ("takes in", rate(&queue.submit_rate_limit)),
         ("waits", at_most(queue.max_length)),
+        ("bytes that wait", bytes(&queue)),
     ] {
         output::add_fact(&mut sheet, name, limit.unwrap_or_else(|| "no limit".to_owned()));
     }
@@ -401,7 +412,7 @@ async fn change(set: &Set) -> Result<(), Failure> {
 }
 
 /// What of a queue's answer are its numbers; all else are settings, those too that this program does not know yet.
-const NUMBERS: [&str; 5] = ["tasks", "oldest_ready_at", "oldest_ready_age", "accepted", "removed"];
+const NUMBERS: [&str; 6] = ["tasks", "oldest_ready_at", "oldest_ready_age", "accepted", "removed", "waiting_bytes"];
 
 fn merge(into: &mut serde_json::Map<String, Value>, from: serde_json::Result<Value>) {
     if let Ok(Value::Object(from)) = from {

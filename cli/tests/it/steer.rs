@@ -82,8 +82,19 @@ fn limits_by_key_and_by_task_are_set_told_and_taken_away() {
 #[test]
 fn a_setting_that_is_not_named_stays() {
     let up = Up::start();
-    let created =
-        ["--strict", "--max-concurrent", "3", "--rate", "50/1s/100", "--max-length", "1000", "--patience", "2h"];
+    let created = [
+        "--strict",
+        "--max-concurrent",
+        "3",
+        "--rate",
+        "50/1s/100",
+        "--max-length",
+        "1000",
+        "--max-bytes",
+        "5000",
+        "--patience",
+        "2h",
+    ];
     up.jobbers(&[&["queues", "create", "mail"][..], &created].concat()).ok();
     up.jobbers(&["queues", "set", "mail", "--max-concurrent", "5", "--keep-for", "1h"]).ok();
     let changed = queue(&up, "mail");
@@ -98,6 +109,7 @@ fn a_setting_that_is_not_named_stays() {
     assert!(changed["rate_limit"].is_null() && changed["max_length"].is_null(), "{changed}");
     assert_eq!((&changed["max_concurrent"], &changed["strict"]), (&5.into(), &true.into()), "{changed}");
     let shown = up.jobbers(&["queues", "show", "mail"]).ok();
+    assert!(shown.out.contains("at most 5,000, now 0"), "{shown:?}");
     assert!(shown.out.contains("at most 5") && shown.out.contains("no limit"), "{shown:?}");
 }
 

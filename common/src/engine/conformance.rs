@@ -36,6 +36,7 @@ use crate::{
 
 pub mod arrange;
 pub mod audit;
+pub mod bytes;
 pub mod cancel;
 pub mod dead;
 pub mod gates;
@@ -467,6 +468,15 @@ macro_rules! conformance_suite {
             a_key_goes_with_its_task_wherever_it_goes
             a_queue_made_again_remembers_no_gate
             limits_by_key_and_by_task_that_make_no_sense_are_refused
+        );
+        $crate::conformance_group!($open, bytes:
+            a_queue_takes_in_no_more_bytes_than_may_wait
+            a_queue_that_limits_bytes_fills_no_other
+            what_takes_the_place_of_another_counts_by_what_it_adds
+            waiting_bytes_follow_every_path
+            a_limit_set_on_a_queue_with_tasks_comes_to_count_them
+            many_submitters_at_once_do_not_exceed_max_bytes
+            a_queue_of_bytes_made_again_starts_from_nothing
         );
         $crate::conformance_group!($open, intake:
             what_is_over_the_rate_is_refused_and_told_when_to_come_back

@@ -64,6 +64,14 @@ pub enum Error {
         /// How many tasks may wait in it.
         max_length: u64,
     },
+    /// As many bytes of parameters wait in the queue as may. Nothing was taken in.
+    #[error("queue {queue} holds as many bytes of parameters as its max_bytes of {max_bytes} allows")]
+    QueueBytesFull {
+        /// The queue.
+        queue: QueueName,
+        /// How many bytes may wait in it.
+        max_bytes: u64,
+    },
     /// The queue takes no more in for now, by its `submit_rate_limit`. Nothing was taken in.
     #[error("queue {queue} takes no more tasks in for {} by its submit_rate_limit", crate::duration::format(crate::duration::rounded_up(*retry_after)))]
     RateLimited {
@@ -151,6 +159,7 @@ impl Error {
                 | Self::Full(_)
                 | Self::ReadOnly(_)
                 | Self::QueueFull { .. }
+                | Self::QueueBytesFull { .. }
                 | Self::RateLimited { .. }
         )
     }
@@ -170,6 +179,7 @@ impl Error {
             Self::RulesOverlap { .. } => "rules_overlap",
             Self::Changed(_) => "changed",
             Self::QueueFull { .. } => "queue_full",
+            Self::QueueBytesFull { .. } => "queue_bytes_full",
             Self::RateLimited { .. } => "rate_limited",
             Self::Invalid(_) => "invalid",
             Self::Unavailable { .. } => "unavailable",

@@ -122,6 +122,8 @@ pub struct QueueStats {
     pub accepted: u64,
     /// Tasks deleted since: pruned, purged and replaced. `accepted` = `removed` + the sum of `tasks`, always.
     pub removed: u64,
+    /// Bytes of the parameters of the tasks that wait, as counted for its `max_bytes`; `None` without one.
+    pub waiting_bytes: Option<u64>,
 }
 
 /// What the store is and what it promises.

@@ -118,12 +118,14 @@ struct Change {
     limits: String,
     /// For a queue: its limits by key and by task, as `scripts/lib/gates.lua` reads them; empty for none.
     gates: String,
+    /// For a queue: its `max_bytes`.
+    max_bytes: Option<u64>,
 }
 
 impl Change {
     /// Of what is no queue.
     fn of(field: String, value: Option<String>) -> Self {
-        Self { field, value, paused: false, limits: String::new(), gates: String::new() }
+        Self { field, value, paused: false, limits: String::new(), gates: String::new(), max_bytes: None }
     }
 }
 
@@ -168,6 +170,7 @@ async fn carry_out(store: &Store, from: &Config, change: &Change) -> Result<Outc
     let add = |command: &mut Cmd| {
         command.arg(from.version).arg(&change.field).arg(change.value.as_deref().unwrap_or_default());
         command.arg(u8::from(change.paused)).arg(&id).arg(&change.limits).arg(&change.gates);
+        command.arg(change.max_bytes.map(|bytes| bytes.to_string()).unwrap_or_default());
     };
     let mut answer = array(store.run(&store.work, &script::CONFIGURE, add).await?)?.into_iter();
     let word = text(answer.next().unwrap_or(Value::Nil))?;
@@ -225,6 +228,7 @@ pub(super) async fn put_queue(store: &Store, queue: &QueueConfig, mode: &PutMode
             paused: queue.paused,
             limits: limits(queue),
             gates: gates(queue),
+            max_bytes: queue.max_bytes,
         })
     };
     alter(store, decide).await

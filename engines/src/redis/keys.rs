@@ -29,10 +29,12 @@
 //! | `q:<queue>:b` | sorted set | the same, of workers that wait for the end of one of its tasks |
 //! | `q:<queue>:g` | number | where its rate stands: when all tasks started so far would have had their turn |
 //! | `q:<queue>:i` | number | the same of the rate at which it takes tasks in |
+//! | `q:<queue>:z` | hash | id: the bytes of a waiting task's parameters, where the queue limits these |
 //! | `q:<queue>:n` | hash | counts: accepted, removed, and finished ones by status |
 //! | `queues`, `paused` | set | names |
 //! | `limits` | hash | queue: the limits that scripts look after, of queues that have any |
 //! | `gates` | hash | queue: its limits by key and by task, of queues that have any |
+//! | `sizes`, `sized`, `sizing` | hash | queue: its max_bytes; the bytes that wait in it; how far what it held when it got that limit is counted |
 //! | `config` | hash | `version`, the id of the latest `change`, each queue, role and rule as JSON, and since when a worker drains |
 //! | `catalogues`, `catalogues:expiry` | hash, sorted set | what workers can run, by digest, and until when it is kept |
 //! | `workers`, `workers:expiry` | hash, sorted set | reports, and when they are forgotten |

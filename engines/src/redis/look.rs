@@ -17,7 +17,7 @@ use super::{
     failure::malformed,
     news::LOOK_AGAIN,
     record::{micros, time},
-    reply::{array, bytes, number, text, tuple},
+    reply::{array, bytes, digits, number, text, tuple},
     script,
     state::{Seen, read_task, read_view, status_of},
     store::Store,
@@ -299,11 +299,11 @@ pub(super) async fn queue_stats(store: &Store, queue: Option<&QueueName>) -> Res
 }
 
 fn read_stats(name: &QueueName, answer: Value) -> Result<Option<QueueStats>> {
-    let [known, scheduled, submitted, started, oldest, counters] = tuple(answer)?;
+    let [known, scheduled, submitted, started, oldest, counters, waiting] = tuple(answer)?;
     if number(known)? == 0 {
         return Ok(None);
     }
-    let oldest = bytes(oldest)?;
+    let (oldest, waiting) = (bytes(oldest)?, bytes(waiting)?);
     let mut stats = QueueStats {
         queue: name.clone(),
         tasks: [
@@ -315,6 +315,7 @@ fn read_stats(name: &QueueName, answer: Value) -> Result<Option<QueueStats>> {
         oldest_ready_at: if oldest.is_empty() { None } else { Some(time(&oldest)?) },
         accepted: 0,
         removed: 0,
+        waiting_bytes: if waiting.is_empty() { None } else { Some(digits(&waiting)?) },
     };
     let mut counters = array(counters)?.into_iter();
     while let (Some(name), Some(count)) = (counters.next(), counters.next()) {

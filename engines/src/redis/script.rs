@@ -13,10 +13,12 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 21] = [
+const LIBRARY: [(&str, &str); 23] = [
     ("base", include_str!("scripts/lib/base.lua")),
     ("numbers", include_str!("scripts/lib/numbers.lua")),
     ("wake", include_str!("scripts/lib/wake.lua")),
+    ("sizes", include_str!("scripts/lib/sizes.lua")),
+    ("sized", include_str!("scripts/lib/sized.lua")),
     ("moves", include_str!("scripts/lib/moves.lua")),
     ("tend", include_str!("scripts/lib/tend.lua")),
     ("settle", include_str!("scripts/lib/settle.lua")),
@@ -43,16 +45,21 @@ fn library(name: &str) -> &'static str {
     LIBRARY.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| text)
 }
 
+/// Adds a source with all that it includes, and that these include.
+fn put_together(source: &str, text: &mut String) {
+    for line in source.lines() {
+        match line.trim_start().strip_prefix(INCLUDE) {
+            Some(names) => names.split(' ').for_each(|name| put_together(library(name), text)),
+            None => text.push_str(line),
+        }
+        text.push('\n');
+    }
+}
+
 impl Script {
     fn new(source: &str) -> Self {
         let mut text = String::with_capacity(16 * 1024);
-        for line in source.lines() {
-            match line.trim_start().strip_prefix(INCLUDE) {
-                Some(names) => names.split(' ').for_each(|name| text.push_str(library(name))),
-                None => text.push_str(line),
-            }
-            text.push('\n');
-        }
+        put_together(source, &mut text);
         let sha = redis::Script::new(&text).get_hash().to_owned();
         Self { text, sha }
     }
@@ -115,7 +122,7 @@ mod tests {
             for name in included.flat_map(|names| names.split(' ')) {
                 assert!(!library(name).is_empty(), "{file} includes {name}");
             }
-            assert!(!script.text.contains(INCLUDE), "{file}: what is included includes nothing");
+            assert!(!script.text.contains(INCLUDE), "{file}: all is put in its place");
         }
     }
 

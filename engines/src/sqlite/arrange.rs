@@ -19,6 +19,7 @@ use super::{
     finished::{self, Walk},
     gates, prune, row, sql,
     step::{News, Step},
+    weight,
 };
 
 fn json<T: Serialize>(value: &T) -> Result<String> {
@@ -54,11 +55,15 @@ pub(super) fn put_queue(step: &mut Step<'_>, queue: &QueueConfig, mode: &PutMode
         Some(_) => {}
         None => check_room(step.catalog().config.queues.len(), "queues")?,
     }
+    let known = known.cloned();
     step.prepare(sql::PUT_QUEUE)?.execute((queue.name.as_str(), json(queue)?)).or_store()?;
     if let Some(key) = step.catalog().find_key(&queue.name) {
         gates::look_anew(step, key)?;
     }
-    changed(step)
+    let config = changed(step)?;
+    let key = step.catalog().key(&queue.name)?;
+    weight::configure(step, key, known.as_ref(), queue)?;
+    Ok(config)
 }
 
 pub(super) fn delete_queue(step: &mut Step<'_>, name: &QueueName) -> Result<Deleted> {
@@ -77,7 +82,7 @@ pub(super) fn delete_queue(step: &mut Step<'_>, name: &QueueName) -> Result<Dele
     if finished.unsigned_abs() > doomed.len() as u64 {
         return Ok(Deleted::More);
     }
-    step.write_tallies()?;
+    weight::forget(step, queue)?;
     step.prepare(sql::DELETE_QUEUE)?.execute([queue]).or_store()?;
     changed(step)?;
     Ok(Deleted::Done)
@@ -93,8 +98,8 @@ pub(super) fn move_tasks(step: &mut Step<'_>, from: &QueueName, to: &QueueName, 
     for (key, code) in &waiting {
         let (status, revision) = (row::status(*code)?, step.next_revision());
         update.execute((key, to, revision)).or_store()?;
-        step.note_left(from, status);
-        step.note_entered(to, status);
+        step.note_left(*key, from, status)?;
+        step.note_entered(*key, to, status)?;
     }
     Ok(waiting.len() as u64)
 }

@@ -10,16 +10,18 @@ use super::{
     gates, row, sql,
     step::Step,
     view::View,
+    weight,
 };
 
 /// What lies beside the tasks: its table, how it is looked over, and how an entry is deleted.
-const BESIDE: [(&str, &str, &str); 6] = [
+const BESIDE: [(&str, &str, &str); 7] = [
     ("large_parameters", sql::AUDIT_LARGE_PARAMETERS, sql::DELETE_LARGE_PARAMETERS),
     ("checkpoint", sql::AUDIT_CHECKPOINTS, sql::DELETE_CHECKPOINT),
     ("failure", sql::AUDIT_FAILURES, sql::DELETE_FAILURES),
     ("stranger", sql::AUDIT_STRANGERS, sql::FORGET_STRANGER),
     ("uniqueness", sql::AUDIT_UNIQUENESS, sql::DELETE_UNIQUENESS),
     ("unique_key", sql::AUDIT_UNIQUE_KEYS, sql::DELETE_UNIQUE_KEYS),
+    ("weight", sql::AUDIT_WEIGHTS, sql::DELETE_WEIGHT),
 ];
 
 /// What is looked over by one call, and after what it goes on.
@@ -75,6 +77,8 @@ enum Mend {
     LookAnew(i64),
     /// Count the tasks of a queue anew.
     Recount(i64),
+    /// Count the bytes that wait in a queue anew.
+    Weigh(i64),
     /// Build the indexes of `task` anew.
     Reindex,
 }
@@ -223,6 +227,17 @@ fn counts(view: &View<'_>, after: i64) -> Result<Look> {
         let detail = format!("{tallied} tasks are counted as {} and {found} are there", row::status(code)?);
         look.note(Flaw::Miscounted, name.as_str(), detail, Some(Mend::Recount(queue)));
     }
+    if view.catalog.limited.get(&queue).is_some_and(|config| config.max_bytes.is_some()) {
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        let (counted, sum, wrong): (i64, i64, i64) =
+            view.prepare(sql::AUDIT_BYTES)?.query_row([queue], read).or_store()?;
+        if counted != sum || wrong != 0 {
+            let detail = format!(
+                "{counted} waiting bytes are counted, its tasks weigh {sum}, {wrong} of them another than noted"
+            );
+            look.note(Flaw::Miscounted, name.as_str(), detail, Some(Mend::Weigh(queue)));
+        }
+    }
     Ok(look)
 }
 
@@ -252,6 +267,7 @@ fn carry_out(step: &mut Step<'_>, mend: Mend) -> Result<()> {
                 step.prepare(sql::PUT_TALLY)?.execute((queue, code, found)).or_store()?;
             }
         }
+        Mend::Weigh(queue) => weight::weigh_anew(step, queue)?,
         Mend::Reindex => step.conn.execute_batch("REINDEX task").or_store()?,
     }
     Ok(())

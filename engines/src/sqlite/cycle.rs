@@ -129,7 +129,7 @@ fn claim_from(
         if leased.or_store()? != 1 {
             return Err(Error::Corrupt(format!("the index of ready tasks names row {key}, which is not ready")));
         }
-        step.note_moved(queue, Status::Submitted, Move::Claim, Status::Started);
+        step.note_moved(key, queue, Status::Submitted, Move::Claim, Status::Started)?;
     }
     Ok(())
 }

@@ -178,10 +178,10 @@ fn send_again(step: &mut Step<'_>, wish: &Resubmit, task: &Ended, queue: i64) ->
         set_parameters(step, task.key, parameters)?;
     }
     if queue == task.queue {
-        step.note_moved(queue, task.status, Move::Resubmit, Status::Submitted);
+        step.note_moved(task.key, queue, task.status, Move::Resubmit, Status::Submitted)?;
     } else {
-        step.note_left(task.queue, task.status);
-        step.note_entered(queue, Status::Submitted);
+        step.note_left(task.key, task.queue, task.status)?;
+        step.note_entered(task.key, queue, Status::Submitted)?;
     }
     Ok(task.key)
 }
@@ -246,7 +246,7 @@ fn make_anew(step: &mut Step<'_>, wish: &Resubmit, dead: &DeadTask, queue: i64) 
     if let Some(unique) = &dead.task.unique {
         unique::keep(step, key, unique)?;
     }
-    step.note_entered(queue, Status::Submitted);
+    step.note_entered(key, queue, Status::Submitted)?;
     Ok(key)
 }
 

@@ -81,6 +81,11 @@ fn stats_of(view: &View<'_>, name: &QueueName, key: i64, tasks: BTreeMap<Status,
     } else {
         None
     };
+    let is_sized = view.catalog.limited.get(&key).is_some_and(|config| config.max_bytes.is_some());
+    let waiting_bytes: Option<i64> = match is_sized {
+        true => Some(view.prepare(sql::WAITING_BYTES)?.query_row([key], |row| row.get(0)).or_store()?),
+        false => None,
+    };
     Ok(QueueStats {
         queue: name.clone(),
         // Not a counter of its own, so that the two sides of `accepted = removed + tasks` can't drift apart.
@@ -88,6 +93,7 @@ fn stats_of(view: &View<'_>, name: &QueueName, key: i64, tasks: BTreeMap<Status,
         removed,
         tasks,
         oldest_ready_at: oldest_ready_at.map(Timestamp::from_micros),
+        waiting_bytes: waiting_bytes.map(i64::unsigned_abs),
     })
 }
 

@@ -21,6 +21,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("sql/migrations/0009_spans.sql"),
     include_str!("sql/migrations/0010_route_ranges.sql"),
     include_str!("sql/migrations/0011_gates.sql"),
+    include_str!("sql/migrations/0012_queue_bytes.sql"),
 ];
 
 fn pragma(conn: &Connection, name: &str) -> Result<i64> {

@@ -102,7 +102,7 @@ fn complete(step: &mut Step<'_>, id: &TaskId, found: &Found, result: Option<&Pay
     if found.has_large_parameters {
         step.prepare(sql::DELETE_LARGE_PARAMETERS)?.execute([found.key]).or_store()?;
     }
-    step.note_moved(found.queue, Status::Started, Move::Complete, Status::Completed);
+    step.note_moved(found.key, found.queue, Status::Started, Move::Complete, Status::Completed)?;
     step.note_finished(id.clone());
     Ok(Status::Completed)
 }
@@ -129,7 +129,7 @@ pub(super) fn end(step: &mut Step<'_>, id: &TaskId, found: &Found, ending: &Endi
     let (revision, now) = (step.next_revision(), step.now_micros());
     let Ending { event, to, dead_letter, fence, span } = *ending;
     step.prepare(sql::END_TASK)?.execute((found.key, to.code(), revision, now, fence, dead_letter, span)).or_store()?;
-    step.note_moved(found.queue, found.status, event, to);
+    step.note_moved(found.key, found.queue, found.status, event, to)?;
     step.note_finished(id.clone());
     if dead_letter {
         dead::keep(step, id)?;
@@ -153,7 +153,7 @@ pub(super) fn requeue(
     step.prepare(sql::REQUEUE_TASK)?
         .execute((found.key, to.code(), revision, ready_at, attempts_that_do_not_count, span))
         .or_store()?;
-    step.note_moved(found.queue, Status::Started, event, to);
+    step.note_moved(found.key, found.queue, Status::Started, event, to)?;
     Ok(to)
 }
 

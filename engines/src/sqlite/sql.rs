@@ -10,12 +10,14 @@ macro_rules! statements {
 }
 
 statements! {
+    ADD_WEIGHT = "add_weight";
     ALL_DRAINING = "all_draining";
     ALL_GATE_SWEEPS = "all_gate_sweeps";
     ALL_QUEUES = "all_queues";
     ALL_ROLES = "all_roles";
     ALL_ROUTES = "all_routes";
     ALL_WORKERS = "all_workers";
+    AUDIT_BYTES = "audit_bytes";
     AUDIT_CHECKPOINTS = "audit_checkpoints";
     AUDIT_COUNTS = "audit_counts";
     AUDIT_FAILURES = "audit_failures";
@@ -25,10 +27,15 @@ statements! {
     AUDIT_TASKS = "audit_tasks";
     AUDIT_UNIQUE_KEYS = "audit_unique_keys";
     AUDIT_UNIQUENESS = "audit_uniqueness";
+    AUDIT_WEIGHTS = "audit_weights";
+    BEGIN_WEIGHING = "begin_weighing";
+    BEING_WEIGHED = "being_weighed";
     CANCEL_REQUESTS = "cancel_requests";
     CLAIM_TASK = "claim_task";
-    COMPLETE_TASK = "complete_task";
+    CLEAR_BYTES = "clear_bytes";
     COMPLETED_AT = "completed_at";
+    COMPLETE_TASK = "complete_task";
+    COUNT_BYTES = "count_bytes";
     COUNT_CRASH = "count_crash";
     COUNT_REMOVED = "count_removed";
     DELETE_CHECKPOINT = "delete_checkpoint";
@@ -44,12 +51,14 @@ statements! {
     DELETE_TASK = "delete_task";
     DELETE_UNIQUE_KEYS = "delete_unique_keys";
     DELETE_UNIQUENESS = "delete_uniqueness";
+    DELETE_WEIGHT = "delete_weight";
     DELETE_WORKER = "delete_worker";
     DUE_GATES = "due_gates";
     DUE_TASKS = "due_tasks";
     END_DUTY = "end_duty";
     END_GATE_SWEEP = "end_gate_sweep";
     END_TASK = "end_task";
+    END_WEIGHING = "end_weighing";
     EXPIRED_LEASES = "expired_leases";
     EXTEND_LEASE = "extend_lease";
     FAILURES = "failures";
@@ -68,9 +77,10 @@ statements! {
     FORGET_GATE_MARKS = "forget_gate_marks";
     FORGET_RECEIPT = "forget_receipt";
     FORGET_STRANGER = "forget_stranger";
+    FORGET_WEIGHTS = "forget_weights";
+    GATES_OF_TASK = "gates_of_task";
     GATE_MARK = "gate_mark";
     GATE_SWEEP = "gate_sweep";
-    GATES_OF_TASK = "gates_of_task";
     GET_CATALOGUE = "get_catalogue";
     GET_TASK = "get_task";
     HOLDERS_OF_KEY = "holders_of_key";
@@ -106,6 +116,7 @@ statements! {
     NOTE_FAILURE = "note_failure";
     NOTE_HEARTBEAT = "note_heartbeat";
     NOTE_STRANGER = "note_stranger";
+    NOTE_WEIGHED = "note_weighed";
     OLDEST_READY = "oldest_ready";
     OUTBOX_COPIES = "outbox_copies";
     OUTBOX_SIZE = "outbox_size";
@@ -137,11 +148,14 @@ statements! {
     SET_PARAMETERS = "set_parameters";
     SET_RATE_MARK = "set_rate_mark";
     TAKE_KEY = "take_key";
+    TAKE_WEIGHT = "take_weight";
     TALLIES = "tallies";
+    TASKS_TO_WEIGH = "tasks_to_weigh";
     TASK_BYTES = "task_bytes";
     TRIM_FAILURES = "trim_failures";
     UNCLAIMED_TASKS = "unclaimed_tasks";
     UPDATE_TALLY = "update_tally";
+    WAITING_BYTES = "waiting_bytes";
     WORKERS_TOLD_TO_CANCEL = "workers_told_to_cancel";
     WRITE_META = "write_meta";
 }

@@ -10,7 +10,7 @@ use jobbers_common::{
 };
 use rusqlite::{CachedStatement, Connection, OptionalExtension};
 
-use super::{catalog::Catalog, error::OrStore, sql, view::View, waiters::Waiters};
+use super::{catalog::Catalog, error::OrStore, sql, view::View, waiters::Waiters, weight};
 
 /// What others are told once the transaction is committed.
 #[derive(Debug, Clone)]
@@ -36,6 +36,8 @@ pub(super) struct Ledger {
     tallies: BTreeMap<(i64, u8), i64>,
     /// Tasks deleted, per queue.
     removed: BTreeMap<i64, i64>,
+    /// Changes of the bytes that wait, per queue that limits them.
+    bytes: BTreeMap<i64, i64>,
     pub(super) news: Vec<News>,
 }
 
@@ -46,6 +48,7 @@ pub(super) struct Mark {
     catalog: Arc<Catalog>,
     tallies: BTreeMap<(i64, u8), i64>,
     removed: BTreeMap<i64, i64>,
+    bytes: BTreeMap<i64, i64>,
     news: usize,
 }
 
@@ -60,14 +63,15 @@ impl Ledger {
             catalog: Arc::clone(&self.catalog),
             tallies: self.tallies.clone(),
             removed: self.removed.clone(),
+            bytes: self.bytes.clone(),
             news: self.news.len(),
         }
     }
 
     pub(super) fn return_to(&mut self, mark: Mark) {
-        let Mark { revision, catalog, tallies, removed, news } = mark;
+        let Mark { revision, catalog, tallies, removed, bytes, news } = mark;
         self.news.truncate(news);
-        *self = Self { revision, catalog, tallies, removed, news: std::mem::take(&mut self.news) };
+        *self = Self { revision, catalog, tallies, removed, bytes, news: std::mem::take(&mut self.news) };
     }
 }
 
@@ -99,8 +103,13 @@ impl<'a> Step<'a> {
         self.ledger.revision
     }
 
-    /// Counts a task that came in.
-    pub(super) fn note_entered(&mut self, queue: i64, to: Status) {
+    /// Counts a task that came in, with all that lies beside it.
+    pub(super) fn note_entered(&mut self, key: i64, queue: i64, to: Status) -> Result<()> {
+        self.arrive(queue, to);
+        weight::note(self, key, queue, None, Some(to))
+    }
+
+    fn arrive(&mut self, queue: i64, to: Status) {
         self.count(queue, to, 1);
         if to == Status::Submitted {
             self.ledger.news.push(News::Ready(queue));
@@ -108,13 +117,14 @@ impl<'a> Step<'a> {
     }
 
     /// Counts a task that moved. Every change of a status passes here.
-    pub(super) fn note_moved(&mut self, queue: i64, from: Status, event: Move, to: Status) {
+    pub(super) fn note_moved(&mut self, key: i64, queue: i64, from: Status, event: Move, to: Status) -> Result<()> {
         debug_assert!(is_legal(from, event, to), "illegal move: {from} {event:?} {to}");
         self.count(queue, from, -1);
-        self.note_entered(queue, to);
+        self.arrive(queue, to);
         if from == Status::Started && self.catalog().limited.get(&queue).is_some_and(|it| it.max_concurrent.is_some()) {
             self.ledger.news.push(News::Freed(queue));
         }
+        weight::note(self, key, queue, Some(from), Some(to))
     }
 
     /// How many tasks of a queue stand at any of these.
@@ -131,15 +141,28 @@ impl<'a> Step<'a> {
 
     /// Deletes a task, and counts it.
     pub(super) fn remove(&mut self, key: i64, queue: i64, from: Status) -> Result<()> {
+        self.note_left(key, queue, from)?;
         self.prepare(sql::DELETE_TASK)?.execute([key]).or_store()?;
-        self.note_left(queue, from);
         Ok(())
     }
 
     /// Counts a task that is in this queue no longer.
-    pub(super) fn note_left(&mut self, queue: i64, from: Status) {
+    pub(super) fn note_left(&mut self, key: i64, queue: i64, from: Status) -> Result<()> {
         self.count(queue, from, -1);
         *self.ledger.removed.entry(queue).or_default() += 1;
+        weight::note(self, key, queue, Some(from), None)
+    }
+
+    /// Adds to the bytes that wait in a queue.
+    pub(super) fn count_bytes(&mut self, queue: i64, change: i64) {
+        if change != 0 {
+            *self.ledger.bytes.entry(queue).or_default() += change;
+        }
+    }
+
+    /// What of that is not yet written.
+    pub(super) fn bytes_to_write(&self, queue: i64) -> i64 {
+        self.ledger.bytes.get(&queue).copied().unwrap_or(0)
     }
 
     /// Says, after the commit, that a task is over.
@@ -161,6 +184,9 @@ impl<'a> Step<'a> {
         }
         for (queue, removed) in std::mem::take(&mut self.ledger.removed) {
             self.prepare(sql::COUNT_REMOVED)?.execute((queue, removed)).or_store()?;
+        }
+        for (queue, change) in std::mem::take(&mut self.ledger.bytes).into_iter().filter(|(_, change)| *change != 0) {
+            self.prepare(sql::COUNT_BYTES)?.execute((queue, change)).or_store()?;
         }
         Ok(())
     }

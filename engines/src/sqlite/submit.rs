@@ -20,6 +20,7 @@ use super::{
     row, sql,
     step::Step,
     unique::{self, Met, Taker},
+    weight,
 };
 
 /// The statuses that count towards a queue's length.
@@ -42,6 +43,7 @@ pub(super) fn submit(step: &mut Step<'_>, batch: &Submit) -> Result<Vec<Submitte
     // Of queues with limits: how many tasks each took in.
     let mut entered = Vec::<(i64, usize)>::new();
     for (task, queue) in batch.tasks.iter().zip(queues) {
+        let bytes_before = if full.is_none() { weight::waiting(step, queue)? } else { None };
         let (submitted, needs_room) = match &task.unique {
             None => take(step, &mut insert, task, queue, batch.on_conflict)?,
             Some(unique) => take_unique(step, &mut insert, (task, unique), queue, batch.on_conflict)?,
@@ -51,6 +53,9 @@ pub(super) fn submit(step: &mut Step<'_>, batch: &Submit) -> Result<Vec<Submitte
             if full.is_none() {
                 full = overfull(step, queue)?;
             }
+        }
+        if full.is_none() {
+            full = weight::overweight(step, queue, bytes_before)?;
         }
         if submitted.how != SubmittedHow::Existing && step.catalog().limited.contains_key(&queue) {
             match entered.iter_mut().find(|(known, _)| *known == queue) {
@@ -290,6 +295,6 @@ fn store(
         unique::keep(step, key, unique)?;
     }
     step.next_revision();
-    step.note_entered(queue, status);
+    step.note_entered(key, queue, status)?;
     Ok(Some((key, status)))
 }

@@ -30,7 +30,7 @@ pub(super) fn promote_due(step: &mut Step<'_>, queues: &[i64], limit: usize) -> 
     for (key, queue) in &due {
         let revision = step.next_revision();
         step.prepare(sql::PROMOTE_TASK)?.execute((key, revision)).or_store()?;
-        step.note_moved(*queue, Status::Scheduled, Move::Promote, Status::Submitted);
+        step.note_moved(*key, *queue, Status::Scheduled, Move::Promote, Status::Submitted)?;
     }
     Ok(due.len() as u64)
 }

@@ -233,3 +233,30 @@ async fn what_can_t_be_mended_is_told_and_left() {
     let of = |wanted| found.iter().filter(|finding| finding.flaw == wanted && !finding.repaired).count();
     assert_eq!((of(Flaw::ParametersLost), of(Flaw::Unreadable), of(Flaw::QueueUnknown)), (1, 1, 2), "{found:?}");
 }
+
+#[tokio::test]
+async fn bytes_that_are_off_are_counted_anew() {
+    let (server, f) = store().await;
+    let config = QueueConfig { max_bytes: Some(1_000_000), ..QueueConfig::new(queue("default")) };
+    f.engine.put_queue(config, PutMode::Upsert).await.unwrap();
+    for name in ["a", "b", "c"] {
+        f.submit(vec![NewTask { parameters: Payload::json(vec![b' '; KEPT_PARAMETER_BYTES + 1]), ..task(name) }]).await;
+    }
+    f.engine.promote_due(1).await.unwrap();
+    let claimed = f.claim_one().await;
+    let right = Some(2 * (KEPT_PARAMETER_BYTES as u64 + 1));
+    let off = flaw(Flaw::Miscounted, "default");
+    for (harm, answer, found) in [
+        ("HINCRBY jobbers:{0}:sized default 5", ":2055", vec![off.clone()]),
+        ("HDEL jobbers:{0}:q:default:z b", ":1", vec![off.clone(); 2]),
+        ("HSET jobbers:{0}:q:default:z b 7", ":0", vec![off.clone(); 2]),
+        ("HSET jobbers:{0}:q:default:z a 7", ":1", vec![off.clone(); 2]),
+        ("HSET jobbers:{0}:q:default:z gone 7", ":1", vec![off.clone(); 2]),
+    ] {
+        tell(&server, harm, answer);
+        assert_eq!(mended(&f).await, found, "{harm}");
+        assert_eq!(f.stats("default").await.waiting_bytes, right, "{harm}");
+    }
+    f.settle(&claimed, retry(seconds(0))).await;
+    assert_eq!(f.stats("default").await.waiting_bytes, Some(3 * (KEPT_PARAMETER_BYTES as u64 + 1)));
+}

@@ -9,6 +9,7 @@ use jobbers_common::{
     },
     gate::ConcurrencyKey,
     limits::KEPT_PARAMETER_BYTES,
+    name::QueueName,
     payload::Payload,
     queue::QueueConfig,
     task::NewTask,
@@ -176,4 +177,29 @@ async fn what_can_t_be_mended_is_told_and_left() {
         let told = found.iter().find(|finding| finding.flaw == flaw && finding.subject == subject);
         assert!(told.is_some_and(|finding| !finding.repaired), "{subject}: {found:?}");
     }
+}
+
+#[tokio::test]
+async fn bytes_that_are_off_are_counted_anew() {
+    let store = filled().await;
+    let config = QueueConfig { max_bytes: Some(1_000_000), ..QueueConfig::new(QueueName::new("default").unwrap()) };
+    store.engine.put_queue(config, PutMode::Upsert).await.unwrap();
+    store.engine.promote_due(1).await.unwrap();
+    let waiting = async || store.engine.queue_stats(None).await.unwrap()[0].waiting_bytes;
+    let right = Some(2 * (KEPT_PARAMETER_BYTES as u64 + 1));
+    assert_eq!(waiting().await, right);
+    for harm in [
+        "UPDATE queue SET waiting_bytes = waiting_bytes + 7",
+        "DELETE FROM weight WHERE task = (SELECT key FROM task WHERE id = 'ready')",
+        "UPDATE weight SET bytes = 1; UPDATE queue SET waiting_bytes = 2",
+        "INSERT INTO weight SELECT key, queue, 5 FROM task WHERE id = 'over'; UPDATE queue SET waiting_bytes = waiting_bytes + 5",
+    ] {
+        store.tamper(harm);
+        assert_eq!(store.mended().await, [(Flaw::Miscounted, "default".to_owned())], "{harm}");
+        assert_eq!(waiting().await, right, "{harm}");
+    }
+    store.tamper("INSERT INTO weight VALUES (999, 1, 5)");
+    let found = store.mended().await;
+    assert!(found.iter().any(|(flaw, subject)| *flaw == Flaw::Orphan && subject == "weight 999"), "{found:?}");
+    assert_eq!(waiting().await, right);
 }

@@ -66,6 +66,11 @@ pub struct QueueRequest {
     #[serde(default, deserialize_with = "json::named_objects")]
     #[schema(value_type = BTreeMap<NameDoc, TaskLimitSettings>)]
     pub task_limits: BTreeMap<TaskName, TaskLimitSettings>,
+    /// At most so many bytes of parameters wait in it, of the tasks that `max_length` counts; more are refused with 429.
+    /// Default: no limit.
+    #[serde(default)]
+    #[schema(minimum = 1)]
+    pub max_bytes: Option<u64>,
     /// How long finished tasks are kept.
     #[serde(default, deserialize_with = "json::object")]
     pub retention: RetentionRequest,
@@ -169,6 +174,7 @@ impl QueueRequest {
             max_concurrent_per_key: self.max_concurrent_per_key,
             rate_limit_per_key: self.rate_limit_per_key.map(RateLimit::from),
             task_limits: self.task_limits.into_iter().map(|(name, limits)| (name, limits.into())).collect(),
+            max_bytes: self.max_bytes,
             retention: Retention {
                 age: self.retention.age.unwrap_or(default.age),
                 count: self.retention.count.unwrap_or(default.count),
@@ -218,6 +224,9 @@ pub struct QueueView<'a> {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = BTreeMap<NameDoc, TaskLimitSettings>)]
     task_limits: BTreeMap<&'a TaskName, TaskLimitSettings>,
+    /// At most so many bytes of parameters wait in it; absent is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_bytes: Option<u64>,
     /// How long finished tasks are kept.
     retention: RetentionView,
     /// How long workers give back a task that none of them knows, until it is dropped.
@@ -238,6 +247,9 @@ pub struct QueueView<'a> {
     accepted: u64,
     /// Tasks deleted since: pruned, purged or replaced.
     removed: u64,
+    /// Bytes of parameters that wait in it; absent without a `max_bytes`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting_bytes: Option<u64>,
 }
 
 /// How long, and how many, finished tasks are kept.
@@ -265,6 +277,7 @@ impl<'a> QueueView<'a> {
             max_concurrent_per_key: config.max_concurrent_per_key,
             rate_limit_per_key: config.rate_limit_per_key.map(RateLimitSettings::from),
             task_limits: config.task_limits.iter().map(|(name, limits)| (name, (*limits).into())).collect(),
+            max_bytes: config.max_bytes,
             retention: RetentionView { age: duration::format(config.retention.age), count: config.retention.count },
             patience: duration::format(config.patience),
             strict: config.strict,
@@ -273,6 +286,7 @@ impl<'a> QueueView<'a> {
             oldest_ready_age: stats.oldest_ready_at.map(|at| seconds(now.since(at))),
             accepted: stats.accepted,
             removed: stats.removed,
+            waiting_bytes: stats.waiting_bytes,
         }
     }
 }

@@ -87,6 +87,27 @@ async fn a_full_queue_refuses_the_whole_batch_for_now() {
 }
 
 #[tokio::test]
+async fn a_queue_that_is_full_of_bytes_refuses_for_now_and_what_never_fits_for_good() {
+    let server = Server::start().await;
+    let put = server.put("/queues/default", json!({"max_bytes": 20})).await.expect(200);
+    assert_eq!((&put["max_bytes"], &put["waiting_bytes"]), (&json!(20), &json!(0)));
+    let of = |n: usize| json!({"name": "t", "parameters": "x".repeat(n - 2)});
+    server.post("/tasks", of(12)).await.expect(201);
+    let batch = server.post("/tasks", json!({"tasks": [of(4), of(5)]})).await;
+    let refused = batch.refused(429, "queue_full");
+    assert!(refused["detail"].as_str().unwrap().contains("max_bytes of 20"), "{refused}");
+    assert_eq!(batch.headers["retry-after"], "1");
+    assert_eq!(server.get("/queues/default").await.expect(200)["waiting_bytes"], 12, "nothing of it went in");
+    server.post("/tasks", of(8)).await.expect(201);
+    let never = server.post("/tasks", of(21)).await.refused(413, "payload_too_large");
+    assert_eq!(never["pointer"], "/parameters");
+    server.put("/queues/default", json!({"max_bytes": 0})).await.refused(422, "invalid_request");
+    let plain = server.put("/queues/default", json!({})).await.expect(200);
+    assert!(plain["max_bytes"].is_null() && plain["waiting_bytes"].is_null(), "{plain}");
+    server.post("/tasks", of(21)).await.expect(201);
+}
+
+#[tokio::test]
 async fn a_change_on_condition_is_refused_when_another_came_first() {
     let server = Server::start().await;
     server.post("/queues", json!({"name": "mail"})).await.expect(201);

@@ -326,11 +326,14 @@ impl Pair<'_> {
                 Some(RateLimit { tasks: 3, per: seconds(2), burst: Some(3) }),
             ]),
             max_length: self.random.one_of(&[None, None, Some(2), Some(5)]),
+            max_bytes: self.random.one_of(&[None, None, Some(3), Some(4_000)]),
             retention: Retention { age: seconds(5 + self.random.below(20)), count: self.random.below(8) },
             ..QueueConfig::new(queue(limited))
         };
         for engine in [&self.model as &dyn Engine, &*self.f.engine] {
             engine.put_queue(config.clone(), PutMode::Replace).await.unwrap();
+            // What stood there when it got a max_bytes is counted by then.
+            engine.promote_due(1_000).await.unwrap();
         }
     }
 

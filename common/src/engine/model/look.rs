@@ -89,6 +89,8 @@ impl State {
         }
         let (accepted, removed) = self.counters.get(queue).copied().unwrap_or_default();
         let oldest_ready_at = front.values().map(|stored| stored.task.ready_at).min();
-        QueueStats { queue: queue.clone(), tasks, oldest_ready_at, accepted, removed }
+        let is_sized = self.config.queues.get(queue).is_some_and(|config| config.max_bytes.is_some());
+        let waiting_bytes = is_sized.then(|| self.waiting_bytes(queue));
+        QueueStats { queue: queue.clone(), tasks, oldest_ready_at, accepted, removed, waiting_bytes }
     }
 }

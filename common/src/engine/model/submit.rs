@@ -8,6 +8,7 @@ use crate::{
     engine::{ConflictReason, Error, OnConflict, Result, Submit, Submitted, SubmittedHow},
     lifecycle::{Move, Status},
     name::{QueueName, TaskId},
+    payload::Payload,
     task::{NewTask, Start, Task},
     time::Timestamp,
 };
@@ -38,10 +39,14 @@ impl State {
         let mut in_need = Vec::<QueueName>::new();
         for new in batch.tasks {
             let queue = new.queue.clone();
+            let bytes_before = self.waiting_bytes(&queue);
             let (id, how, needs_room) = self.take(new, batch.on_conflict, now)?;
             if needs_room {
                 full = full.or_else(|| self.overfull(&queue));
                 in_need.push(queue.clone());
+            }
+            if full.is_none() {
+                full = self.overweight(&queue, bytes_before);
             }
             if how != SubmittedHow::Existing {
                 match entered.iter_mut().find(|(known, _)| *known == queue) {
@@ -84,6 +89,19 @@ impl State {
         let max_length = self.config.queues.get(queue)?.max_length?;
         let length = self.tasks.values().filter(|stored| waits_in(&stored.task, queue)).count() as u64;
         (length > max_length).then(|| Error::QueueFull { queue: queue.clone(), max_length })
+    }
+
+    /// Bytes of the parameters of the tasks that wait in a queue.
+    pub(super) fn waiting_bytes(&self, queue: &QueueName) -> u64 {
+        let waiting = self.tasks.values().map(|stored| &stored.task).filter(|task| waits_in(task, queue));
+        waiting.map(|task| task.parameters.as_ref().map_or(0, Payload::len) as u64).sum()
+    }
+
+    /// Whether more bytes wait in a queue than may, and more than before.
+    fn overweight(&self, queue: &QueueName, before: u64) -> Option<Error> {
+        let max_bytes = self.config.queues.get(queue)?.max_bytes?;
+        let bytes = self.waiting_bytes(queue);
+        (bytes > max_bytes.max(before)).then(|| Error::QueueBytesFull { queue: queue.clone(), max_bytes })
     }
 
     /// What takes the place of a task that waits in the same queue needs no room there.

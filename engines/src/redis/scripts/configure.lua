@@ -4,7 +4,8 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 the version it was made from, 3 field, 4 value, or nothing to delete
 -- the field, 5 1 if the field is a paused queue, 6 the change's id. A change that is sent again, because its answer got
 -- lost, is answered as the first time, unless another came between. 7 the limits of a queue (see limits.lua), or
--- nothing, 8 its limits by key and by task (see gates.lua), or nothing. Deleting a queue deletes its finished tasks, 1,000 a call.
+-- nothing, 8 its limits by key and by task (see gates.lua), or nothing,
+-- 9 its max_bytes, or nothing. Deleting a queue deletes its finished tasks, 1,000 a call.
 -- Answers {'done', version}, {'stale'}, {'live', how many} for a queue with live tasks, {'more'}.
 
 -- include base numbers wake over unique aside remove queue
@@ -33,13 +34,16 @@ if name and ARGV[4] == '' then
   if call('EXISTS', of(name, 'f')) == 1 then
     return { 'more' }
   end
-  for _, part in ipairs({ 'l', 'w', 'b', 'n', 'g', 'i', 'p', 'y', 'h', 'e', 't', 'v' }) do
+  for _, part in ipairs({ 'l', 'w', 'b', 'n', 'g', 'i', 'p', 'y', 'h', 'e', 't', 'v', 'z' }) do
     call('DEL', of(name, part))
   end
   call('SREM', P .. 'queues', name)
   call('SREM', P .. 'paused', name)
   call('HDEL', P .. 'limits', name)
   call('HDEL', P .. 'gates', name)
+  for _, hash in ipairs({ 'sizes', 'sized', 'sizing' }) do
+    call('HDEL', P .. hash, name)
+  end
 elseif name then
   add_queue(name, ARGV[5] == '1')
   if ARGV[7] == '' then
@@ -61,6 +65,16 @@ elseif name then
     for _, part in ipairs({ 'h', 'e', 't', 'v' }) do
       call('DEL', of(name, part))
     end
+  end
+  if ARGV[9] ~= '' then
+    if call('HSET', P .. 'sizes', name, ARGV[9]) == 1 then
+      call('HSET', P .. 'sized', name, 0)
+      call('HSET', P .. 'sizing', name, 'r0')
+    end
+  elseif call('HDEL', P .. 'sizes', name) == 1 then
+    call('HDEL', P .. 'sized', name)
+    call('HDEL', P .. 'sizing', name)
+    call('UNLINK', of(name, 'z'))
   end
   -- All workers are told of the change, and then wait anew.
   call('DEL', of(name, 'b'))

@@ -46,6 +46,9 @@ local function move(part, entries, list)
     if call('ZREM', of(from, part), id) == 0 and record then
       leave_aside(from, id, record)
     end
+    if sized then
+      note_out(from, { id })
+    end
     -- A place without a record is what is left of a deleted key: it is dropped.
     if record then
       local rest = carry and sub(carry, 16) or sub(record, 1, 16) .. '000000000' .. NO_TIME .. sub(record, 38, 38)

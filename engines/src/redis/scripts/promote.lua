@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- Moves due tasks of all queues to their queues, the longest due first, and wakes workers.
+-- Moves due tasks of all queues to their queues, the longest due first, and wakes workers. Goes on with counting what
+-- stood in queues when they got a max_bytes.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at most how many. Answers how many.
 
@@ -14,6 +15,35 @@ if limited then
     if due > 0 then
       wake(name, due)
     end
+  end
+end
+
+-- What is gone through after a part of a queue.
+local NEXT_PART = { r = 'p', p = 's' }
+
+-- A piece of what stood in a queue: first what is ready, then what stands aside, then what is scheduled. What comes to stand there meanwhile, or
+-- moves from one to the other, is counted as it does.
+local function size_more(name, place)
+  local part, found = sub(place, 1, 1), nil
+  found = call('ZSCAN', of(name, part), sub(place, 2), 'COUNT', 1000)
+  local entries = {}
+  for i = 1, #found[2], 2 do
+    push(entries, '', found[2][i])
+  end
+  note_in(name, entries)
+  if found[1] ~= '0' then
+    call('HSET', P .. 'sizing', name, part .. found[1])
+  elseif NEXT_PART[part] then
+    size_more(name, NEXT_PART[part] .. '0')
+  else
+    call('HDEL', P .. 'sizing', name)
+  end
+end
+
+if sized then
+  local places = call('HGETALL', P .. 'sizing')
+  for i = 1, #places, 2 do
+    size_more(places[i], places[i + 1])
   end
 end
 return promoted

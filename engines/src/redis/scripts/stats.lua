@@ -3,7 +3,7 @@
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2- queues.
 -- Answers for each {0 if it is unknown else 1, scheduled, submitted, started, when the longest ready became so or
--- nothing, counters}: counters are pairs of accepted, removed or a finished status' digit, and its count.
+-- nothing, counters, the bytes that wait in it or nothing}: counters are pairs of accepted, removed or a finished status' digit, and its count.
 
 -- include base
 
@@ -42,6 +42,7 @@ for i = 2, #ARGV do
     -- Not the sentinel, which stands at infinity.
     call('ZCOUNT', of(name, 'l'), '-inf', '(inf'), submitted > 0 and oldest_ready(name, aside) or '',
     call('HGETALL', of(name, 'n')),
+    call('HGET', P .. 'sized', name) or '',
   }
 end
 return answers

@@ -12,11 +12,13 @@
 -- group with unique keys comes alone.
 -- Answers for each group 1 (all are created and ready), {'queue', name} (unknown), {'conflict', place, status, b|s} (the
 -- body differs, or it has started), {'duplicate', place, id and status of who holds the key}, {'full', queue,
--- max_length}, {'rate', queue, microseconds until it may go in}, {'burst', queue, how many, how many it takes at once},
--- {'length', queue, how many, max_length} (more than ever fit), for a group with unique keys what duplicates.lua says, or {letters, queue and status of each existing one, …}, a letter
+-- max_length}, {'heavy', queue, max_bytes}, {'rate', queue, microseconds until it may go in}, {'burst', queue, how many,
+-- how many it takes at once}, {'length', queue, how many, max_length} (more than ever fit), for a group with unique keys
+-- what duplicates.lua says, or {letters, queue and status of each existing one, …}, a letter
 -- for each task: c created and ready, d created and scheduled, r, p replaced likewise, e existing; where each stands for
--- itself also b, s, f, q: it is in conflict, its queue is full or takes no more in for now, and instead of queue and
--- status there is just the status of the one that stands in its way, max_length, or the microseconds.
+-- itself also b, s, f, g, q: it is in conflict, its queue is full, of tasks or bytes, or takes no more in for now, and
+-- instead of queue and status there is just the status of the one that stands in its way, max_length, max_bytes, or the
+-- microseconds.
 
 -- include base numbers wake moves
 
@@ -84,6 +86,8 @@ end
 local records, bodies = {}, {}
 local high, low, next_high = take_numbers(#ids)
 local status_of, take_replaced, remove_replaced, left_by, take_unique, is_any_refused
+-- By place: the task that is answered, updated or cancelled there.
+local met = {}
 if is_any_unique then
   -- include view over unique aside remove judge withdraw duplicates
   refusals[1] = refusals[1] or plan_group(groups[1])

@@ -175,6 +175,10 @@ fn read_verdict(answer: Value, count: usize) -> Result<Verdict> {
             let queue = queue_name(&mut words)?;
             Err(Error::QueueFull { queue, max_length: number(next(&mut words))? })
         }
+        "heavy" => {
+            let queue = queue_name(&mut words)?;
+            Err(Error::QueueBytesFull { queue, max_bytes: number(next(&mut words))? })
+        }
         "rate" => Err(Error::RateLimited { queue: queue_name(&mut words)?, retry_after: wait(&mut words)? }),
         "burst" => {
             let (queue, tasks) = (queue_name(&mut words)?, number(next(&mut words))?);
@@ -230,6 +234,7 @@ fn read_letter(letter: u8, task: Named, words: &mut Words) -> Result<Submitted> 
             return Err(Error::Conflict { id, status: status_word(words)?, reason: ConflictReason::BodyDiffers });
         }
         b'f' => return Err(Error::QueueFull { queue, max_length: number(next(words))? }),
+        b'g' => return Err(Error::QueueBytesFull { queue, max_bytes: number(next(words))? }),
         b'q' => return Err(Error::RateLimited { queue, retry_after: wait(words)? }),
         b's' => return Err(Error::Conflict { id, status: status_word(words)?, reason: ConflictReason::Started }),
         _ => return Err(malformed("a known letter was due")),

@@ -207,6 +207,10 @@ impl Intake<'_> {
             false => Ok(()),
         };
         let judged = match judged {
+            Ok(()) => self.check_size(&queue, &parameters).await,
+            Err(problem) => Err(problem),
+        };
+        let judged = match judged {
             Ok(()) => self.judge(&request.name, request.version, &queue, &parameters).await,
             Err(problem) => Err(problem),
         };
@@ -244,6 +248,23 @@ impl Intake<'_> {
             // What would take the place of a task must fit like any other.
             Some(id) if self.on_conflict != OnConflict::Replace => Ok(self.app.engine.get(id).await?.is_some()),
             _ => Ok(false),
+        }
+    }
+
+    /// Whether the queue could ever hold the parameters. Before they are refused the store is asked: the limit may be another.
+    async fn check_size(&self, queue: &QueueName, parameters: &Payload) -> Result<()> {
+        let exceeded =
+            |config: &Config| config.queues.get(queue)?.max_bytes.filter(|most| parameters.len() as u64 > *most);
+        if exceeded(&self.config).is_none() {
+            return Ok(());
+        }
+        match exceeded(&*self.app.live.fresh().await?) {
+            Some(most) => {
+                let detail =
+                    format!("queue {queue} holds at most {most} bytes, and the parameters are {}", parameters.len());
+                Err(Problem::new(Code::PayloadTooLarge, detail).at("/parameters"))
+            }
+            None => Ok(()),
         }
     }
 

@@ -1,6 +1,7 @@
 -- An audit of one piece: the record of a task is right, and what lies beside it is compared with that.
 --
--- ARGV[2] is what to look over: `tasks`, by their records; `r`, `p`, `y`, `h`, `s`, `l` or `f`, that part of the queue in ARGV[3];
+-- ARGV[2] is what to look over: `tasks`, by their records; `r`, `p`, `y`, `h`, `s`, `l`, `z` or `f`, that part of the
+-- queue in ARGV[3];
 -- `beside`, the hash ARGV[3] of what belongs to tasks; `keys`, `outbox` and `order`; `counts` of the queue ARGV[3].
 
 local piece, part, from, limit = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
@@ -180,6 +181,36 @@ end
 -- The sentinel among the leases stands for no task.
 local SENTINEL = string.rep('#', 65)
 
+-- What a task counts in a queue that limits its bytes, by where it stands; nothing if it counts none.
+local function check_weight(name, id, noted)
+  local is_waiting = call('ZSCORE', of(name, 'r'), id) or call('ZSCORE', of(name, 'p'), id) or call('ZSCORE', of(name, 's'), id)
+  local bytes = is_waiting and bytes_stored(id)
+  if noted and (not bytes or tonumber(noted) ~= bytes) then
+    note('miscounted', name, id .. ' counts ' .. noted .. ' waiting bytes, not ' .. (bytes or 0), function()
+      note_out(name, { id })
+      if bytes then
+        note_in(name, { '', id })
+      end
+    end)
+  elseif bytes and not noted and call('HEXISTS', P .. 'sizing', name) == 0 then
+    note('miscounted', name, id .. ' waits and its bytes are not counted', function()
+      note_in(name, { '', id })
+    end)
+  end
+end
+
+local function look_over_weights(name)
+  if not sized or not is_sized(name) then
+    return ''
+  end
+  local found = scan('HSCAN', of(name, 'z'), limit)
+  for i = 1, #found[2], 2 do
+    looked_at = looked_at + 1
+    check_weight(name, found[2][i], found[2][i + 1])
+  end
+  return found[1]
+end
+
 local function look_over_place(part_name, name)
   local key = of(name, part_name)
   local found = scan('ZSCAN', key, limit)
@@ -189,7 +220,12 @@ local function look_over_place(part_name, name)
     if id ~= SENTINEL and not is_of(name, id) then
       note('place_without_task', id, 'it stands in ' .. key .. ' and is no task of that queue', function()
         call('ZREM', key, id)
+        if sized then
+          note_out(name, { id })
+        end
       end)
+    elseif sized and part_name ~= 'l' and is_sized(name) and call('HEXISTS', of(name, 'z'), id) == 0 then
+      check_weight(name, id, false)
     end
   end
   return found[1]
@@ -334,7 +370,27 @@ local function recount(name)
   end
 end
 
+-- Whether the bytes of a queue are the sum of what its tasks count.
+local function check_sum(name)
+  local weights = of(name, 'z')
+  if call('HLEN', weights) > RECOUNTED then
+    return
+  end
+  local sum, noted = 0, tonumber(call('HGET', P .. 'sized', name) or 0)
+  for _, bytes in ipairs(call('HVALS', weights)) do
+    sum = sum + bytes
+  end
+  if sum ~= noted then
+    note('miscounted', name, noted .. ' waiting bytes are counted, and its tasks count ' .. sum, function()
+      call('HSET', P .. 'sized', name, sum)
+    end)
+  end
+end
+
 local function look_over_counts(name)
+  if sized and is_sized(name) then
+    check_sum(name)
+  end
   local counters, finished, counted = of(name, 'n'), call('LLEN', of(name, 'f')), 0
   for digit = 4, 9 do
     counted = counted + tonumber(call('HGET', counters, tostring(digit)) or 0)
@@ -373,6 +429,7 @@ local pieces = {
   h = function() return look_over_slots(part) end,
   s = function() return look_over_place('s', part) end,
   l = function() return look_over_place('l', part) end,
+  z = function() return look_over_weights(part) end,
   f = function() return look_over_finished(part) end,
 }
 local next_from = pieces[piece]()

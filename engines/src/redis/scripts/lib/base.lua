@@ -13,7 +13,7 @@ local P, NO_TIME = KEYS[1], '0000000000000000'
 local T, M, A, B, H, X = P .. 't', P .. 'm', P .. 'a', P .. 'b', P .. 'h', P .. 'x'
 
 -- The key of a part of a queue: r ready, s scheduled, l leases, f finished, w and b waiting workers, n counters,
--- g a rate's mark, i the mark of the rate of submissions.
+-- g a rate's mark, i the mark of the rate of submissions, z what waiting tasks count in bytes.
 local function of(queue, part)
   return P .. 'q:' .. queue .. ':' .. part
 end

@@ -41,6 +41,9 @@ local function claim(name, limit, worker, deadline)
   for i = 1, #ready / 2 do
     ids[i] = ready[2 * i - 1]
   end
+  if sized then
+    note_out(name, ids)
+  end
   local records = call('HMGET', T, unpack(ids))
   for i = 1, #ids do
     is_lost = is_lost or not records[i]

@@ -2,8 +2,8 @@
 -- judged, and then written, one after the other, as if each came alone: what one does, the next one meets.
 
 local STARTED = '3'
--- By place: the task that is answered, updated or cancelled there; and the queues that tasks leave there.
-local met, left = {}, {}
+-- By place: the queues that tasks leave there, and these tasks.
+local left = {}
 -- As all will stand when the tasks before are in. By key: who took it last, {id, status, entry, queue}, or false. By id:
 -- {status, queue} of what they changed.
 local takers, changed = {}, {}
@@ -17,17 +17,17 @@ local function taker_of(key)
   return takers[key]
 end
 
-local function leave(place, status, queue)
+local function leave(place, status, queue, id)
   if tonumber(status) < 3 then
     left[place] = left[place] or {}
-    table.insert(left[place], queue)
+    table.insert(left[place], { queue, id })
   end
 end
 
 -- A task gives way to one of its id, and so does its key.
 local function give_way(id, record, place)
   local at = changed[id] or { (standing(id, record, call('HGET', M, id))), queue_of(record) }
-  leave(place, at[1], at[2])
+  leave(place, at[1], at[2], id)
   local entry = call('HGET', SAID, id)
   local key = entry and key_in(said_in(entry))
   local taker = key and taker_of(key)
@@ -83,7 +83,7 @@ local function plan(run, place, mode, first)
     return nil
   elseif does == 'k' then
     letters[place] = 'u'
-    leave(place, taker[2], taker[4])
+    leave(place, taker[2], taker[4], taker[1])
     takers[key_in(said)] = { taker[1], status, sub(taker[3], 1, 16) .. said .. sub(record, 1, 16) .. id, run[1] }
     changed[taker[1]] = { status, run[1] }
     return nil
@@ -93,7 +93,7 @@ local function plan(run, place, mode, first)
     give_way(id, stored[place], place)
   end
   if does == 'p' then
-    leave(place, taker[2], taker[4])
+    leave(place, taker[2], taker[4], taker[1])
     changed[taker[1]] = { CANCELLED, taker[4] }
   end
   changed[id] = { status, run[1] }
@@ -115,10 +115,10 @@ local function plan_group(group)
   end
 end
 
--- The queues that tasks leave for the one at a place.
+-- The queues that tasks leave for the one at a place, and these tasks.
 local function leaving(place)
-  local queues_left = left[place] or {}
-  return queues_left[1], queues_left[2]
+  local one, other = unpack(left[place] or {})
+  return one and one[1], other and other[1], one and one[2], other and other[2]
 end
 
 local function flush()

@@ -139,6 +139,9 @@ local function let_pass(name, gate, count)
   spread('ZREM', of(name, 'y'), places)
   spread('ZREM', of(name, 'p'), ids)
   spread('ZADD', of(name, 'r'), ready)
+  if sized then
+    note_in(name, ready)
+  end
   return #ids
 end
 
@@ -238,6 +241,9 @@ local function make_way(name, wanted)
     end
     spread('ZREM', of(name, 'r'), aside)
     spread('ZADD', of(name, 'p'), scores)
+    if sized then
+      note_in(name, scores)
+    end
     spread('ZADD', of(name, 'y'), places)
   end
   forget_if_done(name)

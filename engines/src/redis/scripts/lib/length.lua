@@ -1,4 +1,5 @@
--- Whether queues that limit what they take in have room for what is new in a group: by a max_length, or by a rate.
+-- Whether queues that limit what they take in have room for what is new in a group: by a max_length, a max_bytes, or a
+-- rate.
 
 -- By queue: how many tasks wait in it, with what the groups before this one bring, and how many may; and where its rate
 -- of submissions stands: `left` may go in, `taken` go in. Each nil where there is no such limit.
@@ -12,6 +13,10 @@ local function gate_of(name)
     if limits and limits.length > 0 then
       gate.length = call('ZCARD', of(name, 'r')) + call('ZCARD', of(name, 'p')) + call('ZCARD', of(name, 's'))
       gate.most = limits.length
+    end
+    local most_bytes = sized and call('HGET', P .. 'sizes', name)
+    if most_bytes then
+      gate.bytes, gate.most_bytes = tonumber(call('HGET', P .. 'sized', name) or 0), tonumber(most_bytes)
     end
     local tasks, period, burst = string.match(limits and limits.intake or '', '^ (%d+) (%d+) (%d+)')
     if tasks and tasks ~= '0' then
@@ -34,7 +39,7 @@ local function refused_by_rate(gate, count, before)
   return { 'rate', gate.name, format('%.0f', math.max(divide(lacking + rate.tasks - 1, rate.tasks), 0)) }
 end
 
--- The queues that a task leaves for the one at a place.
+-- The queues that tasks leave for the one at a place, and these tasks.
 local function left_for(place)
   if left_by then
     return left_by(place)
@@ -42,20 +47,64 @@ local function left_for(place)
     return nil
   end
   local status = status_of(ids[place], stored[place], call('HGET', M, ids[place]))
-  return (status == '1' or status == '2') and queue_of(stored[place])
+  return (status == '1' or status == '2') and queue_of(stored[place]), nil, ids[place]
+end
+
+-- What tasks that this call takes in count, by id: they are not yet noted.
+local weights = {}
+
+local function weight_of(name, id)
+  return id and (weights[id] or tonumber(call('HGET', of(name, 'z'), id) or 0)) or 0
+end
+
+-- By how many bytes the queue of a run grows when the task at a place goes in; and what it counts.
+local function growth_at(run, place, left, also, left_id, also_id)
+  local argument = run[5] + (place - run[7]) * run[4]
+  -- The record is sent without its first 16 bytes.
+  local bytes = bytes_of(NO_TIME .. ARGV[argument + 1], function() return #ARGV[argument + 2] end)
+  local grows = bytes
+  if left == run[1] then
+    grows = grows - weight_of(left, left_id)
+  end
+  if also == run[1] then
+    grows = grows - weight_of(also, also_id)
+  end
+  return grows, bytes
+end
+
+-- Counts the growth of a task's queue, and what those weighed that left others for it.
+local function note_weight(heavier, name, grows, left, also, left_id, also_id)
+  heavier[name] = (heavier[name] or 0) + grows
+  if left and left ~= name then
+    heavier[left] = (heavier[left] or 0) - weight_of(left, left_id)
+  end
+  if also and also ~= name then
+    heavier[also] = (heavier[also] or 0) - weight_of(also, also_id)
+  end
+  if left_id then
+    weights[left_id] = 0
+  end
+  if also_id then
+    weights[also_id] = 0
+  end
+end
+
+-- The id under which the task at a place will stand: that of the one it becomes, or its own.
+local function id_at(place)
+  return letters[place] == 'u' and met[place] or ids[place]
 end
 
 -- Counts a group in and answers nil, or what stands against it. Where each task stands for itself, one that there is no
 -- room for harms no other.
 local function check_room(group)
-  local change, entered, in_need, order, refusal = {}, {}, {}, {}, nil
+  local change, entered, in_need, order, refusal, heavier = {}, {}, {}, {}, nil, {}
   local is_each_for_itself = string.lower(group[1]) ~= group[1]
   for _, run in ipairs(group[2]) do
     local name = run[1]
     local gate = gate_of(name)
     for place = run[7], run[7] + run[6] - 1 do
       local letter = letters[place]
-      local left, also = left_for(place)
+      local left, also, left_id, also_id = left_for(place)
       local enters = letter ~= 'e' and letter ~= 'x' and letter ~= 'h'
       local needs_room = enters and left ~= name and also ~= name
       if needs_room and gate.length then
@@ -63,6 +112,12 @@ local function check_room(group)
       end
       local is_full = needs_room and gate.length and gate.length + (change[name] or 0) >= gate.most
       local refused = is_full and { 'full', name, gate.most, 'f' }
+      local grows, bytes
+      if sized and enters then
+        grows, bytes = growth_at(run, place, left, also, left_id, also_id)
+        local is_over = gate.bytes and grows > 0 and gate.bytes + (heavier[name] or 0) + grows > gate.most_bytes
+        refused = refused or is_over and { 'heavy', name, gate.most_bytes, 'g' }
+      end
       if is_each_for_itself and enters and not refused then
         refused = refused_by_rate(gate, 1, gate.taken and gate.taken + (entered[name] or 0))
         if refused then
@@ -79,6 +134,10 @@ local function check_room(group)
           order[#order + 1] = name
         end
         entered[name] = (entered[name] or 0) + 1
+        if grows then
+          note_weight(heavier, name, grows, left, also, left_id, also_id)
+          weights[id_at(place)] = bytes
+        end
         if left then
           change[left] = (change[left] or 0) - 1
         end
@@ -101,6 +160,10 @@ local function check_room(group)
   for name, by in pairs(change) do
     local gate = gate_of(name)
     gate.length = gate.length and gate.length + by
+  end
+  for name, by in pairs(heavier) do
+    local gate = gate_of(name)
+    gate.bytes = gate.bytes and gate.bytes + by
   end
   for name, count in pairs(entered) do
     local gate = gate_of(name)

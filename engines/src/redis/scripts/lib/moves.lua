@@ -145,6 +145,10 @@ local function write_moves(wakes)
     spread('RPUSH', of(name, 'f'), queue.over)
     spread('ZADD', of(name, 'r'), queue.ready)
     spread('ZADD', of(name, 's'), queue.later)
+    if sized then
+      note_in(name, queue.ready)
+      note_in(name, queue.later)
+    end
     if queue.completed > 0 then
       call('HINCRBY', of(name, 'n'), COMPLETED, queue.completed)
     end

@@ -42,6 +42,9 @@ local function remove(name, ids, over)
         leave_aside(name, ids[i], record)
       end
     end
+    if sized then
+      note_out(name, ids)
+    end
   end
   release_keys(ids)
   for _, hash in ipairs({ T, M, A, B, H, X, P .. 'u' }) do

@@ -85,6 +85,8 @@ local function promote(found)
       push(carries, id, position .. sub(carry, 16))
       push(gathered(name).ready, score_of(sub(carry, 57, 57), position), id)
       promoted = promoted + 1
+    elseif sized then
+      note_out(name, { id })
     end
   end
   return promoted

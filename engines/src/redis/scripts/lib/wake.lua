@@ -7,8 +7,14 @@
 -- One that could have claimed but for the queue's max_concurrent stands in `b` instead, and is told when a task ends.
 
 local MAX_WAKES, MAX_TRIES = 4, 64
--- Whether any queue has limits. Most often none has, and nothing more is asked.
-local limited = call('EXISTS', P .. 'limits') == 1
+-- Whether any queue has limits, and whether any limits the bytes that wait in it. Most often none has, and nothing more is
+-- asked.
+local kept_limits = call('EXISTS', P .. 'limits', P .. 'sizes')
+local limited, sized = kept_limits > 0, kept_limits == 2
+local note_in, note_out, is_sized, bytes_of, bytes_stored
+if sized then
+  -- include sizes
+end
 -- Where tasks end and queues may have limits by key or by task: what is to be done about those that ended.
 local on_ended
 

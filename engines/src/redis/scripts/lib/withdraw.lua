@@ -18,6 +18,9 @@ local function withdraw(id, record, revision)
   if call('ZREM', of(name, 'r'), id) == 0 and call('ZREM', of(name, 's'), id) == 0 then
     leave_aside(name, id, record)
   end
+  if sized then
+    note_out(name, { id })
+  end
   call('HDEL', A, id)
   finish(gathered(name), id, CANCELLED, revision, '0', 'N', lease)
 end

@@ -1,0 +1,11 @@
+-- audit_bytes: of a queue that limits them: the bytes counted, the sum of what tasks weigh there, and how many tasks weigh
+-- something else than they should: that do not wait there, or lack their weight though all were come to, or have another.
+-- ?1 queue
+SELECT waiting_bytes,
+       (SELECT coalesce(sum(bytes), 0) FROM weight WHERE weight.queue = ?1),
+       (SELECT count(*) FROM weight JOIN task ON task.key = weight.task
+        WHERE weight.queue = ?1 AND (task.queue <> ?1 OR task.status >= 3 OR weight.bytes <> coalesce(
+            length(task.parameters), (SELECT length(bytes) FROM large_parameters WHERE task = task.key), 0)))
+     + (SELECT count(*) FROM task WHERE task.queue = ?1 AND task.status IN (0, 1, 2) AND queue.weighed IS NULL
+        AND NOT EXISTS (SELECT 1 FROM weight WHERE weight.task = task.key))
+FROM queue WHERE key = ?1
