@@ -85,11 +85,12 @@ async fn a_login_that_is_refused_by_and_by_is_told_of() {
     // Its last connection is the one that ends all others.
     let mut killer = TcpStream::connect(server.address()).unwrap();
     write!(killer, "AUTH secret\r\nCLIENT KILL TYPE normal SKIPME yes\r\n").unwrap();
-    until(Duration::from_secs(60), "the reason is told", async || match f.engine.get(&id("a")).await {
-        Err(Error::Config(why)) => Some(assert!(why.contains("login") && !why.contains("secret"), "{why}")),
+    let why = until(Duration::from_secs(60), "the reason is told", async || match f.engine.get(&id("a")).await {
+        Err(Error::Config(why)) => Some(why),
         _ => None,
     })
     .await;
+    assert!(why.contains("login") && !why.contains("secret"), "{why}");
     write!(killer, "CONFIG SET requirepass \"\"\r\n").unwrap();
     until(Duration::from_secs(60), "it is let in again", async || f.engine.get(&id("a")).await.ok()).await;
 }
