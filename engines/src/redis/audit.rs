@@ -163,7 +163,7 @@ mod tests {
             let (what, of) = piece.words();
             assert_eq!(read_cursor(&format!("{what}|{of}|17")), Ok((piece, "17".to_owned())));
         }
-        for foreign in ["", "tasks", "tasks||x", "r|default", "y|default|0", "beside|t|0", "tasks||0|0", "r||0"] {
+        for foreign in ["", "tasks", "tasks||x", "r|default", "q|default|0", "beside|t|0", "tasks||0|0", "r||0"] {
             assert!(matches!(read_cursor(foreign), Err(Error::Invalid(_))), "{foreign}");
         }
     }

@@ -56,13 +56,17 @@ impl State {
             }
             taken.push((id, how));
         }
-        if let Some(Error::QueueFull { queue, max_length }) = full {
-            let count = in_need.iter().filter(|one| **one == queue).count();
-            let is_never_to_fit = count as u64 > max_length;
-            return Err(match is_never_to_fit {
-                true => Error::over_length(&queue, count, max_length),
-                false => Error::QueueFull { queue, max_length },
-            });
+        match full {
+            Some(Error::QueueFull { queue, max_length }) => {
+                let count = in_need.iter().filter(|one| **one == queue).count();
+                let is_never_to_fit = count as u64 > max_length;
+                return Err(match is_never_to_fit {
+                    true => Error::over_length(&queue, count, max_length),
+                    false => Error::QueueFull { queue, max_length },
+                });
+            }
+            Some(heavy) => return Err(heavy),
+            None => {}
         }
         entered.into_iter().try_for_each(|(queue, count)| self.note_entered(queue, count, now))?;
         Ok(taken)
