@@ -35,7 +35,8 @@ const BY_TOO_MUCH: [&str; 4] =
     ["JobbersBacklogGrowing", "JobbersWorkersFull", "JobbersStartsTooLateFast", "JobbersStartsTooLateSlow"];
 
 /// What is seen while the store does not answer.
-const BY_A_HUNG_STORE: [&str; 5] = [
+const BY_A_HUNG_STORE: [&str; 6] = [
+    "JobbersLeasesLost",
     "JobbersStoreInTrouble",
     "JobbersSettlementsWait",
     "JobbersManagerFails",
@@ -44,7 +45,7 @@ const BY_A_HUNG_STORE: [&str; 5] = [
 ];
 
 /// What is seen when it answers again.
-const BY_ITS_RETURN: [&str; 3] = ["JobbersStoreSlow", "JobbersSubmitSlow", "JobbersLeasesLost"];
+const BY_ITS_RETURN: [&str; 2] = ["JobbersStoreSlow", "JobbersSubmitSlow"];
 
 /// What is seen while it answers, and takes nothing in: a Redis that has lost the replicas it is to write to.
 const BY_A_STORE_THAT_REFUSES: [&str; 1] = ["JobbersScheduleLate"];
@@ -155,6 +156,9 @@ async fn a_hung_store(stack: &Stack, site: &Site, begun: SystemTime) {
     let (api, redis) = (&site.api, stack.redis.as_ref().unwrap());
     let brief = api.submit(&json!({"name": "sleep", "queue": "mail", "parameters": {"seconds": 3}})).await;
     api.standing(&brief, "started").await;
+    // It outlives its lease, which can't be renewed.
+    let long = api.submit(&json!({"name": "sleep", "queue": "mail", "parameters": {"seconds": 600}})).await;
+    api.standing(&long, "started").await;
     redis.pause();
     // None is answered soon, so nobody waits for them here; what they are answered is in the metrics.
     let mut asking = JoinSet::new();
