@@ -35,8 +35,7 @@ const BY_TOO_MUCH: [&str; 4] =
     ["JobbersBacklogGrowing", "JobbersWorkersFull", "JobbersStartsTooLateFast", "JobbersStartsTooLateSlow"];
 
 /// What is seen while the store does not answer.
-const BY_A_HUNG_STORE: [&str; 6] = [
-    "JobbersLeasesLost",
+const BY_A_HUNG_STORE: [&str; 5] = [
     "JobbersStoreInTrouble",
     "JobbersSettlementsWait",
     "JobbersManagerFails",
@@ -53,8 +52,11 @@ const BY_A_STORE_THAT_REFUSES: [&str; 1] = ["JobbersScheduleLate"];
 /// What is seen when more is told apart than a metric has room for.
 const BY_TOO_MANY_NAMES: [&str; 1] = ["JobbersMetricsOverflow"];
 
-/// What is seen when the only worker of a role is killed, and when the only manager is.
-const BY_DEATH: [&str; 2] = ["JobbersWorkersGone", "JobbersManagerGone"];
+/// What is seen when the only worker of a role is killed in the middle of a task.
+const BY_DEATH_OF_A_WORKER: [&str; 2] = ["JobbersWorkersGone", "JobbersLeasesLost"];
+
+/// What is seen when the only manager is killed.
+const BY_DEATH_OF_THE_MANAGER: [&str; 1] = ["JobbersManagerGone"];
 
 /// A quota that holds a few dead letters, but not a large one.
 const ARCHIVE_BYTES: usize = 300_000;
@@ -81,7 +83,8 @@ async fn every_alert_fires_when_its_trouble_is_there() {
 fn every_alert_is_brought_about() {
     let [refused, too_many] = [&BY_A_STORE_THAT_REFUSES, &BY_TOO_MANY_NAMES].map(|alerts| &alerts[..]);
     let hung = [&BY_A_HUNG_STORE[..], &BY_ITS_RETURN].concat();
-    let mut listed = [&BY_BAD_WORK[..], &BY_TOO_MUCH, &hung, refused, too_many, &BY_DEATH].concat();
+    let deaths = [&BY_DEATH_OF_A_WORKER[..], &BY_DEATH_OF_THE_MANAGER].concat();
+    let mut listed = [&BY_BAD_WORK[..], &BY_TOO_MUCH, &hung, refused, too_many, &deaths].concat();
     let mut all = rules::alerts();
     listed.sort_unstable();
     all.sort_unstable();
@@ -156,9 +159,6 @@ async fn a_hung_store(stack: &Stack, site: &Site, begun: SystemTime) {
     let (api, redis) = (&site.api, stack.redis.as_ref().unwrap());
     let brief = api.submit(&json!({"name": "sleep", "queue": "mail", "parameters": {"seconds": 3}})).await;
     api.standing(&brief, "started").await;
-    // It outlives its lease, which can't be renewed.
-    let long = api.submit(&json!({"name": "sleep", "queue": "mail", "parameters": {"seconds": 600}})).await;
-    api.standing(&long, "started").await;
     redis.pause();
     // None is answered soon, so nobody waits for them here; what they are answered is in the metrics.
     let mut asking = JoinSet::new();
@@ -195,9 +195,14 @@ async fn too_many_names(site: &Site, begun: SystemTime) {
 }
 
 async fn death(site: &mut Site, begun: SystemTime) {
-    let [workers, manager] = BY_DEATH;
+    let api = &site.api;
+    api.post("/queues/fragile/purge", &json!({})).await.ok();
+    let orphan = api.submit(&json!({"name": "sleep", "queue": "fragile", "parameters": {"seconds": 600}})).await;
+    api.standing(&orphan, "started").await;
+    // Another role serves its queue from now on, and takes the task over when its lease has ended.
+    api.put("/roles/default", &json!({"queues": ["default", "mail", "swept", "fragile"]})).await.ok();
     site.fragile.kill().await;
-    fire(site, begun, &[workers], async || {}).await;
+    fire(site, begun, &BY_DEATH_OF_A_WORKER, async || {}).await;
     site.manager.kill().await;
-    fire(site, begun, &[manager], async || {}).await;
+    fire(site, begun, &BY_DEATH_OF_THE_MANAGER, async || {}).await;
 }
