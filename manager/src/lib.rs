@@ -27,6 +27,7 @@ mod gauges;
 mod guard;
 mod ids;
 mod json;
+mod known_parameters;
 mod known_tasks;
 mod live_config;
 mod meters;

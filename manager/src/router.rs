@@ -14,6 +14,7 @@ use crate::{
     api,
     app::App,
     guard::{self, Guard},
+    known_parameters::{self, KnownParameters},
     meters,
     problem::{Code, Problem},
 };
@@ -21,7 +22,9 @@ use crate::{
 /// The whole service.
 pub(crate) fn router(app: Arc<App>, guard: Guard) -> Router {
     let (routes, description) = api::routes().split_for_parts();
+    let known = Arc::new(KnownParameters::of(&description));
     routes
+        .route_layer(axum::middleware::from_fn_with_state(known, known_parameters::check))
         .merge(SwaggerUi::new("/docs").url("/openapi.json", description))
         .fallback(unknown_path)
         .method_not_allowed_fallback(unknown_method)

@@ -187,7 +187,8 @@ async fn paths_methods_and_queries_are_checked() {
     ] {
         server.get(path).await.refused(400, "invalid_parameter");
     }
-    for (path, words) in [("/tasks?limit=-1", ["limit", "invalid digit"]), ("/tasks?page=2", ["page", "unknown field"])]
+    for (path, words) in
+        [("/tasks?limit=-1", ["limit", "invalid digit"]), ("/tasks?page=2", ["page", "unknown parameter"])]
     {
         let detail = server.get(path).await.refused(400, "invalid_parameter")["detail"].to_string();
         assert!(words.iter().all(|word| detail.contains(word)), "{path}: {detail}");

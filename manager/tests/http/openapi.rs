@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use reqwest::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::server::Server;
 
@@ -56,6 +56,9 @@ const OPERATIONS: [&str; 43] = [
     "PUT /routing",
 ];
 
+/// What takes any parameter.
+const EXEMPT: [&str; 3] = ["GET /health/live", "GET /health/ready", "GET /metrics"];
+
 async fn document(server: &Server) -> Value {
     server.get("/openapi.json").await.expect(200)
 }
@@ -95,6 +98,49 @@ async fn what_is_described_is_served_and_nothing_else() {
             assert_eq!(served, described.contains(method.as_str()), "{method} {path}: {}", answer.text);
         }
     }
+}
+
+#[tokio::test]
+async fn an_unknown_query_parameter_is_refused_on_every_route() {
+    let server = Server::start().await;
+    let all = operations(&document(&server).await);
+    for (path, methods) in &all {
+        for method in methods {
+            let (line, asked) = (format!("{method} {path}"), path.replace(['{', '}'], ""));
+            let request = server.request(method.parse().unwrap(), &format!("{asked}?nonsense=1"));
+            let answer = server.send(request).await;
+            // Whoever probes or scrapes may add parameters of their own.
+            if EXEMPT.contains(&line.as_str()) {
+                assert_eq!(answer.status, 200, "{line}: {}", answer.text);
+                continue;
+            }
+            let detail = answer.refused(400, "invalid_parameter")["detail"].to_string();
+            assert!(detail.contains("unknown parameter") && detail.contains("nonsense"), "{line}: {detail}");
+        }
+    }
+    let described: usize = all.values().map(BTreeSet::len).sum();
+    assert_eq!(described, OPERATIONS.len());
+    // The one operation that is not described, and a HEAD, which is answered as the GET is.
+    server.get("/tasks/cancel?nonsense=1").await.refused(400, "invalid_parameter");
+    let head = server.send(server.request(Method::HEAD, "/queues?nonsense=1")).await;
+    assert_eq!(head.status, 400);
+    assert_eq!(server.get("/docs/?nonsense=1").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_mistyped_parameter_changes_nothing() {
+    let server = Server::start().await;
+    server.post("/queues", json!({"name": "mail"})).await.expect(201);
+    server.post("/tasks", json!({"name": "t", "queue": "mail"})).await.expect(201);
+    for path in ["/queues/mail?Force=true", "/queues/mail?force=true&dryrun", "/queues/mail?force=true&dry%72un=1"] {
+        server.delete(path).await.refused(400, "invalid_parameter");
+    }
+    server.post("/queues/mail/purge?dry_run=true", "").await.refused(400, "invalid_parameter");
+    assert_eq!(server.get("/queues/mail").await.expect(200)["tasks"]["submitted"], 1);
+    let detail = server.delete("/queues/mail?Force=true").await.refused(400, "invalid_parameter")["detail"].to_string();
+    assert!(detail.contains("force, move_to"), "it names those that there are: {detail}");
+    server.post("/tasks/cancel?statuss=failed", "{").await.refused(400, "invalid_parameter");
+    assert_eq!(server.delete("/queues/mail?force=true").await.status, 204);
 }
 
 /// Every `$ref` in the document.
