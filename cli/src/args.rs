@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    active, bench, cancel, completions, demo, dlq, doctor, explain, list, queues, scheduled, status, submit, top, up,
-    workers,
+    active, bench, cancel, completions, demo, dlq, doctor, explain, list, queues, roles, routes, scheduled, status,
+    submit, top, up, workers,
 };
 
 const AFTER_HELP: &str = "\
@@ -58,6 +58,10 @@ pub enum Command {
     Doctor(doctor::Args),
     /// List queues, and steer them
     Queues(queues::Args),
+    /// List roles, which are the queues that workers serve, and change them
+    Roles(roles::Args),
+    /// List the rules by which tasks find their queues, and change them
+    Routes(routes::Args),
     /// List the workers that are alive
     Workers(workers::Args),
     /// Watch queues, workers and failures as they change

@@ -13,10 +13,10 @@ use std::{
 use clap::Args;
 use jobbers_common::{
     duration,
-    name::{TaskId, WorkerId},
+    name::{RoleName, TaskId, WorkerId},
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::{Method, Response, StatusCode, Url, header};
+use reqwest::{Method, Response, StatusCode, Url, header, redirect};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{failure::Failure, output};
@@ -28,6 +28,9 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 pub const AWAY: Duration = Duration::from_secs(60);
 /// How long after a failure it is asked again.
 const PAUSE: Duration = Duration::from_millis(500);
+
+/// How often managers may send us on to each other: the keeper may change just then.
+const MOST_HOPS: usize = 4;
 
 /// How long the manager may take to begin its answer, beyond what a call itself asks it to wait.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -63,6 +66,12 @@ impl ClientArgs {
 #[must_use]
 pub fn queue_path(name: &str) -> String {
     format!("/queues/{}", utf8_percent_encode(name, SEGMENT))
+}
+
+/// Where a role stands in the API.
+#[must_use]
+pub fn role_path(name: &RoleName) -> String {
+    format!("/roles/{}", utf8_percent_encode(name.as_str(), SEGMENT))
 }
 
 /// Where something is asked of a worker in the API.
@@ -116,6 +125,7 @@ impl Client {
         // A manager is asked directly: a proxy of the environment is for the world outside.
         let http = reqwest::Client::builder()
             .no_proxy()
+            .redirect(redirect::Policy::none())
             .connect_timeout(Duration::from_secs(5))
             .user_agent(concat!("jobbers-cli/", env!("CARGO_PKG_VERSION")))
             .build()
@@ -188,6 +198,14 @@ impl Client {
         self.call(Method::POST, path, NOTHING, body, PATIENCE).await
     }
 
+    /// Creates or replaces something.
+    ///
+    /// # Errors
+    /// Like [`Client::get`].
+    pub async fn put(&self, path: &str, body: &(impl Serialize + ?Sized)) -> Result<Answer, Failure> {
+        self.call(Method::PUT, path, NOTHING, Some(body), PATIENCE).await
+    }
+
     /// Replaces something, with `tag` only if it is still what was read with it.
     ///
     /// # Errors
@@ -211,6 +229,14 @@ impl Client {
     /// Like [`Client::get`].
     pub async fn delete(&self, path: &str) -> Result<Answer, Failure> {
         self.call(Method::DELETE, path, NOTHING, NOTHING, PATIENCE).await
+    }
+
+    /// Deletes what a query names.
+    ///
+    /// # Errors
+    /// Like [`Client::get`].
+    pub async fn delete_where(&self, path: &str, query: &(impl Serialize + ?Sized)) -> Result<Answer, Failure> {
+        self.call(Method::DELETE, path, Some(query), NOTHING, PATIENCE).await
     }
 
     /// Deletes what a body names.
@@ -240,7 +266,7 @@ impl Client {
     }
 
     async fn send(&self, request: reqwest::RequestBuilder) -> Result<Answer, Failure> {
-        let response = request.send().await.map_err(|error| self.unreachable(&error))?;
+        let response = self.followed(request).await?;
         let status = response.status();
         if !status.is_success() {
             return Err(self.refusal(response).await);
@@ -248,6 +274,31 @@ impl Client {
         let etag = response.headers().get(header::ETAG).and_then(|tag| tag.to_str().ok()).map(str::to_owned);
         let body = response.bytes().await.map_err(|error| self.unreachable(&error))?;
         Ok(Answer { status, etag, body: body.to_vec(), base: self.base.clone() })
+    }
+
+    /// Sends a request, and sends it again to wherever the manager says: to the one that keeps the dead letters. By hand,
+    /// so that a failure tells which of them it was.
+    async fn followed(&self, request: reqwest::RequestBuilder) -> Result<Response, Failure> {
+        let mut request = request.build().map_err(|error| self.unreachable(&error))?;
+        for _ in 0..=MOST_HOPS {
+            let (again, url) = (request.try_clone(), request.url().clone());
+            let response = self.http.execute(request).await.map_err(|error| self.unreachable(&error))?;
+            if !matches!(response.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT) {
+                return Ok(response);
+            }
+            let location = response.headers().get(header::LOCATION).and_then(|value| value.to_str().ok());
+            let next = location.and_then(|location| url.join(location).ok());
+            let (Some(mut again), Some(next)) = (again, next) else {
+                return Err(self.foreign("it sends us on, but not where to"));
+            };
+            *again.url_mut() = next;
+            request = again;
+        }
+        Err(self.foreign("it sends us in a circle"))
+    }
+
+    fn foreign(&self, reason: &str) -> Failure {
+        Failure::Foreign { url: self.base.clone(), reason: reason.to_owned() }
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> Failure {
@@ -261,7 +312,12 @@ impl Client {
         if error.is_timeout() {
             reason = "it took too long to answer".to_owned();
         }
-        Failure::Unreachable { url: self.base.clone(), reason }
+        // Another manager that this one sent us to, since that one keeps the dead letters.
+        let elsewhere = error.url().filter(|url| !url.as_str().starts_with(&self.base));
+        match elsewhere.map(|url| url.origin().ascii_serialization()) {
+            Some(keeper) => Failure::Elsewhere { url: self.base.clone(), keeper, reason },
+            None => Failure::Unreachable { url: self.base.clone(), reason },
+        }
     }
 
     async fn refusal(&self, response: Response) -> Failure {

@@ -11,6 +11,8 @@ pub mod explain;
 pub mod list;
 pub mod pages;
 pub mod queues;
+pub mod roles;
+pub mod routes;
 pub mod scheduled;
 pub mod status;
 pub mod submit;

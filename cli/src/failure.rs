@@ -21,6 +21,16 @@ pub enum Failure {
         /// What happened.
         reason: String,
     },
+    /// The manager names another one, who does not answer.
+    #[error("the manager at {url} sends this to the one at {keeper}, which does not answer ({reason})")]
+    Elsewhere {
+        /// Where it was asked.
+        url: String,
+        /// Where it was sent.
+        keeper: String,
+        /// What happened.
+        reason: String,
+    },
     /// Somebody answers, and it is no manager, or one of another version.
     #[error("{url} answers, but not as a manager does: {reason}")]
     Foreign {
@@ -57,7 +67,7 @@ impl Failure {
     /// Whether it may be over when a manager that is started anew is back.
     #[must_use]
     pub const fn is_passing(&self) -> bool {
-        matches!(self, Self::Unreachable { .. } | Self::Refused { status: 503, .. })
+        matches!(self, Self::Unreachable { .. } | Self::Elsewhere { .. } | Self::Refused { status: 503, .. })
     }
 
     /// The exit code that says so.
@@ -68,7 +78,9 @@ impl Failure {
             Self::Usage(_) => exit::USAGE,
             Self::Output(_) => exit::IO,
             Self::Config(_) => exit::CONFIG,
-            Self::Unreachable { .. } | Self::Foreign { .. } | Self::Unavailable(_) => exit::UNAVAILABLE,
+            Self::Unreachable { .. } | Self::Elsewhere { .. } | Self::Foreign { .. } | Self::Unavailable(_) => {
+                exit::UNAVAILABLE
+            }
             Self::Refused { status, .. } if *status == 503 => exit::UNAVAILABLE,
             Self::Refused { status, .. } if *status >= 500 => exit::INTERNAL,
             Self::Refused { .. } | Self::Negative(_) => exit::FAILURE,

@@ -39,6 +39,8 @@ pub async fn run(cli: Cli) -> ExitCode {
         Command::Dlq(args) => commands::dlq::run(args).await,
         Command::Doctor(args) => commands::doctor::run(&args).await,
         Command::Queues(args) => commands::queues::run(args).await,
+        Command::Roles(args) => commands::roles::run(&args).await,
+        Command::Routes(args) => commands::routes::run(&args).await,
         Command::Workers(args) => commands::workers::run(&args).await,
         Command::Top(args) => commands::top::run(&args).await,
         Command::Bench(args) => commands::bench::run(&args).await,

@@ -48,6 +48,14 @@ pub(crate) fn document(document: &[u8]) -> Result<(), Failure> {
         .map_err(|error| Failure::output(&error))
 }
 
+/// Writes an answer for programs, or for people the sentence that says what was done.
+///
+/// # Errors
+/// When standard output can't be written to.
+pub(crate) fn done(answer: &[u8], json: bool, sentence: impl Display) -> Result<(), Failure> {
+    if json { document(answer) } else { line(sentence) }
+}
+
 /// Writes a table.
 ///
 /// # Errors

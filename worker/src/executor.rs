@@ -272,7 +272,7 @@ fn failed(attempt: &Attempt, end: End) -> Outcome {
     };
     let AttemptFailure { kind, error_kind, message } = &failure;
     let error_kind = error_kind.as_ref().map(ErrorKind::as_str);
-    tracing::info!(id = %task.id, name = %task.name, attempt = task.attempt, kind = kind.as_str(), error_kind, message, "attempt failed");
+    tracing::info!(id = %task.id, name = %task.name, attempt = task.attempt, kind = kind.as_str(), error_kind, reason = %message, "attempt failed");
     settle(attempt, &verdict, failure)
 }
 

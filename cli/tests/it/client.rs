@@ -213,7 +213,7 @@ fn dead_letters_are_named_once() {
 }
 
 /// A manager that gives these answers, one to each connection: a status line with headers, and a body. Nothing: it hangs up.
-fn answering(answers: Vec<Option<(String, String)>>) -> String {
+pub(crate) fn answering(answers: Vec<Option<(String, String)>>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     thread::spawn(move || {

@@ -11,6 +11,8 @@ mod https;
 #[cfg(test)]
 mod jobbers;
 #[cfg(test)]
+mod routing;
+#[cfg(test)]
 mod steer;
 #[cfg(test)]
 mod top;

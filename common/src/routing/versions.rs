@@ -1,6 +1,6 @@
 //! Which versions of a task something is for: one, a range, or all.
 
-use std::{cmp::Reverse, fmt};
+use std::{cmp::Reverse, fmt, str::FromStr};
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
@@ -111,6 +111,23 @@ impl fmt::Display for Versions {
     }
 }
 
+/// The same spellings.
+impl FromStr for Versions {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is no version: write 3, 2-5, 2-, -5, or * for all");
+        let number = |text: &str| text.parse::<u32>().map_err(|_| wrong());
+        let end = |text: &str| if text.is_empty() { Ok(None) } else { number(text).map(Some) };
+        match text.split_once('-') {
+            None if text == "*" => Ok(Self::ALL),
+            None => number(text).map(Self::one),
+            Some(("", "")) => Err(wrong()),
+            Some((from, to)) => Self::range(end(from)?, end(to)?).map_err(|error| error.to_string()),
+        }
+    }
+}
+
 impl Serialize for Versions {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if let Some(version) = self.single() {
@@ -196,7 +213,7 @@ mod tests {
         ] {
             assert_eq!(serde_json::from_str::<Versions>(text).unwrap(), versions, "{text}");
             assert_eq!(serde_json::to_string(&versions).unwrap(), text);
-            assert_eq!(versions.to_string(), shown);
+            assert_eq!((versions.to_string().as_str(), shown.parse()), (shown, Ok(versions)));
         }
         for (text, versions) in [
             (r#"{"from":3,"to":3}"#, Versions::one(3)),
@@ -204,6 +221,13 @@ mod tests {
             (r#"{"from":null,"to":4294967295}"#, Versions::ALL),
         ] {
             assert_eq!(serde_json::from_str::<Versions>(text).unwrap(), versions, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_names_no_version_is_refused() {
+        for text in ["", "-", "x", "3-x", "5-2", "1-2-3", "+", "4294967296"] {
+            text.parse::<Versions>().unwrap_err();
         }
     }
 

@@ -1,27 +1,25 @@
 //! Limits by key and by task: what is over them waits in its place, and lets the others pass.
 
+mod change;
+mod held;
+mod rates;
+
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{
-    DONE, Fixture, LEASE, RELEASED, audit::assert_sound, failure, id, ids, queue, retry, seconds, task, task_in, worker,
-};
+use super::{DONE, Fixture, LEASE, audit::assert_sound, failure, ids, queue, retry, seconds, task, task_in, worker};
 use crate::{
-    engine::{
-        ClaimRequest, Cycle, Deleted, Error, OnConflict, Outcome, PutMode, QueueClaim, QueuePlace, Resubmit,
-        Settlement, SubmittedHow, TaskFilter,
-    },
-    gate::{ConcurrencyKey, Gate, GateLimits, ShutGate},
+    engine::{ClaimRequest, Cycle, Outcome, PutMode, QueueClaim, Settlement},
+    gate::{ConcurrencyKey, GateLimits},
     lifecycle::Status,
     name::TaskName,
-    policy::{DeadLetter, PolicyOverrides},
     queue::QueueConfig,
     rate::RateLimit,
-    task::{NewTask, Priority, Start},
-    time::Clock,
-    unique::{OnDuplicate, Unique, UniqueKey},
+    task::NewTask,
 };
+
+pub use self::{change::*, held::*, rates::*};
 
 fn key(text: &str) -> ConcurrencyKey {
     ConcurrencyKey::new(text).unwrap()
@@ -129,21 +127,6 @@ pub async fn a_key_at_its_limit_stands_in_nobody_s_way(f: Fixture) {
     assert_eq!(f.count(Status::Submitted).await, 3_000);
 }
 
-pub async fn what_waits_for_its_key_keeps_its_place(f: Fixture) {
-    put(&f, per_key(1)).await;
-    f.submit(vec![of("acme", "a1"), of("acme", "a2")]).await;
-    f.submit(vec![NewTask { priority: Priority::new(9).unwrap(), ..of("acme", "urgent") }]).await;
-    let held = f.claim(10).await;
-    assert_eq!(ids(&held), ["urgent"]);
-    f.submit(vec![of("bolt", "b1"), of("acme", "a3"), task("c")]).await;
-    let listed = f.list(TaskFilter { statuses: vec![Status::Submitted], ..TaskFilter::default() }, 2).await;
-    assert_eq!(listed.iter().map(|task| task.id.as_str()).collect::<Vec<_>>(), ["a1", "a2", "b1", "a3", "c"]);
-    f.settle(&held[0], DONE).await;
-    assert_eq!(ids(&f.claim(10).await), ["a1", "b1", "c"], "as they became ready");
-    let place = async |name: &str| f.engine.place(&id(name)).await.unwrap().unwrap().ahead;
-    assert_eq!((place("a2").await, place("a3").await), (0, 1));
-}
-
 pub async fn however_a_task_ends_its_slot_is_free(f: Fixture) {
     put(&f, per_key(1)).await;
     let failed = |dead_letter| Outcome::Failed { failure: failure("no"), dead_letter };
@@ -205,105 +188,6 @@ pub async fn a_worker_that_settles_may_claim_the_slot_in_the_same_cycle(f: Fixtu
     assert_eq!(ids(&reply.claimed), ["acme0001"]);
 }
 
-pub async fn a_release_at_once_goes_first_again(f: Fixture) {
-    put(&f, per_key(1)).await;
-    submit_many(&f, "acme", 3).await;
-    let held = f.claim(5).await;
-    assert!(f.claim(5).await.is_empty());
-    f.settle(&held[0], RELEASED).await;
-    assert_eq!(ids(&f.claim(5).await), ["acme0000"], "it kept its place before those that wait");
-}
-
-pub async fn when_the_next_of_a_key_is_cancelled_the_one_after_it_is_next(f: Fixture) {
-    put(&f, per_key(1)).await;
-    submit_many(&f, "acme", 5).await;
-    let held = f.claim_one().await;
-    assert!(f.claim(5).await.is_empty());
-    f.engine.cancel(&[id("acme0001")]).await.unwrap();
-    f.settle(&held, DONE).await;
-    f.engine.cancel(&[id("acme0002")]).await.unwrap();
-    // Empty calls and others in between must not use the turn up.
-    assert!(f.claim_from(&["default"], 0).await.is_empty());
-    let held = f.claim(5).await;
-    assert_eq!(ids(&held), ["acme0003"]);
-    put(&f, QueueConfig { paused: true, ..per_key(1) }).await;
-    f.settle(&held[0], DONE).await;
-    assert!(f.claim(5).await.is_empty());
-    put(&f, per_key(1)).await;
-    assert_eq!(ids(&f.claim(5).await), ["acme0004"]);
-}
-
-pub async fn what_is_held_back_is_submitted_like_any_other(f: Fixture) {
-    f.create_queue("mail").await;
-    put(&f, QueueConfig { max_length: Some(5), ..per_key(1) }).await;
-    let start = f.clock.now();
-    submit_many(&f, "acme", 4).await;
-    f.advance(seconds(1));
-    let held = f.claim_one().await;
-    assert!(f.claim(5).await.is_empty());
-    f.submit(vec![task("x"), task("y")]).await;
-    let refused = f.try_submit(vec![task("z")], OnConflict::Fail).await;
-    assert!(matches!(refused, Err(Error::QueueFull { .. })), "it takes room: {refused:?}");
-    let stats = f.stats("default").await;
-    assert_eq!((stats.tasks.get(&Status::Submitted), stats.oldest_ready_at), (Some(&5), Some(start)));
-    assert!(f.engine.delete_queue(&queue("default")).await.is_err());
-    assert_eq!(f.engine.cancel(&[id("acme0001")]).await.unwrap(), [crate::engine::Cancelled::Done]);
-    let other = NewTask { version: 2, ..of("acme", "acme0002") };
-    let replaced = f.try_submit(vec![other], OnConflict::Replace).await.unwrap();
-    assert_eq!((replaced[0].how, f.get("acme0002").await.version), (SubmittedHow::Replaced, 2));
-    f.settle(&held, DONE).await;
-    assert_eq!(ids(&f.claim(1).await), ["acme0003"], "the replaced one went to the end");
-    f.assert_conserved().await;
-    assert_sound(&f, 1_000, false).await;
-}
-
-pub async fn what_is_held_back_can_be_purged(f: Fixture) {
-    put(&f, per_key(1)).await;
-    submit_many(&f, "acme", 6).await;
-    let held = f.claim_one().await;
-    assert!(f.claim(5).await.is_empty());
-    assert_eq!(f.engine.purge_queue(&queue("default"), 3).await, Ok(3));
-    assert_eq!(f.engine.purge_queue(&queue("default"), 100).await, Ok(2));
-    f.settle(&held, DONE).await;
-    assert!(f.claim(5).await.is_empty());
-    submit_many(&f, "bolt", 1).await;
-    assert_eq!(ids(&f.claim(5).await), ["bolt0000"]);
-    f.assert_conserved().await;
-    assert_sound(&f, 1_000, false).await;
-}
-
-pub async fn what_is_held_back_moves_to_another_queue(f: Fixture) {
-    f.create_queue("mail").await;
-    put(&f, per_key(1)).await;
-    submit_many(&f, "acme", 4).await;
-    let held = f.claim_one().await;
-    assert!(f.claim(5).await.is_empty());
-    f.submit(vec![NewTask { priority: Priority::new(9).unwrap(), ..task("first") }]).await;
-    assert_eq!(f.engine.move_tasks(&queue("default"), &queue("mail"), 3).await, Ok(3));
-    assert_eq!(ids(&f.claim_from(&["mail"], 10).await), ["first", "acme0001", "acme0002"], "there nothing holds them");
-    f.settle(&held, DONE).await;
-    assert_eq!(ids(&f.claim(10).await), ["acme0003"]);
-    f.assert_conserved().await;
-    assert_sound(&f, 1_000, false).await;
-}
-
-pub async fn a_later_word_for_what_is_held_back_is_kept(f: Fixture) {
-    put(&f, per_key(1)).await;
-    let last = |name: &str| NewTask {
-        unique: Some(Box::new(Unique::new(UniqueKey::new("u").unwrap()).on_duplicate(OnDuplicate::KeepLast))),
-        ..of("acme", name)
-    };
-    f.submit(vec![of("acme", "running")]).await;
-    let held = f.claim_one().await;
-    f.submit(vec![last("first"), of("acme", "second")]).await;
-    assert!(f.claim(5).await.is_empty());
-    let kept = f.submit(vec![NewTask { version: 3, ..last("third") }]).await;
-    assert_eq!((kept[0].how, kept[0].id.as_str()), (SubmittedHow::Updated, "first"));
-    f.settle(&held, DONE).await;
-    assert_eq!(ids(&f.claim(5).await), ["second"], "what was said anew went to the end");
-    assert_sound(&f, 1_000, false).await;
-}
-
 pub async fn keys_are_limited_in_each_queue_for_itself(f: Fixture) {
     f.create_queue("mail").await;
     put(&f, per_key(1)).await;
@@ -343,115 +227,6 @@ pub async fn a_task_passes_both_its_gates(f: Fixture) {
     assert_sound(&f, 1_000, false).await;
 }
 
-pub async fn a_rate_of_a_key_holds_and_says_when_to_come_back(f: Fixture) {
-    put(&f, QueueConfig { rate_limit_per_key: Some(rate(2, seconds(10), 1)), ..plain() }).await;
-    submit_many(&f, "acme", 3).await;
-    submit_many(&f, "bolt", 1).await;
-    let held = f.claim(10).await;
-    assert_eq!(ids(&held), ["acme0000", "bolt0000"]);
-    for task in &held {
-        f.settle(task, DONE).await;
-    }
-    let reply = f.cycle_as("w1", &["default"], 10, Vec::new()).await;
-    assert_eq!((reply.claimed.len(), reply.next_due), (0, Some(seconds(5))));
-    f.advance(seconds(3));
-    let reply = f.cycle_as("w1", &["default"], 10, Vec::new()).await;
-    assert_eq!((reply.claimed.len(), reply.next_due), (0, Some(seconds(2))));
-    f.advance(seconds(2) - Duration::from_micros(1));
-    assert!(f.claim(10).await.is_empty());
-    f.advance(Duration::from_micros(1));
-    let held = f.claim_one().await;
-    assert_eq!(held.id, id("acme0001"));
-    f.settle(&held, DONE).await;
-    f.advance(seconds(3_600));
-    assert_eq!(ids(&f.claim(10).await), ["acme0002"]);
-    assert_eq!(f.cycle_as("w1", &["default"], 10, Vec::new()).await.next_due, None, "nothing waits any more");
-}
-
-pub async fn a_rate_of_a_task_lets_as_many_start_as_it_says(f: Fixture) {
-    let limits = GateLimits { rate_limit: Some(rate(20, seconds(1), 5)), max_concurrent: None };
-    put(&f, per_task("email", limits)).await;
-    f.submit((0..80).map(|n| named("email", &format!("e{n:03}"))).collect()).await;
-    let start = f.clock.now();
-    let (mut started, mut asked) = (0, 0);
-    loop {
-        let reply = f.cycle_as("w1", &["default"], 100, Vec::new()).await;
-        asked += 1;
-        started += reply.claimed.len();
-        if !reply.claimed.is_empty() {
-            continue;
-        }
-        let wait = reply.next_due.expect("it says when to come back");
-        assert!(wait > Duration::ZERO && wait <= seconds(1), "{wait:?}");
-        if f.clock.now().after(wait).since(start) > seconds(2) {
-            break;
-        }
-        f.advance(wait);
-    }
-    assert!((42..=46).contains(&started), "{started} in two seconds, asked {asked} times");
-    assert_eq!(f.count(Status::Submitted).await + f.count(Status::Started).await, 80, "what waits is not lost");
-    assert_sound(&f, 1_000, false).await;
-}
-
-pub async fn the_soonest_rate_is_told(f: Fixture) {
-    let slow = GateLimits { rate_limit: Some(rate(1, seconds(60), 1)), max_concurrent: None };
-    let config = per_task("email", slow);
-    put(&f, QueueConfig { rate_limit_per_key: Some(rate(1, seconds(20), 1)), ..config }).await;
-    f.submit(vec![named("email", "e1"), named("email", "e2"), of("acme", "a1"), of("acme", "a2")]).await;
-    assert_eq!(ids(&f.claim(10).await), ["e1", "a1"]);
-    assert_eq!(f.cycle_as("w1", &["default"], 10, Vec::new()).await.next_due, Some(seconds(20)));
-    f.engine.cancel(&[id("a2")]).await.unwrap();
-    assert_eq!(f.cycle_as("w1", &["default"], 10, Vec::new()).await.next_due, Some(seconds(60)), "a2 waits no more");
-}
-
-pub async fn limits_that_are_raised_lowered_or_taken_away_hold_at_once(f: Fixture) {
-    put(&f, per_key(1)).await;
-    submit_many(&f, "acme", 12).await;
-    let held = f.claim(10).await;
-    assert!(f.claim(10).await.is_empty());
-    put(&f, per_key(4)).await;
-    assert_eq!(claim_all(&f).await, ["acme0001", "acme0002", "acme0003"]);
-    put(&f, per_key(2)).await;
-    assert!(claim_all(&f).await.is_empty());
-    f.settle(&held[0], DONE).await;
-    assert!(claim_all(&f).await.is_empty(), "three still run");
-    put(&f, QueueConfig { rate_limit_per_key: Some(rate(1, seconds(60), 1)), ..plain() }).await;
-    assert_eq!(claim_all(&f).await, ["acme0004"], "another limit is another question");
-    put(&f, plain()).await;
-    assert_eq!(claim_all(&f).await.len(), 7, "without a limit nothing waits");
-    assert_sound(&f, 1_000, false).await;
-}
-
-pub async fn many_that_wait_come_free_when_the_limit_is_taken_away(f: Fixture) {
-    put(&f, per_key(1)).await;
-    for customer in 0..150 {
-        submit_many(&f, &format!("c{customer:03}-"), 3).await;
-    }
-    submit_many(&f, "acme", 2_500).await;
-    assert_eq!(claim_all(&f).await.len(), 151);
-    put(&f, plain()).await;
-    let rest = claim_all(&f).await;
-    assert_eq!(rest.len(), 150 * 2 + 2_499);
-    assert_sound(&f, 1_000, false).await;
-}
-
-pub async fn a_new_limit_counts_what_runs_already(f: Fixture) {
-    submit_many(&f, "acme", 4).await;
-    f.submit(vec![named("email", "e1"), named("email", "e2")]).await;
-    let held = f.claim(2).await;
-    let email = f.claim(3).await;
-    assert_eq!(ids(&email), ["acme0002", "acme0003", "e1"]);
-    f.settle(&email[0], RELEASED).await;
-    f.settle(&email[1], RELEASED).await;
-    let config = per_task("email", at_most(1));
-    put(&f, QueueConfig { max_concurrent_per_key: Some(2), ..config }).await;
-    assert!(claim_all(&f).await.is_empty());
-    f.settle(&held[0], DONE).await;
-    f.settle(&email[2], DONE).await;
-    assert_eq!(claim_all(&f).await, ["acme0002", "e2"]);
-    assert_sound(&f, 1_000, false).await;
-}
-
 pub async fn the_limits_of_the_queue_hold_beside_those_of_its_keys(f: Fixture) {
     put(&f, QueueConfig { max_concurrent: Some(3), ..per_key(2) }).await;
     submit_many(&f, "acme", 3).await;
@@ -463,22 +238,6 @@ pub async fn the_limits_of_the_queue_hold_beside_those_of_its_keys(f: Fixture) {
     assert_eq!(ids(&f.claim(10).await), ["bolt0001"]);
     f.settle(&held[0], DONE).await;
     assert_eq!(ids(&f.claim(10).await), ["acme0002"]);
-}
-
-pub async fn a_retry_waits_for_its_key_like_any_other(f: Fixture) {
-    put(&f, per_key(1)).await;
-    submit_many(&f, "acme", 2).await;
-    let held = f.claim_one().await;
-    f.settle(&held, retry(seconds(5))).await;
-    let other = f.claim_one().await;
-    f.advance(seconds(5));
-    assert!(f.claim(5).await.is_empty());
-    f.engine.promote_due(10).await.unwrap();
-    f.settle(&other, DONE).await;
-    assert_eq!(f.claim_one().await.attempt, 2);
-    f.submit(vec![NewTask { start: Start::After(seconds(1)), ..of("acme", "later") }]).await;
-    f.advance(seconds(2));
-    assert!(f.claim(5).await.is_empty());
 }
 
 pub async fn many_claimers_at_once_do_not_exceed_the_limit_of_a_key(f: Fixture) {
@@ -521,87 +280,4 @@ pub async fn the_end_of_a_task_wakes_who_waits_for_the_slot_of_its_key(f: Fixtur
     let waited = waiting.await.unwrap();
     assert!(waited < seconds(30), "woken, not after {waited:?}");
     assert_eq!(f.cycle_as("w2", &["default"], 1, Vec::new()).await.claimed.len(), 1);
-}
-
-pub async fn a_task_that_is_held_back_tells_by_what(f: Fixture) {
-    let limits = GateLimits { rate_limit: Some(rate(2, seconds(60), 1)), max_concurrent: Some(1) };
-    let config = per_task("echo", limits);
-    put(&f, QueueConfig { max_concurrent_per_key: Some(2), ..config }).await;
-    let other = |id: &str| NewTask { name: name("other"), ..of("acme", id) };
-    f.submit(vec![other("a1"), other("a2"), of("acme", "both"), task("running")]).await;
-    assert_eq!(f.engine.place(&id("both")).await.unwrap().unwrap().held_back, [], "nothing does yet");
-    assert_eq!(claim_all(&f).await, ["a1", "a2", "running"]);
-    f.advance(seconds(10));
-    let key_gate =
-        ShutGate { gate: Gate::Key(key("acme")), running: 2, holders: vec![id("a1"), id("a2")], rate_wait: None };
-    let task_gate = ShutGate {
-        gate: Gate::Task(name("echo")),
-        running: 1,
-        holders: vec![id("running")],
-        rate_wait: Some(seconds(20)),
-    };
-    let place = QueuePlace { ahead: 0, rate_wait: None, held_back: vec![key_gate, task_gate] };
-    assert_eq!(f.engine.place(&id("both")).await, Ok(Some(place)));
-}
-
-pub async fn a_key_goes_with_its_task_wherever_it_goes(f: Fixture) {
-    put(&f, per_key(1)).await;
-    let kept = PolicyOverrides { dead_letter: Some(DeadLetter::Save), ..PolicyOverrides::default() };
-    f.submit(vec![NewTask { overrides: kept, ..of("acme", "a") }]).await;
-    let held = f.claim_one().await;
-    f.settle(&held, Outcome::Failed { failure: failure("no"), dead_letter: true }).await;
-    let copy = f.engine.dead_letters(0, 10).await.unwrap().copies.remove(0);
-    assert_eq!(copy.task.concurrency_key, Some(key("acme")));
-    f.engine.resubmit(vec![Resubmit::of_store(id("a"))]).await.unwrap();
-    f.submit(vec![of("acme", "b")]).await;
-    let held = f.claim(5).await;
-    assert_eq!(ids(&held), ["a"]);
-    f.settle(&held[0], Outcome::Failed { failure: failure("no"), dead_letter: true }).await;
-    let copy = f.engine.dead_letters(copy.task.revision, 10).await.unwrap().copies.remove(0);
-    let scope =
-        crate::engine::PruneScope::Matching { filter: TaskFilter::default(), finished_before: None, larger_than: None };
-    let prune = crate::engine::PruneRequest { scope, limit: 100, dry_run: false, cursor: None };
-    f.engine.prune(prune).await.unwrap();
-    f.engine.resubmit(vec![Resubmit::of_archive(copy)]).await.unwrap();
-    assert_eq!(f.get("a").await.concurrency_key, Some(key("acme")));
-    assert_eq!(ids(&f.claim(5).await), ["b"]);
-    assert!(f.claim(5).await.is_empty());
-    let again = Resubmit::of_store(id("a"));
-    f.engine.cancel(&[id("a")]).await.unwrap();
-    f.engine.resubmit(vec![again]).await.unwrap();
-    assert!(f.claim(5).await.is_empty(), "sent again, it waits again");
-    assert_sound(&f, 1_000, false).await;
-}
-
-pub async fn a_queue_made_again_remembers_no_gate(f: Fixture) {
-    let config =
-        QueueConfig { name: queue("mail"), rate_limit_per_key: Some(rate(1, seconds(3_600), 1)), ..per_key(1) };
-    put(&f, config.clone()).await;
-    let mail = |name: &str| NewTask { concurrency_key: Some(key("acme")), ..task_in(name, "mail") };
-    f.submit(vec![mail("a"), mail("b")]).await;
-    let held = f.claim_from(&["mail"], 5).await;
-    assert!(f.claim_from(&["mail"], 5).await.is_empty());
-    f.settle(&held[0], DONE).await;
-    f.engine.cancel(&[id("b")]).await.unwrap();
-    assert_eq!(f.engine.delete_queue(&queue("mail")).await, Ok(Deleted::Done));
-    put(&f, config).await;
-    f.submit(vec![mail("c")]).await;
-    assert_eq!(f.claim_from(&["mail"], 5).await.len(), 1);
-    assert_sound(&f, 1_000, false).await;
-}
-
-pub async fn limits_by_key_and_by_task_that_make_no_sense_are_refused(f: Fixture) {
-    let many = (0..101).map(|n| (name(&format!("t{n}")), at_most(1))).collect();
-    let bad = [
-        per_key(0),
-        per_task("email", at_most(0)),
-        per_task("email", GateLimits::default()),
-        QueueConfig { rate_limit_per_key: Some(rate(0, seconds(1), 1)), ..plain() },
-        QueueConfig { key_parameter: Some(String::new()), ..plain() },
-        QueueConfig { key_parameter: Some("/a~".to_owned()), ..plain() },
-        QueueConfig { task_limits: many, ..plain() },
-    ];
-    for bad in bad {
-        assert!(matches!(f.engine.put_queue(bad.clone(), PutMode::Upsert).await, Err(Error::Invalid(_))), "{bad:?}");
-    }
 }

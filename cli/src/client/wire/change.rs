@@ -1,0 +1,62 @@
+//! What became of tasks that were submitted or cancelled.
+
+use serde::Deserialize;
+
+/// A submitted task as it stands.
+#[derive(Debug, Deserialize)]
+pub struct Submitted {
+    /// Its identity.
+    pub id: String,
+    /// Its queue.
+    pub queue: String,
+    /// Where it stands.
+    pub status: String,
+    /// Whether a task was stored; false when it was there already.
+    pub created: bool,
+    /// Whether the task that holds its unique key has become what it says.
+    #[serde(default)]
+    pub updated: bool,
+    /// What may be wrong with it.
+    #[serde(default)]
+    pub warnings: Vec<Warning>,
+}
+
+/// Something about a submission that may not be what its sender wants.
+#[derive(Debug, Deserialize)]
+pub struct Warning {
+    /// What is the matter.
+    pub detail: String,
+}
+
+/// A batch of them.
+#[derive(Debug, Deserialize)]
+pub struct SubmittedBatch {
+    /// In the order they were sent.
+    pub tasks: Vec<Submitted>,
+}
+
+/// What a cancel did.
+#[derive(Debug, Deserialize)]
+pub struct CancelAnswer {
+    /// Tasks that are cancelled now.
+    pub cancelled: u64,
+    /// Tasks that run; their workers have been told.
+    pub requested: u64,
+    /// Tasks that were over before.
+    pub already_over: u64,
+    /// Tasks that do not exist.
+    pub unknown: u64,
+    /// One by one.
+    pub tasks: Vec<CancelledTask>,
+}
+
+/// What a cancel did to one task.
+#[derive(Debug, Deserialize)]
+pub struct CancelledTask {
+    /// Its id.
+    pub id: String,
+    /// `cancelled`, `requested`, `already_over` or `unknown`.
+    pub outcome: String,
+    /// Where it stands now.
+    pub status: Option<String>,
+}

@@ -1,0 +1,129 @@
+//! Queues, shown: all of them in numbers, and all that is known of one.
+
+use std::time::Duration;
+
+use crate::{
+    client::{
+        self, ClientArgs,
+        wire::{Queue, Queues, Rate},
+    },
+    failure::Failure,
+    output, when,
+};
+
+use super::One;
+
+/// All queues, a line each.
+///
+/// # Errors
+/// When the manager can't be asked or refuses.
+pub(super) async fn list(args: &ClientArgs) -> Result<(), Failure> {
+    let answer = args.client()?.get("/queues", client::NOTHING).await?;
+    if args.json {
+        return output::document(&answer.body);
+    }
+    let Queues { queues } = answer.read()?;
+    let mut table = output::table_of(&[
+        "QUEUE",
+        "READY",
+        "OLDEST",
+        "SCHEDULED",
+        "RUNNING",
+        "COMPLETED",
+        "FAILED",
+        "OTHER",
+        "STATE",
+    ]);
+    for queue in &queues {
+        let shown = ["submitted", "scheduled", "started", "completed", "failed"];
+        let count = |status: &str| queue.tasks.get(status).copied().unwrap_or_default();
+        let other: u64 =
+            queue.tasks.iter().filter(|(status, _)| !shown.contains(&status.as_str())).map(|(_, n)| n).sum();
+        let number = |count: u64| output::number(output::thousands(count));
+        table.add_row(vec![
+            (&queue.name).into(),
+            number(count("submitted")),
+            output::or_dash(oldest(queue)),
+            number(count("scheduled")),
+            number(count("started")),
+            number(count("completed")),
+            number(count("failed")),
+            number(other),
+            if queue.paused { "paused" } else { "open" }.into(),
+        ]);
+    }
+    output::table(&table)
+}
+
+fn oldest(queue: &Queue) -> Option<String> {
+    queue.oldest_ready_age.map(|seconds| when::span(Duration::try_from_secs_f64(seconds).unwrap_or_default()))
+}
+
+/// One queue: its settings and its numbers.
+///
+/// # Errors
+/// When the manager can't be asked or refuses.
+pub(super) async fn show(one: &One) -> Result<(), Failure> {
+    let answer = one.client.client()?.get(&client::queue_path(one.name.as_str()), client::NOTHING).await?;
+    if one.client.json {
+        return output::document(&answer.body);
+    }
+    let queue: Queue = answer.read()?;
+    let mut sheet = output::sheet();
+    output::add_fact(&mut sheet, "queue", &queue.name);
+    output::add_fact(&mut sheet, "state", if queue.paused { "paused" } else { "open" });
+    let at_most = |limit: Option<u64>| limit.map(|limit| format!("at most {}", output::thousands(limit)));
+    let bytes = |queue: &Queue| {
+        let waiting = output::thousands(queue.waiting_bytes.unwrap_or(0));
+        at_most(queue.max_bytes).map(|most| format!("{most}, now {waiting}"))
+    };
+    for (name, limit) in [
+        ("runs in one worker", at_most(queue.max_per_worker.map(u64::from))),
+        ("runs in all", at_most(queue.max_concurrent.map(u64::from))),
+        ("starts", rate(&queue.rate_limit)),
+        ("takes in", rate(&queue.submit_rate_limit)),
+        ("waits", at_most(queue.max_length)),
+        ("bytes that wait", bytes(&queue)),
+    ] {
+        output::add_fact(&mut sheet, name, limit.unwrap_or_else(|| "no limit".to_owned()));
+    }
+    let (age, count) = (&queue.retention.age, output::thousands(queue.retention.count));
+    show_limits_within(&queue, &mut sheet);
+    output::add_fact(&mut sheet, "keeps finished tasks", format!("for {age}, at most {count}"));
+    output::add_fact(&mut sheet, "drops unknown tasks", format!("after {}", queue.patience));
+    if queue.strict {
+        output::add_fact(&mut sheet, "is strict", "refuses what no live worker can run");
+    }
+    for (status, count) in &queue.tasks {
+        output::add_fact(&mut sheet, status, output::thousands(*count));
+    }
+    if let Some(oldest) = oldest(&queue) {
+        output::add_fact(&mut sheet, "longest ready for", oldest);
+    }
+    output::add_fact(&mut sheet, "taken in so far", output::thousands(queue.accepted));
+    output::add_fact(&mut sheet, "deleted since", output::thousands(queue.removed));
+    output::table(&sheet)
+}
+
+fn rate(rate: &Option<Rate>) -> Option<String> {
+    rate.as_ref().map(|rate| format!("{} in {}", output::thousands(rate.tasks.into()), rate.per))
+}
+
+/// Limits by key and by task, if there are any.
+fn show_limits_within(queue: &Queue, sheet: &mut comfy_table::Table) {
+    if let Some(parameter) = &queue.key_parameter {
+        output::add_fact(sheet, "key", format!("parameter {parameter}"));
+    }
+    let mut show = |of: &str, most: Option<u32>, starts: &Option<Rate>| {
+        let most = most.map(|most| format!("at most {} run", output::thousands(most.into())));
+        let starts = rate(starts).map(|rate| format!("{rate} start"));
+        let limits: Vec<String> = most.into_iter().chain(starts).collect();
+        if !limits.is_empty() {
+            output::add_fact(sheet, of, limits.join(", "));
+        }
+    };
+    show("of each key", queue.max_concurrent_per_key, &queue.rate_limit_per_key);
+    for (name, limits) in &queue.task_limits {
+        show(&format!("of {name}"), limits.max_concurrent, &limits.rate_limit);
+    }
+}

@@ -1,0 +1,91 @@
+//! Where tasks go, arranged from the terminal: roles, and the rules of routing.
+
+use std::net::TcpListener;
+
+use crate::{
+    client::answering,
+    jobbers::{Up, run},
+};
+
+/// Where a task goes that names no queue.
+fn queue_of(up: &Up, submission: &[&str]) -> String {
+    let submission = [&["submit"], submission, &["--json"]].concat();
+    up.jobbers(&submission).ok().json()["queue"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_role_is_set_shown_followed_and_deleted() {
+    let up = Up::start();
+    up.jobbers(&["queues", "create", "mail"]).ok();
+    let parked = queue_of(&up, &["echo", "--queue", "mail", "--id", "parked"]);
+    assert_eq!(parked, "mail");
+    assert_eq!(up.jobbers(&["roles", "set", "default", "default", "mail=3"]).ok().out, "role default set\n");
+    assert!(up.jobbers(&["status", "parked", "--wait"]).ok().out.contains("completed"), "its workers follow");
+    let shown = up.jobbers(&["roles", "show", "default"]).ok().out;
+    assert!(shown.contains("weighted") && shown.contains("default=1, mail=3"), "{shown}");
+    up.jobbers(&["roles", "set", "web", "mail", "default"]).ok();
+    let listed = up.jobbers(&["roles"]).ok().out;
+    let web = listed.lines().find(|line| line.starts_with("web")).unwrap();
+    assert!(web.contains("strict") && web.ends_with("mail, default"), "{listed}");
+    assert!(up.jobbers(&["roles", "refresh", "web", "--json"]).ok().json()["refresh_tag"].is_string());
+    up.jobbers(&["roles", "delete", "web"]).fails(2, "--yes");
+    up.jobbers(&["roles", "delete", "web", "--yes"]).ok();
+    up.jobbers(&["roles", "show", "web"]).fails(1, "unknown_role");
+}
+
+#[test]
+fn a_role_of_what_does_not_exist_is_refused() {
+    let up = Up::start();
+    up.jobbers(&["roles", "set", "web", "nowhere"]).fails(1, "unknown_queue");
+    up.jobbers(&["roles", "set", "web"]).ends_with(2);
+    up.jobbers(&["roles", "set", "web", "default=0"]).ends_with(2);
+    up.jobbers(&["roles", "set", "web", "default=1000001"]).ends_with(1);
+}
+
+#[test]
+fn rules_are_set_shown_followed_and_deleted() {
+    let up = Up::start();
+    assert!(up.jobbers(&["routes"]).ok().err.contains("no rules"));
+    for queue in ["gpu", "canary"] {
+        up.jobbers(&["queues", "create", queue]).ok();
+    }
+    up.jobbers(&["routes", "set", "echo@2-5", "gpu", "--forbid-explicit"]).ok();
+    up.jobbers(&["routes", "set", "echo", "default", "canary", "--by", "customer"]).ok();
+    up.jobbers(&["routes", "set", "sleep", "gpu=9", "canary"]).ok();
+    assert_eq!(queue_of(&up, &["echo", "--task-version", "3"]), "gpu");
+    up.jobbers(&["submit", "echo", "--task-version", "3", "--queue", "canary"]).fails(1, "queue_forbidden");
+    let listed = up.jobbers(&["routes"]).ok().out;
+    let rows: Vec<Vec<&str>> = listed.lines().map(|line| line.split_whitespace().collect()).collect();
+    for row in [
+        &["echo", "*", "default,", "canary", "by", "customer", "allow"][..],
+        &["echo", "2-5", "gpu", "forbid"],
+        &["sleep", "*", "gpu=9,", "canary=1", "allow"],
+    ] {
+        assert!(rows.iter().any(|shown| shown == row), "{row:?} in {listed}");
+    }
+    up.jobbers(&["routes", "set", "echo@4-9", "canary"]).fails(1, "rules_overlap");
+    for _ in 0..2 {
+        up.jobbers(&["routes", "delete", "echo@2-5"]).ok();
+    }
+    up.jobbers(&["routes", "set", "echo", "default"]).ok();
+    assert_eq!(queue_of(&up, &["echo", "--task-version", "3"]), "default");
+    up.jobbers(&["routes", "set", "echo", "gpu=2", "canary", "--round-robin"]).fails(2, "weights");
+}
+
+#[test]
+fn a_manager_that_is_sent_to_and_does_not_answer_is_named() {
+    // One that sends everybody to a port nobody listens on.
+    let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let redirect = format!("307 Temporary Redirect\r\nlocation: http://{dead}/dead-letter-queue");
+    let url = answering(vec![Some((redirect, String::new()))]);
+    run(&["dlq", "list", "--manager", &url])
+        .fails(69, &format!("sends this to the one at http://{dead}, which does not answer"));
+}
+
+#[test]
+fn managers_that_send_us_in_a_circle_are_left() {
+    let nowhere = || Some(("307 Temporary Redirect".to_owned(), String::new()));
+    run(&["dlq", "list", "--manager", &answering(vec![nowhere()])]).fails(69, "not where to");
+    let onward = || Some(("307 Temporary Redirect\r\nlocation: /dead-letter-queue".to_owned(), String::new()));
+    run(&["dlq", "list", "--manager", &answering((0..5).map(|_| onward()).collect())]).fails(69, "in a circle");
+}
