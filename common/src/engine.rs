@@ -43,7 +43,7 @@ pub use self::{
     dead::{DeadKey, DeadTask, Outbox, Resubmit, ResubmitFrom, Resubmitted, Unreadable},
     duty::{Duty, DutyClaim},
     error::{ConflictReason, Error},
-    keep::{Deleted, PruneRequest, PruneScope, Pruned, PutMode, Reclaimed},
+    keep::{DeleteRole, Deleted, PruneRequest, PruneScope, Pruned, PutMode, Reclaimed},
     look::{Health, ListRequest, Page, QueuePlace, QueueStats, TaskFilter},
     submit::{OnConflict, Submit, Submitted, SubmittedHow},
     work::{
@@ -293,11 +293,13 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     async fn put_queue(&self, queue: QueueConfig, mode: PutMode<QueueConfig>) -> Result<Arc<Config>>;
 
     /// Deletes a queue that holds no live task, together with its finished ones: up to 1,000 of these per call. Call
-    /// again until the answer is [`Deleted::Done`].
+    /// again until the answer is [`Deleted::Done`]. With `expected` each call does so only while the queue's settings are
+    /// these.
     ///
     /// # Errors
-    /// [`Error::UnknownQueue`]; [`Error::NotEmpty`]; [`Error::InUse`] when a role or a routing rule names it.
-    async fn delete_queue(&self, queue: &QueueName) -> Result<Deleted>;
+    /// [`Error::UnknownQueue`]; before what follows, [`Error::Changed`] when the queue is not as expected;
+    /// [`Error::InUse`] when a role or a routing rule names it; [`Error::NotEmpty`].
+    async fn delete_queue(&self, queue: &QueueName, expected: Option<QueueConfig>) -> Result<Deleted>;
 
     /// Creates or replaces a role.
     ///
@@ -306,11 +308,13 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// names one; [`Error::Invalid`] by [`RoleConfig::validate`].
     async fn put_role(&self, role: RoleConfig, mode: PutMode<RoleConfig>) -> Result<Arc<Config>>;
 
-    /// Deletes a role.
+    /// Deletes a role. Its workers live on, claim nothing, and serve it again when it is put again. A worker that
+    /// registers after this is one of a role that there is not.
     ///
     /// # Errors
-    /// [`Error::UnknownRole`].
-    async fn delete_role(&self, role: &RoleName) -> Result<Arc<Config>>;
+    /// [`Error::UnknownRole`]; [`Error::Changed`] when it is not as expected; [`Error::RoleInUse`] when live workers
+    /// serve it, those that drain too, unless [`DeleteRole::force`].
+    async fn delete_role(&self, role: &RoleName, on: DeleteRole) -> Result<Arc<Config>>;
 
     /// Creates a routing rule, or replaces the one for the same versions.
     ///

@@ -12,9 +12,9 @@ use std::{
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, Deleted, Duty, DutyClaim, Engine, ExtendAnswer,
-        Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueuePlace, QueueStats, Reclaimed,
-        Resubmit, Resubmitted, Result, Submit, Submitted,
+        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, Duty, DutyClaim, Engine,
+        ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueuePlace,
+        QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
     },
     metrics::catalogue::{ENGINE_ERRORS, ENGINE_OPERATION_DURATION},
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
@@ -170,9 +170,9 @@ measured! {
     move_tasks(from: &QueueName, to: &QueueName, limit: usize) -> u64;
     config() -> Arc<Config>;
     put_queue(queue: QueueConfig, mode: PutMode<QueueConfig>) -> Arc<Config>;
-    delete_queue(queue: &QueueName) -> Deleted;
+    delete_queue(queue: &QueueName, expected: Option<QueueConfig>) -> Deleted;
     put_role(role: RoleConfig, mode: PutMode<RoleConfig>) -> Arc<Config>;
-    delete_role(role: &RoleName) -> Arc<Config>;
+    delete_role(role: &RoleName, on: DeleteRole) -> Arc<Config>;
     put_route(key: RouteKey, rule: RouteRule) -> Arc<Config>;
     delete_route(key: &RouteKey) -> Arc<Config>;
     register_worker(report: WorkerReport, ttl: Duration) -> u64;

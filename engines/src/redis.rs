@@ -12,9 +12,9 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, Deleted, Duty, DutyClaim, Engine, ExtendAnswer,
-        Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueuePlace, QueueStats, Reclaimed,
-        Resubmit, Resubmitted, Result, Submit, Submitted,
+        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, Duty, DutyClaim, Engine,
+        ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueuePlace,
+        QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
     },
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
@@ -188,16 +188,16 @@ impl Engine for RedisEngine {
         arrange::put_queue(&self.store, &queue, &mode).await
     }
 
-    async fn delete_queue(&self, queue: &QueueName) -> Result<Deleted> {
-        arrange::delete_queue(&self.store, queue).await
+    async fn delete_queue(&self, queue: &QueueName, expected: Option<QueueConfig>) -> Result<Deleted> {
+        arrange::delete_queue(&self.store, queue, expected.as_ref()).await
     }
 
     async fn put_role(&self, role: RoleConfig, mode: PutMode<RoleConfig>) -> Result<Arc<Config>> {
         arrange::put_role(&self.store, &role, &mode).await
     }
 
-    async fn delete_role(&self, role: &RoleName) -> Result<Arc<Config>> {
-        arrange::delete_role(&self.store, role).await
+    async fn delete_role(&self, role: &RoleName, on: DeleteRole) -> Result<Arc<Config>> {
+        arrange::delete_role(&self.store, role, &on).await
     }
 
     async fn put_route(&self, key: RouteKey, rule: RouteRule) -> Result<Arc<Config>> {

@@ -19,8 +19,8 @@ use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, Deleted, Duty, DutyClaim, Engine, Error,
-        ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueuePlace,
+        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, Duty, DutyClaim, Engine,
+        Error, ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueuePlace,
         QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
         dead::{validate_forget, validate_resubmit},
         keep::validate_move,
@@ -372,18 +372,18 @@ impl Engine for SqliteEngine {
         self.writer.run(1, move |step| arrange::put_queue(step, &queue, &mode)).await
     }
 
-    async fn delete_queue(&self, queue: &QueueName) -> Result<Deleted> {
+    async fn delete_queue(&self, queue: &QueueName, expected: Option<QueueConfig>) -> Result<Deleted> {
         let queue = queue.clone();
-        self.writer.run(MAX_BATCH, move |step| arrange::delete_queue(step, &queue)).await
+        self.writer.run(MAX_BATCH, move |step| arrange::delete_queue(step, &queue, expected.as_ref())).await
     }
 
     async fn put_role(&self, role: RoleConfig, mode: PutMode<RoleConfig>) -> Result<Arc<Config>> {
         self.writer.run(1, move |step| arrange::put_role(step, &role, &mode)).await
     }
 
-    async fn delete_role(&self, role: &RoleName) -> Result<Arc<Config>> {
+    async fn delete_role(&self, role: &RoleName, on: DeleteRole) -> Result<Arc<Config>> {
         let role = role.clone();
-        self.writer.run(1, move |step| arrange::delete_role(step, &role)).await
+        self.writer.run(1, move |step| arrange::delete_role(step, &role, &on)).await
     }
 
     async fn put_route(&self, key: RouteKey, rule: RouteRule) -> Result<Arc<Config>> {

@@ -71,6 +71,18 @@ impl Condition {
             }
         }
     }
+
+    /// What must still stand there when an entry is deleted under this condition, given what is stored; `None` for
+    /// anything.
+    ///
+    /// # Errors
+    /// [`Code::Changed`] when the condition does not hold.
+    pub(crate) fn expected<T: Serialize + Clone>(&self, stored: Option<&T>) -> Result<Option<T>> {
+        match self.mode(stored)? {
+            PutMode::Unchanged(stored) => Ok(Some(stored)),
+            PutMode::Create | PutMode::Replace | PutMode::Upsert => Ok(None),
+        }
+    }
 }
 
 fn unreadable() -> Problem {
@@ -102,6 +114,9 @@ mod tests {
         assert_eq!(tagged.mode::<&str>(None).unwrap_err().code(), Code::Changed);
         assert_eq!(Condition::Exists.mode(Some(&"any")).unwrap(), PutMode::Unchanged("any"));
         assert_eq!(Condition::None.mode::<&str>(None).unwrap(), PutMode::Upsert);
+        assert_eq!(Condition::Exists.expected(Some(&"read")).unwrap(), Some("read"));
+        assert_eq!(Condition::Exists.expected::<&str>(None).unwrap_err().code(), Code::Changed);
+        assert_eq!(Condition::None.expected(Some(&"read")).unwrap(), None);
     }
 
     #[test]

@@ -113,6 +113,9 @@ codes! {
     QueueNotEmpty = "queue_not_empty", CONFLICT, "The queue holds live tasks";
     /// A role or a routing rule names the queue. Change that first.
     QueueInUse = "queue_in_use", CONFLICT, "The queue is in use";
+    /// Live workers serve the role, as many as the detail says. Stop them, or say force: they then claim nothing until there
+    /// is such a role again.
+    RoleInUse = "role_in_use", CONFLICT, "Live workers serve the role";
     /// The rule shares versions with another rule of the task, and neither lies within the other. Change or delete that one
     /// first.
     RulesOverlap = "rules_overlap", CONFLICT, "The rule overlaps another";
@@ -268,6 +271,7 @@ impl From<Error> for Problem {
             Error::RulesOverlap { .. } => Code::RulesOverlap,
             Error::NotEmpty { .. } => Code::QueueNotEmpty,
             Error::InUse { .. } => Code::QueueInUse,
+            Error::RoleInUse { .. } => Code::RoleInUse,
             Error::Invalid(_) => Code::InvalidRequest,
             // What was right when the program started and is not any more, such as a login.
             Error::Unavailable { .. } | Error::Config(_) => Code::StoreUnavailable,

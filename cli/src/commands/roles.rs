@@ -67,6 +67,9 @@ struct Set {
 struct Delete {
     #[command(flatten)]
     one: One,
+    /// Even while live workers serve it: they claim nothing until there is a role of that name again
+    #[arg(long)]
+    force: bool,
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
@@ -168,12 +171,13 @@ async fn show(one: &One) -> Result<(), Failure> {
     output::table(&sheet)
 }
 
-async fn remove(Delete { one, yes }: &Delete) -> Result<ExitCode, Failure> {
+async fn remove(Delete { one, force, yes }: &Delete) -> Result<ExitCode, Failure> {
     let client = one.client.client()?;
     if !yes && !output::confirm(&format!("Delete role {}?", one.name))? {
         return Ok(exit::FAILURE.into());
     }
-    let answer = client.delete(&client::role_path(&one.name)).await?;
+    let query: &[_] = if *force { &[("force", true)] } else { &[] };
+    let answer = client.delete_where(&client::role_path(&one.name), query).await?;
     output::done(&answer.body, one.client.json, format_args!("role {} deleted", one.name))?;
     Ok(exit::OK)
 }

@@ -34,6 +34,17 @@ fn a_role_is_set_shown_followed_and_deleted() {
 }
 
 #[test]
+fn a_role_that_workers_serve_is_deleted_by_force_and_served_again_when_it_is_back() {
+    let up = Up::start();
+    up.jobbers(&["submit", "echo", "--wait"]).ok();
+    up.jobbers(&["roles", "delete", "default", "--yes"]).fails(1, "role_in_use");
+    assert_eq!(up.jobbers(&["roles", "delete", "default", "--yes", "--force"]).ok().out, "role default deleted\n");
+    up.jobbers(&["submit", "echo", "--id", "parked"]).ok();
+    up.jobbers(&["roles", "set", "default", "default"]).ok();
+    assert!(up.jobbers(&["status", "parked", "--wait"]).ok().out.contains("completed"));
+}
+
+#[test]
 fn a_role_of_what_does_not_exist_is_refused() {
     let up = Up::start();
     up.jobbers(&["roles", "set", "web", "nowhere"]).fails(1, "unknown_queue");

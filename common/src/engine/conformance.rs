@@ -39,6 +39,7 @@ pub mod audit;
 pub mod bytes;
 pub mod cancel;
 pub mod dead;
+pub mod deleting;
 pub mod gates;
 pub mod intake;
 pub mod keep;
@@ -552,6 +553,14 @@ macro_rules! conformance_suite {
             a_drain_is_kept_until_it_is_taken_back_or_the_worker_leaves
             a_drain_is_seen_by_the_next_cycle
             a_catalogue_is_kept_for_its_time
+        );
+        $crate::conformance_group!($open, deleting:
+            a_queue_that_changed_meanwhile_is_not_deleted
+            a_change_between_two_calls_of_a_deletion_stops_it
+            of_a_change_and_a_deletion_at_once_one_is_refused
+            a_role_that_changed_meanwhile_is_not_deleted
+            a_role_that_workers_serve_is_deleted_by_force_only
+            of_a_worker_that_comes_and_a_deletion_at_once_one_is_first
         );
         $crate::conformance_group!($open, wake:
             a_submission_wakes_a_waiting_worker

@@ -102,6 +102,14 @@ pub enum Error {
         /// Who names it, e.g. `role default`.
         by: String,
     },
+    /// A role was to be deleted that live workers serve.
+    #[error("role {role} is served by {workers} live {}", if *workers == 1 { "worker" } else { "workers" })]
+    RoleInUse {
+        /// The role.
+        role: RoleName,
+        /// How many workers serve it.
+        workers: u64,
+    },
     /// A routing rule was to be put that shares versions with another, and neither holds all of the other's.
     #[error(
         "the routing rule of {rule} would overlap that of {other}, and neither lies within the other; change that first"
@@ -176,6 +184,7 @@ impl Error {
             Self::Exists(_) => "exists",
             Self::NotEmpty { .. } => "not_empty",
             Self::InUse { .. } => "in_use",
+            Self::RoleInUse { .. } => "role_in_use",
             Self::RulesOverlap { .. } => "rules_overlap",
             Self::Changed(_) => "changed",
             Self::QueueFull { .. } => "queue_full",

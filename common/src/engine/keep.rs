@@ -6,6 +6,7 @@ use crate::{
         look::{TaskFilter, validate_limit},
     },
     name::QueueName,
+    queue::RoleConfig,
     time::Timestamp,
 };
 
@@ -118,6 +119,33 @@ impl<T: PartialEq> PutMode<T> {
             (Self::Unchanged(expected), Some(stored)) if stored != expected => Err(Error::Changed(what())),
             _ => Ok(()),
         }
+    }
+}
+
+/// On what condition a role is deleted; by default, that no live worker serves it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DeleteRole {
+    /// That this very entry stands there: what was read. Whoever changed it meanwhile is not overruled.
+    pub expected: Option<RoleConfig>,
+    /// Even while live workers serve it.
+    pub force: bool,
+}
+
+/// Checks what stands where an entry is to be deleted. `unknown` is the error for nothing, `what` names the entry, e.g.
+/// `queue mail`.
+///
+/// # Errors
+/// `unknown`, and [`Error::Changed`] for another entry than the expected one.
+pub fn check_deletion<T: PartialEq>(
+    expected: Option<&T>,
+    stored: Option<&T>,
+    unknown: Error,
+    what: impl FnOnce() -> String,
+) -> Result<()> {
+    match (expected, stored) {
+        (_, None) => Err(unknown),
+        (Some(expected), Some(stored)) if stored != expected => Err(Error::Changed(what())),
+        _ => Ok(()),
     }
 }
 

@@ -15,9 +15,9 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::{
-    AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, Deleted, Duty, DutyClaim, Engine, ExtendAnswer,
-    Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueuePlace, QueueStats, Reclaimed,
-    Resubmit, Resubmitted, Result, Submit, Submitted,
+    AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, Duty, DutyClaim, Engine,
+    ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueuePlace, QueueStats,
+    Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
     dead::{validate_forget, validate_resubmit},
     keep::validate_move,
     look::validate_limit,
@@ -258,16 +258,16 @@ impl Engine for ModelEngine {
         self.step(|state, _| state.put_queue(queue, &mode))
     }
 
-    async fn delete_queue(&self, queue: &QueueName) -> Result<Deleted> {
-        self.step(|state, _| state.delete_queue(queue))
+    async fn delete_queue(&self, queue: &QueueName, expected: Option<QueueConfig>) -> Result<Deleted> {
+        self.step(|state, _| state.delete_queue(queue, expected.as_ref()))
     }
 
     async fn put_role(&self, role: RoleConfig, mode: PutMode<RoleConfig>) -> Result<Arc<Config>> {
         self.step(|state, _| state.put_role(role, &mode))
     }
 
-    async fn delete_role(&self, role: &RoleName) -> Result<Arc<Config>> {
-        self.step(|state, _| state.delete_role(role))
+    async fn delete_role(&self, role: &RoleName, on: DeleteRole) -> Result<Arc<Config>> {
+        self.step(|state, now| state.delete_role(role, &on, now))
     }
 
     async fn put_route(&self, key: RouteKey, rule: RouteRule) -> Result<Arc<Config>> {

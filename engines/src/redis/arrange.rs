@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jobbers_common::{
-    engine::{Deleted, Error, PutMode, Result},
+    engine::{DeleteRole, Deleted, Error, PutMode, Result, keep::check_deletion},
     gate::GateLimits,
     limits::MAX_CONFIG_ENTRIES,
     name::{QueueName, RoleName, WorkerId},
@@ -120,12 +120,22 @@ struct Change {
     gates: String,
     /// For a queue: its `max_bytes`.
     max_bytes: Option<u64>,
+    /// The live workers that it was decided by, when others would matter.
+    decided_by: Option<Vec<WorkerId>>,
 }
 
 impl Change {
     /// Of what is no queue.
     fn of(field: String, value: Option<String>) -> Self {
-        Self { field, value, paused: false, limits: String::new(), gates: String::new(), max_bytes: None }
+        Self {
+            field,
+            value,
+            paused: false,
+            limits: String::new(),
+            gates: String::new(),
+            max_bytes: None,
+            decided_by: None,
+        }
     }
 }
 
@@ -171,6 +181,10 @@ async fn carry_out(store: &Store, from: &Config, change: &Change) -> Result<Outc
         command.arg(from.version).arg(&change.field).arg(change.value.as_deref().unwrap_or_default());
         command.arg(u8::from(change.paused)).arg(&id).arg(&change.limits).arg(&change.gates);
         command.arg(change.max_bytes.map(|bytes| bytes.to_string()).unwrap_or_default());
+        command.arg(u8::from(change.decided_by.is_some()));
+        change.decided_by.iter().flatten().for_each(|worker| {
+            command.arg(worker.as_str());
+        });
     };
     let mut answer = array(store.run(&store.work, &script::CONFIGURE, add).await?)?.into_iter();
     let word = text(answer.next().unwrap_or(Value::Nil))?;
@@ -196,7 +210,7 @@ async fn alter(store: &Store, decide: impl Fn(&mut Config) -> Result<Change>) ->
             return Ok(Arc::new(Config { version, ..config }));
         }
     }
-    Err(Error::unavailable("the configuration is being changed all the time"))
+    Err(changing())
 }
 
 fn check_room<K, V>(known: &BTreeMap<K, V>) -> Result<()> {
@@ -229,16 +243,18 @@ pub(super) async fn put_queue(store: &Store, queue: &QueueConfig, mode: &PutMode
             limits: limits(queue),
             gates: gates(queue),
             max_bytes: queue.max_bytes,
+            decided_by: None,
         })
     };
     alter(store, decide).await
 }
 
 /// Deletes a queue that nobody names and that holds no live task, 1,000 finished ones a call.
-pub(super) async fn delete_queue(store: &Store, queue: &QueueName) -> Result<Deleted> {
+pub(super) async fn delete_queue(store: &Store, queue: &QueueName, expected: Option<&QueueConfig>) -> Result<Deleted> {
     for _ in 0..ATTEMPTS {
         let config = read(store).await?;
-        check_queues(&config, [queue])?;
+        let (stored, unknown) = (config.queues.get(queue), Error::UnknownQueue(queue.clone()));
+        check_deletion(expected, stored, unknown, || format!("queue {queue}"))?;
         if let Some(by) = user_of(&config, queue) {
             return Err(Error::InUse { queue: queue.clone(), by });
         }
@@ -250,7 +266,11 @@ pub(super) async fn delete_queue(store: &Store, queue: &QueueName) -> Result<Del
             Outcome::Stale => {}
         }
     }
-    Err(Error::unavailable("the configuration is being changed all the time"))
+    Err(changing())
+}
+
+fn changing() -> Error {
+    Error::unavailable("the configuration is being changed all the time")
 }
 
 /// Who names a queue.
@@ -275,13 +295,28 @@ pub(super) async fn put_role(store: &Store, role: &RoleConfig, mode: &PutMode<Ro
     alter(store, decide).await
 }
 
-/// Deletes a role.
-pub(super) async fn delete_role(store: &Store, role: &RoleName) -> Result<Arc<Config>> {
-    let decide = |config: &mut Config| match config.roles.remove(role) {
-        Some(_) => Ok(Change::of(format!("{ROLE_FIELD}{role}"), None)),
-        None => Err(Error::UnknownRole(role.clone())),
-    };
-    alter(store, decide).await
+/// Deletes a role, unless workers serve it; one that comes between is looked at in the next attempt.
+pub(super) async fn delete_role(store: &Store, role: &RoleName, on: &DeleteRole) -> Result<Arc<Config>> {
+    for _ in 0..ATTEMPTS {
+        let before = read(store).await?;
+        let (stored, unknown) = (before.roles.get(role), Error::UnknownRole(role.clone()));
+        check_deletion(on.expected.as_ref(), stored, unknown, || format!("role {role}"))?;
+        let mut change = Change::of(format!("{ROLE_FIELD}{role}"), None);
+        if !on.force {
+            let (serving, others): (Vec<_>, Vec<_>) =
+                workers(store).await?.into_iter().map(|worker| worker.report).partition(|it| it.role == *role);
+            if !serving.is_empty() {
+                return Err(Error::RoleInUse { role: role.clone(), workers: serving.len() as u64 });
+            }
+            change.decided_by = Some(others.into_iter().map(|report| report.id).collect());
+        }
+        if let Outcome::Done(version) = carry_out(store, &before, &change).await? {
+            let mut config = before;
+            config.roles.remove(role);
+            return Ok(Arc::new(Config { version, ..config }));
+        }
+    }
+    Err(changing())
 }
 
 /// Creates or replaces a routing rule.

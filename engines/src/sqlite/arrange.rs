@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
-    engine::{Deleted, Error, PutMode, Result},
+    engine::{DeleteRole, Deleted, Error, PutMode, Result, keep::check_deletion},
     limits::{MAX_BATCH, MAX_CONFIG_ENTRIES},
     name::{QueueName, RoleName, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
@@ -17,7 +17,7 @@ use super::{
     catalog::{ANY_VERSION, Catalog},
     error::OrStore,
     finished::{self, Walk},
-    gates, prune, row, sql,
+    gates, look, prune, row, sql,
     step::{News, Step},
     weight,
 };
@@ -66,7 +66,9 @@ pub(super) fn put_queue(step: &mut Step<'_>, queue: &QueueConfig, mode: &PutMode
     Ok(config)
 }
 
-pub(super) fn delete_queue(step: &mut Step<'_>, name: &QueueName) -> Result<Deleted> {
+pub(super) fn delete_queue(step: &mut Step<'_>, name: &QueueName, expected: Option<&QueueConfig>) -> Result<Deleted> {
+    let stored = step.catalog().config.queues.get(name);
+    check_deletion(expected, stored, Error::UnknownQueue(name.clone()), || format!("queue {name}"))?;
     let queue = step.catalog().key(name)?;
     check_unused(&step.catalog().config, name)?;
     let view = step.view()?;
@@ -134,11 +136,18 @@ pub(super) fn put_role(step: &mut Step<'_>, role: &RoleConfig, mode: &PutMode<Ro
     changed(step)
 }
 
-pub(super) fn delete_role(step: &mut Step<'_>, role: &RoleName) -> Result<Arc<Config>> {
-    match step.prepare(sql::DELETE_ROLE)?.execute([role.as_str()]).or_store()? {
-        0 => Err(Error::UnknownRole(role.clone())),
-        _ => changed(step),
+pub(super) fn delete_role(step: &mut Step<'_>, role: &RoleName, on: &DeleteRole) -> Result<Arc<Config>> {
+    let stored = step.catalog().config.roles.get(role);
+    check_deletion(on.expected.as_ref(), stored, Error::UnknownRole(role.clone()), || format!("role {role}"))?;
+    if !on.force {
+        let workers = look::workers(&step.view()?)?;
+        let serving = workers.iter().filter(|worker| worker.report.role == *role).count() as u64;
+        if serving > 0 {
+            return Err(Error::RoleInUse { role: role.clone(), workers: serving });
+        }
     }
+    step.prepare(sql::DELETE_ROLE)?.execute([role.as_str()]).or_store()?;
+    changed(step)
 }
 
 pub(super) fn put_route(step: &mut Step<'_>, key: &RouteKey, rule: &RouteRule) -> Result<Arc<Config>> {

@@ -102,7 +102,7 @@ pub(crate) async fn put(
 /// does not run is deleted with it, what runs is asked to stop; or with `move_to`: what does not run goes to that queue,
 /// where it stands as if it had been there all along, and what runs goes on to its end, or back to this queue, from where
 /// the next call moves it. While tasks are left, the answer is 202. With `If-Match` only if nobody changed its settings
-/// since they were read.
+/// since they were read: a change that comes while its tasks are deleted or moved leaves the queue and what is left in it.
 #[utoipa::path(
     delete, path = "/queues/{queue}", tag = "queues", operation_id = "delete_queue",
     params(
@@ -122,10 +122,10 @@ pub(crate) async fn delete(
     condition: Condition,
     Query(DeleteParams { force, move_to }): Query<DeleteParams>,
 ) -> Result<StatusCode> {
-    condition.mode(app.live.fresh().await?.queues.get(&name))?;
+    let expected = condition.expected(app.live.fresh().await?.queues.get(&name))?;
     check_target(&app, &name, force, move_to.as_ref()).await?;
     for _ in 0..MAX_CALLS {
-        match app.engine.delete_queue(&name).await {
+        match app.engine.delete_queue(&name, expected.clone()).await {
             Ok(Deleted::Done) => {
                 app.live.fresh().await?;
                 return Ok(StatusCode::NO_CONTENT);

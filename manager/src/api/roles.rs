@@ -8,7 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use jobbers_common::{
-    engine::{Error, PutMode},
+    engine::{DeleteRole, Error, PutMode},
     name::RoleName,
     queue::Config,
 };
@@ -16,10 +16,10 @@ use jobbers_common::{
 use crate::{
     app::App,
     etag::{self, Condition},
-    extract::{Json, Path},
+    extract::{Json, Path, Query},
     problem::{Code, Result, WITH_BODY, problems},
     wire::{
-        role::{RefreshedView, RoleListView, RoleRequest, RoleView},
+        role::{DeleteRoleParams, RefreshedView, RoleListView, RoleRequest, RoleView},
         value::NameDoc,
     },
 };
@@ -28,7 +28,7 @@ problems!(ListProblems:);
 problems!(CreateProblems: WITH_BODY, [Code::Exists, Code::UnknownQueue]);
 problems!(GetProblems: [Code::UnknownRole]);
 problems!(PutProblems: WITH_BODY, [Code::UnknownQueue, Code::Changed]);
-problems!(DeleteProblems: [Code::UnknownRole, Code::Changed]);
+problems!(DeleteProblems: [Code::UnknownRole, Code::RoleInUse, Code::Changed]);
 
 /// All roles
 #[utoipa::path(
@@ -110,12 +110,14 @@ pub(crate) async fn refresh(State(app): State<Arc<App>>, Path(name): Path<RoleNa
 
 /// Delete a role
 ///
-/// With `If-Match` only if nobody changed it since it was read.
+/// One that live workers serve is deleted only with `force`: they live on, finish what they run, claim nothing, and serve
+/// it again when there is a role of that name again. With `If-Match` only if nobody changed it since it was read.
 #[utoipa::path(
     delete, path = "/roles/{role}", tag = "roles", operation_id = "delete_role",
     params(
         ("role" = NameDoc, Path, description = "The role's name"),
         ("If-Match" = Option<String>, Header, description = "The `ETag` it was read with, or `*`"),
+        DeleteRoleParams,
     ),
     responses((status = 204, description = "It is gone"), DeleteProblems)
 )]
@@ -123,9 +125,10 @@ pub(crate) async fn delete(
     State(app): State<Arc<App>>,
     Path(name): Path<RoleName>,
     condition: Condition,
+    Query(DeleteRoleParams { force }): Query<DeleteRoleParams>,
 ) -> Result<StatusCode> {
-    condition.mode(app.live.fresh().await?.roles.get(&name))?;
-    app.live.adopt(&app.engine.delete_role(&name).await?);
+    let expected = condition.expected(app.live.fresh().await?.roles.get(&name))?;
+    app.live.adopt(&app.engine.delete_role(&name, DeleteRole { expected, force }).await?);
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -7,7 +7,7 @@ use jobbers_common::{
     queue::{QueueOrder, RoleConfig},
 };
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use super::value::{NameDoc, QueueOrderDoc};
 use crate::problem::Result;
@@ -44,6 +44,16 @@ impl RoleRequest {
         let Self { name, queues, order, weights } = self;
         Ok(RoleConfig { order, weights, ..RoleConfig::new(super::one_name(path, name)?, queues) })
     }
+}
+
+/// How a role is deleted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct DeleteRoleParams {
+    /// Delete it even while live workers serve it.
+    #[serde(default)]
+    pub(crate) force: bool,
 }
 
 /// A role.

@@ -1,6 +1,6 @@
 //! Queues, roles, routing rules and workers.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
     engine::{Engine, Outcome, model::ModelEngine},
@@ -9,7 +9,7 @@ use jobbers_common::{
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::server::{Server, worker};
+use crate::server::Server;
 
 #[tokio::test]
 async fn a_queue_is_made_changed_and_deleted() {
@@ -139,6 +139,45 @@ async fn a_change_on_condition_is_refused_when_another_came_first() {
     assert_eq!(delete("/queues/mail?force=true", &now).await.status, 204);
 }
 
+fn report(id: &str, role: &str) -> WorkerReport {
+    WorkerReport {
+        id: id.parse().unwrap(),
+        host: "here".to_owned(),
+        pid: 7,
+        version: "1".to_owned(),
+        role: role.parse().unwrap(),
+        queues: vec!["default".parse().unwrap()],
+        slots: 1,
+        running: 0,
+        state: WorkerState::Running,
+        tasks: Vec::new(),
+        settled: 0,
+        catalogue: None,
+        left: Vec::new(),
+        draining_for: None,
+        done_within: None,
+    }
+}
+
+#[tokio::test]
+async fn a_role_that_workers_serve_is_deleted_by_force_only() {
+    let server = Server::start().await;
+    server.post("/roles", json!({"name": "mailer", "queues": ["default"]})).await.expect(201);
+    let minute = Duration::from_secs(60);
+    server.engine.register_worker(report("one", "mailer"), minute).await.unwrap();
+    server.engine.register_worker(report("two", "mailer"), minute).await.unwrap();
+    let refused = server.delete("/roles/mailer").await.refused(409, "role_in_use");
+    assert!(refused["detail"].as_str().unwrap().contains("2 live workers"), "{refused}");
+    server.delete("/roles/mailer?force=false").await.refused(409, "role_in_use");
+    server.delete("/roles/mailer?force=perhaps").await.refused(400, "invalid_parameter");
+    let tagged = server.request(Method::DELETE, "/roles/mailer?force=true").header("if-match", "\"other\"");
+    server.send(tagged).await.refused(412, "changed");
+    server.get("/roles/mailer").await.expect(200);
+    assert_eq!(server.delete("/roles/mailer?force=true").await.status, 204);
+    server.delete("/roles/mailer?force=true").await.refused(404, "unknown_role");
+    assert_eq!(server.get("/workers").await.expect(200)["workers"].as_array().unwrap().len(), 2, "they live on");
+}
+
 #[tokio::test]
 async fn managers_that_change_one_queue_at_once_undo_nothing() {
     let engine: Arc<dyn Engine> = Arc::new(ModelEngine::with_system_clock());
@@ -207,7 +246,7 @@ async fn a_queue_is_deleted_when_its_tasks_have_moved() {
     for id in ["b", "c"] {
         assert_eq!(server.get(&format!("/tasks/{id}")).await.expect(200)["queue"], "default");
     }
-    server.settle(&running, Outcome::Released { delay: std::time::Duration::ZERO }).await;
+    server.settle(&running, Outcome::Released { delay: Duration::ZERO }).await;
     assert_eq!(server.delete("/queues/mail?move_to=default").await.status, 204);
     let order: Vec<_> = server.claim("default", 9).await.into_iter().map(|task| task.id.to_string()).collect();
     assert_eq!(order, ["a", "b", "c"]);
@@ -420,23 +459,16 @@ async fn rules_are_for_a_version_a_range_or_all() {
 async fn workers_are_told_with_their_report() {
     let server = Server::start().await;
     let report = WorkerReport {
-        id: worker(),
-        host: "here".to_owned(),
-        pid: 7,
-        version: "1".to_owned(),
-        role: "default".parse().unwrap(),
-        queues: vec!["default".parse().unwrap()],
         slots: 64,
         running: 2,
         state: WorkerState::Draining,
         tasks: vec!["t@1".to_owned()],
         settled: 9,
-        catalogue: None,
         left: vec!["a".parse().unwrap()],
-        draining_for: None,
-        done_within: Some(std::time::Duration::from_secs(90)),
+        done_within: Some(Duration::from_secs(90)),
+        ..report("w", "default")
     };
-    server.engine.register_worker(report, std::time::Duration::from_secs(60)).await.unwrap();
+    server.engine.register_worker(report, Duration::from_secs(60)).await.unwrap();
     let told = server.get("/workers").await.expect(200)["workers"][0].clone();
     for (field, value) in [
         ("id", json!("w")),

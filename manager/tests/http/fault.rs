@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, Deleted, Duty, DutyClaim, Engine, Error,
-        ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueuePlace,
+        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, Duty, DutyClaim, Engine,
+        Error, ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueuePlace,
         QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted, model::ModelEngine,
     },
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
@@ -157,14 +157,14 @@ impl Engine for FaultyEngine {
     async fn put_queue(&self, queue: QueueConfig, mode: PutMode<QueueConfig>) -> Result<Arc<Config>> {
         self.well()?.put_queue(queue, mode).await
     }
-    async fn delete_queue(&self, queue: &QueueName) -> Result<Deleted> {
-        self.well()?.delete_queue(queue).await
+    async fn delete_queue(&self, queue: &QueueName, expected: Option<QueueConfig>) -> Result<Deleted> {
+        self.well()?.delete_queue(queue, expected).await
     }
     async fn put_role(&self, role: RoleConfig, mode: PutMode<RoleConfig>) -> Result<Arc<Config>> {
         self.well()?.put_role(role, mode).await
     }
-    async fn delete_role(&self, role: &RoleName) -> Result<Arc<Config>> {
-        self.well()?.delete_role(role).await
+    async fn delete_role(&self, role: &RoleName, on: DeleteRole) -> Result<Arc<Config>> {
+        self.well()?.delete_role(role, on).await
     }
     async fn put_route(&self, key: RouteKey, rule: RouteRule) -> Result<Arc<Config>> {
         self.well()?.put_route(key, rule).await

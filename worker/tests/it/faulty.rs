@@ -12,8 +12,8 @@ use std::{
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, Deleted, Duty, DutyClaim, Engine, Error,
-        ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueuePlace,
+        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, Duty, DutyClaim, Engine,
+        Error, ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueuePlace,
         QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
     },
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
@@ -312,16 +312,16 @@ impl Engine for Faulty {
         self.inner.put_queue(queue, mode).await
     }
 
-    async fn delete_queue(&self, queue: &QueueName) -> Result<Deleted> {
-        self.inner.delete_queue(queue).await
+    async fn delete_queue(&self, queue: &QueueName, expected: Option<QueueConfig>) -> Result<Deleted> {
+        self.inner.delete_queue(queue, expected).await
     }
 
     async fn put_role(&self, role: RoleConfig, mode: PutMode<RoleConfig>) -> Result<Arc<Config>> {
         self.inner.put_role(role, mode).await
     }
 
-    async fn delete_role(&self, role: &RoleName) -> Result<Arc<Config>> {
-        self.inner.delete_role(role).await
+    async fn delete_role(&self, role: &RoleName, on: DeleteRole) -> Result<Arc<Config>> {
+        self.inner.delete_role(role, on).await
     }
 
     async fn put_route(&self, key: RouteKey, rule: RouteRule) -> Result<Arc<Config>> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{DONE, Fixture, queue, seconds, task_in, worker};
 use crate::{
-    engine::{Deleted, Engine, Error, OnConflict, PutMode},
+    engine::{DeleteRole, Deleted, Engine, Error, OnConflict, PutMode},
     limits::MAX_CATALOGUE_BYTES,
     name::{RoleName, TaskName},
     policy::{CrashPolicy, DeadLetter},
@@ -39,8 +39,8 @@ pub async fn a_queue_is_created_replaced_and_deleted(f: Fixture) {
     let config = f.engine.put_queue(full.clone(), PutMode::Replace).await.unwrap();
     assert_eq!(config.queues.get(&queue("mail")), Some(&full));
     assert_eq!(*f.engine.config().await.unwrap(), *config);
-    assert_eq!(f.engine.delete_queue(&queue("mail")).await, Ok(Deleted::Done));
-    assert_eq!(f.engine.delete_queue(&queue("mail")).await, Err(Error::UnknownQueue(queue("mail"))));
+    assert_eq!(f.engine.delete_queue(&queue("mail"), None).await, Ok(Deleted::Done));
+    assert_eq!(f.engine.delete_queue(&queue("mail"), None).await, Err(Error::UnknownQueue(queue("mail"))));
     let refused = f.try_submit(vec![task_in("a", "mail")], OnConflict::Fail).await;
     assert_eq!(refused, Err(Error::UnknownQueue(queue("mail"))));
 }
@@ -65,9 +65,9 @@ pub async fn a_version_grows_with_each_change(f: Fixture) {
                 f.engine.put_route(key.clone(), rule.into()).await.unwrap().version
             }
             3 => f.engine.delete_route(&key).await.unwrap().version,
-            4 => f.engine.delete_role(&RoleName::new("mailer").unwrap()).await.unwrap().version,
+            4 => f.engine.delete_role(&RoleName::new("mailer").unwrap(), DeleteRole::default()).await.unwrap().version,
             _ => {
-                f.engine.delete_queue(&queue("mail")).await.unwrap();
+                f.engine.delete_queue(&queue("mail"), None).await.unwrap();
                 f.engine.config().await.unwrap().version
             }
         };
@@ -77,20 +77,23 @@ pub async fn a_version_grows_with_each_change(f: Fixture) {
 }
 
 pub async fn a_queue_in_use_is_not_deleted(f: Fixture) {
-    assert!(matches!(f.engine.delete_queue(&queue("default")).await, Err(Error::InUse { .. })));
+    assert!(matches!(f.engine.delete_queue(&queue("default"), None).await, Err(Error::InUse { .. })));
     f.create_queue("mail").await;
     let key = RouteKey { name: TaskName::new("echo").unwrap(), versions: Versions::one(2) };
     f.engine.put_route(key.clone(), Route::RoundRobin { queues: vec![queue("mail")] }.into()).await.unwrap();
-    assert!(matches!(f.engine.delete_queue(&queue("mail")).await, Err(Error::InUse { .. })));
+    assert!(matches!(f.engine.delete_queue(&queue("mail"), None).await, Err(Error::InUse { .. })));
     f.engine.delete_route(&key).await.unwrap();
-    assert_eq!(f.engine.delete_queue(&queue("mail")).await, Ok(Deleted::Done));
+    assert_eq!(f.engine.delete_queue(&queue("mail"), None).await, Ok(Deleted::Done));
 }
 
 pub async fn a_queue_with_live_tasks_is_not_deleted(f: Fixture) {
     f.create_queue("mail").await;
     f.submit(vec![task_in("a", "mail"), task_in("b", "mail")]).await;
     f.claim_from(&["mail"], 1).await;
-    assert_eq!(f.engine.delete_queue(&queue("mail")).await, Err(Error::NotEmpty { queue: queue("mail"), live: 2 }));
+    assert_eq!(
+        f.engine.delete_queue(&queue("mail"), None).await,
+        Err(Error::NotEmpty { queue: queue("mail"), live: 2 })
+    );
     assert_eq!(f.get("b").await.queue, queue("mail"));
 }
 
@@ -100,7 +103,7 @@ pub async fn a_deleted_queue_takes_its_finished_tasks_along(f: Fixture) {
     for claimed in f.claim_from(&["mail"], 2).await {
         f.settle(&claimed, DONE).await;
     }
-    while f.engine.delete_queue(&queue("mail")).await.unwrap() == Deleted::More {}
+    while f.engine.delete_queue(&queue("mail"), None).await.unwrap() == Deleted::More {}
     assert_eq!(f.engine.get(&super::id("a")).await.unwrap(), None);
     f.create_queue("mail").await;
     let stats = f.stats("mail").await;
@@ -123,7 +126,7 @@ pub async fn a_role_names_known_queues_only(f: Fixture) {
 pub async fn a_role_is_created_replaced_and_deleted(f: Fixture) {
     f.create_queue("mail").await;
     let name = RoleName::new("mailer").unwrap();
-    assert_eq!(f.engine.delete_role(&name).await, Err(Error::UnknownRole(name.clone())));
+    assert_eq!(f.engine.delete_role(&name, DeleteRole::default()).await, Err(Error::UnknownRole(name.clone())));
     assert_eq!(
         f.engine.put_role(role("mailer", &["mail"]), PutMode::Replace).await,
         Err(Error::UnknownRole(name.clone()))
@@ -133,7 +136,7 @@ pub async fn a_role_is_created_replaced_and_deleted(f: Fixture) {
     let ordered = role("mailer", &["mail", "default"]);
     let config = f.engine.put_role(ordered.clone(), PutMode::Replace).await.unwrap();
     assert_eq!(config.roles.get(&name), Some(&ordered), "in the order given");
-    assert_eq!(f.engine.delete_role(&name).await.unwrap().roles.get(&name), None);
+    assert_eq!(f.engine.delete_role(&name, DeleteRole::default()).await.unwrap().roles.get(&name), None);
 }
 
 pub async fn a_weighted_role_is_kept_as_given(f: Fixture) {
@@ -287,7 +290,7 @@ pub async fn a_config_change_is_seen_by_the_next_cycle(f: Fixture) {
     assert_eq!(after, f.engine.config().await.unwrap().version);
 }
 
-fn report(name: &str) -> WorkerReport {
+pub(super) fn report(name: &str) -> WorkerReport {
     WorkerReport {
         id: worker(name),
         host: "host.example".to_owned(),

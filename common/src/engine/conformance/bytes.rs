@@ -229,7 +229,7 @@ pub async fn a_queue_of_bytes_made_again_starts_from_nothing(f: Fixture) {
     f.submit(vec![NewTask { parameters: Payload::json(vec![b'7'; 9]), ..task_in("a", "mail") }]).await;
     let held = f.claim_from(&["mail"], 1).await;
     f.settle(&held[0], DONE).await;
-    assert_eq!(f.engine.delete_queue(&queue("mail")).await, Ok(Deleted::Done));
+    assert_eq!(f.engine.delete_queue(&queue("mail"), None).await, Ok(Deleted::Done));
     limit(&f, "mail", Some(10)).await;
     assert_eq!(f.stats("mail").await.waiting_bytes, Some(0));
     f.submit(vec![NewTask { parameters: Payload::json(vec![b'7'; 10]), ..task_in("b", "mail") }]).await;

@@ -229,7 +229,7 @@ pub async fn a_copy_outlives_its_task(f: Fixture) {
     f.try_submit(vec![NewTask { version: 2, ..task("replaced") }], OnConflict::Replace).await.unwrap();
     assert_eq!(resubmit(&f, Resubmit::of_store(id("again"))).await, Done);
     prune_all(&f).await;
-    while f.engine.delete_queue(&queue("mail")).await.unwrap() == Deleted::More {}
+    while f.engine.delete_queue(&queue("mail"), None).await.unwrap() == Deleted::More {}
     assert_eq!(letters(&f).await, [pruned, replaced, again, gone]);
 }
 
@@ -425,7 +425,7 @@ pub async fn a_task_is_sent_again_to_another_queue(f: Fixture) {
 pub async fn a_queue_that_is_gone_takes_nothing_back(f: Fixture) {
     f.create_queue("mail").await;
     let copy = failed(&f, task_in("a", "mail")).await;
-    while f.engine.delete_queue(&queue("mail")).await.unwrap() == Deleted::More {}
+    while f.engine.delete_queue(&queue("mail"), None).await.unwrap() == Deleted::More {}
     assert_eq!(resubmit(&f, Resubmit::of_archive(copy.clone())).await, UnknownQueue(queue("mail")));
     let wish = Resubmit { queue: Some(queue("default")), ..Resubmit::of_archive(copy) };
     assert_eq!(resubmit(&f, wish).await, Done);

@@ -161,7 +161,7 @@ pub async fn a_queue_made_again_takes_in_anew(f: Fixture) {
     let three = || (0..3).map(|n| task_in(&format!("m{n}"), "mail")).collect::<Vec<_>>();
     f.submit(three()).await;
     f.engine.purge_queue(&queue("mail"), 10).await.unwrap();
-    assert_eq!(f.engine.delete_queue(&queue("mail")).await.unwrap(), Deleted::Done);
+    assert_eq!(f.engine.delete_queue(&queue("mail"), None).await.unwrap(), Deleted::Done);
     put(&f, "mail", config).await;
     f.submit(three()).await;
 }

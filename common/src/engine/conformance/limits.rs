@@ -348,7 +348,7 @@ pub async fn a_queue_made_again_starts_from_nothing(f: Fixture) {
     f.submit(vec![task_in("a", "mail")]).await;
     let held = f.claim_from(&["mail"], 1).await;
     f.settle(&held[0], DONE).await;
-    assert_eq!(f.engine.delete_queue(&queue("mail")).await, Ok(Deleted::Done));
+    assert_eq!(f.engine.delete_queue(&queue("mail"), None).await, Ok(Deleted::Done));
     put(&f, mail).await;
     f.submit(vec![task_in("b", "mail")]).await;
     assert_eq!(f.claim_from(&["mail"], 1).await.len(), 1);

@@ -280,7 +280,7 @@ pub async fn a_task_that_is_gone_holds_nothing(f: Fixture) {
     assert_eq!(submit_one(&f, new("deleted", "mail")).await.how, Created);
     let claimed = f.claim_from(&["mail"], 1).await;
     f.settle(&claimed[0], DONE).await;
-    assert_eq!(f.engine.delete_queue(&queue("mail")).await.unwrap(), Deleted::Done);
+    assert_eq!(f.engine.delete_queue(&queue("mail"), None).await.unwrap(), Deleted::Done);
     assert_eq!(submit_one(&f, new("last", "default")).await.how, Created);
 }
 

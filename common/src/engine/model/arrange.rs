@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::state::State;
 use crate::{
-    engine::{Deleted, Error, PutMode, Result},
+    engine::{DeleteRole, Deleted, Error, PutMode, Result, keep::check_deletion},
     limits::MAX_BATCH,
     name::{QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
@@ -42,8 +42,9 @@ impl State {
         }))
     }
 
-    pub(super) fn delete_queue(&mut self, queue: &QueueName) -> Result<Deleted> {
-        self.check_queues([queue])?;
+    pub(super) fn delete_queue(&mut self, queue: &QueueName, expected: Option<&QueueConfig>) -> Result<Deleted> {
+        let (stored, unknown) = (self.config.queues.get(queue), Error::UnknownQueue(queue.clone()));
+        check_deletion(expected, stored, unknown, || format!("queue {queue}"))?;
         let in_use = |by: String| Err(Error::InUse { queue: queue.clone(), by });
         if let Some(role) = self.config.roles.values().find(|role| role.queues.contains(queue)) {
             return in_use(format!("role {}", role.name));
@@ -83,9 +84,13 @@ impl State {
         }))
     }
 
-    pub(super) fn delete_role(&mut self, role: &RoleName) -> Result<Arc<Config>> {
-        if !self.config.roles.contains_key(role) {
-            return Err(Error::UnknownRole(role.clone()));
+    pub(super) fn delete_role(&mut self, role: &RoleName, on: &DeleteRole, now: Timestamp) -> Result<Arc<Config>> {
+        let (stored, unknown) = (self.config.roles.get(role), Error::UnknownRole(role.clone()));
+        check_deletion(on.expected.as_ref(), stored, unknown, || format!("role {role}"))?;
+        let serves = |worker: &&RegisteredWorker| worker.report.role == *role && worker.expires_at > now;
+        let workers = self.workers.values().filter(serves).count() as u64;
+        if workers > 0 && !on.force {
+            return Err(Error::RoleInUse { role: role.clone(), workers });
         }
         Ok(self.change(|config| {
             config.roles.remove(role);

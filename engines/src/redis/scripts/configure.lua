@@ -5,7 +5,8 @@
 -- the field, 5 1 if the field is a paused queue, 6 the change's id. A change that is sent again, because its answer got
 -- lost, is answered as the first time, unless another came between. 7 the limits of a queue (see limits.lua), or
 -- nothing, 8 its limits by key and by task (see gates.lua), or nothing,
--- 9 its max_bytes, or nothing. Deleting a queue deletes its finished tasks, 1,000 a call.
+-- 9 its max_bytes, or nothing, 10 1 if all live workers must be among those from 11 on, which the change was decided by.
+-- Deleting a queue deletes its finished tasks, 1,000 a call.
 -- Answers {'done', version}, {'stale'}, {'live', how many} for a queue with live tasks, {'more'}.
 
 -- include base numbers wake over unique aside remove queue
@@ -17,6 +18,18 @@ if version ~= ARGV[2] then
     return { 'done', tonumber(version) }
   end
   return { 'stale' }
+end
+if ARGV[10] == '1' then
+  local decided_by = {}
+  for i = 11, #ARGV do
+    decided_by[ARGV[i]] = true
+  end
+  local workers = call('HGETALL', P .. 'workers')
+  for i = 1, #workers, 2 do
+    if not decided_by[workers[i]] and sub(workers[i + 1], 17, 32) > NOW then
+      return { 'stale' }
+    end
+  end
 end
 local name = string.match(ARGV[3], '^queue:(.*)$')
 

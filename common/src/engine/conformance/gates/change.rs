@@ -69,7 +69,7 @@ pub async fn a_queue_made_again_remembers_no_gate(f: Fixture) {
     assert!(f.claim_from(&["mail"], 5).await.is_empty());
     f.settle(&held[0], DONE).await;
     f.engine.cancel(&[id("b")]).await.unwrap();
-    assert_eq!(f.engine.delete_queue(&queue("mail")).await, Ok(Deleted::Done));
+    assert_eq!(f.engine.delete_queue(&queue("mail"), None).await, Ok(Deleted::Done));
     put(&f, config).await;
     f.submit(vec![mail("c")]).await;
     assert_eq!(f.claim_from(&["mail"], 5).await.len(), 1);

@@ -71,7 +71,7 @@ pub async fn what_is_held_back_is_submitted_like_any_other(f: Fixture) {
     assert!(matches!(refused, Err(Error::QueueFull { .. })), "it takes room: {refused:?}");
     let stats = f.stats("default").await;
     assert_eq!((stats.tasks.get(&Status::Submitted), stats.oldest_ready_at), (Some(&5), Some(start)));
-    assert!(f.engine.delete_queue(&queue("default")).await.is_err());
+    assert!(f.engine.delete_queue(&queue("default"), None).await.is_err());
     assert_eq!(f.engine.cancel(&[id("acme0001")]).await.unwrap(), [crate::engine::Cancelled::Done]);
     let other = NewTask { version: 2, ..of("acme", "acme0002") };
     let replaced = f.try_submit(vec![other], OnConflict::Replace).await.unwrap();
