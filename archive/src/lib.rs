@@ -29,7 +29,9 @@ pub use self::{
     error::{Error, Result},
     filter::Filter,
     letters::{Group, Letter, LetterState, Page, Summary, Waiting},
-    operations::{Item, ItemOutcome, NewOperation, Operation, RunningOperation, Selection},
+    operations::{
+        Item, ItemOutcome, NewOperation, Operation, OperationPage, OperationState, RunningOperation, Selection,
+    },
 };
 
 /// How to open an archive.

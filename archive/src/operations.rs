@@ -23,7 +23,10 @@ use crate::{
     sql,
 };
 
+mod listing;
 mod take;
+
+pub use self::listing::OperationPage;
 
 /// Most letters of one operation.
 pub const MAX_ITEMS: usize = 1_000_000;
@@ -103,6 +106,45 @@ impl ItemOutcome {
     }
 }
 
+/// Where an operation stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OperationState {
+    /// It sends letters, or is about to.
+    Running,
+    /// It is to be stopped, and what is on its way has not arrived yet.
+    Cancelling,
+    /// It was stopped.
+    Cancelled,
+    /// It has nothing left to send.
+    Done,
+}
+
+impl OperationState {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Running, Self::Cancelling, Self::Cancelled, Self::Done];
+
+    /// The name on every wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Cancelling => "cancelling",
+            Self::Cancelled => "cancelled",
+            Self::Done => "done",
+        }
+    }
+
+    /// Whether one is finished, and whether somebody asked for it to be stopped.
+    const fn facts(self) -> (bool, bool) {
+        match self {
+            Self::Running => (false, false),
+            Self::Cancelling => (false, true),
+            Self::Cancelled => (true, true),
+            Self::Done => (true, false),
+        }
+    }
+}
+
 /// An operation as it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operation {
@@ -127,6 +169,17 @@ impl Operation {
     #[must_use]
     pub fn total(&self) -> u64 {
         self.pending + self.outcomes.values().sum::<u64>()
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub const fn state(&self) -> OperationState {
+        match (self.finished_at, self.cancelled_at) {
+            (None, None) => OperationState::Running,
+            (None, Some(_)) => OperationState::Cancelling,
+            (Some(_), Some(_)) => OperationState::Cancelled,
+            (Some(_), None) => OperationState::Done,
+        }
     }
 }
 
@@ -170,7 +223,7 @@ impl Archive {
                     None => {}
                 }
             }
-            let id = Ulid::generate().to_string();
+            let id = next_id(transaction)?;
             let (digest, now_micros) = (new.digest.cast_signed(), now.as_micros());
             transaction.prepare_cached(sql::INSERT_OPERATION)?.execute((
                 &id,
@@ -353,6 +406,18 @@ impl Archive {
             Ok(forgotten as u64)
         })
     }
+}
+
+/// An id after all others, however many begin at once and whatever became of the clock.
+fn next_id(transaction: &Transaction<'_>) -> Result<String> {
+    let latest: Option<String> = transaction.prepare_cached(sql::LATEST_OPERATION)?.query_row([], |row| row.get(0))?;
+    let latest = latest.map(|id| Ulid::from_string(&id)).transpose().map_err(|error| corrupt("an operation", error))?;
+    let new = Ulid::generate();
+    let id = match latest {
+        Some(latest) if latest >= new => latest.increment().map_err(|error| corrupt("an operation", error))?,
+        _ => new,
+    };
+    Ok(id.to_string())
 }
 
 fn required(transaction: &Transaction<'_>, id: &str) -> Result<Operation> {

@@ -38,6 +38,8 @@ statements! {
     IS_CANCELLED = "is_cancelled";
     ITEMS = "items";
     LATEST_LETTER = "latest_letter";
+    LATEST_OPERATION = "latest_operation";
+    OPERATIONS = "operations";
     OUTCOMES = "outcomes";
     PENDING_ITEMS = "pending_items";
     PRUNE_BY_AGE = "prune_by_age";
@@ -121,6 +123,8 @@ mod tests {
             (TOTAL, &[]),
             (PRUNE_BY_AGE, &[]),
             (PRUNE_OF_STATE, &[]),
+            (OPERATIONS, &[]),
+            (LATEST_OPERATION, &[]),
         ] {
             let plan = plan(&matching(sql, given));
             assert!(!plan.contains("SCAN letter") && !plan.contains("USE TEMP B-TREE"), "{sql} with {given:?}: {plan}");

@@ -4,7 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use jobbers_archive::{Archive, Error, Filter, ItemOutcome, LetterState, NewOperation, Options, Selection};
+use jobbers_archive::{
+    Archive, Error, Filter, ItemOutcome, LetterState, NewOperation, OperationState, Options, Selection,
+};
 use jobbers_common::{
     engine::DeadTask,
     lifecycle::Status,
@@ -226,6 +228,49 @@ fn an_operation_takes_its_letters_and_is_carried_on() {
     assert_eq!((items[2].outcome, &items[2].detail), (Some(ItemOutcome::Live), &detail));
     assert_eq!(bench.archive.prune_operations(at(400)), Ok(0));
     assert_eq!(bench.archive.prune_operations(at(401)), Ok(1));
+}
+
+#[test]
+fn operations_are_listed_by_state_the_latest_first() {
+    let bench = bench();
+    assert_eq!(bench.archive.operations(None, 10, None).unwrap(), Default::default());
+    // All at one moment: their order is that of their beginning all the same.
+    let begun: Vec<String> = (0..25).map(|_| bench.begin(Selection::Tasks(vec![id("none")])).id).collect();
+    for (n, operation) in begun.iter().enumerate() {
+        if n % 2 == 0 {
+            bench.archive.cancel(operation, at(200)).unwrap();
+        }
+        if n < 10 {
+            bench.archive.finish(operation, at(300)).unwrap();
+        }
+    }
+    let walk = |state, limit| {
+        let (mut seen, mut cursor): (Vec<String>, Option<String>) = (Vec::new(), None);
+        loop {
+            let page = bench.archive.operations(state, limit, cursor.as_deref()).unwrap();
+            assert!(page.operations.len() <= limit);
+            assert!(page.operations.iter().all(|it| state.is_none_or(|state| it.state() == state)));
+            seen.extend(page.operations.into_iter().map(|it| it.id));
+            cursor = page.next;
+            if cursor.is_none() {
+                return seen;
+            }
+        }
+    };
+    let expected = |keep: fn(usize) -> bool| -> Vec<String> {
+        let kept = begun.iter().enumerate().filter(|(n, _)| keep(*n)).map(|(_, id)| id.clone());
+        kept.rev().collect()
+    };
+    for limit in [1, 4, 25, 1_000] {
+        assert_eq!(walk(None, limit), expected(|_| true));
+        assert_eq!(walk(Some(OperationState::Running), limit), expected(|n| n % 2 == 1 && n >= 10));
+        assert_eq!(walk(Some(OperationState::Cancelling), limit), expected(|n| n % 2 == 0 && n >= 10));
+        assert_eq!(walk(Some(OperationState::Cancelled), limit), expected(|n| n % 2 == 0 && n < 10));
+        assert_eq!(walk(Some(OperationState::Done), limit), expected(|n| n % 2 == 1 && n < 10));
+    }
+    assert_eq!(bench.archive.operations(None, 10, Some("garbage")), Err(Error::ForeignCursor));
+    let one = &bench.archive.operations(None, 1, None).unwrap().operations[0];
+    assert_eq!(bench.archive.operation(&one.id).unwrap().as_ref(), Some(one), "as it is told alone");
 }
 
 #[test]

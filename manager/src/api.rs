@@ -15,6 +15,7 @@ mod dead_letters;
 mod health;
 mod listing;
 mod metrics;
+mod operations;
 mod queues;
 mod registry;
 mod roles;
@@ -57,7 +58,8 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(dead_letters::list, dead_letters::delete))
         .routes(routes!(dead_letters::stats))
         .routes(routes!(dead_letters::resubmit))
-        .routes(routes!(dead_letters::operation, dead_letters::cancel))
+        .routes(routes!(operations::list))
+        .routes(routes!(operations::operation, operations::cancel))
         .routes(routes!(dead_letters::get))
         .routes(routes!(dead_letters::history))
         .routes(routes!(tasks::explain::explain))

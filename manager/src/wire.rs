@@ -6,6 +6,7 @@
 pub mod cancel;
 pub mod dead_letter;
 pub mod explain;
+pub mod operation;
 pub mod queue;
 pub mod registry;
 pub mod resubmit;

@@ -14,6 +14,7 @@ use crate::{client::ClientArgs, failure::Failure};
 
 mod change;
 mod look;
+mod operations;
 
 /// Flags of `jobbers dlq`.
 #[derive(Debug, clap::Args)]
@@ -35,6 +36,8 @@ enum Action {
     Stats(look::Stats),
     /// Send some again, after a look at how many they are
     Resubmit(change::Resubmit),
+    /// List the operations that send some again, the latest first
+    Operations(operations::Operations),
     /// Stop an operation that sends some again; what it has not sent stays dead
     Cancel(change::Cancel),
     /// Delete some, after a look at how many they are
@@ -51,6 +54,7 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
         Action::Show(args) => look::show(&args).await,
         Action::Stats(args) => look::stats(&args).await,
         Action::Resubmit(args) => change::resubmit(&args).await,
+        Action::Operations(args) => operations::list(&args).await,
         Action::Cancel(args) => change::cancel(&args).await,
         Action::Delete(args) => change::delete(&args).await,
     }

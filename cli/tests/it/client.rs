@@ -190,7 +190,14 @@ fn a_dead_letter_is_listed_shown_sent_again_and_completes() {
     assert_eq!(dry.out, "1 dead letter matches; 1 would be changed\n");
     up.jobbers(&["dlq", "resubmit", "--name", "fail"]).fails(2, "say --yes");
     let sent = up.jobbers(&["dlq", "resubmit", &id, "--parameters", r#"{"times": 0}"#]).ok();
-    assert_eq!(sent.out, "1 task sent again\n");
+    let operation = sent.out.strip_prefix("1 task sent again (operation ").unwrap().trim_end().trim_end_matches(')');
+    let listed = up.jobbers(&["dlq", "operations"]).ok();
+    assert!(listed.out.contains(operation) && listed.out.contains("done"), "{listed:?}");
+    assert_eq!(
+        up.jobbers(&["dlq", "operations", "--state", "done", "--json"]).ok().json()["operations"][0]["id"],
+        operation
+    );
+    assert_eq!(up.jobbers(&["dlq", "operations", "--state", "running"]).ok().out, "");
     assert!(up.jobbers(&["status", &id, "--wait"]).ok().out.contains("completed"));
     let again = up.jobbers(&["dlq", "resubmit", &id]).ends_with(1);
     assert!(again.out.contains("already resubmitted") && again.out.contains("0 tasks sent again"), "{again:?}");
@@ -210,6 +217,7 @@ fn dead_letters_are_named_once() {
     up.jobbers(&["dlq", "resubmit", "a", "--parameters", "{"]).fails(2, "not JSON");
     assert!(up.jobbers(&["dlq", "list", "--queue", "default"]).ok().out.is_empty());
     up.jobbers(&["dlq", "list", "--state", "lost"]).fails(1, "invalid_parameter");
+    up.jobbers(&["dlq", "operations", "--state", "lost"]).fails(1, "invalid_parameter");
 }
 
 /// A manager that gives these answers, one to each connection: a status line with headers, and a body. Nothing: it hangs up.

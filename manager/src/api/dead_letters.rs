@@ -7,12 +7,13 @@ use std::{sync::Arc, time::Duration};
 use axum::{
     Json,
     extract::State,
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::HeaderMap,
     response::{IntoResponse, Response},
 };
 use jobbers_archive::{Archive, Filter, LetterState, NewOperation, Operation, Selection};
 use jobbers_common::name::TaskId;
 
+use super::operations::{self, PATIENCE};
 use crate::{
     app::App,
     dead_letters::{Held, blocking},
@@ -21,25 +22,20 @@ use crate::{
     problem::{Code, Problem, Result, WITH_BODY, problems},
     wire::{
         dead_letter::{
-            ChangeView, DeleteRequest, HistoryView, LetterPageView, LetterParams, LetterView, OperationView,
-            ResubmitRequest, StatsView, WholeLetterView,
+            ChangeView, DeleteRequest, HistoryView, LetterPageView, LetterParams, LetterView, ResubmitRequest,
+            StatsView, WholeLetterView,
         },
+        operation::WholeOperationView,
         task_list::WaitParams,
         value::NameDoc,
     },
 };
-
-/// How long a resubmission is waited for unless told otherwise: most are done by then.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Tasks of an operation that are told one by one.
-const TOLD: usize = 1_000;
 
 pub(super) const ARCHIVE: &[Code] =
     &[Code::ArchiveUnavailable, Code::ArchiveLocked, Code::ArchiveFull, Code::ArchiveCorrupt, Code::ArchiveSchema];
 
 problems!(LookProblems: ARCHIVE);
 problems!(LetterProblems: ARCHIVE, [Code::UnknownDeadLetter]);
-problems!(OperationProblems: ARCHIVE, [Code::UnknownOperation]);
 problems!(DeleteProblems: WITH_BODY, ARCHIVE, [Code::BatchTooLarge]);
 problems!(ResubmitProblems: WITH_BODY, ARCHIVE, [
     Code::BatchTooLarge, Code::UnknownQueue, Code::IdempotencyKeyReused, Code::JsonTooDeep,
@@ -118,8 +114,8 @@ pub(crate) async fn history(Held(archive): Held, Path(id): Path<TaskId>) -> Resu
     request_body = ResubmitRequest,
     responses(
         (status = 200, description = "The operation is done; or, with dry_run, what it would do (DeadLetterChange)",
-         body = OperationView),
-        (status = 202, description = "It goes on; see Location", body = OperationView),
+         body = WholeOperationView),
+        (status = 202, description = "It goes on; see Location", body = WholeOperationView),
         ResubmitProblems,
     )
 )]
@@ -143,63 +139,12 @@ pub(crate) async fn resubmit(
     let key = key_of(&headers)?;
     let new = NewOperation { key, digest: ids::request_digest(&bytes), request, selection };
     let operation = begin(&app, &archive, new, wait).await?;
-    tell(&archive, &operation).await
+    operations::tell(&archive, &operation).await
 }
 
 fn key_of(headers: &HeaderMap) -> Result<Option<String>> {
     let key = headers.get("idempotency-key").map(super::tasks::submit::idempotency_key).transpose()?;
     Ok(key.map(str::to_owned))
-}
-
-/// How an operation stands
-#[utoipa::path(
-    get, path = "/dead-letter-queue/operations/{id}", tag = "dead letters", operation_id = "get_resubmit_operation",
-    params(("id" = String, Path, description = "The operation's id"), WaitParams),
-    responses((status = 200, description = "The operation", body = OperationView), OperationProblems)
-)]
-pub(crate) async fn operation(
-    State(app): State<Arc<App>>,
-    Held(archive): Held,
-    Path(id): Path<String>,
-    Query(params): Query<WaitParams>,
-) -> Result<Response> {
-    let (asked, wait) = (id.clone(), params.or(Duration::ZERO)?);
-    let found = blocking(&archive, move |archive| archive.operation(&asked)).await?;
-    let found = found.ok_or_else(|| unknown_operation(&id))?;
-    let operation = wait_for(&app, &archive, found, wait).await?;
-    let asked = operation.id.clone();
-    let items = blocking(&archive, move |archive| archive.items(&asked, TOLD)).await?;
-    Ok(Json(OperationView::new(&operation, &items)).into_response())
-}
-
-/// Cancel an operation
-///
-/// What it has not sent yet is dead as before, and may be sent by another. What was sent stays sent. One that is finished
-/// is answered as it stands; cancelling twice is no error.
-#[utoipa::path(
-    delete, path = "/dead-letter-queue/operations/{id}", tag = "dead letters", operation_id = "cancel_resubmit_operation",
-    params(("id" = String, Path, description = "The operation's id")),
-    responses(
-        (status = 200, description = "It is over", body = OperationView),
-        (status = 202, description = "It will be, once what is on its way has arrived; see Location", body = OperationView),
-        OperationProblems,
-    )
-)]
-pub(crate) async fn cancel(
-    State(app): State<Arc<App>>,
-    Held(archive): Held,
-    Path(id): Path<String>,
-) -> Result<Response> {
-    let (asked, now) = (id.clone(), app.now().await?);
-    let found = blocking(&archive, move |archive| archive.cancel(&asked, now)).await?;
-    let found = found.ok_or_else(|| unknown_operation(&id))?;
-    app.dead_letters.cancel();
-    let operation = wait_for(&app, &archive, found, PATIENCE).await?;
-    tell(&archive, &operation).await
-}
-
-fn unknown_operation(id: &str) -> Problem {
-    Problem::new(Code::UnknownOperation, format!("there is no operation {id}"))
 }
 
 /// Delete dead letters
@@ -274,38 +219,5 @@ pub(super) async fn begin(app: &App, archive: &Arc<Archive>, new: NewOperation, 
     let now = app.now().await?;
     let begun = blocking(archive, move |archive| archive.begin(&new, now)).await?;
     app.dead_letters.begin();
-    wait_for(app, archive, begun, wait).await
-}
-
-async fn wait_for(app: &App, archive: &Arc<Archive>, operation: Operation, wait: Duration) -> Result<Operation> {
-    let until = tokio::time::Instant::now() + wait;
-    let mut found = operation;
-    while found.finished_at.is_none() {
-        let ended = app.dead_letters.ended().notified();
-        tokio::pin!(ended);
-        ended.as_mut().enable();
-        let id = found.id.clone();
-        if let Some(fresh) = blocking(archive, move |archive| archive.operation(&id)).await? {
-            found = fresh;
-        }
-        let is_over = found.finished_at.is_some() || app.drain.is_cancelled();
-        if is_over || tokio::time::timeout_at(until, ended).await.is_err() {
-            break;
-        }
-    }
-    Ok(found)
-}
-
-async fn tell(archive: &Arc<Archive>, operation: &Operation) -> Result<Response> {
-    let id = operation.id.clone();
-    let items = blocking(archive, move |archive| archive.items(&id, TOLD)).await?;
-    let view = Json(OperationView::new(operation, &items));
-    if operation.finished_at.is_some() {
-        return Ok(view.into_response());
-    }
-    let mut response = (StatusCode::ACCEPTED, view).into_response();
-    if let Ok(location) = HeaderValue::from_str(&format!("/dead-letter-queue/operations/{}", operation.id)) {
-        response.headers_mut().insert(header::LOCATION, location);
-    }
-    Ok(response)
+    operations::wait_for(app, archive, begun, wait).await
 }

@@ -1,17 +1,13 @@
 //! Dead letters, in and out.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, HashSet},
-};
+use std::{borrow::Cow, collections::HashSet};
 
-use jobbers_archive::{Filter, Group, Item, ItemOutcome, Letter, LetterState, Operation, Selection, Summary};
+use jobbers_archive::{Filter, Group, Letter, LetterState, Selection, Summary};
 use jobbers_common::{
     lifecycle::Status,
     limits::{MAX_BATCH, MAX_JSON_DEPTH},
     name::{QueueName, TaskId, TaskName, WorkerId},
     task::{AttemptError, FailureKind},
-    time::Timestamp,
 };
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::value::RawValue;
@@ -458,72 +454,6 @@ impl<'a> From<&'a [Group]> for StatsView<'a> {
             example: &group.example,
         };
         Self { total: groups.iter().map(|group| group.count).sum(), groups: groups.iter().map(view).collect() }
-    }
-}
-
-/// An operation that sends dead letters again.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ResubmitOperation)]
-pub struct OperationView<'a> {
-    /// Its id.
-    id: &'a str,
-    /// `running`, `cancelling`, `cancelled` or `done`.
-    state: &'static str,
-    /// When it began.
-    created_at: Rfc3339,
-    /// When it had nothing left to do.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    finished_at: Option<Rfc3339>,
-    /// How many tasks it has.
-    total: u64,
-    /// How many of them are not sent yet.
-    pending: u64,
-    /// How many were sent again.
-    resubmitted: u64,
-    /// How many came to what: `resubmitted`, `already_resubmitted`, `unknown`, `live` (it waits or runs already), `moved`
-    /// (it has ended anew), `unknown_queue`, `bad_parameters`, `cancelled`.
-    outcomes: BTreeMap<&'static str, u64>,
-    /// Its first 1,000 tasks.
-    tasks: Vec<ItemView<'a>>,
-}
-
-/// A task of an operation.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ResubmittedTask)]
-struct ItemView<'a> {
-    /// The task.
-    #[schema(value_type = NameDoc)]
-    task_id: &'a TaskId,
-    /// What became of it, or `pending`.
-    outcome: &'static str,
-    /// More about that.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    detail: Option<&'a str>,
-}
-
-impl<'a> OperationView<'a> {
-    pub(crate) fn new(operation: &'a Operation, items: &'a [Item]) -> Self {
-        let view = |item: &'a Item| ItemView {
-            task_id: &item.task,
-            outcome: item.outcome.map_or("pending", ItemOutcome::as_str),
-            detail: item.detail.as_deref(),
-        };
-        Self {
-            id: &operation.id,
-            state: match (operation.finished_at, operation.cancelled_at) {
-                (None, None) => "running",
-                (None, Some(_)) => "cancelling",
-                (Some(_), Some(_)) => "cancelled",
-                (Some(_), None) => "done",
-            },
-            created_at: operation.created_at.into(),
-            finished_at: operation.finished_at.map(|at: Timestamp| at.into()),
-            total: operation.total(),
-            pending: operation.pending,
-            resubmitted: operation.outcomes.get(&ItemOutcome::Resubmitted).copied().unwrap_or(0),
-            outcomes: operation.outcomes.iter().map(|(outcome, count)| (outcome.as_str(), *count)).collect(),
-            tasks: items.iter().map(view).collect(),
-        }
     }
 }
 

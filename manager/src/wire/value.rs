@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, str::FromStr, time::Duration};
 
-use jobbers_archive::LetterState;
+use jobbers_archive::{LetterState, OperationState};
 use jobbers_common::{backoff::Backoff, lifecycle::Status, time::Timestamp, unique::OnDuplicate};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use utoipa::{
@@ -132,6 +132,10 @@ described! {
 described! {
     /// What has become of a dead letter.
     LetterStateDoc as "DeadLetterState", one_of(LetterState::ALL.map(LetterState::as_str))
+}
+described! {
+    /// Where an operation that sends dead letters again stands.
+    OperationStateDoc as "ResubmitOperationState", one_of(OperationState::ALL.map(OperationState::as_str))
 }
 described! {
     /// Any JSON value, kept as it was sent.

@@ -93,6 +93,46 @@ async fn an_operation_that_would_last_for_ever_is_cancelled_and_frees_its_letter
 }
 
 #[tokio::test]
+async fn operations_are_listed_the_latest_first() {
+    let bench = bench().await;
+    assert_eq!(bench.get("/dead-letter-queue/operations").await.expect(200), json!({"operations": []}));
+    for task in ["a", "b", "c", "d"] {
+        bench.fail(task, "x", "boom").await;
+    }
+    bench.archived(4).await;
+    let mut begun = Vec::new();
+    for task in ["a", "b"] {
+        let done = bench.resubmit(json!({"task_ids": [task]})).await.expect(200);
+        begun.insert(0, done["id"].clone());
+    }
+    // One that goes on: its second task waits for more than a quarter of an hour.
+    let slow = json!({"task_ids": ["c", "d"], "rate": 0.001});
+    begun.insert(0, bench.post("/dead-letter-queue/resubmit?wait=0", slow).await.expect(202)["id"].clone());
+
+    let ids = async |query: &str| -> Vec<Value> {
+        let page = bench.get(&format!("/dead-letter-queue/operations?{query}")).await.expect(200);
+        page["operations"].as_array().unwrap().iter().map(|operation| operation["id"].clone()).collect()
+    };
+    assert_eq!(ids("").await, begun);
+    assert_eq!((ids("state=done").await, ids("state=running").await), (begun[1..].to_vec(), begun[..1].to_vec()));
+    assert!(ids("state=cancelled").await.is_empty());
+    let first = bench.get("/dead-letter-queue/operations?limit=2").await.expect(200);
+    let next = first["next"].as_str().unwrap();
+    assert_eq!(ids(&format!("limit=2&cursor={next}")).await, begun[2..]);
+    // Each as it is told alone, but for its tasks.
+    let listed = &first["operations"][1];
+    let mut alone =
+        bench.get(&format!("/dead-letter-queue/operations/{}", begun[1].as_str().unwrap())).await.expect(200);
+    assert_eq!(alone.as_object_mut().unwrap().remove("tasks").unwrap()[0]["task_id"], "b");
+    assert_eq!(*listed, alone);
+    for query in ["limit=0", "limit=1001", "state=lost", "cursor=garbage"] {
+        bench.get(&format!("/dead-letter-queue/operations?{query}")).await.refused(400, "invalid_parameter");
+    }
+    bench.delete(&format!("/dead-letter-queue/operations/{}", begun[0].as_str().unwrap())).await;
+    bench.until("/dead-letter-queue/operations?state=cancelled", |answer| answer.text.contains("cancelled\"")).await;
+}
+
+#[tokio::test]
 async fn an_operation_nobody_can_read_is_cancelled_too() {
     let (engine, dead) = failed_before(&["a"]).await;
     let folder = tempfile::tempdir().unwrap();

@@ -10,7 +10,7 @@ use crate::server::Server;
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH];
 
 /// Every operation of the API. A new one is added here on purpose.
-const OPERATIONS: [&str; 43] = [
+const OPERATIONS: [&str; 44] = [
     "DELETE /dead-letter-queue",
     "DELETE /dead-letter-queue/operations/{id}",
     "DELETE /queues/{queue}",
@@ -18,6 +18,7 @@ const OPERATIONS: [&str; 43] = [
     "DELETE /routing",
     "GET /active-tasks",
     "GET /dead-letter-queue",
+    "GET /dead-letter-queue/operations",
     "GET /dead-letter-queue/operations/{id}",
     "GET /dead-letter-queue/stats",
     "GET /dead-letter-queue/{task_id}",

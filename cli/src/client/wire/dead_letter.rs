@@ -100,14 +100,26 @@ pub struct ResubmitOperation {
     pub id: String,
     /// `running`, `cancelling`, `cancelled` or `done`.
     pub state: String,
+    /// When it began.
+    pub created_at: Timestamp,
     /// How many tasks it has.
     pub total: u64,
     /// How many are not sent yet.
     pub pending: u64,
     /// How many were sent again.
     pub resubmitted: u64,
-    /// What became of its tasks, as far as they are told.
+    /// What became of its tasks, as far as they are told; lists tell nothing of them.
+    #[serde(default)]
     pub tasks: Vec<ResubmittedTask>,
+}
+
+/// A page of operations.
+#[derive(Debug, Deserialize)]
+pub struct ResubmitOperationPage {
+    /// The operations, the latest first.
+    pub operations: Vec<ResubmitOperation>,
+    /// Where the next page begins.
+    pub next: Option<String>,
 }
 
 /// A task of an operation.

@@ -108,7 +108,8 @@ async fn finished(client: &Client, mut answer: Answer) -> Result<Answer, Failure
         if !matches!(operation.state.as_str(), "running" | "cancelling") {
             return Ok(answer);
         }
-        output::note(format_args!("{} of {} sent", operation.total - operation.pending, operation.total));
+        let sent = operation.total - operation.pending;
+        output::note(format_args!("operation {}: {sent} of {} sent", operation.id, operation.total));
         let path = client::operation_path(&operation.id);
         answer = client.get_patiently(&path, &[("wait", "30s")], WAIT, AWAY).await?;
     }
@@ -127,9 +128,10 @@ fn told(operation: &ResubmitOperation) -> Result<(), Failure> {
     }
     let rest = match operation.pending {
         0 => String::new(),
-        pending => format!(", {} to go (operation {})", output::thousands(pending), operation.id),
+        pending => format!(", {} to go", output::thousands(pending)),
     };
-    output::line(format_args!("{} sent again{rest}", output::count(operation.resubmitted, "task")))
+    let sent = output::count(operation.resubmitted, "task");
+    output::line(format_args!("{sent} sent again{rest} (operation {})", operation.id))
 }
 
 /// Flags of `jobbers dlq cancel`.

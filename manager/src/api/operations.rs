@@ -1,0 +1,136 @@
+//! `/dead-letter-queue/operations`: what sends dead letters again, listed, looked at, waited for, cancelled.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use jobbers_archive::{Archive, Operation};
+
+use super::dead_letters::ARCHIVE;
+use crate::{
+    app::App,
+    dead_letters::{Held, blocking},
+    extract::{Path, Query},
+    problem::{Code, Problem, Result, problems},
+    wire::{
+        operation::{OperationPageView, OperationParams, OperationView, WholeOperationView},
+        task_list::WaitParams,
+    },
+};
+
+/// How long an operation is waited for unless told otherwise: most are done by then.
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+/// Tasks of an operation that are told one by one.
+const TOLD: usize = 1_000;
+
+problems!(ListProblems: ARCHIVE);
+problems!(OperationProblems: ARCHIVE, [Code::UnknownOperation]);
+
+/// The operations that send dead letters again
+///
+/// The latest first, without their tasks. They are kept for a week after they were finished. A page may hold fewer than
+/// `limit`, where operations are large, and still have a successor.
+#[utoipa::path(
+    get, path = "/dead-letter-queue/operations", tag = "dead letters", operation_id = "list_resubmit_operations",
+    params(OperationParams),
+    responses((status = 200, description = "A page of operations", body = OperationPageView), ListProblems)
+)]
+pub(crate) async fn list(Held(archive): Held, Query(params): Query<OperationParams>) -> Result<Response> {
+    let ((state, limit), cursor) = (params.checked()?, params.cursor);
+    let page = blocking(&archive, move |archive| archive.operations(state, limit, cursor.as_deref())).await?;
+    let operations = page.operations.iter().map(OperationView::from).collect();
+    Ok(Json(OperationPageView { operations, next: page.next.as_deref() }).into_response())
+}
+
+/// How an operation stands
+#[utoipa::path(
+    get, path = "/dead-letter-queue/operations/{id}", tag = "dead letters", operation_id = "get_resubmit_operation",
+    params(("id" = String, Path, description = "The operation's id"), WaitParams),
+    responses((status = 200, description = "The operation", body = WholeOperationView), OperationProblems)
+)]
+pub(crate) async fn operation(
+    State(app): State<Arc<App>>,
+    Held(archive): Held,
+    Path(id): Path<String>,
+    Query(params): Query<WaitParams>,
+) -> Result<Response> {
+    let (asked, wait) = (id.clone(), params.or(Duration::ZERO)?);
+    let found = blocking(&archive, move |archive| archive.operation(&asked)).await?;
+    let found = found.ok_or_else(|| unknown_operation(&id))?;
+    let operation = wait_for(&app, &archive, found, wait).await?;
+    let asked = operation.id.clone();
+    let items = blocking(&archive, move |archive| archive.items(&asked, TOLD)).await?;
+    Ok(Json(WholeOperationView::new(&operation, &items)).into_response())
+}
+
+/// Cancel an operation
+///
+/// What it has not sent yet is dead as before, and may be sent by another. What was sent stays sent. One that is finished
+/// is answered as it stands; cancelling twice is no error.
+#[utoipa::path(
+    delete, path = "/dead-letter-queue/operations/{id}", tag = "dead letters", operation_id = "cancel_resubmit_operation",
+    params(("id" = String, Path, description = "The operation's id")),
+    responses(
+        (status = 200, description = "It is over", body = WholeOperationView),
+        (status = 202, description = "It will be, once what is on its way has arrived; see Location", body = WholeOperationView),
+        OperationProblems,
+    )
+)]
+pub(crate) async fn cancel(
+    State(app): State<Arc<App>>,
+    Held(archive): Held,
+    Path(id): Path<String>,
+) -> Result<Response> {
+    let (asked, now) = (id.clone(), app.now().await?);
+    let found = blocking(&archive, move |archive| archive.cancel(&asked, now)).await?;
+    let found = found.ok_or_else(|| unknown_operation(&id))?;
+    app.dead_letters.cancel();
+    let operation = wait_for(&app, &archive, found, PATIENCE).await?;
+    tell(&archive, &operation).await
+}
+
+fn unknown_operation(id: &str) -> Problem {
+    Problem::new(Code::UnknownOperation, format!("there is no operation {id}"))
+}
+
+pub(super) async fn wait_for(
+    app: &App,
+    archive: &Arc<Archive>,
+    operation: Operation,
+    wait: Duration,
+) -> Result<Operation> {
+    let until = tokio::time::Instant::now() + wait;
+    let mut found = operation;
+    while found.finished_at.is_none() {
+        let ended = app.dead_letters.ended().notified();
+        tokio::pin!(ended);
+        ended.as_mut().enable();
+        let id = found.id.clone();
+        if let Some(fresh) = blocking(archive, move |archive| archive.operation(&id)).await? {
+            found = fresh;
+        }
+        let is_over = found.finished_at.is_some() || app.drain.is_cancelled();
+        if is_over || tokio::time::timeout_at(until, ended).await.is_err() {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+pub(super) async fn tell(archive: &Arc<Archive>, operation: &Operation) -> Result<Response> {
+    let id = operation.id.clone();
+    let items = blocking(archive, move |archive| archive.items(&id, TOLD)).await?;
+    let view = Json(WholeOperationView::new(operation, &items));
+    if operation.finished_at.is_some() {
+        return Ok(view.into_response());
+    }
+    let mut response = (StatusCode::ACCEPTED, view).into_response();
+    if let Ok(location) = HeaderValue::from_str(&format!("/dead-letter-queue/operations/{}", operation.id)) {
+        response.headers_mut().insert(header::LOCATION, location);
+    }
+    Ok(response)
+}
