@@ -15,11 +15,14 @@ use std::path::{Path, PathBuf};
 use parking_lot::Mutex;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
+use self::in_place::OpenFiles;
+
 mod connection;
 mod delete;
 mod error;
 mod filter;
 pub mod fingerprint;
+mod in_place;
 pub mod letters;
 pub mod operations;
 mod quota;
@@ -47,6 +50,7 @@ pub struct Archive {
     path: PathBuf,
     id: String,
     options: Options,
+    files: OpenFiles,
     writer: Mutex<Connection>,
     reader: Mutex<Connection>,
 }
@@ -63,7 +67,9 @@ impl Archive {
         }
         let id = writer.query_row(sql::ARCHIVE_ID, [], |row| row.get(0))?;
         let reader = connection::open_reader(path)?;
-        Ok(Self { path: path.to_owned(), id, options, writer: Mutex::new(writer), reader: Mutex::new(reader) })
+        let files = OpenFiles::of(path)?;
+        let (writer, reader) = (Mutex::new(writer), Mutex::new(reader));
+        Ok(Self { path: path.to_owned(), id, options, files, writer, reader })
     }
 
     /// Where it lies.
@@ -83,6 +89,7 @@ impl Archive {
     /// # Errors
     /// Those of the file.
     pub fn warning(&self) -> Result<Option<String>> {
+        self.files.check()?;
         let Some(max_bytes) = self.options.max_bytes else { return Ok(None) };
         let used = quota::used_bytes(&self.reader.lock())?;
         let nearly_full = used > max_bytes / 10 * 9;
@@ -92,16 +99,26 @@ impl Archive {
     /// One transaction that writes.
     fn write<T>(&self, change: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         let mut writer = self.writer.lock();
+        self.files.check()?;
         let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let answer = change(&transaction)?;
         transaction.commit()?;
+        // Taken away meanwhile: what was written is not there for others, so it is not told of as if it were.
+        self.files.check()?;
         Ok(answer)
     }
 
     /// One consistent look.
     fn read<T>(&self, look: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         let mut reader = self.reader.lock();
+        self.files.check()?;
         let transaction = reader.transaction()?;
         look(&transaction)
+    }
+}
+
+impl Drop for Archive {
+    fn drop(&mut self) {
+        self.files.before_closing([&*self.writer.lock(), &*self.reader.lock()]);
     }
 }

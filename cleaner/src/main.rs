@@ -53,7 +53,7 @@ async fn clean(args: &Args) -> anyhow::Result<ExitCode> {
     telemetry.announce();
     // Asked before the store is: whoever says nothing is told so without one.
     config.passes()?;
-    let engine = jobbers_engines::open(&config.engine_url, OpenOptions::default()).await?;
+    let engine = jobbers_engines::open(&config.engine_url, OpenOptions::existing()).await?;
     let shutdown = Shutdown::on_signals()?;
     let report = jobbers_cleaner::run(&config, engine, &shutdown, &mut io::stdout()).await;
     telemetry.shutdown().await;

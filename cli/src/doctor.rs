@@ -6,10 +6,9 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use jobbers_common::{
-    engine::{AuditRequest, Duty, Engine, Finding, Flaw, QueueStats, Result},
+    engine::{AuditRequest, Duty, Engine, Error, Finding, Flaw, Health, QueueStats, Result},
     limits::MAX_BATCH,
     name::DutyName,
-    time::Timestamp,
 };
 use jobbers_manager::DEAD_LETTERS_DUTY;
 use serde::Serialize;
@@ -89,39 +88,114 @@ pub struct Report {
     pub findings: Vec<Finding>,
 }
 
-/// Examines a store from end to end. `watch` is told how much has been looked at.
-///
-/// # Errors
-/// Those of the store.
-pub async fn examine(engine: &dyn Engine, mut watch: impl FnMut(u64)) -> Result<Report> {
-    let health = engine.health().await?;
-    let mut checks =
-        vec![Check::new("store", format!("{}: {}", health.engine, health.durability), health.warnings.clone())];
-    let queues: Vec<Books> = engine.queue_stats(None).await?.iter().map(Books::of).collect();
-    checks.push(books(&queues));
-    let (mut looked_at, mut found, mut findings) = (0, BTreeMap::new(), Vec::new());
-    let mut cursor = None;
-    loop {
-        let audited = engine.audit(AuditRequest { limit: MAX_BATCH, repair: false, cursor }).await?;
-        looked_at += audited.looked_at;
-        watch(looked_at);
-        for finding in audited.findings {
-            *found.entry(finding.flaw).or_insert(0_u64) += 1;
-            if findings.len() < NAMED {
-                findings.push(finding);
-            }
-        }
-        cursor = audited.next;
-        if cursor.is_none() {
-            break;
+impl Report {
+    fn new(checks: Vec<Check>, queues: Vec<Books>, audit: Audit) -> Self {
+        let Audit { looked_at, found, findings } = audit;
+        let healthy = checks.iter().all(|check| check.ok);
+        Self { healthy, checks, queues, looked_at, found: found.values().sum(), findings }
+    }
+
+    /// Of a store so damaged that it can't even be opened.
+    #[must_use]
+    pub fn of_damaged(why: &str) -> Self {
+        let mut audit = Audit::default();
+        audit.note(damage(why));
+        Self::new(vec![unread("store", why), records(&audit)], Vec::new(), audit)
+    }
+}
+
+/// What the audit of a store came to.
+#[derive(Debug, Default)]
+struct Audit {
+    looked_at: u64,
+    found: BTreeMap<Flaw, u64>,
+    /// The first of them.
+    findings: Vec<Finding>,
+}
+
+impl Audit {
+    fn note(&mut self, finding: Finding) {
+        *self.found.entry(finding.flaw).or_insert(0) += 1;
+        if self.findings.len() < NAMED {
+            self.findings.push(finding);
         }
     }
-    checks.push(records(looked_at, &found));
-    let (letters, keeper) = dead_letters(engine, health.outbox, health.now, &health.warnings).await?;
+}
+
+/// Examines a store from end to end. `watch` is told how much has been looked at. What can't be read for damage is a
+/// problem of its check, and the next one has its turn.
+///
+/// # Errors
+/// Those of the store, but for damage.
+pub async fn examine(engine: &dyn Engine, watch: impl FnMut(u64)) -> Result<Report> {
+    let mut checks = Vec::new();
+    let health = readable(engine.health().await)?;
+    checks.push(match &health {
+        Ok(health) => Check::new("store", format!("{}: {}", health.engine, health.durability), health.warnings.clone()),
+        Err(why) => unread("store", why),
+    });
+    let queues: Vec<Books> = match readable(engine.queue_stats(None).await)? {
+        Ok(stats) => {
+            let queues: Vec<Books> = stats.iter().map(Books::of).collect();
+            checks.push(books(&queues));
+            queues
+        }
+        Err(why) => {
+            checks.push(unread("queues", &why));
+            Vec::new()
+        }
+    };
+    let audit = audit(engine, watch).await?;
+    checks.push(records(&audit));
+    let letters = match health {
+        Ok(health) => readable(dead_letters(engine, &health).await)?,
+        Err(why) => Err(why),
+    };
+    let (letters, keeper) = letters.unwrap_or_else(|why| (unread("dead letters", &why), None));
     checks.push(letters);
-    checks.push(versions(engine, keeper).await?);
-    let healthy = checks.iter().all(|check| check.ok);
-    Ok(Report { healthy, checks, queues, looked_at, found: found.values().sum(), findings })
+    checks.push(readable(versions(engine, keeper).await)?.unwrap_or_else(|why| unread("versions", &why)));
+    Ok(Report::new(checks, queues, audit))
+}
+
+/// An answer, or why it can't be read; the other errors of the store are those of the examination.
+fn readable<T>(answer: Result<T>) -> Result<Result<T, String>> {
+    match answer {
+        Ok(answer) => Ok(Ok(answer)),
+        Err(Error::Corrupt(why)) => Ok(Err(why)),
+        Err(error) => Err(error),
+    }
+}
+
+/// A check that damage has kept from being made.
+fn unread(check: &'static str, why: &str) -> Check {
+    Check::new(check, "can't be read", vec![Error::Corrupt(why.to_owned()).to_string()])
+}
+
+/// What kept the store from looking itself over.
+fn damage(why: &str) -> Finding {
+    Finding { flaw: Flaw::FileDamaged, subject: "store".to_owned(), detail: why.to_owned(), repaired: false }
+}
+
+async fn audit(engine: &dyn Engine, mut watch: impl FnMut(u64)) -> Result<Audit> {
+    let mut audit = Audit::default();
+    let mut cursor = None;
+    loop {
+        let piece = engine.audit(AuditRequest { limit: MAX_BATCH, repair: false, cursor }).await;
+        let piece = match readable(piece)? {
+            Ok(piece) => piece,
+            Err(why) => {
+                audit.note(damage(&why));
+                return Ok(audit);
+            }
+        };
+        audit.looked_at += piece.looked_at;
+        watch(audit.looked_at);
+        piece.findings.into_iter().for_each(|finding| audit.note(finding));
+        cursor = piece.next;
+        if cursor.is_none() {
+            return Ok(audit);
+        }
+    }
 }
 
 fn books(queues: &[Books]) -> Check {
@@ -142,18 +216,15 @@ fn books(queues: &[Books]) -> Check {
     Check::new("queues", seen, off.collect())
 }
 
-fn records(looked_at: u64, found: &BTreeMap<Flaw, u64>) -> Check {
-    let problems = found.iter().map(|(flaw, times)| format!("{}: {times}", flaw.as_str()));
-    Check::new("records", format!("{looked_at} tasks and entries"), problems.collect())
+fn records(audit: &Audit) -> Check {
+    let problems = audit.found.iter().map(|(flaw, times)| format!("{}: {times}", flaw.as_str()));
+    Check::new("records", format!("{} tasks and entries", audit.looked_at), problems.collect())
 }
 
 /// Who keeps the archive, and how that one is, if it can be asked; then also which version it runs.
-async fn dead_letters(
-    engine: &dyn Engine,
-    outbox: u64,
-    now: Timestamp,
-    known: &[String],
-) -> Result<(Check, Option<String>)> {
+async fn dead_letters(engine: &dyn Engine, health: &Health) -> Result<(Check, Option<String>)> {
+    let Health { outbox, now, warnings: known, .. } = health;
+    let (outbox, now) = (*outbox, *now);
     let mut problems = Vec::new();
     let duty = match DutyName::new(DEAD_LETTERS_DUTY) {
         Ok(name) => engine.duty(&name).await?,
@@ -214,6 +285,8 @@ async fn versions(engine: &dyn Engine, keeper: Option<String>) -> Result<Check> 
 
 #[cfg(test)]
 mod tests {
+    use jobbers_common::time::Timestamp;
+
     use super::*;
 
     #[test]

@@ -20,19 +20,30 @@ use self::measured::Measured;
 pub struct OpenOptions {
     /// The clock to go by in place of the store's own. For tests.
     pub clock: Option<Arc<dyn Clock>>,
+    /// Refuse to open what is no store yet, in place of making one: for whoever only looks after what is there, and
+    /// would find that all is well in a store nobody uses.
+    pub must_exist: bool,
+}
+
+impl OpenOptions {
+    /// Opens only what is there.
+    #[must_use]
+    pub fn existing() -> Self {
+        Self { must_exist: true, ..Self::default() }
+    }
 }
 
 /// The store used when nobody names one.
 pub const DEFAULT_URL: &str = "sqlite://./jobbers.db";
 
-/// Opens the store at `url`, creating or migrating it where needed. Its calls are measured on OpenTelemetry's global
+/// Opens the store at `url`, creating (unless [`OpenOptions::must_exist`]) or migrating it where needed. Its calls are measured on OpenTelemetry's global
 /// meter, as that is now.
 ///
 /// `sqlite://PATH` (relative or absolute; `?synchronous=full|normal`, `?max_bytes=N`), `sqlite::memory:` (this process
 /// only, for tests), `redis://[USER:PASSWORD@]HOST[:PORT][/DB]` (`?prefix=NAME`), `redis+unix:///SOCKET`.
 ///
 /// # Errors
-/// [`Error::Config`] for a URL of another kind; [`Error::Schema`] for a store of a newer version; those of the store.
+/// [`Error::Config`] for a URL of another kind, or one that leads to no store where one must exist; [`Error::Schema`] for a store of a newer version; those of the store.
 pub async fn open(url: &str, options: OpenOptions) -> Result<Arc<dyn Engine>> {
     match url.split_once(':').map(|(scheme, _)| scheme) {
         Some("sqlite") => Ok(measured("sqlite", sqlite::SqliteEngine::open(url, options).await?)),

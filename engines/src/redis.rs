@@ -62,14 +62,14 @@ pub struct RedisEngine {
 }
 
 impl RedisEngine {
-    /// Connects to the server at `url` and makes the store if there is none.
+    /// Connects to the server at `url` and makes the store if there is none, unless [`OpenOptions::must_exist`].
     ///
     /// # Errors
-    /// [`Error::Config`](jobbers_common::engine::Error::Config) for an address that makes no sense or a login that is
-    /// refused, [`Error::Schema`](jobbers_common::engine::Error::Schema) for a store of a newer version,
+    /// [`Error::Config`](jobbers_common::engine::Error::Config) for an address that makes no sense, a login that is
+    /// refused, or a database without a store where one must exist, [`Error::Schema`](jobbers_common::engine::Error::Schema) for a store of a newer version,
     /// [`Error::Unavailable`](jobbers_common::engine::Error::Unavailable) when nobody answers.
     pub async fn open(url: &str, options: OpenOptions) -> Result<Self> {
-        let store = Arc::new(Store::open(Address::parse(url)?, options.clock).await?);
+        let store = Arc::new(Store::open(Address::parse(url)?, options).await?);
         let submitter = Submitter::start(Arc::clone(&store));
         Ok(Self { store, submitter })
     }

@@ -43,6 +43,7 @@ use self::{
     bell::Bell,
     catalog::Catalog,
     clock::StoreClock,
+    in_place::OpenFiles,
     quota::Quota,
     readers::Readers,
     view::View,
@@ -66,6 +67,7 @@ mod error;
 mod find;
 mod finished;
 mod gates;
+mod in_place;
 mod lease;
 mod limits;
 mod list;
@@ -97,6 +99,7 @@ struct Shared {
     watch: Watch,
     /// The store's count of commits at our latest one: a higher count is another process's.
     own_commits: AtomicI64,
+    files: OpenFiles,
 }
 
 /// A store in one file.
@@ -110,11 +113,12 @@ pub struct SqliteEngine {
 }
 
 impl SqliteEngine {
-    /// Opens the store at `url`, creating or migrating it where needed.
+    /// Opens the store at `url`, creating (unless [`OpenOptions::must_exist`]) or migrating it where needed.
     ///
     /// # Errors
-    /// [`Error::Config`] for a URL or a file that makes no sense, [`Error::Schema`] for a store of a newer version,
-    /// [`Error::Corrupt`] for a file that is no database; those of the store.
+    /// [`Error::Config`] for a URL or a file that makes no sense, or holds no store where one must exist,
+    /// [`Error::Schema`] for a store of a newer version, [`Error::Corrupt`] for a file that is no database; those of
+    /// the store.
     pub async fn open(url: &str, options: OpenOptions) -> Result<Self> {
         let url = url.to_owned();
         let opened = spawn_blocking(move || Self::open_blocking(&url, options)).await;
@@ -123,8 +127,10 @@ impl SqliteEngine {
 
     fn open_blocking(url: &str, options: OpenOptions) -> Result<Self> {
         let address = Address::parse(url)?;
-        let conn = connection::open_writer(&address)?;
+        let conn =
+            if options.must_exist { connection::open_existing(&address)? } else { connection::open_writer(&address)? };
         let quota = address.max_bytes.map(|max_bytes| Quota::set(&conn, max_bytes)).transpose()?;
+        let files = address.path().map_or_else(|| Ok(OpenFiles::default()), OpenFiles::of)?;
         let (watch, signals) = match address.place {
             Place::Memory => Watch::nothing(),
             Place::File(_) => Watch::other_processes(),
@@ -135,12 +141,15 @@ impl SqliteEngine {
             waiters: Waiters::default(),
             watch,
             own_commits: AtomicI64::new(0),
+            files,
         });
-        if let (Some(path), Some(signals)) = (address.path(), signals) {
-            Lookout::start(path, Arc::clone(&shared), signals)?;
+        // The log lies beside the file itself, not beside a link to it.
+        let file = address.path().map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
+        if let (Some(file), Some(signals)) = (&file, signals) {
+            Lookout::start(file, Arc::clone(&shared), signals)?;
         }
-        let readers = address.path().map(|path| Readers::new(path.to_owned(), Arc::clone(&shared)));
-        let bell = Bell::of(address.path());
+        let bell = Bell::of(file.as_deref());
+        let readers = file.map(|file| Readers::new(file, Arc::clone(&shared)));
         let writer = Writer::start(conn, Arc::clone(&shared), quota, bell)?;
         Ok(Self { address, shared, writer, readers })
     }
@@ -351,7 +360,12 @@ impl Engine for SqliteEngine {
             let request = request.clone();
             move |view| audit::look(view, &request)
         });
-        let look = look.await?;
+        let look = match (look.await, &self.readers) {
+            (Err(Error::Corrupt(why)), Some(readers)) => {
+                readers.run_bare(move |conn| Ok(audit::look_at_pages(conn, &why))).await?
+            }
+            (look, _) => look?,
+        };
         if !request.repair || !look.can_be_mended() {
             return Ok(look.into_audited());
         }

@@ -194,7 +194,7 @@ impl Builder {
     pub async fn build(self) -> Result<TestBench, TestError> {
         let clock = Arc::new(ManualClock::new(BEGINNING));
         let given: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
-        let options = jobbers_engines::OpenOptions { clock: Some(given) };
+        let options = jobbers_engines::OpenOptions { clock: Some(given), ..Default::default() };
         let engine = jobbers_engines::open("sqlite::memory:", options).await?;
         let client = Client::new(Arc::clone(&engine));
         let worker = WorkerId::new("test-bench").map_err(|error| Error::Invalid(error.to_string()))?;

@@ -1,6 +1,14 @@
 //! The `cleaner` program: what it refuses, what it prints, and with which code it ends.
 
-use std::process::{Command, Output};
+use std::{
+    fs,
+    os::unix::fs::FileExt,
+    path::Path,
+    process::{Command, Output},
+};
+
+use jobbers_engines::OpenOptions;
+use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 
 fn cleaner(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cleaner"));
@@ -34,9 +42,9 @@ fn a_live_status_and_a_word_that_is_none_are_refused() {
 fn a_configuration_that_makes_no_sense_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cleaner.toml");
-    std::fs::write(&file, "status = [\"started\"]\n").unwrap();
+    fs::write(&file, "status = [\"started\"]\n").unwrap();
     fails_with(64, "cancel them first", &["--config", file.to_str().unwrap()]);
-    std::fs::write(&file, "older = \"7d\"\n").unwrap();
+    fs::write(&file, "older = \"7d\"\n").unwrap();
     fails_with(64, "older", &["--config", file.to_str().unwrap()]);
     fails_with(64, "too short", &["--retention", "--watch", "1ms"]);
     fails_with(64, "no-such.toml", &["--config", "no-such.toml"]);
@@ -50,10 +58,18 @@ fn versions_in_no_order_and_managers_that_are_none_are_refused() {
     fails_with(64, "is not a manager's address", &[&age[..], &["--manager", "ftp://localhost"]].concat());
 }
 
+/// Makes a store, and says where.
+fn store_in(folder: &Path) -> String {
+    let url = format!("sqlite://{}", folder.join("jobbers.db").display());
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(jobbers_engines::open(&url, OpenOptions::default())).unwrap();
+    url
+}
+
 #[test]
 fn a_manager_that_does_not_answer_ends_with_unavailable_and_the_others_have_their_turn() {
     let folder = tempfile::tempdir().unwrap();
-    let url = format!("sqlite://{}", folder.path().join("jobbers.db").display());
+    let url = store_in(folder.path());
     let asked = ["--retention", "--dead-letters-older-than", "90d", "--manager", "http://127.0.0.1:1", "--json"];
     let output = cleaner(&[&asked[..], &["--engine-url", &url]].concat());
     assert_eq!(output.status.code(), Some(69), "{}", String::from_utf8_lossy(&output.stderr));
@@ -62,11 +78,9 @@ fn a_manager_that_does_not_answer_ends_with_unavailable_and_the_others_have_thei
 }
 
 /// A store with one task, whose counts are off.
-fn damaged(folder: &std::path::Path) -> String {
-    let file = folder.join("jobbers.db");
-    let url = format!("sqlite://{}", file.display());
-    assert_eq!(cleaner(&["--retention", "--engine-url", &url]).status.code(), Some(0));
-    let conn = rusqlite::Connection::open(file).unwrap();
+fn damaged(folder: &Path) -> String {
+    let url = store_in(folder);
+    let conn = rusqlite::Connection::open(folder.join("jobbers.db")).unwrap();
     conn.execute_batch("INSERT INTO tally VALUES (1, 2, 17)").unwrap();
     url
 }
@@ -87,19 +101,59 @@ fn what_does_not_agree_is_told_by_a_dry_run_and_mended_by_a_real_one() {
 }
 
 #[test]
+fn a_file_with_damaged_pages_is_told_and_not_written_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = damaged(folder.path());
+    let file = folder.path().join("jobbers.db");
+    let conn = rusqlite::Connection::open(&file).unwrap();
+    let place = "SELECT (rootpage - 1) * 4096 FROM sqlite_schema WHERE name = 'failure'";
+    let at = conn.query_row(place, [], |row| row.get::<_, i64>(0)).unwrap().cast_unsigned();
+    conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    drop(conn);
+    fs::File::options().write(true).open(&file).unwrap().write_all_at(&[0xa5; 4096], at).unwrap();
+    let before = fs::read(&file).unwrap();
+    let told = cleaner(&["--repair", "--json", "--engine-url", &url]);
+    assert_eq!(told.status.code(), Some(1), "{}", String::from_utf8_lossy(&told.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
+    let pass = &report["passes"][0];
+    assert_eq!((&pass["ending"], &pass["repaired"]), (&"done".into(), &0.into()), "{report}");
+    let flaws: Vec<&str> = pass["findings"].as_array().unwrap().iter().map(|it| it["flaw"].as_str().unwrap()).collect();
+    assert!(flaws.contains(&"file_damaged") && flaws.contains(&"miscounted"), "{report}");
+    assert!(fs::read(&file).unwrap() == before, "nothing was changed");
+}
+
+#[test]
 fn a_store_of_no_known_kind_is_refused() {
     fails_with(64, "is not the address of a store", &["--retention", "--engine-url", "mysql://localhost"]);
 }
 
 #[test]
-fn a_store_that_is_not_there_ends_with_unavailable() {
+fn a_server_that_is_not_there_ends_with_unavailable() {
     fails_with(69, "unavailable", &["--retention", "--engine-url", "redis://127.0.0.1:1"]);
+}
+
+#[test]
+fn a_store_that_is_not_there_is_not_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = |name: &str| format!("sqlite://{}", folder.path().join(name).display());
+    for asked in ["--retention", "--repair"] {
+        fails_with(64, "there is no store at", &[asked, "--engine-url", &url("none.db")]);
+        fails_with(64, "in memory", &[asked, "--engine-url", "sqlite::memory:"]);
+    }
+    fails_with(64, "there is no store at", &["--retention", "--watch", "1m", "--engine-url", &url("none.db")]);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was made");
+    fs::write(folder.path().join("empty.db"), b"").unwrap();
+    fails_with(64, "the file is empty", &["--repair", "--engine-url", &url("empty.db")]);
+    assert_eq!(fs::metadata(folder.path().join("empty.db")).unwrap().len(), 0);
+    let redis = RedisServer::start(RedisOptions::default());
+    fails_with(64, "holds no Jobbers data", &["--repair", "--engine-url", &redis.url()]);
+    assert_eq!(redis.command("DBSIZE"), ":0\r\n");
 }
 
 #[test]
 fn it_reports_in_json_what_it_did() {
     let folder = tempfile::tempdir().unwrap();
-    let url = format!("sqlite://{}", folder.path().join("jobbers.db").display());
+    let url = store_in(folder.path());
     let output = cleaner(&["--retention", "--older-than", "7d", "--json", "--engine-url", &url]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

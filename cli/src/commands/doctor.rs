@@ -1,9 +1,10 @@
 //! `jobbers doctor`: whether a store is well, told by itself and not through a manager.
 
-use std::{path::Path, process::ExitCode};
+use std::process::ExitCode;
 
 use comfy_table::{Cell, Color};
 use indicatif::ProgressBar;
+use jobbers_common::engine::Error;
 use jobbers_engines::{DEFAULT_URL, OpenOptions};
 use jobbers_process::{engine_url::EngineArgs, exit};
 
@@ -18,7 +19,8 @@ const AFTER_HELP: &str = "\
 It looks at every task and at all that refers to one, in small steps beside whatever else goes on, and changes nothing.
 `cleaner --repair` mends what can be mended for certain.
 
-Exit codes: 0 all is well; 1 something is wrong; 64 the address makes no sense; 69 the store can't be reached.";
+Exit codes: 0 all is well; 1 something is wrong; 64 the address makes no sense, or leads to no store; 69 the store
+can't be reached.";
 
 /// Flags of `jobbers doctor`.
 #[derive(Debug, clap::Args)]
@@ -37,31 +39,27 @@ pub struct Args {
 /// When it can't be opened or stops answering.
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let url = args.engine.given().unwrap_or(DEFAULT_URL);
-    check_exists(url)?;
-    let opened = jobbers_engines::open(url, OpenOptions::default()).await;
-    let engine = opened.map_err(|error| cant_open(url, &error))?;
+    let opened = jobbers_engines::open(url, OpenOptions::existing()).await;
+    let engine = match opened {
+        Ok(engine) => engine,
+        Err(Error::Corrupt(why)) => return tell(args, &Report::of_damaged(&why)),
+        Err(error) => return Err(cant_open(url, &error)),
+    };
     let bar = ProgressBar::new_spinner();
     let watch = |looked_at| bar.set_message(format!("{} looked at", output::thousands(looked_at)));
     let examined = doctor::examine(engine.as_ref(), watch).await;
     bar.finish_and_clear();
-    let report = examined.map_err(|error| Failure::Unavailable(error.to_string()))?;
-    if args.json {
-        let text = serde_json::to_vec(&report).map_err(|error| Failure::Unavailable(error.to_string()))?;
-        output::document(&text)?;
-    } else {
-        print(&report)?;
-    }
-    Ok(if report.healthy { exit::OK } else { exit::FAILURE.into() })
+    tell(args, &examined.map_err(|error| Failure::Unavailable(error.to_string()))?)
 }
 
-/// Opening a file makes a store where there is none; a doctor's patient must be there before.
-fn check_exists(url: &str) -> Result<(), Failure> {
-    let Some(path) = url.strip_prefix("sqlite://") else { return Ok(()) };
-    let path = path.split('?').next().unwrap_or(path);
-    if path.is_empty() || Path::new(path).exists() {
-        return Ok(());
+fn tell(args: &Args, report: &Report) -> Result<ExitCode, Failure> {
+    if args.json {
+        let text = serde_json::to_vec(report).map_err(|error| Failure::Unavailable(error.to_string()))?;
+        output::document(&text)?;
+    } else {
+        print(report)?;
     }
-    Err(Failure::Unavailable(format!("there is no store at {path}; say with --engine-url where it is")))
+    Ok(if report.healthy { exit::OK } else { exit::FAILURE.into() })
 }
 
 fn print(report: &Report) -> Result<(), Failure> {

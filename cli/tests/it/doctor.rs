@@ -1,10 +1,16 @@
 //! `jobbers doctor` on stores that are well, and on stores that are not.
 
+use std::{
+    fs,
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+};
+
 use jobbers_test_support::redis_server::{Persistence, RedisOptions, RedisServer};
 use rusqlite::Connection;
 use serde_json::Value;
 
-use crate::jobbers::{Said, Up, run};
+use crate::jobbers::{Said, Up, run, run_in};
 
 fn examined(url: &str) -> Said {
     run(&["doctor", "--json", "--engine-url", url])
@@ -17,7 +23,7 @@ fn problems(report: &Value, check: &str) -> Vec<String> {
     check["problems"].as_array().unwrap().iter().map(|it| it.as_str().unwrap().to_owned()).collect()
 }
 
-fn file_of(up: &Up) -> std::path::PathBuf {
+fn file_of(up: &Up) -> PathBuf {
     up.folder.path().join("jobbers.db")
 }
 
@@ -87,14 +93,19 @@ fn a_redis_that_keeps_no_promise_is_told_loudly() {
         persistence,
         arguments: arguments.iter().map(|&it| it.to_owned()).collect(),
     };
-    let well = RedisServer::start(options(Persistence::Always, &[]));
+    let with_a_store = |options| {
+        let redis = RedisServer::start(options);
+        drop(Up::in_folder(tempfile::tempdir().unwrap(), &["--engine-url", &redis.url()]));
+        redis
+    };
+    let well = with_a_store(options(Persistence::Always, &[]));
     examined(&well.url()).ok();
     let careless = options(Persistence::None, &["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"]);
-    let careless = RedisServer::start(careless);
+    let careless = with_a_store(careless);
     let report = examined(&careless.url()).ends_with(1).json();
     let told = problems(&report, "store").join("; ");
     assert!(told.contains("append-only file") && told.contains("maxmemory-policy is allkeys-lru"), "{told}");
-    let unsynced = RedisServer::start(options(Persistence::Always, &["--appendfsync", "no"]));
+    let unsynced = with_a_store(options(Persistence::Always, &["--appendfsync", "no"]));
     let report = examined(&unsynced.url()).ends_with(1).json();
     assert!(problems(&report, "store")[0].contains("without ever syncing"), "{report}");
 }
@@ -114,9 +125,91 @@ fn a_redis_that_lost_a_key_is_told() {
 #[test]
 fn a_store_that_is_not_there_is_not_made() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("none.db");
-    run(&["doctor", "--engine-url", &format!("sqlite://{}", file.display())]).fails(69, "there is no store at");
-    assert!(!file.exists());
+    let examine = |path: &str| run_in(folder.path(), &["doctor", "--engine-url", &format!("sqlite://{path}")]);
+    examine("none.db").fails(64, "there is no store at none.db: no such file");
+    examine("no%20ne.db?synchronous=normal").fails(64, "there is no store at no ne.db");
+    run_in(folder.path(), &["doctor"]).fails(64, "there is no store at ./jobbers.db");
+    examine(".").fails(64, "is a folder");
+    run(&["doctor", "--engine-url", "sqlite::memory:"]).fails(64, "in memory");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was made");
+    fs::write(folder.path().join("empty.db"), b"").unwrap();
+    examine("empty.db").fails(64, "there is no store at empty.db: the file is empty");
+    assert_eq!(fs::metadata(folder.path().join("empty.db")).unwrap().len(), 0);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was made beside it");
     run(&["doctor", "--engine-url", "redis://127.0.0.1:1"]).fails(69, "can't be opened");
     run(&["doctor", "--engine-url", "mysql://localhost"]).fails(64, "is not the address of a store");
+}
+
+#[test]
+fn a_redis_without_a_store_is_told_and_left_empty() {
+    let redis = RedisServer::start(RedisOptions { persistence: Persistence::Always, ..RedisOptions::default() });
+    run(&["doctor", "--engine-url", &redis.url()]).fails(64, "holds no Jobbers data");
+    assert_eq!(redis.command("DBSIZE"), ":0\r\n");
+    // What has lost its schema is a store all the same, and examined.
+    let up = Up::in_folder(tempfile::tempdir().unwrap(), &["--engine-url", &redis.url()]);
+    up.jobbers(&["submit", "echo", "--delay", "1h"]).ok();
+    run(&["doctor", "--engine-url", &format!("{}?prefix=others", redis.url())]).fails(64, "begin with others:{0}:");
+    drop(up);
+    assert_eq!(redis.command("DEL jobbers:{0}:schema"), ":1\r\n");
+    examined(&redis.url()).ok();
+}
+
+/// A store with a task, out of use and with all of it in its file.
+fn store_in(folder: &Path) -> PathBuf {
+    let file = folder.join("jobbers.db");
+    let up = Up::in_folder(tempfile::tempdir().unwrap(), &["--engine-url", &format!("sqlite://{}", file.display())]);
+    up.jobbers(&["submit", "echo", "--delay", "1h"]).ok();
+    drop(up);
+    let conn = Connection::open(&file).unwrap();
+    conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    file
+}
+
+/// Overwrites the page in which a table begins; with all of a small one.
+fn overwrite(file: &Path, table: &str) {
+    let conn = Connection::open(file).unwrap();
+    let place = "SELECT (rootpage - 1) * (SELECT page_size FROM pragma_page_size) FROM sqlite_schema WHERE name = ?1";
+    let at = conn.query_row(place, [table], |row| row.get::<_, i64>(0)).unwrap().cast_unsigned();
+    drop(conn);
+    let file = fs::File::options().write(true).open(file).unwrap();
+    file.write_all_at(&[0xa5; 4096], at).unwrap();
+}
+
+#[test]
+fn damaged_pages_are_a_finding_and_the_other_checks_are_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = store_in(folder.path());
+    overwrite(&file, "failure");
+    let before = fs::read(&file).unwrap();
+    let url = format!("sqlite://{}", file.display());
+    let report = examined(&url).ends_with(1).json();
+    assert_eq!(report["findings"][0]["flaw"], "file_damaged", "{report}");
+    assert_eq!(report["findings"][0]["subject"], "failure", "{report}");
+    assert!(!problems(&report, "records").is_empty() && problems(&report, "queues").is_empty(), "{report}");
+    assert_eq!(
+        (&report["checks"].as_array().unwrap().len(), &report["queues"][0]["live"]),
+        (&5, &1.into()),
+        "{report}"
+    );
+    assert!(run(&["doctor", "--engine-url", &url]).ends_with(1).out.contains("file_damaged"));
+    assert!(fs::read(&file).unwrap() == before, "nothing was changed");
+}
+
+#[test]
+fn a_file_of_which_nothing_can_be_read_is_a_finding() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = store_in(folder.path());
+    let url = format!("sqlite://{}", file.display());
+    overwrite(&file, "meta");
+    let report = examined(&url).ends_with(1).json();
+    assert_eq!(report["findings"][0]["flaw"], "file_damaged", "{report}");
+    for check in ["store", "queues", "dead letters", "versions"] {
+        assert!(problems(&report, check)[0].contains("the store is damaged"), "{report}");
+    }
+    // The first page makes it a database.
+    let bytes = fs::File::options().write(true).open(&file).unwrap();
+    bytes.write_all_at(&[0xa5; 4096], 0).unwrap();
+    let report = examined(&url).ends_with(1).json();
+    assert_eq!((&report["findings"][0]["flaw"], &report["healthy"]), (&"file_damaged".into(), &false.into()));
+    assert!(problems(&report, "store")[0].contains("file is not a database"), "{report}");
 }

@@ -51,6 +51,9 @@ pub(super) const SCHEMA_VERSION: u32 = 1;
 /// The prefix used when the URL names none.
 pub(super) const DEFAULT_PREFIX: &str = "jobbers";
 
+/// Keys of which every store in use has one at least, whatever else it has lost.
+pub(super) const SIGNS: [&str; 5] = ["schema", "config", "queues", "c", "t"];
+
 /// How a field of `config` begins.
 pub(super) const QUEUE_FIELD: &str = "queue:";
 /// How a field of `config` begins.

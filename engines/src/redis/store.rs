@@ -9,7 +9,7 @@ use std::{
 use jobbers_common::{
     engine::{Error, Result},
     queue::Config,
-    time::{Clock, Timestamp},
+    time::Timestamp,
 };
 use parking_lot::Mutex;
 use redis::{Cmd, Value};
@@ -19,12 +19,13 @@ use super::{
     address::Address,
     arrange,
     connection::{Lane, try_out},
-    keys::{SCHEMA_VERSION, common_channel, instance_channel, shard},
+    keys::{SCHEMA_VERSION, SIGNS, common_channel, instance_channel, shard},
     news::News,
     reply::{number, tuple},
     script::{self, Script},
     work::Cycles,
 };
+use crate::OpenOptions;
 
 /// A store on a server.
 pub(super) struct Store {
@@ -42,7 +43,7 @@ pub(super) struct Store {
     pub(super) cycles: Cycles,
     /// What the server's clock said last, and when that was.
     heard: Mutex<Option<(Timestamp, Instant)>>,
-    clock: Option<Arc<dyn Clock>>,
+    options: OpenOptions,
 }
 
 impl fmt::Debug for Store {
@@ -52,8 +53,8 @@ impl fmt::Debug for Store {
 }
 
 impl Store {
-    /// Connects, and makes the store if it is new.
-    pub(super) async fn open(address: Address, clock: Option<Arc<dyn Clock>>) -> Result<Self> {
+    /// Connects, and makes the store if it is new and may be.
+    pub(super) async fn open(address: Address, options: OpenOptions) -> Result<Self> {
         let Address { client, prefix } = address;
         try_out(&client).await?;
         let news = Arc::new(News::default());
@@ -67,7 +68,7 @@ impl Store {
             instance: Ulid::generate().to_string(),
             cycles: Cycles::default(),
             heard: Mutex::default(),
-            clock,
+            options,
         };
         store.prepare().await?;
         let channels = [common_channel(&store.shard), instance_channel(&store.shard, &store.instance)];
@@ -78,6 +79,9 @@ impl Store {
     /// Makes a new store where there is none, and refuses one of a newer version. Answers whether it is new: then a
     /// server that was known before has been emptied.
     pub(super) async fn prepare(&self) -> Result<bool> {
+        if self.options.must_exist {
+            self.check_exists().await?;
+        }
         let fields = arrange::fields(&Config::initial())?;
         let build = |_| {
             let mut command = self.command(&script::OPEN);
@@ -95,11 +99,30 @@ impl Store {
         Ok(number(is_new)? == 1)
     }
 
+    /// Refuses a database that holds nothing of a store. What has lost some of its keys is one still.
+    async fn check_exists(&self) -> Result<()> {
+        let build = |_| {
+            let mut command = redis::cmd("EXISTS");
+            SIGNS.iter().for_each(|sign| {
+                command.arg(format!("{}{sign}", self.shard));
+            });
+            command
+        };
+        if number(self.work.call(None, build).await?)? > 0 {
+            return Ok(());
+        }
+        Err(Error::Config(format!(
+            "this Redis database holds no Jobbers data under keys that begin with {}; say with --engine-url where the \
+             store is",
+            self.shard
+        )))
+    }
+
     /// A call of a script, up to its first own argument.
     pub(super) fn command(&self, script: &Script) -> Cmd {
         let mut command = redis::cmd("EVALSHA");
         command.arg(&script.sha).arg(1).arg(&self.shard);
-        match &self.clock {
+        match &self.options.clock {
             Some(clock) => command.arg(clock.now().as_micros()),
             None => command.arg(""),
         };
@@ -113,7 +136,7 @@ impl Store {
 
     /// What the server's clock will say after this much time; 0 as long as it was never heard, or goes as a test says.
     pub(super) fn present_after(&self, span: Duration) -> Timestamp {
-        let heard = self.heard.lock().filter(|_| self.clock.is_none());
+        let heard = self.heard.lock().filter(|_| self.options.clock.is_none());
         heard.map_or(Timestamp::default(), |(then, at)| then.after(at.elapsed()).after(span))
     }
 

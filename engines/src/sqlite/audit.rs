@@ -1,9 +1,11 @@
 //! The audit: the file by SQLite's own check, then the tasks, what lies beside them, and the counts.
 //!
-//! Looking is a question to a [`View`]; what is to be mended is then done by the writer, which looks again.
+//! Looking is a question to a [`View`]; what is to be mended is then done by the writer, which looks again. Nothing is
+//! mended in a file whose pages are damaged: there, what is found may be the damage speaking, and a write may cover what a
+//! rescue could still read. The cursor carries that knowledge on from the check of the file, which comes first.
 
 use jobbers_common::engine::{AuditRequest, Audited, Error, Finding, Flaw, Result};
-use rusqlite::OptionalExtension;
+use rusqlite::{Connection, OptionalExtension, ToSql};
 
 use super::{
     error::{OrStore, corrupt},
@@ -23,6 +25,11 @@ const BESIDE: [(&str, &str, &str); 7] = [
     ("unique_key", sql::AUDIT_UNIQUE_KEYS, sql::DELETE_UNIQUE_KEYS),
     ("weight", sql::AUDIT_WEIGHTS, sql::DELETE_WEIGHT),
 ];
+
+/// How many lines of SQLite's own check are passed on, of each table.
+const MOST_SAID: usize = 10;
+/// How a cursor begins once the file is known to be damaged.
+const DAMAGED: &str = "damaged|";
 
 /// What is looked over by one call, and after what it goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +73,32 @@ impl Piece {
             table => Some(Self::Beside(BESIDE.iter().position(|(known, ..)| *known == table)?, key()?)),
         }
     }
+
+    /// Of what it is a piece.
+    fn subject(&self) -> &str {
+        match self {
+            Self::File(_) => "file",
+            Self::Tasks(_) => "task",
+            Self::Beside(place, _) => BESIDE[*place].0,
+            Self::Gates(..) => "gate",
+            Self::Counts(_) => "tally",
+        }
+    }
+
+    /// Where to go on when the rest of this one can't be read.
+    fn skipped(&self, view: &View<'_>) -> Option<Self> {
+        match self {
+            Self::File(_) => Some(Self::Tasks(0)),
+            Self::Tasks(_) => Some(Self::Beside(0, 0)),
+            Self::Beside(place, _) if place + 1 < BESIDE.len() => Some(Self::Beside(place + 1, 0)),
+            Self::Beside(..) => Some(Self::Gates(0, String::new())),
+            Self::Gates(queue, _) => {
+                let next = view.catalog.next_queue(*queue);
+                Some(next.map_or(Self::Counts(0), |(next, _)| Self::Gates(next, String::new())))
+            }
+            Self::Counts(after) => view.catalog.next_queue(*after).map(|(queue, _)| Self::Counts(queue)),
+        }
+    }
 }
 
 /// How a finding is mended.
@@ -89,6 +122,8 @@ pub(super) struct Look {
     looked_at: u64,
     findings: Vec<(Finding, Option<Mend>)>,
     next: Option<Piece>,
+    /// Pages of the file were found damaged, now or earlier in this audit.
+    is_damaged: bool,
 }
 
 impl Look {
@@ -97,45 +132,88 @@ impl Look {
         self.findings.push((finding, mend));
     }
 
+    /// Notes what is wrong with the file itself.
+    fn note_damage(&mut self, subject: &str, detail: impl Into<String>) {
+        self.note(Flaw::FileDamaged, subject, detail, None);
+        self.is_damaged = true;
+    }
+
     /// Whether there is anything that can be mended.
     pub(super) fn can_be_mended(&self) -> bool {
-        self.findings.iter().any(|(_, mend)| mend.is_some())
+        !self.is_damaged && self.findings.iter().any(|(_, mend)| mend.is_some())
     }
 
     pub(super) fn into_audited(self) -> Audited {
         Audited {
             looked_at: self.looked_at,
             findings: self.findings.into_iter().map(|(finding, _)| finding).collect(),
-            next: self.next.map(|piece| piece.write()),
+            next: self.next.map(|piece| format!("{}{}", if self.is_damaged { DAMAGED } else { "" }, piece.write())),
         }
     }
 }
 
-/// Looks over one piece.
+/// Looks over one piece. What can't be read for damage is a finding, and the next piece has its turn.
 pub(super) fn look(view: &View<'_>, request: &AuditRequest) -> Result<Look> {
     let foreign = || Error::Invalid("this cursor is not from this store".to_owned());
-    let piece = request.cursor.as_deref().map_or(Ok(Piece::START), |text| Piece::read(text).ok_or_else(foreign))?;
-    match piece {
-        Piece::File(after) => file(view, &after),
-        Piece::Tasks(after) => tasks(view, after, request.limit),
-        Piece::Beside(place, after) => beside(view, place, after, request.limit),
-        Piece::Gates(queue, after) => gates(view, queue, &after, request.limit),
-        Piece::Counts(after) => counts(view, after),
+    let cursor = request.cursor.as_deref().unwrap_or_default();
+    let (was_damaged, cursor) = cursor.strip_prefix(DAMAGED).map_or((false, cursor), |rest| (true, rest));
+    let piece = if cursor.is_empty() { Piece::START } else { Piece::read(cursor).ok_or_else(foreign)? };
+    let looked = match &piece {
+        Piece::File(after) => file(view, after),
+        Piece::Tasks(after) => tasks(view, *after, request.limit),
+        Piece::Beside(place, after) => beside(view, *place, *after, request.limit),
+        Piece::Gates(queue, after) => gates(view, *queue, after, request.limit),
+        Piece::Counts(after) => counts(view, *after),
+    };
+    let mut look = match looked {
+        Err(Error::Corrupt(text)) => {
+            let mut look = Look { next: piece.skipped(view), ..Look::default() };
+            look.note_damage(piece.subject(), format!("not all of this can be read: {text}"));
+            look
+        }
+        looked => looked?,
+    };
+    look.is_damaged |= was_damaged;
+    Ok(look)
+}
+
+/// What can be said of a file of which not even the counters can be read, for `why`: SQLite's check of its pages.
+pub(super) fn look_at_pages(conn: &Connection, why: &str) -> Look {
+    let mut look = Look { looked_at: 1, ..Look::default() };
+    look.note_damage("file", why);
+    for text in check(conn, "quick_check", sql::count(MOST_SAID)) {
+        look.note_damage("file", text);
     }
+    look
+}
+
+/// What SQLite's check `pragma` of `what` complains of, its own breaking down included.
+fn check(conn: &Connection, pragma: &str, what: impl ToSql) -> Vec<String> {
+    let mut said = Vec::new();
+    let checked = conn.pragma(None, pragma, what, |row| row.get(0).map(|text: String| said.push(text)));
+    said.extend(checked.err().map(|error| error.to_string()));
+    said.retain(|text| text != "ok");
+    said
 }
 
 /// SQLite's check of a table: its pages, and for tasks that each index has what the rows say.
 fn file(view: &View<'_>, after: &str) -> Result<Look> {
     let table = view.prepare(sql::AUDIT_TABLES)?.query_row([after], |row| row.get::<_, String>(0)).optional();
     let Some(table) = table.or_store()? else { return Ok(Look { next: Some(Piece::Tasks(0)), ..Look::default() }) };
-    let mut said = Vec::new();
-    let note = |row: &rusqlite::Row<'_>| row.get(0).map(|text: String| said.push(text));
-    view.conn.pragma(None, "integrity_check", &table, note).or_store()?;
-    said.retain(|text| text != "ok");
     let mut look = Look { looked_at: 1, ..Look::default() };
-    let only_indexes = table == "task" && said.iter().all(|text| text.contains(" index "));
-    for text in said {
-        look.note(Flaw::FileDamaged, &table, text, only_indexes.then_some(Mend::Reindex));
+    let said = check(view.conn, "integrity_check", &table);
+    if table == "task" && said.iter().all(|text| text.contains(" index ")) {
+        for text in said {
+            look.note(Flaw::FileDamaged, &table, text, Some(Mend::Reindex));
+        }
+    } else {
+        let more = said.len().saturating_sub(MOST_SAID);
+        for text in said.into_iter().take(MOST_SAID) {
+            look.note_damage(&table, text);
+        }
+        if more > 0 {
+            look.note_damage(&table, format!("and {more} more complaints"));
+        }
     }
     look.next = Some(Piece::File(table));
     Ok(look)
@@ -244,8 +322,13 @@ fn counts(view: &View<'_>, after: i64) -> Result<Look> {
 /// Mends what a look has found and can be mended.
 pub(super) fn repair(step: &mut Step<'_>, mut look: Look) -> Result<Audited> {
     let mut mended = Vec::new();
+    // The check of the file is not through yet when it comes by an index.
+    if look.findings.iter().any(|(_, mend)| *mend == Some(Mend::Reindex)) {
+        look.is_damaged |= !check(step.conn, "quick_check", 1_i64).is_empty();
+    }
+    let may_mend = look.can_be_mended();
     for (finding, mend) in &mut look.findings {
-        let Some(mend) = *mend else { continue };
+        let Some(mend) = mend.filter(|_| may_mend) else { continue };
         if !mended.contains(&mend) {
             carry_out(step, mend)?;
             mended.push(mend);

@@ -49,7 +49,7 @@ pub(super) fn listen(path: &Path, heard: impl Fn() + Send + 'static) -> notify::
 }
 
 /// The log beside a database.
-fn log_of(path: &Path) -> PathBuf {
+pub(super) fn log_of(path: &Path) -> PathBuf {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     log.into()

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use jobbers_common::engine::Result;
+use jobbers_common::engine::{Error, Result};
 use rusqlite::{Connection, ErrorCode, OpenFlags, config::DbConfig};
 
 use super::{
@@ -32,10 +32,36 @@ const CUT_WITHIN: Duration = Duration::from_millis(500);
 /// Opens the connection that writes, creating and migrating the store where needed.
 pub(super) fn open_writer(address: &Address) -> Result<Connection> {
     let conn = match &address.place {
-        Place::Memory => Connection::open_in_memory().or_store()?,
+        Place::Memory => prepared(Connection::open_in_memory().or_store()?)?,
         Place::File(path) => open_file(path, OpenFlags::SQLITE_OPEN_CREATE)?,
     };
-    prepare(&conn)?;
+    make_ready(conn, address)
+}
+
+/// Opens the connection that writes to a store that is there, migrating it where needed. Where there is none, nothing is
+/// left behind.
+///
+/// # Errors
+/// [`Error::Config`] where there is no store.
+pub(super) fn open_existing(address: &Address) -> Result<Connection> {
+    let Place::File(path) = &address.place else {
+        let why = "a store in memory is new and empty, and nobody else's: name the one to look at with --engine-url";
+        return Err(Error::Config(why.to_owned()));
+    };
+    let none = |found| {
+        Error::Config(format!("there is no store at {}: {found}; say with --engine-url where it is", path.display()))
+    };
+    if matches!(path.try_exists(), Ok(false)) {
+        return Err(none("no such file"));
+    }
+    let conn = open_file(path, OpenFlags::empty())?;
+    if schema::is_empty(&conn)? {
+        return Err(none("the file is empty"));
+    }
+    make_ready(conn, address)
+}
+
+fn make_ready(conn: Connection, address: &Address) -> Result<Connection> {
     schema::check_ours(&conn)?;
     if matches!(address.place, Place::File(_)) {
         patiently(|| use_write_ahead_log(&conn)).or_store()?;
@@ -58,26 +84,32 @@ pub(super) fn cut_log(conn: &Connection) -> Result<bool> {
     Ok(busy? == 0)
 }
 
+/// Has the connection leave the log alone when it is closed, be it the last one or not.
+pub(super) fn close_quietly(conn: &Connection) {
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).ok();
+}
+
 /// Opens a connection that only reads.
 pub(super) fn open_reader(path: &Path) -> Result<Connection> {
     let conn = open_file(path, OpenFlags::empty())?;
-    prepare(&conn)?;
     set(&conn, "query_only", true)?;
     Ok(conn)
 }
 
 fn open_file(path: &Path, more: OpenFlags) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
-    Connection::open_with_flags(path, flags).or_store()
+    prepared(Connection::open_with_flags(path, flags).or_store()?)
 }
 
-fn prepare(conn: &Connection) -> Result<()> {
+/// With the settings of every connection, which change nothing in the file.
+fn prepared(conn: Connection) -> Result<Connection> {
     conn.busy_timeout(BUSY_TIMEOUT).or_store()?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
     // A plan never depends on what is bound to it; else statements are compiled anew when other values come.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).or_store()?;
-    set(conn, "foreign_keys", true)?;
-    set(conn, "temp_store", "MEMORY")
+    set(&conn, "foreign_keys", true)?;
+    set(&conn, "temp_store", "MEMORY")?;
+    Ok(conn)
 }
 
 fn set(conn: &Connection, pragma: &str, value: impl rusqlite::ToSql) -> Result<()> {

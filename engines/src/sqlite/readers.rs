@@ -38,11 +38,21 @@ impl Readers {
         T: Send + 'static,
         F: FnOnce(&View<'_>) -> Result<T> + Send + 'static,
     {
+        let shared = Arc::clone(&self.pool.shared);
+        self.run_bare(move |conn| read(conn, &shared, verb)).await
+    }
+
+    /// Runs what asks of the store not even that its counters can be read.
+    pub(super) async fn run_bare<T, F>(&self, look: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T> + Send + 'static,
+    {
         let stopped = || Error::unavailable("the store's readers have stopped");
         let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(|_| stopped())?;
         let pool = Arc::clone(&self.pool);
         let read = spawn_blocking(move || {
-            let answer = pool.run(verb);
+            let answer = pool.run(look);
             drop(turn);
             answer
         });
@@ -51,12 +61,28 @@ impl Readers {
 }
 
 impl Pool {
-    fn run<T>(&self, verb: impl FnOnce(&View<'_>) -> Result<T>) -> Result<T> {
+    fn run<T>(&self, look: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        // Before one is opened: it would take the log that lies there for that of a file which is another's by now.
+        self.shared.files.check()?;
         let idle = self.idle.lock().pop();
-        let conn = idle.map_or_else(|| connection::open_reader(&self.path), Ok)?;
-        let answer = read(&conn, &self.shared, verb);
-        self.idle.lock().push(conn);
+        let conn = idle.map_or_else(|| self.open(), Ok)?;
+        let answer = look(&conn);
+        if conn.is_autocommit() {
+            self.idle.lock().push(conn);
+        }
         answer
+    }
+
+    fn open(&self) -> Result<Connection> {
+        let conn = connection::open_reader(&self.path)?;
+        self.shared.files.check().inspect_err(|_| connection::close_quietly(&conn))?;
+        Ok(conn)
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.idle.get_mut().iter().for_each(|conn| self.shared.files.before_closing(conn));
     }
 }
 
@@ -71,7 +97,8 @@ pub(super) fn read<T>(conn: &Connection, shared: &Shared, verb: impl FnOnce(&Vie
         Arc::new(Catalog::load(conn, meta.config_version)?)
     };
     let now = shared.clock.now_since(meta.clock);
-    let answer = verb(&View { conn, catalog, now })?;
-    transaction.commit().or_store()?;
-    Ok(answer)
+    let answer = verb(&View { conn, catalog, now });
+    // Nothing was written; and after a check that met damaged pages SQLite refuses to commit even that.
+    drop(transaction);
+    answer
 }

@@ -28,15 +28,23 @@ fn pragma(conn: &Connection, name: &str) -> Result<i64> {
     conn.pragma_query_value(None, name, |row| row.get(0)).or_store()
 }
 
+/// Whether nobody has made anything of the file yet.
+///
+/// # Errors
+/// [`Error::Corrupt`] for what is no database.
+pub(super) fn is_empty(conn: &Connection) -> Result<bool> {
+    conn.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0)).or_store()
+}
+
 /// Refuses what is no database, or somebody else's.
 ///
 /// # Errors
 /// [`Error::Corrupt`] and [`Error::Config`].
 pub(super) fn check_ours(conn: &Connection) -> Result<()> {
-    let empty = conn.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0)).or_store()?;
+    let is_empty = is_empty(conn)?;
     match pragma(conn, "application_id")? {
         APPLICATION_ID => Ok(()),
-        0 if empty => Ok(()),
+        0 if is_empty => Ok(()),
         _ => Err(Error::Config(format!(
             "{} is a SQLite database of another program; name another file",
             conn.path().unwrap_or("the file")

@@ -109,6 +109,7 @@ impl Lookout {
                 while signals.recv().is_ok() && !lookout.is_stopped() {
                     lookout.keep_watch(&signals);
                 }
+                lookout.shared.files.before_closing(&lookout.conn);
             })
             .map_err(|error| Error::unavailable(format!("the store's watch can't be started: {error}")))?;
         Ok(())

@@ -2,7 +2,8 @@
 //!
 //! Callers hand it their verbs over a bounded channel. It takes what waits, runs all of it in one transaction, each
 //! verb in a savepoint of its own so that a failing one undoes only itself, commits once, and then answers. Nobody is
-//! answered before the commit; if that fails, nobody's verb has happened.
+//! answered before the commit; if that fails, nobody's verb has happened. Nor is anybody once the file is not in its
+//! place any more (`in_place`).
 //!
 //! A panic is a defect, and ends neither the thread nor a neighbour's verb: the verb that panicked is undone and answered
 //! with [`Error::Defect`]; should the panic lie outside any verb, the whole transaction is undone, and all its callers
@@ -103,7 +104,8 @@ impl Writer {
     /// Starts the thread.
     pub(super) fn start(conn: Connection, shared: Arc<Shared>, quota: Option<Quota>, bell: Bell) -> Result<Self> {
         let (jobs, waiting) = mpsc::channel(WAITING);
-        let committer = Committer { conn, shared, quota, bell, commits: None, look_at_log_at: Instant::now() };
+        let look_at_log_at = Instant::now();
+        let committer = Committer { conn, shared, quota, bell, commits: None, look_at_log_at, is_adrift: false };
         thread::Builder::new()
             .name("jobbers-sqlite-writer".to_owned())
             .spawn(move || committer.run(waiting))
@@ -166,6 +168,8 @@ struct Committer {
     commits: Option<i64>,
     /// When the length of the log is to be looked at.
     look_at_log_at: Instant,
+    /// The file was seen not to be in its place.
+    is_adrift: bool,
 }
 
 impl Committer {
@@ -182,6 +186,19 @@ impl Committer {
             self.commit_guarded(group);
             self.keep_log_short();
         }
+        self.shared.files.before_closing_writer(&self.conn);
+    }
+
+    /// Refuses to write to a file that is not in its place. What was acknowledged before is then carried over from the
+    /// log, so that the file is whole wherever it is now, and no other file comes by that log.
+    fn check_in_place(&mut self) -> Result<()> {
+        let checked = self.shared.files.check();
+        if let (Err(error), false) = (&checked, self.is_adrift) {
+            let saved = connection::cut_log(&self.conn);
+            tracing::error!(%error, ?saved, "the store takes nothing more in");
+        }
+        self.is_adrift = checked.is_err();
+        checked
     }
 
     /// Cuts a log that readers have kept from starting anew.
@@ -242,6 +259,7 @@ impl Committer {
 
     /// One transaction. On an error nothing of it has happened.
     fn attempt(&mut self, group: &mut Group) -> Result<Outcome> {
+        self.check_in_place()?;
         self.conn.prepare_cached("BEGIN IMMEDIATE").and_then(|mut begin| begin.execute([])).or_store()?;
         let attempt = self.attempt_within(group);
         self.roll_back();
@@ -289,6 +307,8 @@ impl Committer {
         let Ledger { catalog, news, .. } = step.ledger;
         self.conn.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([])).or_store()?;
         if commits != meta.commits {
+            // Taken away meanwhile: whoever opens the path may not see this commit, so nobody is told that it is there.
+            self.shared.files.check()?;
             // Not before: what was not committed is somebody else's number yet.
             self.shared.own_commits.store(commits, Ordering::SeqCst);
             self.bell.ring();

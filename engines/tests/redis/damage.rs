@@ -2,7 +2,7 @@
 
 use jobbers_common::{
     engine::{
-        DeadTask, Error, Outcome, PutMode, SettleAnswer,
+        DeadTask, Engine, Error, Outcome, PutMode, SettleAnswer,
         conformance::{DONE, failure, ids, queue, task},
     },
     lifecycle::Status,
@@ -20,6 +20,24 @@ async fn a_store_of_a_newer_version_is_refused() {
     assert_eq!(server.command("SET jobbers:{0}:schema 2"), "+OK\r\n");
     let refused = RedisEngine::open(&server.url(), OpenOptions::default()).await.map(drop);
     assert_eq!(refused, Err(Error::Schema { found: "2".to_owned(), supported: "1".to_owned() }));
+}
+
+#[tokio::test]
+async fn who_only_looks_makes_no_store() {
+    let server = RedisServer::start(RedisOptions::default());
+    let look = async || RedisEngine::open(&server.url(), OpenOptions::existing()).await;
+    let says_so = |answer: Result<(), Error>| {
+        assert!(matches!(&answer, Err(Error::Config(text)) if text.contains("no Jobbers data")), "{answer:?}");
+    };
+    says_so(look().await.map(drop));
+    assert_eq!(server.command("DBSIZE"), ":0\r\n");
+    drop(connect(&server.url()).await);
+    let looking = look().await.unwrap();
+    assert!(looking.config().await.is_ok());
+    // Emptied meanwhile: it is not set up anew by who only looks.
+    assert_eq!(server.command("FLUSHDB"), "+OK\r\n");
+    says_so(looking.config().await.map(drop));
+    assert_eq!(server.command("DBSIZE"), ":0\r\n");
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ mod volume;
 async fn open() -> Fixture {
     let server = RedisServer::start(RedisOptions::default());
     let clock = Arc::new(ManualClock::new(Timestamp::from_micros(1_750_000_000_000_000)));
-    let options = OpenOptions { clock: Some(Arc::clone(&clock) as Arc<dyn Clock>) };
+    let options = OpenOptions { clock: Some(Arc::clone(&clock) as Arc<dyn Clock>), ..OpenOptions::default() };
     let engine = RedisEngine::open(&server.url(), options).await.unwrap();
     Fixture { engine: Arc::new(engine), clock, guard: Box::new(server) }
 }

@@ -1,7 +1,7 @@
 //! The law of the engine trait on embedded SQLite, in a file and in memory, and facts of this engine alone.
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
-use std::{path::Path, sync::Arc};
+use std::{fs, path::Path, sync::Arc, thread};
 
 use jobbers_common::{
     engine::conformance::Fixture,
@@ -13,7 +13,9 @@ mod damage;
 mod group_commit;
 mod mending;
 mod opening;
+mod pages;
 mod quota;
+mod replaced;
 mod sharing;
 
 /// The point in time the tests' clocks start at.
@@ -24,7 +26,18 @@ fn url(file: &Path) -> String {
 }
 
 fn manual(clock: &Arc<ManualClock>) -> OpenOptions {
-    OpenOptions { clock: Some(Arc::clone(clock) as Arc<dyn Clock>) }
+    OpenOptions { clock: Some(Arc::clone(clock) as Arc<dyn Clock>), ..OpenOptions::default() }
+}
+
+/// Waits until this process has no such file open; of one that was deleted the name ends in ` (deleted)`.
+fn closed(is_such: impl Fn(&Path) -> bool) {
+    let open = || {
+        let open = fs::read_dir("/proc/self/fd").unwrap();
+        open.filter_map(|fd| fs::read_link(fd.ok()?.path()).ok()).any(|file| is_such(&file))
+    };
+    while open() {
+        thread::yield_now();
+    }
 }
 
 async fn open() -> Fixture {

@@ -57,6 +57,28 @@ async fn a_file_without_a_schema_is_given_one() {
 }
 
 #[tokio::test]
+async fn who_only_looks_makes_no_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = store_in(&folder);
+    let look = async |url: String| SqliteEngine::open(&url, OpenOptions::existing()).await.map(drop);
+    let says = |answer: Result<(), Error>, words: &str| {
+        assert!(matches!(&answer, Err(Error::Config(text)) if text.contains(words)), "{answer:?}");
+    };
+    says(look(url(&path)).await, "no such file");
+    std::os::unix::fs::symlink(folder.path().join("nowhere"), &path).unwrap();
+    says(look(url(&path)).await, "no such file");
+    fs::remove_file(&path).unwrap();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    fs::write(&path, b"").unwrap();
+    says(look(url(&path)).await, "the file is empty");
+    assert_eq!(fs::metadata(&path).unwrap().len(), 0);
+    says(look("sqlite::memory:".to_owned()).await, "in memory");
+    // One that was made and never used is a store.
+    drop(open_file(&path).await.unwrap());
+    assert_eq!(look(url(&path)).await, Ok(()));
+}
+
+#[tokio::test]
 async fn a_newer_schema_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = store_in(&folder);

@@ -126,6 +126,43 @@ async fn a_full_sqlite_file_refuses_tasks_and_still_drains() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sqlite_file_that_was_moved_or_replaced_acknowledges_nothing_more() {
+    let stack = Stack::on_sqlite("");
+    let manager = stack.manager().await;
+    let _worker = stack.worker().await;
+    let kept = manager.api.submit(&json!({"name": "note"})).await;
+    manager.api.finished(&kept).await;
+
+    let [file, moved] = ["tasks.db", "moved.db"].map(|name| stack.folder().join(name));
+    std::fs::rename(&file, &moved).unwrap();
+    let told_and_refused = async || {
+        let refused = [
+            manager.api.post("/tasks", &json!({"name": "note"})).await,
+            manager.api.get(&format!("/tasks/{kept}")).await,
+            manager.api.get("/health/ready").await,
+        ];
+        for answer in refused {
+            assert_refused(&answer, 503, "store_unavailable");
+            assert!(
+                answer.body["detail"].as_str().unwrap().contains("was moved, deleted or replaced"),
+                "{}",
+                answer.body
+            );
+        }
+    };
+    told_and_refused().await;
+    std::fs::write(&file, b"").unwrap();
+    told_and_refused().await;
+    assert_eq!(std::fs::metadata(&file).unwrap().len(), 0, "what lies there now is left alone");
+
+    std::fs::rename(&moved, &file).unwrap();
+    let next = accepted_again(&manager, &json!({"name": "note"})).await;
+    assert_eq!(manager.api.finished(&next).await["status"], "completed");
+    assert_eq!(manager.api.task(&kept).await["status"], "completed");
+    stack.examined().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_read_only_sqlite_file_refuses_tasks_and_still_tells() {
     let stack = Stack::on_sqlite("");
     let mut manager = stack.manager().await;
