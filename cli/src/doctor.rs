@@ -265,22 +265,21 @@ async fn ask(url: &str) -> Option<Value> {
     serde_json::from_slice(&answer.bytes().await.ok()?).ok()
 }
 
-/// Whether the workers, the keeper of the archive and this program are of one version.
+/// Whether the keeper of the archive and this program are of one version. A worker's version is its program's own, which
+/// may be any; several at a time are told, and nothing is wrong with that.
 async fn versions(engine: &dyn Engine, keeper: Option<String>) -> Result<Check> {
     let workers = engine.workers().await?;
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for worker in &workers {
         *counts.entry(worker.report.version.clone()).or_default() += 1;
     }
-    let mut problems: Vec<String> = counts
-        .iter()
-        .filter(|(version, _)| *version != OURS)
-        .map(|(version, times)| format!("workers of version {version}: {times}; this program is {OURS}"))
-        .collect();
-    if let Some(other) = keeper.filter(|version| version != OURS) {
-        problems.push(format!("the manager that keeps the archive is of version {other}; this program is {OURS}"));
-    }
-    Ok(Check::new("versions", format!("workers alive: {}; this program is {OURS}", workers.len()), problems))
+    let problems = keeper
+        .filter(|version| version != OURS)
+        .map(|other| format!("the manager that keeps the archive is of version {other}; this program is {OURS}"));
+    let counts: Vec<String> = counts.iter().map(|(version, times)| format!("{times} of version {version}")).collect();
+    let workers = if counts.is_empty() { "none".to_owned() } else { counts.join(", ") };
+    let seen = format!("this program is {OURS}; workers alive: {workers}");
+    Ok(Check::new("versions", seen, problems.into_iter().collect()))
 }
 
 #[cfg(test)]

@@ -8,11 +8,14 @@ use std::{
     io::{self, IsTerminal, Write},
 };
 
-use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, presets};
+use comfy_table::{Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table, presets};
 use jobbers_common::lifecycle::Status;
 use owo_colors::OwoColorize;
 
 use crate::failure::Failure;
+
+/// Names longer than this bend like everything else. Longer than an id that the manager made, or a worker's.
+const LONGEST_WHOLE: u16 = 48;
 
 /// Writes text, and nothing after it.
 ///
@@ -56,12 +59,22 @@ pub(crate) fn done(answer: &[u8], json: bool, sentence: impl Display) -> Result<
     if json { document(answer) } else { line(sentence) }
 }
 
-/// Writes a table.
+/// Writes a table. What names its rows, in the first column, stays in one piece, so that it can be copied; the others
+/// bend.
 ///
 /// # Errors
 /// When standard output can't be written to.
 pub(crate) fn table(table: &Table) -> Result<(), Failure> {
-    line(trimmed(table))
+    line(trimmed(&with_whole_names(table)))
+}
+
+fn with_whole_names(table: &Table) -> Table {
+    let mut table = table.clone();
+    let longest = table.column_max_content_widths().first().copied().unwrap_or(0);
+    if let Some(names) = table.column_mut(0).filter(|_| longest <= LONGEST_WHOLE) {
+        names.set_constraint(ColumnConstraint::ContentWidth);
+    }
+    table
 }
 
 /// The table's text, with nothing at the ends of its lines.
@@ -200,6 +213,16 @@ mod tests {
     #[test]
     fn one_task_has_no_s() {
         assert_eq!((count(1, "task").as_str(), count(0, "task").as_str()), ("1 task", "0 tasks"));
+    }
+
+    #[test]
+    fn in_a_narrow_terminal_ids_stay_in_one_piece() {
+        let id = "01KAMK2VQ9N5W8C2H6E7ZJ0XDR";
+        let mut table = table_of(&["ID", "NAME", "ERROR"]);
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(60);
+        table.add_row(vec![id, "text.wordcount", &"a long story ".repeat(9)]);
+        let shown = trimmed(&with_whole_names(&table));
+        assert!(shown.contains(id) && shown.lines().all(|line| line.chars().count() <= 60), "{shown}");
     }
 
     #[test]

@@ -19,6 +19,7 @@ use jobbers_common::{
     worker::{RegisteredWorker, WorkerState},
 };
 use jsonschema::Validator;
+use serde_json::json;
 
 use crate::app::App;
 
@@ -28,7 +29,7 @@ const MOST_TOLD: usize = 5;
 /// A task's description, ready to check parameters.
 pub(crate) struct Described {
     pub(crate) spec: TaskSpec,
-    /// `None` without a schema, or with one that makes no sense.
+    /// `None` without a schema, or with one that takes anything or makes no sense.
     validator: Option<Validator>,
 }
 
@@ -127,7 +128,7 @@ impl KnownTasks {
 fn describe(catalogue: Catalogue) -> Vec<Arc<Described>> {
     let describe = |spec: TaskSpec| {
         let validator = spec.parameters.as_ref().and_then(|schema| match jsonschema::validator_for(schema) {
-            Ok(validator) => Some(validator),
+            Ok(validator) => Some(validator).filter(|validator| !takes_anything(validator)),
             Err(error) => {
                 tracing::warn!(name = %spec.name, version = spec.version, %error, "a task's schema makes no sense");
                 None
@@ -136,6 +137,12 @@ fn describe(catalogue: Catalogue) -> Vec<Arc<Described>> {
         Arc::new(Described { spec, validator })
     };
     catalogue.tasks.into_iter().map(describe).collect()
+}
+
+/// Whether values of all kinds fit.
+fn takes_anything(validator: &Validator) -> bool {
+    let kinds = [json!(null), json!(true), json!(0.5), json!(""), json!([null]), json!({"a": null})];
+    kinds.iter().all(|value| validator.is_valid(value))
 }
 
 impl Known {
@@ -167,13 +174,16 @@ impl Known {
 }
 
 impl Described {
-    /// Checks parameters against the schema, if there is one.
+    /// Checks parameters against the schema, if there is one that says anything.
     ///
     /// # Errors
-    /// [`Mismatch`]. What is no JSON, or holds numbers that JSON Schema can't speak of, is left to the task.
+    /// [`Mismatch`], also of what can't be held against a schema: half a surrogate pair, a number beyond an `f64`.
     pub(crate) fn check(&self, parameters: &Payload) -> Result<(), Mismatch> {
         let Some(validator) = &self.validator else { return Ok(()) };
-        let Ok(value) = parameters.decode::<serde_json::Value>() else { return Ok(()) };
+        let value = parameters.decode::<serde_json::Value>().map_err(|error| Mismatch {
+            pointer: String::new(),
+            detail: format!("{}@{} does not take this: it can't be read: {error}", self.spec.name, self.spec.version),
+        })?;
         let mut problems = validator.iter_errors(&value);
         let Some(first) = problems.next() else { return Ok(()) };
         let pointer = first.instance_path().to_string();

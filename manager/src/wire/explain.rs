@@ -80,6 +80,8 @@ pub enum ReasonCode {
     WorkersBusy,
     /// Every worker that could run it runs as many tasks of its queue as one worker may.
     MaxPerWorker,
+    /// Every worker that could run it has other queues to empty first, by the strict order of its role.
+    EarlierQueues,
     /// Other tasks of its queue come first.
     BehindOthers,
     /// Nothing stands in its way: it is claimed next.

@@ -107,13 +107,48 @@ async fn a_task_that_is_elsewhere_says_where() {
     let server = Server::start().await;
     server.post("/tasks", json!({"id": "later", "name": "t", "delay": "1h"})).await.expect(201);
     let told = explain(&server, "later").await;
-    assert_eq!(told["reasons"][0]["code"], "not_due");
+    assert_eq!(
+        (&told["reasons"][0]["code"], &told["reasons"][1]["code"]),
+        (&json!("not_due"), &json!("no_worker_for_queue"))
+    );
     assert!(told["reasons"][0]["until"].is_string() && told.get("ahead").is_none(), "{told}");
     submit(&server, "a").await;
     server.claim("default", 1).await;
     assert_eq!(codes(&server, "a").await, ["running"]);
     server.post("/tasks/later/cancel", "").await.expect(200);
     assert_eq!(codes(&server, "later").await, ["over"]);
+}
+
+#[tokio::test]
+async fn queues_that_its_workers_empty_first_are_told() {
+    let server = Server::start().await;
+    server.post("/queues", json!({"name": "first"})).await.expect(201);
+    server.put("/roles/default", json!({"queues": ["first", "default"]})).await.expect(200);
+    register(&server, WorkerReport { queues: ["first", "default"].map(|it| it.parse().unwrap()).into(), ..report() })
+        .await;
+    submit(&server, "a").await;
+    assert_eq!(codes(&server, "a").await, ["next"]);
+    server.post("/tasks", json!({"id": "b", "name": "t", "queue": "first"})).await.expect(201);
+    let told = explain(&server, "a").await;
+    assert_eq!(told["reasons"][0]["code"], "earlier_queues");
+    assert!(told["reasons"][0]["message"].as_str().unwrap().contains("first, with 1 ready, by role default"), "{told}");
+    assert_eq!(codes(&server, "b").await, ["next"]);
+    server.post("/queues/first/pause", "").await.expect(200);
+    assert_eq!(codes(&server, "a").await, ["next"], "a paused queue holds nobody up");
+    server.post("/queues/first/resume", "").await.expect(200);
+    let weighted = json!({"queues": ["first", "default"], "order": "weighted"});
+    server.put("/roles/default", weighted).await.expect(200);
+    assert_eq!(codes(&server, "a").await, ["next"]);
+}
+
+#[tokio::test]
+async fn a_task_that_is_given_back_because_nobody_knows_it_says_so() {
+    let server = Server::start().await;
+    server.post("/tasks", json!({"id": "later", "name": "t", "delay": "1h"})).await.expect(201);
+    register(&server, WorkerReport { tasks: vec!["t@2".to_owned()], ..report() }).await;
+    assert_eq!(codes(&server, "later").await, ["not_due", "no_worker_for_task"]);
+    register(&server, report()).await;
+    assert_eq!(codes(&server, "later").await, ["not_due"]);
 }
 
 #[tokio::test]

@@ -176,6 +176,11 @@ async fn parameters_that_do_not_fit_their_schema_are_refused_with_their_path() {
         let problem = server.post("/tasks", batch).await.refused(422, "invalid_parameters");
         assert_eq!(problem["pointer"], format!("/tasks/1{pointer}"));
     }
+    for unreadable in [r#"{"sizes": ["\ud800"]}"#, r#"{"sizes": [1e999]}"#] {
+        let body = format!(r#"{{"name": "resize", "version": 2, "parameters": {unreadable}}}"#);
+        let problem = server.post("/tasks", body).await.refused(422, "invalid_parameters");
+        assert_eq!(problem["pointer"], "/parameters", "{problem}");
+    }
     server.post("/tasks", task(json!({"sizes": [{"width": 1}]}))).await.expect(201);
     server.post("/tasks", json!({"name": "echo", "parameters": [1, "anything"]})).await.expect(201);
 }

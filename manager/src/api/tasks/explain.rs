@@ -2,6 +2,8 @@
 //!
 //! The facts come from several reads, so they may be a moment apart: this is an answer to a person, and decides nothing.
 
+mod workers;
+
 use std::sync::Arc;
 
 use axum::{
@@ -14,14 +16,13 @@ use jobbers_common::{
     engine::{ListRequest, QueuePlace, TaskFilter},
     gate::{Gate, ShutGate},
     lifecycle::Status,
-    limits::MAX_BATCH,
-    name::{QueueName, TaskId, WorkerId},
+    name::{QueueName, TaskId},
     queue::{Config, QueueConfig},
     task::Task,
     time::Timestamp,
-    worker::{RegisteredWorker, WorkerState},
 };
 
+use self::workers::{able_workers, earlier_queues, free_workers, per_worker_reason};
 use crate::{
     app::App,
     extract::Path,
@@ -40,7 +41,8 @@ const NAMED: usize = 10;
 /// Why a task does not run now
 ///
 /// Everything that stands in its way, each with a code and a sentence: a paused queue, a time that lies ahead, a limit
-/// and who uses it up, no worker that serves its queue or knows its name and version; and its place in the queue.
+/// and who uses it up, no worker that serves its queue or knows its name and version, other queues that its workers empty
+/// first; and its place in the queue.
 #[utoipa::path(
     get, path = "/tasks/{id}/explain", tag = "tasks", operation_id = "explain_task",
     params(("id" = NameDoc, Path, description = "The task's id")),
@@ -55,18 +57,36 @@ pub(crate) async fn explain(State(app): State<Arc<App>>, Path(id): Path<TaskId>)
             let config = app.live.fresh().await?;
             let queue = config.queues.get(&task.queue);
             let mut reasons = queue_reasons(&app, &task, queue, place.as_ref()).await?;
-            match free_workers(&task, &config, &app.engine.workers().await?) {
-                Err(reason) => reasons.push(reason),
-                Ok(free) => reasons.extend(per_worker_reason(&app, &task, queue, &free).await?),
-            }
+            reasons.extend(worker_reasons(&app, &task, &config, queue).await?);
             reasons.extend(place.as_ref().filter(|place| place.ahead > 0).map(behind_others));
             reasons
+        }
+        // When its time comes, this will matter.
+        Status::Scheduled => {
+            let config = app.live.fresh().await?;
+            let nobody = able_workers(&task, &config, &app.engine.workers().await?).err();
+            elsewhere(&task).into_iter().chain(nobody).collect()
         }
         _ => elsewhere(&task),
     };
     let reasons = if reasons.is_empty() { vec![next()] } else { reasons };
     let ahead = place.map(|place| place.ahead);
     Ok(Json(ExplainView::new(&id, task.queue.as_str(), task.status, ahead, reasons)).into_response())
+}
+
+/// What keeps its workers from it.
+async fn worker_reasons(app: &App, task: &Task, config: &Config, queue: Option<&QueueConfig>) -> Result<Vec<Reason>> {
+    let workers = app.engine.workers().await?;
+    let able = match able_workers(task, config, &workers) {
+        Ok(able) => able,
+        Err(nobody) => return Ok(vec![nobody]),
+    };
+    let mut reasons = match free_workers(task, &able) {
+        Ok(free) => per_worker_reason(app, task, queue, &free).await?.into_iter().collect(),
+        Err(reason) => vec![reason],
+    };
+    reasons.extend(earlier_queues(app, task, config, &able).await?);
+    Ok(reasons)
 }
 
 fn next() -> Reason {
@@ -160,55 +180,4 @@ fn gate_reasons(queue: &QueueConfig, shut: &ShutGate, now: Timestamp) -> Vec<Rea
 async fn started(app: &App, queue: &QueueName, limit: usize) -> Result<Vec<Task>> {
     let filter = TaskFilter { statuses: vec![Status::Started], queue: Some(queue.clone()), ..TaskFilter::default() };
     Ok(app.engine.list(ListRequest { filter, limit, cursor: None }).await?.tasks)
-}
-
-/// Whether each of the workers that could claim it runs as many tasks of its queue as one worker may.
-async fn per_worker_reason(
-    app: &App,
-    task: &Task,
-    queue: Option<&QueueConfig>,
-    free: &[WorkerId],
-) -> Result<Option<Reason>> {
-    let Some(most) = queue.and_then(|queue| queue.max_per_worker) else { return Ok(None) };
-    let running = started(app, &task.queue, MAX_BATCH).await?;
-    let of = |worker: &WorkerId| running.iter().filter(|task| task.worker.as_ref() == Some(worker)).count();
-    if free.iter().any(|worker| of(worker) < usize::try_from(most).unwrap_or(usize::MAX)) {
-        return Ok(None);
-    }
-    let message =
-        format!("every worker that could run it runs {most} of queue {}, as many as one worker may", task.queue);
-    let holders = running.into_iter().take(NAMED).map(|task| task.id).collect();
-    Ok(Some(Reason::new(C::MaxPerWorker, message).held_by(holders)))
-}
-
-/// The workers that could claim it now; or what there is to say when there are none.
-fn free_workers(task: &Task, config: &Config, workers: &[RegisteredWorker]) -> Result<Vec<WorkerId>, Reason> {
-    let queue = &task.queue;
-    let serving: Vec<_> = workers.iter().map(|it| &it.report).filter(|it| it.queues.contains(queue)).collect();
-    if serving.is_empty() {
-        let roles: Vec<&str> =
-            config.roles.values().filter(|role| role.queues.contains(queue)).map(|role| role.name.as_str()).collect();
-        return Err(if roles.is_empty() {
-            Reason::new(C::NoRoleForQueue, format!("no role serves queue {queue}: add it to one"))
-        } else {
-            let roles = roles.join(", ");
-            Reason::new(C::NoWorkerForQueue, format!("no live worker serves queue {queue}; roles that would: {roles}"))
-        });
-    }
-    let wanted = format!("{}@{}", task.name, task.version);
-    let able: Vec<_> = serving.iter().filter(|worker| worker.tasks.contains(&wanted)).collect();
-    if able.is_empty() {
-        let message = format!("none of the {} live workers that serve queue {queue} knows {wanted}", serving.len());
-        return Err(Reason::new(C::NoWorkerForTask, message));
-    }
-    let awake: Vec<_> = able.iter().filter(|worker| worker.state == WorkerState::Running).collect();
-    if awake.is_empty() {
-        return Err(Reason::new(C::WorkersDraining, format!("every worker that knows {wanted} is stopping")));
-    }
-    let free: Vec<_> = awake.iter().filter(|worker| worker.running < worker.slots).collect();
-    if free.is_empty() {
-        let message = format!("every worker that knows {wanted} runs as many tasks as it has slots");
-        return Err(Reason::new(C::WorkersBusy, message));
-    }
-    Ok(free.into_iter().map(|worker| worker.id.clone()).collect())
 }

@@ -1,0 +1,112 @@
+//! What the workers have to do with it.
+
+use jobbers_common::{
+    lifecycle::Status,
+    limits::MAX_BATCH,
+    name::{QueueName, WorkerId},
+    queue::{Config, QueueConfig, QueueOrder, RoleConfig},
+    task::Task,
+    worker::{RegisteredWorker, WorkerReport, WorkerState},
+};
+
+use super::{NAMED, Reason, started};
+use crate::{app::App, problem::Result, wire::explain::ReasonCode as C};
+
+/// Whether each of the workers that could claim it runs as many tasks of its queue as one worker may.
+pub(super) async fn per_worker_reason(
+    app: &App,
+    task: &Task,
+    queue: Option<&QueueConfig>,
+    free: &[WorkerId],
+) -> Result<Option<Reason>> {
+    let Some(most) = queue.and_then(|queue| queue.max_per_worker) else { return Ok(None) };
+    let running = started(app, &task.queue, MAX_BATCH).await?;
+    let of = |worker: &WorkerId| running.iter().filter(|task| task.worker.as_ref() == Some(worker)).count();
+    if free.iter().any(|worker| of(worker) < usize::try_from(most).unwrap_or(usize::MAX)) {
+        return Ok(None);
+    }
+    let message =
+        format!("every worker that could run it runs {most} of queue {}, as many as one worker may", task.queue);
+    let holders = running.into_iter().take(NAMED).map(|task| task.id).collect();
+    Ok(Some(Reason::new(C::MaxPerWorker, message).held_by(holders)))
+}
+
+/// The workers that serve its queue and know it; or what there is to say when there are none.
+pub(super) fn able_workers<'a>(
+    task: &Task,
+    config: &Config,
+    workers: &'a [RegisteredWorker],
+) -> Result<Vec<&'a WorkerReport>, Reason> {
+    let queue = &task.queue;
+    let serving: Vec<_> = workers.iter().map(|it| &it.report).filter(|it| it.queues.contains(queue)).collect();
+    if serving.is_empty() {
+        let roles: Vec<&str> =
+            config.roles.values().filter(|role| role.queues.contains(queue)).map(|role| role.name.as_str()).collect();
+        return Err(if roles.is_empty() {
+            Reason::new(C::NoRoleForQueue, format!("no role serves queue {queue}: add it to one"))
+        } else {
+            let roles = roles.join(", ");
+            Reason::new(C::NoWorkerForQueue, format!("no live worker serves queue {queue}; roles that would: {roles}"))
+        });
+    }
+    let wanted = format!("{}@{}", task.name, task.version);
+    let able: Vec<_> = serving.iter().copied().filter(|worker| worker.tasks.contains(&wanted)).collect();
+    if able.is_empty() {
+        let message = format!("none of the {} live workers that serve queue {queue} knows {wanted}", serving.len());
+        return Err(Reason::new(C::NoWorkerForTask, message));
+    }
+    Ok(able)
+}
+
+/// Those of the able workers that could claim it now; or what there is to say when there are none.
+pub(super) fn free_workers(task: &Task, able: &[&WorkerReport]) -> Result<Vec<WorkerId>, Reason> {
+    let wanted = format!("{}@{}", task.name, task.version);
+    let awake: Vec<_> = able.iter().filter(|worker| worker.state == WorkerState::Running).collect();
+    if awake.is_empty() {
+        return Err(Reason::new(C::WorkersDraining, format!("every worker that knows {wanted} is stopping")));
+    }
+    let free: Vec<_> = awake.iter().filter(|worker| worker.running < worker.slots).collect();
+    if free.is_empty() {
+        let message = format!("every worker that knows {wanted} runs as many tasks as it has slots");
+        return Err(Reason::new(C::WorkersBusy, message));
+    }
+    Ok(free.into_iter().map(|worker| worker.id.clone()).collect())
+}
+
+/// Whether each of the able workers has earlier queues to empty first, by the strict order of its role.
+pub(super) async fn earlier_queues(
+    app: &App,
+    task: &Task,
+    config: &Config,
+    able: &[&WorkerReport],
+) -> Result<Option<Reason>> {
+    let mut ready: Vec<String> = Vec::new();
+    let mut roles: Vec<&RoleConfig> = able.iter().filter_map(|worker| config.roles.get(&worker.role)).collect();
+    roles.sort_unstable_by_key(|role| &role.name);
+    roles.dedup_by_key(|role| &role.name);
+    for role in roles {
+        let mut stands_before = false;
+        for queue in before(role, &task.queue) {
+            if config.queues.get(queue).is_none_or(|queue| queue.paused) {
+                continue;
+            }
+            let stats = app.engine.queue_stats(Some(queue)).await?;
+            let tasks = stats.first().and_then(|stats| stats.tasks.get(&Status::Submitted)).copied().unwrap_or(0);
+            if tasks > 0 {
+                stands_before = true;
+                ready.push(format!("{queue}, with {tasks} ready, by role {}", role.name));
+            }
+        }
+        if !stands_before {
+            return Ok(None);
+        }
+    }
+    let message = || format!("queues that its workers empty first: {}", ready.join("; "));
+    Ok((!ready.is_empty()).then(|| Reason::new(C::EarlierQueues, message())))
+}
+
+/// The queues that a role empties before this one.
+fn before<'a>(role: &'a RoleConfig, queue: &QueueName) -> &'a [QueueName] {
+    let at = role.queues.iter().position(|served| served == queue).unwrap_or(0);
+    if role.order == QueueOrder::Strict { &role.queues[..at] } else { &[] }
+}
