@@ -222,7 +222,8 @@ mod tests {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(60);
         table.add_row(vec![id, "text.wordcount", &"a long story ".repeat(9)]);
         let shown = trimmed(&with_whole_names(&table));
-        assert!(shown.contains(id) && shown.lines().all(|line| line.chars().count() <= 60), "{shown}");
+        let mut rows = shown.lines().skip(1);
+        assert!(shown.contains(id) && rows.all(|row| row.chars().count() <= 60), "{shown}");
     }
 
     #[test]
