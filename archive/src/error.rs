@@ -60,7 +60,9 @@ impl From<rusqlite::Error> for Error {
         match error {
             rusqlite::Error::SqliteFailure(failure, _) => match failure.code {
                 ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Self::Locked(text),
-                ErrorCode::DiskFull => Self::Full(text),
+                ErrorCode::DiskFull => {
+                    Self::Full(format!("no room is left on its disk, or above dlq_max_bytes: {text}"))
+                }
                 ErrorCode::ReadOnly => Self::ReadOnly(text),
                 ErrorCode::CannotOpen | ErrorCode::PermissionDenied => Self::Open(text),
                 ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::ConstraintViolation => {

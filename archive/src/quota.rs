@@ -24,7 +24,7 @@ pub(crate) fn check(conn: &Connection, max_bytes: Option<u64>, growth: u64) -> R
     if used + growth <= max_bytes {
         return Ok(());
     }
-    Err(Error::Full(format!("{used} of its {max_bytes} bytes are used and {growth} more are wanted")))
+    Err(Error::Full(format!("of its dlq_max_bytes of {max_bytes}, {used} are used and {growth} more are wanted")))
 }
 
 pub(crate) fn used_bytes(conn: &Connection) -> Result<u64> {

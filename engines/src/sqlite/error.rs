@@ -3,6 +3,9 @@
 use jobbers_common::engine::Error;
 use rusqlite::ErrorCode;
 
+/// What it takes to go on: unlike a quota, a disk leaves no reserve to work with.
+const DISK_FULL: &str = "Free some: settling and deleting need room for the log as well";
+
 /// A failing statement, in the store's words.
 fn from_sqlite(error: &rusqlite::Error) -> Error {
     let text = error.to_string();
@@ -17,7 +20,7 @@ fn from_sqlite(error: &rusqlite::Error) -> Error {
 
 fn from_code(code: ErrorCode, text: String) -> Error {
     match code {
-        ErrorCode::DiskFull => Error::Full(text),
+        ErrorCode::DiskFull => Error::Full(format!("no room is left on its disk: {text}. {DISK_FULL}")),
         ErrorCode::ReadOnly => Error::ReadOnly(text),
         ErrorCode::PermissionDenied | ErrorCode::CannotOpen => {
             Error::Config(format!("the store can't be opened: {text}"))
@@ -58,7 +61,7 @@ mod tests {
     fn each_code_has_its_own_clear_error() {
         assert!(matches!(of(ffi::SQLITE_BUSY), Error::Unavailable { .. }));
         assert!(matches!(of(ffi::SQLITE_IOERR), Error::Unavailable { .. }));
-        assert!(matches!(of(ffi::SQLITE_FULL), Error::Full(_)));
+        assert!(matches!(of(ffi::SQLITE_FULL), Error::Full(why) if why.contains("disk") && !why.contains("max_bytes")));
         assert!(matches!(of(ffi::SQLITE_READONLY), Error::ReadOnly(_)));
         assert!(matches!(of(ffi::SQLITE_CANTOPEN), Error::Config(_)));
         assert!(matches!(of(ffi::SQLITE_CORRUPT), Error::Corrupt(_)));

@@ -40,7 +40,23 @@ impl Quota {
         if used + growth <= self.max_bytes {
             return Ok(());
         }
-        Err(Error::Full(format!("{used} of its {} bytes are used and {growth} more are wanted", self.max_bytes)))
+        let max_bytes = self.max_bytes;
+        Err(Error::Full(format!(
+            "of its max_bytes of {max_bytes}, {used} are used and {growth} more are wanted. What is there drains; prune, or \
+             raise max_bytes"
+        )))
+    }
+
+    /// What it means that a verb failed so: SQLite says the same of its own limit as of a full disk.
+    pub(super) fn explain(&self, conn: &Connection, error: Error) -> Error {
+        let file_bytes = pragma(conn, "page_count").and_then(|pages| Ok(pages * pragma(conn, "page_size")?));
+        match error {
+            Error::Full(_) if file_bytes.is_ok_and(|bytes| bytes >= self.max_bytes) => Error::Full(format!(
+                "its max_bytes of {} are used up, and so is the reserve above that lets it drain. Prune, or raise max_bytes",
+                self.max_bytes
+            )),
+            error => error,
+        }
     }
 }
 

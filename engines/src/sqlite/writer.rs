@@ -353,11 +353,12 @@ fn run_within(job: &mut dyn Job, step: &mut Step<'_>, quota: Option<&Quota>) -> 
         quota.check(step.conn, growth)?;
     }
     let ran = catch_unwind(AssertUnwindSafe(|| job.run(step)));
-    ran.unwrap_or_else(|panic| {
+    let ran = ran.unwrap_or_else(|panic| {
         let words = words_of(panic.as_ref());
         tracing::error!(panic = words, "a verb panicked: a defect; it is undone");
         Err(Error::Defect(words.to_owned()))
-    })
+    });
+    ran.map_err(|error| quota.map_or(error.clone(), |quota| quota.explain(step.conn, error)))
 }
 
 /// What a panic said.

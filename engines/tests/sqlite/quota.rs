@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use jobbers_common::{
     engine::{
-        Error, OnConflict, PruneRequest, PruneScope, SettleAnswer, TaskFilter,
-        conformance::{DONE, Fixture, task},
+        Cycle, Error, OnConflict, Outcome, PruneRequest, PruneScope, SettleAnswer, Settlement, TaskFilter,
+        conformance::{DONE, Fixture, task, worker},
     },
     lifecycle::Status,
     payload::Payload,
@@ -33,7 +33,10 @@ async fn fill(f: &Fixture) -> u64 {
     for n in 0..1_000 {
         match f.try_submit(vec![large(&format!("t{n}"))], OnConflict::Fail).await {
             Ok(_) => {}
-            Err(Error::Full(_)) => return n,
+            Err(Error::Full(why)) => {
+                assert!(why.contains("max_bytes") && why.contains("drains") && !why.contains("disk"), "{why}");
+                return n;
+            }
             Err(other) => panic!("{other:?}"),
         }
     }
@@ -62,4 +65,25 @@ async fn a_full_store_drains_and_then_takes_tasks_again() {
     let request = PruneRequest { scope, limit: 1_000, dry_run: false, cursor: None };
     assert_eq!(f.engine.prune(request).await.unwrap().removed, taken);
     assert_eq!(fill(&f).await, taken);
+}
+
+#[tokio::test]
+async fn results_that_use_up_the_reserve_of_a_quota_are_refused_by_its_name() {
+    let f = open_small().await;
+    let taken = fill(&f).await;
+    let outcome = Outcome::Completed { result: Some(Payload::json(vec![b'1'; 200_000])) };
+    for _ in 0..taken {
+        let claimed = f.claim_one().await;
+        let settlement = Settlement::new(claimed.id, claimed.fence, outcome.clone());
+        let cycle = Cycle { worker: worker("w"), settlements: vec![settlement], claim: None };
+        match f.engine.cycle(cycle).await {
+            Ok(_) => {}
+            Err(Error::Full(why)) => {
+                assert!(why.contains("max_bytes") && why.contains("reserve") && !why.contains("disk"), "{why}");
+                return;
+            }
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+    panic!("the reserve has no end");
 }
