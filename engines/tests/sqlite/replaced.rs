@@ -108,8 +108,10 @@ async fn a_file_that_was_deleted_takes_nothing_more_in() {
 #[tokio::test]
 async fn a_file_that_was_replaced_takes_nothing_more_in_and_the_new_one_is_left_alone() {
     let store = Store::open().await;
-    drop(open_file(&store.path("other.db")).await);
-    fs::rename(store.path("other.db"), store.path("store.db")).unwrap();
+    let other = store.path("other.db");
+    drop(open_file(&other).await);
+    closed(|file| file.to_string_lossy().starts_with(&*other.to_string_lossy()));
+    fs::rename(&other, store.path("store.db")).unwrap();
     store.refuses("another file is in its place").await;
     // Whoever starts anew has a log of its own.
     fs::remove_file(store.path("store.db-wal")).unwrap();
