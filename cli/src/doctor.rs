@@ -302,6 +302,7 @@ mod tests {
             holder: jobbers_common::name::HolderId::new("h").unwrap(),
             note: note.to_owned(),
             term: 1,
+            taken_from: None,
             expires_at: Timestamp::default(),
         };
         assert_eq!(url_of(&duty(r#"{"url":"http://h:1","archive":"x"}"#)), "http://h:1");

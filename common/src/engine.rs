@@ -209,10 +209,10 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     // ---- duties -------------------------------------------------------------------------------------------------
 
     /// Takes a duty that is free or whose holder fell silent, or keeps one that the caller has. Answers who has it now,
-    /// which may be somebody else.
+    /// which may be somebody else; and to who took it over, what the holder before said of itself, however long that is ago.
     ///
     /// # Errors
-    /// [`Error::Invalid`] past a bound. Safe to repeat.
+    /// [`Error::Invalid`] past a bound. Safe to repeat; what the holder before said is then not told again.
     async fn claim_duty(&self, claim: DutyClaim) -> Result<Duty>;
 
     /// Who has a duty; `None` when nobody does.

@@ -47,6 +47,8 @@ const TTL: Duration = Duration::from_secs(8);
 const CATCH_UP: Duration = Duration::from_secs(2);
 /// How long a request waits until somebody keeps the archive.
 const TAKE_OVER: Duration = Duration::from_secs(2);
+/// How long it is told of that another archive was kept before.
+const TOLD_FOR: Duration = Duration::from_secs(7 * 24 * 3_600);
 /// The name of the duty to keep the archive; its note says where the holder listens, as `{"url": …}`.
 pub const DUTY: &str = "dead-letters";
 
@@ -57,6 +59,20 @@ struct Note {
     url: String,
     /// Which archive it keeps.
     archive: String,
+    /// The other archive that was kept before, for as long as that is told of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    before: Option<Before>,
+}
+
+/// Another archive, which was kept before this one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Before {
+    /// Which.
+    archive: String,
+    /// Where the manager that kept it listened.
+    url: String,
+    /// When it was kept no more, in microseconds of the store's clock.
+    until: i64,
 }
 
 /// Who keeps the archive, as far as this manager knows.
@@ -84,6 +100,8 @@ pub(crate) struct DeadLetters {
     holder: HolderId,
     pub(crate) meters: LetterMeters,
     keeper: Mutex<Keeper>,
+    /// While this manager keeps the archive: the other one that was kept before.
+    before: Mutex<Option<Before>>,
     archive: Mutex<Option<Arc<Archive>>>,
     /// Why the archive can't be used, or the outbox not emptied.
     trouble: Mutex<Option<Trouble>>,
@@ -115,6 +133,7 @@ impl DeadLetters {
             holder,
             meters: LetterMeters::new(&opentelemetry::global::meter(SCOPE)),
             keeper: Mutex::new(Keeper::Nobody),
+            before: Mutex::default(),
             archive: Mutex::default(),
             trouble: Mutex::default(),
             unreadable: Mutex::default(),
@@ -151,7 +170,13 @@ impl DeadLetters {
             None if nobody => Some(format!("no manager keeps the archive; {outbox} dead letters wait in the store")),
             None => None,
         };
-        waiting.into_iter().chain(damage).collect()
+        let elsewhere = self.before.lock().as_ref().map(|Before { archive, url, .. }| {
+            format!(
+                "another archive ({archive}) was kept before by the manager at {url}: dead letters in that file are not seen \
+                 here; give managers that are to follow one another one file"
+            )
+        });
+        waiting.into_iter().chain(damage).chain(elsewhere).collect()
     }
 
     /// Tells the keeper that there is something to do.

@@ -14,8 +14,8 @@ use jobbers_common::{
     engine::{Engine, Health, ListRequest, QueueStats, Result, TaskFilter},
     lifecycle::Status,
     metrics::catalogue::{
-        CONFIG_AGE, CONFIG_VERSION, DEAD_LETTERS_OUTBOX, QUEUE_ACCEPTED, QUEUE_DEPTH, QUEUE_LIMIT, QUEUE_OLDEST_AGE,
-        QUEUE_PAUSED, QUEUE_REMOVED, SCHEDULE_LAG, WORKERS_ALIVE, WORKERS_DRAIN_AGE,
+        CONFIG_AGE, CONFIG_VERSION, DEAD_LETTERS_OUTBOX, QUEUE_ACCEPTED, QUEUE_BYTES, QUEUE_DEPTH, QUEUE_LIMIT,
+        QUEUE_OLDEST_AGE, QUEUE_PAUSED, QUEUE_REMOVED, SCHEDULE_LAG, WORKERS_ALIVE, WORKERS_DRAIN_AGE,
     },
     name::QueueName,
     rate::RateLimit,
@@ -202,6 +202,16 @@ fn of_queues(app: &Weak<App>, meter: &Meter) {
                 for status in Status::ALL.into_iter().filter(|status| !status.is_finished()) {
                     let tasks = stats.tasks.get(&status).copied().unwrap_or(0);
                     gauge.observe(tasks as f64, &[queue_of(&stats.queue), KeyValue::new("status", status.as_str())]);
+                }
+            }
+        }),
+    );
+    QUEUE_BYTES.gauge(
+        meter,
+        with_reading(app, |reading, gauge| {
+            for stats in &reading.stats {
+                if let Some(bytes) = stats.waiting_bytes {
+                    gauge.observe(bytes as f64, &[queue_of(&stats.queue)]);
                 }
             }
         }),

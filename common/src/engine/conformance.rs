@@ -408,6 +408,7 @@ macro_rules! conformance_suite {
             concurrent_resubmissions_send_a_task_once
             a_duty_is_had_by_one_at_a_time
             a_duty_of_a_silent_holder_is_free
+            who_takes_a_duty_over_is_told_what_the_holder_before_said
             a_duty_is_given_back
             a_duty_past_its_bounds_is_refused
         );
@@ -475,6 +476,8 @@ macro_rules! conformance_suite {
             a_queue_that_limits_bytes_fills_no_other
             what_takes_the_place_of_another_counts_by_what_it_adds
             waiting_bytes_follow_every_path
+            what_limits_by_key_hold_back_counts_as_waiting
+            what_takes_the_place_of_a_task_held_back_counts_by_what_it_adds
             a_limit_set_on_a_queue_with_tasks_comes_to_count_them
             many_submitters_at_once_do_not_exceed_max_bytes
             a_queue_of_bytes_made_again_starts_from_nothing

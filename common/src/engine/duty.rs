@@ -53,4 +53,6 @@ pub struct Duty {
     pub term: u64,
     /// When it is free again.
     pub expires_at: Timestamp,
+    /// What the holder before had said of itself: only in the answer to the very claim that took the duty over from it.
+    pub taken_from: Option<String>,
 }

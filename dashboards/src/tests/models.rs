@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use jobbers_common::metrics::{Kind as MetricKind, Service};
-use promql_parser::parser::Expr;
+use promql_parser::{
+    label::MatchOp,
+    parser::{Expr, VectorSelector},
+};
 use serde_json::Value;
 
 use super::{
@@ -146,9 +149,16 @@ fn unit_of(expr: &Expr) -> Option<&'static str> {
             }
             _ => None,
         },
+        // Each limit of a queue is in a unit of its own.
+        Expr::VectorSelector(selector) if chooses(selector, "limit", "max_bytes") => Some("By"),
         Expr::VectorSelector(selector) => Some(metric_of(selector.name.as_deref()?)?.unit),
         _ => None,
     }
+}
+
+fn chooses(selector: &VectorSelector, label: &str, value: &str) -> bool {
+    let mut matchers = selector.matchers.matchers.iter();
+    matchers.any(|matcher| matcher.op == MatchOp::Equal && matcher.name == label && matcher.value == value)
 }
 
 #[test]

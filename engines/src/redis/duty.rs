@@ -8,7 +8,7 @@ use redis::{Cmd, Value};
 
 use super::{
     record::{micros, time},
-    reply::{digits, text},
+    reply::{array, digits, text},
     script,
     store::Store,
 };
@@ -20,7 +20,9 @@ pub(super) async fn claim(store: &Store, claim: &DutyClaim) -> Result<Duty> {
     let add = |command: &mut Cmd| {
         command.arg(duty.as_str()).arg(holder.as_str()).arg(micros(*ttl)).arg(note);
     };
-    read(&text(store.run(&store.leases, &script::CLAIM_DUTY, add).await?)?)
+    let mut answer = array(store.run(&store.leases, &script::CLAIM_DUTY, add).await?)?.into_iter();
+    let had = read(&text(answer.next().unwrap_or(Value::Nil))?)?;
+    Ok(Duty { taken_from: answer.next().map(text).transpose()?, ..had })
 }
 
 /// Who has a duty.
@@ -53,5 +55,6 @@ fn read(stored: &str) -> Result<Duty> {
         note: note.to_owned(),
         term: digits(term.as_bytes())?,
         expires_at: time(expires_at.as_bytes())?,
+        taken_from: None,
     })
 }

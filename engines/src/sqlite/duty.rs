@@ -13,13 +13,14 @@ use super::{error::OrStore, row::Columns, sql, step::Step, view::View};
 pub(super) fn claim(step: &Step<'_>, claim: &DutyClaim) -> Result<Duty> {
     let DutyClaim { duty, holder, note, ttl } = claim;
     let before = find(step.conn, duty)?;
-    let term = match before {
-        Some(before) if before.holder == *holder => before.term,
+    let (term, taken_from) = match before {
+        Some(before) if before.holder == *holder => (before.term, None),
         Some(before) if before.expires_at > step.now => return Ok(before),
-        Some(before) => before.term + 1,
-        None => 1,
+        Some(before) => (before.term + 1, Some(before.note)),
+        None => (1, None),
     };
-    let had = Duty { holder: holder.clone(), note: note.clone(), term, expires_at: step.now.after(*ttl) };
+    let expires_at = step.now.after(*ttl);
+    let had = Duty { holder: holder.clone(), note: note.clone(), term, expires_at, taken_from };
     let (term, expires_at) = (term.cast_signed(), had.expires_at.as_micros());
     step.prepare(sql::PUT_DUTY)?.execute((duty.as_str(), holder.as_str(), note, term, expires_at)).or_store()?;
     Ok(had)
@@ -46,5 +47,6 @@ fn find(conn: &Connection, duty: &DutyName) -> Result<Option<Duty>> {
         note: columns.take()?,
         term: columns.take::<i64>()?.unsigned_abs(),
         expires_at: Timestamp::from_micros(columns.take()?),
+        taken_from: None,
     }))
 }

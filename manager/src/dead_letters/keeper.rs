@@ -10,10 +10,14 @@ use std::{
 };
 
 use jobbers_archive::Archive;
-use jobbers_common::engine::{DeadKey, DeadTask, DutyClaim, Error, Outbox, Unreadable};
+use jobbers_common::{
+    engine::{DeadKey, DeadTask, Duty, DutyClaim, Error, Outbox, Unreadable},
+    limits::MAX_DUTY_NOTE_BYTES,
+    time::Timestamp,
+};
 use tokio::task::{self, JoinError, JoinSet};
 
-use super::{DeadLetters, Keeper, Note, TTL, Trouble, blocking, duty, sender};
+use super::{Before, DeadLetters, Keeper, Note, TOLD_FOR, TTL, Trouble, blocking, duty, sender};
 use crate::app::App;
 
 /// Letters moved by one call.
@@ -224,35 +228,60 @@ async fn open(letters: &DeadLetters) -> jobbers_archive::Result<Option<Arc<Archi
 /// Takes the duty, or keeps it. Answers whether it is ours.
 async fn claim(app: &App, archive: &Archive) -> Result<bool, Error> {
     let letters = &app.dead_letters;
-    let note = Note { url: letters.url.clone(), archive: archive.id().to_owned() };
-    let claim = DutyClaim {
-        duty: duty(),
-        holder: letters.holder.clone(),
-        note: serde_json::to_string(&note).unwrap_or_default(),
-        ttl: TTL,
-    };
     let asked = Instant::now();
-    let had = app.engine.claim_duty(claim).await?;
-    let keeper = if had.holder == letters.holder { Keeper::Us(asked + TTL) } else { other(&had.note) };
-    let before = std::mem::replace(&mut *letters.keeper.lock(), keeper.clone());
-    letters.found.notify_waiters();
-    match (&before, &keeper) {
-        (Keeper::Us(_), Keeper::Us(_)) => {}
-        (before, Keeper::Us(_)) => {
-            tracing::info!("this manager keeps the archive of dead letters");
-            if let Keeper::Other(note) = before
-                && note.archive != archive.id()
-            {
-                tracing::warn!(
-                    before = note.url,
-                    "another file held the dead letters before; give managers that are to follow one another one file"
-                );
-            }
+    let known = letters.before.lock().clone();
+    let had = claim_as(app, archive, known.clone()).await?;
+    let is_ours = had.holder == letters.holder;
+    let known = known.filter(|_| is_ours);
+    let before = kept_before(&had, known.clone(), archive.id());
+    letters.before.lock().clone_from(&before);
+    if before != known {
+        if let Some(Before { archive: other, url, .. }) = &before {
+            tracing::warn!(
+                before = url,
+                other,
+                "another archive held the dead letters before; give managers that are to follow one another one file"
+            );
         }
-        (Keeper::Us(_), _) => tracing::warn!("another manager keeps the archive of dead letters now"),
+        // So that whoever follows this manager in this archive knows of the other one too.
+        claim_as(app, archive, before).await?;
+    }
+    let keeper = if is_ours { Keeper::Us(asked + TTL) } else { other(&had.note) };
+    let was_ours = matches!(std::mem::replace(&mut *letters.keeper.lock(), keeper), Keeper::Us(_));
+    letters.found.notify_waiters();
+    match (was_ours, is_ours) {
+        (false, true) => tracing::info!("this manager keeps the archive of dead letters"),
+        (true, false) => tracing::warn!("another manager keeps the archive of dead letters now"),
         _ => {}
     }
-    Ok(matches!(keeper, Keeper::Us(_)))
+    Ok(is_ours)
+}
+
+async fn claim_as(app: &App, archive: &Archive, before: Option<Before>) -> Result<Duty, Error> {
+    let letters = &app.dead_letters;
+    let note = |before| {
+        let note = Note { url: letters.url.clone(), archive: archive.id().to_owned(), before };
+        serde_json::to_string(&note).unwrap_or_default()
+    };
+    // Two very long addresses do not fit; the duty matters more.
+    let whole = Some(note(before)).filter(|note| note.len() <= MAX_DUTY_NOTE_BYTES);
+    let note = whole.unwrap_or_else(|| note(None));
+    app.engine.claim_duty(DutyClaim { duty: duty(), holder: letters.holder.clone(), note, ttl: TTL }).await
+}
+
+/// The other archive to be told of: that of the manager the duty was taken over from, or else the one that this manager,
+/// or the one before it in the same archive, knows of; not for ever.
+fn kept_before(had: &Duty, known: Option<Before>, archive: &str) -> Option<Before> {
+    let now = had.expires_at.before(TTL);
+    let note: Option<Note> = had.taken_from.as_ref().and_then(|note| serde_json::from_str(note).ok());
+    let before = match note {
+        Some(note) if note.archive != archive => {
+            Some(Before { archive: note.archive, url: note.url, until: now.as_micros() })
+        }
+        Some(note) => note.before,
+        None => known,
+    };
+    before.filter(|it| it.archive != archive && Timestamp::from_micros(it.until).after(TOLD_FOR) > now)
 }
 
 /// The manager that said this of itself.
@@ -269,10 +298,47 @@ async fn look_for_keeper(app: &App) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use jobbers_archive::{NewOperation, Options, Selection};
-    use jobbers_common::{engine::model::ModelEngine, time::Timestamp};
+    use jobbers_common::{engine::model::ModelEngine, name::HolderId};
     use tokio_util::sync::CancellationToken;
 
     use super::*;
+
+    #[test]
+    fn another_archive_is_told_of_by_all_that_follow_for_a_week() {
+        let at = |seconds: u64| Timestamp::from_micros(0).after(Duration::from_secs(seconds));
+        let had = |now: Timestamp, taken_from: Option<&Note>| Duty {
+            holder: HolderId::new("h").unwrap(),
+            note: String::new(),
+            term: 2,
+            expires_at: now.after(TTL),
+            taken_from: taken_from.map(|note| serde_json::to_string(note).unwrap()),
+        };
+        let note = |archive: &str, before: Option<Before>| Note {
+            url: format!("http://{archive}"),
+            archive: archive.to_owned(),
+            before,
+        };
+        assert_eq!(kept_before(&had(at(5), None), None, "b"), None, "the first keeper of all");
+        assert_eq!(kept_before(&had(at(5), Some(&note("b", None))), None, "b"), None, "the same file goes on");
+        let known = Some(Before { archive: "a".to_owned(), url: "http://a".to_owned(), until: at(5).as_micros() });
+        assert_eq!(kept_before(&had(at(5), Some(&note("a", None))), None, "b"), known);
+        assert_eq!(kept_before(&had(at(9), None), known.clone(), "b"), known, "it keeps it");
+        assert_eq!(
+            kept_before(&had(at(9), Some(&note("b", known.clone()))), None, "b"),
+            known,
+            "and so does its successor"
+        );
+        let week = 7 * 24 * 3_600;
+        assert_eq!(kept_before(&had(at(week + 4), None), known.clone(), "b"), known);
+        assert_eq!(kept_before(&had(at(week + 5), None), known.clone(), "b"), None);
+        let back = kept_before(&had(at(9), Some(&note("b", known))), None, "a").unwrap();
+        assert_eq!((back.archive.as_str(), back.until), ("b", at(9).as_micros()), "now that one is not seen");
+        let older =
+            Duty { taken_from: Some(r#"{"url": "http://old", "archive": "o"}"#.to_owned()), ..had(at(5), None) };
+        assert_eq!(kept_before(&older, None, "b").unwrap().archive, "o", "notes of before there were such things");
+        let odd = Duty { taken_from: Some("no note".to_owned()), ..had(at(5), None) };
+        assert_eq!(kept_before(&odd, None, "b"), None);
+    }
 
     #[tokio::test]
     async fn an_operation_that_met_a_defect_rests_and_can_be_cancelled() {

@@ -147,6 +147,37 @@ async fn an_operation_nobody_can_read_is_cancelled_too() {
 }
 
 #[tokio::test]
+async fn a_keeper_with_another_archive_is_told_of() {
+    let engine: Arc<dyn Engine> = Arc::new(ModelEngine::with_system_clock());
+    let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let warnings = async |server: &Server| -> Vec<String> {
+        let ready = server.get("/health/ready").await.expect(200);
+        let warnings = ready["warnings"].as_array().into_iter().flatten();
+        warnings.filter_map(Value::as_str).filter(|it| it.contains("another archive")).map(str::to_owned).collect()
+    };
+    let keeper_in = async |folder: &TempDir| {
+        let server = Server::with(Arc::clone(&engine), config(folder)).await;
+        // Answered by who keeps the archive.
+        server.get("/dead-letter-queue").await.expect(200);
+        server
+    };
+    let first = keeper_in(&one).await;
+    assert!(warnings(&first).await.is_empty());
+    let url = format!("http://{}", first.address);
+    first.stop().await;
+    let again = keeper_in(&one).await;
+    assert!(warnings(&again).await.is_empty(), "the same file goes on");
+    again.stop().await;
+    for _ in 0..2 {
+        let second = keeper_in(&other).await;
+        let told = warnings(&second).await;
+        assert_eq!(told.len(), 1, "also after a restart: {told:?}");
+        assert!(!told[0].contains(&url) && told[0].contains("http://127.0.0.1:"), "by whom it was kept last: {told:?}");
+        second.stop().await;
+    }
+}
+
+#[tokio::test]
 async fn nobody_is_sent_to_where_it_came_from() {
     let engine = Arc::new(ModelEngine::with_system_clock());
     let predecessor = DutyClaim {

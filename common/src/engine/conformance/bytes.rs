@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use super::{DONE, Fixture, LEASE, RELEASED, audit::assert_sound, failure, id, queue, retry, seconds, task, task_in};
 use crate::{
     engine::{Deleted, Error, OnConflict, Outcome, PutMode, Resubmit, Resubmitted, Submit, SubmittedHow, TaskFilter},
+    gate::ConcurrencyKey,
     lifecycle::Status,
     limits::{KEPT_PARAMETER_BYTES, MAX_BATCH},
     payload::Payload,
@@ -163,6 +164,84 @@ pub async fn waiting_bytes_follow_every_path(f: Fixture) {
     // The copy makes its task anew.
     assert_eq!(f.engine.resubmit(vec![Resubmit::of_archive(copy)]).await, Ok(vec![Resubmitted::Done]));
     assert_counted(&f, "default", "made anew").await;
+    assert_sound(&f, 3, false).await;
+}
+
+/// A queue that limits bytes, and lets one task of each key run.
+async fn limit_with_keys(f: &Fixture, max_bytes: u64) {
+    let max_bytes = Some(max_bytes);
+    let config = QueueConfig { max_bytes, max_concurrent_per_key: Some(1), ..QueueConfig::new(queue("default")) };
+    f.engine.put_queue(config, PutMode::Upsert).await.unwrap();
+}
+
+fn of_acme(text: &str, bytes: usize) -> NewTask {
+    NewTask { concurrency_key: Some(ConcurrencyKey::new("acme").unwrap()), key_is_explicit: true, ..of(text, bytes) }
+}
+
+pub async fn what_limits_by_key_hold_back_counts_as_waiting(f: Fixture) {
+    f.create_queue("mail").await;
+    limit_with_keys(&f, 100).await;
+    f.submit((0..4).map(|n| of_acme(&format!("t{n}"), 20 + n)).collect()).await;
+    let held = f.claim(4).await;
+    assert_eq!((held.len(), waiting(&f).await), (1, 66), "the others stand aside, and count");
+    assert_eq!(f.try_submit(vec![of("b", 35)], OnConflict::Fail).await, Err(full(100)));
+    f.submit(vec![of("b", 34)]).await;
+    assert_eq!(waiting(&f).await, 100);
+    // None that passes them takes their room, and none that comes back is counted twice.
+    let passed = f.claim(4).await;
+    assert_eq!((passed[0].id.as_str(), waiting(&f).await), ("b", 66));
+    f.settle(&held[0], retry(Duration::ZERO)).await;
+    assert_counted(&f, "default", "one came back").await;
+    let held = f.claim(4).await;
+    assert_counted(&f, "default", "its turn went to another").await;
+    assert_eq!(f.engine.cancel(&[id("t3")]).await.unwrap().len(), 1);
+    assert_counted(&f, "default", "one that stands aside was cancelled").await;
+    assert_eq!(f.engine.move_tasks(&queue("default"), &queue("mail"), 1).await, Ok(1));
+    assert_counted(&f, "default", "one was moved").await;
+    // Counted anew while some stand aside.
+    limit(&f, "default", None).await;
+    limit_with_keys(&f, 1_000).await;
+    for _ in 0..10 {
+        f.engine.promote_due(100).await.unwrap();
+    }
+    assert_counted(&f, "default", "the limit was set anew").await;
+    f.settle(&held[0], DONE).await;
+    f.engine.purge_queue(&queue("default"), MAX_BATCH).await.unwrap();
+    assert_eq!(waiting(&f).await, 0);
+    assert_sound(&f, 3, false).await;
+}
+
+pub async fn what_takes_the_place_of_a_task_held_back_counts_by_what_it_adds(f: Fixture) {
+    let keyed = |text: &str, bytes, rule| {
+        let unique = Unique::new(UniqueKey::new(if text < "m" { "k" } else { "l" }).unwrap()).on_duplicate(rule);
+        NewTask { unique: Some(Box::new(unique)), ..of_acme(text, bytes) }
+    };
+    limit_with_keys(&f, 60).await;
+    f.submit(vec![of_acme("a", 5), of_acme("b", 20), keyed("h", 20, OnDuplicate::Reject)]).await;
+    let held = f.claim(3).await;
+    assert_eq!((held[0].id.as_str(), waiting(&f).await), ("a", 40), "two stand aside");
+    // By id.
+    let again = |bytes| f.try_submit(vec![NewTask { version: 2, ..of_acme("b", bytes) }], OnConflict::Replace);
+    assert_eq!(again(41).await, Err(full(60)));
+    assert_eq!(waiting(&f).await, 40, "what is refused leaves its place as it was");
+    assert_eq!(again(40).await.unwrap()[0].how, SubmittedHow::Replaced);
+    assert_counted(&f, "default", "replaced by its id").await;
+    assert_eq!(again(10).await.unwrap()[0].how, SubmittedHow::Replaced);
+    // By unique key: the holder becomes what is said, then another takes its place.
+    let last = |bytes| f.try_submit(vec![keyed("i", bytes, OnDuplicate::KeepLast)], OnConflict::Fail);
+    assert_eq!(last(51).await, Err(full(60)));
+    assert_eq!(last(50).await.unwrap()[0].how, SubmittedHow::Updated);
+    assert_counted(&f, "default", "the holder has another word").await;
+    let next = f.try_submit(vec![keyed("j", 30, OnDuplicate::Replace)], OnConflict::Fail).await.unwrap();
+    assert_eq!((next[0].how, waiting(&f).await), (SubmittedHow::Replaced, 40));
+    assert_counted(&f, "default", "the holder was replaced").await;
+    // Out of the key's hands, into another's: what passes counts no more, what is held back does.
+    f.settle(&held[0], DONE).await;
+    let next = f.claim(5).await;
+    assert_eq!(next.len(), 1, "one of the key at a time");
+    assert_counted(&f, "default", "one of them runs").await;
+    f.submit(vec![keyed("n", 10, OnDuplicate::Return)]).await;
+    assert_counted(&f, "default", "another key of uniqueness").await;
     assert_sound(&f, 3, false).await;
 }
 

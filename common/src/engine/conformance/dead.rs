@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::{DONE, Fixture, LEASE, RELEASED, failure, id, ids, queue, retry, seconds, task, task_in, worker};
 use crate::{
     engine::{
-        DeadKey, DeadTask, Deleted, DutyClaim, Error, Extension, Heartbeat, OnConflict, Outbox, Outcome, PruneRequest,
-        PruneScope, Resubmit, ResubmitFrom, Resubmitted, SettleAnswer, Settlement, TaskFilter,
+        DeadKey, DeadTask, Deleted, Duty, DutyClaim, Error, Extension, Heartbeat, OnConflict, Outbox, Outcome,
+        PruneRequest, PruneScope, Resubmit, ResubmitFrom, Resubmitted, SettleAnswer, Settlement, TaskFilter,
     },
     lifecycle::Status,
     limits::{KEPT_PARAMETER_BYTES, MAX_BATCH},
@@ -516,7 +516,24 @@ pub async fn a_duty_of_a_silent_holder_is_free(f: Fixture) {
     assert_eq!(f.engine.duty(&claim("a", "").duty).await, Ok(None));
     let taken = f.engine.claim_duty(claim("b", "b's")).await.unwrap();
     assert_eq!((taken.holder.as_str(), taken.note.as_str(), taken.term), ("b", "b's", 2));
+    let taken = Duty { taken_from: None, ..taken };
     assert_eq!(f.engine.claim_duty(claim("a", "")).await, Ok(taken), "it came back too late");
+}
+
+pub async fn who_takes_a_duty_over_is_told_what_the_holder_before_said(f: Fixture) {
+    let first = f.engine.claim_duty(claim("a", "{\"at\": \"a;1\"}\n")).await.unwrap();
+    assert_eq!(first.taken_from, None, "nobody had it before");
+    assert_eq!(f.engine.claim_duty(claim("b", "b's")).await, Ok(first), "nor has b taken it");
+    assert_eq!(f.engine.claim_duty(claim("a", "a's; kept\n")).await.unwrap().taken_from, None);
+    f.advance(seconds(86_400));
+    let taken = f.engine.claim_duty(claim("b", "b's")).await.unwrap();
+    assert_eq!(taken.taken_from.as_deref(), Some("a's; kept\n"), "what it said last, however long ago");
+    assert_eq!(f.engine.claim_duty(claim("b", "b's")).await.unwrap().taken_from, None, "told once");
+    assert_eq!(f.engine.duty(&claim("b", "").duty).await.unwrap().unwrap().taken_from, None);
+    f.engine.release_duty(&claim("b", "").duty, &claim("b", "").holder).await.unwrap();
+    assert_eq!(f.engine.claim_duty(claim("b", "")).await.unwrap().taken_from, None, "from nobody but itself");
+    f.engine.release_duty(&claim("b", "").duty, &claim("b", "").holder).await.unwrap();
+    assert_eq!(f.engine.claim_duty(claim("c", "")).await.unwrap().taken_from.as_deref(), Some(""));
 }
 
 pub async fn a_duty_is_given_back(f: Fixture) {

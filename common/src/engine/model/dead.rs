@@ -108,9 +108,10 @@ impl State {
             Some(before) => before.term + 1,
             None => 1,
         };
-        let had = Duty { holder, note, term, expires_at: now.after(ttl) };
+        let taken_from = before.filter(|before| before.holder != holder).map(|before| before.note.clone());
+        let had = Duty { holder, note, term, expires_at: now.after(ttl), taken_from: None };
         self.duties.insert(duty, had.clone());
-        had
+        Duty { taken_from, ..had }
     }
 
     pub(super) fn duty(&self, duty: &DutyName, now: Timestamp) -> Option<Duty> {

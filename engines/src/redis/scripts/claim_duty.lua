@@ -2,21 +2,24 @@
 -- Takes a duty that is free, or keeps one.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 name, 3 holder, 4 microseconds, 5 note.
--- Answers who has it: 1-15 term, 16-31 expires_at, holder;note
+-- Answers {who has it: 1-15 term, 16-31 expires_at, holder;note}, and the note of the holder before if it was taken over
+-- from one.
 
 -- include base
 
 local duties = P .. 'duties'
 local before, term = call('HGET', duties, ARGV[2]), 1
+local taken_from
 if before then
   term = tonumber(sub(before, 1, 15))
-  if string.match(before, '^([^;]*);', 32) ~= ARGV[3] then
+  local holder, note = string.match(before, '^([^;]*);(.*)$', 32)
+  if holder ~= ARGV[3] then
     if sub(before, 16, 31) > NOW then
-      return before
+      return { before }
     end
-    term = term + 1
+    term, taken_from = term + 1, note
   end
 end
 local had = format('%015.0f%016.0f', term, min(now + ARGV[4], 9e15)) .. ARGV[3] .. ';' .. ARGV[5]
 call('HSET', duties, ARGV[2], had)
-return had
+return { had, taken_from }

@@ -2,7 +2,7 @@
 -- Who has a duty.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 name.
--- Answers as claim_duty does, or nothing when it is free.
+-- Answers who has it, as claim_duty does, or nothing when it is free.
 
 -- include base
 

@@ -39,7 +39,7 @@ pub(super) struct Plan {
 /// workers that misbehave.
 async fn arrange(api: &Api) {
     for queue in [
-        json!({"name": "mail", "max_per_worker": 50}),
+        json!({"name": "mail", "max_per_worker": 50, "max_bytes": 1_000_000_000}),
         json!({"name": "swept"}),
         json!({"name": "stuck"}),
         json!({"name": "off", "paused": true}),
