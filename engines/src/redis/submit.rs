@@ -24,6 +24,9 @@ mod wire;
 
 /// Calls under way at a time. With two, one is prepared while the other runs.
 const IN_FLIGHT: usize = 2;
+/// Submissions of several callers share a call up to so many bytes, so that it arrives and is answered within the time
+/// that an answer may take. What a single caller sends is never divided.
+const SHARED_BYTES: usize = 4 * 1024 * 1024;
 /// Submissions that wait in line before their callers do.
 const LINE: usize = 1_024;
 
@@ -38,6 +41,8 @@ struct Group {
     /// What is done about ids that are taken, as the script reads it.
     mode: u8,
     runs: Vec<Run>,
+    /// What is sent of it.
+    bytes: usize,
     answer: oneshot::Sender<Answer>,
 }
 
@@ -71,7 +76,8 @@ impl Submitter {
         let tasks = batch.tasks.into_iter().map(Named::from).collect();
         let (answer, answered) = oneshot::channel();
         let gone = || Error::unavailable("the engine is shutting down");
-        let group = Group { tasks, is_unique, mode, runs, answer };
+        let bytes = runs.iter().map(Run::bytes).sum();
+        let group = Group { tasks, is_unique, mode, runs, bytes, answer };
         match self.in_flight.try_acquire() {
             Ok(_permit) => send(&self.store, vec![group]).await,
             Err(_) => self.line.send(group).await.map_err(|_| gone())?,
@@ -109,15 +115,16 @@ async fn serve(store: Arc<Store>, mut groups: mpsc::Receiver<Group>, in_flight: 
     }
 }
 
-/// How many groups from the front go into one call: at most [`MAX_BATCH`] tasks, and no id twice; one with unique keys
-/// goes alone. At least one.
+/// How many groups from the front go into one call: at most [`MAX_BATCH`] tasks, and [`SHARED_BYTES`], and no id twice;
+/// one with unique keys goes alone. At least one.
 fn fitting(line: &[Group]) -> usize {
     if let [_] = line {
         return 1;
     }
-    let mut seen = HashSet::new();
+    let (mut seen, mut bytes) = (HashSet::new(), 0);
     for (place, group) in line.iter().enumerate() {
-        let fits = seen.len() + group.tasks.len() <= MAX_BATCH && !group.is_unique;
+        bytes += group.bytes;
+        let fits = seen.len() + group.tasks.len() <= MAX_BATCH && bytes <= SHARED_BYTES && !group.is_unique;
         if !fits || !group.tasks.iter().all(|task| seen.insert(task.id.as_str())) {
             return place.max(1);
         }

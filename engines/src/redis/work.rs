@@ -28,22 +28,29 @@ use super::{
     store::Store,
 };
 
-/// How many recent cycles of a worker the server remembers; more than it has in flight.
-const REMEMBERED: u64 = 4;
-
-/// Counts the cycles of each worker of this process, so that those in flight never share a slot of what is remembered.
+/// Where the server remembers the cycles of each worker of this process.
 #[derive(Debug, Default)]
-pub(super) struct Cycles(Mutex<HashMap<WorkerId, u64>>);
+pub(super) struct Cycles(Mutex<HashMap<WorkerId, Slots>>);
+
+/// Numbers of places: those that are free, and the next one that nobody has had.
+#[derive(Debug, Default)]
+struct Slots {
+    free: Vec<u64>,
+    next: u64,
+}
 
 impl Cycles {
-    fn next_slot(&self, worker: &WorkerId) -> u64 {
-        let mut counts = self.0.lock();
-        if let Some(count) = counts.get_mut(worker) {
-            *count += 1;
-            return *count % REMEMBERED;
-        }
-        counts.insert(worker.clone(), 0);
-        0
+    /// Takes a place that no other cycle has, however many come and go while this one is repeated. It is given back by
+    /// [`Slot::release`] when the cycle was answered. One that was given up keeps it, as the server may come to it later;
+    /// it forgets places by itself.
+    fn take_slot(&self, worker: &WorkerId) -> Slot<'_> {
+        let mut of_workers = self.0.lock();
+        let slots = of_workers.entry(worker.clone()).or_default();
+        let number = slots.free.pop().unwrap_or_else(|| {
+            slots.next += 1;
+            slots.next - 1
+        });
+        Slot { cycles: self, worker: worker.clone(), number }
     }
 
     /// A worker that is gone.
@@ -52,26 +59,45 @@ impl Cycles {
     }
 }
 
+/// Where one cycle is remembered.
+struct Slot<'a> {
+    cycles: &'a Cycles,
+    worker: WorkerId,
+    number: u64,
+}
+
+impl Slot<'_> {
+    /// Gives it back: nobody will ask again what the cycle did.
+    fn release(self) {
+        if let Some(slots) = self.cycles.0.lock().get_mut(&self.worker) {
+            slots.free.push(self.number);
+        }
+    }
+}
+
 /// Runs one cycle. A claim that a frozen server comes to when nobody waits for its answer any more leases nothing: it
-/// would have to be lost before anybody else got the tasks. If its answer gets lost it is sent again under the same number, and the server, which may have
+/// would have to be lost before anybody else got the tasks. Nobody waits for longer than an answer may take, or than the
+/// lease would last. If its answer gets lost it is sent again under the same number, and the server, which may have
 /// carried it out, then answers what it did instead of doing it twice.
 pub(super) async fn cycle(store: &Store, cycle: &Cycle) -> Result<CycleReply> {
     cycle.validate()?;
     let stale = store.news.take_registered(&cycle.worker);
     let request = Ulid::generate().to_string();
-    let slot = store.cycles.next_slot(&cycle.worker);
-    let claim_until = store.present_after(ANSWER_WITHIN);
+    let slot = store.cycles.take_slot(&cycle.worker);
+    let lease = cycle.claim.as_ref().map_or(ANSWER_WITHIN, |claim| claim.lease);
+    let claim_until = store.present_after(lease.min(ANSWER_WITHIN));
     let build = |again: bool| {
         let mut command = store.command(&script::CYCLE);
-        command.arg(cycle.worker.as_str()).arg(&store.instance).arg(slot).arg(&request);
+        command.arg(cycle.worker.as_str()).arg(&store.instance).arg(slot.number).arg(&request);
         command.arg(if again { "again" } else { "" }).arg(cycle.settlements.len());
         let mut scratch = Vec::new();
         cycle.settlements.iter().for_each(|settlement| write_settlement(settlement, &mut command, &mut scratch));
         write_claim(cycle, &stale, claim_until, &mut command);
         command
     };
-    let answer = store.work.call(Some(&script::CYCLE), build).await;
-    let (reply, now) = answer.and_then(|answer| read_reply(answer, cycle))?;
+    let answer = store.work.call(Some(&script::CYCLE), build).await?;
+    slot.release();
+    let (reply, now) = read_reply(answer, cycle)?;
     store.note_present(now);
     if let Some(claim) = cycle.claim.as_ref().filter(|claim| claim.limit > 0 && reply.claimed.is_empty()) {
         store.news.registered(&cycle.worker, claim.queues.iter().map(|it| it.queue.clone()).collect());
@@ -229,4 +255,30 @@ pub(super) async fn cancel(store: &Store, ids: &[TaskId]) -> Result<Vec<Cancelle
         digit => Ok(Cancelled::AlreadyOver(status_of(&[*digit])?)),
     };
     letters.iter().map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cycle_keeps_its_place_while_others_come_and_go_and_one_that_was_given_up_for_good() {
+        let cycles = Cycles::default();
+        let worker = WorkerId::new("w1").unwrap();
+        let repeated = cycles.take_slot(&worker);
+        let mut used = std::collections::BTreeSet::new();
+        for _ in 0..100 {
+            let slot = cycles.take_slot(&worker);
+            used.insert(slot.number);
+            slot.release();
+        }
+        assert!(!used.contains(&repeated.number));
+        assert_eq!(used.len(), 1, "places are used again: {used:?}");
+        let given_up = repeated.number;
+        drop(repeated);
+        let (one, other) = (cycles.take_slot(&worker), cycles.take_slot(&worker));
+        assert!(![one.number, other.number].contains(&given_up) && one.number != other.number);
+        cycles.forget(&worker);
+        one.release();
+    }
 }

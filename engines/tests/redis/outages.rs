@@ -51,25 +51,32 @@ async fn a_cycle_whose_answer_got_lost_is_answered_by_what_it_did() {
 
 #[tokio::test]
 async fn a_claim_that_a_frozen_server_comes_to_when_nobody_waits_leases_nothing() {
+    claim_of_a_frozen_server(LEASE).await;
+}
+
+#[tokio::test]
+async fn nor_does_one_whose_lease_is_shorter_than_the_engine_s_patience() {
+    claim_of_a_frozen_server(Duration::from_millis(500)).await;
+}
+
+/// The worker waits for as long as its lease would last, as the engine does for some time of its own.
+async fn claim_of_a_frozen_server(lease: Duration) {
     let server = RedisServer::start(RedisOptions::default());
     let f = connect(&server.url()).await;
     assert!(f.claim(1).await.is_empty(), "there is nothing yet");
     f.submit_ids(&["a", "b"]).await;
     let held = f.claim_one().await;
-    let calls = || {
-        let stats = server.command("INFO commandstats");
-        let evaluated = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls=")).unwrap().to_owned();
-        evaluated.split(',').next().unwrap().parse::<u64>().unwrap()
-    };
-    let before = calls();
+    let before = evaluated(&server);
     server.pause();
     let queues = vec![QueueClaim { queue: queue("default"), limit: 1 }];
-    let claim = Some(ClaimRequest { queues, limit: 1, lease: LEASE });
+    let claim = Some(ClaimRequest { queues, limit: 1, lease });
     let settlements = vec![Settlement::new(held.id.clone(), held.fence, DONE)];
-    let unanswered = f.engine.cycle(Cycle { worker: worker("w1"), settlements, claim }).await;
-    assert!(matches!(unanswered, Err(Error::Unavailable { .. })), "{unanswered:?}");
+    let cycle = f.engine.cycle(Cycle { worker: worker("w1"), settlements, claim });
+    let unanswered = tokio::time::timeout(lease, cycle).await;
+    assert!(matches!(unanswered, Err(_) | Ok(Err(Error::Unavailable { .. }))), "{unanswered:?}");
     server.resume();
-    until(Duration::from_secs(30), "the call is carried out", async || (calls() > before).then_some(())).await;
+    until(Duration::from_secs(30), "the call is carried out", async || (evaluated(&server) > before).then_some(()))
+        .await;
     assert_eq!(f.status("a").await, Status::Completed, "what had finished is settled");
     assert_eq!(f.status("b").await, Status::Submitted, "nobody would run it");
     assert_eq!(ids(&f.claim(1).await), ["b"]);
@@ -213,10 +220,41 @@ async fn submissions_that_come_together_share_a_call() {
     for call in calls {
         assert_eq!(call.await.unwrap().unwrap()[0].how, SubmittedHow::Created);
     }
-    let stats = server.command("INFO commandstats");
-    let evalsha = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls=")).unwrap();
-    let count: u32 = evalsha.split(',').next().unwrap().parse().unwrap();
+    let count = evaluated(&server);
     assert!(count <= 10, "60 submissions took {count} calls");
+}
+
+#[tokio::test]
+async fn what_shares_a_call_is_bounded_by_its_bytes_and_one_submission_stays_whole() {
+    let server = RedisServer::start(RedisOptions::default());
+    let f = connect(&server.url()).await;
+    let heavy = |name: &str| NewTask { parameters: Payload::json(vec![b'7'; 512 * 1024]), ..task(name) };
+    assert_eq!(server.command("CONFIG RESETSTAT"), "+OK\r\n");
+    server.pause();
+    let calls: Vec<_> = (0..40)
+        .map(|n| {
+            let engine = Arc::clone(&f.engine);
+            let tasks = vec![heavy(&format!("t{n}"))];
+            tokio::spawn(async move { submit(&*engine, tasks).await })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    server.resume();
+    for call in calls {
+        assert_eq!(call.await.unwrap().unwrap()[0].how, SubmittedHow::Created);
+    }
+    // Two go ahead alone, and the others by less than eight.
+    let count = evaluated(&server);
+    assert!((8..=20).contains(&count), "20 MiB took {count} calls");
+    f.submit((0..16).map(|n| heavy(&format!("whole{n}"))).collect()).await;
+    assert_eq!(evaluated(&server), count + 1, "8 MiB of one caller");
+}
+
+/// How many scripts the server was sent.
+fn evaluated(server: &RedisServer) -> u64 {
+    let stats = server.command("INFO commandstats");
+    let calls = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls=")).unwrap();
+    calls.split(',').next().unwrap().parse().unwrap()
 }
 
 #[tokio::test]

@@ -64,6 +64,13 @@ pub(super) struct Run {
     tasks: Arguments,
 }
 
+impl Run {
+    /// What is sent of it.
+    pub(super) fn bytes(&self) -> usize {
+        self.head.bytes.len() + self.tasks.bytes.len()
+    }
+}
+
 /// Makes runs of a caller's tasks, in their order.
 pub(super) fn encode(tasks: &[NewTask]) -> Result<Vec<Run>> {
     let alike = tasks.chunk_by(|a, b| traits_of(a) == traits_of(b));
