@@ -11,7 +11,9 @@ use jobbers_common::{
         conformance::{DONE, Fixture, id, queue, worker},
     },
     lifecycle::Status,
+    name::RoleName,
     queue::QueueConfig,
+    worker::{WorkerReport, WorkerState},
 };
 use jobbers_test_support::{
     redis_server::{RedisOptions, RedisServer},
@@ -23,6 +25,26 @@ use super::connect;
 const LONG: Duration = Duration::from_secs(30);
 /// Far below the second after which a waiting worker looks again by itself.
 const AT_ONCE: Duration = Duration::from_millis(800);
+
+fn report(name: &str) -> WorkerReport {
+    WorkerReport {
+        id: worker(name),
+        host: "host.example".to_owned(),
+        pid: 42,
+        version: "1.2.3".to_owned(),
+        role: RoleName::new("default").unwrap(),
+        queues: vec![queue("default")],
+        slots: 64,
+        running: 0,
+        state: WorkerState::Running,
+        tasks: Vec::new(),
+        settled: 0,
+        catalogue: None,
+        left: Vec::new(),
+        draining_for: None,
+        done_within: None,
+    }
+}
 
 async fn sleep_as(f: &Fixture, name: &'static str) -> tokio::task::JoinHandle<Duration> {
     assert!(f.cycle_as(name, &["default"], 1, Vec::new()).await.claimed.is_empty());
@@ -55,6 +77,23 @@ async fn a_worker_that_died_in_its_sleep_does_not_swallow_a_wake_up() {
     let asleep = sleep_as(&there, "w1").await;
     here.submit_ids(&["a"]).await;
     assert!(asleep.await.unwrap() < AT_ONCE);
+}
+
+#[tokio::test]
+async fn who_died_in_its_sleep_is_forgotten_with_the_first_report_that_runs_out_and_the_living_stay() {
+    let server = RedisServer::start(RedisOptions::default());
+    let (here, there) = (connect(&server.url()).await, connect(&server.url()).await);
+    let dead = connect(&server.url()).await;
+    dead.engine.register_worker(report("w0"), Duration::from_millis(1)).await.unwrap();
+    sleep_as(&dead, "w0").await.abort();
+    sleep_as(&there, "w1").await.abort();
+    drop(dead);
+    let gone = async || server.command("PUBSUB NUMSUB jobbers:{0}:all").contains(":2\r\n").then_some(());
+    until(Duration::from_secs(10), "the dead engine's connection is closed", gone).await;
+    assert_eq!(server.command("ZCARD jobbers:{0}:q:default:w"), ":2\r\n");
+    here.engine.register_worker(report("w2"), LONG).await.unwrap();
+    assert_eq!(server.command("ZCARD jobbers:{0}:q:default:w"), ":1\r\n");
+    assert!(server.command("ZRANGE jobbers:{0}:q:default:w 0 -1").contains("w1@"));
 }
 
 #[tokio::test]

@@ -1,16 +1,43 @@
 #!lua flags=allow-oom
--- Notes a worker's report and forgets those that fell silent.
+-- Notes a worker's report and forgets those that fell silent. Then also looks, in a part of the queues, for workers that
+-- stand as waiting and that nobody listens for any more: they would only go as they are woken, in place of living ones.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 worker, 3 microseconds until it is forgotten, 4 report.
 -- Answers the configuration's version.
 
 -- include base
 
+local QUEUES_A_LOOK, SLEEPERS_A_LOOK = 200, 64
+
+local listening = {}
+local function is_listened_for(sleeper)
+  local instance = string.match(sleeper, '@(.*)$')
+  if listening[instance] == nil then
+    -- Who may not ask does not know.
+    local found = redis.pcall('PUBSUB', 'NUMSUB', P .. 'instance:' .. instance)
+    listening[instance] = found.err ~= nil or found[2] > 0
+  end
+  return listening[instance]
+end
+
+local function forget_sleepers()
+  for _, name in ipairs(call('SRANDMEMBER', P .. 'queues', QUEUES_A_LOOK)) do
+    for _, part in ipairs({ 'w', 'b' }) do
+      for _, sleeper in ipairs(call('ZRANGE', of(name, part), 0, SLEEPERS_A_LOOK - 1)) do
+        if not is_listened_for(sleeper) then
+          call('ZREM', of(name, part), sleeper)
+        end
+      end
+    end
+  end
+end
+
 local workers, expiries = P .. 'workers', P .. 'workers:expiry'
 local silent = call('ZRANGEBYSCORE', expiries, '-inf', NOW, 'LIMIT', 0, 100)
 if #silent > 0 then
   call('HDEL', workers, unpack(silent))
   call('ZREM', expiries, unpack(silent))
+  forget_sleepers()
 end
 local known = call('HGET', workers, ARGV[2])
 local started_at = known and sub(known, 17, 32) > NOW and sub(known, 1, 16) or NOW
