@@ -4,7 +4,7 @@
 //! in `redis/keys.rs`, the layout of the strings in `redis/scripts/lib/moves.lua`. This engine keeps no state of its
 //! own but its connections and who waits in this process; any number of them work on one store side by side.
 //!
-//! It deliberately knows no Redis Cluster yet, though every key already carries a shard's hash tag, and no TLS.
+//! It deliberately knows no Redis Cluster yet, though every key already carries a shard's hash tag, and no Sentinel.
 //! Start reading at `redis/work.rs` and `redis/scripts/cycle.lua`: the worker's loop.
 
 use std::{sync::Arc, time::Duration};
@@ -45,6 +45,7 @@ mod script;
 mod state;
 mod store;
 mod submit;
+mod suspicion;
 mod tls;
 mod unique;
 mod work;
@@ -95,7 +96,7 @@ impl Engine for RedisEngine {
     }
 
     async fn wait(&self, worker: &WorkerId, limit: Duration) {
-        self.store.leases.follow().await;
+        self.store.leases.follow();
         let told = self.store.news.of_worker(worker);
         timeout(limit.min(LOOK_AGAIN), told.notified()).await.ok();
     }

@@ -1,13 +1,21 @@
-//! Reading the address of a store.
+//! Reading the address of a store, and how its connections are kept.
+
+use std::time::Duration;
 
 use jobbers_common::engine::{Error, Result};
-use redis::{Client, ConnectionInfo, ErrorKind, IntoConnectionInfo, ProtocolVersion, io::tcp::TcpSettings};
+use redis::{
+    Client, ConnectionInfo, ErrorKind, IntoConnectionInfo, ProtocolVersion,
+    io::tcp::{TcpSettings, socket2::TcpKeepalive},
+};
 
-use super::{keys::DEFAULT_PREFIX, tls::TlsFiles};
+use super::{connection::ANSWER_WITHIN, keys::DEFAULT_PREFIX, tls::TlsFiles};
 
 /// Parameters that the `redis` crate reads itself, for sockets, whose path leaves no room for them.
 const PASSED_ON: [&str; 3] = ["db", "user", "pass"];
 const MAX_PREFIX_BYTES: usize = 64;
+/// How often the other end of an idle connection is asked for a sign of life, the first time and while it gives none.
+const PROBE_EVERY: Duration = Duration::from_secs(5);
+const PROBE_AGAIN: Duration = Duration::from_secs(1);
 
 /// Where a store is.
 pub(super) struct Address {
@@ -59,9 +67,20 @@ fn connection_info(place: &str) -> redis::RedisResult<ConnectionInfo> {
         return Err((ErrorKind::InvalidClientConfig, why).into());
     }
     let info = place.into_connection_info()?;
-    // Push messages arrive between answers only in RESP3; small writes must not wait for each other's acknowledgement.
+    // Push messages arrive between answers only in RESP3.
     let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
-    Ok(info.set_redis_settings(settings).set_tcp_settings(TcpSettings::default().set_nodelay(true)))
+    Ok(info.set_redis_settings(settings).set_tcp_settings(tcp_settings()))
+}
+
+/// Small writes do not wait for each other's acknowledgement. A connection whose other end is gone without a word breaks
+/// within [`ANSWER_WITHIN`] of a write, or of a probe while nothing is written: a system left to itself goes on for a
+/// quarter of an hour, and never notices where there is only somebody who listens.
+fn tcp_settings() -> TcpSettings {
+    let probes = TcpKeepalive::new().with_time(PROBE_EVERY).with_interval(PROBE_AGAIN);
+    let settings = TcpSettings::default().set_nodelay(true).set_keepalive(probes);
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let settings = settings.set_user_timeout(ANSWER_WITHIN);
+    settings
 }
 
 /// A prefix that leaves the hash tag alone.

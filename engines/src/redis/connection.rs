@@ -3,6 +3,10 @@
 //! A connection answers in order, so a big batch delays what was sent behind it. Therefore there are three lanes:
 //! submissions and lists, the workers' cycles, and the renewal of leases, which must never wait for the others. The last
 //! one also hears the news of [`super::news`].
+//!
+//! A connection that breaks is made again by the `redis` crate. One that leads to a replica, or on which nothing arrives
+//! any more although the server can be reached, does not break: it is left for a new one, by all lanes together. What
+//! makes calls suspect that stands in `redis/suspicion.rs`.
 
 use std::{
     sync::{
@@ -25,12 +29,13 @@ use super::{
     failure::{is_demoted, is_passing, silent, translate},
     news::News,
     script::Script,
+    suspicion::Findings,
 };
 
 /// How long an answer may take. Far above what a bounded script takes, below a worker's lease.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// How long a call is sent again while the server is away. Restarts and failovers mostly pass within it.
-const PATIENCE: Duration = Duration::from_millis(2_500);
+pub(super) const PATIENCE: Duration = Duration::from_millis(2_500);
 /// The same when it has been away for longer than that: then whoever calls had better hear of it soon. Above the pause
 /// between two attempts to connect, so that a server that is back is found.
 const LITTLE_PATIENCE: Duration = Duration::from_millis(700);
@@ -39,25 +44,24 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(400);
 
 /// One connection that comes back by itself, shared by all callers.
 pub(super) struct Lane {
-    client: Client,
+    pub(super) client: Client,
     config: ConnectionManagerConfig,
-    manager: Mutex<ConnectionManager>,
-    /// What is listened to.
+    current: Mutex<Current>,
+    /// Who hears what the server says unasked, if this lane listens.
+    news: Option<Arc<News>>,
+    /// What is to be listened to, on whichever connection.
     channels: Mutex<Vec<String>>,
-    /// How often a server was left, by any lane of the store; and by this one.
-    departures: Arc<AtomicU64>,
-    followed: AtomicU64,
-    /// Since when the server is away, as far as calls have found.
-    down_since: Mutex<Option<Instant>>,
-    /// Why it can't be connected to, as far as it says so.
-    obstacle: Arc<Mutex<Obstacle>>,
+    /// How often a server was left, by any lane of the store.
+    pub(super) departures: Arc<AtomicU64>,
+    /// What the calls have found.
+    pub(super) findings: Arc<Mutex<Findings>>,
 }
 
-/// What stands against a connection.
-#[derive(Debug, Default)]
-struct Obstacle {
-    is_looked_for: bool,
-    found: Option<Error>,
+/// The connection in use.
+struct Current {
+    manager: ConnectionManager,
+    /// How often a server had been left when it was made.
+    departures: u64,
 }
 
 /// Connects once, to learn what stands against it: a lane tries again and again, and does not say why.
@@ -75,8 +79,20 @@ pub(super) async fn try_out(client: &Client) -> Result<()> {
     })
 }
 
+/// Leaves the server of the connection that was made after so many departures, unless that was done already.
+pub(super) fn leave(departures: &AtomicU64, connected: u64) -> bool {
+    departures.compare_exchange(connected, connected + 1, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+}
+
 fn manager(client: &Client, config: &ConnectionManagerConfig) -> Result<ConnectionManager> {
     ConnectionManager::new_lazy_with_config(client.clone(), config.clone()).map_err(|error| translate(&error))
+}
+
+async fn subscribe(mut manager: ConnectionManager, channels: &[String]) -> Result<()> {
+    match timeout(ANSWER_WITHIN, manager.subscribe(channels)).await {
+        Ok(outcome) => outcome.map_err(|error| translate(&error)),
+        Err(_) => Err(silent(ANSWER_WITHIN)),
+    }
 }
 
 impl Lane {
@@ -90,64 +106,73 @@ impl Lane {
             .set_max_delay(LONGEST_PAUSE)
             // It tries for ever; each call gives up by its own bound.
             .set_number_of_retries(usize::MAX);
-        if let Some(news) = news {
-            config = config.set_push_sender(news).set_automatic_resubscription();
+        if let Some(news) = &news {
+            config = config.set_push_sender(Arc::clone(news)).set_automatic_resubscription();
         }
         let manager = manager(&client, &config)?;
-        let manager = Mutex::new(manager);
-        let followed = AtomicU64::new(departures.load(Ordering::SeqCst));
-        let (channels, down_since) = (Mutex::default(), Mutex::new(None));
-        Ok(Self { client, config, manager, channels, departures, followed, down_since, obstacle: Arc::default() })
+        let current = Mutex::new(Current { manager, departures: departures.load(Ordering::SeqCst) });
+        let (channels, findings) = (Mutex::default(), Arc::default());
+        Ok(Self { client, config, current, news, channels, departures, findings })
     }
 
-    /// Listens to channels, now and after each reconnection.
+    /// Listens to channels, now and on each later connection.
     pub(super) async fn subscribe(&self, channels: &[String]) -> Result<()> {
         self.channels.lock().extend_from_slice(channels);
-        let mut manager = self.manager();
-        match timeout(ANSWER_WITHIN, manager.subscribe(channels)).await {
-            Ok(outcome) => outcome.map_err(|error| translate(&error)),
-            Err(_) => Err(silent(ANSWER_WITHIN)),
-        }
+        let (manager, _) = self.connection();
+        subscribe(manager, channels).await
     }
 
-    /// Sends a command that is safe to repeat. `build` makes it, and is told whether an earlier sending may have been
-    /// carried out; `script` is what it runs, if it runs one.
+    /// Sends a command that is safe to repeat: as far as the store is concerned, to carry it out twice is to carry it out
+    /// once. The answer may be the second one's, which of a command without an id of its own tells only what was left to
+    /// do. `build` makes it, and is told whether an earlier sending may have been carried out; `script` is what it runs,
+    /// if it runs one.
     pub(super) async fn call(
         &self,
         script: Option<&Script>,
         build: impl Fn(bool) -> Cmd + Send + Sync,
     ) -> Result<Value> {
-        let start = Instant::now();
+        let mut under_way = UnderWay { lane: self, start: Instant::now(), connected: 0, is_over: false };
+        let outcome = self.send_until_answered(&mut under_way, script, build).await;
+        under_way.is_over = true;
+        outcome
+    }
+
+    async fn send_until_answered(
+        &self,
+        under_way: &mut UnderWay<'_>,
+        script: Option<&Script>,
+        build: impl Fn(bool) -> Cmd + Send + Sync,
+    ) -> Result<Value> {
+        let start = under_way.start;
         let mut pause = FIRST_PAUSE;
         let patience = self.patience(start);
         let mut bound = patience.unwrap_or(ANSWER_WITHIN);
         let patience = patience.unwrap_or(PATIENCE);
         let mut command = build(false);
         loop {
-            self.follow().await;
-            let connected = self.followed.load(Ordering::SeqCst);
-            let failure: Error = match timeout(bound, self.send(script, &command)).await {
+            let (manager, connected) = self.connection();
+            under_way.connected = connected;
+            let failure: Error = match timeout(bound, send(manager, script, &command)).await {
                 Ok(Ok(value)) => {
-                    if self.down_since.lock().take().is_some() {
-                        self.obstacle.lock().found = None;
-                    }
+                    self.findings.lock().note_answer();
                     return Ok(value);
                 }
                 Ok(Err(error)) if is_passing(&error) => {
                     if is_demoted(&error) {
-                        // Unless another call has found it out already.
-                        let next = connected + 1;
-                        self.departures.compare_exchange(connected, next, Ordering::SeqCst, Ordering::SeqCst).ok();
+                        leave(&self.departures, connected);
+                    } else if error.is_timeout() {
+                        self.look(connected);
                     }
                     translate(&error)
                 }
                 Ok(Err(error)) => return Err(translate(&error)),
                 Err(_) => {
-                    self.down_since.lock().get_or_insert(start);
-                    return Err(self.obstacle().unwrap_or_else(|| silent(bound)));
+                    self.findings.lock().down_since.get_or_insert(start);
+                    self.look(connected);
+                    return Err(self.findings.lock().obstacle.clone().unwrap_or_else(|| silent(bound)));
                 }
             };
-            self.down_since.lock().get_or_insert(start);
+            self.findings.lock().down_since.get_or_insert(start);
             bound = patience.saturating_sub(start.elapsed() + pause);
             if bound.is_zero() {
                 return Err(failure);
@@ -158,62 +183,80 @@ impl Lane {
         }
     }
 
-    /// Why the server can't be connected to, if that is known; looks for it, since a connection that is made anew again and
-    /// again does not say. Only what time alone does not mend.
-    fn obstacle(&self) -> Option<Error> {
-        let mut obstacle = self.obstacle.lock();
-        if !std::mem::replace(&mut obstacle.is_looked_for, true) {
-            let (client, found) = (self.client.clone(), Arc::clone(&self.obstacle));
-            tokio::spawn(async move {
-                let error = try_out(&client).await.err().filter(|error| matches!(error, Error::Config(_)));
-                let mut obstacle = found.lock();
-                if let Some(error) = error.as_ref().filter(|error| obstacle.found.as_ref() != Some(*error)) {
-                    warn!(%error, "no connection to the server");
-                }
-                *obstacle = Obstacle { is_looked_for: false, found: error };
-            });
-        }
-        obstacle.found.clone()
-    }
-
     /// How long to try while the server is known to be away; `None` while it is not.
     fn patience(&self, now: Instant) -> Option<Duration> {
-        let since = (*self.down_since.lock())?;
+        let since = self.findings.lock().down_since?;
         Some(if now.duration_since(since) > PATIENCE { LITTLE_PATIENCE } else { PATIENCE })
     }
 
-    fn manager(&self) -> ConnectionManager {
-        self.manager.lock().clone()
+    /// Leaves the server this is connected to for the one its address leads to now, if some lane has left it. For who
+    /// only listens on this lane; calls do so by themselves.
+    pub(super) fn follow(&self) {
+        self.connection();
     }
 
-    /// Leaves the server this is connected to for the one its address leads to now, if some lane has found it to be a
-    /// replica. Whoever only listens on this lane calls this, too.
-    pub(super) async fn follow(&self) {
+    /// The connection to use, and how often a server had been left when it was made.
+    pub(super) fn connection(&self) -> (ConnectionManager, u64) {
         let departures = self.departures.load(Ordering::SeqCst);
-        if self.followed.swap(departures, Ordering::SeqCst) == departures {
-            return;
+        let mut current = self.current.lock();
+        if current.departures < departures {
+            current.departures = departures;
+            match manager(&self.client, &self.config) {
+                Ok(manager) => {
+                    self.listen(manager.clone(), departures);
+                    current.manager = manager;
+                }
+                Err(error) => warn!(%error, "no new connection can be made"),
+            }
         }
-        match manager(&self.client, &self.config) {
-            Ok(manager) => *self.manager.lock() = manager,
-            Err(error) => warn!(%error, "no new connection can be made"),
-        }
-        let channels = std::mem::take(&mut *self.channels.lock());
-        if !channels.is_empty()
-            && let Err(error) = self.subscribe(&channels).await
-        {
-            warn!(%error, "nothing is heard from the server");
-        }
+        (current.manager.clone(), current.departures)
     }
 
-    async fn send(&self, script: Option<&Script>, command: &Cmd) -> RedisResult<Value> {
-        let mut manager = self.manager();
-        let outcome = command.query_async(&mut manager).await;
-        match (outcome, script) {
-            (Err(error), Some(script)) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
-                redis::cmd("SCRIPT").arg("LOAD").arg(&script.text).exec_async(&mut manager).await?;
-                command.query_async(&mut manager).await
+    /// Sees to it that a new connection listens to what is to be listened to, however long that takes, or until it is left
+    /// as well. Whoever waited meanwhile may have missed something.
+    fn listen(&self, manager: ConnectionManager, connected: u64) {
+        let (channels, news, departures) =
+            (self.channels.lock().clone(), self.news.clone(), Arc::downgrade(&self.departures));
+        let Some(news) = news.filter(|_| !channels.is_empty()) else { return };
+        tokio::spawn(async move {
+            let is_in_use = || departures.upgrade().is_some_and(|it| it.load(Ordering::SeqCst) == connected);
+            let mut pause = FIRST_PAUSE;
+            while is_in_use() {
+                match subscribe(manager.clone(), &channels).await {
+                    Ok(()) => return news.tell_all(),
+                    Err(error) => warn!(%error, "nothing is heard from the server as yet"),
+                }
+                sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
             }
-            (outcome, _) => outcome,
+        });
+    }
+}
+
+/// A call under way. One that its caller gives up may be the only sign that its connection is dead.
+struct UnderWay<'a> {
+    lane: &'a Lane,
+    start: Instant,
+    /// By which connection it goes.
+    connected: u64,
+    is_over: bool,
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.lane.note_given_up(self.start, self.connected);
         }
+    }
+}
+
+async fn send(mut manager: ConnectionManager, script: Option<&Script>, command: &Cmd) -> RedisResult<Value> {
+    let outcome = command.query_async(&mut manager).await;
+    match (outcome, script) {
+        (Err(error), Some(script)) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
+            redis::cmd("SCRIPT").arg("LOAD").arg(&script.text).exec_async(&mut manager).await?;
+            command.query_async(&mut manager).await
+        }
+        (outcome, _) => outcome,
     }
 }

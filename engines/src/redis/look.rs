@@ -78,7 +78,7 @@ pub(super) async fn await_finished(store: &Store, id: &TaskId, limit: Duration) 
     let deadline = Instant::now() + limit;
     let awaiting = store.news.of_task(id);
     loop {
-        store.leases.follow().await;
+        store.leases.follow();
         let task = get(store, id).await?;
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() || is_over(&task) {

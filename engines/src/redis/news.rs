@@ -38,7 +38,14 @@ struct Sleeper {
 #[derive(Default)]
 pub(super) struct News {
     sleepers: Mutex<HashMap<String, Sleeper>>,
-    awaited: Mutex<HashMap<String, Arc<Notify>>>,
+    awaited: Mutex<HashMap<String, Awaited>>,
+}
+
+/// A task whose end is waited for.
+#[derive(Default)]
+struct Awaited {
+    told: Arc<Notify>,
+    waiting: usize,
 }
 
 impl News {
@@ -59,17 +66,18 @@ impl News {
                 }
             }
             Some(("done", id)) => {
-                if let Some(told) = self.awaited.lock().get(id) {
-                    told.notify_waiters();
+                if let Some(awaited) = self.awaited.lock().get(id) {
+                    awaited.told.notify_waiters();
                 }
             }
             _ => self.tell_all(),
         }
     }
 
-    fn tell_all(&self) {
+    /// Has everybody look: something may have been missed.
+    pub(super) fn tell_all(&self) {
         self.sleepers.lock().values().for_each(|sleeper| sleeper.told.notify_one());
-        self.awaited.lock().values().for_each(|told| told.notify_waiters());
+        self.awaited.lock().values().for_each(|awaited| awaited.told.notify_waiters());
     }
 
     /// What a worker is told by.
@@ -95,8 +103,10 @@ impl News {
 
     /// What waits for a task's end.
     pub(super) fn of_task(self: &Arc<Self>, id: &TaskId) -> Awaiting {
-        let told = Arc::clone(self.awaited.lock().entry(id.as_str().to_owned()).or_default());
-        Awaiting { news: Arc::clone(self), id: id.clone(), told }
+        let mut awaited = self.awaited.lock();
+        let entry = awaited.entry(id.as_str().to_owned()).or_default();
+        entry.waiting += 1;
+        Awaiting { news: Arc::clone(self), id: id.clone(), told: Arc::clone(&entry.told) }
     }
 }
 
@@ -122,9 +132,11 @@ pub(super) struct Awaiting {
 impl Drop for Awaiting {
     fn drop(&mut self) {
         let mut awaited = self.news.awaited.lock();
-        // The map's and this one: nobody else waits.
-        if Arc::strong_count(&self.told) <= 2 {
-            awaited.remove(self.id.as_str());
+        if let Some(entry) = awaited.get_mut(self.id.as_str()) {
+            entry.waiting -= 1;
+            if entry.waiting == 0 {
+                awaited.remove(self.id.as_str());
+            }
         }
     }
 }
@@ -175,6 +187,8 @@ mod tests {
         let news = Arc::new(News::default());
         let id = TaskId::new("a").unwrap();
         let (first, second) = (news.of_task(&id), news.of_task(&id));
+        // As while both leave together.
+        let _still = (Arc::clone(&first.told), Arc::clone(&second.told));
         drop(first);
         assert_eq!(news.awaited.lock().len(), 1);
         drop(second);

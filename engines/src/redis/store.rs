@@ -140,7 +140,8 @@ impl Store {
         heard.map_or(Timestamp::default(), |(then, at)| then.after(at.elapsed()).after(span))
     }
 
-    /// Runs a script that is safe to repeat, with arguments that do not change.
+    /// Runs a script that is safe to repeat, with arguments that do not change. Sent again after a lost answer, it tells
+    /// what was left to do: a purge counts what the second sending deleted, a resubmission says `Live` of its own success.
     pub(super) async fn run(
         &self,
         lane: &Lane,

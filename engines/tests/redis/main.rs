@@ -16,6 +16,7 @@ mod fullness;
 mod mending;
 mod outages;
 mod sharing;
+mod silence;
 mod tls;
 mod volume;
 

@@ -18,7 +18,7 @@ use jobbers_test_support::{
 use super::connect;
 
 /// A server that speaks TLS on the port that is answered, and demands certificates of its clients or does not.
-fn server(authority: &Authority, demands: bool) -> (RedisServer, u16) {
+pub(super) fn server(authority: &Authority, demands: bool) -> (RedisServer, u16) {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let file = |name: &str| authority.file(name).to_str().unwrap().to_owned();
     let arguments = [
@@ -33,7 +33,7 @@ fn server(authority: &Authority, demands: bool) -> (RedisServer, u16) {
 }
 
 /// A parameter of an address.
-fn parameter(authority: &Authority, name: &str, file: &str) -> String {
+pub(super) fn parameter(authority: &Authority, name: &str, file: &str) -> String {
     format!("{name}={}", authority.file(file).display())
 }
 
