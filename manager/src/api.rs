@@ -6,7 +6,10 @@
 use std::sync::Arc;
 
 use utoipa::OpenApi;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::{
+    router::{OpenApiRouter, UtoipaMethodRouter},
+    routes,
+};
 
 use crate::{app::App, problem::ProblemBody};
 
@@ -45,42 +48,65 @@ mod workers;
 )]
 struct Head;
 
-/// Every operation.
+/// Every operation, and what stands at the head of the document.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
-    OpenApiRouter::with_openapi(Head::openapi())
-        .routes(routes!(tasks::submit::submit, tasks::look::list))
-        .routes(routes!(tasks::cancel::cancel_many))
-        // A task may be called `cancel`; its own path is the one above.
-        .route("/tasks/cancel", axum::routing::get(tasks::look::get_task_named_cancel))
-        .routes(routes!(tasks::look::get_task))
-        .routes(routes!(tasks::cancel::cancel_one))
-        .routes(routes!(tasks::resubmit::resubmit))
-        .routes(routes!(dead_letters::list, dead_letters::delete))
-        .routes(routes!(dead_letters::stats))
-        .routes(routes!(dead_letters::resubmit))
-        .routes(routes!(operations::list))
-        .routes(routes!(operations::operation, operations::cancel))
-        .routes(routes!(dead_letters::get))
-        .routes(routes!(dead_letters::history))
-        .routes(routes!(tasks::explain::explain))
-        .routes(routes!(activity::active_tasks))
-        .routes(routes!(activity::scheduled_tasks))
-        .routes(routes!(queues::list, queues::create))
-        .routes(routes!(queues::get, queues::put, queues::delete))
-        .routes(routes!(queues::pause))
-        .routes(routes!(queues::resume))
-        .routes(routes!(queues::purge))
-        .routes(routes!(roles::list, roles::create))
-        .routes(routes!(roles::get, roles::put, roles::delete))
-        .routes(routes!(roles::refresh))
-        .routes(routes!(routing::list, routing::put, routing::delete))
-        .routes(routes!(registry::list))
-        .routes(routes!(workers::list))
-        .routes(routes!(workers::drain_matching))
-        .routes(routes!(workers::resume_matching))
-        .routes(routes!(workers::drain))
-        .routes(routes!(workers::resume))
-        .routes(routes!(health::live))
-        .routes(routes!(health::ready))
-        .routes(routes!(metrics::metrics))
+    let head = OpenApiRouter::with_openapi(Head::openapi())
+        // A task may be called `cancel`, which is also the path of an operation.
+        .route("/tasks/cancel", axum::routing::get(tasks::look::get_task_named_cancel));
+    operations().into_iter().fold(head, OpenApiRouter::routes)
+}
+
+fn operations() -> Vec<UtoipaMethodRouter<Arc<App>>> {
+    vec![
+        routes!(tasks::submit::submit, tasks::look::list),
+        routes!(tasks::cancel::cancel_many),
+        routes!(tasks::look::get_task),
+        routes!(tasks::cancel::cancel_one),
+        routes!(tasks::resubmit::resubmit),
+        routes!(dead_letters::list, dead_letters::delete),
+        routes!(dead_letters::stats),
+        routes!(dead_letters::resubmit),
+        routes!(operations::list),
+        routes!(operations::operation, operations::cancel),
+        routes!(dead_letters::get),
+        routes!(dead_letters::history),
+        routes!(tasks::explain::explain),
+        routes!(activity::active_tasks),
+        routes!(activity::scheduled_tasks),
+        routes!(queues::list, queues::create),
+        routes!(queues::get, queues::put, queues::delete),
+        routes!(queues::pause),
+        routes!(queues::resume),
+        routes!(queues::purge),
+        routes!(roles::list, roles::create),
+        routes!(roles::get, roles::put, roles::delete),
+        routes!(roles::refresh),
+        routes!(routing::list, routing::put, routing::delete),
+        routes!(registry::list),
+        routes!(workers::list),
+        routes!(workers::drain_matching),
+        routes!(workers::resume_matching),
+        routes!(workers::drain),
+        routes!(workers::resume),
+        routes!(health::live),
+        routes!(health::ready),
+        routes!(metrics::metrics),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn no_two_types_have_one_name_in_the_document() {
+        let mut seen = BTreeMap::from_iter(Head::openapi().components.expect("the head has some").schemas);
+        assert!(!seen.is_empty());
+        for (name, schema) in operations().into_iter().flat_map(|(schemas, ..)| schemas) {
+            let first = seen.entry(name.clone()).or_insert_with(|| schema.clone());
+            assert!(*first == schema, "two types are called {name}; the document keeps one");
+        }
+    }
 }

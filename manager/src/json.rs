@@ -7,6 +7,7 @@ use serde::{
     de::{MapAccess, Visitor},
     forward_to_deserialize_any,
 };
+use serde_json::value::RawValue;
 
 use crate::problem::{Code, Problem};
 
@@ -140,6 +141,12 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
             Segment::Enum { .. } | Segment::Unknown => None,
         })
         .collect()
+}
+
+/// Whether raw JSON is an object.
+pub(crate) fn is_object(json: &RawValue) -> bool {
+    // Only an object begins so.
+    json.get().trim_start().starts_with('{')
 }
 
 /// Whether arrays and objects stand more than `limit` deep in each other. `json` is a valid JSON document: a parser

@@ -72,6 +72,13 @@ pub(crate) struct Mismatch {
     pub(crate) detail: String,
 }
 
+impl Mismatch {
+    /// In one sentence.
+    pub(crate) fn detail_with_place(self) -> String {
+        if self.pointer.is_empty() { self.detail } else { format!("at {}: {}", self.pointer, self.detail) }
+    }
+}
+
 impl std::fmt::Debug for KnownTasks {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("KnownTasks")

@@ -45,6 +45,12 @@ use crate::app::App;
 /// How often the workers are read anew: what they can run is known within this.
 const KNOWN_TASKS_REFRESH: std::time::Duration = std::time::Duration::from_millis(800);
 
+/// The description of the HTTP API, as `GET /openapi.json` answers it.
+#[must_use]
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    api::routes().into_openapi()
+}
+
 /// Serves HTTP on `listener` until `shutdown` says so, and returns when the last request is answered or cut off.
 ///
 /// `shutdown.drain` stops accepting, answers waiting long polls, and lets requests under way finish, for at most

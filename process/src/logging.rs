@@ -8,7 +8,7 @@ use std::io::IsTerminal;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use tracing_subscriber::{EnvFilter, fmt, layer::SubscriberExt, util::SubscriberInitExt};
+use tracing_subscriber::{EnvFilter, filter::LevelFilter, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
 use crate::telemetry::{logs, traces};
 
@@ -42,7 +42,24 @@ pub fn check(args: &LogArgs) -> Result<(), String> {
 }
 
 fn filter(args: &LogArgs) -> Result<EnvFilter, String> {
+    if let Some(word) = bare_words(&args.log).find(|word| !is_level(word) && !word.starts_with("jobbers")) {
+        return Err(format!(
+            "--log {}: {word:?} is no level, which are error, warn, info, debug, trace and off; for a module of that \
+             name write {word}=debug",
+            args.log
+        ));
+    }
     EnvFilter::try_new(&args.log).map_err(|error| format!("--log {}: {error}", args.log))
+}
+
+/// The parts of a filter that are a word alone. The filter takes any for a module, and then logs that one alone: a level
+/// that is mistyped would silence the program.
+fn bare_words(filter: &str) -> impl Iterator<Item = &str> {
+    filter.split(',').map(str::trim).filter(|part| !part.is_empty() && !part.contains(['=', '[', ']']))
+}
+
+fn is_level(word: &str) -> bool {
+    word.parse::<LevelFilter>().is_ok()
 }
 
 /// Starts logging. A second call does nothing. Call it after [`crate::telemetry::Telemetry::start`], so that spans of user
@@ -64,4 +81,47 @@ pub fn init(args: &LogArgs) -> Result<(), String> {
         tracing::debug!("logging was started before");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(log: &str) -> Result<(), String> {
+        check(&LogArgs { log: log.to_owned(), log_format: LogFormat::Text })
+    }
+
+    #[test]
+    fn a_mistyped_level_is_refused_and_named() {
+        for (log, word) in
+            [("inof", "inof"), ("info,debgu", "debgu"), (" Info , wran", "wran"), ("my_tasks", "my_tasks")]
+        {
+            let refused = checked(log).unwrap_err();
+            assert!(
+                refused.contains(&format!("{word:?} is no level")) && refused.contains("=debug"),
+                "{log}: {refused}"
+            );
+        }
+        for bad in ["a=b=c", "my_tasks=inof", "info,jobbers_worker=loud"] {
+            assert!(checked(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn levels_and_modules_are_taken() {
+        for log in [
+            "",
+            "info",
+            "WARN",
+            "off",
+            "error,",
+            "info,jobbers_worker=debug",
+            "jobbers_worker",
+            "my_tasks=trace,warn",
+            "info,my_tasks[run{a}]=debug",
+            "[span]=trace",
+        ] {
+            assert_eq!(checked(log), Ok(()), "{log}");
+        }
+    }
 }

@@ -25,7 +25,7 @@ use crate::{
             ChangeView, DeleteRequest, HistoryView, LetterPageView, LetterParams, LetterView, ResubmitRequest,
             StatsView, WholeLetterView,
         },
-        operation::WholeOperationView,
+        operation::{ResubmitAnswer, WholeOperationView},
         task_list::WaitParams,
         value::NameDoc,
     },
@@ -113,8 +113,7 @@ pub(crate) async fn history(Held(archive): Held, Path(id): Path<TaskId>) -> Resu
     ),
     request_body = ResubmitRequest,
     responses(
-        (status = 200, description = "The operation is done; or, with dry_run, what it would do (DeadLetterChange)",
-         body = WholeOperationView),
+        (status = 200, description = "The operation is done; or, with dry_run, what it would do", body = ResubmitAnswer),
         (status = 202, description = "It goes on; see Location", body = WholeOperationView),
         ResubmitProblems,
     )

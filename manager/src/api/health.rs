@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::{
+    Json,
     extract::State,
-    http::{HeaderValue, header},
     response::{IntoResponse, Response},
 };
 use jobbers_common::engine::Error;
@@ -12,7 +12,7 @@ use jobbers_common::engine::Error;
 use crate::{
     app::App,
     problem::{Code, Problem, Result, problems},
-    wire::worker::ReadyView,
+    wire::worker::{LiveView, ReadyView},
 };
 
 /// Whoever asks wants to know now; a store that is slower than this is as good as down.
@@ -25,11 +25,10 @@ problems!(ReadyProblems: [Code::ShuttingDown]);
 /// Asks nobody, so it also shows what an empty request costs.
 #[utoipa::path(
     get, path = "/health/live", tag = "health", operation_id = "live",
-    responses((status = 200, description = "`{\"status\":\"live\"}`", content_type = "application/json"))
+    responses((status = 200, description = "It is", body = LiveView))
 )]
 pub(crate) async fn live() -> Response {
-    let json = HeaderValue::from_static("application/json");
-    ([(header::CONTENT_TYPE, json)], "{\"status\":\"live\"}").into_response()
+    Json(LiveView { status: "live" }).into_response()
 }
 
 /// Whether the manager can do its work, and what its store promises
@@ -45,5 +44,5 @@ pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Response> {
         .await
         .unwrap_or_else(|_| Err(Error::unavailable("it did not answer within 2s")))?;
     health.warnings.extend(app.dead_letters.warnings(health.outbox));
-    Ok(axum::Json(ReadyView::new(health, app.started.elapsed().as_secs_f64())).into_response())
+    Ok(Json(ReadyView::new(health, app.started.elapsed().as_secs_f64())).into_response())
 }

@@ -12,7 +12,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::patch::merge;
-use crate::json::is_deeper_than;
+use crate::{
+    json::{is_deeper_than, is_object},
+    known_tasks::Known,
+};
 
 /// The least rate, in tasks a second: one in about a quarter of an hour.
 pub(crate) const MIN_RATE: f64 = 0.001;
@@ -36,15 +39,21 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// What to ask of the store for one letter.
+    /// What to ask of the store for one letter. Its parameters are held against the schema that live workers have for
+    /// them, as a submission's are: what does not fit would only fail once more.
     ///
     /// # Errors
     /// Why its parameters can't be what they are to be.
-    pub(crate) fn wish(&self, dead: DeadTask, max_payload_bytes: usize) -> Result<Resubmit, String> {
+    pub(crate) fn wish(&self, dead: DeadTask, max_payload_bytes: usize, known: &Known) -> Result<Resubmit, String> {
         let parameters = match &self.parameters {
             None => None,
             Some(patch) => Some(patched(dead.task.parameters.as_ref(), patch, max_payload_bytes)?),
         };
+        let described = known.find(&dead.task.name, dead.task.version).and_then(|task| task.described.as_ref());
+        let becomes = parameters.as_ref().or(dead.task.parameters.as_ref());
+        if let (Some(described), Some(becomes)) = (described, becomes.filter(|becomes| becomes.is_json())) {
+            described.check(becomes).map_err(|mismatch| mismatch.detail_with_place())?;
+        }
         Ok(Resubmit {
             queue: self.to_queue.clone(),
             parameters,
@@ -67,6 +76,9 @@ fn patched(before: Option<&Payload>, patch: &RawValue, max_bytes: usize) -> Resu
         let what = before.map_or("gone", Payload::content_type);
         return Err(format!("the parameters are {what}, which can't be patched"));
     };
+    if !is_object(patch) {
+        return Err("the patch is no object; it would replace the parameters".to_owned());
+    }
     if is_deeper_than(patch.get(), MAX_JSON_DEPTH) {
         return Err(format!("the patch is nested over {MAX_JSON_DEPTH} deep"));
     }
@@ -104,6 +116,15 @@ mod tests {
         let deep = Payload::json(format!("{{\"b\":{}}}", nested(100_000)));
         let refused = patched(Some(&deep), &patch(1), usize::MAX).unwrap_err();
         assert!(refused.contains("would be nested"), "{refused}");
+    }
+
+    #[test]
+    fn a_stored_patch_that_is_no_object_replaces_nothing() {
+        for text in ["[]", "5", "null", " \"x\""] {
+            let patch: Box<RawValue> = serde_json::from_str(text).unwrap();
+            let refused = patched(Some(&Payload::json("{}")), &patch, 10_000).unwrap_err();
+            assert!(refused.contains("no object"), "{text}: {refused}");
+        }
     }
 
     #[test]

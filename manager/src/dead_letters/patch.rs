@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Result, value::RawValue};
 
+use crate::json::is_object;
+
 type Members = BTreeMap<String, Box<RawValue>>;
 
 /// The document with the patch merged into it.
@@ -16,8 +18,7 @@ pub(super) fn merge(document: &[u8], patch: &RawValue) -> Result<Vec<u8>> {
 }
 
 fn members(value: &RawValue) -> Option<Members> {
-    // Only an object begins so, and what is read here is JSON.
-    if value.get().trim_start().starts_with('{') { serde_json::from_str(value.get()).ok() } else { None }
+    if is_object(value) { serde_json::from_str(value.get()).ok() } else { None }
 }
 
 fn merged(target: Option<&RawValue>, patch: &RawValue) -> Result<Box<RawValue>> {

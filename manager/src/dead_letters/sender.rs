@@ -96,9 +96,11 @@ fn batch(rate: Option<f64>) -> usize {
 
 async fn send(app: &App, order: &Order, pending: Vec<(i64, DeadTask)>) -> anyhow::Result<Vec<Settled>> {
     let (mut settled, mut places, mut wishes): (Vec<Settled>, Vec<(i64, Pair)>, Vec<Resubmit>) = Default::default();
+    // Fresh, once for all of these: whoever mends a task's workers sends its letters again the next moment.
+    let known = app.known.fresh().await?;
     for (place, dead) in pending {
         let pair = pair(&dead);
-        match order.wish(dead, app.max_payload_bytes) {
+        match order.wish(dead, app.max_payload_bytes, &known) {
             Ok(wish) => {
                 places.push((place, pair));
                 wishes.push(wish);

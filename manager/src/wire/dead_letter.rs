@@ -15,7 +15,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{
     task_view::{AttemptView, TaskView},
-    value::{AnyJsonDoc, LetterStateDoc, NameDoc, Rfc3339, StatusDoc},
+    value::{LetterStateDoc, NameDoc, Rfc3339, StatusDoc},
 };
 use crate::{
     dead_letters::order::{MAX_RATE, MIN_RATE, Order},
@@ -213,9 +213,10 @@ selecting! {
         #[serde(default)]
         #[schema(value_type = Option<NameDoc>)]
         pub(crate) to_queue: Option<QueueName>,
-        /// A merge patch (RFC 7396) of their parameters.
+        /// A merge patch (RFC 7396) of their parameters: an object, nested at most 64 deep. What comes of it must fit the
+        /// schema that the task's workers registered, as a submission's parameters must.
         #[serde(default)]
-        #[schema(value_type = Option<AnyJsonDoc>)]
+        #[schema(value_type = Option<Object>)]
         pub(crate) parameters: Option<Box<RawValue>>,
         /// At most so many tasks a second; 0.001 to 10,000.
         #[serde(default)]
@@ -228,11 +229,17 @@ impl ResubmitRequest {
     /// How they are to be sent.
     ///
     /// # Errors
-    /// [`Code::InvalidRequest`] for a rate out of bounds; [`Code::JsonTooDeep`].
+    /// [`Code::InvalidRequest`] for a rate out of bounds and a patch that is no object; [`Code::JsonTooDeep`].
     pub(crate) fn order(self) -> Result<Order> {
         if self.rate.is_some_and(|rate| !(MIN_RATE..=MAX_RATE).contains(&rate)) {
             let detail = format!("a rate is {MIN_RATE} to {MAX_RATE} tasks a second");
             return Err(Problem::new(Code::InvalidRequest, detail).at("/rate"));
+        }
+        // The RFC has anything else take the place of all parameters: hardly ever meant, and not to be undone.
+        if self.parameters.as_ref().is_some_and(|patch| !json::is_object(patch)) {
+            let detail =
+                "a patch of parameters is a JSON object, of what is to change; anything else would replace them";
+            return Err(Problem::new(Code::InvalidRequest, detail).at("/parameters"));
         }
         if self.parameters.as_ref().is_some_and(|patch| json::is_deeper_than(patch.get(), MAX_JSON_DEPTH)) {
             let detail = format!("the patch is nested at most {MAX_JSON_DEPTH} deep");

@@ -7,7 +7,10 @@ use jobbers_common::{limits::MAX_BATCH, name::TaskId};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use utoipa::{IntoParams, ToSchema};
 
-use super::value::{NameDoc, OperationStateDoc, Rfc3339};
+use super::{
+    dead_letter::ChangeView,
+    value::{NameDoc, OperationStateDoc, Rfc3339},
+};
 use crate::problem::{Code, Problem, Result};
 
 const fn default_limit() -> usize {
@@ -78,7 +81,7 @@ pub struct OperationView<'a> {
     /// How many were sent again.
     resubmitted: u64,
     /// How many came to what: `resubmitted`, `already_resubmitted`, `unknown`, `live` (it waits or runs already), `moved`
-    /// (it has ended anew), `unknown_queue`, `duplicate`, `bad_parameters`, `cancelled`.
+    /// (it has ended anew), `unknown_queue`, `duplicate`, `bad_parameters` (they can't be patched, or do not fit the task's schema), `cancelled`.
     outcomes: BTreeMap<&'static str, u64>,
 }
 
@@ -117,6 +120,18 @@ pub struct WholeOperationView<'a> {
     entry: OperationView<'a>,
     /// Its first 1,000 tasks.
     tasks: Vec<ItemView<'a>>,
+}
+
+/// What became of a request to send dead letters again.
+#[derive(Debug, ToSchema)]
+#[serde(untagged)]
+#[schema(as = ResubmitAnswer)]
+// Only described, never made: the handler writes the one or the other.
+pub enum ResubmitAnswer<'a> {
+    /// The operation that it began.
+    Begun(WholeOperationView<'a>),
+    /// What it would change, with `dry_run`.
+    Preview(ChangeView),
 }
 
 /// A task of an operation.

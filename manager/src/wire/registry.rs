@@ -24,7 +24,7 @@ pub struct RegisteredTaskView<'a> {
     description: &'a str,
     /// The JSON Schema of its parameters, if it has one. Submissions that do not fit are refused.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<AnyJsonDoc>)]
+    #[schema(value_type = AnyJsonDoc, required = false)]
     parameters: Option<&'a serde_json::Value>,
     /// How often its workers may vanish before it is failed, where that is not 3. Submissions that do not say otherwise
     /// carry it.

@@ -57,7 +57,7 @@ pub struct TaskRequest<'a> {
     pub priority: Option<u8>,
     /// What the function is given: any JSON, nested at most 64 deep. Default: `{}`.
     #[serde(default, borrow, deserialize_with = "present")]
-    #[schema(value_type = Option<AnyJsonDoc>)]
+    #[schema(value_type = AnyJsonDoc, required = false)]
     pub parameters: Option<&'a RawValue>,
     /// Not before this long after it is taken in.
     #[serde(default, with = "duration::text::option")]

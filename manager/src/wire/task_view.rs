@@ -70,6 +70,18 @@ pub struct SubmittedList<'a> {
     pub(crate) tasks: Vec<SubmittedView<'a>>,
 }
 
+/// What became of a submission, as it was sent: of a task, or of a batch.
+#[derive(Debug, ToSchema)]
+#[serde(untagged)]
+#[schema(as = SubmitAnswer)]
+// Only described, never made: the handler writes the one or the other.
+pub enum SubmitAnswer<'a> {
+    /// Of one.
+    One(SubmittedView<'a>),
+    /// Of several.
+    Many(SubmittedList<'a>),
+}
+
 /// All that is known of a task. What is not known, or not told in lists, is absent.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Task)]
@@ -207,7 +219,7 @@ macro_rules! told {
         struct $name<'a> {
             #[doc = "The JSON; base64 text when the content type stands beside it."]
             #[serde(skip_serializing_if = "Option::is_none")]
-            #[schema(value_type = Option<AnyJsonDoc>)]
+            #[schema(value_type = AnyJsonDoc, required = false)]
             $field: Option<Content<'a>>,
             #[doc = "Only when it is not JSON."]
             #[serde(skip_serializing_if = "Option::is_none")]

@@ -127,7 +127,7 @@ described! {
 }
 described! {
     /// Whether the task is kept in the dead-letter store when it fails for good.
-    DeadLetterDoc as "DeadLetter", one_of(["none", "save"])
+    DeadLetterDoc as "DeadLetterPolicy", one_of(["none", "save"])
 }
 described! {
     /// What has become of a dead letter.

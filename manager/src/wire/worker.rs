@@ -131,6 +131,14 @@ pub struct SteeredView {
     pub(crate) workers: Vec<WorkerId>,
 }
 
+/// That the process is alive.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Live)]
+pub struct LiveView {
+    /// `live`.
+    pub(crate) status: &'static str,
+}
+
 /// Whether the manager can do its work, and what its store promises.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Ready)]

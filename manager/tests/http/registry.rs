@@ -12,7 +12,10 @@ use jobbers_common::{
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::server::{Server, soon};
+use crate::{
+    dead_letters,
+    server::{Server, soon},
+};
 
 const TTL: Duration = Duration::from_secs(60);
 
@@ -240,4 +243,37 @@ async fn workers_are_told_to_drain_and_to_claim_again() {
     assert_eq!(server.post("/workers/drain", json!({"host": "elsewhere"})).await.expect(200), json!({"workers": []}));
     server.post("/workers/drain", json!({})).await.refused(422, "invalid_request");
     server.post("/workers/drain", json!({"hosts": []})).await.refused(422, "invalid_request");
+}
+
+#[tokio::test]
+async fn letters_that_do_not_fit_their_task_stay_dead() {
+    let bench = dead_letters::bench().await;
+    for (id, version, parameters) in
+        [("fits", 2, json!({"sizes": []})), ("lacks", 2, json!({})), ("other-version", 1, json!({}))]
+    {
+        let body = json!({"id": id, "name": "resize", "version": version, "parameters": parameters});
+        bench.post("/tasks", body).await.expect(201);
+        bench.fail_again("boom").await;
+    }
+    bench.archived(3).await;
+    register_resizer(&*bench.engine).await;
+    let ids = ["fits", "lacks", "other-version"];
+    let patched =
+        bench.resubmit(json!({"task_ids": ids, "parameters": {"sizes": [{"width": "wide"}]}})).await.expect(200);
+    assert_eq!(outcomes(&patched), ["bad_parameters", "bad_parameters", "resubmitted"], "{patched}");
+    let detail = patched["tasks"][0]["detail"].as_str().unwrap();
+    assert!(detail.contains("at /sizes/0/width: resize@2 does not take this"), "{detail}");
+    let as_they_are = bench.resubmit(json!({"task_ids": ["fits", "lacks"]})).await.expect(200);
+    assert_eq!(outcomes(&as_they_are), ["resubmitted", "bad_parameters"], "{as_they_are}");
+    assert_eq!(bench.claim("default", 9).await[1].parameters.bytes, &br#"{"sizes":[]}"#[..], "no patch was kept");
+    let told = bench.post("/tasks/lacks/resubmit", "").await.refused(422, "invalid_parameters");
+    assert!(told["detail"].as_str().unwrap().contains("sizes"), "{told}");
+    assert_eq!(bench.archived(1).await[0]["task_id"], "lacks", "it is dead still");
+    let mended = bench.resubmit(json!({"task_ids": ["lacks"], "parameters": {"sizes": []}})).await.expect(200);
+    assert_eq!(outcomes(&mended), ["resubmitted"]);
+    bench.server.stop().await;
+}
+
+fn outcomes(operation: &Value) -> Vec<&str> {
+    operation["tasks"].as_array().unwrap().iter().map(|task| task["outcome"].as_str().unwrap()).collect()
 }

@@ -13,6 +13,8 @@ use reqwest::{Method, StatusCode, header::HeaderMap};
 use serde_json::Value;
 use tokio::{net::TcpListener, task::JoinHandle};
 
+use crate::contract;
+
 pub(crate) struct Server {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) shutdown: Shutdown,
@@ -70,10 +72,16 @@ impl Server {
         Self { engine, shutdown, address, client, running }
     }
 
+    /// Sends a request; the answer is as its operation is described.
     pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
-        let response = request.send().await.unwrap();
-        let (status, headers) = (response.status(), response.headers().clone());
-        Answer { status, headers, text: response.text().await.unwrap() }
+        let (client, request) = request.build_split();
+        let request = request.unwrap();
+        let method = request.method().clone();
+        let response = client.execute(request).await.unwrap();
+        let (url, status, headers) = (response.url().clone(), response.status(), response.headers().clone());
+        let answer = Answer { status, headers, text: response.text().await.unwrap() };
+        contract::check(&method, &url, &answer);
+        answer
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {

@@ -31,8 +31,8 @@ pub(super) struct Resubmit {
     /// Into this queue instead of the one they were in
     #[arg(long, value_name = "QUEUE")]
     to_queue: Option<QueueName>,
-    /// A JSON merge patch of their parameters, e.g. '{"timeout": 30}'
-    #[arg(long, value_name = "JSON", value_parser = json)]
+    /// What to change in their parameters, a JSON object (merge patch), e.g. '{"timeout": 30}'
+    #[arg(long, value_name = "JSON", value_parser = patch)]
     parameters: Option<Box<RawValue>>,
     /// At most so many tasks a second
     #[arg(long, value_name = "N")]
@@ -45,8 +45,13 @@ pub(super) struct Resubmit {
     no_wait: bool,
 }
 
-fn json(text: &str) -> Result<Box<RawValue>, String> {
-    serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))
+fn patch(text: &str) -> Result<Box<RawValue>, String> {
+    let patch: Box<RawValue> = serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
+    if patch.get().trim_start().starts_with('{') {
+        Ok(patch)
+    } else {
+        Err("it is no JSON object: name what is to change, e.g. {\"timeout\": 30}".to_owned())
+    }
 }
 
 #[derive(Debug, Serialize)]

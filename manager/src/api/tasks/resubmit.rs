@@ -30,6 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 problems!(ResubmitTaskProblems: WITH_BODY, ARCHIVE, [
     Code::UnknownTask, Code::UnknownQueue, Code::TaskLive, Code::TaskCompleted, Code::AlreadyResubmitted,
+    Code::Duplicate, Code::InvalidParameters,
 ]);
 
 /// Send a task again that failed, stalled, was dropped, aborted or cancelled
@@ -94,7 +95,8 @@ async fn from_archive(app: &App, archive: &Arc<Archive>, id: &TaskId, params: &R
         None | Some(ItemOutcome::Cancelled) => Code::ArchiveUnavailable,
         Some(ItemOutcome::AlreadyResubmitted) => Code::AlreadyResubmitted,
         Some(ItemOutcome::Live) => Code::TaskLive,
-        Some(ItemOutcome::Moved | ItemOutcome::BadParameters) => Code::TaskCompleted,
+        Some(ItemOutcome::Moved) => Code::TaskCompleted,
+        Some(ItemOutcome::BadParameters) => Code::InvalidParameters,
         Some(ItemOutcome::Unknown) => Code::UnknownTask,
         Some(ItemOutcome::UnknownQueue) => Code::UnknownQueue,
         Some(ItemOutcome::Duplicate) => Code::Duplicate,

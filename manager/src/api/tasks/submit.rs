@@ -38,7 +38,7 @@ use crate::{
     wire::{
         registry::WarningView,
         task_request::{SubmitRequest, TaskBatch, TaskRequest},
-        task_view::{SubmittedList, SubmittedView},
+        task_view::{SubmitAnswer, SubmittedList, SubmittedView},
     },
 };
 
@@ -73,9 +73,9 @@ problems!(SubmitProblems: WITH_BODY, [
     request_body = SubmitRequest,
     responses(
         (status = 201, description = "Taken in: the task, or for a batch `{\"tasks\": […]}`. Durable as \
-            /health/ready says.", body = SubmittedView),
+            /health/ready says.", body = SubmitAnswer),
         (status = 200, description = "Nothing was created: everything was there already, or the tasks that hold the \
-            unique keys are answered, as they are or updated.", body = SubmittedView),
+            unique keys are answered, as they are or updated.", body = SubmitAnswer),
         SubmitProblems,
     )
 )]
