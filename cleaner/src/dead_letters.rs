@@ -39,11 +39,14 @@ impl DeadLetters {
     /// [`Error::Config`] for an address that makes no sense.
     pub fn new(manager: &str, older_than: Duration) -> Result<Self> {
         let wrong = |error: String| Error::Config(format!("{manager:?} is not a manager's address: {error}"));
-        let url = Url::parse(manager).and_then(|url| url.join("/dead-letter-queue"));
-        let url = url.map_err(|error| wrong(error.to_string()))?;
+        let mut url = Url::parse(manager).map_err(|error| wrong(error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(wrong("write http://HOST:PORT, or https:// of what stands before it".to_owned()));
         }
+        url.path_segments_mut()
+            .map_err(|()| wrong("it can't have a path".to_owned()))?
+            .pop_if_empty()
+            .push("dead-letter-queue");
         // A manager is asked directly: a proxy of the environment is for the world outside.
         let client = Client::builder().no_proxy().timeout(PATIENCE).build();
         let client = client.map_err(|error| Error::Config(format!("can't make an HTTP client: {error}")))?;
@@ -64,17 +67,20 @@ impl Pass for DeadLetters {
         let silent = |error: reqwest::Error| Error::unavailable(format!("the manager at {}: {error}", self.url));
         let answer = self.client.delete(self.url.clone()).json(&body).send().await.map_err(silent)?;
         let status = answer.status();
-        let changed: Changed = answer.json().await.unwrap_or_default();
+        let changed: reqwest::Result<Changed> = answer.json().await;
+        if status.is_success() {
+            let strange =
+                |error| Error::unavailable(format!("{} answers, but not as a manager does: {error}", self.url));
+            return Ok(Batch { removed: changed.map_err(strange)?.changed, ..Batch::default() });
+        }
+        let changed = changed.unwrap_or_default();
         if status.is_server_error() {
             return Err(Error::unavailable(format!(
                 "the manager at {} answers {status}: {}",
                 self.url, changed.detail
             )));
         }
-        if !status.is_success() {
-            return Err(Error::Invalid(format!("the manager at {} refuses ({status}): {}", self.url, changed.detail)));
-        }
-        Ok(Batch { removed: changed.changed, ..Batch::default() })
+        Err(Error::Invalid(format!("the manager at {} refuses ({status}): {}", self.url, changed.detail)))
     }
 }
 
@@ -87,6 +93,11 @@ mod tests {
         for address in ["localhost", "ftp://localhost", ""] {
             assert!(matches!(DeadLetters::new(address, Duration::ZERO), Err(Error::Config(_))), "{address}");
         }
-        assert!(DeadLetters::new("http://localhost:8000", Duration::ZERO).is_ok());
+        for (address, asked) in [
+            ("http://localhost:8000", "http://localhost:8000/dead-letter-queue"),
+            ("https://ops.example/jobbers/", "https://ops.example/jobbers/dead-letter-queue"),
+        ] {
+            assert_eq!(DeadLetters::new(address, Duration::ZERO).unwrap().url.as_str(), asked);
+        }
     }
 }

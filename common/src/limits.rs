@@ -14,6 +14,8 @@ pub const MAX_CONCURRENCY_KEY_BYTES: usize = 256;
 pub const MAX_TASK_LIMITS: usize = 100;
 /// Default bound on one task's parameters, and on one result, in bytes.
 pub const DEFAULT_MAX_PAYLOAD_BYTES: usize = 256 * 1024;
+/// Highest bound that may be set on one task's parameters, in bytes: calls carry many tasks, and are to be answered soon.
+pub const HIGHEST_MAX_PAYLOAD_BYTES: usize = 1024 * 1024;
 /// Deepest nesting of arrays and objects in JSON parameters.
 pub const MAX_JSON_DEPTH: usize = 64;
 /// Parameters of a completed task that are longer than this, in bytes, are let go when it completes.

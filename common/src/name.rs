@@ -120,7 +120,7 @@ name!(
 );
 
 name!(
-    /// Something one process at a time does, such as keeping the archive of dead letters.
+    /// A job that only one process does at a time, such as keeping the archive of dead letters.
     DutyName,
     "duty name"
 );

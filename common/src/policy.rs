@@ -123,7 +123,7 @@ impl TaskPolicy {
     }
 }
 
-/// What the store decides alone, when the workers of a task vanish and there is no code to ask. `None` is the default.
+/// The part of a policy the store applies alone, when a task's workers have vanished and its code can't be asked. `None` is the default.
 ///
 /// A task's author says it with the rest of the policy; workers register it, and submissions carry it into the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -15,10 +15,12 @@ use crate::{
 
 mod explicit;
 mod find;
+mod turns;
 mod versions;
 
 pub use explicit::{ExplicitQueue, QueueForbidden, check_explicit};
 pub use find::{check_place, find_rule};
+pub use turns::Turns;
 pub use versions::{EmptyRange, Versions};
 
 /// What a rule is for. Keys are in the order of their names; of one name, a range comes before what lies within it.

@@ -3,7 +3,7 @@
 use std::{
     fmt,
     sync::atomic::{AtomicI64, Ordering},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,16 @@ impl Timestamp {
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+}
+
+/// To the microsecond, between the ends of what fits.
+impl From<SystemTime> for Timestamp {
+    fn from(time: SystemTime) -> Self {
+        match time.duration_since(SystemTime::UNIX_EPOCH) {
+            Ok(since) => Self(micros(since)),
+            Err(earlier) => Self(micros(earlier.duration()).saturating_neg()),
+        }
     }
 }
 

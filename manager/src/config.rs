@@ -8,7 +8,7 @@ use std::{
 
 use axum::http::Uri;
 use clap::Parser;
-use jobbers_common::duration;
+use jobbers_common::{duration, limits::HIGHEST_MAX_PAYLOAD_BYTES};
 use jobbers_process::{
     config::{ConfigError, layered},
     engine_url::{EngineArgs, without_password},
@@ -170,6 +170,11 @@ impl Config {
         if let Some((key, _)) = positive.iter().find(|(_, fine)| !fine) {
             return Err(ConfigError::Invalid(format!("{key} must be above 0")));
         }
+        if self.max_payload_bytes > HIGHEST_MAX_PAYLOAD_BYTES {
+            return Err(ConfigError::Invalid(format!(
+                "max_payload_bytes is at most {HIGHEST_MAX_PAYLOAD_BYTES}: store large data elsewhere and pass its address"
+            )));
+        }
         let pauses = [("config_refresh", self.config_refresh), ("tick", self.tick)];
         if let Some((key, pause)) = pauses.iter().find(|(_, pause)| *pause > LONGEST_PAUSE) {
             let pause = duration::format(*pause);
@@ -288,6 +293,13 @@ mod tests {
         assert_eq!(of(&["--engine-url", "sqlite::memory:"]), None);
         assert_eq!(of(&["--dlq-path", "x.db"]), path("x.db"));
         assert_eq!(of(&["--dlq-path", "none"]), None);
+    }
+
+    #[test]
+    fn a_bound_on_parameters_that_no_call_could_carry_is_refused() {
+        let with = |max_payload_bytes| Config { max_payload_bytes, ..Config::default() }.checked();
+        assert!(with(1 << 20).is_ok());
+        assert!(with((1 << 20) + 1).unwrap_err().to_string().contains("at most 1048576"));
     }
 
     #[test]

@@ -3,7 +3,6 @@
 //! The store decides; a snapshot only spares the common submission a read. Whoever misses something in it reads anew.
 
 use std::{
-    collections::HashMap,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -13,7 +12,7 @@ use jobbers_common::{
     engine::{Engine, Error, PutMode, Result},
     name::{QueueName, RoleName, TaskName},
     queue::{self, Config, QueueConfig, RoleConfig},
-    routing::{self, Draw, QueueForbidden, Route, RouteKey},
+    routing::{self, QueueForbidden, Turns},
 };
 use parking_lot::Mutex;
 
@@ -25,12 +24,12 @@ pub(crate) struct LiveConfig {
     engine: Arc<dyn Engine>,
     snapshot: ArcSwapOption<Config>,
     read_at: Mutex<Option<Instant>>,
-    turns: Mutex<HashMap<RouteKey, u64>>,
+    turns: Turns,
 }
 
 impl LiveConfig {
     pub(crate) fn new(engine: Arc<dyn Engine>) -> Self {
-        Self { engine, snapshot: ArcSwapOption::empty(), read_at: Mutex::new(None), turns: Mutex::default() }
+        Self { engine, snapshot: ArcSwapOption::empty(), read_at: Mutex::new(None), turns: Turns::default() }
     }
 
     /// The snapshot as it is.
@@ -72,7 +71,7 @@ impl LiveConfig {
         *self.read_at.lock() = Some(Instant::now());
         let before = self.snapshot.swap(Some(Arc::clone(config)));
         if before.is_some_and(|before| before.version != config.version) {
-            self.turns.lock().retain(|key, _| config.routes.contains_key(key));
+            self.turns.retain(|key| config.routes.contains_key(key));
         }
     }
 
@@ -115,7 +114,10 @@ impl LiveConfig {
         parameter: impl FnOnce(&str) -> Option<String>,
     ) -> QueueName {
         let chosen = match routing::find_rule(&config.routes, name, version) {
-            Some((key, rule)) => routing::choose(&rule.route, self.draw(key, &rule.route), parameter).cloned(),
+            Some((key, rule)) => {
+                let draw = self.turns.draw(key, &rule.route, rand::random);
+                routing::choose(&rule.route, draw, parameter).cloned()
+            }
             None => None,
         };
         chosen.unwrap_or_else(default_queue)
@@ -138,20 +140,6 @@ impl LiveConfig {
             Ok(()) => Ok(Ok(())),
             Err(_) => Ok(check(&*self.fresh().await?)),
         }
-    }
-
-    fn draw(&self, key: &RouteKey, route: &Route) -> Draw {
-        let random = if matches!(route, Route::Weighted { .. }) { rand::random() } else { 0 };
-        let count = if matches!(route, Route::RoundRobin { .. }) { self.take_turn(key) } else { 0 };
-        Draw { random, count }
-    }
-
-    fn take_turn(&self, key: &RouteKey) -> u64 {
-        let mut turns = self.turns.lock();
-        let turn = turns.entry(key.clone()).or_default();
-        let count = *turn;
-        *turn = turn.wrapping_add(1);
-        count
     }
 }
 
@@ -181,7 +169,10 @@ pub(crate) async fn keep_fresh(app: Arc<App>, every: Duration) {
 
 #[cfg(test)]
 mod tests {
-    use jobbers_common::{engine::model::ModelEngine, routing::Versions};
+    use jobbers_common::{
+        engine::model::ModelEngine,
+        routing::{Route, RouteKey, Versions},
+    };
 
     use super::*;
 

@@ -64,7 +64,10 @@ impl BlockingPool {
         let runtime = self.runtime.clone();
         self.put(Box::new(move || {
             let _runtime = runtime.enter();
-            answer.send(catch_unwind(AssertUnwindSafe(job))).ok();
+            if let Err(unwanted) = answer.send(catch_unwind(AssertUnwindSafe(job))) {
+                // Nobody waits for it any more, and dropping it may panic; the thread is needed further.
+                catch_unwind(AssertUnwindSafe(|| drop(unwanted))).ok();
+            }
         }));
         answered.await.unwrap_or_else(|_| Err(Box::new("no thread could be started for the task")))
     }

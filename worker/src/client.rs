@@ -3,7 +3,7 @@
 //!
 //! A client goes straight to the store, for programs beside one, or over HTTP to a manager; what it is asked for and what
 //! it answers is the same. Straight to the store it routes as the manager does, by the same rules, also those that forbid to
-//! name a queue; what the manager checks beyond that (schemas, strict queues) it does not.
+//! name a queue; it does not do the manager's further checks (schemas, strict queues).
 //!
 //! ```no_run
 //! # use jobbers_worker::prelude::*;
@@ -128,7 +128,7 @@ impl Client {
         Self(Arc::new(Shared { way, ids: Mutex::default() }))
     }
 
-    /// The store, for what this client has no words for. `None` over HTTP.
+    /// The engine, for operations this client does not cover. `None` over HTTP.
     #[must_use]
     pub fn engine(&self) -> Option<&Arc<dyn Engine>> {
         match &self.0.way {
@@ -182,11 +182,28 @@ impl<P: Encode, R> TaskFn<P, R> {
         self.delay(client, job).await
     }
 
-    /// Submits a task that starts no earlier than `at`.
+    /// Submits a task that starts no earlier than `at`: a [`SystemTime`](std::time::SystemTime), or a [`Timestamp`].
+    ///
+    /// ```no_run
+    /// # use std::time::SystemTime;
+    /// # use jobbers_worker::{SubmitError, prelude::*};
+    /// # #[task]
+    /// # async fn remind(whom: String) -> Result<(), TaskError> { Ok(()) }
+    /// # async fn example(client: &Client) -> Result<(), SubmitError> {
+    /// let tomorrow = SystemTime::now() + Duration::from_secs(24 * 3600);
+    /// remind.schedule_at(client, "you".to_owned(), tomorrow).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`TaskFn::delay`].
-    pub async fn schedule_at(&self, client: &Client, job: P, at: Timestamp) -> Result<Handle<R>, SubmitError> {
+    pub async fn schedule_at(
+        &self,
+        client: &Client,
+        job: P,
+        at: impl Into<Timestamp>,
+    ) -> Result<Handle<R>, SubmitError> {
         self.with(job).at(at).submit(client).await
     }
 

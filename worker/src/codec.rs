@@ -4,7 +4,7 @@ use bytes::Bytes;
 use jobbers_common::payload::Payload;
 use serde::{Serialize, de::DeserializeOwned};
 
-/// What a task function can take, and what can be awaited of it. Every type that serde reads is; so are [`Raw`] and [`NoParameters`].
+/// A type a task function can take as parameters, or whose value can be awaited as a result: every type that implements `DeserializeOwned`, [`Raw`] and [`NoParameters`].
 pub trait Decode: Sized {
     /// Reads parameters, or a result.
     ///
@@ -13,7 +13,7 @@ pub trait Decode: Sized {
     fn decode(payload: &Payload) -> Result<Self, String>;
 }
 
-/// What a task function can answer, and what can be submitted. Every type that serde writes is; so are [`Raw`] and
+/// A type a task function can return, or that can be submitted: every type that implements `Serialize`, [`Raw`] and
 /// [`NoParameters`].
 pub trait Encode {
     /// Writes the bytes; `None` for a value that says nothing, as `()` does.

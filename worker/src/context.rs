@@ -163,7 +163,7 @@ impl Context {
         self.0.token.cancelled()
     }
 
-    /// A token that is cancelled when this attempt is to end, to hand on to what it calls.
+    /// A token that is cancelled when this attempt is to end, to pass on to the code it calls.
     #[must_use]
     pub fn cancellation_token(&self) -> CancellationToken {
         self.0.token.child_token()
@@ -179,7 +179,7 @@ impl Context {
         self.blocking_heartbeat()
     }
 
-    /// Says how far the task is, 0 to 1, with a word to the reader, of which 1 KiB is kept. Also a heartbeat.
+    /// Reports progress from 0 to 1, with a message (cut to 1 KiB). Also counts as a heartbeat.
     ///
     /// # Errors
     /// As [`Context::heartbeat`].
@@ -188,7 +188,7 @@ impl Context {
         self.blocking_progress(fraction, message)
     }
 
-    /// Leaves a value for the next attempt to find, should there be one. Also a heartbeat. It is in the store within a
+    /// Saves a value for the next attempt, if there is one. Also counts as a heartbeat. It reaches the store within a
     /// quarter of the heartbeat interval (of the lease, if the task has none), and before the task is retried, given back
     /// or over: what is sent again after it has failed begins there too.
     ///

@@ -57,6 +57,14 @@ pub mod testing;
 mod uniqueness;
 mod worker;
 
+/// What signatures of this library name, so that a program needs no other crate of Jobbers.
+pub use jobbers_common::{
+    engine::{Engine, SubmittedHow},
+    name::{QueueName, RoleName, TaskId, TaskName, WorkerId},
+    payload::Payload,
+    task::Fence,
+    time::Timestamp,
+};
 pub use jobbers_macros::task;
 pub use jobbers_process::shutdown::Shutdown;
 pub use schemars;

@@ -105,7 +105,7 @@ impl Worker {
         Self::with_settings(Settings::Given(config))
     }
 
-    /// A worker of a store that is open already.
+    /// A worker on an engine that is already open.
     #[must_use]
     pub fn new(config: Config, engine: Arc<dyn Engine>) -> Self {
         Self { engine: Some(engine), ..Self::open(config) }
@@ -125,7 +125,7 @@ impl Worker {
         self
     }
 
-    /// Gives every task a value to find by its type: `ctx.state::<Pool>()`.
+    /// Shares a value with every task, looked up by its type: `ctx.state::<Pool>()`.
     #[must_use]
     pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.states.insert(value);

@@ -65,6 +65,15 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Bytes of what the task answered; other outcomes are short.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Completed { result: Some(result) } => result.len(),
+            _ => 0,
+        }
+    }
+
     /// Its name in logs.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {

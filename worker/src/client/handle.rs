@@ -116,9 +116,11 @@ impl<R: Decode> PendingResult<R> {
     /// # Errors
     /// [`ResultError`].
     pub async fn wait(&self, timeout: Duration) -> Result<R, ResultError> {
-        let until = Instant::now() + timeout;
+        // One that lies beyond the clock is no limit.
+        let until = Instant::now().checked_add(timeout);
         loop {
-            let wait = until.saturating_duration_since(Instant::now()).min(MAX_WAIT);
+            let left = until.map_or(MAX_WAIT, |until| until.saturating_duration_since(Instant::now()));
+            let wait = left.min(MAX_WAIT);
             let standing = match &self.client.0.way {
                 Way::Store(store) => store.await_finished(&self.id, wait).await?,
                 Way::Http(http) => http.await_finished(&self.id, wait).await?,
@@ -131,7 +133,7 @@ impl<R: Decode> PendingResult<R> {
             if status.is_finished() {
                 return Err(ResultError::NotCompleted { status, error });
             }
-            if Instant::now() >= until {
+            if until.is_some_and(|until| Instant::now() >= until) {
                 return Err(ResultError::NotYet(status));
             }
         }

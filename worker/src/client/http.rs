@@ -31,6 +31,8 @@ const ATTEMPTS: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// Longest time between two of them, whatever a manager asks for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// How long a manager may take to take a connection.
+const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// How long a manager may take to answer, beside the time it was asked to wait.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Of the characters of an id, only `/` means something else in a path.
@@ -131,7 +133,9 @@ impl Http {
             return Err(wrong(&"write http://HOST:PORT, or https:// of what stands before it"));
         }
         tasks.path_segments_mut().map_err(|()| wrong(&"it can't have a path"))?.pop_if_empty().push("tasks");
-        let client = reqwest::Client::builder().build().map_err(|error| wrong(&error))?;
+        // A manager is asked directly: a proxy of the environment is for the world outside.
+        let client = reqwest::Client::builder().no_proxy().connect_timeout(CONNECT_WITHIN).build();
+        let client = client.map_err(|error| wrong(&error))?;
         Ok(Self { client, tasks })
     }
 

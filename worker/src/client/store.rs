@@ -1,20 +1,13 @@
 //! The way straight to a store.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jobbers_common::{
     engine::{Engine, Error, OnConflict, Submit},
     name::{NameError, QueueName, TaskId, TaskName},
     payload::Payload,
     queue::{Config, DEFAULT},
-    routing::{Draw, check_explicit, choose, field_text, find_rule},
+    routing::{Turns, check_explicit, choose, field_text, find_rule},
     task::NewTask,
 };
 use jobbers_process::telemetry::traces;
@@ -34,14 +27,14 @@ const MAX_AGE: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(super) struct Store {
     engine: Arc<dyn Engine>,
-    routed: AtomicU64,
+    turns: Turns,
     /// What was read last, and when.
     config: Mutex<Option<(Instant, Arc<Config>)>>,
 }
 
 impl Store {
     pub(super) fn new(engine: Arc<dyn Engine>) -> Self {
-        Self { engine, routed: AtomicU64::new(0), config: Mutex::new(None) }
+        Self { engine, turns: Turns::default(), config: Mutex::new(None) }
     }
 
     pub(super) const fn engine(&self) -> &Arc<dyn Engine> {
@@ -127,8 +120,8 @@ impl Store {
         version: u32,
         parameters: &Payload,
     ) -> Result<QueueName, NameError> {
-        let chosen = find_rule(&config.routes, name, version).and_then(|(_, rule)| {
-            let draw = Draw { random: rand::random(), count: self.routed.fetch_add(1, Ordering::Relaxed) };
+        let chosen = find_rule(&config.routes, name, version).and_then(|(key, rule)| {
+            let draw = self.turns.draw(key, &rule.route, rand::random);
             choose(&rule.route, draw, |field| field_text(parameters, field))
         });
         chosen.cloned().map_or_else(|| QueueName::new(DEFAULT), Ok)

@@ -5,7 +5,7 @@ use std::{marker::PhantomData, time::Duration};
 use jobbers_common::{
     gate::ConcurrencyKey,
     lifecycle::Status,
-    limits::{DEFAULT_MAX_PAYLOAD_BYTES, MAX_DELAY},
+    limits::{DEFAULT_MAX_PAYLOAD_BYTES, HIGHEST_MAX_PAYLOAD_BYTES, MAX_DELAY},
     name::{QueueName, TaskId, TaskName},
     payload::Payload,
     policy::{CrashPolicy, PolicyOverrides},
@@ -15,7 +15,7 @@ use jobbers_common::{
 };
 use sha2::{Digest, Sha256};
 
-use super::{Client, Handle, SubmitError};
+use super::{Client, Handle, SubmitError, Way};
 use crate::{
     codec::{Encode, Raw},
     task_fn::TaskFn,
@@ -157,9 +157,9 @@ impl<R> Submission<R> {
         self
     }
 
-    /// Not before this point in time.
-    pub fn at(mut self, at: Timestamp) -> Self {
-        self.start = Start::At(at);
+    /// Not before this point in time: a [`SystemTime`](std::time::SystemTime), or a [`Timestamp`].
+    pub fn at(mut self, at: impl Into<Timestamp>) -> Self {
+        self.start = Start::At(at.into());
         self
     }
 
@@ -181,7 +181,7 @@ impl<R> Submission<R> {
         self
     }
 
-    /// There is to be one such task at a time: of what, among tasks of its name, such as `customer:42`. Another one with
+    /// Allows only one such task at a time, among tasks of its name, per key such as `customer:42`. Another one with
     /// this key is refused until this one is over, unless [`Submission::on_duplicate`] says otherwise. It stands in the
     /// place of the key that `#[task(unique)]` makes.
     pub fn unique_key(mut self, key: impl Into<String>) -> Self {
@@ -189,13 +189,13 @@ impl<R> Submission<R> {
         self
     }
 
-    /// The same with a key made of the parameters: there is to be one task with these at a time.
+    /// Like [`Submission::unique_key`], with a key derived from the parameters: one task with these parameters at a time.
     pub fn unique_by_parameters(self) -> Self {
         let key = self.parameters.as_ref().map(key_of_parameters).unwrap_or_default();
         self.unique_key(key)
     }
 
-    /// There may be any number of such tasks: whatever was said of that before, by the task's author too, is forgotten.
+    /// Allows any number of such tasks, discarding every earlier uniqueness setting, including the task author's.
     pub fn not_unique(mut self) -> Self {
         self.unique = None;
         self
@@ -214,7 +214,7 @@ impl<R> Submission<R> {
         self
     }
 
-    /// What is done when another task holds the unique key. What is answered may then be that task.
+    /// What to do when another task holds the unique key. The returned handle may then refer to that task.
     pub fn on_duplicate(mut self, rule: OnDuplicate) -> Self {
         self.unique.get_or_insert_default().rule = rule;
         self
@@ -271,9 +271,14 @@ impl<R> Submission<R> {
     pub(super) fn check(self, client: &Client) -> Result<Checked, SubmitError> {
         let parameters =
             self.parameters.map_err(|problem| SubmitError::Invalid(format!("the parameters: {problem}")))?;
-        if parameters.len() > DEFAULT_MAX_PAYLOAD_BYTES {
+        // A manager has a setting of its own, and judges by that.
+        let most = match client.0.way {
+            Way::Store(_) => DEFAULT_MAX_PAYLOAD_BYTES,
+            Way::Http(_) => HIGHEST_MAX_PAYLOAD_BYTES,
+        };
+        if parameters.len() > most {
             let bytes = parameters.len();
-            let problem = format!("the parameters are {bytes} bytes; at most {DEFAULT_MAX_PAYLOAD_BYTES}");
+            let problem = format!("the parameters are {bytes} bytes; at most {most}");
             return Err(SubmitError::Invalid(problem));
         }
         self.overrides.validate()?;

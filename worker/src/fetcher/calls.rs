@@ -26,6 +26,9 @@ use crate::{
     task_fn::AnyTask,
 };
 
+/// Most bytes of results in one call, unless one alone has more.
+const MOST_SETTLED_BYTES: usize = 8 * 1024 * 1024;
+
 /// A call to the store.
 pub(super) struct Call {
     pub(super) settling: Vec<Settling>,
@@ -105,8 +108,19 @@ impl Fetcher {
         free.min(self.batch).min(left.saturating_sub(self.asked))
     }
 
+    /// How many settlements the next call takes along: no more bytes of results than can arrive in time, or one.
+    fn settle_count(&self) -> usize {
+        let most = self.unsettled.len().min(self.settle_limit);
+        let mut bytes = 0;
+        let fitting = self.unsettled[..most].iter().take_while(|one| {
+            bytes += one.outcome.bytes();
+            bytes <= MOST_SETTLED_BYTES
+        });
+        fitting.count().max(most.min(1))
+    }
+
     fn call(&mut self, room: usize) {
-        let count = self.unsettled.len().min(self.settle_limit);
+        let count = self.settle_count();
         let settling: Vec<Settling> = self.unsettled.drain(..count).collect();
         let ask = self.ask(room);
         // With every queue at its limit there is nothing to ask for until a task ends.

@@ -217,6 +217,26 @@ async fn what_can_not_be_submitted_is_refused_with_a_sentence() {
 }
 
 #[tokio::test]
+async fn a_task_is_scheduled_for_a_time_of_the_system() {
+    let bench = Bench::new();
+    let at = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(4_000_000_000);
+    let handle = mail.schedule_at(&bench.client, to("you"), at).await.unwrap();
+    let task = bench.get(&handle.id).await;
+    assert_eq!((task.status, task.ready_at.as_micros()), (Status::Scheduled, 4_000_000_000_000_000));
+    let before_all = std::time::SystemTime::UNIX_EPOCH - Duration::from_secs(1);
+    assert_eq!(jobbers_common::time::Timestamp::from(before_all).as_micros(), -1_000_000);
+}
+
+#[tokio::test]
+async fn who_waits_for_as_long_as_it_takes_waits_for_the_result() {
+    let bench = Bench::new();
+    let handle = mail.delay(&bench.client, to("you")).await.unwrap();
+    let worker = bench.worker();
+    assert_eq!(handle.result(Duration::MAX).await.unwrap(), "hello, you");
+    worker.end().await;
+}
+
+#[tokio::test]
 async fn the_plain_function_can_be_called_without_a_worker() {
     let context = Context::detached(Payload::json(&b"{}"[..]));
     assert_eq!(mail.call(context, to("you")).await, Ok("hello, you".to_owned()));
