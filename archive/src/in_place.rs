@@ -7,6 +7,7 @@ use std::{
     fs, io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use rusqlite::{Connection, config::DbConfig};
@@ -15,7 +16,11 @@ use crate::error::{Error, Result};
 
 /// The file and its log as they were when they were opened: path, device and inode.
 #[derive(Debug)]
-pub(crate) struct OpenFiles(Vec<(PathBuf, (u64, u64))>);
+pub(crate) struct OpenFiles {
+    files: Vec<(PathBuf, (u64, u64))>,
+    /// Whether the log was carried over since they were last in their place.
+    is_carried_over: AtomicBool,
+}
 
 fn identity(path: &Path) -> io::Result<(u64, u64)> {
     fs::metadata(path).map(|metadata| (metadata.dev(), metadata.ino()))
@@ -30,12 +35,12 @@ impl OpenFiles {
         log.push("-wal");
         let log = PathBuf::from(log);
         files.extend(identity(&log).ok().map(|is| (log, is)));
-        Ok(Self(files))
+        Ok(Self { files, is_carried_over: AtomicBool::new(false) })
     }
 
     /// Refuses to go on with files that are not in their place any more.
     pub(crate) fn check(&self) -> Result<()> {
-        for (path, is) in &self.0 {
+        for (path, is) in &self.files {
             let what = match identity(path) {
                 Ok(found) if found == *is => continue,
                 Ok(_) => "another file is in its place",
@@ -52,11 +57,22 @@ impl OpenFiles {
         Ok(())
     }
 
+    /// The same for the connection that writes. At the first notice what is in the log is carried over into the file that
+    /// was moved, so that this is whole wherever it is now; later the log, which SQLite finds by its name, may be that of
+    /// whoever has opened another archive in its place.
+    pub(crate) fn check_writer(&self, writer: &Connection) -> Result<()> {
+        let checked = self.check();
+        let is_first = checked.is_err() != self.is_carried_over.swap(checked.is_err(), Ordering::Relaxed);
+        if checked.is_err() && is_first {
+            writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).ok();
+        }
+        checked
+    }
+
     /// To be called before the connections are closed, the one that writes first: SQLite's last one deletes the log by its
-    /// name, which may be that of a new archive by now. What is in it is carried over into the file that was moved.
+    /// name.
     pub(crate) fn before_closing(&self, connections: [&Connection; 2]) {
-        if self.check().is_err() {
-            connections[0].query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).ok();
+        if self.check_writer(connections[0]).is_err() {
             for conn in connections {
                 conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).ok();
             }

@@ -99,7 +99,7 @@ impl Archive {
     /// One transaction that writes.
     fn write<T>(&self, change: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         let mut writer = self.writer.lock();
-        self.files.check()?;
+        self.files.check_writer(&writer)?;
         let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let answer = change(&transaction)?;
         transaction.commit()?;

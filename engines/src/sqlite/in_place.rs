@@ -71,7 +71,7 @@ impl OpenFiles {
             };
             return Err(Error::unavailable(format!(
                 "the database file {} was moved, deleted or replaced while it was in use: {what}. Nothing more is read \
-                 or written. Put it back, or stop every process that uses it and start them again",
+                 or written. Put it back, or stop every process that uses it before you start one again",
                 path.display()
             )));
         }
@@ -86,11 +86,14 @@ impl OpenFiles {
         }
     }
 
-    /// The same for the connection that writes, which first carries the log over into the file that was moved: what was
-    /// acknowledged is in there then, wherever that is now.
-    pub(super) fn before_closing_writer(&self, conn: &Connection) {
+    /// The same for the connection that writes. One that has not noticed before carries the log over into the file that
+    /// was moved first: what was acknowledged is in there then, wherever that is now. Only then: later the log, which
+    /// SQLite finds by its name, may be that of whoever has opened the file in the old one's place.
+    pub(super) fn before_closing_writer(&self, conn: &Connection, has_noticed: bool) {
         if self.check().is_err() {
-            connection::cut_log(conn).ok();
+            if !has_noticed {
+                connection::cut_log(conn).ok();
+            }
             connection::close_quietly(conn);
         }
     }

@@ -186,11 +186,12 @@ impl Committer {
             self.commit_guarded(group);
             self.keep_log_short();
         }
-        self.shared.files.before_closing_writer(&self.conn);
+        self.shared.files.before_closing_writer(&self.conn, self.is_adrift);
     }
 
     /// Refuses to write to a file that is not in its place. What was acknowledged before is then carried over from the
-    /// log, so that the file is whole wherever it is now, and no other file comes by that log.
+    /// log, so that the file is whole wherever it is now, and no other file comes by that log. Once, at the first notice:
+    /// later the log may be that of whoever has opened another file in its place.
     fn check_in_place(&mut self) -> Result<()> {
         let checked = self.shared.files.check();
         if let (Err(error), false) = (&checked, self.is_adrift) {
@@ -201,9 +202,9 @@ impl Committer {
         checked
     }
 
-    /// Cuts a log that readers have kept from starting anew.
+    /// Cuts a log that readers have kept from starting anew; unless it may be another store's by now.
     fn keep_log_short(&mut self) {
-        if Instant::now() < self.look_at_log_at {
+        if self.is_adrift || Instant::now() < self.look_at_log_at {
             return;
         }
         let bytes = self.bell.log_bytes();

@@ -129,6 +129,29 @@ async fn a_file_that_was_replaced_takes_nothing_more_in_and_the_new_one_is_left_
 }
 
 #[tokio::test]
+async fn who_was_left_with_the_old_file_takes_nothing_from_who_opened_the_new_one() {
+    let store = Store::open().await;
+    let other = store.path("other.db");
+    drop(open_file(&other).await);
+    closed(|file| file.to_string_lossy().starts_with(&*other.to_string_lossy()));
+    // As one restores a copy: the log of the old file stays where it is.
+    fs::rename(&other, store.path("store.db")).unwrap();
+    store.refuses("another file is in its place").await;
+    let anew = open_file(&store.path("store.db")).await;
+    for task in ["new", "next"] {
+        submit(&anew, task).await.unwrap();
+    }
+    let Store { folder, engine } = store;
+    drop(engine);
+    closed(|file| file.starts_with(folder.path()) && file.to_string_lossy().ends_with(" (deleted)"));
+    let by_others = Connection::open(folder.path().join("store.db")).unwrap();
+    let ids: String = by_others.query_row("SELECT group_concat(id) FROM task", [], |row| row.get(0)).unwrap();
+    assert_eq!(ids, "new,next");
+    submit(&anew, "last").await.unwrap();
+    assert!(anew.get(&id("new")).await.unwrap().is_some());
+}
+
+#[tokio::test]
 async fn a_log_that_was_deleted_or_replaced_takes_nothing_more_in_and_nothing_is_lost() {
     let store = Store::open().await;
     fs::remove_file(store.path("store.db-wal")).unwrap();

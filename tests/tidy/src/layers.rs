@@ -122,7 +122,7 @@ fn common_reads_no_clock_and_no_environment_and_opens_nothing() {
         ("std::net", "opens sockets"),
         ("std::env", "reads the environment"),
         ("std::process", "starts programs"),
-        ("SystemTime", "reads a clock; take a `Clock`"),
+        ("SystemTime::now", "reads a clock; take a `Clock`"),
         ("Instant::now", "reads a clock; take a `Clock`"),
         ("std::thread", "starts threads"),
     ];

@@ -233,7 +233,7 @@ async fn who_waits_for_as_long_as_it_takes_waits_for_the_result() {
     let handle = mail.delay(&bench.client, to("you")).await.unwrap();
     let worker = bench.worker();
     assert_eq!(handle.result(Duration::MAX).await.unwrap(), "hello, you");
-    worker.end().await;
+    worker.drain().await;
 }
 
 #[tokio::test]
