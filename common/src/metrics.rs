@@ -92,19 +92,21 @@ impl Metric {
     #[must_use]
     pub fn prometheus_name(&self) -> String {
         let mut name = self.name.replace('.', "_");
-        let unit = match self.unit {
-            "ms" => "_milliseconds",
-            "s" => "_seconds",
-            "By" => "_bytes",
-            _ => "",
-        };
-        if !name.ends_with(unit) {
-            name.push_str(unit);
-        }
+        name.push_str(self.unit_suffix());
         if matches!(self.kind, Kind::Counter | Kind::ObservedCounter) {
             name.push_str("_total");
         }
         name
+    }
+
+    /// What Prometheus' exporters make of the unit.
+    fn unit_suffix(&self) -> &'static str {
+        match self.unit {
+            "ms" => "_milliseconds",
+            "s" => "_seconds",
+            "By" => "_bytes",
+            _ => "",
+        }
     }
 }
 
@@ -148,6 +150,9 @@ mod tests {
             let name = metric.name;
             assert!(names.insert(metric.prometheus_name()), "{name} stands twice");
             assert!(metric.unit != "1", "{name}: a unit of 1 becomes _ratio on the way to Prometheus");
+            let unit = metric.unit_suffix();
+            let twice = !unit.is_empty() && name.replace('.', "_").ends_with(unit);
+            assert!(!twice, "{name}: some exporters say the unit once more, others do not");
             assert_eq!(metric.kind == Kind::Histogram, !metric.buckets.is_empty(), "{name}");
             assert!(metric.buckets.is_sorted_by(|a, b| a < b), "{name}");
             assert!(!metric.services.is_empty() && metric.about.ends_with('.'), "{name}");

@@ -14,8 +14,8 @@ use jobbers_common::{
     engine::{Engine, Health, ListRequest, QueueStats, Result, TaskFilter},
     lifecycle::Status,
     metrics::catalogue::{
-        CONFIG_AGE, CONFIG_VERSION, DEAD_LETTERS_OUTBOX, QUEUE_ACCEPTED, QUEUE_BYTES, QUEUE_DEPTH, QUEUE_LIMIT,
-        QUEUE_OLDEST_AGE, QUEUE_PAUSED, QUEUE_REMOVED, SCHEDULE_LAG, WORKERS_ALIVE, WORKERS_DRAIN_AGE,
+        CONFIG_AGE, CONFIG_VERSION, DEAD_LETTERS_OUTBOX, QUEUE_ACCEPTED, QUEUE_DEPTH, QUEUE_LIMIT, QUEUE_OLDEST_AGE,
+        QUEUE_PAUSED, QUEUE_REMOVED, QUEUE_WAITING, SCHEDULE_LAG, WORKERS_ALIVE, WORKERS_DRAIN_AGE,
     },
     name::QueueName,
     rate::RateLimit,
@@ -206,7 +206,7 @@ fn of_queues(app: &Weak<App>, meter: &Meter) {
             }
         }),
     );
-    QUEUE_BYTES.gauge(
+    QUEUE_WAITING.gauge(
         meter,
         with_reading(app, |reading, gauge| {
             for stats in &reading.stats {

@@ -66,7 +66,7 @@ catalogue! {
     // ---- queues: the store's own numbers, read by every manager ----
     QUEUE_DEPTH: Gauge "jobbers.queue.depth", "{task}", [QUEUE, STATUS], PAIRS_BY_STATUS, &[], MANAGER,
         "Tasks that are not over, by where they stand: waiting, scheduled, submitted (ready) or started; every manager tells the same, so take the `max`, not the sum.";
-    QUEUE_BYTES: Gauge "jobbers.queue.bytes", "By", [QUEUE], PAIRS, &[], MANAGER,
+    QUEUE_WAITING: Gauge "jobbers.queue.waiting", "By", [QUEUE], PAIRS, &[], MANAGER,
         "Bytes of the parameters that wait in a queue with a `max_bytes`, also those of tasks that limits hold back; absent for other queues, for they are counted only where they are limited. Take the `max`.";
     QUEUE_OLDEST_AGE: Gauge "jobbers.queue.oldest.age", "s", [QUEUE], PAIRS, &[], MANAGER,
         "How long the longest waiting ready task has been ready; 0 for a queue with none. The one number that says whether a queue is served; take the `max`.";
