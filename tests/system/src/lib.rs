@@ -39,6 +39,8 @@ mod original;
 #[cfg(test)]
 mod shutdown;
 #[cfg(test)]
+mod silent_redis;
+#[cfg(test)]
 mod stack;
 #[cfg(test)]
 mod storm;
