@@ -12,9 +12,10 @@ Exit codes:
   0   done, and the answer is yes
   1   done, and the answer is no: refused, not found, failed, not verified
   2   the command line makes no sense
-  64  the configuration makes no sense
+  64  the configuration makes no sense, or the store is of another version
   69  the manager or the store can't be reached
   70  a defect of the manager
+  74  standard output can't be written to
   75  stopped at the drain deadline or by a second signal; work was given back
 
 Start with:

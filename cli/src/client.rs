@@ -35,6 +35,9 @@ const MOST_HOPS: usize = 4;
 /// How long the manager may take to begin its answer, beyond what a call itself asks it to wait.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Where a manager listens unless told otherwise.
+const DEFAULT_URL: &str = "http://127.0.0.1:8000";
+
 /// Which manager to talk to, and how to print its answers.
 #[derive(Debug, Clone, Args)]
 pub struct ClientArgs {
@@ -44,7 +47,7 @@ pub struct ClientArgs {
         env = "JOBBERS_URL",
         hide_env_values = true,
         value_name = "URL",
-        default_value = "http://127.0.0.1:8000"
+        default_value = DEFAULT_URL
     )]
     pub manager: String,
     /// Print the manager's answer as it is, for programs
@@ -114,6 +117,8 @@ impl Client {
     /// # Errors
     /// [`Failure::Usage`] when it is no `http` or `https` URL.
     pub fn new(url: &str) -> Result<Self, Failure> {
+        // As a compose file gives a variable that is not set.
+        let url = if url.is_empty() { DEFAULT_URL } else { url };
         let parsed = Url::parse(url).map_err(|error| {
             Failure::Usage(format!("{url:?} is not a manager's address: {error}; write http://HOST:PORT"))
         })?;

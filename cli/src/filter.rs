@@ -2,7 +2,10 @@
 
 use std::fmt::Display;
 
-use clap::Args;
+use clap::{
+    Args,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
 use jobbers_common::{
     lifecycle::Status,
     name::{QueueName, TaskName, WorkerId},
@@ -11,11 +14,16 @@ use jobbers_process::when;
 
 use crate::failure::Failure;
 
+/// All statuses by name, so that a shell can offer them.
+fn statuses() -> impl TypedValueParser<Value = Status> {
+    PossibleValuesParser::new(Status::ALL.map(Status::as_str)).try_map(|name| name.parse::<Status>())
+}
+
 /// Which tasks; what is not given does not restrict.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub(crate) struct FilterArgs {
     /// Only tasks standing at this; may be given several times, or as a list with commas
-    #[arg(long, value_name = "STATUS", value_delimiter = ',')]
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = statuses())]
     pub(crate) status: Vec<Status>,
     /// Only tasks in this queue
     #[arg(long, value_name = "QUEUE")]

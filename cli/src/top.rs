@@ -3,6 +3,7 @@
 //! Everything comes from the manager's HTTP API. Nothing is kept beyond the last two looks; for what was an hour ago there
 //! are the dashboards. Start reading at [`state`], then [`view`].
 
+mod columns;
 pub(crate) mod keys;
 pub(crate) mod screen;
 pub(crate) mod snapshot;

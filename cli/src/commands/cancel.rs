@@ -23,7 +23,7 @@ const PREVIEW: u64 = 10;
 /// Flags of `jobbers cancel`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A task that does not run yet is cancelled at once. One that runs is marked, and its worker told: it is cancelled when its
+A task that does not run yet is cancelled at once. One that runs is marked, and its worker told: it is cancelled when its \
 worker answers. Exit code 1 when a task does not exist or was over already.")]
 pub struct Args {
     /// The tasks' ids

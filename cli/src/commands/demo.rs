@@ -33,8 +33,8 @@ use crate::{
 };
 
 const AFTER_HELP: &str = "\
-Starts a manager on a free port of this machine and a worker, on a fresh store that is removed again; submits one
-text.wordcount task per text file over HTTP, and a few tasks that fail on purpose; and sets what they answer beside a
+Starts a manager on a free port of this machine and a worker, on a fresh store that is removed again; submits one \
+text.wordcount task per text file over HTTP, and a few tasks that fail on purpose; and sets what they answer beside a \
 direct count of the same files. Files that git ignores, and hidden ones, are left alone.
 
 With --engine-url redis://..., the store is a key prefix of its own on that server, removed again too.

@@ -19,7 +19,7 @@ mod operations;
 /// Flags of `jobbers dlq`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Dead letters are tasks that failed for good and were to be kept: submitted with --dead-letter save, or of a task whose code
+Dead letters are tasks that failed for good and were to be kept: submitted with --dead-letter save, or of a task whose code \
 says so. They stay when the store forgets their tasks, with every failure, until somebody deletes them.")]
 pub struct Args {
     #[command(subcommand)]

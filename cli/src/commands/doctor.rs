@@ -16,10 +16,10 @@ use crate::{
 };
 
 const AFTER_HELP: &str = "\
-It looks at every task and at all that refers to one, in small steps beside whatever else goes on, and changes nothing.
+It looks at every task and at all that refers to one, in small steps beside whatever else goes on, and changes nothing. \
 `cleaner --repair` mends what can be mended for certain.
 
-Exit codes: 0 all is well; 1 something is wrong; 64 the address makes no sense, or leads to no store; 69 the store
+Exit codes: 0 all is well; 1 something is wrong; 64 the address makes no sense, or leads to no store; 69 the store \
 can't be reached.";
 
 /// Flags of `jobbers doctor`.

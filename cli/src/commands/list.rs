@@ -19,7 +19,7 @@ use crate::{
 /// Flags of `jobbers list`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Order: what runs (longest first), what is next in its queue, what is scheduled (next due first), what waits; then what is
+Order: what runs (longest first), what is next in its queue, what is scheduled (next due first), what waits; then what is \
 over, the latest first.
 
 With --json, each page of the API's answer is printed on a line as it came.")]

@@ -115,6 +115,16 @@ struct Set {
     client: ClientArgs,
 }
 
+impl Set {
+    fn says_nothing(&self) -> bool {
+        let is_empty = |said: serde_json::Result<Value>| said.is_ok_and(|said| said == serde_json::json!({}));
+        self.without.is_empty()
+            && is_empty(serde_json::to_value(&self.limits))
+            && is_empty(serde_json::to_value(&self.retention))
+            && is_empty(serde_json::to_value(&self.others))
+    }
+}
+
 /// Settings that are neither limit nor retention.
 #[derive(Debug, clap::Args, Serialize)]
 struct Others {
@@ -154,6 +164,9 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
 
 /// Reads the settings, changes what was said, and puts them back unless somebody else came first.
 async fn change(set: &Set) -> Result<(), Failure> {
+    if set.says_nothing() {
+        return Err(Failure::Usage(format!("what of queue {} is to change? See jobbers queues set --help", set.name)));
+    }
     let (client, path) = (set.client.client()?, client::queue_path(set.name.as_str()));
     let read = client.get(&path, client::NOTHING).await?;
     let mut settings: serde_json::Map<String, Value> = read.read()?;

@@ -38,7 +38,7 @@ Examples:
   jobbers submit sync customer=42 --unique-key customer:42 --on-duplicate keep_last --delay 5s
   generate | jobbers submit echo -          one task per JSON document, a thousand per request
 
-Prints the id of each submitted task on a line; with --wait the task as it ended, and exit code 1 unless it completed.
+Prints the id of each submitted task on a line; with --wait the task as it ended, and exit code 1 unless it completed. \
 Submitting the same --id with the same body twice changes nothing.";
 
 /// Flags of `jobbers submit`.

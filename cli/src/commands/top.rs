@@ -24,7 +24,7 @@ Keys:
   space            hold the picture, and go on
   s                queues by trouble (the longest waiting first), by name, or by size
 
-IN/S is what queues took in, OUT/S what left them: finished, or deleted before it ran. Rates are those of the last
+IN/S is what queues took in, OUT/S what left them: finished, or deleted before it ran. Rates are those of the last \
 interval.";
 
 /// Flags of `jobbers top`.

@@ -23,10 +23,10 @@ use crate::{
 };
 
 const AFTER_HELP: &str = "\
-SIGTERM or SIGINT (Ctrl-C) stops it in good order: the manager takes nothing more, the worker finishes what it runs (up to
+SIGTERM or SIGINT (Ctrl-C) stops it in good order: the manager takes nothing more, the worker finishes what it runs (up to \
 its drain deadline; what still runs then is given back), the cleaner ends. A second one stops it at once.
 
-Exit codes: 0 stopped in good order; 64 the configuration makes no sense, or the address was refused; 69 the store or the
+Exit codes: 0 stopped in good order; 64 the configuration makes no sense, or the address was refused; 69 the store or the \
 address can't be had; 75 what still ran was given back.";
 
 /// Flags of `jobbers up`.

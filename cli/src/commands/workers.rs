@@ -40,7 +40,7 @@ enum Action {
 )]
 struct Which {
     /// The workers' ids
-    #[arg(required_unless_present_any = ["host", "version", "role"], conflicts_with_all = ["host", "version", "role"])]
+    #[arg(conflicts_with_all = ["host", "version", "role"])]
     ids: Vec<WorkerId>,
     #[command(flatten)]
     selection: Selection,
@@ -77,6 +77,11 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 async fn steer(which: &Which, verb: &str) -> Result<ExitCode, Failure> {
+    let Selection { host, version, role } = &which.selection;
+    if which.ids.is_empty() && host.is_none() && version.is_none() && role.is_none() {
+        let usage = format!("which workers {verb}? Name them by their ids, or say --host, --worker-version or --role");
+        return Err(Failure::Usage(usage));
+    }
     let client = which.client.client()?;
     let mut told = Vec::new();
     if which.ids.is_empty() {

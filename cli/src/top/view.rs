@@ -7,12 +7,13 @@ use ratatui::{
     Frame, Terminal,
     backend::TestBackend,
     layout::{Constraint, Layout, Rect},
-    style::{Style, Stylize},
+    style::Stylize,
     text::{Line, Span},
-    widgets::{Cell, Row, Table},
+    widgets::{Cell, Table},
 };
 
 use super::{
+    columns::{Column, right, table},
     snapshot::Snapshot,
     state::{Order, State, count},
 };
@@ -44,10 +45,11 @@ pub(crate) fn draw(state: &State, frame: &mut Frame<'_>) {
         Constraint::Min(4),
     ];
     let [head, queues, workers, failures] = Layout::vertical(parts).areas(frame.area());
-    frame.render_widget(headline(state, now), head);
-    frame.render_widget(queue_table(state, now), queues);
-    frame.render_widget(worker_table(&now.workers), workers);
-    frame.render_widget(failure_table(&now.failures), failures);
+    let width = frame.area().width;
+    frame.render_widget(headline(state, now, width), head);
+    frame.render_widget(queue_table(state, now, width), queues);
+    frame.render_widget(worker_table(&now.workers, width), workers);
+    frame.render_widget(failure_table(&now.failures, width), failures);
     if let Some(why) = &state.failure {
         let line = Rect { y: head.y + 1, height: 1, ..head };
         frame.render_widget(Line::from(why.as_str()).red(), line);
@@ -76,40 +78,40 @@ pub(crate) fn text(state: &State) -> String {
     format!("{}\n", lines.join("\n").trim_end())
 }
 
-fn headline<'a>(state: &'a State, now: &Snapshot) -> Line<'a> {
+fn headline<'a>(state: &'a State, now: &Snapshot, width: u16) -> Line<'a> {
     let sum = |status| now.queues.iter().map(|queue| count(queue, status)).sum::<u64>();
     let entered: f64 = state.rates.values().map(|rates| rates.entered).sum();
     let left: f64 = state.rates.values().map(|rates| rates.left).sum();
     let slots: u64 = now.workers.iter().map(|worker| u64::from(worker.slots)).sum();
     let order = match state.order {
-        Order::Trouble => "by trouble",
-        Order::Name => "by name",
-        Order::Size => "by size",
+        Order::Trouble => "   by trouble",
+        Order::Name => "   by name",
+        Order::Size => "   by size",
     };
     let mut words = vec![
         Span::from("jobbers ").bold(),
         Span::from(state.manager.as_str()),
         Span::from(format!(
-            "   {} ready   {}/{} slots busy   in {}/s   out {}/s   {order}",
+            "   {} ready   {}/{} slots busy   in {}/s   out {}/s",
             thousands(sum(Status::Submitted)),
             thousands(now.workers.iter().map(|worker| u64::from(worker.running)).sum()),
             thousands(slots),
             rate(entered),
             rate(left),
         )),
+        Span::from(order),
     ];
     if state.held {
         words.push(Span::from("   held").yellow());
     }
+    // Where there is no room for all, what whoever looks knows anyway gives way: the order, then the address.
+    for known in [3, 1] {
+        let needed: usize = words.iter().map(Span::width).sum();
+        if needed > usize::from(width) {
+            words[known] = Span::from("");
+        }
+    }
     Line::from(words)
-}
-
-fn headings(words: &[&'static str]) -> Row<'static> {
-    Row::new(words.to_vec()).style(Style::new().bold())
-}
-
-fn right(text: impl Into<String>) -> Cell<'static> {
-    Cell::from(Line::from(text.into()).right_aligned())
 }
 
 /// To three digits: `0`, `0.25`, `7.5`, `1,234`.
@@ -127,14 +129,17 @@ fn rate(per_second: f64) -> String {
     }
 }
 
-fn queue_table(state: &State, now: &Snapshot) -> Table<'static> {
+/// The longest name that other columns give way to.
+const LONGEST_NAME: usize = 40;
+
+fn queue_table(state: &State, now: &Snapshot, width: u16) -> Table<'static> {
     let row = |queue: &Queue| {
         let rates = state.rates.get(&queue.name);
         let of =
             |pick: fn(&super::state::Rates) -> f64| rates.map_or_else(|| "-".to_owned(), |rates| rate(pick(rates)));
         let number = |status| right(thousands(count(queue, status)));
         let bad = count(queue, Status::Failed) + count(queue, Status::Stalled) + count(queue, Status::Dropped);
-        Row::new(vec![
+        vec![
             Cell::from(queue.name.clone()),
             number(Status::Submitted),
             age(queue.oldest_ready_age),
@@ -144,28 +149,22 @@ fn queue_table(state: &State, now: &Snapshot) -> Table<'static> {
             number(Status::Scheduled),
             if bad == 0 { right("0") } else { right(thousands(bad)).red() },
             if queue.paused { Cell::from("paused").yellow() } else { Cell::from("open") },
-        ])
+        ]
     };
-    let widths = [
-        Constraint::Fill(1),
-        Constraint::Length(10),
-        Constraint::Length(8),
-        Constraint::Length(8),
-        Constraint::Length(8),
-        Constraint::Length(8),
-        Constraint::Length(10),
-        Constraint::Length(8),
-        Constraint::Length(7),
+    let longest = now.queues.iter().map(|queue| queue.name.chars().count()).max().unwrap_or(0);
+    let name = u16::try_from(longest.clamp(5, LONGEST_NAME)).unwrap_or(5);
+    let columns = [
+        Column::new("QUEUE", name).growing(1),
+        Column::number("READY", 10),
+        Column::number("OLDEST", 8),
+        Column::number("IN/S", 8).giving_way(4),
+        Column::number("OUT/S", 8).giving_way(3),
+        Column::number("RUNNING", 8).giving_way(1),
+        Column::number("SCHEDULED", 10).giving_way(5),
+        Column::number("FAILED", 8),
+        Column::new("STATE", 7).giving_way(2),
     ];
-    let words = ["QUEUE", "READY", "OLDEST", "IN/S", "OUT/S", "RUNNING", "SCHEDULED", "FAILED", "STATE"];
-    Table::new(now.queues.iter().map(row), widths).header(number_headings(&words, 1..8)).column_spacing(2)
-}
-
-/// Headings of which those in `numbers` stand to the right, above their numbers.
-fn number_headings(words: &[&'static str], numbers: std::ops::Range<usize>) -> Row<'static> {
-    let cell =
-        |(index, word): (usize, &&'static str)| if numbers.contains(&index) { right(*word) } else { Cell::from(*word) };
-    Row::new(words.iter().enumerate().map(cell)).style(Style::new().bold())
+    table(&columns, now.queues.iter().map(row).collect(), width)
 }
 
 fn age(seconds: Option<f64>) -> Cell<'static> {
@@ -178,59 +177,57 @@ fn age(seconds: Option<f64>) -> Cell<'static> {
     }
 }
 
-fn worker_table(workers: &[Worker]) -> Table<'static> {
+fn worker_table(workers: &[Worker], width: u16) -> Table<'static> {
     let row = |worker: &Worker| {
         let busy = right(format!("{}/{}", worker.running, worker.slots));
-        Row::new(vec![
+        vec![
             Cell::from(format!("{} ({}, {})", worker.id, worker.host, worker.pid)),
             Cell::from(worker.role.clone()),
             if worker.running >= worker.slots { busy.yellow() } else { busy },
             right(thousands(worker.settled)),
             Cell::from(worker.queues.join(", ")),
             if worker.state == "running" { Cell::from("running") } else { Cell::from(worker.state.clone()).yellow() },
-        ])
+        ]
     };
-    let widths = [
-        Constraint::Fill(2),
-        Constraint::Length(12),
-        Constraint::Length(9),
-        Constraint::Length(11),
-        Constraint::Fill(1),
-        Constraint::Length(8),
+    let columns = [
+        Column::new("WORKER", 26).growing(2),
+        Column::new("ROLE", 12).giving_way(2),
+        Column::number("SLOTS", 9),
+        Column::number("SETTLED", 11).giving_way(3),
+        Column::new("QUEUES", 13).growing(1).giving_way(1),
+        Column::new("STATE", 8),
     ];
-    let nobody = Row::new(["no worker is alive".to_owned()]).red();
-    let rows: Vec<Row<'static>> = if workers.is_empty() { vec![nobody] } else { workers.iter().map(row).collect() };
-    Table::new(rows, widths)
-        .header(number_headings(&["WORKER", "ROLE", "SLOTS", "SETTLED", "QUEUES", "STATE"], 2..4))
-        .column_spacing(2)
+    let nobody = vec![Cell::from("no worker is alive").red()];
+    let rows = if workers.is_empty() { vec![nobody] } else { workers.iter().map(row).collect() };
+    table(&columns, rows, width)
 }
 
-fn failure_table(failures: &[Task]) -> Table<'static> {
+fn failure_table(failures: &[Task], width: u16) -> Table<'static> {
     let row = |task: &Task| {
         let why = task
             .errors
             .last()
             .map_or_else(String::new, |error| format!("{}: {}", error.kind, one_line(&error.message)));
-        Row::new(vec![
+        vec![
             Cell::from(task.completed_at.map_or_else(String::new, when::ago)),
             Cell::from(task.status.clone()).red(),
             Cell::from(task.queue.clone()),
             Cell::from(task.name.clone()),
             Cell::from(task.id.clone()),
             Cell::from(why),
-        ])
+        ]
     };
-    let widths = [
-        Constraint::Length(11),
-        Constraint::Length(8),
-        Constraint::Length(14),
-        Constraint::Length(16),
-        Constraint::Length(26),
-        Constraint::Fill(1),
+    let columns = [
+        Column::new("FAILED", 11).giving_way(1),
+        Column::new("STATUS", 8).giving_way(4),
+        Column::new("QUEUE", 14).giving_way(3),
+        Column::new("TASK", 16).giving_way(2),
+        Column::new("ID", 26),
+        Column::new("WHY", 15).growing(1),
     ];
-    let none = Row::new(["none".to_owned()]).dark_gray();
-    let rows: Vec<Row<'static>> = if failures.is_empty() { vec![none] } else { failures.iter().map(row).collect() };
-    Table::new(rows, widths).header(headings(&["FAILED", "STATUS", "QUEUE", "TASK", "ID", "WHY"])).column_spacing(2)
+    let none = vec![Cell::from("none").dark_gray()];
+    let rows = if failures.is_empty() { vec![none] } else { failures.iter().map(row).collect() };
+    table(&columns, rows, width)
 }
 
 /// A message without what would move the cursor of the terminal that shows it.
@@ -324,6 +321,37 @@ mod tests {
         assert!(text(&blind).contains("asking the manager"));
         blind.fail(&Failure::Unavailable("nobody answers".to_owned()));
         assert!(text(&blind).contains("nobody answers"));
+    }
+
+    fn drawn(state: &State, width: u16, height: u16) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal.draw(|frame| draw(state, frame)).unwrap();
+        let cells = &terminal.backend().buffer().content;
+        let line = |line: &[ratatui::buffer::Cell]| line.iter().map(ratatui::buffer::Cell::symbol).collect::<String>();
+        cells.chunks(usize::from(width)).map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn a_terminal_of_80_columns_shows_names_reasons_and_the_whole_first_line() {
+        let long = "billing.invoices.of-large-customers";
+        let mut state = state();
+        let mut third = look(Instant::now(), vec![queue("mail", 9, 3, None), queue(long, 9, 1, Some(1.0))]);
+        third.workers.push(worker());
+        let id = "01M80W721VXEQ3SPFSCYC1YC3N";
+        third.failures.push(Task { id: id.to_owned(), ..failed("no such host") });
+        state.look(third);
+        let picture = drawn(&state, 80, 24);
+        for words in
+            ["QUEUE", "mail ", long, "READY", "OLDEST", "FAILED", "w-1 (box, 42)", "64/64", id, "error: no such host"]
+        {
+            assert!(picture.contains(words), "{words}: {picture}");
+        }
+        assert!(!picture.contains("SCHEDULED") && !picture.contains("IN/S"), "{picture}");
+        let first = picture.lines().next().unwrap();
+        assert!(first.starts_with("jobbers ") && first.contains("out ") && first.trim_end().ends_with("/s"), "{first}");
+        for column in ["SCHEDULED", "IN/S", "OUT/S", "STATUS", "ROLE"] {
+            assert!(drawn(&state, 140, 24).contains(column), "{column}");
+        }
     }
 
     #[test]

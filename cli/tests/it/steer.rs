@@ -122,6 +122,7 @@ fn a_queue_that_makes_no_sense_is_refused() {
         up.jobbers(&["queues", "create", "mail", "--rate", rate]).ends_with(2);
     }
     up.jobbers(&["queues", "set", "default", "--without", "everything"]).ends_with(2);
+    up.jobbers(&["queues", "set", "default"]).ends_with(2);
     up.jobbers(&["queues", "show", "mail"]).fails(1, "unknown_queue");
 }
 

@@ -23,7 +23,7 @@ const WAIT: Duration = Duration::from_secs(30);
 /// Flags of `jobbers dlq resubmit`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Each dead letter is sent again once, however often this is repeated. A task keeps its id; its attempts are counted from the
+Each dead letter is sent again once, however often this is repeated. A task keeps its id; its attempts are counted from the \
 start, and its history grows. Exit code 1 when some were not sent again.")]
 pub(super) struct Resubmit {
     #[command(flatten)]
@@ -166,7 +166,7 @@ pub(super) async fn cancel(args: &Cancel) -> Result<ExitCode, Failure> {
 /// Flags of `jobbers dlq delete`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Their tasks in the store, if it still has them, are not touched. What is being sent again stays. Exit code 1 when fewer
+    after_help = "Their tasks in the store, if it still has them, are not touched. What is being sent again stays. Exit code 1 when fewer \
 were deleted than ids were given."
 )]
 pub(super) struct Delete {
@@ -207,7 +207,10 @@ fn may_go_on(which: &SelectionArgs, preview: &Answer, verb: &str, how: &str) -> 
         return Ok(false);
     }
     // What can't be changed is told by the change itself, task by task.
-    if which.yes || !which.ids.is_empty() {
+    if !which.ids.is_empty() || (which.yes && which.client.json) {
+        return Ok(true);
+    }
+    if change.changed > 0 && which.yes {
         return Ok(true);
     }
     if change.changed == 0 {
