@@ -149,7 +149,7 @@ fn a_command_line_that_makes_no_sense_is_exit_code_2() {
         (&["submit", "two words"], "task name"),
         (&["cancel"], "by their ids, or by a filter"),
         (&["cancel", "--status", "completed"], "are over"),
-        (&["list", "--status", "done"], "is not a status"),
+        (&["list", "--status", "done"], "possible values: waiting, scheduled"),
         (&["list", "--manager", "localhost:8000"], "http://HOST:PORT"),
         (&["submit", "echo", "--delay", "soon"], "is not a duration"),
     ] {
