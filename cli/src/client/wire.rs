@@ -8,7 +8,7 @@ mod routing;
 mod task;
 mod worker;
 
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 
 pub use change::*;
 pub use dead_letter::*;
@@ -16,6 +16,15 @@ pub use queue::*;
 pub use routing::*;
 pub use task::*;
 pub use worker::*;
+
+/// A page of a list that may be longer than one answer.
+pub trait Page: DeserializeOwned {
+    /// What is listed.
+    type Item;
+
+    /// What stands on it, and where the next one begins.
+    fn turned(self) -> (Vec<Self::Item>, Option<String>);
+}
 
 /// A refusal (`application/problem+json`).
 #[derive(Debug, Deserialize)]

@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use comfy_table::Table;
-use jobbers_common::limits::MAX_BATCH;
 use jobbers_process::exit;
 
 use crate::{
@@ -11,6 +10,7 @@ use crate::{
         Answer, Client, ClientArgs,
         wire::{Task, TaskPage},
     },
+    commands::pages,
     failure::Failure,
     filter::FilterArgs,
     output, when,
@@ -44,27 +44,11 @@ pub struct Args {
 /// # Errors
 /// When the manager can't be asked.
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let client = args.client.client()?;
-    let mut left = if args.all { u64::MAX } else { args.limit };
-    let mut cursor = args.cursor.clone();
-    let mut tasks = Vec::new();
-    loop {
-        let limit = left.min(MAX_BATCH as u64);
-        let answer = page(&client, &args.filter, limit, cursor.as_deref()).await?;
-        let page: TaskPage = answer.read()?;
-        left = left.saturating_sub(page.tasks.len() as u64);
-        cursor = page.next;
-        if args.client.json {
-            output::document(&answer.body)?;
-        } else {
-            tasks.extend(page.tasks);
-        }
-        if cursor.is_none() || left == 0 {
-            break;
-        }
-    }
-    if !args.client.json {
-        show(&tasks, cursor.is_some())?;
+    let limit = if args.all { u64::MAX } else { args.limit };
+    let cursor = args.cursor.as_deref();
+    let gathered = pages::gather::<TaskPage>(&args.client, "/tasks", &args.filter.query(), limit, cursor).await?;
+    if let Some((tasks, more)) = gathered {
+        show(&tasks, more)?;
     }
     Ok(exit::OK)
 }

@@ -1,9 +1,46 @@
-//! What the lists of one status share.
+//! What lists share.
 
 use comfy_table::Table;
-use jobbers_common::name::QueueName;
+use jobbers_common::{limits::MAX_BATCH, name::QueueName};
 
-use crate::{failure::Failure, output};
+use crate::{
+    client::{ClientArgs, wire::Page},
+    failure::Failure,
+    output,
+};
+
+/// Reads a list page by page: at most `limit` items that `query` selects, from `cursor` on. Answers them, and whether there
+/// are more. For programs each page is printed on a line as it came, and `None` answered.
+///
+/// # Errors
+/// When the manager can't be asked, or standard output can't be written to.
+pub async fn gather<P: Page>(
+    args: &ClientArgs,
+    path: &str,
+    query: &[(&'static str, String)],
+    limit: u64,
+    cursor: Option<&str>,
+) -> Result<Option<(Vec<P::Item>, bool)>, Failure> {
+    let client = args.client()?;
+    let (mut left, mut cursor, mut items) = (limit, cursor.map(str::to_owned), Vec::new());
+    loop {
+        let mut query = query.to_vec();
+        query.push(("limit", left.min(MAX_BATCH as u64).to_string()));
+        query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
+        let answer = client.get(path, Some(&query)).await?;
+        let (page, next) = answer.read::<P>()?.turned();
+        left = left.saturating_sub(page.len() as u64);
+        cursor = next;
+        if args.json {
+            output::document(&answer.body)?;
+        } else {
+            items.extend(page);
+        }
+        if cursor.is_none() || left == 0 {
+            return Ok((!args.json).then(|| (items, cursor.is_some())));
+        }
+    }
+}
 
 /// Which page.
 #[derive(Debug, clap::Args)]

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::{AttemptError, Task};
+use super::{AttemptError, Page, Task};
 
 /// A dead letter.
 #[derive(Debug, Deserialize)]
@@ -39,6 +39,14 @@ pub struct DeadLetterPage {
     pub dead_letters: Vec<DeadLetter>,
     /// Where the next page begins.
     pub next: Option<String>,
+}
+
+impl Page for DeadLetterPage {
+    type Item = DeadLetter;
+
+    fn turned(self) -> (Vec<DeadLetter>, Option<String>) {
+        (self.dead_letters, self.next)
+    }
 }
 
 /// A dead letter with its task.
@@ -120,6 +128,14 @@ pub struct ResubmitOperationPage {
     pub operations: Vec<ResubmitOperation>,
     /// Where the next page begins.
     pub next: Option<String>,
+}
+
+impl Page for ResubmitOperationPage {
+    type Item = ResubmitOperation;
+
+    fn turned(self) -> (Vec<ResubmitOperation>, Option<String>) {
+        (self.operations, self.next)
+    }
 }
 
 /// A task of an operation.

@@ -5,6 +5,8 @@ use jobbers_common::lifecycle::Status;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::Page;
+
 /// A task.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Task {
@@ -132,6 +134,14 @@ pub struct TaskPage {
     pub tasks: Vec<Task>,
     /// Where the next page begins.
     pub next: Option<String>,
+}
+
+impl Page for TaskPage {
+    type Item = Task;
+
+    fn turned(self) -> (Vec<Task>, Option<String>) {
+        (self.tasks, self.next)
+    }
 }
 
 /// A page of running tasks.

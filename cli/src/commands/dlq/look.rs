@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use comfy_table::Table;
-use jobbers_common::{limits::MAX_BATCH, name::TaskId};
+use jobbers_common::name::TaskId;
 use jobbers_process::exit;
 
 use super::FilterArgs;
@@ -37,28 +37,13 @@ pub(super) struct List {
 
 /// Shows the dead letters that match, a line each.
 pub(super) async fn list(args: &List) -> Result<ExitCode, Failure> {
-    let client = args.client.client()?;
-    let (mut left, mut cursor, mut letters) = (args.limit, args.cursor.clone(), Vec::new());
-    loop {
-        let mut query = args.filter.query();
-        query.extend(args.state.iter().map(|state| ("state", state.clone())));
-        query.push(("limit", left.min(MAX_BATCH as u64).to_string()));
-        query.extend(cursor.iter().map(|cursor| ("cursor", cursor.clone())));
-        let answer = client.get("/dead-letter-queue", Some(&query)).await?;
-        let page: DeadLetterPage = answer.read()?;
-        left = left.saturating_sub(page.dead_letters.len() as u64);
-        cursor = page.next;
-        if args.client.json {
-            output::document(&answer.body)?;
-        } else {
-            letters.extend(page.dead_letters);
-        }
-        if cursor.is_none() || left == 0 {
-            break;
-        }
-    }
-    if !args.client.json {
-        pages::show(&table(&letters), letters.len(), cursor.is_some(), "no dead letter matches")?;
+    let mut query = args.filter.query();
+    query.extend(args.state.iter().map(|state| ("state", state.clone())));
+    let gathered =
+        pages::gather::<DeadLetterPage>(&args.client, "/dead-letter-queue", &query, args.limit, args.cursor.as_deref())
+            .await?;
+    if let Some((items, more)) = gathered {
+        pages::show(&table(&items), items.len(), more, "no dead letter matches")?;
     }
     Ok(exit::OK)
 }

@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use comfy_table::Table;
-use jobbers_common::limits::MAX_BATCH;
 use jobbers_process::exit;
 
 use crate::{
@@ -35,27 +34,17 @@ pub(super) struct Operations {
 
 /// Shows the operations, a line each.
 pub(super) async fn list(args: &Operations) -> Result<ExitCode, Failure> {
-    let client = args.client.client()?;
-    let (mut left, mut cursor, mut operations) = (args.limit, args.cursor.clone(), Vec::new());
-    loop {
-        let mut query = vec![("limit", left.min(MAX_BATCH as u64).to_string())];
-        query.extend(args.state.iter().map(|state| ("state", state.clone())));
-        query.extend(cursor.iter().map(|cursor| ("cursor", cursor.clone())));
-        let answer = client.get("/dead-letter-queue/operations", Some(&query)).await?;
-        let page: ResubmitOperationPage = answer.read()?;
-        left = left.saturating_sub(page.operations.len() as u64);
-        cursor = page.next;
-        if args.client.json {
-            output::document(&answer.body)?;
-        } else {
-            operations.extend(page.operations);
-        }
-        if cursor.is_none() || left == 0 {
-            break;
-        }
-    }
-    if !args.client.json {
-        pages::show(&table(&operations), operations.len(), cursor.is_some(), "no dead letters were sent again lately")?;
+    let query: Vec<_> = args.state.iter().map(|state| ("state", state.clone())).collect();
+    let gathered = pages::gather::<ResubmitOperationPage>(
+        &args.client,
+        "/dead-letter-queue/operations",
+        &query,
+        args.limit,
+        args.cursor.as_deref(),
+    )
+    .await?;
+    if let Some((items, more)) = gathered {
+        pages::show(&table(&items), items.len(), more, "no dead letters were sent again lately")?;
     }
     Ok(exit::OK)
 }
