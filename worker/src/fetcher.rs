@@ -205,7 +205,8 @@ impl Fetcher {
     /// The next point in time at which something is to be done.
     fn timer(&self) -> Option<Instant> {
         let aside = self.aside.retry_at().filter(|_| self.may_retry());
-        self.outage.retry_at().into_iter().chain(aside).chain(self.phase.timer(self.running)).min()
+        let times = [self.outage.retry_at(), aside, self.strangers.next_end(), self.phase.timer(self.running)];
+        times.into_iter().flatten().min()
     }
 
     /// Takes over the attempts that have ended.

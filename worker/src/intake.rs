@@ -97,11 +97,14 @@ impl Intake {
 
     /// Asks for up to `room` tasks, each queue for no more than its limit leaves, and one that brings blocking tasks for no
     /// more than `line`; where that is not known yet, for one task at least unless some are on their way. What is asked
-    /// for counts as taken until it is [answered](Intake::answered).
-    pub(crate) fn ask(&mut self, room: usize, line: usize) -> Vec<QueueClaim> {
+    /// for counts as taken until it is [answered](Intake::answered). Not from the queues `left` to others.
+    pub(crate) fn ask(&mut self, room: usize, line: usize, left: &[QueueName]) -> Vec<QueueClaim> {
         let mut claims = Vec::with_capacity(self.served.len());
         for at in self.take_turns() {
             let Served { queue, limit, .. } = &self.served[at];
+            if left.contains(queue) {
+                continue;
+            }
             let taken = self.taken.entry(queue.clone()).or_default();
             let room = match self.heavy.get(queue) {
                 Some(false) => room,
@@ -203,23 +206,27 @@ mod tests {
     fn a_queue_is_asked_for_no_more_than_its_limit_leaves() {
         let mut intake = Intake::new(RoleName::new("default").unwrap(), BTreeMap::from([(queue("heavy"), 2)]));
         assert!(intake.follow(&config(1, Some(5))));
-        let asked = intake.ask(10, usize::MAX);
+        let asked = intake.ask(10, usize::MAX, &[]);
         assert_eq!(limits(&asked), [("heavy", 2), ("default", 10)]);
-        assert_eq!(limits(&intake.ask(10, usize::MAX)), [("default", 10)], "what is on its way counts");
+        assert_eq!(limits(&intake.ask(10, usize::MAX, &[])), [("default", 10)], "what is on its way counts");
         intake.answered(&asked, [queue("heavy")].iter());
-        assert_eq!(limits(&intake.ask(1, usize::MAX)), [("heavy", 1), ("default", 1)]);
+        assert_eq!(
+            limits(&intake.ask(1, usize::MAX, &[queue("default")])),
+            [("heavy", 1)],
+            "the rest is left to others"
+        );
     }
 
     #[test]
     fn a_limit_that_appears_later_counts_what_runs_already() {
         let mut intake = Intake::new(RoleName::new("default").unwrap(), BTreeMap::new());
         intake.follow(&config(1, None));
-        let asked = intake.ask(3, usize::MAX);
+        let asked = intake.ask(3, usize::MAX, &[]);
         intake.answered(&asked, [queue("heavy"), queue("heavy"), queue("heavy")].iter());
         assert!(intake.follow(&config(2, Some(2))));
-        assert_eq!(limits(&intake.ask(4, usize::MAX)), [("default", 4)]);
+        assert_eq!(limits(&intake.ask(4, usize::MAX, &[])), [("default", 4)]);
         intake.free(&queue("heavy"), 2);
-        assert_eq!(limits(&intake.ask(4, usize::MAX)), [("heavy", 1), ("default", 4)]);
+        assert_eq!(limits(&intake.ask(4, usize::MAX, &[])), [("heavy", 1), ("default", 4)]);
     }
 
     #[test]
@@ -232,7 +239,7 @@ mod tests {
         intake.follow(&weighted);
         let firsts: Vec<String> = (0..8)
             .map(|_| {
-                let asked = intake.ask(1, usize::MAX);
+                let asked = intake.ask(1, usize::MAX, &[]);
                 intake.answered(&asked, std::iter::empty());
                 assert_eq!(asked.len(), 2, "every queue is asked each time");
                 asked[0].queue.to_string()
@@ -248,7 +255,7 @@ mod tests {
         let mut intake = Intake::new(RoleName::new("default").unwrap(), BTreeMap::new());
         intake.follow(&config(1, None));
         let ask = |intake: &mut Intake, line| {
-            let asked = intake.ask(10, line);
+            let asked = intake.ask(10, line, &[]);
             intake.answered(&asked, std::iter::empty());
             let weight = intake.weigh(&asked, 10);
             (limits(&asked).iter().map(|(queue, limit)| format!("{queue} {limit}")).collect::<Vec<_>>(), weight)
@@ -256,7 +263,7 @@ mod tests {
         assert_eq!(ask(&mut intake, 4), (vec!["heavy 4".into(), "default 4".into()], (4, 4)), "nothing is known yet");
         assert_eq!(ask(&mut intake, 0), (vec!["heavy 1".into(), "default 1".into()], (1, 1)));
         let (heavy, default) = (queue("heavy"), queue("default"));
-        let on_their_way = intake.ask(10, 4);
+        let on_their_way = intake.ask(10, 4, &[]);
         assert_eq!(ask(&mut intake, 0), (vec![], (0, 0)), "what comes will tell");
         intake.answered(&on_their_way, std::iter::empty());
         intake.learn([(&heavy, true), (&heavy, false), (&default, false)].into_iter());
@@ -270,6 +277,6 @@ mod tests {
     fn a_role_that_does_not_exist_asks_for_nothing() {
         let mut intake = Intake::new(RoleName::new("nobody").unwrap(), BTreeMap::new());
         intake.follow(&config(1, None));
-        assert!(intake.ask(4, usize::MAX).is_empty());
+        assert!(intake.ask(4, usize::MAX, &[]).is_empty());
     }
 }

@@ -1,46 +1,90 @@
-//! Tasks this worker does not know: given back, each name for longer and longer, and said once.
+//! Tasks this worker does not know: given back, each for longer and longer, and the first of a name said once.
+//!
+//! Whoever gave a task back knows to the moment when it is due again, and would win it again and again over a worker that
+//! can run it. So it leaves the queue to the others for a moment then.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap, HashSet},
     time::{Duration, Instant},
 };
 
-use jobbers_common::task::ClaimedTask;
+use jobbers_common::{
+    name::{QueueName, TaskId},
+    task::ClaimedTask,
+};
 
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(30);
+/// For how long the others go first when a task is due again.
+const HEAD_START: Duration = Duration::from_millis(200);
+/// Shortest time between two head starts, so that a flood of unknown tasks can't keep this worker from those it knows.
+const SPACING: Duration = Duration::from_secs(1);
 /// So that names made up without end can't fill the memory; past it everything is forgotten and starts anew.
 const MOST_NAMES: usize = 1_000;
+/// The same for tasks.
+const MOST_TASKS: usize = 10_000;
 
-/// The names this worker was asked for and does not know.
+/// The tasks this worker was asked for and does not know.
 #[derive(Debug, Default)]
-pub(crate) struct Strangers(HashMap<(String, u32), Asked>);
-
-#[derive(Debug)]
-struct Asked {
-    delay: Duration,
-    since: Instant,
+pub(crate) struct Strangers {
+    said: HashSet<(String, u32)>,
+    /// For how long each was given back last.
+    delays: HashMap<TaskId, Duration>,
+    /// When the others go first, and in which queue.
+    head_starts: BTreeMap<Instant, QueueName>,
 }
 
 impl Strangers {
-    /// How long nobody shall try this task again. It doubles each time the tasks of its name have come back, so that a
-    /// thousand of them at once count as one.
+    /// How long nobody shall try this task again: twice as long as the time before.
     pub(crate) fn delay(&mut self, task: &ClaimedTask, now: Instant) -> Duration {
-        if self.0.len() >= MOST_NAMES {
-            self.0.clear();
+        self.say_once(task);
+        if self.delays.len() >= MOST_TASKS {
+            self.delays.clear();
         }
-        let key = (task.name.as_str().to_owned(), task.version);
-        let asked = self.0.entry(key).or_insert_with(|| {
+        let delay = self.delays.get(&task.id).map_or(FIRST, |before| (*before * 2).min(LONGEST));
+        self.delays.insert(task.id.clone(), delay);
+        self.stand_back(&task.queue, now + delay);
+        delay
+    }
+
+    /// The queues in which the others go first now.
+    pub(crate) fn left_to_others(&self, now: Instant) -> Vec<QueueName> {
+        self.head_starts
+            .range(..=now)
+            .filter(|(at, _)| **at + HEAD_START > now)
+            .map(|(_, queue)| queue.clone())
+            .collect()
+    }
+
+    /// When the next head start is over.
+    pub(crate) fn next_end(&self) -> Option<Instant> {
+        self.head_starts.first_key_value().map(|(at, _)| *at + HEAD_START)
+    }
+
+    /// Forgets the head starts that are over. Answers whether there were any.
+    pub(crate) fn follow_on(&mut self, now: Instant) -> bool {
+        let before = self.head_starts.len();
+        self.head_starts.retain(|at, _| *at + HEAD_START > now);
+        self.head_starts.len() < before
+    }
+
+    fn say_once(&mut self, task: &ClaimedTask) {
+        if self.said.len() >= MOST_NAMES {
+            self.said.clear();
+        }
+        if self.said.insert((task.name.as_str().to_owned(), task.version)) {
             tracing::warn!(
                 name = %task.name, version = task.version, id = %task.id,
                 "no such task in this worker; its tasks are given back for a worker that has it"
             );
-            Asked { delay: FIRST, since: now }
-        });
-        if now.saturating_duration_since(asked.since) >= asked.delay {
-            *asked = Asked { delay: (asked.delay * 2).min(LONGEST), since: now };
         }
-        asked.delay
+    }
+
+    fn stand_back(&mut self, queue: &QueueName, at: Instant) {
+        let near = self.head_starts.range(at.checked_sub(SPACING).unwrap_or(at)..at + SPACING);
+        if !near.into_iter().any(|(_, other)| other == queue) {
+            self.head_starts.insert(at, queue.clone());
+        }
     }
 }
 
@@ -50,19 +94,39 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn the_delay_doubles_each_time_they_come_back_up_to_a_bound() {
+    fn task(id: &str) -> ClaimedTask {
         let context = crate::Context::detached(Payload::json(&b"{}"[..]));
-        let task = context.claimed();
-        let mut strangers = Strangers::default();
-        let mut now = Instant::now();
-        let mut delays = Vec::new();
-        for _ in 0..7 {
-            // A hundred at once count as one.
-            let delay = (0..100).map(|_| strangers.delay(task, now)).max().unwrap();
-            delays.push(delay.as_secs());
-            now += delay;
-        }
+        ClaimedTask { id: TaskId::new(id).unwrap(), ..context.claimed().clone() }
+    }
+
+    #[test]
+    fn the_delay_of_a_task_doubles_each_time_it_comes_back_up_to_a_bound() {
+        let (mut strangers, now) = (Strangers::default(), Instant::now());
+        let delays: Vec<u64> = (0..7).map(|_| strangers.delay(&task("a"), now).as_secs()).collect();
         assert_eq!(delays, [1, 2, 4, 8, 16, 30, 30]);
+        assert_eq!(strangers.delay(&task("b"), now), FIRST, "another of that name has not come back yet");
+    }
+
+    #[test]
+    fn when_it_is_due_again_the_others_go_first() {
+        let (mut strangers, start) = (Strangers::default(), Instant::now());
+        let due = start + strangers.delay(&task("a"), start);
+        let queue = task("a").queue;
+        let mut asked = |at: Instant| (strangers.left_to_others(at), strangers.follow_on(at));
+        assert_eq!(asked(due - Duration::from_millis(1)), (vec![], false));
+        assert_eq!(asked(due), (vec![queue], false));
+        assert_eq!(asked(due + HEAD_START), (vec![], true));
+        assert_eq!(strangers.next_end(), None);
+    }
+
+    #[test]
+    fn a_flood_leaves_most_of_the_time_to_what_is_known() {
+        let (mut strangers, start) = (Strangers::default(), Instant::now());
+        for n in 0..5_000 {
+            strangers.delay(&task(&n.to_string()), start + Duration::from_millis(n));
+        }
+        let at = |n: u64| start + Duration::from_secs(1) + Duration::from_millis(n);
+        let back = (0..5_000).filter(|n| !strangers.left_to_others(at(*n)).is_empty()).count();
+        assert_eq!(back, 1_000, "a fifth of five seconds");
     }
 }

@@ -64,6 +64,7 @@ impl Call {
 impl Fetcher {
     /// Makes the calls that are due now.
     pub(super) fn launch(&mut self) {
+        self.woken |= self.strangers.follow_on(Instant::now());
         if self.may_retry()
             && let Some(one) = self.aside.take(Instant::now())
         {
@@ -137,7 +138,12 @@ impl Fetcher {
             return Ask::default();
         }
         let line = self.line.as_ref().map_or(usize::MAX, Line::room);
-        let queues = self.parts.intake.ask(room, line);
+        let left = self.strangers.left_to_others(Instant::now());
+        if !left.is_empty() {
+            // What falls due there is for the others; the end of their head start wakes this worker.
+            self.next_due = None;
+        }
+        let queues = self.parts.intake.ask(room, line, &left);
         let (to_line, room) = self.parts.intake.weigh(&queues, room);
         Ask { queues, room, to_line }
     }

@@ -74,7 +74,16 @@ impl Bench {
     /// A store whose clock stands still, and a worker's configuration with short times.
     pub(crate) fn new() -> Self {
         let clock = Arc::new(ManualClock::new(Timestamp::from_micros(1_000_000_000)));
-        let store = Arc::new(ModelEngine::new(clock.clone()));
+        Self::on(ModelEngine::new(clock.clone()), clock)
+    }
+
+    /// A store whose time passes.
+    pub(crate) fn in_real_time() -> Self {
+        Self::on(ModelEngine::with_system_clock(), Arc::new(ManualClock::new(Timestamp::from_micros(0))))
+    }
+
+    fn on(store: ModelEngine, clock: Arc<ManualClock>) -> Self {
+        let store = Arc::new(store);
         let engine = Arc::new(Faulty::new(store.clone()));
         let (told, events) = mpsc::unbounded_channel();
         Self {

@@ -39,6 +39,18 @@ async fn an_unknown_task_is_given_back_unharmed_until_a_worker_has_it() {
 }
 
 #[tokio::test]
+async fn who_gave_a_task_back_lets_the_others_go_first_when_it_is_due_again() {
+    let bench = Bench::in_real_time();
+    let id = bench.submit(&stranger, NoParameters).await;
+    let worker = bench.worker();
+    let given_back = bench.until_status(&id, Status::Scheduled).await;
+    let again = bench.until(&id, |task| task.ready_at > given_back.ready_at).await;
+    let waited = again.ready_at.since(given_back.ready_at).saturating_sub(Duration::from_secs(2));
+    assert!(waited >= Duration::from_millis(200), "it was taken again {waited:?} after it was due");
+    worker.drain().await;
+}
+
+#[tokio::test]
 async fn an_unknown_task_is_dropped_when_its_queue_s_patience_ends() {
     let bench = Bench::new();
     let queue = QueueName::new("default").unwrap();
