@@ -20,6 +20,15 @@ async fn step(ctx: Context) -> Result<u32, TaskError> {
     Ok(1)
 }
 
+/// Answers with a quarter of a megabyte.
+#[task]
+async fn tome(ctx: Context) -> Result<String, TaskError> {
+    probe(&ctx).tell("started");
+    probe(&ctx).pass().await;
+    probe(&ctx).tell("done");
+    Ok("x".repeat(250 * 1024))
+}
+
 fn settles(cycle: &Cycle, id: &str) -> bool {
     cycle.settlements.iter().any(|settlement| settlement.id.as_str() == id)
 }
@@ -169,4 +178,28 @@ async fn a_lease_that_the_store_can_not_renew_costs_no_other() {
     }
     worker.shutdown.now.cancel();
     worker.end().await;
+}
+
+#[tokio::test]
+async fn what_piled_up_is_settled_in_calls_of_at_most_eight_mebibytes() {
+    let mut bench = Bench::new();
+    (bench.config.lease, bench.config.concurrency) = (Duration::from_secs(60), 48);
+    for _ in 0..48 {
+        bench.submit(&tome, NoParameters).await;
+    }
+    let worker = bench.worker();
+    for _ in 0..48 {
+        assert_eq!(bench.event().await, "started");
+    }
+    bench.engine.refuse(|_| Some(Error::unavailable("it is down")));
+    bench.open(48);
+    for _ in 0..48 {
+        assert_eq!(bench.event().await, "done");
+    }
+    bench.engine.refuse(|cycle| {
+        let bytes: usize = cycle.settlements.iter().map(|settlement| settlement.outcome.bytes()).sum();
+        (bytes > 8 * 1024 * 1024).then(|| Error::unavailable("it takes too long to arrive"))
+    });
+    bench.until_settled(48).await;
+    assert_eq!(worker.drain().await.settled, 48);
 }
