@@ -1,6 +1,6 @@
 //! How the archive can fail.
 
-use rusqlite::ErrorCode;
+use jobbers_sqlite_file::{Error as FileError, ErrorKind};
 
 /// The answer of every call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -27,7 +27,7 @@ pub enum Error {
         /// What was found.
         found: i64,
         /// What is supported.
-        supported: i64,
+        supported: usize,
     },
     /// It is the database of another program.
     #[error("{0} is a SQLite database of another program; name another file for dead letters")]
@@ -54,27 +54,27 @@ impl Error {
     }
 }
 
+impl From<FileError> for Error {
+    fn from(FileError { kind, text }: FileError) -> Self {
+        match kind {
+            ErrorKind::Locked => Self::Locked(text),
+            ErrorKind::Full => Self::Full(format!("no room is left on its disk, or above dlq_max_bytes: {text}")),
+            ErrorKind::OverQuota => Self::Full(text),
+            ErrorKind::ReadOnly => Self::ReadOnly(text),
+            ErrorKind::CannotOpen | ErrorKind::Gone => Self::Open(text),
+            ErrorKind::Moved => {
+                Self::Unavailable(format!("{text}. Put it back, or start the manager that keeps it again"))
+            }
+            ErrorKind::Corrupt => Self::Corrupt(text),
+            ErrorKind::Newer { found, supported } => Self::Newer { found, supported },
+            ErrorKind::Other => Self::Unavailable(text),
+        }
+    }
+}
+
 impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
-        let text = error.to_string();
-        match error {
-            rusqlite::Error::SqliteFailure(failure, _) => match failure.code {
-                ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Self::Locked(text),
-                ErrorCode::DiskFull => {
-                    Self::Full(format!("no room is left on its disk, or above dlq_max_bytes: {text}"))
-                }
-                ErrorCode::ReadOnly => Self::ReadOnly(text),
-                ErrorCode::CannotOpen | ErrorCode::PermissionDenied => Self::Open(text),
-                ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::ConstraintViolation => {
-                    Self::Corrupt(text)
-                }
-                _ => Self::Unavailable(text),
-            },
-            rusqlite::Error::FromSqlConversionFailure(..)
-            | rusqlite::Error::IntegralValueOutOfRange(..)
-            | rusqlite::Error::InvalidColumnType(..) => Self::Corrupt(text),
-            _ => Self::Unavailable(text),
-        }
+        FileError::from(error).into()
     }
 }
 

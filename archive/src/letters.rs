@@ -8,6 +8,7 @@ use jobbers_common::{
     task::{AttemptError, FailureKind},
     time::Timestamp,
 };
+use jobbers_sqlite_file::Quota;
 use rusqlite::{Row, Transaction};
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,7 @@ use crate::{
     Archive,
     error::{Error, Result, corrupt},
     filter::{Filter, bind},
-    fingerprint, quota, sql,
+    fingerprint, sql,
 };
 
 /// Most letters of one page.
@@ -151,7 +152,7 @@ impl Archive {
         self.write(|transaction| {
             let mut added = 0;
             for copy in copies {
-                added += u64::from(put_one(transaction, copy, self.options.max_bytes)?);
+                added += u64::from(put_one(transaction, copy, self.quota)?);
             }
             Ok(added)
         })
@@ -275,11 +276,11 @@ impl Archive {
     }
 }
 
-fn put_one(transaction: &Transaction<'_>, copy: &DeadTask, max_bytes: Option<u64>) -> Result<bool> {
+fn put_one(transaction: &Transaction<'_>, copy: &DeadTask, quota: Quota) -> Result<bool> {
     let mut bytes = Vec::new();
     copy.serialize(&mut rmp_serde::Serializer::new(&mut bytes).with_struct_map())
         .map_err(|error| corrupt("a letter can't be written", error))?;
-    quota::check(transaction, max_bytes, bytes.len() as u64)?;
+    quota.check(transaction, bytes.len() as u64)?;
     let task = &copy.task;
     let last = task.errors.last();
     let error = last.map_or("", |error| error.message.as_str());

@@ -12,20 +12,17 @@
 
 use std::path::{Path, PathBuf};
 
+use jobbers_sqlite_file::{OpenFiles, Quota};
 use parking_lot::Mutex;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
-
-use self::in_place::OpenFiles;
 
 mod connection;
 mod delete;
 mod error;
 mod filter;
 pub mod fingerprint;
-mod in_place;
 pub mod letters;
 pub mod operations;
-mod quota;
 mod sql;
 
 pub use self::{
@@ -49,7 +46,7 @@ pub struct Options {
 pub struct Archive {
     path: PathBuf,
     id: String,
-    options: Options,
+    quota: Quota,
     files: OpenFiles,
     writer: Mutex<Connection>,
     reader: Mutex<Connection>,
@@ -62,14 +59,13 @@ impl Archive {
     /// [`Error::NotOurs`], [`Error::Newer`], [`Error::Corrupt`], [`Error::Locked`], [`Error::Full`], [`Error::Open`].
     pub fn open(path: &Path, options: Options) -> Result<Self> {
         let writer = connection::open_writer(path)?;
-        if let Some(max_bytes) = options.max_bytes {
-            quota::set(&writer, max_bytes)?;
-        }
+        let quota = Quota { name: "dlq_max_bytes", max_bytes: options.max_bytes };
+        quota.set(&writer)?;
         let id = writer.query_row(sql::ARCHIVE_ID, [], |row| row.get(0))?;
         let reader = connection::open_reader(path)?;
-        let files = OpenFiles::of(path)?;
+        let files = OpenFiles::of(path, connection::SETTINGS.busy_timeout)?;
         let (writer, reader) = (Mutex::new(writer), Mutex::new(reader));
-        Ok(Self { path: path.to_owned(), id, options, files, writer, reader })
+        Ok(Self { path: path.to_owned(), id, quota, files, writer, reader })
     }
 
     /// Where it lies.
@@ -90,16 +86,13 @@ impl Archive {
     /// Those of the file.
     pub fn warning(&self) -> Result<Option<String>> {
         self.files.check()?;
-        let Some(max_bytes) = self.options.max_bytes else { return Ok(None) };
-        let used = quota::used_bytes(&self.reader.lock())?;
-        let nearly_full = used > max_bytes / 10 * 9;
-        Ok(nearly_full.then(|| format!("{used} of the {max_bytes} bytes of dlq_max_bytes are used")))
+        Ok(self.quota.warning(&self.reader.lock())?)
     }
 
     /// One transaction that writes.
     fn write<T>(&self, change: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         let mut writer = self.writer.lock();
-        self.files.check_writer(&writer)?;
+        self.files.check_writer(&writer).map_err(|adrift| adrift.error)?;
         let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let answer = change(&transaction)?;
         transaction.commit()?;
@@ -119,6 +112,7 @@ impl Archive {
 
 impl Drop for Archive {
     fn drop(&mut self) {
-        self.files.before_closing([&*self.writer.lock(), &*self.reader.lock()]);
+        self.files.before_closing_writer(&self.writer.lock());
+        self.files.before_closing(&self.reader.lock());
     }
 }

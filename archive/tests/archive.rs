@@ -466,6 +466,37 @@ fn a_full_archive_refuses_letters_and_takes_deletions() {
     assert_eq!(archive.put(&[large(3_000)]), Ok(1));
 }
 
+#[test]
+fn an_archive_that_was_moved_replaced_or_lost_its_log_takes_and_tells_nothing_until_it_is_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let [file, log, away] = ["dead.db", "dead.db-wal", "away"].map(|name| folder.path().join(name));
+    let archive = Archive::open(&file, Options::default()).unwrap();
+    let refuses = |words: &str| {
+        let answers = [
+            archive.prune_operations(at(0)).map(drop),
+            archive.count(&Filter::default()).map(drop),
+            archive.warning().map(drop),
+        ];
+        for answer in answers {
+            assert!(matches!(&answer, Err(Error::Unavailable(text)) if text.contains(words)), "{answer:?}");
+        }
+    };
+    for path in [&file, &log] {
+        assert_eq!(archive.count(&Filter::default()), Ok(0));
+        std::fs::rename(path, &away).unwrap();
+        refuses("not there any more");
+        std::fs::write(path, b"").unwrap();
+        refuses("another file is in its place");
+        std::fs::rename(&away, path).unwrap();
+    }
+    assert_eq!(archive.prune_operations(at(0)), Ok(0));
+    std::fs::rename(&file, &away).unwrap();
+    std::fs::remove_file(&log).unwrap();
+    std::fs::write(&log, b"").unwrap();
+    drop(archive);
+    assert!(log.exists(), "what lies at its place is left alone");
+}
+
 fn open(path: &Path) -> Error {
     Archive::open(path, Options::default()).unwrap_err()
 }

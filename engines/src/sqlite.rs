@@ -36,6 +36,7 @@ use jobbers_common::{
     task::Task,
     worker::{RegisteredWorker, WorkerReport},
 };
+use jobbers_sqlite_file::{OpenFiles, Quota};
 use tokio::{task::spawn_blocking, time::timeout};
 
 use self::{
@@ -43,8 +44,8 @@ use self::{
     bell::Bell,
     catalog::Catalog,
     clock::StoreClock,
-    in_place::OpenFiles,
-    quota::Quota,
+    connection::CUT_WITHIN,
+    error::OrStore,
     readers::Readers,
     view::View,
     waiters::Waiters,
@@ -67,7 +68,6 @@ mod error;
 mod find;
 mod finished;
 mod gates;
-mod in_place;
 mod lease;
 mod limits;
 mod list;
@@ -106,6 +106,7 @@ struct Shared {
 #[derive(Debug)]
 pub struct SqliteEngine {
     address: Address,
+    quota: Quota,
     shared: Arc<Shared>,
     writer: Writer,
     /// `None` for a store in memory, which only its writer's connection sees.
@@ -129,8 +130,9 @@ impl SqliteEngine {
         let address = Address::parse(url)?;
         let conn =
             if options.must_exist { connection::open_existing(&address)? } else { connection::open_writer(&address)? };
-        let quota = address.max_bytes.map(|max_bytes| Quota::set(&conn, max_bytes)).transpose()?;
-        let files = address.path().map_or_else(|| Ok(OpenFiles::default()), OpenFiles::of)?;
+        let quota = Quota { name: "max_bytes", max_bytes: address.max_bytes };
+        quota.set(&conn).or_store()?;
+        let files = address.path().map(|path| OpenFiles::of(path, CUT_WITHIN)).transpose().or_store()?;
         let (watch, signals) = match address.place {
             Place::Memory => Watch::nothing(),
             Place::File(_) => Watch::other_processes(),
@@ -141,7 +143,7 @@ impl SqliteEngine {
             waiters: Waiters::default(),
             watch,
             own_commits: AtomicI64::new(0),
-            files,
+            files: files.unwrap_or_default(),
         });
         // The log lies beside the file itself, not beside a link to it.
         let file = address.path().map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
@@ -151,7 +153,7 @@ impl SqliteEngine {
         let bell = Bell::of(file.as_deref());
         let readers = file.map(|file| Readers::new(file, Arc::clone(&shared)));
         let writer = Writer::start(conn, Arc::clone(&shared), quota, bell)?;
-        Ok(Self { address, shared, writer, readers })
+        Ok(Self { address, quota, shared, writer, readers })
     }
 
     /// Runs a verb that only reads.
@@ -261,11 +263,11 @@ impl Engine for SqliteEngine {
         if !self.writer.is_running() {
             return Err(Error::unavailable("the store's writer has stopped"));
         }
-        let max_bytes = self.address.max_bytes;
+        let quota = self.quota;
         let is_file = self.address.path().is_some();
         let look = move |view: &View<'_>| {
             let journal = if is_file { connection::journal_warning(view.conn)? } else { None };
-            let warnings: Vec<String> = quota::warning(view.conn, max_bytes)?.into_iter().chain(journal).collect();
+            let warnings = quota.warning(view.conn).or_store()?.into_iter().chain(journal).collect();
             Ok((view.now, warnings, dead::outbox_size(view)?))
         };
         let (now, warnings, outbox) = self.read(look).await?;

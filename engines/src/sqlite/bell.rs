@@ -5,10 +5,11 @@
 
 use std::{
     fs::{File, FileTimes},
-    path::{Path, PathBuf},
+    path::Path,
     time::SystemTime,
 };
 
+use jobbers_sqlite_file::log_of;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _, event::ModifyKind};
 
 /// Rings after each commit.
@@ -46,13 +47,6 @@ pub(super) fn listen(path: &Path, heard: impl Fn() + Send + 'static) -> notify::
     })?;
     watcher.watch(&log_of(path), RecursiveMode::NonRecursive)?;
     Ok(watcher)
-}
-
-/// The log beside a database.
-pub(super) fn log_of(path: &Path) -> PathBuf {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    log.into()
 }
 
 #[cfg(test)]

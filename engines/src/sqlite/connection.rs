@@ -1,41 +1,31 @@
 //! Opening connections, and the settings they all share.
 
-use std::{
-    path::Path,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{path::Path, time::Duration};
 
 use jobbers_common::engine::{Error, Result};
-use rusqlite::{Connection, ErrorCode, OpenFlags, config::DbConfig};
+use jobbers_sqlite_file::{Settings, is_empty};
+use rusqlite::{Connection, OpenFlags, config::DbConfig};
 
 use super::{
     address::{Address, Place, Synchronous},
     error::OrStore,
-    schema,
+    schema::SCHEMA,
 };
 
-/// How long a transaction waits for another process's, which lasts milliseconds.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// Statements kept ready per connection: more than there are.
-const STATEMENTS: usize = 128;
+/// Transactions of other processes last milliseconds; and there are fewer statements than are kept.
+const SETTINGS: Settings = Settings { busy_timeout: Duration::from_secs(5), statements: 128 };
 /// The writer's page cache, in KiB. Not more: a commit that has rebalanced a tree walks all of it, and what is not here is
 /// in the operating system's.
 const WRITER_CACHE_KIB: i64 = 8 * 1024;
 /// After how many pages the log is carried over into the database: 16 MiB.
 const CHECKPOINT_PAGES: i64 = 4_000;
-/// What the log is cut down to after that, in bytes.
-pub(super) const LOG_BYTES: i64 = 64 * 1024 * 1024;
-/// How long [`cut_log`] waits for those who still read from the log.
-const CUT_WITHIN: Duration = Duration::from_millis(500);
+/// How long cutting the log waits for those who still read from it.
+pub(super) const CUT_WITHIN: Duration = Duration::from_millis(500);
 
 /// Opens the connection that writes, creating and migrating the store where needed.
 pub(super) fn open_writer(address: &Address) -> Result<Connection> {
-    let conn = match &address.place {
-        Place::Memory => prepared(Connection::open_in_memory().or_store()?)?,
-        Place::File(path) => open_file(path, OpenFlags::SQLITE_OPEN_CREATE)?,
-    };
-    make_ready(conn, address)
+    let path = address.path().unwrap_or(Path::new(":memory:"));
+    make_ready(prepared(SETTINGS.open(path, OpenFlags::SQLITE_OPEN_CREATE))?, address)
 }
 
 /// Opens the connection that writes to a store that is there, migrating it where needed. Where there is none, nothing is
@@ -54,87 +44,46 @@ pub(super) fn open_existing(address: &Address) -> Result<Connection> {
     if matches!(path.try_exists(), Ok(false)) {
         return Err(none("no such file"));
     }
-    let conn = open_file(path, OpenFlags::empty())?;
-    if schema::is_empty(&conn)? {
+    let conn = prepared(SETTINGS.open(path, OpenFlags::empty()))?;
+    if is_empty(&conn).or_store()? {
         return Err(none("the file is empty"));
     }
     make_ready(conn, address)
 }
 
 fn make_ready(conn: Connection, address: &Address) -> Result<Connection> {
-    schema::check_ours(&conn)?;
+    if !SCHEMA.is_ours(&conn).or_store()? {
+        return Err(Error::Config(format!(
+            "{} is a SQLite database of another program; name another file",
+            conn.path().unwrap_or("the file")
+        )));
+    }
     if matches!(address.place, Place::File(_)) {
-        patiently(|| use_write_ahead_log(&conn)).or_store()?;
+        SETTINGS.use_log(&conn).or_store()?;
     }
     set(&conn, "synchronous", address.synchronous.as_str())?;
     set(&conn, "cache_size", -WRITER_CACHE_KIB)?;
     set(&conn, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
-    set(&conn, "journal_size_limit", LOG_BYTES)?;
-    schema::migrate(&conn)?;
+    SCHEMA.migrate(&conn).or_store()?;
     Ok(conn)
-}
-
-/// Carries the whole log over and cuts it. The log starts anew by itself only when nobody reads from it at that moment,
-/// which under overlapping readers may be never; here new readers wait for nothing, and those that read already are
-/// waited for. Answers whether it was done.
-pub(super) fn cut_log(conn: &Connection) -> Result<bool> {
-    conn.busy_timeout(CUT_WITHIN).or_store()?;
-    let busy = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0)).or_store();
-    conn.busy_timeout(BUSY_TIMEOUT).or_store()?;
-    Ok(busy? == 0)
-}
-
-/// Has the connection leave the log alone when it is closed, be it the last one or not.
-pub(super) fn close_quietly(conn: &Connection) {
-    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).ok();
 }
 
 /// Opens a connection that only reads.
 pub(super) fn open_reader(path: &Path) -> Result<Connection> {
-    let conn = open_file(path, OpenFlags::empty())?;
-    set(&conn, "query_only", true)?;
-    Ok(conn)
+    prepared(SETTINGS.open_reader(path))
 }
 
-fn open_file(path: &Path, more: OpenFlags) -> Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
-    prepared(Connection::open_with_flags(path, flags).or_store()?)
-}
-
-/// With the settings of every connection, which change nothing in the file.
-fn prepared(conn: Connection) -> Result<Connection> {
-    conn.busy_timeout(BUSY_TIMEOUT).or_store()?;
-    conn.set_prepared_statement_cache_capacity(STATEMENTS);
+/// With the settings of every connection of a store, which change nothing in the file.
+fn prepared(opened: jobbers_sqlite_file::Result<Connection>) -> Result<Connection> {
+    let conn = opened.or_store()?;
     // A plan never depends on what is bound to it; else statements are compiled anew when other values come.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).or_store()?;
-    set(&conn, "foreign_keys", true)?;
     set(&conn, "temp_store", "MEMORY")?;
     Ok(conn)
 }
 
 fn set(conn: &Connection, pragma: &str, value: impl rusqlite::ToSql) -> Result<()> {
     conn.pragma_update(None, pragma, value).or_store()
-}
-
-fn use_write_ahead_log(conn: &Connection) -> rusqlite::Result<()> {
-    conn.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0)).map(drop)
-}
-
-/// Repeats what fails because another process is at it: changing the journal mode does not wait by itself, and there
-/// is nothing to be told of when the other is done.
-fn patiently(step: impl Fn() -> rusqlite::Result<()>) -> rusqlite::Result<()> {
-    let start = Instant::now();
-    loop {
-        match step() {
-            Err(rusqlite::Error::SqliteFailure(failure, _))
-                if matches!(failure.code, ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
-                    && start.elapsed() < BUSY_TIMEOUT =>
-            {
-                thread::sleep(Duration::from_millis(5));
-            }
-            answer => return answer,
-        }
-    }
 }
 
 /// What an operator should hear when somebody has taken the file's write-ahead log away.

@@ -1,32 +1,27 @@
-//! What SQLite's error codes mean to a caller of the store.
+//! What a failing file means to a caller of the store.
 
 use jobbers_common::engine::Error;
-use rusqlite::ErrorCode;
+use jobbers_sqlite_file::{Error as FileError, ErrorKind};
 
-/// What it takes to go on: unlike a quota, a disk leaves no reserve to work with.
-const DISK_FULL: &str = "Free some: settling and deleting need room for the log as well";
-
-/// A failing statement, in the store's words.
-fn from_sqlite(error: &rusqlite::Error) -> Error {
-    let text = error.to_string();
-    match error {
-        rusqlite::Error::SqliteFailure(failure, _) => from_code(failure.code, text),
-        rusqlite::Error::FromSqlConversionFailure(..)
-        | rusqlite::Error::IntegralValueOutOfRange(..)
-        | rusqlite::Error::InvalidColumnType(..) => Error::Corrupt(text),
-        _ => Error::unavailable(text),
-    }
-}
-
-fn from_code(code: ErrorCode, text: String) -> Error {
-    match code {
-        ErrorCode::DiskFull => Error::Full(format!("no room is left on its disk: {text}. {DISK_FULL}")),
-        ErrorCode::ReadOnly => Error::ReadOnly(text),
-        ErrorCode::PermissionDenied | ErrorCode::CannotOpen => {
-            Error::Config(format!("the store can't be opened: {text}"))
+/// The store's words.
+pub(super) fn in_words_of_the_store(FileError { kind, text }: FileError) -> Error {
+    match kind {
+        // What it takes to go on: unlike a quota, a disk leaves no reserve to work with.
+        ErrorKind::Full => Error::Full(format!(
+            "no room is left on its disk: {text}. Free some: settling and deleting need room for the log as well"
+        )),
+        ErrorKind::OverQuota => Error::Full(format!("{text}. What is there drains; prune, or raise max_bytes")),
+        ErrorKind::ReadOnly => Error::ReadOnly(text),
+        ErrorKind::CannotOpen => Error::Config(format!("the store can't be opened: {text}")),
+        ErrorKind::Moved => Error::unavailable(format!(
+            "the database file {text}. Nothing more is read or written. Put it back, or stop every process that uses it \
+             before you start one again"
+        )),
+        ErrorKind::Corrupt => Error::Corrupt(text),
+        ErrorKind::Newer { found, supported } => {
+            Error::Schema { found: found.to_string(), supported: supported.to_string() }
         }
-        ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::ConstraintViolation => Error::Corrupt(text),
-        _ => Error::unavailable(text),
+        ErrorKind::Locked | ErrorKind::Gone | ErrorKind::Other => Error::unavailable(text),
     }
 }
 
@@ -35,36 +30,25 @@ pub(super) fn corrupt(what: &str, error: impl std::fmt::Display) -> Error {
     Error::Corrupt(format!("{what}: {error}"))
 }
 
-/// `?` on a statement's answer.
+/// `?` on the answer of a statement or of the file.
 pub(super) trait OrStore<T> {
     /// The answer, or the error in the store's words.
     fn or_store(self) -> Result<T, Error>;
 }
 
-impl<T> OrStore<T> for rusqlite::Result<T> {
+impl<T, E: Into<FileError>> OrStore<T> for Result<T, E> {
     fn or_store(self) -> Result<T, Error> {
-        self.map_err(|error| from_sqlite(&error))
+        self.map_err(|error| in_words_of_the_store(error.into()))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use rusqlite::ffi;
-
     use super::*;
 
-    fn of(code: i32) -> Error {
-        from_sqlite(&rusqlite::Error::SqliteFailure(ffi::Error::new(code), None))
-    }
-
     #[test]
-    fn each_code_has_its_own_clear_error() {
-        assert!(matches!(of(ffi::SQLITE_BUSY), Error::Unavailable { .. }));
-        assert!(matches!(of(ffi::SQLITE_IOERR), Error::Unavailable { .. }));
-        assert!(matches!(of(ffi::SQLITE_FULL), Error::Full(why) if why.contains("disk") && !why.contains("max_bytes")));
-        assert!(matches!(of(ffi::SQLITE_READONLY), Error::ReadOnly(_)));
-        assert!(matches!(of(ffi::SQLITE_CANTOPEN), Error::Config(_)));
-        assert!(matches!(of(ffi::SQLITE_CORRUPT), Error::Corrupt(_)));
-        assert!(matches!(of(ffi::SQLITE_NOTADB), Error::Corrupt(_)));
+    fn a_full_disk_is_told_apart_from_a_quota() {
+        let full = in_words_of_the_store(FileError { kind: ErrorKind::Full, text: String::new() });
+        assert!(matches!(full, Error::Full(why) if why.contains("disk") && !why.contains("max_bytes")));
     }
 }

@@ -4,6 +4,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use jobbers_common::engine::{Error, Result};
+use jobbers_sqlite_file::close_quietly;
 use parking_lot::Mutex;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::{sync::Semaphore, task::spawn_blocking};
@@ -63,7 +64,7 @@ impl Readers {
 impl Pool {
     fn run<T>(&self, look: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         // Before one is opened: it would take the log that lies there for that of a file which is another's by now.
-        self.shared.files.check()?;
+        self.shared.files.check().or_store()?;
         let idle = self.idle.lock().pop();
         let conn = idle.map_or_else(|| self.open(), Ok)?;
         let answer = look(&conn);
@@ -75,7 +76,7 @@ impl Pool {
 
     fn open(&self) -> Result<Connection> {
         let conn = connection::open_reader(&self.path)?;
-        self.shared.files.check().inspect_err(|_| connection::close_quietly(&conn))?;
+        self.shared.files.check().inspect_err(|_| close_quietly(&conn)).or_store()?;
         Ok(conn)
     }
 }

@@ -3,7 +3,7 @@
 //! Callers hand it their verbs over a bounded channel. It takes what waits, runs all of it in one transaction, each
 //! verb in a savepoint of its own so that a failing one undoes only itself, commits once, and then answers. Nobody is
 //! answered before the commit; if that fails, nobody's verb has happened. Nor is anybody once the file is not in its
-//! place any more (`in_place`).
+//! place any more (`jobbers_sqlite_file::OpenFiles`).
 //!
 //! A panic is a defect, and ends neither the thread nor a neighbour's verb: the verb that panicked is undone and answered
 //! with [`Error::Defect`]; should the panic lie outside any verb, the whole transaction is undone, and all its callers
@@ -22,6 +22,7 @@ use jobbers_common::{
     engine::{Error, Result},
     time::Timestamp,
 };
+use jobbers_sqlite_file::{LOG_BYTES, Quota, cut_log};
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 use tracing::{debug, warn};
@@ -30,10 +31,9 @@ use super::{
     Shared,
     bell::Bell,
     catalog::Catalog,
-    connection,
-    error::OrStore,
-    quota::Quota,
-    sql,
+    connection::CUT_WITHIN,
+    error::{OrStore, in_words_of_the_store},
+    quota, sql,
     step::{Ledger, News, Step},
 };
 
@@ -102,10 +102,10 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Starts the thread.
-    pub(super) fn start(conn: Connection, shared: Arc<Shared>, quota: Option<Quota>, bell: Bell) -> Result<Self> {
+    pub(super) fn start(conn: Connection, shared: Arc<Shared>, quota: Quota, bell: Bell) -> Result<Self> {
         let (jobs, waiting) = mpsc::channel(WAITING);
         let look_at_log_at = Instant::now();
-        let committer = Committer { conn, shared, quota, bell, commits: None, look_at_log_at, is_adrift: false };
+        let committer = Committer { conn, shared, quota, bell, commits: None, look_at_log_at };
         thread::Builder::new()
             .name("jobbers-sqlite-writer".to_owned())
             .spawn(move || committer.run(waiting))
@@ -162,14 +162,12 @@ enum Outcome {
 struct Committer {
     conn: Connection,
     shared: Arc<Shared>,
-    quota: Option<Quota>,
+    quota: Quota,
     bell: Bell,
     /// How many commits the store had seen after ours; `None` before the first transaction.
     commits: Option<i64>,
     /// When the length of the log is to be looked at.
     look_at_log_at: Instant,
-    /// The file was seen not to be in its place.
-    is_adrift: bool,
 }
 
 impl Committer {
@@ -186,31 +184,29 @@ impl Committer {
             self.commit_guarded(group);
             self.keep_log_short();
         }
-        self.shared.files.before_closing_writer(&self.conn, self.is_adrift);
+        self.shared.files.before_closing_writer(&self.conn);
     }
 
-    /// Refuses to write to a file that is not in its place. What was acknowledged before is then carried over from the
-    /// log, so that the file is whole wherever it is now, and no other file comes by that log. Once, at the first notice:
-    /// later the log may be that of whoever has opened another file in its place.
-    fn check_in_place(&mut self) -> Result<()> {
-        let checked = self.shared.files.check();
-        if let (Err(error), false) = (&checked, self.is_adrift) {
-            let saved = connection::cut_log(&self.conn);
-            tracing::error!(%error, ?saved, "the store takes nothing more in");
-        }
-        self.is_adrift = checked.is_err();
-        checked
+    /// Refuses to write to a file that is not in its place, and says so at the first notice.
+    fn check_in_place(&self) -> Result<()> {
+        self.shared.files.check_writer(&self.conn).map_err(|adrift| {
+            let error = in_words_of_the_store(adrift.error);
+            if let Some(saved) = adrift.cut.map(OrStore::or_store) {
+                tracing::error!(%error, ?saved, "the store takes nothing more in");
+            }
+            error
+        })
     }
 
     /// Cuts a log that readers have kept from starting anew; unless it may be another store's by now.
     fn keep_log_short(&mut self) {
-        if self.is_adrift || Instant::now() < self.look_at_log_at {
+        if self.shared.files.is_adrift() || Instant::now() < self.look_at_log_at {
             return;
         }
         let bytes = self.bell.log_bytes();
         let mut pause = LOG_LOOK;
-        if i64::try_from(bytes).is_ok_and(|bytes| bytes > connection::LOG_BYTES) {
-            match connection::cut_log(&self.conn) {
+        if i64::try_from(bytes).is_ok_and(|bytes| bytes > LOG_BYTES) {
+            match cut_log(&self.conn, CUT_WITHIN).or_store() {
                 Ok(true) => debug!(bytes, "the log was cut"),
                 outcome => {
                     let why = outcome.err().map_or_else(|| "a reader holds it".to_owned(), |error| error.to_string());
@@ -279,7 +275,7 @@ impl Committer {
         let changes = self.conn.total_changes();
         let ledger = Ledger::new(meta.revision.max(least_revision(now)), catalog);
         let mut step = Step { conn: &self.conn, now, waiters: &self.shared.waiters, ledger };
-        let quota = self.quota.as_ref();
+        let quota = self.quota;
         let mut fates = Vec::with_capacity(group.len());
         if let [job] = group.as_mut_slice() {
             // Alone, its failure may take the transaction with it: that spares it a savepoint.
@@ -309,7 +305,7 @@ impl Committer {
         self.conn.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([])).or_store()?;
         if commits != meta.commits {
             // Taken away meanwhile: whoever opens the path may not see this commit, so nobody is told that it is there.
-            self.shared.files.check()?;
+            self.shared.files.check().or_store()?;
             // Not before: what was not committed is somebody else's number yet.
             self.shared.own_commits.store(commits, Ordering::SeqCst);
             self.bell.ring();
@@ -334,7 +330,7 @@ fn least_revision(now: Timestamp) -> i64 {
 }
 
 /// Runs a verb so that its failure undoes it alone.
-fn run_apart(job: &mut dyn Job, step: &mut Step<'_>, quota: Option<&Quota>) -> Result<()> {
+fn run_apart(job: &mut dyn Job, step: &mut Step<'_>, quota: Quota) -> Result<()> {
     let mark = step.ledger.mark();
     step.prepare("SAVEPOINT verb")?.execute([]).or_store()?;
     let fate = run_within(job, step, quota);
@@ -349,9 +345,9 @@ fn run_apart(job: &mut dyn Job, step: &mut Step<'_>, quota: Option<&Quota>) -> R
     fate
 }
 
-fn run_within(job: &mut dyn Job, step: &mut Step<'_>, quota: Option<&Quota>) -> Result<()> {
-    if let (Some(quota), Some(growth)) = (quota, job.growth()) {
-        quota.check(step.conn, growth)?;
+fn run_within(job: &mut dyn Job, step: &mut Step<'_>, quota: Quota) -> Result<()> {
+    if let Some(growth) = job.growth() {
+        quota.check(step.conn, growth).or_store()?;
     }
     let ran = catch_unwind(AssertUnwindSafe(|| job.run(step)));
     let ran = ran.unwrap_or_else(|panic| {
@@ -359,7 +355,7 @@ fn run_within(job: &mut dyn Job, step: &mut Step<'_>, quota: Option<&Quota>) -> 
         tracing::error!(panic = words, "a verb panicked: a defect; it is undone");
         Err(Error::Defect(words.to_owned()))
     });
-    ran.map_err(|error| quota.map_or(error.clone(), |quota| quota.explain(step.conn, error)))
+    ran.map_err(|error| quota::explain(quota, step.conn, error))
 }
 
 /// What a panic said.

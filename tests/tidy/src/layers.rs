@@ -1,4 +1,4 @@
-//! Who may import whom: `manager | worker | cleaner | cli -> engines -> common`.
+//! Who may import whom: `manager | worker | cleaner | cli -> engines -> common, sqlite-file`.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,11 @@ const SUPPORT: &str = "jobbers-test-support";
 /// Each crate of the workspace, and the crates of the workspace it may build on.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("jobbers-common", &[]),
+    ("jobbers-sqlite-file", &[]),
     ("jobbers-macros", &["jobbers-common"]),
     ("jobbers-process", &["jobbers-common"]),
-    ("jobbers-engines", &["jobbers-common"]),
-    ("jobbers-archive", &["jobbers-common"]),
+    ("jobbers-engines", &["jobbers-common", "jobbers-sqlite-file"]),
+    ("jobbers-archive", &["jobbers-common", "jobbers-sqlite-file"]),
     ("jobbers-manager", &["jobbers-engines", "jobbers-archive", "jobbers-common", "jobbers-process"]),
     ("jobbers-worker", &["jobbers-engines", "jobbers-common", "jobbers-process", "jobbers-macros"]),
     ("jobbers-cleaner", &["jobbers-engines", "jobbers-common", "jobbers-process"]),
@@ -58,10 +59,11 @@ const NOT_IN_COMMON: &[&str] = &[
 ];
 
 /// Who may speak to a store by themselves: its engine, and the benchmark that measures the bare store beside it. The
-/// archive of dead letters is a file of its own, which its crate alone opens.
+/// archive of dead letters is a file of its own, which its crate alone opens. What the two files have in common is written
+/// beside them, and nobody else may build on that.
 const STORE_CLIENTS: &[(&str, &[&str])] = &[
     ("redis", &["jobbers-engines", "jobbers-cli"]),
-    ("rusqlite", &["jobbers-engines", "jobbers-cli", "jobbers-archive"]),
+    ("rusqlite", &["jobbers-engines", "jobbers-cli", "jobbers-archive", "jobbers-sqlite-file"]),
 ];
 
 fn metadata() -> Metadata {

@@ -1,0 +1,67 @@
+//! Opening connections, and the settings they share.
+
+use std::{
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    log::LOG_BYTES,
+};
+
+/// How connections to a file are set.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// How long a transaction waits for another process's.
+    pub busy_timeout: Duration,
+    /// How many statements are kept ready per connection.
+    pub statements: usize,
+}
+
+impl Settings {
+    /// Opens a connection, which changes nothing in the file; one that is not there is made only if `more` asks for it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::CannotOpen`].
+    pub fn open(&self, path: &Path, more: OpenFlags) -> Result<Connection> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
+        let conn = Connection::open_with_flags(path, flags)?;
+        conn.busy_timeout(self.busy_timeout)?;
+        conn.set_prepared_statement_cache_capacity(self.statements);
+        conn.pragma_update(None, "foreign_keys", true)?;
+        Ok(conn)
+    }
+
+    /// Opens a connection that only reads.
+    ///
+    /// # Errors
+    /// [`ErrorKind::CannotOpen`].
+    pub fn open_reader(&self, path: &Path) -> Result<Connection> {
+        let conn = self.open(path, OpenFlags::empty())?;
+        conn.pragma_update(None, "query_only", true)?;
+        Ok(conn)
+    }
+
+    /// Has the file written through a log, for the connection that writes. Changing to it does not wait for other
+    /// processes by itself, and there is nothing to be told of when they are done; so it is tried again.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Locked`] after the time a transaction waits; those of SQLite.
+    pub fn use_log(&self, conn: &Connection) -> Result<()> {
+        let start = Instant::now();
+        loop {
+            let used = conn.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).map_err(Error::from);
+            match used {
+                Err(Error { kind: ErrorKind::Locked, .. }) if start.elapsed() < self.busy_timeout => {
+                    thread::sleep(Duration::from_millis(5));
+                }
+                Err(error) => return Err(error),
+                Ok(()) => return Ok(conn.pragma_update(None, "journal_size_limit", LOG_BYTES)?),
+            }
+        }
+    }
+}

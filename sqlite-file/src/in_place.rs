@@ -1,0 +1,170 @@
+//! Whether a file's path still leads to what is open.
+//!
+//! A file that is moved, deleted or replaced stays open in the processes that use it. SQLite does not notice, writes on,
+//! and whoever opens the path sees none of that. So device and inode are to be compared before each transaction and again
+//! before anybody is told that it is committed: a look into the kernel's tables, a thousandth of what a commit waits for
+//! the disk. An inode that is open is given to no other file, so there is no false alarm.
+//!
+//! A file whose *content* is overwritten where it lies is not noticed.
+
+use std::{
+    fs, io,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use rusqlite::Connection;
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    log::{close_quietly, cut_log, log_of},
+};
+
+/// A file and its log as they were when they were opened; nothing for a database in memory.
+#[derive(Debug, Default)]
+pub struct OpenFiles {
+    files: Vec<(PathBuf, Identity)>,
+    cut_within: Duration,
+    is_adrift: AtomicBool,
+}
+
+/// What tells a file from every other as long as it is open: device and inode.
+type Identity = (u64, u64);
+
+fn identity(path: &Path) -> io::Result<Identity> {
+    fs::metadata(path).map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+/// What the connection that writes is told when its files are not in their place.
+#[derive(Debug)]
+pub struct Adrift {
+    /// Why nothing may be written.
+    pub error: Error,
+    /// What came of cutting the log; `None` after the first notice.
+    pub cut: Option<Result<bool>>,
+}
+
+impl OpenFiles {
+    /// Those of the file that has just been opened at `path`. Should they be missed, cutting the log waits for those who
+    /// read from it for at most `cut_within`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Gone`].
+    pub fn of(path: &Path, cut_within: Duration) -> Result<Self> {
+        let gone = |error| Error { kind: ErrorKind::Gone, text: format!("{}: {error}", path.display()) };
+        let mut files = vec![(path.to_owned(), identity(path).map_err(gone)?)];
+        // The log lies beside the file that a link leads to. Without one, the file is in another mode.
+        let log = log_of(&fs::canonicalize(path).map_err(gone)?);
+        files.extend(identity(&log).ok().map(|is| (log, is)));
+        Ok(Self { files, cut_within, is_adrift: AtomicBool::new(false) })
+    }
+
+    /// Refuses to go on with files that are not in their place any more.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Moved`].
+    pub fn check(&self) -> Result<()> {
+        for (path, is) in &self.files {
+            let what = match identity(path) {
+                Ok(found) if found == *is => continue,
+                Ok(_) => "another file is in its place",
+                Err(error) if error.kind() == io::ErrorKind::NotFound => "it is not there any more",
+                // Whoever can't be asked has not said that it is gone.
+                Err(_) => continue,
+            };
+            let path = path.display();
+            let text = format!("{path} was moved, deleted or replaced while it was in use: {what}");
+            return Err(Error { kind: ErrorKind::Moved, text });
+        }
+        Ok(())
+    }
+
+    /// The same for the connection that writes. At the first notice what is in the log is carried over into the file that
+    /// was moved, so that all that was acknowledged is in there, wherever that is now. Only then: later the log, which
+    /// SQLite finds by its name, may be that of whoever has opened another file in the old one's place.
+    ///
+    /// # Errors
+    /// [`Adrift`].
+    pub fn check_writer(&self, conn: &Connection) -> Result<(), Adrift> {
+        let checked = self.check();
+        let is_first = !self.is_adrift.swap(checked.is_err(), Ordering::Relaxed);
+        checked.map_err(|error| Adrift { error, cut: is_first.then(|| cut_log(conn, self.cut_within)) })
+    }
+
+    /// Whether the connection that writes was told that they are not in their place.
+    pub fn is_adrift(&self) -> bool {
+        self.is_adrift.load(Ordering::Relaxed)
+    }
+
+    /// To be called before a connection is closed. Of the connections that close, SQLite's last deletes the log by its
+    /// name, which may be that of a new file by now; so one whose files are not in their place leaves all alone.
+    pub fn before_closing(&self, conn: &Connection) {
+        if self.check().is_err() {
+            close_quietly(conn);
+        }
+    }
+
+    /// The same for the connection that writes.
+    pub fn before_closing_writer(&self, conn: &Connection) {
+        if self.check_writer(conn).is_err() {
+            close_quietly(conn);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn open(path: &Path) -> OpenFiles {
+        OpenFiles::of(path, Duration::ZERO).unwrap()
+    }
+
+    fn says(files: &OpenFiles) -> String {
+        match files.check() {
+            Err(Error { kind: ErrorKind::Moved, text }) => text,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_file_and_its_log_are_missed_and_known_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, log, away] = ["s.db", "s.db-wal", "away"].map(|name| folder.path().join(name));
+        fs::write(&file, "store").unwrap();
+        fs::write(&log, "log").unwrap();
+        let files = open(&file);
+        for path in [&file, &log] {
+            assert_eq!(files.check(), Ok(()));
+            fs::rename(path, &away).unwrap();
+            assert!(says(&files).contains("not there any more"));
+            fs::write(path, "another").unwrap();
+            assert!(says(&files).contains("another file is in its place"));
+            fs::rename(&away, path).unwrap();
+        }
+        assert_eq!(files.check(), Ok(()));
+    }
+
+    #[test]
+    fn a_link_is_followed_and_missed_when_it_leads_elsewhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, link, log] = ["s.db", "link.db", "s.db-wal"].map(|name| folder.path().join(name));
+        fs::write(&file, "store").unwrap();
+        fs::write(&log, "log").unwrap();
+        symlink(&file, &link).unwrap();
+        let files = open(&link);
+        assert_eq!((files.files.len(), files.check()), (2, Ok(())));
+        fs::remove_file(&link).unwrap();
+        symlink(&log, &link).unwrap();
+        assert!(says(&files).contains("another file"));
+    }
+
+    #[test]
+    fn a_database_in_memory_misses_nothing() {
+        assert_eq!(OpenFiles::default().check(), Ok(()));
+    }
+}

@@ -1,0 +1,81 @@
+//! How large a file may grow.
+//!
+//! The quota holds off what adds to it. What frees some of it needs a little room as well before it does, so the limit
+//! SQLite itself is given lies a reserve above; a full file therefore drains.
+
+use rusqlite::Connection;
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    pragma,
+};
+
+/// What lies between the quota and SQLite's own limit: a sixteenth of it, and at least this many pages.
+const MIN_RESERVE_PAGES: u64 = 256;
+
+/// A limit on the size of a file.
+#[derive(Debug, Clone, Copy)]
+pub struct Quota {
+    /// What its setting is called.
+    pub name: &'static str,
+    /// The limit, without the reserve; `None` does not bound the file.
+    pub max_bytes: Option<u64>,
+}
+
+impl Quota {
+    /// Limits what `conn` writes.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn set(self, conn: &Connection) -> Result<()> {
+        let Some(max_bytes) = self.max_bytes else { return Ok(()) };
+        let pages = max_bytes / size(conn, "page_size")?.max(1);
+        let limit = i64::try_from(pages + (pages / 16).max(MIN_RESERVE_PAGES)).unwrap_or(i64::MAX);
+        // The answer is the limit that holds, which SQLite keeps from lying below the present size.
+        Ok(conn.pragma_update_and_check(None, "max_page_count", limit, |_| Ok(()))?)
+    }
+
+    /// Refuses what would pass the quota.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OverQuota`]; those of SQLite.
+    pub fn check(self, conn: &Connection, growth: u64) -> Result<()> {
+        let Self { name, max_bytes: Some(max_bytes) } = self else { return Ok(()) };
+        let used = used_bytes(conn)?;
+        if used + growth <= max_bytes {
+            return Ok(());
+        }
+        let text = format!("of its {name} of {max_bytes}, {used} are used and {growth} more are wanted");
+        Err(Error { kind: ErrorKind::OverQuota, text })
+    }
+
+    /// The limit, if the file has grown past it, into the reserve.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn passed(self, conn: &Connection) -> Result<Option<u64>> {
+        let Some(max_bytes) = self.max_bytes else { return Ok(None) };
+        let is_passed = size(conn, "page_count")? * size(conn, "page_size")? >= max_bytes;
+        Ok(is_passed.then_some(max_bytes))
+    }
+
+    /// What an operator should hear while there is still time.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn warning(self, conn: &Connection) -> Result<Option<String>> {
+        let Self { name, max_bytes: Some(max_bytes) } = self else { return Ok(None) };
+        let used = used_bytes(conn)?;
+        let is_nearly_full = used > max_bytes / 10 * 9;
+        Ok(is_nearly_full.then(|| format!("{used} of the {max_bytes} bytes of {name} are used")))
+    }
+}
+
+fn used_bytes(conn: &Connection) -> Result<u64> {
+    let pages = size(conn, "page_count")?.saturating_sub(size(conn, "freelist_count")?);
+    Ok(pages * size(conn, "page_size")?)
+}
+
+fn size(conn: &Connection, name: &str) -> Result<u64> {
+    Ok(pragma(conn, name)?.unsigned_abs())
+}

@@ -1,0 +1,62 @@
+//! Whose file it is, and the versions of its schema.
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    pragma,
+};
+
+/// What makes a file one of a kind.
+#[derive(Debug, Clone, Copy)]
+pub struct Schema {
+    /// What marks it, in `PRAGMA application_id`.
+    pub application_id: i64,
+    /// One migration per version; the first makes a version 1 of an empty file. What has been released is never edited.
+    pub migrations: &'static [&'static str],
+}
+
+impl Schema {
+    /// Whether the file is of this kind or empty, and not another program's.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] for what is no database; those of SQLite.
+    pub fn is_ours(&self, conn: &Connection) -> Result<bool> {
+        let is_empty = is_empty(conn)?;
+        let mark = pragma(conn, "application_id")?;
+        Ok(mark == self.application_id || mark == 0 && is_empty)
+    }
+
+    /// Brings the schema to the version this program reads and writes. Two processes may do so at once.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Newer`]; those of SQLite.
+    pub fn migrate(&self, conn: &Connection) -> Result<()> {
+        if self.version(conn)? == self.migrations.len() {
+            return Ok(());
+        }
+        let transaction = Transaction::new_unchecked(conn, TransactionBehavior::Immediate)?;
+        // Again, now that nobody else can write: another process may have been faster.
+        for (number, migration) in (1_i64..).zip(self.migrations).skip(self.version(conn)?) {
+            conn.execute_batch(migration)?;
+            conn.pragma_update(None, "user_version", number)?;
+        }
+        conn.pragma_update(None, "application_id", self.application_id)?;
+        Ok(transaction.commit()?)
+    }
+
+    fn version(&self, conn: &Connection) -> Result<usize> {
+        let (found, supported) = (pragma(conn, "user_version")?, self.migrations.len());
+        let text = format!("it has version {found}; this program reads and writes version {supported}");
+        let known = usize::try_from(found).ok().filter(|found| *found <= supported);
+        known.ok_or(Error { kind: ErrorKind::Newer { found, supported }, text })
+    }
+}
+
+/// Whether nobody has made anything of the file yet.
+///
+/// # Errors
+/// [`ErrorKind::Corrupt`] for what is no database; those of SQLite.
+pub fn is_empty(conn: &Connection) -> Result<bool> {
+    Ok(conn.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?)
+}
