@@ -118,7 +118,10 @@ impl OpenFiles {
 mod tests {
     use std::os::unix::fs::symlink;
 
+    use rusqlite::OpenFlags;
+
     use super::*;
+    use crate::Settings;
 
     fn open(path: &Path) -> OpenFiles {
         OpenFiles::of(path, Duration::ZERO).unwrap()
@@ -161,6 +164,23 @@ mod tests {
         fs::remove_file(&link).unwrap();
         symlink(&log, &link).unwrap();
         assert!(says(&files).contains("another file"));
+    }
+
+    #[test]
+    fn the_log_is_cut_at_the_first_notice_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, away] = ["s.db", "away"].map(|name| folder.path().join(name));
+        let settings = Settings { busy_timeout: Duration::from_secs(5), statements: 8 };
+        let conn = settings.open(&file, OpenFlags::SQLITE_OPEN_CREATE).unwrap();
+        settings.use_log(&conn).unwrap();
+        let files = open(&file);
+        for _ in 0..2 {
+            assert!(files.check_writer(&conn).is_ok() && !files.is_adrift());
+            fs::rename(&file, &away).unwrap();
+            let notices = [(); 2].map(|()| files.check_writer(&conn).unwrap_err().cut);
+            assert!(notices == [Some(Ok(true)), None] && files.is_adrift(), "{notices:?}");
+            fs::rename(&away, &file).unwrap();
+        }
     }
 
     #[test]
