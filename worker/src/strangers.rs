@@ -4,7 +4,7 @@
 //! can run it. So it leaves the queue to the others for a moment then.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     time::{Duration, Instant},
 };
 
@@ -30,8 +30,8 @@ pub(crate) struct Strangers {
     said: HashSet<(String, u32)>,
     /// For how long each was given back last.
     delays: HashMap<TaskId, Duration>,
-    /// When the others go first, and in which queue.
-    head_starts: BTreeMap<Instant, QueueName>,
+    /// When the others go first in each queue.
+    head_starts: HashMap<QueueName, BTreeSet<Instant>>,
 }
 
 impl Strangers {
@@ -49,23 +49,26 @@ impl Strangers {
 
     /// The queues in which the others go first now.
     pub(crate) fn left_to_others(&self, now: Instant) -> Vec<QueueName> {
-        self.head_starts
-            .range(..=now)
-            .filter(|(at, _)| **at + HEAD_START > now)
-            .map(|(_, queue)| queue.clone())
-            .collect()
+        let is_on =
+            |starts: &BTreeSet<Instant>| starts.range(..=now).next_back().is_some_and(|at| *at + HEAD_START > now);
+        self.head_starts.iter().filter(|(_, starts)| is_on(starts)).map(|(queue, _)| queue.clone()).collect()
     }
 
     /// When the next head start is over.
     pub(crate) fn next_end(&self) -> Option<Instant> {
-        self.head_starts.first_key_value().map(|(at, _)| *at + HEAD_START)
+        self.head_starts.values().filter_map(BTreeSet::first).min().map(|at| *at + HEAD_START)
     }
 
     /// Forgets the head starts that are over. Answers whether there were any.
     pub(crate) fn follow_on(&mut self, now: Instant) -> bool {
-        let before = self.head_starts.len();
-        self.head_starts.retain(|at, _| *at + HEAD_START > now);
-        self.head_starts.len() < before
+        let mut is_any_over = false;
+        self.head_starts.retain(|_, starts| {
+            let before = starts.len();
+            starts.retain(|at| *at + HEAD_START > now);
+            is_any_over |= starts.len() < before;
+            !starts.is_empty()
+        });
+        is_any_over
     }
 
     fn say_once(&mut self, task: &ClaimedTask) {
@@ -81,9 +84,9 @@ impl Strangers {
     }
 
     fn stand_back(&mut self, queue: &QueueName, at: Instant) {
-        let near = self.head_starts.range(at.checked_sub(SPACING).unwrap_or(at)..at + SPACING);
-        if !near.into_iter().any(|(_, other)| other == queue) {
-            self.head_starts.insert(at, queue.clone());
+        let starts = self.head_starts.entry(queue.clone()).or_default();
+        if starts.range(at.checked_sub(SPACING).unwrap_or(at)..at + SPACING).next().is_none() {
+            starts.insert(at);
         }
     }
 }
@@ -117,6 +120,14 @@ mod tests {
         assert_eq!(asked(due), (vec![queue], false));
         assert_eq!(asked(due + HEAD_START), (vec![], true));
         assert_eq!(strangers.next_end(), None);
+    }
+
+    #[test]
+    fn each_queue_has_head_starts_of_its_own() {
+        let (mut strangers, start) = (Strangers::default(), Instant::now());
+        let mail = ClaimedTask { queue: QueueName::new("mail").unwrap(), ..task("b") };
+        let due = start + strangers.delay(&task("a"), start).max(strangers.delay(&mail, start));
+        assert_eq!(strangers.left_to_others(due).len(), 2, "though both are due at one moment");
     }
 
     #[test]
