@@ -9,13 +9,12 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use jobbers_cli::args::Cli;
-use jobbers_process::memory;
 
+/// Requests and tasks allocate from every thread; the system's allocator makes them wait for each other.
 #[global_allocator]
-static ALLOCATOR: memory::Allocator = memory::ALLOCATOR;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    memory::keep_what_is_freed();
     jobbers_cli::run(Cli::parse()).await
 }

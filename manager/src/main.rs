@@ -10,17 +10,17 @@ use clap::Parser;
 use jobbers_engines::OpenOptions;
 use jobbers_manager::config::{Args, Config};
 use jobbers_process::{
-    exit, listen, logging, memory,
+    exit, listen, logging,
     shutdown::Shutdown,
     telemetry::{Options, Telemetry, TelemetryError},
 };
 use tokio::net::TcpListener;
 
+/// Requests and tasks allocate from every thread; the system's allocator makes them wait for each other.
 #[global_allocator]
-static ALLOCATOR: memory::Allocator = memory::ALLOCATOR;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    memory::keep_what_is_freed();
     let args = Args::parse();
     let config = match configure(&args) {
         Ok(config) => config,

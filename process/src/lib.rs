@@ -10,7 +10,6 @@ pub mod exit;
 pub mod host;
 pub mod listen;
 pub mod logging;
-pub mod memory;
 pub mod shutdown;
 pub mod telemetry;
 pub mod when;

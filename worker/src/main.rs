@@ -2,14 +2,13 @@
 
 use std::process::ExitCode;
 
-use jobbers_process::memory;
 use jobbers_worker::{Worker, stock};
 
+/// Requests and tasks allocate from every thread; the system's allocator makes them wait for each other.
 #[global_allocator]
-static ALLOCATOR: memory::Allocator = memory::ALLOCATOR;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    memory::keep_what_is_freed();
     Worker::from_env().tasks(stock::ALL).run().await
 }
