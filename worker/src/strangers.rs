@@ -21,15 +21,16 @@ const HEAD_START: Duration = Duration::from_millis(200);
 const SPACING: Duration = Duration::from_secs(1);
 /// So that names made up without end can't fill the memory; past it everything is forgotten and starts anew.
 const MOST_NAMES: usize = 1_000;
-/// The same for tasks.
+/// How many tasks are remembered. Others wait longest at once, so that a flood comes back no more often than it must.
 const MOST_TASKS: usize = 10_000;
 
 /// The tasks this worker was asked for and does not know.
 #[derive(Debug, Default)]
 pub(crate) struct Strangers {
     said: HashSet<(String, u32)>,
-    /// For how long each was given back last.
-    delays: HashMap<TaskId, Duration>,
+    /// For how long each was given back last, and when it can be forgotten: then somebody else has run it.
+    delays: HashMap<TaskId, (Duration, Instant)>,
+    swept_at: Option<Instant>,
     /// When the others go first in each queue.
     head_starts: HashMap<QueueName, BTreeSet<Instant>>,
 }
@@ -38,11 +39,15 @@ impl Strangers {
     /// How long nobody shall try this task again: twice as long as the time before.
     pub(crate) fn delay(&mut self, task: &ClaimedTask, now: Instant) -> Duration {
         self.say_once(task);
-        if self.delays.len() >= MOST_TASKS {
-            self.delays.clear();
+        let before = self.delays.get(&task.id).map(|(delay, _)| *delay);
+        let delay = match before {
+            Some(before) => (before * 2).min(LONGEST),
+            None if self.has_room(now) => FIRST,
+            None => LONGEST,
+        };
+        if before.is_some() || delay == FIRST {
+            self.delays.insert(task.id.clone(), (delay, now + delay * 2));
         }
-        let delay = self.delays.get(&task.id).map_or(FIRST, |before| (*before * 2).min(LONGEST));
-        self.delays.insert(task.id.clone(), delay);
         self.stand_back(&task.queue, now + delay);
         delay
     }
@@ -69,6 +74,15 @@ impl Strangers {
             !starts.is_empty()
         });
         is_any_over
+    }
+
+    /// Whether one more task can be remembered; looked for at most once a second.
+    fn has_room(&mut self, now: Instant) -> bool {
+        if self.delays.len() >= MOST_TASKS && self.swept_at.is_none_or(|at| now >= at + FIRST) {
+            self.swept_at = Some(now);
+            self.delays.retain(|_, (_, until)| *until > now);
+        }
+        self.delays.len() < MOST_TASKS
     }
 
     fn say_once(&mut self, task: &ClaimedTask) {
@@ -108,6 +122,18 @@ mod tests {
         let delays: Vec<u64> = (0..7).map(|_| strangers.delay(&task("a"), now).as_secs()).collect();
         assert_eq!(delays, [1, 2, 4, 8, 16, 30, 30]);
         assert_eq!(strangers.delay(&task("b"), now), FIRST, "another of that name has not come back yet");
+    }
+
+    #[test]
+    fn more_than_can_be_remembered_wait_longest_until_others_have_run_some() {
+        let (mut strangers, start) = (Strangers::default(), Instant::now());
+        for n in 0..MOST_TASKS {
+            assert_eq!(strangers.delay(&task(&n.to_string()), start), FIRST);
+        }
+        assert_eq!(strangers.delay(&task("more"), start), LONGEST);
+        assert_eq!(strangers.delay(&task("0"), start), FIRST * 2, "what is remembered goes on");
+        assert_eq!(strangers.delay(&task("later"), start + FIRST * 2), FIRST);
+        assert_eq!(strangers.delays.len(), 2, "the others did not come back");
     }
 
     #[test]
