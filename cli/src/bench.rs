@@ -71,7 +71,7 @@ async fn measure(store: &Store, args: &BenchArgs) -> Result<Report> {
     let fill = bench.fill().await?;
     let drain = bench.drain().await?;
     let both = bench.both().await?;
-    let idle_latency = bench.idle_latency(&limits, if args.quick { 100 } else { 400 }).await?;
+    let idle_latency = bench.idle_latency(limits.round_trip_ms, if args.quick { 100 } else { 400 }).await?;
     let http = bench.http().await?;
     bench.stop().await?;
     let rounds = if args.quick { 2 } else { 7 };

@@ -3,12 +3,11 @@
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
-use jobbers_common::engine::Engine;
 
 use super::{
-    limit::Limits,
-    phases::run_one,
+    phases::{PAYLOAD, run_one},
     report::{IdleLatency, percentile, rounded},
+    store::Store,
     worker::LATENCY,
 };
 
@@ -24,7 +23,10 @@ pub(super) fn clock_micros() -> u64 {
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
-pub(super) async fn measure(engine: &dyn Engine, limits: &Limits, samples: usize) -> Result<IdleLatency> {
+/// Of the started worker, beside one exchange with the bare store.
+pub(super) async fn measure(store: &Store, busy_round_trip_ms: f64, samples: usize) -> Result<IdleLatency> {
+    let idle_round_trip_ms = store.idle_round_trip_ms(PAYLOAD).await?;
+    let engine = &*store.scratch.engine;
     let mut millis = Vec::with_capacity(samples);
     for sample in 0..samples + 20 {
         tokio::time::sleep(PAUSE).await;
@@ -39,7 +41,7 @@ pub(super) async fn measure(engine: &dyn Engine, limits: &Limits, samples: usize
     Ok(IdleLatency {
         p50_ms: rounded(percentile(&millis, 0.5), 3),
         p99_ms: rounded(percentile(&millis, 0.99), 3),
-        round_trip_ms: rounded(limits.idle_round_trip_ms, 3),
-        busy_round_trip_ms: rounded(limits.round_trip_ms, 3),
+        round_trip_ms: rounded(idle_round_trip_ms, 3),
+        busy_round_trip_ms: rounded(busy_round_trip_ms, 3),
     })
 }

@@ -13,8 +13,6 @@ pub(super) struct Limits {
     pub(super) both: f64,
     /// One bare exchange, one right after the other.
     pub(super) round_trip_ms: f64,
-    /// The same with nothing going on before, as for a task submitted to an idle system: caches and cores are cold.
-    pub(super) idle_round_trip_ms: f64,
 }
 
 /// `count` by the time since `start`.

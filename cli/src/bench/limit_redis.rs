@@ -38,7 +38,6 @@ pub(super) async fn measure(url: &str, prefix: &str, parameters: &str, tasks: us
     let keys = Keys { queue: format!("{prefix}:bare:queue"), flight: format!("{prefix}:bare:flight") };
     let connection = connect(url).await?;
     let round_trip_ms = round_trip(connection.clone(), 2_000, Duration::ZERO).await?;
-    let idle_round_trip_ms = round_trip(connection.clone(), IDLE_SAMPLES, PAUSE).await?;
     let submit_one = push_singly(connection.clone(), &keys, payload, tasks.min(20_000) / 4).await?;
     let submit_batch = rate_of(tasks, push_in_batches(connection.clone(), &keys, payload, tasks)).await?;
     let drain = rate_of(tasks, drain(connection.clone(), &keys)).await?;
@@ -50,7 +49,12 @@ pub(super) async fn measure(url: &str, prefix: &str, parameters: &str, tasks: us
     let both = rate_of(tasks, both_tasks).await?;
     let mut last = connection;
     redis::cmd("UNLINK").arg(&keys.queue).arg(&keys.flight).exec_async(&mut last).await?;
-    Ok(Limits { submit_one, submit_batch, drain, both, round_trip_ms, idle_round_trip_ms })
+    Ok(Limits { submit_one, submit_batch, drain, both, round_trip_ms })
+}
+
+/// One exchange after the pause that a task of the idle latency has before it, in milliseconds.
+pub(super) async fn idle_round_trip_ms(connection: &MultiplexedConnection) -> Result<f64> {
+    round_trip(connection.clone(), IDLE_SAMPLES, PAUSE).await
 }
 
 pub(super) async fn connect(url: &str) -> Result<MultiplexedConnection> {

@@ -22,8 +22,8 @@ const SCHEMA: &str = "
 PRAGMA journal_mode = WAL;
 PRAGMA wal_autocheckpoint = 4000;
 PRAGMA cache_size = -65536;
-CREATE TABLE task (seq INTEGER PRIMARY KEY, state INTEGER NOT NULL, payload BLOB NOT NULL);
-CREATE INDEX ready ON task (seq) WHERE state = 0;
+CREATE TABLE IF NOT EXISTS task (seq INTEGER PRIMARY KEY, state INTEGER NOT NULL, payload BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS ready ON task (seq) WHERE state = 0;
 ";
 const INSERT: &str = "INSERT INTO task (state, payload) VALUES (0, ?1)";
 const TAKE: &str =
@@ -37,10 +37,7 @@ struct Bare {
 
 /// Blocks; run it off the runtime's threads.
 pub(super) fn measure(path: &Path, synchronous: &str, payload: &[u8], tasks: usize) -> Result<Limits> {
-    let connection = Connection::open(path)?;
-    connection.execute_batch(SCHEMA)?;
-    connection.pragma_update(None, "synchronous", synchronous)?;
-    let mut bare = Bare { connection, taken: Vec::new() };
+    let mut bare = Bare::open(path, synchronous)?;
 
     let singles = (tasks / 20).clamp(200, 5_000);
     let mut samples = Vec::with_capacity(singles);
@@ -72,20 +69,31 @@ pub(super) fn measure(path: &Path, synchronous: &str, payload: &[u8], tasks: usi
     while bare.move_batch()? > 0 {}
     let both = per_second(tasks, start);
     let round_trip_ms = percentile(&samples, 0.5);
+    Ok(Limits { submit_one, submit_batch, drain, both, round_trip_ms })
+}
 
-    samples.clear();
+/// One insert after the pause that a task of the idle latency has before it, in milliseconds. Blocks as well.
+pub(super) fn idle_round_trip_ms(path: &Path, synchronous: &str, payload: &[u8]) -> Result<f64> {
+    let mut bare = Bare::open(path, synchronous)?;
+    let mut samples = Vec::with_capacity(IDLE_SAMPLES);
     for _ in 0..IDLE_SAMPLES {
         std::thread::sleep(PAUSE);
-        let one = Instant::now();
+        let start = Instant::now();
         bare.insert(payload, 1)?;
-        samples.push(one.elapsed().as_secs_f64() * 1e3);
+        samples.push(start.elapsed().as_secs_f64() * 1e3);
     }
     samples.sort_by(f64::total_cmp);
-    let idle_round_trip_ms = percentile(&samples, 0.5);
-    Ok(Limits { submit_one, submit_batch, drain, both, round_trip_ms, idle_round_trip_ms })
+    Ok(percentile(&samples, 0.5))
 }
 
 impl Bare {
+    fn open(path: &Path, synchronous: &str) -> Result<Self> {
+        let connection = Connection::open(path)?;
+        connection.execute_batch(SCHEMA)?;
+        connection.pragma_update(None, "synchronous", synchronous)?;
+        Ok(Self { connection, taken: Vec::new() })
+    }
+
     fn insert(&mut self, payload: &[u8], count: usize) -> Result<()> {
         let transaction = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         {

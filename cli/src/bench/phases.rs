@@ -22,7 +22,7 @@ use super::{
     BATCH, CALLERS,
     cpu::CpuTime,
     latency,
-    limit::{Limits, per_second},
+    limit::per_second,
     report::IdleLatency,
     store::Store,
     worker::{Child, NOOP, Post},
@@ -139,8 +139,8 @@ impl<'a> Bench<'a> {
         Ok(per_second(count, start))
     }
 
-    pub(super) async fn idle_latency(&self, limits: &Limits, samples: usize) -> Result<IdleLatency> {
-        latency::measure(&*self.store.scratch.engine, limits, samples).await
+    pub(super) async fn idle_latency(&self, busy_round_trip_ms: f64, samples: usize) -> Result<IdleLatency> {
+        latency::measure(self.store, busy_round_trip_ms, samples).await
     }
 
     pub(super) async fn http(&self) -> Result<super::http::Http> {

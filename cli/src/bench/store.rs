@@ -7,6 +7,10 @@ use redis::aio::MultiplexedConnection;
 use super::{cpu::CpuTime, limit::Limits, limit_redis, limit_sqlite};
 use crate::scratch::{FILE, Place, Scratch};
 
+/// The bare SQLite's file, beside the engine's.
+const BARE_FILE: &str = "bare.db";
+const NO_SERVER: &str = "there is no connection to the server";
+
 pub(super) struct Store {
     pub(super) scratch: Scratch,
     /// To the server, when there is one.
@@ -24,15 +28,35 @@ impl Store {
     }
 
     /// What the bare store does, with the same parameters and number of tasks.
-    pub(super) async fn limits(&self, parameters: &str, tasks: usize) -> Result<Limits> {
+    pub(super) async fn limits(&self, parameters: &'static str, tasks: usize) -> Result<Limits> {
         match &self.scratch.place {
             Place::Redis { server, prefix, .. } => limit_redis::measure(server, prefix, parameters, tasks).await,
             Place::Sqlite { folder } => {
-                let (path, payload) = (folder.path().join("bare.db"), parameters.as_bytes().to_vec());
-                let synchronous = if self.scratch.url.contains("synchronous=normal") { "normal" } else { "full" };
-                tokio::task::spawn_blocking(move || limit_sqlite::measure(&path, synchronous, &payload, tasks)).await?
+                let (path, synchronous) = (folder.path().join(BARE_FILE), self.synchronous());
+                let measure = move || limit_sqlite::measure(&path, synchronous, parameters.as_bytes(), tasks);
+                tokio::task::spawn_blocking(measure).await?
             }
         }
+    }
+
+    /// One exchange with the bare store when nothing went on before, as for a task submitted to an idle system: caches
+    /// and cores are cold. In milliseconds; measured beside what it is compared with, and not among the limits, whose
+    /// first one it would leave cold.
+    pub(super) async fn idle_round_trip_ms(&self, parameters: &'static str) -> Result<f64> {
+        match (&self.scratch.place, &self.server) {
+            (Place::Redis { .. }, Some(server)) => limit_redis::idle_round_trip_ms(server).await,
+            (Place::Redis { .. }, None) => bail!(NO_SERVER),
+            (Place::Sqlite { folder }, _) => {
+                let (path, synchronous) = (folder.path().join(BARE_FILE), self.synchronous());
+                let measure = move || limit_sqlite::idle_round_trip_ms(&path, synchronous, parameters.as_bytes());
+                tokio::task::spawn_blocking(measure).await?
+            }
+        }
+    }
+
+    /// As the engine's own address has it.
+    fn synchronous(&self) -> &'static str {
+        if self.scratch.url.contains("synchronous=normal") { "normal" } else { "full" }
     }
 
     /// Bytes the store holds: of memory on Redis, of pages on SQLite.
@@ -48,7 +72,7 @@ impl Store {
                 Ok(bytes)
             }
             (Place::Redis { .. }, Some(server)) => info(server, "memory", "used_memory").await,
-            (Place::Redis { .. }, None) => bail!("there is no connection to the server"),
+            (Place::Redis { .. }, None) => bail!(NO_SERVER),
         }
     }
 
