@@ -8,16 +8,11 @@
 //!
 //! Programs send neither header, and are no concern of this. Nor does it keep out anybody who can reach the address.
 
-use std::{
-    net::{IpAddr, SocketAddr},
-    sync::Arc,
-};
+use std::net::{IpAddr, SocketAddr};
 
 use axum::{
-    extract::{Request, State},
+    extract::Request,
     http::{HeaderMap, Uri, header, uri::Authority},
-    middleware::Next,
-    response::{IntoResponse, Response},
 };
 
 use crate::{
@@ -42,20 +37,13 @@ impl Guard {
         Self { names: (!is_open).then(|| names.map(|name| name.to_ascii_lowercase()).collect()) }
     }
 
-    fn check(&self, request: &Request) -> Result<()> {
+    /// Lets a request through, or refuses it.
+    pub(crate) fn check(&self, request: &Request) -> Result<()> {
         let asked = authority(request);
         if let (Some(names), Some(asked)) = (&self.names, &asked) {
             check_name(names, asked.host())?;
         }
         if request.method().is_safe() { Ok(()) } else { check_origin(request.headers(), asked.as_ref()) }
-    }
-}
-
-/// Lets a request through, or refuses it.
-pub(crate) async fn guard(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
-    match guard.check(&request) {
-        Ok(()) => next.run(request).await,
-        Err(problem) => problem.into_response(),
     }
 }
 

@@ -7,14 +7,9 @@
 //! Not held to it is what programs ask that may add parameters of their own: the probes and `/metrics`, and the pages that
 //! show the description.
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
-use axum::{
-    extract::{MatchedPath, Request, State},
-    http::{Method, Uri},
-    middleware::Next,
-    response::{IntoResponse, Response},
-};
+use axum::http::{Method, Uri};
 use utoipa::openapi::{
     OpenApi, RefOr,
     path::{Operation, ParameterIn, PathItem},
@@ -36,8 +31,9 @@ impl KnownParameters {
         Self(paths.map(|(path, item)| (path.clone(), operations(item))).collect())
     }
 
+    /// Refuses a request with a query parameter that its operation lacks, before its body is read; `path` is the route's.
     /// What the description does not know, `GET /tasks/cancel`, is its handler's to check.
-    fn check(&self, method: &Method, path: &str, uri: &Uri) -> Result<()> {
+    pub(crate) fn check(&self, method: &Method, path: &str, uri: &Uri) -> Result<()> {
         // A HEAD is answered as the GET is.
         let method = if method == Method::HEAD { &Method::GET } else { method };
         let known = self.0.get(path).and_then(|operations| operations.get(method));
@@ -76,17 +72,4 @@ fn names(operation: &Operation) -> Vec<String> {
         RefOr::T(_) | RefOr::Ref(_) => None,
     });
     of_query.collect()
-}
-
-/// Lets a request through whose query parameters its operation has, or refuses it before its body is read.
-pub(crate) async fn check(
-    State(known): State<Arc<KnownParameters>>,
-    path: MatchedPath,
-    request: Request,
-    next: Next,
-) -> Response {
-    match known.check(request.method(), path.as_str(), request.uri()) {
-        Ok(()) => next.run(request).await,
-        Err(problem) => problem.into_response(),
-    }
 }

@@ -18,6 +18,7 @@ use tokio::{net::TcpListener, task::JoinSet};
 
 mod api;
 mod app;
+mod around;
 mod chores;
 pub mod config;
 mod dead_letters;

@@ -3,17 +3,12 @@
 //! What the store knows (depths, ages, workers) is read off it by the tick; see [`crate::gauges`].
 
 use std::{
-    collections::HashSet,
-    sync::Arc,
+    collections::HashMap,
+    sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
 
-use axum::{
-    extract::{MatchedPath, Request, State},
-    http::Method,
-    middleware::Next,
-    response::Response,
-};
+use axum::{extract::MatchedPath, http::Method, response::Response};
 use jobbers_common::{
     engine::{Reclaimed, Submitted, SubmittedHow},
     metrics::{
@@ -28,11 +23,11 @@ use jobbers_common::{
 };
 use opentelemetry::{
     KeyValue,
-    metrics::{Counter, Histogram, Meter, UpDownCounter},
+    metrics::{BoundCounter, BoundHistogram, Counter, Histogram, Meter, UpDownCounter},
 };
 use parking_lot::Mutex;
 
-use crate::{app::App, problem::Code};
+use crate::problem::Code;
 
 /// The instruments.
 #[derive(Debug)]
@@ -46,7 +41,28 @@ pub(crate) struct Meters {
     chore_duration: Histogram<f64>,
     chore_tasks: Counter<u64>,
     reclaimed: Counter<u64>,
-    names: Mutex<HashSet<(QueueName, TaskName)>>,
+    flows: Mutex<HashMap<(QueueName, TaskName), Arc<Flow>>>,
+    others: OnceLock<Arc<Flow>>,
+}
+
+/// What is measured of one task in one queue, with the attributes looked up once.
+#[derive(Debug)]
+struct Flow {
+    attributes: [KeyValue; 2],
+    /// By outcome, as [`outcome`] numbers them; each from when it is first met.
+    submitted: [OnceLock<BoundCounter<u64>>; OUTCOMES.len()],
+    payload_size: BoundHistogram<f64>,
+}
+
+const OUTCOMES: [&str; 4] = ["created", "existing", "replaced", "updated"];
+
+const fn outcome(how: SubmittedHow) -> usize {
+    match how {
+        SubmittedHow::Created => 0,
+        SubmittedHow::Existing => 1,
+        SubmittedHow::Replaced => 2,
+        SubmittedHow::Updated => 3,
+    }
 }
 
 /// What is remembered of a task on its way into the store.
@@ -74,7 +90,8 @@ impl Meters {
             chore_duration: CHORE_DURATION.histogram(meter),
             chore_tasks: CHORE_TASKS.counter(meter),
             reclaimed: LEASES_RECLAIMED.counter(meter),
-            names: Mutex::default(),
+            flows: Mutex::default(),
+            others: OnceLock::new(),
         }
     }
 
@@ -82,33 +99,45 @@ impl Meters {
     pub(crate) fn submitted(&self, sent: &[Sent], submitted: &[Submitted]) {
         self.batch_size.record(sent.len() as f64, &[]);
         let same = |a: &(&Sent, &Submitted), b: &(&Sent, &Submitted)| {
-            (&a.0.name, &a.1.queue, a.1.how) == (&b.0.name, &b.1.queue, b.1.how)
+            (a.1.how, &a.1.queue, &a.0.name) == (b.1.how, &b.1.queue, &b.0.name)
         };
         let tasks: Vec<(&Sent, &Submitted)> = sent.iter().zip(submitted).collect();
         for group in tasks.chunk_by(same) {
             let Some((first, stored)) = group.first() else { continue };
-            let [queue, task] = self.names(&stored.queue, &first.name);
-            let outcome = match stored.how {
-                SubmittedHow::Created => "created",
-                SubmittedHow::Existing => "existing",
-                SubmittedHow::Replaced => "replaced",
-                SubmittedHow::Updated => "updated",
-            };
-            let by_queue = [queue.clone()];
-            self.submitted.add(group.len() as u64, &[queue, task, KeyValue::new("outcome", outcome)]);
+            let flow = self.flow(&stored.queue, &first.name);
+            self.submitted_to(&flow, stored.how).add(group.len() as u64);
             for (sent, _) in group {
-                self.payload_size.record(sent.bytes as f64, &by_queue);
+                flow.payload_size.record(sent.bytes as f64);
             }
         }
     }
 
-    /// The attributes of a queue and a task's name. Clients make up names; past the bound they are all one.
-    fn names(&self, queue: &QueueName, task: &TaskName) -> [KeyValue; 2] {
-        let mut names = self.names.lock();
+    /// Clients make up names; past the bound they are all one.
+    fn flow(&self, queue: &QueueName, task: &TaskName) -> Arc<Flow> {
+        let mut flows = self.flows.lock();
         let pair = (queue.clone(), task.clone());
-        let known = names.contains(&pair) || names.len() < MOST_NAMES && names.insert(pair);
-        let (queue, task) = if known { (queue.as_str(), task.as_str()) } else { (OTHER, OTHER) };
-        [KeyValue::new("queue", queue.to_owned()), KeyValue::new("task", task.to_owned())]
+        if let Some(flow) = flows.get(&pair) {
+            return Arc::clone(flow);
+        }
+        if flows.len() < MOST_NAMES {
+            let flow = Arc::new(self.bind(queue.as_str(), task.as_str()));
+            return Arc::clone(flows.entry(pair).or_insert(flow));
+        }
+        Arc::clone(self.others.get_or_init(|| Arc::new(self.bind(OTHER, OTHER))))
+    }
+
+    fn bind(&self, queue: &str, task: &str) -> Flow {
+        let attributes = [KeyValue::new("queue", queue.to_owned()), KeyValue::new("task", task.to_owned())];
+        let payload_size = self.payload_size.bind(&attributes[..1]);
+        Flow { attributes, submitted: Default::default(), payload_size }
+    }
+
+    fn submitted_to<'a>(&self, flow: &'a Flow, how: SubmittedHow) -> &'a BoundCounter<u64> {
+        let outcome = outcome(how);
+        flow.submitted[outcome].get_or_init(|| {
+            let [queue, task] = flow.attributes.clone();
+            self.submitted.bind(&[queue, task, KeyValue::new("outcome", OUTCOMES[outcome])])
+        })
     }
 
     /// A chore ended; `tasks` is how many it moved, `None` that it failed.
@@ -126,21 +155,47 @@ impl Meters {
         }
     }
 
-    fn answered(&self, method: &Method, route: Option<&MatchedPath>, response: &Response, took: Duration) {
-        let path = route.map_or("unmatched", MatchedPath::as_str);
+    /// A request is under way, until what is answered here is dropped: also when its client goes away.
+    pub(crate) fn request(&self, method: &Method, route: Option<MatchedPath>) -> Underway<'_> {
+        self.requests_active.add(1, &[]);
+        Underway { meters: self, began: Instant::now(), method: heard_of(method), route }
+    }
+}
+
+/// A request under way.
+#[derive(Debug)]
+pub(crate) struct Underway<'a> {
+    meters: &'a Meters,
+    began: Instant,
+    method: &'static str,
+    route: Option<MatchedPath>,
+}
+
+impl Underway<'_> {
+    /// It was answered; says how long that took.
+    pub(crate) fn answered(self, response: &Response) -> Duration {
+        let took = self.began.elapsed();
+        let route = self.route.as_ref().map_or("unmatched", MatchedPath::as_str);
         if let Some(code) = response.extensions().get::<Code>()
-            && (method, path) == (&Method::POST, "/tasks")
+            && (self.method, route) == ("POST", "/tasks")
         {
-            self.refused.add(1, &[KeyValue::new("code", code.as_str())]);
+            self.meters.refused.add(1, &[KeyValue::new("code", code.as_str())]);
         }
-        self.request_duration.record(
+        self.meters.request_duration.record(
             took.as_secs_f64(),
             &[
-                KeyValue::new("method", heard_of(method)),
-                KeyValue::new("route", path.to_owned()),
+                KeyValue::new("method", self.method),
+                KeyValue::new("route", route.to_owned()),
                 KeyValue::new("status_code", i64::from(response.status().as_u16())),
             ],
         );
+        took
+    }
+}
+
+impl Drop for Underway<'_> {
+    fn drop(&mut self) {
+        self.meters.requests_active.add(-1, &[]);
     }
 }
 
@@ -155,25 +210,4 @@ const fn heard_of(method: &Method) -> &'static str {
         Method::PATCH => "PATCH",
         _ => OTHER,
     }
-}
-
-/// Counts a request as active for as long as it is, even if its client goes away.
-struct Active<'a>(&'a Meters);
-
-impl Drop for Active<'_> {
-    fn drop(&mut self) {
-        self.0.requests_active.add(-1, &[]);
-    }
-}
-
-/// Measures a request.
-pub(crate) async fn measure(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let began = Instant::now();
-    let (method, route) = (request.method().clone(), request.extensions().get::<MatchedPath>().cloned());
-    app.meters.requests_active.add(1, &[]);
-    let active = Active(&app.meters);
-    let response = next.run(request).await;
-    drop(active);
-    app.meters.answered(&method, route.as_ref(), &response, began.elapsed());
-    response
 }

@@ -92,7 +92,7 @@ async fn the_drain_deadline_ends_the_wait_and_the_task_is_given_back(kind: Kind)
 
 async fn a_manager_stops_in_good_order(kind: Kind) {
     let stack = Stack::on(kind).await;
-    let mut manager = stack.manager_with(&[("JOBBERS_LOG", "info,tower_http=debug")]).await;
+    let mut manager = stack.manager_with(&[("JOBBERS_LOG", "info,jobbers_manager=debug")]).await;
     let id = manager.api.submit(&json!({"name": "note"})).await;
     // A client that waits for a result is answered, not cut off.
     let api = manager.api.clone();

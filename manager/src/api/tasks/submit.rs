@@ -82,7 +82,7 @@ problems!(SubmitProblems: WITH_BODY, [
 pub(crate) async fn submit(State(app): State<Arc<App>>, request: JsonBytes) -> Result<Response> {
     let JsonBytes { headers, bytes: body } = request;
     let envelope = Envelope::read(&headers, &body)?;
-    let is_batch = json::decode::<Shape>(&body)?.tasks.is_some();
+    let is_batch = begins_as_batch(&body) || json::decode::<Shape>(&body)?.tasks.is_some();
     let (requests, on_conflict) = if is_batch {
         let batch: TaskBatch<'_> = json::decode(&body)?;
         (batch.tasks, batch.on_conflict)
@@ -111,6 +111,12 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: JsonBytes) -> R
     let submitted = submitted.map_err(|error| refusal(error, &envelope))?;
     app.meters.submitted(&sent, &submitted);
     Ok(answer(&submitted, &warnings, is_batch))
+}
+
+/// Whether a batch is all that the body can be, at a glance: most say their tasks first.
+fn begins_as_batch(body: &[u8]) -> bool {
+    let fields = body.trim_ascii_start().strip_prefix(b"{");
+    fields.is_some_and(|fields| fields.trim_ascii_start().starts_with(b"\"tasks\""))
 }
 
 /// Looks only whether the body is a batch.
@@ -364,9 +370,33 @@ fn answer(submitted: &[Submitted], warnings: &[Option<WarningView>], is_batch: b
             let location = format!("/tasks/{}", utf8_percent_encode(task.id.as_str(), IN_A_PATH));
             (status, [(header::LOCATION, location)], Json(view)).into_response()
         }
-        _ => (status, Json(SubmittedList { tasks: views })).into_response(),
+        _ => {
+            let mut text = Vec::with_capacity(views.len() * ANSWER_BYTES);
+            match serde_json::to_writer(&mut text, &SubmittedList { tasks: views }) {
+                Ok(()) => (status, [(header::CONTENT_TYPE, "application/json")], text).into_response(),
+                Err(error) => Problem::new(Code::Internal, error.to_string()).into_response(),
+            }
+        }
     }
 }
 
+/// About as many bytes as the answer has for each task.
+const ANSWER_BYTES: usize = 160;
+
 /// Of the characters of an id, only `/` means something else in a path.
 const IN_A_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(b':').remove(b'-');
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_is_seen_at_a_glance_and_nothing_else_is_taken_for_one() {
+        for body in [r#"{"tasks":[]}"#, " {\n\t\"tasks\" : 7}", r#"{"tasks""#] {
+            assert!(begins_as_batch(body.as_bytes()), "{body}");
+        }
+        for body in ["", "{}", "[]", r#"{"task":1}"#, r#"{"tasks2":[]}"#, r#"{"name":"tasks"}"#, r#""tasks""#] {
+            assert!(!begins_as_batch(body.as_bytes()), "{body}");
+        }
+    }
+}
