@@ -17,7 +17,7 @@ pub use self::{
     connection::Settings,
     error::{Error, ErrorKind, Result},
     in_place::{Adrift, OpenFiles},
-    log::{LOG_BYTES, close_quietly, cut_log, log_of},
+    log::{LOG_BYTES, close_quietly, cut_log, index_of, log_of},
     quota::Quota,
     schema::{Schema, is_empty},
 };

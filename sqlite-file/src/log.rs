@@ -1,4 +1,4 @@
-//! The write-ahead log beside a file.
+//! The write-ahead log beside a file, and its index.
 
 use std::{
     path::{Path, PathBuf},
@@ -15,9 +15,20 @@ pub const LOG_BYTES: i64 = 64 * 1024 * 1024;
 /// The log of a database. It lies beside the file itself, not beside a link to it.
 #[must_use]
 pub fn log_of(path: &Path) -> PathBuf {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    log.into()
+    beside(path, "-wal")
+}
+
+/// The index of a database's log, which all who have it open share. SQLite locks it: never open it, for whoever closes a
+/// file gives up all locks that its process has on it.
+#[must_use]
+pub fn index_of(path: &Path) -> PathBuf {
+    beside(path, "-shm")
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
 }
 
 /// Carries the whole log over and cuts it. The log starts anew by itself only when nobody reads from it at that moment,

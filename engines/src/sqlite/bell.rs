@@ -1,39 +1,46 @@
 //! How one process's commit is heard by the others.
 //!
 //! SQLite writes its log *before* a commit can be seen, and what makes it seen is a write to shared memory that nobody
-//! is told of. So whoever commits touches the log's times afterwards, and whoever watches listens for that alone.
+//! is told of. So whoever commits touches the times of the shared memory's file afterwards, and whoever watches is told
+//! of that, and of nothing else: the log would have it woken at each page written.
 
 use std::{
-    fs::{File, FileTimes},
-    path::Path,
-    time::SystemTime,
+    fs::File,
+    path::{Path, PathBuf},
 };
 
-use jobbers_sqlite_file::log_of;
+use filetime::FileTime;
+use jobbers_sqlite_file::{index_of, log_of};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _, event::ModifyKind};
 
 /// Rings after each commit.
 #[derive(Debug)]
-pub(super) struct Bell(Option<File>);
+pub(super) struct Bell {
+    /// `None`: nobody else sees the store.
+    index: Option<PathBuf>,
+    log: Option<File>,
+}
 
 impl Bell {
     /// The bell of the store at `path`, which is open; `None` is a store that nobody else sees.
     pub(super) fn of(path: Option<&Path>) -> Self {
-        let log = path.map(|path| File::options().write(true).open(log_of(path)));
-        Self(log.and_then(|log| log.inspect_err(|error| tracing::debug!(%error, "the log can't be touched")).ok()))
+        let log = path.map(|path| File::open(log_of(path)));
+        let log = log.and_then(|log| log.inspect_err(|error| tracing::debug!(%error, "the log can't be seen")).ok());
+        Self { index: path.map(index_of), log }
     }
 
     /// How long the log is, in bytes; 0 where there is none.
     pub(super) fn log_bytes(&self) -> u64 {
-        self.0.as_ref().and_then(|log| log.metadata().ok()).map_or(0, |log| log.len())
+        self.log.as_ref().and_then(|log| log.metadata().ok()).map_or(0, |log| log.len())
     }
 
     /// A commit can be seen. Where this fails, others look once a second anyway.
     pub(super) fn ring(&self) {
-        if let Some(log) = &self.0 {
-            let now = SystemTime::now();
+        if let Some(index) = &self.index {
+            let now = FileTime::now();
+            // By its path: SQLite's locks are on this file, and a process that closes it anywhere loses them all.
             // Both times: the change of one alone looks like a write.
-            log.set_times(FileTimes::new().set_accessed(now).set_modified(now)).ok();
+            filetime::set_symlink_file_times(index, now, now).ok();
         }
     }
 }
@@ -45,7 +52,7 @@ pub(super) fn listen(path: &Path, heard: impl Fn() + Send + 'static) -> notify::
             heard();
         }
     })?;
-    watcher.watch(&log_of(path), RecursiveMode::NonRecursive)?;
+    watcher.watch(&index_of(path), RecursiveMode::NonRecursive)?;
     Ok(watcher)
 }
 
@@ -59,7 +66,7 @@ mod tests {
     fn a_commit_is_heard_when_it_can_be_seen() {
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("store.db");
-        fs::write(log_of(&store), b"").unwrap();
+        fs::write(index_of(&store), b"").unwrap();
         let (heard, rings) = mpsc::channel();
         let listening = listen(&store, move || heard.send(()).unwrap()).unwrap();
         Bell::of(Some(&store)).ring();
