@@ -16,6 +16,7 @@ pub mod lifecycle;
 pub mod limits;
 pub mod metrics;
 pub mod name;
+pub mod panic;
 pub mod payload;
 pub mod policy;
 pub mod progress;

@@ -6,6 +6,7 @@ use crate::{
     engine::Outcome,
     error_kind::ErrorKind,
     limits::MAX_DELAY,
+    panic::words_of,
     policy::{DeadLetter, TaskPolicy},
     task::{AttemptFailure, ClaimedTask, FailureKind},
 };
@@ -95,11 +96,7 @@ fn gives_up_on(policy: &TaskPolicy, verdict: &Verdict, failure: &AttemptFailure)
 /// The failure a panic leaves behind.
 #[must_use]
 pub fn panic_failure(payload: &(dyn std::any::Any + Send)) -> AttemptFailure {
-    let message = payload
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "the task panicked without a message".to_owned());
+    let message = words_of(payload).unwrap_or("the task panicked without a message");
     AttemptFailure::new(FailureKind::Panic, message)
 }
 

@@ -13,6 +13,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
+use jobbers_common::panic::words_of;
 use tracing::Instrument;
 
 use crate::{
@@ -47,10 +48,13 @@ pub(crate) async fn around(State(around): State<Arc<Around>>, request: Request, 
         tracing::debug!("came");
         let route = request.extensions().get::<MatchedPath>().cloned();
         let underway = around.app.meters.request(request.method(), route.clone());
-        let mut response = match around.check(&request, route.as_ref()) {
-            Ok(()) => AssertUnwindSafe(next.run(request)).catch_unwind().await.unwrap_or_else(|it| panicked(&*it)),
-            Err(problem) => problem.into_response(),
-        };
+        let mut response = even_if_it_panics(async {
+            match around.check(&request, route.as_ref()) {
+                Ok(()) => next.run(request).await,
+                Err(problem) => problem.into_response(),
+            }
+        })
+        .await;
         response.headers_mut().entry(header::X_CONTENT_TYPE_OPTIONS).or_insert(HeaderValue::from_static("nosniff"));
         let took = underway.answered(&response);
         tracing::debug!(status = response.status().as_u16(), ?took, "answered");
@@ -59,12 +63,12 @@ pub(crate) async fn around(State(around): State<Arc<Around>>, request: Request, 
     answer.instrument(span).await
 }
 
+async fn even_if_it_panics(answer: impl Future<Output = Response>) -> Response {
+    AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|panic| panicked(&*panic))
+}
+
 fn panicked(panic: &(dyn Any + Send)) -> Response {
-    let message = panic
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or("no message");
+    let message = words_of(panic).unwrap_or("no message");
     tracing::error!(message, "a request handler panicked");
     Problem::new(Code::Internal, "a defect was met; the log tells more").into_response()
 }
@@ -73,10 +77,9 @@ fn panicked(panic: &(dyn Any + Send)) -> Response {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_panic_is_answered_as_a_defect() {
-        let thrown = std::panic::catch_unwind(|| panic!("of {}", 1)).unwrap_err();
-        let response = panicked(&*thrown);
+    #[tokio::test]
+    async fn a_panic_is_answered_as_a_defect() {
+        let response = even_if_it_panics(async { panic!("of {}", 1) }).await;
         assert_eq!(response.status(), axum::http::StatusCode::INTERNAL_SERVER_ERROR);
         assert_eq!(response.extensions().get::<Code>(), Some(&Code::Internal));
     }

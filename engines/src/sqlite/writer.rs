@@ -10,7 +10,6 @@
 //! are told to try again.
 
 use std::{
-    any::Any,
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, atomic::Ordering},
@@ -20,6 +19,7 @@ use std::{
 
 use jobbers_common::{
     engine::{Error, Result},
+    panic::words_of,
     time::Timestamp,
 };
 use jobbers_sqlite_file::{LOG_BYTES, Quota, cut_log};
@@ -148,6 +148,9 @@ impl Writer {
     }
 }
 
+/// What is told of a panic without words.
+const WORDLESS: &str = "it said nothing";
+
 /// Verbs that share a commit.
 type Group = Vec<Box<dyn Job>>;
 
@@ -221,7 +224,10 @@ impl Committer {
     /// Commits, and survives a panic outside the verbs: their callers then hear that nothing has happened.
     fn commit_guarded(&mut self, group: Group) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.commit(group))) {
-            tracing::error!(panic = words_of(panic.as_ref()), "the store's writer met a defect and goes on");
+            tracing::error!(
+                panic = words_of(&*panic).unwrap_or(WORDLESS),
+                "the store's writer met a defect and goes on"
+            );
             self.roll_back();
         }
     }
@@ -351,17 +357,11 @@ fn run_within(job: &mut dyn Job, step: &mut Step<'_>, quota: Quota) -> Result<()
     }
     let ran = catch_unwind(AssertUnwindSafe(|| job.run(step)));
     let ran = ran.unwrap_or_else(|panic| {
-        let words = words_of(panic.as_ref());
+        let words = words_of(&*panic).unwrap_or(WORDLESS);
         tracing::error!(panic = words, "a verb panicked: a defect; it is undone");
         Err(Error::Defect(words.to_owned()))
     });
     ran.map_err(|error| quota::explain(quota, step.conn, error))
-}
-
-/// What a panic said.
-fn words_of(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it said nothing")
 }
 
 /// Tells whoever waits what has happened.
