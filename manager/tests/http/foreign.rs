@@ -26,7 +26,9 @@ async fn a_page_of_another_site_steers_nothing() {
         }
     }
     let rebound = server.request(Method::POST, "/queues/default/purge").header("host", "evil.example");
-    server.send(rebound).await.refused(403, "foreign_host");
+    let answer = server.send(rebound).await;
+    answer.refused(403, "foreign_host");
+    assert_eq!(answer.headers["x-content-type-options"], "nosniff");
     let rebound = server.request(Method::GET, "/tasks/a").header("host", "evil.example:8000");
     server.send(rebound).await.refused(403, "foreign_host");
     let queue = server.get("/queues/default").await.expect(200);
