@@ -29,5 +29,6 @@ pub mod task;
 mod text;
 pub mod time;
 pub mod trace;
+pub mod transition;
 pub mod unique;
 pub mod worker;

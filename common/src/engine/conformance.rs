@@ -320,6 +320,7 @@ macro_rules! conformance_suite {
             attempts_are_counted
         );
         $crate::conformance_group!($open, settle:
+            every_outcome_moves_a_task_as_the_table_says
             a_completed_task_keeps_its_result
             a_completed_task_lets_large_parameters_go
             a_retry_waits_for_its_time

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{DONE, Fixture, LEASE, RELEASED, failure, id, ids, retry, seconds, task, worker};
+use super::{DONE, Fixture, LEASE, RELEASED, failure, id, ids, queue, retry, seconds, task, worker};
 use crate::{
     engine::{Cycle, Error, Outcome, SettleAnswer, Settlement},
     error_kind::ErrorKind,
@@ -11,6 +11,7 @@ use crate::{
     payload::Payload,
     task::{AttemptError, FailureKind, Fence, NewTask},
     time::Clock,
+    transition::{Facts, Return, Transition},
 };
 
 use SettleAnswer::{Accepted, LeaseLost};
@@ -294,6 +295,51 @@ pub async fn a_large_batch_is_settled_at_once(f: Fixture) {
     let quarter = MAX_BATCH as u64 / 4;
     for status in [Status::Completed, Status::Scheduled, Status::Submitted, Status::Failed] {
         assert_eq!(f.count(status).await, quarter, "{status}");
+    }
+    f.assert_conserved().await;
+}
+
+/// Each outcome with each delay, patience and wish for a dead letter.
+fn all_outcomes() -> Vec<Outcome> {
+    let boom = || failure("boom");
+    let mut all = vec![DONE, Outcome::Cancelled];
+    for delay in [Duration::ZERO, seconds(10)] {
+        all.extend([retry(delay), Outcome::Released { delay }]);
+        for patience in [Duration::ZERO, seconds(60)] {
+            all.push(Outcome::Unknown { delay, patience, failure: boom(), dead_letter: true });
+        }
+    }
+    for dead_letter in [false, true] {
+        all.push(Outcome::Failed { failure: boom(), dead_letter });
+        all.push(Outcome::Stalled { failure: boom(), dead_letter });
+    }
+    all
+}
+
+pub async fn every_outcome_moves_a_task_as_the_table_says(f: Fixture) {
+    for (n, outcome) in all_outcomes().into_iter().enumerate() {
+        for cancel_requested in [false, true] {
+            let name = format!("t{n}-{cancel_requested}");
+            f.submit_ids(&[&name]).await;
+            let claimed = f.claim_one().await;
+            f.advance(seconds(1));
+            if cancel_requested {
+                f.engine.cancel(std::slice::from_ref(&claimed.id)).await.unwrap();
+            }
+            let facts = Facts { now: f.clock.now(), cancel_requested, unknown_since: None };
+            let expected = Transition::of_outcome(&outcome, &facts);
+            let said = format!("{outcome:?}, cancel requested: {cancel_requested}");
+            assert_eq!(f.settle(&claimed, outcome.clone()).await, Accepted(expected.to), "{said}");
+            let task = f.get(&name).await;
+            let facts = (task.status, task.attempt, task.errors.len(), task.dead_letter, task.ready_at);
+            let ready_at = match expected.back {
+                Some(Return::After(delay)) => f.clock.now().after(delay),
+                _ => claimed.ready_at,
+            };
+            let (attempt, errors) = (u32::from(expected.counts), usize::from(expected.notes_failure));
+            assert_eq!(facts, (expected.to, attempt, errors, expected.dead_letter, ready_at), "{said}");
+            f.engine.purge_queue(&queue("default"), 1_000).await.unwrap();
+        }
     }
     f.assert_conserved().await;
 }

@@ -4,10 +4,11 @@ use super::state::{State, Stored};
 use crate::{
     engine::{Error, PruneRequest, PruneScope, Pruned, Reclaimed, Result},
     lifecycle::{Move, Status},
-    name::{QueueName, TaskId},
+    name::{QueueName, TaskId, WorkerId},
     policy::{DeadLetter, TaskPolicy},
     task::{AttemptFailure, FailureKind},
     time::Timestamp,
+    transition::Transition,
 };
 
 impl State {
@@ -48,31 +49,26 @@ impl State {
         let mut reclaimed = Reclaimed::default();
         let expired = self.overdue(queues, now, |task| task.lease.as_ref().map(|lease| lease.expires_at));
         for id in expired.into_iter().take(limit) {
-            let Some(stored) = self.tasks.get_mut(&id) else { continue };
-            stored.task.crashes += 1;
-            let max_crashes = stored.task.overrides.max_crashes.unwrap_or(TaskPolicy::DEFAULT.max_crashes);
-            let (poisoned, cancelled) = (stored.task.crashes >= max_crashes, stored.task.cancel_requested);
-            let dead_letter = stored.task.overrides.dead_letter == Some(DeadLetter::Save);
-            let worker = stored.task.worker.clone();
-            let message =
-                format!("the worker {} vanished: its lease ended", worker.as_ref().map_or("?", |it| it.as_str()));
-            self.note_error(&id, AttemptFailure::new(FailureKind::Crash, message), now);
-            let Some(stored) = self.tasks.get_mut(&id) else { continue };
-            if cancelled {
-                self.go(&id, Move::Cancel, Status::Cancelled, now);
-                reclaimed.cancelled += 1;
-            } else if poisoned {
-                stored.task.dead_letter = dead_letter;
-                self.go(&id, Move::Expire, Status::Failed, now);
-                reclaimed.failed += 1;
-            } else {
-                stored.task.attempt -= 1;
-                stored.unknown_since = None;
-                self.go(&id, Move::Expire, Status::Submitted, now);
-                reclaimed.requeued += 1;
+            match self.lose_lease(&id, now) {
+                Some(Status::Cancelled) => reclaimed.cancelled += 1,
+                Some(Status::Failed) => reclaimed.failed += 1,
+                Some(_) => reclaimed.requeued += 1,
+                None => {}
             }
         }
         reclaimed
+    }
+
+    fn lose_lease(&mut self, id: &TaskId, now: Timestamp) -> Option<Status> {
+        let task = &mut self.tasks.get_mut(id)?.task;
+        task.crashes += 1;
+        let is_poison = task.crashes >= task.overrides.max_crashes.unwrap_or(TaskPolicy::DEFAULT.max_crashes);
+        let saves = task.overrides.dead_letter == Some(DeadLetter::Save);
+        let transition = Transition::of_lost_lease(task.cancel_requested, is_poison, saves);
+        let worker = task.worker.as_ref().map_or("?", WorkerId::as_str);
+        let message = format!("the worker {worker} vanished: its lease ended");
+        self.end_attempt(id, &transition, Some(AttemptFailure::new(FailureKind::Crash, message)), now);
+        Some(transition.to)
     }
 
     pub(super) fn prune(&mut self, request: &PruneRequest, now: Timestamp) -> Result<Pruned> {

@@ -11,8 +11,9 @@ use crate::{
     lifecycle::{Move, Status},
     name::{QueueName, TaskId, WorkerId},
     rate::RateLimit,
-    task::{ClaimedTask, Fence, Lease},
+    task::{AttemptFailure, ClaimedTask, Fence, Lease, Task},
     time::Timestamp,
+    transition::{Facts, Return, Transition, UnknownMark},
 };
 
 /// How many due tasks, and how many expired leases, one claim looks after.
@@ -52,68 +53,52 @@ impl State {
         if span.is_some() {
             stored.task.last_span = span;
         }
-        let cancelled = stored.task.cancel_requested;
-        match outcome {
-            Outcome::Retry { failure, .. } | Outcome::Failed { failure, .. } | Outcome::Stalled { failure, .. }
-                if cancelled =>
-            {
-                self.note_error(&id, failure, now);
-                self.end(&id, Move::Cancel, Status::Cancelled, fence, now);
-            }
-            _ if cancelled => self.end(&id, Move::Cancel, Status::Cancelled, fence, now),
-            Outcome::Cancelled => self.end(&id, Move::Cancel, Status::Cancelled, fence, now),
+        let facts = Facts { now, cancel_requested: stored.task.cancel_requested, unknown_since: stored.unknown_since };
+        let transition = Transition::of_outcome(&outcome, &facts);
+        let failure = match outcome {
             Outcome::Completed { result } => {
-                stored.task.result = result;
-                self.end(&id, Move::Complete, Status::Completed, fence, now);
-            }
-            Outcome::Failed { failure, dead_letter } => {
-                stored.task.dead_letter = dead_letter;
-                self.note_error(&id, failure, now);
-                self.end(&id, Move::Fail, Status::Failed, fence, now);
-            }
-            Outcome::Stalled { failure, dead_letter } => {
-                stored.task.dead_letter = dead_letter;
-                self.note_error(&id, failure, now);
-                self.end(&id, Move::Stall, Status::Stalled, fence, now);
-            }
-            Outcome::Unknown { delay, patience, failure, dead_letter } => {
-                let since = *stored.unknown_since.get_or_insert(now);
-                if since.after(patience) > now {
-                    stored.task.attempt -= 1;
-                    self.again(&id, Move::Release, delay, now);
-                } else {
-                    stored.task.dead_letter = dead_letter;
-                    self.note_error(&id, failure, now);
-                    self.end(&id, Move::Drop, Status::Dropped, fence, now);
+                if transition.to == Status::Completed {
+                    stored.task.result = result;
                 }
+                None
             }
-            Outcome::Retry { delay, failure } => {
-                stored.unknown_since = None;
-                self.note_error(&id, failure, now);
-                self.again(&id, Move::Retry, delay, now);
-            }
-            Outcome::Released { delay } => {
-                stored.unknown_since = None;
-                stored.task.attempt -= 1;
-                self.again(&id, Move::Release, delay, now);
-            }
-        }
-        SettleAnswer::Accepted(self.tasks.get(&id).map_or(Status::Completed, |stored| stored.task.status))
-    }
-
-    fn end(&mut self, id: &TaskId, event: Move, to: Status, fence: Fence, now: Timestamp) {
-        self.go(id, event, to, now);
-        if let Some(stored) = self.tasks.get_mut(id) {
+            Outcome::Retry { failure, .. }
+            | Outcome::Failed { failure, .. }
+            | Outcome::Stalled { failure, .. }
+            | Outcome::Unknown { failure, .. } => Some(failure),
+            Outcome::Cancelled | Outcome::Released { .. } => None,
+        };
+        self.end_attempt(&id, &transition, failure, now);
+        let Some(stored) = self.tasks.get_mut(&id) else { return SettleAnswer::LeaseLost };
+        if stored.task.status.is_finished() {
             stored.settled_by = Some(fence);
         }
+        SettleAnswer::Accepted(stored.task.status)
     }
 
-    /// Back to the queue: at once or later. Only a release at once keeps the place and the time it became due.
-    fn again(&mut self, id: &TaskId, event: Move, delay: Duration, now: Timestamp) {
-        let to = if delay.is_zero() { Status::Submitted } else { Status::Scheduled };
-        self.go(id, event, to, now);
+    /// Every end of an attempt passes here.
+    pub(super) fn end_attempt(
+        &mut self,
+        id: &TaskId,
+        transition: &Transition,
+        failure: Option<AttemptFailure>,
+        now: Timestamp,
+    ) {
+        if let Some(failure) = failure.filter(|_| transition.notes_failure) {
+            self.note_error(id, failure, now);
+        }
         let Some(stored) = self.tasks.get_mut(id) else { return };
-        if event == Move::Retry || !delay.is_zero() {
+        stored.task.dead_letter = transition.dead_letter;
+        if !transition.counts {
+            stored.task.attempt -= 1;
+        }
+        match transition.unknown {
+            UnknownMark::Set => stored.unknown_since = stored.unknown_since.or(Some(now)),
+            UnknownMark::Clear => stored.unknown_since = None,
+            UnknownMark::Leave => {}
+        }
+        self.go(id, transition.event, transition.to, now);
+        if let (Some(Return::After(delay)), Some(stored)) = (transition.back, self.tasks.get_mut(id)) {
             stored.position = stored.task.revision;
             stored.task.ready_at = now.after(delay);
         }
@@ -146,6 +131,12 @@ impl State {
             self.note_started(queue, claimed.len() - before, now);
         }
         claimed
+    }
+
+    /// The tasks that a worker holds a lease on.
+    pub(super) fn leases_of<'a>(&'a self, worker: &'a WorkerId) -> impl Iterator<Item = &'a Task> {
+        let tasks = self.tasks.values().map(|stored| &stored.task);
+        tasks.filter(move |task| task.lease.as_ref().is_some_and(|lease| lease.worker == *worker))
     }
 
     pub(super) fn rate_of(&self, queue: &QueueName) -> Option<(RateLimit, Timestamp)> {
@@ -225,12 +216,7 @@ impl State {
     }
 
     fn cancel_requests(&self, worker: &WorkerId) -> Vec<TaskId> {
-        let held = |task: &crate::task::Task| task.lease.as_ref().is_some_and(|lease| lease.worker == *worker);
-        self.tasks
-            .values()
-            .filter(|stored| stored.task.cancel_requested && held(&stored.task))
-            .map(|stored| stored.task.id.clone())
-            .collect()
+        self.leases_of(worker).filter(|task| task.cancel_requested).map(|task| task.id.clone()).collect()
     }
 
     pub(super) fn extend(&mut self, extension: Extension, length: Duration, now: Timestamp) -> ExtendAnswer {

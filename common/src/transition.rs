@@ -1,0 +1,210 @@
+//! How a started task moves on: one decision, made the same way by the model and both engines.
+//!
+//! SQLite and the model call these functions. The Lua of the Redis engine repeats them; the conformance case
+//! `every_outcome_moves_a_task_as_the_table_says` compares all pairs of outcome and state.
+
+use std::time::Duration;
+
+use crate::{
+    engine::Outcome,
+    lifecycle::{Move, Status},
+    time::Timestamp,
+};
+
+/// Where a task that goes back to its queue waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Return {
+    /// At its old place, due since it first was.
+    OldPlace,
+    /// At the end of its priority, due after this delay; at once when it is zero.
+    After(Duration),
+}
+
+/// What happens to the time since which workers have been giving a task back because they do not know it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnknownMark {
+    /// It stays, or begins now.
+    Set,
+    /// It is forgotten: the task ran.
+    Clear,
+    /// It is left as it is: the task is over.
+    Leave,
+}
+
+/// The end of an attempt, as the store carries it out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transition {
+    /// The move.
+    pub event: Move,
+    /// The status it leads to.
+    pub to: Status,
+    /// Where the task waits; `None` when it is over.
+    pub back: Option<Return>,
+    /// Whether the attempt counts. One that does not is subtracted again.
+    pub counts: bool,
+    /// Whether the failure that came with the outcome is added to the task's errors.
+    pub notes_failure: bool,
+    /// Whether a copy goes to the outbox.
+    pub dead_letter: bool,
+    /// Whether the task ran to an end of its own. It did not when it was given back, or its worker vanished.
+    pub ran: bool,
+    /// What happens to the mark of an unknown task.
+    pub unknown: UnknownMark,
+}
+
+/// What the store knows of a started task when its attempt is settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts {
+    /// The present.
+    pub now: Timestamp,
+    /// Whether a cancel was requested. It wins over every outcome.
+    pub cancel_requested: bool,
+    /// Since when workers have been giving the task back.
+    pub unknown_since: Option<Timestamp>,
+}
+
+impl Transition {
+    const fn over(event: Move, to: Status) -> Self {
+        Self {
+            event,
+            to,
+            back: None,
+            counts: true,
+            notes_failure: false,
+            dead_letter: false,
+            ran: true,
+            unknown: UnknownMark::Leave,
+        }
+    }
+
+    fn back(event: Move, back: Return) -> Self {
+        let is_later = matches!(back, Return::After(delay) if !delay.is_zero());
+        Self {
+            back: Some(back),
+            unknown: UnknownMark::Clear,
+            ..Self::over(event, if is_later { Status::Scheduled } else { Status::Submitted })
+        }
+    }
+
+    /// Given back unharmed: only a release at once keeps the old place.
+    fn released(delay: Duration) -> Self {
+        let back = if delay.is_zero() { Return::OldPlace } else { Return::After(delay) };
+        Self { counts: false, ran: false, ..Self::back(Move::Release, back) }
+    }
+
+    /// What an outcome does.
+    #[must_use]
+    pub fn of_outcome(outcome: &Outcome, facts: &Facts) -> Self {
+        let failed = matches!(outcome, Outcome::Retry { .. } | Outcome::Failed { .. } | Outcome::Stalled { .. });
+        if facts.cancel_requested {
+            return Self { notes_failure: failed, ..Self::over(Move::Cancel, Status::Cancelled) };
+        }
+        match outcome {
+            Outcome::Completed { .. } => Self::over(Move::Complete, Status::Completed),
+            Outcome::Cancelled => Self::over(Move::Cancel, Status::Cancelled),
+            Outcome::Failed { dead_letter, .. } => {
+                Self { notes_failure: true, dead_letter: *dead_letter, ..Self::over(Move::Fail, Status::Failed) }
+            }
+            Outcome::Stalled { dead_letter, .. } => {
+                Self { notes_failure: true, dead_letter: *dead_letter, ..Self::over(Move::Stall, Status::Stalled) }
+            }
+            Outcome::Retry { delay, .. } => {
+                Self { notes_failure: true, ..Self::back(Move::Retry, Return::After(*delay)) }
+            }
+            Outcome::Released { delay } => Self::released(*delay),
+            Outcome::Unknown { delay, patience, dead_letter, .. } => {
+                if facts.unknown_since.unwrap_or(facts.now).after(*patience) > facts.now {
+                    return Self { unknown: UnknownMark::Set, ..Self::released(*delay) };
+                }
+                Self { notes_failure: true, dead_letter: *dead_letter, ..Self::over(Move::Drop, Status::Dropped) }
+            }
+        }
+    }
+
+    /// What the loss of a lease does. `is_poison`: the task has reached its `max_crashes`; `saves`: a poison task is kept
+    /// as a dead letter.
+    #[must_use]
+    pub fn of_lost_lease(cancel_requested: bool, is_poison: bool, saves: bool) -> Self {
+        if cancel_requested {
+            return Self { notes_failure: true, ..Self::over(Move::Cancel, Status::Cancelled) };
+        }
+        if is_poison {
+            return Self { notes_failure: true, dead_letter: saves, ..Self::over(Move::Expire, Status::Failed) };
+        }
+        Self { counts: false, notes_failure: true, ran: false, ..Self::back(Move::Expire, Return::OldPlace) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        lifecycle::is_legal,
+        task::{AttemptFailure, FailureKind},
+    };
+
+    fn facts(cancel_requested: bool) -> Facts {
+        Facts { now: Timestamp::from_micros(100), cancel_requested, unknown_since: None }
+    }
+
+    fn outcomes() -> Vec<Outcome> {
+        let failure = || AttemptFailure::new(FailureKind::Error, "boom");
+        let mut all = vec![Outcome::Completed { result: None }, Outcome::Cancelled];
+        for delay in [Duration::ZERO, Duration::from_secs(1)] {
+            all.extend([Outcome::Retry { delay, failure: failure() }, Outcome::Released { delay }]);
+            for patience in [Duration::ZERO, Duration::from_secs(9)] {
+                all.push(Outcome::Unknown { delay, patience, failure: failure(), dead_letter: true });
+            }
+        }
+        for dead_letter in [false, true] {
+            all.push(Outcome::Failed { failure: failure(), dead_letter });
+            all.push(Outcome::Stalled { failure: failure(), dead_letter });
+        }
+        all
+    }
+
+    #[test]
+    fn every_transition_is_legal_and_only_an_ended_task_waits_nowhere() {
+        let lost = [(false, false), (false, true), (true, false), (true, true)];
+        let of_losses = lost.map(|(cancelled, poison)| Transition::of_lost_lease(cancelled, poison, true));
+        let of_outcomes = outcomes()
+            .into_iter()
+            .flat_map(|outcome| [false, true].map(|cancelled| Transition::of_outcome(&outcome, &facts(cancelled))));
+        for transition in of_outcomes.chain(of_losses) {
+            assert!(is_legal(Status::Started, transition.event, transition.to), "{transition:?}");
+            assert_eq!(transition.back.is_none(), transition.to.is_finished(), "{transition:?}");
+            assert!(transition.to.is_finished() || !transition.dead_letter, "{transition:?}");
+        }
+    }
+
+    #[test]
+    fn a_requested_cancel_wins_and_keeps_no_dead_letter() {
+        for outcome in outcomes() {
+            let transition = Transition::of_outcome(&outcome, &facts(true));
+            assert_eq!((transition.to, transition.dead_letter), (Status::Cancelled, false), "{outcome:?}");
+        }
+        assert_eq!(Transition::of_lost_lease(true, true, true).to, Status::Cancelled);
+    }
+
+    #[test]
+    fn patience_begins_with_the_first_give_back() {
+        let patience = Duration::from_micros(50);
+        let failure = AttemptFailure::new(FailureKind::Unknown, "unknown");
+        let outcome = Outcome::Unknown { delay: Duration::ZERO, patience, failure, dead_letter: true };
+        for (since, to) in [(None, Status::Submitted), (Some(51), Status::Submitted), (Some(50), Status::Dropped)] {
+            let facts = Facts { unknown_since: since.map(Timestamp::from_micros), ..facts(false) };
+            assert_eq!(Transition::of_outcome(&outcome, &facts).to, to, "{since:?}");
+        }
+    }
+
+    #[test]
+    fn only_give_backs_and_losses_do_not_count() {
+        for outcome in outcomes() {
+            let transition = Transition::of_outcome(&outcome, &facts(false));
+            let is_release = transition.event == Move::Release;
+            assert_eq!((transition.counts, transition.ran), (!is_release, !is_release), "{outcome:?}");
+        }
+        let lost = Transition::of_lost_lease(false, false, true);
+        assert_eq!((lost.counts, lost.ran, lost.back), (false, false, Some(Return::OldPlace)));
+    }
+}
