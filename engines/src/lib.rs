@@ -9,6 +9,7 @@ use jobbers_common::{
     time::Clock,
 };
 
+pub mod config_cache;
 pub mod measured;
 pub mod redis;
 pub mod sqlite;

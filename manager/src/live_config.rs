@@ -2,49 +2,43 @@
 //!
 //! The store decides; a snapshot only spares the common submission a read. Whoever misses something in it reads anew.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
-use arc_swap::ArcSwapOption;
 use jobbers_common::{
     engine::{Engine, Error, PutMode, Result},
     name::{QueueName, RoleName, TaskName},
-    queue::{self, Config, QueueConfig, RoleConfig},
-    routing::{self, QueueForbidden, Turns},
+    queue::{Config, QueueConfig, RoleConfig},
+    routing::QueueForbidden,
 };
-use parking_lot::Mutex;
+use jobbers_engines::config_cache::ConfigCache;
 
 use crate::app::App;
 
-/// The snapshot, and the counters that round robin needs.
+/// The snapshot, and changes that start from it.
 #[derive(Debug)]
 pub(crate) struct LiveConfig {
     engine: Arc<dyn Engine>,
-    snapshot: ArcSwapOption<Config>,
-    read_at: Mutex<Option<Instant>>,
-    turns: Turns,
+    cache: ConfigCache,
 }
 
 impl LiveConfig {
     pub(crate) fn new(engine: Arc<dyn Engine>) -> Self {
-        Self { engine, snapshot: ArcSwapOption::empty(), read_at: Mutex::new(None), turns: Turns::default() }
+        Self { cache: ConfigCache::new(Arc::clone(&engine)), engine }
     }
 
     /// The snapshot as it is.
     pub(crate) fn snapshot(&self) -> Option<Arc<Config>> {
-        self.snapshot.load_full()
+        self.cache.snapshot()
     }
 
     /// How long ago the store was last asked with success.
     pub(crate) fn age(&self) -> Option<Duration> {
-        self.read_at.lock().map(|at| at.elapsed())
+        self.cache.age()
     }
 
-    /// The snapshot; read from the store when there is none yet.
+    /// The snapshot; read from the store if none has been read yet.
     pub(crate) async fn current(&self) -> Result<Arc<Config>> {
-        match self.snapshot.load_full() {
+        match self.cache.snapshot() {
             Some(config) => Ok(config),
             None => self.fresh().await,
         }
@@ -52,9 +46,7 @@ impl LiveConfig {
 
     /// The store's own word, which becomes the snapshot.
     pub(crate) async fn fresh(&self) -> Result<Arc<Config>> {
-        let config = self.engine.config().await?;
-        self.adopt(&config);
-        Ok(config)
+        self.cache.fresh().await
     }
 
     /// A configuration that knows `queue`: `config` itself or, when it does not, the store's own word.
@@ -68,11 +60,7 @@ impl LiveConfig {
 
     /// Takes a newer configuration over, such as the answer to a change made here.
     pub(crate) fn adopt(&self, config: &Arc<Config>) {
-        *self.read_at.lock() = Some(Instant::now());
-        let before = self.snapshot.swap(Some(Arc::clone(config)));
-        if before.is_some_and(|before| before.version != config.version) {
-            self.turns.retain(|key| config.routes.contains_key(key));
-        }
+        self.cache.adopt(config);
     }
 
     /// Changes a queue's settings from what they are, whoever else changes them at the same time.
@@ -105,7 +93,7 @@ impl LiveConfig {
         Err(too_busy())
     }
 
-    /// The queue the rules choose for a task; `default` where no rule speaks.
+    /// As [`ConfigCache::route`].
     pub(crate) fn route(
         &self,
         config: &Config,
@@ -113,20 +101,10 @@ impl LiveConfig {
         version: u32,
         parameter: impl FnOnce(&str) -> Option<String>,
     ) -> QueueName {
-        let chosen = match routing::find_rule(&config.routes, name, version) {
-            Some((key, rule)) => {
-                let draw = self.turns.draw(key, &rule.route, rand::random);
-                routing::choose(&rule.route, draw, parameter).cloned()
-            }
-            None => None,
-        };
-        chosen.unwrap_or_else(default_queue)
+        self.cache.route(config, name, version, parameter)
     }
 
-    /// Checks whether a submission may name this queue. Before it is refused the store is asked: the rule may be gone.
-    ///
-    /// # Errors
-    /// [`QueueForbidden`], or what kept the store from answering.
+    /// As [`ConfigCache::check_explicit`].
     pub(crate) async fn check_explicit(
         &self,
         config: &Config,
@@ -135,11 +113,7 @@ impl LiveConfig {
         queue: &QueueName,
         parameter: impl Fn(&str) -> Option<String>,
     ) -> Result<Result<(), QueueForbidden>> {
-        let check = |config: &Config| routing::check_explicit(&config.routes, name, version, queue, &parameter);
-        match check(config) {
-            Ok(()) => Ok(Ok(())),
-            Err(_) => Ok(check(&*self.fresh().await?)),
-        }
+        self.cache.check_explicit(config, name, version, queue, parameter).await
     }
 }
 
@@ -148,11 +122,6 @@ const ATTEMPTS: usize = 100;
 
 fn too_busy() -> Error {
     Error::unavailable("the configuration is being changed all the time")
-}
-
-fn default_queue() -> QueueName {
-    #[expect(clippy::expect_used, reason = "a constant that is legal")]
-    QueueName::new(queue::DEFAULT).expect("a legal queue name")
 }
 
 /// Reads the configuration anew every so often, until the manager stops. A store that is down leaves the snapshot as it

@@ -185,20 +185,65 @@ async fn a_queue_is_named_in_vain_where_a_rule_forbids_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_is_routed_by_the_configuration_read_once_and_one_with_queues_by_what_was_read_a_moment_ago() {
+async fn submissions_without_a_queue_do_not_each_read_the_configuration() {
     let bench = Bench::new();
     let client = Client::new(bench.engine.clone());
     let reads = || bench.engine.configs.load(Ordering::SeqCst);
-    let routed = client.submit_all((0..100).map(|n| mail.with(to("you")).id(format!("mail-{n}")))).await.unwrap();
-    assert_eq!((routed.len(), reads()), (100, 1));
-    let named = || client.submit_all((0..100).map(|_| mail.with(to("you")).queue("default")));
-    named().await.unwrap();
+    let at_once = (0..10).map(|_| mail.delay(&client, to("you")));
+    futures_util::future::try_join_all(at_once).await.unwrap();
+    assert_eq!(reads(), 1, "one read serves all that wait for it");
+    for submission in [mail.with(to("you")), mail.with(to("you")).queue("default")] {
+        for _ in 0..50 {
+            submission.clone().submit(&client).await.unwrap();
+        }
+    }
     assert_eq!(reads(), 1);
     tokio::time::advance(Duration::from_millis(500)).await;
-    for _ in 0..3 {
-        named().await.unwrap();
-        assert_eq!(reads(), 2, "not with each call");
+    for _ in 0..50 {
+        mail.delay(&client, to("you")).await.unwrap();
+        tokio::task::yield_now().await;
     }
+    assert_eq!(reads(), 2, "half a second later it is read once more, beside the submissions");
+}
+
+/// A rule that sends `mail` to this queue, which it makes.
+async fn send_mail_to(bench: &Bench, queue: &str) -> RouteKey {
+    let queue = QueueName::new(queue).unwrap();
+    bench.engine.put_queue(QueueConfig::new(queue.clone()), PutMode::Create).await.unwrap();
+    let key = RouteKey { name: TaskName::new("mail").unwrap(), versions: Versions::ALL };
+    bench.engine.put_route(key.clone(), Route::Single { queue }.into()).await.unwrap();
+    key
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_changed_rule_is_followed_within_a_second() {
+    let bench = Bench::new();
+    let (busy, idle) = (Client::new(bench.engine.clone()), Client::new(bench.engine.clone()));
+    let routed = async |client: &Client| mail.delay(client, to("you")).await.unwrap().queue.to_string();
+    assert_eq!((routed(&busy).await, routed(&idle).await), ("default".to_owned(), "default".to_owned()));
+    send_mail_to(&bench, "post").await;
+    tokio::time::advance(Duration::from_millis(500)).await;
+    assert_eq!(routed(&busy).await, "default");
+    tokio::task::yield_now().await;
+    assert_eq!(routed(&busy).await, "post", "it was read beside the submission before");
+    tokio::time::advance(Duration::from_millis(500)).await;
+    assert_eq!(routed(&idle).await, "post", "what is a second old is read before anything is routed by it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_is_routed_again_if_its_queue_was_deleted_meanwhile() {
+    let bench = Bench::new();
+    let client = Client::new(bench.engine.clone());
+    let key = send_mail_to(&bench, "post").await;
+    tidy.delay(&client, std::collections::HashMap::new()).await.unwrap();
+    bench.engine.delete_route(&key).await.unwrap();
+    bench.engine.delete_queue(&QueueName::new("post").unwrap(), None).await.unwrap();
+    assert_eq!(mail.delay(&client, to("you")).await.unwrap().queue.as_str(), "default");
+    let named = mail.with(to("you")).queue("post").submit(&client).await;
+    assert!(
+        matches!(named, Err(SubmitError::Engine(Error::UnknownQueue(_)))),
+        "a queue that was named is not replaced"
+    );
 }
 
 #[tokio::test]
