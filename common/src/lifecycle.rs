@@ -124,10 +124,28 @@ pub const TRANSITIONS: &[(Status, Move, Status)] = &[
     (S::Stalled, M::Replace, S::Submitted),
 ];
 
+/// The table by status and move: bit `n` says that the move may lead to the status with code `n`. Engines ask at each
+/// move, so it is one look.
+const LEGAL: [[u16; Move::COUNT]; Status::ALL.len()] = {
+    let mut legal = [[0; Move::COUNT]; Status::ALL.len()];
+    let mut row = 0;
+    while row < TRANSITIONS.len() {
+        let (from, event, to) = TRANSITIONS[row];
+        legal[from as usize][event as usize] |= 1 << to as u16;
+        row += 1;
+    }
+    legal
+};
+
 /// Whether `event` may take a task from `from` to `to`.
 #[must_use]
-pub fn is_legal(from: Status, event: Move, to: Status) -> bool {
-    TRANSITIONS.contains(&(from, event, to))
+pub const fn is_legal(from: Status, event: Move, to: Status) -> bool {
+    LEGAL[from as usize][event as usize] & (1 << to as u16) != 0
+}
+
+impl Move {
+    /// How many there are.
+    const COUNT: usize = Self::Resubmit as usize + 1;
 }
 
 impl Status {

@@ -72,6 +72,7 @@ mod lease;
 mod limits;
 mod list;
 mod look;
+mod moves;
 mod prune;
 mod quota;
 mod readers;

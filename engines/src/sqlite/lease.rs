@@ -11,8 +11,8 @@ use jobbers_common::{
 use super::{
     error::OrStore,
     find::find,
-    settle::{self, Ending},
-    sql,
+    moves::{self, Ending},
+    settle, sql,
     step::{News, Step},
 };
 
@@ -65,7 +65,7 @@ fn cancel_one(step: &mut Step<'_>, id: &TaskId) -> Result<Cancelled> {
             Ok(Cancelled::Requested)
         }
         _ => {
-            settle::end(step, id, &found, &Ending::CANCELLED)?;
+            moves::end(step, id, &found, &Ending::CANCELLED)?;
             Ok(Cancelled::Done)
         }
     }

@@ -34,7 +34,6 @@ statements! {
     CLAIM_TASK = "claim_task";
     CLEAR_BYTES = "clear_bytes";
     COMPLETED_AT = "completed_at";
-    COMPLETE_TASK = "complete_task";
     COUNT_BYTES = "count_bytes";
     COUNT_CRASH = "count_crash";
     COUNT_REMOVED = "count_removed";

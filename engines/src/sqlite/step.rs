@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use jobbers_common::{
-    engine::Result,
+    engine::{Error, Result},
     lifecycle::{Move, Status, is_legal},
     name::{QueueName, TaskId, WorkerId},
     time::Timestamp,
@@ -118,7 +118,9 @@ impl<'a> Step<'a> {
 
     /// Counts a task that moved. Every change of a status passes here.
     pub(super) fn note_moved(&mut self, key: i64, queue: i64, from: Status, event: Move, to: Status) -> Result<()> {
-        debug_assert!(is_legal(from, event, to), "illegal move: {from} {event:?} {to}");
+        if !is_legal(from, event, to) {
+            return Err(Error::Defect(format!("a task was to be moved from {from} by {event:?} to {to}")));
+        }
         self.count(queue, from, -1);
         self.arrive(queue, to);
         if from == Status::Started && self.catalog().limited.get(&queue).is_some_and(|it| it.max_concurrent.is_some()) {
@@ -203,5 +205,25 @@ impl<'a> Step<'a> {
         keys.sort_unstable();
         keys.dedup();
         keys
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{OpenOptions, sqlite::SqliteEngine};
+
+    #[tokio::test]
+    async fn a_move_that_is_not_in_the_table_is_refused() {
+        let engine = SqliteEngine::open("sqlite::memory:", OpenOptions::default()).await.unwrap();
+        let moved = |from, event, to| engine.writer.run(1, move |step| step.note_moved(1, 1, from, event, to));
+        assert_eq!(moved(Status::Submitted, Move::Claim, Status::Started).await, Ok(()));
+        for (from, event, to) in [
+            (Status::Completed, Move::Retry, Status::Submitted),
+            (Status::Submitted, Move::Claim, Status::Completed),
+            (Status::Completed, Move::Resubmit, Status::Submitted),
+        ] {
+            assert!(matches!(moved(from, event, to).await, Err(Error::Defect(_))), "{from} {event:?} {to}");
+        }
     }
 }

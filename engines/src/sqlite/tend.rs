@@ -6,14 +6,15 @@ use jobbers_common::{
     name::{TaskId, WorkerId},
     policy::{DeadLetter, PolicyOverrides, TaskPolicy},
     task::{AttemptFailure, FailureKind},
+    transition::Transition,
 };
 use rusqlite::Row;
 
 use super::{
     error::{OrStore, corrupt},
     find::find,
+    moves::{self, Attempt},
     row::Columns,
-    settle::{self, Ending},
     sql,
     step::Step,
 };
@@ -61,22 +62,11 @@ fn reclaim(step: &mut Step<'_>, expired: &Expired) -> Result<Status> {
     step.prepare(sql::COUNT_CRASH)?.execute([found.key]).or_store()?;
     let worker = found.worker.as_ref().map_or("?", WorkerId::as_str);
     let message = format!("the worker {worker} vanished: its lease ended");
-    settle::note_failure(step, found, &AttemptFailure::new(FailureKind::Crash, message))?;
+    let failure = AttemptFailure::new(FailureKind::Crash, message);
     let is_poison = crashes + 1 >= overrides.max_crashes.unwrap_or(TaskPolicy::DEFAULT.max_crashes);
-    if found.cancel_requested {
-        settle::end(step, id, found, &Ending::CANCELLED)
-    } else if is_poison {
-        let dead_letter = overrides.dead_letter == Some(DeadLetter::Save);
-        settle::end(
-            step,
-            id,
-            found,
-            &Ending { event: Move::Expire, to: Status::Failed, dead_letter, ..Ending::CANCELLED },
-        )
-    } else {
-        step.prepare(sql::FORGET_STRANGER)?.execute([found.key]).or_store()?;
-        settle::requeue(step, found, Move::Expire, None, 1, None)
-    }
+    let saves = overrides.dead_letter == Some(DeadLetter::Save);
+    let transition = Transition::of_lost_lease(found.cancel_requested, is_poison, saves);
+    moves::leave(step, id, found, &transition, &Attempt { failure: Some(&failure), ..Attempt::default() })
 }
 
 fn read_expired(row: &Row<'_>, _queue: i64) -> Result<Expired> {

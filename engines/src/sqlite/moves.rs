@@ -1,0 +1,115 @@
+//! The ways out of a lease, and the one way a task ends.
+//!
+//! Every end of a task passes [`end`], and every started task that goes back to its queue passes [`requeue`]: what holds
+//! for all of them (the limits of a queue, counts, waiters, dead letters) is done there. Which of the two it is, and with
+//! what, is decided by [`Transition`].
+
+use jobbers_common::{
+    engine::Result,
+    lifecycle::{Move, Status},
+    name::TaskId,
+    payload::Payload,
+    task::AttemptFailure,
+    transition::{Return, Transition, UnknownMark},
+};
+
+use super::{dead, error::OrStore, find::Found, gates, settle::note_failure, sql, step::Step};
+
+/// What the end of an attempt leaves besides its [`Transition`].
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Attempt<'a> {
+    /// Whether a settlement ended it. A task that ends so keeps its fence, by which a repetition is recognised.
+    pub(super) is_settled: bool,
+    /// Its failure, if it had one.
+    pub(super) failure: Option<&'a AttemptFailure>,
+    /// Its span, if it is to be kept.
+    pub(super) span: Option<&'a str>,
+    /// Its result, if it had one.
+    pub(super) result: Option<&'a Payload>,
+}
+
+/// Carries out the end of an attempt. Returns where the task is now.
+pub(super) fn leave(
+    step: &mut Step<'_>,
+    id: &TaskId,
+    found: &Found,
+    transition: &Transition,
+    attempt: &Attempt<'_>,
+) -> Result<Status> {
+    let Transition { event, to, back, counts, notes_failure, dead_letter, unknown, .. } = *transition;
+    if let Some(failure) = attempt.failure.filter(|_| notes_failure) {
+        note_failure(step, found, failure)?;
+    }
+    if unknown == UnknownMark::Clear {
+        step.prepare(sql::FORGET_STRANGER)?.execute([found.key]).or_store()?;
+    }
+    match back {
+        Some(back) => requeue(step, found, (event, to), back, counts, attempt.span)?,
+        None => {
+            let result = attempt.result.filter(|_| to == Status::Completed);
+            let fence = found.fence.filter(|_| attempt.is_settled);
+            end(step, id, found, &Ending { event, to, dead_letter, fence, span: attempt.span, result })?;
+        }
+    }
+    Ok(to)
+}
+
+/// How a task ends.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ending<'a> {
+    event: Move,
+    to: Status,
+    dead_letter: bool,
+    /// The fence of the settlement that ended it, if one did.
+    fence: Option<i64>,
+    span: Option<&'a str>,
+    result: Option<&'a Payload>,
+}
+
+impl Ending<'_> {
+    /// Cancelled without a worker.
+    pub(super) const CANCELLED: Self =
+        Self { event: Move::Cancel, to: Status::Cancelled, dead_letter: false, fence: None, span: None, result: None };
+}
+
+/// Ends a task. Every task that ends does so here.
+pub(super) fn end(step: &mut Step<'_>, id: &TaskId, found: &Found, ending: &Ending<'_>) -> Result<()> {
+    gates::note_ended(step, found)?;
+    let (revision, now) = (step.next_revision(), step.now_micros());
+    let Ending { event, to, dead_letter, fence, span, result } = *ending;
+    let (result_type, result) =
+        result.map_or((None, None), |result| (result.content_type.as_deref(), Some(&result.bytes[..])));
+    step.prepare(sql::END_TASK)?
+        .execute((found.key, to.code(), revision, now, fence, dead_letter, span, result_type, result))
+        .or_store()?;
+    if to == Status::Completed && found.has_large_parameters {
+        step.prepare(sql::DELETE_LARGE_PARAMETERS)?.execute([found.key]).or_store()?;
+    }
+    step.note_moved(found.key, found.queue, found.status, event, to)?;
+    step.note_finished(id.clone());
+    if dead_letter {
+        dead::keep(step, id)?;
+    }
+    Ok(())
+}
+
+/// Puts a started task back into its queue.
+fn requeue(
+    step: &mut Step<'_>,
+    found: &Found,
+    (event, to): (Move, Status),
+    back: Return,
+    counts: bool,
+    span: Option<&str>,
+) -> Result<()> {
+    gates::note_ended(step, found)?;
+    let revision = step.next_revision();
+    let ready_at = match back {
+        Return::OldPlace => None,
+        Return::After(delay) => Some(step.now.after(delay).as_micros()),
+    };
+    step.prepare(sql::REQUEUE_TASK)?
+        .execute((found.key, to.code(), revision, ready_at, u8::from(!counts), span))
+        .or_store()?;
+    step.note_moved(found.key, found.queue, found.status, event, to)
+}
