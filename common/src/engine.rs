@@ -119,8 +119,8 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// Only those of the store.
     async fn get(&self, id: &TaskId) -> Result<Option<Task>>;
 
-    /// Waits until the task is over, at most `timeout`, and answers it as it then stands. Answers at once when it is
-    /// over already or unknown. Dropping the future is safe.
+    /// Waits until the task is over or deleted, at most `timeout`, and answers it as it then stands. Answers at once when
+    /// it is over already or unknown. Dropping the future is safe. While it waits it costs the store next to nothing.
     ///
     /// # Errors
     /// Only those of the store.

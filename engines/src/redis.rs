@@ -30,6 +30,7 @@ use crate::OpenOptions;
 mod address;
 mod arrange;
 mod audit;
+mod awaiting;
 mod connection;
 mod dead;
 mod duty;
@@ -106,7 +107,7 @@ impl Engine for RedisEngine {
     }
 
     async fn await_finished(&self, id: &TaskId, limit: Duration) -> Result<Option<Task>> {
-        look::await_finished(&self.store, id, limit).await
+        awaiting::await_finished(&self.store, id, limit).await
     }
 
     async fn list(&self, request: ListRequest) -> Result<Page> {

@@ -581,6 +581,9 @@ macro_rules! conformance_suite {
             a_finished_task_ends_its_awaiting
             awaiting_a_finished_task_answers_at_once
             awaiting_an_unknown_task_answers_at_once
+            a_purged_task_ends_its_awaiting
+            a_task_sent_again_ends_its_awaiting_when_it_ends_again
+            every_task_of_a_batch_ends_its_awaiting
             awaiting_gives_up_in_time
         );
         $crate::conformance_group!($open, sequence:

@@ -218,12 +218,14 @@ impl Lane {
         let (channels, news, departures) =
             (self.channels.lock().clone(), self.news.clone(), Arc::downgrade(&self.departures));
         let Some(news) = news.filter(|_| !channels.is_empty()) else { return };
+        news.awaited.set_deaf(true);
         tokio::spawn(async move {
             let is_in_use = || departures.upgrade().is_some_and(|it| it.load(Ordering::SeqCst) == connected);
             let mut pause = FIRST_PAUSE;
             while is_in_use() {
                 match subscribe(manager.clone(), &channels).await {
-                    Ok(()) => return news.tell_all(),
+                    // What it hears first has all callers look for what they missed.
+                    Ok(()) => return,
                     Err(error) => warn!(%error, "nothing is heard from the server as yet"),
                 }
                 sleep(pause).await;

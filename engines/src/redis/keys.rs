@@ -38,7 +38,8 @@
 //! | `config` | hash | `version`, the id of the latest `change`, each queue, role and rule as JSON, and since when a worker drains |
 //! | `catalogues`, `catalogues:expiry` | hash, sorted set | what workers can run, by digest, and until when it is kept |
 //! | `workers`, `workers:expiry` | hash, sorted set | reports, and when they are forgotten |
-//! | `awaited` | sorted set | ids whose end somebody waits for, by when they give up |
+//! | `awaited` | hash | id: the processes that wait for the end of the task, each with a mark |
+//! | `awaiting` | sorted set | these processes, by when they count as dead unless they renew it |
 //! | `cancel:<worker>` | set | ids that it runs and that are to be cancelled |
 //! | `request:<worker>:<slot>` | string | what a recent cycle did, for 30 s, in case its answer got lost |
 //! | `schema` | number | the version of all this |
@@ -72,12 +73,12 @@ pub(super) fn shard(prefix: &str) -> String {
     format!("{prefix}:{{0}}:")
 }
 
-/// The channel of one process: `wake <worker>`.
+/// The channel of one process: `wake <worker>`, `done <id> …`.
 pub(super) fn instance_channel(shard: &str, instance: &str) -> String {
     format!("{shard}instance:{instance}")
 }
 
-/// The channel of all processes: `done <id>`, `cancel <worker>`, `config`.
+/// The channel of all processes: `cancel <worker>`, `config`.
 pub(super) fn common_channel(shard: &str) -> String {
     format!("{shard}all")
 }

@@ -10,13 +10,11 @@ use jobbers_common::{
     task::Task,
 };
 use redis::{Cmd, FromRedisValue, Value};
-use tokio::time::{Instant, timeout};
 
 use super::{
     arrange, dead,
     failure::malformed,
-    news::LOOK_AGAIN,
-    record::{micros, time},
+    record::time,
     reply::{array, bytes, digits, number, text, tuple},
     script,
     state::{Seen, read_task, read_view, status_of},
@@ -70,34 +68,6 @@ fn read_shut_gate(answer: Value) -> Result<ShutGate> {
     let rate_wait = read_wait(words.next().as_ref())?;
     let id = |word| TaskId::new(text(word)?).map_err(|_| malformed("a task's id was due"));
     Ok(ShutGate { gate, running, holders: words.map(id).collect::<Result<_>>()?, rate_wait })
-}
-
-/// Waits until a task is over.
-pub(super) async fn await_finished(store: &Store, id: &TaskId, limit: Duration) -> Result<Option<Task>> {
-    let is_over = |task: &Option<Task>| task.as_ref().is_none_or(|task| task.status.is_finished());
-    let deadline = Instant::now() + limit;
-    let awaiting = store.news.of_task(id);
-    loop {
-        store.leases.follow();
-        let task = get(store, id).await?;
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() || is_over(&task) {
-            return Ok(task);
-        }
-        let told = awaiting.told.notified();
-        tokio::pin!(told);
-        told.as_mut().enable();
-        let add = |command: &mut Cmd| {
-            command.arg(id.as_str()).arg(micros(left + LOOK_AGAIN));
-        };
-        store.run(&store.work, &script::AWAIT, add).await?;
-        // What ended before the store knew that somebody waits is not told.
-        let task = get(store, id).await?;
-        if is_over(&task) {
-            return Ok(task);
-        }
-        timeout(left.min(LOOK_AGAIN), told).await.ok();
-    }
 }
 
 /// A section of the list, by the letter of the part of the queue it reads.

@@ -1,11 +1,12 @@
 //! What the server says unasked, and who in this process waits for it.
 //!
-//! Messages can be missed (a connection breaks), so nobody relies on them: whoever waits looks again after at most
-//! [`LOOK_AGAIN`]. They carry no facts, only the advice to look.
+//! Messages can be missed (a connection breaks). Workers do not rely on them: they look again after at most
+//! [`LOOK_AGAIN`]. Callers that wait for the end of a task look again once messages are received again (`awaiting.rs`).
+//! Messages carry no facts, only the advice to look.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use jobbers_common::name::{QueueName, TaskId, WorkerId};
+use jobbers_common::name::{QueueName, WorkerId};
 use parking_lot::Mutex;
 use redis::{
     PushInfo, PushKind, Value,
@@ -13,10 +14,14 @@ use redis::{
 };
 use tokio::sync::Notify;
 
+use super::awaiting::AwaitedTasks;
+
 /// How long anybody waits before looking again, in case a message was missed.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// From so many workers on, those that nobody waits for are forgotten: ids are new at each start of a worker.
 const MANY_WORKERS: usize = 4_096;
+/// Channels that a process listens to.
+const CHANNELS: i64 = 2;
 
 impl AsyncPushSender for News {
     fn send(&self, push: PushInfo) -> Result<(), SendError> {
@@ -38,14 +43,7 @@ struct Sleeper {
 #[derive(Default)]
 pub(super) struct News {
     sleepers: Mutex<HashMap<String, Sleeper>>,
-    awaited: Mutex<HashMap<String, Awaited>>,
-}
-
-/// A task whose end is waited for.
-#[derive(Default)]
-struct Awaited {
-    told: Arc<Notify>,
-    waiting: usize,
+    pub(super) awaited: AwaitedTasks,
 }
 
 impl News {
@@ -53,7 +51,15 @@ impl News {
     fn hear(&self, push: &PushInfo) {
         match (&push.kind, push.data.get(1)) {
             (PushKind::Message, Some(Value::BulkString(message))) => self.tell(&String::from_utf8_lossy(message)),
-            (PushKind::Disconnection, _) => self.tell_all(),
+            (PushKind::Disconnection, _) => {
+                self.awaited.set_deaf(true);
+                self.tell_all();
+            }
+            // Something may have been missed until now.
+            (PushKind::Subscribe, Some(Value::Int(channels))) if *channels >= CHANNELS => {
+                self.awaited.set_deaf(false);
+                self.tell_all();
+            }
             _ => {}
         }
     }
@@ -65,11 +71,7 @@ impl News {
                     sleeper.told.notify_one();
                 }
             }
-            Some(("done", id)) => {
-                if let Some(awaited) = self.awaited.lock().get(id) {
-                    awaited.told.notify_waiters();
-                }
-            }
+            Some(("done", ids)) => self.awaited.tell(ids.split(' ')),
             _ => self.tell_all(),
         }
     }
@@ -77,7 +79,7 @@ impl News {
     /// Has everybody look: something may have been missed.
     pub(super) fn tell_all(&self) {
         self.sleepers.lock().values().for_each(|sleeper| sleeper.told.notify_one());
-        self.awaited.lock().values().for_each(|awaited| awaited.told.notify_waiters());
+        self.awaited.tell_all();
     }
 
     /// What a worker is told by.
@@ -100,14 +102,6 @@ impl News {
     pub(super) fn forget(&self, worker: &WorkerId) {
         self.sleepers.lock().remove(worker.as_str());
     }
-
-    /// What waits for a task's end.
-    pub(super) fn of_task(self: &Arc<Self>, id: &TaskId) -> Awaiting {
-        let mut awaited = self.awaited.lock();
-        let entry = awaited.entry(id.as_str().to_owned()).or_default();
-        entry.waiting += 1;
-        Awaiting { news: Arc::clone(self), id: id.clone(), told: Arc::clone(&entry.told) }
-    }
 }
 
 /// A worker's entry, which is made where there is none.
@@ -119,26 +113,6 @@ fn sleeper<'a>(sleepers: &'a mut HashMap<String, Sleeper>, worker: &WorkerId) ->
         sleepers.insert(worker.as_str().to_owned(), Sleeper::default());
     }
     sleepers.entry(worker.as_str().to_owned()).or_default()
-}
-
-/// Waiting for a task's end.
-pub(super) struct Awaiting {
-    news: Arc<News>,
-    id: TaskId,
-    /// Told to all who wait at that moment.
-    pub(super) told: Arc<Notify>,
-}
-
-impl Drop for Awaiting {
-    fn drop(&mut self) {
-        let mut awaited = self.news.awaited.lock();
-        if let Some(entry) = awaited.get_mut(self.id.as_str()) {
-            entry.waiting -= 1;
-            if entry.waiting == 0 {
-                awaited.remove(self.id.as_str());
-            }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -172,27 +146,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_broken_connection_wakes_everybody() {
-        let news = Arc::new(News::default());
-        let (worker, id) = (WorkerId::new("w1").unwrap(), TaskId::new("a").unwrap());
-        let (told, awaiting) = (news.of_worker(&worker), news.of_task(&id));
-        let finished = awaiting.told.notified();
+    async fn a_broken_connection_wakes_every_worker() {
+        let news = News::default();
+        let told = news.of_worker(&WorkerId::new("w1").unwrap());
         news.hear(&PushInfo { kind: PushKind::Disconnection, data: Vec::new() });
         told.notified().await;
-        finished.await;
     }
 
     #[test]
-    fn nothing_is_kept_of_those_who_went() {
-        let news = Arc::new(News::default());
-        let id = TaskId::new("a").unwrap();
-        let (first, second) = (news.of_task(&id), news.of_task(&id));
-        // As while both leave together.
-        let _still = (Arc::clone(&first.told), Arc::clone(&second.told));
-        drop(first);
-        assert_eq!(news.awaited.lock().len(), 1);
-        drop(second);
-        assert!(news.awaited.lock().is_empty());
+    fn nothing_is_kept_of_workers_that_went() {
+        let news = News::default();
         for n in 0..3 * MANY_WORKERS {
             drop(news.of_worker(&WorkerId::new(format!("w{n}")).unwrap()));
         }

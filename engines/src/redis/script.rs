@@ -13,12 +13,13 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 23] = [
+const LIBRARY: [(&str, &str); 24] = [
     ("base", include_str!("scripts/lib/base.lua")),
     ("numbers", include_str!("scripts/lib/numbers.lua")),
     ("wake", include_str!("scripts/lib/wake.lua")),
     ("sizes", include_str!("scripts/lib/sizes.lua")),
     ("sized", include_str!("scripts/lib/sized.lua")),
+    ("awaited", include_str!("scripts/lib/awaited.lua")),
     ("moves", include_str!("scripts/lib/moves.lua")),
     ("tend", include_str!("scripts/lib/tend.lua")),
     ("settle", include_str!("scripts/lib/settle.lua")),
@@ -104,10 +105,12 @@ scripts! {
     RECLAIM = "scripts/reclaim.lua";
     REGISTER = "scripts/register.lua";
     RELEASE_DUTY = "scripts/release_duty.lua";
+    RENEW_AWAITING = "scripts/renew_awaiting.lua";
     REPAIR = "scripts/repair.lua";
     RESUBMIT = "scripts/resubmit.lua";
     STATS = "scripts/stats.lua";
     SUBMIT = "scripts/submit.lua";
+    SWEEP_AWAITED = "scripts/sweep_awaited.lua";
 }
 
 #[cfg(test)]

@@ -35,6 +35,8 @@ use super::{
 const FALLBACK: Duration = Duration::from_secs(1);
 /// Rest after a look, so that a burst of commits costs one look and not one each.
 const PAUSE: Duration = Duration::from_micros(500);
+/// Looking at awaited tasks takes at most one part in so many of this thread's time, however many they are.
+const REST_PER_LOOK: u32 = 20;
 
 /// The engine's handle on the watching thread. A store in memory has none, and nobody to watch.
 #[derive(Debug)]
@@ -96,13 +98,18 @@ pub(super) struct Lookout {
     /// The commits that have been looked at.
     seen: i64,
     config_version: i64,
+    /// Whether awaited tasks may have ended since they were looked at.
+    tasks_are_due: bool,
+    /// Not before that they are looked at again.
+    tasks_at: Instant,
 }
 
 impl Lookout {
     /// Starts the thread for the store at `path`.
     pub(super) fn start(path: &Path, shared: Arc<Shared>, signals: Receiver<()>) -> Result<()> {
         let conn = connection::open_reader(path)?;
-        let mut lookout = Self { conn, path: path.to_owned(), shared, seen: 0, config_version: 0 };
+        let (path, tasks_at) = (path.to_owned(), Instant::now());
+        let mut lookout = Self { conn, path, shared, seen: 0, config_version: 0, tasks_are_due: false, tasks_at };
         thread::Builder::new()
             .name("jobbers-sqlite-watch".to_owned())
             .spawn(move || {
@@ -134,7 +141,7 @@ impl Lookout {
                 tracing::debug!(%error, "looking for other processes' commits failed");
             }
             thread::sleep(PAUSE);
-            if signals.recv_timeout(FALLBACK) == Err(RecvTimeoutError::Disconnected) || self.is_stopped() {
+            if signals.recv_timeout(self.next_look()) == Err(RecvTimeoutError::Disconnected) || self.is_stopped() {
                 return;
             }
             if self.shared.waiters.is_anybody_blocked() {
@@ -150,19 +157,33 @@ impl Lookout {
         }
     }
 
+    /// In what time to look although no commit was noticed.
+    fn next_look(&self) -> Duration {
+        match self.tasks_are_due {
+            true => self.tasks_at.saturating_duration_since(Instant::now()).min(FALLBACK),
+            false => FALLBACK,
+        }
+    }
+
     fn look(&mut self) -> Result<()> {
         let meta = Meta::read(&self.conn)?;
         let own = self.shared.own_commits.load(Ordering::SeqCst);
         let is_foreign = meta.commits > own.max(self.seen);
-        if !self.shared.watch.is_due.swap(false, Ordering::SeqCst) && !is_foreign {
-            return Ok(());
+        if self.shared.watch.is_due.swap(false, Ordering::SeqCst) || is_foreign {
+            self.tasks_are_due = true;
+            if self.config_version != meta.config_version {
+                self.shared.waiters.tell_workers();
+            }
+            readers::read(&self.conn, &self.shared, |view| tell_workers(view, &self.shared))?;
+            self.seen = meta.commits;
+            self.config_version = meta.config_version;
         }
-        if self.config_version != meta.config_version {
-            self.shared.waiters.tell_workers();
+        let start = Instant::now();
+        if self.tasks_are_due && self.tasks_at <= start {
+            readers::read(&self.conn, &self.shared, |view| tell_finished(view, &self.shared))?;
+            self.tasks_are_due = false;
+            self.tasks_at = start + start.elapsed() * REST_PER_LOOK;
         }
-        readers::read(&self.conn, &self.shared, |view| tell_what_changed(view, &self.shared))?;
-        self.seen = meta.commits;
-        self.config_version = meta.config_version;
         Ok(())
     }
 }
@@ -180,8 +201,8 @@ fn free_slots(view: &View<'_>, queues: &[i64]) -> Result<BTreeMap<i64, usize>> {
     Ok(free)
 }
 
-/// Tells those who wait in this process what they find now.
-fn tell_what_changed(view: &View<'_>, shared: &Shared) -> Result<()> {
+/// Tells the workers of this process what they find now.
+fn tell_workers(view: &View<'_>, shared: &Shared) -> Result<()> {
     let waiters = &shared.waiters;
     let mut ready = BTreeMap::new();
     for queue in waiters.wanted_queues() {
@@ -198,6 +219,12 @@ fn tell_what_changed(view: &View<'_>, shared: &Shared) -> Result<()> {
         let worker = WorkerId::new(worker.or_store()?).map_err(|error| corrupt("worker", error))?;
         waiters.tell_worker(&worker);
     }
+    Ok(())
+}
+
+/// Tells the callers of this process whose tasks are over.
+fn tell_finished(view: &View<'_>, shared: &Shared) -> Result<()> {
+    let waiters = &shared.waiters;
     let mut is_finished = view.prepare(sql::IS_FINISHED)?;
     for id in waiters.awaited_tasks() {
         let over: Option<bool> = is_finished.query_row([id.as_str()], |row| row.get(0)).optional().or_store()?;

@@ -11,6 +11,7 @@ use jobbers_common::{
 use jobbers_engines::{OpenOptions, redis::RedisEngine};
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 
+mod awaiting;
 mod damage;
 mod fullness;
 mod mending;

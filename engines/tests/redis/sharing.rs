@@ -8,9 +8,8 @@ use std::{
 use jobbers_common::{
     engine::{
         PutMode,
-        conformance::{DONE, Fixture, id, queue, worker},
+        conformance::{Fixture, queue, worker},
     },
-    lifecycle::Status,
     name::RoleName,
     queue::QueueConfig,
     worker::{WorkerReport, WorkerState},
@@ -94,23 +93,6 @@ async fn who_died_in_its_sleep_is_forgotten_with_the_first_report_that_runs_out_
     here.engine.register_worker(report("w2"), LONG).await.unwrap();
     assert_eq!(server.command("ZCARD jobbers:{0}:q:default:w"), ":1\r\n");
     assert!(server.command("ZRANGE jobbers:{0}:q:default:w 0 -1").contains("w1@"));
-}
-
-#[tokio::test]
-async fn a_task_that_ends_in_one_process_is_told_in_another() {
-    let server = RedisServer::start(RedisOptions::default());
-    let (here, there) = (connect(&server.url()).await, connect(&server.url()).await);
-    here.submit_ids(&["a"]).await;
-    let claimed = here.claim_one().await;
-    let engine = Arc::clone(&there.engine);
-    let awaiting = tokio::spawn(async move { engine.await_finished(&id("a"), LONG).await });
-    let listed = async || server.command("ZCARD jobbers:{0}:awaited").contains(":1\r\n").then_some(());
-    until(Duration::from_secs(10), "somebody awaits the task", listed).await;
-    here.settle(&claimed, DONE).await;
-    let start = Instant::now();
-    assert_eq!(awaiting.await.unwrap().unwrap().unwrap().status, Status::Completed);
-    assert!(start.elapsed() < AT_ONCE);
-    assert_eq!(server.command("EXISTS jobbers:{0}:awaited"), ":0\r\n", "nothing is left of it");
 }
 
 #[tokio::test]

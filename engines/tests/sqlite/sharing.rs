@@ -100,6 +100,22 @@ async fn the_end_of_a_task_in_another_process_ends_its_awaiting() {
     assert_eq!(task.unwrap().unwrap().unwrap().status, Status::Completed);
 }
 
+#[tokio::test]
+async fn the_ends_of_many_tasks_in_another_process_end_their_awaiting() {
+    let (here, there, _folder) = two().await;
+    submit(&here, (0..300).map(|n| format!("t{n}"))).await;
+    let claimed = cycle(&there, "w", 300, Vec::new()).await.claimed;
+    let awaiting = join_all(claimed.iter().map(|task| here.await_finished(&task.id, LONG)));
+    let finish = async {
+        for some in claimed.chunks(30) {
+            let done = some.iter().map(|task| Settlement::new(task.id.clone(), task.fence, DONE)).collect();
+            cycle(&there, "w", 1, done).await;
+        }
+    };
+    let (tasks, ()) = tokio::time::timeout(LONG / 2, async { tokio::join!(awaiting, finish) }).await.unwrap();
+    assert!(tasks.into_iter().all(|task| task.unwrap().unwrap().status == Status::Completed));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn two_processes_share_the_work_and_each_task_is_claimed_once() {
     let (here, there, _folder) = two().await;

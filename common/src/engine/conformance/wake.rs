@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::{DONE, Fixture, RELEASED, id, queue, seconds, task, task_in, worker};
 use crate::{
-    engine::{PutMode, Resubmit},
+    engine::{PutMode, Resubmit, Settlement},
     lifecycle::Status,
     queue::QueueConfig,
     task::{NewTask, Start},
@@ -147,6 +147,57 @@ pub async fn awaiting_a_finished_task_answers_at_once(f: Fixture) {
 pub async fn awaiting_an_unknown_task_answers_at_once(f: Fixture) {
     let task = tokio::time::timeout(SOON, f.engine.await_finished(&id("nobody"), LONG)).await.expect("at once");
     assert_eq!(task.unwrap(), None);
+}
+
+pub async fn a_purged_task_ends_its_awaiting(f: Fixture) {
+    f.submit_ids(&["a"]).await;
+    let a = id("a");
+    let purged = async {
+        // Gives the other caller the time to look at the task before.
+        f.engine.await_finished(&a, Duration::from_millis(50)).await.unwrap().unwrap();
+        assert_eq!(f.engine.purge_queue(&queue("default"), 10).await.unwrap(), 1);
+        Instant::now()
+    };
+    let (task, purged_at) = tokio::join!(f.engine.await_finished(&a, LONG), purged);
+    assert_eq!(task.unwrap(), None);
+    assert!(purged_at.elapsed() < SOON);
+}
+
+pub async fn a_task_sent_again_ends_its_awaiting_when_it_ends_again(f: Fixture) {
+    f.submit_ids(&["a"]).await;
+    f.engine.cancel(&[id("a")]).await.unwrap();
+    f.engine.resubmit(vec![Resubmit::of_store(id("a"))]).await.unwrap();
+    let claimed = f.claim_one().await;
+    let settled = async {
+        f.engine.await_finished(&id("a"), Duration::from_millis(50)).await.unwrap().unwrap();
+        f.settle(&claimed, DONE).await
+    };
+    let a = id("a");
+    let (task, _) = tokio::join!(f.engine.await_finished(&a, LONG), settled);
+    assert_eq!(task.unwrap().unwrap().status, Status::Completed);
+}
+
+pub async fn every_task_of_a_batch_ends_its_awaiting(f: Fixture) {
+    let names: Vec<String> = (0..40).map(|n| format!("t{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    f.submit_ids(&names).await;
+    let claimed = f.claim(40).await;
+    let awaiting: Vec<_> = (0..40)
+        .step_by(2)
+        .map(|n| {
+            let engine = Arc::clone(&f.engine);
+            let id = claimed[n].id.clone();
+            tokio::spawn(async move { engine.await_finished(&id, LONG).await })
+        })
+        .collect();
+    f.engine.await_finished(&claimed[0].id, Duration::from_millis(50)).await.unwrap();
+    let settlements = claimed.iter().map(|task| Settlement::new(task.id.clone(), task.fence, DONE)).collect();
+    f.cycle_as("w1", &["default"], 1, settlements).await;
+    let start = Instant::now();
+    for awaited in awaiting {
+        assert_eq!(awaited.await.unwrap().unwrap().unwrap().status, Status::Completed);
+    }
+    assert!(start.elapsed() < SOON);
 }
 
 pub async fn awaiting_gives_up_in_time(f: Fixture) {

@@ -129,6 +129,7 @@ impl State {
         for id in &waiting {
             self.remove(id);
         }
+        self.something_finished = !waiting.is_empty();
         Ok(waiting.len() as u64)
     }
 

@@ -1,9 +1,34 @@
 #!lua flags=allow-oom
--- Notes that somebody waits for a task's end, for a bounded time.
+-- Everything known of a task; and while it is not over, that a process waits for its end.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 id, 3 for how many microseconds.
+-- The process reports each task it awaits once and then only renews its own entry in `awaiting` (see
+-- `renew_awaiting.lua`). Looking and noting are one step, so an end in between is not missed.
+--
+-- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 id, 3 instance, 4 mark: a number that grows with each such call of the
+-- process, 5 for how many milliseconds the process counts as alive.
+-- Answers as `get.lua`.
 
--- include base
+-- include base view
 
-call('ZADD', P .. 'awaited', 'GT', format('%.0f', now + ARGV[3]), ARGV[2])
-return 1
+-- The status in a view, and the first status of a task that is over.
+local STATUS, COMPLETED = 3, '4'
+local id, instance, mark = ARGV[2], ARGV[3], tonumber(ARGV[4])
+local seen = view(id, false)
+if not seen then
+  return false
+end
+if seen[STATUS] < COMPLETED then
+  local awaited, waiting = P .. 'awaited', call('HGET', P .. 'awaited', id) or ''
+  local before = string.match(waiting, instance .. '=(%d+);')
+  if not before or tonumber(before) < mark then
+    -- Over 64 bytes, so that `awaited` is never a listpack, in which each access would be a linear search.
+    local others = string.gsub(waiting, instance .. '=%d+;', '')
+    call('HSET', awaited, id, others .. instance .. '=' .. format('%040.0f', mark) .. ';')
+  end
+  call('PEXPIRE', awaited, ARGV[5])
+  -- By the server's own clock: how long a process may be silent has nothing to do with the time of tasks.
+  local time = call('TIME')
+  call('ZADD', P .. 'awaiting', 'GT', format('%.0f', time[1] * 1000 + time[2] / 1000 + ARGV[5]), instance)
+  call('PEXPIRE', P .. 'awaiting', ARGV[5])
+end
+return { seen, call('HGET', H, id) or '', call('HGET', B, id) or '' }

@@ -4,7 +4,7 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 queue, 3 at most how many.
 -- Answers how many, or -1 for an unknown queue.
 
--- include base numbers sized over unique aside remove
+-- include base numbers sized over unique aside remove awaited
 
 local name, limit = ARGV[2], tonumber(ARGV[3])
 if call('SISMEMBER', P .. 'queues', name) == 0 then
@@ -22,4 +22,7 @@ if #ids < limit then
   end
 end
 remove(name, ids, false)
+if watched then
+  tell_ended(ids)
+end
 return #ids

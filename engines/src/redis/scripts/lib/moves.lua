@@ -27,8 +27,7 @@ local MAX_ERRORS = 100
 -- status, and apart from these how many completed.
 local queues = {}
 local states, carries, bodies_gone, states_gone, finished = {}, {}, {}, {}, {}
--- Whether somebody waits for the end of some task. Most often nobody does, and it is not gathered which ended.
-local watched = call('EXISTS', P .. 'awaited') == 1
+-- include awaited
 
 local function gathered(name)
   local queue = queues[name]
@@ -123,17 +122,6 @@ local function note_error(id, attempt, worker, failure)
   call('HSET', H, id, format('%03d', count + 1) .. rest .. format('%05d', #entry) .. entry)
 end
 
--- Tells those who wait for a task's end.
-local function tell_finished()
-  local awaited = P .. 'awaited'
-  for _, id in ipairs(finished) do
-    if call('ZREM', awaited, id) == 1 then
-      call('PUBLISH', P .. 'all', 'done ' .. id)
-    end
-  end
-  call('ZREMRANGEBYSCORE', awaited, '-inf', NOW)
-end
-
 -- Writes all that was gathered. `wakes`: whether workers are told of what became ready.
 local function write_moves(wakes)
   spread('HSET', M, states)
@@ -165,8 +153,8 @@ local function write_moves(wakes)
       wake(name, #queue.unlease, 'b')
     end
   end
-  if watched then
-    tell_finished()
+  if #finished > 0 then
+    tell_ended(finished)
   end
   queues, states, carries, bodies_gone, states_gone, finished = {}, {}, {}, {}, {}, {}
 end

@@ -1,0 +1,30 @@
+#!lua flags=allow-oom
+-- Keeps a process that waits for the end of tasks on record, and forgets the tasks it does not wait for any more.
+--
+-- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 instance, 3 for how many milliseconds it counts as alive; then for
+-- each task to forget: its id and the mark it was last noted with. One that was noted again since stays.
+-- Answers whether the process was on record (if not, what it awaits may be forgotten), and the processes that have been
+-- silent for too long: see `sweep_awaited.lua`.
+
+-- include base
+
+local instance, awaited, awaiting = ARGV[2], P .. 'awaited', P .. 'awaiting'
+for i = 4, #ARGV, 2 do
+  local waiting = call('HGET', awaited, ARGV[i])
+  local mark = waiting and string.match(waiting, instance .. '=(%d+);')
+  if mark and tonumber(mark) <= tonumber(ARGV[i + 1]) then
+    local others = string.gsub(waiting, instance .. '=%d+;', '')
+    if others == '' then
+      call('HDEL', awaited, ARGV[i])
+    else
+      call('HSET', awaited, ARGV[i], others)
+    end
+  end
+end
+local time = call('TIME')
+local present = time[1] * 1000 + time[2] / 1000
+local silent = call('ZRANGE', awaiting, '-inf', '(' .. format('%.0f', present), 'BYSCORE', 'LIMIT', 0, 16)
+local was_known = 1 - call('ZADD', awaiting, format('%.0f', present + ARGV[3]), instance)
+call('PEXPIRE', awaiting, ARGV[3])
+call('PEXPIRE', awaited, ARGV[3])
+return { was_known, silent }

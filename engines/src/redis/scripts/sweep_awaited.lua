@@ -1,0 +1,27 @@
+#!lua flags=allow-oom
+-- Forgets what processes awaited that have been silent for too long, piece by piece.
+--
+-- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 cursor, then these processes.
+-- Answers the next cursor, 0 at the end; then the processes are forgotten too.
+
+-- include base
+
+local awaited = P .. 'awaited'
+local scanned = call('HSCAN', awaited, ARGV[2], 'COUNT', 500)
+local cursor, found = scanned[1], scanned[2]
+for i = 1, #found, 2 do
+  local id, waiting = found[i], found[i + 1]
+  local others = waiting
+  for j = 3, #ARGV do
+    others = string.gsub(others, ARGV[j] .. '=%d+;', '')
+  end
+  if others == '' then
+    call('HDEL', awaited, id)
+  elseif others ~= waiting then
+    call('HSET', awaited, id, others)
+  end
+end
+if cursor == '0' then
+  call('ZREM', P .. 'awaiting', unpack(ARGV, 3))
+end
+return cursor
