@@ -93,6 +93,7 @@ fn a_redis_that_keeps_no_promise_is_told_loudly() {
     let options = |persistence, arguments: &[&str]| RedisOptions {
         persistence,
         arguments: arguments.iter().map(|&it| it.to_owned()).collect(),
+        ..RedisOptions::default()
     };
     let with_a_store = |options| {
         let redis = RedisServer::start(options);

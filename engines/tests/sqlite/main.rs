@@ -17,6 +17,7 @@ mod pages;
 mod quota;
 mod replaced;
 mod sharing;
+mod upgrade;
 
 /// The point in time the tests' clocks start at.
 const START: Timestamp = Timestamp::from_micros(1_700_000_000_000_000);

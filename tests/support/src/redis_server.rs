@@ -6,6 +6,7 @@
 use std::{
     io::{BufRead, BufReader, ErrorKind, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
+    path::PathBuf,
     process::{Child, Command, Stdio},
     time::Duration,
 };
@@ -38,6 +39,8 @@ pub struct RedisOptions {
     pub persistence: Persistence,
     /// Further arguments of `redis-server`, e.g. `["--maxmemory", "3mb"]`.
     pub arguments: Vec<String>,
+    /// A file that `SAVE` wrote, for the server to begin with.
+    pub snapshot: Option<PathBuf>,
 }
 
 /// A running `redis-server`. It is killed when this is dropped.
@@ -57,6 +60,9 @@ impl RedisServer {
     #[must_use]
     pub fn start(options: RedisOptions) -> Self {
         let folder = tempfile::tempdir().expect("a folder for the server");
+        if let Some(snapshot) = &options.snapshot {
+            std::fs::copy(snapshot, folder.path().join("dump.rdb")).expect("the snapshot can be copied");
+        }
         for _ in 0..ATTEMPTS {
             let port = free_port();
             if let Some(child) = spawn(&options, &folder, port) {

@@ -53,4 +53,6 @@ mod trouble;
 #[cfg(test)]
 mod typed_client;
 #[cfg(test)]
+mod upgrade;
+#[cfg(test)]
 mod wakeups;
