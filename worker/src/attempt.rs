@@ -201,6 +201,11 @@ impl Attempt {
         self.task.started_at.since(self.task.submitted_at) + self.claimed.elapsed()
     }
 
+    /// When this worker had it in its hands.
+    pub(crate) fn taken(&self) -> Instant {
+        self.around.instant(self.taken_at)
+    }
+
     /// When it is over at the latest, if its task has a timeout.
     pub(crate) fn ends_by(&self) -> Option<Instant> {
         self.claimed.checked_add(self.policy.timeout? + self.around.grace)
@@ -313,6 +318,11 @@ impl Attempt {
     pub(crate) fn ran(&self) -> Duration {
         let (began, ended) = (self.began_at.load(Ordering::Acquire), self.ended_at.load(Ordering::Acquire));
         if began == 0 { Duration::ZERO } else { Duration::from_micros(ended.saturating_sub(began)) }
+    }
+
+    /// Whether the task function began.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.began_at.load(Ordering::Acquire) != 0
     }
 
     /// From the task's submission to the end of this attempt: up to the claim by the store's clock, from there on by this

@@ -73,6 +73,10 @@ type Running = Pin<Box<dyn Future<Output = Result<Answer, AttemptFailure>> + Sen
 /// even an attempt that is never polled gets lost.
 pub(crate) async fn execute(handover: Handover, task: &'static dyn AnyTask, tools: Arc<Tools>) {
     let attempt = Arc::clone(&handover.0);
+    // It may have waited for a lane, and been told to end meanwhile.
+    if attempt.stopped().is_some_and(|why| why != Stop::Fail) {
+        return handover.end(judge(&attempt, End::Abandoned));
+    }
     let context = Context::new(Arc::clone(&attempt));
     let span = tools.tracing.as_ref().and_then(|tracing| attempt.trace(tracing));
     let labels = Arc::clone(&attempt) as Arc<dyn Labels>;
@@ -301,6 +305,10 @@ pub(crate) struct Handover(Arc<Attempt>);
 impl Handover {
     pub(crate) const fn new(attempt: Arc<Attempt>) -> Self {
         Self(attempt)
+    }
+
+    pub(crate) const fn attempt(&self) -> &Arc<Attempt> {
+        &self.0
     }
 
     fn end(self, outcome: Option<Outcome>) {

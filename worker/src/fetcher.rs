@@ -1,12 +1,13 @@
 //! The worker's one loop: it settles what finished and claims what fits, in one call, and sleeps when there is neither.
 //!
-//! The fetcher owns the truth about slots and settlements; tasks and replies reach it as events, one after the other. Up
-//! to two calls are under way, each for half of the slots, so that the store works on one half while tasks run in the
-//! other. Batches form by themselves: whatever finished while a call was under way goes along with the next. An idle
-//! worker waits in [`Engine::wait`] and is woken; nothing here polls.
+//! The fetcher owns the truth about leases and settlements; tasks and replies reach it as events, one after the other. Up
+//! to two calls are under way, each for half of what the worker may hold, so that the store works on one half while tasks
+//! run in the other. Batches form by themselves: whatever finished while a call was under way goes along with the next. An
+//! idle worker waits in [`Engine::wait`] and is woken; nothing here polls.
 //!
-//! Start at [`Fetcher::run`]; `fetcher/calls.rs` builds calls and takes their answers in, `fetcher/refusals.rs` has what is
-//! done about those the store refuses, `fetcher/drain.rs` the end.
+//! Start at [`Fetcher::run`]; `fetcher/calls.rs` builds calls and takes their answers in, `fetcher/ahead.rs` says how many
+//! tasks are claimed ahead of the slots, `fetcher/refusals.rs` has what is done about calls the store refuses,
+//! `fetcher/drain.rs` the end.
 
 use std::{
     future::Future,
@@ -32,19 +33,24 @@ use crate::{
     executor::Tools,
     finished::Ended,
     intake::Intake,
+    lanes::Lanes,
     leases::Leases,
     line::Line,
     meters::{Figures, Meters},
     outage::Outage,
+    pace::Pace,
     registrar::Board,
     registry::Registry,
     strangers::Strangers,
     worker::Report,
 };
 
+mod ahead;
 mod calls;
 mod drain;
 mod refusals;
+#[cfg(test)]
+mod tests;
 
 /// Longest sleep of an idle worker. It is woken earlier by whatever concerns it; this bounds the harm of a lost signal.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
@@ -110,10 +116,10 @@ pub(crate) struct Fetcher {
     line: Option<Line>,
     calls: FuturesUnordered<Pending<Box<Answer>>>,
     loading: Option<Pending<Result<Arc<StoreConfig>>>>,
-    /// Most tasks one call claims: half of the slots.
-    batch: usize,
-    /// Attempts that have been started and have not ended.
-    running: usize,
+    lanes: Arc<Lanes>,
+    pace: Pace,
+    /// Attempts that run or wait for a lane.
+    held: usize,
     /// Tasks asked for by the calls under way.
     asked: usize,
     /// Whether the queues held something when last asked.
@@ -132,7 +138,8 @@ pub(crate) struct Fetcher {
 impl Fetcher {
     pub(crate) fn new(parts: Parts) -> Self {
         Self {
-            batch: parts.slots.div_ceil(2).min(MAX_BATCH),
+            lanes: Lanes::new(parts.slots),
+            pace: Pace::default(),
             line: parts.registry.has_blocking().then(|| Line::new(parts.tools.pool.width())),
             parts,
             strangers: Strangers::default(),
@@ -143,7 +150,7 @@ impl Fetcher {
             aside: Aside::default(),
             calls: FuturesUnordered::new(),
             loading: None,
-            running: 0,
+            held: 0,
             asked: 0,
             hungry: true,
             woken: false,
@@ -160,6 +167,7 @@ impl Fetcher {
         self.load_config();
         loop {
             self.collect();
+            self.give_back_overdue();
             self.release_stragglers();
             self.launch();
             if self.is_over() {
@@ -205,7 +213,8 @@ impl Fetcher {
     /// The next point in time at which something is to be done.
     fn timer(&self) -> Option<Instant> {
         let aside = self.aside.retry_at().filter(|_| self.may_retry());
-        let times = [self.outage.retry_at(), aside, self.strangers.next_end(), self.phase.timer(self.running)];
+        let times =
+            [self.outage.retry_at(), aside, self.strangers.next_end(), self.overdue_at(), self.phase.timer(self.held)];
         times.into_iter().flatten().min()
     }
 
@@ -217,11 +226,15 @@ impl Fetcher {
             self.ended(attempt, outcome);
         }
         self.spare = ended;
-        self.parts.board.count(self.running, self.report.settled);
-        self.parts.figures.set(self.running, self.unsettled.len() + self.aside.len(), self.parts.intake.version);
+        let running = self.running();
+        self.parts.board.count(running, self.report.settled);
+        self.parts.figures.set(running, self.unsettled.len() + self.aside.len(), self.parts.intake.version);
     }
 
     fn ended(&mut self, attempt: Arc<Attempt>, outcome: Option<Outcome>) {
+        if attempt.has_begun() {
+            self.pace.ran(attempt.ran());
+        }
         self.left(&attempt);
         match outcome {
             Some(outcome) => {
@@ -240,7 +253,7 @@ impl Fetcher {
 
     /// Counts an attempt as ended.
     fn left(&mut self, attempt: &Attempt) {
-        self.running -= 1;
+        self.held -= 1;
         self.parts.intake.free(&attempt.task.queue, 1);
         if let Some(line) = self.line.as_mut().filter(|_| attempt.is_blocking()) {
             line.leave(attempt.ran());

@@ -13,8 +13,20 @@ use jobbers_common::{
     engine::QueueClaim,
     limits::MAX_QUEUES_PER_CLAIM,
     name::{QueueName, RoleName},
-    queue::{Config as StoreConfig, DEFAULT_PATIENCE, QueueOrder},
+    queue::{Config as StoreConfig, DEFAULT_PATIENCE, QueueConfig, QueueOrder},
 };
+
+/// How much room there is for more tasks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    /// In all.
+    pub(crate) most: usize,
+    /// For those that can start at once. Blocking tasks are asked for no further, nor is a queue whose starts the store
+    /// limits.
+    pub(crate) at_once: usize,
+    /// For blocking tasks; `None` if there is no such task in the program.
+    pub(crate) line: Option<usize>,
+}
 
 /// What a worker may claim.
 #[derive(Debug)]
@@ -36,6 +48,8 @@ struct Served {
     limit: Option<usize>,
     /// How often it is asked first, relative to the others; `None` in strict order.
     weight: Option<u32>,
+    /// Whether the store limits how many of its tasks start: what waits here would hold a place that others could use.
+    is_limited: bool,
     /// How much it is owed: the one that is owed most is asked first (smooth weighted round robin).
     credit: i64,
     /// How long its tasks may be given back for not being known.
@@ -45,7 +59,7 @@ struct Served {
 impl Served {
     /// All but the credit.
     fn is_like(&self, other: &Self) -> bool {
-        let facts = |it: &Self| (it.limit, it.weight, it.patience);
+        let facts = |it: &Self| (it.limit, it.weight, it.patience, it.is_limited);
         self.queue == other.queue && facts(self) == facts(other)
     }
 }
@@ -77,7 +91,8 @@ impl Intake {
             let ours = self.own_limits.get(queue).copied();
             let limit = theirs.into_iter().chain(ours).min();
             let weight = (role.order == QueueOrder::Weighted).then(|| role.weight(queue));
-            Served { queue: queue.clone(), limit, weight, credit: 0, patience }
+            let is_limited = settings.is_some_and(limits_starts);
+            Served { queue: queue.clone(), limit, weight, credit: 0, patience, is_limited }
         };
         let served: Vec<Served> = role.queues.iter().take(MAX_QUEUES_PER_CLAIM).map(serve).collect();
         let same = served.len() == self.served.len() && served.iter().zip(&self.served).all(|(a, b)| a.is_like(b));
@@ -95,21 +110,23 @@ impl Intake {
         self.served.iter().map(|served| served.queue.clone()).collect()
     }
 
-    /// Asks for up to `room` tasks, each queue for no more than its limit leaves, and one that brings blocking tasks for no
-    /// more than `line`; where that is not known yet, for one task at least unless some are on their way. What is asked
+    /// Asks for tasks, each queue for no more than its limit leaves, and one that brings blocking tasks for no more than the
+    /// line takes; where that is not known yet, for one task at least unless some are on their way. What is asked
     /// for counts as taken until it is [answered](Intake::answered). Not from the queues `left` to others.
-    pub(crate) fn ask(&mut self, room: usize, line: usize, left: &[QueueName]) -> Vec<QueueClaim> {
+    pub(crate) fn ask(&mut self, Room { most, at_once, line }: Room, left: &[QueueName]) -> Vec<QueueClaim> {
         let mut claims = Vec::with_capacity(self.served.len());
         for at in self.take_turns() {
-            let Served { queue, limit, .. } = &self.served[at];
+            let Served { queue, limit, is_limited, .. } = &self.served[at];
+            let is_limited = *is_limited;
             if left.contains(queue) {
                 continue;
             }
             let taken = self.taken.entry(queue.clone()).or_default();
-            let room = match self.heavy.get(queue) {
-                Some(false) => room,
-                None if *taken == 0 => room.min(line.max(1)),
-                Some(true) | None => room.min(line),
+            let room = match (line, self.heavy.get(queue)) {
+                (None, _) | (_, Some(false)) if !is_limited => most,
+                (None, _) | (_, Some(false)) => at_once,
+                (Some(line), None) if *taken == 0 => at_once.min(line.max(1)),
+                (Some(line), Some(true) | None) => at_once.min(line),
             };
             let left = limit.map_or(room, |most| most.saturating_sub(*taken).min(room));
             if left > 0 {
@@ -178,6 +195,11 @@ impl Intake {
     }
 }
 
+/// Whether the store limits how many tasks of a queue start.
+fn limits_starts(queue: &QueueConfig) -> bool {
+    queue.max_concurrent.is_some() || queue.rate_limit.is_some() || queue.is_gated()
+}
+
 #[cfg(test)]
 mod tests {
     use jobbers_common::queue::{QueueConfig, RoleConfig};
@@ -198,6 +220,10 @@ mod tests {
         config
     }
 
+    fn room(tasks: usize) -> Room {
+        Room { most: tasks, at_once: tasks, line: None }
+    }
+
     fn limits(claims: &[QueueClaim]) -> Vec<(&str, usize)> {
         claims.iter().map(|claim| (claim.queue.as_str(), claim.limit)).collect()
     }
@@ -206,27 +232,23 @@ mod tests {
     fn a_queue_is_asked_for_no_more_than_its_limit_leaves() {
         let mut intake = Intake::new(RoleName::new("default").unwrap(), BTreeMap::from([(queue("heavy"), 2)]));
         assert!(intake.follow(&config(1, Some(5))));
-        let asked = intake.ask(10, usize::MAX, &[]);
+        let asked = intake.ask(room(10), &[]);
         assert_eq!(limits(&asked), [("heavy", 2), ("default", 10)]);
-        assert_eq!(limits(&intake.ask(10, usize::MAX, &[])), [("default", 10)], "what is on its way counts");
+        assert_eq!(limits(&intake.ask(room(10), &[])), [("default", 10)], "what is on its way counts");
         intake.answered(&asked, [queue("heavy")].iter());
-        assert_eq!(
-            limits(&intake.ask(1, usize::MAX, &[queue("default")])),
-            [("heavy", 1)],
-            "the rest is left to others"
-        );
+        assert_eq!(limits(&intake.ask(room(1), &[queue("default")])), [("heavy", 1)], "the rest is left to others");
     }
 
     #[test]
     fn a_limit_that_appears_later_counts_what_runs_already() {
         let mut intake = Intake::new(RoleName::new("default").unwrap(), BTreeMap::new());
         intake.follow(&config(1, None));
-        let asked = intake.ask(3, usize::MAX, &[]);
+        let asked = intake.ask(room(3), &[]);
         intake.answered(&asked, [queue("heavy"), queue("heavy"), queue("heavy")].iter());
         assert!(intake.follow(&config(2, Some(2))));
-        assert_eq!(limits(&intake.ask(4, usize::MAX, &[])), [("default", 4)]);
+        assert_eq!(limits(&intake.ask(room(4), &[])), [("default", 4)]);
         intake.free(&queue("heavy"), 2);
-        assert_eq!(limits(&intake.ask(4, usize::MAX, &[])), [("heavy", 1), ("default", 4)]);
+        assert_eq!(limits(&intake.ask(room(4), &[])), [("heavy", 1), ("default", 4)]);
     }
 
     #[test]
@@ -239,7 +261,7 @@ mod tests {
         intake.follow(&weighted);
         let firsts: Vec<String> = (0..8)
             .map(|_| {
-                let asked = intake.ask(1, usize::MAX, &[]);
+                let asked = intake.ask(room(1), &[]);
                 intake.answered(&asked, std::iter::empty());
                 assert_eq!(asked.len(), 2, "every queue is asked each time");
                 asked[0].queue.to_string()
@@ -255,7 +277,7 @@ mod tests {
         let mut intake = Intake::new(RoleName::new("default").unwrap(), BTreeMap::new());
         intake.follow(&config(1, None));
         let ask = |intake: &mut Intake, line| {
-            let asked = intake.ask(10, line, &[]);
+            let asked = intake.ask(Room { line: Some(line), ..room(10) }, &[]);
             intake.answered(&asked, std::iter::empty());
             let weight = intake.weigh(&asked, 10);
             (limits(&asked).iter().map(|(queue, limit)| format!("{queue} {limit}")).collect::<Vec<_>>(), weight)
@@ -263,7 +285,7 @@ mod tests {
         assert_eq!(ask(&mut intake, 4), (vec!["heavy 4".into(), "default 4".into()], (4, 4)), "nothing is known yet");
         assert_eq!(ask(&mut intake, 0), (vec!["heavy 1".into(), "default 1".into()], (1, 1)));
         let (heavy, default) = (queue("heavy"), queue("default"));
-        let on_their_way = intake.ask(10, 4, &[]);
+        let on_their_way = intake.ask(Room { line: Some(4), ..room(10) }, &[]);
         assert_eq!(ask(&mut intake, 0), (vec![], (0, 0)), "what comes will tell");
         intake.answered(&on_their_way, std::iter::empty());
         intake.learn([(&heavy, true), (&heavy, false), (&default, false)].into_iter());
@@ -274,9 +296,34 @@ mod tests {
     }
 
     #[test]
+    fn only_unlimited_queues_without_blocking_tasks_are_asked_for_more_than_can_start() {
+        let ahead = Room { most: 10, at_once: 3, line: None };
+        let mut limited = config(1, None);
+        limited
+            .queues
+            .insert(queue("heavy"), QueueConfig { max_concurrent: Some(100), ..QueueConfig::new(queue("heavy")) });
+        let mut intake = Intake::new(RoleName::new("default").unwrap(), BTreeMap::new());
+        intake.follow(&limited);
+        let ask = |intake: &mut Intake, ahead| {
+            let asked = intake.ask(ahead, &[]);
+            intake.answered(&asked, std::iter::empty());
+            asked.iter().map(|claim| claim.limit).collect::<Vec<_>>()
+        };
+        assert_eq!(ask(&mut intake, ahead), [3, 10], "a place of max_concurrent is not for a task that waits");
+        let with_line = Room { line: Some(50), ..ahead };
+        assert_eq!(ask(&mut intake, with_line), [3, 3], "any may bring blocking tasks");
+        intake.learn([(&queue("heavy"), false), (&queue("default"), false)].into_iter());
+        assert_eq!(ask(&mut intake, with_line), [3, 10]);
+        intake.learn([(&queue("default"), true)].into_iter());
+        assert_eq!(ask(&mut intake, with_line), [3, 3]);
+        intake.follow(&config(2, Some(5)));
+        assert_eq!(ask(&mut intake, ahead), [5, 10], "what waits counts towards max_per_worker");
+    }
+
+    #[test]
     fn a_role_that_does_not_exist_asks_for_nothing() {
         let mut intake = Intake::new(RoleName::new("nobody").unwrap(), BTreeMap::new());
         intake.follow(&config(1, None));
-        assert!(intake.ask(4, usize::MAX, &[]).is_empty());
+        assert!(intake.ask(room(4), &[]).is_empty());
     }
 }

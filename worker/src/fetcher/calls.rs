@@ -20,7 +20,8 @@ use jobbers_common::{
 use super::{Fetcher, MOST_CALLS, Settling};
 use crate::{
     attempt::{Attempt, Stop, Taken},
-    executor::{Handover, execute},
+    intake::Room,
+    lanes::Job,
     line::Line,
     meters::{self, pair::Pair},
     task_fn::AnyTask,
@@ -88,7 +89,7 @@ impl Fetcher {
         let due = if self.calls.is_empty() {
             !self.unsettled.is_empty() || self.woken || self.hungry && room > 0
         } else {
-            self.hungry && room >= self.batch
+            self.hungry && room >= self.batch()
         };
         due.then_some(room)
     }
@@ -104,9 +105,9 @@ impl Fetcher {
         if !self.claims() || self.parts.intake.version == 0 || self.outage.forbids_claims() || looks_for_a_culprit {
             return 0;
         }
-        let free = self.parts.slots.saturating_sub(self.running + self.asked);
+        let free = self.most_held().saturating_sub(self.held + self.asked);
         let left = self.parts.ttl.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
-        free.min(self.batch).min(left.saturating_sub(self.asked))
+        free.min(self.batch()).min(left.saturating_sub(self.asked))
     }
 
     /// How many settlements the next call takes along: no more bytes of results than can arrive in time, or one.
@@ -137,13 +138,14 @@ impl Fetcher {
         if room == 0 {
             return Ask::default();
         }
-        let line = self.line.as_ref().map_or(usize::MAX, Line::room);
         let left = self.strangers.left_to_others(Instant::now());
         if !left.is_empty() {
             // What falls due there is for the others; the end of their head start wakes this worker.
             self.next_due = None;
         }
-        let queues = self.parts.intake.ask(room, line, &left);
+        let at_once = self.parts.slots.saturating_sub(self.held + self.asked).min(room);
+        let room_for = Room { most: room, at_once, line: self.line.as_ref().map(Line::room) };
+        let queues = self.parts.intake.ask(room_for, &left);
         let (to_line, room) = self.parts.intake.weigh(&queues, room);
         Ask { queues, room, to_line }
     }
@@ -272,7 +274,7 @@ impl Fetcher {
             }
         }
         self.parts.intake.answered(asked, known.iter().map(|(task, ..)| &task.queue));
-        self.running += known.len();
+        self.held += known.len();
         if let Some(left) = &mut self.parts.ttl {
             *left = left.saturating_sub(known.len() as u64);
         }
@@ -302,17 +304,18 @@ impl Fetcher {
         !function.is_blocking() || self.line.as_mut().is_none_or(Line::enter)
     }
 
-    /// Hands a batch to the runtime of the task functions. As one message: only there, each but the last becomes a task
-    /// of its own, and the last runs in the one that brought them.
+    /// Hands a batch to the lanes, and the lanes to the runtime of the task functions. As one message: only there, each but
+    /// the last becomes a task of its own, and the last runs in the one that brought them.
     fn spawn(&self, attempts: Vec<Arc<Attempt>>, functions: Vec<&'static dyn AnyTask>) {
         let tools = Arc::clone(&self.parts.tools);
-        let mut batch: Vec<_> = attempts.into_iter().map(Handover::new).zip(functions).collect();
-        let Some((last, function_of_last)) = batch.pop() else { return };
+        let jobs = attempts.into_iter().zip(functions).map(|(attempt, function)| Job::new(attempt, function));
+        let mut lanes = self.lanes.enter(jobs.collect());
+        let Some(last) = lanes.pop() else { return };
         self.parts.runtime.spawn(async move {
-            for (handover, function) in batch {
-                tokio::spawn(execute(handover, function, Arc::clone(&tools)));
+            for lane in lanes {
+                tokio::spawn(lane.run(Arc::clone(&tools)));
             }
-            execute(last, function_of_last, tools).await;
+            last.run(tools).await;
         });
     }
 

@@ -29,11 +29,11 @@ impl Phase {
     }
 
     /// When this phase wants to be looked at again.
-    pub(super) fn timer(&self, running: usize) -> Option<Instant> {
+    pub(super) fn timer(&self, held: usize) -> Option<Instant> {
         match *self {
             Self::Running => None,
             Self::Draining { deadline } => Some(deadline),
-            Self::Closing { release_at, until } => Some(if running > 0 { release_at } else { until }),
+            Self::Closing { release_at, until } => Some(if held > 0 { release_at } else { until }),
         }
     }
 }
@@ -50,7 +50,7 @@ impl Fetcher {
             return;
         }
         self.quiet = quiet;
-        tracing::info!(running = self.running, "{}", if quiet { "told to drain" } else { "told to claim again" });
+        tracing::info!(running = self.running(), "{}", if quiet { "told to drain" } else { "told to claim again" });
         if quiet {
             self.parts.board.drain(None);
             self.give_back_what_waits();
@@ -66,7 +66,7 @@ impl Fetcher {
         self.told_to_stop.get_or_insert(now);
         self.phase = Phase::Draining { deadline };
         self.parts.board.drain(Some(deadline));
-        tracing::info!(running = self.running, "draining");
+        tracing::info!(running = self.running(), "draining");
         self.give_back_what_waits();
         for attempt in self.parts.leases.all().iter().filter(|attempt| !attempt.has_ended()) {
             match attempt.policy.on_shutdown {
@@ -77,8 +77,9 @@ impl Fetcher {
         }
     }
 
-    /// Gives back the tasks that wait for a thread: another worker may have one free.
+    /// Gives back the tasks that wait for a lane or a thread: another worker may have one free.
     fn give_back_what_waits(&self) {
+        self.lanes.give_back();
         for attempt in self.parts.leases.all().iter().filter(|attempt| attempt.withdraw()) {
             attempt.stop(Stop::Requeue);
         }
@@ -90,9 +91,11 @@ impl Fetcher {
         self.told_to_stop.get_or_insert(now);
         self.phase = Phase::Closing { release_at: now + LAST_CALL, until: now + LAST_WORDS };
         self.parts.board.drain(Some(now + LAST_WORDS));
-        if self.running > 0 {
+        let running = self.running();
+        self.lanes.give_back();
+        if running > 0 {
             self.report.late = true;
-            tracing::warn!(running = self.running, "no more time; giving back what still runs");
+            tracing::warn!(running, "no more time; giving back what still runs");
         }
         for attempt in self.parts.leases.all().iter().filter(|attempt| !attempt.has_ended()) {
             attempt.stop(Stop::Requeue);
@@ -106,7 +109,7 @@ impl Fetcher {
         let now = Instant::now();
         match self.phase {
             Phase::Draining { deadline } if now >= deadline => self.close(),
-            Phase::Closing { release_at, .. } if now >= release_at && self.running > 0 => {
+            Phase::Closing { release_at, .. } if now >= release_at && self.held > 0 => {
                 for attempt in self.parts.leases.all() {
                     if attempt.take_end() {
                         self.left(&attempt);
@@ -122,7 +125,7 @@ impl Fetcher {
 
     /// Whether all is done.
     pub(super) fn is_over(&self) -> bool {
-        let idle = self.running == 0 && self.unsettled.is_empty() && self.aside.len() == 0 && self.calls.is_empty();
+        let idle = self.held == 0 && self.unsettled.is_empty() && self.aside.len() == 0 && self.calls.is_empty();
         match self.phase {
             Phase::Running => idle && self.parts.ttl == Some(0),
             Phase::Draining { .. } => idle,

@@ -1,0 +1,51 @@
+//! Claiming ahead: how many tasks the worker holds, and what becomes of those that wait.
+//!
+//! A worker holds as many tasks as it has slots; more only where tasks are far shorter than a call (`pace.rs`). The store
+//! counts all of them as started, so what waits is kept from other workers. That is bounded three ways: it is no more than
+//! the slots get through in a few milliseconds; it is given back as soon as the worker is to stop, and when it has waited
+//! for a small share of its lease, for then tasks of another kind have come; and queues whose starts the store limits, and
+//! blocking tasks, are not claimed ahead. What is given back keeps its place, and no attempt is counted.
+//!
+//! A task's time in its queue ends with its claim, and its execution time begins with its function: the milliseconds here
+//! are in neither, only in the latency from end to end.
+
+use std::time::{Duration, Instant};
+
+use jobbers_common::limits::MAX_BATCH;
+
+use super::Fetcher;
+
+/// Longest that a task waits for a lane, whatever its lease.
+const LONGEST_PATIENCE: Duration = Duration::from_secs(1);
+
+impl Fetcher {
+    /// How many tasks the worker may hold. If it ends after a number of tasks, only those it can start.
+    pub(super) fn most_held(&self) -> usize {
+        if self.parts.ttl.is_some() { self.parts.slots } else { self.pace.most_held(self.parts.slots) }
+    }
+
+    /// Most tasks one call claims: half of what may be held.
+    pub(super) fn batch(&self) -> usize {
+        self.most_held().div_ceil(2).min(MAX_BATCH)
+    }
+
+    /// Attempts that do not wait for a lane.
+    pub(super) fn running(&self) -> usize {
+        self.held.saturating_sub(self.lanes.waiting())
+    }
+
+    /// When the task that waits longest for a lane has waited for too long.
+    pub(super) fn overdue_at(&self) -> Option<Instant> {
+        let patience = (self.parts.around.lease / 256).min(LONGEST_PATIENCE);
+        self.lanes.oldest().map(|taken| taken + patience)
+    }
+
+    /// Gives back what has waited too long for a lane, for a worker that has one free.
+    pub(super) fn give_back_overdue(&mut self) {
+        if self.overdue_at().is_some_and(|at| at <= Instant::now()) {
+            self.pace.forget();
+            let tasks = self.lanes.give_back();
+            tracing::debug!(tasks, "what runs takes longer than what ran before; giving back what waits");
+        }
+    }
+}

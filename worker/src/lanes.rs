@@ -1,0 +1,114 @@
+//! The lanes in which attempts run, as many as the worker has slots, and the attempts that wait for one.
+//!
+//! A lane is a task of the runtime. When its attempt ends it takes the next that waits, without asking the fetcher. Attempts
+//! wait here only where tasks are short (`pace.rs`): then a claim brings more of them than there are free lanes, and the
+//! lanes work on while the next call is under way.
+
+use std::{collections::VecDeque, sync::Arc, time::Instant};
+
+use parking_lot::Mutex;
+
+use crate::{
+    attempt::Attempt,
+    executor::{Handover, Tools, execute},
+    task_fn::AnyTask,
+};
+
+/// An attempt that is to run, and its function. Dropping it gives the task back.
+#[derive(Debug)]
+pub(crate) struct Job {
+    handover: Handover,
+    function: &'static dyn AnyTask,
+}
+
+impl Job {
+    pub(crate) const fn new(attempt: Arc<Attempt>, function: &'static dyn AnyTask) -> Self {
+        Self { handover: Handover::new(attempt), function }
+    }
+}
+
+/// All lanes of a worker.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    most: usize,
+    inside: Mutex<Inside>,
+}
+
+#[derive(Debug, Default)]
+struct Inside {
+    /// Lanes in use.
+    busy: usize,
+    /// The earliest claim first. Empty while a lane is free.
+    waiting: VecDeque<Job>,
+}
+
+impl Lanes {
+    pub(crate) fn new(slots: usize) -> Arc<Self> {
+        Arc::new(Self { most: slots, inside: Mutex::default() })
+    }
+
+    /// Takes jobs in. Answers the lanes in which some of them run, to be spawned; the others wait.
+    pub(crate) fn enter(self: &Arc<Self>, jobs: Vec<Job>) -> Vec<Lane> {
+        let mut inside = self.inside.lock();
+        inside.waiting.extend(jobs);
+        let count = self.most.saturating_sub(inside.busy).min(inside.waiting.len());
+        inside.busy += count;
+        let begin = |job| Lane { lanes: Arc::clone(self), job: Some(job), is_busy: true };
+        inside.waiting.drain(..count).map(begin).collect()
+    }
+
+    /// How many jobs wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.inside.lock().waiting.len()
+    }
+
+    /// Since when the first in line waits.
+    pub(crate) fn oldest(&self) -> Option<Instant> {
+        self.inside.lock().waiting.front().map(|job| job.handover.attempt().taken())
+    }
+
+    /// Gives all tasks back that wait. Answers how many.
+    pub(crate) fn give_back(&self) -> usize {
+        let waiting = std::mem::take(&mut self.inside.lock().waiting);
+        waiting.len()
+    }
+}
+
+/// A lane in use.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    lanes: Arc<Lanes>,
+    job: Option<Job>,
+    is_busy: bool,
+}
+
+impl Lane {
+    /// Runs its job, and then those that wait, one after another.
+    pub(crate) async fn run(mut self, tools: Arc<Tools>) {
+        while let Some(Job { handover, function }) = self.job.take() {
+            execute(handover, function, Arc::clone(&tools)).await;
+            self.take_next();
+            // Functions that never wait would otherwise keep a thread of the runtime from everything else.
+            tokio::task::consume_budget().await;
+        }
+    }
+
+    /// Takes the job that waits longest, or leaves the lane. In one step: a job that comes right after it finds it free.
+    fn take_next(&mut self) {
+        let mut inside = self.lanes.inside.lock();
+        self.job = inside.waiting.pop_front();
+        if self.job.is_none() {
+            inside.busy -= 1;
+            self.is_busy = false;
+        }
+    }
+}
+
+impl Drop for Lane {
+    /// Of a runtime that goes away, or an executor that failed.
+    fn drop(&mut self) {
+        if self.is_busy {
+            self.lanes.inside.lock().busy -= 1;
+        }
+    }
+}
