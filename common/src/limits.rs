@@ -18,7 +18,7 @@ pub const DEFAULT_MAX_PAYLOAD_BYTES: usize = 256 * 1024;
 pub const HIGHEST_MAX_PAYLOAD_BYTES: usize = 1024 * 1024;
 /// Deepest nesting of arrays and objects in JSON parameters.
 pub const MAX_JSON_DEPTH: usize = 64;
-/// Parameters of a completed task that are longer than this, in bytes, are let go when it completes.
+/// Parameters of up to so many bytes are kept in their task's record, longer ones apart from it.
 pub const KEPT_PARAMETER_BYTES: usize = 1_024;
 /// Longest error message kept per attempt, in bytes; longer ones are cut and end in `…`.
 pub const MAX_ERROR_BYTES: usize = 4 * 1024;

@@ -227,7 +227,7 @@ pub struct Task {
     pub status: Status,
     /// From one counter of the store; new at each change except heartbeat, progress and signals.
     pub revision: u64,
-    /// What it is given. `None` in lists, and for a completed task whose parameters were large and have been let go.
+    /// What it is given. `None` in lists, and for a completed task: they are let go when it completes.
     pub parameters: Option<Payload>,
     /// What the submission changed of the task's policy.
     pub overrides: PolicyOverrides,

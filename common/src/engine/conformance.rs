@@ -322,7 +322,7 @@ macro_rules! conformance_suite {
         $crate::conformance_group!($open, settle:
             every_outcome_moves_a_task_as_the_table_says
             a_completed_task_keeps_its_result
-            a_completed_task_lets_large_parameters_go
+            a_completed_task_lets_its_parameters_go
             a_retry_waits_for_its_time
             a_retry_without_delay_goes_to_the_end
             a_failed_task_keeps_its_errors_and_parameters

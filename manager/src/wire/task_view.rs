@@ -104,7 +104,7 @@ pub struct TaskView<'a> {
     status: Status,
     /// Grows with each change except heartbeat and progress.
     revision: u64,
-    /// What it is given. Not in lists; large ones are let go when the task completes.
+    /// What it is given. Not in lists; let go when the task completes.
     #[serde(flatten)]
     parameters: Parameters<'a>,
     /// What the submission changed of the task's policy.

@@ -135,7 +135,7 @@ pub async fn pruning_by_filter(f: Fixture) {
     .await;
     for claimed in f.claim_from(&["default", "mail"], 10).await {
         let outcome = match claimed.id.as_str() {
-            "failed" => Outcome::Failed { failure: failure("no"), dead_letter: false },
+            "failed" | "parameters" => Outcome::Failed { failure: failure("no"), dead_letter: false },
             _ => DONE,
         };
         f.settle(&claimed, outcome).await;
@@ -165,7 +165,7 @@ pub async fn pruning_by_size(f: Fixture) {
         f.submit(vec![NewTask { parameters: bytes(length), ..task(name) }]).await;
         let claimed = f.claim_one().await;
         let outcome = match name {
-            "failed" => Outcome::Failed { failure: failure("no"), dead_letter: false },
+            "failed" | "parameters" => Outcome::Failed { failure: failure("no"), dead_letter: false },
             "result" => Outcome::Completed { result: Some(bytes(5_000)) },
             _ => DONE,
         };

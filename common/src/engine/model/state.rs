@@ -10,7 +10,7 @@ use crate::{
     engine::{DeadKey, DeadTask, Duty},
     gate::Gate,
     lifecycle::{Move, Status, is_legal},
-    limits::{KEPT_PARAMETER_BYTES, MAX_ERRORS_KEPT},
+    limits::MAX_ERRORS_KEPT,
     name::{DutyName, QueueName, TaskId, TaskName, WorkerId},
     queue::Config,
     registry::{Catalogue, CatalogueId},
@@ -120,7 +120,7 @@ impl State {
             task.heartbeat_at = None;
             task.progress = None;
         }
-        if to == Status::Completed && task.parameters.as_ref().is_some_and(|it| it.len() > KEPT_PARAMETER_BYTES) {
+        if to == Status::Completed {
             task.parameters = None;
         }
         if to == Status::Submitted || was_running {
