@@ -1,7 +1,7 @@
 //! Redis behind [`Engine`]: one server, many machines.
 //!
 //! Each verb is one call of one script (`redis/scripts`), which is one atomic step. What is kept under which key stands
-//! in `redis/keys.rs`, the layout of the strings in `redis/scripts/lib/moves.lua`. This engine keeps no state of its
+//! in `redis/keys.rs`, the layout of the strings in `redis/layout.rs`. This engine keeps no state of its
 //! own but its connections and who waits in this process; any number of them work on one store side by side.
 //!
 //! It deliberately knows no Redis Cluster yet, though every key already carries a shard's hash tag, and no Sentinel.
@@ -38,6 +38,7 @@ mod errors;
 mod failure;
 mod keep;
 mod keys;
+mod layout;
 mod look;
 mod news;
 mod record;

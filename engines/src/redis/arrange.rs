@@ -24,6 +24,7 @@ use ulid::Ulid;
 use super::{
     failure::malformed,
     keys::{DRAIN_FIELD, QUEUE_FIELD, RANGE_FIELD, ROLE_FIELD, ROUTE_FIELD, VERSION_FIELD},
+    layout::REPORT,
     record::{micros, time},
     reply::{array, bytes, digits, number, text, tuple},
     script,
@@ -374,14 +375,15 @@ pub(super) async fn workers(store: &Store) -> Result<Vec<RegisteredWorker>> {
     Ok(workers)
 }
 
-/// Reads what `scripts/register.lua` writes: three times of 16 digits, and the report.
+/// Reads what `scripts/register.lua` writes.
 fn read_worker(stored: &[u8]) -> Result<RegisteredWorker> {
-    let (times, report) = stored.split_at_checked(48).ok_or_else(|| malformed("a worker's report was due"))?;
+    let (times, report) =
+        stored.split_at_checked(REPORT.len()).ok_or_else(|| malformed("a worker's report was due"))?;
     Ok(RegisteredWorker {
         report: read_json(report)?,
-        started_at: time(&times[..16])?,
-        expires_at: time(&times[16..32])?,
-        seen_at: time(&times[32..])?,
+        started_at: time(&times[const { REPORT.range("started_at") }])?,
+        expires_at: time(&times[const { REPORT.range("expires_at") }])?,
+        seen_at: time(&times[const { REPORT.range("seen_at") }])?,
     })
 }
 

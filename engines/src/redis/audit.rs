@@ -22,9 +22,9 @@ use super::{
 const CALLS: usize = 16;
 
 /// What lies beside the tasks, by id.
-const BESIDE: [&str; 7] = ["m", "a", "b", "h", "x", "u", "k:of"];
+const BESIDE: [&str; 5] = ["b", "h", "x", "u", "k:of"];
 /// What a queue has of its tasks.
-const PARTS: [&str; 8] = ["r", "p", "y", "h", "s", "l", "f", "z"];
+const PARTS: [&str; 9] = ["r", "p", "y", "h", "s", "d", "l", "f", "z"];
 
 /// What is looked over by one call of the script. In the order of the audit.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

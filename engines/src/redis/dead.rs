@@ -7,7 +7,7 @@ use jobbers_common::{
         look::validate_limit,
     },
     limits::DEAD_LETTERS_BYTES,
-    name::{QueueName, TaskId},
+    name::{QueueName, TaskId, WorkerId},
     payload::Payload,
     task::{NewTask, Task},
     time::Timestamp,
@@ -17,8 +17,9 @@ use redis::{Cmd, Value};
 use super::{
     errors::write_errors,
     failure::malformed,
+    layout::{FACTS, REVISION_DIGITS},
     look,
-    record::{self, time},
+    record::{self, time, write_stamp},
     reply::{array, bytes, number, text},
     script::{self, Script},
     state::{read_copy, status_of, write_news},
@@ -51,8 +52,6 @@ async fn read(store: &Store, after: u64, limit: usize) -> Result<(Timestamp, u64
     }
     Ok((now, size, outbox))
 }
-
-const REVISION_DIGITS: usize = 15;
 
 fn revision_digits(revision: u64) -> String {
     format!("{revision:0REVISION_DIGITS$}")
@@ -112,9 +111,12 @@ struct Wish {
     resets: bool,
     queue: String,
     alters: bool,
-    record: Vec<u8>,
+    /// What its submission said, as in a record.
+    core: Vec<u8>,
     body: Vec<u8>,
-    facts: String,
+    facts: Vec<u8>,
+    /// Who ran it last.
+    ran: String,
     errors: Vec<u8>,
     news: Vec<u8>,
     said: String,
@@ -152,7 +154,7 @@ impl Wish {
 
     fn with_copy(self, dead: DeadTask, queue: Option<QueueName>, parameters: Option<Payload>) -> Result<Self> {
         let DeadTask { task, fingerprint } = dead;
-        let facts = facts(&task);
+        let (facts, ran) = (facts(&task), task.worker.as_ref().map_or_else(String::new, WorkerId::to_string));
         let (mut errors, mut news) = (Vec::new(), Vec::new());
         write_errors(&task.errors, &mut errors);
         write_news(task.last_span.as_deref(), task.checkpoint.as_ref(), &mut news);
@@ -166,26 +168,30 @@ impl Wish {
             concurrency_key: task.concurrency_key,
             ..NewTask::new(task.id, task.name, queue.unwrap_or(task.queue), parameters)
         };
-        let mut record = format!("{:016}", task.submitted_at.as_micros()).into_bytes();
-        record::encode_as(fingerprint, &new, &mut record)?;
+        let mut core = Vec::new();
+        write_stamp(task.submitted_at, &mut core);
+        record::encode_as(fingerprint, &new, &mut core)?;
         let body = if record::is_large(&new) { new.parameters.bytes.to_vec() } else { Vec::new() };
         let said = new.unique.as_ref().map_or_else(String::new, |unique| unique::said(&new.name, unique));
-        Ok(Self { record, body, facts, errors, news, said, ..self })
+        Ok(Self { core, body, facts, ran, errors, news, said, ..self })
     }
 
     fn write(&self, command: &mut Cmd) {
         let flag = |is: bool| if is { "1" } else { "" };
         command.arg(&self.id).arg(&self.revision).arg(flag(self.is_copy)).arg(flag(self.resets)).arg(&self.queue);
-        command.arg(flag(self.alters)).arg(&self.record[..]).arg(&self.body[..]).arg(&self.facts);
+        command.arg(flag(self.alters)).arg(&self.core[..]).arg(&self.body[..]).arg(&self.facts[..]).arg(&self.ran);
         command.arg(&self.errors[..]).arg(&self.news[..]).arg(&self.said);
     }
 }
 
-/// Attempt, crashes, `started_at` and worker, as in a carry.
-fn facts(task: &Task) -> String {
-    let started_at = task.started_at.map_or(0, Timestamp::as_micros);
-    let worker = task.worker.as_ref().map_or("", |worker| worker.as_str());
-    format!("{:06}{:03}{started_at:016}{worker}", task.attempt, task.crashes.min(999))
+/// `started_at` to `blames`, as in a lease.
+fn facts(task: &Task) -> Vec<u8> {
+    let short = |number: u32| u16::try_from(number).unwrap_or(u16::MAX).to_be_bytes();
+    let mut facts = Vec::with_capacity(FACTS.len());
+    write_stamp(task.started_at.unwrap_or_default(), &mut facts);
+    facts.extend(short(task.attempt).into_iter().chain(short(task.crashes)));
+    facts.extend([b'0', 0]);
+    facts
 }
 
 fn read_answer(answer: &str) -> Result<Resubmitted> {

@@ -7,6 +7,7 @@ use jobbers_common::{
 use redis::{Cmd, Value};
 
 use super::{
+    layout::DUTY,
     record::{micros, time},
     reply::{array, digits, text},
     script,
@@ -44,17 +45,15 @@ pub(super) async fn release(store: &Store, duty: &DutyName, holder: &HolderId) -
     store.run(&store.leases, &script::RELEASE_DUTY, add).await.map(drop)
 }
 
-/// 1-15 term, 16-31 `expires_at`, `holder;note`.
 fn read(stored: &str) -> Result<Duty> {
     let corrupt = || Error::Corrupt("a duty can't be read".to_owned());
-    let (term, rest) = stored.split_at_checked(15).ok_or_else(corrupt)?;
-    let (expires_at, rest) = rest.split_at_checked(16).ok_or_else(corrupt)?;
+    let (fixed, rest) = stored.split_at_checked(DUTY.len()).ok_or_else(corrupt)?;
     let (holder, note) = rest.split_once(';').ok_or_else(corrupt)?;
     Ok(Duty {
         holder: HolderId::new(holder).map_err(|_| corrupt())?,
         note: note.to_owned(),
-        term: digits(term.as_bytes())?,
-        expires_at: time(expires_at.as_bytes())?,
+        term: digits(&fixed.as_bytes()[const { DUTY.range("term") }])?,
+        expires_at: time(&fixed.as_bytes()[const { DUTY.range("expires_at") }])?,
         taken_from: None,
     })
 }

@@ -1,4 +1,4 @@
-//! Errors of attempts, as scripts keep them; the layout is the table in `scripts/lib/moves.lua`.
+//! Errors of attempts, as scripts keep them; the layout is in `layout.rs`.
 
 use jobbers_common::{
     engine::{Error, Result},
@@ -7,6 +7,7 @@ use jobbers_common::{
 };
 
 use super::{
+    layout::{ERROR, HISTORY},
     record::time,
     reply::digits,
     state::{count, part, worker},
@@ -55,18 +56,19 @@ fn kind_of(letter: u8) -> Result<FailureKind> {
 /// Reads a task's errors.
 pub(super) fn read_errors(from: &[u8]) -> Result<Vec<AttemptError>> {
     let mut errors = Vec::new();
-    let mut rest = from.get(3..).unwrap_or_default();
+    let mut rest = from.get(HISTORY.len()..).unwrap_or_default();
     while !rest.is_empty() {
-        let end = 5 + usize::try_from(digits(part(rest, ..5, "error")?)?).map_err(|_| corrupt("error"))?;
-        errors.push(read_error(part(rest, 5..end, "error")?)?);
+        let length = part(rest, const { ERROR.range("length") }, "error")?;
+        let end =
+            const { ERROR.range("length").end } + usize::try_from(digits(length)?).map_err(|_| corrupt("error"))?;
+        errors.push(read_error(part(rest, ..end, "error")?)?);
         rest = &rest[end..];
     }
     Ok(errors)
 }
 
 fn read_error(entry: &[u8]) -> Result<AttemptError> {
-    let fixed = part(entry, ..22, "error")?;
-    let tail = &entry[22..];
+    let (fixed, tail) = entry.split_at_checked(ERROR.len()).ok_or_else(|| corrupt("error"))?;
     let split = tail.iter().position(|byte| *byte == b';').ok_or_else(|| corrupt("error"))?;
     let worker = worker(&tail[..split])?.ok_or_else(|| corrupt("error"))?;
     let (letter, mut message) = tail[split + 1..].split_first().ok_or_else(|| corrupt("error"))?;
@@ -83,7 +85,15 @@ fn read_error(entry: &[u8]) -> Result<AttemptError> {
         (FailureKind::Crash, []) => format!("the worker {worker} vanished: its lease ended"),
         (_, message) => String::from_utf8_lossy(message).into_owned(),
     };
-    Ok(AttemptError { at: time(&fixed[..16])?, attempt: count(&fixed[16..])?, worker, kind, error_kind, message })
+    let at = time(&fixed[const { ERROR.range("at") }])?;
+    Ok(AttemptError {
+        at,
+        attempt: count(&fixed[const { ERROR.range("attempt") }])?,
+        worker,
+        kind,
+        error_kind,
+        message,
+    })
 }
 
 /// Writes errors as scripts keep them.

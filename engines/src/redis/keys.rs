@@ -6,10 +6,8 @@
 //!
 //! | key | type | holds |
 //! |---|---|---|
-//! | `t` | hash | id: the record, written once, and again when it is sent again |
+//! | `t` | hash | id: the record: where the task stands, and what its submission said |
 //! | `b` | hash | id: parameters over 1 KiB, let go when the task completes |
-//! | `m` | hash | id: the lease while it runs, the ending when it is over; a waiting task has none |
-//! | `a` | hash | id: what earlier attempts left, of a task that is back in a queue; and of a scheduled one |
 //! | `h` | hash | id: errors |
 //! | `x` | hash | id: heartbeat, progress, checkpoint, the span of the last attempt |
 //! | `u` | hash | id: since when workers give it back for not knowing it; a task that ran may leave one until it is deleted |
@@ -23,6 +21,7 @@
 //! | `q:<queue>:h`, `q:<queue>:e`, `q:<queue>:t` | sorted set | who holds a slot of a gate; gates by when they may let tasks pass; their rates' marks |
 //! | `q:<queue>:v` | string | after which gate the gates are still to be looked at anew |
 //! | `q:<queue>:s` | sorted set | scheduled tasks by the time they are due |
+//! | `q:<queue>:d` | sorted set | tasks that wait for others, by their revisions |
 //! | `q:<queue>:l` | sorted set | leases by their ends, and a sentinel |
 //! | `q:<queue>:f` | list | revision and id of finished tasks, in that order |
 //! | `q:<queue>:w` | sorted set | idle workers, `worker@instance`, by when they came |
@@ -44,10 +43,10 @@
 //! | `request:<worker>:<slot>` | string | what a recent cycle did, for 30 s, in case its answer got lost |
 //! | `schema` | number | the version of all this |
 //!
-//! The strings inside are described in `scripts/lib/moves.lua`.
+//! The strings inside are described in `layout.rs`.
 
-/// The version of the layout. A store with a higher one is refused.
-pub(super) const SCHEMA_VERSION: u32 = 1;
+/// The version of the layout. A store with another one is refused.
+pub(super) const SCHEMA_VERSION: u32 = 2;
 
 /// The prefix used when the URL names none.
 pub(super) const DEFAULT_PREFIX: &str = "jobbers";

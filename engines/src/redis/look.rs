@@ -76,17 +76,19 @@ enum Section {
     Started,
     Submitted,
     Scheduled,
+    Waiting,
     Over,
 }
 
 impl Section {
-    const ALL: [Self; 4] = [Self::Started, Self::Submitted, Self::Scheduled, Self::Over];
+    const ALL: [Self; 5] = [Self::Started, Self::Submitted, Self::Scheduled, Self::Waiting, Self::Over];
 
     const fn letter(self) -> &'static str {
         match self {
             Self::Started => "l",
             Self::Submitted => "r",
             Self::Scheduled => "s",
+            Self::Waiting => "d",
             Self::Over => "f",
         }
     }
@@ -96,6 +98,7 @@ impl Section {
             Self::Started => filter.wants(Status::Started),
             Self::Submitted => filter.wants(Status::Submitted),
             Self::Scheduled => filter.wants(Status::Scheduled),
+            Self::Waiting => filter.wants(Status::Waiting),
             Self::Over => Status::ALL.into_iter().any(|status| status.is_finished() && filter.wants(status)),
         }
     }
@@ -269,14 +272,15 @@ pub(super) async fn queue_stats(store: &Store, queue: Option<&QueueName>) -> Res
 }
 
 fn read_stats(name: &QueueName, answer: Value) -> Result<Option<QueueStats>> {
-    let [known, scheduled, submitted, started, oldest, counters, waiting] = tuple(answer)?;
+    let [known, waiting, scheduled, submitted, started, oldest, counters, waiting_bytes] = tuple(answer)?;
     if number(known)? == 0 {
         return Ok(None);
     }
-    let (oldest, waiting) = (bytes(oldest)?, bytes(waiting)?);
+    let (oldest, waiting_bytes) = (bytes(oldest)?, bytes(waiting_bytes)?);
     let mut stats = QueueStats {
         queue: name.clone(),
         tasks: [
+            (Status::Waiting, number(waiting)?),
             (Status::Scheduled, number(scheduled)?),
             (Status::Submitted, number(submitted)?),
             (Status::Started, number(started)?),
@@ -285,7 +289,7 @@ fn read_stats(name: &QueueName, answer: Value) -> Result<Option<QueueStats>> {
         oldest_ready_at: if oldest.is_empty() { None } else { Some(time(&oldest)?) },
         accepted: 0,
         removed: 0,
-        waiting_bytes: if waiting.is_empty() { None } else { Some(digits(&waiting)?) },
+        waiting_bytes: if waiting_bytes.is_empty() { None } else { Some(digits(&waiting_bytes)?) },
     };
     let mut counters = array(counters)?.into_iter();
     while let (Some(name), Some(count)) = (counters.next(), counters.next()) {

@@ -1,15 +1,17 @@
-//! A task as it was submitted: what is written once and never changes.
+//! A task's record: where it stands, and what its submission said, which never changes.
 //!
-//! The beginning has fixed widths, because scripts read it by position (`scripts/lib/moves.lua` has the table); what
-//! follows the queue's name is only read here: a MessagePack array, then the parameters, unless they are large.
+//! The beginning has fixed widths, because scripts read it by position (`layout.rs` has the table); what follows the queue's
+//! name is only read here: a MessagePack array, then the parameters, unless they are large, and the worker.
 
-use std::time::Duration;
+use std::{ops::Range, time::Duration};
 
+use bytes::Bytes;
 use jobbers_common::{
     engine::{Error, Result},
     gate::ConcurrencyKey,
+    lifecycle::Status,
     limits::KEPT_PARAMETER_BYTES,
-    name::{QueueName, TaskName},
+    name::{QueueName, TaskName, WorkerId},
     payload::Payload,
     policy::{DeadLetter, PolicyOverrides, TaskPolicy},
     task::{NewTask, Priority},
@@ -18,15 +20,19 @@ use jobbers_common::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::reply::digits;
+use super::{
+    layout::{CORE, ENDING, FRESH, LEASE, Layout, RECORD, STAMP_BYTES},
+    reply::digits,
+    state::{read_payload, status_of, worker},
+};
 
-/// What follows the fixed beginning: name, version, content type unless JSON, trace, overrides if there are any.
-type Head<'a> = (&'a str, u32, Option<&'a str>, Option<&'a str>, Option<&'a PolicyOverrides>);
+/// The open part: name, version, content type unless JSON, trace, overrides if there are any.
+type Open<'a> = (&'a str, u32, Option<&'a str>, Option<&'a str>, Option<&'a PolicyOverrides>);
 
-/// The same, read; what the task is to be the only one of, and its key, follow if there is either. `scripts/lib/gates.lua`
+/// The same, read; what the task is to be the only one of, and its key, follow if there is either. `scripts/lib/aside.lua`
 /// reads the name and the key.
 #[derive(Deserialize)]
-struct StoredHead {
+struct StoredOpen {
     name: String,
     version: u32,
     content_type: Option<Box<str>>,
@@ -40,33 +46,30 @@ struct StoredHead {
 
 const SMALL: u8 = b'S';
 const LARGE: u8 = b'L';
-/// Where the queue's name begins, counted from the record's own beginning (`submitted_at`).
-const QUEUE_AT: usize = 41;
+/// The states that are no status.
+const FRESH_STATE: u8 = b'N';
+const CANCELLING: u8 = b'K';
 
-/// Whether a task's parameters lie apart from its record.
+/// Whether a task's parameters are kept apart from its record.
 pub(super) fn is_large(task: &NewTask) -> bool {
     task.parameters.len() > KEPT_PARAMETER_BYTES
 }
 
-/// Writes a task's record, without the `submitted_at` that the script puts in front.
+/// Writes what never changes of a task, without the `submitted_at` that the script puts in front.
 pub(super) fn encode(task: &NewTask, into: &mut Vec<u8>) -> Result<()> {
     encode_as(task.fingerprint(), task, into)
 }
 
 /// The same, of a task that was submitted with this fingerprint and may have been altered since.
 pub(super) fn encode_as(fingerprint: u128, task: &NewTask, into: &mut Vec<u8>) -> Result<()> {
-    let large = is_large(task);
-    let dead_letter = task.overrides.dead_letter == Some(DeadLetter::Save);
+    const BEFORE: usize = CORE.range("submitted_at").end;
+    let refuse = |what: String| Error::Invalid(format!("task {} can't be stored: {what}", task.id));
+    let start = into.len();
+    let (large, queue) = (is_large(task), task.queue.as_str());
     let max_crashes = task.overrides.max_crashes.unwrap_or(TaskPolicy::DEFAULT.max_crashes);
-    let queue = task.queue.as_str();
-    into.extend_from_slice(&fingerprint.to_be_bytes());
-    into.push(if large { LARGE } else { SMALL });
-    into.push(if dead_letter { b'1' } else { b'0' });
-    push_digits3(into, max_crashes.min(999));
-    into.push(b'0' + task.priority.get());
-    push_digits3(into, u32::try_from(queue.len()).unwrap_or(999));
+    into.resize(start + CORE.len() - BEFORE, b'0');
     into.extend_from_slice(queue.as_bytes());
-    let (name, version, content_type, trace, overrides): Head<'_> = (
+    let (name, version, content_type, trace, overrides): Open<'_> = (
         task.name.as_str(),
         task.version,
         task.parameters.content_type.as_deref(),
@@ -79,21 +82,49 @@ pub(super) fn encode_as(fingerprint: u128, task: &NewTask, into: &mut Vec<u8>) -
         (Some(unique), None) => (name, version, content_type, trace, overrides, unique).serialize(&mut writer),
         (unique, key) => (name, version, content_type, trace, overrides, unique, key).serialize(&mut writer),
     }
-    .map_err(|error| Error::Invalid(format!("task {} can't be stored: {error}", task.id)))?;
+    .map_err(|error| refuse(error.to_string()))?;
+    let open = into.len() - start + BEFORE - CORE.len();
+    let open = u16::try_from(open).map_err(|_| refuse(format!("{open} bytes beside its parameters")))?;
+    let mut put = |range: Range<usize>, bytes: &[u8]| {
+        into[start + range.start - BEFORE..start + range.end - BEFORE].copy_from_slice(bytes);
+    };
+    let flag = |is: bool| [if is { b'1' } else { b'0' }];
+    put(const { CORE.range("fingerprint") }, &fingerprint.to_be_bytes());
+    put(const { CORE.range("size") }, &[if large { LARGE } else { SMALL }]);
+    put(const { CORE.range("dead_letter") }, &flag(task.overrides.dead_letter == Some(DeadLetter::Save)));
+    put(const { CORE.range("max_crashes") }, &[u8::try_from(max_crashes).unwrap_or(u8::MAX)]);
+    put(const { CORE.range("priority") }, &[b'0' + task.priority.get()]);
+    put(const { CORE.range("open_length") }, &open.to_be_bytes());
+    put(const { CORE.range("queue_length") }, &[u8::try_from(queue.len()).unwrap_or(u8::MAX)]);
     if !large {
         into.extend_from_slice(&task.parameters.bytes);
     }
     Ok(())
 }
 
-fn push_digits3(into: &mut Vec<u8>, number: u32) {
-    for place in [100, 10, 1] {
-        into.push(b'0' + u8::try_from(number / place % 10).unwrap_or(0));
-    }
+/// What a record says of where its task stands.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Standing {
+    pub(super) status: Status,
+    /// While it runs, the fence.
+    pub(super) revision: u64,
+    /// Its place among those of its priority; of one that is over, 0.
+    pub(super) position: u64,
+    pub(super) ready_at: Timestamp,
+    pub(super) started_at: Option<Timestamp>,
+    pub(super) completed_at: Option<Timestamp>,
+    pub(super) attempt: u32,
+    pub(super) crashes: u32,
+    /// Whether it is on the outbox, or was.
+    pub(super) dead_letter: bool,
+    pub(super) cancel_requested: bool,
+    /// Who runs it, or ran it last.
+    pub(super) worker: Option<WorkerId>,
 }
 
 /// A record read.
 pub(super) struct Record {
+    pub(super) standing: Standing,
     pub(super) submitted_at: Timestamp,
     pub(super) fingerprint: u128,
     pub(super) priority: Priority,
@@ -104,42 +135,141 @@ pub(super) struct Record {
     pub(super) overrides: PolicyOverrides,
     pub(super) unique: Option<Box<Unique>>,
     pub(super) concurrency_key: Option<ConcurrencyKey>,
-    /// Whether the parameters lie apart.
+    /// Whether the parameters are kept apart.
     pub(super) large: bool,
-    /// The parameters; without their bytes if they lie apart.
+    /// The parameters; without their bytes if these are kept apart, and if the task completed.
     pub(super) parameters: Payload,
+    /// What the task left when it completed.
+    pub(super) result: Option<Payload>,
+}
+
+fn corrupt(what: &str) -> Error {
+    Error::Corrupt(format!("a task's record: {what}"))
+}
+
+/// A stamp of [`STAMP_BYTES`].
+fn stamp(bytes: &[u8]) -> Timestamp {
+    Timestamp::from_micros(bytes.iter().fold(0, |micros, byte| micros << 8 | i64::from(*byte)))
+}
+
+/// The same, of which zeros are none.
+fn some_stamp(bytes: &[u8]) -> Option<Timestamp> {
+    Some(stamp(bytes)).filter(|at| at.as_micros() != 0)
+}
+
+/// Writes a stamp.
+pub(super) fn write_stamp(at: Timestamp, into: &mut Vec<u8>) {
+    let bytes = at.as_micros().to_be_bytes();
+    into.extend_from_slice(&bytes[bytes.len() - STAMP_BYTES..]);
+}
+
+fn number(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0, |number, byte| number << 8 | u32::from(*byte))
+}
+
+/// The layout of the record of a task in a state.
+fn layout_of(state: u8) -> Result<&'static Layout> {
+    const { assert!(FRESH.range("revision").end == RECORD.range("revision").end) };
+    match state {
+        FRESH_STATE => Ok(&FRESH),
+        CANCELLING | b'0'..=b'3' => Ok(&LEASE),
+        b'4'..=b'9' => Ok(&ENDING),
+        _ => Err(corrupt("state")),
+    }
+}
+
+impl Standing {
+    /// Reads the fixed beginning of a record, in its layout, and its last part.
+    fn decode(fixed: &[u8], submitted_at: Timestamp, ran: &[u8]) -> Result<Self> {
+        let state = fixed[const { RECORD.place("state") }];
+        let revision = digits(&fixed[const { RECORD.range("revision") }])?;
+        let mut standing = Self {
+            status: Status::Submitted,
+            revision,
+            position: revision,
+            ready_at: submitted_at,
+            started_at: None,
+            completed_at: None,
+            attempt: 0,
+            crashes: 0,
+            dead_letter: false,
+            cancel_requested: state == CANCELLING,
+            worker: worker(ran)?,
+        };
+        let counted = match state {
+            FRESH_STATE => return Ok(standing),
+            b'4'..=b'9' => {
+                standing.completed_at = Some(stamp(&fixed[const { ENDING.range("completed_at") }]));
+                standing.dead_letter = fixed[const { ENDING.place("dead_letter") }] == b'1';
+                standing.position = 0;
+                &fixed[const { ENDING.place("ready_at") }..]
+            }
+            _ => {
+                standing.position = digits(&fixed[const { LEASE.range("position") }])?;
+                &fixed[const { LEASE.place("ready_at") }..]
+            }
+        };
+        const fn at(name: &str) -> Range<usize> {
+            let (range, first) = (LEASE.range(name), LEASE.place("ready_at"));
+            range.start - first..range.end - first
+        }
+        standing.status = if state == CANCELLING { Status::Started } else { status_of(&[state])? };
+        standing.ready_at = stamp(&counted[const { at("ready_at") }]);
+        standing.started_at = some_stamp(&counted[const { at("started_at") }]);
+        standing.attempt = number(&counted[const { at("attempt") }]);
+        standing.crashes = number(&counted[const { at("crashes") }]);
+        Ok(standing)
+    }
+
+    /// Its score in the queue as the server writes it, where it has one.
+    pub(super) fn score(&self, priority: Priority) -> i64 {
+        let rank = 5 - i64::from(priority.get());
+        rank * 1_000_000_000_000_000 + i64::try_from(self.position).unwrap_or(0)
+    }
 }
 
 impl Record {
-    /// Reads a record with its `submitted_at`.
+    /// Reads a record.
     pub(super) fn decode(bytes: Vec<u8>) -> Result<Self> {
-        let corrupt = |what: &str| Error::Corrupt(format!("a task's record: {what}"));
-        if bytes.len() < QUEUE_AT {
-            return Err(corrupt("too short"));
-        }
-        let queue_end = QUEUE_AT + usize::try_from(digits(&bytes[38..QUEUE_AT])?).unwrap_or(usize::MAX >> 1);
-        let queue = bytes.get(QUEUE_AT..queue_end).ok_or_else(|| corrupt("too short"))?;
+        let bytes = Bytes::from(bytes);
+        let layout = layout_of(*bytes.first().ok_or_else(|| corrupt("empty"))?)?;
+        let core_at = layout.len();
+        let queue_at = core_at + CORE.len();
+        let core = bytes.get(core_at..queue_at).ok_or_else(|| corrupt("too short"))?;
+        let open_at = queue_at + usize::from(core[const { CORE.place("queue_length") }]);
+        let rest_at = queue_at + number(&core[const { CORE.range("open_length") }]) as usize;
+        let ran = if core_at == FRESH.len() { 0 } else { usize::from(bytes[core_at - 1]) };
+        let ran_at = bytes.len().checked_sub(ran).filter(|at| *at >= rest_at).ok_or_else(|| corrupt("too short"))?;
+        let queue = bytes.get(queue_at..open_at).ok_or_else(|| corrupt("queue"))?;
         let queue = std::str::from_utf8(queue).map_err(|_| corrupt("queue"))?;
-        let mut rest = std::io::Cursor::new(&bytes[queue_end..]);
-        let mut reader = rmp_serde::Deserializer::new(&mut rest);
-        let head: StoredHead = Deserialize::deserialize(&mut reader).map_err(|error| corrupt(&error.to_string()))?;
-        let parameters_at = queue_end + usize::try_from(rest.position()).unwrap_or(usize::MAX >> 1);
-        let record = Self {
-            submitted_at: time(&bytes[..16])?,
-            fingerprint: u128::from_be_bytes(bytes[16..32].try_into().map_err(|_| corrupt("fingerprint"))?),
-            priority: Priority::new(bytes[37].wrapping_sub(b'0')).ok_or_else(|| corrupt("priority"))?,
-            queue: QueueName::new(queue).map_err(|_| corrupt("queue"))?,
-            name: TaskName::new(head.name).map_err(|_| corrupt("name"))?,
-            version: head.version,
-            trace: head.trace,
-            overrides: head.overrides.unwrap_or_default(),
-            unique: head.unique,
-            concurrency_key: head.concurrency_key,
-            large: bytes[32] == LARGE,
-            parameters: Payload { content_type: head.content_type, bytes: bytes::Bytes::new() },
+        let mut open = bytes.get(open_at..rest_at).ok_or_else(|| corrupt("too short"))?;
+        let mut reader = rmp_serde::Deserializer::new(&mut open);
+        let open: StoredOpen = Deserialize::deserialize(&mut reader).map_err(|error| corrupt(&error.to_string()))?;
+        let submitted_at = stamp(&core[const { CORE.range("submitted_at") }]);
+        let standing = Standing::decode(&bytes[..core_at], submitted_at, &bytes[ran_at..])?;
+        let rest = bytes.slice(rest_at..ran_at);
+        let (parameters, result) = match standing.status {
+            Status::Completed => (Bytes::new(), read_payload(&rest)?),
+            _ => (rest, None),
         };
-        let parameters = bytes::Bytes::from(bytes).slice(parameters_at..);
-        Ok(Self { parameters: Payload { bytes: parameters, ..record.parameters }, ..record })
+        let fingerprint = core[const { CORE.range("fingerprint") }].try_into().map_err(|_| corrupt("fingerprint"))?;
+        let priority = core[const { CORE.place("priority") }].wrapping_sub(b'0');
+        Ok(Self {
+            submitted_at,
+            fingerprint: u128::from_be_bytes(fingerprint),
+            priority: Priority::new(priority).ok_or_else(|| corrupt("priority"))?,
+            queue: QueueName::new(queue).map_err(|_| corrupt("queue"))?,
+            name: TaskName::new(open.name).map_err(|_| corrupt("name"))?,
+            version: open.version,
+            trace: open.trace,
+            overrides: open.overrides.unwrap_or_default(),
+            unique: open.unique,
+            concurrency_key: open.concurrency_key,
+            large: core[const { CORE.place("size") }] == LARGE,
+            parameters: Payload { content_type: open.content_type, bytes: parameters },
+            result,
+            standing,
+        })
     }
 }
 
@@ -159,10 +289,15 @@ mod tests {
 
     use super::*;
 
-    fn stored(task: &NewTask) -> Record {
-        let mut bytes = b"1700000000000001".to_vec();
+    fn fresh(task: &NewTask) -> Vec<u8> {
+        let mut bytes = b"N000000000000017".to_vec();
+        write_stamp(Timestamp::from_micros(1_700_000_000_000_001), &mut bytes);
         encode(task, &mut bytes).unwrap();
-        Record::decode(bytes).unwrap()
+        bytes
+    }
+
+    fn stored(task: &NewTask) -> Record {
+        Record::decode(fresh(task)).unwrap()
     }
 
     fn task(parameters: &[u8]) -> NewTask {
@@ -205,6 +340,15 @@ mod tests {
         let keyed = stored(&NewTask { unique: None, concurrency_key: new.concurrency_key.clone(), ..task(b"{}") });
         assert_eq!((keyed.unique, keyed.concurrency_key), (None, new.concurrency_key));
         assert!(!read.large);
+        let Standing { status, revision, position, ready_at, started_at, attempt, worker, .. } = read.standing;
+        assert_eq!((status, revision, position, ready_at), (Status::Submitted, 17, 17, read.submitted_at));
+        assert_eq!((started_at, attempt, worker), (None, 0, None));
+    }
+
+    #[test]
+    fn a_plain_task_fits_the_allocators_class_of_192_bytes() {
+        let plain = NewTask { queue: QueueName::new("default").unwrap(), ..task(&[b'x'; 100]) };
+        assert!(fresh(&plain).len() <= 188, "four bytes are the server's own");
     }
 
     #[test]
@@ -216,9 +360,8 @@ mod tests {
 
     #[test]
     fn a_damaged_record_is_said_to_be_damaged() {
-        let mut bytes = b"1700000000000001".to_vec();
-        encode(&task(b"{}"), &mut bytes).unwrap();
-        for end in 0..bytes.len() - 2 {
+        let bytes = fresh(&task(b""));
+        for end in 0..bytes.len() {
             assert!(matches!(Record::decode(bytes[..end].to_vec()), Err(Error::Corrupt(_))), "cut at {end}");
         }
     }

@@ -1,9 +1,12 @@
 //! The scripts: read from their files, put together with what they include, known to the server by their digest.
 //!
 //! A script opens with `#!lua` and its flags and says its purpose. A line `-- include …` is replaced by the text of the
-//! files of `scripts/lib` it names; it stands in a branch where only that branch needs them.
+//! files of `scripts/lib` it names, in a branch where only that branch needs them. A name with an `@` is a position or a
+//! letter of the table in `layout.rs`.
 
 use std::sync::LazyLock;
+
+use super::layout;
 
 /// A script ready to be run.
 pub(super) struct Script {
@@ -13,7 +16,7 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 24] = [
+const LIBRARY: [(&str, &str); 26] = [
     ("base", include_str!("scripts/lib/base.lua")),
     ("numbers", include_str!("scripts/lib/numbers.lua")),
     ("wake", include_str!("scripts/lib/wake.lua")),
@@ -23,6 +26,8 @@ const LIBRARY: [(&str, &str); 24] = [
     ("moves", include_str!("scripts/lib/moves.lua")),
     ("tend", include_str!("scripts/lib/tend.lua")),
     ("settle", include_str!("scripts/lib/settle.lua")),
+    ("outcomes", include_str!("scripts/lib/outcomes.lua")),
+    ("places", include_str!("scripts/lib/places.lua")),
     ("claim", include_str!("scripts/lib/claim.lua")),
     ("replay", include_str!("scripts/lib/replay.lua")),
     ("limits", include_str!("scripts/lib/limits.lua")),
@@ -51,7 +56,7 @@ fn put_together(source: &str, text: &mut String) {
     for line in source.lines() {
         match line.trim_start().strip_prefix(INCLUDE) {
             Some(names) => names.split(' ').for_each(|name| put_together(library(name), text)),
-            None => text.push_str(line),
+            None => layout::expand(line, text),
         }
         text.push('\n');
     }
@@ -127,6 +132,96 @@ mod tests {
             }
             assert!(!script.text.contains(INCLUDE), "{file}: all is put in its place");
         }
+    }
+
+    /// The arguments of each call of a function in a line of a script, up to the first that is a call itself.
+    fn calls_of<'a>(line: &'a str, function: &str) -> Vec<Vec<&'a str>> {
+        let starts = line
+            .match_indices(function)
+            .filter(|(at, _)| !line[..*at].ends_with(|before: char| before.is_ascii_alphanumeric() || before == '_'));
+        let calls = starts.map(|(at, _)| &line[at + function.len()..]).filter_map(|rest| rest.strip_prefix('('));
+        calls
+            .map(|rest| {
+                let mut depth = 0;
+                let end = rest.find(|letter| {
+                    depth += i32::from(letter == '(') - i32::from(letter == ')');
+                    depth < 0
+                });
+                rest[..end.unwrap_or(rest.len())].split(',').map(str::trim).collect()
+            })
+            .collect()
+    }
+
+    fn is_number(word: &str) -> bool {
+        !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
+    }
+
+    /// Positions and letters in a line that have no name. From the first byte on, and the two parts of a pair, need none;
+    /// nor does what stands at a place in a script's arguments, which its beginning tells.
+    fn riddles(line: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        for function in ["sub", "byte", "find", "match", "unpack_at"] {
+            for arguments in calls_of(line, function) {
+                let is_bare = arguments.iter().skip(1).any(|word| is_number(word) && *word != "1");
+                if is_bare || arguments.get(2).is_some_and(|word| is_number(word)) && function == "sub" {
+                    found.push(format!("{function}({})", arguments.join(", ")));
+                }
+            }
+        }
+        let compared = ["byte(", "state ", "kind "].iter().any(|what| line.contains(what));
+        for operator in ["== ", "~= ", ">= ", "<= ", "> ", "< "] {
+            let numbers =
+                line.split(operator).skip(1).map(|rest| rest.split([' ', ')', ',']).next().unwrap_or_default());
+            found.extend(numbers.filter(|word| compared && is_number(word) && *word > "1").map(str::to_owned));
+        }
+        for (at, _) in line.match_indices('[') {
+            let (before, inside) = (&line[..at], line[at + 1..].split(']').next().unwrap_or_default());
+            let is_argument = before.ends_with("ARGV") || before.ends_with("KEYS");
+            if is_number(inside) && !is_argument && !matches!(inside, "1" | "2") {
+                found.push(format!("[{inside}]"));
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn a_position_without_a_name_is_found() {
+        for line in
+            ["sub(x, 49, 54)", "byte(x, 33)", "byte(x) == 75", "run[7]", "sub(call('HGET', T, id), 2)", "sub(x, 1, 5)"]
+        {
+            assert!(!riddles(line).is_empty(), "{line}");
+        }
+        for line in
+            ["sub(x, @lease.fence)", "found[2][i]", "ARGV[12]", "#answer > 2", "sub(x, 1, at - 1)", "hash_sub(x, 7)"]
+        {
+            assert_eq!(riddles(line), [""; 0], "{line}");
+        }
+    }
+
+    #[test]
+    fn no_script_reads_by_a_position_without_a_name() {
+        let of_library = LIBRARY.iter().map(|(name, text)| (*name, *text));
+        for (file, source) in ALL.iter().map(|(file, _, source)| (*file, *source)).chain(of_library) {
+            for line in source.lines().filter(|line| !line.trim_start().starts_with("--")) {
+                assert_eq!(riddles(line), [""; 0], "{file}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_name_is_known() {
+        for (file, script, _) in ALL {
+            let left: Vec<_> = script.text.lines().filter(|line| is_named(line)).collect();
+            assert_eq!(left, [""; 0], "{file}");
+        }
+    }
+
+    /// Whether an `@` and a name with a dot in it are left in a line.
+    fn is_named(line: &str) -> bool {
+        line.split('@').skip(1).any(|rest| {
+            let end = rest.find(|letter: char| !letter.is_ascii_lowercase() && letter != '_').unwrap_or(rest.len());
+            end > 0 && rest[end..].starts_with('.') && !rest[end..].starts_with("..")
+        })
     }
 
     #[test]

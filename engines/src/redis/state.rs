@@ -1,6 +1,6 @@
-//! Putting a task together from what scripts answer. The strings' layout is the table in `scripts/lib/moves.lua`.
+//! Putting a task together from what scripts answer. The strings' layout is in `layout.rs`.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Range};
 
 use jobbers_common::{
     engine::{DeadTask, Error, Result},
@@ -15,15 +15,11 @@ use redis::Value;
 
 use super::{
     errors::read_errors,
-    record::{Record, time},
+    layout::{COPY, NEWS},
+    record::{Record, Standing, time},
     reply::{array, bytes, digits, text, tuple},
 };
 
-const LEASE_BYTES: usize = 80;
-/// Where what a lease says begins: behind its letter; and in a finished state, behind that of its copy.
-const FACTS_AT: usize = 1;
-const LAST_FACTS_AT: usize = 36;
-const CANCEL_REQUESTED: u8 = b'K';
 /// How news begin that tell a span.
 const HAS_SPAN: u8 = b'T';
 
@@ -59,66 +55,6 @@ fn some_time(digits: &[u8]) -> Result<Option<Timestamp>> {
     time(digits).map(|at| (at.as_micros() != 0).then_some(at))
 }
 
-/// A score of a sorted set as a whole number.
-fn score(text: &[u8]) -> Result<i64> {
-    std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).ok_or_else(|| corrupt("place"))
-}
-
-/// What a lease says, also of a task that is over; without its first letter.
-struct Facts<'a> {
-    fence: Fence,
-    started_at: Option<Timestamp>,
-    ready_at: Timestamp,
-    attempt: u32,
-    crashes: u32,
-    worker: Option<WorkerId>,
-    /// What follows the worker.
-    rest: &'a [u8],
-}
-
-fn facts(from: &[u8]) -> Result<Facts<'_>> {
-    let fixed = part(from, ..LEASE_BYTES - 1, "lease")?;
-    let tail = &from[LEASE_BYTES - 1..];
-    let end = tail.iter().position(|byte| *byte == b'\n').unwrap_or(tail.len());
-    let split = tail[..end].iter().position(|byte| *byte == b';').ok_or_else(|| corrupt("lease"))?;
-    Ok(Facts {
-        fence: Fence(digits(&fixed[..15])?),
-        started_at: some_time(&fixed[15..31])?,
-        ready_at: time(&fixed[31..47])?,
-        attempt: count(&fixed[47..53])?,
-        crashes: count(&fixed[53..56])?,
-        worker: worker(&tail[split + 1..end])?,
-        rest: tail.get(end + 1..).unwrap_or_default(),
-    })
-}
-
-/// What earlier attempts left.
-pub(super) struct Carry {
-    revision: u64,
-    ready_at: Timestamp,
-    attempt: u32,
-    crashes: u32,
-    started_at: Option<Timestamp>,
-    worker: Option<WorkerId>,
-}
-
-impl Carry {
-    fn decode(from: &[u8]) -> Result<Option<Self>> {
-        if from.is_empty() {
-            return Ok(None);
-        }
-        let fixed = part(from, ..57, "history")?;
-        Ok(Some(Self {
-            revision: digits(&fixed[..15])?,
-            ready_at: time(&fixed[15..31])?,
-            attempt: count(&fixed[31..37])?,
-            crashes: count(&fixed[37..40])?,
-            started_at: some_time(&fixed[40..56])?,
-            worker: worker(&from[57..])?,
-        }))
-    }
-}
-
 /// What a running task told, and the last that ended left.
 #[derive(Default)]
 struct Told {
@@ -140,12 +76,13 @@ impl Told {
             }
             _ => (None, from),
         };
-        let fixed = part(from, ..22, "heartbeat")?;
-        let checkpoint_at = 22 + usize::try_from(digits(&fixed[16..])?).map_err(|_| corrupt("progress"))?;
-        let progress = part(from, 22..checkpoint_at, "progress")?;
+        let fixed = part(from, ..NEWS.len(), "heartbeat")?;
+        let length = digits(&fixed[const { NEWS.range("progress_length") }])?;
+        let checkpoint_at = NEWS.len() + usize::try_from(length).map_err(|_| corrupt("progress"))?;
+        let progress = part(from, NEWS.len()..checkpoint_at, "progress")?;
         Ok(Self {
             last_span,
-            heartbeat_at: some_time(&fixed[..16])?,
+            heartbeat_at: some_time(&fixed[const { NEWS.range("heartbeat_at") }])?,
             progress: if progress.is_empty() {
                 None
             } else {
@@ -165,7 +102,7 @@ pub(super) fn write_payload(payload: Option<&Payload>, into: &mut Vec<u8>) {
     }
 }
 
-fn read_payload(from: &[u8]) -> Result<Option<Payload>> {
+pub(super) fn read_payload(from: &[u8]) -> Result<Option<Payload>> {
     if from.is_empty() {
         return Ok(None);
     }
@@ -181,7 +118,7 @@ fn read_payload(from: &[u8]) -> Result<Option<Payload>> {
 pub(super) struct Seen {
     /// The task.
     pub(super) task: Task,
-    /// Whether its parameters lie apart: then they are without their bytes.
+    /// Whether its parameters are kept apart: then they are without their bytes.
     large: bool,
     /// Of its submission.
     fingerprint: u128,
@@ -191,34 +128,18 @@ pub(super) struct Seen {
 
 /// Reads a view (`scripts/lib/view.lua`): without errors.
 pub(super) fn read_view(view: Value) -> Result<Seen> {
-    let [id, record, status, place, state, carry, told] = tuple(view)?;
+    let [id, record, expires_at, told] = tuple(view)?;
     let id = TaskId::new(text(id)?).map_err(|_| corrupt("id"))?;
-    let status = status_of(&bytes(status)?)?;
+    let (expires_at, told) = (text(expires_at)?, Told::decode(&bytes(told)?)?);
     let record = Record::decode(bytes(record)?)?;
-    let (place, state) = (text(place)?, bytes(state)?);
-    let told = Told::decode(&bytes(told)?)?;
-    let carry = Carry::decode(&bytes(carry)?)?;
+    let standing = &record.standing;
+    let place = match standing.status {
+        Status::Submitted => standing.score(record.priority).to_string(),
+        Status::Scheduled => standing.ready_at.as_micros().to_string(),
+        _ => format!("{:015}", standing.revision),
+    };
     let (large, fingerprint) = (record.large, record.fingerprint);
-    let mut task = waiting(id, record, status, carry);
-    let mut go_on = place.clone();
-    (task.heartbeat_at, task.progress, task.checkpoint) = (told.heartbeat_at, told.progress, told.checkpoint);
-    task.last_span = told.last_span;
-    match status {
-        Status::Submitted => {
-            let positive = score(place.as_bytes())?.rem_euclid(1_000_000_000_000_000);
-            task.revision = task.revision.max(u64::try_from(positive).unwrap_or(0));
-        }
-        Status::Started => {
-            start(&mut task, &state, score(place.as_bytes())?)?;
-            go_on = format!("{:015}", task.revision);
-        }
-        status if status.is_finished() => {
-            end(&mut task, &state)?;
-            go_on = format!("{:015}", task.revision);
-        }
-        _ => {}
-    }
-    Ok(Seen { task, large, fingerprint, place: go_on })
+    Ok(Seen { task: told_task(id, record, told, &expires_at)?, large, fingerprint, place })
 }
 
 /// The status of a stored digit.
@@ -229,74 +150,48 @@ pub(super) fn status_of(digit: &[u8]) -> Result<Status> {
     }
 }
 
-/// A task as it stands in a queue or scheduled.
-fn waiting(id: TaskId, record: Record, status: Status, carry: Option<Carry>) -> Task {
-    let carry = carry.unwrap_or(Carry {
-        revision: 0,
-        ready_at: record.submitted_at,
-        attempt: 0,
-        crashes: 0,
-        started_at: None,
-        worker: None,
-    });
-    Task {
+/// A task by its record, its news, and the end of its lease.
+fn told_task(id: TaskId, record: Record, told: Told, expires_at: &str) -> Result<Task> {
+    let Standing { status, revision, ready_at, started_at, completed_at, attempt, crashes, .. } = record.standing;
+    let worker = record.standing.worker;
+    let lease = match (status, &worker) {
+        (Status::Started, Some(worker)) => Some(Lease {
+            worker: worker.clone(),
+            fence: Fence(revision),
+            expires_at: Timestamp::from_micros(expires_at.parse().map_err(|_| corrupt("lease"))?),
+        }),
+        _ => None,
+    };
+    Ok(Task {
         id,
         name: record.name,
         version: record.version,
         queue: record.queue,
         priority: record.priority,
         status,
-        revision: carry.revision,
-        parameters: Some(record.parameters),
+        revision,
+        parameters: (status != Status::Completed).then_some(record.parameters),
         overrides: record.overrides,
-        attempt: carry.attempt,
-        crashes: carry.crashes,
+        attempt,
+        crashes,
         submitted_at: record.submitted_at,
-        ready_at: carry.ready_at,
-        started_at: carry.started_at,
-        heartbeat_at: None,
-        completed_at: None,
-        lease: None,
-        worker: carry.worker,
-        cancel_requested: false,
-        progress: None,
-        checkpoint: None,
-        result: None,
+        ready_at,
+        started_at,
+        heartbeat_at: told.heartbeat_at,
+        completed_at,
+        lease,
+        worker,
+        cancel_requested: record.standing.cancel_requested,
+        progress: told.progress,
+        checkpoint: told.checkpoint,
+        result: record.result,
         errors: Vec::new(),
-        dead_letter: false,
+        dead_letter: record.standing.dead_letter,
         unique: record.unique,
         concurrency_key: record.concurrency_key,
         trace: record.trace,
-        last_span: None,
-    }
-}
-
-fn take_facts(task: &mut Task, facts: &Facts<'_>) {
-    (task.started_at, task.ready_at) = (facts.started_at, facts.ready_at);
-    (task.attempt, task.crashes) = (facts.attempt, facts.crashes);
-    task.worker.clone_from(&facts.worker);
-}
-
-/// Adds what a lease says.
-fn start(task: &mut Task, state: &[u8], expires_at: i64) -> Result<()> {
-    let facts = facts(part(state, FACTS_AT.., "lease")?)?;
-    take_facts(task, &facts);
-    task.revision = facts.fence.0;
-    task.cancel_requested = state[0] == CANCEL_REQUESTED;
-    let worker = facts.worker.ok_or_else(|| corrupt("lease"))?;
-    task.lease = Some(Lease { worker, fence: facts.fence, expires_at: Timestamp::from_micros(expires_at) });
-    Ok(())
-}
-
-/// Adds what a finished state says.
-fn end(task: &mut Task, state: &[u8]) -> Result<()> {
-    let facts = facts(part(state, LAST_FACTS_AT.., "ending")?)?;
-    take_facts(task, &facts);
-    task.completed_at = Some(time(&state[2..18])?);
-    task.revision = digits(&state[18..33])?;
-    task.dead_letter = state[33] == b'1';
-    task.result = read_payload(facts.rest)?;
-    Ok(())
+        last_span: told.last_span,
+    })
 }
 
 /// Reads what `get` answers; with the fingerprint of the task's submission.
@@ -308,33 +203,29 @@ pub(super) fn read_task(answer: Value) -> Result<Option<DeadTask>> {
     whole(view, &bytes(errors)?, bytes(body)?).map(Some)
 }
 
-/// A view and what lies apart from it.
+/// A view and what is kept apart from it.
 fn whole(view: Value, errors: &[u8], body: Vec<u8>) -> Result<DeadTask> {
     let Seen { mut task, large, fingerprint, .. } = read_view(view)?;
     task.errors = read_errors(errors)?;
     if large {
-        // Let go when it completed.
-        let is_gone = body.is_empty();
-        task.parameters = task.parameters.filter(|_| !is_gone).map(|kept| Payload { bytes: body.into(), ..kept });
+        task.parameters = task.parameters.map(|kept| Payload { bytes: body.into(), ..kept });
     }
     Ok(DeadTask { task, fingerprint })
 }
 
 /// Reads a copy of the outbox.
 pub(super) fn read_copy(id: &TaskId, copy: &[u8]) -> Result<DeadTask> {
-    const LENGTHS: usize = 32;
-    let lengths = part(copy, ..LENGTHS, "copy")?;
-    let mut rest = &copy[LENGTHS..];
-    let mut pieces = Vec::with_capacity(4);
-    for length in lengths.chunks(8) {
-        let length = usize::try_from(digits(length)?).map_err(|_| corrupt("copy"))?;
+    let (lengths, mut rest) = copy.split_at_checked(COPY.len()).ok_or_else(|| corrupt("copy"))?;
+    let mut piece = |range: Range<usize>| {
+        let length = usize::try_from(digits(&lengths[range])?).map_err(|_| corrupt("copy"))?;
         let (piece, after) = rest.split_at_checked(length).ok_or_else(|| corrupt("copy"))?;
-        pieces.push(piece.to_vec());
         rest = after;
-    }
-    let [record, state, news, errors] = <[Vec<u8>; 4]>::try_from(pieces).map_err(|_| corrupt("copy"))?;
-    let status = part(&state, 1..2, "copy")?.to_vec();
-    let words = [id.as_str().as_bytes().to_vec(), record, status, Vec::new(), state, Vec::new(), news];
+        Ok::<_, Error>(piece.to_vec())
+    };
+    let record = piece(const { COPY.range("record_length") })?;
+    let news = piece(const { COPY.range("news_length") })?;
+    let errors = piece(const { COPY.range("errors_length") })?;
+    let words = [id.as_str().as_bytes().to_vec(), record, Vec::new(), news];
     whole(Value::Array(words.map(Value::BulkString).to_vec()), &errors, rest.to_vec())
 }
 
@@ -345,7 +236,7 @@ pub(super) fn write_news(last_span: Option<&str>, checkpoint: Option<&Payload>, 
         into.extend_from_slice(span.as_bytes());
     }
     if checkpoint.is_some() || !into.is_empty() {
-        into.extend_from_slice(&[b'0'; 22]);
+        into.extend_from_slice(&[b'0'; NEWS.len()]);
         write_payload(checkpoint, into);
     }
 }
@@ -361,8 +252,8 @@ pub(super) fn read_claims(
     let first_fence = digits(&bytes(first)?)?;
     let mut pieces = HashMap::new();
     for entry in array(apart)? {
-        let [place, carry, told, body] = tuple(entry)?;
-        pieces.insert(super::reply::number(place)?, (bytes(carry)?, bytes(told)?, bytes(body)?));
+        let [place, told, body] = tuple(entry)?;
+        pieces.insert(super::reply::number(place)?, (bytes(told)?, bytes(body)?));
     }
     let mut left_out = Vec::new();
     for ((place, id), record) in (1..).zip(array(ids)?).zip(array(records)?) {
@@ -372,8 +263,9 @@ pub(super) fn read_claims(
             Err(error) => left_out.push(NotHandedOut { id, why: error.to_string() }),
         }
     }
-    let gone =
-        array(lost)?.into_iter().map(|id| Ok(NotHandedOut { id: text(id)?, why: "its record is gone".to_owned() }));
+    let gone = array(lost)?
+        .into_iter()
+        .map(|id| Ok(NotHandedOut { id: text(id)?, why: "its record is gone, or says it is not ready".to_owned() }));
     left_out.extend(gone.collect::<Result<Vec<_>>>()?);
     Ok(left_out)
 }
@@ -384,9 +276,12 @@ pub(super) struct NotHandedOut {
     pub(super) why: String,
 }
 
+/// A task by its record as it was before the claim; or, where the answer to a claim is repeated, as it is since.
 fn claimed(id: &str, record: Value, fence: Fence, started_at: Timestamp) -> Result<ClaimedTask> {
     let id = TaskId::new(id).map_err(|_| corrupt("id"))?;
     let record = Record::decode(bytes(record)?)?;
+    let standing = record.standing;
+    let is_leased = standing.status == Status::Started;
     Ok(ClaimedTask {
         id,
         name: record.name,
@@ -395,11 +290,11 @@ fn claimed(id: &str, record: Value, fence: Fence, started_at: Timestamp) -> Resu
         priority: record.priority,
         parameters: record.parameters,
         overrides: record.overrides,
-        attempt: 1,
-        crashes: 0,
+        attempt: if is_leased { standing.attempt } else { standing.attempt + 1 },
+        crashes: standing.crashes,
         fence,
         submitted_at: record.submitted_at,
-        ready_at: record.submitted_at,
+        ready_at: standing.ready_at,
         started_at,
         checkpoint: None,
         trace: record.trace,
@@ -407,14 +302,11 @@ fn claimed(id: &str, record: Value, fence: Fence, started_at: Timestamp) -> Resu
     })
 }
 
-/// What lies apart from a task's record, if anything: its carry, its news, its parameters.
-type Apart = (Vec<u8>, Vec<u8>, Vec<u8>);
+/// What is kept apart from a task's record, if anything: its news, its parameters.
+type Apart = (Vec<u8>, Vec<u8>);
 
 fn add_apart(mut task: ClaimedTask, apart: Option<Apart>) -> Result<ClaimedTask> {
-    let Some((carry, told, body)) = apart else { return Ok(task) };
-    if let Some(carry) = Carry::decode(&carry)? {
-        (task.attempt, task.crashes, task.ready_at) = (carry.attempt + 1, carry.crashes, carry.ready_at);
-    }
+    let Some((told, body)) = apart else { return Ok(task) };
     Told { checkpoint: task.checkpoint, last_span: task.last_span, .. } = Told::decode(&told)?;
     if !body.is_empty() {
         task.parameters.bytes = body.into();

@@ -76,7 +76,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Makes a new store where there is none, and refuses one of a newer version. Answers whether it is new: then a
+    /// Makes a new store where there is none, and refuses one of another version. Answers whether it is new: then a
     /// server that was known before has been emptied.
     pub(super) async fn prepare(&self) -> Result<bool> {
         if self.options.must_exist {
@@ -93,10 +93,22 @@ impl Store {
         };
         let [found, is_new] = tuple(self.work.call(Some(&script::OPEN), build).await?)?;
         let found = number(found)?;
-        if found > u64::from(SCHEMA_VERSION) {
+        if found < u64::from(SCHEMA_VERSION) {
+            return Err(self.too_old(found));
+        } else if found > u64::from(SCHEMA_VERSION) {
             return Err(Error::Schema { found: found.to_string(), supported: SCHEMA_VERSION.to_string() });
         }
         Ok(number(is_new)? == 1)
+    }
+
+    /// Why a store that an older program wrote is refused, and what to do about it.
+    fn too_old(&self, found: u64) -> Error {
+        Error::Config(format!(
+            "the store under keys that begin with {} has schema {found}, and this program reads and writes schema \
+             {SCHEMA_VERSION}: let the version that wrote it run until no task is left, then delete these keys; or start \
+             with another prefix, as in redis://host/0?prefix=jobbers2",
+            self.shard
+        ))
     }
 
     /// Refuses a database that holds nothing of a store. What has lost some of its keys is one still.

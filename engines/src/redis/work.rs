@@ -143,7 +143,7 @@ fn write_settlement(settlement: &Settlement, command: &mut Cmd, payload: &mut Ve
         outcome.push(';');
         outcome.push_str(span);
     }
-    command.arg(settlement.id.as_str()).arg(format!("L{}", fence_digits(settlement.fence)));
+    command.arg(settlement.id.as_str()).arg(fence_digits(settlement.fence));
     command.arg(outcome).arg(payload.as_slice());
 }
 

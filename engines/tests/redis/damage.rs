@@ -17,9 +17,25 @@ use super::{connect, submit};
 async fn a_store_of_a_newer_version_is_refused() {
     let server = RedisServer::start(RedisOptions::default());
     drop(connect(&server.url()).await);
-    assert_eq!(server.command("SET jobbers:{0}:schema 2"), "+OK\r\n");
+    assert_eq!(server.command("SET jobbers:{0}:schema 3"), "+OK\r\n");
     let refused = RedisEngine::open(&server.url(), OpenOptions::default()).await.map(drop);
-    assert_eq!(refused, Err(Error::Schema { found: "2".to_owned(), supported: "1".to_owned() }));
+    assert_eq!(refused, Err(Error::Schema { found: "3".to_owned(), supported: "2".to_owned() }));
+}
+
+#[tokio::test]
+async fn a_store_of_the_first_version_is_refused_with_what_to_do() {
+    let server = RedisServer::start(RedisOptions::default());
+    assert_eq!(server.command("SET jobbers:{0}:schema 1"), "+OK\r\n");
+    match RedisEngine::open(&server.url(), OpenOptions::default()).await.map(drop) {
+        Err(Error::Config(text)) => {
+            assert!(text.contains("jobbers:{0}:") && text.contains("schema 1"), "{text}");
+            assert!(text.contains("let the version that wrote it run until no task is left"), "{text}");
+            assert!(text.contains("?prefix="), "{text}");
+        }
+        other => panic!("{other:?}"),
+    }
+    let other = RedisEngine::open(&format!("{}?prefix=jobbers2", server.url()), OpenOptions::default()).await;
+    assert!(other.is_ok(), "another prefix is another store");
 }
 
 #[tokio::test]
@@ -55,8 +71,8 @@ async fn a_ready_task_whose_record_can_t_be_read_harms_no_neighbour() {
     let server = RedisServer::start(RedisOptions::default());
     let f = connect(&server.url()).await;
     f.submit_ids(&["a", "bad", "b"]).await;
-    let record = "0000000000000001FINGERPRINTOF16BS00035007defaultnonsense";
-    assert_eq!(server.command(&format!("HSET jobbers:{{0}}:t bad {record}")), ":0\r\n");
+    let record = "N000000000000001SEVENTHFINGERPRINTOF16BS0\\x0350000\\x00\\x0f\\x07defaultnonsense";
+    assert_eq!(server.command(&format!("HSET jobbers:{{0}}:t bad \"{record}\"")), ":0\r\n");
     let claimed = f.claim(10).await;
     assert_eq!(ids(&claimed), ["a", "b"]);
     for task in &claimed {
@@ -66,7 +82,7 @@ async fn a_ready_task_whose_record_can_t_be_read_harms_no_neighbour() {
 }
 
 #[tokio::test]
-async fn a_scheduled_task_without_its_history_is_dropped() {
+async fn a_scheduled_task_without_its_record_is_dropped() {
     let server = RedisServer::start(RedisOptions::default());
     let f = connect(&server.url()).await;
     assert_eq!(server.command("ZADD jobbers:{0}:q:default:s 1 lost"), ":1\r\n");

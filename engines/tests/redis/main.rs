@@ -20,6 +20,7 @@ mod sharing;
 mod silence;
 mod tls;
 mod volume;
+mod waiting;
 
 async fn open() -> Fixture {
     let server = RedisServer::start(RedisOptions::default());

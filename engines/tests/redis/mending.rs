@@ -62,7 +62,7 @@ async fn a_task_that_fell_out_of_its_queue_is_put_back() {
     f.submit_ids(&["a", "b", "c"]).await;
     tell(&server, "ZREM jobbers:{0}:q:default:r b", ":1");
     assert_eq!(mended(&f).await, [flaw(Flaw::Unplaced, "b"), flaw(Flaw::Miscounted, "default")]);
-    assert_eq!(ids(&f.claim(10).await), ["a", "c", "b"]);
+    assert_eq!(ids(&f.claim(10).await), ["a", "b", "c"], "its record tells its place");
 }
 
 #[tokio::test]

@@ -65,6 +65,5 @@ async fn thousands_are_claimed_settled_listed_and_pruned_each_once() {
     }
     assert_eq!(removed, 5_000);
     assert_eq!(server.command("HLEN jobbers:{0}:t"), ":0\r\n", "nothing is left of them");
-    assert_eq!(server.command("HLEN jobbers:{0}:m"), ":0\r\n", "nothing is left of them");
     f.assert_conserved().await;
 }

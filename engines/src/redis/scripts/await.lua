@@ -10,14 +10,13 @@
 
 -- include base view
 
--- The status in a view, and the first status of a task that is over.
-local STATUS, COMPLETED = 3, '4'
 local id, instance, mark = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local seen = view(id, false)
 if not seen then
   return false
 end
-if seen[STATUS] < COMPLETED then
+local _, record = unpack(seen)
+if not is_over(record) then
   local awaited, waiting = P .. 'awaited', call('HGET', P .. 'awaited', id) or ''
   local before = string.match(waiting, instance .. '=(%d+);')
   if not before or tonumber(before) < mark then

@@ -2,7 +2,7 @@
 -- Takes a duty that is free, or keeps one.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 name, 3 holder, 4 microseconds, 5 note.
--- Answers {who has it: 1-15 term, 16-31 expires_at, holder;note}, and the note of the holder before if it was taken over
+-- Answers {who has it, as it is stored}, and the note of the holder before if it was taken over
 -- from one.
 
 -- include base
@@ -11,10 +11,10 @@ local duties = P .. 'duties'
 local before, term = call('HGET', duties, ARGV[2]), 1
 local taken_from
 if before then
-  term = tonumber(sub(before, 1, 15))
-  local holder, note = string.match(before, '^([^;]*);(.*)$', 32)
+  term = tonumber(sub(before, @duty.term))
+  local holder, note = string.match(before, '^([^;]*);(.*)$', @duty.rest.at)
   if holder ~= ARGV[3] then
-    if sub(before, 16, 31) > NOW then
+    if sub(before, @duty.expires_at) > NOW then
       return { before }
     end
     term, taken_from = term + 1, note

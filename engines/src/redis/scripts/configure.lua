@@ -9,7 +9,7 @@
 -- Deleting a queue deletes its finished tasks, 1,000 a call.
 -- Answers {'done', version}, {'stale'}, {'live', how many} for a queue with live tasks, {'more'}.
 
--- include base numbers wake over unique aside remove queue
+-- include base numbers wake over unique aside places remove queue
 
 local config = P .. 'config'
 local version = call('HGET', config, 'version') or '0'
@@ -26,7 +26,7 @@ if ARGV[10] == '1' then
   end
   local workers = call('HGETALL', P .. 'workers')
   for i = 1, #workers, 2 do
-    if not decided_by[workers[i]] and sub(workers[i + 1], 17, 32) > NOW then
+    if not decided_by[workers[i]] and sub(workers[i + 1], @report.expires_at) > NOW then
       return { 'stale' }
     end
   end
@@ -34,14 +34,13 @@ end
 local name = string.match(ARGV[3], '^queue:(.*)$')
 
 if name and ARGV[4] == '' then
-  local live = call('ZCARD', of(name, 'r')) + call('ZCARD', of(name, 'p')) + call('ZCARD', of(name, 's'))
-    + call('ZCOUNT', of(name, 'l'), '-inf', '(inf')
+  local live = count_waiting(name) + call('ZCOUNT', of(name, 'l'), '-inf', '(inf')
   if live > 0 then
     return { 'live', live }
   end
   local ids = {}
   for i, entry in ipairs(call('LRANGE', of(name, 'f'), 0, 999)) do
-    ids[i] = sub(entry, 16)
+    ids[i] = sub(entry, @entry.rest.at)
   end
   remove(name, ids, true)
   if call('EXISTS', of(name, 'f')) == 1 then

@@ -52,9 +52,10 @@ end
 
 if ARGV[6] == 'again' then
   local remembered = call('GET', request_key)
-  if remembered and sub(remembered, 1, 26) == ARGV[5] then
+  if remembered and sub(remembered, @request.id) == ARGV[5] then
     -- include replay
-    settled, claims = sub(remembered, 57), leased_before(sub(remembered, 27, 41), sub(remembered, 42, 56), names)
+    settled = sub(remembered, @request.rest.at)
+    claims = leased_before(sub(remembered, @request.first_fence), sub(remembered, @request.last_fence), names)
     return answer()
   end
 end
@@ -122,12 +123,13 @@ else
         if not claimed then
           break
         end
+        local _, fence, ids = unpack(claimed)
         claims[#claims + 1] = claimed
-        if #claimed[3] > 0 then
-          first_fence = first_fence == NO_NUMBER and claimed[2] or first_fence
-          last_fence = format('%015.0f', claimed[2] + #claimed[3] - 1)
+        if #ids > 0 then
+          first_fence = first_fence == NO_NUMBER and fence or first_fence
+          last_fence = format('%015.0f', fence + #ids - 1)
         end
-        taken = taken + #claimed[3]
+        taken = taken + #ids
         left = is_gated and left - open or 0
       end
       if room then

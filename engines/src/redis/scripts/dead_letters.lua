@@ -3,7 +3,7 @@
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at most how many, 3 at most about how many bytes, or one copy,
 -- 4 the revision (15 digits).
--- Answers {the present, how many there are, revision and id, copy (see moves.lua) or nothing if it is lost, …}.
+-- Answers {the present, how many there are, revision and id, copy or nothing if it is lost, …}.
 
 -- include base
 

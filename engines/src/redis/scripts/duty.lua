@@ -7,4 +7,4 @@
 -- include base
 
 local duty = call('HGET', P .. 'duties', ARGV[2])
-return duty and sub(duty, 16, 31) > NOW and duty
+return duty and sub(duty, @duty.expires_at) > NOW and duty

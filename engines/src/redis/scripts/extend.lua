@@ -8,19 +8,17 @@
 
 -- include base numbers wake moves
 
+local KEPT, HEARD = '-', 'h'
+
 -- A task's news with a heartbeat added.
 local function heard(news, progress, checkpoint)
   local span
   span, news = part_news(news or NO_TIME .. '000000')
-  local length = tonumber(sub(news, 17, 22))
-  if progress == '-' then
-    progress = sub(news, 23, 22 + length)
+  local progress_before, checkpoint_before = told_in(news)
+  if progress == KEPT then
+    progress = progress_before
   end
-  if checkpoint == '-' then
-    checkpoint = sub(news, 23 + length)
-  else
-    checkpoint = sub(checkpoint, 2)
-  end
+  checkpoint = checkpoint == KEPT and checkpoint_before or sub(checkpoint, @told.rest.at)
   return span .. NOW .. format('%06d', #progress) .. progress .. checkpoint
 end
 
@@ -29,20 +27,19 @@ for i = 3, #ARGV, 5 do
   ids[#ids + 1] = ARGV[i]
 end
 local expires_at = format('%.0f', now + ARGV[2])
-local leases = call('HMGET', M, unpack(ids))
+local leases = call('HMGET', T, unpack(ids))
 for i, id in ipairs(ids) do
   local at, lease = 3 + 5 * (i - 1), leases[i]
-  local kind = lease and byte(lease)
-  if kind and kind ~= 70 and sub(lease, 2, 16) == ARGV[at + 1] then
-    local name = string.match(lease, '^(.*);', 81)
+  if lease and is_running(lease) and sub(lease, @lease.revision) == ARGV[at + 1] then
+    local name = queue_of(lease)
     expiries[name] = expiries[name] or {}
     push(expiries[name], expires_at, id)
-    if ARGV[at + 2] == 'h' then
+    if ARGV[at + 2] == HEARD then
       call('HSET', X, id, heard(call('HGET', X, id), ARGV[at + 3], ARGV[at + 4]))
     end
-    answers[i] = kind == 75 and 'c' or 'e'
+    answers[i] = byte(lease) == @state.cancelling.byte and @extended.cancelling or @extended.done
   else
-    answers[i] = 'l'
+    answers[i] = @extended.lost
   end
 end
 for name, pairs_of_queue in pairs(expiries) do

@@ -12,18 +12,18 @@ local list = of(ARGV[2], 'f')
 local first = 0
 if ARGV[3] ~= '' then
   first = place_of_revision(list, ARGV[3])
-  if first < call('LLEN', list) and sub(call('LINDEX', list, first), 1, 15) == ARGV[3] then
+  if first < call('LLEN', list) and sub(call('LINDEX', list, first), @entry.revision) == ARGV[3] then
     first = first + 1
   end
 end
 local entries, views, sizes = call('LRANGE', list, first, first + ARGV[4] - 1), {}, {}
 for _, entry in ipairs(entries) do
-  local id = sub(entry, 16)
+  local id = sub(entry, @entry.rest.at)
   local found = view(id, true)
   if found then
     views[#views + 1] = found
     if ARGV[5] == '1' then
-      sizes[#views] = call('HSTRLEN', B, id) + call('HSTRLEN', M, id) - #found[5]
+      sizes[#views] = call('HSTRLEN', B, id) + call('HSTRLEN', T, id) - #found[2]
     end
   end
 end

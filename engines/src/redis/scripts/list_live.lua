@@ -2,9 +2,9 @@
 -- A piece of the list of live tasks: one section, queue by queue.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 the section (l started by fence, r submitted by score, s scheduled
--- by due time, then id), 3 at most how many, 4 and 5 where the piece before ended in the first queue (fence, score or due
+-- by due time, d waiting by revision, then id), 3 at most how many, 4 and 5 where the piece before ended in the first queue (fence, score or due
 -- time; id), empty for its beginning, 6- queues.
--- Answers {how many queues are done, views (see view.lua), …}. The place in a view is where to go on after it.
+-- Answers {how many queues are done, views (see view.lua), …}. Where to go on after a view, its record says.
 
 -- include base view
 
@@ -15,17 +15,17 @@ local views, done = {}, 0
 local function started(name, after, wanted)
   local members, found = call('ZRANGEBYSCORE', of(name, 'l'), '-inf', '(inf'), {}
   for from = 1, #members, 1000 do
-    for i, lease in ipairs(call('HMGET', M, unpack(members, from, min(from + 999, #members)))) do
-      local fence = lease and sub(lease, 2, 16)
+    for i, lease in ipairs(call('HMGET', T, unpack(members, from, min(from + 999, #members)))) do
+      local fence = lease and sub(lease, @lease.revision)
       if fence and fence > after then
-        found[#found + 1] = { fence, members[from + i - 1] }
+        found[#found + 1] = { fence = fence, id = members[from + i - 1] }
       end
     end
   end
-  table.sort(found, function(a, b) return a[1] < b[1] end)
+  table.sort(found, function(a, b) return a.fence < b.fence end)
   local ids = {}
   for i = 1, min(wanted, #found) do
-    ids[i] = found[i][2]
+    ids[i] = found[i].id
   end
   return ids
 end
@@ -56,12 +56,12 @@ local function merged(one, other, wanted)
   local entries, ids = {}, {}
   for _, list in ipairs({ one, other }) do
     for i = 1, #list, 2 do
-      entries[#entries + 1] = { tonumber(list[i + 1]), list[i] }
+      entries[#entries + 1] = { score = tonumber(list[i + 1]), id = list[i] }
     end
   end
-  table.sort(entries, function(a, b) return a[1] < b[1] or a[1] == b[1] and a[2] < b[2] end)
+  table.sort(entries, function(a, b) return a.score < b.score or a.score == b.score and a.id < b.id end)
   for i = 1, min(wanted, #entries) do
-    ids[i] = entries[i][2]
+    ids[i] = entries[i].id
   end
   return ids
 end

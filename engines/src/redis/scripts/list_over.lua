@@ -19,18 +19,18 @@ for i = 4, #ARGV do
     for _, entry in ipairs(entries) do
       found[#found + 1] = entry
     end
-    if first > 0 and sub(entries[1], 1, 15) > horizon then
-      horizon = sub(entries[1], 1, 15)
+    if first > 0 and sub(entries[1], @entry.revision) > horizon then
+      horizon = sub(entries[1], @entry.revision)
     end
   end
 end
 table.sort(found, function(a, b) return a > b end)
 local views, more = {}, horizon ~= '' and 1 or 0
 for i, entry in ipairs(found) do
-  if i > limit or sub(entry, 1, 15) < horizon then
+  if i > limit or sub(entry, @entry.revision) < horizon then
     more = 1
     break
   end
-  views[#views + 1] = view(sub(entry, 16), true)
+  views[#views + 1] = view(sub(entry, @entry.rest.at), true)
 end
 return { more, unpack(views) }

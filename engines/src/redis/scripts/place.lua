@@ -29,7 +29,7 @@ for _, gate in ipairs(rules_of(name) and gates_of(rules_of(name), record) or {})
     local first, last = bounds_of(gate)
     local slots = shut == 'full' and call('ZRANGEBYLEX', of(name, 'h'), first, last, 'LIMIT', 0, MAX_HOLDERS_NAMED) or {}
     for _, slot in ipairs(slots) do
-      described[#described + 1] = sub(slot, #gate + 2)
+      described[#described + 1] = sub(slot, #gate + #NUL + 1)
     end
     held_back[#held_back + 1] = described
   end

@@ -19,13 +19,13 @@ if limited then
 end
 
 -- What is gone through after a part of a queue.
-local NEXT_PART = { r = 'p', p = 's' }
+local NEXT_PART = { r = 'p', p = 's', s = 'd' }
 
--- A piece of what stood in a queue: first what is ready, then what stands aside, then what is scheduled. What comes to stand there meanwhile, or
--- moves from one to the other, is counted as it does.
+-- A piece of what stood in a queue: first what is ready, then what stands aside, what is scheduled, and what
+-- waits for others. What comes to stand there meanwhile, or moves from one to the other, is counted as it does.
 local function size_more(name, place)
-  local part, found = sub(place, 1, 1), nil
-  found = call('ZSCAN', of(name, part), sub(place, 2), 'COUNT', 1000)
+  local part, found = sub(place, @sizing.part), nil
+  found = call('ZSCAN', of(name, part), sub(place, @sizing.rest.at), 'COUNT', 1000)
   local entries = {}
   for i = 1, #found[2], 2 do
     push(entries, '', found[2][i])

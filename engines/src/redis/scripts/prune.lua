@@ -8,8 +8,8 @@
 
 local ids = {}
 for i = 3, #ARGV, 2 do
-  local state = call('HGET', M, ARGV[i])
-  if state and byte(state) == 70 and sub(state, 19, 33) == ARGV[i + 1] then
+  local record = call('HGET', T, ARGV[i])
+  if record and is_over(record) and sub(record, @record.revision) == ARGV[i + 1] then
     ids[#ids + 1] = ARGV[i]
   end
 end

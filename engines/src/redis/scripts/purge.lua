@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Deletes tasks of one queue that are scheduled or submitted.
+-- Deletes tasks of one queue that are waiting, scheduled or submitted.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 queue, 3 at most how many.
 -- Answers how many, or -1 for an unknown queue.
@@ -10,14 +10,9 @@ local name, limit = ARGV[2], tonumber(ARGV[3])
 if call('SISMEMBER', P .. 'queues', name) == 0 then
   return -1
 end
-local ids = call('ZRANGE', of(name, 'r'), 0, limit - 1)
-if #ids < limit then
-  for _, id in ipairs(call('ZRANGE', of(name, 's'), 0, limit - #ids - 1)) do
-    ids[#ids + 1] = id
-  end
-end
-if #ids < limit then
-  for _, id in ipairs(call('ZRANGE', of(name, 'p'), 0, limit - #ids - 1)) do
+local ids = {}
+for _, part in ipairs({ 'r', 's', 'd', 'p' }) do
+  for _, id in ipairs(#ids < limit and call('ZRANGE', of(name, part), 0, limit - #ids - 1) or {}) do
     ids[#ids + 1] = id
   end
 end

@@ -40,7 +40,7 @@ if #silent > 0 then
   forget_sleepers()
 end
 local known = call('HGET', workers, ARGV[2])
-local started_at = known and sub(known, 17, 32) > NOW and sub(known, 1, 16) or NOW
+local started_at = known and sub(known, @report.expires_at) > NOW and sub(known, @report.started_at) or NOW
 local expires_at = format('%016.0f', now + ARGV[3])
 call('HSET', workers, ARGV[2], started_at .. expires_at .. NOW .. ARGV[4])
 call('ZADD', expiries, expires_at, ARGV[2])

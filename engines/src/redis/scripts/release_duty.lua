@@ -6,6 +6,6 @@
 -- include base
 
 local duty = call('HGET', P .. 'duties', ARGV[2])
-if duty and string.match(duty, '^([^;]*);', 32) == ARGV[3] and sub(duty, 16, 31) > NOW then
-  call('HSET', P .. 'duties', ARGV[2], sub(duty, 1, 15) .. NOW .. sub(duty, 32))
+if duty and string.match(duty, '^([^;]*);', @duty.rest.at) == ARGV[3] and sub(duty, @duty.expires_at) > NOW then
+  call('HSET', P .. 'duties', ARGV[2], sub(duty, @duty.term) .. NOW .. sub(duty, @duty.rest.at))
 end

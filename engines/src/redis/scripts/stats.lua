@@ -2,8 +2,8 @@
 -- Queues in numbers.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2- queues.
--- Answers for each {0 if it is unknown else 1, scheduled, submitted, started, when the longest ready became so or
--- nothing, counters, the bytes that wait in it or nothing}: counters are pairs of accepted, removed or a finished status' digit, and its count.
+-- Answers for each {0 if it is unknown else 1, waiting, scheduled, submitted, started, when the longest ready became so
+-- or nothing, counters, the bytes that wait in it or nothing}: counters are pairs of accepted, removed or a finished status' digit, and its count.
 
 -- include base
 
@@ -19,17 +19,18 @@ end
 
 -- The first of each priority has been ready longest in it.
 local function oldest_ready(name, aside)
-  local oldest = ''
+  local oldest
   for rank = -4, 5 do
     local least, below = format('%.0f', rank * 1e15), '(' .. format('%.0f', (rank + 1) * 1e15)
     local id = first_between(name, least, below, aside)
-    local carry = id and call('HGET', A, id)
-    local ready_at = carry and sub(carry, 16, 31) or id and sub(call('HGET', T, id) or '', 1, 16) or ''
-    if ready_at ~= '' and (oldest == '' or ready_at < oldest) then
-      oldest = ready_at
+    local record = id and call('HGET', T, id)
+    if record then
+      local is_fresh = byte(record) == @state.fresh.byte
+      local ready_at = unpack_at('>I7', record, is_fresh and @fresh.submitted_at.at or @lease.ready_at.at)
+      oldest = min(oldest or ready_at, ready_at)
     end
   end
-  return oldest
+  return oldest and format('%.0f', oldest) or ''
 end
 
 local answers = {}
@@ -38,7 +39,7 @@ for i = 2, #ARGV do
   local aside = call('ZCARD', of(name, 'p'))
   local submitted = call('ZCARD', of(name, 'r')) + aside
   answers[i - 1] = {
-    call('SISMEMBER', P .. 'queues', name), call('ZCARD', of(name, 's')), submitted,
+    call('SISMEMBER', P .. 'queues', name), call('ZCARD', of(name, 'd')), call('ZCARD', of(name, 's')), submitted,
     -- Not the sentinel, which stands at infinity.
     call('ZCOUNT', of(name, 'l'), '-inf', '(inf'), submitted > 0 and oldest_ready(name, aside) or '',
     call('HGETALL', of(name, 'n')),

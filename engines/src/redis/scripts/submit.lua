@@ -6,7 +6,7 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 how many groups; for each: what to do about ids that are taken
 -- (f fail, s skip, r replace; F, S, R where each task stands for itself), how many runs; for each run of tasks that are
 -- alike: queue, priority, start (nothing: now, a<microseconds> after now, t<microseconds> at), 1 if their parameters lie
--- apart, u if they have unique keys, v for both, how many; for each task: id, record without its submitted_at, its
+-- apart, u if they have unique keys, v for both, how many; for each task: id, core without its submitted_at, its
 -- parameters if they lie apart, and if it has a unique key what is done about who holds it (j refuse, t answer with it, p
 -- replace, k keep the last) and what it says of it (see unique.lua). No id stands twice; at most 1,000 tasks in all; a
 -- group with unique keys comes alone.
@@ -25,18 +25,18 @@
 -- How many arguments a task has, by what its run says of it.
 local STRIDES, is_any_unique = { [''] = 2, ['1'] = 3, u = 3, v = 4 }, false
 
--- The groups as they came: {mode, runs}; a run is {queue, priority, start, stride, first argument, count, first place,
--- whether its tasks have unique keys}.
+-- The groups as they came; of a run's tasks the `first` argument, the `stride` to the next one's, and the place in `ids`.
 local function read_groups()
   local groups, ids, at = {}, {}, 3
   for g = 1, tonumber(ARGV[2]) do
     local runs, count = {}, tonumber(ARGV[at + 1])
-    groups[g] = { ARGV[at], runs }
+    groups[g] = { mode = ARGV[at], runs = runs }
     at = at + 2
     for r = 1, count do
       local kind, tasks, first = ARGV[at + 3], tonumber(ARGV[at + 4]), #ids
       local stride, is_unique = STRIDES[kind], kind == 'u' or kind == 'v'
-      runs[r] = { ARGV[at], ARGV[at + 1], ARGV[at + 2], stride, at + 5, tasks, first + 1, is_unique }
+      runs[r] = { queue = ARGV[at], priority = ARGV[at + 1], start = ARGV[at + 2], stride = stride, first = at + 5,
+        count = tasks, place = first + 1, is_large = kind == '1' or kind == 'v', is_unique = is_unique }
       is_any_unique = is_any_unique or is_unique
       at = at + 5
       for i = 1, tasks do
@@ -46,6 +46,16 @@ local function read_groups()
     end
   end
   return groups, ids
+end
+
+-- The first argument of the task at a place.
+local function argument_of(run, place)
+  return run.first + (place - run.place) * run.stride
+end
+
+-- The fingerprint of a core that comes without its submitted_at.
+local function fingerprint_of(new_core)
+  return sub(new_core, @core.fingerprint.at - @core.submitted_at.last, @core.fingerprint.last - @core.submitted_at.last)
 end
 
 local groups, ids = read_groups()
@@ -60,8 +70,8 @@ local refusals, letters, stands = {}, {}, {}
 
 local known_queues = {}
 for g, group in ipairs(groups) do
-  for _, run in ipairs(group[2]) do
-    local name = run[1]
+  for _, run in ipairs(group.runs) do
+    local name = run.queue
     if known_queues[name] == nil then
       known_queues[name] = call('SISMEMBER', P .. 'queues', name) == 1
     end
@@ -77,31 +87,36 @@ local END_OF_TIME = 9e15
 local function due_of(start)
   if start == '' then
     return now
-  elseif byte(start) == 97 then
-    return min(now + sub(start, 2), END_OF_TIME)
+  elseif byte(start) == @start.after.byte then
+    return min(now + sub(start, @start.rest.at), END_OF_TIME)
   end
-  return min(math.max(tonumber(sub(start, 2)), now), END_OF_TIME)
+  return min(math.max(tonumber(sub(start, @start.rest.at)), now), END_OF_TIME)
 end
 
-local records, bodies = {}, {}
+-- What stands in front of the core of a task that is not simply ready as it was submitted.
+local function history_of(state, revision, ready_at)
+  return state .. revision .. revision .. ready_at .. NO_STAMP .. @attempts.none .. '\0'
+end
+
+local bodies = {}
 local high, low, next_high = take_numbers(#ids)
-local status_of, take_replaced, remove_replaced, left_by, take_unique, is_any_refused
+local take_replaced, remove_replaced, left_by, take_unique, is_any_refused
 -- By place: the task that is answered, updated or cancelled there.
 local met = {}
 if is_any_unique then
-  -- include view over unique aside remove judge withdraw duplicates
+  -- include over unique aside places remove judge withdraw duplicates
   refusals[1] = refusals[1] or plan_group(groups[1])
   left_by, take_unique = leaving, take_group
 elseif is_any_stored then
-  -- include view over unique aside remove judge
+  -- include over unique aside places remove judge
   for g, group in ipairs(groups) do
     refusals[g] = refusals[g] or judge_group(group)
   end
-  status_of, take_replaced, remove_replaced = standing, note_replaced, remove_all_replaced
+  take_replaced, remove_replaced = note_replaced, remove_all_replaced
 end
 
 if limited then
-  -- include limits length
+  -- include limits places length
   for g, group in ipairs(groups) do
     refusals[g] = refusals[g] or check_room(group)
   end
@@ -111,34 +126,31 @@ end
 
 -- Takes a run's tasks in; answers whether they are scheduled.
 local function take_run(run)
-  local queue, due, priority, stride = gathered(run[1]), due_of(run[3]), run[2], run[4]
-  local ready, due_at = queue.ready, due > now and format('%016.0f', due)
+  local queue, due, priority, stride = gathered(run.queue), due_of(run.start), run.priority, run.stride
+  local ready, due_at = queue.ready, due > now and format('%.0f', due)
+  local ready_at = due_at and stamp_of(due)
   -- Where the lists end is counted along, for it is not known without a search.
   local record_end, ready_end, taken = #records, #ready, 0
-  for place = run[7], run[7] + run[6] - 1 do
+  for place = run.place, run.place + run.count - 1 do
     local letter = letters[place]
-    if letter ~= 'e' and letter ~= 'x' then
-      local id, argument = ids[place], run[5] + (place - run[7]) * stride
-      if letter == 'r' then
+    if letter ~= @submitted.existing and letter ~= @submitted.refused then
+      local id, argument = ids[place], argument_of(run, place)
+      if letter == @submitted.replaced then
         take_replaced(id, stored[place])
       end
-      local leading, number = high, low + place - 1
-      if number >= 1000 then
-        leading, number = next_high, number - 1000
-      end
-      local rest = number % 100
-      local position = leading .. ONE[(number - rest) / 100 + 1] .. TWO[rest + 1]
-      records[record_end + 1], records[record_end + 2] = id, NOW .. ARGV[argument + 1]
-      record_end, taken = record_end + 2, taken + 1
-      if stride == 3 then
-        push(bodies, id, ARGV[argument + 2])
-      end
+      local position, record = number_at(high, low, next_high, place - 1), nil
       if due_at then
+        record = history_of(@state.scheduled, position, ready_at) .. STAMP .. ARGV[argument + 1]
         push(queue.later, due_at, id)
-        push(carries, id, position .. due_at .. '000000000' .. NO_TIME .. priority)
       else
+        record = @state.fresh .. position .. STAMP .. ARGV[argument + 1]
         ready[ready_end + 1], ready[ready_end + 2] = priority == '5' and position or score_of(priority, position), id
         ready_end = ready_end + 2
+      end
+      records[record_end + 1], records[record_end + 2] = id, record
+      record_end, taken = record_end + 2, taken + 1
+      if run.is_large then
+        push(bodies, id, ARGV[argument + 2])
       end
     end
   end
@@ -148,18 +160,17 @@ end
 
 -- A letter for each task of a run, and for existing ones their queue and status.
 local function tell_run(run, scheduled, said, existing)
-  for place = run[7], run[7] + run[6] - 1 do
+  for place = run.place, run.place + run.count - 1 do
     local letter = letters[place]
-    if letter == 'e' then
-      local status = status_of(ids[place], stored[place], call('HGET', M, ids[place]))
-      push(existing, queue_of(stored[place]), status)
-    elseif letter == 'x' then
-      letter = stands[place][4]
-      existing[#existing + 1] = stands[place][3]
-    elseif letter == 'r' then
-      letter = scheduled and 'p' or 'r'
+    if letter == @submitted.existing then
+      push(existing, queue_of(stored[place]), status_of(stored[place]))
+    elseif letter == @submitted.refused then
+      letter = stands[place].letter
+      existing[#existing + 1] = stands[place].word
+    elseif letter == @submitted.replaced then
+      letter = scheduled and @submitted.replaced_scheduled or @submitted.replaced
     else
-      letter = scheduled and 'd' or 'c'
+      letter = scheduled and @submitted.scheduled or @submitted.created
     end
     said[#said + 1] = letter
   end
@@ -171,10 +182,10 @@ for g, group in ipairs(groups) do
   if take_unique and not refusals[g] then
     refusals[g] = take_unique(group)
   elseif not refusals[g] then
-    for _, run in ipairs(group[2]) do
-      is_plain = is_plain and due_of(run[3]) == now
+    for _, run in ipairs(group.runs) do
+      is_plain = is_plain and due_of(run.start) == now
     end
-    for _, run in ipairs(group[2]) do
+    for _, run in ipairs(group.runs) do
       local scheduled = take_run(run)
       if not is_plain then
         tell_run(run, scheduled, said, existing)
@@ -186,7 +197,6 @@ end
 if remove_replaced then
   remove_replaced()
 end
-spread('HSET', T, records)
 spread('HSET', B, bodies)
 write_moves(true)
 return answers

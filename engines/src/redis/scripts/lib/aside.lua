@@ -8,13 +8,17 @@
 local NUL = '\0'
 local FIRST_SCORE = 5e15
 
+-- Where the open part of a record, an array, has the name and the key (`record.rs`).
+local NAME_PLACE, KEY_PLACE = 1, 7
+
 -- The name and the key that a record tells, behind the queue's name; nothing of what can't be read.
 local function told_by(record)
-  local is_read, _, head = pcall(cmsgpack.unpack_one, record, 41 + sub(record, 39, 41))
-  if not is_read or type(head) ~= 'table' then
+  local core = core_of(record)
+  local is_read, _, open = pcall(cmsgpack.unpack_one, core, @core.queue.at - 1 + (byte(core, @core.queue_length.at) or 0))
+  if not is_read or type(open) ~= 'table' then
     return nil, nil
   end
-  return head[1], head[7]
+  return open[NAME_PLACE], open[KEY_PLACE]
 end
 
 local function aside_place(gate, score, id)
@@ -23,7 +27,8 @@ end
 
 -- The score and the id of a place behind a gate.
 local function read_place(gate, place)
-  return format('%.0f', sub(place, #gate + 2, #gate + 18) - FIRST_SCORE), sub(place, #gate + 19)
+  local place_in = sub(place, #gate + #NUL + 1)
+  return format('%.0f', sub(place_in, @aside.score) - FIRST_SCORE), sub(place_in, @aside.rest.at)
 end
 
 -- The bounds between which the entries of a gate lie, in `y` and in `h`.

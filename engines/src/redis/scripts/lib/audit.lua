@@ -1,6 +1,6 @@
 -- An audit of one piece: the record of a task is right, and what lies beside it is compared with that.
 --
--- ARGV[2] is what to look over: `tasks`, by their records; `r`, `p`, `y`, `h`, `s`, `l`, `z` or `f`, that part of the
+-- ARGV[2] is what to look over: `tasks`, by their records; `r`, `p`, `y`, `h`, `s`, `d`, `l`, `z` or `f`, that part of the
 -- queue in ARGV[3];
 -- `beside`, the hash ARGV[3] of what belongs to tasks; `keys`, `outbox` and `order`; `counts` of the queue ARGV[3].
 
@@ -32,6 +32,7 @@ local function places_of(name, id)
     r = call('ZSCORE', of(name, 'r'), id),
     p = call('ZSCORE', of(name, 'p'), id),
     s = call('ZSCORE', of(name, 's'), id),
+    d = call('ZSCORE', of(name, 'd'), id),
     l = call('ZSCORE', of(name, 'l'), id),
   }
 end
@@ -50,7 +51,7 @@ end
 -- The place of a finished task in its queue's list: before the first that ended later.
 local function list_finished(name, entry)
   local list = of(name, 'f')
-  local place = place_of_revision(list, sub(entry, 1, 15))
+  local place = place_of_revision(list, sub(entry, @entry.revision))
   local next_one = call('LINDEX', list, place)
   if next_one then
     call('LINSERT', list, 'BEFORE', next_one, entry)
@@ -59,17 +60,17 @@ local function list_finished(name, entry)
   end
 end
 
-local function check_finished(name, id, state, places)
+local function check_finished(name, id, record, places)
   check_elsewhere(name, id, places, nil)
-  local entry = sub(state, 19, 33) .. id
-  if call('LINDEX', of(name, 'f'), place_of_revision(of(name, 'f'), sub(entry, 1, 15))) ~= entry then
+  local entry = sub(record, @record.revision) .. id
+  if call('LINDEX', of(name, 'f'), place_of_revision(of(name, 'f'), sub(entry, @entry.revision))) ~= entry then
     note('unplaced', id, 'it is over and not among the finished tasks of its queue', function()
       list_finished(name, entry)
     end)
   end
 end
 
-local function check_leased(name, id, record, state, places)
+local function check_leased(name, id, record, places)
   check_elsewhere(name, id, places, 'l')
   if not places.l then
     note('unplaced', id, 'it runs and its lease is not listed: it would never be taken back', function()
@@ -83,28 +84,23 @@ local function check_leased(name, id, record, state, places)
       end)
     end
   end
-  local worker = string.match(state, ';(.*)$', 81)
-  if byte(state) == 75 and call('SISMEMBER', P .. 'cancel:' .. worker, id) == 0 then
+  local worker = worker_of(record)
+  if byte(record) == @state.cancelling.byte and call('SISMEMBER', P .. 'cancel:' .. worker, id) == 0 then
     note('unplaced', id, 'it is to be cancelled and its worker is not told', function()
       call('SADD', P .. 'cancel:' .. worker, id)
     end)
   end
 end
 
--- Puts a waiting task into its queue, or where its time is awaited.
-local function place_waiting(name, id, record, carry)
-  local ready_at = carry and sub(carry, 16, 31)
-  if ready_at and ready_at > NOW then
-    call('ZADD', of(name, 's'), ready_at, id)
-  else
-    local position = carry and sub(carry, 1, 15)
-    if not position then
-      local high, low, next_high = take_numbers(1)
-      position = number_at(high, low, next_high, 0)
-    end
-    call('ZREM', of(name, 's'), id)
-    call('ZADD', of(name, 'r'), score_of(sub(record, 38, 38), position), id)
+-- Where a task that waits belongs, by its record: the part of the queue and the score.
+local function right_place(record)
+  local state = byte(record)
+  if state == @state.scheduled.byte then
+    return 's', format('%.0f', (unpack_at('>I7', record, @lease.ready_at.at)))
+  elseif state == @state.waiting.byte then
+    return 'd', sub(record, @record.revision)
   end
+  return 'r', score_in(record)
 end
 
 -- Whether a task that stands aside is known to one of its gates.
@@ -122,42 +118,50 @@ local function check_aside(name, id, record, score)
 end
 
 local function check_waiting(name, id, record, places)
-  local carry = call('HGET', A, id)
-  check_elsewhere(name, id, places, places.r and 'r' or places.p and 'p' or 's')
-  if places.p and not places.r then
-    check_aside(name, id, record, places.p)
-  elseif not places.r and not places.s then
+  local part_name, score = right_place(record)
+  if part_name == 'r' and places.p and not places.r then
+    check_elsewhere(name, id, places, 'p')
+    return check_aside(name, id, record, places.p)
+  end
+  check_elsewhere(name, id, places, part_name)
+  if not places[part_name] then
     note('unplaced', id, 'it waits in no queue: nobody would claim it', function()
-      place_waiting(name, id, record, carry)
-    end)
-  elseif not places.r and not carry then
-    note('unplaced', id, 'it is scheduled and nothing says for when: it would be dropped', function()
-      place_waiting(name, id, record, nil)
+      call('ZADD', of(name, part_name), score, id)
     end)
   end
 end
 
+-- Whether a record is long enough for what its fields say.
+local function is_whole(record)
+  local state, length = byte(record), #record
+  local is_fresh = state == @state.fresh.byte
+  local core = is_fresh and @fresh.core.at or is_over(record) and @ending.core.at or @lease.core.at
+  local is_known_state = is_fresh or state == @state.cancelling.byte
+    or state >= @state.waiting.byte and state <= @state.stalled.byte
+  if not is_known_state or length < core + @core.queue_length.at - 1 then
+    return false
+  end
+  local fixed, text = core + @core.queue.at - 1, core_of(record)
+  local open = number_in(text, @core.open_length)
+  return length >= fixed + open - 1 and open >= byte(text, @core.queue_length.at)
+end
+
 local function check_task(id, record)
-  local length = tonumber(sub(record, 39, 41))
-  if not length or #record < 41 + length then
+  if record == '' or not is_whole(record) then
     return note('unreadable', id, 'its record is no record')
   end
   local name = queue_of(record)
   if not is_known(name) then
     note('queue_unknown', id, 'its queue ' .. name .. ' does not exist')
   end
-  local state, places = call('HGET', M, id), places_of(name, id)
-  local kind = state and byte(state)
-  if state and (#state < 65 or kind ~= 70 and kind ~= 75 and kind ~= 76) then
-    return note('unreadable', id, 'its state is no state')
-  end
-  if byte(record, 33) == 76 and not (kind == 70 and sub(state, 2, 2) == '4') and call('HEXISTS', B, id) == 0 then
+  local places, is_large = places_of(name, id), byte(core_of(record), @core.size.at) == @size.large.byte
+  if is_large and status_of(record) ~= @state.completed and call('HEXISTS', B, id) == 0 then
     note('parameters_lost', id, 'its parameters are gone')
   end
-  if kind == 70 then
-    check_finished(name, id, state, places)
-  elseif kind then
-    check_leased(name, id, record, state, places)
+  if is_over(record) then
+    check_finished(name, id, record, places)
+  elseif is_running(record) then
+    check_leased(name, id, record, places)
   else
     check_waiting(name, id, record, places)
   end
@@ -183,8 +187,8 @@ local SENTINEL = string.rep('#', 65)
 
 -- What a task counts in a queue that limits its bytes, by where it stands; nothing if it counts none.
 local function check_weight(name, id, noted)
-  local is_waiting = call('ZSCORE', of(name, 'r'), id) or call('ZSCORE', of(name, 'p'), id) or call('ZSCORE', of(name, 's'), id)
-  local bytes = is_waiting and bytes_stored(id)
+  local places = places_of(name, id)
+  local bytes = (places.r or places.p or places.s or places.d) and bytes_stored(id)
   if noted and (not bytes or tonumber(noted) ~= bytes) then
     note('miscounted', name, id .. ' counts ' .. noted .. ' waiting bytes, not ' .. (bytes or 0), function()
       note_out(name, { id })
@@ -235,21 +239,23 @@ local function look_over_finished(name)
   local list, first = of(name, 'f'), 0
   if from ~= '' then
     first = place_of_revision(list, from)
-    while sub(call('LINDEX', list, first) or '', 1, 15) == from do
+    while sub(call('LINDEX', list, first) or '', @entry.revision) == from do
       first = first + 1
     end
   end
   local entries = call('LRANGE', list, first, first + limit - 1)
   for _, entry in ipairs(entries) do
-    local id, state = sub(entry, 16), call('HGET', M, sub(entry, 16))
+    local id = sub(entry, @entry.rest.at)
+    local record = call('HGET', T, id)
     looked_at = looked_at + 1
-    if not is_of(name, id) or not state or byte(state) ~= 70 or sub(state, 19, 33) ~= sub(entry, 1, 15) then
+    local is_right = record and is_over(record) and queue_of(record) == name
+    if not is_right or sub(record, @record.revision) ~= sub(entry, @entry.revision) then
       note('place_without_task', id, 'it stands in ' .. list .. ' and has not ended as that says', function()
         call('LREM', list, 1, entry)
       end)
     end
   end
-  return #entries < limit and '' or sub(entries[#entries], 1, 15)
+  return #entries < limit and '' or sub(entries[#entries], @entry.revision)
 end
 
 -- Places behind gates; and gates that would let tasks pass and are due at no time.
@@ -328,7 +334,7 @@ local function look_over_outbox()
     local key = found[2][i]
     looked_at = looked_at + 1
     if not call('ZSCORE', P .. 'o:order', key) then
-      note('unplaced', sub(key, 16), 'a dead letter that nobody would fetch', function()
+      note('unplaced', sub(key, @entry.rest.at), 'a dead letter that nobody would fetch', function()
         call('ZADD', P .. 'o:order', 0, key)
       end)
     end
@@ -342,7 +348,7 @@ local function look_over_order()
     local key = found[2][i]
     looked_at = looked_at + 1
     if call('HEXISTS', P .. 'o', key) == 0 then
-      note('place_without_task', sub(key, 16), 'a dead letter that is not there', function()
+      note('place_without_task', sub(key, @entry.rest.at), 'a dead letter that is not there', function()
         call('ZREM', P .. 'o:order', key)
       end)
     end
@@ -356,8 +362,8 @@ local RECOUNTED = 10000
 local function recount(name)
   local counters, counts = of(name, 'n'), {}
   for _, entry in ipairs(call('LRANGE', of(name, 'f'), 0, -1)) do
-    local state = call('HGET', M, sub(entry, 16))
-    local status = state and sub(state, 2, 2) or ''
+    local record = call('HGET', T, sub(entry, @entry.rest.at))
+    local status = record and status_of(record) or ''
     counts[status] = (counts[status] or 0) + 1
   end
   for digit = 4, 9 do
@@ -402,8 +408,7 @@ local function look_over_counts(name)
         recount(name)
       end or nil)
   end
-  local live = call('ZCARD', of(name, 'r')) + call('ZCARD', of(name, 'p')) + call('ZCARD', of(name, 's'))
-    + call('ZCOUNT', of(name, 'l'), '-inf', '(inf')
+  local live = count_waiting(name) + call('ZCOUNT', of(name, 'l'), '-inf', '(inf')
   local accepted, removed = tonumber(call('HGET', counters, 'accepted') or 0), tonumber(call('HGET', counters, 'removed') or 0)
   local lost = accepted - removed - live - finished
   if lost ~= 0 then
@@ -428,6 +433,7 @@ local pieces = {
   y = function() return look_over_aside(part) end,
   h = function() return look_over_slots(part) end,
   s = function() return look_over_place('s', part) end,
+  d = function() return look_over_place('d', part) end,
   l = function() return look_over_place('l', part) end,
   z = function() return look_over_weights(part) end,
   f = function() return look_over_finished(part) end,

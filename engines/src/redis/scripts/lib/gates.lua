@@ -39,7 +39,7 @@ local function rules_of(name)
 end
 
 local function rule_of(queue_rules, gate)
-  return queue_rules[byte(gate) == 107 and 'k' or gate]
+  return queue_rules[byte(gate) == @gate.key.byte and 'k' or gate]
 end
 
 -- The gates that a task passes, in the order in which they are asked.

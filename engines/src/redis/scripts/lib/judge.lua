@@ -1,33 +1,38 @@
 -- What becomes of submissions whose ids are taken.
 
+-- A refusal of the task at a place: what a whole group is told, and what one that stands for itself is.
+local function refuse(place, status, letter)
+  return { 'conflict', place, status, letter, letter = letter, word = status }
+end
+
 -- Letter e or r for a task, or what stands against it; `place` is its place in its group.
-local function judge(mode, id, record, new_record, place)
-  if sub(record, 17, 32) == sub(new_record, 1, 16) or mode == 's' then
-    return 'e'
+local function judge(mode, record, new_core, place)
+  if sub(core_of(record), @core.fingerprint) == fingerprint_of(new_core) or mode == @conflict.skip then
+    return @submitted.existing
   end
-  local status = standing(id, record, call('HGET', M, id))
-  if mode == 'f' then
-    return nil, { 'conflict', place, status, 'b' }
-  elseif status == '3' then
-    return nil, { 'conflict', place, status, 's' }
+  local status = status_of(record)
+  if mode == @conflict.fail then
+    return nil, refuse(place, status, @submitted.body_differs)
+  elseif status == @state.started then
+    return nil, refuse(place, status, @submitted.started)
   end
-  return 'r'
+  return @submitted.replaced
 end
 
 -- Gives the tasks of a group their letters; answers what stands against it, if anything does. Where each task stands for
 -- itself, a refused one harms no other.
 local function judge_group(group)
-  local first, mode = group[2][1][7], string.lower(group[1])
-  local is_each_for_itself = mode ~= group[1]
-  for _, run in ipairs(group[2]) do
-    for place = run[7], run[7] + run[6] - 1 do
+  local first, mode = group.runs[1].place, string.lower(group.mode)
+  local is_each_for_itself = mode ~= group.mode
+  for _, run in ipairs(group.runs) do
+    for place = run.place, run.place + run.count - 1 do
       if stored[place] then
-        local new_record, refusal = ARGV[run[5] + (place - run[7]) * run[4] + 1], nil
-        letters[place], refusal = judge(mode, ids[place], stored[place], new_record, place - first)
+        local refusal
+        letters[place], refusal = judge(mode, stored[place], ARGV[argument_of(run, place) + 1], place - first)
         if refusal and not is_each_for_itself then
           return refusal
         elseif refusal then
-          letters[place], stands[place] = 'x', refusal
+          letters[place], stands[place] = @submitted.refused, refusal
         end
       end
     end
@@ -38,17 +43,17 @@ end
 local replaced = {}
 
 local function note_replaced(id, record)
-  local name, state = queue_of(record), call('HGET', M, id)
+  local name = queue_of(record)
   replaced[name] = replaced[name] or { waiting = {}, over = {} }
-  local ids = state and byte(state) == 70 and replaced[name].over or replaced[name].waiting
-  ids[#ids + 1] = id
+  local gone = is_over(record) and replaced[name].over or replaced[name].waiting
+  gone[#gone + 1] = id
 end
 
 -- Deletes it, all of a queue together: its list of finished tasks is swept once.
 local function remove_all_replaced()
-  for name, ids in pairs(replaced) do
-    remove(name, ids.waiting, false)
-    remove(name, ids.over, true)
+  for name, gone in pairs(replaced) do
+    remove(name, gone.waiting, false)
+    remove(name, gone.over, true)
   end
   replaced = {}
 end

@@ -11,7 +11,7 @@ local function gate_of(name)
     local gate = { name = name }
     gates[name] = gate
     if limits and limits.length > 0 then
-      gate.length = call('ZCARD', of(name, 'r')) + call('ZCARD', of(name, 'p')) + call('ZCARD', of(name, 's'))
+      gate.length = count_waiting(name)
       gate.most = limits.length
     end
     local most_bytes = sized and call('HGET', P .. 'sizes', name)
@@ -27,6 +27,11 @@ local function gate_of(name)
   return gates[name]
 end
 
+-- A refusal: what a whole group is told, and what a task that stands for itself is.
+local function refuse_room(why, name, word, letter)
+  return { why, name, word, letter = letter, word = word, queue = name }
+end
+
 -- What stands against `count` more tasks by the rate of a queue, of which `before` have gone in.
 local function refused_by_rate(gate, count, before)
   local rate = gate.rate
@@ -36,18 +41,19 @@ local function refused_by_rate(gate, count, before)
     return { 'burst', gate.name, count, rate.burst }
   end
   local lacking = rate.debt + (count + before - rate.burst) * rate.period
-  return { 'rate', gate.name, format('%.0f', math.max(divide(lacking + rate.tasks - 1, rate.tasks), 0)) }
+  local wait = format('%.0f', math.max(divide(lacking + rate.tasks - 1, rate.tasks), 0))
+  return refuse_room('rate', gate.name, wait, @submitted.rate)
 end
 
 -- The queues that tasks leave for the one at a place, and these tasks.
 local function left_for(place)
   if left_by then
     return left_by(place)
-  elseif letters[place] ~= 'r' then
+  elseif letters[place] ~= @submitted.replaced then
     return nil
   end
-  local status = status_of(ids[place], stored[place], call('HGET', M, ids[place]))
-  return (status == '1' or status == '2') and queue_of(stored[place]), nil, ids[place]
+  local is_waiting = status_of(stored[place]) < @state.started
+  return is_waiting and queue_of(stored[place]), nil, ids[place]
 end
 
 -- What tasks that this call takes in count, by id: they are not yet noted.
@@ -59,14 +65,13 @@ end
 
 -- By how many bytes the queue of a run grows when the task at a place goes in; and what it counts.
 local function growth_at(run, place, left, also, left_id, also_id)
-  local argument = run[5] + (place - run[7]) * run[4]
-  -- The record is sent without its first 16 bytes.
-  local bytes = bytes_of(NO_TIME .. ARGV[argument + 1], function() return #ARGV[argument + 2] end)
+  local argument = argument_of(run, place)
+  local bytes = run.is_large and #ARGV[argument + 2] or bytes_in(NO_STAMP .. ARGV[argument + 1], 0)
   local grows = bytes
-  if left == run[1] then
+  if left == run.queue then
     grows = grows - weight_of(left, left_id)
   end
-  if also == run[1] then
+  if also == run.queue then
     grows = grows - weight_of(also, also_id)
   end
   return grows, bytes
@@ -91,43 +96,40 @@ end
 
 -- The id under which the task at a place will stand: that of the one it becomes, or its own.
 local function id_at(place)
-  return letters[place] == 'u' and met[place] or ids[place]
+  return letters[place] == @submitted.updated and met[place] or ids[place]
 end
 
 -- Counts a group in and answers nil, or what stands against it. Where each task stands for itself, one that there is no
 -- room for harms no other.
 local function check_room(group)
   local change, entered, in_need, order, refusal, heavier = {}, {}, {}, {}, nil, {}
-  local is_each_for_itself = string.lower(group[1]) ~= group[1]
-  for _, run in ipairs(group[2]) do
-    local name = run[1]
+  local is_each_for_itself = string.lower(group.mode) ~= group.mode
+  for _, run in ipairs(group.runs) do
+    local name = run.queue
     local gate = gate_of(name)
-    for place = run[7], run[7] + run[6] - 1 do
+    for place = run.place, run.place + run.count - 1 do
       local letter = letters[place]
       local left, also, left_id, also_id = left_for(place)
-      local enters = letter ~= 'e' and letter ~= 'x' and letter ~= 'h'
+      local enters = letter ~= @submitted.existing and letter ~= @submitted.refused and letter ~= @submitted.held
       local needs_room = enters and left ~= name and also ~= name
       if needs_room and gate.length then
         in_need[name] = (in_need[name] or 0) + 1
       end
       local is_full = needs_room and gate.length and gate.length + (change[name] or 0) >= gate.most
-      local refused = is_full and { 'full', name, gate.most, 'f' }
+      local refused = is_full and refuse_room('full', name, gate.most, @submitted.full)
       local grows, bytes
       if sized and enters then
         grows, bytes = growth_at(run, place, left, also, left_id, also_id)
         local is_over = gate.bytes and grows > 0 and gate.bytes + (heavier[name] or 0) + grows > gate.most_bytes
-        refused = refused or is_over and { 'heavy', name, gate.most_bytes, 'g' }
+        refused = refused or is_over and refuse_room('heavy', name, gate.most_bytes, @submitted.heavy)
       end
       if is_each_for_itself and enters and not refused then
         refused = refused_by_rate(gate, 1, gate.taken and gate.taken + (entered[name] or 0))
-        if refused then
-          refused[4] = 'q'
-        end
       end
       if refused and is_each_for_itself then
-        letters[place], stands[place] = 'x', refused
+        letters[place], stands[place] = @submitted.refused, refused
       elseif refused then
-        refusal = refusal or { refused[1], refused[2], refused[3] }
+        refusal = refusal or refused
       elseif enters then
         change[name] = (change[name] or 0) + 1
         if not entered[name] then
@@ -147,8 +149,8 @@ local function check_room(group)
       end
     end
   end
-  if refusal and refusal[1] == 'full' and in_need[refusal[2]] > refusal[3] then
-    return { 'length', refusal[2], in_need[refusal[2]], refusal[3] }
+  if refusal and refusal.letter == @submitted.full and in_need[refusal.queue] > refusal.word then
+    return { 'length', refusal.queue, in_need[refusal.queue], refusal.word }
   end
   for _, name in ipairs(order) do
     local gate = gate_of(name)

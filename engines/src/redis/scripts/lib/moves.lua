@@ -1,46 +1,20 @@
--- The moves of tasks, gathered and written at the end: state, lease and place of a task change in one step.
---
--- The strings that stand for a task's state. Widths are fixed so that they are read by position; `state.rs` is the other
--- reader. Digits are padded with zeros; a time of zeros is none.
---
---   record  t  1-16 submitted_at, 17-32 fingerprint, 33 size (S small, L large: parameters in `b`), 34 dead letter
---              (0 1), 35-37 max_crashes, 38 priority, 39-41 length of the queue's name, 42- that name, then what only
---              Rust reads
---   lease   m  1 L or K (a cancel is requested), 2-16 fence, 17-32 started_at, 33-48 ready_at, 49-54 attempt,
---              55-57 crashes, 58-63 the record's 33-38, 64-80 score in the queue, 81- queue;worker
---              Always over 64 bytes, so that `m` is never a listpack, in which each access would be a linear search.
---   over    m  1 F, 2 status, 3-18 completed_at, 19-33 revision, 34 dead letter, 35 S (settled by its worker) or N (not),
---              36- the lease, line feed, result
---   carry   a  1-15 revision, 16-31 ready_at, 32-37 attempt, 38-40 crashes, 41-56 started_at, 57 priority, 58- worker
---              Only of a task in a queue or scheduled that is not as it was submitted.
---   errors  h  1-3 how many, then each: 5 digits length, 16 at, 6 attempt, worker;, kind letter, message; a capital letter
---             is followed by the kind of error and a ;
---   news    x  perhaps T and the 55 characters of the span of the last attempt that ended; then
---              1-16 heartbeat_at, 17-22 length of progress, progress, checkpoint
---   copy    o  1-32 lengths, 8 digits each, of the record, the state, the news and the errors; then these, then the
---              parameters if they lie apart
+-- The moves of tasks, gathered and written at the end: record, lease and place of a task change in one step.
 
-local SCHEDULED, SUBMITTED, COMPLETED, FAILED, CANCELLED, DROPPED, STALLED = '1', '2', '4', '5', '6', '8', '9'
 local MAX_ERRORS = 100
 
--- What is gathered, by queue: unlease {id}, over {revision..id}, ready {score, id}, later {score, id}, counts by
--- status, and apart from these how many completed.
+-- What is gathered: records {id, record}, parameters that are let go {id}, and by queue: unlease {id}, over
+-- {revision..id}, ready {score, id}, later {due, id}, waiting {revision, id}, counts.
 local queues = {}
-local states, carries, bodies_gone, states_gone, finished = {}, {}, {}, {}, {}
+local records, bodies_gone, finished = {}, {}, {}
 -- include awaited
 
 local function gathered(name)
   local queue = queues[name]
   if not queue then
-    queue = { name = name, unlease = {}, over = {}, ready = {}, later = {}, counts = {}, completed = 0 }
+    queue = { name = name, unlease = {}, over = {}, ready = {}, later = {}, waiting = {}, counts = {} }
     queues[name] = queue
   end
   return queue
-end
-
--- The score a leased task had in its queue.
-local function score_in(lease)
-  return string.match(sub(lease, 64, 80), '%S+')
 end
 
 local function push(list, first, second)
@@ -49,34 +23,56 @@ local function push(list, first, second)
   list[count + 2] = second
 end
 
+-- The record of a task that waits, with a history if it has none yet.
+local function with_history(record)
+  if byte(record) ~= @state.fresh.byte then
+    return record
+  end
+  local position = sub(record, @fresh.revision)
+  return @state.submitted .. position .. position .. sub(record, @fresh.submitted_at) .. NO_STAMP .. @attempts.none .. '\0'
+    .. sub(record, @fresh.core.at)
+end
+
 -- Puts a copy of a task that failed for good on the outbox, with all that is known of it.
-local function keep_copy(id, revision, state)
-  local record, news, errors = call('HGET', T, id) or '', call('HGET', X, id) or '', call('HGET', H, id) or ''
-  local lengths = format('%08d%08d%08d%08d', #record, #state, #news, #errors)
+local function keep_copy(id, revision, record)
+  local news, errors = call('HGET', X, id) or '', call('HGET', H, id) or ''
+  local lengths = format('%08d%08d%08d', #record, #news, #errors)
   local key, body = revision .. id, call('HGET', B, id) or ''
-  call('HSET', P .. 'o', key, lengths .. record .. state .. news .. errors .. body)
+  call('HSET', P .. 'o', key, lengths .. record .. news .. errors .. body)
   -- All of one score, so that the order is that of the revisions.
   call('ZADD', P .. 'o:order', 0, key)
 end
 
--- A task is over, and did not complete: that is written by `settle` itself. `lease` is its last one.
-local function finish(queue, id, status, revision, dead_letter, by, lease)
-  local state = 'F' .. status .. NOW .. revision .. dead_letter .. by .. lease .. '\n'
-  push(states, id, state)
-  if dead_letter == '1' then
-    keep_copy(id, revision, state)
+-- A task ends. All ends pass here. `lease` is its last record, with a history; `by` and `fence` say who settled what lease;
+-- a completed task has a result, or an empty one, and lets its parameters go.
+local function finish(queue, id, lease, status, revision, dead_letter, by, fence, result)
+  local record = status .. revision .. STAMP .. dead_letter .. by .. fence
+  if status == @state.completed then
+    local high, low = byte(lease, @lease.open_length)
+    record = record .. sub(lease, @lease.ready_at.at, @lease.queue.at - 1 + high * 256 + low) .. result
+      .. sub(lease, #lease - byte(lease, @lease.worker_length.at) + 1)
+    if byte(lease, @lease.size.at) == @size.large.byte then
+      bodies_gone[#bodies_gone + 1] = id
+    end
+  else
+    record = record .. sub(lease, @lease.ready_at.at)
+    if dead_letter == @flag.yes then
+      keep_copy(id, revision, record)
+    end
   end
-  push(queue.over, revision .. id)
-  queue.counts[status] = (queue.counts[status] or 0) + 1
+  local last, over, counts = #records, queue.over, queue.counts
+  records[last + 1], records[last + 2] = id, record
+  over[#over + 1] = revision .. id
+  counts[status] = (counts[status] or 0) + 1
   if watched then
     finished[#finished + 1] = id
   end
 end
 
--- Parts news: the T and the span, or nothing; and the rest.
+-- Parts news: the mark and the span, or nothing; and the rest.
 local function part_news(news)
-  if byte(news) == 84 then
-    return sub(news, 1, 56), sub(news, 57)
+  if byte(news) == @span.kept.byte then
+    return sub(news, 1, @span.span.last), sub(news, @span.rest.at)
   end
   return '', news
 end
@@ -85,13 +81,18 @@ end
 local function note_span(id, span)
   local news = call('EXISTS', X) == 1 and call('HGET', X, id) or NO_TIME .. '000000'
   local _, rest = part_news(news)
-  call('HSET', X, id, 'T' .. span .. rest)
+  call('HSET', X, id, @span.kept .. span .. rest)
 end
 
--- A task goes back: to its queue with a score, or to its time with none.
-local function put_back(queue, id, carry, score, due)
-  push(carries, id, carry)
-  states_gone[#states_gone + 1] = id
+-- The progress and the checkpoint in news without a span.
+local function told_in(news)
+  local length = sub(news, @news.progress_length)
+  return sub(news, @news.rest.at, @news.rest.at - 1 + length), sub(news, @news.rest.at + length)
+end
+
+-- A task goes back with its new record: to its queue with a score, or to its time with none.
+local function put_back(queue, id, record, score, due)
+  push(records, id, record)
   if score then
     push(queue.ready, score, id)
   else
@@ -101,7 +102,7 @@ local function put_back(queue, id, carry, score, due)
   local news = call('EXISTS', X) == 1 and call('HGET', X, id)
   if news then
     local span, rest = part_news(news)
-    local checkpoint = sub(rest, 23 + sub(rest, 17, 22))
+    local _, checkpoint = told_in(rest)
     if checkpoint == '' and span == '' then
       call('HDEL', X, id)
     else
@@ -111,12 +112,12 @@ local function put_back(queue, id, carry, score, due)
 end
 
 -- Notes an error of the attempt that a lease stands for.
-local function note_error(id, attempt, worker, failure)
-  local entry = NOW .. attempt .. worker .. ';' .. failure
+local function note_error(id, lease, failure)
+  local entry = NOW .. format('%06d', number_in(lease, @lease.attempt)) .. worker_of(lease) .. ';' .. failure
   local history = call('HGET', H, id) or '000'
-  local count, rest = tonumber(sub(history, 1, 3)), sub(history, 4)
+  local count, rest = tonumber(sub(history, @history.count)), sub(history, @history.rest.at)
   if count >= MAX_ERRORS then
-    rest = sub(rest, 6 + sub(rest, 1, 5))
+    rest = sub(rest, @error.at.at + sub(rest, @error.length))
     count = count - 1
   end
   call('HSET', H, id, format('%03d', count + 1) .. rest .. format('%05d', #entry) .. entry)
@@ -124,24 +125,21 @@ end
 
 -- Writes all that was gathered. `wakes`: whether workers are told of what became ready.
 local function write_moves(wakes)
-  spread('HSET', M, states)
-  spread('HDEL', M, states_gone)
-  spread('HSET', A, carries)
+  spread('HSET', T, records)
   spread('HDEL', B, bodies_gone)
   for name, queue in pairs(queues) do
     spread('ZREM', of(name, 'l'), queue.unlease)
     spread('RPUSH', of(name, 'f'), queue.over)
     spread('ZADD', of(name, 'r'), queue.ready)
     spread('ZADD', of(name, 's'), queue.later)
+    spread('ZADD', of(name, 'd'), queue.waiting)
     if sized then
       note_in(name, queue.ready)
       note_in(name, queue.later)
+      note_in(name, queue.waiting)
     end
-    if queue.completed > 0 then
-      call('HINCRBY', of(name, 'n'), COMPLETED, queue.completed)
-    end
-    for status, count in pairs(queue.counts) do
-      call('HINCRBY', of(name, 'n'), status, count)
+    for count, change in pairs(queue.counts) do
+      call('HINCRBY', of(name, 'n'), count, change)
     end
     if wakes and #queue.ready > 0 then
       wake(name, #queue.ready / 2)
@@ -156,5 +154,5 @@ local function write_moves(wakes)
   if #finished > 0 then
     tell_ended(finished)
   end
-  queues, states, carries, bodies_gone, states_gone, finished = {}, {}, {}, {}, {}, {}
+  queues, records, bodies_gone, finished = {}, {}, {}, {}
 end

@@ -1,21 +1,12 @@
 -- Revisions, fences and positions: numbers of one counter, as digits.
 --
--- Making a string of a number costs as much as a command, so the last digits of a task's number are looked up.
+-- Making a string of a number costs as much as a command, so the last digits of a task's number are cut from a text.
 
-local ONE = { '0', '1', '2', '3', '4', '5', '6', '7', '8', '9' }
-local TWO = {
-  '00', '01', '02', '03', '04', '05', '06', '07', '08', '09', '10', '11', '12', '13', '14', '15', '16', '17', '18',
-  '19', '20', '21', '22', '23', '24', '25', '26', '27', '28', '29', '30', '31', '32', '33', '34', '35', '36', '37',
-  '38', '39', '40', '41', '42', '43', '44', '45', '46', '47', '48', '49', '50', '51', '52', '53', '54', '55', '56',
-  '57', '58', '59', '60', '61', '62', '63', '64', '65', '66', '67', '68', '69', '70', '71', '72', '73', '74', '75',
-  '76', '77', '78', '79', '80', '81', '82', '83', '84', '85', '86', '87', '88', '89', '90', '91', '92', '93', '94',
-  '95', '96', '97', '98', '99',
-}
+local THREE = @digits.three
 
 -- The three digits of a number below 1,000.
 local function three(number)
-  local rest = number % 100
-  return ONE[(number - rest) / 100 + 1] .. TWO[rest + 1]
+  return sub(THREE, 3 * number + 1, 3 * number + 3)
 end
 
 -- Numbers count microseconds from here, in September 2020, so that they stay below 10^15, and so exact in a score, until
@@ -56,6 +47,14 @@ local function score_of(priority, position)
     return position
   end
   return (5 - priority) * 1e15 + tonumber(position)
+end
+
+-- The score that a task has with this record, which is not that of one that is over.
+local function score_in(record)
+  if byte(record) == @state.fresh.byte then
+    return score_of(sub(record, @fresh.priority), sub(record, @fresh.revision))
+  end
+  return score_of(sub(record, @lease.priority), sub(record, @lease.position))
 end
 
 -- Runs a command whose list of arguments may be long; unpack dies at about 8,000. Pairs stay together.

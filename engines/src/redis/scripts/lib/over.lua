@@ -5,7 +5,7 @@ local function place_of_revision(list, revision)
   local low, high = 0, call('LLEN', list)
   while low < high do
     local middle = math.floor((low + high) / 2)
-    if sub(call('LINDEX', list, middle), 1, 15) < revision then
+    if sub(call('LINDEX', list, middle), @entry.revision) < revision then
       low = middle + 1
     else
       high = middle

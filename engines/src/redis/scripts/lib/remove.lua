@@ -4,7 +4,7 @@
 local function forget_finished(name, entries)
   local list, places = of(name, 'f'), {}
   for _, entry in ipairs(entries) do
-    local place = place_of_revision(list, sub(entry, 1, 15))
+    local place = place_of_revision(list, sub(entry, @entry.revision))
     if call('LINDEX', list, place) == entry then
       places[#places + 1] = place
     end
@@ -22,24 +22,29 @@ local function remove(name, ids, over)
   if #ids == 0 then
     return
   end
-  local counters = of(name, 'n')
+  local counters, stored = of(name, 'n'), call('HMGET', T, unpack(ids))
   if over then
     local entries, counts = {}, {}
-    for i, state in ipairs(call('HMGET', M, unpack(ids))) do
-      local status = sub(state, 2, 2)
-      entries[i] = sub(state, 19, 33) .. ids[i]
-      counts[status] = (counts[status] or 0) - 1
+    for i, record in ipairs(stored) do
+      local status = record and status_of(record)
+      if record then
+        entries[#entries + 1] = sub(record, @record.revision) .. ids[i]
+        counts[status] = (counts[status] or 0) - 1
+      end
     end
     forget_finished(name, entries)
     for status, count in pairs(counts) do
       call('HINCRBY', counters, status, count)
     end
   else
-    spread('ZREM', of(name, 'r'), ids)
-    spread('ZREM', of(name, 's'), ids)
+    for _, part in ipairs({ 'r', 's', 'd' }) do
+      spread('ZREM', of(name, part), ids)
+    end
     if call('EXISTS', of(name, 'p')) == 1 then
-      for i, record in ipairs(call('HMGET', T, unpack(ids))) do
-        leave_aside(name, ids[i], record)
+      for i, record in ipairs(stored) do
+        if record then
+          leave_aside(name, ids[i], record)
+        end
       end
     end
     if sized then
@@ -47,7 +52,7 @@ local function remove(name, ids, over)
     end
   end
   release_keys(ids)
-  for _, hash in ipairs({ T, M, A, B, H, X, P .. 'u' }) do
+  for _, hash in ipairs({ T, B, H, X, P .. 'u' }) do
     spread('HDEL', hash, ids)
   end
   call('HINCRBY', counters, 'removed', #ids)

@@ -14,19 +14,22 @@ is_sized = function(name)
   return sized_queues[name]
 end
 
--- The bytes of the parameters behind a record: what lies apart, or what follows the head, a MessagePack array.
-bytes_of = function(record, body_length)
-  if byte(record, 33) == 76 then
-    return body_length()
-  end
-  local head = 41 + (tonumber(sub(record, 39, 41)) or 0)
-  local is_read, next_one = pcall(cmsgpack.unpack_one, record, head)
-  return is_read and next_one >= 0 and #record - next_one or 0
+-- The bytes of the parameters in a core, which a worker's name may follow.
+bytes_in = function(core, worker_length)
+  local high, low = byte(core, @core.open_length)
+  return math.max(#core - (@core.queue.at - 1) - high * 256 - low - worker_length, 0)
 end
 
 bytes_stored = function(id)
   local record = call('HGET', T, id)
-  return record and bytes_of(record, function() return call('HSTRLEN', B, id) end) or 0
+  if not record then
+    return 0
+  end
+  local core = core_of(record)
+  if byte(core, @core.size.at) == @size.large.byte then
+    return call('HSTRLEN', B, id)
+  end
+  return bytes_in(core, byte(record) == @state.fresh.byte and 0 or byte(record, @lease.worker_length.at))
 end
 
 -- Counts what stands in a part of the queue now: {score, id, …}.

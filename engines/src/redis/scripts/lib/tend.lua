@@ -1,7 +1,7 @@
 -- What time brings about: scheduled tasks become ready, leases run out. Whoever passes by does a bounded bit of it.
 
 local function earlier(a, b)
-  return a[1] < b[1] or (a[1] == b[1] and a[2] < b[2])
+  return a.score < b.score or (a.score == b.score and a.id < b.id)
 end
 
 -- Walks what is overdue in a part of a queue, the earliest first: `entry` is the present one. Reads a piece at a time.
@@ -12,7 +12,7 @@ local function walk(name, part, piece)
       local due = call('ZRANGEBYSCORE', of(name, part), '-inf', NOW, 'WITHSCORES', 'LIMIT', walker.read, piece)
       walker.pieces, walker.at = {}, 0
       for i = 1, #due, 2 do
-        walker.pieces[#walker.pieces + 1] = { tonumber(due[i + 1]), due[i], name }
+        walker.pieces[#walker.pieces + 1] = { score = tonumber(due[i + 1]), id = due[i], queue = name }
       end
       walker.read = #due == 0 and -1 or walker.read + #walker.pieces
     end
@@ -38,7 +38,7 @@ local function sink(walkers, place)
   end
 end
 
--- The first `limit` entries of part `part` of the named queues whose time has come, the earliest first: {score, id, queue}.
+-- The first `limit` entries of part `part` of the named queues whose time has come, the earliest first.
 -- The work is bounded by `limit` and the number of queues, not by their product.
 local function overdue(names, part, limit)
   local walkers, found, piece = {}, {}, math.max(math.ceil(2 * limit / #names), 8)
@@ -61,12 +61,13 @@ local function overdue(names, part, limit)
   return found
 end
 
-local function column(found)
+-- The records of what is overdue.
+local function records_of(found)
   local ids = {}
   for i, entry in ipairs(found) do
-    ids[i] = entry[2]
+    ids[i] = entry.id
   end
-  return ids
+  return call('HMGET', T, unpack(ids))
 end
 
 -- Moves due tasks to the ends of their queues. Answers how many.
@@ -74,16 +75,16 @@ local function promote(found)
   if #found == 0 then
     return 0
   end
-  local carried, promoted = call('HMGET', A, unpack(column(found))), 0
+  local stored, promoted = records_of(found), 0
   local high, low, next_high = take_numbers(#found)
   for i, entry in ipairs(found) do
-    local id, name, carry = entry[2], entry[3], carried[i]
+    local id, name, record = entry.id, entry.queue, stored[i]
     call('ZREM', of(name, 's'), id)
-    -- A place without a record is what is left of a deleted key: it is dropped.
-    if carry then
+    -- A place that the record does not tell of is what is left of a deleted key: it is dropped.
+    if record and byte(record) == @state.scheduled.byte then
       local position = number_at(high, low, next_high, i - 1)
-      push(carries, id, position .. sub(carry, 16))
-      push(gathered(name).ready, score_of(sub(carry, 57, 57), position), id)
+      push(records, id, @state.submitted .. position .. position .. sub(record, @lease.ready_at.at))
+      push(gathered(name).ready, score_of(sub(record, @lease.priority), position), id)
       promoted = promoted + 1
     elseif sized then
       note_out(name, { id })
@@ -99,29 +100,28 @@ local function reclaim(found)
   if #found == 0 then
     return requeued, failed, cancelled
   end
-  local leases = call('HMGET', M, unpack(column(found)))
+  local stored = records_of(found)
   local high, low, next_high = take_numbers(#found)
   for i, entry in ipairs(found) do
-    local id, queue, lease = entry[2], gathered(entry[3]), leases[i]
+    local id, queue, lease = entry.id, gathered(entry.queue), stored[i]
     push(queue.unlease, id)
-    if lease and byte(lease) ~= 70 then
-      local worker = string.match(lease, ';(.*)$', 81)
-      local crashes, attempt = sub(lease, 55, 57) + 1, sub(lease, 49, 54)
+    if lease and is_running(lease) then
+      local fence, crashes = sub(lease, @lease.revision), number_in(lease, @lease.crashes) + 1
       local revision = number_at(high, low, next_high, i - 1)
-      note_error(id, attempt, worker, 'c')
-      local counted = three(crashes)
-      if byte(lease) == 75 then
-        call('SREM', P .. 'cancel:' .. worker, id)
-        finish(queue, id, CANCELLED, revision, '0', 'N', sub(lease, 1, 54) .. counted .. sub(lease, 58))
+      note_error(id, lease, @failure.crash)
+      local counted = sub(lease, 1, @lease.attempt.last) .. two_bytes(crashes) .. sub(lease, @lease.suspicion.at)
+      if byte(lease) == @state.cancelling.byte then
+        call('SREM', P .. 'cancel:' .. worker_of(lease), id)
+        finish(queue, id, counted, @state.cancelled, revision, @flag.no, @by.store, fence)
         cancelled = cancelled + 1
-      elseif crashes >= tonumber(sub(lease, 60, 62)) then
-        local facts = sub(lease, 1, 54) .. counted .. sub(lease, 58)
-        finish(queue, id, FAILED, revision, sub(lease, 59, 59), 'N', facts)
+      elseif crashes >= byte(lease, @lease.max_crashes.at) then
+        finish(queue, id, counted, @state.failed, revision, sub(lease, @lease.dead_letter), @by.store, fence)
         failed = failed + 1
       else
-        local carry = revision .. sub(lease, 33, 48) .. format('%06d', attempt - 1) .. counted
         call('HDEL', P .. 'u', id)
-        put_back(queue, id, carry .. sub(lease, 17, 32) .. sub(lease, 63, 63) .. worker, score_in(lease))
+        local record = @state.submitted .. revision .. sub(counted, @lease.position.at, @lease.started_at.last)
+          .. two_bytes(number_in(lease, @lease.attempt) - 1) .. sub(counted, @lease.crashes.at)
+        put_back(queue, id, record, score_in(record))
         requeued = requeued + 1
       end
     end

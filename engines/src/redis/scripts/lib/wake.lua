@@ -11,7 +11,7 @@ local MAX_WAKES, MAX_TRIES = 4, 64
 -- asked.
 local kept_limits = call('EXISTS', P .. 'limits', P .. 'sizes')
 local limited, sized = kept_limits > 0, kept_limits == 2
-local note_in, note_out, is_sized, bytes_of, bytes_stored
+local note_in, note_out, is_sized, bytes_in, bytes_stored
 if sized then
   -- include sizes
 end

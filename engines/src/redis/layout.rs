@@ -1,0 +1,616 @@
+//! The one table of what stands where in the strings that a store keeps in Redis, and of the letters in them.
+//!
+//! Scripts write `@lease.attempt` for the first and the last position of a field, `@lease.attempt.at` and
+//! `@lease.attempt.last` for one of them, `@state.fresh` for a letter and `@state.fresh.byte` for its code. [`expand`]
+//! puts the numbers in when a script is put together, so that names cost nothing. The Rust decoders take their ranges
+//! from the same table, by [`Layout::range`] in constants. `layout.md` is written from it.
+#![doc = include_str!("layout.md")]
+
+use std::{fmt::Write, ops::Range};
+
+/// How a field is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// One letter of a group of [`CODES`], or a digit.
+    Letter,
+    /// Decimal digits, padded with zeros.
+    Digits,
+    /// A time in microseconds, 16 digits; zeros: none.
+    Time,
+    /// A time in microseconds, 7 bytes with the highest first; zeros: none.
+    Stamp,
+    /// A number, in bytes with the highest first.
+    Number,
+    /// Bytes as they are.
+    Bytes,
+}
+
+/// A field of a string.
+#[derive(Debug)]
+pub(super) struct Field {
+    name: &'static str,
+    width: usize,
+    kind: Kind,
+    #[cfg_attr(not(test), expect(dead_code, reason = "read where the documentation is written"))]
+    meaning: &'static str,
+}
+
+const fn letter(name: &'static str, meaning: &'static str) -> Field {
+    Field { name, width: 1, kind: Kind::Letter, meaning }
+}
+
+const fn stamp(name: &'static str, meaning: &'static str) -> Field {
+    Field { name, width: STAMP_BYTES, kind: Kind::Stamp, meaning }
+}
+
+const fn time(name: &'static str, meaning: &'static str) -> Field {
+    Field { name, width: 16, kind: Kind::Time, meaning }
+}
+
+const fn digits(name: &'static str, width: usize, meaning: &'static str) -> Field {
+    Field { name, width, kind: Kind::Digits, meaning }
+}
+
+const fn revision(name: &'static str, meaning: &'static str) -> Field {
+    digits(name, REVISION_DIGITS, meaning)
+}
+
+const fn number(name: &'static str, width: usize, meaning: &'static str) -> Field {
+    Field { name, width, kind: Kind::Number, meaning }
+}
+
+const fn bytes(name: &'static str, width: usize, meaning: &'static str) -> Field {
+    Field { name, width, kind: Kind::Bytes, meaning }
+}
+
+/// The width of a [`Kind::Stamp`].
+pub(super) const STAMP_BYTES: usize = 7;
+/// The width of revisions, fences and positions.
+pub(super) const REVISION_DIGITS: usize = 15;
+
+/// A string: its fields in their order, from its first byte, and what follows them.
+#[derive(Debug)]
+pub(super) struct Layout {
+    name: &'static str,
+    #[cfg_attr(not(test), expect(dead_code, reason = "read where the documentation is written"))]
+    what: &'static str,
+    fields: &'static [Field],
+    /// Whether [`CORE`] follows.
+    has_core: bool,
+    #[cfg_attr(not(test), expect(dead_code, reason = "read where the documentation is written"))]
+    rest: &'static str,
+}
+
+const WORKER: &str = "what only Rust reads (MessagePack), parameters unless they are large or the task completed, the \
+                      result of a completed one, the worker";
+
+/// What the records of all tasks begin with.
+pub(super) const RECORD: Layout = Layout {
+    name: "record",
+    what: "`t`: what all records begin with",
+    fields: &[
+        letter("state", "the task's state"),
+        revision("revision", "the task's revision; while it runs, the fence"),
+    ],
+    has_core: false,
+    rest: "as below, by the state",
+};
+
+/// The record of a task that waits as it was submitted.
+pub(super) const FRESH: Layout = Layout {
+    name: "fresh",
+    what: "`t`, state `fresh`: ready as it was submitted; its revision is its position",
+    fields: &[letter("state", "`fresh`"), revision("revision", "")],
+    has_core: true,
+    rest: "the queue's name, what only Rust reads (MessagePack), parameters unless they are large",
+};
+
+/// The record of a task that runs, or waits and has a history.
+pub(super) const LEASE: Layout = Layout {
+    name: "lease",
+    what: "`t`, states `waiting` to `started` and `cancelling`: runs, or waits and has a history",
+    fields: &[
+        letter("state", ""),
+        revision("revision", ""),
+        revision("position", "its place among those of its priority"),
+        stamp("ready_at", "when it became, or becomes, due"),
+        stamp("started_at", "when its latest attempt started"),
+        number("attempt", 2, "attempts that count"),
+        number("crashes", 2, "lost leases"),
+        letter("suspicion", "0 to 3: how far it is suspected of killing workers"),
+        number("blames", 1, "workers that only it can have killed"),
+        number("worker_length", 1, "the length of the name of who runs it, or ran it last"),
+    ],
+    has_core: true,
+    rest: "the queue's name, what only Rust reads (MessagePack), parameters unless they are large, the worker",
+};
+
+/// The record of a task that is over. From `ready_at` on as that of its lease.
+pub(super) const ENDING: Layout = Layout {
+    name: "ending",
+    what: "`t`, states `completed` to `stalled`: over",
+    fields: &[
+        letter("state", ""),
+        revision("revision", ""),
+        stamp("completed_at", ""),
+        letter("dead_letter", "1 if it was put on the outbox, else 0"),
+        letter("by", "who ended it"),
+        revision("fence", "of the lease it was settled by; zeros if it had none"),
+        stamp("ready_at", ""),
+        stamp("started_at", ""),
+        number("attempt", 2, ""),
+        number("crashes", 2, ""),
+        letter("suspicion", ""),
+        number("blames", 1, ""),
+        number("worker_length", 1, ""),
+    ],
+    has_core: true,
+    rest: WORKER,
+};
+
+/// What a submission said: it stays as it is, whatever happens to the task.
+pub(super) const CORE: Layout = Layout {
+    name: "core",
+    what: "what follows in each record and never changes",
+    fields: &[
+        stamp("submitted_at", ""),
+        bytes("fingerprint", 16, "of the submission"),
+        letter("size", "whether the parameters are here or in `b`"),
+        letter("dead_letter", "1 if it is kept when it fails for good, else 0"),
+        number("max_crashes", 1, "blames until it is failed"),
+        letter("priority", "0 to 9"),
+        letter("remember", "1 if its client chose its id, else 0"),
+        bytes("reserved", 3, "zeros: room for what comes next"),
+        number("open_length", 2, "the length of the queue's name and of what only Rust reads"),
+        number("queue_length", 1, "the length of the queue's name"),
+    ],
+    has_core: false,
+    rest: "the queue's name",
+};
+
+/// What a task's attempts reported.
+pub(super) const NEWS: Layout = Layout {
+    name: "news",
+    what: "`x`: what attempts reported; perhaps behind a `span`",
+    fields: &[time("heartbeat_at", ""), digits("progress_length", 6, "")],
+    has_core: false,
+    rest: "progress, checkpoint",
+};
+
+const SPAN: Layout = Layout {
+    name: "span",
+    what: "what news begin with if the span of the last attempt is kept",
+    fields: &[letter("mark", ""), bytes("span", 55, "as a `traceparent`")],
+    has_core: false,
+    rest: "news",
+};
+
+/// The errors of a task.
+pub(super) const HISTORY: Layout = Layout {
+    name: "history",
+    what: "`h`: errors of attempts",
+    fields: &[digits("count", 3, "")],
+    has_core: false,
+    rest: "as many errors",
+};
+
+/// An error in a history.
+pub(super) const ERROR: Layout = Layout {
+    name: "error",
+    what: "an error in `h`",
+    fields: &[digits("length", 5, "of what follows this field"), time("at", ""), digits("attempt", 6, "")],
+    has_core: false,
+    rest: "worker, `;`, a letter for the kind of failure, message; a capital letter is followed by the kind of error and `;`",
+};
+
+/// A copy on the outbox.
+pub(super) const COPY: Layout = Layout {
+    name: "copy",
+    what: "`o`: a copy of a task that failed for good",
+    fields: &[digits("record_length", 8, ""), digits("news_length", 8, ""), digits("errors_length", 8, "")],
+    has_core: false,
+    rest: "record, news, errors, parameters if they are large",
+};
+
+const ENTRY: Layout = Layout {
+    name: "entry",
+    what: "`q:<queue>:f`, `o`, `o:sent`: a task as it ended",
+    fields: &[revision("revision", "")],
+    has_core: false,
+    rest: "id",
+};
+
+const SAID: Layout = Layout {
+    name: "said",
+    what: "what a submission said of its unique key",
+    fields: &[
+        bytes("statuses", 10, "1 for those in which the task holds the key, else 0, by their codes"),
+        digits("span", 16, "for how many microseconds; zeros: without end"),
+        digits("key_length", 3, ""),
+    ],
+    has_core: false,
+    rest: "key: the task's name, a blank, what the submitter chose",
+};
+
+const KEPT: Layout = Layout {
+    name: "kept",
+    what: "`k:of`: what a task said of its unique key",
+    fields: &[
+        time("ends", "until when it holds its key"),
+        bytes("statuses", 10, ""),
+        digits("span", 16, ""),
+        digits("key_length", 3, ""),
+    ],
+    has_core: false,
+    rest: "key; then, if it has become what another submission said, that one's fingerprint, 16 bytes, and id",
+};
+
+const REQUEST: Layout = Layout {
+    name: "request",
+    what: "`request:<worker>:<slot>`: what a recent cycle did",
+    fields: &[
+        bytes("id", 26, "of the request"),
+        revision("first_fence", "of what it leased"),
+        revision("last_fence", ""),
+    ],
+    has_core: false,
+    rest: "its answers to settlements",
+};
+
+/// A report of a worker.
+pub(super) const REPORT: Layout = Layout {
+    name: "report",
+    what: "`workers`: a worker's report",
+    fields: &[time("started_at", ""), time("expires_at", ""), time("seen_at", "")],
+    has_core: false,
+    rest: "the report as JSON",
+};
+
+/// A duty.
+pub(super) const DUTY: Layout = Layout {
+    name: "duty",
+    what: "`duties`: who has a duty",
+    fields: &[digits("term", 15, ""), time("expires_at", "")],
+    has_core: false,
+    rest: "holder, `;`, note",
+};
+
+const ASIDE: Layout = Layout {
+    name: "aside",
+    what: "`q:<queue>:y`, behind a gate and a zero byte",
+    fields: &[digits("score", 17, "in `p`, and 5e15 added to it")],
+    has_core: false,
+    rest: "id",
+};
+
+const SIZING: Layout = Layout {
+    name: "sizing",
+    what: "`sizing`: how far a queue's bytes are counted",
+    fields: &[letter("part", "of the queue")],
+    has_core: false,
+    rest: "where its walk goes on",
+};
+
+const START: Layout = Layout {
+    name: "start",
+    what: "an argument of `submit`: when tasks may start; empty: now",
+    fields: &[letter("kind", "")],
+    has_core: false,
+    rest: "microseconds",
+};
+
+const WISH: Layout = Layout {
+    name: "wish",
+    what: "an argument of `submit`: what is done about the holder of a unique key",
+    fields: &[letter("rule", "of `duplicate`")],
+    has_core: false,
+    rest: "what the submission says of its key, as `said`",
+};
+
+const TOLD: Layout = Layout {
+    name: "told",
+    what: "an argument of `extend`: a checkpoint; `-` leaves the one before",
+    fields: &[letter("mark", "`+`")],
+    has_core: false,
+    rest: "the checkpoint",
+};
+
+/// What is made of a copy when it is sent again.
+pub(super) const FACTS: Layout = Layout {
+    name: "facts",
+    what: "an argument of `resubmit`: fields of a lease",
+    fields: &[
+        stamp("started_at", ""),
+        number("attempt", 2, ""),
+        number("crashes", 2, ""),
+        letter("suspicion", ""),
+        number("blames", 1, ""),
+    ],
+    has_core: false,
+    rest: "nothing",
+};
+
+const LAYOUTS: [&Layout; 23] = [
+    &RECORD, &FRESH, &LEASE, &ENDING, &CORE, &NEWS, &SPAN, &HISTORY, &ERROR, &COPY, &ENTRY, &SAID, &KEPT, &REQUEST,
+    &REPORT, &DUTY, &ASIDE, &SIZING, &OUTCOME, &START, &WISH, &TOLD, &FACTS,
+];
+
+const OUTCOME: Layout = Layout {
+    name: "outcome",
+    what: "an argument of `cycle`: what became of an attempt",
+    fields: &[letter("kind", ""), letter("dead_letter", "of `failed`, `stalled` and `unknown`: 1 or 0")],
+    has_core: false,
+    rest: "of `retry` and `released` a delay in microseconds instead of the second letter; of `unknown` patience, `:`, \
+           delay; of all but `completed` perhaps `;` and a span",
+};
+
+const fn is_same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut place = 0;
+    while place < a.len() {
+        if a[place] != b[place] {
+            return false;
+        }
+        place += 1;
+    }
+    true
+}
+
+impl Layout {
+    /// Where a field stands; for constants.
+    ///
+    /// # Panics
+    /// If there is no such field: then the program does not build.
+    pub(super) const fn range(&self, name: &str) -> Range<usize> {
+        let (mut place, mut start) = (0, 0);
+        while place < self.fields.len() {
+            let field = &self.fields[place];
+            if is_same(field.name, name) {
+                return start..start + field.width;
+            }
+            start += field.width;
+            place += 1;
+        }
+        panic!("no such field")
+    }
+
+    /// Where its only byte stands.
+    pub(super) const fn place(&self, name: &str) -> usize {
+        self.range(name).start
+    }
+
+    /// How long the fields are together.
+    pub(super) const fn len(&self) -> usize {
+        let (mut place, mut length) = (0, 0);
+        while place < self.fields.len() {
+            length += self.fields[place].width;
+            place += 1;
+        }
+        length
+    }
+
+    /// Where a field stands, also one of the core.
+    fn find(&self, name: &str) -> Option<Range<usize>> {
+        let mut start = 0;
+        for field in self.fields {
+            if field.name == name {
+                return Some(start..start + field.width);
+            }
+            start += field.width;
+        }
+        match name {
+            "rest" if !self.has_core => Some(start..start),
+            "core" if self.has_core => Some(start..start),
+            "queue" if self.has_core || self.name == CORE.name => {
+                let end = if self.has_core { start + CORE.len() } else { start };
+                Some(end..end)
+            }
+            _ if self.has_core => CORE.find(name).map(|range| start + range.start..start + range.end),
+            _ => None,
+        }
+    }
+}
+
+/// A letter, or a few, that stand for something.
+struct Code {
+    group: &'static str,
+    name: &'static str,
+    letters: &'static str,
+}
+
+macro_rules! codes {
+    ($($group:ident { $($name:ident $letters:literal)* })*) => {
+        /// All letters, by what they say something of.
+        const CODES: &[Code] =
+            &[$($(Code { group: stringify!($group), name: stringify!($name), letters: $letters }),*),*];
+    };
+}
+
+codes! {
+    state {
+        waiting "0" scheduled "1" submitted "2" started "3" completed "4" failed "5" cancelled "6" aborted "7"
+        dropped "8" stalled "9" fresh "N" cancelling "K"
+    }
+    size { small "S" large "L" }
+    by { worker "S" store "N" }
+    span { kept "T" }
+    outcome {
+        completed "c" retry "r" failed "f" stalled "s" unknown "u" cancelled "x" released "l"
+    }
+    failure { crash "c" }
+    flag { yes "1" no "0" }
+    start { after "a" at "t" }
+    conflict { fail "f" skip "s" replace "r" }
+    duplicate { reject "j" answer "t" replace "p" keep_last "k" }
+    submitted {
+        created "c" scheduled "d" replaced "r" replaced_scheduled "p" existing "e" refused "x" held "h" updated "u"
+        body_differs "b" started "s" full "f" heavy "g" rate "q"
+    }
+    whole { created "C" replaced "R" existing "E" updated "U" }
+    settled { lost "-" }
+    extended { done "e" cancelling "c" lost "l" }
+    cancelled { done "d" requested "r" unknown "u" }
+    resubmitted { done "d" already "a" live "l" moved "m" unknown "u" queue "q" held "h" }
+    gate { key "k" task "t" }
+}
+
+/// What stands for a name in a script; `None` for one that is not known.
+fn meaning_of(name: &str) -> Option<String> {
+    let mut parts = name.split('.');
+    let (group, field, form) = (parts.next()?, parts.next()?, parts.next());
+    if parts.next().is_some() {
+        return None;
+    }
+    if let Some(code) = CODES.iter().find(|code| code.group == group && code.name == field) {
+        return match form {
+            None => Some(format!("'{}'", code.letters)),
+            Some("byte") => code.letters.bytes().next().map(|byte| byte.to_string()),
+            Some(_) => None,
+        };
+    }
+    let literal = match name {
+        "digits.three" => Some((0..1_000).fold(String::new(), |text, number| format!("{text}{number:03}"))),
+        "attempts.none" => Some(attempts(0)),
+        "attempts.one" => Some(attempts(1)),
+        _ => None,
+    };
+    if let Some(literal) = literal {
+        return Some(format!("'{literal}'"));
+    }
+    let range = LAYOUTS.iter().find(|layout| layout.name == group)?.find(field)?;
+    match form {
+        None if range.is_empty() => None,
+        None => Some(format!("{}, {}", range.start + 1, range.end)),
+        Some("at") => Some((range.start + 1).to_string()),
+        Some("last") if !range.is_empty() => Some(range.end.to_string()),
+        Some(_) => None,
+    }
+}
+
+/// The fields of a lease from `attempt` to `blames`, as Lua writes them, of a task that was never lost.
+fn attempts(attempt: u8) -> String {
+    let mut text = String::new();
+    let first = LEASE.fields.iter().position(|field| field.name == "attempt").unwrap_or_default();
+    for field in LEASE.fields[first..].iter().take_while(|field| field.name != "worker_length") {
+        match (field.kind, field.name) {
+            (Kind::Letter, _) => text.push('0'),
+            (_, "attempt") => (1..=field.width).for_each(|place| {
+                let _ = write!(text, "\\{:03}", if place == field.width { attempt } else { 0 });
+            }),
+            _ => text.push_str(&"\\000".repeat(field.width)),
+        }
+    }
+    text
+}
+
+/// Puts numbers and letters in for the names of a script.
+pub(super) fn expand(line: &str, into: &mut String) {
+    let mut rest = line;
+    while let Some(at) = rest.find('@') {
+        let (before, name) = (&rest[..at], &rest[at + 1..]);
+        let end = name.find(|it: char| !it.is_ascii_lowercase() && it != '_' && it != '.').unwrap_or(name.len());
+        let name = name[..end].trim_end_matches('.');
+        into.push_str(before);
+        match meaning_of(name) {
+            Some(meaning) => into.push_str(&meaning),
+            None => {
+                into.push('@');
+                into.push_str(name);
+            }
+        }
+        rest = &rest[at + 1 + name.len()..];
+    }
+    into.push_str(rest);
+}
+
+/// The tables of `layout.md`.
+#[cfg(test)]
+fn document() -> String {
+    let mut text = String::new();
+    for layout in LAYOUTS {
+        let _ = write!(
+            text,
+            "\n`{}`: {}\n\n| bytes | field | written as | meaning |\n|---|---|---|---|\n",
+            layout.name, layout.what
+        );
+        let mut start = 1;
+        for Field { name, width, kind, meaning } in layout.fields {
+            let end = start + width - 1;
+            let places = if *width == 1 { start.to_string() } else { format!("{start}-{end}") };
+            let kind = format!("{kind:?}").to_lowercase();
+            let _ = writeln!(text, "| {places} | `{name}` | {kind} | {meaning} |");
+            start = end + 1;
+        }
+        let core = if layout.has_core { "`core`, " } else { "" };
+        let _ = writeln!(text, "| {start}- | | | {core}{} |", layout.rest);
+    }
+    text.push_str("\n| of | letters |\n|---|---|\n");
+    for group in CODES.chunk_by(|a, b| a.group == b.group) {
+        let letters: Vec<_> = group.iter().map(|code| format!("`{}` {}", code.letters, code.name)).collect();
+        let _ = writeln!(text, "| `{}` | {} |", group[0].group, letters.join(", "));
+    }
+    text.trim_start().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use jobbers_common::lifecycle::Status;
+
+    use super::*;
+
+    fn expanded(line: &str) -> String {
+        let mut text = String::new();
+        expand(line, &mut text);
+        text
+    }
+
+    #[test]
+    fn names_become_positions_and_letters() {
+        assert_eq!(expanded("sub(x, @record.revision)"), "sub(x, 2, 16)");
+        assert_eq!(expanded("@lease.attempt.at and @lease.attempt.last"), "46 and 47");
+        assert_eq!(expanded("@state.fresh, @state.fresh.byte"), "'N', 78");
+        assert_eq!(expanded("@core.queue.at @fresh.core.at"), format!("{} 17", CORE.len() + 1));
+        assert_eq!(expanded("@lease.submitted_at.at"), (LEASE.len() + 1).to_string());
+        assert_eq!(expanded("@attempts.one"), "'\\000\\001\\000\\0000\\000'");
+        for untouched in ["worker@instance", "'^(.*)@(.*)$'", "@lease.nothing", "@lease", "@state.fresh.at"] {
+            assert_eq!(expanded(untouched), untouched);
+        }
+    }
+
+    #[test]
+    fn an_ending_goes_on_as_its_lease_did() {
+        let from = |layout: &Layout| {
+            let place = layout.fields.iter().position(|field| field.name == "ready_at").unwrap();
+            layout.fields[place..].iter().map(|field| (field.name, field.width)).collect::<Vec<_>>()
+        };
+        assert_eq!(from(&LEASE), from(&ENDING));
+        for layout in [&FRESH, &LEASE, &ENDING] {
+            assert_eq!(layout.range("revision"), RECORD.range("revision"), "{}", layout.name);
+        }
+    }
+
+    #[test]
+    fn states_are_the_codes_of_statuses_and_two_more() {
+        let states: Vec<_> = CODES.iter().filter(|code| code.group == "state").collect();
+        for status in Status::ALL {
+            let state = states.iter().find(|code| code.letters == status.code().to_string()).unwrap();
+            assert_eq!(state.name, status.to_string());
+        }
+        assert_eq!(states.len(), Status::ALL.len() + 2);
+    }
+
+    #[test]
+    fn the_documented_layout_is_the_table() {
+        let (file, real) = (Path::new(env!("CARGO_MANIFEST_DIR")).join("src/redis/layout.md"), document());
+        if std::env::var_os("REWRITE").is_some() {
+            std::fs::write(&file, &real).unwrap();
+        }
+        let written = std::fs::read_to_string(&file).unwrap_or_default();
+        assert!(real == written, "write layout.md again with REWRITE=1 cargo test -p jobbers-engines layout");
+    }
+}

@@ -1,0 +1,68 @@
+-- What becomes of attempts that did not just complete. Included only where there is one.
+
+-- Back to the queue: at once or later. Only a release at once keeps the place and the time it became due.
+local function go_back(queue, id, lease, revision, attempt, delay, keeps_place)
+  local position = keeps_place and delay == 0 and sub(lease, @lease.position) or revision
+  local ready_at, due = STAMP, nil
+  if delay > 0 then
+    due = format('%.0f', now + delay)
+    ready_at = stamp_of(now + delay)
+  elseif keeps_place then
+    ready_at = sub(lease, @lease.ready_at)
+  end
+  local status = due and @state.scheduled or @state.submitted
+  local record = status .. revision .. position .. ready_at .. sub(lease, @lease.started_at) .. two_bytes(attempt)
+    .. sub(lease, @lease.crashes.at)
+  put_back(queue, id, record, not due and score_in(record), due)
+  return status, true
+end
+
+-- The worker does not know the task: it goes back while its queue's patience lasts.
+local function give_back_unknown(queue, id, lease, revision, outcome, payload)
+  local patience, delay = string.match(outcome, '^(%d+):(%d+)$', @outcome.rest.at)
+  local since = call('HGET', P .. 'u', id)
+  if not since then
+    since = NOW
+    call('HSET', P .. 'u', id, since)
+  end
+  if since + patience > now then
+    return go_back(queue, id, lease, revision, number_in(lease, @lease.attempt) - 1, tonumber(delay), true)
+  end
+  note_error(id, lease, payload)
+  finish(queue, id, lease, @state.dropped, revision, sub(outcome, @outcome.dead_letter), @by.worker, sub(lease, @lease.revision))
+  return @state.dropped, false
+end
+
+-- Answers the status, and whether repeating this would answer otherwise.
+local function settle_outcome(queue, id, lease, revision, outcome, payload)
+  local kind, is_cancelled = sub(outcome, @outcome.kind), byte(lease) == @state.cancelling.byte
+  local fence = sub(lease, @lease.revision)
+  local span_at = string.find(outcome, ';', 1, true)
+  if span_at then
+    note_span(id, sub(outcome, span_at + 1))
+    outcome = sub(outcome, 1, span_at - 1)
+  end
+  if kind == @outcome.retry or kind == @outcome.failed or kind == @outcome.stalled then
+    note_error(id, lease, payload)
+  end
+  if is_cancelled then
+    call('SREM', P .. 'cancel:' .. worker_of(lease), id)
+  end
+  if is_cancelled or kind == @outcome.cancelled then
+    finish(queue, id, lease, @state.cancelled, revision, @flag.no, @by.worker, fence)
+    return @state.cancelled, false
+  elseif kind == @outcome.failed or kind == @outcome.stalled then
+    local status = kind == @outcome.failed and @state.failed or @state.stalled
+    finish(queue, id, lease, status, revision, sub(outcome, @outcome.dead_letter), @by.worker, fence)
+    return status, false
+  elseif kind == @outcome.unknown then
+    return give_back_unknown(queue, id, lease, revision, outcome, payload)
+  end
+  -- It ran: how long nobody knew it is counted anew.
+  call('HDEL', P .. 'u', id)
+  local attempt, delay = number_in(lease, @lease.attempt), tonumber(sub(outcome, @outcome.dead_letter.at))
+  if kind == @outcome.retry then
+    return go_back(queue, id, lease, revision, attempt, delay, false)
+  end
+  return go_back(queue, id, lease, revision, attempt - 1, delay, true)
+end
