@@ -47,6 +47,7 @@ use self::{
     connection::CUT_WITHIN,
     error::OrStore,
     readers::Readers,
+    stall::Stall,
     view::View,
     waiters::Waiters,
     watch::{Lookout, Watch},
@@ -80,6 +81,7 @@ mod row;
 mod schema;
 mod settle;
 mod sql;
+mod stall;
 mod step;
 mod submit;
 mod tend;
@@ -89,6 +91,12 @@ mod waiters;
 mod watch;
 mod weight;
 mod writer;
+
+/// After how long without a transaction that got through the store is not healthy: what a transaction waits for another
+/// process's.
+const STALLED_AFTER: Duration = Duration::from_secs(5);
+/// How long the check of a stalled store's health waits for a transaction to get through after all.
+const PROBED_WITHIN: Duration = Duration::from_millis(100);
 
 /// What the writer, the readers and the watch have in common.
 #[derive(Debug)]
@@ -100,6 +108,7 @@ struct Shared {
     watch: Watch,
     /// The store's count of commits at our latest one: a higher count is another process's.
     own_commits: AtomicI64,
+    stall: Stall,
     files: OpenFiles,
 }
 
@@ -144,6 +153,7 @@ impl SqliteEngine {
             waiters: Waiters::default(),
             watch,
             own_commits: AtomicI64::new(0),
+            stall: Stall::default(),
             files: files.unwrap_or_default(),
         });
         // The log lies beside the file itself, not beside a link to it.
@@ -263,6 +273,12 @@ impl Engine for SqliteEngine {
     async fn health(&self) -> Result<Health> {
         if !self.writer.is_running() {
             return Err(Error::unavailable("the store's writer has stopped"));
+        }
+        if self.shared.stall.lasts(STALLED_AFTER)
+            && !matches!(timeout(PROBED_WITHIN, self.writer.run(1, |_| Ok(()))).await, Ok(Ok(())))
+        {
+            let why = "nothing could be written for 5 seconds: another process holds the file's lock, or the disk hangs";
+            return Err(Error::unavailable(why));
         }
         let quota = self.quota;
         let is_file = self.address.path().is_some();

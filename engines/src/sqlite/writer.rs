@@ -263,9 +263,11 @@ impl Committer {
     /// One transaction. On an error nothing of it has happened.
     fn attempt(&mut self, group: &mut Group) -> Result<Outcome> {
         self.check_in_place()?;
+        self.shared.stall.begin();
         self.conn.prepare_cached("BEGIN IMMEDIATE").and_then(|mut begin| begin.execute([])).or_store()?;
         let attempt = self.attempt_within(group);
         self.roll_back();
+        self.shared.stall.end();
         attempt
     }
 

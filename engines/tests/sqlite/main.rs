@@ -11,6 +11,7 @@ use jobbers_engines::{OpenOptions, sqlite::SqliteEngine};
 
 mod damage;
 mod group_commit;
+mod health;
 mod mending;
 mod opening;
 mod pages;

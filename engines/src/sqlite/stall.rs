@@ -1,0 +1,27 @@
+//! Whether the writer gets its transactions through: a process that was frozen while it held the file's lock keeps every
+//! other one from writing, and nothing but the waiting shows it.
+
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+/// Since when the writer has been trying.
+#[derive(Debug, Default)]
+pub(super) struct Stall(Mutex<Option<Instant>>);
+
+impl Stall {
+    /// A transaction is to begin.
+    pub(super) fn begin(&self) {
+        self.0.lock().get_or_insert_with(Instant::now);
+    }
+
+    /// It is over, and had the lock.
+    pub(super) fn end(&self) {
+        *self.0.lock() = None;
+    }
+
+    /// Whether none has got through for this long.
+    pub(super) fn lasts(&self, at_least: Duration) -> bool {
+        self.0.lock().is_some_and(|since| since.elapsed() >= at_least)
+    }
+}
