@@ -20,14 +20,13 @@ use async_trait::async_trait;
 use jobbers_common::{
     engine::{
         AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, Duty, DutyClaim, Engine,
-        Error, ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueuePlace,
-        QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
+        Error, ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, PruneScope, Pruned, PutMode,
+        QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
         dead::{validate_forget, validate_resubmit},
         keep::validate_move,
         look::validate_limit,
         work::validate_extend,
     },
-    lifecycle::Status,
     limits::MAX_BATCH,
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
@@ -64,6 +63,7 @@ mod clock;
 mod connection;
 mod cycle;
 mod dead;
+mod due;
 mod duty;
 mod error;
 mod find;
@@ -77,6 +77,7 @@ mod moves;
 mod prune;
 mod quota;
 mod readers;
+mod removal;
 mod row;
 mod schema;
 mod settle;
@@ -277,7 +278,8 @@ impl Engine for SqliteEngine {
         if self.shared.stall.lasts(STALLED_AFTER)
             && !matches!(timeout(PROBED_WITHIN, self.writer.run(1, |_| Ok(()))).await, Ok(Ok(())))
         {
-            let why = "nothing could be written for 5 seconds: another process holds the file's lock, or the disk hangs";
+            let why =
+                "nothing could be written for 5 seconds: another process holds the file's lock, or the disk hangs";
             return Err(Error::unavailable(why));
         }
         let quota = self.quota;
@@ -341,29 +343,30 @@ impl Engine for SqliteEngine {
     async fn promote_due(&self, limit: usize) -> Result<u64> {
         validate_limit(limit)?;
         let promote = move |step: &mut step::Step<'_>| {
-            let queues = tend::queues_with(step, Status::Scheduled)?;
             gates::wake_for_due(step)?;
             weight::go_on(step)?;
-            tend::promote_due(step, &queues, limit)
+            tend::promote_all(step, limit)
         };
         self.writer.run(limit, promote).await
     }
 
     async fn reclaim_expired(&self, limit: usize) -> Result<Reclaimed> {
         validate_limit(limit)?;
-        let reclaim = move |step: &mut step::Step<'_>| {
-            let queues = tend::queues_with(step, Status::Started)?;
-            tend::reclaim_expired(step, &queues, limit)
-        };
-        self.writer.run(limit, reclaim).await
+        self.writer.run(limit, move |step| tend::reclaim_all(step, limit)).await
     }
 
     async fn prune(&self, request: PruneRequest) -> Result<Pruned> {
         request.validate()?;
-        if request.dry_run {
-            return self.read(move |view| prune::count(view, &request)).await;
+        let limit = request.limit;
+        if request.scope == PruneScope::Retention && !request.dry_run {
+            return self.writer.run(limit, move |step| prune::prune_retention(step, limit)).await;
         }
-        self.writer.run(request.limit, move |step| prune::prune(step, &request)).await
+        let is_dry = request.dry_run;
+        let found = self.read(move |view| prune::find(view, &request)).await?;
+        if is_dry {
+            return Ok(found.counted());
+        }
+        self.writer.run(limit, move |step| prune::remove_found(step, &found)).await
     }
 
     async fn purge_queue(&self, queue: &QueueName, limit: usize) -> Result<u64> {

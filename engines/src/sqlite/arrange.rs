@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
     engine::{DeleteRole, Deleted, Error, PutMode, Result, keep::check_deletion},
+    lifecycle::Status,
     limits::{MAX_BATCH, MAX_CONFIG_ENTRIES},
     name::{QueueName, RoleName, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
@@ -15,6 +16,7 @@ use serde::Serialize;
 
 use super::{
     catalog::{ANY_VERSION, Catalog},
+    due::Chore,
     error::OrStore,
     finished::{self, Walk},
     gates, look, prune, row, sql,
@@ -62,6 +64,10 @@ pub(super) fn put_queue(step: &mut Step<'_>, queue: &QueueConfig, mode: &PutMode
     }
     let config = changed(step)?;
     let key = step.catalog().key(&queue.name)?;
+    let retention = known.as_ref().map(|known| known.retention.clone()).unwrap_or_default();
+    if retention != queue.retention {
+        step.note_due(Chore::Prune, key, 0);
+    }
     weight::configure(step, key, known.as_ref(), queue)?;
     Ok(config)
 }
@@ -84,8 +90,18 @@ pub(super) fn delete_queue(step: &mut Step<'_>, name: &QueueName, expected: Opti
     if finished.unsigned_abs() > doomed.len() as u64 {
         return Ok(Deleted::More);
     }
-    weight::forget(step, queue)?;
-    step.prepare(sql::DELETE_QUEUE)?.execute([queue]).or_store()?;
+    // What it weighs is gone with its tasks.
+    step.write_tallies()?;
+    for delete in [
+        sql::DELETE_TALLIES,
+        sql::DELETE_DUE,
+        sql::DELETE_GATES_DUE,
+        sql::DELETE_GATE_MARKS,
+        sql::END_GATE_SWEEP,
+        sql::DELETE_QUEUE,
+    ] {
+        step.prepare(delete)?.execute([queue]).or_store()?;
+    }
     changed(step)?;
     Ok(Deleted::Done)
 }
@@ -102,6 +118,10 @@ pub(super) fn move_tasks(step: &mut Step<'_>, from: &QueueName, to: &QueueName, 
         update.execute((key, to, revision)).or_store()?;
         step.note_left(*key, from, status)?;
         step.note_entered(*key, to, status)?;
+        if status == Status::Scheduled {
+            // The next look finds out when.
+            step.note_due(Chore::Promote, to, 0);
+        }
     }
     Ok(waiting.len() as u64)
 }

@@ -8,6 +8,7 @@ use jobbers_common::engine::{AuditRequest, Audited, Error, Finding, Flaw, Result
 use rusqlite::{Connection, OptionalExtension, ToSql};
 
 use super::{
+    due,
     error::{OrStore, corrupt},
     gates, row, sql,
     step::Step,
@@ -112,6 +113,8 @@ enum Mend {
     Recount(i64),
     /// Count the bytes that wait in a queue anew.
     Weigh(i64),
+    /// Have the chores look at a queue.
+    LookForDue(i64),
     /// Build the indexes of `task` anew.
     Reindex,
 }
@@ -305,6 +308,10 @@ fn counts(view: &View<'_>, after: i64) -> Result<Look> {
         let detail = format!("{tallied} tasks are counted as {} and {found} are there", row::status(code)?);
         look.note(Flaw::Miscounted, name.as_str(), detail, Some(Mend::Recount(queue)));
     }
+    if due::is_overlooked(view, queue)? {
+        let detail = "a chore has something to do in it, and would not look";
+        look.note(Flaw::Misplaced, name.as_str(), detail, Some(Mend::LookForDue(queue)));
+    }
     if view.catalog.limited.get(&queue).is_some_and(|config| config.max_bytes.is_some()) {
         let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
         let (counted, sum, wrong): (i64, i64, i64) =
@@ -350,6 +357,7 @@ fn carry_out(step: &mut Step<'_>, mend: Mend) -> Result<()> {
                 step.prepare(sql::PUT_TALLY)?.execute((queue, code, found)).or_store()?;
             }
         }
+        Mend::LookForDue(queue) => due::look_again(step, queue)?,
         Mend::Weigh(queue) => weight::weigh_anew(step, queue)?,
         Mend::Reindex => step.conn.execute_batch("REINDEX task").or_store()?,
     }

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use jobbers_common::{
     engine::{Error, Result},
     name::{QueueName, RoleName, TaskName, WorkerId},
-    queue::{Config, QueueConfig, RoleConfig},
+    queue::{Config, QueueConfig, Retention, RoleConfig},
     routing::{RouteKey, RouteRule, Versions},
     time::Timestamp,
 };
@@ -101,6 +101,12 @@ impl Catalog {
     pub(super) fn next_queue(&self, after: i64) -> Option<(i64, &QueueName)> {
         let beyond = self.names.iter().filter(|(key, _)| **key > after);
         beyond.min_by_key(|(key, _)| **key).map(|(key, name)| (*key, name))
+    }
+
+    /// How long a queue's finished tasks are kept.
+    pub(super) fn retention(&self, key: i64) -> Retention {
+        let config = self.names.get(&key).and_then(|name| self.config.queues.get(name));
+        config.map_or_else(Retention::default, |config| config.retention.clone())
     }
 
     /// Whether the queue gives tasks out.

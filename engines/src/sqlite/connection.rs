@@ -62,6 +62,8 @@ fn make_ready(conn: Connection, address: &Address) -> Result<Connection> {
         SETTINGS.use_log(&conn).or_store()?;
     }
     set(&conn, "synchronous", address.synchronous.as_str())?;
+    // What belongs to a task or a queue is deleted by statements: see `removal`.
+    set(&conn, "foreign_keys", false)?;
     set(&conn, "cache_size", -WRITER_CACHE_KIB)?;
     set(&conn, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     SCHEMA.migrate(&conn).or_store()?;

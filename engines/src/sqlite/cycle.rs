@@ -12,7 +12,9 @@ use jobbers_common::{
 use rusqlite::{OptionalExtension, Row};
 use tracing::warn;
 
-use super::{error::OrStore, gates, limits::Room, row::Columns, settle, sql, step::Step, tend, waiters::Wants};
+use super::{
+    due::Chore, error::OrStore, gates, limits::Room, row::Columns, settle, sql, step::Step, tend, waiters::Wants,
+};
 
 /// How many due tasks, and how many expired leases, one claim looks after.
 const TEND_LIMIT: usize = 100;
@@ -124,6 +126,9 @@ fn claim_from(
     drop(rows);
     let mut lease_one = step.prepare(sql::CLAIM_TASK)?;
     let expires_at = step.now.after(lease).as_micros();
+    if !leases.is_empty() {
+        step.note_due(Chore::Reclaim, queue, expires_at);
+    }
     for (key, fence) in leases {
         let leased = lease_one.execute((key, fence, step.now_micros(), worker.as_str(), expires_at));
         if leased.or_store()? != 1 {

@@ -5,7 +5,7 @@
 
 use jobbers_common::{engine::Result, lifecycle::Status};
 
-use super::{error::OrStore, sql, view::View};
+use super::{error::OrStore, removal::Doomed, sql, view::View};
 
 /// A finished task: its place in the sequence, and where it lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +14,13 @@ pub(super) struct Finished {
     pub(super) key: i64,
     pub(super) queue: i64,
     pub(super) status: Status,
+}
+
+impl Finished {
+    /// To be deleted.
+    pub(super) const fn doomed(&self) -> Doomed {
+        Doomed { key: self.key, queue: self.queue, status: self.status }
+    }
 }
 
 /// The direction of a walk.

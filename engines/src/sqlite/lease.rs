@@ -9,6 +9,7 @@ use jobbers_common::{
 };
 
 use super::{
+    due::Chore,
     error::OrStore,
     find::find,
     moves::{self, Ending},
@@ -17,16 +18,18 @@ use super::{
 };
 
 /// Renews leases, each for itself.
-pub(super) fn extend(step: &Step<'_>, lease: Duration, extensions: &[Extension]) -> Result<Vec<ExtendAnswer>> {
+pub(super) fn extend(step: &mut Step<'_>, lease: Duration, extensions: &[Extension]) -> Result<Vec<ExtendAnswer>> {
     let expires_at = step.now.after(lease).as_micros();
     extensions.iter().map(|extension| extend_one(step, expires_at, extension)).collect()
 }
 
-fn extend_one(step: &Step<'_>, expires_at: i64, extension: &Extension) -> Result<ExtendAnswer> {
+fn extend_one(step: &mut Step<'_>, expires_at: i64, extension: &Extension) -> Result<ExtendAnswer> {
     let fence = Some(settle::stored(extension.fence));
     let held = find(step, &extension.id)?.filter(|found| found.status == Status::Started && found.fence == fence);
     let Some(found) = held else { return Ok(ExtendAnswer::LeaseLost) };
     step.prepare(sql::EXTEND_LEASE)?.execute((found.key, expires_at)).or_store()?;
+    // Usually later than what is noted; a shorter lease is not.
+    step.note_due(Chore::Reclaim, found.queue, expires_at);
     if let Some(heartbeat) = &extension.heartbeat {
         note_heartbeat(step, found.key, heartbeat)?;
     }

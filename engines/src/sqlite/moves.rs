@@ -13,7 +13,7 @@ use jobbers_common::{
     transition::{Return, Transition, UnknownMark},
 };
 
-use super::{dead, error::OrStore, find::Found, gates, settle::note_failure, sql, step::Step};
+use super::{dead, due::Chore, error::OrStore, find::Found, gates, settle::note_failure, sql, step::Step};
 
 /// What the end of an attempt leaves besides its [`Transition`].
 #[derive(Debug, Clone, Copy, Default)]
@@ -111,5 +111,8 @@ fn requeue(
     step.prepare(sql::REQUEUE_TASK)?
         .execute((found.key, to.code(), revision, ready_at, u8::from(!counts), span))
         .or_store()?;
+    if let Some(at) = ready_at.filter(|_| to == Status::Scheduled) {
+        step.note_due(Chore::Promote, found.queue, at);
+    }
     step.note_moved(found.key, found.queue, found.status, event, to)
 }

@@ -1,6 +1,7 @@
 //! Deleting what is over.
 //!
-//! Which tasks go is a question to a [`View`], so that a dry run asks it of a reader and takes no lock.
+//! Retention goes by [`due`]: a queue is looked at when it has too many finished tasks, or its oldest is too old. A filter
+//! may pass over many tasks, so a reader looks for those that match, and the writer deletes what has not moved since.
 
 use jobbers_common::{
     engine::{Error, PruneRequest, PruneScope, Pruned, Result, TaskFilter},
@@ -11,45 +12,100 @@ use jobbers_common::{
 use rusqlite::{OptionalExtension, Row};
 
 use super::{
+    due::{self, Chore},
     error::OrStore,
     finished::{self, Finished, Walk},
+    removal::{self, Doomed},
     row, sql,
     step::Step,
     view::View,
 };
 
 /// What a piece of pruning found.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Found {
     doomed: Vec<Finished>,
     next: Option<String>,
 }
 
-/// A dry run: counts, and deletes nothing.
-pub(super) fn count(view: &View<'_>, request: &PruneRequest) -> Result<Pruned> {
-    let Found { doomed, next } = find(view, request)?;
-    Ok(Pruned { removed: doomed.len() as u64, next })
+impl Found {
+    /// What a dry run answers.
+    pub(super) fn counted(self) -> Pruned {
+        Pruned { removed: self.doomed.len() as u64, next: self.next }
+    }
 }
 
-/// A bounded piece.
-pub(super) fn prune(step: &mut Step<'_>, request: &PruneRequest) -> Result<Pruned> {
-    let Found { doomed, next } = find(&step.view()?, request)?;
-    remove(step, &doomed)?;
-    Ok(Pruned { removed: doomed.len() as u64, next })
-}
-
-/// Deletes finished tasks.
-pub(super) fn remove(step: &mut Step<'_>, doomed: &[Finished]) -> Result<()> {
-    doomed.iter().try_for_each(|task| step.remove(task.key, task.queue, task.status))
-}
-
-fn find(view: &View<'_>, request: &PruneRequest) -> Result<Found> {
+/// Finds a piece of what a request means. The search may look at many tasks, so a reader does it.
+pub(super) fn find(view: &View<'_>, request: &PruneRequest) -> Result<Found> {
     match &request.scope {
         PruneScope::Retention => past_retention(view, request),
         PruneScope::Matching { filter, finished_before, larger_than } => {
             matching(view, request, filter, (*finished_before, *larger_than))
         }
     }
+}
+
+/// Deletes what was found, except for tasks that have moved since.
+pub(super) fn remove_found(step: &mut Step<'_>, found: &Found) -> Result<Pruned> {
+    let mut is_unmoved = step.prepare(sql::IS_AT_REVISION)?;
+    let mut doomed = Vec::with_capacity(found.doomed.len());
+    for task in &found.doomed {
+        if is_unmoved.exists((task.key, task.revision)).or_store()? {
+            doomed.push(task.doomed());
+        }
+    }
+    removal::remove(step, &doomed)?;
+    Ok(Pruned { removed: doomed.len() as u64, next: found.next.clone() })
+}
+
+/// How many queues one call looks at.
+const MOST_QUEUES: usize = 1_000;
+/// How many tasks of a queue are asked for their age first.
+const FIRST_LOOK: usize = 64;
+
+/// Deletes up to `limit` tasks past the retention of their queues.
+pub(super) fn prune_retention(step: &mut Step<'_>, limit: usize) -> Result<Pruned> {
+    let (removed, has_more) = prune_due(step, limit)?;
+    // Any place goes on: what was deleted is not found again.
+    let next = has_more.then(|| Place::START.write());
+    Ok(Pruned { removed: removed as u64, next })
+}
+
+/// Deletes up to `limit` tasks in the queues where some may be past their retention. Returns how many, and whether there
+/// may be more.
+fn prune_due(step: &mut Step<'_>, limit: usize) -> Result<(usize, bool)> {
+    let mut removed = 0;
+    for _ in 0..MOST_QUEUES {
+        let Some(queue) = due::queues(step, Chore::Prune, 1)?.pop() else { return Ok((removed, false)) };
+        if removed == limit {
+            return Ok((removed, true));
+        }
+        let retention = step.catalog().retention(queue);
+        let view = step.view()?;
+        let doomed = past_retention_of(&view, queue, &retention, (0, 0), limit - removed)?;
+        remove(step, &doomed)?;
+        removed += doomed.len();
+        let next = next_past_retention(&step.view()?, queue, &retention)?;
+        due::looked(step, Chore::Prune, queue, next)?;
+    }
+    Ok((removed, true))
+}
+
+/// From when on the retention of a queue has something to delete.
+pub(super) fn next_past_retention(view: &View<'_>, queue: i64, retention: &Retention) -> Result<Option<i64>> {
+    if held(view, queue)? > retention.count {
+        return Ok(Some(0));
+    }
+    let runs = finished::runs(view, Some(queue), |_| true)?;
+    let Some(oldest) = finished::merge(view, &runs, Walk::Oldest(0), 1)?.pop() else { return Ok(None) };
+    let over: Option<i64> = view.prepare(sql::COMPLETED_AT)?.query_row([oldest.key], |row| row.get(0)).or_store()?;
+    Ok(over.map(|over| Timestamp::from_micros(over).after(retention.age).as_micros()))
+}
+
+/// Deletes finished tasks.
+pub(super) fn remove(step: &mut Step<'_>, doomed: &[Finished]) -> Result<()> {
+    let doomed: Vec<Doomed> = doomed.iter().map(Finished::doomed).collect();
+    removal::remove(step, &doomed)
 }
 
 fn not_ours() -> Error {
@@ -107,6 +163,12 @@ struct Place {
 }
 
 impl Place {
+    const START: Self = Self { queue: String::new(), revision: 0, passed: 0 };
+
+    fn write(&self) -> String {
+        format!("{}~{}~{}", self.queue, self.revision, self.passed)
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let mut fields = text.split('~');
         let place = Self {
@@ -118,60 +180,84 @@ impl Place {
     }
 }
 
-/// Those past their queue's retention: queue by queue in the order of names, in each the oldest first.
+/// Those past their queue's retention: queue by queue in the order of names, in each the oldest first. A dry run asks this;
+/// it looks at a bounded number of queues as well.
 fn past_retention(view: &View<'_>, request: &PruneRequest) -> Result<Found> {
     let start = match &request.cursor {
-        None => Place { queue: String::new(), revision: 0, passed: 0 },
+        None => Place::START,
         Some(text) => Place::parse(text).ok_or_else(not_ours)?,
     };
     let mut found = Found::default();
-    for (name, config) in view.catalog.config.queues.iter().filter(|(name, _)| name.as_str() >= start.queue.as_str()) {
-        let is_start = name.as_str() == start.queue;
-        let (after, passed) = if is_start { (start.revision, start.passed) } else { (0, 0) };
+    for (looked_at, (queue, name)) in queues_from(view, &start.queue)?.into_iter().enumerate() {
+        if looked_at == MOST_QUEUES {
+            found.next = Some(Place { queue: name, ..Place::START }.write());
+            break;
+        }
+        let (after, passed) = if name == start.queue { (start.revision, start.passed) } else { (0, 0) };
         let room = request.limit - found.doomed.len();
-        let mut doomed = past_retention_of(view, name, &config.retention, (after, passed), room + 1)?;
+        let retention = view.catalog.retention(queue);
+        let mut doomed = past_retention_of(view, queue, &retention, (after, passed), room + 1)?;
         let has_more = doomed.len() > room;
         doomed.truncate(room);
         if has_more {
-            let passed = if request.dry_run { passed + doomed.len() as u64 } else { 0 };
+            let passed = passed + doomed.len() as u64;
             let revision = doomed.last().map_or(after, |last| last.revision);
             found.doomed.extend(doomed);
-            found.next = Some(format!("{name}~{revision}~{passed}"));
-            return Ok(found);
+            found.next = Some(Place { queue: name, revision, passed }.write());
+            break;
         }
         found.doomed.extend(doomed);
     }
     Ok(found)
 }
 
+/// Queues from one on, in the order of names, one more than a call looks at.
+fn queues_from(view: &View<'_>, name: &str) -> Result<Vec<(i64, String)>> {
+    let mut statement = view.prepare(sql::QUEUES_FROM)?;
+    let rows = statement.query_map((name, sql::count(MOST_QUEUES + 1)), |row| Ok((row.get(0)?, row.get(1)?)));
+    rows.or_store()?.collect::<rusqlite::Result<_>>().or_store()
+}
+
+/// How many finished tasks a queue holds.
+fn held(view: &View<'_>, queue: i64) -> Result<u64> {
+    let held: i64 = view.prepare(sql::COUNT_FINISHED)?.query_row([queue], |row| row.get(0)).or_store()?;
+    Ok(held.unsigned_abs())
+}
+
 /// Those of one queue. The oldest come first and tasks end in the order of their revisions, so the first that may stay
 /// ends the search.
 fn past_retention_of(
     view: &View<'_>,
-    name: &QueueName,
+    queue: i64,
     retention: &Retention,
     (after, passed): (i64, u64),
     limit: usize,
 ) -> Result<Vec<Finished>> {
-    let queue = view.catalog.key(name)?;
-    let held: i64 = view
-        .tallies(Some(queue))?
-        .iter()
-        .filter(|(_, status, _)| status.is_finished())
-        .map(|(_, _, tasks)| tasks)
-        .sum();
-    let too_many = held.unsigned_abs().saturating_sub(retention.count).saturating_sub(passed);
+    let too_many = held(view, queue)?.saturating_sub(retention.count).saturating_sub(passed);
+    let too_many = usize::try_from(too_many).unwrap_or(usize::MAX);
     let runs = finished::runs(view, Some(queue), |_| true)?;
+    let mut wanted = too_many.max(FIRST_LOOK).min(limit);
+    loop {
+        let mut doomed = finished::merge(view, &runs, Walk::Oldest(after), wanted)?;
+        let is_cut = cut_at_kept(view, &mut doomed, too_many, retention)?;
+        if is_cut || doomed.len() < wanted || wanted == limit {
+            return Ok(doomed);
+        }
+        wanted = wanted.saturating_mul(4).min(limit);
+    }
+}
+
+/// Ends a sequence of finished tasks before the first that may stay, if there is one.
+fn cut_at_kept(view: &View<'_>, doomed: &mut Vec<Finished>, too_many: usize, retention: &Retention) -> Result<bool> {
     let mut completed_at = view.prepare(sql::COMPLETED_AT)?;
-    let mut doomed = finished::merge(view, &runs, Walk::Oldest(after), limit)?;
-    for (place, task) in doomed.iter().enumerate().skip(usize::try_from(too_many).unwrap_or(usize::MAX)) {
-        let over: Option<i64> = completed_at.query_row([task.key], |row| row.get(0)).optional().or_store()?;
+    for place in too_many..doomed.len() {
+        let over: Option<i64> = completed_at.query_row([doomed[place].key], |row| row.get(0)).optional().or_store()?;
         if over.is_none_or(|over| Timestamp::from_micros(over).after(retention.age) > view.now) {
             doomed.truncate(place);
-            break;
+            return Ok(true);
         }
     }
-    Ok(doomed)
+    Ok(false)
 }
 
 /// Deletes up to `limit` tasks of a queue that wait for their turn.
@@ -181,11 +267,12 @@ pub(super) fn purge_queue(step: &mut Step<'_>, queue: &QueueName, limit: usize) 
     let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
     let rows = statement.query_map((queue, sql::count(limit)), read).or_store()?;
     let waiting: Vec<(i64, u8, String)> = rows.collect::<rusqlite::Result<_>>().or_store()?;
-    let count = waiting.len() as u64;
+    let mut doomed = Vec::with_capacity(waiting.len());
     for (key, code, id) in waiting {
-        step.remove(key, queue, row::status(code)?)?;
+        doomed.push(Doomed { key, queue, status: row::status(code)? });
         // It is gone: whoever waits for its end need not wait on.
         step.note_finished(TaskId::new(id).map_err(|_| Error::Corrupt("a task's id can't be read".to_owned()))?);
     }
-    Ok(count)
+    removal::remove(step, &doomed)?;
+    Ok(doomed.len() as u64)
 }

@@ -18,5 +18,6 @@ pub(super) const SCHEMA: Schema = Schema {
         include_str!("sql/migrations/0010_route_ranges.sql"),
         include_str!("sql/migrations/0011_gates.sql"),
         include_str!("sql/migrations/0012_queue_bytes.sql"),
+        include_str!("sql/migrations/0013_due.sql"),
     ],
 };

@@ -36,10 +36,14 @@ statements! {
     COMPLETED_AT = "completed_at";
     COUNT_BYTES = "count_bytes";
     COUNT_CRASH = "count_crash";
+    COUNT_FINISHED = "count_finished";
     COUNT_REMOVED = "count_removed";
     DELETE_CHECKPOINT = "delete_checkpoint";
     DELETE_DRAINING = "delete_draining";
+    DELETE_DUE = "delete_due";
     DELETE_FAILURES = "delete_failures";
+    DELETE_GATES_DUE = "delete_gates_due";
+    DELETE_GATE_MARKS = "delete_gate_marks";
     DELETE_LARGE_PARAMETERS = "delete_large_parameters";
     DELETE_OLD_CATALOGUES = "delete_old_catalogues";
     DELETE_QUEUE = "delete_queue";
@@ -47,12 +51,14 @@ statements! {
     DELETE_ROUTE = "delete_route";
     DELETE_ROUTE_RANGE = "delete_route_range";
     DELETE_SILENT_WORKERS = "delete_silent_workers";
-    DELETE_TASK = "delete_task";
+    DELETE_TALLIES = "delete_tallies";
+    DELETE_TASKS = "delete_tasks";
     DELETE_UNIQUE_KEYS = "delete_unique_keys";
     DELETE_UNIQUENESS = "delete_uniqueness";
     DELETE_WEIGHT = "delete_weight";
     DELETE_WORKER = "delete_worker";
     DUE_GATES = "due_gates";
+    DUE_QUEUES = "due_queues";
     DUE_TASKS = "due_tasks";
     END_DUTY = "end_duty";
     END_GATE_SWEEP = "end_gate_sweep";
@@ -61,6 +67,7 @@ statements! {
     EXPIRED_LEASES = "expired_leases";
     EXTEND_LEASE = "extend_lease";
     FAILURES = "failures";
+    FIND_DUE = "find_due";
     FIND_DUTY = "find_duty";
     FIND_ENDED = "find_ended";
     FIND_KEY = "find_key";
@@ -72,6 +79,7 @@ statements! {
     FINISHED_LATEST = "finished_latest";
     FINISHED_OLDEST = "finished_oldest";
     FORGET_COPY = "forget_copy";
+    FORGET_DUE = "forget_due";
     FORGET_GATE_DUE = "forget_gate_due";
     FORGET_GATE_MARKS = "forget_gate_marks";
     FORGET_RECEIPT = "forget_receipt";
@@ -91,6 +99,7 @@ statements! {
     INTAKE_MARK = "intake_mark";
     IS_ANY_ASIDE = "is_any_aside";
     IS_ANY_READY = "is_any_ready";
+    IS_AT_REVISION = "is_at_revision";
     IS_AWAITED = "is_awaited";
     IS_FINISHED = "is_finished";
     IS_GATE_DUE = "is_gate_due";
@@ -108,10 +117,12 @@ statements! {
     MOVABLE_TASKS = "movable_tasks";
     MOVE_TASK = "move_task";
     NEXT_DUE = "next_due";
+    NEXT_EXPIRY = "next_expiry";
     NEXT_GATE_DUE = "next_gate_due";
     NEXT_GATE = "next_gate";
     NEXT_GATED = "next_gated";
     NEXT_READY = "next_ready";
+    NOTE_DUE = "note_due";
     NOTE_FAILURE = "note_failure";
     NOTE_HEARTBEAT = "note_heartbeat";
     NOTE_STRANGER = "note_stranger";
@@ -130,6 +141,7 @@ statements! {
     PUT_ROUTE_RANGE = "put_route_range";
     PUT_TALLY = "put_tally";
     PUT_WORKER = "put_worker";
+    QUEUES_FROM = "queues_from";
     QUEUE_REMOVED = "queue_removed";
     QUEUE_TALLY = "queue_tally";
     RATE_MARK = "rate_mark";
@@ -140,12 +152,14 @@ statements! {
     RESUBMIT_TASK = "resubmit_task";
     SAVE_CHECKPOINT = "save_checkpoint";
     SET_ASIDE = "set_aside";
+    SET_DUE = "set_due";
     SET_GATE_DUE = "set_gate_due";
     SET_GATE_MARK = "set_gate_mark";
     SET_GATE_SWEEP = "set_gate_sweep";
     SET_INTAKE_MARK = "set_intake_mark";
     SET_PARAMETERS = "set_parameters";
     SET_RATE_MARK = "set_rate_mark";
+    SIDE_TABLES = "side_tables";
     TAKE_KEY = "take_key";
     TAKE_WEIGHT = "take_weight";
     TALLIES = "tallies";
@@ -236,6 +250,8 @@ mod tests {
             (FINISHED_LATEST, "task_finished"),
             (FINISHED_OLDEST, "task_finished"),
             (CANCEL_REQUESTS, "task_cancelling"),
+            (NEXT_EXPIRY, "task_leased"),
+            (DUE_QUEUES, "due_at"),
         ] {
             let plan = plan(&conn, sql);
             assert!(plan.iter().any(|stage| stage.contains(&format!("INDEX {index} "))), "{sql}: {plan:?}");

@@ -10,7 +10,7 @@ use jobbers_common::{
 };
 use rusqlite::{CachedStatement, Connection, OptionalExtension};
 
-use super::{catalog::Catalog, error::OrStore, sql, view::View, waiters::Waiters, weight};
+use super::{catalog::Catalog, due::Chore, error::OrStore, row, sql, view::View, waiters::Waiters, weight};
 
 /// What others are told once the transaction is committed.
 #[derive(Debug, Clone)]
@@ -38,6 +38,8 @@ pub(super) struct Ledger {
     removed: BTreeMap<i64, i64>,
     /// Changes of the bytes that wait, per queue that limits them.
     bytes: BTreeMap<i64, i64>,
+    /// From when on chores have something to do, per queue.
+    due: BTreeMap<(Chore, i64), i64>,
     pub(super) news: Vec<News>,
 }
 
@@ -49,6 +51,7 @@ pub(super) struct Mark {
     tallies: BTreeMap<(i64, u8), i64>,
     removed: BTreeMap<i64, i64>,
     bytes: BTreeMap<i64, i64>,
+    due: BTreeMap<(Chore, i64), i64>,
     news: usize,
 }
 
@@ -64,14 +67,15 @@ impl Ledger {
             tallies: self.tallies.clone(),
             removed: self.removed.clone(),
             bytes: self.bytes.clone(),
+            due: self.due.clone(),
             news: self.news.len(),
         }
     }
 
     pub(super) fn return_to(&mut self, mark: Mark) {
-        let Mark { revision, catalog, tallies, removed, bytes, news } = mark;
+        let Mark { revision, catalog, tallies, removed, bytes, due, news } = mark;
         self.news.truncate(news);
-        *self = Self { revision, catalog, tallies, removed, bytes, news: std::mem::take(&mut self.news) };
+        *self = Self { revision, catalog, tallies, removed, bytes, due, news: std::mem::take(&mut self.news) };
     }
 }
 
@@ -141,13 +145,6 @@ impl<'a> Step<'a> {
         Ok(sum)
     }
 
-    /// Deletes a task, and counts it.
-    pub(super) fn remove(&mut self, key: i64, queue: i64, from: Status) -> Result<()> {
-        self.note_left(key, queue, from)?;
-        self.prepare(sql::DELETE_TASK)?.execute([key]).or_store()?;
-        Ok(())
-    }
-
     /// Counts a task that is in this queue no longer.
     pub(super) fn note_left(&mut self, key: i64, queue: i64, from: Status) -> Result<()> {
         self.count(queue, from, -1);
@@ -167,6 +164,12 @@ impl<'a> Step<'a> {
         self.ledger.bytes.get(&queue).copied().unwrap_or(0)
     }
 
+    /// Notes that a chore has something to do in a queue from a time on.
+    pub(super) fn note_due(&mut self, chore: Chore, queue: i64, at: i64) {
+        let earliest = self.ledger.due.entry((chore, queue)).or_insert(at);
+        *earliest = at.min(*earliest);
+    }
+
     /// Says, after the commit, that a task is over.
     pub(super) fn note_finished(&mut self, id: TaskId) {
         self.ledger.news.push(News::Finished(id));
@@ -179,10 +182,22 @@ impl<'a> Step<'a> {
     /// Writes the counts gathered so far.
     pub(super) fn write_tallies(&mut self) -> Result<()> {
         let tallies = std::mem::take(&mut self.ledger.tallies);
+        let mut ended_in = None;
         for ((queue, status), change) in tallies.into_iter().filter(|(_, change)| *change != 0) {
             if self.prepare(sql::UPDATE_TALLY)?.execute((queue, status, change)).or_store()? == 0 {
                 self.prepare(sql::INSERT_TALLY)?.execute((queue, status, change)).or_store()?;
             }
+            // A queue's statuses follow one another, those of finished tasks last.
+            if ended_in.is_some_and(|known| known != queue) {
+                self.note_ends(ended_in.take())?;
+            }
+            if change > 0 && row::status(status)?.is_finished() {
+                ended_in = Some(queue);
+            }
+        }
+        self.note_ends(ended_in)?;
+        for ((chore, queue), at) in std::mem::take(&mut self.ledger.due) {
+            self.prepare(sql::NOTE_DUE)?.execute((chore.code(), queue, at)).or_store()?;
         }
         for (queue, removed) in std::mem::take(&mut self.ledger.removed) {
             self.prepare(sql::COUNT_REMOVED)?.execute((queue, removed)).or_store()?;
@@ -190,6 +205,17 @@ impl<'a> Step<'a> {
         for (queue, change) in std::mem::take(&mut self.ledger.bytes).into_iter().filter(|(_, change)| *change != 0) {
             self.prepare(sql::COUNT_BYTES)?.execute((queue, change)).or_store()?;
         }
+        Ok(())
+    }
+
+    /// Tasks of this queue ended, and are counted: notes when its retention has something to delete.
+    fn note_ends(&mut self, queue: Option<i64>) -> Result<()> {
+        let Some(queue) = queue else { return Ok(()) };
+        let retention = self.catalog().retention(queue);
+        let held: i64 = self.prepare(sql::COUNT_FINISHED)?.query_row([queue], |row| row.get(0)).or_store()?;
+        let is_over = held.unsigned_abs() > retention.count;
+        let at = if is_over { 0 } else { self.now.after(retention.age).as_micros() };
+        self.note_due(Chore::Prune, queue, at);
         Ok(())
     }
 

@@ -14,9 +14,11 @@ use jobbers_common::{
 use rusqlite::{CachedStatement, OptionalExtension};
 
 use super::{
+    due::Chore,
     error::{OrStore, corrupt},
     lease, limits,
     quota::TASK_BYTES,
+    removal::{self, Doomed},
     row, sql,
     step::Step,
     unique::{self, Met, Taker},
@@ -113,7 +115,7 @@ fn take(
     if stays(&stored, &fingerprint, new, on_conflict)? {
         return Ok((existing(step, new.id.clone(), &stored)?, false));
     }
-    step.remove(stored.key, stored.queue, stored.status)?;
+    stored.remove(step)?;
     let (_, status) = store(step, insert, new, queue, &Identity::of(step, new))?
         .ok_or_else(|| corrupt("a replaced task", &new.id))?;
     Ok((submitted(new, status, SubmittedHow::Replaced), !stored.waits_in(queue)))
@@ -147,7 +149,7 @@ fn take_unique(
         Met::Update(taker) => return update(step, insert, (new, unique), queue, &taker),
     }
     if let Some(stored) = replaced {
-        step.remove(stored.key, stored.queue, stored.status)?;
+        stored.remove(step)?;
     }
     let (key, status) = store(step, insert, new, queue, &Identity::of(step, new))?
         .ok_or_else(|| corrupt("the index of ids", &new.id))?;
@@ -167,7 +169,7 @@ fn update(
         Ok(Identity { id: Cow::Owned(row.get(0)?), fingerprint: row.get(1)?, since: row.get(2)? })
     };
     let identity = step.prepare(sql::FIND_REPLACED)?.query_row([taker.key], read).or_store()?;
-    step.remove(taker.key, taker.queue, taker.status)?;
+    Stored::from(taker).remove(step)?;
     let (key, status) =
         store(step, insert, new, queue, &identity)?.ok_or_else(|| corrupt("the index of ids", &taker.id))?;
     unique::pass_on(step, taker, key, new, unique)?;
@@ -194,6 +196,11 @@ struct Stored {
 impl Stored {
     fn waits_in(&self, queue: i64) -> bool {
         self.queue == queue && WAITING.contains(&self.status)
+    }
+
+    fn remove(&self, step: &mut Step<'_>) -> Result<()> {
+        let Self { key, queue, status } = *self;
+        removal::remove(step, &[Doomed { key, queue, status }])
     }
 }
 
@@ -295,6 +302,9 @@ fn store(
         unique::keep(step, key, unique)?;
     }
     step.next_revision();
+    if status == Status::Scheduled {
+        step.note_due(Chore::Promote, queue, due.as_micros());
+    }
     step.note_entered(key, queue, status)?;
     Ok(Some((key, status)))
 }

@@ -10,6 +10,7 @@ use jobbers_common::{
 use jobbers_engines::{OpenOptions, sqlite::SqliteEngine};
 
 mod damage;
+mod due;
 mod group_commit;
 mod health;
 mod mending;

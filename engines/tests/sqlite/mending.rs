@@ -87,6 +87,15 @@ async fn filled() -> Store {
 }
 
 #[tokio::test]
+async fn a_queue_that_no_chore_would_look_at_is_put_on_their_list() {
+    for tamper in ["DELETE FROM due", "UPDATE due SET at = 9000000000000000"] {
+        let store = filled().await;
+        store.tamper(tamper);
+        assert_eq!(store.mended().await, [(Flaw::Misplaced, "default".to_owned())], "{tamper}");
+    }
+}
+
+#[tokio::test]
 async fn counts_that_are_off_are_counted_anew() {
     let store = filled().await;
     store.tamper("UPDATE tally SET tasks = 17 WHERE status = 2; DELETE FROM tally WHERE status = 5;");

@@ -1,3 +1,3 @@
--- delete_checkpoint: of a task that is gone.
--- ?1 task
-DELETE FROM checkpoint WHERE task = ?1
+-- delete_checkpoint: of tasks that are gone.
+-- ?1 keys of tasks, a JSON array; or one key
+DELETE FROM checkpoint WHERE task IN (SELECT value FROM json_each(?1))

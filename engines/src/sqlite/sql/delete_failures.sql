@@ -1,3 +1,3 @@
--- delete_failures: of a task that is gone.
--- ?1 task
-DELETE FROM failure WHERE task = ?1
+-- delete_failures: of tasks that are gone.
+-- ?1 keys of tasks, a JSON array; or one key
+DELETE FROM failure WHERE task IN (SELECT value FROM json_each(?1))

@@ -1,3 +1,3 @@
--- delete_large_parameters: lets the large parameters of a completed task go.
--- ?1 task's key
-DELETE FROM large_parameters WHERE task = ?1
+-- delete_large_parameters: lets large parameters go, of tasks that completed or are gone.
+-- ?1 keys of tasks, a JSON array; or one key
+DELETE FROM large_parameters WHERE task IN (SELECT value FROM json_each(?1))

@@ -1,3 +1,3 @@
--- delete_unique_keys: of a task that is gone.
--- ?1 task
-DELETE FROM unique_key WHERE task = ?1
+-- delete_unique_keys: of tasks that are gone.
+-- ?1 keys of tasks, a JSON array; or one key
+DELETE FROM unique_key WHERE task IN (SELECT value FROM json_each(?1))

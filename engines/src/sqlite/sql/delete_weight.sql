@@ -1,3 +1,3 @@
--- delete_weight: forgets what a task weighs.
--- ?1 task
-DELETE FROM weight WHERE task = ?1
+-- delete_weight: forgets what tasks weigh.
+-- ?1 keys of tasks, a JSON array; or one key
+DELETE FROM weight WHERE task IN (SELECT value FROM json_each(?1))

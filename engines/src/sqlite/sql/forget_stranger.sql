@@ -1,3 +1,3 @@
--- forget_stranger: somebody knows the task.
--- ?1 task's key
-DELETE FROM stranger WHERE task = ?1
+-- forget_stranger: of tasks that a worker knows, or that are gone.
+-- ?1 keys of tasks, a JSON array; or one key
+DELETE FROM stranger WHERE task IN (SELECT value FROM json_each(?1))

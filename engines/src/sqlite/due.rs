@@ -1,0 +1,92 @@
+//! Which queues a chore has something to do in, and from when on: so that it costs by what there is to do.
+//!
+//! The table has lower bounds. Whoever makes a task due notes its time ([`Step::note_due`]); a look at a queue that finds
+//! nothing due any more writes when the next one is, or takes the queue off the list.
+
+use jobbers_common::engine::Result;
+use rusqlite::OptionalExtension;
+
+use super::{error::OrStore, prune, sql, step::Step, view::View};
+
+/// What is done to tasks when their time has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Chore {
+    /// Scheduled tasks join their queues.
+    Promote,
+    /// Expired leases are taken back.
+    Reclaim,
+    /// Finished tasks are deleted, by the retention of their queue.
+    Prune,
+}
+
+impl Chore {
+    /// All, in the order of their stored numbers.
+    pub(super) const ALL: [Self; 3] = [Self::Promote, Self::Reclaim, Self::Prune];
+
+    /// The stored number.
+    pub(super) const fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+/// The queues in which a chore may have something to do by now, the longest due first.
+pub(super) fn queues(step: &mut Step<'_>, chore: Chore, limit: usize) -> Result<Vec<i64>> {
+    step.write_tallies()?;
+    let mut statement = step.prepare(sql::DUE_QUEUES)?;
+    let rows = statement.query_map((chore.code(), step.now_micros(), sql::count(limit)), |row| row.get(0)).or_store()?;
+    rows.collect::<rusqlite::Result<_>>().or_store()
+}
+
+/// Notes what a look at a queue has found: the time from which on the chore has something to do there, if it ever has.
+pub(super) fn looked(step: &Step<'_>, chore: Chore, queue: i64, next: Option<i64>) -> Result<()> {
+    match next {
+        Some(at) => step.prepare(sql::SET_DUE)?.execute((chore.code(), queue, at)),
+        None => step.prepare(sql::FORGET_DUE)?.execute((chore.code(), queue)),
+    }
+    .or_store()?;
+    Ok(())
+}
+
+/// When the next scheduled task of a queue is due.
+pub(super) fn next_promotion(step: &Step<'_>, queue: i64) -> Result<Option<i64>> {
+    next(step, sql::NEXT_DUE, queue)
+}
+
+/// When the next lease of a queue expires.
+pub(super) fn next_expiry(step: &Step<'_>, queue: i64) -> Result<Option<i64>> {
+    next(step, sql::NEXT_EXPIRY, queue)
+}
+
+fn next(step: &Step<'_>, sql: &str, queue: i64) -> Result<Option<i64>> {
+    step.prepare(sql)?.query_row([queue], |row| row.get(0)).optional().or_store()
+}
+
+/// Whether a chore has something to do in a queue and would not look at it in time.
+pub(super) fn is_overlooked(view: &View<'_>, queue: i64) -> Result<bool> {
+    for chore in Chore::ALL {
+        let first = match chore {
+            Chore::Promote => {
+                view.prepare(sql::NEXT_DUE)?.query_row([queue], |row| row.get(0)).optional().or_store()?
+            }
+            Chore::Reclaim => {
+                view.prepare(sql::NEXT_EXPIRY)?.query_row([queue], |row| row.get(0)).optional().or_store()?
+            }
+            Chore::Prune => prune::next_past_retention(view, queue, &view.catalog.retention(queue))?,
+        };
+        let Some(first): Option<i64> = first else { continue };
+        let mut noted = view.prepare(sql::FIND_DUE)?;
+        let noted: Option<i64> = noted.query_row((chore.code(), queue), |row| row.get(0)).optional().or_store()?;
+        if noted.is_none_or(|noted| noted > first) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Has every chore look at a queue.
+pub(super) fn look_again(step: &mut Step<'_>, queue: i64) -> Result<()> {
+    for chore in Chore::ALL {
+        step.note_due(chore, queue, 0);
+    }
+    step.write_tallies()
+}
