@@ -359,7 +359,8 @@ impl Engine for SqliteEngine {
         request.validate()?;
         let limit = request.limit;
         if request.scope == PruneScope::Retention && !request.dry_run {
-            return self.writer.run(limit, move |step| prune::prune_retention(step, limit)).await;
+            let quota = self.quota;
+            return self.writer.run(limit, move |step| prune::prune_retention(step, quota, limit)).await;
         }
         let is_dry = request.dry_run;
         let found = self.read(move |view| prune::find(view, &request)).await?;

@@ -59,6 +59,15 @@ impl Quota {
         Ok(is_passed.then_some(max_bytes))
     }
 
+    /// Whether more than nine tenths of it are used.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn is_nearly_full(self, conn: &Connection) -> Result<bool> {
+        let Some(max_bytes) = self.max_bytes else { return Ok(false) };
+        Ok(used_bytes(conn)? > max_bytes / 10 * 9)
+    }
+
     /// What an operator should hear while there is still time.
     ///
     /// # Errors
@@ -66,7 +75,7 @@ impl Quota {
     pub fn warning(self, conn: &Connection) -> Result<Option<String>> {
         let Self { name, max_bytes: Some(max_bytes) } = self else { return Ok(None) };
         let used = used_bytes(conn)?;
-        let is_nearly_full = used > max_bytes / 10 * 9;
+        let is_nearly_full = self.is_nearly_full(conn)?;
         Ok(is_nearly_full.then(|| format!("{used} of the {max_bytes} bytes of {name} are used")))
     }
 }

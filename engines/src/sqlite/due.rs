@@ -31,9 +31,14 @@ impl Chore {
 
 /// The queues in which a chore may have something to do by now, the longest due first.
 pub(super) fn queues(step: &mut Step<'_>, chore: Chore, limit: usize) -> Result<Vec<i64>> {
+    by(step, chore, step.now_micros(), limit)
+}
+
+/// The same by another time.
+pub(super) fn by(step: &mut Step<'_>, chore: Chore, time: i64, limit: usize) -> Result<Vec<i64>> {
     step.write_tallies()?;
     let mut statement = step.prepare(sql::DUE_QUEUES)?;
-    let rows = statement.query_map((chore.code(), step.now_micros(), sql::count(limit)), |row| row.get(0)).or_store()?;
+    let rows = statement.query_map((chore.code(), time, sql::count(limit)), |row| row.get(0)).or_store()?;
     rows.collect::<rusqlite::Result<_>>().or_store()
 }
 

@@ -9,6 +9,7 @@ use jobbers_common::{
     queue::Retention,
     time::Timestamp,
 };
+use jobbers_sqlite_file::Quota;
 use rusqlite::{OptionalExtension, Row};
 
 use super::{
@@ -20,6 +21,9 @@ use super::{
     step::Step,
     view::View,
 };
+
+/// Of how many queues the oldest tasks are compared when there is no room left.
+const OLDEST_QUEUES: usize = 64;
 
 /// What a piece of pruning found.
 #[derive(Debug, Clone, Default)]
@@ -63,9 +67,13 @@ const MOST_QUEUES: usize = 1_000;
 /// How many tasks of a queue are asked for their age first.
 const FIRST_LOOK: usize = 64;
 
-/// Deletes up to `limit` tasks past the retention of their queues.
-pub(super) fn prune_retention(step: &mut Step<'_>, limit: usize) -> Result<Pruned> {
-    let (removed, has_more) = prune_due(step, limit)?;
+/// Deletes up to `limit` tasks past the retention of their queues; and of a file whose quota is nearly used up the oldest.
+pub(super) fn prune_retention(step: &mut Step<'_>, quota: Quota, limit: usize) -> Result<Pruned> {
+    let (mut removed, mut has_more) = prune_due(step, limit)?;
+    if removed < limit && quota.is_nearly_full(step.conn).or_store()? {
+        removed += prune_oldest(step, limit - removed)?;
+        has_more = removed == limit && quota.is_nearly_full(step.conn).or_store()?;
+    }
     // Any place goes on: what was deleted is not found again.
     let next = has_more.then(|| Place::START.write());
     Ok(Pruned { removed: removed as u64, next })
@@ -100,6 +108,20 @@ pub(super) fn next_past_retention(view: &View<'_>, queue: i64, retention: &Reten
     let Some(oldest) = finished::merge(view, &runs, Walk::Oldest(0), 1)?.pop() else { return Ok(None) };
     let over: Option<i64> = view.prepare(sql::COMPLETED_AT)?.query_row([oldest.key], |row| row.get(0)).or_store()?;
     Ok(over.map(|over| Timestamp::from_micros(over).after(retention.age).as_micros()))
+}
+
+/// Deletes up to `limit` of the oldest finished tasks, whatever their retention. Returns how many.
+pub(super) fn prune_oldest(step: &mut Step<'_>, limit: usize) -> Result<usize> {
+    // Those whose retention ends first: their tasks go first, and most queues have the same.
+    let queues = due::by(step, Chore::Prune, i64::MAX, OLDEST_QUEUES)?;
+    let view = step.view()?;
+    let mut runs = Vec::new();
+    for queue in queues {
+        runs.extend(finished::runs(&view, Some(queue), |_| true)?);
+    }
+    let doomed = finished::merge(&view, &runs, Walk::Oldest(0), limit)?;
+    remove(step, &doomed)?;
+    Ok(doomed.len())
 }
 
 /// Deletes finished tasks.

@@ -19,6 +19,7 @@ use std::{
 
 use jobbers_common::{
     engine::{Error, Result},
+    limits::MAX_BATCH,
     panic::words_of,
     time::Timestamp,
 };
@@ -33,7 +34,7 @@ use super::{
     catalog::Catalog,
     connection::CUT_WITHIN,
     error::{OrStore, in_words_of_the_store},
-    quota, sql,
+    prune, quota, sql,
     step::{Ledger, News, Step},
 };
 
@@ -41,6 +42,8 @@ use super::{
 const WAITING: usize = 1_024;
 /// How many tasks' worth of verbs share a commit: enough to pay for it, few enough that nobody waits long.
 const GROUP_WEIGHT: usize = 2_000;
+/// How many batches of finished tasks are deleted early for one verb: some milliseconds' worth.
+const EARLY_PRUNINGS: usize = 4;
 /// How often the length of the log is looked at; and when again after it could not be cut, since trying holds writers up.
 const LOG_LOOK: Duration = Duration::from_secs(1);
 const LOG_LOOK_AGAIN: Duration = Duration::from_secs(30);
@@ -285,16 +288,18 @@ impl Committer {
         let mut step = Step { conn: &self.conn, now, waiters: &self.shared.waiters, ledger };
         let quota = self.quota;
         let mut fates = Vec::with_capacity(group.len());
-        if let [job] = group.as_mut_slice() {
-            // Alone, its failure may take the transaction with it: that spares it a savepoint.
-            run_within(job.as_mut(), &mut step, quota)?;
-            fates.push(Ok(()));
-        } else {
-            for (place, job) in group.iter_mut().enumerate() {
-                match run_apart(job.as_mut(), &mut step, quota) {
-                    Err(error) if self.conn.is_autocommit() => return Ok(Outcome::Torn(place, error)),
-                    fate => fates.push(fate),
-                }
+        let is_alone = group.len() == 1;
+        for (place, job) in group.iter_mut().enumerate() {
+            let has_pruned = make_room(job.as_ref(), &mut step, quota)?;
+            if is_alone && !has_pruned {
+                // Its failure may take the transaction with it: that spares it a savepoint.
+                run_within(job.as_mut(), &mut step, quota)?;
+                fates.push(Ok(()));
+                continue;
+            }
+            match run_apart(job.as_mut(), &mut step, quota) {
+                Err(error) if self.conn.is_autocommit() => return Ok(Outcome::Torn(place, error)),
+                fate => fates.push(fate),
             }
         }
         let mut commits = meta.commits;
@@ -335,6 +340,21 @@ const FIRST_REVISION_AT: i64 = 1_600_000_000_000_000;
 /// after the file lost the last of its writes or was restored from a copy.
 fn least_revision(now: Timestamp) -> i64 {
     now.as_micros().saturating_sub(FIRST_REVISION_AT)
+}
+
+/// Deletes the oldest finished tasks, a bounded number, for a verb that would pass the quota: before it is refused, what is
+/// kept for reading goes. Returns whether any were deleted; that lasts even if the verb is refused.
+fn make_room(job: &dyn Job, step: &mut Step<'_>, quota: Quota) -> Result<bool> {
+    let mut has_pruned = false;
+    if let Some(growth) = job.growth() {
+        for _ in 0..EARLY_PRUNINGS {
+            if quota.check(step.conn, growth).is_ok() || prune::prune_oldest(step, MAX_BATCH)? == 0 {
+                break;
+            }
+            has_pruned = true;
+        }
+    }
+    Ok(has_pruned)
 }
 
 /// Runs a verb so that its failure undoes it alone.

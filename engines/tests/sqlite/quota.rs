@@ -67,6 +67,50 @@ async fn a_full_store_drains_and_then_takes_tasks_again() {
     assert_eq!(fill(&f).await, taken);
 }
 
+/// Completes all that is there, with results as large as the parameters that are let go.
+async fn drain(f: &Fixture) {
+    let outcome = Outcome::Completed { result: Some(large("x").parameters) };
+    while let [claimed] = &f.claim(1).await[..] {
+        assert_eq!(f.settle(claimed, outcome.clone()).await, SettleAnswer::Accepted(Status::Completed));
+    }
+}
+
+#[tokio::test]
+async fn finished_tasks_give_way_to_new_ones_before_any_is_refused() {
+    let f = open_small().await;
+    let taken = fill(&f).await;
+    drain(&f).await;
+    for n in 0..3 * taken {
+        f.submit(vec![large(&format!("new-{n}"))]).await;
+        drain(&f).await;
+    }
+    let kept = f.list(TaskFilter::default(), 1_000).await;
+    assert_eq!(kept[0].id.as_str(), format!("new-{}", 3 * taken - 1), "the oldest go first");
+    assert!(kept.len() as u64 <= taken);
+    f.assert_conserved().await;
+}
+
+#[tokio::test]
+async fn a_tick_prunes_early_once_nine_tenths_of_a_quota_are_used() {
+    let f = open_small().await;
+    let taken = fill(&f).await;
+    let tick = PruneRequest { scope: PruneScope::Retention, limit: 10, dry_run: false, cursor: None };
+    assert_eq!(f.engine.prune(tick.clone()).await.unwrap().removed, 0, "nothing is over");
+    drain(&f).await;
+    assert_ne!(f.engine.health().await.unwrap().warnings, [""; 0]);
+    let mut removed = 0;
+    loop {
+        let pruned = f.engine.prune(tick.clone()).await.unwrap();
+        removed += pruned.removed;
+        if pruned.next.is_none() {
+            break;
+        }
+    }
+    assert!((1..taken).contains(&removed), "{removed} of {taken}");
+    assert_eq!(f.engine.health().await.unwrap().warnings, [""; 0]);
+    f.assert_conserved().await;
+}
+
 #[tokio::test]
 async fn results_that_use_up_the_reserve_of_a_quota_are_refused_by_its_name() {
     let f = open_small().await;
