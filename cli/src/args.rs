@@ -69,6 +69,9 @@ pub enum Command {
     Top(top::Args),
     /// Measure this machine, beside what the bare store does in the same run
     Bench(bench::Args),
+    /// The manager and the cleaner that `bench` measures; it starts them by itself
+    #[command(hide = true)]
+    BenchServices(crate::bench::BenchServicesArgs),
     /// The worker that `bench` measures; it starts it by itself
     #[command(hide = true)]
     BenchWorker(crate::bench::BenchWorkerArgs),

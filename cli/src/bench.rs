@@ -1,53 +1,85 @@
 //! `jobbers bench`: how fast, beside what the bare store does in the same run.
 //!
-//! Machines are noisy and stores differ, so no rate stands alone: each is set against the limit of the same store, same
-//! payload, same batch, measured minutes before. The worker runs in a process of its own, so that its processor time
-//! can be told from the submitting client's. Tasks do nothing and carry 100 bytes.
+//! Machines are noisy and stores differ, so no rate is given by itself: each is set against a limit measured in the same
+//! round, and each ratio is the middle one of several rounds. Everything runs with the settings a user gets: the worker, and
+//! the manager with the cleaner, in processes of their own, with their telemetry. Tasks do nothing and carry 100 bytes.
 //!
-//! Start reading at [`run`]; `limit_redis` and `limit_sqlite` say what a bare store is.
+//! Start reading at [`run`]; `phases` and `steady` say what is measured, `limit_redis` and `limit_sqlite` what a bare store
+//! is.
 
 mod cpu;
+mod figures;
 mod http;
 mod latency;
 mod limit;
 mod limit_redis;
 mod limit_sqlite;
+mod load;
 mod phases;
+mod process;
+mod profile;
 mod report;
+mod services;
 mod sink;
+mod steady;
 mod store;
+mod turns;
 mod watching;
 mod worker;
 
 use anyhow::Result;
 use clap::Args;
+use jobbers_common::queue::Retention;
 use jobbers_process::engine_url::EngineArgs;
 
-use self::{phases::Bench, report::Rate, store::Store};
-pub use self::{report::Report, worker::BenchWorkerArgs, worker::run as run_worker};
-
-/// Tasks per call wherever calls are batched.
-const BATCH: usize = 100;
-/// Callers at once wherever calls are batched.
-const CALLERS: usize = 4;
+use self::{phases::Bench, steady::Plan, store::Store};
+pub use self::{
+    profile::Profile,
+    report::{Report, Row},
+    services::{BenchServicesArgs, run as run_services},
+    worker::{BenchWorkerArgs, run as run_worker},
+};
 
 /// Measure this machine: submit, drain, latency and cost per task, beside the bare store's limits
 #[derive(Debug, Args)]
 pub struct BenchArgs {
     #[command(flatten)]
     engine: EngineArgs,
-    /// A tenth of the tasks: a look in seconds, with rougher figures
+    /// One round with few tasks: a look in seconds, with rougher figures
     #[arg(long)]
     quick: bool,
-    /// How many tasks the worker runs at a time
-    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    concurrency: u32,
+    /// How many tasks the worker runs at a time [default: the worker's own default]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    concurrency: Option<u32>,
+}
+
+/// How much is measured.
+struct Size {
+    rounds: usize,
+    tasks: usize,
+    latencies: usize,
+    watching_rounds: usize,
+    retention: u64,
+    kept: u64,
+}
+
+impl Size {
+    fn of(engine: &str, quick: bool) -> Self {
+        let retention = Retention::default().count;
+        let tasks = if engine == "redis" { 200_000 } else { 100_000 };
+        match quick {
+            false => Self { rounds: 3, tasks, latencies: 200, watching_rounds: 5, retention, kept: 300_000 },
+            true => {
+                Self { rounds: 1, tasks: tasks / 20, latencies: 50, watching_rounds: 1, retention: 2_000, kept: 1_000 }
+            }
+        }
+    }
 }
 
 /// Runs every phase on a fresh store, and leaves nothing behind.
 ///
 /// # Errors
-/// When the store or the worker's process can't be had, or an answer is wrong.
+/// When the store or one of the processes can't be had, or an answer is wrong.
 pub async fn run(args: &BenchArgs) -> Result<Report> {
     let store = Store::open(args.engine.given()).await?;
     let report = measure(&store, args).await;
@@ -57,42 +89,16 @@ pub async fn run(args: &BenchArgs) -> Result<Report> {
 
 async fn measure(store: &Store, args: &BenchArgs) -> Result<Report> {
     let engine = store.scratch.engine.health().await?.engine.to_owned();
-    let tasks = match (engine.as_str(), args.quick) {
-        ("redis", false) => 400_000,
-        ("redis", true) => 40_000,
-        (_, false) => 100_000,
-        (_, true) => 10_000,
-    };
-    let limits = store.limits(phases::PAYLOAD, tasks).await?;
-    let bench = Bench::new(store, tasks, args.concurrency).await?;
-
-    let one = bench.submit_one(1).await?;
-    let sixteen = bench.submit_one(16).await?;
-    let fill = bench.fill().await?;
-    let drain = bench.drain().await?;
-    let both = bench.both().await?;
-    let idle_latency = bench.idle_latency(limits.round_trip_ms, if args.quick { 100 } else { 400 }).await?;
-    let http = bench.http().await?;
+    let size = Size::of(&engine, args.quick);
+    let concurrency = args.concurrency.unwrap_or_else(|| jobbers_worker::Config::default().concurrency);
+    let mut bench = Bench::start(store, size.tasks, concurrency).await?;
+    let mut rounds = Vec::with_capacity(size.rounds);
+    for _ in 0..size.rounds {
+        rounds.push(bench.round(size.latencies).await?);
+    }
     bench.stop().await?;
-    let rounds = if args.quick { 2 } else { 7 };
-    let watching = watching::measure(store, args.concurrency, tasks / 4, rounds).await?;
-
-    Ok(Report {
-        engine,
-        submit_one: Rate::new(one, limits.submit_one),
-        submit_16: Rate::new(sixteen, limits.submit_one),
-        submit_batch: Rate::new(fill.rate, limits.submit_batch),
-        drain: Rate::new(drain.rate, limits.drain),
-        both: Rate::new(both, limits.both),
-        idle_latency,
-        bytes_per_queued_task: report::rounded(fill.bytes_per_task, 0),
-        cpu_us_per_task: report::CpuPerTask {
-            client: report::rounded(fill.client_us, 2),
-            worker: report::rounded(drain.worker_us, 2),
-            store: report::rounded(fill.store_us + drain.store_us, 2),
-        },
-        http_one: Rate::new(http.one, http.empty),
-        http_batch: Rate::new(http.batch, fill.rate),
-        watching,
-    })
+    let plan = Plan { concurrency, tasks: size.tasks, rounds: size.rounds, retention: size.retention, kept: size.kept };
+    let steady = steady::measure(store, plan).await?;
+    let watching = watching::measure(store, concurrency, size.tasks / 4, size.watching_rounds).await?;
+    Ok(Report::new(engine, concurrency, &rounds, steady, watching))
 }

@@ -44,6 +44,7 @@ pub async fn run(cli: Cli) -> ExitCode {
         Command::Workers(args) => commands::workers::run(&args).await,
         Command::Top(args) => commands::top::run(&args).await,
         Command::Bench(args) => commands::bench::run(&args).await,
+        Command::BenchServices(args) => commands::bench::run_services(args).await,
         Command::BenchWorker(args) => commands::bench::run_worker(args).await,
         Command::Completions(args) => commands::completions::run(&args),
     };

@@ -113,7 +113,8 @@ impl Stack {
     }
 }
 
-async fn clean(engine: Arc<dyn Engine>, shutdown: Shutdown) {
+/// Prunes by the queues' retention, once a minute, until it is told to stop.
+pub(crate) async fn clean(engine: Arc<dyn Engine>, shutdown: Shutdown) {
     let runner = Runner::new(engine, vec![Box::new(Prune::Retention)], false);
     let mut rounds = runner.watch(CLEANING_INTERVAL, &shutdown);
     while let Some(report) = rounds.next().await {

@@ -1,7 +1,8 @@
 //! Processor time of processes, and of the store inside them.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use procfs::process::Process;
+use redis::aio::MultiplexedConnection;
 
 /// Threads of the embedded store are named so.
 const STORE_THREAD: &str = "jobbers-sqlite";
@@ -33,11 +34,32 @@ impl CpuTime {
         Ok(time)
     }
 
+    /// Of no process.
+    pub(super) const fn none() -> Result<Self> {
+        Ok(Self { program: 0.0, store: 0.0 })
+    }
+
     pub(super) fn own() -> Result<Self> {
         Self::of(std::process::id())
     }
 
     pub(super) fn since(self, earlier: Self) -> Self {
         Self { program: self.program - earlier.program, store: self.store - earlier.store }
+    }
+}
+
+/// Processor time of a server so far, by its own account, in microseconds.
+pub(super) async fn used_by_server(connection: &MultiplexedConnection) -> Result<f64> {
+    let user = info(connection, "cpu", "used_cpu_user").await?;
+    Ok((user + info(connection, "cpu", "used_cpu_sys").await?) * 1e6)
+}
+
+/// A field of what a server says of itself.
+pub(super) async fn info(connection: &MultiplexedConnection, section: &str, field: &str) -> Result<f64> {
+    let text: String = redis::cmd("INFO").arg(section).query_async(&mut connection.clone()).await?;
+    let value = text.lines().filter_map(|line| line.split_once(':')).find(|(name, _)| *name == field);
+    match value {
+        Some((_, value)) => Ok(value.trim().parse()?),
+        None => bail!("INFO {section} has no {field}"),
     }
 }

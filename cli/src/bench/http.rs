@@ -1,24 +1,20 @@
-//! `POST /tasks` beside an empty handler of the same server.
+//! `POST /tasks` beside an empty handler of the same server, a manager in a process of its own.
 //!
 //! The client is a small HTTP/1.1 client for measuring: one connection a caller, one request at a time, the request's
-//! bytes made beforehand, so that what is measured is the server.
+//! bytes made beforehand. It shares the machine with the server, so each microsecond a full client would add to both sides
+//! of the ratio would hide the server's own.
 
-use std::{net::SocketAddr, sync::Arc, time::Instant};
+use std::{net::SocketAddr, time::Instant};
 
 use anyhow::{Result, bail, ensure};
-use jobbers_common::engine::Engine;
-use jobbers_manager::Config;
-use jobbers_process::shutdown::Shutdown;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
 };
 
 use super::{
-    BATCH, CALLERS,
-    limit::per_second,
-    phases::{BENCH, PAYLOAD},
-    worker::NOOP,
+    figures::{as_f64, per_second},
+    load::{BATCH, BENCH, CALLERS, NOOP, PAYLOAD},
 };
 
 /// Connections at once, for single tasks and for the empty handler.
@@ -35,23 +31,15 @@ pub(super) struct Http {
     pub(super) batch: f64,
 }
 
-/// Starts a manager of the store in this process and posts to it: single tasks, then `tasks` in batches.
-pub(super) async fn measure(engine: Arc<dyn Engine>, tasks: usize) -> Result<Http> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
-    let address = listener.local_addr()?;
-    let shutdown = Shutdown::new();
-    let config = Config { dlq_path: "none".to_owned(), ..Config::default() };
-    let manager = tokio::spawn(jobbers_manager::run(config, engine, listener, shutdown.clone()));
+/// Posts to a manager: single tasks, then `tasks` in batches.
+pub(super) async fn measure(address: SocketAddr, tasks: usize) -> Result<Http> {
     let task = format!(r#"{{"name":"{NOOP}","queue":"{BENCH}","parameters":{PAYLOAD}}}"#);
     let batch = format!(r#"{{"tasks":[{}]}}"#, vec![task.as_str(); BATCH].join(","));
     let singles = (tasks / 4).max(CONNECTIONS * 10);
     let empty = rate(address, &request("GET", "/health/live", ""), CONNECTIONS, singles).await?;
     let one = rate(address, &request("POST", "/tasks", &task), CONNECTIONS, singles).await?;
     let batches = rate(address, &request("POST", "/tasks", &batch), CALLERS, tasks / BATCH).await?;
-    shutdown.drain.cancel();
-    manager.await?;
-    #[expect(clippy::cast_precision_loss, reason = "a batch is small")]
-    Ok(Http { empty, one, batch: batches * BATCH as f64 })
+    Ok(Http { empty, one, batch: batches * as_f64(BATCH) })
 }
 
 /// A request's bytes, complete.

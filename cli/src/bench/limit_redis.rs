@@ -11,11 +11,10 @@ use anyhow::Result;
 use redis::{AsyncConnectionConfig, Script, aio::MultiplexedConnection};
 
 use super::{
-    BATCH, CALLERS,
-    latency::{IDLE_SAMPLES, PAUSE},
-    limit::{Limits, per_second, rate_of},
-    report::percentile,
-    worker::NOOP,
+    cpu::used_by_server,
+    figures::{as_f64, per_second, percentile, rate_of},
+    limit::Limits,
+    load::{BATCH, CALLERS, IDLE_SAMPLES, NOOP, PAUSE},
 };
 
 const MOVE_AND_ACK: &str = r"
@@ -49,7 +48,7 @@ pub(super) async fn measure(url: &str, prefix: &str, parameters: &str, tasks: us
     let both = rate_of(tasks, both_tasks).await?;
     let mut last = connection;
     redis::cmd("UNLINK").arg(&keys.queue).arg(&keys.flight).exec_async(&mut last).await?;
-    Ok(Limits { submit_one, submit_batch, drain, both, round_trip_ms })
+    Ok(Limits { submit_one, submit_batch, drain, both, round_trip: round_trip_ms })
 }
 
 /// One exchange after the pause that a task of the idle latency has before it, in milliseconds.
@@ -74,6 +73,13 @@ async fn round_trip(mut connection: MultiplexedConnection, count: usize, pause: 
     }
     samples.sort_by(f64::total_cmp);
     Ok(percentile(&samples, 0.5))
+}
+
+/// What the server takes of a processor for one `PING`, one after the other, in microseconds.
+pub(super) async fn ping_cpu_us(connection: &MultiplexedConnection, count: usize) -> Result<f64> {
+    let before = used_by_server(connection).await?;
+    round_trip(connection.clone(), count, Duration::ZERO).await?;
+    Ok((used_by_server(connection).await? - before) / as_f64(count))
 }
 
 async fn push_singly(mut connection: MultiplexedConnection, keys: &Keys, payload: &[u8], count: usize) -> Result<f64> {

@@ -12,10 +12,9 @@ use anyhow::Result;
 use rusqlite::{Connection, params};
 
 use super::{
-    BATCH,
-    latency::{IDLE_SAMPLES, PAUSE},
-    limit::{Limits, per_second},
-    report::percentile,
+    figures::{per_second, percentile},
+    limit::Limits,
+    load::{BATCH, IDLE_SAMPLES, PAUSE},
 };
 
 const SCHEMA: &str = "
@@ -38,6 +37,7 @@ struct Bare {
 /// Blocks; run it off the runtime's threads.
 pub(super) fn measure(path: &Path, synchronous: &str, payload: &[u8], tasks: usize) -> Result<Limits> {
     let mut bare = Bare::open(path, synchronous)?;
+    bare.connection.execute("DELETE FROM task", [])?;
 
     let singles = (tasks / 20).clamp(200, 5_000);
     let mut samples = Vec::with_capacity(singles);
@@ -68,8 +68,7 @@ pub(super) fn measure(path: &Path, synchronous: &str, payload: &[u8], tasks: usi
     }
     while bare.move_batch()? > 0 {}
     let both = per_second(tasks, start);
-    let round_trip_ms = percentile(&samples, 0.5);
-    Ok(Limits { submit_one, submit_batch, drain, both, round_trip_ms })
+    Ok(Limits { submit_one, submit_batch, drain, both, round_trip: percentile(&samples, 0.5) })
 }
 
 /// One insert after the pause that a task of the idle latency has before it, in milliseconds. Blocks as well.

@@ -1,45 +1,32 @@
-//! What a benchmark found: one object, as JSON for programs and as a table for people.
+//! What a benchmark found: one object, as JSON for programs and as rows for people.
 
 use serde::Serialize;
 
-use super::watching::Watching;
+use super::{
+    figures::{Rate, Spread, rounded},
+    phases::Round,
+    profile::Profile,
+    steady::Steady,
+    watching::Watching,
+};
 use crate::output::thousands;
 
-/// A rate beside what the bare store does in the same run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Rate {
-    /// Tasks per second, all features included.
-    pub tasks_per_s: f64,
-    /// The bare store's moves per second, same run, same batch, same durability.
-    pub limit_per_s: f64,
-    /// The first by the second.
-    pub ratio: f64,
-}
-
-impl Rate {
-    pub fn new(tasks_per_s: f64, limit_per_s: f64) -> Self {
-        Self {
-            tasks_per_s: tasks_per_s.round(),
-            limit_per_s: limit_per_s.round(),
-            ratio: rounded(tasks_per_s / limit_per_s, 3),
-        }
-    }
-}
-
-/// Submission to an idle worker until the task's first line runs.
+/// Submission by the typed client to an idle worker, until the task's first line runs. Each is the middle of the rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct IdleLatency {
-    /// Half of the samples are faster.
+    /// Half of the submissions without a queue are faster.
     pub p50_ms: f64,
-    /// All but a hundredth are faster.
+    /// All but a hundredth of these are faster.
     pub p99_ms: f64,
+    /// Half of the submissions that name their queue are faster.
+    pub named_p50_ms: f64,
     /// One bare exchange with the store, just as idle before: `PING`, or a commit of one row.
     pub round_trip_ms: f64,
     /// The same, one right after the other.
     pub busy_round_trip_ms: f64,
 }
 
-/// Processor time per task, in microseconds.
+/// Processor time per task, in microseconds; the middle of the rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CpuPerTask {
     /// Of the submitting process, while it submits in batches.
@@ -55,109 +42,229 @@ pub struct CpuPerTask {
 pub struct Report {
     /// `sqlite` or `redis`.
     pub engine: String,
+    /// How the program was built.
+    pub build: Profile,
+    /// How many rounds each rate is the middle of.
+    pub rounds: usize,
+    /// How many tasks the worker runs at a time.
+    pub concurrency: u32,
     /// One client, one task a call, each call awaited.
     pub submit_one: Rate,
     /// Sixteen such clients at once; the limit is that of one client, so the ratio says what sharing commits brings.
     pub submit_16: Rate,
     /// Four clients, 100 tasks a call.
     pub submit_batch: Rate,
-    /// A full queue through one worker, until nothing is left.
+    /// A full queue through one worker, until nothing is left; nothing is pruned.
     pub drain: Rate,
+    /// How many tasks a claim brought meanwhile.
+    pub tasks_per_call: Spread,
     /// Submitting in batches while the worker drains, from the first submission to the last completion.
     pub both: Rate,
+    /// With retention as it ships, and the costs of that.
+    pub steady: Steady,
+    /// `POST /tasks`, one task a request, beside an empty handler of the same server.
+    pub http_one: Rate,
+    /// `POST /tasks` in batches of 100; in tasks, beside `submit_batch`.
+    pub http_batch: Rate,
     /// How long an idle system takes.
     pub idle_latency: IdleLatency,
     /// What a waiting task weighs in the store.
     pub bytes_per_queued_task: f64,
     /// Where the time goes.
     pub cpu_us_per_task: CpuPerTask,
-    /// `POST /tasks`, one task a request, beside an empty handler of the same server.
-    pub http_one: Rate,
-    /// `POST /tasks` in batches of 100; in tasks, beside `submit_batch`.
-    pub http_batch: Rate,
     /// What metrics and traces cost the drain.
     pub watching: Watching,
 }
 
-/// `value` to `digits` decimal places.
-pub(super) fn rounded(value: f64, digits: i32) -> f64 {
-    let scale = 10_f64.powi(digits);
-    (value * scale).round() / scale
-}
-
-/// The value below which `share` of the sorted samples lie.
-pub(super) fn percentile(sorted: &[f64], share: f64) -> f64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "an index of a short list"
-    )]
-    let at = ((sorted.len() as f64 * share).ceil() as usize).clamp(1, sorted.len().max(1)) - 1;
-    sorted.get(at).copied().unwrap_or(f64::NAN)
+/// A line of the table.
+#[derive(Debug)]
+pub struct Row {
+    /// What is measured.
+    pub name: String,
+    /// What the limit is, if there is one.
+    pub limit_is: &'static str,
+    /// What was measured.
+    pub figure: String,
+    /// The limit.
+    pub limit: String,
+    /// The first by the second, with its smallest and largest value.
+    pub ratio: String,
 }
 
 impl Report {
-    /// The table: what is measured, its rate, the limit's, the ratio.
-    pub fn rows(&self) -> Vec<[String; 4]> {
-        let rate = |name: &str, rate: Rate| {
-            [name.to_owned(), per_second(rate.tasks_per_s), per_second(rate.limit_per_s), format!("{:.2}", rate.ratio)]
+    pub(super) fn new(engine: String, concurrency: u32, rounds: &[Round], steady: Steady, watching: Watching) -> Self {
+        let rate = |pair: fn(&Round) -> (f64, f64)| Rate::of(rounds.iter().map(pair));
+        let spread = |figure: fn(&Round) -> f64, digits| Spread::of(rounds.iter().map(figure).collect(), digits);
+        let middle = |figure, digits| spread(figure, digits).median;
+        Self {
+            engine,
+            build: Profile::own(),
+            rounds: rounds.len(),
+            concurrency,
+            submit_one: rate(|round| (round.submit_one, round.limits.submit_one)),
+            submit_16: rate(|round| (round.submit_16, round.limits.submit_one)),
+            submit_batch: rate(|round| (round.fill.rate, round.limits.submit_batch)),
+            drain: rate(|round| (round.drain.rate, round.limits.drain)),
+            tasks_per_call: spread(|round| round.drain.tasks_per_call, 0),
+            both: rate(|round| (round.both, round.limits.both)),
+            steady,
+            http_one: rate(|round| (round.http.one, round.http.empty)),
+            http_batch: rate(|round| (round.http.batch, round.fill.rate)),
+            idle_latency: IdleLatency {
+                p50_ms: middle(|round| round.idle.p50, 3),
+                p99_ms: middle(|round| round.idle.p99, 3),
+                named_p50_ms: middle(|round| round.idle.named_p50, 3),
+                round_trip_ms: middle(|round| round.idle.round_trip, 3),
+                busy_round_trip_ms: middle(|round| round.limits.round_trip, 3),
+            },
+            bytes_per_queued_task: middle(|round| round.fill.bytes_per_task, 0),
+            cpu_us_per_task: CpuPerTask {
+                client: middle(|round| round.fill.client_us, 2),
+                worker: middle(|round| round.drain.worker_us, 2),
+                store: middle(|round| round.fill.store_us + round.drain.store_us, 2),
+            },
+            watching,
+        }
+    }
+
+    /// The line above the table: what was measured, and how.
+    #[must_use]
+    pub fn heading(&self) -> String {
+        let Self { engine, build: Profile { name, opt_level, .. }, rounds, concurrency, .. } = self;
+        let rounds =
+            if *rounds == 1 { "one round".to_owned() } else { format!("median of {rounds} rounds (min..max)") };
+        format!(
+            "{engine}, {name} build (opt-level {opt_level}), {concurrency} slots, no-op tasks of 100 bytes; {rounds}"
+        )
+    }
+
+    /// The table.
+    #[must_use]
+    pub fn rows(&self) -> Vec<Row> {
+        [self.rates(), self.latencies(), self.costs(), self.telemetry()].into_iter().flatten().collect()
+    }
+
+    fn rates(&self) -> Vec<Row> {
+        let [one, many, moved, both] = match self.engine.as_str() {
+            "redis" => [
+                "bare LPUSH, each awaited",
+                "bare LPUSH, 100 in a pipeline",
+                "a script that moves 100 between lists",
+                "the same LPUSH and moves, at once",
+            ],
+            _ => [
+                "bare inserts, each committed",
+                "bare inserts, 100 in a commit",
+                "a commit that takes 100 rows, deletes 100",
+                "the same inserts and takes, in turn",
+            ],
         };
-        let fact = |name: &str, value: String| [name.to_owned(), value, String::new(), String::new()];
-        let cpu = self.cpu_us_per_task;
+        vec![
+            rate("submit one by one, 1 client", one, self.submit_one),
+            rate("submit one by one, 16 clients", "the same of 1 client: what sharing brings", self.submit_16),
+            rate("submit in batches of 100", many, self.submit_batch),
+            rate("drain through a worker", moved, self.drain),
+            rate("both at once", both, self.both),
+            rate("drain, retention full", "the same with nothing pruned", self.steady.retained_drain),
+            rate("drain, default slots", "the same with 256 slots", self.steady.slots_drain),
+            rate("POST /tasks, one a request", "GET /health/live of the same manager", self.http_one),
+            rate("POST /tasks, 100 a request", "the same batches without HTTP", self.http_batch),
+        ]
+    }
+
+    fn latencies(&self) -> Vec<Row> {
         let idle = self.idle_latency;
+        let beside = |name, limit_is, figure: f64, limit: f64| Row {
+            limit: millis(limit),
+            limit_is,
+            ratio: format!("{:.2}", figure / limit),
+            ..fact(name, millis(figure))
+        };
+        vec![
+            beside("idle latency p50, typed client", "the same with the queue named", idle.p50_ms, idle.named_p50_ms),
+            beside(
+                "idle latency p99, typed client",
+                "a bare exchange, as idle before",
+                idle.p99_ms,
+                idle.round_trip_ms,
+            ),
+            fact("bare exchange, busy", millis(idle.busy_round_trip_ms)),
+        ]
+    }
+
+    fn costs(&self) -> Vec<Row> {
+        let (steady, cpu) = (&self.steady, self.cpu_us_per_task);
+        let Spread { median, min, max } = self.tasks_per_call;
+        let unbatched = Row {
+            limit: steady.ping_us.map(|ping| micros(ping, 1)).unwrap_or_default(),
+            limit_is: if steady.ping_us.is_some() { "a bare PING" } else { "" },
+            ..fact("store CPU, one task unbatched", micros(steady.store_us_unbatched, 1))
+        };
+        vec![
+            fact("tasks per claim", with_range(format!("{median:.0}"), min, max, 0)),
+            fact("bytes per queued task", format!("{:.0}", self.bytes_per_queued_task)),
+            fact("bytes per finished task", format!("{:.0}", steady.bytes_per_finished_task)),
+            fact("client CPU per task", micros(cpu.client, 1)),
+            fact("worker CPU per task", micros(cpu.worker, 1)),
+            fact("store CPU per task", micros(cpu.store, 1)),
+            fact(
+                format!("the same, {} finished kept", thousands(steady.finished_kept)),
+                micros(steady.store_us_per_task, 1),
+            ),
+            fact("store CPU per pruned task", micros(steady.store_us_per_pruned_task, 2)),
+            unbatched,
+            fact(format!("most kept beyond {}", thousands(steady.retention_count)), thousands(steady.unpruned_backlog)),
+        ]
+    }
+
+    fn telemetry(&self) -> Vec<Row> {
         let watching = self.watching;
         let watched = watching.worker_cpu_us_per_task;
-        let share = |name: &str, ratio: f64| [name.to_owned(), String::new(), String::new(), format!("{ratio:.2}")];
+        let unwatched = "the drain without telemetry";
+        let share =
+            |name, limit_is, ratio: f64| Row { limit_is, ratio: format!("{ratio:.2}"), ..fact(name, String::new()) };
         vec![
-            rate("submit one by one, 1 client", self.submit_one),
-            rate("submit one by one, 16 clients", self.submit_16),
-            rate("submit in batches of 100", self.submit_batch),
-            rate("drain through a worker", self.drain),
-            rate("both at once", self.both),
-            rate("POST /tasks, one a request", self.http_one),
-            rate("POST /tasks, 100 a request", self.http_batch),
-            fact("idle latency p50", format!("{:.3} ms", idle.p50_ms)),
-            fact("idle latency p99", format!("{:.3} ms", idle.p99_ms)),
-            fact("round trip, as idle", format!("{:.3} ms", idle.round_trip_ms)),
-            fact("round trip, busy", format!("{:.3} ms", idle.busy_round_trip_ms)),
-            fact("bytes per queued task", format!("{:.0}", self.bytes_per_queued_task)),
-            fact("CPU per task, client", format!("{:.1} us", cpu.client)),
-            fact("CPU per task, worker", format!("{:.1} us", cpu.worker)),
-            fact("CPU per task, store", format!("{:.1} us", cpu.store)),
-            fact("drain, unwatched", per_second(watching.unwatched_tasks_per_s)),
-            share("the same with metrics", watching.metrics_ratio),
-            share("with metrics and 1 % of traces", watching.traced_ratio),
-            share("these to a frozen collector", watching.frozen_collector_ratio),
-            fact("worker's CPU per task, unwatched", micros(watched.unwatched)),
-            fact("the same with metrics", micros(watched.metrics)),
-            fact("with metrics and 1 % of traces", micros(watched.traced)),
-            fact("these to a frozen collector", micros(watched.frozen_collector)),
+            fact("drain without telemetry", per_second(watching.unwatched_tasks_per_s)),
+            share("the same with metrics", unwatched, watching.metrics_ratio),
+            share("with metrics and 1 % of traces", unwatched, watching.traced_ratio),
+            share("these to a frozen collector", "these to one that answers", watching.frozen_collector_ratio),
+            fact("worker CPU without telemetry", micros(watched.unwatched, 2)),
+            fact("the same with metrics", micros(watched.metrics, 2)),
+            fact("with metrics and 1 % of traces", micros(watched.traced, 2)),
+            fact("these to a frozen collector", micros(watched.frozen_collector, 2)),
         ]
     }
 }
 
-fn micros(value: f64) -> String {
-    format!("{value:.2} us")
+fn rate(name: &'static str, limit_is: &'static str, rate: Rate) -> Row {
+    let Rate { ratio, ratio_min, ratio_max, .. } = rate;
+    Row {
+        limit: per_second(rate.limit_per_s),
+        limit_is,
+        ratio: with_range(format!("{ratio:.2}"), ratio_min, ratio_max, 2),
+        ..fact(name, per_second(rate.tasks_per_s))
+    }
+}
+
+/// A figure with its range, unless there was one round only.
+fn with_range(figure: String, min: f64, max: f64, digits: usize) -> String {
+    if min < max { format!("{figure} ({min:.digits$}..{max:.digits$})") } else { figure }
+}
+
+fn fact(name: impl Into<String>, figure: String) -> Row {
+    Row { name: name.into(), limit_is: "", figure, limit: String::new(), ratio: String::new() }
+}
+
+fn millis(value: f64) -> String {
+    format!("{:.3} ms", rounded(value, 3))
+}
+
+fn micros(value: f64, digits: usize) -> String {
+    format!("{value:.digits$} us")
 }
 
 fn per_second(value: f64) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate, far from the bounds")]
     let whole = value.max(0.0) as u64;
     thousands(whole) + "/s"
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_are_samples() {
-        let sorted: Vec<f64> = (1..=100).map(f64::from).collect();
-        assert_eq!(
-            (percentile(&sorted, 0.5), percentile(&sorted, 0.99), percentile(&sorted, 1.0)),
-            (50.0, 99.0, 100.0)
-        );
-        assert!(percentile(&[], 0.5).is_nan());
-    }
 }

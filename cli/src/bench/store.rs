@@ -4,7 +4,11 @@
 use anyhow::{Result, bail};
 use redis::aio::MultiplexedConnection;
 
-use super::{cpu::CpuTime, limit::Limits, limit_redis, limit_sqlite};
+use super::{
+    cpu::{CpuTime, info, used_by_server},
+    limit::Limits,
+    limit_redis, limit_sqlite,
+};
 use crate::scratch::{FILE, Place, Scratch};
 
 /// The bare SQLite's file, beside the engine's.
@@ -59,13 +63,14 @@ impl Store {
         if self.scratch.url.contains("synchronous=normal") { "normal" } else { "full" }
     }
 
-    /// Bytes the store holds: of memory on Redis, of pages on SQLite.
+    /// Bytes the store holds: of memory on Redis, of pages in use on SQLite.
     pub(super) async fn size(&self) -> Result<f64> {
         match (&self.scratch.place, &self.server) {
             (Place::Sqlite { folder }, _) => {
                 let connection = rusqlite::Connection::open(folder.path().join(FILE))?;
                 let bytes: f64 = connection.query_row(
-                    "SELECT CAST(page_count * page_size AS REAL) FROM pragma_page_count, pragma_page_size",
+                    "SELECT CAST((page_count - freelist_count) * page_size AS REAL)
+                     FROM pragma_page_count, pragma_freelist_count, pragma_page_size",
                     [],
                     |row| row.get(0),
                 )?;
@@ -79,21 +84,19 @@ impl Store {
     /// The store's processor time so far, in microseconds: the server's own, or its threads' in these processes.
     pub(super) async fn cpu(&self, inside: &[CpuTime]) -> Result<f64> {
         let Some(server) = &self.server else { return Ok(inside.iter().map(|time| time.store).sum()) };
-        let user = info(server, "cpu", "used_cpu_user").await?;
-        Ok((user + info(server, "cpu", "used_cpu_sys").await?) * 1e6)
+        used_by_server(server).await
+    }
+
+    /// What a bare `PING` takes of the server's processor, in microseconds; `None` without a server.
+    pub(super) async fn ping_cpu_us(&self, count: usize) -> Result<Option<f64>> {
+        match &self.server {
+            Some(server) => Ok(Some(limit_redis::ping_cpu_us(server, count).await?)),
+            None => Ok(None),
+        }
     }
 
     /// Leaves nothing behind.
     pub(super) async fn remove(self) -> Result<()> {
         Ok(self.scratch.remove().await?)
-    }
-}
-
-async fn info(connection: &MultiplexedConnection, section: &str, field: &str) -> Result<f64> {
-    let text: String = redis::cmd("INFO").arg(section).query_async(&mut connection.clone()).await?;
-    let value = text.lines().filter_map(|line| line.split_once(':')).find(|(name, _)| *name == field);
-    match value {
-        Some((_, value)) => Ok(value.trim().parse()?),
-        None => bail!("INFO {section} has no {field}"),
     }
 }

@@ -6,7 +6,7 @@ use comfy_table::Cell;
 use jobbers_process::exit;
 
 use crate::{
-    bench::{self, BenchArgs, BenchWorkerArgs},
+    bench::{self, BenchArgs, BenchServicesArgs, BenchWorkerArgs, Profile},
     failure::Failure,
     output,
 };
@@ -26,7 +26,7 @@ pub struct Args {
 /// # Errors
 /// When the store or the worker's process can't be had.
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
-    if cfg!(debug_assertions) {
+    if Profile::own().debug_assertions {
         output::note("this is a debug build: its figures say nothing; measure with cargo run --release -- bench");
     }
     let report = bench::run(&args.bench).await.map_err(|error| Failure::Unavailable(format!("{error:#}")))?;
@@ -35,10 +35,15 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         output::line(text)?;
         return Ok(exit::OK);
     }
-    output::line(format_args!("{} (no-op tasks, 100 bytes each; limit: the bare store in this run)", report.engine))?;
-    let mut table = output::table_of(&["MEASURED", "TASKS", "LIMIT", "RATIO"]);
-    for [name, tasks, limit, ratio] in report.rows() {
-        table.add_row(vec![Cell::new(name), output::number(tasks), output::number(limit), output::number(ratio)]);
+    output::line(report.heading())?;
+    let mut table = output::table_of(&["MEASURED", "FIGURE", "LIMIT", "RATIO"]);
+    for row in report.rows() {
+        let [figure, limit] = [row.figure, row.limit].map(output::number);
+        let name = match row.limit_is {
+            "" => row.name,
+            limit_is => format!("{}\n  / {limit_is}", row.name),
+        };
+        table.add_row(vec![Cell::new(name), figure, limit, Cell::new(row.ratio)]);
     }
     output::table(&table)?;
     Ok(exit::OK)
@@ -50,5 +55,14 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
 /// When the store can't be opened.
 pub async fn run_worker(args: BenchWorkerArgs) -> Result<ExitCode, Failure> {
     bench::run_worker(args).await.map_err(|error| Failure::Unavailable(format!("{error:#}")))?;
+    Ok(exit::OK)
+}
+
+/// Runs the manager and the cleaner that a bench in another process measures.
+///
+/// # Errors
+/// When the store can't be opened.
+pub async fn run_services(args: BenchServicesArgs) -> Result<ExitCode, Failure> {
+    bench::run_services(args).await.map_err(|error| Failure::Unavailable(format!("{error:#}")))?;
     Ok(exit::OK)
 }

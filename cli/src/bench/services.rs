@@ -1,0 +1,87 @@
+//! A manager and a cleaner with the settings they ship with, in a process of their own: this same program, started as
+//! `bench-services`.
+
+use std::{io::Write, net::SocketAddr, process::Stdio, sync::Arc};
+
+use anyhow::{Context as _, Result, ensure};
+use clap::Args;
+use jobbers_engines::OpenOptions;
+use jobbers_manager::Config;
+use jobbers_process::{
+    shutdown::Shutdown,
+    telemetry::{Options, Telemetry},
+};
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    net::TcpListener,
+    process::{Child, Command},
+};
+
+use super::{cpu::CpuTime, process, store::Store};
+use crate::stack::clean;
+
+/// The manager and the cleaner that `jobbers bench` measures; it starts them by itself
+#[derive(Debug, Args)]
+pub struct BenchServicesArgs {
+    #[arg(long)]
+    engine_url: String,
+}
+
+/// Serves until SIGTERM, or until the process that started it is gone. Prints the manager's address.
+///
+/// # Errors
+/// When the store can't be opened, or no address can be had.
+pub async fn run(args: BenchServicesArgs) -> Result<()> {
+    let telemetry = Telemetry::start(&Options {
+        service: "jobbers",
+        version: env!("CARGO_PKG_VERSION"),
+        metrics_listen: None,
+        insecure: false,
+        exposed_elsewhere: true,
+    })?;
+    let engine = jobbers_engines::open(&args.engine_url, OpenOptions::existing()).await?;
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+    let shutdown = Shutdown::on_signals()?;
+    process::end_with_parent(shutdown.drain.clone(), || None);
+    writeln!(std::io::stdout(), "{}", listener.local_addr()?)?;
+    let config = Config { dlq_path: "none".to_owned(), ..Config::default() };
+    let cleaning = tokio::spawn(clean(Arc::clone(&engine), shutdown.clone()));
+    jobbers_manager::run(config, engine, listener, shutdown).await;
+    cleaning.await?;
+    telemetry.shutdown().await;
+    Ok(())
+}
+
+/// The process, from outside.
+pub(super) struct Services {
+    process: Child,
+    /// Where the manager listens.
+    pub(super) address: SocketAddr,
+}
+
+impl Services {
+    /// Starts them and waits until the manager listens.
+    pub(super) async fn start(store: &Store) -> Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["bench-services", "--engine-url", &store.scratch.url]);
+        process::without_telemetry_settings(&mut command);
+        let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).spawn();
+        let mut process = spawned.context("the manager's process can't be started")?;
+        let told = process.stdout.take().context("the manager's process has no standard output")?;
+        let line = BufReader::new(told).lines().next_line().await?;
+        let address = line.context("the manager's process ended before it listened")?.parse()?;
+        Ok(Self { process, address })
+    }
+
+    pub(super) fn cpu(&self) -> Result<CpuTime> {
+        CpuTime::of(self.process.id().context("the manager's process has ended")?)
+    }
+
+    /// Ends them in good order.
+    pub(super) async fn stop(mut self) -> Result<()> {
+        drop(self.process.stdin.take());
+        let status = self.process.wait().await?;
+        ensure!(status.success(), "the manager's process ended with {status}");
+        Ok(())
+    }
+}
