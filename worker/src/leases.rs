@@ -11,7 +11,7 @@ use crate::{
     meters::pair::Pair,
 };
 
-/// The leases held. Never more than a few per slot, so looking at all of them is cheap.
+/// The leases held: a few per slot, or a few hundred of short tasks, so looking at all of them is cheap.
 #[derive(Debug, Default)]
 pub(crate) struct Leases(Mutex<Slab<Arc<Attempt>>>);
 

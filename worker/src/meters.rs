@@ -141,6 +141,7 @@ pub(crate) fn settled(attempt: &Attempt, outcome: &Outcome, status: Status) {
             pair.released(match attempt.stopped() {
                 Some(Stop::LeaseEnding) => "lease_ending",
                 Some(_) => "shutdown",
+                None if !attempt.has_begun() => "unstarted",
                 None => "abandoned",
             });
             return;

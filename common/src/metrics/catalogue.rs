@@ -103,7 +103,7 @@ catalogue! {
     ATTEMPTS_FAILED: Counter "jobbers.attempts.failed", "{attempt}", [QUEUE, TASK, REASON, NEXT], PAIRS_BY_STATUS, &[], WORKER,
         "Attempts that failed, and whether the task is retried or over: reason is `error`, `fatal`, `timeout`, `panic`, `stall` or `shutdown`.";
     TASKS_RELEASED: Counter "jobbers.tasks.released", "{task}", [QUEUE, TASK, REASON], PAIRS_BY_STATUS, &[], WORKER,
-        "Tasks given back unharmed: reason is `shutdown`, `lease_ending` (it could not be renewed in time), `unknown_task` or `abandoned` (it did not end within its grace).";
+        "Tasks given back unharmed: reason is `shutdown`, `lease_ending` (it could not be renewed in time), `unknown_task`, `unstarted` (it was claimed ahead and did not begin) or `abandoned` (it did not end within its grace).";
 
     // ---- retries and dead letters ----
     TASKS_RETRIED: Counter "tasks_retried", "{task}", [QUEUE, TASK, VERSION], PAIRS, &[], WORKER,
