@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 use jobbers_process::telemetry::SCOPE;
 
 use crate::{
-    config::Config, dead_letters::DeadLetters, gauges::Gauges, ids::Ids, known_tasks::KnownTasks,
-    live_config::LiveConfig, meters::Meters, problem::Problem,
+    body_memory::BodyMemory, config::Config, dead_letters::DeadLetters, gauges::Gauges, ids::Ids,
+    known_tasks::KnownTasks, live_config::LiveConfig, meters::Meters, problem::Problem,
 };
 
 /// The state of a running manager: a store, and caches that may be lost at any time.
@@ -26,6 +26,7 @@ pub(crate) struct App {
     pub(crate) max_payload_bytes: usize,
     pub(crate) max_body_bytes: usize,
     pub(crate) body_timeout: Duration,
+    pub(crate) body_memory: Arc<BodyMemory>,
     /// Cancelled when the manager begins to stop: long polls then answer at once.
     pub(crate) drain: CancellationToken,
     pub(crate) started: Instant,
@@ -44,6 +45,7 @@ impl App {
             max_payload_bytes: config.max_payload_bytes,
             max_body_bytes: config.max_body_bytes,
             body_timeout: config.body_timeout,
+            body_memory: Arc::new(BodyMemory::new(config.max_body_memory)),
             drain,
             started: Instant::now(),
             meters: Meters::new(&opentelemetry::global::meter(SCOPE)),

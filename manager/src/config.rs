@@ -106,14 +106,22 @@ pub struct Config {
     pub max_payload_bytes: usize,
     /// Most bytes of one request's body.
     pub max_body_bytes: usize,
+    /// Most bytes of all bodies that are read or worked on at a time.
+    pub max_body_memory: usize,
     /// Most connections at a time.
     pub max_connections: usize,
-    /// How long a connection may take over the next request's headers.
+    /// How long a connection may be without a request.
+    #[serde(with = "duration::text")]
+    pub idle_timeout: Duration,
+    /// How long a request may take over its headers.
     #[serde(with = "duration::text")]
     pub header_timeout: Duration,
     /// How long a request may take over its body.
     #[serde(with = "duration::text")]
     pub body_timeout: Duration,
+    /// How long a client may take over an answer.
+    #[serde(with = "duration::text")]
+    pub write_timeout: Duration,
     /// How long requests under way may take when the manager stops.
     #[serde(with = "duration::text")]
     pub drain_timeout: Duration,
@@ -162,13 +170,18 @@ impl Config {
             ("max_payload_bytes", self.max_payload_bytes > 0),
             ("max_body_bytes", self.max_body_bytes > 0),
             ("max_connections", self.max_connections > 0),
+            ("idle_timeout", !self.idle_timeout.is_zero()),
             ("header_timeout", !self.header_timeout.is_zero()),
             ("body_timeout", !self.body_timeout.is_zero()),
+            ("write_timeout", !self.write_timeout.is_zero()),
             ("config_refresh", !self.config_refresh.is_zero()),
             ("tick", !self.tick.is_zero()),
         ];
         if let Some((key, _)) = positive.iter().find(|(_, fine)| !fine) {
             return Err(ConfigError::Invalid(format!("{key} must be above 0")));
+        }
+        if self.max_body_memory < self.max_body_bytes {
+            return Err(ConfigError::Invalid("max_body_memory must not be below max_body_bytes".to_owned()));
         }
         if self.max_payload_bytes > HIGHEST_MAX_PAYLOAD_BYTES {
             return Err(ConfigError::Invalid(format!(

@@ -7,10 +7,13 @@ use axum::{
     extract::{FromRequest, FromRequestParts, Request, rejection::PathRejection},
     http::{HeaderMap, header, request::Parts},
 };
+use bytes::BytesMut;
+use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
 
 use crate::{
     app::App,
+    body_memory::Share,
     json,
     problem::{Code, Problem},
 };
@@ -20,6 +23,8 @@ use crate::{
 pub(crate) struct JsonBytes {
     pub(crate) headers: HeaderMap,
     pub(crate) bytes: Bytes,
+    /// To be kept as long as the bytes.
+    pub(crate) share: Share,
 }
 
 impl FromRequest<Arc<App>> for JsonBytes {
@@ -29,7 +34,8 @@ impl FromRequest<Arc<App>> for JsonBytes {
         let (parts, body) = request.into_parts();
         check_media_type(&parts.headers)?;
         check_length(&parts.headers, app.max_body_bytes)?;
-        Ok(Self { headers: parts.headers, bytes: read_body(body, app).await? })
+        let (bytes, share) = read_body(body, app).await?;
+        Ok(Self { headers: parts.headers, bytes, share })
     }
 }
 
@@ -40,8 +46,8 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Json<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
-        let JsonBytes { bytes, .. } = JsonBytes::from_request(request, app).await?;
-        json::decode(&bytes).map(Self)
+        let body = JsonBytes::from_request(request, app).await?;
+        json::decode(&body.bytes).map(Self)
     }
 }
 
@@ -54,7 +60,7 @@ impl<T: DeserializeOwned + Default> FromRequest<Arc<App>> for JsonIfAny<T> {
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
         check_length(&parts.headers, app.max_body_bytes)?;
-        let bytes = read_body(body, app).await?;
+        let (bytes, _share) = read_body(body, app).await?;
         if bytes.is_empty() {
             return Ok(Self(T::default()));
         }
@@ -113,18 +119,40 @@ fn check_length(headers: &HeaderMap, limit: usize) -> Result<(), Problem> {
     if declared.is_some_and(|length| length > limit as u64) { Err(too_large(limit)) } else { Ok(()) }
 }
 
-async fn read_body(body: Body, app: &App) -> Result<Bytes, Problem> {
-    let reading = axum::body::to_bytes(body, app.max_body_bytes);
-    match tokio::time::timeout(app.body_timeout, reading).await {
-        Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(error)) if is_over_limit(&error) => Err(too_large(app.max_body_bytes)),
-        Ok(Err(error)) => Err(Problem::new(Code::InvalidRequest, format!("the body broke off: {error}"))),
-        Err(_) => Err(too_slow(app.body_timeout)),
-    }
+async fn read_body(body: Body, app: &App) -> Result<(Bytes, Share), Problem> {
+    let mut share = app.body_memory.share();
+    let reading = tokio::time::timeout(app.body_timeout, read_pieces(body, app.max_body_bytes, &mut share));
+    let bytes = reading.await.unwrap_or_else(|_| Err(too_slow(app.body_timeout)))?;
+    Ok((bytes, share))
 }
 
-fn is_over_limit(error: &axum::Error) -> bool {
-    std::error::Error::source(error).is_some_and(|source| source.is::<http_body_util::LengthLimitError>())
+/// Reads a body piece by piece, each of which counts before the next is waited for. One that comes in a single piece is
+/// not copied.
+async fn read_pieces(mut body: Body, limit: usize, share: &mut Share) -> Result<Bytes, Problem> {
+    let (mut first, mut rest) = (Bytes::new(), BytesMut::new());
+    while let Some(frame) = body.frame().await {
+        let frame =
+            frame.map_err(|error| Problem::new(Code::InvalidRequest, format!("the body broke off: {error}")))?;
+        let Ok(piece) = frame.into_data() else { continue };
+        if first.len() + rest.len() + piece.len() > limit {
+            return Err(too_large(limit));
+        }
+        if !share.grow(piece.len()) {
+            return Err(overloaded());
+        }
+        if first.is_empty() && rest.is_empty() {
+            first = piece;
+        } else {
+            rest.extend_from_slice(&std::mem::take(&mut first));
+            rest.extend_from_slice(&piece);
+        }
+    }
+    Ok(if rest.is_empty() { first } else { rest.freeze() })
+}
+
+fn overloaded() -> Problem {
+    let detail = "the bodies of all requests under way are over max_body_memory; nothing was changed";
+    Problem::new(Code::Overloaded, detail).after(Duration::from_secs(1))
 }
 
 fn too_large(limit: usize) -> Problem {

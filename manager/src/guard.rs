@@ -12,13 +12,17 @@ use std::net::{IpAddr, SocketAddr};
 
 use axum::{
     extract::Request,
-    http::{HeaderMap, Uri, header, uri::Authority},
+    http::{HeaderMap, Uri, Version, header, uri::Authority},
 };
 
 use crate::{
     config::Config,
     problem::{Code, Problem, Result},
 };
+
+/// Marks a request whose length may be declared in two ways, of which a proxy may have taken the other.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ambiguous;
 
 /// Which names a manager answers to.
 #[derive(Debug)]
@@ -39,7 +43,12 @@ impl Guard {
 
     /// Lets a request through, or refuses it.
     pub(crate) fn check(&self, request: &Request) -> Result<()> {
-        let asked = authority(request);
+        if request.extensions().get::<Ambiguous>().is_some() {
+            let detail = "the request has both Content-Length and Transfer-Encoding, or can't be shown not to have them \
+                          because it was sent behind another one; send one of them, on a connection of its own";
+            return Err(Problem::new(Code::InvalidParameter, detail));
+        }
+        let asked = authority(request)?;
         if let (Some(names), Some(asked)) = (&self.names, &asked) {
             check_name(names, asked.host())?;
         }
@@ -47,10 +56,20 @@ impl Guard {
     }
 }
 
-/// What a request asks for: the host and port that its client believes to speak to.
-fn authority(request: &Request) -> Option<Authority> {
-    let said = || request.headers().get(header::HOST)?.to_str().ok()?.parse().ok();
-    request.uri().authority().cloned().or_else(said)
+/// What a request asks for: the host and port that its client believes to speak to. An HTTP/1.1 request has exactly one.
+fn authority(request: &Request) -> Result<Option<Authority>> {
+    let refused = |why: &str| Err(Problem::new(Code::InvalidParameter, format!("the header Host: {why}")));
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let said = match (hosts.next(), hosts.next()) {
+        (None, _) if request.version() < Version::HTTP_11 => return Ok(request.uri().authority().cloned()),
+        (None, _) => return refused("it is missing"),
+        (Some(_), Some(_)) => return refused("there are several"),
+        (Some(host), None) => host,
+    };
+    match said.to_str().ok().and_then(|text| text.parse::<Authority>().ok()) {
+        Some(said) if !said.as_str().contains('@') => Ok(Some(request.uri().authority().cloned().unwrap_or(said))),
+        _ => refused("it is no name or address, with or without a port"),
+    }
 }
 
 fn check_name(names: &[String], host: &str) -> Result<()> {
@@ -132,8 +151,7 @@ mod tests {
     fn programs_and_its_own_pages_are_let_through() {
         let guard = on("[::1]:8000", &["jobs.example.org"]);
         for headers in [
-            &[][..],
-            &[("host", "localhost:8000")],
+            &[("host", "localhost:8000")][..],
             &[("host", "LOCALHOST.")],
             &[("host", "jobs.localhost")],
             &[("host", "127.0.0.1:8000"), ("origin", "http://127.0.0.1:8000")],

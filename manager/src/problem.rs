@@ -165,6 +165,9 @@ codes! {
     ArchiveFull = "archive_full", SERVICE_UNAVAILABLE, "The archive is full";
     /// The manager is stopping. Ask another one.
     ShuttingDown = "shutting_down", SERVICE_UNAVAILABLE, "The manager is stopping";
+    /// The bodies of all requests under way are over `max_body_memory`. Nothing was changed; send the request again after
+    /// Retry-After.
+    Overloaded = "overloaded", SERVICE_UNAVAILABLE, "The manager has too much to do";
     /// The store can't be reached or can't answer now. Send the request again after Retry-After, with the same ids or
     /// the same Idempotency-Key: it may have been carried out.
     StoreUnavailable = "store_unavailable", SERVICE_UNAVAILABLE, "The store is unavailable";
@@ -188,8 +191,14 @@ pub(crate) const ALWAYS: &[Code] = &[
 ];
 
 /// What any operation with a JSON body may answer.
-pub(crate) const WITH_BODY: &[Code] =
-    &[Code::MalformedJson, Code::RequestTimeout, Code::BodyTooLarge, Code::UnsupportedMediaType, Code::InvalidRequest];
+pub(crate) const WITH_BODY: &[Code] = &[
+    Code::MalformedJson,
+    Code::RequestTimeout,
+    Code::BodyTooLarge,
+    Code::UnsupportedMediaType,
+    Code::InvalidRequest,
+    Code::Overloaded,
+];
 
 /// An error answer.
 #[derive(Debug, Clone, PartialEq, Eq)]

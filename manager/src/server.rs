@@ -1,39 +1,55 @@
-//! The listener: bounded connections, patience with slow clients, and a graceful stop. It knows no routes.
+//! The listener: bounded connections, patience with slow clients ([`crate::connections`]), and a graceful stop. It knows
+//! no routes.
 
 use std::sync::Arc;
 
-use axum::Router;
-use hyper::server::conn::http1;
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    server::graceful::GracefulShutdown,
-    service::TowerToHyperService,
+use axum::{
+    Router,
+    body::Body,
+    http::{HeaderValue, Request, Response, header},
 };
+use hyper::{
+    body::Incoming,
+    server::conn::http1,
+    service::{Service, service_fn},
+};
+use hyper_util::{rt::TokioIo, server::graceful::GracefulShutdown, service::TowerToHyperService};
 use jobbers_process::shutdown::Shutdown;
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
+    sync::OwnedSemaphorePermit,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::config::Config;
+use crate::{
+    config::Config,
+    connections::{Connections, Line, Noted},
+    guard::Ambiguous,
+};
 
 /// Serves until `shutdown` says so; returns when no connection is left.
 pub(crate) async fn serve(listener: TcpListener, router: Router, config: &Config, shutdown: &Shutdown) {
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(config.header_timeout);
-    let slots = Arc::new(Semaphore::new(config.max_connections));
+    // Patience has one timer for all connections.
+    builder.header_read_timeout(None);
+    let places = Arc::new(Connections::new(config));
+    let watching = tokio::spawn({
+        let places = Arc::clone(&places);
+        async move { places.watch().await }
+    });
     let (graceful, connections, cut) = (GracefulShutdown::new(), TaskTracker::new(), CancellationToken::new());
-    while let Some(Some((stream, slot))) = shutdown.drain.run_until_cancelled(accept(&listener, &slots)).await {
-        let service = TowerToHyperService::new(router.clone());
-        let connection = graceful.watch(builder.serve_connection(TokioIo::new(stream), service));
+    while let Some(Some((stream, place))) = shutdown.drain.run_until_cancelled(accept(&listener, &places)).await {
+        let line = places.open();
+        let stream = TokioIo::new(Noted::new(stream, Arc::clone(&line)));
+        let connection = graceful.watch(builder.serve_connection(stream, noted(&router, &line)));
         let cut = cut.clone();
         connections.spawn(async move {
+            let ended = cut.run_until_cancelled(until_closed(connection, &line)).await;
             // A client that goes away in the middle is its own business.
-            if let Some(Err(error)) = cut.run_until_cancelled(connection).await {
+            if let Some(Some(Err(error))) = ended {
                 tracing::debug!(%error, "a connection broke");
             }
-            drop(slot);
+            drop(place);
         });
     }
     // From here on a client that connects is refused, and goes to another manager.
@@ -48,11 +64,47 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, config: &Config
     cut.cancel();
     connections.close();
     connections.wait().await;
+    watching.abort();
+}
+
+/// The routes, for one connection, which notes while they work for it.
+fn noted(
+    router: &Router,
+    line: &Arc<Line>,
+) -> impl Service<Request<Incoming>, Response = Response<Body>, Error = std::convert::Infallible, Future: Send> + use<>
+{
+    let (router, line) = (TowerToHyperService::new(router.clone()), Arc::clone(line));
+    service_fn(move |mut request: Request<Incoming>| {
+        let (busy, is_plain) = Arc::clone(&line).begin();
+        let is_ambiguous = !is_plain && request.headers().contains_key(header::TRANSFER_ENCODING);
+        if is_ambiguous {
+            request.extensions_mut().insert(Ambiguous);
+        }
+        let answer = router.call(request);
+        async move {
+            let mut answer = answer.await;
+            if let (true, Ok(answer)) = (is_ambiguous, &mut answer) {
+                answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
+            drop(busy);
+            answer
+        }
+    })
+}
+
+/// Serves a connection until it ends, or is closed while the manager does not work for it: then `None`.
+async fn until_closed<C: Future>(connection: C, line: &Line) -> Option<C::Output> {
+    let mut connection = std::pin::pin!(connection);
+    tokio::select! {
+        ended = &mut connection => return Some(ended),
+        () = line.closed() => {}
+    }
+    if line.is_busy() { Some(connection.await) } else { None }
 }
 
 /// The next connection, once there is room for one. `None` when there will be no more.
-async fn accept(listener: &TcpListener, slots: &Arc<Semaphore>) -> Option<(TcpStream, OwnedSemaphorePermit)> {
-    let slot = Arc::clone(slots).acquire_owned().await.ok()?;
+async fn accept(listener: &TcpListener, places: &Connections) -> Option<(TcpStream, OwnedSemaphorePermit)> {
+    let place = places.place().await?;
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
@@ -60,11 +112,12 @@ async fn accept(listener: &TcpListener, slots: &Arc<Semaphore>) -> Option<(TcpSt
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(%error, "TCP_NODELAY was refused");
                 }
-                return Some((stream, slot));
+                return Some((stream, place));
             }
             // Mostly "too many open files", which passes when a connection ends; there is no event to await for it.
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
+                places.make_room();
                 tokio::time::sleep(std::time::Duration::from_millis(100)).await;
             }
         }

@@ -122,7 +122,7 @@ pub(crate) async fn resubmit(
     State(app): State<Arc<App>>,
     Held(archive): Held,
     Query(params): Query<WaitParams>,
-    JsonBytes { headers, bytes }: JsonBytes,
+    JsonBytes { headers, bytes, share: _share }: JsonBytes,
 ) -> Result<Response> {
     let wait = params.or(PATIENCE)?;
     let request: ResubmitRequest = json::decode(&bytes)?;

@@ -7,7 +7,7 @@ use jobbers_common::{
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::value::{ExplicitQueueDoc, NameDoc, VersionsDoc};
+use super::value::{ExplicitQueueDoc, NameDoc, VersionsDoc, version_if_any};
 use crate::{
     json,
     problem::{Code, Problem},
@@ -87,10 +87,13 @@ pub struct RuleParams {
     #[param(value_type = NameDoc)]
     pub name: TaskName,
     /// The version of a rule for one.
+    #[serde(default, deserialize_with = "version_if_any")]
     pub version: Option<u32>,
     /// The first version of a rule for a range, unless that is open. Without any of the three: the rule of all versions.
+    #[serde(default, deserialize_with = "version_if_any")]
     pub version_from: Option<u32>,
     /// The last one, unless that is open.
+    #[serde(default, deserialize_with = "version_if_any")]
     pub version_to: Option<u32>,
 }
 

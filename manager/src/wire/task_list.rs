@@ -16,7 +16,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{
     task_view::{ProgressView, TaskView},
-    value::{Commas, DurationDoc, NameDoc, Rfc3339, StatusDoc, seconds},
+    value::{Commas, DurationDoc, NameDoc, Rfc3339, StatusDoc, seconds, version_if_any},
 };
 use crate::problem::{Code, Problem, Result};
 
@@ -36,6 +36,7 @@ pub struct ListParams {
     #[param(value_type = Option<NameDoc>)]
     pub name: Option<TaskName>,
     /// Of this version.
+    #[serde(default, deserialize_with = "version_if_any")]
     pub version: Option<u32>,
     /// Run, now or last, by this worker.
     #[param(value_type = Option<NameDoc>)]
@@ -151,6 +152,7 @@ pub struct FilterRequest {
     #[schema(value_type = Option<NameDoc>)]
     pub name: Option<TaskName>,
     /// Of this version.
+    #[serde(default, deserialize_with = "version_if_any")]
     pub version: Option<u32>,
     /// Run by this worker.
     #[schema(value_type = Option<NameDoc>)]

@@ -44,7 +44,7 @@ pub struct TaskRequest<'a> {
     #[schema(value_type = NameDoc, example = "text.wordcount")]
     pub name: TaskName,
     /// Which version of it.
-    #[serde(default = "first_version")]
+    #[serde(default = "first_version", deserialize_with = "super::value::version")]
     #[schema(default = 1)]
     pub version: u32,
     /// The queue it goes to. Default: what the routing rules say, else `default`.

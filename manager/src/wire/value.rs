@@ -13,6 +13,35 @@ use utoipa::{
     },
 };
 
+/// The highest version of a task on the wire: described as `int32`, so that clients in any language can hold it.
+const HIGHEST_VERSION: u32 = i32::MAX as u32;
+
+/// Reads the version of a task.
+///
+/// # Errors
+/// For one that is too high, or no number.
+pub(crate) fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let version = u32::deserialize(deserializer)?;
+    match version {
+        0..=HIGHEST_VERSION => Ok(version),
+        _ => Err(de::Error::custom(format_args!("{version} is over the highest version, {HIGHEST_VERSION}"))),
+    }
+}
+
+/// The same where it may be absent.
+///
+/// # Errors
+/// Like [`version`].
+pub(crate) fn version_if_any<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    struct Version(u32);
+    impl<'de> Deserialize<'de> for Version {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            version(deserializer).map(Self)
+        }
+    }
+    Ok(Option::<Version>::deserialize(deserializer)?.map(|version| version.0))
+}
+
 /// A point in time, RFC 3339 with microseconds, e.g. `2026-11-21T08:30:00.25Z`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rfc3339(pub Timestamp);

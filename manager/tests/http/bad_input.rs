@@ -187,9 +187,11 @@ async fn paths_methods_and_queries_are_checked() {
     ] {
         server.get(path).await.refused(400, "invalid_parameter");
     }
-    for (path, words) in
-        [("/tasks?limit=-1", ["limit", "invalid digit"]), ("/tasks?page=2", ["page", "unknown parameter"])]
-    {
+    for (path, words) in [
+        ("/tasks?limit=-1", ["limit", "invalid digit"]),
+        ("/tasks?page=2", ["page", "unknown parameter"]),
+        ("/tasks?version=2147483648", ["version", "highest version, 2147483647"]),
+    ] {
         let detail = server.get(path).await.refused(400, "invalid_parameter")["detail"].to_string();
         assert!(words.iter().all(|word| detail.contains(word)), "{path}: {detail}");
     }
@@ -211,9 +213,10 @@ async fn a_body_that_does_not_come_is_not_waited_for() {
 
 #[tokio::test]
 async fn a_client_that_says_nothing_is_hung_up_on() {
-    let config = Config { header_timeout: Duration::from_millis(50), ..Config::default() };
+    let patience = Duration::from_millis(50);
+    let config = Config { header_timeout: patience, idle_timeout: patience, ..Config::default() };
     let server = Server::with(Arc::new(ModelEngine::with_system_clock()), config).await;
-    for start in ["", "GET /health/live HTTP/1.1\r\nx-slow"] {
+    for start in ["", "GET /health/live HTTP/1.1\r\nhost: localhost\r\n\r\n", "GET /health/live HTTP/1.1\r\nx-slow"] {
         let mut stream = TcpStream::connect(server.address).await.unwrap();
         stream.write_all(start.as_bytes()).await.unwrap();
         let mut rest = Vec::new();

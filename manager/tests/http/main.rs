@@ -6,6 +6,7 @@ mod arrange;
 mod bad_input;
 mod binary;
 mod cancel;
+mod clients;
 mod contract;
 mod dead_letter_operations;
 mod dead_letters;

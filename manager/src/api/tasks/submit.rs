@@ -80,7 +80,7 @@ problems!(SubmitProblems: WITH_BODY, [
     )
 )]
 pub(crate) async fn submit(State(app): State<Arc<App>>, request: JsonBytes) -> Result<Response> {
-    let JsonBytes { headers, bytes: body } = request;
+    let JsonBytes { headers, bytes: body, share: _share } = request;
     let envelope = Envelope::read(&headers, &body)?;
     let is_batch = begins_as_batch(&body) || json::decode::<Shape>(&body)?.tasks.is_some();
     let (requests, on_conflict) = if is_batch {

@@ -1,0 +1,287 @@
+//! The connections of a manager, and for how long each has waited for its client.
+//!
+//! A client that says nothing, or takes no answer, must not keep its place for ever, and least of all when places are
+//! scarce. Each connection notes in its [`Line`] what it waits for; one task looks over all of them every [`TICK`], so
+//! that a request costs no timer. When no place is left, the connections that have waited longest make room.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, AtomicU64, Ordering},
+    },
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{config::Config, head_scan::HeadScan};
+
+/// Waiting is measured in ticks, which is exact enough for seconds.
+const TICK: Duration = Duration::from_millis(250);
+/// When no place is left, a client that does not take its answer keeps its place for so many ticks.
+const STALLED_TOO_LONG: u64 = 5 * 4;
+/// When no place is left, up to one in so many connections makes room, so that not every client that comes has all of them
+/// looked over.
+const SHARE_CLOSED: usize = 100;
+
+/// All connections.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    slots: Arc<Semaphore>,
+    lines: Mutex<Vec<Arc<Line>>>,
+    /// The present, in ticks.
+    now: Arc<AtomicU64>,
+    idle: u64,
+    header: u64,
+    write: u64,
+}
+
+/// What a connection waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// The client's next request.
+    Idle,
+    /// The rest of a request's head.
+    Head,
+    /// The manager.
+    Busy,
+}
+
+/// One connection as the others see it.
+#[derive(Debug)]
+pub(crate) struct Line {
+    now: Arc<AtomicU64>,
+    /// The [`Phase`] in the two lowest bits, and the tick at which it began.
+    phase: AtomicU64,
+    /// The tick since which the client does not take what is written, plus one; 0: it does.
+    stalled: AtomicU64,
+    /// What [`HeadScan`] saw of the request that is read.
+    framing: AtomicU8,
+    /// Ends the connection, unless the manager works for it.
+    close: CancellationToken,
+}
+
+impl Connections {
+    pub(crate) fn new(config: &Config) -> Self {
+        let ticks = |span: Duration| u64::try_from(span.as_millis().div_ceil(TICK.as_millis())).unwrap_or(u64::MAX);
+        Self {
+            slots: Arc::new(Semaphore::new(config.max_connections)),
+            lines: Mutex::default(),
+            now: Arc::default(),
+            idle: ticks(config.idle_timeout),
+            header: ticks(config.header_timeout),
+            write: ticks(config.write_timeout),
+        }
+    }
+
+    /// A place for one more connection, as soon as there is one. `None` when there will be no more.
+    pub(crate) async fn place(&self) -> Option<OwnedSemaphorePermit> {
+        loop {
+            if let Ok(place) = Arc::clone(&self.slots).try_acquire_owned() {
+                return Some(place);
+            }
+            self.make_room();
+            if let Ok(place) = timeout(TICK, Arc::clone(&self.slots).acquire_owned()).await {
+                return place.ok();
+            }
+        }
+    }
+
+    /// Notes a new connection.
+    pub(crate) fn open(&self) -> Arc<Line> {
+        let line = Arc::new(Line {
+            now: Arc::clone(&self.now),
+            phase: AtomicU64::default(),
+            stalled: AtomicU64::default(),
+            framing: AtomicU8::default(),
+            close: CancellationToken::new(),
+        });
+        line.enter(Phase::Idle);
+        self.lines.lock().push(Arc::clone(&line));
+        line
+    }
+
+    /// Closes connections whose client takes too long, until it is dropped.
+    pub(crate) async fn watch(&self) {
+        let mut ticks = tokio::time::interval(TICK);
+        loop {
+            ticks.tick().await;
+            let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
+            self.lines.lock().retain(|line| {
+                if self.is_overdue(line, now) {
+                    line.close.cancel();
+                }
+                // The register's own is the last: the connection has ended.
+                Arc::strong_count(line) > 1
+            });
+        }
+    }
+
+    fn is_overdue(&self, line: &Line, now: u64) -> bool {
+        let (phase, since) = line.phase();
+        let waited = now.saturating_sub(since);
+        let is_too_long = match phase {
+            Phase::Idle => waited > self.idle,
+            Phase::Head => waited > self.header,
+            Phase::Busy => false,
+        };
+        is_too_long || line.stalled_for(now).is_some_and(|ticks| ticks > self.write)
+    }
+
+    /// Closes those connections that have waited longest for their clients. Not such as have only just come.
+    pub(crate) fn make_room(&self) {
+        let now = self.now.load(Ordering::Relaxed);
+        let lines = self.lines.lock();
+        let mut waiting: Vec<(u64, &Arc<Line>)> =
+            lines.iter().filter_map(|line| Some((line.waits_since(now)?, line))).collect();
+        waiting.sort_unstable_by_key(|(since, _)| *since);
+        waiting.iter().take(1 + lines.len() / SHARE_CLOSED).for_each(|(_, line)| line.close.cancel());
+    }
+}
+
+impl Line {
+    fn enter(&self, phase: Phase) {
+        self.phase.store(self.now.load(Ordering::Relaxed) << 2 | phase as u64, Ordering::Relaxed);
+    }
+
+    fn phase(&self) -> (Phase, u64) {
+        let packed = self.phase.load(Ordering::Relaxed);
+        let phase = [Phase::Idle, Phase::Head, Phase::Busy, Phase::Busy][(packed & 3) as usize];
+        (phase, packed >> 2)
+    }
+
+    fn stalled_for(&self, now: u64) -> Option<u64> {
+        let since = self.stalled.load(Ordering::Relaxed).checked_sub(1)?;
+        Some(now.saturating_sub(since))
+    }
+
+    /// Since when it has waited for its client, if it has for long enough to be closed for another one.
+    fn waits_since(&self, now: u64) -> Option<u64> {
+        if let Some(ticks) = self.stalled_for(now) {
+            return (ticks >= STALLED_TOO_LONG).then(|| now - ticks);
+        }
+        match self.phase() {
+            (Phase::Busy, _) => None,
+            (_, since) => (since < now).then_some(since),
+        }
+    }
+
+    /// Whether the manager works for this connection, which then is not to be cut off.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.phase().0 == Phase::Busy && self.stalled.load(Ordering::Relaxed) == 0
+    }
+
+    /// Completes when the connection is to end.
+    pub(crate) fn closed(&self) -> tokio_util::sync::WaitForCancellationFuture<'_> {
+        self.close.cancelled()
+    }
+
+    /// Notes that a request has come, until what is answered here is dropped. Answers whether its head is known to declare
+    /// its length in one way only.
+    pub(crate) fn begin(self: Arc<Self>) -> (Busy, bool) {
+        self.enter(Phase::Busy);
+        let is_plain = self.framing.swap(UNKNOWN, Ordering::Relaxed) == PLAIN;
+        (Busy(self), is_plain)
+    }
+}
+
+const UNKNOWN: u8 = 0;
+const PLAIN: u8 = 1;
+const AMBIGUOUS: u8 = 2;
+
+/// A request that the manager works on.
+#[derive(Debug)]
+pub(crate) struct Busy(Arc<Line>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.enter(Phase::Idle);
+    }
+}
+
+/// A stream that notes what its client does.
+#[derive(Debug)]
+pub(crate) struct Noted {
+    stream: TcpStream,
+    line: Arc<Line>,
+    scan: HeadScan,
+}
+
+impl Noted {
+    pub(crate) fn new(stream: TcpStream, line: Arc<Line>) -> Self {
+        Self { stream, line, scan: HeadScan::default() }
+    }
+
+    fn note_read(&mut self, bytes: &[u8]) {
+        match self.line.phase().0 {
+            Phase::Busy => return,
+            Phase::Head => {}
+            Phase::Idle => {
+                self.scan = HeadScan::default();
+                self.line.enter(Phase::Head);
+            }
+        }
+        if let Some(is_ambiguous) = self.scan.read(bytes) {
+            self.line.framing.store(if is_ambiguous { AMBIGUOUS } else { PLAIN }, Ordering::Relaxed);
+        }
+    }
+
+    fn note_written<T>(&self, outcome: &Poll<T>) {
+        if outcome.is_pending() && self.line.stalled.load(Ordering::Relaxed) == 0 {
+            self.line.stalled.store(self.line.now.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl AsyncRead for Noted {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
+        if buffer.filled().len() > before {
+            self.note_read(&buffer.filled()[before..]);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Noted {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.note_written(&outcome);
+        outcome
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
+        self.note_written(&outcome);
+        outcome
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    /// Called when all that was answered so far is written.
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.line.stalled.store(0, Ordering::Relaxed);
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
