@@ -24,7 +24,7 @@ const CALLS: usize = 16;
 /// What lies beside the tasks, by id.
 const BESIDE: [&str; 5] = ["b", "h", "x", "u", "k:of"];
 /// What a queue has of its tasks.
-const PARTS: [&str; 9] = ["r", "p", "y", "h", "s", "d", "l", "f", "z"];
+const PARTS: [&str; 10] = ["q", "r", "p", "y", "h", "s", "d", "l", "f", "z"];
 
 /// What is looked over by one call of the script. In the order of the audit.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -163,7 +163,7 @@ mod tests {
             let (what, of) = piece.words();
             assert_eq!(read_cursor(&format!("{what}|{of}|17")), Ok((piece, "17".to_owned())));
         }
-        for foreign in ["", "tasks", "tasks||x", "r|default", "q|default|0", "beside|t|0", "tasks||0|0", "r||0"] {
+        for foreign in ["", "tasks", "tasks||x", "r|default", "w|default|0", "beside|t|0", "tasks||0|0", "r||0"] {
             assert!(matches!(read_cursor(foreign), Err(Error::Invalid(_))), "{foreign}");
         }
     }

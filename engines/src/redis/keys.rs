@@ -16,7 +16,9 @@
 //! | `o:sent` | set | revision and id of copies that were sent again |
 //! | `duties` | hash | name: term, end, holder and note |
 //! | `c` | number | the one counter behind revisions, fences and positions |
-//! | `q:<queue>:r` | sorted set | ready tasks by priority and position |
+//! | `q:<queue>:q` | list | the lane: position and id of ready tasks of the default priority, as they were submitted |
+//! | `q:<queue>:x` | number | entries of the lane that are no tasks any more |
+//! | `q:<queue>:r` | sorted set | all other ready tasks by priority and position |
 //! | `q:<queue>:p`, `q:<queue>:y` | sorted set | those of them that stand aside behind a gate, by the same; and by gate |
 //! | `q:<queue>:h`, `q:<queue>:e`, `q:<queue>:t` | sorted set | who holds a slot of a gate; gates by when they may let tasks pass; their rates' marks |
 //! | `q:<queue>:v` | string | after which gate the gates are still to be looked at anew |

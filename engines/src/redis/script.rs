@@ -16,7 +16,7 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 26] = [
+const LIBRARY: [(&str, &str); 28] = [
     ("base", include_str!("scripts/lib/base.lua")),
     ("numbers", include_str!("scripts/lib/numbers.lua")),
     ("wake", include_str!("scripts/lib/wake.lua")),
@@ -27,6 +27,8 @@ const LIBRARY: [(&str, &str); 26] = [
     ("tend", include_str!("scripts/lib/tend.lua")),
     ("settle", include_str!("scripts/lib/settle.lua")),
     ("outcomes", include_str!("scripts/lib/outcomes.lua")),
+    ("lane", include_str!("scripts/lib/lane.lua")),
+    ("merge", include_str!("scripts/lib/merge.lua")),
     ("places", include_str!("scripts/lib/places.lua")),
     ("claim", include_str!("scripts/lib/claim.lua")),
     ("replay", include_str!("scripts/lib/replay.lua")),

@@ -130,7 +130,7 @@ async fn a_key_of_another_type_is_said_to_be_damage() {
     assert_eq!(server.command("SET jobbers:{0}:t nonsense"), "+OK\r\n");
     let refused = submit(&*f.engine, vec![task("a")]).await;
     assert!(matches!(refused, Err(Error::Corrupt(_))), "{refused:?}");
-    assert_eq!(server.command("ZCARD jobbers:{0}:q:default:r"), ":0\r\n", "nothing was written");
+    assert_eq!(server.command("LLEN jobbers:{0}:q:default:q"), ":0\r\n", "nothing was written");
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 mod awaiting;
 mod damage;
 mod fullness;
+mod lane;
 mod mending;
 mod outages;
 mod sharing;

@@ -60,7 +60,8 @@ fn tell(server: &RedisServer, words: &str, answer: &str) {
 async fn a_task_that_fell_out_of_its_queue_is_put_back() {
     let (server, f) = store().await;
     f.submit_ids(&["a", "b", "c"]).await;
-    tell(&server, "ZREM jobbers:{0}:q:default:r b", ":1");
+    let position = f.get("b").await.revision;
+    tell(&server, &format!("LREM jobbers:{{0}}:q:default:q 1 {position:015}b"), ":1");
     assert_eq!(mended(&f).await, [flaw(Flaw::Unplaced, "b"), flaw(Flaw::Miscounted, "default")]);
     assert_eq!(ids(&f.claim(10).await), ["a", "b", "c"], "its record tells its place");
 }

@@ -31,8 +31,15 @@ async fn store(waiting: &[&str]) -> (RedisServer, Fixture) {
 }
 
 async fn audit(f: &Fixture, repair: bool) -> Vec<(Flaw, String)> {
-    let audited = f.engine.audit(AuditRequest { limit: 1_000, repair, cursor: None }).await.unwrap();
-    audited.findings.into_iter().map(|finding| (finding.flaw, finding.subject)).collect()
+    let (mut findings, mut cursor) = (Vec::new(), None);
+    loop {
+        let audited = f.engine.audit(AuditRequest { limit: 1_000, repair, cursor }).await.unwrap();
+        findings.extend(audited.findings.into_iter().map(|finding| (finding.flaw, finding.subject)));
+        cursor = audited.next;
+        if cursor.is_none() {
+            return findings;
+        }
+    }
 }
 
 async fn all(f: &Fixture, filter: TaskFilter) -> Vec<String> {

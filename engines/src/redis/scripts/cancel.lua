@@ -4,7 +4,7 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2- ids.
 -- Answers a letter for each: d done, r requested, u unknown, or the digit of the status it had when it was over already.
 
--- include base numbers wake moves aside places withdraw
+-- include base numbers wake moves aside lane places withdraw
 
 local told = {}
 local high, low, next_high = take_numbers(#ARGV - 1)

@@ -9,7 +9,7 @@
 -- Deleting a queue deletes its finished tasks, 1,000 a call.
 -- Answers {'done', version}, {'stale'}, {'live', how many} for a queue with live tasks, {'more'}.
 
--- include base numbers wake over unique aside places remove queue
+-- include base numbers wake over unique aside lane places remove queue
 
 local config = P .. 'config'
 local version = call('HGET', config, 'version') or '0'
@@ -46,7 +46,7 @@ if name and ARGV[4] == '' then
   if call('EXISTS', of(name, 'f')) == 1 then
     return { 'more' }
   end
-  for _, part in ipairs({ 'l', 'w', 'b', 'n', 'g', 'i', 'p', 'y', 'h', 'e', 't', 'v', 'z' }) do
+  for _, part in ipairs({ 'q', 'x', 'l', 'w', 'b', 'n', 'g', 'i', 'p', 'y', 'h', 'e', 't', 'v', 'z' }) do
     call('DEL', of(name, part))
   end
   call('SREM', P .. 'queues', name)
@@ -70,7 +70,7 @@ elseif name then
     end
     call('HSET', P .. 'gates', name, ARGV[8])
     call('SET', of(name, 'v'), '')
-    -- include limits aside gates
+    -- include limits aside lane gates
     count_anew(name)
   else
     call('HDEL', P .. 'gates', name)
@@ -81,7 +81,7 @@ elseif name then
   if ARGV[9] ~= '' then
     if call('HSET', P .. 'sizes', name, ARGV[9]) == 1 then
       call('HSET', P .. 'sized', name, 0)
-      call('HSET', P .. 'sizing', name, 'r0')
+      call('HSET', P .. 'sizing', name, 'q0')
     end
   elseif call('HDEL', P .. 'sizes', name) == 1 then
     call('HDEL', P .. 'sized', name)

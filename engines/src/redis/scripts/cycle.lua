@@ -62,7 +62,7 @@ end
 
 local room_of, started_in, wait_for, rules_in, clear_front, passed_in, due_in
 if limited then
-  -- include limits aside gates
+  -- include limits aside lane gates
   room_of, started_in, wait_for = room_in, note_started, rate_wait
   rules_in, clear_front, passed_in, due_in, on_ended = rules_of, make_way, note_passed, gates_due, note_ended
 end
@@ -100,7 +100,7 @@ else
 
   local ready, has_ready, taken = {}, {}, 0
   for i, name in ipairs(names) do
-    local is_any = call('EXISTS', of(name, 'r')) == 1 or limited and call('EXISTS', of(name, 'p')) == 1
+    local is_any = call('EXISTS', of(name, 'q'), of(name, 'r'), of(name, 'p')) > 0
     if limits[i] > 0 and is_any and call('SISMEMBER', P .. 'paused', name) == 0 then
       local room = limited and room_of(name)
       has_ready[i] = true
@@ -119,7 +119,7 @@ else
       local is_gated = room and left > 0 and rules_in(name)
       while left > 0 do
         local open = is_gated and clear_front(name, left) or left
-        local claimed = open > 0 and claim(name, open, worker, deadline)
+        local claimed = open > 0 and claim(name, open, worker, deadline, is_gated)
         if not claimed then
           break
         end
@@ -140,7 +140,7 @@ else
       end
       -- Full, and there is more: another worker may have been asleep since before.
       if taken > before and taken - before == wanted and call('EXISTS', of(name, 'w')) == 1
-        and call('EXISTS', of(name, 'r')) == 1 then
+        and call('EXISTS', of(name, 'q'), of(name, 'r')) > 0 then
         wake(name, 1)
       end
     end
@@ -175,6 +175,10 @@ else
       if part then
         -- It keeps its place: the longest waiting is woken first.
         call('ZADD', of(name, part), 'NX', NOW, sleeper)
+      end
+      if has_ready[i] and not room and call('EXISTS', of(name, 'q')) == 1 then
+        -- Cut short by ghosts: there is more at once.
+        soonest[i] = now
       end
       first = min(first, soonest[i])
     end

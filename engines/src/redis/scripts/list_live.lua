@@ -6,7 +6,7 @@
 -- time; id), empty for its beginning, 6- queues.
 -- Answers {how many queues are done, views (see view.lua), …}. Where to go on after a view, its record says.
 
--- include base view
+-- include base view over lane
 
 local section, limit = ARGV[2], tonumber(ARGV[3])
 local views, done = {}, 0
@@ -51,13 +51,19 @@ local function placed(key, score, id, wanted, with_scores)
   return call('ZRANGE', key, low, low + wanted - 1)
 end
 
--- Of two lists of ids with scores the first, in one order.
-local function merged(one, other, wanted)
+-- One list of ids and scores behind another.
+local function with(one, other)
+  for _, value in ipairs(other) do
+    one[#one + 1] = value
+  end
+  return one
+end
+
+-- The first of a list of ids and scores, in their order.
+local function first_of(list, wanted)
   local entries, ids = {}, {}
-  for _, list in ipairs({ one, other }) do
-    for i = 1, #list, 2 do
-      entries[#entries + 1] = { score = tonumber(list[i + 1]), id = list[i] }
-    end
+  for i = 1, #list, 2 do
+    entries[#entries + 1] = { score = tonumber(list[i + 1]), id = list[i] }
   end
   table.sort(entries, function(a, b) return a.score < b.score or a.score == b.score and a.id < b.id end)
   for i = 1, min(wanted, #entries) do
@@ -66,12 +72,29 @@ local function merged(one, other, wanted)
   return ids
 end
 
--- Submitted tasks, those that stand aside among them.
-local function submitted(name, score, id, wanted)
-  if call('EXISTS', of(name, 'p')) == 0 then
-    return placed(of(name, 'r'), score, id, wanted)
+-- Tasks of the lane after a score, with their scores.
+local function in_lane(name, score, wanted)
+  local lane, found, first = of(name, 'q'), {}, 0
+  if score ~= '' and tonumber(score) >= 1e15 then
+    return found
+  elseif score ~= '' and tonumber(score) > 0 then
+    first = place_of_revision(lane, format('%015.0f', score + 1))
   end
-  return merged(placed(of(name, 'r'), score, id, wanted, true), placed(of(name, 'p'), score, id, wanted, true), wanted)
+  for i, entry in ipairs(look_in_lane(name, first, wanted)) do
+    found[2 * i - 1], found[2 * i] = sub(entry, @entry.rest.at), sub(entry, @entry.revision)
+  end
+  return found
+end
+
+-- Submitted tasks, in the lane or not, those that stand aside among them.
+local function submitted(name, score, id, wanted)
+  local found = in_lane(name, score, wanted)
+  for _, part in ipairs({ 'r', 'p' }) do
+    if call('EXISTS', of(name, part)) == 1 then
+      found = with(found, placed(of(name, part), score, id, wanted, true))
+    end
+  end
+  return first_of(found, wanted)
 end
 
 for i = 6, #ARGV do

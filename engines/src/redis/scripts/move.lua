@@ -5,7 +5,7 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 queue, 3 the other queue, 4 at most how many.
 -- Answers how many, or the name of the one that does not exist.
 
--- include base numbers wake moves aside
+-- include base numbers wake moves aside lane
 
 local from, to, limit = ARGV[2], ARGV[3], tonumber(ARGV[4])
 for _, name in ipairs({ from, to }) do
@@ -15,6 +15,7 @@ for _, name in ipairs({ from, to }) do
 end
 
 local moved = 0
+leave_lane(from, limit)
 local high, low, next_high = take_numbers(limit)
 
 -- What a part of the queue holds, in its order.

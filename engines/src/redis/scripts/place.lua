@@ -6,15 +6,48 @@
 -- start or -1, gates that hold it back, …}: of each {gate, how many of its tasks run, microseconds until its rate lets one
 -- start or -1, ids of those that run if these are as many as may, …}.
 
--- include base numbers wake limits aside gates
+-- include base numbers wake over limits aside lane gates
+
+-- The score of a task in the lane, or nothing.
+local function lane_score(name, id, record)
+  local lane, position = of(name, 'q'), sub(record, @record.revision)
+  local is_there = byte(record) == @state.fresh.byte
+    and call('LINDEX', lane, place_of_revision(lane, position)) == position .. id
+  return is_there and position
+end
+
+-- As many entries of a lane with ghosts are compared with their records; from there on ghosts count as tasks.
+local COMPARED = 5000
+
+-- How many tasks of the lane come before a score.
+local function lane_ahead(name, score)
+  local lane = of(name, 'q')
+  if tonumber(score) >= 1e15 then
+    return count_lane(name)
+  elseif tonumber(score) <= 0 then
+    return 0
+  end
+  local ahead = place_of_revision(lane, format('%015.0f', score))
+  if ghosts_in(name) == 0 then
+    return ahead
+  end
+  local compared = min(ahead, COMPARED)
+  local ghosts = 0
+  for first = 0, compared - 1, LANE_PIECE do
+    local _, some = without_ghosts(call('LRANGE', lane, first, min(first + LANE_PIECE, compared) - 1))
+    ghosts = ghosts + some
+  end
+  return ahead - ghosts
+end
 
 local record = call('HGET', T, ARGV[2])
 local name = record and queue_of(record)
-local score = record and (call('ZSCORE', of(name, 'r'), ARGV[2]) or call('ZSCORE', of(name, 'p'), ARGV[2]))
+local score = record and (call('ZSCORE', of(name, 'r'), ARGV[2]) or call('ZSCORE', of(name, 'p'), ARGV[2])
+  or lane_score(name, ARGV[2], record))
 if not score then
   return false
 end
-local ahead = call('ZCOUNT', of(name, 'r'), '-inf', '(' .. score) + call('ZCOUNT', of(name, 'p'), '-inf', '(' .. score)
+local ahead = lane_ahead(name, score) + call('ZCOUNT', of(name, 'r'), '-inf', '(' .. score) + call('ZCOUNT', of(name, 'p'), '-inf', '(' .. score)
 local room, wait = room_in(name), -1
 if room and room.mark and room.debt + room.period > room.burst * room.period then
   wait = rate_wait(room, 1)

@@ -4,7 +4,7 @@
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at most how many. Answers how many.
 
--- include base numbers wake moves tend
+-- include base numbers wake moves lane tend
 
 local promoted = promote(overdue(call('SMEMBERS', P .. 'queues'), 's', tonumber(ARGV[2])))
 write_moves(true)
@@ -19,12 +19,20 @@ if limited then
 end
 
 -- What is gone through after a part of a queue.
-local NEXT_PART = { r = 'p', p = 's', s = 'd' }
+local NEXT_PART = { q = 'r', r = 'p', p = 's', s = 'd' }
 
 -- A piece of what stood in a queue: first what is ready, then what stands aside, what is scheduled, and what
 -- waits for others. What comes to stand there meanwhile, or moves from one to the other, is counted as it does.
 local function size_more(name, place)
   local part, found = sub(place, @sizing.part), nil
+  if part == 'q' then
+    -- Queues with limits of their own do without a lane.
+    leave_lane(name, LANE_PIECE)
+    if call('EXISTS', of(name, 'q')) == 0 then
+      size_more(name, NEXT_PART[part] .. '0')
+    end
+    return
+  end
   found = call('ZSCAN', of(name, part), sub(place, @sizing.rest.at), 'COUNT', 1000)
   local entries = {}
   for i = 1, #found[2], 2 do

@@ -4,7 +4,7 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 queue, then pairs of id and revision (15 digits).
 -- Answers how many were deleted.
 
--- include base numbers sized over unique aside remove
+-- include base numbers sized over unique aside lane places remove
 
 local ids = {}
 for i = 3, #ARGV, 2 do

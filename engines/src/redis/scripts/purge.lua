@@ -4,13 +4,14 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 queue, 3 at most how many.
 -- Answers how many, or -1 for an unknown queue.
 
--- include base numbers sized over unique aside remove awaited
+-- include base numbers sized over unique aside lane places remove awaited
 
 local name, limit = ARGV[2], tonumber(ARGV[3])
 if call('SISMEMBER', P .. 'queues', name) == 0 then
   return -1
 end
 local ids = {}
+leave_lane(name, limit)
 for _, part in ipairs({ 'r', 's', 'd', 'p' }) do
   for _, id in ipairs(#ids < limit and call('ZRANGE', of(name, part), 0, limit - #ids - 1) or {}) do
     ids[#ids + 1] = id

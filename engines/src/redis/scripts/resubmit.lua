@@ -8,7 +8,7 @@
 -- Answers for each: d done, a sent again before, l<status> live, m<status> not to be sent again, u unknown, q<queue> for
 -- one that does not exist, h<id> another task, which holds its unique key.
 
--- include base numbers wake over unique aside remove moves
+-- include base numbers wake over unique aside lane places remove moves
 
 local STRIDE, sent = 13, P .. 'o:sent'
 local high, low, next_high = take_numbers((#ARGV - 1) / STRIDE)

@@ -5,7 +5,7 @@
 -- Answers for each {0 if it is unknown else 1, waiting, scheduled, submitted, started, when the longest ready became so
 -- or nothing, counters, the bytes that wait in it or nothing}: counters are pairs of accepted, removed or a finished status' digit, and its count.
 
--- include base
+-- include base lane
 
 -- The first task between two scores, of those that stand aside too if there are any.
 local function first_between(name, least, below, aside)
@@ -30,6 +30,11 @@ local function oldest_ready(name, aside)
       oldest = min(oldest or ready_at, ready_at)
     end
   end
+  local entry = look_in_lane(name, 0, 1)[1]
+  local record = entry and call('HGET', T, sub(entry, @entry.rest.at))
+  if record then
+    oldest = min(oldest or math.huge, (unpack_at('>I7', record, @fresh.submitted_at.at)))
+  end
   return oldest and format('%.0f', oldest) or ''
 end
 
@@ -37,7 +42,7 @@ local answers = {}
 for i = 2, #ARGV do
   local name = ARGV[i]
   local aside = call('ZCARD', of(name, 'p'))
-  local submitted = call('ZCARD', of(name, 'r')) + aside
+  local submitted = count_lane(name) + call('ZCARD', of(name, 'r')) + aside
   answers[i - 1] = {
     call('SISMEMBER', P .. 'queues', name), call('ZCARD', of(name, 'd')), call('ZCARD', of(name, 's')), submitted,
     -- Not the sentinel, which stands at infinity.

@@ -98,17 +98,23 @@ local function history_of(state, revision, ready_at)
   return state .. revision .. revision .. ready_at .. NO_STAMP .. @attempts.none .. '\0'
 end
 
+-- Whether ready tasks of a run go into their queue's lane (lane.lua).
+local function has_lane(run)
+  return run.priority == DEFAULT_PRIORITY
+    and (not limited or call('HEXISTS', P .. 'limits', run.queue) + call('HEXISTS', P .. 'sizes', run.queue) == 0)
+end
+
 local bodies = {}
 local high, low, next_high = take_numbers(#ids)
 local take_replaced, remove_replaced, left_by, take_unique, is_any_refused
 -- By place: the task that is answered, updated or cancelled there.
 local met = {}
 if is_any_unique then
-  -- include over unique aside places remove judge withdraw duplicates
+  -- include over unique aside lane places remove judge withdraw duplicates
   refusals[1] = refusals[1] or plan_group(groups[1])
   left_by, take_unique = leaving, take_group
 elseif is_any_stored then
-  -- include over unique aside places remove judge
+  -- include over unique aside lane places remove judge
   for g, group in ipairs(groups) do
     refusals[g] = refusals[g] or judge_group(group)
   end
@@ -116,7 +122,7 @@ elseif is_any_stored then
 end
 
 if limited then
-  -- include limits places length
+  -- include limits lane places length
   for g, group in ipairs(groups) do
     refusals[g] = refusals[g] or check_room(group)
   end
@@ -127,10 +133,10 @@ end
 -- Takes a run's tasks in; answers whether they are scheduled.
 local function take_run(run)
   local queue, due, priority, stride = gathered(run.queue), due_of(run.start), run.priority, run.stride
-  local ready, due_at = queue.ready, due > now and format('%.0f', due)
-  local ready_at = due_at and stamp_of(due)
+  local lane, due_at = queue.lane, due > now and format('%.0f', due)
+  local ready_at, is_in_lane = due_at and stamp_of(due), has_lane(run)
   -- Where the lists end is counted along, for it is not known without a search.
-  local record_end, ready_end, taken = #records, #ready, 0
+  local record_end, lane_end, taken = #records, #lane, 0
   for place = run.place, run.place + run.count - 1 do
     local letter = letters[place]
     if letter ~= @submitted.existing and letter ~= @submitted.refused then
@@ -144,8 +150,11 @@ local function take_run(run)
         push(queue.later, due_at, id)
       else
         record = @state.fresh .. position .. STAMP .. ARGV[argument + 1]
-        ready[ready_end + 1], ready[ready_end + 2] = priority == '5' and position or score_of(priority, position), id
-        ready_end = ready_end + 2
+        if is_in_lane then
+          lane[lane_end + 1], lane_end = position .. id, lane_end + 1
+        else
+          push(queue.ready, score_of(priority, position), id)
+        end
       end
       records[record_end + 1], records[record_end + 2] = id, record
       record_end, taken = record_end + 2, taken + 1

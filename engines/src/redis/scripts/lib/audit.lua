@@ -1,11 +1,13 @@
 -- An audit of one piece: the record of a task is right, and what lies beside it is compared with that.
 --
--- ARGV[2] is what to look over: `tasks`, by their records; `r`, `p`, `y`, `h`, `s`, `d`, `l`, `z` or `f`, that part of the
+-- ARGV[2] is what to look over: `tasks`, by their records; `q`, `r`, `p`, `y`, `h`, `s`, `d`, `l`, `z` or `f`, that part of the
 -- queue in ARGV[3];
 -- `beside`, the hash ARGV[3] of what belongs to tasks; `keys`, `outbox` and `order`; `counts` of the queue ARGV[3].
 
 local piece, part, from, limit = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local looked_at, findings = 0, {}
+-- As many finished tasks, or entries of a lane, are counted anew in one step.
+local RECOUNTED = 10000
 
 -- Notes a flaw; `mend`, if there is one, mends it.
 local function note(flaw, subject, detail, mend)
@@ -117,8 +119,17 @@ local function check_aside(name, id, record, score)
   end)
 end
 
+-- Whether the lane has the task with this record.
+local function is_in_lane(name, id, record)
+  local lane, position = of(name, 'q'), sub(record, @record.revision)
+  return byte(record) == @state.fresh.byte and call('LINDEX', lane, place_of_revision(lane, position)) == position .. id
+end
+
 local function check_waiting(name, id, record, places)
   local part_name, score = right_place(record)
+  if part_name == 'r' and not places.p and is_in_lane(name, id, record) then
+    return check_elsewhere(name, id, places, nil)
+  end
   if part_name == 'r' and places.p and not places.r then
     check_elsewhere(name, id, places, 'p')
     return check_aside(name, id, record, places.p)
@@ -258,6 +269,45 @@ local function look_over_finished(name)
   return #entries < limit and '' or sub(entries[#entries], @entry.revision)
 end
 
+-- Entries of the lane that are no task's, where no ghosts are counted.
+local function look_over_lane(name)
+  local lane, first = of(name, 'q'), 0
+  if from ~= '' then
+    first = place_of_revision(lane, from)
+    first = sub(call('LINDEX', lane, first) or '', @entry.revision) == from and first + 1 or first
+  end
+  local entries = call('LRANGE', lane, first, first + limit - 1)
+  for _, entry in ipairs(ghosts_in(name) == 0 and entries or {}) do
+    local id = sub(entry, @entry.rest.at)
+    local record = call('HGET', T, id)
+    looked_at = looked_at + 1
+    if not record or not is_in_lane(name, id, record) or queue_of(record) ~= name then
+      note('place_without_task', id, 'it stands in ' .. lane .. ' and is no task of that queue', function()
+        call('LREM', lane, 1, entry)
+      end)
+    end
+  end
+  return #entries < limit and '' or sub(entries[#entries], @entry.revision)
+end
+
+-- Whether the ghosts of a lane are as many as are counted.
+local function check_ghosts(name)
+  local counted, lane = ghosts_in(name), of(name, 'q')
+  if counted == 0 or call('LLEN', lane) > RECOUNTED then
+    return
+  end
+  local ghosts = 0
+  for first = 0, call('LLEN', lane) - 1, LANE_PIECE do
+    local _, some = without_ghosts(call('LRANGE', lane, first, first + LANE_PIECE - 1))
+    ghosts = ghosts + some
+  end
+  if ghosts ~= counted then
+    note('miscounted', name, 'its lane has ' .. ghosts .. ' entries that are no tasks, and ' .. counted .. ' are counted', function()
+      call('SET', of(name, 'x'), ghosts)
+    end)
+  end
+end
+
 -- Places behind gates; and gates that would let tasks pass and are due at no time.
 local function look_over_aside(name)
   local found = scan('ZSCAN', of(name, 'y'), limit)
@@ -356,9 +406,6 @@ local function look_over_order()
   return found[1]
 end
 
--- As many finished tasks are counted anew in one step.
-local RECOUNTED = 10000
-
 local function recount(name)
   local counters, counts = of(name, 'n'), {}
   for _, entry in ipairs(call('LRANGE', of(name, 'f'), 0, -1)) do
@@ -394,6 +441,7 @@ local function check_sum(name)
 end
 
 local function look_over_counts(name)
+  check_ghosts(name)
   if sized and is_sized(name) then
     check_sum(name)
   end
@@ -428,6 +476,7 @@ local pieces = {
   order = look_over_order,
   beside = function() return look_over_beside(part) end,
   counts = function() return look_over_counts(part) end,
+  q = function() return look_over_lane(part) end,
   r = function() return look_over_place('r', part) end,
   p = function() return look_over_place('p', part) end,
   y = function() return look_over_aside(part) end,

@@ -20,17 +20,32 @@ local function what_lies_apart(ids, records_before)
   return apart
 end
 
+-- Takes the ids of the first ready tasks, at most `limit`. Behind gates only those of the sorted set have been asked.
+local function take_ready(name, limit, is_gated)
+  if is_gated then
+    local ids, popped = {}, call('ZPOPMIN', of(name, 'r'), limit)
+    for i = 1, #popped, 2 do
+      ids[#ids + 1] = popped[i]
+    end
+    return ids
+  elseif call('EXISTS', of(name, 'r'), of(name, 'x')) > 0 then
+    -- include lane merge
+    return take_merged(name, limit)
+  end
+  local ids = call('LPOP', of(name, 'q'), limit) or {}
+  for i = 1, #ids do
+    ids[i] = sub(ids[i], @entry.rest.at)
+  end
+  return ids
+end
+
 -- Takes up to `limit` tasks of a queue. Answers {queue, the first one's fence, ids, records as they were, apart, lost}, or
 -- nil for none. The fences of the others follow, in the order of their ids. Lost are ids without a record, or whose
 -- record says that they are not ready.
-local function claim(name, limit, worker, deadline)
-  local ready = call('ZPOPMIN', of(name, 'r'), limit)
-  if not ready[1] then
+local function claim(name, limit, worker, deadline, is_gated)
+  local ids, leases, lost, count = take_ready(name, limit, is_gated), {}, {}, 0
+  if not ids[1] then
     return nil
-  end
-  local ids, lost, count = {}, {}, 0
-  for i = 1, #ready / 2 do
-    ids[i] = ready[2 * i - 1]
   end
   if sized then
     note_out(name, ids)
@@ -38,7 +53,6 @@ local function claim(name, limit, worker, deadline)
   local found = call('HMGET', T, unpack(ids))
   local high, low, next_high = take_numbers(#ids)
   local first_attempt, has_large = STAMP .. @attempts.one .. string.char(#worker), false
-  -- Ids and scores give way to ids and leases, then to deadlines and ids: new tables would cost as much as a command.
   for i = 1, #ids do
     local id, record = ids[i], found[i]
     local state, fence = record and byte(record), number_at(high, low, next_high, count)
@@ -53,21 +67,22 @@ local function claim(name, limit, worker, deadline)
     end
     if lease then
       count = count + 1
-      ids[count], found[count], ready[2 * count - 1], ready[2 * count] = id, record, id, lease
+      ids[count], found[count], leases[2 * count - 1], leases[2 * count] = id, record, id, lease
       has_large = has_large or byte(lease, @lease.size.at) == @size.large.byte
     end
   end
   for i = #ids, count + 1, -1 do
-    ids[i], found[i], ready[2 * i], ready[2 * i - 1] = nil, nil, nil, nil
+    ids[i], found[i] = nil, nil
   end
   if count == 0 then
     return { name, NO_NUMBER, ids, found, {}, lost }
   end
-  spread('HSET', T, ready)
+  spread('HSET', T, leases)
+  -- The same table once more: a new one would cost as much as a command.
   for i = 1, count do
-    ready[2 * i - 1], ready[2 * i] = deadline, ids[i]
+    leases[2 * i - 1], leases[2 * i] = deadline, ids[i]
   end
-  spread('ZADD', of(name, 'l'), ready)
+  spread('ZADD', of(name, 'l'), leases)
   local apart = {}
   if has_large or call('EXISTS', X) == 1 then
     apart = what_lies_apart(ids, found)

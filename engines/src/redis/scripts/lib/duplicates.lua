@@ -172,7 +172,11 @@ local function take_one(run, place)
   else
     local state = letter == @submitted.updated and history_of(@state.submitted, revision, STAMP) or @state.fresh .. revision
     push(records, id, state .. core)
-    push(queue.ready, score_of(run.priority, revision), id)
+    if letter ~= @submitted.updated and has_lane(run) then
+      push(queue.lane, revision .. id)
+    else
+      push(queue.ready, score_of(run.priority, revision), id)
+    end
   end
   queue.counts.accepted = (queue.counts.accepted or 0) + 1
   if said then

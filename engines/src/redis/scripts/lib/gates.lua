@@ -211,6 +211,7 @@ local function make_way(name, wanted)
     budgets[name] = budget
     call('ZREMRANGEBYSCORE', of(name, 't'), '-inf', NOW)
   end
+  leave_lane(name, MAX_ASKED)
   look_anew(name)
   let_due_pass(name, wanted, budget)
   local open = 0
@@ -266,7 +267,7 @@ end
 
 -- When an empty claim is worth repeating for a queue's gates: now when it was cut short.
 local function gates_due(name)
-  if call('EXISTS', of(name, 'r')) == 1 or call('EXISTS', of(name, 'v')) == 1 then
+  if call('EXISTS', of(name, 'q'), of(name, 'r'), of(name, 'v')) > 0 then
     return now
   end
   for _ = 1, MAX_GATES do

@@ -3,7 +3,7 @@
 local MAX_ERRORS = 100
 
 -- What is gathered: records {id, record}, parameters that are let go {id}, and by queue: unlease {id}, over
--- {revision..id}, ready {score, id}, later {due, id}, waiting {revision, id}, counts.
+-- {revision..id}, lane {position..id}, ready {score, id}, later {due, id}, waiting {revision, id}, counts.
 local queues = {}
 local records, bodies_gone, finished = {}, {}, {}
 -- include awaited
@@ -11,7 +11,7 @@ local records, bodies_gone, finished = {}, {}, {}
 local function gathered(name)
   local queue = queues[name]
   if not queue then
-    queue = { name = name, unlease = {}, over = {}, ready = {}, later = {}, waiting = {}, counts = {} }
+    queue = { name = name, unlease = {}, over = {}, lane = {}, ready = {}, later = {}, waiting = {}, counts = {} }
     queues[name] = queue
   end
   return queue
@@ -130,6 +130,7 @@ local function write_moves(wakes)
   for name, queue in pairs(queues) do
     spread('ZREM', of(name, 'l'), queue.unlease)
     spread('RPUSH', of(name, 'f'), queue.over)
+    spread('RPUSH', of(name, 'q'), queue.lane)
     spread('ZADD', of(name, 'r'), queue.ready)
     spread('ZADD', of(name, 's'), queue.later)
     spread('ZADD', of(name, 'd'), queue.waiting)
@@ -141,8 +142,9 @@ local function write_moves(wakes)
     for count, change in pairs(queue.counts) do
       call('HINCRBY', of(name, 'n'), count, change)
     end
-    if wakes and #queue.ready > 0 then
-      wake(name, #queue.ready / 2)
+    local woken = #queue.ready / 2 + #queue.lane
+    if wakes and woken > 0 then
+      wake(name, woken)
     end
     if on_ended and #queue.unlease > 0 then
       on_ended(name, queue.unlease)

@@ -41,9 +41,11 @@ local function number_at(high, low, next_high, index)
   return next_high .. three(place - 1000)
 end
 
+local DEFAULT_PRIORITY = '5'
+
 -- The score of a ready task: by priority, then by position.
 local function score_of(priority, position)
-  if priority == '5' then
+  if priority == DEFAULT_PRIORITY then
     return position
   end
   return (5 - priority) * 1e15 + tonumber(position)

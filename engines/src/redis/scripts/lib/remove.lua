@@ -37,14 +37,11 @@ local function remove(name, ids, over)
       call('HINCRBY', counters, status, count)
     end
   else
-    for _, part in ipairs({ 'r', 's', 'd' }) do
-      spread('ZREM', of(name, part), ids)
-    end
-    if call('EXISTS', of(name, 'p')) == 1 then
-      for i, record in ipairs(stored) do
-        if record then
-          leave_aside(name, ids[i], record)
-        end
+    for i, record in ipairs(stored) do
+      if record then
+        leave(name, ids[i], record)
+      else
+        leave_places(name, ids[i])
       end
     end
     if sized then

@@ -2,9 +2,7 @@
 
 local function withdraw(id, record, revision)
   local name = queue_of(record)
-  if not leave_places(name, id) then
-    leave_aside(name, id, record)
-  end
+  leave(name, id, record)
   if sized then
     note_out(name, { id })
   end
