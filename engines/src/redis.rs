@@ -41,6 +41,7 @@ mod keys;
 mod layout;
 mod look;
 mod news;
+mod prune;
 mod record;
 mod reply;
 mod script;
@@ -168,7 +169,7 @@ impl Engine for RedisEngine {
     }
 
     async fn prune(&self, request: PruneRequest) -> Result<Pruned> {
-        keep::prune(&self.store, &request).await
+        prune::prune(&self.store, &request).await
     }
 
     async fn purge_queue(&self, queue: &QueueName, limit: usize) -> Result<u64> {

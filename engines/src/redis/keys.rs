@@ -25,13 +25,13 @@
 //! | `q:<queue>:s` | sorted set | scheduled tasks by the time they are due |
 //! | `q:<queue>:d` | sorted set | tasks that wait for others, by their revisions |
 //! | `q:<queue>:l` | sorted set | leases by their ends, and a sentinel |
-//! | `q:<queue>:f` | list | revision and id of finished tasks, in that order |
+//! | `q:<queue>:f` | list | revision and id of finished tasks, in that order; ghosts among them (see `scripts/lib/over.lua`) |
 //! | `q:<queue>:w` | sorted set | idle workers, `worker@instance`, by when they came |
 //! | `q:<queue>:b` | sorted set | the same, of workers that wait for the end of one of its tasks |
 //! | `q:<queue>:g` | number | where its rate stands: when all tasks started so far would have had their turn |
 //! | `q:<queue>:i` | number | the same of the rate at which it takes tasks in |
 //! | `q:<queue>:z` | hash | id: the bytes of a waiting task's parameters, where the queue limits these |
-//! | `q:<queue>:n` | hash | counts: accepted, removed, and finished ones by status |
+//! | `q:<queue>:n` | hash | counts: accepted, removed, finished ones by status, and ghosts |
 //! | `queues`, `paused` | set | names |
 //! | `limits` | hash | queue: the limits that scripts look after, of queues that have any |
 //! | `gates` | hash | queue: its limits by key and by task, of queues that have any |

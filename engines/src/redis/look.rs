@@ -239,9 +239,9 @@ async fn over(store: &Store, queues: &[&QueueName], place: &Place, limit: usize)
         });
     };
     let mut answer = array(store.run(&store.bulk, &script::LIST_OVER, add).await?)?.into_iter();
-    let more = number(answer.next().unwrap_or(Value::Nil))? == 1;
+    let after = text(answer.next().unwrap_or(Value::Nil))?;
     let seen = answer.map(read_view).collect::<Result<Vec<_>>>()?;
-    let next = seen.last().filter(|_| more).map(|last| Place::after(Section::Over, last));
+    let next = if after.is_empty() { None } else { Some(Place { after, ..Place::start_of(Section::Over) }) };
     Ok((seen, next))
 }
 
@@ -297,6 +297,7 @@ fn read_stats(name: &QueueName, answer: Value) -> Result<Option<QueueStats>> {
         match text(name)?.as_str() {
             "accepted" => stats.accepted = count,
             "removed" => stats.removed = count,
+            "ghosts" => {}
             digit => drop(stats.tasks.insert(status_of(digit.as_bytes())?, count)),
         }
     }

@@ -16,7 +16,7 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 28] = [
+const LIBRARY: [(&str, &str); 29] = [
     ("base", include_str!("scripts/lib/base.lua")),
     ("numbers", include_str!("scripts/lib/numbers.lua")),
     ("wake", include_str!("scripts/lib/wake.lua")),
@@ -42,6 +42,7 @@ const LIBRARY: [(&str, &str); 28] = [
     ("withdraw", include_str!("scripts/lib/withdraw.lua")),
     ("view", include_str!("scripts/lib/view.lua")),
     ("over", include_str!("scripts/lib/over.lua")),
+    ("trim", include_str!("scripts/lib/trim.lua")),
     ("remove", include_str!("scripts/lib/remove.lua")),
     ("audit", include_str!("scripts/lib/audit.lua")),
     ("queue", include_str!("scripts/lib/queue.lua")),
@@ -117,6 +118,7 @@ scripts! {
     RESUBMIT = "scripts/resubmit.lua";
     STATS = "scripts/stats.lua";
     SUBMIT = "scripts/submit.lua";
+    TRIM = "scripts/trim.lua";
     SWEEP_AWAITED = "scripts/sweep_awaited.lua";
 }
 
@@ -229,7 +231,7 @@ mod tests {
     #[test]
     fn what_drains_a_full_server_may_run_on_one_and_what_fills_it_may_not() {
         let flags = |script: &Script| script.text.lines().next().unwrap().to_owned();
-        let tends = [&CYCLE, &EXTEND, &CANCEL, &PROMOTE, &RECLAIM, &PRUNE, &PURGE, &REPAIR];
+        let tends = [&CYCLE, &EXTEND, &CANCEL, &PROMOTE, &RECLAIM, &PRUNE, &TRIM, &PURGE, &REPAIR];
         for script in tends.into_iter().chain([&FORGET_DEAD_LETTERS, &FORGET_RECEIPTS]) {
             assert_eq!(flags(script), "#!lua flags=allow-oom");
         }

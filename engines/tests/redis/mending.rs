@@ -148,9 +148,11 @@ async fn what_is_left_of_a_task_without_a_record_is_cleared_away_and_counted_as_
     tell(&server, "HDEL jobbers:{0}:t ready later runs over", ":4");
     let found = mended(&f).await;
     for name in names {
-        assert!(found.contains(&flaw(Flaw::PlaceWithoutTask, name)), "{name}: {found:?}");
         assert!(found.contains(&flaw(Flaw::Orphan, name)), "{name}: {found:?}");
+        // The entry of a finished task without a record is a ghost, which is only counted.
+        assert_eq!(found.contains(&flaw(Flaw::PlaceWithoutTask, name)), name != "over", "{name}: {found:?}");
     }
+    assert!(found.contains(&flaw(Flaw::Miscounted, "default")), "{found:?}");
     assert_eq!(f.stats("default").await.removed, 4);
     assert_eq!(f.engine.dead_letters(0, 10).await.unwrap().copies.len(), 1, "a copy outlives its task");
 }

@@ -4,16 +4,76 @@ use std::{collections::HashSet, time::Duration};
 
 use jobbers_common::{
     engine::{
-        PruneRequest, PruneScope, Settlement, TaskFilter,
-        conformance::{DONE, task},
+        PruneRequest, PruneScope, PutMode, Settlement, TaskFilter,
+        conformance::{DONE, Fixture, queue, task},
     },
     lifecycle::Status,
     limits::MAX_BATCH,
+    name::TaskName,
+    queue::{QueueConfig, Retention},
     task::{ClaimedTask, NewTask, Start},
 };
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 
 use super::connect;
+
+/// Completes tasks `<name>0` to `<name><count - 1>`, in this order.
+async fn complete(f: &Fixture, name: &str, count: usize) {
+    for first in (0..count).step_by(MAX_BATCH) {
+        f.submit((first..count.min(first + MAX_BATCH)).map(|n| task(&format!("{name}{n}"))).collect()).await;
+        let claimed = f.claim(MAX_BATCH).await;
+        let done = claimed.into_iter().map(|task| Settlement::new(task.id, task.fence, DONE)).collect();
+        f.cycle_as("w1", &["default"], 0, done).await;
+    }
+}
+
+async fn keep(f: &Fixture, count: u64) {
+    let retention = Retention { count, ..Retention::default() };
+    let config = QueueConfig { retention, ..QueueConfig::new(queue("default")) };
+    f.engine.put_queue(config, PutMode::Upsert).await.unwrap();
+}
+
+/// Prunes to the end.
+async fn prune_all(f: &Fixture, scope: PruneScope) -> u64 {
+    let mut request = PruneRequest { scope, limit: MAX_BATCH, dry_run: false, cursor: None };
+    let mut removed = 0;
+    loop {
+        let pruned = f.engine.prune(request.clone()).await.unwrap();
+        removed += pruned.removed;
+        request.cursor = pruned.next;
+        if request.cursor.is_none() {
+            return removed;
+        }
+    }
+}
+
+#[tokio::test]
+async fn entries_of_deleted_tasks_are_ghosts_that_retention_does_not_count_and_trims() {
+    let server = RedisServer::start(RedisOptions::default());
+    let f = connect(&server.url()).await;
+    complete(&f, "t", 3_000).await;
+    let listed = || server.command("LLEN jobbers:{0}:q:default:f");
+    let ghosts = || server.command("HGET jobbers:{0}:q:default:n ghosts");
+    f.submit(vec![NewTask { name: TaskName::new("resize").unwrap(), ..task("resized") }]).await;
+    let claimed = f.claim_one().await;
+    f.settle(&claimed, DONE).await;
+    let named = TaskFilter { name: Some(TaskName::new("resize").unwrap()), ..TaskFilter::default() };
+    complete(&f, "more", 100).await;
+    let scope = PruneScope::Matching { filter: named, finished_before: None, larger_than: None };
+    assert_eq!(prune_all(&f, scope).await, 1);
+    assert_eq!((listed(), ghosts()), (":3101\r\n".to_owned(), "$1\r\n1\r\n".to_owned()), "its entry stays");
+    assert_eq!(f.list(TaskFilter::default(), MAX_BATCH).await.len(), 3_100);
+    f.assert_conserved().await;
+    keep(&f, 101).await;
+    assert_eq!(prune_all(&f, PruneScope::Retention).await, 2_999);
+    assert_eq!(listed(), ":102\r\n", "101 tasks and the ghost between them");
+    keep(&f, 50).await;
+    assert_eq!(prune_all(&f, PruneScope::Retention).await, 51);
+    assert_eq!((listed(), ghosts()), (":50\r\n".to_owned(), "$1\r\n0\r\n".to_owned()));
+    let kept = f.list(TaskFilter::default(), 100).await;
+    assert_eq!((kept.len(), kept[49].id.as_str()), (50, "more50"));
+    f.assert_conserved().await;
+}
 
 #[tokio::test]
 async fn twenty_thousand_due_tasks_are_promoted_a_thousand_a_call() {
@@ -53,17 +113,7 @@ async fn thousands_are_claimed_settled_listed_and_pruned_each_once() {
     assert!(listed.is_sorted_by(|a, b| a.revision > b.revision), "the latest first");
     assert_eq!(listed.len(), 5_000);
     let scope = PruneScope::Matching { filter: TaskFilter::default(), finished_before: None, larger_than: None };
-    let mut request = PruneRequest { scope, limit: MAX_BATCH, dry_run: false, cursor: None };
-    let mut removed = 0;
-    loop {
-        let pruned = f.engine.prune(request.clone()).await.unwrap();
-        removed += pruned.removed;
-        request.cursor = pruned.next;
-        if request.cursor.is_none() {
-            break;
-        }
-    }
-    assert_eq!(removed, 5_000);
+    assert_eq!(prune_all(&f, scope).await, 5_000);
     assert_eq!(server.command("HLEN jobbers:{0}:t"), ":0\r\n", "nothing is left of them");
     f.assert_conserved().await;
 }

@@ -9,7 +9,7 @@
 -- Deleting a queue deletes its finished tasks, 1,000 a call.
 -- Answers {'done', version}, {'stale'}, {'live', how many} for a queue with live tasks, {'more'}.
 
--- include base numbers wake over unique aside lane places remove queue
+-- include base numbers wake over unique aside lane places remove trim queue
 
 local config = P .. 'config'
 local version = call('HGET', config, 'version') or '0'
@@ -38,11 +38,7 @@ if name and ARGV[4] == '' then
   if live > 0 then
     return { 'live', live }
   end
-  local ids = {}
-  for i, entry in ipairs(call('LRANGE', of(name, 'f'), 0, 999)) do
-    ids[i] = sub(entry, @entry.rest.at)
-  end
-  remove(name, ids, true)
+  trim(name, 0, STAMP, 1000, 2000, false, 0, 0)
   if call('EXISTS', of(name, 'f')) == 1 then
     return { 'more' }
   end

@@ -2,8 +2,8 @@
 -- A piece of one queue's finished tasks, the oldest first.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 queue, 3 the revision after which to go on (15 digits, or nothing),
--- 4 at most how many, 5 whether their sizes are asked for (0 or 1). Answers {the present, how many finished tasks are
--- newer than the piece, the bytes of what a view leaves out (large parameters and the result) of each if asked for, views
+-- 4 at most how many, 5 whether their sizes are asked for (0 or 1). Answers {the revision to go on after, or nothing at
+-- the end of the list, the bytes of what a view leaves out (large parameters and the result) of each if asked for, views
 -- (see view.lua), …}.
 
 -- include base view over
@@ -16,15 +16,17 @@ if ARGV[3] ~= '' then
     first = first + 1
   end
 end
-local entries, views, sizes = call('LRANGE', list, first, first + ARGV[4] - 1), {}, {}
+local limit, views, sizes = tonumber(ARGV[4]), {}, {}
+local entries = call('LRANGE', list, first, first + limit - 1)
 for _, entry in ipairs(entries) do
   local id = sub(entry, @entry.rest.at)
   local found = view(id, true)
-  if found then
+  if found and is_listed(found[2], entry) then
     views[#views + 1] = found
     if ARGV[5] == '1' then
       sizes[#views] = call('HSTRLEN', B, id) + call('HSTRLEN', T, id) - #found[2]
     end
   end
 end
-return { NOW, math.max(0, call('LLEN', list) - first - #entries), sizes, unpack(views) }
+local last = #entries == limit and sub(entries[#entries], @entry.revision) or ''
+return { last, sizes, unpack(views) }

@@ -3,7 +3,7 @@
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at most how many, 3 the revision after which to go on (15 digits,
 -- or nothing), 4- queues.
--- Answers {1 if there may be more else 0, views (see view.lua), …}, of which no two queues' order is mixed up: a queue
+-- Answers {the revision after which to go on, or nothing at the end, views (see view.lua), …}, of which no two queues' order is mixed up: a queue
 -- that was not read to its end says how far down the others may be told.
 
 -- include base view over
@@ -25,12 +25,16 @@ for i = 4, #ARGV do
   end
 end
 table.sort(found, function(a, b) return a > b end)
-local views, more = {}, horizon ~= '' and 1 or 0
+local views, last, more = {}, horizon, horizon ~= ''
 for i, entry in ipairs(found) do
   if i > limit or sub(entry, @entry.revision) < horizon then
-    more = 1
+    more = true
     break
   end
-  views[#views + 1] = view(sub(entry, @entry.rest.at), true)
+  last = sub(entry, @entry.revision)
+  local seen = view(sub(entry, @entry.rest.at), true)
+  if seen and is_listed(seen[2], entry) then
+    views[#views + 1] = seen
+  end
 end
-return { more, unpack(views) }
+return { more and last or '', unpack(views) }

@@ -8,11 +8,11 @@
 -- Answers for each: d done, a sent again before, l<status> live, m<status> not to be sent again, u unknown, q<queue> for
 -- one that does not exist, h<id> another task, which holds its unique key.
 
--- include base numbers wake over unique aside lane places remove moves
+-- include base numbers wake unique moves
 
 local STRIDE, sent = 13, P .. 'o:sent'
 local high, low, next_high = take_numbers((#ARGV - 1) / STRIDE)
-local ended, receipts = {}, {}
+local receipts = {}
 -- Most often no task has a unique key. By id: what was sent again just now.
 local is_any_unique, again = call('EXISTS', SAID) == 1, {}
 
@@ -43,9 +43,8 @@ end
 local function send_again(id, at, record, name, revision)
   local was_in, worker = queue_of(record), sub(record, #record - byte(record, @ending.worker_length.at) + 1)
   local core = sub(record, @ending.core.at, #record - #worker)
-  ended[was_in] = ended[was_in] or {}
-  table.insert(ended[was_in], sub(record, @record.revision) .. id)
   count(was_in, status_of(record), -1)
+  count(was_in, 'ghosts', 1)
   if was_in ~= name then
     count(was_in, 'removed', 1)
     count(name, 'accepted', 1)
@@ -130,9 +129,6 @@ end
 local answers = {}
 for at = 2, #ARGV, STRIDE do
   answers[#answers + 1] = resubmit(at, #answers)
-end
-for name, entries in pairs(ended) do
-  forget_finished(name, entries)
 end
 spread('SADD', sent, receipts)
 write_moves(true)

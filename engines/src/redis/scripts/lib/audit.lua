@@ -259,8 +259,10 @@ local function look_over_finished(name)
     local id = sub(entry, @entry.rest.at)
     local record = call('HGET', T, id)
     looked_at = looked_at + 1
-    local is_right = record and is_over(record) and queue_of(record) == name
-    if not is_right or sub(record, @record.revision) ~= sub(entry, @entry.revision) then
+    local is_right = is_listed(record, entry) and is_over(record) and queue_of(record) == name
+    -- The task of a ghost is gone, or has moved on.
+    local is_ghost = not record or sub(record, @record.revision) > sub(entry, @entry.revision)
+    if not is_right and not is_ghost then
       note('place_without_task', id, 'it stands in ' .. list .. ' and has not ended as that says', function()
         call('LREM', list, 1, entry)
       end)
@@ -406,21 +408,59 @@ local function look_over_order()
   return found[1]
 end
 
-local function recount(name)
-  local counters, counts = of(name, 'n'), {}
-  for _, entry in ipairs(call('LRANGE', of(name, 'f'), 0, -1)) do
-    local record = call('HGET', T, sub(entry, @entry.rest.at))
-    local status = record and status_of(record) or ''
-    counts[status] = (counts[status] or 0) + 1
+-- Lists up to this length are counted exactly, in one step.
+local COUNTED = 2000
+
+-- The finished tasks that a queue lists, by status, and how many entries are ghosts.
+local function count_listed(name)
+  local counts, live, entries, ids = {}, 0, call('LRANGE', of(name, 'f'), 0, -1), {}
+  for i, entry in ipairs(entries) do
+    ids[i] = sub(entry, @entry.rest.at)
   end
-  for digit = 4, 9 do
-    local status = tostring(digit)
-    if counts[status] then
-      call('HSET', counters, status, counts[status])
-    else
-      call('HDEL', counters, status)
+  for i, record in ipairs(#ids > 0 and call('HMGET', T, unpack(ids)) or {}) do
+    if is_listed(record, entries[i]) then
+      local status = status_of(record)
+      counts[status], live = (counts[status] or 0) + 1, live + 1
     end
   end
+  return counts, #entries - live
+end
+
+local function set_count(name, what, count)
+  if count and count > 0 then
+    call('HSET', of(name, 'n'), what, count)
+  else
+    call('HDEL', of(name, 'n'), what)
+  end
+end
+
+local STATUSES_OVER = {
+  @state.completed, @state.failed, @state.cancelled, @state.aborted, @state.dropped, @state.stalled,
+}
+
+-- Compares the counters of a queue with its list of finished tasks. Answers how many of these the queue has.
+local function check_finished_counts(name)
+  local listed, ghosts, counted, differs = call('LLEN', of(name, 'f')), count_finished_ghosts(name), 0, false
+  local counts, right_ghosts
+  if listed <= COUNTED then
+    counts, right_ghosts = count_listed(name)
+    differs = right_ghosts ~= ghosts
+  end
+  for _, status in ipairs(STATUSES_OVER) do
+    local count = tonumber(call('HGET', of(name, 'n'), status) or 0)
+    differs = differs or counts and count ~= (counts[status] or 0)
+    counted = counted + count
+  end
+  if differs or counted + ghosts ~= listed then
+    note('miscounted', name, counted .. ' finished tasks are counted and ' .. listed - (right_ghosts or ghosts) .. ' are listed',
+      counts and function()
+        for _, status in ipairs(STATUSES_OVER) do
+          set_count(name, status, counts[status])
+        end
+        set_count(name, 'ghosts', right_ghosts)
+      end or nil)
+  end
+  return listed - (right_ghosts or ghosts)
 end
 
 -- Whether the bytes of a queue are the sum of what its tasks count.
@@ -445,17 +485,8 @@ local function look_over_counts(name)
   if sized and is_sized(name) then
     check_sum(name)
   end
-  local counters, finished, counted = of(name, 'n'), call('LLEN', of(name, 'f')), 0
-  for digit = 4, 9 do
-    counted = counted + tonumber(call('HGET', counters, tostring(digit)) or 0)
-  end
+  local counters, finished = of(name, 'n'), check_finished_counts(name)
   looked_at = looked_at + 1
-  if counted ~= finished then
-    note('miscounted', name, counted .. ' finished tasks are counted and ' .. finished .. ' are listed',
-      finished <= RECOUNTED and function()
-        recount(name)
-      end or nil)
-  end
   local live = count_waiting(name) + call('ZCOUNT', of(name, 'l'), '-inf', '(inf')
   local accepted, removed = tonumber(call('HGET', counters, 'accepted') or 0), tonumber(call('HGET', counters, 'removed') or 0)
   local lost = accepted - removed - live - finished

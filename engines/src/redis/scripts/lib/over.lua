@@ -1,4 +1,7 @@
--- Finding one's way in a queue's list of finished tasks, which is in the order of their revisions.
+-- A queue's list of finished tasks: revision and id of each, in the order of their revisions.
+--
+-- A task that is deleted or sent again before its entry is trimmed leaves this entry behind as a ghost: its id has no
+-- record, or one of another revision. The counter `ghosts` of the queue counts them; trimming drops them.
 
 -- The first place in a queue's list of finished tasks at or after a revision.
 local function place_of_revision(list, revision)
@@ -12,4 +15,14 @@ local function place_of_revision(list, revision)
     end
   end
   return low
+end
+
+-- Whether a record, if there is one, is that of the task whose end an entry lists.
+local function is_listed(record, entry)
+  return record and string.find(entry, sub(record, @record.revision), 1, true) == 1
+end
+
+-- How many entries of a queue's list are ghosts.
+local function count_finished_ghosts(name)
+  return tonumber(call('HGET', of(name, 'n'), 'ghosts') or 0)
 end

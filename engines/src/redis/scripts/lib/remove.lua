@@ -1,19 +1,57 @@
 -- Deleting tasks with every trace they left.
 
--- Takes entries, revision..id, out of a queue's list of finished tasks: marks each at its place, then sweeps once.
-local function forget_finished(name, entries)
-  local list, places = of(name, 'f'), {}
-  for _, entry in ipairs(entries) do
-    local place = place_of_revision(list, sub(entry, @entry.revision))
-    if call('LINDEX', list, place) == entry then
-      places[#places + 1] = place
+-- Deletes what is stored by id, of at most 1,000 tasks of one queue. Most side hashes are empty most of the time.
+local function erase(name, ids)
+  release_keys(ids)
+  for _, hash in ipairs({ B, H, X, P .. 'u' }) do
+    if call('EXISTS', hash) == 1 then
+      call('HDEL', hash, unpack(ids))
     end
   end
-  for _, place in ipairs(places) do
-    call('LSET', list, place, '')
+  call('HDEL', T, unpack(ids))
+  call('HINCRBY', of(name, 'n'), 'removed', #ids)
+end
+
+-- Deletes finished tasks of one queue, at most 1,000, with their records. Every deletion of a finished task passes here;
+-- its entry has left the queue's list, or has been counted as a ghost.
+local function erase_finished(name, ids, ended)
+  local counters, counts = of(name, 'n'), {}
+  for _, record in ipairs(ended) do
+    local status = byte(record)
+    counts[status] = (counts[status] or 0) - 1
   end
-  if #places > 0 then
-    call('LREM', list, 0, '')
+  for status, change in pairs(counts) do
+    call('HINCRBY', counters, string.char(status), change)
+  end
+  erase(name, ids)
+end
+
+-- Deletes tasks of one queue that wait, at most 1,000.
+local function remove_waiting(name, ids)
+  for i, record in ipairs(call('HMGET', T, unpack(ids))) do
+    if record then
+      leave(name, ids[i], record)
+    else
+      leave_places(name, ids[i])
+    end
+  end
+  if sized then
+    note_out(name, ids)
+  end
+  erase(name, ids)
+end
+
+-- Deletes finished tasks of one queue, at most 1,000, and leaves their entries in its list as ghosts.
+local function remove_finished(name, ids)
+  local found, ended = {}, {}
+  for i, record in ipairs(call('HMGET', T, unpack(ids))) do
+    if record then
+      found[#found + 1], ended[#ended + 1] = ids[i], record
+    end
+  end
+  if #found > 0 then
+    call('HINCRBY', of(name, 'n'), 'ghosts', #found)
+    erase_finished(name, found, ended)
   end
 end
 
@@ -21,36 +59,9 @@ end
 local function remove(name, ids, over)
   if #ids == 0 then
     return
-  end
-  local counters, stored = of(name, 'n'), call('HMGET', T, unpack(ids))
-  if over then
-    local entries, counts = {}, {}
-    for i, record in ipairs(stored) do
-      local status = record and status_of(record)
-      if record then
-        entries[#entries + 1] = sub(record, @record.revision) .. ids[i]
-        counts[status] = (counts[status] or 0) - 1
-      end
-    end
-    forget_finished(name, entries)
-    for status, count in pairs(counts) do
-      call('HINCRBY', counters, status, count)
-    end
+  elseif over then
+    remove_finished(name, ids)
   else
-    for i, record in ipairs(stored) do
-      if record then
-        leave(name, ids[i], record)
-      else
-        leave_places(name, ids[i])
-      end
-    end
-    if sized then
-      note_out(name, ids)
-    end
+    remove_waiting(name, ids)
   end
-  release_keys(ids)
-  for _, hash in ipairs({ T, B, H, X, P .. 'u' }) do
-    spread('HDEL', hash, ids)
-  end
-  call('HINCRBY', counters, 'removed', #ids)
 end

@@ -1,0 +1,251 @@
+//! Deleting finished tasks: by retention, which a script decides, and by a filter, which is decided here.
+
+use std::sync::Arc;
+
+use jobbers_common::{
+    engine::{Error, PruneRequest, PruneScope, Pruned, Result},
+    name::QueueName,
+    queue::Retention,
+};
+use redis::{Cmd, Value};
+
+use super::{
+    arrange,
+    record::micros,
+    reply::{array, number, text, tuple},
+    script,
+    state::{Seen, read_view},
+    store::Store,
+};
+
+/// Queues that one script looks at.
+const QUEUES_A_PIECE: usize = 500;
+/// Scripts that one call runs at most: the lists of most queues need no trimming.
+const PIECES: usize = 16;
+
+fn foreign() -> Error {
+    Error::Invalid("this cursor is not from this store".to_owned())
+}
+
+/// Deletes finished tasks, looking at up to [`PruneRequest::limit`] of them.
+pub(super) async fn prune(store: &Store, request: &PruneRequest) -> Result<Pruned> {
+    request.validate()?;
+    match &request.scope {
+        PruneScope::Retention => trim(store, request).await,
+        PruneScope::Matching { .. } => prune_matching(store, request).await,
+    }
+}
+
+/// How long each queue keeps its finished tasks, in the order of their names.
+#[derive(Debug)]
+pub(super) struct Retentions {
+    /// The version of the configuration.
+    version: u64,
+    queues: Vec<(QueueName, Retention)>,
+}
+
+/// The retentions as they were last read; the script says when they have changed.
+async fn retentions(store: &Store) -> Result<Arc<Retentions>> {
+    if let Some(known) = store.retentions.lock().clone() {
+        return Ok(known);
+    }
+    let config = arrange::read(store).await?;
+    let queues = config.queues.iter().map(|(name, queue)| (name.clone(), queue.retention.clone())).collect();
+    let read = Arc::new(Retentions { version: config.version, queues });
+    *store.retentions.lock() = Some(Arc::clone(&read));
+    Ok(read)
+}
+
+/// Where trimming goes on, as a cursor `queue|place|tasks`. Only what deletes nothing goes on within a queue's list: at a
+/// place, before which it counted so many tasks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct TrimPlace {
+    queue: QueueName,
+    place: u64,
+    tasks: u64,
+}
+
+impl TrimPlace {
+    fn read(cursor: &str) -> Result<Self> {
+        let fields: [&str; 3] = cursor.split('|').collect::<Vec<_>>().try_into().map_err(|_| foreign())?;
+        let [queue, place, tasks] = fields;
+        let number = |digits: &str| digits.parse().map_err(|_| foreign());
+        Ok(Self { queue: QueueName::new(queue).map_err(|_| foreign())?, place: number(place)?, tasks: number(tasks)? })
+    }
+
+    fn write(&self) -> String {
+        format!("{}|{}|{}", self.queue, self.place, self.tasks)
+    }
+}
+
+/// What one script did.
+struct Trimmed {
+    tasks: u64,
+    queues: usize,
+    looked_at: usize,
+    place: u64,
+    tasks_before: u64,
+}
+
+/// Deletes what is past its queue's retention.
+async fn trim(store: &Store, request: &PruneRequest) -> Result<Pruned> {
+    let mut place = request.cursor.as_deref().map(TrimPlace::read).transpose()?;
+    let (mut pruned, mut left) = (Pruned::default(), request.limit);
+    for _ in 0..PIECES {
+        let known = retentions(store).await?;
+        let from = place.as_ref().map_or(0, |place| known.queues.partition_point(|(name, _)| *name < place.queue));
+        let Some((first, _)) = known.queues.get(from) else { return Ok(pruned) };
+        let start = place.take().filter(|place| place.queue == *first);
+        let start = start.unwrap_or_else(|| TrimPlace { queue: first.clone(), place: 0, tasks: 0 });
+        let asked = &known.queues[from..(from + QUEUES_A_PIECE).min(known.queues.len())];
+        let Some(trimmed) = trim_piece(store, request.dry_run, left, known.version, &start, asked).await? else {
+            // The configuration has changed: what was deleted so far was past its retention then.
+            *store.retentions.lock() = None;
+            place = Some(start);
+            continue;
+        };
+        pruned.removed += trimmed.tasks;
+        left = left.saturating_sub(trimmed.looked_at);
+        let next = known.queues.get(from + trimmed.queues).map(|(name, _)| name.clone());
+        let Some(queue) = next else { return Ok(pruned) };
+        place = Some(TrimPlace { queue, place: trimmed.place, tasks: trimmed.tasks_before });
+        if trimmed.queues < asked.len() {
+            break;
+        }
+    }
+    pruned.next = place.map(|place| place.write());
+    Ok(pruned)
+}
+
+/// One call of the script; nothing if the configuration has changed.
+async fn trim_piece(
+    store: &Store,
+    is_dry: bool,
+    limit: usize,
+    version: u64,
+    start: &TrimPlace,
+    queues: &[(QueueName, Retention)],
+) -> Result<Option<Trimmed>> {
+    let add = |command: &mut Cmd| {
+        command.arg(limit).arg(u8::from(is_dry)).arg(version).arg(start.place).arg(start.tasks);
+        for (name, retention) in queues {
+            command.arg(name.as_str()).arg(retention.count).arg(micros(retention.age));
+        }
+    };
+    let answer = store.run(&store.bulk, &script::TRIM, add).await?;
+    if answer == Value::Nil {
+        return Ok(None);
+    }
+    let [tasks, queues, looked_at, place, tasks_before] = tuple(answer)?;
+    let size = |value| number(value).map(|count| usize::try_from(count).unwrap_or(usize::MAX));
+    Ok(Some(Trimmed {
+        tasks: number(tasks)?,
+        queues: size(queues)?,
+        looked_at: size(looked_at)?,
+        place: number(place)?,
+        tasks_before: number(tasks_before)?,
+    }))
+}
+
+/// A cursor of pruning by a filter: `queue|revision`, from which on and after which.
+fn read_cursor(cursor: &str) -> Result<(QueueName, String)> {
+    let (queue, revision) = cursor.split_once('|').ok_or_else(foreign)?;
+    if !matches!(revision.len(), 0 | 15) || !revision.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(foreign());
+    }
+    Ok((QueueName::new(queue).map_err(|_| foreign())?, revision.to_owned()))
+}
+
+/// A piece of one queue's finished tasks, oldest first.
+struct Piece {
+    /// The revision after which the list goes on; empty at its end.
+    last: String,
+    seen: Vec<Seen>,
+    /// For each, the bytes of what is stored separately from its record, if that was asked for.
+    side_bytes: Vec<u64>,
+}
+
+async fn piece(store: &Store, queue: &QueueName, after: &str, limit: usize, with_sizes: bool) -> Result<Piece> {
+    let add = |command: &mut Cmd| {
+        command.arg(queue.as_str()).arg(after).arg(limit).arg(u8::from(with_sizes));
+    };
+    let mut answer = array(store.run(&store.bulk, &script::FINISHED, add).await?)?.into_iter();
+    let last = text(answer.next().unwrap_or(Value::Nil))?;
+    let side_bytes = array(answer.next().unwrap_or(Value::Nil))?.into_iter().map(number).collect::<Result<_>>()?;
+    Ok(Piece { last, seen: answer.map(read_view).collect::<Result<_>>()?, side_bytes })
+}
+
+/// Deletes what matches a filter.
+async fn prune_matching(store: &Store, request: &PruneRequest) -> Result<Pruned> {
+    let PruneScope::Matching { filter, larger_than, .. } = &request.scope else { return Ok(Pruned::default()) };
+    let (from, mut after) = match &request.cursor {
+        Some(cursor) => read_cursor(cursor).map(|(queue, after)| (Some(queue), after))?,
+        None => (None, String::new()),
+    };
+    let config = arrange::read(store).await?;
+    let (mut pruned, mut left) = (Pruned::default(), request.limit);
+    for (pieces, queue) in config
+        .queues
+        .keys()
+        .filter(|queue| filter.queue.as_ref().is_none_or(|wanted| wanted == *queue))
+        .filter(|queue| from.as_ref().is_none_or(|from| from <= *queue))
+        .enumerate()
+    {
+        if from.as_ref() != Some(queue) {
+            after.clear();
+        }
+        if left == 0 || pieces == PIECES {
+            pruned.next = Some(format!("{queue}|"));
+            return Ok(pruned);
+        }
+        let piece = piece(store, queue, &after, left, larger_than.is_some()).await?;
+        let doomed = doomed(&piece, &request.scope);
+        pruned.removed += if request.dry_run { doomed.len() as u64 } else { delete(store, queue, &doomed).await? };
+        if !piece.last.is_empty() {
+            pruned.next = Some(format!("{queue}|{}", piece.last));
+            return Ok(pruned);
+        }
+        left = left.saturating_sub(piece.seen.len());
+    }
+    Ok(pruned)
+}
+
+/// Which of a piece match.
+fn doomed<'a>(piece: &'a Piece, scope: &PruneScope) -> Vec<&'a Seen> {
+    let PruneScope::Matching { filter, finished_before, larger_than } = scope else { return Vec::new() };
+    let matches = |place: usize, seen: &Seen| {
+        let kept = seen.task.parameters.as_ref().map_or(0, |parameters| parameters.len() as u64);
+        let bytes = kept + piece.side_bytes.get(place).copied().unwrap_or_default();
+        filter.matches(&seen.task)
+            && finished_before.is_none_or(|before| seen.task.completed_at.is_some_and(|at| at < before))
+            && larger_than.is_none_or(|than| bytes > than)
+    };
+    piece.seen.iter().enumerate().filter(|(place, seen)| matches(*place, seen)).map(|(_, seen)| seen).collect()
+}
+
+async fn delete(store: &Store, queue: &QueueName, doomed: &[&Seen]) -> Result<u64> {
+    if doomed.is_empty() {
+        return Ok(0);
+    }
+    let add = |command: &mut Cmd| {
+        command.arg(queue.as_str());
+        doomed.iter().for_each(|seen| {
+            command.arg(seen.task.id.as_str()).arg(&seen.place);
+        });
+    };
+    number(store.run(&store.bulk, &script::PRUNE, add).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_of_trimming_is_read_as_it_was_written() {
+        let place = TrimPlace { queue: QueueName::new("mail").unwrap(), place: 1_000, tasks: 700 };
+        assert_eq!(TrimPlace::read(&place.write()), Ok(place));
+        for foreign in ["", "mail", "mail|1", "mail|x|1", "mail|1|2|3", "|1|2"] {
+            assert!(matches!(TrimPlace::read(foreign), Err(Error::Invalid(_))), "{foreign}");
+        }
+    }
+}

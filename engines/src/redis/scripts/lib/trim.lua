@@ -1,0 +1,66 @@
+-- Deleting the oldest finished tasks of a queue.
+
+-- Entries read at once: at first, as records may be large, and later at most. Bytes of records that are as much work as
+-- one entry. The work of looking at a queue.
+local FIRST_PIECE, TRIM_PIECE, BYTES_AN_ENTRY, WORK_A_QUEUE = 8, 250, 1000, 2
+
+-- How many entries to read next, after `seen` with so many bytes of records.
+local function piece_of(work, limit, seen, bytes)
+  if seen == 0 then
+    return min(FIRST_PIECE, limit)
+  end
+  return math.max(1, min(TRIM_PIECE, limit, math.floor(work / (1 + bytes / seen / BYTES_AN_ENTRY))))
+end
+
+-- Trims a queue's list: entries from the place `first` on that are more than `kept` tasks old, or ended at or before the
+-- stamp `before`, and ghosts between them. Looks at up to `limit` entries and stops once `work` is used up. With `is_dry`
+-- it only counts. Answers how many tasks were deleted, how many entries it looked at, whether nothing is left to trim, and
+-- the work that is left.
+local function trim(name, kept, before, limit, work, is_dry, first, passed)
+  local list, length = of(name, 'f'), call('LLEN', of(name, 'f'))
+  local surplus = length - count_finished_ghosts(name) - kept - passed
+  local removed, looked_at, bytes = 0, 0, 0
+  work = work - WORK_A_QUEUE
+  while looked_at < limit and work > 0 do
+    -- Most often nothing is to be done, and the oldest one says so.
+    local count = surplus <= 0 and looked_at == 0 and 1 or piece_of(work, limit - looked_at, looked_at, bytes)
+    local entries = call('LRANGE', list, first, first + count - 1)
+    if #entries == 0 then
+      return removed, looked_at, true, work
+    end
+    local ids, gone, ended, passing = {}, {}, {}, 0
+    for i = 1, #entries do
+      ids[i] = sub(entries[i], @entry.rest.at)
+    end
+    local stored, is_done, bytes_before = call('HMGET', T, unpack(ids)), false, bytes
+    for i = 1, #entries do
+      local record = stored[i]
+      bytes = bytes + (record and #record or 0)
+      if is_listed(record, entries[i]) then
+        if surplus <= 0 and sub(record, @ending.completed_at) > before then
+          is_done = true
+          break
+        end
+        surplus = surplus - 1
+        gone[#gone + 1], ended[#ended + 1] = ids[i], record
+      end
+      passing = i
+    end
+    if passing > 0 and not is_dry then
+      call('LTRIM', list, passing, -1)
+      if passing > #gone then
+        call('HINCRBY', of(name, 'n'), 'ghosts', #gone - passing)
+      end
+      if #gone > 0 then
+        erase_finished(name, gone, ended)
+      end
+    end
+    removed, looked_at = removed + #gone, looked_at + passing
+    work = work - #entries - (bytes - bytes_before) / BYTES_AN_ENTRY
+    if is_done then
+      return removed, looked_at, true, work
+    end
+    first = is_dry and first + passing or first
+  end
+  return removed, looked_at, false, work
+end
