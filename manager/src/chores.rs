@@ -23,7 +23,10 @@ pub(crate) async fn run(app: Arc<App>, every: Duration) {
     let ticking = async {
         let mut chores = Chores::new(Arc::clone(&app));
         loop {
-            tokio::time::sleep(every.mul_f64(rand::random_range(0.75..1.0))).await;
+            // What is past its retention does not wait for the next pause: the bound holds at full speed too.
+            if !chores.has_backlog() {
+                tokio::time::sleep(every.mul_f64(rand::random_range(0.75..1.0))).await;
+            }
             chores.tick().await;
         }
     };
@@ -42,6 +45,11 @@ struct Chores {
 impl Chores {
     const fn new(app: Arc<App>) -> Self {
         Self { app, prune_from: None, trouble: None }
+    }
+
+    /// Whether the latest tick left finished tasks to prune. A tick that failed leaves none: the next one waits.
+    const fn has_backlog(&self) -> bool {
+        self.prune_from.is_some()
     }
 
     async fn tick(&mut self) {
@@ -73,7 +81,7 @@ impl Chores {
         let reclaimed = self.reclaim().await;
         self.note("reclaim", began, reclaimed)?;
         let began = Instant::now();
-        let pruned = self.prune().await;
+        let pruned = self.prune(MAX_CALLS_PER_TICK).await;
         self.note("prune", began, pruned)
     }
 
@@ -121,9 +129,9 @@ impl Chores {
         Ok(total)
     }
 
-    async fn prune(&mut self) -> Result<u64> {
+    async fn prune(&mut self, calls: usize) -> Result<u64> {
         let mut removed = 0;
-        for _ in 0..MAX_CALLS_PER_TICK {
+        for _ in 0..calls {
             let request = PruneRequest {
                 scope: PruneScope::Retention,
                 limit: MAX_BATCH,
@@ -150,16 +158,50 @@ const fn full_batch() -> u64 {
 mod tests {
     use bytes::Bytes;
     use jobbers_common::{
-        engine::{Engine as _, OnConflict, Submit, model::ModelEngine},
+        engine::{Engine as _, OnConflict, PutMode, Submit, model::ModelEngine},
         lifecycle::Status,
         name::{QueueName, TaskId, TaskName},
         payload::Payload,
+        queue::{QueueConfig, Retention},
         task::{NewTask, Start},
         time::{ManualClock, Timestamp},
     };
     use tokio_util::sync::CancellationToken;
 
     use super::*;
+
+    /// A store with as many finished tasks, all past their retention.
+    async fn overfull_store(tasks: usize) -> Arc<ModelEngine> {
+        let engine = Arc::new(ModelEngine::new(Arc::new(ManualClock::new(Timestamp::from_micros(0)))));
+        let queue = QueueName::new("default").unwrap();
+        for first in (0..tasks).step_by(MAX_BATCH) {
+            let task = |n: usize| {
+                let id = TaskId::new(format!("t{n}")).unwrap();
+                NewTask::new(id, TaskName::new("echo").unwrap(), queue.clone(), Payload::json(Bytes::new()))
+            };
+            let tasks: Vec<_> = (first..tasks.min(first + MAX_BATCH)).map(task).collect();
+            let ids = tasks.iter().map(|task| task.id.clone()).collect::<Vec<_>>();
+            engine.submit(Submit { tasks, on_conflict: OnConflict::Fail }).await.unwrap();
+            engine.cancel(&ids).await.unwrap();
+        }
+        let retention = Retention { count: 0, ..Retention::default() };
+        engine.put_queue(QueueConfig { retention, ..QueueConfig::new(queue) }, PutMode::Upsert).await.unwrap();
+        engine
+    }
+
+    #[tokio::test]
+    async fn a_backlog_of_pruning_does_not_wait_for_the_next_pause() {
+        let tasks = MAX_BATCH + 1;
+        let engine = overfull_store(tasks).await;
+        let app = App::new(&crate::Config::default(), engine.clone(), String::new(), CancellationToken::new());
+        let mut chores = Chores::new(Arc::new(app));
+        assert!(!chores.has_backlog());
+        chores.prune(1).await.unwrap();
+        assert!(chores.has_backlog());
+        chores.tick().await;
+        assert!(!chores.has_backlog());
+        assert_eq!(engine.queue_stats(None).await.unwrap()[0].removed, tasks as u64);
+    }
 
     #[tokio::test]
     async fn a_due_task_is_promoted_without_any_worker() {
