@@ -84,7 +84,7 @@ pub(super) fn delete_queue(step: &mut Step<'_>, name: &QueueName, expected: Opti
         return Err(Error::NotEmpty { queue: name.clone(), live: live.unsigned_abs() });
     }
     let finished: i64 = tallies.iter().map(|(_, _, tasks)| tasks).sum();
-    let runs = finished::runs(&view, Some(queue), |_| true)?;
+    let runs = finished::runs(&view, queue, |_| true)?;
     let doomed = finished::merge(&view, &runs, Walk::Oldest(0), MAX_BATCH)?;
     prune::remove(step, &doomed)?;
     if finished.unsigned_abs() > doomed.len() as u64 {

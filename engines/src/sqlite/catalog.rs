@@ -1,6 +1,10 @@
 //! Queues, roles and rules as of one version, and the numbers the tables know queues by.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    ops::Bound,
+    sync::Arc,
+};
 
 use jobbers_common::{
     engine::{Error, Result},
@@ -28,14 +32,14 @@ pub(super) struct Catalog {
     /// The queues that have limits by key or by task, or had some and are not yet done with them.
     pub(super) gated: HashMap<i64, Arc<QueueConfig>>,
     keys: HashMap<QueueName, i64>,
-    names: HashMap<i64, QueueName>,
+    names: BTreeMap<i64, QueueName>,
 }
 
 impl Catalog {
     /// Reads it. The caller's transaction makes it one with `version`.
     pub(super) fn load(conn: &Connection, version: i64) -> Result<Self> {
         let mut config = Config { version: version.cast_unsigned(), ..Config::default() };
-        let (mut limited, mut keys, mut names) = (HashMap::new(), HashMap::new(), HashMap::new());
+        let (mut limited, mut keys, mut names) = (HashMap::new(), HashMap::new(), BTreeMap::new());
         let swept: Vec<i64> = rows::<(i64,)>(conn, sql::ALL_GATE_SWEEPS)?.into_iter().map(|(queue,)| queue).collect();
         let mut gated = HashMap::new();
         for (key, name, text) in rows::<(i64, String, String)>(conn, sql::ALL_QUEUES)? {
@@ -99,8 +103,8 @@ impl Catalog {
 
     /// The queue with the least key beyond this one.
     pub(super) fn next_queue(&self, after: i64) -> Option<(i64, &QueueName)> {
-        let beyond = self.names.iter().filter(|(key, _)| **key > after);
-        beyond.min_by_key(|(key, _)| **key).map(|(key, name)| (*key, name))
+        let beyond = (Bound::Excluded(after), Bound::Unbounded);
+        self.names.range(beyond).next().map(|(key, name)| (*key, name))
     }
 
     /// How long a queue's finished tasks are kept.

@@ -5,7 +5,7 @@
 
 use jobbers_common::{engine::Result, lifecycle::Status};
 
-use super::{error::OrStore, removal::Doomed, sql, view::View};
+use super::{error::OrStore, removal::Doomed, row, sql, view::View};
 
 /// A finished task: its place in the sequence, and where it lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +30,43 @@ pub(super) enum Walk {
     Latest(i64),
     /// From the oldest, above this revision.
     Oldest(i64),
+}
+
+/// The first `limit` tasks of one queue or of all, of these endings.
+pub(super) fn first(
+    view: &View<'_>,
+    queue: Option<i64>,
+    wanted: impl Fn(Status) -> bool,
+    from: Walk,
+    limit: usize,
+) -> Result<Vec<Finished>> {
+    let runs = match queue {
+        Some(queue) => runs(view, queue, wanted)?,
+        None => first_runs(view, wanted, from, limit)?,
+    };
+    merge(view, &runs, from, limit)
+}
+
+/// Of all runs the ones that begin first. Each holds at least one task, so of `limit` tasks none lies in another run.
+fn first_runs(
+    view: &View<'_>,
+    wanted: impl Fn(Status) -> bool,
+    from: Walk,
+    limit: usize,
+) -> Result<Vec<(i64, Status)>> {
+    let (sql, bound) = match from {
+        Walk::Latest(below) => (sql::LATEST_RUNS, below),
+        Walk::Oldest(above) => (sql::OLDEST_RUNS, above),
+    };
+    let statuses = Status::ALL.into_iter().filter(|status| wanted(*status));
+    let statuses: i64 = statuses.map(|status| 1 << status.code()).sum();
+    let mut statement = view.prepare(sql)?;
+    let mut rows = statement.query((statuses, bound, sql::count(limit))).or_store()?;
+    let mut runs = Vec::new();
+    while let Some(row) = rows.next().or_store()? {
+        runs.push((row.get(0).or_store()?, row::status(row.get(1).or_store()?)?));
+    }
+    Ok(runs)
 }
 
 /// The first `limit` tasks of the given runs.
@@ -81,9 +118,9 @@ fn sort(tasks: &mut [Finished], from: Walk) {
     });
 }
 
-/// The runs that hold tasks, of one queue or all, of these endings or any.
-pub(super) fn runs(view: &View<'_>, queue: Option<i64>, wanted: impl Fn(Status) -> bool) -> Result<Vec<(i64, Status)>> {
-    let tallies = view.tallies(queue)?.into_iter();
+/// The runs of a queue that hold tasks, of these endings.
+pub(super) fn runs(view: &View<'_>, queue: i64, wanted: impl Fn(Status) -> bool) -> Result<Vec<(i64, Status)>> {
+    let tallies = view.tallies(Some(queue))?.into_iter();
     Ok(tallies
         .filter(|(_, status, _)| status.is_finished() && wanted(*status))
         .map(|(queue, status, _)| (queue, status))

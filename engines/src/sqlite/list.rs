@@ -7,6 +7,7 @@
 use jobbers_common::{
     engine::{Error, ListRequest, Page, Result},
     lifecycle::Status,
+    limits::MAX_BATCH,
     name::QueueName,
     task::Task,
 };
@@ -129,8 +130,8 @@ impl Walker<'_> {
     }
 
     fn walk_queue(&mut self, sql: &str, queue: i64, mut place: Place) -> Result<Option<Place>> {
+        let mut wanted = self.room();
         loop {
-            let wanted = self.room();
             let mut statement = self.view.prepare(sql)?;
             let mut rows =
                 statement.query((queue, place.major, place.minor, &place.id, sql::count(wanted))).or_store()?;
@@ -147,15 +148,16 @@ impl Walker<'_> {
             if found < wanted {
                 return Ok(None);
             }
+            wanted = more(wanted);
         }
     }
 
     fn walk_finished(&mut self, mut place: Place) -> Result<Option<Place>> {
         let Some(only) = self.only_queue() else { return Ok(None) };
-        let runs = finished::runs(self.view, only, |status| self.request.filter.wants(status))?;
+        let mut wanted = self.room();
         loop {
-            let wanted = self.room();
-            let found = finished::merge(self.view, &runs, Walk::Latest(place.major), wanted)?;
+            let wants = |status| self.request.filter.wants(status);
+            let found = finished::first(self.view, only, wants, Walk::Latest(place.major), wanted)?;
             for task in &found {
                 if !self.take(task.key)? {
                     return Ok(Some(place));
@@ -165,6 +167,7 @@ impl Walker<'_> {
             if found.len() < wanted {
                 return Ok(None);
             }
+            wanted = more(wanted);
         }
     }
 
@@ -193,4 +196,9 @@ impl Walker<'_> {
         self.tasks.push(task);
         Ok(true)
     }
+}
+
+/// How many rows to fetch after so many of which few matched.
+fn more(rows: usize) -> usize {
+    (4 * rows).min(MAX_BATCH)
 }

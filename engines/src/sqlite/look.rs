@@ -1,6 +1,6 @@
 //! One task, and counts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use jobbers_common::{
     engine::{QueuePlace, QueueStats, Result},
@@ -64,18 +64,39 @@ pub(super) fn queue_stats(view: &View<'_>, only: Option<&QueueName>) -> Result<V
     for (queue, status, tasks) in view.tallies(only_key)? {
         tallies.entry(queue).or_default().insert(status, tasks.unsigned_abs());
     }
+    let removed = removed(view, only_key)?;
     let names = view.catalog.config.queues.keys().filter(|name| only.is_none_or(|only| only == *name));
     names
         .map(|name| {
             let key = view.catalog.key(name)?;
-            stats_of(view, name, key, tallies.remove(&key).unwrap_or_default())
+            let removed = removed.get(&key).copied().unwrap_or_default();
+            stats_of(view, name, key, removed, tallies.remove(&key).unwrap_or_default())
         })
         .collect()
 }
 
-fn stats_of(view: &View<'_>, name: &QueueName, key: i64, tasks: BTreeMap<Status, u64>) -> Result<QueueStats> {
-    let removed: i64 = view.prepare(sql::QUEUE_REMOVED)?.query_row([key], |row| row.get(0)).or_store()?;
-    let removed = removed.unsigned_abs();
+/// How many tasks were ever deleted from a queue, or from each.
+fn removed(view: &View<'_>, only: Option<i64>) -> Result<HashMap<i64, u64>> {
+    let (mut all, mut one) = (view.prepare(sql::ALL_REMOVED)?, view.prepare(sql::QUEUE_REMOVED)?);
+    let mut rows = match only {
+        None => all.query([]),
+        Some(queue) => one.query([queue]),
+    }
+    .or_store()?;
+    let mut removed = HashMap::new();
+    while let Some(row) = rows.next().or_store()? {
+        removed.insert(row.get(0).or_store()?, row.get::<_, i64>(1).or_store()?.unsigned_abs());
+    }
+    Ok(removed)
+}
+
+fn stats_of(
+    view: &View<'_>,
+    name: &QueueName,
+    key: i64,
+    removed: u64,
+    tasks: BTreeMap<Status, u64>,
+) -> Result<QueueStats> {
     let oldest_ready_at = if tasks.contains_key(&Status::Submitted) {
         view.prepare(sql::OLDEST_READY)?.query_row([key], |row| row.get::<_, Option<i64>>(0)).or_store()?
     } else {

@@ -104,7 +104,7 @@ pub(super) fn next_past_retention(view: &View<'_>, queue: i64, retention: &Reten
     if held(view, queue)? > retention.count {
         return Ok(Some(0));
     }
-    let runs = finished::runs(view, Some(queue), |_| true)?;
+    let runs = finished::runs(view, queue, |_| true)?;
     let Some(oldest) = finished::merge(view, &runs, Walk::Oldest(0), 1)?.pop() else { return Ok(None) };
     let over: Option<i64> = view.prepare(sql::COMPLETED_AT)?.query_row([oldest.key], |row| row.get(0)).or_store()?;
     Ok(over.map(|over| Timestamp::from_micros(over).after(retention.age).as_micros()))
@@ -117,7 +117,7 @@ pub(super) fn prune_oldest(step: &mut Step<'_>, limit: usize) -> Result<usize> {
     let view = step.view()?;
     let mut runs = Vec::new();
     for queue in queues {
-        runs.extend(finished::runs(&view, Some(queue), |_| true)?);
+        runs.extend(finished::runs(&view, queue, |_| true)?);
     }
     let doomed = finished::merge(&view, &runs, Walk::Oldest(0), limit)?;
     remove(step, &doomed)?;
@@ -149,8 +149,8 @@ fn matching(
             None => return Ok(Found::default()),
         },
     };
-    let runs = finished::runs(view, queue, |status| filter.wants(status))?;
-    let mut looked_at = finished::merge(view, &runs, Walk::Oldest(after), request.limit + 1)?;
+    let wants = |status| filter.wants(status);
+    let mut looked_at = finished::first(view, queue, wants, Walk::Oldest(after), request.limit + 1)?;
     let has_more = looked_at.len() > request.limit;
     looked_at.truncate(request.limit);
     let next = looked_at.last().filter(|_| has_more).map(|last| last.revision.to_string());
@@ -257,7 +257,7 @@ fn past_retention_of(
 ) -> Result<Vec<Finished>> {
     let too_many = held(view, queue)?.saturating_sub(retention.count).saturating_sub(passed);
     let too_many = usize::try_from(too_many).unwrap_or(usize::MAX);
-    let runs = finished::runs(view, Some(queue), |_| true)?;
+    let runs = finished::runs(view, queue, |_| true)?;
     let mut wanted = too_many.max(FIRST_LOOK).min(limit);
     loop {
         let mut doomed = finished::merge(view, &runs, Walk::Oldest(after), wanted)?;

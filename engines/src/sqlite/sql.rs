@@ -14,6 +14,7 @@ statements! {
     ALL_DRAINING = "all_draining";
     ALL_GATE_SWEEPS = "all_gate_sweeps";
     ALL_QUEUES = "all_queues";
+    ALL_REMOVED = "all_removed";
     ALL_ROLES = "all_roles";
     ALL_ROUTES = "all_routes";
     ALL_WORKERS = "all_workers";
@@ -107,6 +108,7 @@ statements! {
     KEEP_CATALOGUE = "keep_catalogue";
     LEASED_OF_KEY = "leased_of_key";
     LEASED_OF_NAMES = "leased_of_names";
+    LATEST_RUNS = "latest_runs";
     LEAVE_RECEIPT = "leave_receipt";
     LET_PASS = "let_pass";
     LIST_SCHEDULED = "list_scheduled";
@@ -128,6 +130,7 @@ statements! {
     NOTE_STRANGER = "note_stranger";
     NOTE_WEIGHED = "note_weighed";
     OLDEST_READY = "oldest_ready";
+    OLDEST_RUNS = "oldest_runs";
     OUTBOX_COPIES = "outbox_copies";
     OUTBOX_SIZE = "outbox_size";
     PLACE = "place";
@@ -163,6 +166,7 @@ statements! {
     TAKE_KEY = "take_key";
     TAKE_WEIGHT = "take_weight";
     TALLIES = "tallies";
+    TALLIES_OF_QUEUE = "tallies_of_queue";
     TASKS_TO_WEIGH = "tasks_to_weigh";
     TASK_BYTES = "task_bytes";
     TRIM_FAILURES = "trim_failures";
@@ -252,12 +256,19 @@ mod tests {
             (CANCEL_REQUESTS, "task_cancelling"),
             (NEXT_EXPIRY, "task_leased"),
             (DUE_QUEUES, "due_at"),
+            (LATEST_RUNS, "task_finished"),
+            (OLDEST_RUNS, "task_finished"),
         ] {
             let plan = plan(&conn, sql);
             assert!(plan.iter().any(|stage| stage.contains(&format!("INDEX {index} "))), "{sql}: {plan:?}");
-            let sorts_all = |stage: &String| stage.contains("TEMP B-TREE") && !sql.contains("cancel_requested");
+            let sorts_all = |stage: &String| {
+                stage.contains("TEMP B-TREE") && !sql.contains("cancel_requested") && !sql.contains("AS head")
+            };
             assert!(!plan.iter().any(sorts_all), "{sql}: {plan:?}");
             assert!(!plan.iter().any(|stage| stage.starts_with("SCAN task")), "{sql}: {plan:?}");
+        }
+        for sql in [TALLIES_OF_QUEUE, COUNT_FINISHED] {
+            assert!(plan(&conn, sql)[0].contains("(queue=?"), "{sql}: {:?}", plan(&conn, sql));
         }
         for sql in [FIND_TASK, FIND_SUBMISSION, GET_TASK] {
             assert!(plan(&conn, sql)[0].contains("(id=?)"), "{sql}: {:?}", plan(&conn, sql));

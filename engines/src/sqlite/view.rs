@@ -22,12 +22,16 @@ impl<'a> View<'a> {
 
     /// How many tasks stand where, of all queues or of one: `(queue, status, tasks)`, without zeroes.
     pub(super) fn tallies(&self, queue: Option<i64>) -> Result<Vec<(i64, Status, i64)>> {
-        let mut statement = self.prepare(sql::TALLIES)?;
-        let rows = statement.query_map([queue], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).or_store()?;
-        rows.map(|row| {
-            let (queue, code, tasks) = row.or_store()?;
-            Ok((queue, row::status(code)?, tasks))
-        })
-        .collect()
+        let (mut all, mut one) = (self.prepare(sql::TALLIES)?, self.prepare(sql::TALLIES_OF_QUEUE)?);
+        let mut rows = match queue {
+            None => all.query([]),
+            Some(queue) => one.query([queue]),
+        }
+        .or_store()?;
+        let mut tallies = Vec::new();
+        while let Some(row) = rows.next().or_store()? {
+            tallies.push((row.get(0).or_store()?, row::status(row.get(1).or_store()?)?, row.get(2).or_store()?));
+        }
+        Ok(tallies)
     }
 }
