@@ -8,11 +8,15 @@
 //!
 //! Programs send neither header, and are no concern of this. Nor does it keep out anybody who can reach the address.
 
-use std::net::{IpAddr, SocketAddr};
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
 
+use arc_swap::ArcSwapOption;
 use axum::{
     extract::Request,
-    http::{HeaderMap, Uri, Version, header, uri::Authority},
+    http::{HeaderMap, HeaderValue, Uri, Version, header, uri::Authority},
 };
 
 use crate::{
@@ -29,6 +33,8 @@ pub(crate) struct Ambiguous;
 pub(crate) struct Guard {
     /// `None`: any.
     names: Option<Vec<String>>,
+    /// A `Host` that was let through, as most requests have the same.
+    known: ArcSwapOption<HeaderValue>,
 }
 
 impl Guard {
@@ -38,7 +44,8 @@ impl Guard {
         let advertised = config.advertise_url.parse::<Uri>().ok();
         let advertised = advertised.as_ref().and_then(Uri::host).map(str::to_owned);
         let names = config.allowed_hosts.iter().cloned().chain(advertised);
-        Self { names: (!is_open).then(|| names.map(|name| name.to_ascii_lowercase()).collect()) }
+        let names = (!is_open).then(|| names.map(|name| name.to_ascii_lowercase()).collect());
+        Self { names, known: ArcSwapOption::empty() }
     }
 
     /// Lets a request through, or refuses it.
@@ -48,11 +55,26 @@ impl Guard {
                           because it was sent behind another one; send one of them, on a connection of its own";
             return Err(Problem::new(Code::InvalidParameter, detail));
         }
+        if self.is_known(request) {
+            return Ok(());
+        }
         let asked = authority(request)?;
         if let (Some(names), Some(asked)) = (&self.names, &asked) {
             check_name(names, asked.host())?;
         }
+        if request.uri().authority().is_none() {
+            self.known.store(request.headers().get(header::HOST).cloned().map(Arc::new));
+        }
         if request.method().is_safe() { Ok(()) } else { check_origin(request.headers(), asked.as_ref()) }
+    }
+
+    /// Whether a program asks for a name that was let through before: then nothing is left to check.
+    fn is_known(&self, request: &Request) -> bool {
+        let headers = request.headers();
+        let mut hosts = headers.get_all(header::HOST).iter();
+        let is_same = hosts.next().is_some_and(|host| self.known.load().as_deref() == Some(host));
+        let is_plain = hosts.next().is_none() && request.uri().authority().is_none();
+        is_same && is_plain && !headers.contains_key(header::ORIGIN) && !headers.contains_key("sec-fetch-site")
     }
 }
 
@@ -145,6 +167,22 @@ mod tests {
         let rebound = [("host", "evil.example"), ("origin", "http://evil.example"), ("sec-fetch-site", "same-origin")];
         assert_eq!(refused(&guard, "POST", &rebound), Some(Code::ForeignHost));
         assert_eq!(refused(&guard, "GET", &rebound), Some(Code::ForeignHost));
+    }
+
+    #[test]
+    fn a_name_that_was_let_through_before_lets_no_other_request_through() {
+        let guard = on("127.0.0.1:8000", &[]);
+        let host = ("host", "localhost:8000");
+        assert_eq!(refused(&guard, "POST", &[host]), None);
+        assert_eq!(refused(&guard, "POST", &[host]), None);
+        assert_eq!(refused(&guard, "POST", &[host, ("origin", "http://evil.example")]), Some(Code::ForeignOrigin));
+        assert_eq!(refused(&guard, "POST", &[host, ("sec-fetch-site", "cross-site")]), Some(Code::ForeignOrigin));
+        assert_eq!(refused(&guard, "GET", &[("host", "evil.example")]), Some(Code::ForeignHost));
+        assert_eq!(refused(&guard, "GET", &[host, host]), Some(Code::InvalidParameter));
+        assert_eq!(refused(&guard, "GET", &[]), Some(Code::InvalidParameter));
+        let mut absolute = request("GET", &[host]);
+        *absolute.uri_mut() = "http://evil.example/tasks".parse().unwrap();
+        assert_eq!(guard.check(&absolute).unwrap_err().code(), Code::ForeignHost);
     }
 
     #[test]

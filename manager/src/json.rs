@@ -22,6 +22,11 @@ pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Probl
     read(bytes).map_err(|error| explain::<T>(bytes, &error))
 }
 
+/// Reads one JSON document, and does not say why it can't be read.
+pub(crate) fn decode_if_valid<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
+    read(bytes).ok()
+}
+
 fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> serde_json::Result<T> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = object(&mut reader)?;

@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use arc_swap::ArcSwap;
 use axum::{extract::MatchedPath, http::Method, response::Response};
 use jobbers_common::{
     engine::{Reclaimed, Submitted, SubmittedHow},
@@ -41,8 +42,25 @@ pub(crate) struct Meters {
     chore_duration: Histogram<f64>,
     chore_tasks: Counter<u64>,
     reclaimed: Counter<u64>,
-    flows: Mutex<HashMap<(QueueName, TaskName), Arc<Flow>>>,
+    flows: Mutex<Flows>,
     others: OnceLock<Arc<Flow>>,
+    /// The durations of requests by route; then by method and status. A manager has few of either.
+    durations: ArcSwap<HashMap<String, Vec<Timed>>>,
+}
+
+/// By queue and task, and how many there are.
+#[derive(Debug, Default)]
+struct Flows {
+    by_queue: HashMap<QueueName, HashMap<TaskName, Arc<Flow>>>,
+    count: usize,
+}
+
+/// The duration of requests by one method that were answered with one status.
+#[derive(Debug, Clone)]
+struct Timed {
+    method: &'static str,
+    status: u16,
+    duration: Arc<BoundHistogram<f64>>,
 }
 
 /// What is measured of one task in one queue, with the attributes looked up once.
@@ -92,6 +110,7 @@ impl Meters {
             reclaimed: LEASES_RECLAIMED.counter(meter),
             flows: Mutex::default(),
             others: OnceLock::new(),
+            durations: ArcSwap::default(),
         }
     }
 
@@ -115,14 +134,16 @@ impl Meters {
     /// Clients make up names; past the bound they are all one.
     fn flow(&self, queue: &QueueName, task: &TaskName) -> Arc<Flow> {
         let mut flows = self.flows.lock();
-        let pair = (queue.clone(), task.clone());
-        if let Some(flow) = flows.get(&pair) {
+        if let Some(flow) = flows.by_queue.get(queue).and_then(|tasks| tasks.get(task)) {
             return Arc::clone(flow);
         }
-        if flows.len() < MOST_NAMES {
+        if flows.count < MOST_NAMES {
+            flows.count += 1;
             let flow = Arc::new(self.bind(queue.as_str(), task.as_str()));
-            return Arc::clone(flows.entry(pair).or_insert(flow));
+            flows.by_queue.entry(queue.clone()).or_default().insert(task.clone(), Arc::clone(&flow));
+            return flow;
         }
+        drop(flows);
         Arc::clone(self.others.get_or_init(|| Arc::new(self.bind(OTHER, OTHER))))
     }
 
@@ -155,6 +176,28 @@ impl Meters {
         }
     }
 
+    /// The histogram of one kind of requests, whose attributes are looked up once.
+    fn duration_of(&self, method: &'static str, route: &str, status: u16) -> Arc<BoundHistogram<f64>> {
+        let is_meant = |timed: &&Timed| (timed.method, timed.status) == (method, status);
+        let known = self.durations.load();
+        if let Some(timed) = known.get(route).and_then(|timed| timed.iter().find(is_meant)) {
+            return Arc::clone(&timed.duration);
+        }
+        drop(known);
+        let duration = Arc::new(self.request_duration.bind(&[
+            KeyValue::new("method", method),
+            KeyValue::new("route", route.to_owned()),
+            KeyValue::new("status_code", i64::from(status)),
+        ]));
+        self.durations.rcu(|known| {
+            let mut known = HashMap::clone(known);
+            let timed = Timed { method, status, duration: Arc::clone(&duration) };
+            known.entry(route.to_owned()).or_default().push(timed);
+            known
+        });
+        duration
+    }
+
     /// A request is under way, until what is answered here is dropped: also when its client goes away.
     pub(crate) fn request(&self, method: &Method, route: Option<MatchedPath>) -> Underway<'_> {
         self.requests_active.add(1, &[]);
@@ -181,14 +224,7 @@ impl Underway<'_> {
         {
             self.meters.refused.add(1, &[KeyValue::new("code", code.as_str())]);
         }
-        self.meters.request_duration.record(
-            took.as_secs_f64(),
-            &[
-                KeyValue::new("method", self.method),
-                KeyValue::new("route", route.to_owned()),
-                KeyValue::new("status_code", i64::from(response.status().as_u16())),
-            ],
-        );
+        self.meters.duration_of(self.method, route, response.status().as_u16()).record(took.as_secs_f64());
         took
     }
 }

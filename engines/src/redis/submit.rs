@@ -159,17 +159,30 @@ async fn send(store: &Store, groups: Vec<Group>) {
 fn lots(groups: Vec<Group>) -> Vec<Lot> {
     let mut lots: Vec<Lot> = Vec::with_capacity(groups.len());
     let mut of_singles = HashMap::new();
+    let mut last = None;
     for group in groups {
         let place = match group.runs.as_slice() {
-            [run] if run.count == 1 => *of_singles.entry((group.mode, run.head.clone())).or_insert(lots.len()),
+            // Most often like the one before it.
+            [run] if run.count == 1 => match last.filter(|place| has_head(lots.get(*place), group.mode, run)) {
+                Some(place) => place,
+                None => *of_singles.entry((group.mode, run.head.clone())).or_insert(lots.len()),
+            },
             _ => lots.len(),
         };
+        last = group.runs.first().is_some_and(|run| run.count == 1).then_some(place);
         match lots.get_mut(place) {
             Some(lot) => lot.push(group),
             None => lots.push(vec![group]),
         }
     }
     lots
+}
+
+/// Whether a single task differs from those of a lot in nothing the script must know.
+fn has_head(lot: Option<&Lot>, mode: u8, run: &Run) -> bool {
+    let Some([first, ..]) = lot.map(Vec::as_slice) else { return false };
+    first.mode == mode
+        && matches!(first.runs.as_slice(), [of_first] if of_first.count == 1 && of_first.head == run.head)
 }
 
 /// Tells each caller of a lot its own answer. One that is gone does not want to know.

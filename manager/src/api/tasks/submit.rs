@@ -7,10 +7,12 @@
 use std::sync::Arc;
 
 use axum::{
-    Json,
-    body::Bytes,
+    body::{Body, Bytes},
     extract::State,
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::{
+        HeaderMap, HeaderValue, StatusCode,
+        header::{self, InvalidHeaderValue},
+    },
     response::{IntoResponse, Response},
 };
 use jobbers_common::{
@@ -25,7 +27,7 @@ use jobbers_common::{
     trace::is_traceparent,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::{Deserialize, de::IgnoredAny};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 
 use crate::{
     app::App,
@@ -37,7 +39,7 @@ use crate::{
     sends::Sends,
     wire::{
         registry::WarningView,
-        task_request::{SubmitRequest, TaskBatch, TaskRequest},
+        task_request::{ConflictRule, SubmitRequest, TaskBatch, TaskRequest},
         task_view::{SubmitAnswer, SubmittedList, SubmittedView},
     },
 };
@@ -82,15 +84,7 @@ problems!(SubmitProblems: WITH_BODY, [
 pub(crate) async fn submit(State(app): State<Arc<App>>, request: JsonBytes) -> Result<Response> {
     let JsonBytes { headers, bytes: body, share: _share } = request;
     let envelope = Envelope::read(&headers, &body)?;
-    let is_batch = begins_as_batch(&body) || json::decode::<Shape>(&body)?.tasks.is_some();
-    let (requests, on_conflict) = if is_batch {
-        let batch: TaskBatch<'_> = json::decode(&body)?;
-        (batch.tasks, batch.on_conflict)
-    } else {
-        let task: TaskRequest<'_> = json::decode(&body)?;
-        let on_conflict = task.on_conflict;
-        (vec![task], on_conflict)
-    };
+    let (requests, on_conflict, is_batch) = read_tasks(&body)?;
     let on_conflict = on_conflict.map_or(OnConflict::Fail, OnConflict::from);
     check_batch(&requests, is_batch, on_conflict, &envelope)?;
     let config = app.live.current().await?;
@@ -111,6 +105,23 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: JsonBytes) -> R
     let submitted = submitted.map_err(|error| refusal(error, &envelope))?;
     app.meters.submitted(&sent, &submitted);
     Ok(answer(&submitted, &warnings, is_batch))
+}
+
+/// The tasks of a body, what to do about ids that are taken, and whether it is a batch.
+fn read_tasks(body: &[u8]) -> Result<(Vec<TaskRequest<'_>>, Option<ConflictRule>, bool)> {
+    let may_be_single = !begins_as_batch(body);
+    // A single task has no `tasks`, so what reads as one is one.
+    if may_be_single && let Some(task) = json::decode_if_valid::<TaskRequest<'_>>(body) {
+        let on_conflict = task.on_conflict;
+        return Ok((vec![task], on_conflict, false));
+    }
+    if may_be_single && json::decode::<Shape>(body)?.tasks.is_none() {
+        let task: TaskRequest<'_> = json::decode(body)?;
+        let on_conflict = task.on_conflict;
+        return Ok((vec![task], on_conflict, false));
+    }
+    let batch: TaskBatch<'_> = json::decode(body)?;
+    Ok((batch.tasks, batch.on_conflict, true))
 }
 
 /// Whether a batch is all that the body can be, at a glance: most say their tasks first.
@@ -367,21 +378,39 @@ fn answer(submitted: &[Submitted], warnings: &[Option<WarningView>], is_batch: b
         submitted.iter().zip(warnings).map(|(task, warning)| SubmittedView::new(task, warning.as_slice())).collect();
     match (submitted, views.as_slice()) {
         ([task], [view]) if !is_batch => {
-            let location = format!("/tasks/{}", utf8_percent_encode(task.id.as_str(), IN_A_PATH));
-            (status, [(header::LOCATION, location)], Json(view)).into_response()
-        }
-        _ => {
-            let mut text = Vec::with_capacity(views.len() * ANSWER_BYTES);
-            match serde_json::to_writer(&mut text, &SubmittedList { tasks: views }) {
-                Ok(()) => (status, [(header::CONTENT_TYPE, "application/json")], text).into_response(),
-                Err(error) => Problem::new(Code::Internal, error.to_string()).into_response(),
+            let mut response = json_answer(status, view, 1);
+            if let Ok(location) = location(&task.id) {
+                response.headers_mut().insert(header::LOCATION, location);
             }
+            response
         }
+        (tasks, _) => json_answer(status, &SubmittedList { tasks: views }, tasks.len()),
     }
 }
 
+/// Where a task is to be found. Most ids need no escaping.
+fn location(id: &TaskId) -> Result<HeaderValue, InvalidHeaderValue> {
+    let id = id.as_str();
+    let mut location = String::with_capacity("/tasks/".len() + id.len());
+    location.push_str("/tasks/");
+    location.extend(utf8_percent_encode(id, IN_A_PATH));
+    HeaderValue::try_from(location)
+}
+
+/// An answer about so many tasks, in one piece of memory that is large enough from the beginning.
+fn json_answer(status: StatusCode, value: &impl Serialize, tasks: usize) -> Response {
+    let mut text = Vec::with_capacity(tasks * ANSWER_BYTES);
+    if let Err(error) = serde_json::to_writer(&mut text, value) {
+        return Problem::new(Code::Internal, error.to_string()).into_response();
+    }
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
 /// About as many bytes as the answer has for each task.
-const ANSWER_BYTES: usize = 160;
+const ANSWER_BYTES: usize = 256;
 
 /// Of the characters of an id, only `/` means something else in a path.
 const IN_A_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(b':').remove(b'-');
@@ -389,6 +418,21 @@ const IN_A_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_body_is_read_as_what_it_is_and_refused_as_what_it_would_be() {
+        let read = |body: &'static str| read_tasks(body.as_bytes()).map(|(tasks, _, is_batch)| (tasks.len(), is_batch));
+        assert_eq!(read(r#"{"name":"t"}"#), Ok((1, false)));
+        assert_eq!(read(r#"{"tasks":[{"name":"t"},{"name":"u"}]}"#), Ok((2, true)));
+        assert_eq!(read(r#"{"on_conflict":"skip","tasks":[]}"#), Ok((0, true)));
+        assert_eq!(
+            read(r#"{"on_conflict":"skip","tasks":[{"name":7}]}"#).unwrap_err().pointer(),
+            Some("/tasks/0/name")
+        );
+        assert_eq!(read(r#"{"name":7}"#).unwrap_err().pointer(), Some("/name"));
+        assert!(read(r#"{"name":"t","more":1}"#).unwrap_err().detail().contains("more"));
+        assert_eq!(read("{").unwrap_err().code(), Code::MalformedJson);
+    }
 
     #[test]
     fn a_batch_is_seen_at_a_glance_and_nothing_else_is_taken_for_one() {
