@@ -1,5 +1,7 @@
 //! Walking lists of the store, which may answer short pages.
 
+use std::time::{Duration, Instant};
+
 use jobbers_common::{
     engine::{Engine, Error, ListRequest, Page, TaskFilter, look::validate_limit},
     task::Task,
@@ -9,6 +11,9 @@ use crate::problem::{Code, Problem, Result};
 
 /// Most calls of the store for one page; a page that is still short then is answered short.
 const MAX_CALLS: usize = 20;
+/// After this time the store is not called again for a page, which is then answered short. Without a queue named, and
+/// where few tasks match, each call may look at hundreds of queues.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Up to `limit` tasks that match and that `wanted` keeps, and where to go on.
 pub(super) async fn fill(
@@ -18,6 +23,18 @@ pub(super) async fn fill(
     cursor: Option<String>,
     wanted: impl Fn(&Task) -> bool,
 ) -> Result<Page> {
+    fill_within(PATIENCE, engine, filter, limit, cursor, wanted).await
+}
+
+async fn fill_within(
+    patience: Duration,
+    engine: &dyn Engine,
+    filter: TaskFilter,
+    limit: usize,
+    cursor: Option<String>,
+    wanted: impl Fn(&Task) -> bool,
+) -> Result<Page> {
+    let start = Instant::now();
     // What is wrong about a limit or a cursor came in the query.
     let refused = |error: Error| Problem::from(error).recode(Code::InvalidRequest, Code::InvalidParameter);
     validate_limit(limit).map_err(refused)?;
@@ -28,9 +45,51 @@ pub(super) async fn fill(
         let page = engine.list(request).await.map_err(refused)?;
         filled.tasks.extend(page.tasks.into_iter().filter(|task| wanted(task)));
         filled.next = page.next;
-        if filled.tasks.len() >= limit || filled.next.is_none() {
+        if filled.tasks.len() >= limit || filled.next.is_none() || start.elapsed() >= patience {
             break;
         }
     }
     Ok(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use jobbers_common::{
+        engine::{OnConflict, Submit, model::ModelEngine},
+        name::{QueueName, TaskId, TaskName},
+        payload::Payload,
+        task::NewTask,
+    };
+
+    use super::*;
+
+    async fn five_tasks() -> ModelEngine {
+        let engine = ModelEngine::with_system_clock();
+        let task = |n| {
+            let (id, name) = (TaskId::new(format!("t{n}")).unwrap(), TaskName::new("t").unwrap());
+            NewTask::new(id, name, QueueName::new("default").unwrap(), Payload::json(&b"1"[..]))
+        };
+        let tasks = (0..5).map(task).collect();
+        engine.submit(Submit { tasks, on_conflict: OnConflict::Fail }).await.unwrap();
+        engine
+    }
+
+    #[tokio::test]
+    async fn a_page_that_takes_long_is_answered_short_and_goes_on_where_it_ended() {
+        let engine = five_tasks().await;
+        let is_last = |task: &Task| task.id.as_str() == "t4";
+        let filter = TaskFilter::default;
+        let patient = fill_within(Duration::MAX, &engine, filter(), 1, None, is_last).await.unwrap();
+        assert_eq!(patient.tasks.len(), 1, "five calls of the store found it");
+        let (mut cursor, mut pages) = (None, 0);
+        loop {
+            let page = fill_within(Duration::ZERO, &engine, filter(), 1, cursor, is_last).await.unwrap();
+            pages += 1;
+            if !page.tasks.is_empty() {
+                break;
+            }
+            cursor = Some(page.next.expect("it was not reached yet"));
+        }
+        assert_eq!(pages, 5, "one call each");
+    }
 }
