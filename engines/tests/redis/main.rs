@@ -20,6 +20,7 @@ mod outages;
 mod sharing;
 mod silence;
 mod tls;
+mod upgrade;
 mod volume;
 mod waiting;
 

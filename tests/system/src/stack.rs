@@ -48,7 +48,11 @@ impl Stack {
 
     /// A Redis server.
     pub(crate) async fn on_redis(persistence: Persistence) -> Self {
-        let options = RedisOptions { persistence, ..RedisOptions::default() };
+        Self::on_redis_with(RedisOptions { persistence, ..RedisOptions::default() }).await
+    }
+
+    /// A Redis server that is started like this.
+    pub(crate) async fn on_redis_with(options: RedisOptions) -> Self {
         let redis = tokio::task::spawn_blocking(|| RedisServer::start(options)).await.unwrap();
         Self::with(tempfile::tempdir().unwrap(), redis.url(), Some(redis))
     }

@@ -4,7 +4,7 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use jobbers_test_support::wait::until;
+use jobbers_test_support::{program::Program, redis_server::RedisOptions, wait::until};
 use serde_json::{Value, json};
 
 use crate::stack::Stack;
@@ -54,4 +54,25 @@ async fn what_an_earlier_version_left_on_sqlite_is_answered_as_it_was_and_goes_o
     })
     .await;
     stack.examined().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_program_starts_on_a_redis_of_an_earlier_version_and_each_says_what_to_do() {
+    let snapshot = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../engines/tests/fixtures/schema-1.rdb");
+    let stack = Stack::on_redis_with(RedisOptions { snapshot: Some(snapshot), ..RedisOptions::default() }).await;
+    let redis = stack.redis.as_ref().unwrap();
+    let before = redis.command("DBSIZE");
+    let all: [(&str, &[&str]); 4] = [
+        ("manager", &["--listen", "127.0.0.1:0"]),
+        ("worker", &[]),
+        ("cleaner", &["--retention"]),
+        ("jobbers", &["doctor"]),
+    ];
+    for (name, arguments) in all {
+        let mut program = Program::start(name, stack.folder(), arguments, &[("ENGINE_URL", stack.url())]);
+        assert_eq!(program.exit().await.code(), Some(64), "{name}");
+        let said = program.line("schema 1").await;
+        assert!(said.contains("until no task is left") && said.contains("?prefix="), "{name}: {said}");
+    }
+    assert_eq!(redis.command("DBSIZE"), before);
 }
