@@ -11,7 +11,10 @@
 
 use std::{
     path::Path,
-    sync::{Arc, atomic::AtomicI64},
+    sync::{
+        Arc,
+        atomic::{AtomicI64, AtomicU64},
+    },
     time::Duration,
 };
 
@@ -111,6 +114,8 @@ struct Shared {
     own_commits: AtomicI64,
     stall: Stall,
     files: OpenFiles,
+    /// Where steps are counted ([`OpenOptions::steps`]).
+    steps: Option<Arc<AtomicU64>>,
 }
 
 /// A store in one file.
@@ -139,7 +144,7 @@ impl SqliteEngine {
 
     fn open_blocking(url: &str, options: OpenOptions) -> Result<Self> {
         let address = Address::parse(url)?;
-        let conn =
+        let mut conn =
             if options.must_exist { connection::open_existing(&address)? } else { connection::open_writer(&address)? };
         let quota = Quota { name: "max_bytes", max_bytes: address.max_bytes };
         quota.set(&conn).or_store()?;
@@ -156,7 +161,9 @@ impl SqliteEngine {
             own_commits: AtomicI64::new(0),
             stall: Stall::default(),
             files: files.unwrap_or_default(),
+            steps: options.steps,
         });
+        connection::count_steps(&mut conn, shared.steps.as_ref())?;
         // The log lies beside the file itself, not beside a link to it.
         let file = address.path().map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
         if let (Some(file), Some(signals)) = (&file, signals) {

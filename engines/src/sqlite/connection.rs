@@ -1,6 +1,13 @@
 //! Opening connections, and the settings they all share.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use jobbers_common::engine::{Error, Result};
 use jobbers_sqlite_file::{Settings, is_empty};
@@ -68,6 +75,16 @@ fn make_ready(conn: Connection, address: &Address) -> Result<Connection> {
     set(&conn, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     SCHEMA.migrate(&conn).or_store()?;
     Ok(conn)
+}
+
+/// Counts the steps a connection's statements take, in hundreds ([`crate::OpenOptions::steps`]).
+pub(super) fn count_steps(conn: &mut Connection, steps: Option<&Arc<AtomicU64>>) -> Result<()> {
+    let Some(steps) = steps.map(Arc::clone) else { return Ok(()) };
+    let count = move || {
+        steps.fetch_add(1, Ordering::Relaxed);
+        false
+    };
+    conn.progress_handler(100, Some(count)).or_store()
 }
 
 /// Opens a connection that only reads.

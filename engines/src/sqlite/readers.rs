@@ -75,8 +75,9 @@ impl Pool {
     }
 
     fn open(&self) -> Result<Connection> {
-        let conn = connection::open_reader(&self.path)?;
+        let mut conn = connection::open_reader(&self.path)?;
         self.shared.files.check().inspect_err(|_| close_quietly(&conn)).or_store()?;
+        connection::count_steps(&mut conn, self.shared.steps.as_ref())?;
         Ok(conn)
     }
 }

@@ -12,6 +12,9 @@ use jobbers_engines::{OpenOptions, redis::RedisEngine};
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 
 mod awaiting;
+mod bounds;
+#[path = "../shared/crowd.rs"]
+mod crowd;
 mod damage;
 mod fullness;
 mod lane;
@@ -24,9 +27,12 @@ mod upgrade;
 mod volume;
 mod waiting;
 
+/// The point in time the tests' clocks start at.
+const START: Timestamp = Timestamp::from_micros(1_750_000_000_000_000);
+
 async fn open() -> Fixture {
     let server = RedisServer::start(RedisOptions::default());
-    let clock = Arc::new(ManualClock::new(Timestamp::from_micros(1_750_000_000_000_000)));
+    let clock = Arc::new(ManualClock::new(START));
     let options = OpenOptions { clock: Some(Arc::clone(&clock) as Arc<dyn Clock>), ..OpenOptions::default() };
     let engine = RedisEngine::open(&server.url(), options).await.unwrap();
     Fixture { engine: Arc::new(engine), clock, guard: Box::new(server) }

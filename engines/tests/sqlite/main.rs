@@ -9,6 +9,9 @@ use jobbers_common::{
 };
 use jobbers_engines::{OpenOptions, sqlite::SqliteEngine};
 
+mod bounds;
+#[path = "../shared/crowd.rs"]
+mod crowd;
 mod damage;
 mod due;
 mod group_commit;

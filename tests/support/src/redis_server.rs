@@ -17,6 +17,8 @@ use nix::{
 };
 use tempfile::TempDir;
 
+use crate::program::cpu_time;
+
 /// Another program may take a free port between the moment it is found and the moment Redis binds it.
 const ATTEMPTS: usize = 5;
 
@@ -84,6 +86,15 @@ impl RedisServer {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], self.port))
+    }
+
+    /// The CPU time it has used.
+    ///
+    /// # Panics
+    /// When it is gone.
+    #[must_use]
+    pub fn cpu_time(&self) -> Duration {
+        cpu_time(self.child.id())
     }
 
     /// Ends it at once, as a crash would.

@@ -1,0 +1,207 @@
+//! Every verb whose cost could grow with the store, asked in a crowded one.
+
+use jobbers_common::{
+    engine::{
+        AuditRequest, Deleted, ListRequest, OnConflict, PruneRequest, PruneScope, PutMode, Resubmit, Settlement,
+        TaskFilter,
+        conformance::{DONE, Fixture, id, queue, seconds, worker},
+    },
+    lifecycle::Status,
+    limits::{MAX_BATCH, MAX_QUEUES_PER_CLAIM},
+    name::QueueName,
+    payload::Payload,
+    queue::{QueueConfig, Retention},
+    task::ClaimedTask,
+};
+
+use super::{
+    DOOMED, LARGE, Size, batch, claim,
+    costs::{Costs, Meter, TIMES},
+    idle, other,
+};
+
+/// How many tasks a worker with defaults settles and claims at once.
+const OF_A_WORKER: usize = 128;
+/// How many a page of `GET /tasks` has.
+const PAGE: usize = 100;
+
+/// What each verb costs in a store filled to this size.
+pub(crate) async fn measure(f: &Fixture, size: Size, meter: &mut impl Meter) -> Costs {
+    let mut costs = Costs::default();
+    look(f, size, meter, &mut costs).await;
+    work(f, size, meter, &mut costs).await;
+    steer(f, meter, &mut costs).await;
+    arrange(f, meter, &mut costs).await;
+    keep(f, meter, &mut costs).await;
+    pass_time(f, size, meter, &mut costs).await;
+    audit(f, meter, &mut costs).await;
+    costs
+}
+
+async fn page(f: &Fixture, filter: TaskFilter, cursor: Option<String>) -> Option<String> {
+    f.engine.list(ListRequest { filter, limit: PAGE, cursor }).await.unwrap().next
+}
+
+async fn look(f: &Fixture, size: Size, meter: &mut impl Meter, costs: &mut Costs) {
+    costs.measure(meter, "list", async |_| drop(page(f, TaskFilter::default(), None).await)).await;
+    let statuses = [
+        ("list started", Status::Started),
+        ("list submitted", Status::Submitted),
+        ("list scheduled", Status::Scheduled),
+        ("list completed", Status::Completed),
+        ("list failed", Status::Failed),
+        ("list stalled (none)", Status::Stalled),
+    ];
+    for (verb, status) in statuses {
+        let filter = TaskFilter { statuses: vec![status], ..TaskFilter::default() };
+        let mut next = None;
+        let call = async |_| next = page(f, filter.clone(), next.take()).await;
+        costs.measure(meter, verb, call).await;
+    }
+    let of_worker = TaskFilter { worker: Some(worker("w07")), ..TaskFilter::default() };
+    costs.measure(meter, "list by worker", async |_| drop(page(f, of_worker.clone(), None).await)).await;
+    let started = TaskFilter { statuses: vec![Status::Started], ..of_worker };
+    costs.measure(meter, "list started by worker", async |_| drop(page(f, started.clone(), None).await)).await;
+    let in_queue = TaskFilter { queue: Some(queue(LARGE)), ..TaskFilter::default() };
+    costs.measure(meter, "list a queue", async |_| drop(page(f, in_queue.clone(), None).await)).await;
+    costs.measure(meter, "stats", async |_| drop(f.engine.queue_stats(None).await.unwrap())).await;
+    costs.measure(meter, "stats of a queue", async |_| drop(f.stats(LARGE).await)).await;
+    // The large queue's last batch that waits, and its last task that is due.
+    let last = (size.queued / MAX_BATCH - 1) / 2 * 2 * MAX_BATCH + MAX_BATCH * 9 / 10 - 1;
+    let last = id(&format!("r{last}"));
+    let place = async |_| assert!(f.engine.place(&last).await.unwrap().is_some());
+    costs.measure(meter, "place", place).await;
+    costs.measure(meter, "health", async |_| drop(f.engine.health().await.unwrap())).await;
+}
+
+async fn work(f: &Fixture, size: Size, meter: &mut impl Meter, costs: &mut Costs) {
+    let queues: Vec<String> = (0..MAX_QUEUES_PER_CLAIM).map(idle).collect();
+    let call = async |_| assert!(claim(f, 1, &queues, OF_A_WORKER, Vec::new()).await.is_empty());
+    costs.measure(meter, "claim, 256 idle queues", call).await;
+    let large = [LARGE.to_owned()];
+    let call = async |n| drop(f.submit(batch(&format!("s{n}-"), 0, MAX_BATCH, &large)).await);
+    costs.measure(meter, "submit 1000", call).await;
+    let others: Vec<String> = (0..size.queues - 1).map(other).collect();
+    let call = async |n| drop(f.submit(batch(&format!("t{n}-"), 0, MAX_BATCH, &others)).await);
+    costs.measure(meter, "submit 1000 to as many queues", call).await;
+    let mut held: Vec<ClaimedTask> = Vec::new();
+    let call = async |_| {
+        let settlements = held.drain(..).map(|task| Settlement::new(task.id, task.fence, DONE)).collect();
+        held = claim(f, 1, &large, OF_A_WORKER, settlements).await;
+    };
+    costs.measure(meter, "settle and claim 128", call).await;
+    costs
+        .measure(meter, "promote, nothing due", async |_| assert_eq!(f.engine.promote_due(MAX_BATCH).await, Ok(0)))
+        .await;
+    let call = async |_| assert_eq!(f.engine.reclaim_expired(MAX_BATCH).await.unwrap().total(), 0);
+    costs.measure(meter, "reclaim, nothing expired", call).await;
+}
+
+async fn steer(f: &Fixture, meter: &mut impl Meter, costs: &mut Costs) {
+    let ids = |prefix: &str, first: usize, step: usize| {
+        (0..MAX_BATCH).map(|n| id(&format!("{prefix}{}", first + n * step))).collect::<Vec<_>>()
+    };
+    // Those of the middle of the large queue.
+    let call = async |n: usize| drop(f.engine.cancel(&ids(&format!("s{n}-"), 0, 1)).await.unwrap());
+    costs.measure(meter, "cancel 1000", call).await;
+    // Every twentieth of the finished has failed.
+    let call = async |n: usize| {
+        let failed = ids("f", n * 20 * MAX_BATCH, 20).into_iter().map(Resubmit::of_store).collect();
+        f.engine.resubmit(failed).await.unwrap();
+    };
+    costs.measure(meter, "resubmit 1000", call).await;
+    let large = [LARGE.to_owned()];
+    let call = async |n: usize| {
+        let mut tasks = batch("f", 2 * n * MAX_BATCH, MAX_BATCH, &large);
+        // The even ones have completed, and get another body.
+        tasks.retain(|task| !task.id.as_str().ends_with('0'));
+        tasks.iter_mut().for_each(|task| task.parameters = Payload::json(&b"{\"n\":2}"[..]));
+        f.try_submit(tasks, OnConflict::Replace).await.unwrap();
+    };
+    costs.measure(meter, "replace 900 finished", call).await;
+}
+
+async fn put(f: &Fixture, config: QueueConfig) {
+    f.engine.put_queue(config, PutMode::Upsert).await.unwrap();
+}
+
+async fn arrange(f: &Fixture, meter: &mut impl Meter, costs: &mut Costs) {
+    let plain = QueueConfig::new(queue(LARGE));
+    let most = |n: usize| u32::try_from(n).ok().map(|n| 100_000 + n);
+    let call = async |n| put(f, QueueConfig { max_concurrent: most(n), ..plain.clone() }).await;
+    costs.measure(meter, "put max_concurrent", call).await;
+    let call = async |n| put(f, QueueConfig { max_length: Some(1_000_000 + n as u64), ..plain.clone() }).await;
+    costs.measure(meter, "put max_length", call).await;
+    let call = async |n| put(f, QueueConfig { max_concurrent_per_key: most(n), ..plain.clone() }).await;
+    costs.measure(meter, "put max_concurrent_per_key", call).await;
+    let call = async |n| put(f, QueueConfig { max_bytes: Some(1 << 40 | n as u64), ..plain.clone() }).await;
+    costs.measure(meter, "put max_bytes", call).await;
+    costs
+        .measure(meter, "promote, counting bytes", async |_| assert!(f.engine.promote_due(MAX_BATCH).await.is_ok()))
+        .await;
+    costs.measure(meter, "put no limit", async |_| put(f, plain.clone()).await).await;
+    let doomed = queue(DOOMED);
+    let call = async |_| {
+        let deleted = f.engine.delete_queue(&doomed, None).await.unwrap();
+        assert!(matches!(deleted, Deleted::More | Deleted::Done));
+    };
+    costs.measure(meter, "delete a queue", call).await;
+}
+
+async fn prune(f: &Fixture, scope: &PruneScope, cursor: Option<String>) -> Option<String> {
+    let request = PruneRequest { scope: scope.clone(), limit: MAX_BATCH, dry_run: false, cursor };
+    f.engine.prune(request).await.unwrap().next
+}
+
+async fn keep(f: &Fixture, meter: &mut impl Meter, costs: &mut Costs) {
+    let (large, to): (QueueName, QueueName) = (queue(LARGE), queue(&other(0)));
+    let call = async |_| assert_eq!(f.engine.move_tasks(&large, &to, MAX_BATCH).await, Ok(MAX_BATCH as u64));
+    costs.measure(meter, "move 1000", call).await;
+    costs.measure(meter, "purge 1000", async |_| assert!(f.engine.purge_queue(&large, MAX_BATCH).await.is_ok())).await;
+    let mut next = None;
+    let retention = PruneScope::Retention;
+    // A walk over queues in which all is within its retention, but for one.
+    costs.measure(meter, "prune by retention", async |_| next = prune(f, &retention, next.take()).await).await;
+    let matching = |filter| PruneScope::Matching { filter, finished_before: None, larger_than: None };
+    let failed = matching(TaskFilter { statuses: vec![Status::Failed], ..TaskFilter::default() });
+    let mut next = None;
+    costs.measure(meter, "prune the failed", async |_| next = prune(f, &failed, next.take()).await).await;
+    let of_queue = matching(TaskFilter { queue: Some(large.clone()), ..TaskFilter::default() });
+    costs.measure(meter, "prune a queue", async |_| drop(prune(f, &of_queue, None).await)).await;
+    let settings = QueueConfig::new(large.clone());
+    let retention = Retention { count: 0, ..settings.retention.clone() };
+    put(f, QueueConfig { retention, ..settings.clone() }).await;
+    let mut next = None;
+    let scope = PruneScope::Retention;
+    costs.measure(meter, "prune, nothing is to be kept", async |_| next = prune(f, &scope, next.take()).await).await;
+    put(f, settings).await;
+}
+
+/// What time brings: leases end, and what was for later is due.
+async fn pass_time(f: &Fixture, size: Size, meter: &mut impl Meter, costs: &mut Costs) {
+    f.advance(seconds(61));
+    let share = MAX_BATCH.min(size.leases / TIMES);
+    let call = async |_| assert!(f.engine.reclaim_expired(share).await.unwrap().total() > 0);
+    costs.measure(meter, "reclaim", call).await;
+    f.advance(seconds(7_200));
+    // Some of what was for later has been moved or purged.
+    let share = MAX_BATCH.min(size.queued / 10 / TIMES / 2);
+    costs.measure(meter, "promote", async |_| assert!(f.engine.promote_due(share).await.unwrap() > 0)).await;
+}
+
+/// The whole walk; of its pieces, the five that cost most.
+async fn audit(f: &Fixture, meter: &mut impl Meter, costs: &mut Costs) {
+    let (mut all, mut cursor) = (Vec::new(), None);
+    loop {
+        meter.begin().await;
+        let audited = f.engine.audit(AuditRequest { limit: MAX_BATCH, repair: false, cursor }).await.unwrap();
+        all.push(meter.cost().await);
+        assert_eq!(audited.findings, []);
+        cursor = audited.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    all.sort_unstable();
+    costs.0.push(("audit", all.split_off(all.len().saturating_sub(TIMES))));
+}

@@ -1,0 +1,85 @@
+//! What each verb costs in a crowded store, in steps of SQLite's virtual machine: a count, which other processes can't
+//! change.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use jobbers_common::{engine::conformance::Fixture, time::ManualClock};
+use jobbers_engines::{OpenOptions, sqlite::SqliteEngine};
+use jobbers_test_support::program::cpu_time;
+
+use super::{
+    START,
+    crowd::{
+        Size,
+        costs::{Cost, Meter, Over},
+        fill,
+        verbs::measure,
+    },
+    manual, url,
+};
+
+/// No transaction takes more. One that writes takes some 15 steps a microsecond, so this is 20 ms.
+const BOUND: u64 = 300_000;
+
+/// The verbs that take more yet: take off what keeps to its bound, until the list is empty.
+const OVER: &[Over] = &[
+    Over::new("list by worker", SMALL, "no index by worker: reads finished tasks until a page is full"),
+    Over::new("replace 900 finished", SMALL, "340 steps a task"),
+    Over::new("list started by worker", FULL, "reads every lease"),
+    Over::new("place", FULL, "counts every task ahead"),
+    Over::new("reclaim", FULL, "650 steps a task"),
+    Over::new("audit", SMALL, "330 steps a task, and more in a large store"),
+];
+const SMALL: usize = Size::SMALL.finished;
+const FULL: usize = Size::FULL.finished;
+
+/// Counts steps.
+struct Steps {
+    hundreds: Arc<AtomicU64>,
+    before: u64,
+    used_before: Duration,
+}
+
+impl Meter for Steps {
+    async fn begin(&mut self) {
+        self.before = self.hundreds.load(Ordering::Relaxed);
+        self.used_before = cpu_time(std::process::id());
+    }
+
+    async fn cost(&mut self) -> Cost {
+        let used = cpu_time(std::process::id()).saturating_sub(self.used_before);
+        let judged = 100 * (self.hundreds.load(Ordering::Relaxed) - self.before);
+        Cost { judged, whole: u64::try_from(used.as_micros()).unwrap_or(u64::MAX) }
+    }
+}
+
+async fn every_verb_keeps_to_its_bound(size: Size) {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::new(START));
+    let hundreds = Arc::new(AtomicU64::new(0));
+    let options = OpenOptions { steps: Some(Arc::clone(&hundreds)), ..manual(&clock) };
+    let address = format!("{}?synchronous=normal", url(&folder.path().join("store.db")));
+    let engine = SqliteEngine::open(&address, options).await.unwrap();
+    let f = Fixture { engine: Arc::new(engine), clock, guard: Box::new(folder) };
+    fill(&f, size).await;
+    let costs = measure(&f, size, &mut Steps { hundreds, before: 0, used_before: Duration::ZERO }).await;
+    costs.judge(size, "steps", BOUND, OVER);
+    f.assert_conserved().await;
+}
+
+#[tokio::test]
+async fn no_transaction_takes_long_among_a_hundred_thousand_tasks() {
+    every_verb_keeps_to_its_bound(Size::SMALL).await;
+}
+
+#[tokio::test]
+#[ignore = "long: a million tasks"]
+async fn no_transaction_takes_long_among_a_million_tasks() {
+    every_verb_keeps_to_its_bound(Size::FULL).await;
+}
