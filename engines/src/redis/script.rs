@@ -16,9 +16,20 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 29] = [
+const LIBRARY: [(&str, &str); 40] = [
     ("base", include_str!("scripts/lib/base.lua")),
     ("numbers", include_str!("scripts/lib/numbers.lua")),
+    ("time", include_str!("scripts/lib/time.lua")),
+    ("records", include_str!("scripts/lib/records.lua")),
+    ("counter", include_str!("scripts/lib/counter.lua")),
+    ("scores", include_str!("scripts/lib/scores.lua")),
+    ("spread", include_str!("scripts/lib/spread.lua")),
+    ("ends", include_str!("scripts/lib/ends.lua")),
+    ("returns", include_str!("scripts/lib/returns.lua")),
+    ("copy", include_str!("scripts/lib/copy.lua")),
+    ("again", include_str!("scripts/lib/again.lua")),
+    ("apart", include_str!("scripts/lib/apart.lua")),
+    ("plain", include_str!("scripts/lib/plain.lua")),
     ("wake", include_str!("scripts/lib/wake.lua")),
     ("sizes", include_str!("scripts/lib/sizes.lua")),
     ("sized", include_str!("scripts/lib/sized.lua")),

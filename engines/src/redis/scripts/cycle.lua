@@ -9,7 +9,7 @@
 -- Answers {settled, claims of each queue (see claim.lua), ids with a cancel request, configuration's version,
 -- microseconds to the next due task, or until a rate allows more, or -1, the present}.
 
--- include base numbers wake
+-- include time counter spread wake
 
 local TEND_LIMIT, REMEMBERED_MS, FIRST_SETTLEMENT = 100, 30000, 8
 
@@ -53,7 +53,7 @@ end
 if ARGV[6] == 'again' then
   local remembered = call('GET', request_key)
   if remembered and sub(remembered, @request.id) == ARGV[5] then
-    -- include replay
+    -- include records replay
     settled = sub(remembered, @request.rest.at)
     claims = leased_before(sub(remembered, @request.first_fence), sub(remembered, @request.last_fence), names)
     return answer()
@@ -62,13 +62,13 @@ end
 
 local room_of, started_in, wait_for, rules_in, clear_front, passed_in, due_in
 if limited then
-  -- include limits aside lane gates
+  -- include records scores limits aside lane gates
   room_of, started_in, wait_for = room_in, note_started, rate_wait
   rules_in, clear_front, passed_in, due_in, on_ended = rules_of, make_way, note_passed, gates_due, note_ended
 end
 
 if settlements > 0 then
-  -- include moves settle
+  -- include ends settle
   settled, once = settle(settlements, FIRST_SETTLEMENT)
   write_moves(true)
 end
@@ -89,7 +89,7 @@ else
     is_overdue = is_overdue or due and due <= now or expiry and expiry <= now
   end
   if is_overdue then
-    -- include moves tend
+    -- include records scores moves tend
     promote(overdue(names, 's', TEND_LIMIT))
     reclaim(overdue(names, 'l', TEND_LIMIT))
     write_moves(true)

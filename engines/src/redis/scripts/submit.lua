@@ -20,7 +20,13 @@
 -- instead of queue and status there is just the status of the one that stands in its way, max_length, max_bytes, or the
 -- microseconds.
 
--- include base numbers wake moves
+-- One run of small tasks of the default priority that are ready at once, without unique keys, in a store without limits:
+-- most calls are that. Nothing is written here before it is certain.
+if ARGV[2] == '1' and ARGV[4] == '1' and ARGV[6] .. ARGV[7] .. ARGV[8] == '5' then
+  -- include plain
+end
+
+-- include base numbers wake ends
 
 -- How many arguments a task has, by what its run says of it.
 local STRIDES, is_any_unique = { [''] = 2, ['1'] = 3, u = 3, v = 4 }, false
@@ -110,7 +116,7 @@ local take_replaced, remove_replaced, left_by, take_unique, is_any_refused
 -- By place: the task that is answered, updated or cancelled there.
 local met = {}
 if is_any_unique then
-  -- include over unique aside lane places remove judge withdraw duplicates
+  -- include over unique aside lane places remove judge returns withdraw duplicates
   refusals[1] = refusals[1] or plan_group(groups[1])
   left_by, take_unique = leaving, take_group
 elseif is_any_stored then

@@ -1,25 +1,5 @@
 -- Leasing ready tasks to a worker.
 
--- The lease of a task that is ready and has a history.
-local function lease_again(record, fence, worker)
-  local core = sub(record, @lease.core.at, #record - byte(record, @lease.worker_length.at))
-  return @state.started .. fence .. sub(record, @lease.position.at, @lease.ready_at.last) .. STAMP
-    .. two_bytes(number_in(record, @lease.attempt) + 1) .. sub(record, @lease.crashes.at, @lease.blames.last)
-    .. string.char(#worker) .. core .. worker
-end
-
--- What only some tasks have: {place in ids, news, body}, each but the place perhaps an empty string.
-local function what_lies_apart(ids, records_before)
-  local news, apart = call('HMGET', X, unpack(ids)), {}
-  for i, id in ipairs(ids) do
-    local is_large = byte(core_of(records_before[i]), @core.size.at) == @size.large.byte
-    if news[i] or is_large then
-      apart[#apart + 1] = { i, news[i] or '', is_large and call('HGET', B, id) or '' }
-    end
-  end
-  return apart
-end
-
 -- Takes the ids of the first ready tasks, at most `limit`. Behind gates only those of the sorted set have been asked.
 local function take_ready(name, limit, is_gated)
   if is_gated then
@@ -55,13 +35,17 @@ local function claim(name, limit, worker, deadline, is_gated)
   local first_attempt, has_large = STAMP .. @attempts.one .. string.char(#worker), false
   for i = 1, #ids do
     local id, record = ids[i], found[i]
-    local state, fence = record and byte(record), number_at(high, low, next_high, count)
-    local lease
+    local state, lease = record and byte(record), nil
+    local leading, place = high, low + count
+    if place >= 1000 then
+      leading, place = next_high, place - 1000
+    end
+    local fence = leading .. sub(THREE, 3 * place + 1, 3 * place + 3)
     if state == @state.fresh.byte then
       lease = @state.started .. fence .. sub(record, @fresh.revision.at, @fresh.submitted_at.last) .. first_attempt
         .. sub(record, @fresh.core.at) .. worker
     elseif state == @state.submitted.byte then
-      lease = lease_again(record, fence, worker)
+      -- include again
     else
       lost[#lost + 1] = id
     end
@@ -85,7 +69,7 @@ local function claim(name, limit, worker, deadline, is_gated)
   spread('ZADD', of(name, 'l'), leases)
   local apart = {}
   if has_large or call('EXISTS', X) == 1 then
-    apart = what_lies_apart(ids, found)
+    -- include apart
   end
   return { name, number_at(high, low, next_high, 0), ids, found, apart, lost }
 end

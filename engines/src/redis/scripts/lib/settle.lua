@@ -21,38 +21,43 @@ local function settle(count, at)
   local high, low, next_high = take_numbers(count)
   local once = false
 
-  -- Comparing by `find` makes no strings, whose hashing would cost more than the search. A queue is recognised by its
-  -- name and that name's length.
-  local find, last_queue, queue, unlease = string.find, nil, nil, nil
+  -- Comparing by `find` makes no strings, whose hashing would cost more than the search. Tasks of a batch most often share
+  -- their shape: the length of the open part, and the queue's name and length.
+  local find, shape, queue, unlease, kept = string.find, nil, nil, nil, nil
   for i = 1, count do
     local first, lease, id, answer = at + 4 * i - 4, leases[i], ids[i], @settled.lost
     local fence, outcome = ARGV[first + 1], ARGV[first + 2]
     local state = lease and byte(lease)
     if (state == @state.started.byte or state == @state.cancelling.byte)
       and find(lease, fence, @lease.revision.at, true) == @lease.revision.at then
-      local revision = number_at(high, low, next_high, i - 1)
-      if not last_queue or find(lease, last_queue, @lease.queue_length.at, true) ~= @lease.queue_length.at then
-        local name = queue_of(lease)
-        last_queue = sub(lease, @lease.queue_length.at, @lease.queue.at - 1 + #name)
-        queue = gathered(name)
-        unlease = queue.unlease
+      local leading, place = high, low + i - 1
+      if place >= 1000 then
+        leading, place = next_high, place - 1000
+      end
+      local revision = leading .. sub(THREE, 3 * place + 1, 3 * place + 3)
+      if not shape or find(lease, shape, @lease.open_length.at, true) ~= @lease.open_length.at then
+        local open_high, open_low, length = byte(lease, @lease.open_length.at, @lease.queue_length.at)
+        shape = sub(lease, @lease.open_length.at, @lease.queue.at - 1 + length)
+        queue = gathered(sub(lease, @lease.queue.at, @lease.queue.at - 1 + length))
+        unlease, kept = queue.unlease, @lease.queue.at - 1 + open_high * 256 + open_low
       end
       unlease[#unlease + 1] = id
       if outcome == @outcome.completed and state == @state.started.byte then
-        finish(queue, id, lease, @state.completed, revision, @flag.no, @by.worker, fence, ARGV[first + 3])
+        finish(queue, id, lease, @state.completed, revision, @flag.no, @by.worker, fence, ARGV[first + 3], kept)
         answer = @state.completed
       else
         if not settle_otherwise then
-          -- include outcomes
+          -- include records scores returns outcomes
           settle_otherwise = settle_outcome
         end
         local is_again
         answer, is_again = settle_otherwise(queue, id, lease, revision, outcome, ARGV[first + 3])
         once = once or is_again
       end
-    elseif lease and is_over(lease) and byte(lease, @ending.by.at) == @by.worker.byte and sub(lease, @ending.fence) == fence then
+    elseif lease and state >= @state.completed.byte and state <= @state.stalled.byte
+      and byte(lease, @ending.by.at) == @by.worker.byte and sub(lease, @ending.fence) == fence then
       -- It is over, settled by its worker under this very fence: then this is a repetition.
-      answer = status_of(lease)
+      answer = sub(lease, @record.state)
     end
     answers[i] = answer
   end

@@ -13,7 +13,7 @@ local kept_limits = call('EXISTS', P .. 'limits', P .. 'sizes')
 local limited, sized = kept_limits > 0, kept_limits == 2
 local note_in, note_out, is_sized, bytes_in, bytes_stored
 if sized then
-  -- include sizes
+  -- include records sizes
 end
 -- Where tasks end and queues may have limits by key or by task: what is to be done about those that ended.
 local on_ended

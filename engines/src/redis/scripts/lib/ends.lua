@@ -1,0 +1,85 @@
+-- The moves of tasks, gathered and written at the end: record, lease and place of a task change in one step.
+
+-- What is gathered: records {id, record}, parameters that are let go {id}, and by queue: unlease {id}, over
+-- {revision..id}, lane {position..id}, ready {score, id}, later {due, id}, waiting {revision, id}, counts.
+local queues = {}
+local records, bodies_gone, finished = {}, {}, {}
+-- Whether somebody waits for the end of some task. Most often nobody does, and it is not gathered which ended.
+local watched = call('EXISTS', P .. 'awaited') == 1
+
+local function gathered(name)
+  local queue = queues[name]
+  if not queue then
+    queue = { name = name, unlease = {}, over = {}, lane = {}, ready = {}, later = {}, waiting = {}, counts = {} }
+    queues[name] = queue
+  end
+  return queue
+end
+
+local function push(list, first, second)
+  local count = #list
+  list[count + 1] = first
+  list[count + 2] = second
+end
+
+-- A task ends. All ends pass here. `lease` is its last record, with a history; `by` and `fence` say who settled what lease;
+-- a completed task has a result, or an empty one, and lets its parameters go, which begin behind `kept`.
+local function finish(queue, id, lease, status, revision, dead_letter, by, fence, result, kept)
+  local record
+  if status == @state.completed then
+    record = status .. revision .. STAMP .. dead_letter .. by .. fence .. sub(lease, @lease.ready_at.at, kept) .. result
+      .. sub(lease, #lease - byte(lease, @lease.worker_length.at) + 1)
+    if byte(lease, @lease.size.at) == @size.large.byte then
+      bodies_gone[#bodies_gone + 1] = id
+    end
+  else
+    record = status .. revision .. STAMP .. dead_letter .. by .. fence .. sub(lease, @lease.ready_at.at)
+    if dead_letter == @flag.yes then
+      -- include copy
+    end
+  end
+  local last, over, counts = #records, queue.over, queue.counts
+  records[last + 1], records[last + 2] = id, record
+  over[#over + 1] = revision .. id
+  counts[status] = (counts[status] or 0) + 1
+  if watched then
+    finished[#finished + 1] = id
+  end
+end
+
+-- Writes all that was gathered. `wakes`: whether workers are told of what became ready.
+local function write_moves(wakes)
+  spread('HSET', T, records)
+  spread('HDEL', B, bodies_gone)
+  for name, queue in pairs(queues) do
+    spread('ZREM', of(name, 'l'), queue.unlease)
+    spread('RPUSH', of(name, 'f'), queue.over)
+    spread('RPUSH', of(name, 'q'), queue.lane)
+    spread('ZADD', of(name, 'r'), queue.ready)
+    spread('ZADD', of(name, 's'), queue.later)
+    spread('ZADD', of(name, 'd'), queue.waiting)
+    if sized then
+      note_in(name, queue.ready)
+      note_in(name, queue.later)
+      note_in(name, queue.waiting)
+    end
+    for count, change in pairs(queue.counts) do
+      call('HINCRBY', of(name, 'n'), count, change)
+    end
+    local woken = #queue.ready / 2 + #queue.lane
+    if wakes and woken > 0 then
+      wake(name, woken)
+    end
+    if on_ended and #queue.unlease > 0 then
+      on_ended(name, queue.unlease)
+    end
+    if limited and #queue.unlease > 0 then
+      wake(name, #queue.unlease, 'b')
+    end
+  end
+  if #finished > 0 then
+    -- include awaited
+    tell_ended(finished)
+  end
+  queues, records, bodies_gone, finished = {}, {}, {}, {}
+end

@@ -1,0 +1,52 @@
+-- How records are read.
+
+-- Whether a task with this record is over.
+local function is_over(record)
+  local state = byte(record)
+  return state >= @state.completed.byte and state <= @state.stalled.byte
+end
+
+local function is_running(record)
+  local state = byte(record)
+  return state == @state.started.byte or state == @state.cancelling.byte
+end
+
+-- The digit of a task's status.
+local function status_of(record)
+  local state = sub(record, @record.state)
+  return state == @state.fresh and @state.submitted or state == @state.cancelling and @state.started or state
+end
+
+-- What a record says that never changes, and what follows it.
+local function core_of(record)
+  if byte(record) == @state.fresh.byte then
+    return sub(record, @fresh.core.at)
+  elseif is_over(record) then
+    return sub(record, @ending.core.at)
+  end
+  return sub(record, @lease.core.at)
+end
+
+local function queue_in(core)
+  return sub(core, @core.queue.at, @core.queue.at - 1 + byte(core, @core.queue_length.at))
+end
+
+-- The queue a record names.
+local function queue_of(record)
+  return queue_in(core_of(record))
+end
+
+-- A number of two bytes between two positions, and as it is written.
+local function number_in(record, first, last)
+  local high, low = byte(record, first, last)
+  return high * 256 + low
+end
+
+local function two_bytes(number)
+  return pack('>I2', min(number, 65535))
+end
+
+-- The name at the end of a lease, or of an ending.
+local function worker_of(lease)
+  return sub(lease, #lease - byte(lease, @lease.worker_length.at) + 1)
+end

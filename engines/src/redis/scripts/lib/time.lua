@@ -1,0 +1,39 @@
+-- Names and time, shared by all scripts.
+--
+-- KEYS[1] is the shard's prefix, e.g. `jobbers:{0}:`. Every key begins with it, so all of them share its hash tag and
+-- lie in one slot; their names are built here and nowhere else in Lua. `keys.rs` documents what each key holds,
+-- `layout.rs` the strings in them: a name with an @ is a position or a letter of its table.
+-- ARGV[1] is the present in microseconds, or empty for the server's own clock. A script's own arguments follow.
+--
+-- What is included creates its functions each time it is passed, at a tenth of a microsecond each: a script that is
+-- called often includes the rest only in the branch that needs it.
+
+local call, sub, byte, format, min = redis.call, string.sub, string.byte, string.format, math.min
+local pack, unpack_at = struct.pack, struct.unpack
+-- No time, as digits and as a stamp.
+local P, NO_TIME, NO_STAMP = KEYS[1], '0000000000000000', '\0\0\0\0\0\0\0'
+-- By id: records, bodies, errors, news.
+local T, B, H, X = P .. 't', P .. 'b', P .. 'h', P .. 'x'
+
+-- The key of a part of a queue: r ready, d waiting, s scheduled, l leases, f finished, w and b waiting workers, n
+-- counters, g a rate's mark, i the mark of the rate of submissions, z what waiting tasks count in bytes.
+local function of(queue, part)
+  return P .. 'q:' .. queue .. ':' .. part
+end
+
+-- The present, as a number, as 16 digits, and as a stamp.
+local now, NOW
+if ARGV[1] == '' then
+  local time = call('TIME')
+  now = time[1] * 1000000 + time[2]
+  NOW = time[1] .. sub('00000' .. time[2], -6)
+else
+  now = tonumber(ARGV[1])
+  NOW = format('%016.0f', now)
+end
+
+local function stamp_of(time)
+  return pack('>I7', time)
+end
+
+local STAMP = stamp_of(now)
