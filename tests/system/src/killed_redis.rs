@@ -56,13 +56,7 @@ async fn nothing_acknowledged_is_lost_and_workers_resume_within_seconds() {
         for _ in 0..10 {
             batches.push(acknowledged.recv().await.unwrap());
         }
-        let mut redis = stack.redis.take().unwrap();
-        let redis = tokio::task::spawn_blocking(move || {
-            redis.kill_9();
-            redis.restart();
-            redis
-        });
-        stack.redis = Some(redis.await.unwrap());
+        stack.crash_store().await;
         let back_at = Instant::now();
         // The first batch after the crash shows that the manager is back.
         while acknowledged.try_recv().map(|batch| batches.push(batch)).is_ok() {}

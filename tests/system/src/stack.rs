@@ -72,6 +72,17 @@ impl Stack {
         self.folder.path()
     }
 
+    /// Kills the server as a crash would, and starts it again with what it wrote down. A file needs neither.
+    pub(crate) async fn crash_store(&mut self) {
+        let Some(mut redis) = self.redis.take() else { return };
+        let restarted = tokio::task::spawn_blocking(move || {
+            redis.kill_9();
+            redis.restart();
+            redis
+        });
+        self.redis = Some(restarted.await.unwrap());
+    }
+
     /// A manager on a free port that answers requests.
     pub(crate) async fn manager(&self) -> Manager {
         self.manager_with(&[]).await

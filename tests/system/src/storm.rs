@@ -75,18 +75,8 @@ impl Fleet {
                 self.managers[victim].program.kill().await;
                 self.managers[victim] = self.stack.manager().await;
             }
-            _ => self.crash_store().await,
+            _ => self.stack.crash_store().await,
         }
-    }
-
-    async fn crash_store(&mut self) {
-        let Some(mut redis) = self.stack.redis.take() else { return };
-        let restarted = tokio::task::spawn_blocking(move || {
-            redis.kill_9();
-            redis.restart();
-            redis
-        });
-        self.stack.redis = Some(restarted.await.unwrap());
     }
 
     /// Submits a batch; answers its ids when that was acknowledged.

@@ -130,8 +130,16 @@ impl Ledger {
         self.runs.get(id).into_iter().flatten().map(|(fence, run)| (*fence, *run))
     }
 
+    /// Everything in the books that breaks a promise, for tasks that were acknowledged.
+    pub(super) fn complaints(&self, acknowledged: &BTreeSet<String>) -> Vec<String> {
+        let lost = acknowledged.iter().filter(|id| !self.records.contains_key(*id)).map(|id| format!("{id} is lost"));
+        let unasked = self.records.keys().filter(|id| !acknowledged.contains(*id));
+        let unasked = unasked.map(|id| format!("{id} is there, and was never submitted"));
+        lost.chain(unasked).chain(self.astray()).chain(self.settled_twice()).collect()
+    }
+
     /// Tasks that did not end as their kind must: another status, more or fewer attempts, another history.
-    pub(super) fn astray(&self) -> Vec<String> {
+    fn astray(&self) -> Vec<String> {
         let is_astray = |(id, record): &(&String, &Record)| {
             let share = Self::share_of(id);
             // A task that is cancelled before it ran has no attempt.
@@ -142,7 +150,7 @@ impl Ledger {
     }
 
     /// What speaks for a settlement that was accepted though another one was, or though its lease was void.
-    pub(super) fn settled_twice(&self) -> Vec<String> {
+    fn settled_twice(&self) -> Vec<String> {
         let mut found = Vec::new();
         for (id, record) in &self.records {
             let ends: Vec<_> = self.settled_of(id).filter(|(_, settled)| settled.is_end()).collect();
@@ -247,4 +255,71 @@ impl Ledger {
 fn row(out: &mut String, kind: &str, figures: &[u64; 4], ended: &str) {
     let [tasks, executions, reclaims, settled] = figures;
     writeln!(out, "{kind:<12}{tasks:>8}{executions:>12}{reclaims:>12}{settled:>12}  {ended}").unwrap();
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const ID: &str = "quick.0.0";
+
+    fn records(status: &str, crashes: u64) -> BTreeMap<String, Record> {
+        let task = json!({
+            "status": status, "attempt": 1, "crashes": crashes, "completed_at": "2025-01-01T00:00:09Z",
+        });
+        BTreeMap::from([(ID.to_owned(), Record::of(&task))])
+    }
+
+    fn ran(fence: u64, pid: u32) -> Effect {
+        let at = i64::try_from(fence).unwrap();
+        Effect { event: "done".to_owned(), task: ID.to_owned(), attempt: 1, fence, pid, at }
+    }
+
+    /// The log of a worker to which these fences' settlements were accepted.
+    fn log(fences: &[u64]) -> String {
+        let line = |fence: &u64| {
+            let fields = json!({"message": "settled", "id": ID, "fence": fence.to_string(), "how": "completed", "status": "completed"});
+            json!({"fields": fields}).to_string()
+        };
+        fences.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    fn complaints(records: BTreeMap<String, Record>, effects: &[Effect], logs: &[String]) -> Vec<String> {
+        Ledger::new(records, effects, logs, &[]).complaints(&BTreeSet::from([ID.to_owned()]))
+    }
+
+    #[test]
+    fn sound_books_give_no_cause_for_complaint() {
+        assert_eq!(complaints(records("completed", 0), &[ran(7, 1)], &[log(&[7])]), Vec::<String>::new());
+        let lost_once = [ran(7, 1), ran(9, 2)];
+        assert_eq!(complaints(records("completed", 1), &lost_once, &[log(&[9])]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_store_that_loses_a_task_is_noticed() {
+        assert_eq!(complaints(BTreeMap::new(), &[ran(7, 1)], &[log(&[7])]), ["quick.0.0 is lost"]);
+    }
+
+    #[test]
+    fn a_store_without_fences_is_noticed() {
+        // Both the worker that lost the lease and the one that has it are told that their settlement counts.
+        let found = complaints(records("completed", 1), &[ran(7, 1), ran(9, 2)], &[log(&[7]), log(&[9])]);
+        assert!(found.iter().any(|it| it.contains("ended by")), "{found:?}");
+        assert!(found.iter().any(|it| it.contains("ran again")), "{found:?}");
+        let twice = complaints(records("completed", 0), &[ran(7, 1)], &[log(&[7]), log(&[7])]);
+        assert!(twice.iter().any(|it| it.contains("settled twice by fence 7")), "{twice:?}");
+    }
+
+    #[test]
+    fn a_store_that_hands_a_task_to_two_workers_is_noticed() {
+        let found = complaints(records("completed", 0), &[ran(7, 1), ran(9, 2)], &[log(&[9])]);
+        assert!(found.iter().any(|it| it.contains("ran 2 times")), "{found:?}");
+    }
+
+    #[test]
+    fn a_task_that_ends_as_another_kind_does_is_noticed() {
+        assert!(!complaints(records("failed", 3), &[], &[]).is_empty());
+    }
 }
