@@ -24,7 +24,7 @@ pub(crate) async fn run(app: Arc<App>, every: Duration) {
         let mut chores = Chores::new(Arc::clone(&app));
         loop {
             // What is past its retention does not wait for the next pause: the bound holds at full speed too.
-            if !chores.has_backlog() {
+            if !chores.has_backlog {
                 tokio::time::sleep(every.mul_f64(rand::random_range(0.75..1.0))).await;
             }
             chores.tick().await;
@@ -38,21 +38,19 @@ struct Chores {
     app: Arc<App>,
     /// Where pruning goes on at the next tick.
     prune_from: Option<String>,
+    /// Whether the latest tick left finished tasks to prune. A tick that failed leaves none: the next one waits.
+    has_backlog: bool,
     /// The trouble that was told last, so that a store that is down is told once and not every second.
     trouble: Option<Error>,
 }
 
 impl Chores {
     const fn new(app: Arc<App>) -> Self {
-        Self { app, prune_from: None, trouble: None }
-    }
-
-    /// Whether the latest tick left finished tasks to prune. A tick that failed leaves none: the next one waits.
-    const fn has_backlog(&self) -> bool {
-        self.prune_from.is_some()
+        Self { app, prune_from: None, has_backlog: false, trouble: None }
     }
 
     async fn tick(&mut self) {
+        self.has_backlog = false;
         let done = self.all().await;
         match (done, self.trouble.take()) {
             (Ok(()), Some(_)) => tracing::info!("the store is well again"),
@@ -142,7 +140,9 @@ impl Chores {
             let pruned = self.app.engine.prune(request).await?;
             removed += pruned.removed;
             self.prune_from = pruned.next;
-            if self.prune_from.is_none() {
+            // Where many queues have nothing to prune, a tick looks at some of them.
+            self.has_backlog = pruned.removed > 0 && self.prune_from.is_some();
+            if !self.has_backlog {
                 break;
             }
         }
@@ -195,11 +195,11 @@ mod tests {
         let engine = overfull_store(tasks).await;
         let app = App::new(&crate::Config::default(), engine.clone(), String::new(), CancellationToken::new());
         let mut chores = Chores::new(Arc::new(app));
-        assert!(!chores.has_backlog());
+        assert!(!chores.has_backlog);
         chores.prune(1).await.unwrap();
-        assert!(chores.has_backlog());
+        assert!(chores.has_backlog);
         chores.tick().await;
-        assert!(!chores.has_backlog());
+        assert!(!chores.has_backlog);
         assert_eq!(engine.queue_stats(None).await.unwrap()[0].removed, tasks as u64);
     }
 

@@ -20,7 +20,7 @@ use super::{
 
 /// Queues that one script looks at.
 const QUEUES_A_PIECE: usize = 500;
-/// Scripts that one call runs at most: the lists of most queues need no trimming.
+/// Scripts that one call runs at most: the lists of most queues need no trimming, and ghosts do not count.
 const PIECES: usize = 16;
 
 fn foreign() -> Error {
@@ -82,7 +82,6 @@ impl TrimPlace {
 struct Trimmed {
     tasks: u64,
     queues: usize,
-    looked_at: usize,
     place: u64,
     tasks_before: u64,
 }
@@ -105,11 +104,11 @@ async fn trim(store: &Store, request: &PruneRequest) -> Result<Pruned> {
             continue;
         };
         pruned.removed += trimmed.tasks;
-        left = left.saturating_sub(trimmed.looked_at);
+        left = left.saturating_sub(usize::try_from(trimmed.tasks).unwrap_or(usize::MAX));
         let next = known.queues.get(from + trimmed.queues).map(|(name, _)| name.clone());
         let Some(queue) = next else { return Ok(pruned) };
         place = Some(TrimPlace { queue, place: trimmed.place, tasks: trimmed.tasks_before });
-        if trimmed.queues < asked.len() {
+        if left == 0 {
             break;
         }
     }
@@ -136,12 +135,10 @@ async fn trim_piece(
     if answer == Value::Nil {
         return Ok(None);
     }
-    let [tasks, queues, looked_at, place, tasks_before] = tuple(answer)?;
-    let size = |value| number(value).map(|count| usize::try_from(count).unwrap_or(usize::MAX));
+    let [tasks, queues, place, tasks_before] = tuple(answer)?;
     Ok(Some(Trimmed {
         tasks: number(tasks)?,
-        queues: size(queues)?,
-        looked_at: size(looked_at)?,
+        queues: usize::try_from(number(queues)?).unwrap_or(usize::MAX),
         place: number(place)?,
         tasks_before: number(tasks_before)?,
     }))

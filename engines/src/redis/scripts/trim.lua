@@ -1,12 +1,12 @@
 #!lua flags=allow-oom
 -- Deletes finished tasks past their queues' retention, the oldest of each queue first.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at most how many entries to look at, 3 1 to only count, 4 the
+-- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at most how many, 3 1 to only count, 4 the
 -- configuration's version that the retention is from, 5 and 6 at which place in the first queue's list to go on, and how
 -- many tasks were counted before it (0 unless they are only counted), then of each queue: name, how many tasks it keeps,
 -- until when a task must have ended to be too old (7 bytes, see `stamp`).
--- Answers {tasks, queues that are done, entries looked at, of these and before in the next queue: place, tasks}; or
--- nothing if the configuration has changed.
+-- Answers {tasks, queues that are done, where to go on in the next queue: place, tasks before it}; or nothing if the
+-- configuration has changed.
 
 -- include base numbers sized over unique aside lane places remove trim
 
@@ -16,16 +16,15 @@ end
 
 -- What one call may do, in entries: together with the queues it must stay below 5 ms.
 local limit, is_dry, work = tonumber(ARGV[2]), ARGV[3] == '1', 2000
-local first, passed, total, looked_at = tonumber(ARGV[5]), tonumber(ARGV[6]), 0, 0
-local done = 0
+local first, passed, total, done = tonumber(ARGV[5]), tonumber(ARGV[6]), 0, 0
 for i = 7, #ARGV, 3 do
   local before = stamp_of(math.max(now - ARGV[i + 2], 0))
   local removed, looked, is_done, left =
-    trim(ARGV[i], tonumber(ARGV[i + 1]), before, limit - looked_at, work, is_dry, first, passed)
-  total, looked_at, work = total + removed, looked_at + looked, left
+    trim(ARGV[i], tonumber(ARGV[i + 1]), before, limit - total, work, is_dry, first, passed)
+  total, work = total + removed, left
   if not is_done then
-    return { total, done, looked_at, is_dry and first + looked or 0, is_dry and passed + removed or 0 }
+    return { total, done, is_dry and first + looked or 0, is_dry and passed + removed or 0 }
   end
   first, passed, done = 0, 0, done + 1
 end
-return { total, done, looked_at, 0, 0 }
+return { total, done, 0, 0 }

@@ -13,20 +13,21 @@ local function piece_of(work, limit, seen, bytes)
 end
 
 -- Trims a queue's list: entries from the place `first` on that are more than `kept` tasks old, or ended at or before the
--- stamp `before`, and ghosts between them. Looks at up to `limit` entries and stops once `work` is used up. With `is_dry`
--- it only counts. Answers how many tasks were deleted, how many entries it looked at, whether nothing is left to trim, and
--- the work that is left.
+-- stamp `before`, and ghosts between them; up to `limit` tasks, and until `work` is used up. With `is_dry` it only counts.
+-- Answers how many tasks were deleted, how many entries it passed, whether nothing is left to trim, and the work that is
+-- left.
 local function trim(name, kept, before, limit, work, is_dry, first, passed)
   local list, length = of(name, 'f'), call('LLEN', of(name, 'f'))
   local surplus = length - count_finished_ghosts(name) - kept - passed
-  local removed, looked_at, bytes = 0, 0, 0
+  local removed, passed_entries, bytes = 0, 0, 0
   work = work - WORK_A_QUEUE
-  while looked_at < limit and work > 0 do
+  while removed < limit and work > 0 do
     -- Most often nothing is to be done, and the oldest one says so.
-    local count = surplus <= 0 and looked_at == 0 and 1 or piece_of(work, limit - looked_at, looked_at, bytes)
+    local count = surplus <= 0 and passed_entries == 0 and 1
+      or piece_of(work, limit - removed, passed_entries, bytes)
     local entries = call('LRANGE', list, first, first + count - 1)
     if #entries == 0 then
-      return removed, looked_at, true, work
+      return removed, passed_entries, true, work
     end
     local ids, gone, ended, passing = {}, {}, {}, 0
     for i = 1, #entries do
@@ -55,12 +56,12 @@ local function trim(name, kept, before, limit, work, is_dry, first, passed)
         erase_finished(name, gone, ended)
       end
     end
-    removed, looked_at = removed + #gone, looked_at + passing
+    removed, passed_entries = removed + #gone, passed_entries + passing
     work = work - #entries - (bytes - bytes_before) / BYTES_AN_ENTRY
     if is_done then
-      return removed, looked_at, true, work
+      return removed, passed_entries, true, work
     end
     first = is_dry and first + passing or first
   end
-  return removed, looked_at, false, work
+  return removed, passed_entries, false, work
 end
