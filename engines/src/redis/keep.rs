@@ -12,28 +12,45 @@ use super::{
     store::Store,
 };
 
+/// Scripts that one call runs at most, where many queues have little to do each.
+const PIECES: usize = 16;
+
 /// Moves due tasks to their queues.
 pub(super) async fn promote_due(store: &Store, limit: usize) -> Result<u64> {
     validate_limit(limit)?;
-    number(
-        store
-            .run(&store.bulk, &script::PROMOTE, |command| {
-                command.arg(limit);
-            })
-            .await?,
-    )
+    let mut promoted = 0;
+    for _ in 0..PIECES {
+        let left = limit as u64 - promoted;
+        let add = |command: &mut Cmd| {
+            command.arg(left);
+        };
+        let [moved, more] = tuple(store.run(&store.bulk, &script::PROMOTE, add).await?)?;
+        promoted += number(moved)?;
+        if number(more)? == 0 || promoted >= limit as u64 {
+            break;
+        }
+    }
+    Ok(promoted)
 }
 
 /// Takes expired leases back.
 pub(super) async fn reclaim_expired(store: &Store, limit: usize) -> Result<Reclaimed> {
     validate_limit(limit)?;
-    let answer = store
-        .run(&store.bulk, &script::RECLAIM, |command| {
-            command.arg(limit);
-        })
-        .await?;
-    let [requeued, failed, cancelled] = tuple(answer)?;
-    Ok(Reclaimed { requeued: number(requeued)?, failed: number(failed)?, cancelled: number(cancelled)? })
+    let mut all = Reclaimed::default();
+    for _ in 0..PIECES {
+        let left = limit as u64 - all.total();
+        let add = |command: &mut Cmd| {
+            command.arg(left);
+        };
+        let [requeued, failed, cancelled, more] = tuple(store.run(&store.bulk, &script::RECLAIM, add).await?)?;
+        all.requeued += number(requeued)?;
+        all.failed += number(failed)?;
+        all.cancelled += number(cancelled)?;
+        if number(more)? == 0 || all.total() >= limit as u64 {
+            break;
+        }
+    }
+    Ok(all)
 }
 
 /// Deletes what is neither running nor over.

@@ -252,6 +252,7 @@ const REQUEST: Layout = Layout {
         bytes("id", 26, "of the request"),
         revision("first_fence", "of what it leased"),
         revision("last_fence", ""),
+        time("expires_at", "when these leases end"),
     ],
     has_core: false,
     rest: "its answers to settlements",

@@ -16,7 +16,7 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 40] = [
+const LIBRARY: [(&str, &str); 41] = [
     ("base", include_str!("scripts/lib/base.lua")),
     ("numbers", include_str!("scripts/lib/numbers.lua")),
     ("time", include_str!("scripts/lib/time.lua")),
@@ -35,6 +35,7 @@ const LIBRARY: [(&str, &str); 40] = [
     ("sized", include_str!("scripts/lib/sized.lua")),
     ("awaited", include_str!("scripts/lib/awaited.lua")),
     ("moves", include_str!("scripts/lib/moves.lua")),
+    ("agenda", include_str!("scripts/lib/agenda.lua")),
     ("tend", include_str!("scripts/lib/tend.lua")),
     ("settle", include_str!("scripts/lib/settle.lua")),
     ("outcomes", include_str!("scripts/lib/outcomes.lua")),

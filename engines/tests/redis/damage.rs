@@ -86,6 +86,7 @@ async fn a_scheduled_task_without_its_record_is_dropped() {
     let server = RedisServer::start(RedisOptions::default());
     let f = connect(&server.url()).await;
     assert_eq!(server.command("ZADD jobbers:{0}:q:default:s 1 lost"), ":1\r\n");
+    assert_eq!(server.command("ZADD jobbers:{0}:due 1 default"), ":1\r\n");
     assert_eq!(f.engine.promote_due(10).await.unwrap(), 0);
     assert_eq!(server.command("ZCARD jobbers:{0}:q:default:s"), ":0\r\n");
 }
@@ -98,6 +99,7 @@ async fn a_lease_of_a_task_that_is_over_is_dropped() {
     let claimed = f.claim_one().await;
     f.settle(&claimed, DONE).await;
     assert_eq!(server.command("ZADD jobbers:{0}:q:default:l 1 a 1 unknown"), ":2\r\n");
+    assert_eq!(server.command("ZADD jobbers:{0}:expiring 1 default"), ":0\r\n");
     assert_eq!(f.engine.reclaim_expired(10).await.unwrap().total(), 0);
     assert_eq!(f.engine.reclaim_expired(10).await.unwrap().total(), 0);
     f.assert_conserved().await;

@@ -32,10 +32,16 @@ const START: Timestamp = Timestamp::from_micros(1_750_000_000_000_000);
 
 async fn open() -> Fixture {
     let server = RedisServer::start(RedisOptions::default());
+    let f = open_at(&server.url()).await;
+    Fixture { guard: Box::new(server), ..f }
+}
+
+/// The store at an address, by the fixture's clock.
+async fn open_at(url: &str) -> Fixture {
     let clock = Arc::new(ManualClock::new(START));
     let options = OpenOptions { clock: Some(Arc::clone(&clock) as Arc<dyn Clock>), ..OpenOptions::default() };
-    let engine = RedisEngine::open(&server.url(), options).await.unwrap();
-    Fixture { engine: Arc::new(engine), clock, guard: Box::new(server) }
+    let engine = RedisEngine::open(url, options).await.unwrap();
+    Fixture { engine: Arc::new(engine), clock, guard: Box::new(()) }
 }
 
 jobbers_common::conformance_suite!(open);

@@ -10,7 +10,7 @@ use jobbers_common::{
     limits::KEPT_PARAMETER_BYTES,
     payload::Payload,
     queue::QueueConfig,
-    task::NewTask,
+    task::{NewTask, Start},
 };
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 
@@ -78,6 +78,20 @@ async fn a_retry_that_fell_out_of_its_time_comes_due() {
 }
 
 #[tokio::test]
+async fn a_queue_that_no_tick_would_look_at_is_noted_again() {
+    let server = RedisServer::start(RedisOptions::default());
+    let f = super::open_at(&server.url()).await;
+    f.submit(vec![NewTask { start: Start::After(seconds(5)), ..task("later") }, task("runs")]).await;
+    f.claim_one().await;
+    tell(&server, "ZREM jobbers:{0}:due default", ":1");
+    tell(&server, "ZADD jobbers:{0}:expiring 9000000000000000 default", ":0");
+    f.advance(seconds(60));
+    assert_eq!((f.engine.promote_due(10).await.unwrap(), f.engine.reclaim_expired(10).await.unwrap().total()), (0, 0));
+    assert_eq!(mended(&f).await, [flaw(Flaw::Unplaced, "default"), flaw(Flaw::Unplaced, "default")]);
+    assert_eq!((f.engine.promote_due(10).await.unwrap(), f.engine.reclaim_expired(10).await.unwrap().total()), (1, 1));
+}
+
+#[tokio::test]
 async fn a_lease_that_is_listed_nowhere_ends_again() {
     let (server, f) = store().await;
     f.submit_ids(&["a"]).await;
@@ -119,6 +133,7 @@ async fn a_task_in_two_places_keeps_the_one_its_record_tells_of() {
     tell(&server, "ZADD jobbers:{0}:q:default:r 1 runs 2 over", ":2");
     tell(&server, "ZADD jobbers:{0}:q:default:l 1 over", ":1");
     let expected = [
+        flaw(Flaw::Unplaced, "default"),
         flaw(Flaw::Misplaced, "over"),
         flaw(Flaw::Misplaced, "over"),
         flaw(Flaw::Misplaced, "runs"),

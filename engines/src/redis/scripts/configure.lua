@@ -45,6 +45,9 @@ if name and ARGV[4] == '' then
   for _, part in ipairs({ 'q', 'x', 'l', 'w', 'b', 'n', 'g', 'i', 'p', 'y', 'h', 'e', 't', 'v', 'z' }) do
     call('DEL', of(name, part))
   end
+  for _, bounds in ipairs({ 'due', 'expiring' }) do
+    call('ZREM', P .. bounds, name)
+  end
   call('SREM', P .. 'queues', name)
   call('SREM', P .. 'paused', name)
   call('HDEL', P .. 'limits', name)

@@ -30,7 +30,7 @@ end
 
 local settled, once, claims, next_due = '', false, {}, '-1'
 -- Of what is leased now; kept for a repetition.
-local first_fence, last_fence = NO_NUMBER, NO_NUMBER
+local first_fence, last_fence, deadline = NO_NUMBER, NO_NUMBER, NO_TIME
 
 local function answer()
   return { settled, claims, call('SMEMBERS', P .. 'cancel:' .. worker), call('HGET', P .. 'config', 'version') or '0',
@@ -55,7 +55,7 @@ if ARGV[6] == 'again' then
   if remembered and sub(remembered, @request.id) == ARGV[5] then
     -- include records replay
     settled = sub(remembered, @request.rest.at)
-    claims = leased_before(sub(remembered, @request.first_fence), sub(remembered, @request.last_fence), names)
+    claims = leased_before(remembered, names)
     return answer()
   end
 end
@@ -80,21 +80,28 @@ elseif is_late then
   stop_waiting()
   next_due = '0'
 else
-  -- The earliest of each queue: most often neither is due.
-  local soonest, is_overdue = {}, false
+  -- By queue, lower bounds (see agenda.lua): most often neither is due.
+  local soonest, late, expired = {}, {}, {}
+  local dues, expiries = call('ZMSCORE', P .. 'due', unpack(names)), call('ZMSCORE', P .. 'expiring', unpack(names))
   for i, name in ipairs(names) do
-    local due = tonumber(call('ZRANGE', of(name, 's'), 0, 0, 'WITHSCORES')[2])
-    local expiry = tonumber(call('ZRANGE', of(name, 'l'), 0, 0, 'WITHSCORES')[2])
-    soonest[i] = due or math.huge
-    is_overdue = is_overdue or due and due <= now or expiry and expiry <= now
+    soonest[i] = tonumber(dues[i] or math.huge)
+    if soonest[i] <= now then
+      late[#late + 1] = name
+    end
+    if expiries[i] and tonumber(expiries[i]) <= now then
+      expired[#expired + 1] = name
+    end
   end
-  if is_overdue then
-    -- include records scores moves tend
-    promote(overdue(names, 's', TEND_LIMIT))
-    reclaim(overdue(names, 'l', TEND_LIMIT))
+  if #late + #expired > 0 then
+    -- include records scores moves agenda tend
+    promote(overdue(late, 's', TEND_LIMIT))
+    reclaim(overdue(expired, 'l', TEND_LIMIT))
     write_moves(true)
-    for i, name in ipairs(names) do
-      soonest[i] = tonumber(call('ZRANGE', of(name, 's'), 0, 0, 'WITHSCORES')[2]) or math.huge
+    note_first(late, 's')
+    note_first(expired, 'l')
+    dues = call('ZMSCORE', P .. 'due', unpack(names))
+    for i = 1, #names do
+      soonest[i] = tonumber(dues[i] or math.huge)
     end
   end
 
@@ -111,7 +118,7 @@ else
   end
   if #ready > 0 then
     -- include claim
-    local deadline = format('%.0f', now + ARGV[claim_at + 1])
+    deadline = format('%016.0f', now + ARGV[claim_at + 1])
     for _, i in ipairs(ready) do
       local name, wanted = names[i], min(limits[i], limit - taken)
       local room = limited and wanted > 0 and room_of(name)
@@ -150,6 +157,12 @@ else
     stop_waiting()
   else
     local first = math.huge
+    for i, name in ipairs(names) do
+      -- What the worker is to wait for is exact.
+      if soonest[i] < math.huge then
+        soonest[i] = tonumber(call('ZRANGE', of(name, 's'), 0, 0, 'WITHSCORES')[2]) or math.huge
+      end
+    end
     for i = stale_at + 1, claim_at - 1 do
       if ARGV[i] ~= names[i - stale_at] then
         stop_waiting_in(ARGV[i])
@@ -189,6 +202,6 @@ else
 end
 
 if once or first_fence ~= NO_NUMBER then
-  call('SET', request_key, ARGV[5] .. first_fence .. last_fence .. settled, 'PX', REMEMBERED_MS)
+  call('SET', request_key, ARGV[5] .. first_fence .. last_fence .. deadline .. settled, 'PX', REMEMBERED_MS)
 end
 return answer()

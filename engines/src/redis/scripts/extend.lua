@@ -44,5 +44,6 @@ for i, id in ipairs(ids) do
 end
 for name, pairs_of_queue in pairs(expiries) do
   spread('ZADD', of(name, 'l'), pairs_of_queue)
+  call('ZADD', P .. 'expiring', 'LT', expires_at, name)
 end
 return table.concat(answers)

@@ -2,12 +2,18 @@
 -- Moves due tasks of all queues to their queues, the longest due first, and wakes workers. Goes on with counting what
 -- stood in queues when they got a max_bytes.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at most how many. Answers how many.
+-- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at most how many. Answers how many, and 1 if further queues are due
+-- else 0.
 
--- include base numbers wake moves lane tend
+-- include base numbers wake moves lane agenda tend
 
-local promoted = promote(overdue(call('SMEMBERS', P .. 'queues'), 's', tonumber(ARGV[2])))
+-- Queues that one call looks at.
+local MOST_QUEUES = 500
+
+local late = queues_due('s', MOST_QUEUES)
+local promoted = promote(overdue(late, 's', tonumber(ARGV[2])))
 write_moves(true)
+note_first(late, 's')
 if limited then
   -- Gates whose time has come: who was told of it may be busy by now.
   for _, name in ipairs(call('HKEYS', P .. 'gates')) do
@@ -54,4 +60,4 @@ if sized then
     size_more(places[i], places[i + 1])
   end
 end
-return promoted
+return { promoted, #late == MOST_QUEUES and 1 or 0 }

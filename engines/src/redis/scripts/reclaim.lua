@@ -1,14 +1,20 @@
 #!lua flags=allow-oom
 -- Takes expired leases of all queues back, the longest expired first, and wakes workers.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at most how many. Answers {requeued, failed, cancelled}.
+-- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at most how many. Answers {requeued, failed, cancelled, 1 if
+-- leases of further queues have ended else 0}.
 
--- include base numbers wake moves tend
+-- include base numbers wake moves agenda tend
 
 if limited then
   -- include limits aside gates
   on_ended = note_ended
 end
-local requeued, failed, cancelled = reclaim(overdue(call('SMEMBERS', P .. 'queues'), 'l', tonumber(ARGV[2])))
+-- Queues that one call looks at.
+local MOST_QUEUES = 500
+
+local expired = queues_due('l', MOST_QUEUES)
+local requeued, failed, cancelled = reclaim(overdue(expired, 'l', tonumber(ARGV[2])))
 write_moves(true)
-return { requeued, failed, cancelled }
+note_first(expired, 'l')
+return { requeued, failed, cancelled, #expired == MOST_QUEUES and 1 or 0 }

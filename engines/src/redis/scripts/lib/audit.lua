@@ -77,6 +77,7 @@ local function check_leased(name, id, record, places)
   if not places.l then
     note('unplaced', id, 'it runs and its lease is not listed: it would never be taken back', function()
       call('ZADD', of(name, 'l'), format('%.0f', now + ARGV[6]), id)
+      note_first({ name }, 'l')
     end)
   end
   for _, slot in ipairs(rules_of(name) and slots_of(rules_of(name), id, record) or {}) do
@@ -138,6 +139,9 @@ local function check_waiting(name, id, record, places)
   if not places[part_name] then
     note('unplaced', id, 'it waits in no queue: nobody would claim it', function()
       call('ZADD', of(name, part_name), score, id)
+      if BOUNDS[part_name] then
+        note_first({ name }, part_name)
+      end
     end)
   end
 end
@@ -480,7 +484,20 @@ local function check_sum(name)
   end
 end
 
+-- Whether the queue's bounds are no later than what comes first in it.
+local function check_bounds(name)
+  for part_name, bounds in pairs(BOUNDS) do
+    local first, bound = first_time(name, part_name), call('ZSCORE', bounds, name)
+    if first and (not bound or tonumber(bound) > tonumber(first)) then
+      note('unplaced', name, 'its first entry in ' .. of(name, part_name) .. ' would come too late to any tick', function()
+        note_first({ name }, part_name)
+      end)
+    end
+  end
+end
+
 local function look_over_counts(name)
+  check_bounds(name)
   check_ghosts(name)
   if sized and is_sized(name) then
     check_sum(name)

@@ -67,6 +67,7 @@ local function claim(name, limit, worker, deadline, is_gated)
     leases[2 * i - 1], leases[2 * i] = deadline, ids[i]
   end
   spread('ZADD', of(name, 'l'), leases)
+  call('ZADD', P .. 'expiring', 'LT', deadline, name)
   local apart = {}
   if has_large or call('EXISTS', X) == 1 then
     -- include apart

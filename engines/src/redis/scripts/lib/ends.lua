@@ -47,6 +47,15 @@ local function finish(queue, id, lease, status, revision, dead_letter, by, fence
   end
 end
 
+-- Notes that a queue has tasks that are due at some times, given with their ids (see agenda.lua).
+local function lower_due(name, list)
+  local first = list[1]
+  for i = 1, #list, 2 do
+    first = tonumber(list[i]) < tonumber(first) and list[i] or first
+  end
+  call('ZADD', P .. 'due', 'LT', first, name)
+end
+
 -- Writes all that was gathered. `wakes`: whether workers are told of what became ready.
 local function write_moves(wakes)
   spread('HSET', T, records)
@@ -57,6 +66,9 @@ local function write_moves(wakes)
     spread('RPUSH', of(name, 'q'), queue.lane)
     spread('ZADD', of(name, 'r'), queue.ready)
     spread('ZADD', of(name, 's'), queue.later)
+    if #queue.later > 0 then
+      lower_due(name, queue.later)
+    end
     spread('ZADD', of(name, 'd'), queue.waiting)
     if sized then
       note_in(name, queue.ready)

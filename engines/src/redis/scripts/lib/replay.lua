@@ -1,12 +1,12 @@
 -- Answering a claim again whose first answer got lost.
 
--- What was leased with these fences and nobody has taken since, as claims (see claim.lua) of one task each, with their
--- leases as records. Looks at all leases of the queues: this is rare, and remembering the ids of every cycle would not be
--- free.
-local function leased_before(first_fence, last_fence, names)
-  local claims = {}
+-- What a request leased and nobody has taken since, as claims (see claim.lua) of one task each, with their leases as
+-- records. They still end when they did: a worker that never heard of them renews none.
+local function leased_before(request, names)
+  local first_fence, last_fence = sub(request, @request.first_fence), sub(request, @request.last_fence)
+  local expires_at, claims = sub(request, @request.expires_at), {}
   for _, name in ipairs(names) do
-    local members, found = call('ZRANGE', of(name, 'l'), 0, -1), {}
+    local members, found = call('ZRANGEBYSCORE', of(name, 'l'), expires_at, expires_at), {}
     for from = 1, #members, 1000 do
       local leases = call('HMGET', T, unpack(members, from, min(from + 999, #members)))
       for i, lease in ipairs(leases) do

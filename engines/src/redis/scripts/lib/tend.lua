@@ -41,6 +41,9 @@ end
 -- The first `limit` entries of part `part` of the named queues whose time has come, the earliest first.
 -- The work is bounded by `limit` and the number of queues, not by their product.
 local function overdue(names, part, limit)
+  if #names == 0 then
+    return {}
+  end
   local walkers, found, piece = {}, {}, math.max(math.ceil(2 * limit / #names), 8)
   for _, name in ipairs(names) do
     local walker = walk(name, part, piece)
