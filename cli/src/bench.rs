@@ -61,7 +61,6 @@ struct Size {
     watching_rounds: usize,
     retention: u64,
     kept: u64,
-    singles: usize,
 }
 
 impl Size {
@@ -69,18 +68,10 @@ impl Size {
         let retention = Retention::default().count;
         let tasks = if engine == "redis" { 200_000 } else { 100_000 };
         match quick {
-            false => {
-                Self { rounds: 3, tasks, latencies: 200, watching_rounds: 5, retention, kept: 300_000, singles: 3_000 }
+            false => Self { rounds: 3, tasks, latencies: 200, watching_rounds: 5, retention, kept: 300_000 },
+            true => {
+                Self { rounds: 1, tasks: tasks / 20, latencies: 50, watching_rounds: 1, retention: 2_000, kept: 1_000 }
             }
-            true => Self {
-                rounds: 1,
-                tasks: tasks / 20,
-                latencies: 50,
-                watching_rounds: 1,
-                retention: 2_000,
-                kept: 1_000,
-                singles: 500,
-            },
         }
     }
 }
@@ -106,14 +97,7 @@ async fn measure(store: &Store, args: &BenchArgs) -> Result<Report> {
         rounds.push(bench.round(size.latencies).await?);
     }
     bench.stop().await?;
-    let plan = Plan {
-        concurrency,
-        tasks: size.tasks,
-        rounds: size.rounds,
-        retention: size.retention,
-        kept: size.kept,
-        singles: size.singles,
-    };
+    let plan = Plan { concurrency, tasks: size.tasks, rounds: size.rounds, retention: size.retention, kept: size.kept };
     let steady = steady::measure(store, plan).await?;
     let watching = watching::measure(store, concurrency, size.tasks / 4, size.watching_rounds).await?;
     Ok(Report::new(engine, concurrency, &rounds, steady, watching))

@@ -39,6 +39,7 @@ mod failure;
 mod keep;
 mod keys;
 mod layout;
+mod list;
 mod look;
 mod news;
 mod prune;
@@ -113,7 +114,7 @@ impl Engine for RedisEngine {
     }
 
     async fn list(&self, request: ListRequest) -> Result<Page> {
-        look::list(&self.store, &request).await
+        list::list(&self.store, &request).await
     }
 
     async fn place(&self, id: &TaskId) -> Result<Option<QueuePlace>> {

@@ -28,6 +28,9 @@ const RETAINED: usize = 0;
 const UNPRUNED: usize = 1;
 const WIDER: usize = 2;
 const QUEUES: [&str; 3] = ["bench.retained", "bench.unpruned", "bench.wide"];
+/// One by one, where single calls are measured.
+const SINGLES: usize = 3_000;
+
 /// What the steady state came to.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Steady {
@@ -66,8 +69,6 @@ pub(super) struct Plan {
     pub(super) retention: u64,
     /// Finished tasks to be kept while a task's life is measured.
     pub(super) kept: u64,
-    /// Tasks where single calls are measured.
-    pub(super) singles: usize,
 }
 
 /// Measures.
@@ -110,8 +111,8 @@ pub(super) async fn measure(store: &Store, plan: Plan) -> Result<Steady> {
     let life = turns.drain(UNPRUNED, plan.tasks, batch, CpuTime::none).await?;
     let bytes_per_finished_task = (store.size().await? - size) / as_f64(plan.tasks);
     turns.stop().await?;
-    let store_us_unbatched = unbatched(store, &ids, plan.singles).await?;
-    let ping_us = store.ping_cpu_us(plan.singles).await?;
+    let store_us_unbatched = unbatched(store, &ids).await?;
+    let ping_us = store.ping_cpu_us(SINGLES).await?;
     let rate = |of: usize, by: usize| Rate::of(rounds.iter().map(|round| (round[of].rate, round[by].rate)));
     Ok(Steady {
         retained_drain: rate(RETAINED, UNPRUNED),
@@ -142,7 +143,7 @@ async fn await_pruned(turns: &Turns<'_>, retention: u64) -> Result<()> {
 
 /// The store's processor time for one task submitted, claimed and settled by calls of its own, in microseconds. As an idle
 /// worker does it, a call settles the task before and claims the next.
-async fn unbatched(store: &Store, ids: &Ids, tasks: usize) -> Result<f64> {
+async fn unbatched(store: &Store, ids: &Ids) -> Result<f64> {
     let (engine, worker) = (&store.scratch.engine, WorkerId::new("bench-unbatched")?);
     let config = queue("bench.unbatched", false, unlimited())?;
     let name = config.name.clone();
@@ -153,7 +154,7 @@ async fn unbatched(store: &Store, ids: &Ids, tasks: usize) -> Result<f64> {
         lease: Duration::from_secs(60),
     };
     let (mut settlements, before) = (Vec::new(), store.cpu(&[CpuTime::own()?]).await?);
-    for _ in 0..tasks {
+    for _ in 0..SINGLES {
         let submission: Submit = load::batch(ids, &name, 1)?;
         engine.submit(submission).await?;
         let cycle = Cycle { worker: worker.clone(), settlements, claim: Some(claim.clone()) };
@@ -166,7 +167,7 @@ async fn unbatched(store: &Store, ids: &Ids, tasks: usize) -> Result<f64> {
     }
     let used = store.cpu(&[CpuTime::own()?]).await? - before;
     engine.cycle(Cycle { worker, settlements, claim: None }).await?;
-    Ok(used / as_f64(tasks))
+    Ok(used / as_f64(SINGLES))
 }
 
 /// The store's processor time for pruning a finished task, in microseconds: so many, by the retention of their queue.

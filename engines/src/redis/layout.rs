@@ -212,7 +212,7 @@ pub(super) const COPY: Layout = Layout {
     rest: "record, news, errors, parameters if they are large",
 };
 
-const ENTRY: Layout = Layout {
+pub(super) const ENTRY: Layout = Layout {
     name: "entry",
     what: "`q:<queue>:f`, `o`, `o:sent`: a task as it ended",
     fields: &[revision("revision", "")],

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, time::Duration};
 
 use jobbers_common::{
-    engine::{DeadTask, Error, Health, ListRequest, Page, QueuePlace, QueueStats, Result, TaskFilter},
+    engine::{DeadTask, Error, Health, QueuePlace, QueueStats, Result},
     gate::{Gate, ShutGate},
     lifecycle::Status,
     name::{QueueName, TaskId},
@@ -17,14 +17,12 @@ use super::{
     record::time,
     reply::{array, bytes, digits, number, text, tuple},
     script,
-    state::{Seen, read_task, read_view, status_of},
+    state::{read_task, status_of},
     store::Store,
 };
 
-/// How many pieces one page looks at. A filter that few tasks match then gives a short page and a place to go on.
-const PIECES: usize = 16;
-/// Queues that one piece asks.
-const QUEUES_A_PIECE: usize = 200;
+/// Queues that one script counts.
+const QUEUES_A_PIECE: usize = 100;
 
 /// Everything known of a task.
 pub(super) async fn get(store: &Store, id: &TaskId) -> Result<Option<Task>> {
@@ -68,181 +66,6 @@ fn read_shut_gate(answer: Value) -> Result<ShutGate> {
     let rate_wait = read_wait(words.next().as_ref())?;
     let id = |word| TaskId::new(text(word)?).map_err(|_| malformed("a task's id was due"));
     Ok(ShutGate { gate, running, holders: words.map(id).collect::<Result<_>>()?, rate_wait })
-}
-
-/// A section of the list, by the letter of the part of the queue it reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Section {
-    Started,
-    Submitted,
-    Scheduled,
-    Waiting,
-    Over,
-}
-
-impl Section {
-    const ALL: [Self; 5] = [Self::Started, Self::Submitted, Self::Scheduled, Self::Waiting, Self::Over];
-
-    const fn letter(self) -> &'static str {
-        match self {
-            Self::Started => "l",
-            Self::Submitted => "r",
-            Self::Scheduled => "s",
-            Self::Waiting => "d",
-            Self::Over => "f",
-        }
-    }
-
-    fn is_wanted(self, filter: &TaskFilter) -> bool {
-        match self {
-            Self::Started => filter.wants(Status::Started),
-            Self::Submitted => filter.wants(Status::Submitted),
-            Self::Scheduled => filter.wants(Status::Scheduled),
-            Self::Waiting => filter.wants(Status::Waiting),
-            Self::Over => Status::ALL.into_iter().any(|status| status.is_finished() && filter.wants(status)),
-        }
-    }
-}
-
-/// Where a list goes on: in a section, from a queue on, after a task. As a cursor `section|queue|place|id`.
-#[derive(Debug, Clone)]
-struct Place {
-    section: Section,
-    queue: Option<QueueName>,
-    after: String,
-    id: String,
-}
-
-impl Place {
-    const fn start_of(section: Section) -> Self {
-        Self { section, queue: None, after: String::new(), id: String::new() }
-    }
-
-    fn read(cursor: &str) -> Result<Self> {
-        let foreign = || Error::Invalid("this cursor is not from this store".to_owned());
-        let [section, queue, after, id]: [&str; 4] =
-            cursor.split('|').collect::<Vec<_>>().try_into().map_err(|_| foreign())?;
-        let section = Section::ALL.into_iter().find(|known| known.letter() == section).ok_or_else(foreign)?;
-        let queue = if queue.is_empty() { None } else { Some(QueueName::new(queue).map_err(|_| foreign())?) };
-        let number = after.strip_prefix('-').unwrap_or(after);
-        if number.len() > 20 || !number.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(foreign());
-        }
-        if !id.is_empty() {
-            TaskId::new(id).map_err(|_| foreign())?;
-        }
-        Ok(Self { section, queue, after: after.to_owned(), id: id.to_owned() })
-    }
-
-    fn write(&self) -> String {
-        let queue = self.queue.as_ref().map_or("", QueueName::as_str);
-        format!("{}|{queue}|{}|{}", self.section.letter(), self.after, self.id)
-    }
-
-    fn after(section: Section, seen: &Seen) -> Self {
-        Self {
-            section,
-            queue: Some(seen.task.queue.clone()),
-            after: seen.place.clone(),
-            id: seen.task.id.as_str().to_owned(),
-        }
-    }
-}
-
-/// Tasks that match, a page at a time.
-pub(super) async fn list(store: &Store, request: &ListRequest) -> Result<Page> {
-    request.validate()?;
-    let mut place = match &request.cursor {
-        Some(cursor) => Place::read(cursor)?,
-        None => Place::start_of(Section::Started),
-    };
-    let config = arrange::read(store).await?;
-    let wanted = |name: &&QueueName| request.filter.queue.as_ref().is_none_or(|queue| queue == *name);
-    let queues: Vec<&QueueName> = config.queues.keys().filter(wanted).collect();
-    let mut page = Page::default();
-    for _ in 0..PIECES {
-        let left = request.limit - page.tasks.len();
-        let next;
-        if !place.section.is_wanted(&request.filter) {
-            next = start_of_next(place.section);
-        } else {
-            let (seen, after) = match place.section {
-                Section::Over => over(store, &queues, &place, left).await?,
-                _ => live(store, &queues, &place, left).await?,
-            };
-            next = after;
-            let matching = seen.into_iter().map(|seen| seen.task).filter(|task| request.filter.matches(task));
-            page.tasks.extend(matching.map(|task| Task { parameters: None, result: None, checkpoint: None, ..task }));
-        }
-        match next {
-            None => return Ok(page),
-            Some(after) => place = after,
-        }
-        if page.tasks.len() == request.limit {
-            break;
-        }
-    }
-    page.next = Some(place.write());
-    Ok(page)
-}
-
-fn start_of_next(section: Section) -> Option<Place> {
-    let at = Section::ALL.iter().position(|known| *known == section)?;
-    Section::ALL.get(at + 1).map(|next| Place::start_of(*next))
-}
-
-/// A piece of a section of live tasks, and where it goes on.
-async fn live(store: &Store, queues: &[&QueueName], place: &Place, limit: usize) -> Result<(Vec<Seen>, Option<Place>)> {
-    let from = place.queue.as_ref().map_or(0, |queue| queues.partition_point(|name| *name < queue));
-    let goes_on = place.queue.as_ref().is_some_and(|queue| queues.get(from) == Some(&queue));
-    let asked = &queues[from..(from + QUEUES_A_PIECE).min(queues.len())];
-    if asked.is_empty() {
-        return Ok((Vec::new(), start_of_next(place.section)));
-    }
-    let add = |command: &mut Cmd| {
-        command.arg(place.section.letter()).arg(limit);
-        match goes_on {
-            true => command.arg(&place.after).arg(&place.id),
-            false => command.arg("").arg(""),
-        };
-        asked.iter().for_each(|queue| {
-            command.arg(queue.as_str());
-        });
-    };
-    let mut answer = array(store.run(&store.bulk, &script::LIST_LIVE, add).await?)?.into_iter();
-    let done = usize::try_from(number(answer.next().unwrap_or(Value::Nil))?).unwrap_or(usize::MAX);
-    let seen = answer.map(read_view).collect::<Result<Vec<_>>>()?;
-    let next = match (queues.get(from + done), seen.last()) {
-        (None, _) => start_of_next(place.section),
-        (Some(_), Some(last)) if done < asked.len() => Some(Place::after(place.section, last)),
-        // Nothing but leftovers of deleted keys in this queue's piece, or the next piece of queues.
-        (Some(_), _) => {
-            let next = queues.get(from + done.max(1)).map(|queue| (*queue).clone());
-            next.map_or_else(
-                || start_of_next(place.section),
-                |queue| Some(Place { queue: Some(queue), ..Place::start_of(place.section) }),
-            )
-        }
-    };
-    Ok((seen, next))
-}
-
-/// A piece of what is over.
-async fn over(store: &Store, queues: &[&QueueName], place: &Place, limit: usize) -> Result<(Vec<Seen>, Option<Place>)> {
-    if queues.is_empty() {
-        return Ok((Vec::new(), None));
-    }
-    let add = |command: &mut Cmd| {
-        command.arg(limit).arg(&place.after);
-        queues.iter().for_each(|queue| {
-            command.arg(queue.as_str());
-        });
-    };
-    let mut answer = array(store.run(&store.bulk, &script::LIST_OVER, add).await?)?.into_iter();
-    let after = text(answer.next().unwrap_or(Value::Nil))?;
-    let seen = answer.map(read_view).collect::<Result<Vec<_>>>()?;
-    let next = if after.is_empty() { None } else { Some(Place { after, ..Place::start_of(Section::Over) }) };
-    Ok((seen, next))
 }
 
 /// Counts per queue.

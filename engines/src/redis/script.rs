@@ -113,6 +113,7 @@ scripts! {
     FORGET_RECEIPTS = "scripts/forget_receipts.lua";
     GET = "scripts/get.lua";
     KEEP_CATALOGUE = "scripts/keep_catalogue.lua";
+    LEASES = "scripts/leases.lua";
     LIST_LIVE = "scripts/list_live.lua";
     LIST_OVER = "scripts/list_over.lua";
     MOVE = "scripts/move.lua";
@@ -131,6 +132,7 @@ scripts! {
     STATS = "scripts/stats.lua";
     SUBMIT = "scripts/submit.lua";
     TRIM = "scripts/trim.lua";
+    VIEWS = "scripts/views.lua";
     SWEEP_AWAITED = "scripts/sweep_awaited.lua";
 }
 

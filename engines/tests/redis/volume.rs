@@ -5,7 +5,7 @@ use std::{collections::HashSet, time::Duration};
 use jobbers_common::{
     engine::{
         PruneRequest, PruneScope, PutMode, Settlement, TaskFilter,
-        conformance::{DONE, Fixture, queue, task},
+        conformance::{DONE, Fixture, id, queue, task, task_in},
     },
     lifecycle::Status,
     limits::MAX_BATCH,
@@ -115,5 +115,79 @@ async fn thousands_are_claimed_settled_listed_and_pruned_each_once() {
     let scope = PruneScope::Matching { filter: TaskFilter::default(), finished_before: None, larger_than: None };
     assert_eq!(prune_all(&f, scope).await, 5_000);
     assert_eq!(server.command("HLEN jobbers:{0}:t"), ":0\r\n", "nothing is left of them");
+    f.assert_conserved().await;
+}
+
+/// Creates this many queues, `q000` and so on.
+async fn create_queues(f: &Fixture, count: usize) -> Vec<String> {
+    let names: Vec<String> = (0..count).map(|n| format!("q{n:03}")).collect();
+    for name in &names {
+        f.create_queue(name).await;
+    }
+    names
+}
+
+#[tokio::test]
+async fn finished_tasks_of_many_queues_are_listed_latest_first_in_bounded_steps() {
+    let f = super::open().await;
+    let names = create_queues(&f, 450).await;
+    f.submit(names.iter().rev().map(|name| task_in(&format!("of-{name}"), name)).collect()).await;
+    f.engine.cancel(&names.iter().rev().map(|name| id(&format!("of-{name}"))).collect::<Vec<_>>()).await.unwrap();
+    for limit in [7, 100, MAX_BATCH] {
+        let listed = f.list(TaskFilter::default(), limit).await;
+        let expected: Vec<String> = names.iter().map(|name| format!("of-{name}")).collect();
+        assert_eq!(listed.iter().map(|task| task.id.as_str()).collect::<Vec<_>>(), expected, "by pages of {limit}");
+    }
+}
+
+#[tokio::test]
+async fn tasks_that_run_in_many_queues_are_listed_once_each() {
+    let f = super::open().await;
+    let names = create_queues(&f, 250).await;
+    f.submit(names.iter().map(|name| task_in(&format!("of-{name}"), name)).collect()).await;
+    f.submit((0..900).map(|n| task(&format!("t{n:03}"))).collect()).await;
+    for some in names.chunks(125) {
+        let queues: Vec<&str> = some.iter().map(String::as_str).chain(["default"]).collect();
+        f.claim_from(&queues, MAX_BATCH).await;
+    }
+    let started = TaskFilter { statuses: vec![Status::Started], ..TaskFilter::default() };
+    for limit in [70, MAX_BATCH] {
+        let listed = f.list(started.clone(), limit).await;
+        let distinct: HashSet<_> = listed.iter().map(|task| task.id.clone()).collect();
+        assert_eq!((listed.len(), distinct.len()), (1_150, 1_150), "by pages of {limit}");
+        assert!(listed.is_sorted_by_key(|task| (task.queue.clone(), task.revision)), "queue by queue, by fences");
+    }
+}
+
+#[tokio::test]
+async fn a_tick_looks_only_at_queues_with_something_to_do() {
+    let server = RedisServer::start(RedisOptions::default());
+    let f = super::open_at(&server.url()).await;
+    let names = create_queues(&f, 300).await;
+    let later =
+        |name: &str| NewTask { start: Start::After(Duration::from_secs(5)), ..task_in(&format!("of-{name}"), name) };
+    f.submit(vec![later(&names[17]), later(&names[170])]).await;
+    f.submit(vec![task_in("runs", &names[250])]).await;
+    f.claim_from(&[&names[250]], 1).await;
+    let looks = || {
+        let stats = server.command("INFO commandstats");
+        let calls = |name: &str| {
+            let line = stats.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":calls=")).unwrap_or("0");
+            line.split(',').next().unwrap_or_default().parse::<u64>().unwrap()
+        };
+        calls("cmdstat_zrangebyscore") + calls("cmdstat_zrange")
+    };
+    let _ = server.command("CONFIG RESETSTAT");
+    assert_eq!(f.engine.promote_due(100).await.unwrap(), 0);
+    assert_eq!(f.engine.reclaim_expired(100).await.unwrap().total(), 0);
+    assert_eq!(looks(), 2, "one look each at the queues that are due");
+    f.advance(Duration::from_secs(60));
+    let _ = server.command("CONFIG RESETSTAT");
+    assert_eq!(f.engine.promote_due(100).await.unwrap(), 2);
+    assert_eq!(f.engine.reclaim_expired(100).await.unwrap().requeued, 1);
+    assert!(looks() <= 11, "{}", looks());
+    let _ = server.command("CONFIG RESETSTAT");
+    assert_eq!(f.engine.promote_due(100).await.unwrap(), 0);
+    assert_eq!(looks(), 1, "nothing is due any more");
     f.assert_conserved().await;
 }

@@ -1,34 +1,15 @@
 #!lua flags=no-writes
--- A piece of the list of live tasks: one section, queue by queue.
+-- A piece of the list of tasks that wait: one section, queue by queue.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 the section (l started by fence, r submitted by score, s scheduled
--- by due time, d waiting by revision, then id), 3 at most how many, 4 and 5 where the piece before ended in the first queue (fence, score or due
--- time; id), empty for its beginning, 6- queues.
+-- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 the section (r submitted by score, s scheduled by due time, d waiting
+-- by revision, then id), 3 at most how many, 4 and 5 where the piece before ended in the first queue (score or due time;
+-- id), empty for its beginning, 6- queues.
 -- Answers {how many queues are done, views (see view.lua), …}. Where to go on after a view, its record says.
 
 -- include base view over lane
 
 local section, limit = ARGV[2], tonumber(ARGV[3])
 local views, done = {}, 0
-
--- By fence: leases are kept by their ends, so all of a queue are looked at; there are as many as tasks that run.
-local function started(name, after, wanted)
-  local members, found = call('ZRANGEBYSCORE', of(name, 'l'), '-inf', '(inf'), {}
-  for from = 1, #members, 1000 do
-    for i, lease in ipairs(call('HMGET', T, unpack(members, from, min(from + 999, #members)))) do
-      local fence = lease and sub(lease, @lease.revision)
-      if fence and fence > after then
-        found[#found + 1] = { fence = fence, id = members[from + i - 1] }
-      end
-    end
-  end
-  table.sort(found, function(a, b) return a.fence < b.fence end)
-  local ids = {}
-  for i = 1, min(wanted, #found) do
-    ids[i] = found[i].id
-  end
-  return ids
-end
 
 -- By score, then id. Members of one score are in the order of their ids, so the place after (score, id) can be searched.
 local function placed(key, score, id, wanted, with_scores)
@@ -104,9 +85,7 @@ for i = 6, #ARGV do
   end
   local wanted = limit - #views
   local ids
-  if section == 'l' then
-    ids = started(ARGV[i], score, wanted)
-  elseif section == 'r' then
+  if section == 'r' then
     ids = submitted(ARGV[i], score, id, wanted)
   else
     ids = placed(of(ARGV[i], section), score, id, wanted)

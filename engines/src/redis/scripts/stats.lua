@@ -20,7 +20,9 @@ end
 -- The first of each priority has been ready longest in it.
 local function oldest_ready(name, aside)
   local oldest
-  for rank = -4, 5 do
+  -- Most often all of them are in the lane.
+  local is_in_lane = aside == 0 and call('EXISTS', of(name, 'r')) == 0
+  for rank = -4, is_in_lane and -5 or 5 do
     local least, below = format('%.0f', rank * 1e15), '(' .. format('%.0f', (rank + 1) * 1e15)
     local id = first_between(name, least, below, aside)
     local record = id and call('HGET', T, id)
