@@ -52,6 +52,8 @@ fn dead(name: &str, revision: u64, errors: Vec<AttemptError>) -> DeadTask {
         overrides: PolicyOverrides { max_retries: Some(7), ..PolicyOverrides::default() },
         attempt: 4,
         crashes: 1,
+        blames: 1,
+        suspicion: jobbers_common::suspicion::Suspicion::NONE,
         submitted_at: at(1),
         ready_at: at(2),
         started_at: Some(at(3)),

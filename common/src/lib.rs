@@ -25,6 +25,7 @@ pub mod rate;
 pub mod registry;
 pub mod routing;
 pub mod settling;
+pub mod suspicion;
 pub mod task;
 mod text;
 pub mod time;

@@ -75,7 +75,7 @@ pub struct TaskPolicy {
     pub on_shutdown: OnShutdown,
     /// Whether it is kept when it fails for good.
     pub dead_letter: DeadLetter,
-    /// Lost leases until it counts as poison and is failed.
+    /// Crashes of a worker whose only suspect it was, until it counts as poison and is failed.
     pub max_crashes: u32,
 }
 

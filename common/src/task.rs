@@ -12,6 +12,7 @@ use crate::{
     name::{QueueName, TaskId, TaskName, WorkerId},
     payload::Payload,
     policy::{CrashPolicy, PolicyOverrides},
+    suspicion::Suspicion,
     time::{Timestamp, micros},
     unique::Unique,
 };
@@ -233,8 +234,14 @@ pub struct Task {
     pub overrides: PolicyOverrides,
     /// Attempts that count: the running one, or those that ended by themselves. Lost leases and give-backs do not.
     pub attempt: u32,
-    /// Lost leases.
+    /// Lost leases. For information: only [`Task::blames`] make a task fail.
     pub crashes: u32,
+    /// Lost leases at which it was its worker's only suspect. At `max_crashes` the task is failed as poison.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub blames: u32,
+    /// Whether it is suspected of crashing its workers.
+    #[serde(default, skip_serializing_if = "is_fresh")]
+    pub suspicion: Suspicion,
     /// When the store took it: for the last time, if it was sent again from the start.
     pub submitted_at: Timestamp,
     /// When it became, or becomes, due.
@@ -272,6 +279,16 @@ pub struct Task {
     /// The span of its latest attempt that was settled without completing it and is kept in a trace, as a `traceparent`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_span: Option<Box<str>>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_fresh(suspicion: &Suspicion) -> bool {
+    !suspicion.is_suspect()
 }
 
 /// What a worker is handed with a lease.

@@ -46,7 +46,8 @@ pub struct Transition {
     pub notes_failure: bool,
     /// Whether a copy goes to the outbox.
     pub dead_letter: bool,
-    /// Whether the task ran to an end of its own. It did not when it was given back, or its worker vanished.
+    /// Whether the task ran to an end of its own, so that it is no longer suspect. It did not when it was given back, or
+    /// its worker vanished.
     pub ran: bool,
     /// What happens to the mark of an unknown task.
     pub unknown: UnknownMark,
@@ -121,7 +122,7 @@ impl Transition {
         }
     }
 
-    /// What the loss of a lease does. `is_poison`: the task has reached its `max_crashes`; `saves`: a poison task is kept
+    /// What the loss of a lease does. `is_poison`: the task's blames have reached its `max_crashes`; `saves`: a poison task is kept
     /// as a dead letter.
     #[must_use]
     pub fn of_lost_lease(cancel_requested: bool, is_poison: bool, saves: bool) -> Self {

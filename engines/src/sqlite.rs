@@ -76,6 +76,7 @@ mod lease;
 mod limits;
 mod list;
 mod look;
+mod losses;
 mod moves;
 mod prune;
 mod quota;

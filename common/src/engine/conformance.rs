@@ -51,6 +51,7 @@ pub mod sequence;
 pub mod settle;
 pub mod spans;
 pub mod submit;
+pub mod suspicion;
 pub mod unique;
 pub mod wake;
 pub mod work;
@@ -366,6 +367,24 @@ macro_rules! conformance_suite {
             a_live_lease_is_not_reclaimed
             progress_out_of_bounds_is_refused_and_changes_nothing
             extending_nothing_is_fine
+        );
+        $crate::conformance_group!($open, suspicion:
+            tasks_lost_together_are_suspects_and_none_is_blamed
+            a_worker_takes_few_suspects_at_a_time
+            suspects_go_first_and_fresh_tasks_run_beside_them
+            a_settled_suspect_makes_room_for_the_next
+            the_culprit_fails_and_its_neighbours_do_not
+            long_tasks_survive_the_loss_of_their_worker
+            a_fresh_task_beside_a_suspect_is_not_blamed
+            an_attempt_that_ends_clears_suspicion_and_a_release_does_not
+            blames_add_up_over_attempts
+            a_loss_taken_back_piece_by_piece_is_one_loss
+            a_lease_taken_after_a_loss_belongs_to_the_next
+            a_loss_counts_the_leases_in_every_queue
+            a_worker_that_lives_on_keeps_what_it_holds
+            a_suspect_waits_like_any_other
+            a_suspect_waits_for_its_limits_like_any_other
+            a_task_sent_again_from_the_start_is_fresh
         );
         $crate::conformance_group!($open, cancel:
             a_submitted_task_is_cancelled_at_once

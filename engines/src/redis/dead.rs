@@ -190,7 +190,7 @@ fn facts(task: &Task) -> Vec<u8> {
     let mut facts = Vec::with_capacity(FACTS.len());
     write_stamp(task.started_at.unwrap_or_default(), &mut facts);
     facts.extend(short(task.attempt).into_iter().chain(short(task.crashes)));
-    facts.extend([b'0', 0]);
+    facts.extend([b'0', u8::try_from(task.blames).unwrap_or(u8::MAX)]);
     facts
 }
 

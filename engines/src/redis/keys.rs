@@ -42,6 +42,9 @@
 //! | `workers`, `workers:expiry` | hash, sorted set | reports, and when they are forgotten |
 //! | `awaited` | hash | id: the processes that wait for the end of the task, each with a mark |
 //! | `awaiting` | sorted set | these processes, by when they count as dead unless they renew it |
+//! | `suspects` | set | queues that may have tasks suspected of crashing their workers |
+//! | `leased:<worker>`, `held:<worker>` | set | queues it claimed from; suspects it may hold |
+//! | `loss:<worker>` | string | what it held when the first of its leases was taken back, for a day |
 //! | `cancel:<worker>` | set | ids that it runs and that are to be cancelled |
 //! | `request:<worker>:<slot>` | string | what a recent cycle did, for 30 s, in case its answer got lost |
 //! | `schema` | number | the version of all this |

@@ -8,6 +8,8 @@
 
 use std::{fmt::Write, ops::Range};
 
+use jobbers_common::suspicion::Suspicion;
+
 /// How a field is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -267,6 +269,18 @@ pub(super) const REPORT: Layout = Layout {
     rest: "the report as JSON",
 };
 
+const LOSS: Layout = Layout {
+    name: "loss",
+    what: "`loss:<worker>`: what a worker held that vanished",
+    fields: &[
+        stamp("at", "when the first of its leases was taken back"),
+        digits("suspects", 2, "suspects among its tasks"),
+        digits("leases", 2, "its tasks, counted up to two, if none was a suspect"),
+    ],
+    has_core: false,
+    rest: "nothing",
+};
+
 /// A duty.
 pub(super) const DUTY: Layout = Layout {
     name: "duty",
@@ -331,9 +345,9 @@ pub(super) const FACTS: Layout = Layout {
     rest: "nothing",
 };
 
-const LAYOUTS: [&Layout; 23] = [
+const LAYOUTS: [&Layout; 24] = [
     &RECORD, &FRESH, &LEASE, &ENDING, &CORE, &NEWS, &SPAN, &HISTORY, &ERROR, &COPY, &ENTRY, &SAID, &KEPT, &REQUEST,
-    &REPORT, &DUTY, &ASIDE, &SIZING, &OUTCOME, &START, &WISH, &TOLD, &FACTS,
+    &REPORT, &LOSS, &DUTY, &ASIDE, &SIZING, &OUTCOME, &START, &WISH, &TOLD, &FACTS,
 ];
 
 const OUTCOME: Layout = Layout {
@@ -455,7 +469,8 @@ codes! {
     extended { done "e" cancelling "c" lost "l" }
     cancelled { done "d" requested "r" unknown "u" }
     resubmitted { done "d" already "a" live "l" moved "m" unknown "u" queue "q" held "h" }
-    gate { key "k" task "t" }
+    gate { key "k" task "t" suspect "!" }
+    suspicion { none "0" }
 }
 
 /// What stands for a name in a script; `None` for one that is not known.
@@ -474,6 +489,7 @@ fn meaning_of(name: &str) -> Option<String> {
     }
     let literal = match name {
         "digits.three" => Some((0..1_000).fold(String::new(), |text, number| format!("{text}{number:03}"))),
+        "suspicion.capacities" => return Some(capacities()),
         "attempts.none" => Some(attempts(0)),
         "attempts.one" => Some(attempts(1)),
         _ => None,
@@ -489,6 +505,12 @@ fn meaning_of(name: &str) -> Option<String> {
         Some("last") if !range.is_empty() => Some(range.end.to_string()),
         Some(_) => None,
     }
+}
+
+/// How many suspects a worker may hold, by their level, as a Lua table.
+fn capacities() -> String {
+    let [_, levels @ ..] = Suspicion::CAPACITIES;
+    format!("{{ {} }}", levels.map(|most| most.to_string()).join(", "))
 }
 
 /// The fields of a lease from `attempt` to `blames`, as Lua writes them, of a task that was never lost.

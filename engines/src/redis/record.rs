@@ -14,6 +14,7 @@ use jobbers_common::{
     name::{QueueName, TaskName, WorkerId},
     payload::Payload,
     policy::{DeadLetter, PolicyOverrides, TaskPolicy},
+    suspicion::Suspicion,
     task::{NewTask, Priority},
     time::Timestamp,
     unique::Unique,
@@ -115,6 +116,9 @@ pub(super) struct Standing {
     pub(super) completed_at: Option<Timestamp>,
     pub(super) attempt: u32,
     pub(super) crashes: u32,
+    pub(super) blames: u32,
+    /// None of a task that is over.
+    pub(super) suspicion: Suspicion,
     /// Whether it is on the outbox, or was.
     pub(super) dead_letter: bool,
     pub(super) cancel_requested: bool,
@@ -192,6 +196,8 @@ impl Standing {
             completed_at: None,
             attempt: 0,
             crashes: 0,
+            blames: 0,
+            suspicion: Suspicion::NONE,
             dead_letter: false,
             cancel_requested: state == CANCELLING,
             worker: worker(ran)?,
@@ -218,6 +224,11 @@ impl Standing {
         standing.started_at = some_stamp(&counted[const { at("started_at") }]);
         standing.attempt = number(&counted[const { at("attempt") }]);
         standing.crashes = number(&counted[const { at("crashes") }]);
+        standing.blames = number(&counted[const { at("blames") }]);
+        if standing.completed_at.is_none() {
+            let level = counted[const { at("suspicion") }.start];
+            standing.suspicion = Suspicion::new(level.wrapping_sub(b'0'));
+        }
         Ok(standing)
     }
 

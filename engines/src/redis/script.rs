@@ -16,7 +16,7 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 41] = [
+const LIBRARY: [(&str, &str); 45] = [
     ("base", include_str!("scripts/lib/base.lua")),
     ("numbers", include_str!("scripts/lib/numbers.lua")),
     ("time", include_str!("scripts/lib/time.lua")),
@@ -46,6 +46,10 @@ const LIBRARY: [(&str, &str); 41] = [
     ("replay", include_str!("scripts/lib/replay.lua")),
     ("limits", include_str!("scripts/lib/limits.lua")),
     ("aside", include_str!("scripts/lib/aside.lua")),
+    ("suspected", include_str!("scripts/lib/suspected.lua")),
+    ("held", include_str!("scripts/lib/held.lua")),
+    ("suspects", include_str!("scripts/lib/suspects.lua")),
+    ("losses", include_str!("scripts/lib/losses.lua")),
     ("gates", include_str!("scripts/lib/gates.lua")),
     ("length", include_str!("scripts/lib/length.lua")),
     ("judge", include_str!("scripts/lib/judge.lua")),

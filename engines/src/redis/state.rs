@@ -174,6 +174,8 @@ fn told_task(id: TaskId, record: Record, told: Told, expires_at: &str) -> Result
         overrides: record.overrides,
         attempt,
         crashes,
+        blames: record.standing.blames,
+        suspicion: record.standing.suspicion,
         submitted_at: record.submitted_at,
         ready_at,
         started_at,

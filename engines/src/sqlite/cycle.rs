@@ -6,6 +6,7 @@ use jobbers_common::{
     engine::{ClaimRequest, Cycle, CycleReply, Error, Result},
     lifecycle::{Move, Status},
     name::{QueueName, TaskId, TaskName, WorkerId},
+    suspicion::Suspicion,
     task::{ClaimedTask, Fence},
     time::Timestamp,
 };
@@ -13,11 +14,23 @@ use rusqlite::{OptionalExtension, Row};
 use tracing::warn;
 
 use super::{
-    due::Chore, error::OrStore, gates, limits::Room, row::Columns, settle, sql, step::Step, tend, waiters::Wants,
+    due::Chore,
+    error::OrStore,
+    gates::{self, Told},
+    limits::Room,
+    losses,
+    row::Columns,
+    settle, sql,
+    step::Step,
+    tend,
+    waiters::Wants,
 };
 
 /// How many due tasks, and how many expired leases, one claim looks after.
 const TEND_LIMIT: usize = 100;
+
+/// How many suspects of a queue one claim looks at.
+const MAX_SUSPECTS: usize = 1_000;
 
 /// About how many tasks a cycle touches.
 pub(super) fn weight(cycle: &Cycle) -> usize {
@@ -59,12 +72,14 @@ fn claim_ready(step: &mut Step<'_>, worker: &WorkerId, claim: &ClaimRequest) -> 
         let room = Room::of(step, queue)?;
         let (limit, before) = (limit.min(room.tasks(step.now)), claimed.len());
         if limit > 0 {
-            match gates::Gates::of(step, queue)? {
-                None => claim_from(step, queue, &wish.queue, limit, &mut claimed, (worker, claim.lease))?,
-                Some(mut gates) => {
-                    let mut left = limit;
+            let mut gates = gates::Gates::of(step, queue)?;
+            let mut claim = QueueClaim { queue, name: &wish.queue, worker, lease: claim.lease, claimed: &mut claimed };
+            let mut left = limit - claim.take_suspects(step, limit, gates.as_mut())?;
+            match &mut gates {
+                None => claim.take(step, left)?,
+                Some(gates) => {
                     while let Some(open) = gates.make_way(step, left)? {
-                        claim_from(step, queue, &wish.queue, open, &mut claimed, (worker, claim.lease))?;
+                        claim.take(step, open)?;
                         left -= open;
                     }
                     gates.note_started(step, limit - left)?;
@@ -101,46 +116,105 @@ fn what_to_wait_for(step: &Step<'_>, claim: &ClaimRequest) -> Result<(Wants, Opt
     Ok((wants, soonest))
 }
 
-/// Leases the next tasks of one queue.
-fn claim_from(
-    step: &mut Step<'_>,
+/// A claim from one queue.
+struct QueueClaim<'a> {
     queue: i64,
-    name: &QueueName,
-    limit: usize,
-    claimed: &mut Vec<ClaimedTask>,
-    (worker, lease): (&WorkerId, Duration),
-) -> Result<()> {
-    let mut next = step.prepare(sql::NEXT_READY)?;
-    let mut rows = next.query((queue, sql::count(limit))).or_store()?;
-    let mut leases: Vec<(i64, i64)> = Vec::new();
-    while let Some(row) = rows.next().or_store()? {
+    name: &'a QueueName,
+    worker: &'a WorkerId,
+    lease: Duration,
+    /// Where the leased tasks go.
+    claimed: &'a mut Vec<ClaimedTask>,
+}
+
+impl QueueClaim<'_> {
+    /// Leases the next tasks that are not suspect.
+    fn take(&mut self, step: &mut Step<'_>, limit: usize) -> Result<()> {
+        let mut next = step.prepare(sql::NEXT_READY)?;
+        let mut rows = next.query((self.queue, sql::count(limit))).or_store()?;
+        let mut leases = Vec::new();
+        while let Some(row) = rows.next().or_store()? {
+            leases.push(self.hand_out(row, step)?);
+        }
+        drop(rows);
+        self.lease(step, &leases)
+    }
+
+    /// Leases ready suspects, as many as the worker may hold and `gates` let pass. Returns how many.
+    fn take_suspects(
+        &mut self,
+        step: &mut Step<'_>,
+        limit: usize,
+        mut gates: Option<&mut gates::Gates>,
+    ) -> Result<usize> {
+        if let Some(gates) = &mut gates {
+            gates.let_back(step, limit)?;
+        }
+        let suspects = self.ready_suspects(step)?;
+        if suspects.is_empty() {
+            return Ok(0);
+        }
+        let mut held = losses::held_by(step, self.worker)?;
+        let mut leases = Vec::new();
+        let mut by_key = step.prepare(sql::READY_TASK)?;
+        for (key, suspicion, told) in suspects {
+            if leases.len() == limit {
+                break;
+            }
+            if !held.may_add(suspicion) {
+                continue;
+            }
+            if let Some(gates) = &mut gates
+                && !gates.ask(step, key, &told)?
+            {
+                continue;
+            }
+            held.add(suspicion);
+            let mut rows = by_key.query([key]).or_store()?;
+            if let Some(row) = rows.next().or_store()? {
+                leases.push(self.hand_out(row, step)?);
+            }
+        }
+        self.lease(step, &leases)?;
+        Ok(leases.len())
+    }
+
+    fn ready_suspects(&self, step: &Step<'_>) -> Result<Vec<(i64, Suspicion, Told)>> {
+        let mut statement = step.prepare(sql::READY_SUSPECTS)?;
+        let read = |row: &Row<'_>| Ok((row.get(0)?, Suspicion::new(row.get(1)?), Told::read(row, 2)?));
+        let rows = statement.query_map((self.queue, sql::count(MAX_SUSPECTS)), read).or_store()?;
+        rows.collect::<rusqlite::Result<_>>().or_store()
+    }
+
+    /// Adds a row of `next_ready` to what the worker gets. Returns its key and fence.
+    fn hand_out(&mut self, row: &Row<'_>, step: &mut Step<'_>) -> Result<(i64, i64)> {
         let (key, fence) = (row.get(0).or_store()?, step.next_revision());
-        leases.push((key, fence));
-        match hand_out(row, name, fence, step.now) {
-            Ok(task) => claimed.push(task),
-            // It does not stand in its neighbours' way: its lease ends in nobody's hands, and in the end that is counted
-            // as its crashes.
+        match claimed_task(row, self.name, fence, step.now) {
+            Ok(task) => self.claimed.push(task),
+            // It does not block its neighbours: its lease expires unassigned and counts as a crash.
             Err(error) => warn!(key, %error, "a queue held a task that can't be read"),
         }
+        Ok((key, fence))
     }
-    drop(rows);
-    let mut lease_one = step.prepare(sql::CLAIM_TASK)?;
-    let expires_at = step.now.after(lease).as_micros();
-    if !leases.is_empty() {
-        step.note_due(Chore::Reclaim, queue, expires_at);
-    }
-    for (key, fence) in leases {
-        let leased = lease_one.execute((key, fence, step.now_micros(), worker.as_str(), expires_at));
-        if leased.or_store()? != 1 {
-            return Err(Error::Corrupt(format!("the index of ready tasks names row {key}, which is not ready")));
+
+    fn lease(&self, step: &mut Step<'_>, leases: &[(i64, i64)]) -> Result<()> {
+        let mut lease_one = step.prepare(sql::CLAIM_TASK)?;
+        let expires_at = step.now.after(self.lease).as_micros();
+        if !leases.is_empty() {
+            step.note_due(Chore::Reclaim, self.queue, expires_at);
         }
-        step.note_moved(key, queue, Status::Submitted, Move::Claim, Status::Started)?;
+        for (key, fence) in leases {
+            let leased = lease_one.execute((key, fence, step.now_micros(), self.worker.as_str(), expires_at));
+            if leased.or_store()? != 1 {
+                return Err(Error::Corrupt(format!("the index of ready tasks names row {key}, which is not ready")));
+            }
+            step.note_moved(*key, self.queue, Status::Submitted, Move::Claim, Status::Started)?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// A row of `next_ready` as the worker gets it.
-fn hand_out(row: &Row<'_>, queue: &QueueName, fence: i64, now: Timestamp) -> Result<ClaimedTask> {
+fn claimed_task(row: &Row<'_>, queue: &QueueName, fence: i64, now: Timestamp) -> Result<ClaimedTask> {
     let mut columns = Columns::of(row);
     let _key: i64 = columns.take()?;
     let mut task = ClaimedTask {

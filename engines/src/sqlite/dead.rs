@@ -216,7 +216,8 @@ fn make_anew(step: &mut Step<'_>, wish: &Resubmit, dead: &DeadTask, queue: i64) 
     } else {
         Some(serde_json::to_string(overrides).map_err(|error| Error::Invalid(error.to_string()))?)
     };
-    let (attempt, crashes) = if wish.reset_attempts { (0, 0) } else { (dead.task.attempt, dead.task.crashes) };
+    let Task { attempt, crashes, blames, .. } = dead.task;
+    let (attempt, crashes, blames) = if wish.reset_attempts { (0, 0, 0) } else { (attempt, crashes, blames) };
     let revision = step.next_revision();
     step.prepare(sql::RESTORE_TASK)?
         .execute(params![
@@ -237,6 +238,7 @@ fn make_anew(step: &mut Step<'_>, wish: &Resubmit, dead: &DeadTask, queue: i64) 
             trace.as_deref(),
             last_span.as_deref(),
             concurrency_key.as_ref().map(ConcurrencyKey::as_str),
+            blames,
         ])
         .or_store()?;
     let key = step.conn.last_insert_rowid();

@@ -195,14 +195,19 @@ impl Gates {
         }))
     }
 
+    /// Lets tasks come back whose gates may let them pass: by a change of limits, by an end, by a rate.
+    pub(super) fn let_back(&mut self, step: &Step<'_>, wanted: usize) -> Result<()> {
+        self.sweep(step)?;
+        self.let_due_pass(step, wanted)
+    }
+
     /// Sets aside what may not start, until `wanted` tasks at the queue's front may, or there are no more. Answers how many
     /// these are, and counts them as started; `None` for none.
     pub(super) fn make_way(&mut self, step: &Step<'_>, wanted: usize) -> Result<Option<usize>> {
         if wanted == 0 || self.left == 0 {
             return Ok(None);
         }
-        self.sweep(step)?;
-        self.let_due_pass(step, wanted)?;
+        self.let_back(step, wanted)?;
         let mut open = 0;
         while open < wanted && self.left > 0 {
             let front = self.front(step, open, (wanted - open).max(64).min(self.left))?;
@@ -229,7 +234,7 @@ impl Gates {
     }
 
     /// Whether a task may start; then it is counted. One that may not is set aside.
-    fn ask(&mut self, step: &Step<'_>, key: i64, told: &Told) -> Result<bool> {
+    pub(super) fn ask(&mut self, step: &Step<'_>, key: i64, told: &Told) -> Result<bool> {
         let gates = told.gates(&self.config);
         for (gate, limits) in &gates {
             if let Some(shut) = self.stand(step, gate, *limits)?.shut(step.now) {

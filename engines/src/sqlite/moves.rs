@@ -36,7 +36,7 @@ pub(super) fn leave(
     transition: &Transition,
     attempt: &Attempt<'_>,
 ) -> Result<Status> {
-    let Transition { event, to, back, counts, notes_failure, dead_letter, unknown, .. } = *transition;
+    let Transition { event, to, back, notes_failure, dead_letter, unknown, .. } = *transition;
     if let Some(failure) = attempt.failure.filter(|_| notes_failure) {
         note_failure(step, found, failure)?;
     }
@@ -44,7 +44,7 @@ pub(super) fn leave(
         step.prepare(sql::FORGET_STRANGER)?.execute([found.key]).or_store()?;
     }
     match back {
-        Some(back) => requeue(step, found, (event, to), back, counts, attempt.span)?,
+        Some(back) => requeue(step, found, transition, back, attempt.span)?,
         None => {
             let result = attempt.result.filter(|_| to == Status::Completed);
             let fence = found.fence.filter(|_| attempt.is_settled);
@@ -97,19 +97,19 @@ pub(super) fn end(step: &mut Step<'_>, id: &TaskId, found: &Found, ending: &Endi
 fn requeue(
     step: &mut Step<'_>,
     found: &Found,
-    (event, to): (Move, Status),
+    transition: &Transition,
     back: Return,
-    counts: bool,
     span: Option<&str>,
 ) -> Result<()> {
     gates::note_ended(step, found)?;
+    let Transition { event, to, counts, ran, .. } = *transition;
     let revision = step.next_revision();
     let ready_at = match back {
         Return::OldPlace => None,
         Return::After(delay) => Some(step.now.after(delay).as_micros()),
     };
     step.prepare(sql::REQUEUE_TASK)?
-        .execute((found.key, to.code(), revision, ready_at, u8::from(!counts), span))
+        .execute((found.key, to.code(), revision, ready_at, u8::from(!counts), span, ran))
         .or_store()?;
     if let Some(at) = ready_at.filter(|_| to == Status::Scheduled) {
         step.note_due(Chore::Promote, found.queue, at);

@@ -9,6 +9,7 @@ use jobbers_common::{
     name::{NameError, TaskId, WorkerId},
     payload::Payload,
     policy::PolicyOverrides,
+    suspicion::Suspicion,
     task::{AttemptError, FailureKind, Fence, Lease, Priority, Progress, Task},
     time::Timestamp,
 };
@@ -106,6 +107,8 @@ pub(super) fn task(row: &Row<'_>, catalog: &Catalog) -> Result<(i64, Task)> {
         overrides: columns.overrides()?,
         attempt: columns.take()?,
         crashes: columns.take()?,
+        blames: columns.take()?,
+        suspicion: Suspicion::new(columns.take()?),
         submitted_at: columns.time()?,
         ready_at: columns.time()?,
         started_at: columns.time_or_none()?,

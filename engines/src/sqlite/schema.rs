@@ -19,5 +19,6 @@ pub(super) const SCHEMA: Schema = Schema {
         include_str!("sql/migrations/0011_gates.sql"),
         include_str!("sql/migrations/0012_queue_bytes.sql"),
         include_str!("sql/migrations/0013_due.sql"),
+        include_str!("sql/migrations/0014_suspicion.sql"),
     ],
 };

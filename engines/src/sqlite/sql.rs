@@ -36,8 +36,8 @@ statements! {
     CLEAR_BYTES = "clear_bytes";
     COMPLETED_AT = "completed_at";
     COUNT_BYTES = "count_bytes";
-    COUNT_CRASH = "count_crash";
     COUNT_FINISHED = "count_finished";
+    COUNT_LEASES = "count_leases";
     COUNT_REMOVED = "count_removed";
     DELETE_CHECKPOINT = "delete_checkpoint";
     DELETE_DRAINING = "delete_draining";
@@ -71,6 +71,7 @@ statements! {
     FIND_DUE = "find_due";
     FIND_DUTY = "find_duty";
     FIND_ENDED = "find_ended";
+    FIND_LOSS = "find_loss";
     FIND_KEY = "find_key";
     FIND_RECEIPT = "find_receipt";
     FIND_REPLACED = "find_replaced";
@@ -83,6 +84,7 @@ statements! {
     FORGET_DUE = "forget_due";
     FORGET_GATE_DUE = "forget_gate_due";
     FORGET_GATE_MARKS = "forget_gate_marks";
+    FORGET_LOSSES = "forget_losses";
     FORGET_RECEIPT = "forget_receipt";
     FORGET_STRANGER = "forget_stranger";
     FORGET_WEIGHTS = "forget_weights";
@@ -91,6 +93,7 @@ statements! {
     GATE_SWEEP = "gate_sweep";
     GET_CATALOGUE = "get_catalogue";
     GET_TASK = "get_task";
+    HELD_SUSPECTS = "held_suspects";
     HOLDERS_OF_KEY = "holders_of_key";
     HOLDERS_OF_NAME = "holders_of_name";
     INSERT_LARGE_PARAMETERS = "insert_large_parameters";
@@ -116,6 +119,7 @@ statements! {
     LIST_SUBMITTED = "list_submitted";
     LIST_TASK = "list_task";
     LIST_WAITING = "list_waiting";
+    LOSE_LEASE = "lose_lease";
     MOVABLE_TASKS = "movable_tasks";
     MOVE_TASK = "move_task";
     NEXT_DUE = "next_due";
@@ -138,6 +142,7 @@ statements! {
     PUT_DRAINING = "put_draining";
     PUT_DUTY = "put_duty";
     PUT_IN_OUTBOX = "put_in_outbox";
+    PUT_LOSS = "put_loss";
     PUT_QUEUE = "put_queue";
     PUT_ROLE = "put_role";
     PUT_ROUTE = "put_route";
@@ -148,6 +153,8 @@ statements! {
     QUEUE_REMOVED = "queue_removed";
     QUEUE_TALLY = "queue_tally";
     RATE_MARK = "rate_mark";
+    READY_SUSPECTS = "ready_suspects";
+    READY_TASK = "ready_task";
     READ_META = "read_meta";
     REQUEST_CANCEL = "request_cancel";
     REQUEUE_TASK = "requeue_task";
@@ -244,6 +251,8 @@ mod tests {
             (LIST_SUBMITTED, "task_aside"),
             (NEXT_GATED, "task_ready"),
             (LET_PASS, "task_gate"),
+            (READY_SUSPECTS, "task_gate"),
+            (HELD_SUSPECTS, "task_held_suspect"),
             (NEXT_GATE, "task_gate"),
             (LEASED_OF_KEY, "task_leased_key"),
             (DUE_GATES, "gate_due_time"),

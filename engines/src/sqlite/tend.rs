@@ -5,7 +5,9 @@ use jobbers_common::{
     lifecycle::{Move, Status},
     name::{TaskId, WorkerId},
     policy::{DeadLetter, PolicyOverrides, TaskPolicy},
+    suspicion::{Judgement, Suspicion},
     task::{AttemptFailure, FailureKind},
+    time::Timestamp,
     transition::Transition,
 };
 use rusqlite::Row;
@@ -14,6 +16,7 @@ use super::{
     due::{self, Chore},
     error::{OrStore, corrupt},
     find::find,
+    losses,
     moves::{self, Attempt},
     row::Columns,
     sql,
@@ -95,7 +98,10 @@ pub(super) fn promote_due(step: &mut Step<'_>, queues: &[i64], limit: usize) -> 
 /// A lease that has ended.
 struct Expired {
     id: TaskId,
-    crashes: u32,
+    worker: WorkerId,
+    started_at: Timestamp,
+    blames: u32,
+    suspicion: Suspicion,
     overrides: PolicyOverrides,
 }
 
@@ -122,13 +128,13 @@ pub(super) fn reclaim_expired(step: &mut Step<'_>, queues: &[i64], limit: usize)
 }
 
 fn reclaim(step: &mut Step<'_>, expired: &Expired) -> Result<Status> {
-    let Expired { id, crashes, overrides } = expired;
+    let Expired { id, worker, started_at, blames, suspicion, overrides } = expired;
+    let Judgement { suspicion, is_blamed } = losses::loss_of(step, worker, *started_at)?.judge(*suspicion);
     let found = &find(step, id)?.ok_or_else(|| corrupt("the index of leases", id))?;
-    step.prepare(sql::COUNT_CRASH)?.execute([found.key]).or_store()?;
-    let worker = found.worker.as_ref().map_or("?", WorkerId::as_str);
+    step.prepare(sql::LOSE_LEASE)?.execute((found.key, u8::from(is_blamed), suspicion.level())).or_store()?;
     let message = format!("the worker {worker} vanished: its lease ended");
     let failure = AttemptFailure::new(FailureKind::Crash, message);
-    let is_poison = crashes + 1 >= overrides.max_crashes.unwrap_or(TaskPolicy::DEFAULT.max_crashes);
+    let is_poison = is_blamed && blames + 1 >= overrides.max_crashes.unwrap_or(TaskPolicy::DEFAULT.max_crashes);
     let saves = overrides.dead_letter == Some(DeadLetter::Save);
     let transition = Transition::of_lost_lease(found.cancel_requested, is_poison, saves);
     moves::leave(step, id, found, &transition, &Attempt { failure: Some(&failure), ..Attempt::default() })
@@ -137,9 +143,15 @@ fn reclaim(step: &mut Step<'_>, expired: &Expired) -> Result<Status> {
 fn read_expired(row: &Row<'_>, _queue: i64) -> Result<Expired> {
     let mut columns = Columns::of(row);
     let _expires_at: i64 = columns.take()?;
-    let (id, crashes) = (columns.name(TaskId::new)?, columns.take()?);
-    // What can't be read bounds nothing; a task is not kept from ending by it.
-    Ok(Expired { id, crashes, overrides: columns.overrides().unwrap_or_default() })
+    Ok(Expired {
+        id: columns.name(TaskId::new)?,
+        worker: columns.name(WorkerId::new)?,
+        started_at: columns.time()?,
+        blames: columns.take()?,
+        suspicion: Suspicion::new(columns.take()?),
+        // What can't be read bounds nothing; a task is not kept from ending by it.
+        overrides: columns.overrides().unwrap_or_default(),
+    })
 }
 
 /// A search for what is overdue in several queues, as one sequence by time and then id, which are a row's first columns.

@@ -126,7 +126,11 @@ async fn a_store_of_the_version_before_is_migrated_and_its_chores_find_what_is_d
     f.submit(vec![NewTask { start: Start::After(seconds(10)), ..task_in("later", "mail") }]).await;
     drop(f);
     let hand = Connection::open(&file).unwrap();
-    hand.execute_batch("DROP TABLE due; PRAGMA user_version = 12").unwrap();
+    hand.execute_batch(
+        "DROP TABLE due; DROP TABLE worker_loss; DROP INDEX task_held_suspect; ALTER TABLE task DROP COLUMN blames;
+         ALTER TABLE task DROP COLUMN suspicion; PRAGMA user_version = 12",
+    )
+    .unwrap();
     drop(hand);
     let f = open().await;
     f.advance(seconds(86_400));

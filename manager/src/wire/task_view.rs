@@ -113,6 +113,10 @@ pub struct TaskView<'a> {
     attempt: u32,
     /// Lost leases.
     crashes: u32,
+    /// Crashes of a worker whose only suspect it was. At `max_crashes` it is failed as poison.
+    blames: u32,
+    /// How far it is suspected of crashing its workers, 0 to 3. Few suspects run on one worker at a time.
+    suspicion: u8,
     /// When the store took it: for the last time, if it was sent again with its attempts counted from the start.
     submitted_at: Rfc3339,
     /// When it became, or becomes, due.
@@ -407,6 +411,8 @@ impl<'a> From<&'a Task> for TaskView<'a> {
             policy: (&task.overrides).into(),
             attempt: task.attempt,
             crashes: task.crashes,
+            blames: task.blames,
+            suspicion: task.suspicion.level(),
             submitted_at: task.submitted_at.into(),
             ready_at: task.ready_at.into(),
             started_at: task.started_at.map(Rfc3339),

@@ -84,7 +84,7 @@ impl State {
         }
         (task.ready_at, task.completed_at, task.result, task.dead_letter) = (now, None, None, false);
         if reset_attempts {
-            (task.attempt, task.crashes, task.submitted_at) = (0, 0, now);
+            (task.attempt, task.crashes, task.blames, task.submitted_at) = (0, 0, 0, now);
         }
         if parameters.is_some() {
             task.parameters = parameters;

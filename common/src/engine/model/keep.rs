@@ -6,6 +6,7 @@ use crate::{
     lifecycle::{Move, Status},
     name::{QueueName, TaskId, WorkerId},
     policy::{DeadLetter, TaskPolicy},
+    suspicion::{Judgement, WorkerLoss},
     task::{AttemptFailure, FailureKind},
     time::Timestamp,
     transition::Transition,
@@ -60,15 +61,32 @@ impl State {
     }
 
     fn lose_lease(&mut self, id: &TaskId, now: Timestamp) -> Option<Status> {
+        let task = &self.tasks.get(id)?.task;
+        let (worker, started_at) = (task.worker.clone()?, task.started_at?);
+        let loss = self.loss_of(&worker, started_at, now);
         let task = &mut self.tasks.get_mut(id)?.task;
+        let Judgement { suspicion, is_blamed } = loss.judge(task.suspicion);
+        task.suspicion = suspicion;
         task.crashes += 1;
-        let is_poison = task.crashes >= task.overrides.max_crashes.unwrap_or(TaskPolicy::DEFAULT.max_crashes);
+        task.blames += u32::from(is_blamed);
+        let max_crashes = task.overrides.max_crashes.unwrap_or(TaskPolicy::DEFAULT.max_crashes);
         let saves = task.overrides.dead_letter == Some(DeadLetter::Save);
+        let is_poison = is_blamed && task.blames >= max_crashes;
         let transition = Transition::of_lost_lease(task.cancel_requested, is_poison, saves);
-        let worker = task.worker.as_ref().map_or("?", WorkerId::as_str);
         let message = format!("the worker {worker} vanished: its lease ended");
         self.end_attempt(id, &transition, Some(AttemptFailure::new(FailureKind::Crash, message)), now);
         Some(transition.to)
+    }
+
+    /// The loss that a worker's lease belongs to; it begins now if this is the first lease of it.
+    fn loss_of(&mut self, worker: &WorkerId, started_at: Timestamp, now: Timestamp) -> WorkerLoss {
+        if let Some(loss) = self.losses.get(worker).filter(|loss| loss.includes(started_at)) {
+            return *loss;
+        }
+        let suspects = self.leases_of(worker).filter(|task| task.suspicion.is_suspect()).count() as u64;
+        let loss = WorkerLoss { at: now, suspects, leases: self.leases_of(worker).count() as u64 };
+        self.losses.insert(worker.clone(), loss);
+        loss
     }
 
     pub(super) fn prune(&mut self, request: &PruneRequest, now: Timestamp) -> Result<Pruned> {

@@ -14,6 +14,7 @@ use crate::{
     name::{DutyName, QueueName, TaskId, TaskName, WorkerId},
     queue::Config,
     registry::{Catalogue, CatalogueId},
+    suspicion::{Suspicion, WorkerLoss},
     task::{AttemptError, AttemptFailure, Fence, Task},
     time::Timestamp,
     unique::UniqueKey,
@@ -61,6 +62,8 @@ pub(super) struct State {
     /// Whom to wake when this verb is done.
     pub(super) wakes: Vec<WorkerId>,
     pub(super) something_finished: bool,
+    /// The latest loss of each worker.
+    pub(super) losses: HashMap<WorkerId, WorkerLoss>,
 }
 
 impl Default for State {
@@ -82,6 +85,7 @@ impl Default for State {
             waiting: HashMap::new(),
             wakes: Vec::new(),
             something_finished: false,
+            losses: HashMap::new(),
         }
     }
 }
@@ -111,6 +115,7 @@ impl State {
         if to.is_finished() {
             task.completed_at = Some(now);
             task.cancel_requested = false;
+            task.suspicion = Suspicion::NONE;
             self.something_finished = true;
             if task.dead_letter {
                 let copy = DeadTask { task: task.clone(), fingerprint: stored.fingerprint };

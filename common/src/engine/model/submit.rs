@@ -9,6 +9,7 @@ use crate::{
     lifecycle::{Move, Status},
     name::{QueueName, TaskId},
     payload::Payload,
+    suspicion::Suspicion,
     task::{NewTask, Start, Task},
     time::Timestamp,
 };
@@ -176,6 +177,8 @@ impl State {
             overrides: new.overrides,
             attempt: 0,
             crashes: 0,
+            blames: 0,
+            suspicion: Suspicion::NONE,
             submitted_at: now,
             ready_at: due,
             started_at: None,

@@ -11,6 +11,7 @@ use crate::{
     lifecycle::{Move, Status},
     name::{QueueName, TaskId, WorkerId},
     rate::RateLimit,
+    suspicion::{HeldSuspects, Suspicion},
     task::{AttemptFailure, ClaimedTask, Fence, Lease, Task},
     time::Timestamp,
     transition::{Facts, Return, Transition, UnknownMark},
@@ -92,6 +93,9 @@ impl State {
         if !transition.counts {
             stored.task.attempt -= 1;
         }
+        if transition.ran {
+            stored.task.suspicion = Suspicion::NONE;
+        }
         match transition.unknown {
             UnknownMark::Set => stored.unknown_since = stored.unknown_since.or(Some(now)),
             UnknownMark::Clear => stored.unknown_since = None,
@@ -112,18 +116,23 @@ impl State {
             }
             let wanted = (*limit).min(claim.limit - claimed.len()).min(self.limits_leave(queue, now));
             let before = claimed.len();
-            let mut ready: Vec<(Reverse<u8>, u64, TaskId)> = self
+            // Suspects first: they ran before, and the sooner the culprit is found the better.
+            let turn = |stored: &Stored| {
+                let is_fresh = !stored.task.suspicion.is_suspect();
+                (is_fresh, Reverse(stored.task.priority.get()), stored.position, stored.task.id.clone())
+            };
+            let mut ready: Vec<_> = self
                 .tasks
                 .values()
                 .filter(|stored| stored.task.status == Status::Submitted && stored.task.queue == *queue)
-                .map(|stored| (Reverse(stored.task.priority.get()), stored.position, stored.task.id.clone()))
+                .map(|stored| (turn(stored), stored.task.suspicion))
                 .collect();
             ready.sort();
-            for (_, _, id) in ready {
+            for ((.., id), suspicion) in ready {
                 if claimed.len() - before == wanted {
                     break;
                 }
-                if self.shut_gate(&id, now).is_none() {
+                if self.held_suspects(worker).may_add(suspicion) && self.shut_gate(&id, now).is_none() {
                     claimed.extend(self.lease(&id, worker, claim.lease, now));
                     self.note_passed(&id, now);
                 }
@@ -131,6 +140,13 @@ impl State {
             self.note_started(queue, claimed.len() - before, now);
         }
         claimed
+    }
+
+    /// The suspects that a worker holds a lease on.
+    fn held_suspects(&self, worker: &WorkerId) -> HeldSuspects {
+        let mut held = HeldSuspects::default();
+        self.leases_of(worker).for_each(|task| held.add(task.suspicion));
+        held
     }
 
     /// The tasks that a worker holds a lease on.

@@ -60,11 +60,12 @@ if ARGV[6] == 'again' then
   end
 end
 
-local room_of, started_in, wait_for, rules_in, clear_front, passed_in, due_in
+local room_of, started_in, wait_for, rules_in, clear_front, passed_in, due_in, back_in, ask_in
 if limited then
   -- include records scores limits aside lane gates
   room_of, started_in, wait_for = room_in, note_started, rate_wait
   rules_in, clear_front, passed_in, due_in, on_ended = rules_of, make_way, note_passed, gates_due, note_ended
+  back_in, ask_in = let_back, ask_suspect
 end
 
 if settlements > 0 then
@@ -105,7 +106,7 @@ else
     end
   end
 
-  local ready, has_ready, taken = {}, {}, 0
+  local ready, has_ready, taken, has_suspects = {}, {}, 0, call('EXISTS', P .. 'suspects') == 1
   for i, name in ipairs(names) do
     local is_any = call('EXISTS', of(name, 'q'), of(name, 'r'), of(name, 'p')) > 0
     if limits[i] > 0 and is_any and call('SISMEMBER', P .. 'paused', name) == 0 then
@@ -118,25 +119,44 @@ else
   end
   if #ready > 0 then
     -- include claim
+    local suspects_of
+    if has_suspects then
+      -- include records held aside suspects
+      suspects_of = take_suspects
+    end
     deadline = format('%016.0f', now + ARGV[claim_at + 1])
+    local function note_claimed(claimed)
+      local _, fence, ids = unpack(claimed)
+      claims[#claims + 1] = claimed
+      if #ids > 0 then
+        first_fence = first_fence == NO_NUMBER and fence or first_fence
+        last_fence = format('%015.0f', fence + #ids - 1)
+      end
+      taken = taken + #ids
+    end
     for _, i in ipairs(ready) do
       local name, wanted = names[i], min(limits[i], limit - taken)
       local room = limited and wanted > 0 and room_of(name)
       local left, before = room and min(wanted, room.left) or wanted, taken
       local is_gated = room and left > 0 and rules_in(name)
+      if has_suspects and left > 0 then
+        if is_gated then
+          back_in(name, left)
+        end
+        local suspects = suspects_of(name, worker, left, is_gated and ask_in)
+        if suspects then
+          local count = #suspects
+          note_claimed(claim(name, left, worker, deadline, is_gated, suspects))
+          left = left - count
+        end
+      end
       while left > 0 do
         local open = is_gated and clear_front(name, left) or left
         local claimed = open > 0 and claim(name, open, worker, deadline, is_gated)
         if not claimed then
           break
         end
-        local _, fence, ids = unpack(claimed)
-        claims[#claims + 1] = claimed
-        if #ids > 0 then
-          first_fence = first_fence == NO_NUMBER and fence or first_fence
-          last_fence = format('%015.0f', fence + #ids - 1)
-        end
-        taken = taken + #ids
+        note_claimed(claimed)
         left = is_gated and left - open or 0
       end
       if room then

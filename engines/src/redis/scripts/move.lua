@@ -46,6 +46,8 @@ local function renamed(record, revision)
     .. string.char(#to) .. to .. sub(record, @lease.queue.at + byte(record, @lease.queue_length.at))
 end
 
+local target = gathered(to)
+
 -- Moves tasks in this order, as many as may be.
 local function move(part, entries, list)
   for i = 1, min(limit - moved, #entries) do
@@ -60,13 +62,16 @@ local function move(part, entries, list)
     -- A place without a record is what is left of a deleted key: it is dropped.
     if record then
       push(records, id, renamed(with_history(record), number_at(high, low, next_high, moved)))
-      push(list, score, id)
+      if list == target.ready then
+        push_ready(target, record, score, id)
+      else
+        push(list, score, id)
+      end
       moved = moved + 1
     end
   end
 end
 
-local target = gathered(to)
 move('r', next_ready(), target.ready)
 move('s', next_in('s'), target.later)
 move('d', next_in('d'), target.waiting)

@@ -37,6 +37,10 @@ local silent = call('ZRANGEBYSCORE', expiries, '-inf', NOW, 'LIMIT', 0, 100)
 if #silent > 0 then
   call('HDEL', workers, unpack(silent))
   call('ZREM', expiries, unpack(silent))
+  -- By now all their leases were taken back.
+  for _, worker in ipairs(silent) do
+    call('DEL', P .. 'leased:' .. worker, P .. 'held:' .. worker)
+  end
   forget_sleepers()
 end
 local known = call('HGET', workers, ARGV[2])

@@ -21,6 +21,8 @@ local function put_in(name, id, core, facts, worker, revision, resets)
   local priority = sub(core, @core.priority)
   if resets then
     core, facts = STAMP .. sub(core, @core.fingerprint.at), sub(facts, @facts.started_at) .. @attempts.none
+  else
+    facts = sub(facts, @facts.started_at.at, @facts.crashes.last) .. @suspicion.none .. sub(facts, @facts.blames)
   end
   call('HDEL', P .. 'u', id)
   local record = @state.submitted .. revision .. revision .. STAMP .. facts .. string.char(#worker) .. core .. worker

@@ -1,6 +1,6 @@
 -- expired_leases: the tasks of a queue whose lease has ended, the longest ago first.
 -- ?1 queue  ?2 now  ?3 limit
-SELECT lease_expires_at, id, crashes, overrides
+SELECT lease_expires_at, id, worker, started_at, blames, suspicion, overrides
 FROM task
 WHERE status = 3 AND queue = ?1 AND lease_expires_at <= ?2
 ORDER BY lease_expires_at, id

@@ -1,6 +1,7 @@
 -- Ready tasks that stand aside, behind a gate that is shut: of limits by key and by task (see gates.lua).
 --
--- A gate is `k` and a key, or `t` and a task's name; neither has a zero byte. By queue:
+-- A gate is `k` and a key, or `t` and a task's name; neither has a zero byte. Suspects wait behind the gate `!`, which
+-- sorts before all others (suspected.lua). By queue:
 --
 --   p  id by score, as in `r`: tasks are in one of the two
 --   y  the same once more, by gate and in the order of claiming: the gate, a zero byte, the score in 17 digits, the id
@@ -44,6 +45,7 @@ local function leave_aside(name, id, record)
   end
   call('ZREM', of(name, 'p'), id)
   local task, key = told_by(record)
-  call('ZREM', of(name, 'y'), aside_place('t' .. (task or ''), score, id), aside_place('k' .. (key or ''), score, id))
+  call('ZREM', of(name, 'y'), aside_place('t' .. (task or ''), score, id), aside_place('k' .. (key or ''), score, id),
+    aside_place(@gate.suspect, score, id))
   return score
 end

@@ -109,7 +109,7 @@ end
 -- Whether a task that stands aside is known to one of its gates.
 local function check_aside(name, id, record, score)
   local task, key = told_by(record)
-  for _, gate in ipairs({ 't' .. (task or ''), 'k' .. (key or '') }) do
+  for _, gate in ipairs({ 't' .. (task or ''), 'k' .. (key or ''), @gate.suspect }) do
     if call('ZSCORE', of(name, 'y'), aside_place(gate, score, id)) then
       return
     end
@@ -326,6 +326,12 @@ local function look_over_aside(name)
       note('place_without_task', id, 'it stands behind a gate of ' .. name .. ' and not aside', function()
         call('ZREM', of(name, 'y'), place)
       end)
+    elseif gate == @gate.suspect then
+      if call('SISMEMBER', P .. 'suspects', name) == 0 then
+        note('misplaced', id, 'it is suspect, and no claim would look for suspects of ' .. name, function()
+          call('SADD', P .. 'suspects', name)
+        end)
+      end
     elseif not call('ZSCORE', of(name, 'e'), gate) and call('EXISTS', of(name, 'v')) == 0
       and not (rules_of(name) and rule_of(rules_of(name), gate) and shut_by(stand_of(name, gate)) == 'full') then
       note('misplaced', id, 'it stands behind a gate that is open, and nobody would look', function()

@@ -19,11 +19,11 @@ local function take_ready(name, limit, is_gated)
   return ids
 end
 
--- Takes up to `limit` tasks of a queue. Answers {queue, the first one's fence, ids, records as they were, apart, lost}, or
--- nil for none. The fences of the others follow, in the order of their ids. Lost are ids without a record, or whose
--- record says that they are not ready.
-local function claim(name, limit, worker, deadline, is_gated)
-  local ids, leases, lost, count = take_ready(name, limit, is_gated), {}, {}, 0
+-- Takes up to `limit` tasks of a queue, or those whose ids are given. Answers {queue, the first one's fence, ids, records as
+-- they were, apart, lost}, or nil for none. The fences of the others follow, in the order of their ids. Lost are ids
+-- without a record, or whose record says that they are not ready.
+local function claim(name, limit, worker, deadline, is_gated, given)
+  local ids, leases, lost, count = given or take_ready(name, limit, is_gated), {}, {}, 0
   if not ids[1] then
     return nil
   end
@@ -62,6 +62,7 @@ local function claim(name, limit, worker, deadline, is_gated)
     return { name, NO_NUMBER, ids, found, {}, lost }
   end
   spread('HSET', T, leases)
+  call('SADD', P .. 'leased:' .. worker, name)
   -- The same table once more: a new one would cost as much as a command.
   for i = 1, count do
     leases[2 * i - 1], leases[2 * i] = deadline, ids[i]

@@ -1,7 +1,8 @@
 -- The moves of tasks, gathered and written at the end: record, lease and place of a task change in one step.
 
 -- What is gathered: records {id, record}, parameters that are let go {id}, and by queue: unlease {id}, over
--- {revision..id}, lane {position..id}, ready {score, id}, later {due, id}, waiting {revision, id}, counts.
+-- {revision..id}, lane {position..id}, ready {score, id}, suspects {score, id} if there are any, later {due, id}, waiting
+-- {revision, id}, counts.
 local queues = {}
 local records, bodies_gone, finished = {}, {}, {}
 -- Whether somebody waits for the end of some task. Most often nobody does, and it is not gathered which ended.
@@ -70,15 +71,21 @@ local function write_moves(wakes)
       lower_due(name, queue.later)
     end
     spread('ZADD', of(name, 'd'), queue.waiting)
+    local woken = #queue.ready / 2 + #queue.lane
+    if queue.suspects then
+      -- include suspected
+      put_suspects(name, queue.suspects)
+      woken = woken + #queue.suspects / 2
+    end
     if sized then
       note_in(name, queue.ready)
+      note_in(name, queue.suspects or {})
       note_in(name, queue.later)
       note_in(name, queue.waiting)
     end
     for count, change in pairs(queue.counts) do
       call('HINCRBY', of(name, 'n'), count, change)
     end
-    local woken = #queue.ready / 2 + #queue.lane
     if wakes and woken > 0 then
       wake(name, woken)
     end

@@ -114,6 +114,8 @@ end
 -- After a change of limits: gates somebody waits for are due now.
 local function look_anew(name)
   local key, after = of(name, 'v'), call('GET', of(name, 'v'))
+  -- Suspects wait for no limit.
+  after = after == '' and @gate.suspect or after
   for _ = 1, after and MAX_GATES or 0 do
     local place = call('ZRANGEBYLEX', of(name, 'y'), '(' .. after .. '\1', '+', 'LIMIT', 0, 1)[1]
     if not place then
@@ -128,19 +130,29 @@ local function look_anew(name)
   end
 end
 
--- Lets the next tasks behind a gate come back to their places; answers how many.
+-- Lets the next tasks behind a gate come back to their places, or among the suspects; answers how many.
 local function let_pass(name, gate, count)
   local first, last = bounds_of(gate)
-  local places, ids, ready = call('ZRANGEBYLEX', of(name, 'y'), first, last, 'LIMIT', 0, count), {}, {}
+  local places, ids, scores, ready, suspects =
+    call('ZRANGEBYLEX', of(name, 'y'), first, last, 'LIMIT', 0, count), {}, {}, {}, {}
   for i, place in ipairs(places) do
-    ready[2 * i - 1], ready[2 * i] = read_place(gate, place)
-    ids[i] = ready[2 * i]
+    scores[i], ids[i] = read_place(gate, place)
+  end
+  for i, record in ipairs(ids[1] and call('HMGET', T, unpack(ids)) or {}) do
+    local is_suspect = record and byte(record) == @state.submitted.byte
+      and byte(record, @lease.suspicion.at) ~= @suspicion.none.byte
+    add_pair(is_suspect and suspects or ready, scores[i], ids[i])
   end
   spread('ZREM', of(name, 'y'), places)
   spread('ZREM', of(name, 'p'), ids)
   spread('ZADD', of(name, 'r'), ready)
+  if suspects[1] then
+    -- include suspected
+    put_suspects(name, suspects)
+  end
   if sized then
     note_in(name, ready)
+    note_in(name, suspects)
   end
   return #ids
 end
@@ -202,18 +214,27 @@ local function ask(name, id, record, budget)
   end
 end
 
--- Sets aside what may not start, until `wanted` tasks at the queue's front may, or there are no more. Answers how many
--- these are; they are counted as started.
-local function make_way(name, wanted)
-  local budget = budgets[name]
-  if not budget then
-    budget = { left = MAX_ASKED, may_pass = MAX_ASKED, held = {} }
-    budgets[name] = budget
+-- Lets tasks come back whose gates may let them pass.
+local function let_back(name, wanted)
+  if not budgets[name] then
+    budgets[name] = { left = MAX_ASKED, may_pass = MAX_ASKED, held = {} }
     call('ZREMRANGEBYSCORE', of(name, 't'), '-inf', NOW)
   end
   leave_lane(name, MAX_ASKED)
   look_anew(name)
-  let_due_pass(name, wanted, budget)
+  let_due_pass(name, wanted, budgets[name])
+end
+
+-- Whether a suspect may start: as `ask`.
+local function ask_suspect(name, id, record)
+  return ask(name, id, record, budgets[name])
+end
+
+-- Sets aside what may not start, until `wanted` tasks at the queue's front may, or there are no more. Answers how many
+-- these are; they are counted as started.
+local function make_way(name, wanted)
+  let_back(name, wanted)
+  local budget = budgets[name]
   local open = 0
   while open < wanted and budget.left > 0 do
     local count = min(math.max(wanted - open, 64), budget.left)

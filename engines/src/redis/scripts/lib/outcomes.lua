@@ -11,8 +11,10 @@ local function go_back(queue, id, lease, revision, attempt, delay, keeps_place)
     ready_at = sub(lease, @lease.ready_at)
   end
   local status = due and @state.scheduled or @state.submitted
+  -- One that ran to an end of its own is suspect no more.
+  local suspicion = keeps_place and sub(lease, @lease.suspicion) or @suspicion.none
   local record = status .. revision .. position .. ready_at .. sub(lease, @lease.started_at) .. two_bytes(attempt)
-    .. sub(lease, @lease.crashes.at)
+    .. sub(lease, @lease.crashes) .. suspicion .. sub(lease, @lease.blames.at)
   put_back(queue, id, record, not due and score_in(record), due)
   return status, true
 end

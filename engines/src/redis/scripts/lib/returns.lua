@@ -12,6 +12,16 @@ local function with_history(record)
     .. sub(record, @fresh.core.at)
 end
 
+-- A ready task joins its queue, or the suspects of its queue.
+local function push_ready(queue, record, score, id)
+  if byte(record) == @state.fresh.byte or byte(record, @lease.suspicion.at) == @suspicion.none.byte then
+    push(queue.ready, score, id)
+  else
+    queue.suspects = queue.suspects or {}
+    push(queue.suspects, score, id)
+  end
+end
+
 -- Parts news: the mark and the span, or nothing; and the rest.
 local function part_news(news)
   if byte(news) == @span.kept.byte then
@@ -37,7 +47,7 @@ end
 local function put_back(queue, id, record, score, due)
   push(records, id, record)
   if score then
-    push(queue.ready, score, id)
+    push_ready(queue, record, score, id)
   else
     push(queue.later, due, id)
   end

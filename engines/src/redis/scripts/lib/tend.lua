@@ -87,7 +87,7 @@ local function promote(found)
     if record and byte(record) == @state.scheduled.byte then
       local position = number_at(high, low, next_high, i - 1)
       push(records, id, @state.submitted .. position .. position .. sub(record, @lease.ready_at.at))
-      push(gathered(name).ready, score_of(sub(record, @lease.priority), position), id)
+      push_ready(gathered(name), record, score_of(sub(record, @lease.priority), position), id)
       promoted = promoted + 1
     elseif sized then
       note_out(name, { id })
@@ -96,13 +96,14 @@ local function promote(found)
   return promoted
 end
 
--- Takes expired leases back. The task keeps its place and its attempt number; its crashes grow by one. Answers how many
--- were requeued, failed and cancelled.
+-- Takes expired leases back. The task keeps its place and its attempt number; its crashes grow by one, and it may be
+-- suspected or blamed. Answers how many were requeued, failed and cancelled.
 local function reclaim(found)
   local requeued, failed, cancelled = 0, 0, 0
   if #found == 0 then
     return requeued, failed, cancelled
   end
+  -- include held losses
   local stored = records_of(found)
   local high, low, next_high = take_numbers(#found)
   for i, entry in ipairs(found) do
@@ -112,12 +113,14 @@ local function reclaim(found)
       local fence, crashes = sub(lease, @lease.revision), number_in(lease, @lease.crashes) + 1
       local revision = number_at(high, low, next_high, i - 1)
       note_error(id, lease, @failure.crash)
-      local counted = sub(lease, 1, @lease.attempt.last) .. two_bytes(crashes) .. sub(lease, @lease.suspicion.at)
+      local level, blames, is_blamed = judge_loss(lease)
+      local counted = sub(lease, 1, @lease.attempt.last) .. two_bytes(crashes) .. level .. string.char(blames)
+        .. sub(lease, @lease.worker_length.at)
       if byte(lease) == @state.cancelling.byte then
         call('SREM', P .. 'cancel:' .. worker_of(lease), id)
         finish(queue, id, counted, @state.cancelled, revision, @flag.no, @by.store, fence)
         cancelled = cancelled + 1
-      elseif crashes >= byte(lease, @lease.max_crashes.at) then
+      elseif is_blamed and blames >= byte(lease, @lease.max_crashes.at) then
         finish(queue, id, counted, @state.failed, revision, sub(lease, @lease.dead_letter), @by.store, fence)
         failed = failed + 1
       else

@@ -1,0 +1,47 @@
+-- Claiming suspects: few of them run on one worker at a time (common's `suspicion.rs`). Included, behind `held`, `aside` and
+-- `claim`, only where some queue has suspects.
+
+-- How many suspects of a queue one claim looks at.
+local MAX_SUSPECTS = 1000
+
+local function leave_suspects(name, ids, places)
+  spread('ZREM', of(name, 'p'), ids)
+  spread('ZREM', of(name, 'y'), places)
+end
+
+-- Takes ready suspects of a queue, at most `limit`, as many as the worker may hold beside those that it holds. `ask` answers
+-- the gate that holds a task back, if the queue has limits by key or by task. Answers their ids, or nil for none.
+local function take_suspects(name, worker, limit, ask)
+  local first, last = bounds_of(@gate.suspect)
+  local places, ids = call('ZRANGEBYLEX', of(name, 'y'), first, last, 'LIMIT', 0, MAX_SUSPECTS), {}
+  if not places[1] then
+    call('SREM', P .. 'suspects', name)
+    return nil
+  end
+  local scores = {}
+  for i, place in ipairs(places) do
+    scores[i], ids[i] = read_place(@gate.suspect, place)
+  end
+  local held, taken, left, shut = held_by(worker), {}, {}, {}
+  for i, record in ipairs(call('HMGET', T, unpack(ids))) do
+    if #taken == limit then
+      break
+    end
+    local level = record and tonumber(sub(record, @lease.suspicion))
+    if level and held.count < capacity_of(math.max(level, held.highest)) then
+      local gate = ask and ask(name, ids[i], record)
+      left[#left + 1] = places[i]
+      if gate then
+        shut[#shut + 1] = 0
+        shut[#shut + 1] = aside_place(gate, scores[i], ids[i])
+      else
+        held.count, held.highest = held.count + 1, math.max(level, held.highest)
+        taken[#taken + 1] = ids[i]
+      end
+    end
+  end
+  leave_suspects(name, taken, left)
+  spread('ZADD', of(name, 'y'), shut)
+  hold(worker, taken)
+  return taken[1] and taken
+end
