@@ -167,6 +167,14 @@ impl Program {
         signal::kill(pid, signal).unwrap_or_else(|error| panic!("{} can't be sent {signal}: {error}", self.name));
     }
 
+    /// Whether it has ended, however that came.
+    ///
+    /// # Panics
+    /// When that can't be asked.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap_or_else(|error| panic!("{}: {error}", self.name)).is_some()
+    }
+
     /// Kills it as `kill -9` does and waits until it is gone.
     ///
     /// # Panics

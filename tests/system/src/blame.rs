@@ -1,0 +1,194 @@
+//! Who is blamed when a worker dies with many tasks: the task that killed it, and no other.
+//!
+//! All by the default policies; only the lease is shorter, since each death costs one.
+
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
+
+use jobbers_test_support::{program::Program, wait::until};
+use serde_json::{Value, json};
+
+use crate::{
+    engines::Kind,
+    stack::{Manager, Stack},
+};
+
+on_both_engines!(
+    one_poison_task_fails_alone_and_does_not_hold_the_others_up,
+    forty_long_tasks_outlive_three_kills_of_their_worker,
+);
+
+/// One worker with as many slots as by default.
+const WORKER: [(&str, &str); 2] = [("WORKER_LEASE", "2s"), ("WORKER_CONCURRENT_TASKS", "64")];
+/// How many ordinary tasks the poison comes with.
+const NEIGHBOURS: usize = 400;
+/// So many wait at least, so that the worker never lacks work.
+const BACKLOG: u64 = 300;
+const BATCH: usize = 200;
+/// For how long a rate without poison is measured.
+const CALM: Duration = Duration::from_secs(4);
+const LONG: Duration = Duration::from_secs(120);
+
+/// A worker that is started again each time it dies, and for how long it has been up.
+struct Shift<'a> {
+    stack: &'a Stack,
+    worker: Program,
+    up_since: Instant,
+    up_before: Duration,
+    deaths: usize,
+}
+
+impl<'a> Shift<'a> {
+    async fn begin(stack: &'a Stack) -> Self {
+        let worker = stack.worker_with(&WORKER).await;
+        Self { stack, worker, up_since: Instant::now(), up_before: Duration::ZERO, deaths: 0 }
+    }
+
+    /// Starts it again whenever it dies. Never returns.
+    async fn go_on(&mut self) {
+        loop {
+            until(LONG, "the worker dies", async || self.worker.has_ended().then_some(())).await;
+            self.up_before += self.up_since.elapsed();
+            self.deaths += 1;
+            self.worker = self.stack.worker_with(&WORKER).await;
+            self.up_since = Instant::now();
+        }
+    }
+
+    fn up(&self) -> Duration {
+        self.up_before + self.up_since.elapsed()
+    }
+}
+
+/// The ordinary tasks, numbered.
+struct Neighbours {
+    submitted: usize,
+}
+
+impl Neighbours {
+    fn next(&mut self, count: usize) -> Vec<Value> {
+        let first = self.submitted;
+        self.submitted += count;
+        (first..self.submitted).map(|n| json!({"id": format!("n{n}"), "name": "nap"})).collect()
+    }
+
+    /// Keeps a backlog until `is_over`.
+    async fn feed(&mut self, manager: &Manager, mut is_over: impl AsyncFnMut() -> bool) {
+        until(LONG, "what the work goes on for", async || {
+            let waiting = counts(manager).await["submitted"].as_u64().unwrap_or(0);
+            if waiting < BACKLOG {
+                let tasks = self.next(BATCH);
+                manager.api.post("/tasks", &json!({"tasks": tasks})).await.ok();
+            }
+            is_over().await.then_some(())
+        })
+        .await;
+    }
+}
+
+async fn counts(manager: &Manager) -> Value {
+    manager.api.get("/queues/default").await.ok()["tasks"].clone()
+}
+
+/// Ordinary tasks done so far.
+fn done(stack: &Stack) -> usize {
+    stack.effects.count("done").len()
+}
+
+/// Ordinary tasks done for each second that the worker is up, while none does harm.
+async fn calm_rate(stack: &Stack, manager: &Manager, shift: &mut Shift<'_>, others: &mut Neighbours) -> f64 {
+    let (before, up_before, began) = (done(stack), shift.up(), Instant::now());
+    tokio::select! {
+        () = shift.go_on() => {}
+        () = others.feed(manager, async || began.elapsed() >= CALM) => {}
+    }
+    rate(done(stack) - before, shift.up() - up_before)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "some thousands")]
+fn rate(tasks: usize, up: Duration) -> f64 {
+    tasks as f64 / up.as_secs_f64()
+}
+
+async fn one_poison_task_fails_alone_and_does_not_hold_the_others_up(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let manager = stack.manager().await;
+    let mut shift = Shift::begin(&stack).await;
+    let mut others = Neighbours { submitted: 0 };
+    let calm_before = calm_rate(&stack, &manager, &mut shift, &mut others).await;
+
+    let mut batch = others.next(NEIGHBOURS);
+    batch.insert(NEIGHBOURS / 2, json!({"id": "poison", "name": "die", "dead_letter": "save"}));
+    let (before, up_before) = (done(&stack), shift.up());
+    manager.api.post("/tasks", &json!({"tasks": batch})).await.ok();
+    let poison_is_over = async || manager.api.task("poison").await["status"] == "failed";
+    tokio::select! {
+        () = shift.go_on() => {}
+        () = others.feed(&manager, poison_is_over) => {}
+    }
+    let poisoned = rate(done(&stack) - before, shift.up() - up_before);
+    let (up, deaths) = (shift.up() - up_before, shift.deaths);
+
+    let calm_after = calm_rate(&stack, &manager, &mut shift, &mut others).await;
+    until(LONG, "every other task is over", async || {
+        let counts = counts(&manager).await;
+        let live = ["submitted", "scheduled", "started"].iter().filter_map(|status| counts[*status].as_u64());
+        (live.sum::<u64>() == 0).then_some(())
+    })
+    .await;
+    let counts = counts(&manager).await;
+    let report = format!(
+        "{kind:?}: {deaths} deaths in {up:.1?}, {poisoned:.0} tasks/s beside the poison, {calm_before:.0} before and \
+         {calm_after:.0} after it, ended as {counts}"
+    );
+    println!("{report}");
+    assert_eq!((&counts["failed"], &counts["completed"]), (&json!(1), &json!(others.submitted)), "{report}");
+    let ran: BTreeSet<String> = stack.effects.count("done").into_keys().collect();
+    assert_eq!(ran.len(), others.submitted, "each ran: {report}");
+    until(LONG, "the poison is a dead letter", async || {
+        let letters = manager.api.get("/dead-letter-queue/stats").await;
+        (letters.status == 200 && letters.body["total"] == 1).then_some(())
+    })
+    .await;
+    assert!(poisoned >= calm_before.min(calm_after) / 2.0, "{report}");
+    stack.examined().await;
+}
+
+async fn forty_long_tasks_outlive_three_kills_of_their_worker(kind: Kind) {
+    const TASKS: usize = 40;
+    /// For so many looks in a row no further task has started: as many run as may.
+    const LOOKS: usize = 100;
+    let stack = Stack::on(kind).await;
+    let manager = stack.manager().await;
+    let ids: Vec<String> = (0..TASKS).map(|n| format!("long{n}")).collect();
+    let tasks: Vec<Value> = ids.iter().map(|id| json!({"id": id, "name": "hold"})).collect();
+    manager.api.post("/tasks", &json!({"tasks": tasks})).await.ok();
+    let mut held = Vec::new();
+    for _ in 0..3 {
+        let mut worker = stack.worker_with(&WORKER).await;
+        let (pid, mut most, mut looks) = (worker.pid(), 0, 0);
+        until(LONG, "as many have started as may", async || {
+            let started = stack.effects.all().iter().filter(|effect| effect.pid == pid).count();
+            looks = if started > most || started == 0 { 0 } else { looks + 1 };
+            most = started;
+            (started == TASKS || looks == LOOKS).then_some(())
+        })
+        .await;
+        held.push(most);
+        worker.kill().await;
+    }
+    stack.release();
+    let _worker = stack.worker_with(&WORKER).await;
+    let mut ends = Vec::new();
+    for id in &ids {
+        let task = manager.api.finished(id).await;
+        ends.push((task["status"].as_str().unwrap().to_owned(), task["crashes"].as_u64().unwrap()));
+    }
+    let failed = ends.iter().filter(|(status, _)| status != "completed").count();
+    println!("{kind:?}: {held:?} held at the three kills, {failed} of {TASKS} failed");
+    assert_eq!(failed, 0, "{ends:?}");
+    assert!(held[0] == TASKS && ends.iter().any(|(_, crashes)| *crashes >= 3), "the kills hit: {held:?} {ends:?}");
+    stack.examined().await;
+}
