@@ -82,7 +82,7 @@ impl Fleet {
     /// Submits a batch; answers its ids when that was acknowledged.
     async fn submit(&self, n: usize) -> Option<Vec<String>> {
         let ids: Vec<String> = (0..BATCH).map(|task| format!("b{n}-{task}")).collect();
-        let tasks: Vec<Value> = ids.iter().map(|id| json!({"id": id, "name": "nap", "max_crashes": 100})).collect();
+        let tasks: Vec<Value> = ids.iter().map(|id| json!({"id": id, "name": "nap"})).collect();
         let api = &self.managers[n % self.managers.len()].api;
         let body = json!({"tasks": tasks});
         let answer = api.send(reqwest::Method::POST, "/tasks", &[], Some(&body)).await;

@@ -84,8 +84,6 @@ fn task(kind: &str, id: &str) -> Value {
         other => panic!("{other} is no kind"),
     };
     task["id"] = json!(id);
-    // However often its workers die, that is not what ends it.
-    task["max_crashes"] = json!(100);
     task
 }
 
