@@ -283,12 +283,16 @@ impl Attempt {
         self.standing.compare_exchange(standing::WAITS, to, Ordering::AcqRel, Ordering::Acquire)
     }
 
-    /// Notes that the task function starts now, which may be long after the claim.
+    /// Notes and counts that the task function starts now, which may be long after the claim. A task that is given back
+    /// before it starts is not counted.
     pub(crate) fn begin(&self) {
         let now = self.around.micros(Instant::now());
         self.beat_at.store(now, Ordering::Release);
         // 0 stands for "not yet".
         self.began_at.store(now.max(1), Ordering::Release);
+        if let Some(pair) = &self.pair {
+            pair.selected(self.waited(), self.task.crashes);
+        }
     }
 
     /// Begins its span, if its trace is kept.

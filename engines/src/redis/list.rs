@@ -24,7 +24,7 @@ const PIECES: usize = 16;
 /// Queues that one script asks.
 const QUEUES_A_PIECE: usize = 200;
 /// Lists of finished tasks that one script searches.
-const LISTS_A_PIECE: usize = 50;
+const LISTS_A_PIECE: usize = 20;
 /// Leases after which a script stops.
 const LEASES_A_PIECE: usize = 1_000;
 /// Records that one script answers: their results may be large.

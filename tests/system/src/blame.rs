@@ -189,6 +189,7 @@ async fn forty_long_tasks_outlive_three_kills_of_their_worker(kind: Kind) {
     let failed = ends.iter().filter(|(status, _)| status != "completed").count();
     println!("{kind:?}: {held:?} held at the three kills, {failed} of {TASKS} failed");
     assert_eq!(failed, 0, "{ends:?}");
-    assert!(held[0] == TASKS && ends.iter().any(|(_, crashes)| *crashes >= 3), "the kills hit: {held:?} {ends:?}");
+    let crashes: u64 = ends.iter().map(|(_, crashes)| crashes).sum();
+    assert!(held[0] == TASKS && crashes >= held.iter().sum::<usize>() as u64, "the kills hit: {held:?} {ends:?}");
     stack.examined().await;
 }

@@ -283,9 +283,6 @@ impl Fetcher {
             if self.line.is_some() && function.is_blocking() {
                 attempt.line_up();
             }
-            if let Some(pair) = &attempt.pair {
-                pair.selected(attempt.waited(), attempt.task.crashes);
-            }
         }
         self.spawn(attempts, functions);
     }

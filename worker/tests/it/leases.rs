@@ -216,6 +216,7 @@ async fn what_a_task_says_of_vanished_workers_holds_where_its_submission_says_no
     let bench = Bench::new();
     let overrides = PolicyOverrides { max_crashes: Some(2), ..PolicyOverrides::default() };
     let plain = bench.submit(&fragile, NoParameters).await;
+    crash(&bench).await;
     let twice = bench.submit_with(&fragile, NoParameters, overrides).await;
     crash(&bench).await;
     let task = bench.get(&plain).await;
