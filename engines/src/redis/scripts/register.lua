@@ -7,7 +7,7 @@
 
 -- include base
 
-local QUEUES_A_LOOK, SLEEPERS_A_LOOK = 200, 64
+local QUEUES_A_LOOK, SLEEPERS_A_LOOK, KEPT_MS = 200, 64, 86400000
 
 local listening = {}
 local function is_listened_for(sleeper)
@@ -37,9 +37,9 @@ local silent = call('ZRANGEBYSCORE', expiries, '-inf', NOW, 'LIMIT', 0, 100)
 if #silent > 0 then
   call('HDEL', workers, unpack(silent))
   call('ZREM', expiries, unpack(silent))
-  -- By now all their leases were taken back.
+  -- Long leases may outlive the report: the loss of their worker is still to be judged.
   for _, worker in ipairs(silent) do
-    call('DEL', P .. 'leased:' .. worker, P .. 'held:' .. worker)
+    call('PEXPIRE', P .. 'leased:' .. worker, KEPT_MS)
   end
   forget_sleepers()
 end

@@ -6,7 +6,7 @@
 
 local piece, part, from, limit = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local looked_at, findings = 0, {}
--- As many finished tasks, or entries of a lane, are counted anew in one step.
+-- As many finished tasks, or entries of a lane, are counted again in one step.
 local RECOUNTED = 10000
 
 -- Notes a flaw; `mend`, if there is one, mends it.

@@ -5,7 +5,7 @@
 -- {revision, id}, counts.
 local queues = {}
 local records, bodies_gone, finished = {}, {}, {}
--- Whether somebody waits for the end of some task. Most often nobody does, and it is not gathered which ended.
+-- Whether a caller waits for the end of some task. Most often none does, and the tasks that end are not gathered.
 local watched = call('EXISTS', P .. 'awaited') == 1
 
 local function gathered(name)

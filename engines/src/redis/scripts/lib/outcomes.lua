@@ -60,7 +60,7 @@ local function settle_outcome(queue, id, lease, revision, outcome, payload)
   elseif kind == @outcome.unknown then
     return give_back_unknown(queue, id, lease, revision, outcome, payload)
   end
-  -- It ran: how long nobody knew it is counted anew.
+  -- It ran: patience with an unknown task begins again.
   call('HDEL', P .. 'u', id)
   local attempt, delay = number_in(lease, @lease.attempt), tonumber(sub(outcome, @outcome.dead_letter.at))
   if kind == @outcome.retry then
