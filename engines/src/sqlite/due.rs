@@ -1,6 +1,6 @@
 //! Which queues a chore has something to do in, and from when on: so that it costs by what there is to do.
 //!
-//! The table has lower bounds. The verb that makes a task due notes its time ([`Step::note_due`]); a look at a queue that finds
+//! The table has lower bounds. A verb that makes a task due notes the time ([`Step::note_due`]); a look at a queue that finds
 //! nothing due any more writes when the next one is, or takes the queue off the list.
 
 use jobbers_common::engine::Result;
