@@ -68,6 +68,18 @@ async fn submit_a_mixture(api: &Api) -> Vec<String> {
     ids
 }
 
+/// Cancels a task that has begun, and answers its id. A worker counts a task when it begins, which may be later than its
+/// claim: progress shows it.
+async fn cancel_a_running_task(api: &Api) -> String {
+    let id = api.submit(&json!({"name": "sleep", "parameters": {"seconds": 60, "heartbeat_every": 0.01}})).await;
+    until(Duration::from_secs(30), "the task has begun", async || {
+        (!api.task(&id).await["progress"].is_null()).then_some(())
+    })
+    .await;
+    api.post(&format!("/tasks/{id}/cancel"), &json!({})).await.ok();
+    id
+}
+
 async fn the_points_are_as_many_as_what_happened(kind: Engine) {
     let (stack, collector) = (Stack::on(kind).await, Collector::grpc().await);
     let endpoint = collector.endpoint();
@@ -79,9 +91,7 @@ async fn the_points_are_as_many_as_what_happened(kind: Engine) {
     let mut manager = stack.manager_with(&otlp).await;
     let mut worker = worker(&stack, &otlp).await;
     let ids = submit_a_mixture(&manager.api).await;
-    let held = manager.api.submit(&json!({"name": "sleep", "parameters": {"seconds": 60}})).await;
-    manager.api.standing(&held, "started").await;
-    manager.api.post(&format!("/tasks/{held}/cancel"), &json!({})).await.ok();
+    let held = cancel_a_running_task(&manager.api).await;
     for id in ids.iter().chain([&held]) {
         manager.api.finished(id).await;
     }
