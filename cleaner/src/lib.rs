@@ -13,6 +13,7 @@ pub mod config;
 pub mod dead_letters;
 mod meters;
 mod pass;
+pub mod program;
 pub mod prune;
 pub mod repair;
 mod report;

@@ -1,67 +1,11 @@
-//! The `cleaner` program: reads its configuration, runs, and says by its exit code whether all was done.
+//! The `cleaner` program.
 
-use std::{
-    io::{self, Write},
-    process::ExitCode,
-};
+use std::process::ExitCode;
 
 use clap::Parser;
-use jobbers_cleaner::{Args, Config, ConfigError};
-use jobbers_engines::OpenOptions;
-use jobbers_process::{
-    exit, logging,
-    shutdown::Shutdown,
-    telemetry::{Options, Telemetry, TelemetryError},
-};
+use jobbers_cleaner::{Args, program};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    let args = Args::parse();
-    match clean(&args).await {
-        Ok(code) => code,
-        Err(error) => {
-            // Not a log line: it must be seen whatever the filter says, also when the filter is what is wrong.
-            writeln!(io::stderr(), "cleaner: {error:#}").ok();
-            ExitCode::from(code_of(&error))
-        }
-    }
-}
-
-fn code_of(error: &anyhow::Error) -> u8 {
-    if let Some(error) = error.downcast_ref::<TelemetryError>() {
-        return error.exit_code();
-    }
-    match (error.downcast_ref(), error.downcast_ref()) {
-        (Some(ConfigError::NoCriterion), _) => exit::USAGE,
-        (Some(_), _) => exit::CONFIG,
-        (_, Some(error)) => exit::of_store(error),
-        (None, None) => exit::FAILURE,
-    }
-}
-
-async fn clean(args: &Args) -> anyhow::Result<ExitCode> {
-    logging::check(&args.log).map_err(ConfigError::Value)?;
-    let config = Config::load(args)?;
-    let telemetry = Telemetry::start(&Options {
-        service: "cleaner",
-        version: env!("CARGO_PKG_VERSION"),
-        metrics_listen: config.metrics_listen.filter(|_| config.watch.is_some()),
-        insecure: config.metrics_insecure,
-        exposed_elsewhere: false,
-    })?;
-    logging::init(&args.log).map_err(ConfigError::Value)?;
-    telemetry.announce();
-    // Asked before the store is: whoever says nothing is told so without one.
-    config.passes()?;
-    let engine = jobbers_engines::open(&config.engine_url, OpenOptions::existing()).await?;
-    let shutdown = Shutdown::on_signals()?;
-    let report = jobbers_cleaner::run(&config, engine, &shutdown, &mut io::stdout()).await;
-    telemetry.shutdown().await;
-    let report = report?;
-    Ok(match report {
-        // A cleaner that watches is stopped in good order by a signal, whatever it was about to do.
-        _ if config.watch.is_some() || report.complete => exit::OK,
-        _ if report.is_transient_failure() => exit::UNAVAILABLE.into(),
-        _ => exit::FAILURE.into(),
-    })
+    program::run(Args::parse()).await
 }

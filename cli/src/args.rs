@@ -17,11 +17,14 @@ Exit codes:
   70  a defect of the manager
   74  standard output can't be written to
   75  stopped at the drain deadline or by a second signal; work was given back
+  124 a wait ended before its task did
 
 Start with:
   jobbers demo       the whole system on your own files, in one command
   jobbers up         manager, worker and cleaner in one process
-  jobbers submit echo hello=world --wait";
+  jobbers submit echo hello=world --wait
+
+`manager`, `worker` and `cleaner` are also programs of these names.";
 
 /// Runs background work: the whole system in one process, and a client for the terminal
 #[derive(Debug, Parser)]
@@ -37,6 +40,12 @@ pub struct Cli {
 pub enum Command {
     /// Start manager, worker and cleaner in one process
     Up(up::Args),
+    /// Start a manager: it takes tasks in over HTTP, routes them to queues, and shows their status
+    Manager(Box<jobbers_manager::config::Args>),
+    /// Start a worker with the stock tasks: it leases tasks from the store, runs them, and settles them
+    Worker(Box<jobbers_worker::config::Args>),
+    /// Start a cleaner: it deletes finished tasks and old dead letters, once or at an interval
+    Cleaner(Box<jobbers_cleaner::Args>),
     /// Count the words of a folder's files with the whole system, and check the result
     Demo(demo::Args),
     /// Submit tasks

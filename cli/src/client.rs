@@ -7,6 +7,7 @@ pub mod wire;
 
 use std::{
     error::Error as _,
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -19,7 +20,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Method, Response, StatusCode, Url, header, redirect};
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{failure::Failure, output};
+use crate::{failure::Failure, output, site::Site};
 
 /// Everything but what RFC 3986 leaves unreserved.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -41,15 +42,9 @@ const DEFAULT_URL: &str = "http://127.0.0.1:8000";
 /// Which manager to talk to, and how to print its answers.
 #[derive(Debug, Clone, Args)]
 pub struct ClientArgs {
-    /// The manager's address
-    #[arg(
-        long,
-        env = "JOBBERS_URL",
-        hide_env_values = true,
-        value_name = "URL",
-        default_value = DEFAULT_URL
-    )]
-    pub manager: String,
+    /// The manager's address [default: of the `jobbers up` that runs in this folder, else http://127.0.0.1:8000]
+    #[arg(long, env = "JOBBERS_URL", hide_env_values = true, value_name = "URL")]
+    pub manager: Option<String>,
     /// Print the manager's answer as it is, for programs
     #[arg(long)]
     pub json: bool,
@@ -61,7 +56,13 @@ impl ClientArgs {
     /// # Errors
     /// [`Failure::Usage`] when the address makes no sense.
     pub fn client(&self) -> Result<Client, Failure> {
-        Client::new(&self.manager)
+        // Empty, as a compose file gives a variable that is not set.
+        match self.manager.as_deref().filter(|url| !url.is_empty()) {
+            Some(url) => Client::new(url),
+            None => {
+                Client::new(&Site::find(Path::new(".")).map_or_else(|| DEFAULT_URL.to_owned(), |site| site.manager))
+            }
+        }
     }
 }
 
@@ -117,9 +118,9 @@ impl Client {
     /// # Errors
     /// [`Failure::Usage`] when it is no `http` or `https` URL.
     pub fn new(url: &str) -> Result<Self, Failure> {
-        // As a compose file gives a variable that is not set.
-        let url = if url.is_empty() { DEFAULT_URL } else { url };
-        let parsed = Url::parse(url).map_err(|error| {
+        // HOST:PORT, as a person types it.
+        let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
+        let parsed = Url::parse(&url).map_err(|error| {
             Failure::Usage(format!("{url:?} is not a manager's address: {error}; write http://HOST:PORT"))
         })?;
         if !matches!(parsed.scheme(), "http" | "https") {

@@ -131,7 +131,7 @@ pub async fn examine(engine: &dyn Engine, watch: impl FnMut(u64)) -> Result<Repo
     let mut checks = Vec::new();
     let health = readable(engine.health().await)?;
     checks.push(match &health {
-        Ok(health) => Check::new("store", format!("{}: {}", health.engine, health.durability), health.warnings.clone()),
+        Ok(health) => Check::new("store", format!("{}: {}", health.store, health.durability), health.warnings.clone()),
         Err(why) => unread("store", why),
     });
     let queues: Vec<Books> = match readable(engine.queue_stats(None).await)? {

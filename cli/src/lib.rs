@@ -1,4 +1,4 @@
-//! The `jobbers` command: the whole system in one process, and a client for the terminal.
+//! The `jobbers` command: the whole system in one process, each of its services alone, and a client for the terminal.
 //!
 //! Only this crate starts the services together. The client commands speak HTTP to a manager and know no store, but `doctor`, whose patient is one. What
 //! they print on standard output is the answer and nothing else: a table for people, or with `--json` the manager's own
@@ -16,11 +16,14 @@ pub mod failure;
 mod filter;
 mod output;
 mod scratch;
+mod site;
 mod stack;
 mod top;
 mod when;
 
 use std::process::ExitCode;
+
+use jobbers_worker::{Worker, stock};
 
 use crate::args::{Cli, Command};
 
@@ -28,6 +31,9 @@ use crate::args::{Cli, Command};
 pub async fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
         Command::Up(args) => commands::up::run(args).await,
+        Command::Manager(args) => return jobbers_manager::program::run(*args).await,
+        Command::Worker(args) => return Worker::from_args(*args).tasks(stock::ALL).run().await,
+        Command::Cleaner(args) => return jobbers_cleaner::program::run(*args).await,
         Command::Demo(args) => commands::demo::run(args).await,
         Command::Submit(args) => commands::submit::run(args).await,
         Command::Status(args) => commands::status::run(&args).await,

@@ -73,6 +73,15 @@ fn measured(name: &'static str, engine: impl Engine) -> Arc<dyn Engine> {
     Arc::new(Measured::new(Arc::new(engine), name, &opentelemetry::global::meter("jobbers")))
 }
 
+/// Logs which store the process uses: programs that were started in two folders have two SQLite files.
+pub(crate) fn announce(store: &str, is_new: bool) {
+    if is_new {
+        tracing::info!(store, "created the store");
+    } else {
+        tracing::info!(store, "opened the store");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

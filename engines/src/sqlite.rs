@@ -55,7 +55,7 @@ use self::{
     watch::{Lookout, Watch},
     writer::Writer,
 };
-use crate::OpenOptions;
+use crate::{OpenOptions, announce};
 
 mod address;
 mod arrange;
@@ -145,6 +145,7 @@ impl SqliteEngine {
 
     fn open_blocking(url: &str, options: OpenOptions) -> Result<Self> {
         let address = Address::parse(url)?;
+        let is_new = address.path().is_none_or(|path| !path.exists());
         let mut conn =
             if options.must_exist { connection::open_existing(&address)? } else { connection::open_writer(&address)? };
         let quota = Quota { name: "max_bytes", max_bytes: address.max_bytes };
@@ -173,6 +174,7 @@ impl SqliteEngine {
         let bell = Bell::of(file.as_deref());
         let readers = file.map(|file| Readers::new(file, Arc::clone(&shared)));
         let writer = Writer::start(conn, Arc::clone(&shared), quota, bell)?;
+        announce(&address.shown(), is_new);
         Ok(Self { address, quota, shared, writer, readers })
     }
 
@@ -299,7 +301,8 @@ impl Engine for SqliteEngine {
         };
         let (now, warnings, outbox) = self.read(look).await?;
         let durability = connection::durability(&self.address);
-        Ok(Health { engine: "sqlite", durability, warnings, now, outbox })
+        let store = self.address.shown();
+        Ok(Health { engine: "sqlite", store, durability, warnings, now, outbox })
     }
 
     async fn cancel(&self, ids: &[TaskId]) -> Result<Vec<Cancelled>> {

@@ -36,6 +36,7 @@ mod known_tasks;
 mod live_config;
 mod meters;
 pub mod problem;
+pub mod program;
 mod router;
 mod sends;
 mod server;

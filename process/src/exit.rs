@@ -18,6 +18,8 @@ pub const UNAVAILABLE: u8 = 69;
 pub const INTERNAL: u8 = 70;
 /// What was asked for could not be written to standard output.
 pub const IO: u8 = 74;
+/// The wait ended before the task did; the code that `timeout` uses.
+pub const WAIT_ENDED: u8 = 124;
 /// Stopped at the drain deadline, or by a second signal; what still ran was given back.
 pub const DRAINED_LATE: u8 = 75;
 

@@ -93,10 +93,16 @@ impl Worker {
     /// A worker that follows the program's flags and environment; `--help` lists them.
     #[must_use]
     pub fn from_env() -> Self {
-        Self::with_settings(match Args::try_parse() {
-            Ok(args) => Settings::Arguments(Box::new(args)),
-            Err(error) => Settings::Unreadable(error),
-        })
+        match Args::try_parse() {
+            Ok(args) => Self::from_args(args),
+            Err(error) => Self::with_settings(Settings::Unreadable(error)),
+        }
+    }
+
+    /// A worker that follows flags which the program has parsed itself, for example as a subcommand of its own.
+    #[must_use]
+    pub fn from_args(args: Args) -> Self {
+        Self::with_settings(Settings::Arguments(Box::new(args)))
     }
 
     /// A worker that opens the store its configuration names.

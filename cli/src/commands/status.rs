@@ -20,7 +20,8 @@ use crate::{
 pub struct Args {
     /// The task's id
     id: TaskId,
-    /// Wait until the task is over, at most this long [default: for ever]; then exit code 1 unless it completed
+    /// Wait until the task is over, at most this long [default: for ever]; then exit code 0 if it completed, 124 if the
+    /// wait ended first, else 1
     #[arg(long, value_name = "DURATION", num_args = 0..=1, require_equals = true, value_parser = duration::parse)]
     wait: Option<Option<Duration>>,
     #[command(flatten)]
@@ -43,13 +44,20 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     } else {
         show(&task)?;
     }
-    Ok(if args.wait.is_some() { verdict(&task) } else { exit::OK })
+    Ok(if args.wait.is_some() { verdict(&[task]) } else { exit::OK })
 }
 
-/// The exit code for a task that was waited for: 1 unless it completed.
-#[must_use]
-pub fn verdict(task: &Task) -> ExitCode {
-    if task.status == "completed" { exit::OK } else { exit::FAILURE.into() }
+/// The exit code for tasks that were waited for: 0 if all completed, 1 if one ended otherwise, else [`exit::WAIT_ENDED`].
+pub fn verdict(tasks: &[Task]) -> ExitCode {
+    if tasks.iter().all(|task| task.status == "completed") {
+        return exit::OK;
+    }
+    let unfinished = tasks.iter().filter(|task| !task.is_over()).count() as u64;
+    if unfinished > 0 {
+        output::note(format_args!("the wait ended; not over yet: {}", output::count(unfinished, "task")));
+    }
+    let has_failed = tasks.iter().any(|task| task.is_over() && task.status != "completed");
+    if has_failed { exit::FAILURE.into() } else { exit::WAIT_ENDED.into() }
 }
 
 /// Waits until the task is over, at most `limit`, and answers it as it then stands.

@@ -38,8 +38,8 @@ Examples:
   jobbers submit sync customer=42 --unique-key customer:42 --on-duplicate keep_last --delay 5s
   generate | jobbers submit echo -          one task per JSON document, a thousand per request
 
-Prints the id of each submitted task on a line; with --wait the task as it ended, and exit code 1 unless it completed. \
-Submitting the same --id with the same body twice changes nothing.";
+Prints the id of each submitted task on a line; with --wait the task as it ended, and exit code 0 if it completed, \
+124 if the wait ended first, else 1. Submitting the same --id with the same body twice changes nothing.";
 
 /// Flags of `jobbers submit`.
 #[derive(Debug, clap::Args)]
@@ -176,19 +176,19 @@ async fn wait_for(
     json: bool,
 ) -> Result<ExitCode, Failure> {
     let began = std::time::Instant::now();
-    let mut left_undone = 0;
+    let mut tasks: Vec<Task> = Vec::with_capacity(ids.len());
     for id in ids {
         let id = TaskId::new(id)
             .map_err(|error| Failure::Foreign { url: client.base().to_owned(), reason: error.to_string() })?;
         let left = limit.map(|limit| limit.saturating_sub(began.elapsed()));
         let answer = status::wait(client, &id, left).await?;
         let task: Task = answer.read()?;
-        left_undone += usize::from(task.status != "completed");
         if json {
             output::document(&answer.body)?;
         } else {
             status::show(&task)?;
         }
+        tasks.push(task);
     }
-    Ok(if left_undone == 0 { exit::OK } else { exit::FAILURE.into() })
+    Ok(status::verdict(&tasks))
 }

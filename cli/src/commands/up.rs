@@ -18,7 +18,8 @@ use tokio::net::TcpListener;
 use crate::{
     failure::Failure,
     output,
-    scratch::cant_open,
+    scratch::{cant_open, folder_of},
+    site::{Marker, Site},
     stack::{Plan, Stack},
 };
 
@@ -116,15 +117,14 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     let engine = opened.map_err(|error| cant_open(&store, &error))?;
     let health = engine.health().await.map_err(|error| cant_open(&store, &error))?;
     let stack = Stack::start(Plan { manager, worker, listener, engine, now: shutdown.now.clone() })?;
+    let _marker = mark(stack.address, &store, &health.store);
     for warning in &health.warnings {
         tracing::warn!("{warning}");
     }
-    // The address of a server may hold a password; that of a file does not.
-    let place = if store.starts_with("sqlite:") { &store } else { health.engine };
     output::note(format_args!(
         "jobbers is up at http://{} (its API is described at /docs); tasks are kept in {} ({})\n\
          in another terminal: jobbers submit echo hello=world --wait",
-        stack.address, place, health.durability,
+        stack.address, health.store, health.durability,
     ));
     tokio::select! {
         () = shutdown.drain.cancelled() => {}
@@ -134,6 +134,18 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     telemetry.shutdown().await;
     let report = report?;
     Ok(if report.late { exit::DRAINED_LATE.into() } else { exit::OK })
+}
+
+/// Leaves the file by which commands in this folder find the system.
+fn mark(address: SocketAddr, given: &str, shown: &str) -> Option<Marker> {
+    let (folder, store) = match shown.strip_prefix("sqlite:") {
+        Some(path) => (folder_of(path), shown),
+        None => (PathBuf::from("."), given),
+    };
+    Site::new(address, store).mark(&folder).unwrap_or_else(|error| {
+        tracing::warn!(%error, "commands in this folder need --manager: the file by which they find it can't be written");
+        None
+    })
 }
 
 /// Follows the process's signals.

@@ -140,6 +140,17 @@ fn without_a_manager_every_command_says_how_to_get_one() {
     for command in [&["list"][..], &["submit", "echo"], &["status", "x"], &["cancel", "x"], &["queues"], &["workers"]] {
         run(&[command, &["--manager", "http://127.0.0.1:1"]].concat()).fails(69, "start one with `jobbers up`");
     }
+    run(&["list", "--manager", "127.0.0.1:1"]).fails(69, "no manager answers at http://127.0.0.1:1");
+}
+
+#[test]
+fn a_wait_that_ends_before_its_task_has_an_exit_code_of_its_own() {
+    let up = Up::start();
+    let said = up.jobbers(&["submit", "sleep", "seconds=600", "--id", "long", "--wait=1ms"]).ends_with(124);
+    assert!(said.err.contains("not over yet: 1 task"), "{said:?}");
+    up.jobbers(&["status", "long", "--wait=1ms"]).ends_with(124);
+    up.jobbers(&["cancel", "long"]).ok();
+    up.jobbers(&["status", "long", "--wait=30s"]).ends_with(1);
 }
 
 #[test]
@@ -150,7 +161,7 @@ fn a_command_line_that_makes_no_sense_is_exit_code_2() {
         (&["cancel"], "by their ids, or by a filter"),
         (&["cancel", "--status", "completed"], "are over"),
         (&["list", "--status", "done"], "possible values: waiting, scheduled"),
-        (&["list", "--manager", "localhost:8000"], "http://HOST:PORT"),
+        (&["list", "--manager", "ftp://localhost:8000"], "http://HOST:PORT"),
         (&["submit", "echo", "--delay", "soon"], "is not a duration"),
     ] {
         run(line).fails(2, words);

@@ -25,6 +25,33 @@ fn what_still_runs_at_the_drain_deadline_is_given_back_and_said_so() {
 }
 
 #[test]
+fn commands_in_its_folder_find_the_system_and_its_store() {
+    let up = Up::start();
+    run_in(up.folder.path(), &["submit", "echo", "hello=world", "--id", "found", "--wait=30s"]).ok();
+    let store = up.folder.path().canonicalize().unwrap().join("jobbers.db");
+    let doctor = run_in(up.folder.path(), &["doctor"]).ok();
+    assert!(doctor.out.contains(&format!("sqlite://{}", store.display())), "{doctor:?}");
+    let marker = up.folder.path().join(".jobbers-up.json");
+    assert!(marker.exists());
+    up.terminate();
+    let (_, _folder) = up.ended();
+    assert!(!marker.exists());
+}
+
+#[test]
+fn a_service_in_another_folder_names_the_store_that_it_created() {
+    let up = Up::start();
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().canonicalize().unwrap().join("jobbers.db");
+    let said = |words: &str| format!("{words} store=\"sqlite://{}\"", store.display());
+    // It opens the store, and then finds its address taken.
+    let first = run_in(folder.path(), &["manager", "--listen", up.url.strip_prefix("http://").unwrap()]).ends_with(69);
+    assert!(first.err.contains(&said("created the store")), "{first:?}");
+    let second = run_in(folder.path(), &["cleaner", "--retention"]).ok();
+    assert!(second.err.contains(&said("opened the store")), "{second:?}");
+}
+
+#[test]
 fn an_address_or_a_store_that_can_t_be_had_is_said_in_one_sentence() {
     let up = Up::start();
     let address = up.url.strip_prefix("http://").unwrap();

@@ -131,6 +131,8 @@ pub struct QueueStats {
 pub struct Health {
     /// `sqlite` or `redis`.
     pub engine: &'static str,
+    /// The store's absolute address, without a password.
+    pub store: String,
     /// What survives what, in a few words, e.g. `synchronous=FULL`.
     pub durability: String,
     /// Things an operator should mend, e.g. persistence that is off.

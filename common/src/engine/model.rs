@@ -170,6 +170,7 @@ impl Engine for ModelEngine {
     async fn health(&self) -> Result<Health> {
         Ok(Health {
             engine: "model",
+            store: "model:".to_owned(),
             durability: "none: memory only".to_owned(),
             warnings: Vec::new(),
             now: self.clock.now(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jobbers_common::engine::{Error, Result};
 use redis::{
-    Client, ConnectionInfo, ErrorKind, IntoConnectionInfo, ProtocolVersion,
+    Client, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo, ProtocolVersion,
     io::tcp::{TcpSettings, socket2::TcpKeepalive},
 };
 
@@ -59,6 +59,23 @@ impl Address {
         })?;
         Ok(Self { client, prefix })
     }
+
+    /// The address without login: scheme, host and port or socket, database, and the prefix of the keys.
+    pub(super) fn shown(&self) -> String {
+        let info = self.client.get_connection_info();
+        let (place, database) = (info.addr(), info.redis_settings().db());
+        let prefix = match self.prefix.as_str() {
+            DEFAULT_PREFIX => String::new(),
+            prefix => format!("?prefix={prefix}"),
+        };
+        match place {
+            ConnectionAddr::Unix(path) => {
+                format!("redis+unix://{}?db={database}{}", path.display(), prefix.replace('?', "&"))
+            }
+            ConnectionAddr::TcpTls { .. } => format!("rediss://{place}/{database}{prefix}"),
+            _ => format!("redis://{place}/{database}{prefix}"),
+        }
+    }
 }
 
 fn connection_info(place: &str) -> redis::RedisResult<ConnectionInfo> {
@@ -94,6 +111,18 @@ fn checked_prefix(name: &str) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn an_address_is_shown_without_login() {
+        for (url, shown) in [
+            ("redis://user:secret@host.example/3?prefix=team-a", "redis://host.example:6379/3?prefix=team-a"),
+            ("redis://localhost:7000", "redis://localhost:7000/0"),
+            ("rediss://user:secret@redis.example:6380/1", "rediss://redis.example:6380/1"),
+            ("redis+unix:///run/redis.sock?db=2&pass=secret&prefix=x", "redis+unix:///run/redis.sock?db=2&prefix=x"),
+        ] {
+            assert_eq!(Address::parse(url).map(|address| address.shown()), Ok(shown.to_owned()));
+        }
+    }
+
     use super::*;
 
     #[test]

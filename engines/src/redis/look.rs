@@ -178,7 +178,7 @@ pub(super) async fn health(store: &Store) -> Result<Health> {
         }
     }
     let (now, outbox) = dead::outbox(store).await?;
-    Ok(Health { engine: "redis", durability, warnings, now, outbox })
+    Ok(Health { engine: "redis", store: store.address.clone(), durability, warnings, now, outbox })
 }
 
 /// Sends a plain command and reads its answer.

@@ -26,7 +26,7 @@ use super::{
     script::{self, Script},
     work::Cycles,
 };
-use crate::OpenOptions;
+use crate::{OpenOptions, announce};
 
 /// A store on a server.
 pub(super) struct Store {
@@ -37,6 +37,8 @@ pub(super) struct Store {
     /// For the renewal of leases, and for news.
     pub(super) leases: Lane,
     pub(super) news: Arc<News>,
+    /// Where it is, without login.
+    pub(super) address: String,
     /// How all keys begin.
     pub(super) shard: String,
     /// This process, or rather this opening of the store: where its workers are woken.
@@ -58,6 +60,7 @@ impl fmt::Debug for Store {
 impl Store {
     /// Connects, and makes the store if it is new and may be.
     pub(super) async fn open(address: Address, options: OpenOptions) -> Result<Self> {
+        let shown = address.shown();
         let Address { client, prefix } = address;
         try_out(&client).await?;
         let news = Arc::new(News::default());
@@ -68,13 +71,15 @@ impl Store {
             leases: Lane::new(client, departures, Some(hearing))?,
             news,
             shard: shard(&prefix),
+            address: shown,
             instance: Ulid::generate().to_string(),
             cycles: Cycles::default(),
             heard: Mutex::default(),
             retentions: Mutex::default(),
             options,
         };
-        store.prepare().await?;
+        let is_new = store.prepare().await?;
+        announce(&store.address, is_new);
         let channels = [common_channel(&store.shard), instance_channel(&store.shard, &store.instance)];
         store.leases.subscribe(&channels).await?;
         Ok(store)

@@ -63,6 +63,14 @@ impl Address {
         Ok(address)
     }
 
+    /// The absolute address. The file exists.
+    pub(super) fn shown(&self) -> String {
+        match self.path() {
+            Some(path) => format!("sqlite://{}", path.canonicalize().unwrap_or_else(|_| path.to_owned()).display()),
+            None => "sqlite::memory:".to_owned(),
+        }
+    }
+
     fn set(&mut self, pair: &str) -> Result<(), String> {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
         match (key, value.to_ascii_lowercase().as_str()) {

@@ -151,6 +151,8 @@ pub struct ReadyView {
     uptime: f64,
     /// The kind of store.
     engine: &'static str,
+    /// The store's absolute address, without a login.
+    store: String,
     /// What survives what.
     durability: String,
     /// What an operator should mend.
@@ -168,6 +170,7 @@ impl ReadyView {
             version: env!("CARGO_PKG_VERSION"),
             uptime,
             engine: health.engine,
+            store: health.store,
             durability: health.durability,
             warnings: health.warnings,
             outbox: health.outbox,

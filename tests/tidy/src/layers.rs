@@ -97,6 +97,20 @@ fn crates_import_only_the_layers_below_them() {
 }
 
 #[test]
+fn a_plain_build_makes_every_program_that_the_documents_start() {
+    let metadata = metadata();
+    let mut programs: Vec<&str> = metadata
+        .workspace_default_packages()
+        .iter()
+        .flat_map(|package| &package.targets)
+        .filter(|target| target.is_bin())
+        .map(|target| target.name.as_str())
+        .collect();
+    programs.sort_unstable();
+    assert_eq!(programs, ["cleaner", "jobbers", "manager", "worker"]);
+}
+
+#[test]
 fn common_depends_on_nothing_that_does_io() {
     let mut complaints = Complaints::default();
     let metadata = metadata();

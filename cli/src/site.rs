@@ -1,0 +1,111 @@
+//! The file by which commands find the system that `jobbers up` runs in their folder.
+//!
+//! `up` writes it beside the SQLite file, or in its working directory for another store, and holds a lock on it while it
+//! runs. A file without a lock is left from a crash, and counts for nothing.
+
+use std::{
+    fs::{File, OpenOptions, Permissions, TryLockError},
+    io::{self, Read, Seek, Write},
+    net::SocketAddr,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+/// The file's name.
+const NAME: &str = ".jobbers-up.json";
+
+/// Where a running system is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Site {
+    /// The manager's URL.
+    pub(crate) manager: String,
+    /// The store's URL, as `--engine-url` takes it. May hold a password: only the owner can read the file.
+    pub(crate) store: String,
+}
+
+/// The file while `up` runs. Removed when dropped.
+#[derive(Debug)]
+pub(crate) struct Marker {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Drop for Marker {
+    fn drop(&mut self) {
+        // Before the lock goes, so that a system that starts just then does not lose its own file.
+        std::fs::remove_file(&self.path).ok();
+    }
+}
+
+impl Site {
+    /// The system whose manager listens on `address`, on the store at `store`.
+    pub(crate) fn new(address: SocketAddr, store: &str) -> Self {
+        let host = match address {
+            SocketAddr::V4(v4) if v4.ip().is_unspecified() => "127.0.0.1".to_owned(),
+            SocketAddr::V4(v4) => v4.ip().to_string(),
+            SocketAddr::V6(v6) if v6.ip().is_unspecified() => "[::1]".to_owned(),
+            SocketAddr::V6(v6) => format!("[{}]", v6.ip()),
+        };
+        Self { manager: format!("http://{host}:{}", address.port()), store: store.to_owned() }
+    }
+
+    /// The system that runs in `folder`, if any.
+    pub(crate) fn find(folder: &Path) -> Option<Self> {
+        let mut file = File::open(folder.join(NAME)).ok()?;
+        if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
+            return None;
+        }
+        let mut text = String::new();
+        file.read_to_string(&mut text).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    /// Writes the file into `folder`. Returns `None` where another system already has.
+    ///
+    /// # Errors
+    /// When the file can't be written.
+    pub(crate) fn mark(&self, folder: &Path) -> io::Result<Option<Marker>> {
+        let path = folder.join(NAME);
+        let mut file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        file.set_permissions(Permissions::from_mode(0o600))?;
+        file.set_len(0)?;
+        file.rewind()?;
+        serde_json::to_writer(&file, self)?;
+        file.write_all(b"\n")?;
+        Ok(Some(Marker { path, _lock: file }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_system_is_found_while_it_runs_and_not_after() {
+        let folder = tempfile::tempdir().unwrap();
+        let site = Site::new("0.0.0.0:8600".parse().unwrap(), "sqlite://./jobbers.db");
+        assert_eq!(Site::find(folder.path()), None);
+        let marker = site.mark(folder.path()).unwrap().unwrap();
+        assert_eq!(Site::find(folder.path()), Some(site.clone()));
+        assert_eq!(site.manager, "http://127.0.0.1:8600");
+        assert!(site.mark(folder.path()).unwrap().is_none(), "one file, one system");
+        drop(marker);
+        assert!(!folder.path().join(NAME).exists());
+    }
+
+    #[test]
+    fn a_file_that_a_crash_left_counts_for_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let site = Site::new("[::1]:8600".parse().unwrap(), "redis://h");
+        std::fs::write(folder.path().join(NAME), serde_json::to_vec(&site).unwrap()).unwrap();
+        assert_eq!(Site::find(folder.path()), None);
+        assert!(site.mark(folder.path()).unwrap().is_some());
+    }
+}

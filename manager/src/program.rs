@@ -1,0 +1,75 @@
+//! The `manager` program, also started as `jobbers manager`: it reads its configuration, opens the store, listens, and
+//! serves until it is stopped.
+
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
+
+use anyhow::Context;
+use jobbers_engines::OpenOptions;
+use jobbers_process::{
+    exit, listen, logging,
+    shutdown::Shutdown,
+    telemetry::{Options, Telemetry, TelemetryError},
+};
+use tokio::net::TcpListener;
+
+use crate::config::{Args, Config};
+
+/// Runs the program, and returns its exit code.
+pub async fn run(args: Args) -> ExitCode {
+    let config = match configure(&args) {
+        Ok(config) => config,
+        Err(error) => return fail(exit::CONFIG, &error),
+    };
+    if args.print_config {
+        return match io::stdout().write_all(config.to_toml().as_bytes()) {
+            Ok(()) => exit::OK,
+            Err(error) => fail(exit::IO, &error.into()),
+        };
+    }
+    match serve(&args, config).await {
+        Ok(()) => exit::OK,
+        Err(error) => {
+            let code = match (error.downcast_ref(), error.downcast_ref()) {
+                (Some(error), _) => TelemetryError::exit_code(error),
+                (_, Some(error)) => exit::of_store(error),
+                (None, None) => exit::UNAVAILABLE,
+            };
+            fail(code, &error)
+        }
+    }
+}
+
+fn configure(args: &Args) -> anyhow::Result<Config> {
+    logging::check(&args.log).map_err(anyhow::Error::msg)?;
+    let config = Config::load(args)?;
+    listen::check(config.listen, config.insecure, "--insecure")?;
+    Ok(config)
+}
+
+async fn serve(args: &Args, config: Config) -> anyhow::Result<()> {
+    let telemetry = Telemetry::start(&Options {
+        service: "manager",
+        version: env!("CARGO_PKG_VERSION"),
+        metrics_listen: None,
+        insecure: false,
+        exposed_elsewhere: true,
+    })?;
+    logging::init(&args.log).map_err(anyhow::Error::msg)?;
+    telemetry.announce();
+    let shutdown = Shutdown::on_signals()?;
+    let engine = jobbers_engines::open(&config.engine_url, OpenOptions::default()).await?;
+    let listener =
+        TcpListener::bind(config.listen).await.with_context(|| format!("can't listen on {}", config.listen))?;
+    crate::run(config, engine, listener, shutdown).await;
+    telemetry.shutdown().await;
+    Ok(())
+}
+
+fn fail(code: u8, error: &anyhow::Error) -> ExitCode {
+    // Not a log line: it must be seen whatever the filter says, also when the filter is what is wrong.
+    writeln!(io::stderr(), "manager: {error:#}").ok();
+    code.into()
+}
