@@ -26,9 +26,9 @@ pub enum Backoff {
     /// Grows by the base delay each time.
     Linear,
     /// Doubles each time.
-    #[default]
     Exponential,
     /// Anything up to what doubling would give, so that many failures do not come back at once.
+    #[default]
     ExponentialJitter,
 }
 

@@ -53,8 +53,8 @@ pub enum OnStall {
 pub struct TaskPolicy {
     /// Retries after the first attempt; 3 means at most four runs.
     pub max_retries: u32,
-    /// Base delay; `None` retries at once.
-    pub retry_delay: Option<Duration>,
+    /// Base delay; zero retries at once.
+    pub retry_delay: Duration,
     /// How the delay grows.
     pub backoff: Backoff,
     /// Upper bound of a computed delay.
@@ -80,11 +80,11 @@ pub struct TaskPolicy {
 }
 
 impl TaskPolicy {
-    /// The defaults of the original's `TaskConfig`, and ours where it has none.
+    /// What holds for a task that sets nothing: three retries with growing, jittered pauses.
     pub const DEFAULT: Self = Self {
         max_retries: 3,
-        retry_delay: None,
-        backoff: Backoff::Exponential,
+        retry_delay: Duration::from_secs(1),
+        backoff: Backoff::ExponentialJitter,
         max_retry_delay: Duration::from_secs(3_600),
         retry_for: None,
         retry_on: Cow::Borrowed(&[]),
@@ -107,7 +107,7 @@ impl TaskPolicy {
         };
         Self {
             max_retries: overrides.max_retries.unwrap_or(count),
-            retry_delay: overrides.retry_delay.or(self.retry_delay),
+            retry_delay: overrides.retry_delay.unwrap_or(self.retry_delay),
             backoff: overrides.backoff.unwrap_or(self.backoff),
             max_retry_delay: overrides.max_retry_delay.unwrap_or(self.max_retry_delay),
             retry_for: overrides.retry_for.or(self.retry_for),

@@ -60,10 +60,7 @@ pub fn settle_failure(
     draw: f64,
 ) -> Outcome {
     let dead_letter = policy.dead_letter == DeadLetter::Save;
-    let backoff = || {
-        let grown = |base| policy.backoff.delay(spent.attempt, base, policy.max_retry_delay, draw);
-        policy.retry_delay.map_or(Duration::ZERO, grown)
-    };
+    let backoff = || policy.backoff.delay(spent.attempt, policy.retry_delay, policy.max_retry_delay, draw);
     let delay = match verdict {
         Verdict::Stalled => return Outcome::Stalled { failure, dead_letter },
         Verdict::Fatal => None,
@@ -105,7 +102,7 @@ mod tests {
     use std::borrow::Cow;
 
     use super::*;
-    use crate::policy::PolicyOverrides;
+    use crate::{backoff::Backoff, policy::PolicyOverrides};
 
     fn failure() -> AttemptFailure {
         AttemptFailure::new(FailureKind::Error, "boom")
@@ -129,7 +126,7 @@ mod tests {
 
     #[test]
     fn max_retries_3_means_four_runs() {
-        let policy = TaskPolicy::default();
+        let policy = TaskPolicy { retry_delay: Duration::ZERO, ..TaskPolicy::default() };
         for attempt in 1..=3 {
             assert_eq!(delay(&policy, spent(attempt, 0), &Verdict::Retry, failure()), Some(Duration::ZERO));
         }
@@ -146,6 +143,21 @@ mod tests {
     }
 
     #[test]
+    fn retries_of_a_task_that_sets_nothing_pause_longer_each_time() {
+        let longest = |attempt| match settle_failure(
+            &TaskPolicy::default(),
+            spent(attempt, 0),
+            &Verdict::Retry,
+            failure(),
+            1.0,
+        ) {
+            Outcome::Retry { delay, .. } => delay.as_secs(),
+            other => panic!("a retry, not {other:?}"),
+        };
+        assert_eq!([1, 2, 3].map(longest), [1, 2, 4]);
+    }
+
+    #[test]
     fn retry_after_wins_over_the_backoff_and_its_cap_but_uses_up_a_retry() {
         let policy = TaskPolicy { max_retries: 1, max_retry_delay: Duration::from_secs(1), ..TaskPolicy::default() };
         let after = |seconds| Verdict::RetryAfter(Duration::from_secs(seconds));
@@ -158,7 +170,8 @@ mod tests {
     fn no_retry_begins_when_its_span_of_time_is_over() {
         let policy = TaskPolicy {
             retry_for: Some(Duration::from_secs(60)),
-            retry_delay: Some(Duration::from_secs(10)),
+            retry_delay: Duration::from_secs(10),
+            backoff: Backoff::Constant,
             max_retries: 100,
             ..TaskPolicy::default()
         };

@@ -94,11 +94,11 @@ pub struct TaskRequest<'a> {
     #[serde(default)]
     #[schema(maximum = 1000)]
     pub max_retries: Option<u32>,
-    /// Base delay before a retry.
+    /// Base delay before a retry; the default is one second, 0 retries at once.
     #[serde(default, with = "duration::text::option")]
     #[schema(value_type = Option<DurationDoc>)]
     pub retry_delay: Option<Duration>,
-    /// How that delay grows.
+    /// How that delay grows; `exponential_jitter` is the default.
     #[serde(default)]
     #[schema(value_type = Option<BackoffDoc>)]
     pub backoff: Option<Backoff>,

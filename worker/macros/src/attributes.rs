@@ -209,7 +209,7 @@ fn example(key: &str) -> &'static str {
         "version" => "version = 1",
         "max_retries" => "max_retries = 3",
         "max_crashes" => "max_crashes = 3",
-        "backoff" => "backoff = \"exponential\"",
+        "backoff" => "backoff = \"exponential_jitter\"",
         "on_stall" => "on_stall = \"retry\"",
         "on_shutdown" => "on_shutdown = \"requeue\"",
         "dead_letter" => "dead_letter = \"save\"",

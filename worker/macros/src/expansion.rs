@@ -128,9 +128,9 @@ fn policy(said: &PolicyOverrides) -> TokenStream {
         quote!(::std::borrow::Cow::Borrowed(const { &[#(::jobbers_worker::policy::ErrorKind::checked(#kinds)),*] }))
     };
     let (max_retries, max_crashes) = (policy.max_retries, policy.max_crashes);
-    let (retry_delay, retry_for) = (optional(policy.retry_delay), optional(policy.retry_for));
-    let (timeout, interval) = (optional(policy.timeout), optional(policy.max_heartbeat_interval));
-    let max_retry_delay = time(policy.max_retry_delay);
+    let (retry_delay, max_retry_delay) = (time(policy.retry_delay), time(policy.max_retry_delay));
+    let (retry_for, timeout) = (optional(policy.retry_for), optional(policy.timeout));
+    let interval = optional(policy.max_heartbeat_interval);
     let (retry_on, fatal_on) = (kinds(&policy.retry_on), kinds(&policy.fatal_on));
     let backoff = variant("Backoff", format!("{:?}", policy.backoff));
     let on_stall = variant("OnStall", format!("{:?}", policy.on_stall));

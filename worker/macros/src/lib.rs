@@ -29,8 +29,8 @@ mod uniqueness;
 /// | `name = "…"` | the function's name | what submissions call it |
 /// | `version = 1` | 1 | which version of that name this is |
 /// | `max_retries = 3` | 3 | retries after the first attempt, 0 to 1,000 |
-/// | `retry_delay = "10s"` | none | base delay before a retry |
-/// | `backoff = "…"` | `exponential` | `constant`, `linear`, `exponential`, `exponential_jitter` |
+/// | `retry_delay = "10s"` | 1 s | base delay before a retry; `0s` retries at once |
+/// | `backoff = "…"` | `exponential_jitter` | `constant`, `linear`, `exponential`, `exponential_jitter` |
 /// | `max_retry_delay = "1h"` | 1 h | upper bound of a computed delay |
 /// | `retry_for = "2d"` | none | no retry begins later than this after the submission; without `max_retries`, in its place |
 /// | `retry_on = ["…"]` | all | the only kinds of errors that are retried |

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jobbers_common::{
+    backoff::Backoff,
     engine::{Engine, Resubmit},
     lifecycle::Status,
     policy::{DeadLetter, OnStall, PolicyOverrides},
@@ -47,7 +48,7 @@ async fn a_task_that_answers_is_completed_with_its_result() {
     assert_eq!((report.settled, report.lost, report.late), (2, 0, false));
 }
 
-#[task(max_retries = 2, retry_delay = "10s")]
+#[task(max_retries = 2, retry_delay = "10s", backoff = "exponential")]
 async fn flaky(ctx: Context) -> Result<(), TaskError> {
     probe(&ctx).tell(format!("attempt {}", ctx.attempt()));
     Err("not yet".parse::<u32>().map(|_| ()).unwrap_err().into())
@@ -221,7 +222,7 @@ async fn a_result_that_is_too_large_fails_once() {
     assert_eq!(task.errors[0].message, "result is 307202 bytes; at most 262144");
 }
 
-#[task(max_retries = 3)]
+#[task(max_retries = 3, retry_delay = "0s")]
 async fn resumes(ctx: Context) -> Result<u32, TaskError> {
     let done = ctx.last_checkpoint::<u32>()?.unwrap_or(0);
     if done == 2 {
@@ -296,7 +297,11 @@ async fn errors_the_policy_gives_up_on_are_not_tried_again() {
     let spam = bench.submit(&deliver, "spam".to_owned()).await;
     let fatal = PolicyOverrides { fatal_on: Some(vec!["busy".parse().unwrap()]), ..PolicyOverrides::default() };
     let overridden = bench.submit_with(&deliver, "letter".to_owned(), fatal).await;
-    let slow = PolicyOverrides { retry_delay: Some(Duration::from_secs(9)), ..PolicyOverrides::default() };
+    let slow = PolicyOverrides {
+        retry_delay: Some(Duration::from_secs(9)),
+        backoff: Some(Backoff::Constant),
+        ..PolicyOverrides::default()
+    };
     let letter = bench.submit_with(&deliver, "letter".to_owned(), slow).await;
     let _worker = bench.worker();
     for (id, kind) in [(nobody, "NoSuchAddress"), (spam, "spam"), (overridden, "busy")] {

@@ -69,11 +69,11 @@ pub(super) struct TaskFlags {
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_retries: Option<u32>,
-    /// Base delay before a retry
+    /// Base delay before a retry; the task's own is 1s unless its code says otherwise
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
     retry_delay: Option<Duration>,
-    /// How that delay grows: constant, linear, exponential, exponential_jitter
+    /// How that delay grows: constant, linear, exponential, exponential_jitter (the default)
     #[arg(long, value_name = "STRATEGY")]
     #[serde(skip_serializing_if = "Option::is_none")]
     backoff: Option<Backoff>,
