@@ -29,9 +29,9 @@ pub enum OnShutdown {
 #[serde(rename_all = "lowercase")]
 pub enum DeadLetter {
     /// Only its `failed` status and errors are kept, for the queue's retention.
-    #[default]
     None,
     /// The whole task and its history go to the dead-letter store.
+    #[default]
     Save,
 }
 
@@ -80,7 +80,8 @@ pub struct TaskPolicy {
 }
 
 impl TaskPolicy {
-    /// What holds for a task that sets nothing: three retries with growing, jittered pauses.
+    /// What holds for a task that sets nothing: three retries with growing, jittered pauses, and a dead letter if it
+    /// fails for good.
     pub const DEFAULT: Self = Self {
         max_retries: 3,
         retry_delay: Duration::from_secs(1),
@@ -93,7 +94,7 @@ impl TaskPolicy {
         max_heartbeat_interval: None,
         on_stall: OnStall::Stall,
         on_shutdown: OnShutdown::Finish,
-        dead_letter: DeadLetter::None,
+        dead_letter: DeadLetter::Save,
         max_crashes: 3,
     };
 
@@ -123,7 +124,7 @@ impl TaskPolicy {
     }
 }
 
-/// The part of a policy the store applies alone, when a task's workers have vanished and its code can't be asked. `None` is the default.
+/// The part of a policy the store applies alone, when a task's workers have vanished and its code can't be asked. `None` leaves it to the store.
 ///
 /// A task's author says it with the rest of the policy; workers register it, and submissions carry it into the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -147,10 +148,11 @@ impl CrashPolicy {
 
 impl From<&TaskPolicy> for CrashPolicy {
     fn from(policy: &TaskPolicy) -> Self {
-        let (max_crashes, dead_letter) = (policy.max_crashes, policy.dead_letter);
+        let max_crashes = policy.max_crashes;
         Self {
             max_crashes: (max_crashes != TaskPolicy::DEFAULT.max_crashes).then_some(max_crashes),
-            dead_letter: (dead_letter != TaskPolicy::DEFAULT.dead_letter).then_some(dead_letter),
+            // Always carried: a store keeps a poison task only if the task's record says so.
+            dead_letter: Some(policy.dead_letter),
         }
     }
 }

@@ -134,12 +134,17 @@ mod tests {
     }
 
     #[test]
-    fn a_fatal_error_is_never_retried_and_is_dead_lettered_by_policy() {
-        let policy = TaskPolicy { dead_letter: DeadLetter::Save, retry_on: kinds(&["error"]), ..TaskPolicy::default() };
-        assert_eq!(
-            settle_failure(&policy, spent(1, 0), &Verdict::Fatal, failure(), 0.0),
-            Outcome::Failed { failure: failure(), dead_letter: true }
-        );
+    fn a_fatal_error_is_never_retried_and_is_dead_lettered_unless_the_policy_says_none() {
+        for (dead_letter, kept) in [(DeadLetter::default(), true), (DeadLetter::Save, true), (DeadLetter::None, false)]
+        {
+            let policy = TaskPolicy { dead_letter, retry_on: kinds(&["error"]), ..TaskPolicy::default() };
+            for (verdict, expected) in [
+                (Verdict::Fatal, Outcome::Failed { failure: failure(), dead_letter: kept }),
+                (Verdict::Stalled, Outcome::Stalled { failure: failure(), dead_letter: kept }),
+            ] {
+                assert_eq!(settle_failure(&policy, spent(1, 0), &verdict, failure(), 0.0), expected);
+            }
+        }
     }
 
     #[test]

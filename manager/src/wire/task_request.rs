@@ -135,7 +135,7 @@ pub struct TaskRequest<'a> {
     #[serde(default)]
     #[schema(value_type = Option<OnShutdownDoc>)]
     pub on_shutdown: Option<OnShutdown>,
-    /// Whether it is kept in the dead-letter store when it fails for good.
+    /// Whether it is kept in the dead-letter store when it fails for good; it is, by default.
     #[serde(default)]
     #[schema(value_type = Option<DeadLetterDoc>)]
     pub dead_letter: Option<DeadLetter>,

@@ -212,7 +212,7 @@ fn example(key: &str) -> &'static str {
         "backoff" => "backoff = \"exponential_jitter\"",
         "on_stall" => "on_stall = \"retry\"",
         "on_shutdown" => "on_shutdown = \"requeue\"",
-        "dead_letter" => "dead_letter = \"save\"",
+        "dead_letter" => "dead_letter = \"none\"",
         "retry_delay" => "retry_delay = \"10s\"",
         "max_retry_delay" => "max_retry_delay = \"5m\"",
         "retry_for" => "retry_for = \"2d\"",

@@ -39,7 +39,7 @@ mod uniqueness;
 /// | `max_heartbeat_interval = "30s"` | none | longest silence between two heartbeats |
 /// | `on_stall = "…"` | `stall` | what an overdue heartbeat means: `stall`, `retry`, `fail` |
 /// | `on_shutdown = "…"` | `finish` | what a stopping worker does with it: `finish`, `requeue`, `fail` |
-/// | `dead_letter = "…"` | `none` | `save` keeps it in the dead-letter store when it fails for good |
+/// | `dead_letter = "…"` | `save` | `save` keeps it in the dead-letter store when it fails for good, `none` does not |
 /// | `max_crashes = 3` | 3 | lost leases until it counts as poison, 1 to 100; carried by submissions, as `dead_letter` is for poison |
 /// | `unique` | | there is to be one at a time with the same parameters; another submission is refused |
 /// | `unique_by = "…"`, `unique_by = ["…", "…"]` | | the same, of these fields of the parameters, such as `customer` or `customer.id` |

@@ -40,7 +40,7 @@ pub struct Failed {
 }
 
 /// Fails its first `times` attempts, or all. What fails for good is kept as a dead letter.
-#[task(name = "fail", dead_letter = "save", unlisted)]
+#[task(name = "fail", unlisted)]
 pub async fn fail(ctx: Context, job: Fail) -> Result<Failed, TaskError> {
     let attempt = ctx.attempt();
     if job.times.is_some_and(|times| attempt > times) {

@@ -195,7 +195,7 @@ async fn ten_thousand_heartbeats_of_many_tasks_go_in_few_calls() {
 }
 
 /// Too dangerous to be tried twice.
-#[task(max_crashes = 1, dead_letter = "save")]
+#[task(max_crashes = 1)]
 async fn fragile() -> Result<(), TaskError> {
     Ok(())
 }

@@ -72,7 +72,7 @@ async fn a_failed_attempt_is_tried_again_after_its_backoff_and_in_the_end_fails(
     assert_eq!((task.status, task.attempt, task.errors.len()), (Status::Failed, 3, 3));
 }
 
-#[task(dead_letter = "save")]
+#[task]
 async fn hopeless() -> Result<(), TaskError> {
     Err(TaskError::fatal("never"))
 }

@@ -109,7 +109,7 @@ pub(super) struct TaskFlags {
     #[arg(long, value_name = "POLICY", value_parser = ["stall", "retry", "fail"])]
     #[serde(skip_serializing_if = "Option::is_none")]
     on_stall: Option<String>,
-    /// Whether it is kept in the dead-letter store when it fails for good
+    /// Whether it is kept in the dead-letter store when it fails for good: save (the default) or none
     #[arg(long, value_name = "POLICY", value_parser = ["none", "save"])]
     #[serde(skip_serializing_if = "Option::is_none")]
     dead_letter: Option<String>,
