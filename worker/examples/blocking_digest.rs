@@ -41,7 +41,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let shutdown = Shutdown::new();
     // The stock tasks are there for programs that ask for them.
     let engine = client.engine().ok_or("a client of a store")?;
-    let worker = Worker::new(Config::default(), Arc::clone(engine)).tasks(stock::ALL);
+    let config = Config { stock_root: files.iter().filter_map(|file| file.parent()).collect(), ..Config::default() };
+    let worker = Worker::new(config, Arc::clone(engine)).tasks(stock::ALL);
     let worker = tokio::spawn(worker.run_until(shutdown.clone()));
 
     let job = Stretch { password: "correct horse battery staple".to_owned(), rounds: 100_000 };

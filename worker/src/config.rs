@@ -23,6 +23,8 @@ use jobbers_process::{
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::stock::StockRoot;
+
 /// The defaults, as shipped to users.
 pub const DEFAULTS: &str = include_str!("../worker.default.toml");
 
@@ -50,6 +52,8 @@ pub struct Config {
     /// How long a task that was told to stop may take before it is dropped.
     #[serde(with = "duration::text")]
     pub cancel_grace: Duration,
+    /// Below which folders the stock tasks may read files.
+    pub stock_root: StockRoot,
     /// The version of the program, as `GET /workers` tells it and drains choose by it; `None` for
     /// [`crate::Worker::version`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,6 +79,7 @@ impl Default for Config {
             lease: jobbers_common::limits::DEFAULT_LEASE,
             drain_deadline: Duration::from_secs(30),
             cancel_grace: Duration::from_secs(5),
+            stock_root: StockRoot::default(),
             version: None,
             metrics_listen: None,
             metrics_insecure: false,
@@ -169,6 +174,10 @@ pub struct WorkerArgs {
     #[arg(long, env = "WORKER_CANCEL_GRACE", value_name = "DURATION")]
     #[serde(skip_serializing_if = "Option::is_none")]
     cancel_grace: Option<String>,
+    /// Folders below which the stock tasks may read files, separated by `:` [default: the working directory]
+    #[arg(long, env = "WORKER_STOCK_ROOT", value_name = "FOLDER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stock_root: Option<String>,
     /// The version of the program, by which workers are told apart and drained [default: the program's own]
     #[arg(id = "worker_version", long = "worker-version", env = "WORKER_VERSION", value_name = "VERSION")]
     #[serde(skip_serializing_if = "Option::is_none")]

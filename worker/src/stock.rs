@@ -1,13 +1,14 @@
 //! Tasks that are useful before a line of Rust is written.
 //!
 //! They are `unlisted`: a program that builds on this library does not read files or fail on somebody's behalf unless it
-//! says `Worker::tasks(stock::ALL)`.
+//! says `Worker::tasks(stock::ALL)`. Those that read files read only below [`crate::Config::stock_root`].
 
 use crate::task_fn::AnyTask;
 
 mod digest;
 mod echo;
 mod fail;
+mod root;
 mod sleep;
 mod wordcount;
 
@@ -15,6 +16,7 @@ pub use self::{
     digest::{Digest, Digested, digest},
     echo::echo,
     fail::{Fail, FailKind, Failed, fail},
+    root::StockRoot,
     sleep::{Sleep, Slept, sleep},
     wordcount::{Counted, WordCount, wordcount},
 };

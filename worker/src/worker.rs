@@ -230,7 +230,7 @@ impl Worker {
     ///
     /// # Errors
     /// [`WorkerError`], before anything was claimed.
-    pub async fn run_until(self, shutdown: Shutdown) -> Result<Report, WorkerError> {
+    pub async fn run_until(mut self, shutdown: Shutdown) -> Result<Report, WorkerError> {
         let mut config = match self.settings {
             Settings::Given(config) => config,
             Settings::Arguments(args) => Config::load(&args)?,
@@ -239,6 +239,7 @@ impl Worker {
         let version = self.version.or_else(|| Registry::program_version().map(str::to_owned));
         config.version = config.version.or(version);
         config.validate()?;
+        self.states.insert(config.stock_root.clone());
         let registry = Registry::collect(&self.tasks)?;
         let plan =
             control::Plan { config, engine: self.engine, states: self.states, registry, runtime: Handle::current() };

@@ -90,12 +90,16 @@ async fn play(args: &Args, corpus: Corpus, scratch: &Scratch, shutdown: &Shutdow
     let engine = Arc::clone(&scratch.engine);
     let health = engine.health().await.map_err(|error| Failure::Unavailable(error.to_string()))?;
     let listener = up::bind(([127, 0, 0, 1], 0).into()).await?;
+    let parts = TempDir::new().map_err(|error| Failure::Unavailable(format!("no temporary folder: {error}")))?;
     let plan = Plan {
         manager: jobbers_manager::Config {
             dlq_path: scratch.dead_letters().display().to_string(),
             ..jobbers_manager::Config::default()
         },
-        worker: jobbers_worker::Config::default(),
+        worker: jobbers_worker::Config {
+            stock_root: [args.folder.as_path(), parts.path()].into_iter().collect(),
+            ..jobbers_worker::Config::default()
+        },
         listener,
         engine,
         now: shutdown.now.clone(),
@@ -104,7 +108,7 @@ async fn play(args: &Args, corpus: Corpus, scratch: &Scratch, shutdown: &Shutdow
     let stack = Stack::start(plan)?;
     let client = Client::new(&format!("http://{}", stack.address))?;
     let outcome = tokio::select! {
-        outcome = count(&client, corpus, health.engine) => outcome,
+        outcome = count(&client, corpus, parts.path(), health.engine) => outcome,
         () = shutdown.drain.cancelled() => Err(Failure::Negative("interrupted".to_owned())),
         () = stack.ended() => Err(Failure::Negative("the worker or the manager broke down".to_owned())),
     };
@@ -120,7 +124,7 @@ async fn play(args: &Args, corpus: Corpus, scratch: &Scratch, shutdown: &Shutdow
 }
 
 /// Has the system count the words of the files, and checks what it says.
-async fn count(client: &Client, corpus: Corpus, engine: &'static str) -> Result<Outcome, Failure> {
+async fn count(client: &Client, corpus: Corpus, parts: &Path, engine: &'static str) -> Result<Outcome, Failure> {
     let failing = work::failing();
     let progress = Progress::new((corpus.files.len() + failing.len()) as u64);
     let mut run = Run { client, progress: &progress, tasks: Vec::new() };
@@ -130,10 +134,9 @@ async fn count(client: &Client, corpus: Corpus, engine: &'static str) -> Result<
     let (unlucky, counted) = tasks.split_at(expected.len());
     let mut check = Check { differences: complaints(unlucky, &expected), ..Check::default() };
     let mut answers: Vec<Answer> = counted.iter().map(Answer::of).collect();
-    let parts = TempDir::new().map_err(|error| Failure::Unavailable(format!("no temporary folder: {error}")))?;
     for (path, answer) in corpus.files.iter().zip(&mut answers) {
         if matches!(answer, Answer::TooMany) {
-            *answer = run.in_parts(path, parts.path()).await?;
+            *answer = run.in_parts(path, parts).await?;
         }
     }
     progress.say("counting the same files directly");

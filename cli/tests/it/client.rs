@@ -35,6 +35,15 @@ fn a_task_that_fails_is_exit_code_1_for_whoever_waits() {
 }
 
 #[test]
+fn the_stock_tasks_do_not_read_what_the_worker_knows() {
+    let up = Up::start();
+    for task in ["text.wordcount", "file.digest"] {
+        let said = up.jobbers(&["submit", task, "path=/proc/self/environ", "--wait"]).ends_with(1);
+        assert!(said.out.contains("--stock-root"), "{said:?}");
+    }
+}
+
+#[test]
 fn submitting_the_same_twice_is_one_task_and_another_body_is_refused() {
     let up = Up::start();
     for _ in 0..2 {

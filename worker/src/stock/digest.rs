@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{Error as IoError, ErrorKind, Read},
+    io::{ErrorKind, Read},
     path::PathBuf,
 };
 
@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::root::open;
 use crate::{Context, TaskError, task};
 
 const CHUNK: usize = 256 * 1024;
@@ -18,7 +19,7 @@ const CHUNK: usize = 256 * 1024;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Digest {
-    /// The file, as the worker sees it.
+    /// The file, as the worker sees it; below its `--stock-root`.
     pub path: PathBuf,
 }
 
@@ -34,7 +35,7 @@ pub struct Digested {
 /// The SHA-256 of a file, read piece by piece.
 #[task(name = "file.digest", blocking, unlisted)]
 pub fn digest(ctx: Context, job: Digest) -> Result<Digested, TaskError> {
-    let mut file = open(&job.path)?;
+    let mut file = open(&ctx, &job.path)?;
     let length = file.metadata().map(|data| data.len()).unwrap_or(0);
     let (mut hash, mut bytes) = (Sha256::new(), 0_u64);
     let mut chunk = vec![0; CHUNK];
@@ -51,23 +52,6 @@ pub fn digest(ctx: Context, job: Digest) -> Result<Digested, TaskError> {
     }
     let sha256 = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(Digested { sha256, bytes })
-}
-
-/// Opens a file. That it isn't there, or may not be read, will not change by trying again.
-pub(super) fn open(path: &std::path::Path) -> Result<File, TaskError> {
-    let told = |error: IoError| {
-        let message = format!("{}: {error}", path.display());
-        let told = match error.kind() {
-            ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::InvalidInput => TaskError::fatal(message),
-            _ => TaskError::retry(message),
-        };
-        told.kind(error.kind().to_string())
-    };
-    let file = File::open(path).map_err(told)?;
-    if file.metadata().map_err(told)?.is_dir() {
-        return Err(TaskError::fatal(format!("{} is a folder", path.display())));
-    }
-    Ok(file)
 }
 
 /// Reads what comes next, at most a chunk; nothing at the end.
@@ -87,14 +71,16 @@ mod tests {
 
     use jobbers_common::payload::Payload;
 
-    use super::*;
+    use super::{super::StockRoot, *};
 
     #[tokio::test]
     async fn a_file_s_digest_is_that_of_its_bytes() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(b"abc").unwrap();
         let job = Digest { path: file.path().to_owned() };
-        let digested = digest.call(Context::detached(Payload::json(&b"{}"[..])), job).await.unwrap();
+        let root: StockRoot = file.path().parent().into_iter().collect();
+        let ctx = Context::detached_with_state(Payload::json(&b"{}"[..]), root);
+        let digested = digest.call(ctx, job).await.unwrap();
         // FIPS 180-2, appendix B.1.
         assert_eq!(digested.sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         assert_eq!(digested.bytes, 3);

@@ -6,7 +6,7 @@ use jobbers_common::limits::DEFAULT_MAX_PAYLOAD_BYTES;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::digest::{open, read_some};
+use super::{digest::read_some, root::open};
 use crate::{Context, TaskError, task};
 
 const CHUNK: usize = 64 * 1024;
@@ -17,7 +17,7 @@ const FRAME_BYTES: usize = 200;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WordCount {
-    /// The file, as the worker sees it.
+    /// The file, as the worker sees it; below its `--stock-root`.
     pub path: PathBuf,
 }
 
@@ -52,7 +52,7 @@ pub enum Counted {
 /// `distinct` count all of them in any case.
 #[task(name = "text.wordcount", blocking, unlisted)]
 pub fn wordcount(ctx: Context, job: WordCount) -> Result<Counted, TaskError> {
-    let mut file = open(&job.path)?;
+    let mut file = open(&ctx, &job.path)?;
     let mut tally = Tally::default();
     let mut chunk = vec![0; CHUNK];
     loop {
