@@ -41,6 +41,7 @@ fn failure(micros: i64, attempt: u32, message: &str) -> AttemptError {
 fn dead(name: &str, revision: u64, errors: Vec<AttemptError>) -> DeadTask {
     let completed_at = errors.last().map(|error| error.at);
     let task = Task {
+        id_is_chosen: false,
         id: id(name),
         name: TaskName::new("resize").unwrap(),
         version: 2,

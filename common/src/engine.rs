@@ -22,6 +22,7 @@ use crate::{
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
     task::Task,
+    tombstone::Tombstone,
     worker::{RegisteredWorker, WorkerReport},
 };
 
@@ -63,7 +64,8 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// Takes tasks in: all of them or, on any error, none. Answers in the order given.
     ///
     /// A task whose id is known and whose [`crate::task::NewTask::fingerprint`] agrees is answered as it stands
-    /// ([`SubmittedHow::Existing`]), so sending a batch twice is safe. One whose fingerprint differs is treated by
+    /// ([`SubmittedHow::Existing`]), so sending a batch twice is safe; for a submission that chose its id, a pruned task
+    /// that is remembered ([`Engine::tombstone`]) is answered the same way. One whose fingerprint differs is treated by
     /// [`OnConflict`]; then one whose unique key another task holds ([`crate::unique`]) by its
     /// [`crate::unique::OnDuplicate`]. The tasks of a batch are judged as if each came alone, in their order: one may meet
     /// the key of another. Wakes workers that wait for these queues.
@@ -118,6 +120,13 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// # Errors
     /// Only those of the store.
     async fn get(&self, id: &TaskId) -> Result<Option<Task>>;
+
+    /// What is remembered of a task that was pruned, if its client chose its id ([`crate::tombstone`]). `None` while the
+    /// task is stored, and after the time for which it is remembered.
+    ///
+    /// # Errors
+    /// Only those of the store.
+    async fn tombstone(&self, id: &TaskId) -> Result<Option<Tombstone>>;
 
     /// Waits until the task is over or deleted, at most `timeout`, and answers it as it then stands. Answers at once when
     /// it is over already or unknown. Dropping the future is safe. While it waits it costs the store next to nothing.
@@ -246,7 +255,8 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// [`Error::Invalid`] past a bound. Safe to repeat.
     async fn reclaim_expired(&self, limit: usize) -> Result<Reclaimed>;
 
-    /// Deletes finished tasks, a bounded number per call; call again with [`Pruned::next`] until that is `None`.
+    /// Deletes finished tasks, a bounded number per call; call again with [`Pruned::next`] until that is `None`. A task
+    /// whose client chose its id leaves a tombstone ([`Engine::tombstone`]).
     ///
     /// # Errors
     /// [`Error::Invalid`] past a bound, for a filter that names a live status, or for a cursor this store did not give.

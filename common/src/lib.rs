@@ -29,6 +29,7 @@ pub mod suspicion;
 pub mod task;
 mod text;
 pub mod time;
+pub mod tombstone;
 pub mod trace;
 pub mod transition;
 pub mod unique;

@@ -92,6 +92,9 @@ pub enum Start {
 pub struct NewTask {
     /// Its identity.
     pub id: TaskId,
+    /// Whether the client chose the id, or an idempotency key gave it. Such an id is remembered for a time after the task
+    /// was pruned ([`crate::tombstone`]).
+    pub id_is_chosen: bool,
     /// What to run.
     pub name: TaskName,
     /// Which version of it.
@@ -129,6 +132,7 @@ impl NewTask {
     pub fn new(id: TaskId, name: TaskName, queue: QueueName, parameters: Payload) -> Self {
         Self {
             id,
+            id_is_chosen: false,
             name,
             version: 1,
             queue,
@@ -216,6 +220,9 @@ pub struct Lease {
 pub struct Task {
     /// Its identity.
     pub id: TaskId,
+    /// Whether the client chose the id, or an idempotency key gave it.
+    #[serde(default)]
+    pub id_is_chosen: bool,
     /// What is run.
     pub name: TaskName,
     /// Which version of it.

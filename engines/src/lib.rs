@@ -7,6 +7,7 @@ use std::sync::{Arc, atomic::AtomicU64};
 use jobbers_common::{
     engine::{Engine, Error, Result},
     time::Clock,
+    tombstone::TombstonePolicy,
 };
 
 pub mod config_cache;
@@ -26,6 +27,8 @@ pub struct OpenOptions {
     pub must_exist: bool,
     /// Counts the steps of SQLite's virtual machine on all connections to the store, in hundreds. For tests.
     pub steps: Option<Arc<AtomicU64>>,
+    /// How long, and how many, ids of pruned tasks are remembered.
+    pub tombstones: TombstonePolicy,
 }
 
 impl OpenOptions {

@@ -22,6 +22,7 @@ use jobbers_common::{
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
     task::Task,
+    tombstone::Tombstone,
     worker::{RegisteredWorker, WorkerReport},
 };
 use opentelemetry::{
@@ -52,6 +53,7 @@ operations!(
     cycle,
     extend,
     get,
+    tombstone,
     list,
     place,
     queue_stats,
@@ -150,6 +152,7 @@ measured! {
     cycle(cycle: Cycle) -> CycleReply;
     extend(worker: &WorkerId, lease: Duration, extensions: Vec<Extension>) -> Vec<ExtendAnswer>;
     get(id: &TaskId) -> Option<Task>;
+    tombstone(id: &TaskId) -> Option<Tombstone>;
     list(request: ListRequest) -> Page;
     place(id: &TaskId) -> Option<QueuePlace>;
     queue_stats(queue: Option<&QueueName>) -> Vec<QueueStats>;

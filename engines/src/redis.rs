@@ -21,6 +21,7 @@ use jobbers_common::{
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
     task::Task,
+    tombstone::Tombstone,
     worker::{RegisteredWorker, WorkerReport},
 };
 use tokio::time::timeout;
@@ -51,6 +52,7 @@ mod store;
 mod submit;
 mod suspicion;
 mod tls;
+mod tombstones;
 mod unique;
 mod work;
 
@@ -107,6 +109,10 @@ impl Engine for RedisEngine {
 
     async fn get(&self, id: &TaskId) -> Result<Option<Task>> {
         look::get(&self.store, id).await
+    }
+
+    async fn tombstone(&self, id: &TaskId) -> Result<Option<Tombstone>> {
+        tombstones::find(&self.store, id).await
     }
 
     async fn await_finished(&self, id: &TaskId, limit: Duration) -> Result<Option<Task>> {

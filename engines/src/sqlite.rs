@@ -36,6 +36,7 @@ use jobbers_common::{
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
     task::Task,
+    tombstone::{Tombstone, TombstonePolicy},
     worker::{RegisteredWorker, WorkerReport},
 };
 use jobbers_sqlite_file::{OpenFiles, Quota};
@@ -90,6 +91,7 @@ mod stall;
 mod step;
 mod submit;
 mod tend;
+mod tombstones;
 mod unique;
 mod view;
 mod waiters;
@@ -117,6 +119,7 @@ struct Shared {
     files: OpenFiles,
     /// Where steps are counted ([`OpenOptions::steps`]).
     steps: Option<Arc<AtomicU64>>,
+    tombstones: TombstonePolicy,
 }
 
 /// A store in one file.
@@ -164,6 +167,7 @@ impl SqliteEngine {
             stall: Stall::default(),
             files: files.unwrap_or_default(),
             steps: options.steps,
+            tombstones: options.tombstones,
         });
         connection::count_steps(&mut conn, shared.steps.as_ref())?;
         // The log lies beside the file itself, not beside a link to it.
@@ -259,6 +263,11 @@ impl Engine for SqliteEngine {
         self.read(move |view| look::get(view, &id)).await
     }
 
+    async fn tombstone(&self, id: &TaskId) -> Result<Option<Tombstone>> {
+        let id = id.clone();
+        self.read(move |view| tombstones::find(view.conn, &id, view.now)).await
+    }
+
     async fn await_finished(&self, id: &TaskId, longest: Duration) -> Result<Option<Task>> {
         match timeout(longest, self.until_finished(id)).await {
             Ok(task) => task,
@@ -297,12 +306,12 @@ impl Engine for SqliteEngine {
         let look = move |view: &View<'_>| {
             let journal = if is_file { connection::journal_warning(view.conn)? } else { None };
             let warnings = quota.warning(view.conn).or_store()?.into_iter().chain(journal).collect();
-            Ok((view.now, warnings, dead::outbox_size(view)?))
+            Ok((view.now, warnings, dead::outbox_size(view)?, tombstones::health(view.conn)?))
         };
-        let (now, warnings, outbox) = self.read(look).await?;
+        let (now, warnings, outbox, tombstones) = self.read(look).await?;
         let durability = connection::durability(&self.address);
         let store = self.address.shown();
-        Ok(Health { engine: "sqlite", store, durability, warnings, now, outbox })
+        Ok(Health { engine: "sqlite", store, durability, warnings, now, outbox, tombstones })
     }
 
     async fn cancel(&self, ids: &[TaskId]) -> Result<Vec<Cancelled>> {

@@ -52,6 +52,7 @@ pub mod settle;
 pub mod spans;
 pub mod submit;
 pub mod suspicion;
+pub mod tombstones;
 pub mod unique;
 pub mod wake;
 pub mod work;
@@ -103,6 +104,11 @@ pub fn failure(message: &str) -> AttemptFailure {
 #[must_use]
 pub fn retry(delay: Duration) -> Outcome {
     Outcome::Retry { delay, failure: failure("boom") }
+}
+
+#[must_use]
+pub fn failed(dead_letter: bool) -> Outcome {
+    Outcome::Failed { failure: failure("no"), dead_letter }
 }
 
 pub const DONE: Outcome = Outcome::Completed { result: None };
@@ -547,6 +553,15 @@ macro_rules! conformance_suite {
             a_purge_leaves_what_runs_and_what_is_over
             a_purge_is_bounded
             nothing_is_left_of_pruned_tasks
+        );
+        $crate::conformance_group!($open, tombstones:
+            a_pruned_task_of_a_chosen_id_is_remembered
+            a_remembered_id_with_another_body_is_a_conflict
+            a_remembered_id_can_be_used_again_by_a_replacement
+            a_generated_id_leaves_nothing
+            an_id_is_forgotten_after_its_time
+            expired_tombstones_are_swept_away
+            a_pruned_task_made_anew_is_remembered_no_more
         );
         $crate::conformance_group!($open, audit:
             an_audit_of_a_sound_store_finds_nothing

@@ -10,6 +10,7 @@ use crate::{
     name::{QueueName, TaskName, WorkerId},
     task::Task,
     time::Timestamp,
+    tombstone::TombstoneHealth,
 };
 
 /// Which tasks; what is empty or `None` does not restrict.
@@ -141,4 +142,6 @@ pub struct Health {
     pub now: Timestamp,
     /// Copies on the outbox: dead letters that no archive has written down yet.
     pub outbox: u64,
+    /// Ids of pruned tasks that are still remembered.
+    pub tombstones: TombstoneHealth,
 }

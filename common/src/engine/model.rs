@@ -30,6 +30,7 @@ use crate::{
     routing::{RouteKey, RouteRule},
     task::Task,
     time::{Clock, Timestamp},
+    tombstone::{Tombstone, TombstoneHealth},
     worker::{RegisteredWorker, WorkerReport},
 };
 
@@ -138,6 +139,10 @@ impl Engine for ModelEngine {
         Ok(self.step(|state, _| state.task(id)))
     }
 
+    async fn tombstone(&self, id: &TaskId) -> Result<Option<Tombstone>> {
+        Ok(self.step(|state, now| state.tombstone(id, now).cloned()))
+    }
+
     async fn await_finished(&self, id: &TaskId, timeout: Duration) -> Result<Option<Task>> {
         let deadline = tokio::time::Instant::now() + timeout;
         loop {
@@ -175,6 +180,7 @@ impl Engine for ModelEngine {
             warnings: Vec::new(),
             now: self.clock.now(),
             outbox: self.step(|state, _| state.outbox.len() as u64),
+            tombstones: TombstoneHealth { count: self.step(|state, _| state.tombstones.len() as u64), cut_at: None },
         })
     }
 
@@ -260,7 +266,7 @@ impl Engine for ModelEngine {
     }
 
     async fn delete_queue(&self, queue: &QueueName, expected: Option<QueueConfig>) -> Result<Deleted> {
-        self.step(|state, _| state.delete_queue(queue, expected.as_ref()))
+        self.step(|state, now| state.delete_queue(queue, expected.as_ref(), now))
     }
 
     async fn put_role(&self, role: RoleConfig, mode: PutMode<RoleConfig>) -> Result<Arc<Config>> {

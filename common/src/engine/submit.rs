@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::{
-    engine::{Error, Result},
+    engine::{ConflictReason, Error, Result},
     lifecycle::Status,
     limits::MAX_BATCH,
     name::{QueueName, TaskId},
@@ -20,6 +20,24 @@ pub enum OnConflict {
     Skip,
     /// Put the new one in its place, with a clean slate; refuse the batch if the stored one is running.
     Replace,
+}
+
+impl OnConflict {
+    /// Whether the stored task keeps the id that `new` names, or gives way to it. `status` and `fingerprint` are the
+    /// stored task's.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`].
+    pub fn keeps_stored(self, status: Status, fingerprint: u128, new: &NewTask) -> Result<bool> {
+        let conflict = |reason| Error::Conflict { id: new.id.clone(), status, reason };
+        match self {
+            _ if fingerprint == new.fingerprint() => Ok(true),
+            Self::Skip => Ok(true),
+            Self::Fail => Err(conflict(ConflictReason::BodyDiffers)),
+            Self::Replace if status == Status::Started => Err(conflict(ConflictReason::Started)),
+            Self::Replace => Ok(false),
+        }
+    }
 }
 
 /// A batch of tasks on their way in.

@@ -182,7 +182,7 @@ async fn carry_out(store: &Store, from: &Config, change: &Change) -> Result<Outc
         command.arg(from.version).arg(&change.field).arg(change.value.as_deref().unwrap_or_default());
         command.arg(u8::from(change.paused)).arg(&id).arg(&change.limits).arg(&change.gates);
         command.arg(change.max_bytes.map(|bytes| bytes.to_string()).unwrap_or_default());
-        command.arg(u8::from(change.decided_by.is_some()));
+        command.arg(u8::from(change.decided_by.is_some())).arg(micros(store.tombstones().age));
         change.decided_by.iter().flatten().for_each(|worker| {
             command.arg(worker.as_str());
         });

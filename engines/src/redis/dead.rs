@@ -160,6 +160,7 @@ impl Wish {
         write_news(task.last_span.as_deref(), task.checkpoint.as_ref(), &mut news);
         let parameters = parameters.or(task.parameters).ok_or_else(|| malformed("a copy without parameters"))?;
         let new = NewTask {
+            id_is_chosen: task.id_is_chosen,
             version: task.version,
             priority: task.priority,
             overrides: task.overrides,

@@ -14,6 +14,7 @@
 //! | `k`, `k:of` | hash | a task's name and unique key: id of the task that took it last; id: what it said of its key |
 //! | `o`, `o:order` | hash, sorted set | revision and id: a copy of a task that failed for good; their order |
 //! | `o:sent` | set | revision and id of copies that were sent again |
+//! | `e`, `e:order`, `e:cut` | hash, list, string | id: what is remembered of a deleted task whose id its client chose; their order; when one was last forgotten early |
 //! | `duties` | hash | name: term, end, holder and note |
 //! | `c` | number | the one counter behind revisions, fences and positions |
 //! | `q:<queue>:q` | list | the lane: position and id of ready tasks of the default priority, as they were submitted |

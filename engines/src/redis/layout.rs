@@ -345,9 +345,31 @@ pub(super) const FACTS: Layout = Layout {
     rest: "nothing",
 };
 
-const LAYOUTS: [&Layout; 24] = [
+/// What is remembered of a deleted task.
+pub(super) const TOMBSTONE: Layout = Layout {
+    name: "tombstone",
+    what: "`e`: a deleted task whose id its client chose",
+    fields: &[
+        stamp("forget_at", "until when it is remembered"),
+        letter("state", "as in its ending"),
+        stamp("finished_at", ""),
+        bytes("fingerprint", 16, "of the submission"),
+    ],
+    has_core: false,
+    rest: "the queue's name",
+};
+
+const BURIED: Layout = Layout {
+    name: "buried",
+    what: "`e:order`: a tombstone, or one that is gone",
+    fields: &[stamp("forget_at", "as in the tombstone")],
+    has_core: false,
+    rest: "id",
+};
+
+const LAYOUTS: [&Layout; 26] = [
     &RECORD, &FRESH, &LEASE, &ENDING, &CORE, &NEWS, &SPAN, &HISTORY, &ERROR, &COPY, &ENTRY, &SAID, &KEPT, &REQUEST,
-    &REPORT, &LOSS, &DUTY, &ASIDE, &SIZING, &OUTCOME, &START, &WISH, &TOLD, &FACTS,
+    &REPORT, &LOSS, &TOMBSTONE, &BURIED, &DUTY, &ASIDE, &SIZING, &OUTCOME, &START, &WISH, &TOLD, &FACTS,
 ];
 
 const OUTCOME: Layout = Layout {

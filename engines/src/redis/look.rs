@@ -19,6 +19,7 @@ use super::{
     script,
     state::{read_task, status_of},
     store::Store,
+    tombstones,
 };
 
 /// Queues that one script counts.
@@ -178,7 +179,8 @@ pub(super) async fn health(store: &Store) -> Result<Health> {
         }
     }
     let (now, outbox) = dead::outbox(store).await?;
-    Ok(Health { engine: "redis", store: store.address.clone(), durability, warnings, now, outbox })
+    let tombstones = tombstones::health(store).await?;
+    Ok(Health { engine: "redis", store: store.address.clone(), durability, warnings, now, outbox, tombstones })
 }
 
 /// Sends a plain command and reads its answer.

@@ -6,6 +6,7 @@ use jobbers_common::{
     engine::{Error, PruneRequest, PruneScope, Pruned, Result},
     name::QueueName,
     queue::Retention,
+    tombstone::TombstonePolicy,
 };
 use redis::{Cmd, Value};
 
@@ -125,8 +126,10 @@ async fn trim_piece(
     start: &TrimPlace,
     queues: &[(QueueName, Retention)],
 ) -> Result<Option<Trimmed>> {
+    let TombstonePolicy { age, count } = store.tombstones();
     let add = |command: &mut Cmd| {
         command.arg(limit).arg(u8::from(is_dry)).arg(version).arg(start.place).arg(start.tasks);
+        command.arg(micros(age)).arg(count);
         for (name, retention) in queues {
             command.arg(name.as_str()).arg(retention.count).arg(micros(retention.age));
         }
@@ -224,8 +227,9 @@ async fn delete(store: &Store, queue: &QueueName, doomed: &[&Seen]) -> Result<u6
     if doomed.is_empty() {
         return Ok(0);
     }
+    let TombstonePolicy { age, count } = store.tombstones();
     let add = |command: &mut Cmd| {
-        command.arg(queue.as_str());
+        command.arg(queue.as_str()).arg(micros(age)).arg(count);
         doomed.iter().for_each(|seen| {
             command.arg(seen.task.id.as_str()).arg(&seen.place);
         });

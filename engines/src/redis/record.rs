@@ -95,6 +95,7 @@ pub(super) fn encode_as(fingerprint: u128, task: &NewTask, into: &mut Vec<u8>) -
     put(const { CORE.range("dead_letter") }, &flag(task.overrides.dead_letter == Some(DeadLetter::Save)));
     put(const { CORE.range("max_crashes") }, &[u8::try_from(max_crashes).unwrap_or(u8::MAX)]);
     put(const { CORE.range("priority") }, &[b'0' + task.priority.get()]);
+    put(const { CORE.range("remember") }, &flag(task.id_is_chosen));
     put(const { CORE.range("open_length") }, &open.to_be_bytes());
     put(const { CORE.range("queue_length") }, &[u8::try_from(queue.len()).unwrap_or(u8::MAX)]);
     if !large {
@@ -131,6 +132,8 @@ pub(super) struct Record {
     pub(super) standing: Standing,
     pub(super) submitted_at: Timestamp,
     pub(super) fingerprint: u128,
+    /// Whether its client chose its id.
+    pub(super) id_is_chosen: bool,
     pub(super) priority: Priority,
     pub(super) queue: QueueName,
     pub(super) name: TaskName,
@@ -152,7 +155,7 @@ fn corrupt(what: &str) -> Error {
 }
 
 /// A stamp of [`STAMP_BYTES`].
-fn stamp(bytes: &[u8]) -> Timestamp {
+pub(super) fn stamp(bytes: &[u8]) -> Timestamp {
     Timestamp::from_micros(bytes.iter().fold(0, |micros, byte| micros << 8 | i64::from(*byte)))
 }
 
@@ -268,6 +271,7 @@ impl Record {
         Ok(Self {
             submitted_at,
             fingerprint: u128::from_be_bytes(fingerprint),
+            id_is_chosen: core[const { CORE.place("remember") }] == b'1',
             priority: Priority::new(priority).ok_or_else(|| corrupt("priority"))?,
             queue: QueueName::new(queue).map_err(|_| corrupt("queue"))?,
             name: TaskName::new(open.name).map_err(|_| corrupt("name"))?,
@@ -330,6 +334,7 @@ mod tests {
             ..PolicyOverrides::default()
         };
         let new = NewTask {
+            id_is_chosen: true,
             version: 7,
             priority: Priority::new(9).unwrap(),
             trace: Some("00-ab-cd-01".into()),
@@ -350,7 +355,7 @@ mod tests {
         assert_eq!(read.concurrency_key, new.concurrency_key);
         let keyed = stored(&NewTask { unique: None, concurrency_key: new.concurrency_key.clone(), ..task(b"{}") });
         assert_eq!((keyed.unique, keyed.concurrency_key), (None, new.concurrency_key));
-        assert!(!read.large);
+        assert!(!read.large && read.id_is_chosen && !stored(&task(b"{}")).id_is_chosen);
         let Standing { status, revision, position, ready_at, started_at, attempt, worker, .. } = read.standing;
         assert_eq!((status, revision, position, ready_at), (Status::Submitted, 17, 17, read.submitted_at));
         assert_eq!((started_at, attempt, worker), (None, 0, None));

@@ -16,7 +16,7 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 45] = [
+const LIBRARY: [(&str, &str); 47] = [
     ("base", include_str!("scripts/lib/base.lua")),
     ("numbers", include_str!("scripts/lib/numbers.lua")),
     ("time", include_str!("scripts/lib/time.lua")),
@@ -59,6 +59,8 @@ const LIBRARY: [(&str, &str); 45] = [
     ("view", include_str!("scripts/lib/view.lua")),
     ("over", include_str!("scripts/lib/over.lua")),
     ("trim", include_str!("scripts/lib/trim.lua")),
+    ("remembered", include_str!("scripts/lib/remembered.lua")),
+    ("tombstones", include_str!("scripts/lib/tombstones.lua")),
     ("remove", include_str!("scripts/lib/remove.lua")),
     ("audit", include_str!("scripts/lib/audit.lua")),
     ("queue", include_str!("scripts/lib/queue.lua")),
@@ -136,6 +138,8 @@ scripts! {
     STATS = "scripts/stats.lua";
     SUBMIT = "scripts/submit.lua";
     TRIM = "scripts/trim.lua";
+    TOMBSTONE = "scripts/tombstone.lua";
+    TOMBSTONES = "scripts/tombstones.lua";
     VIEWS = "scripts/views.lua";
     SWEEP_AWAITED = "scripts/sweep_awaited.lua";
 }

@@ -164,6 +164,7 @@ fn told_task(id: TaskId, record: Record, told: Told, expires_at: &str) -> Result
     };
     Ok(Task {
         id,
+        id_is_chosen: record.id_is_chosen,
         name: record.name,
         version: record.version,
         queue: record.queue,

@@ -10,6 +10,7 @@ use jobbers_common::{
     engine::{Error, Result},
     queue::Config,
     time::Timestamp,
+    tombstone::TombstonePolicy,
 };
 use parking_lot::Mutex;
 use redis::{Cmd, Value};
@@ -148,6 +149,11 @@ impl Store {
             None => command.arg(""),
         };
         command
+    }
+
+    /// How long, and how many, ids of pruned tasks are remembered.
+    pub(super) fn tombstones(&self) -> TombstonePolicy {
+        self.options.tombstones
     }
 
     /// Notes what the server's clock says.

@@ -22,7 +22,7 @@ use super::{
     quota::TASK_BYTES,
     row, sql,
     step::Step,
-    unique,
+    tombstones, unique,
     view::View,
 };
 
@@ -239,9 +239,13 @@ fn make_anew(step: &mut Step<'_>, wish: &Resubmit, dead: &DeadTask, queue: i64) 
             last_span.as_deref(),
             concurrency_key.as_ref().map(ConcurrencyKey::as_str),
             blames,
+            dead.task.id_is_chosen,
         ])
         .or_store()?;
     let key = step.conn.last_insert_rowid();
+    if dead.task.id_is_chosen {
+        tombstones::forget(step, wish.id.as_str())?;
+    }
     let parameters = wish.parameters.as_ref().or(dead.task.parameters.as_ref());
     set_parameters(step, key, parameters.ok_or_else(|| Error::Invalid("a copy without parameters".to_owned()))?)?;
     restore_history(step, key, &dead.task)?;

@@ -19,6 +19,7 @@ use super::{
     removal::{self, Doomed},
     row, sql,
     step::Step,
+    tombstones,
     view::View,
 };
 
@@ -55,10 +56,11 @@ pub(super) fn remove_found(step: &mut Step<'_>, found: &Found) -> Result<Pruned>
     let mut doomed = Vec::with_capacity(found.doomed.len());
     for task in &found.doomed {
         if is_unmoved.exists((task.key, task.revision)).or_store()? {
-            doomed.push(task.doomed());
+            doomed.push(*task);
         }
     }
-    removal::remove(step, &doomed)?;
+    remove(step, &doomed)?;
+    tombstones::sweep(step)?;
     Ok(Pruned { removed: doomed.len() as u64, next: found.next.clone() })
 }
 
@@ -74,6 +76,7 @@ pub(super) fn prune_retention(step: &mut Step<'_>, quota: Quota, limit: usize) -
         removed += prune_oldest(step, limit - removed)?;
         has_more = removed == limit && quota.is_nearly_full(step.conn).or_store()?;
     }
+    tombstones::sweep(step)?;
     // Any place goes on: what was deleted is not found again.
     let next = has_more.then(|| Place::START.write());
     Ok(Pruned { removed: removed as u64, next })
@@ -124,8 +127,9 @@ pub(super) fn prune_oldest(step: &mut Step<'_>, limit: usize) -> Result<usize> {
     Ok(doomed.len())
 }
 
-/// Deletes finished tasks.
+/// Deletes finished tasks, and remembers those whose clients chose their ids.
 pub(super) fn remove(step: &mut Step<'_>, doomed: &[Finished]) -> Result<()> {
+    tombstones::bury(step, doomed)?;
     let doomed: Vec<Doomed> = doomed.iter().map(Finished::doomed).collect();
     removal::remove(step, &doomed)
 }

@@ -34,8 +34,7 @@ pub(super) fn remove(step: &mut Step<'_>, doomed: &[Doomed]) -> Result<()> {
     for Doomed { key, queue, status } in doomed {
         step.note_left(*key, *queue, *status)?;
     }
-    let keys = doomed.iter().map(|task| task.key.to_string()).collect::<Vec<_>>().join(",");
-    let keys = format!("[{keys}]");
+    let keys = json_array(doomed.iter().map(|task| task.key));
     let holds: [bool; SIDE_TABLES.len()] = step
         .prepare(sql::SIDE_TABLES)?
         .query_row([], |row| {
@@ -51,4 +50,9 @@ pub(super) fn remove(step: &mut Step<'_>, doomed: &[Doomed]) -> Result<()> {
     }
     step.prepare(sql::DELETE_TASKS)?.execute([&keys]).or_store()?;
     Ok(())
+}
+
+/// Keys as statements take them.
+pub(super) fn json_array(keys: impl Iterator<Item = i64>) -> String {
+    format!("[{}]", keys.map(|key| key.to_string()).collect::<Vec<_>>().join(","))
 }

@@ -98,6 +98,7 @@ pub(super) fn task(row: &Row<'_>, catalog: &Catalog) -> Result<(i64, Task)> {
     let key = columns.take()?;
     let mut task = Task {
         id: columns.name(TaskId::new)?,
+        id_is_chosen: columns.take()?,
         name: columns.name(jobbers_common::name::TaskName::new)?,
         version: columns.take()?,
         queue: catalog.name(columns.take()?)?,

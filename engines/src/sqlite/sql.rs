@@ -18,6 +18,7 @@ statements! {
     ALL_ROLES = "all_roles";
     ALL_ROUTES = "all_routes";
     ALL_WORKERS = "all_workers";
+    ANY_CHOSEN = "any_chosen";
     AUDIT_BYTES = "audit_bytes";
     AUDIT_CHECKPOINTS = "audit_checkpoints";
     AUDIT_COUNTS = "audit_counts";
@@ -34,11 +35,14 @@ statements! {
     CANCEL_REQUESTS = "cancel_requests";
     CLAIM_TASK = "claim_task";
     CLEAR_BYTES = "clear_bytes";
+    CLEAR_TOMBSTONES = "clear_tombstones";
     COMPLETED_AT = "completed_at";
     COUNT_BYTES = "count_bytes";
     COUNT_FINISHED = "count_finished";
     COUNT_LEASES = "count_leases";
     COUNT_REMOVED = "count_removed";
+    COUNT_TOMBSTONES = "count_tombstones";
+    CUT_TOMBSTONES = "cut_tombstones";
     DELETE_CHECKPOINT = "delete_checkpoint";
     DELETE_DRAINING = "delete_draining";
     DELETE_DUE = "delete_due";
@@ -54,6 +58,7 @@ statements! {
     DELETE_SILENT_WORKERS = "delete_silent_workers";
     DELETE_TALLIES = "delete_tallies";
     DELETE_TASKS = "delete_tasks";
+    DELETE_TOMBSTONE = "delete_tombstone";
     DELETE_UNIQUE_KEYS = "delete_unique_keys";
     DELETE_UNIQUENESS = "delete_uniqueness";
     DELETE_WEIGHT = "delete_weight";
@@ -77,6 +82,7 @@ statements! {
     FIND_REPLACED = "find_replaced";
     FIND_SUBMISSION = "find_submission";
     FIND_TASK = "find_task";
+    FIND_TOMBSTONE = "find_tombstone";
     FIND_UNIQUENESS = "find_uniqueness";
     FINISHED_LATEST = "finished_latest";
     FINISHED_OLDEST = "finished_oldest";
@@ -132,6 +138,7 @@ statements! {
     NOTE_FAILURE = "note_failure";
     NOTE_HEARTBEAT = "note_heartbeat";
     NOTE_STRANGER = "note_stranger";
+    NOTE_TOMBSTONES = "note_tombstones";
     NOTE_WEIGHED = "note_weighed";
     OLDEST_READY = "oldest_ready";
     OLDEST_RUNS = "oldest_runs";
@@ -148,6 +155,7 @@ statements! {
     PUT_ROUTE = "put_route";
     PUT_ROUTE_RANGE = "put_route_range";
     PUT_TALLY = "put_tally";
+    PUT_TOMBSTONES = "put_tombstones";
     PUT_WORKER = "put_worker";
     QUEUES_FROM = "queues_from";
     QUEUE_REMOVED = "queue_removed";
@@ -170,6 +178,7 @@ statements! {
     SET_PARAMETERS = "set_parameters";
     SET_RATE_MARK = "set_rate_mark";
     SIDE_TABLES = "side_tables";
+    SWEEP_TOMBSTONES = "sweep_tombstones";
     TAKE_KEY = "take_key";
     TAKE_WEIGHT = "take_weight";
     TALLIES = "tallies";

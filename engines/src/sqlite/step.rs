@@ -7,6 +7,7 @@ use jobbers_common::{
     lifecycle::{Move, Status, is_legal},
     name::{QueueName, TaskId, WorkerId},
     time::Timestamp,
+    tombstone::TombstonePolicy,
 };
 use rusqlite::{CachedStatement, Connection, OptionalExtension};
 
@@ -84,6 +85,7 @@ pub(super) struct Step<'a> {
     pub(super) conn: &'a Connection,
     pub(super) now: Timestamp,
     pub(super) waiters: &'a Waiters,
+    pub(super) tombstones: TombstonePolicy,
     pub(super) ledger: Ledger,
 }
 

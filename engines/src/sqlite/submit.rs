@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 
 use jobbers_common::{
-    engine::{ConflictReason, Error, OnConflict, Result, Submit, Submitted, SubmittedHow},
+    engine::{Error, OnConflict, Result, Submit, Submitted, SubmittedHow},
     gate::ConcurrencyKey,
     lifecycle::Status,
     limits::KEPT_PARAMETER_BYTES,
     name::TaskId,
     task::{NewTask, Start},
+    tombstone::Tombstone,
     unique::Unique,
 };
 use rusqlite::{CachedStatement, OptionalExtension};
@@ -21,6 +22,7 @@ use super::{
     removal::{self, Doomed},
     row, sql,
     step::Step,
+    tombstones,
     unique::{self, Met, Taker},
     weight,
 };
@@ -95,7 +97,8 @@ fn told(step: &Step<'_>, full: Error, in_need: &[i64]) -> Error {
 }
 
 fn look_again(step: &Step<'_>, submitted: &mut Submitted) -> Result<()> {
-    let (stored, _) = find(step, &submitted.id)?.ok_or_else(|| corrupt("the index of ids", &submitted.id))?;
+    // A task that is only remembered does not move.
+    let Some((stored, _)) = find(step, &submitted.id)? else { return Ok(()) };
     (submitted.queue, submitted.status) = (step.catalog().name(stored.queue)?, stored.status);
     Ok(())
 }
@@ -108,11 +111,14 @@ fn take(
     queue: i64,
     on_conflict: OnConflict,
 ) -> Result<(Submitted, bool)> {
+    if let Some(remembered) = remembered(step, new, on_conflict)? {
+        return Ok((remembered, false));
+    }
     if let Some((_, status)) = store(step, insert, new, queue, &Identity::of(step, new))? {
         return Ok((submitted(new, status, SubmittedHow::Created), true));
     }
     let (stored, fingerprint) = find(step, &new.id)?.ok_or_else(|| corrupt("the index of ids", &new.id))?;
-    if stays(&stored, &fingerprint, new, on_conflict)? {
+    if on_conflict.keeps_stored(stored.status, fingerprint, new)? {
         return Ok((existing(step, new.id.clone(), &stored)?, false));
     }
     stored.remove(step)?;
@@ -129,9 +135,12 @@ fn take_unique(
     queue: i64,
     on_conflict: OnConflict,
 ) -> Result<(Submitted, bool)> {
+    if let Some(remembered) = remembered(step, new, on_conflict)? {
+        return Ok((remembered, false));
+    }
     let mut replaced = None;
     if let Some((stored, fingerprint)) = find(step, &new.id)? {
-        if stays(&stored, &fingerprint, new, on_conflict)? {
+        if on_conflict.keeps_stored(stored.status, fingerprint, new)? {
             return Ok((existing(step, new.id.clone(), &stored)?, false));
         }
         replaced = Some(stored);
@@ -166,7 +175,8 @@ fn update(
     taker: &Taker,
 ) -> Result<(Submitted, bool)> {
     let read = |row: &rusqlite::Row<'_>| {
-        Ok(Identity { id: Cow::Owned(row.get(0)?), fingerprint: row.get(1)?, since: row.get(2)? })
+        let id = Cow::Owned(row.get(0)?);
+        Ok(Identity { id, fingerprint: row.get(1)?, since: row.get(2)?, is_chosen: row.get(3)? })
     };
     let identity = step.prepare(sql::FIND_REPLACED)?.query_row([taker.key], read).or_store()?;
     Stored::from(taker).remove(step)?;
@@ -179,6 +189,17 @@ fn update(
 
 fn submitted(new: &NewTask, status: Status, how: SubmittedHow) -> Submitted {
     Submitted { id: new.id.clone(), queue: new.queue.clone(), status, how }
+}
+
+/// The answer for a pruned task that is remembered, unless the submission may take its id.
+fn remembered(step: &Step<'_>, new: &NewTask, on_conflict: OnConflict) -> Result<Option<Submitted>> {
+    if !new.id_is_chosen {
+        return Ok(None);
+    }
+    let Some(tombstone) = tombstones::find(step.conn, &new.id, step.now)? else { return Ok(None) };
+    let Tombstone { id, queue, status, fingerprint, .. } = tombstone;
+    let keeps = on_conflict.keeps_stored(status, fingerprint, new)?;
+    Ok(keeps.then_some(Submitted { id, queue, status, how: SubmittedHow::Existing }))
 }
 
 fn existing(step: &Step<'_>, id: TaskId, stored: &Stored) -> Result<Submitted> {
@@ -211,26 +232,16 @@ impl From<&Taker> for Stored {
 }
 
 /// The task that has taken an id, and its submission's fingerprint.
-fn find(step: &Step<'_>, id: &TaskId) -> Result<Option<(Stored, [u8; 16])>> {
+fn find(step: &Step<'_>, id: &TaskId) -> Result<Option<(Stored, u128)>> {
     let found = step
         .prepare(sql::FIND_SUBMISSION)?
         .query_row([id.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
         .optional()
         .or_store()?;
-    let read = |(key, queue, code, fingerprint)| Ok((Stored { key, queue, status: row::status(code)? }, fingerprint));
+    let read = |(key, queue, code, fingerprint)| {
+        Ok((Stored { key, queue, status: row::status(code)? }, u128::from_be_bytes(fingerprint)))
+    };
     found.map(read).transpose()
-}
-
-/// Whether the task that has taken an id stays as it is, or gives way.
-fn stays(stored: &Stored, fingerprint: &[u8; 16], new: &NewTask, on_conflict: OnConflict) -> Result<bool> {
-    let conflict = |reason| Error::Conflict { id: new.id.clone(), status: stored.status, reason };
-    match on_conflict {
-        _ if *fingerprint == new.fingerprint().to_be_bytes() => Ok(true),
-        OnConflict::Skip => Ok(true),
-        OnConflict::Fail => Err(conflict(ConflictReason::BodyDiffers)),
-        OnConflict::Replace if stored.status == Status::Started => Err(conflict(ConflictReason::Started)),
-        OnConflict::Replace => Ok(false),
-    }
 }
 
 /// What a task is known by: its own, or that of the task which it makes anew.
@@ -239,6 +250,7 @@ struct Identity<'a> {
     fingerprint: [u8; 16],
     /// When it was submitted.
     since: i64,
+    is_chosen: bool,
 }
 
 impl<'a> Identity<'a> {
@@ -247,6 +259,7 @@ impl<'a> Identity<'a> {
             id: Cow::Borrowed(new.id.as_str()),
             fingerprint: new.fingerprint().to_be_bytes(),
             since: step.now_micros(),
+            is_chosen: new.id_is_chosen,
         }
     }
 }
@@ -289,12 +302,16 @@ fn store(
             new.parameters.content_type.as_deref(),
             (!is_large).then_some(&bytes[..]),
             new.concurrency_key.as_ref().map(ConcurrencyKey::as_str),
+            identity.is_chosen,
         ))
         .or_store()?;
     if stored == 0 {
         return Ok(None);
     }
     let key = step.conn.last_insert_rowid();
+    if identity.is_chosen {
+        tombstones::forget(step, &identity.id)?;
+    }
     if is_large {
         step.prepare(sql::INSERT_LARGE_PARAMETERS)?.execute((key, &bytes[..])).or_store()?;
     }

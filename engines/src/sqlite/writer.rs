@@ -285,7 +285,8 @@ impl Committer {
         let now = self.shared.clock.now_since(meta.clock);
         let changes = self.conn.total_changes();
         let ledger = Ledger::new(meta.revision.max(least_revision(now)), catalog);
-        let mut step = Step { conn: &self.conn, now, waiters: &self.shared.waiters, ledger };
+        let mut step =
+            Step { conn: &self.conn, now, waiters: &self.shared.waiters, tombstones: self.shared.tombstones, ledger };
         let quota = self.quota;
         let mut fates = Vec::with_capacity(group.len());
         let is_alone = group.len() == 1;

@@ -16,10 +16,13 @@ mod bounds;
 #[path = "../shared/crowd.rs"]
 mod crowd;
 mod damage;
+mod forgetting;
 mod fullness;
 mod lane;
 mod mending;
 mod outages;
+#[path = "../shared/tombstones.rs"]
+mod shared_tombstones;
 mod sharing;
 mod silence;
 mod tls;

@@ -14,6 +14,7 @@ mod bounds;
 mod crowd;
 mod damage;
 mod due;
+mod forgetting;
 mod group_commit;
 mod health;
 mod mending;
@@ -21,6 +22,8 @@ mod opening;
 mod pages;
 mod quota;
 mod replaced;
+#[path = "../shared/tombstones.rs"]
+mod shared_tombstones;
 mod sharing;
 mod upgrade;
 

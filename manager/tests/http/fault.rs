@@ -14,6 +14,7 @@ use jobbers_common::{
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
     task::Task,
+    tombstone::Tombstone,
     worker::{RegisteredWorker, WorkerReport},
 };
 use tokio::sync::watch;
@@ -91,6 +92,9 @@ impl Engine for FaultyEngine {
     }
     async fn get(&self, id: &TaskId) -> Result<Option<Task>> {
         self.well()?.get(id).await
+    }
+    async fn tombstone(&self, id: &TaskId) -> Result<Option<Tombstone>> {
+        self.well()?.tombstone(id).await
     }
     async fn await_finished(&self, id: &TaskId, timeout: Duration) -> Result<Option<Task>> {
         self.waiting.send_modify(|waiting| *waiting += 1);

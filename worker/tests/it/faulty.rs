@@ -21,6 +21,7 @@ use jobbers_common::{
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
     task::Task,
+    tombstone::Tombstone,
     worker::{RegisteredWorker, WorkerReport},
 };
 use parking_lot::Mutex;
@@ -230,6 +231,10 @@ impl Engine for Faulty {
 
     async fn get(&self, id: &TaskId) -> Result<Option<Task>> {
         self.inner.get(id).await
+    }
+
+    async fn tombstone(&self, id: &TaskId) -> Result<Option<Tombstone>> {
+        self.inner.tombstone(id).await
     }
 
     async fn await_finished(&self, id: &TaskId, timeout: Duration) -> Result<Option<Task>> {

@@ -146,6 +146,7 @@ impl Pair<'_> {
             name: TaskName::new(self.random.one_of(&["echo", "echo", "email"])).unwrap(),
             concurrency_key: concurrency_key.map(|key| ConcurrencyKey::new(key).unwrap()),
             unique,
+            id_is_chosen: self.random.chance(40),
             version: 1 + u32::try_from(self.random.below(2)).unwrap(),
             priority: Priority::new(self.random.one_of(&[0, 5, 5, 9])).unwrap(),
             start,

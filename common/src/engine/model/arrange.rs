@@ -42,7 +42,12 @@ impl State {
         }))
     }
 
-    pub(super) fn delete_queue(&mut self, queue: &QueueName, expected: Option<&QueueConfig>) -> Result<Deleted> {
+    pub(super) fn delete_queue(
+        &mut self,
+        queue: &QueueName,
+        expected: Option<&QueueConfig>,
+        now: Timestamp,
+    ) -> Result<Deleted> {
         let (stored, unknown) = (self.config.queues.get(queue), Error::UnknownQueue(queue.clone()));
         check_deletion(expected, stored, unknown, || format!("queue {queue}"))?;
         let in_use = |by: String| Err(Error::InUse { queue: queue.clone(), by });
@@ -59,6 +64,7 @@ impl State {
         }
         let finished: Vec<TaskId> = here().map(|task| task.id.clone()).take(MAX_BATCH + 1).collect();
         for id in finished.iter().take(MAX_BATCH) {
+            self.bury(id, now);
             self.remove(id);
         }
         if finished.len() > MAX_BATCH {

@@ -72,6 +72,9 @@ impl State {
             self.counters.entry(queue.clone()).or_default().0 += 1;
             let DeadTask { mut task, fingerprint } = *dead;
             task.queue.clone_from(&queue);
+            if task.id_is_chosen {
+                self.tombstones.remove(&id);
+            }
             let stored = Stored { task, fingerprint, position: 0, settled_by: None, unknown_since: None };
             self.tasks.insert(id.clone(), stored);
         }

@@ -9,6 +9,7 @@ use crate::{
     suspicion::{Judgement, WorkerLoss},
     task::{AttemptFailure, FailureKind},
     time::Timestamp,
+    tombstone::{Tombstone, TombstonePolicy},
     transition::Transition,
 };
 
@@ -114,11 +115,38 @@ impl State {
         candidates.truncate(request.limit);
         let next = candidates.last().filter(|_| more).map(|(revision, _)| revision.to_string());
         if !request.dry_run {
+            self.tombstones.retain(|_, tombstone| tombstone.forget_at > now);
             for (_, id) in &candidates {
+                self.bury(id, now);
                 self.remove(id);
             }
         }
         Ok(Pruned { removed: candidates.len() as u64, next })
+    }
+
+    /// Remembers a task that is about to be pruned, if its client chose its id.
+    pub(super) fn bury(&mut self, id: &TaskId, now: Timestamp) {
+        let Some(Stored { task, fingerprint, .. }) = self.tasks.get(id).filter(|it| it.task.id_is_chosen) else {
+            return;
+        };
+        let Some(finished_at) = task.completed_at else { return };
+        let tombstone = Tombstone {
+            id: id.clone(),
+            queue: task.queue.clone(),
+            status: task.status,
+            finished_at,
+            forget_at: TombstonePolicy::DEFAULT.forget_at(finished_at),
+            fingerprint: *fingerprint,
+        };
+        if tombstone.forget_at > now {
+            self.tombstones.insert(id.clone(), tombstone);
+        }
+    }
+
+    /// What is remembered of a pruned task.
+    pub(super) fn tombstone(&self, id: &TaskId, now: Timestamp) -> Option<&Tombstone> {
+        let is_stored = self.tasks.contains_key(id);
+        self.tombstones.get(id).filter(|tombstone| tombstone.forget_at > now && !is_stored)
     }
 
     fn is_past_retention(&self, task: &crate::task::Task, now: Timestamp) -> bool {

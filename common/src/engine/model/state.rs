@@ -17,6 +17,7 @@ use crate::{
     suspicion::{Suspicion, WorkerLoss},
     task::{AttemptError, AttemptFailure, Fence, Task},
     time::Timestamp,
+    tombstone::Tombstone,
     unique::UniqueKey,
     worker::RegisteredWorker,
 };
@@ -62,6 +63,8 @@ pub(super) struct State {
     /// Whom to wake when this verb is done.
     pub(super) wakes: Vec<WorkerId>,
     pub(super) something_finished: bool,
+    /// Pruned tasks of chosen ids.
+    pub(super) tombstones: BTreeMap<TaskId, Tombstone>,
     /// The latest loss of each worker.
     pub(super) losses: HashMap<WorkerId, WorkerLoss>,
 }
@@ -85,6 +88,7 @@ impl Default for State {
             waiting: HashMap::new(),
             wakes: Vec::new(),
             something_finished: false,
+            tombstones: BTreeMap::new(),
             losses: HashMap::new(),
         }
     }

@@ -5,7 +5,7 @@ use super::{
     unique::Met,
 };
 use crate::{
-    engine::{ConflictReason, Error, OnConflict, Result, Submit, Submitted, SubmittedHow},
+    engine::{Error, OnConflict, Result, Submit, Submitted, SubmittedHow},
     lifecycle::{Move, Status},
     name::{QueueName, TaskId},
     payload::Payload,
@@ -29,8 +29,11 @@ impl State {
             *self = before;
         }
         let told = |(id, how): (TaskId, SubmittedHow)| {
-            let task = &self.tasks.get(&id)?.task;
-            Some(Submitted { queue: task.queue.clone(), status: task.status, id, how })
+            let (queue, status) = match self.tasks.get(&id) {
+                Some(stored) => (stored.task.queue.clone(), stored.task.status),
+                None => self.tombstone(&id, now).map(|tombstone| (tombstone.queue.clone(), tombstone.status))?,
+            };
+            Some(Submitted { id, queue, status, how })
         };
         Ok(taken?.into_iter().filter_map(told).collect())
     }
@@ -111,9 +114,14 @@ impl State {
 
     /// What takes the place of a task that waits in the same queue needs no room there.
     fn take(&mut self, new: NewTask, on_conflict: OnConflict, now: Timestamp) -> Result<Taken> {
+        if let Some(tombstone) = self.tombstone(&new.id, now).filter(|_| new.id_is_chosen)
+            && on_conflict.keeps_stored(tombstone.status, tombstone.fingerprint, &new)?
+        {
+            return Ok((new.id, SubmittedHow::Existing, false));
+        }
         let stored = self.tasks.get(&new.id);
         if let Some(stored) = stored
-            && stays(stored, &new, on_conflict)?
+            && on_conflict.keeps_stored(stored.task.status, stored.fingerprint, &new)?
         {
             return Ok((new.id, SubmittedHow::Existing, false));
         }
@@ -151,6 +159,9 @@ impl State {
     pub(super) fn insert(&mut self, mut stored: Stored) {
         let (queue, revision) = (stored.task.queue.clone(), self.next_revision());
         (stored.task.revision, stored.position) = (revision, revision);
+        if stored.task.id_is_chosen {
+            self.tombstones.remove(&stored.task.id);
+        }
         self.counters.entry(queue.clone()).or_default().0 += 1;
         if stored.task.status == Status::Submitted {
             self.wake_queue(&queue);
@@ -167,6 +178,7 @@ impl State {
         let fingerprint = new.fingerprint();
         let task = Task {
             id: new.id,
+            id_is_chosen: new.id_is_chosen,
             name: new.name,
             version: new.version,
             queue: new.queue,
@@ -203,16 +215,4 @@ impl State {
 
 fn waits_in(task: &Task, queue: &QueueName) -> bool {
     task.queue == *queue && matches!(task.status, Status::Waiting | Status::Scheduled | Status::Submitted)
-}
-
-/// Whether the task that has taken an id stays as it is, or gives way.
-fn stays(stored: &Stored, new: &NewTask, on_conflict: OnConflict) -> Result<bool> {
-    let conflict = |reason| Error::Conflict { id: new.id.clone(), status: stored.task.status, reason };
-    match on_conflict {
-        _ if stored.fingerprint == new.fingerprint() => Ok(true),
-        OnConflict::Skip => Ok(true),
-        OnConflict::Fail => Err(conflict(ConflictReason::BodyDiffers)),
-        OnConflict::Replace if stored.task.status == Status::Started => Err(conflict(ConflictReason::Started)),
-        OnConflict::Replace => Ok(false),
-    }
 }

@@ -93,7 +93,8 @@ impl State {
         let held = key_of(&before.task).and_then(|key| self.keys.get(&key).cloned().map(|held| (key, held)));
         let last_word = Some((new.id.clone(), new.fingerprint()));
         self.remove(holder);
-        let mut stored = Self::fresh(NewTask { id: holder.clone(), ..new }, now);
+        let id_is_chosen = before.task.id_is_chosen;
+        let mut stored = Self::fresh(NewTask { id: holder.clone(), id_is_chosen, ..new }, now);
         (stored.fingerprint, stored.task.submitted_at) = (before.fingerprint, before.task.submitted_at);
         self.insert(stored);
         if let Some((key, held)) = held {

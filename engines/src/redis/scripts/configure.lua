@@ -5,11 +5,12 @@
 -- the field, 5 1 if the field is a paused queue, 6 the change's id. A change that is sent again, because its answer got
 -- lost, is answered as the first time, unless another came between. 7 the limits of a queue (see limits.lua), or
 -- nothing, 8 its limits by key and by task (see gates.lua), or nothing,
--- 9 its max_bytes, or nothing, 10 1 if all live workers must be among those from 11 on, which the change was decided by.
+-- 9 its max_bytes, or nothing, 10 1 if all live workers must be among those from 12 on, which the change was decided by.
+-- 11 for how many microseconds after its end a task with a chosen id is remembered.
 -- Deleting a queue deletes its finished tasks, 1,000 a call.
 -- Answers {'done', version}, {'stale'}, {'live', how many} for a queue with live tasks, {'more'}.
 
--- include base numbers wake over unique aside lane places remove trim queue
+-- include base numbers wake over unique aside lane places remove tombstones trim queue
 
 local config = P .. 'config'
 local version = call('HGET', config, 'version') or '0'
@@ -21,7 +22,7 @@ if version ~= ARGV[2] then
 end
 if ARGV[10] == '1' then
   local decided_by = {}
-  for i = 11, #ARGV do
+  for i = 12, #ARGV do
     decided_by[ARGV[i]] = true
   end
   local workers = call('HGETALL', P .. 'workers')
@@ -38,7 +39,7 @@ if name and ARGV[4] == '' then
   if live > 0 then
     return { 'live', live }
   end
-  trim(name, 0, STAMP, 1000, 2000, false, 0, 0)
+  trim(name, 0, STAMP, 1000, 2000, false, 0, 0, tonumber(ARGV[11]))
   if call('EXISTS', of(name, 'f')) == 1 then
     return { 'more' }
   end

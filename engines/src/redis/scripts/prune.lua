@@ -1,17 +1,20 @@
 #!lua flags=allow-oom
 -- Deletes finished tasks of one queue, each only if it is still the one that was looked at.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 queue, then pairs of id and revision (15 digits).
+-- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 queue, 3 for how many microseconds after its end a task with a chosen
+-- id is remembered, 4 how many tombstones there may be, then pairs of id and revision (15 digits).
 -- Answers how many were deleted.
 
--- include base numbers sized over unique aside lane places remove
+-- include base numbers sized over unique aside lane places remove tombstones
 
-local ids = {}
-for i = 3, #ARGV, 2 do
+local ids, ended = {}, {}
+for i = 5, #ARGV, 2 do
   local record = call('HGET', T, ARGV[i])
   if record and is_over(record) and sub(record, @record.revision) == ARGV[i + 1] then
-    ids[#ids + 1] = ARGV[i]
+    ids[#ids + 1], ended[#ended + 1] = ARGV[i], record
   end
 end
+bury(ARGV[2], ids, ended, tonumber(ARGV[3]))
 remove(ARGV[2], ids, true)
+sweep_tombstones(tonumber(ARGV[4]))
 return #ids

@@ -66,6 +66,9 @@ local function make_anew(id, at, name, revision)
   if ARGV[at + 11] ~= '' then
     call('HSET', X, id, ARGV[at + 11])
   end
+  if sub(ARGV[at + 6], @core.remember) == @flag.yes then
+    call('HDEL', P .. 'e', id)
+  end
   count(name, 'accepted', 1)
   put_in(name, id, ARGV[at + 6], ARGV[at + 8], ARGV[at + 9], revision, ARGV[at + 3] == '1')
 end

@@ -5,8 +5,8 @@
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 how many groups; for each: what to do about ids that are taken
 -- (f fail, s skip, r replace; F, S, R where each task stands for itself), how many runs; for each run of tasks that are
--- alike: queue, priority, start (nothing: now, a<microseconds> after now, t<microseconds> at), 1 if their parameters lie
--- apart, u if they have unique keys, v for both, how many; for each task: id, core without its submitted_at, its
+-- alike: queue, priority, start (nothing: now, a<microseconds> after now, t<microseconds> at), l if their parameters lie
+-- apart and u if they have unique keys and c if clients chose their ids, how many; for each task: id, core without its submitted_at, its
 -- parameters if they lie apart, and if it has a unique key what is done about who holds it (j refuse, t answer with it, p
 -- replace, k keep the last) and what it says of it (see unique.lua). No id stands twice; at most 1,000 tasks in all; a
 -- group with unique keys comes alone.
@@ -22,14 +22,20 @@
 
 -- One run of small tasks of the default priority that are ready at once, without unique keys, in a store without limits:
 -- most calls are that. Nothing is written here before it is certain.
-if ARGV[2] == '1' and ARGV[4] == '1' and ARGV[6] .. ARGV[7] .. ARGV[8] == '5' then
+local traits = ARGV[6] .. ARGV[7] .. ARGV[8]
+if ARGV[2] == '1' and ARGV[4] == '1' and (traits == '5' or traits == '5c') then
   -- include plain
 end
 
 -- include base numbers wake ends
 
--- How many arguments a task has, by what its run says of it.
-local STRIDES, is_any_unique = { [''] = 2, ['1'] = 3, u = 3, v = 4 }, false
+local is_any_unique, is_any_chosen = false, false
+
+-- Whether a run says of its tasks what a letter stands for, and how many arguments that adds to each.
+local function has_trait(kind, letter)
+  local is_there = string.find(kind, letter, 1, true) ~= nil
+  return is_there, is_there and 1 or 0
+end
 
 -- The groups as they came; of a run's tasks the `first` argument, the `stride` to the next one's, and the place in `ids`.
 local function read_groups()
@@ -40,10 +46,12 @@ local function read_groups()
     at = at + 2
     for r = 1, count do
       local kind, tasks, first = ARGV[at + 3], tonumber(ARGV[at + 4]), #ids
-      local stride, is_unique = STRIDES[kind], kind == 'u' or kind == 'v'
+      local is_large, bodies = has_trait(kind, 'l')
+      local is_unique, keys = has_trait(kind, 'u')
+      local is_chosen, stride = has_trait(kind, 'c'), 2 + bodies + keys
       runs[r] = { queue = ARGV[at], priority = ARGV[at + 1], start = ARGV[at + 2], stride = stride, first = at + 5,
-        count = tasks, place = first + 1, is_large = kind == '1' or kind == 'v', is_unique = is_unique }
-      is_any_unique = is_any_unique or is_unique
+        count = tasks, place = first + 1, is_large = is_large, is_unique = is_unique, is_chosen = is_chosen }
+      is_any_unique, is_any_chosen = is_any_unique or is_unique, is_any_chosen or is_chosen
       at = at + 5
       for i = 1, tasks do
         ids[first + i] = ARGV[at]
@@ -66,6 +74,11 @@ end
 
 local groups, ids = read_groups()
 local stored, is_any_stored = call('HMGET', T, unpack(ids)), false
+-- By place: whether an id has a tombstone, and whether no task of it is stored (see remembered.lua). Ids stored again.
+local has_tombstone, is_remembered, stored_again = {}, {}, {}
+if is_any_chosen then
+  -- include remembered
+end
 for i = 1, #ids do
   is_any_stored = is_any_stored or stored[i]
 end
@@ -150,6 +163,9 @@ local function take_run(run)
       if letter == @submitted.replaced then
         take_replaced(id, stored[place])
       end
+      if has_tombstone[place] then
+        stored_again[#stored_again + 1] = id
+      end
       local position, record = number_at(high, low, next_high, place - 1), nil
       if due_at then
         record = history_of(@state.scheduled, position, ready_at) .. STAMP .. ARGV[argument + 1]
@@ -212,6 +228,7 @@ end
 if remove_replaced then
   remove_replaced()
 end
+spread('HDEL', P .. 'e', stored_again)
 spread('HSET', B, bodies)
 write_moves(true)
 return answers

@@ -78,8 +78,9 @@ pub(super) fn encode(tasks: &[NewTask]) -> Result<Vec<Run>> {
 }
 
 /// What the script must know of a task beside its record.
-fn traits_of(task: &NewTask) -> (&QueueName, u8, Start, bool, bool) {
-    (&task.queue, task.priority.get(), task.start, record::is_large(task), task.unique.is_some())
+fn traits_of(task: &NewTask) -> (&QueueName, u8, Start, bool, bool, bool) {
+    let is_large = record::is_large(task);
+    (&task.queue, task.priority.get(), task.start, is_large, task.unique.is_some(), task.id_is_chosen)
 }
 
 fn encode_run(first: &NewTask, tasks: &[NewTask]) -> Result<Run> {
@@ -96,7 +97,7 @@ fn encode_run(first: &NewTask, tasks: &[NewTask]) -> Result<Run> {
             written.push(format!("{}{said}", unique::letter(unique.on_duplicate)).as_bytes());
         }
     }
-    let (queue, priority, start, large, unique) = traits_of(first);
+    let (queue, priority, start, is_large, is_unique, id_is_chosen) = traits_of(first);
     let mut head = Arguments::default();
     head.push(queue.as_str().as_bytes());
     head.push(&[b'0' + priority]);
@@ -105,12 +106,8 @@ fn encode_run(first: &NewTask, tasks: &[NewTask]) -> Result<Run> {
         Start::After(delay) => head.push(format!("a{}", micros(delay)).as_bytes()),
         Start::At(at) => head.push(format!("t{}", at.as_micros()).as_bytes()),
     }
-    head.push(match (large, unique) {
-        (false, false) => b"",
-        (true, false) => b"1",
-        (false, true) => b"u",
-        (true, true) => b"v",
-    });
+    let letters = [(is_large, b'l'), (is_unique, b'u'), (id_is_chosen, b'c')];
+    head.push(&letters.into_iter().filter_map(|(is, letter)| is.then_some(letter)).collect::<Vec<u8>>());
     Ok(Run { head, count: tasks.len(), tasks: written })
 }
 

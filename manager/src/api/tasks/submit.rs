@@ -236,6 +236,7 @@ impl Intake<'_> {
             judged => judged?,
         };
         let mut task = NewTask {
+            id_is_chosen: given.is_some(),
             id: given.unwrap_or_else(|| self.app.ids.next()),
             name: request.name,
             version: request.version,

@@ -60,11 +60,11 @@ local function plan(run, place, mode, first)
   local id, at = ids[place], argument_of(run, place)
   local core, argument = ARGV[at + 1], run.is_unique and ARGV[at + run.stride - 1]
   if stored[place] then
-    local letter, refusal = judge(mode, stored[place], core, place - first)
+    local letter, refusal = judge(mode, place, core, first)
     if refusal and changed[id] then
       refusal = refuse(place - first, changed[id].status, refusal.letter)
     end
-    if letter ~= @submitted.replaced then
+    if letter ~= @submitted.replaced and letter ~= @submitted.created then
       letters[place] = letter
       return refusal
     end
@@ -156,11 +156,15 @@ local function take_one(run, place)
   if letter == @submitted.updated then
     word, id = fingerprint_of(new_core) .. id, met[place]
     local before = core_of(call('HGET', T, id))
-    core = sub(before, @core.submitted_at.at, @core.fingerprint.last) .. sub(core, @core.size.at)
+    core = sub(before, @core.submitted_at.at, @core.fingerprint.last) .. sub(core, @core.size.at, @core.priority.last)
+      .. sub(before, @core.remember) .. sub(core, @core.reserved.at)
     ends = sub(call('HGET', SAID, id), @kept.ends)
     remove(queue_in(before), { id }, false)
   elseif met[place] then
     withdraw(met[place], call('HGET', T, met[place]), next_cancel(place))
+  end
+  if letter ~= @submitted.updated and has_tombstone[place] then
+    stored_again[#stored_again + 1] = id
   end
   if run.is_large then
     push(bodies, id, ARGV[at + 2])
@@ -200,7 +204,7 @@ local function take_group(group)
     if is_held or letter == @submitted.updated then
       id = met[place]
     end
-    local record = call('HGET', T, id)
+    local record = call('HGET', T, id) or stored[place]
     push(answer, id, queue_of(record))
     answer[#answer + 1] = status_of(record)
     local is_new = letter ~= @submitted.replaced and not met[place]

@@ -5,8 +5,8 @@ local function refuse(place, status, letter)
   return { 'conflict', place, status, letter, letter = letter, word = status }
 end
 
--- Letter e or r for a task, or what stands against it; `place` is its place in its group.
-local function judge(mode, record, new_core, place)
+-- Letter e, r or c for a task, or what stands against it; `place` is its place in its group.
+local function judge_against(mode, record, new_core, place)
   if sub(core_of(record), @core.fingerprint) == fingerprint_of(new_core) or mode == @conflict.skip then
     return @submitted.existing
   end
@@ -19,6 +19,15 @@ local function judge(mode, record, new_core, place)
   return @submitted.replaced
 end
 
+-- The same for the task at a place whose id is taken. What takes the place of a task that is only remembered is new.
+local function judge(mode, place, new_core, first)
+  local letter, refusal = judge_against(mode, stored[place], new_core, place - first)
+  if letter == @submitted.replaced and is_remembered[place] then
+    stored[place], letter = false, @submitted.created
+  end
+  return letter, refusal
+end
+
 -- Gives the tasks of a group their letters; answers what stands against it, if anything does. Where each task stands for
 -- itself, a refused one harms no other.
 local function judge_group(group)
@@ -28,7 +37,7 @@ local function judge_group(group)
     for place = run.place, run.place + run.count - 1 do
       if stored[place] then
         local refusal
-        letters[place], refusal = judge(mode, stored[place], ARGV[argument_of(run, place) + 1], place - first)
+        letters[place], refusal = judge(mode, place, ARGV[argument_of(run, place) + 1], first)
         if refusal and not is_each_for_itself then
           return refusal
         elseif refusal then

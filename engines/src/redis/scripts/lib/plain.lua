@@ -14,6 +14,12 @@ if is_plain then
     is_plain = is_plain and not stored[i]
   end
 end
+if is_plain and ARGV[8] ~= '' then
+  local tombstones = redis.call('HMGET', KEYS[1] .. 'e', unpack(ids))
+  for i = 1, count do
+    is_plain = is_plain and not tombstones[i]
+  end
+end
 if is_plain then
   -- include time counter
   local high, low, next_high = take_numbers(count)

@@ -1,8 +1,8 @@
 -- Deleting the oldest finished tasks of a queue.
 
 -- Entries read at once: at first, as records may be large, and later at most. Bytes of records that are as much work as
--- one entry. The work of looking at a queue.
-local FIRST_PIECE, TRIM_PIECE, BYTES_AN_ENTRY, WORK_A_QUEUE = 8, 250, 1000, 2
+-- one entry. The work of looking at a queue, and of a tombstone: of one that is added and another that is swept.
+local FIRST_PIECE, TRIM_PIECE, BYTES_AN_ENTRY, WORK_A_QUEUE, WORK_A_TOMBSTONE = 8, 250, 1000, 2, 2
 
 -- How many entries to read next, after `seen` with so many bytes of records.
 local function piece_of(work, limit, seen, bytes)
@@ -13,10 +13,11 @@ local function piece_of(work, limit, seen, bytes)
 end
 
 -- Trims a queue's list: entries from the place `first` on that are more than `kept` tasks old, or ended at or before the
--- stamp `before`, and ghosts between them; up to `limit` tasks, and until `work` is used up. With `is_dry` it only counts.
+-- stamp `before`, and ghosts between them; up to `limit` tasks, and until `work` is used up. Tasks with chosen ids are
+-- remembered for `age` after their ends. With `is_dry` it only counts.
 -- Answers how many tasks were deleted, how many entries it passed, whether nothing is left to trim, and the work that is
 -- left.
-local function trim(name, kept, before, limit, work, is_dry, first, passed)
+local function trim(name, kept, before, limit, work, is_dry, first, passed, age)
   local list, length = of(name, 'f'), call('LLEN', of(name, 'f'))
   local surplus = length - count_finished_ghosts(name) - kept - passed
   local removed, passed_entries, bytes = 0, 0, 0
@@ -53,6 +54,7 @@ local function trim(name, kept, before, limit, work, is_dry, first, passed)
         call('HINCRBY', of(name, 'n'), 'ghosts', #gone - passing)
       end
       if #gone > 0 then
+        work = work - WORK_A_TOMBSTONE * bury(name, gone, ended, age)
         erase_finished(name, gone, ended)
       end
     end

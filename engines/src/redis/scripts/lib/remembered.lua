@@ -1,0 +1,30 @@
+-- Ids that clients chose and whose tasks were pruned. A submission meets them as it meets the ids of stored tasks.
+
+local BLANK = string.rep('0', @ending.queue.at)
+
+-- A tombstone as the record of a task that is over, as far as submissions read it.
+local function record_in(tombstone)
+  local queue = sub(tombstone, @tombstone.rest.at)
+  return sub(tombstone, @tombstone.state) .. sub(BLANK, @ending.revision.at, @ending.submitted_at.last)
+    .. sub(tombstone, @tombstone.fingerprint) .. sub(BLANK, @ending.size.at, @ending.open_length.last)
+    .. string.char(#queue) .. queue
+end
+
+local function find_remembered(run)
+  local asked = { unpack(ids, run.place, run.place + run.count - 1) }
+  for i, tombstone in ipairs(call('HMGET', P .. 'e', unpack(asked))) do
+    local place = run.place + i - 1
+    has_tombstone[place] = tombstone and true
+    if tombstone and not stored[place] and sub(tombstone, @tombstone.forget_at) > STAMP then
+      stored[place], is_remembered[place] = record_in(tombstone), true
+    end
+  end
+end
+
+for _, group in ipairs(groups) do
+  for _, run in ipairs(group.runs) do
+    if run.is_chosen then
+      find_remembered(run)
+    end
+  end
+end
