@@ -15,6 +15,7 @@ use crate::{app::App, problem::ProblemBody};
 
 mod activity;
 mod dead_letters;
+mod front;
 mod health;
 mod listing;
 mod metrics;
@@ -51,6 +52,8 @@ struct Head;
 /// Every operation, and what stands at the head of the document.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     let head = OpenApiRouter::with_openapi(Head::openapi())
+        // A page, and no operation of the API.
+        .route("/", axum::routing::get(front::front))
         // A task may be called `cancel`, which is also the path of an operation.
         .route("/tasks/cancel", axum::routing::get(tasks::look::get_task_named_cancel));
     operations().into_iter().fold(head, OpenApiRouter::routes)

@@ -13,6 +13,7 @@ mod dead_letters;
 mod explain;
 mod fault;
 mod foreign;
+mod front;
 mod gates;
 mod look;
 mod openapi;

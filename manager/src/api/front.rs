@@ -1,0 +1,162 @@
+//! `GET /`: what runs, as a page for people. The API, to which it links, says all of it and more.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::State,
+    http::header,
+    response::{IntoResponse, Response},
+};
+use jobbers_common::{
+    engine::{Health, QueueStats, TaskFilter},
+    lifecycle::Status,
+    task::Task,
+    worker::RegisteredWorker,
+};
+use maud::{DOCTYPE, Markup, html};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::{api::listing, app::App, problem::Result};
+
+/// How many of the latest failures it shows.
+const FAILURES: usize = 10;
+/// How many queues and workers it shows; it says how many there are.
+const ROWS: usize = 100;
+/// Everything but what RFC 3986 leaves unreserved.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// It needs no script and nothing from elsewhere.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+/// The columns of a queue, in the order of a task's life.
+const COLUMNS: [Status; 7] = [
+    Status::Waiting,
+    Status::Scheduled,
+    Status::Submitted,
+    Status::Started,
+    Status::Completed,
+    Status::Failed,
+    Status::Cancelled,
+];
+
+const STYLE: &str = "\
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #1d2733; }
+h1 { margin: 0; } h2 { margin: 2rem 0 .5rem; font-size: 1.1rem; }
+nav a { margin-right: 1rem; } .note { color: #5b6875; } .warning { color: #a1260d; }
+table { border-collapse: collapse; width: 100%; } th { text-align: left; font-weight: 600; }
+th, td { padding: .25rem .75rem .25rem 0; border-bottom: 1px solid #e2e6ea; }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
+code { background: #f1f3f5; padding: .1rem .3rem; border-radius: 3px; }
+@media (prefers-color-scheme: dark) {
+  body { background: #14191f; color: #d8dee5; } a { color: #7fb3ff; } code { background: #232b34; }
+  th, td { border-color: #2d3742; } .note { color: #93a1af; } .warning { color: #ff9c85; }
+}";
+
+/// The page.
+pub(crate) async fn front(State(app): State<Arc<App>>) -> Result<Response> {
+    let health = app.engine.health().await?;
+    let queues = app.engine.queue_stats(None).await?;
+    let workers = app.engine.workers().await?;
+    let failed = TaskFilter { statuses: vec![Status::Failed], ..TaskFilter::default() };
+    let failures = listing::fill(&*app.engine, failed, FAILURES, None, |_| true).await?.tasks;
+    let headers = [(header::CACHE_CONTROL, "no-store"), (header::CONTENT_SECURITY_POLICY, POLICY)];
+    let page = page(&health, &queues, &workers, &failures).into_string();
+    Ok((headers, axum::response::Html(page)).into_response())
+}
+
+fn page(health: &Health, queues: &[QueueStats], workers: &[RegisteredWorker], failures: &[Task]) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width";
+                title { "Jobbers" }
+                style { (STYLE) }
+            }
+            body {
+                h1 { "Jobbers" }
+                p.note {
+                    "Version " (env!("CARGO_PKG_VERSION")) ". Tasks are kept in " code { (health.store) } " (" (health.durability) ")."
+                }
+                @for warning in &health.warnings { p.warning { (warning) } }
+                nav {
+                    a href="/docs" { "API" }
+                    a href="/queues" { "Queues" }
+                    a href="/tasks" { "Tasks" }
+                    a href="/dead-letter-queue" { "Dead letters" }
+                    a href="/workers" { "Workers" }
+                    a href="/metrics" { "Metrics" }
+                }
+                (queue_table(queues))
+                (worker_table(workers))
+                (failure_table(failures))
+            }
+        }
+    }
+}
+
+fn queue_table(queues: &[QueueStats]) -> Markup {
+    html! {
+        h2 { "Queues (" (queues.len()) ")" }
+        table {
+            tr {
+                th { "queue" }
+                @for status in COLUMNS { th.number { (status.as_str()) } }
+            }
+            @for queue in queues.iter().take(ROWS) {
+                tr {
+                    td { a href=(link("queues", queue.queue.as_str())) { (queue.queue) } }
+                    @for status in COLUMNS { td.number { (queue.tasks.get(&status).copied().unwrap_or_default()) } }
+                }
+            }
+        }
+    }
+}
+
+fn worker_table(workers: &[RegisteredWorker]) -> Markup {
+    html! {
+        h2 { "Workers (" (workers.len()) ")" }
+        @if workers.is_empty() {
+            p.note { "No worker is alive: tasks wait until one starts." }
+        } @else {
+            table {
+                tr { th { "worker" } th { "host" } th { "version" } th { "role" } th.number { "running" } th.number { "slots" } }
+                @for RegisteredWorker { report, .. } in workers.iter().take(ROWS) {
+                    tr {
+                        td { (report.id) }
+                        td { (report.host) }
+                        td { (report.version) }
+                        td { (report.role) }
+                        td.number { (report.running) }
+                        td.number { (report.slots) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn failure_table(failures: &[Task]) -> Markup {
+    html! {
+        h2 { "Latest failures" }
+        @if failures.is_empty() {
+            p.note { "None." }
+        } @else {
+            table {
+                tr { th { "task" } th { "name" } th { "queue" } th { "error" } }
+                @for task in failures {
+                    tr {
+                        td { a href=(link("tasks", task.id.as_str())) { (task.id) } }
+                        td { (task.name) }
+                        td { (task.queue) }
+                        td { @if let Some(error) = task.errors.last() { (error.message) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The path of a document of the API.
+fn link(collection: &str, name: &str) -> String {
+    format!("/{collection}/{}", utf8_percent_encode(name, SEGMENT))
+}
