@@ -270,8 +270,8 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
 
     /// Looks over a piece of the store for what does not agree with itself, and mends what is certain when asked to; call
     /// again with [`Audited::next`] until that is `None`. Each piece is looked at as of one moment, so what goes on
-    /// meanwhile is no finding; it takes no longer than other verbs, and a check of a file's own structure runs beside
-    /// them. A sound store has nothing to find.
+    /// meanwhile is no finding; it takes no longer than other verbs. The check of a file's own structure, and the counts of
+    /// its queues, take longer and run beside them. A sound store has nothing to find.
     ///
     /// # Errors
     /// [`Error::Invalid`] past a bound, or for a cursor this store did not give. Safe to repeat.

@@ -2,7 +2,7 @@
 //!
 //! This crate knows no HTTP and no configuration files. [`open`] is the door: the URL decides.
 
-use std::sync::{Arc, atomic::AtomicU64};
+use std::sync::Arc;
 
 use jobbers_common::{
     engine::{Engine, Error, Result},
@@ -25,8 +25,8 @@ pub struct OpenOptions {
     /// Refuse to open what is no store yet, in place of making one: for whoever only looks after what is there, and
     /// would find that all is well in a store nobody uses.
     pub must_exist: bool,
-    /// Counts the steps of SQLite's virtual machine on all connections to the store, in hundreds. For tests.
-    pub steps: Option<Arc<AtomicU64>>,
+    /// Counts the steps of SQLite's virtual machine on all connections to the store. For tests.
+    pub steps: Option<Arc<sqlite::StepCounter>>,
     /// How long, and how many, ids of pruned tasks are remembered.
     pub tombstones: TombstonePolicy,
 }

@@ -11,10 +11,7 @@
 
 use std::{
     path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicI64, AtomicU64},
-    },
+    sync::{Arc, atomic::AtomicI64},
     time::Duration,
 };
 
@@ -42,6 +39,7 @@ use jobbers_common::{
 use jobbers_sqlite_file::{OpenFiles, Quota};
 use tokio::{task::spawn_blocking, time::timeout};
 
+pub use self::steps::StepCounter;
 use self::{
     address::{Address, Place},
     bell::Bell,
@@ -89,6 +87,7 @@ mod settle;
 mod sql;
 mod stall;
 mod step;
+mod steps;
 mod submit;
 mod tend;
 mod tombstones;
@@ -104,6 +103,10 @@ mod writer;
 const STALLED_AFTER: Duration = Duration::from_secs(5);
 /// How long the check of a stalled store's health waits for a transaction to get through after all.
 const PROBED_WITHIN: Duration = Duration::from_millis(100);
+/// Leases that one transaction takes back at most, and tasks that one look of an audit looks over at most: a transaction of
+/// a chore is short.
+const RECLAIMED_A_PIECE: u64 = 300;
+const AUDITED_A_PIECE: usize = 500;
 
 /// What the writer, the readers and the watch have in common.
 #[derive(Debug)]
@@ -118,7 +121,7 @@ struct Shared {
     stall: Stall,
     files: OpenFiles,
     /// Where steps are counted ([`OpenOptions::steps`]).
-    steps: Option<Arc<AtomicU64>>,
+    steps: Option<Arc<StepCounter>>,
     tombstones: TombstonePolicy,
 }
 
@@ -192,6 +195,12 @@ impl SqliteEngine {
             Some(readers) => readers.run(move |view| verb(view)).await,
             None => self.writer.run(1, move |step| verb(&step.view()?)).await,
         }
+    }
+
+    /// Takes some expired leases back, in one transaction.
+    async fn reclaim_piece(&self, limit: u64) -> Result<Reclaimed> {
+        let limit = usize::try_from(limit).unwrap_or(MAX_BATCH);
+        self.writer.run(limit, move |step| tend::reclaim_all(step, limit)).await
     }
 
     /// Reads a task each time it is said to be over, until it is, or is gone.
@@ -372,7 +381,15 @@ impl Engine for SqliteEngine {
 
     async fn reclaim_expired(&self, limit: usize) -> Result<Reclaimed> {
         validate_limit(limit)?;
-        self.writer.run(limit, move |step| tend::reclaim_all(step, limit)).await
+        let mut all = Reclaimed::default();
+        loop {
+            let piece = RECLAIMED_A_PIECE.min(limit as u64 - all.total());
+            let some = self.reclaim_piece(piece).await?;
+            all += some;
+            if some.total() < piece || all.total() >= limit as u64 {
+                return Ok(all);
+            }
+        }
     }
 
     async fn prune(&self, request: PruneRequest) -> Result<Pruned> {
@@ -398,6 +415,7 @@ impl Engine for SqliteEngine {
 
     async fn audit(&self, request: AuditRequest) -> Result<Audited> {
         request.validate()?;
+        let request = AuditRequest { limit: request.limit.min(AUDITED_A_PIECE), ..request };
         let limit = request.limit;
         let look = self.read({
             let request = request.clone();

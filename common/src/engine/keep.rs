@@ -1,5 +1,7 @@
 //! Chores and configuration.
 
+use std::ops::AddAssign;
+
 use crate::{
     engine::{
         Error, Result,
@@ -84,6 +86,14 @@ pub struct Reclaimed {
     pub failed: u64,
     /// Cancelled: a cancel had been requested.
     pub cancelled: u64,
+}
+
+impl AddAssign for Reclaimed {
+    fn add_assign(&mut self, more: Self) {
+        self.requeued += more.requeued;
+        self.failed += more.failed;
+        self.cancelled += more.cancelled;
+    }
 }
 
 impl Reclaimed {

@@ -90,16 +90,14 @@ pub(super) fn delete_queue(step: &mut Step<'_>, name: &QueueName, expected: Opti
     if finished.unsigned_abs() > doomed.len() as u64 {
         return Ok(Deleted::More);
     }
+    for delete in [sql::DELETE_GATES_DUE, sql::DELETE_GATE_MARKS] {
+        if step.prepare(delete)?.execute((queue, sql::count(MAX_BATCH))).or_store()? == MAX_BATCH {
+            return Ok(Deleted::More);
+        }
+    }
     // What it weighs is gone with its tasks.
     step.write_tallies()?;
-    for delete in [
-        sql::DELETE_TALLIES,
-        sql::DELETE_DUE,
-        sql::DELETE_GATES_DUE,
-        sql::DELETE_GATE_MARKS,
-        sql::END_GATE_SWEEP,
-        sql::DELETE_QUEUE,
-    ] {
+    for delete in [sql::DELETE_TALLIES, sql::DELETE_DUE, sql::END_GATE_SWEEP, sql::DELETE_QUEUE] {
         step.prepare(delete)?.execute([queue]).or_store()?;
     }
     changed(step)?;

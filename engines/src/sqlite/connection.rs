@@ -1,13 +1,6 @@
 //! Opening connections, and the settings they all share.
 
-use std::{
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use jobbers_common::engine::{Error, Result};
 use jobbers_sqlite_file::{Settings, is_empty};
@@ -17,6 +10,7 @@ use super::{
     address::{Address, Place, Synchronous},
     error::OrStore,
     schema::SCHEMA,
+    steps::StepCounter,
 };
 
 /// Transactions of other processes last milliseconds; and there are fewer statements than are kept.
@@ -77,14 +71,20 @@ fn make_ready(conn: Connection, address: &Address) -> Result<Connection> {
     Ok(conn)
 }
 
-/// Counts the steps a connection's statements take, in hundreds ([`crate::OpenOptions::steps`]).
-pub(super) fn count_steps(conn: &mut Connection, steps: Option<&Arc<AtomicU64>>) -> Result<()> {
-    let Some(steps) = steps.map(Arc::clone) else { return Ok(()) };
+/// Counts the steps of a connection's transactions ([`crate::OpenOptions::steps`]).
+pub(super) fn count_steps(conn: &mut Connection, steps: Option<&Arc<StepCounter>>) -> Result<()> {
+    let Some(steps) = steps else { return Ok(()) };
+    let (counter, counter_of_commits) = (Arc::clone(steps), Arc::clone(steps));
     let count = move || {
-        steps.fetch_add(1, Ordering::Relaxed);
+        counter.note_hundred();
         false
     };
-    conn.progress_handler(100, Some(count)).or_store()
+    conn.progress_handler(100, Some(count)).or_store()?;
+    let end = move || {
+        counter_of_commits.note_commit();
+        false
+    };
+    conn.commit_hook(Some(end)).or_store()
 }
 
 /// Opens a connection that only reads.

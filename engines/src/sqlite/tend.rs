@@ -43,9 +43,7 @@ pub(super) fn reclaim_all(step: &mut Step<'_>, limit: usize) -> Result<Reclaimed
     let mut total = Reclaimed::default();
     walk(step, Chore::Reclaim, limit, due::next_expiry, |step, queues, limit| {
         let reclaimed = reclaim_expired(step, queues, limit)?;
-        total.requeued += reclaimed.requeued;
-        total.failed += reclaimed.failed;
-        total.cancelled += reclaimed.cancelled;
+        total += reclaimed;
         Ok(usize::try_from(reclaimed.total()).unwrap_or(limit))
     })?;
     Ok(total)

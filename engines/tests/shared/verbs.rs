@@ -16,7 +16,7 @@ use jobbers_common::{
 
 use super::{
     DOOMED, LARGE, Size, batch, claim,
-    costs::{Costs, Meter, TIMES},
+    costs::{Cost, Costs, Meter, TIMES},
     idle, other,
 };
 
@@ -189,19 +189,32 @@ async fn pass_time(f: &Fixture, size: Size, meter: &mut impl Meter, costs: &mut 
     costs.measure(meter, "promote", async |_| assert!(f.engine.promote_due(share).await.unwrap() > 0)).await;
 }
 
-/// The whole walk; of its pieces, the five that cost most.
+/// Asks for a piece of the audit; answers where the next one begins.
+async fn audit_piece(f: &Fixture, meter: &mut impl Meter, cursor: Option<String>) -> (Cost, Option<String>) {
+    meter.begin().await;
+    let audited = f.engine.audit(AuditRequest { limit: MAX_BATCH, repair: false, cursor }).await.unwrap();
+    let cost = meter.cost().await;
+    assert_eq!(audited.findings, []);
+    (cost, audited.next)
+}
+
+/// The whole walk; of its pieces the one that costs most. A piece that seems to is asked again, as other verbs are.
 async fn audit(f: &Fixture, meter: &mut impl Meter, costs: &mut Costs) {
-    let (mut all, mut cursor) = (Vec::new(), None);
+    let (mut worst, mut cursor) = (Vec::new(), None);
     loop {
-        meter.begin().await;
-        let audited = f.engine.audit(AuditRequest { limit: MAX_BATCH, repair: false, cursor }).await.unwrap();
-        all.push(meter.cost().await);
-        assert_eq!(audited.findings, []);
-        cursor = audited.next;
+        let (cost, next) = audit_piece(f, meter, cursor.clone()).await;
+        if !meter.is_beside(cursor.as_deref()) && worst.get(1).is_none_or(|worst| cost > *worst) {
+            let mut again = vec![cost];
+            while again.len() < TIMES {
+                again.push(audit_piece(f, meter, cursor.clone()).await.0);
+            }
+            again.sort_unstable();
+            worst = std::cmp::max_by_key(worst, again, |costs| costs.get(1).copied());
+        }
+        cursor = next;
         if cursor.is_none() {
             break;
         }
     }
-    all.sort_unstable();
-    costs.0.push(("audit", all.split_off(all.len().saturating_sub(TIMES))));
+    costs.0.push(("audit", worst));
 }

@@ -6,6 +6,10 @@ SELECT waiting_bytes,
        (SELECT count(*) FROM weight JOIN task ON task.key = weight.task
         WHERE weight.queue = ?1 AND (task.queue <> ?1 OR task.status >= 3 OR weight.bytes <> coalesce(
             length(task.parameters), (SELECT length(bytes) FROM large_parameters WHERE task = task.key), 0)))
-     + (SELECT count(*) FROM task WHERE task.queue = ?1 AND task.status IN (0, 1, 2) AND queue.weighed IS NULL
-        AND NOT EXISTS (SELECT 1 FROM weight WHERE weight.task = task.key))
+     + (SELECT count(*)
+        FROM (SELECT key FROM task WHERE task.queue = ?1 AND status = 0
+              UNION ALL SELECT key FROM task WHERE task.queue = ?1 AND status = 1
+              UNION ALL SELECT key FROM task WHERE task.queue = ?1 AND status = 2 AND gate IS NULL
+              UNION ALL SELECT key FROM task WHERE task.queue = ?1 AND status = 2 AND gate IS NOT NULL) AS waiting
+        WHERE queue.weighed IS NULL AND NOT EXISTS (SELECT 1 FROM weight WHERE weight.task = waiting.key))
 FROM queue WHERE key = ?1

@@ -1,4 +1,5 @@
--- audit_counts: by status, how many tasks of a queue are tallied and how many there are. One arm per partial index.
+-- audit_counts: by status, how many tasks of a queue are tallied and how many there are. One arm per stretch of a partial
+-- index: an arm that no index covers would read all tasks of the store.
 -- ?1 queue
 SELECT status, sum(tallied), sum(found)
 FROM (
@@ -8,7 +9,9 @@ FROM (
     UNION ALL
     SELECT 1, 0, count(*) FROM task WHERE queue = ?1 AND status = 1
     UNION ALL
-    SELECT 2, 0, count(*) FROM task WHERE queue = ?1 AND status = 2
+    SELECT 2, 0, count(*) FROM task WHERE queue = ?1 AND status = 2 AND gate IS NULL
+    UNION ALL
+    SELECT 2, 0, count(*) FROM task WHERE queue = ?1 AND status = 2 AND gate IS NOT NULL
     UNION ALL
     SELECT 3, 0, count(*) FROM task WHERE queue = ?1 AND status = 3
     UNION ALL

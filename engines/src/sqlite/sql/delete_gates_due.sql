@@ -1,3 +1,3 @@
--- delete_gates_due: the gates of a queue that is deleted.
--- ?1 queue
-DELETE FROM gate_due WHERE queue = ?1
+-- delete_gates_due: some of the gates that are due, of a queue that is deleted.
+-- ?1 queue  ?2 limit
+DELETE FROM gate_due WHERE queue = ?1 AND gate IN (SELECT gate FROM gate_due WHERE queue = ?1 LIMIT ?2)

@@ -1,13 +1,19 @@
--- place: where a ready task stands in its queue.
+-- place: where a ready task stands in its queue. Each sum counts one stretch of an index, and compares no row.
 -- ?1 id
 -- Answers queue, how many come before it, the mark of its queue's rate, its name and its key.
 SELECT task.queue,
        (SELECT count(*) FROM task AS before
         WHERE before.status = 2 AND before.gate IS NULL AND before.queue = task.queue
-          AND (before.rank, before.position) < (task.rank, task.position))
+          AND before.rank < task.rank)
+       + (SELECT count(*) FROM task AS before
+          WHERE before.status = 2 AND before.gate IS NULL AND before.queue = task.queue
+            AND before.rank = task.rank AND before.position < task.position)
        + (SELECT count(*) FROM task AS before
           WHERE before.status = 2 AND before.gate IS NOT NULL AND before.queue = task.queue
-            AND (before.rank, before.position) < (task.rank, task.position)),
+            AND before.rank < task.rank)
+       + (SELECT count(*) FROM task AS before
+          WHERE before.status = 2 AND before.gate IS NOT NULL AND before.queue = task.queue
+            AND before.rank = task.rank AND before.position < task.position),
        queue.rate_mark, task.name, task.concurrency_key
 FROM task
 JOIN queue ON queue.key = task.queue
