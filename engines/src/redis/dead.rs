@@ -84,6 +84,9 @@ pub(super) async fn forget(store: &Store, keys: &[DeadKey], script: &'static Scr
     store.run(&store.bulk, script, add).await.map(drop)
 }
 
+/// Tasks that one script sends again at most, so that none holds the server for long.
+const RESUBMITTED_A_PIECE: usize = 300;
+
 /// Sends tasks again.
 pub(super) async fn resubmit(store: &Store, batch: Vec<Resubmit>) -> Result<Vec<Resubmitted>> {
     validate_resubmit(&batch)?;
@@ -94,12 +97,18 @@ pub(super) async fn resubmit(store: &Store, batch: Vec<Resubmit>) -> Result<Vec<
     for wish in batch {
         wishes.push(Wish::of(store, wish).await?);
     }
-    let add = |command: &mut Cmd| wishes.iter().for_each(|wish| wish.write(command));
-    let answers = array(store.run(&store.bulk, &script::RESUBMIT, add).await?)?;
-    if answers.len() != wishes.len() {
-        return Err(malformed("one answer per task was due"));
+    let mut resubmitted = Vec::with_capacity(wishes.len());
+    for piece in wishes.chunks(RESUBMITTED_A_PIECE) {
+        let add = |command: &mut Cmd| piece.iter().for_each(|wish| wish.write(command));
+        let answers = array(store.run(&store.bulk, &script::RESUBMIT, add).await?)?;
+        if answers.len() != piece.len() {
+            return Err(malformed("one answer per task was due"));
+        }
+        for answer in answers {
+            resubmitted.push(read_answer(&text(answer)?)?);
+        }
     }
-    answers.into_iter().map(|answer| read_answer(&text(answer)?)).collect()
+    Ok(resubmitted)
 }
 
 /// One task's arguments.

@@ -14,19 +14,30 @@ use super::{
 
 /// Scripts that one call runs at most, where many queues have little to do each.
 const PIECES: usize = 16;
+/// Tasks that one script moves at most, so that none holds the server for long.
+const PROMOTED_A_PIECE: u64 = 400;
+const RECLAIMED_A_PIECE: u64 = 100;
+const PURGED_A_PIECE: u64 = 500;
+const MOVED_A_PIECE: u64 = 250;
+
+/// Whether nothing is left after a script that did so many of a piece's tasks, and says whether more queues are due.
+const fn is_last(done: u64, piece: u64, more: u64) -> bool {
+    done < piece && more == 0
+}
 
 /// Moves due tasks to their queues.
 pub(super) async fn promote_due(store: &Store, limit: usize) -> Result<u64> {
     validate_limit(limit)?;
     let mut promoted = 0;
     for _ in 0..PIECES {
-        let left = limit as u64 - promoted;
+        let piece = PROMOTED_A_PIECE.min(limit as u64 - promoted);
         let add = |command: &mut Cmd| {
-            command.arg(left);
+            command.arg(piece);
         };
         let [moved, more] = tuple(store.run(&store.bulk, &script::PROMOTE, add).await?)?;
-        promoted += number(moved)?;
-        if number(more)? == 0 || promoted >= limit as u64 {
+        let moved = number(moved)?;
+        promoted += moved;
+        if is_last(moved, piece, number(more)?) || promoted >= limit as u64 {
             break;
         }
     }
@@ -38,15 +49,14 @@ pub(super) async fn reclaim_expired(store: &Store, limit: usize) -> Result<Recla
     validate_limit(limit)?;
     let mut all = Reclaimed::default();
     for _ in 0..PIECES {
-        let left = limit as u64 - all.total();
+        let before = all.total();
+        let piece = RECLAIMED_A_PIECE.min(limit as u64 - before);
         let add = |command: &mut Cmd| {
-            command.arg(left);
+            command.arg(piece);
         };
         let [requeued, failed, cancelled, more] = tuple(store.run(&store.bulk, &script::RECLAIM, add).await?)?;
-        all.requeued += number(requeued)?;
-        all.failed += number(failed)?;
-        all.cancelled += number(cancelled)?;
-        if number(more)? == 0 || all.total() >= limit as u64 {
+        all += Reclaimed { requeued: number(requeued)?, failed: number(failed)?, cancelled: number(cancelled)? };
+        if is_last(all.total() - before, piece, number(more)?) || all.total() >= limit as u64 {
             break;
         }
     }
@@ -56,6 +66,18 @@ pub(super) async fn reclaim_expired(store: &Store, limit: usize) -> Result<Recla
 /// Deletes what is neither running nor over.
 pub(super) async fn purge_queue(store: &Store, queue: &QueueName, limit: usize) -> Result<u64> {
     validate_limit(limit)?;
+    let (limit, mut purged) = (limit as u64, 0);
+    loop {
+        let piece = PURGED_A_PIECE.min(limit - purged);
+        let count = purge_piece(store, queue, piece).await?;
+        purged += count;
+        if count < piece || purged >= limit {
+            return Ok(purged);
+        }
+    }
+}
+
+async fn purge_piece(store: &Store, queue: &QueueName, limit: u64) -> Result<u64> {
     let add = |command: &mut Cmd| {
         command.arg(queue.as_str()).arg(limit);
     };
@@ -68,6 +90,18 @@ pub(super) async fn purge_queue(store: &Store, queue: &QueueName, limit: usize) 
 /// Moves what is neither running nor over to another queue.
 pub(super) async fn move_tasks(store: &Store, from: &QueueName, to: &QueueName, limit: usize) -> Result<u64> {
     validate_move(from, to, limit)?;
+    let (limit, mut moved) = (limit as u64, 0);
+    loop {
+        let piece = MOVED_A_PIECE.min(limit - moved);
+        let count = move_piece(store, from, to, piece).await?;
+        moved += count;
+        if count < piece || moved >= limit {
+            return Ok(moved);
+        }
+    }
+}
+
+async fn move_piece(store: &Store, from: &QueueName, to: &QueueName, limit: u64) -> Result<u64> {
     let add = |command: &mut Cmd| {
         command.arg(from.as_str()).arg(to.as_str()).arg(limit);
     };

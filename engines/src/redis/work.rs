@@ -234,27 +234,35 @@ fn write_extension(extension: &Extension, command: &mut Cmd) {
     };
 }
 
+/// Tasks that one script cancels at most, so that none holds the server for long.
+const CANCELLED_A_PIECE: usize = 300;
+
 /// Cancels tasks.
 pub(super) async fn cancel(store: &Store, ids: &[TaskId]) -> Result<Vec<Cancelled>> {
     if ids.len() > MAX_BATCH {
         return Err(Error::Invalid(format!("a call cancels at most {MAX_BATCH} tasks")));
     }
-    if ids.is_empty() {
-        return Ok(Vec::new());
+    let mut cancelled = Vec::with_capacity(ids.len());
+    for piece in ids.chunks(CANCELLED_A_PIECE) {
+        let add = |command: &mut Cmd| {
+            piece.iter().for_each(|id| {
+                command.arg(id.as_str());
+            });
+        };
+        for letter in bytes(store.run(&store.work, &script::CANCEL, add).await?)? {
+            cancelled.push(read_cancelled(letter)?);
+        }
     }
-    let add = |command: &mut Cmd| {
-        ids.iter().for_each(|id| {
-            command.arg(id.as_str());
-        });
-    };
-    let letters = bytes(store.run(&store.work, &script::CANCEL, add).await?)?;
-    let read = |letter: &u8| match letter {
+    Ok(cancelled)
+}
+
+fn read_cancelled(letter: u8) -> Result<Cancelled> {
+    match letter {
         b'd' => Ok(Cancelled::Done),
         b'r' => Ok(Cancelled::Requested),
         b'u' => Ok(Cancelled::Unknown),
-        digit => Ok(Cancelled::AlreadyOver(status_of(&[*digit])?)),
-    };
-    letters.iter().map(read).collect()
+        digit => Ok(Cancelled::AlreadyOver(status_of(&[digit])?)),
+    }
 }
 
 #[cfg(test)]

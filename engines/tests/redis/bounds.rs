@@ -22,16 +22,9 @@ const BOUND: u64 = 5_000;
 
 /// The verbs that take longer yet: take off what keeps to its bound, until the list is empty.
 const OVER: &[Over] = &[
-    Over::new("submit 1000 to as many queues", SMALL, "wakes for each queue"),
-    Over::new("cancel 1000", SMALL, "all in one script, 7 us a task"),
-    Over::new("resubmit 1000", SMALL, "all in one script, 6 us a task"),
+    Over::new("submit 1000 to as many queues", SMALL, "a list and a counter for each queue, in one script"),
     Over::new("replace 900 finished", SMALL, "all in one script, 5 us a task"),
     Over::new("put max_concurrent_per_key", FULL, "reads every lease of a queue"),
-    Over::new("promote, counting bytes", SMALL, "all in one script, 6 us a task"),
-    Over::new("move 1000", SMALL, "all in one script, 7 us a task"),
-    Over::new("reclaim", SMALL, "asks every queue, and 15 us a task"),
-    Over::new("promote", FULL, "asks every queue in one script"),
-    Over::new("audit", SMALL, "counts a queue's finished tasks in one script"),
 ];
 const SMALL: usize = Size::SMALL.finished;
 const FULL: usize = Size::FULL.finished;
@@ -46,8 +39,9 @@ redis.call('DEL', 'reference:records', 'reference:places')";
 /// What that takes where nothing else runs, on the two cores for which the bound is meant.
 const REFERENCE_US: u64 = 1_450;
 
-/// The slowest command since, by the server's log of slow commands. It is at most the CPU time that the server has used,
-/// as other processes may have interrupted it; and less where the reference is slower than it should be.
+/// The slowest command since, by the server's log of slow commands. That log counts what other processes interrupted too, so
+/// of a call's commands each counts for its share of the CPU time that the server has used; and for less where the reference
+/// is slower than it should be.
 struct SlowLog<'a> {
     server: &'a RedisServer,
     connection: MultiplexedConnection,
@@ -75,14 +69,15 @@ impl<'a> SlowLog<'a> {
         micros(self.server.cpu_time().saturating_sub(before))
     }
 
-    async fn slowest(&mut self) -> u64 {
+    /// What each slow command took.
+    async fn log(&mut self) -> Vec<u64> {
         let log: Vec<Value> = cmd("SLOWLOG").arg("GET").arg(10_000).query_async(&mut self.connection).await.unwrap();
         // An entry is its number, its time, what it took, and more.
         let took = |entry| match entry {
             Value::Array(fields) => fields.into_iter().nth(2).and_then(|took| from_redis_value(took).ok()),
             _ => None,
         };
-        log.into_iter().filter_map(took).max().unwrap_or(0)
+        log.into_iter().filter_map(took).collect()
     }
 }
 
@@ -95,7 +90,9 @@ impl Meter for SlowLog<'_> {
 
     async fn cost(&mut self) -> Cost {
         let whole = micros(self.server.cpu_time().saturating_sub(self.used_before));
-        let took = self.slowest().await.min(whole);
+        let log = self.log().await;
+        let (slowest, all) = (log.iter().copied().max().unwrap_or(0), log.iter().sum::<u64>());
+        let took = if all > whole { slowest * whole / all } else { slowest };
         let reference = u64::midpoint(self.reference, self.reference().await).max(REFERENCE_US);
         Cost { judged: took * REFERENCE_US / reference, whole }
     }

@@ -1,12 +1,12 @@
 #!lua flags=allow-oom
 -- Cancels tasks: what waits is over at once; what runs is marked and its worker told.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2- ids.
+-- KEYS[1] the shard's prefix. ARGV: 1 the present, 2- ids, at most 1,000.
 -- Answers a letter for each: d done, r requested, u unknown, or the digit of the status it had when it was over already.
 
 -- include base numbers wake moves aside lane places withdraw
 
-local told = {}
+local told, by_queue, answers, before = {}, {}, {}, {}
 local high, low, next_high = take_numbers(#ARGV - 1)
 
 local function mark_running(id, lease)
@@ -16,8 +16,16 @@ local function mark_running(id, lease)
   told[worker] = true
 end
 
-local function cancel(id, index)
-  local record = call('HGET', T, id)
+-- Notes a task that is to be withdrawn from its queue.
+local function note_withdrawn(id, record, revision)
+  local name = queue_of(record)
+  local list = by_queue[name] or { ids = {}, found = {}, revisions = {} }
+  local place = #list.ids + 1
+  by_queue[name] = list
+  list.ids[place], list.found[place], list.revisions[place] = id, record, revision
+end
+
+local function cancel(id, record, index)
   if not record then
     return @cancelled.unknown
   elseif is_over(record) then
@@ -26,17 +34,19 @@ local function cancel(id, index)
     mark_running(id, record)
     return @cancelled.requested
   end
-  withdraw(id, record, number_at(high, low, next_high, index))
+  note_withdrawn(id, record, number_at(high, low, next_high, index))
   return @cancelled.done
 end
 
-local answers, before = {}, {}
-for i = 2, #ARGV do
-  local id = ARGV[i]
-  local answer = before[id] or cancel(id, i - 2)
-  answers[i - 1] = answer
+for i, record in ipairs(call('HMGET', T, unpack(ARGV, 2))) do
+  local id = ARGV[i + 1]
+  local answer = before[id] or cancel(id, record, i - 1)
+  answers[i] = answer
   -- Named again, what was done just now is over.
   before[id] = answer == @cancelled.done and @state.cancelled or answer
+end
+for name, list in pairs(by_queue) do
+  withdraw(name, list.ids, list.found, list.revisions)
 end
 write_moves(false)
 for worker in pairs(told) do

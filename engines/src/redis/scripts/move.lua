@@ -5,7 +5,7 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 queue, 3 the other queue, 4 at most how many.
 -- Answers how many, or the name of the one that does not exist.
 
--- include base numbers wake moves aside lane
+-- include base numbers wake moves aside lane places
 
 local from, to, limit = ARGV[2], ARGV[3], tonumber(ARGV[4])
 for _, name in ipairs({ from, to }) do
@@ -49,32 +49,36 @@ end
 local target = gathered(to)
 
 -- Moves tasks in this order, as many as may be.
-local function move(part, entries, list)
+local function move(entries, list)
+  local ids, scores = {}, {}
   for i = 1, min(limit - moved, #entries) do
-    local score, id = entries[i].score, entries[i].id
-    local record = call('HGET', T, id)
-    if call('ZREM', of(from, part), id) == 0 and record then
-      leave_aside(from, id, record)
-    end
-    if sized then
-      note_out(from, { id })
-    end
+    ids[i], scores[i] = entries[i].id, entries[i].score
+  end
+  if #ids == 0 then
+    return
+  end
+  local found = call('HMGET', T, unpack(ids))
+  leave(from, ids, found)
+  if sized then
+    note_out(from, ids)
+  end
+  for i, record in ipairs(found) do
     -- A place without a record is what is left of a deleted key: it is dropped.
     if record then
-      push(records, id, renamed(with_history(record), number_at(high, low, next_high, moved)))
+      push(records, ids[i], renamed(with_history(record), number_at(high, low, next_high, moved)))
       if list == target.ready then
-        push_ready(target, record, score, id)
+        push_ready(target, record, scores[i], ids[i])
       else
-        push(list, score, id)
+        push(list, scores[i], ids[i])
       end
       moved = moved + 1
     end
   end
 end
 
-move('r', next_ready(), target.ready)
-move('s', next_in('s'), target.later)
-move('d', next_in('d'), target.waiting)
+move(next_ready(), target.ready)
+move(next_in('s'), target.later)
+move(next_in('d'), target.waiting)
 if moved > 0 then
   gathered(from).counts.removed = moved
   target.counts.accepted = moved

@@ -15,6 +15,7 @@ local high, low, next_high = take_numbers((#ARGV - 1) / STRIDE)
 local receipts = {}
 -- Most often no task has a unique key. By id: what was sent again just now.
 local is_any_unique, again = call('EXISTS', SAID) == 1, {}
+local has_unknown, is_known = call('EXISTS', P .. 'u') == 1, {}
 
 -- In its queue, at the end of its priority, due now. `facts` are started_at to blames as in a lease.
 local function put_in(name, id, core, facts, worker, revision, resets)
@@ -24,7 +25,9 @@ local function put_in(name, id, core, facts, worker, revision, resets)
   else
     facts = sub(facts, @facts.started_at.at, @facts.crashes.last) .. @suspicion.none .. sub(facts, @facts.blames)
   end
-  call('HDEL', P .. 'u', id)
+  if has_unknown then
+    call('HDEL', P .. 'u', id)
+  end
   local record = @state.submitted .. revision .. revision .. STAMP .. facts .. string.char(#worker) .. core .. worker
   put_back(gathered(name), id, record, score_of(priority, revision))
 end
@@ -107,7 +110,10 @@ local function resubmit(at, index)
     return @resubmitted.unknown
   end
   local name = ARGV[at + 4] ~= '' and ARGV[at + 4] or record and queue_of(record) or queue_in(ARGV[at + 6])
-  if call('SISMEMBER', P .. 'queues', name) == 0 then
+  if is_known[name] == nil then
+    is_known[name] = call('SISMEMBER', P .. 'queues', name) == 1
+  end
+  if not is_known[name] then
     return @resubmitted.queue .. name
   end
   local said = said_of(id, at, record)

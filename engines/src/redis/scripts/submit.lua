@@ -87,15 +87,19 @@ end
 -- for one that is refused for itself, and what stands against that one.
 local refusals, letters, stands = {}, {}, {}
 
-local known_queues = {}
+local named = {}
+for _, group in ipairs(groups) do
+  for _, run in ipairs(group.runs) do
+    named[#named + 1] = run.queue
+  end
+end
+local known = call('SMISMEMBER', P .. 'queues', unpack(named))
+local asked = 0
 for g, group in ipairs(groups) do
   for _, run in ipairs(group.runs) do
-    local name = run.queue
-    if known_queues[name] == nil then
-      known_queues[name] = call('SISMEMBER', P .. 'queues', name) == 1
-    end
-    if not known_queues[name] and not refusals[g] then
-      refusals[g] = { 'queue', name }
+    asked = asked + 1
+    if known[asked] == 0 and not refusals[g] then
+      refusals[g] = { 'queue', run.queue }
     end
   end
 end

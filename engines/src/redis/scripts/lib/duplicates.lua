@@ -161,7 +161,8 @@ local function take_one(run, place)
     ends = sub(call('HGET', SAID, id), @kept.ends)
     remove(queue_in(before), { id }, false)
   elseif met[place] then
-    withdraw(met[place], call('HGET', T, met[place]), next_cancel(place))
+    local holder = call('HGET', T, met[place])
+    withdraw(queue_of(holder), { met[place] }, { holder }, { next_cancel(place) })
   end
   if letter ~= @submitted.updated and has_tombstone[place] then
     stored_again[#stored_again + 1] = id

@@ -57,20 +57,37 @@ local function lower_due(name, list)
   call('ZADD', P .. 'due', 'LT', first, name)
 end
 
+-- Whether a worker waits in any of the queues.
+local function is_any_waiting()
+  local keys = {}
+  for name in pairs(queues) do
+    keys[#keys + 1] = of(name, 'w')
+  end
+  return keys[1] and call('EXISTS', unpack(keys)) > 0
+end
+
+-- Adds to a part of a queue, or takes from it. Most lists are empty, and the key of a part is not made for nothing.
+local function write_list(command, name, part, list)
+  if list[1] then
+    spread(command, of(name, part), list)
+  end
+end
+
 -- Writes all that was gathered. `wakes`: whether workers are told of what became ready.
 local function write_moves(wakes)
+  wakes = wakes and is_any_waiting()
   spread('HSET', T, records)
   spread('HDEL', B, bodies_gone)
   for name, queue in pairs(queues) do
-    spread('ZREM', of(name, 'l'), queue.unlease)
-    spread('RPUSH', of(name, 'f'), queue.over)
-    spread('RPUSH', of(name, 'q'), queue.lane)
-    spread('ZADD', of(name, 'r'), queue.ready)
-    spread('ZADD', of(name, 's'), queue.later)
+    write_list('ZREM', name, 'l', queue.unlease)
+    write_list('RPUSH', name, 'f', queue.over)
+    write_list('RPUSH', name, 'q', queue.lane)
+    write_list('ZADD', name, 'r', queue.ready)
+    write_list('ZADD', name, 's', queue.later)
     if #queue.later > 0 then
       lower_due(name, queue.later)
     end
-    spread('ZADD', of(name, 'd'), queue.waiting)
+    write_list('ZADD', name, 'd', queue.waiting)
     local woken = #queue.ready / 2 + #queue.lane
     if queue.suspects then
       -- include suspected

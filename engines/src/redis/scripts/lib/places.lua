@@ -1,15 +1,51 @@
 -- Where tasks of a queue wait: ready, scheduled, or for others. Those that are set aside behind a gate are in aside.lua,
 -- the lane in lane.lua.
 
--- Takes a task out of the sorted set in which it waits; answers whether it was there.
-local function leave_places(name, id)
-  return call('ZREM', of(name, 'r'), id) + call('ZREM', of(name, 's'), id) + call('ZREM', of(name, 'd'), id) > 0
+-- Parts ids into those that a sorted set has, and the others.
+local function part_ids(key, ids)
+  if #ids == 0 or call('EXISTS', key) == 0 then
+    return {}, ids
+  end
+  local inside, others = {}, {}
+  for i, score in ipairs(call('ZMSCORE', key, unpack(ids))) do
+    local list = score and inside or others
+    list[#list + 1] = ids[i]
+  end
+  return inside, others
 end
 
--- Takes a task out of where it waits, wherever that is. In the lane its entry stays, as a ghost.
-local function leave(name, id, record)
-  if not leave_places(name, id) and not leave_aside(name, id, record) and byte(record) == @state.fresh.byte then
-    call('INCR', of(name, 'x'))
+-- Takes ready tasks out of the sorted set, or from behind their gates. What remains is in the lane, where its entries stay
+-- as ghosts.
+local function leave_ready(name, ids, record_of)
+  local in_set, others = part_ids(of(name, 'r'), ids)
+  spread('ZREM', of(name, 'r'), in_set)
+  local has_gates, ghosts = #others > 0 and call('EXISTS', of(name, 'p')) == 1, 0
+  for _, id in ipairs(others) do
+    local record = record_of[id]
+    if not (has_gates and leave_aside(name, id, record)) and byte(record) == @state.fresh.byte then
+      ghosts = ghosts + 1
+    end
+  end
+  if ghosts > 0 then
+    call('INCRBY', of(name, 'x'), ghosts)
+  end
+end
+
+-- Takes tasks of one queue, at most 1,000, out of where they wait. A place without a record, which is what is left of a
+-- deleted key, is dropped.
+local function leave(name, ids, found)
+  local ready, scheduled, waiting, lost, record_of = {}, {}, {}, {}, {}
+  for i, id in ipairs(ids) do
+    local state = found[i] and byte(found[i])
+    local list = not state and lost or state == @state.scheduled.byte and scheduled
+      or state == @state.waiting.byte and waiting or ready
+    list[#list + 1], record_of[id] = id, found[i]
+  end
+  leave_ready(name, ready, record_of)
+  spread('ZREM', of(name, 's'), scheduled)
+  spread('ZREM', of(name, 'd'), waiting)
+  for _, part in ipairs({ 'r', 's', 'd' }) do
+    spread('ZREM', of(name, part), lost)
   end
 end
 

@@ -28,13 +28,7 @@ end
 
 -- Deletes tasks of one queue that wait, at most 1,000.
 local function remove_waiting(name, ids)
-  for i, record in ipairs(call('HMGET', T, unpack(ids))) do
-    if record then
-      leave(name, ids[i], record)
-    else
-      leave_places(name, ids[i])
-    end
-  end
+  leave(name, ids, call('HMGET', T, unpack(ids)))
   if sized then
     note_out(name, ids)
   end

@@ -20,11 +20,7 @@ bytes_in = function(core, worker_length)
   return math.max(#core - (@core.queue.at - 1) - high * 256 - low - worker_length, 0)
 end
 
-bytes_stored = function(id)
-  local record = call('HGET', T, id)
-  if not record then
-    return 0
-  end
+local function bytes_of(id, record)
   local core = core_of(record)
   if byte(core, @core.size.at) == @size.large.byte then
     return call('HSTRLEN', B, id)
@@ -32,35 +28,54 @@ bytes_stored = function(id)
   return bytes_in(core, byte(record) == @state.fresh.byte and 0 or byte(record, @lease.worker_length.at))
 end
 
--- Counts what stands in a part of the queue now: {score, id, …}.
-note_in = function(name, entries)
-  if #entries == 0 or not is_sized(name) then
-    return
-  end
-  local added = 0
-  for i = 2, #entries, 2 do
-    local id = entries[i]
-    if call('HEXISTS', of(name, 'z'), id) == 0 then
-      local bytes = bytes_stored(id)
-      call('HSET', of(name, 'z'), id, bytes)
-      added = added + bytes
+bytes_stored = function(id)
+  local record = call('HGET', T, id)
+  return record and bytes_of(id, record) or 0
+end
+
+-- Counts those of some tasks that are not counted yet.
+local function note_some_in(name, ids)
+  local new, noted, added = {}, {}, 0
+  for i, counted in ipairs(call('HMGET', of(name, 'z'), unpack(ids))) do
+    if not counted then
+      new[#new + 1] = ids[i]
     end
   end
+  for i, record in ipairs(new[1] and call('HMGET', T, unpack(new)) or {}) do
+    local bytes = record and bytes_of(new[i], record) or 0
+    noted[2 * i - 1], noted[2 * i] = new[i], bytes
+    added = added + bytes
+  end
+  spread('HSET', of(name, 'z'), noted)
   if added > 0 then
     call('HINCRBY', P .. 'sized', name, added)
   end
 end
 
--- Counts tasks no longer that have left the parts of the queue.
+-- Counts what stands in a part of the queue now: {score, id, …}.
+note_in = function(name, entries)
+  if #entries == 0 or not is_sized(name) then
+    return
+  end
+  for first = 2, #entries, 1000 do
+    local ids = {}
+    for i = first, min(first + 998, #entries), 2 do
+      ids[#ids + 1] = entries[i]
+    end
+    note_some_in(name, ids)
+  end
+end
+
+-- Counts tasks no longer, at most 1,000, that have left the parts of the queue.
 note_out = function(name, ids)
   if #ids == 0 or not is_sized(name) then
     return
   end
   local taken = 0
-  for _, id in ipairs(ids) do
-    taken = taken + (call('HGET', of(name, 'z'), id) or 0)
-    call('HDEL', of(name, 'z'), id)
+  for _, bytes in ipairs(call('HMGET', of(name, 'z'), unpack(ids))) do
+    taken = taken + (bytes or 0)
   end
+  call('HDEL', of(name, 'z'), unpack(ids))
   if taken > 0 then
     call('HINCRBY', P .. 'sized', name, -taken)
   end

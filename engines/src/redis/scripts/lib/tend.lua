@@ -106,6 +106,7 @@ local function reclaim(found)
   -- include held losses
   local stored = records_of(found)
   local high, low, next_high = take_numbers(#found)
+  local has_unknown = call('EXISTS', P .. 'u') == 1
   for i, entry in ipairs(found) do
     local id, queue, lease = entry.id, gathered(entry.queue), stored[i]
     push(queue.unlease, id)
@@ -124,7 +125,9 @@ local function reclaim(found)
         finish(queue, id, counted, @state.failed, revision, sub(lease, @lease.dead_letter), @by.store, fence)
         failed = failed + 1
       else
-        call('HDEL', P .. 'u', id)
+        if has_unknown then
+          call('HDEL', P .. 'u', id)
+        end
         local record = @state.submitted .. revision .. sub(counted, @lease.position.at, @lease.started_at.last)
           .. two_bytes(number_in(lease, @lease.attempt) - 1) .. sub(counted, @lease.crashes.at)
         put_back(queue, id, record, score_in(record))

@@ -1,10 +1,13 @@
--- Cancelling a task that does not run.
+-- Cancelling tasks that do not run.
 
-local function withdraw(id, record, revision)
-  local name = queue_of(record)
-  leave(name, id, record)
+-- Ends tasks of one queue with these records, each with its own revision.
+local function withdraw(name, ids, found, revisions)
+  leave(name, ids, found)
   if sized then
-    note_out(name, { id })
+    note_out(name, ids)
   end
-  finish(gathered(name), id, with_history(record), @state.cancelled, revision, @flag.no, @by.store, NO_NUMBER)
+  local queue = gathered(name)
+  for i, id in ipairs(ids) do
+    finish(queue, id, with_history(found[i]), @state.cancelled, revisions[i], @flag.no, @by.store, NO_NUMBER)
+  end
 end
