@@ -3,8 +3,9 @@
 use jobbers_common::{
     engine::{
         AuditRequest, Cancelled, Finding, OnConflict, Outcome, PutMode, Submit, TaskFilter,
-        conformance::{DONE, Fixture, id, ids, queue, seconds, task},
+        conformance::{Fixture, id, ids, queue, seconds, task},
     },
+    name::TaskId,
     payload::Payload,
     queue::QueueConfig,
     task::{NewTask, Priority},
@@ -52,7 +53,7 @@ async fn a_cancelled_task_leaves_a_ghost_that_no_count_and_no_list_shows() {
     let (server, f) = store().await;
     f.submit_ids(&["a", "b", "c", "d"]).await;
     assert_eq!(f.engine.cancel(&[id("a"), id("c")]).await.unwrap(), [Cancelled::Done, Cancelled::Done]);
-    assert_eq!(key(&server, "LLEN jobbers:{0}:q:default:q"), ":4");
+    assert_eq!(key(&server, "LLEN jobbers:{0}:q:default:q"), ":3", "the first was dropped, the other is a ghost");
     assert_eq!(ready(&f).await, ["b", "d", "c", "a"], "the cancelled ones are over");
     assert_eq!(f.engine.place(&id("d")).await.unwrap().unwrap().ahead, 1);
     assert_eq!(f.stats("default").await.oldest_ready_at, Some(f.get("b").await.submitted_at));
@@ -125,23 +126,44 @@ async fn a_queue_that_gets_limits_empties_its_lane_in_order() {
     f.assert_conserved().await;
 }
 
-#[tokio::test]
-async fn a_lane_of_ghosts_holds_nobody_up() {
-    let (server, f) = store().await;
-    let names: Vec<String> = (0..7_000).map(|n| format!("t{n:04}")).collect();
+async fn submit_many(f: &Fixture, count: usize) -> Vec<TaskId> {
+    let names: Vec<String> = (0..count).map(|n| format!("t{n:05}")).collect();
     for some in names.chunks(1_000) {
         f.submit(some.iter().map(|name| task(name)).collect()).await;
     }
-    for some in names[..6_999].chunks(1_000) {
-        let some: Vec<_> = some.iter().map(|name| id(name)).collect();
-        f.engine.cancel(&some).await.unwrap();
+    names.iter().map(|name| id(name)).collect()
+}
+
+#[tokio::test]
+async fn a_claim_compares_a_bounded_number_of_ghosts() {
+    let (server, f) = store().await;
+    let names = submit_many(&f, 8_000).await;
+    // Behind a live task, ghosts that are fewer than tasks stay.
+    for some in names[1..4_000].chunks(1_000) {
+        f.engine.cancel(some).await.unwrap();
     }
+    assert_eq!(key(&server, "LLEN jobbers:{0}:q:default:q"), ":8000");
+    assert_eq!(ids(&f.claim(1).await), ["t00000"]);
     let first = f.cycle_as("w1", &["default"], 1, Vec::new()).await;
     assert_eq!((first.claimed.len(), first.next_due), (0, Some(seconds(0))), "there is more at once");
-    let claimed = f.claim(1).await;
-    assert_eq!(ids(&claimed), ["t6999"]);
-    f.settle(&claimed[0], DONE).await;
+    assert_eq!(key(&server, "LLEN jobbers:{0}:q:default:q"), ":5999", "two thousand ghosts were dropped");
+    let claimed = [f.claim(1).await, f.claim(1).await].concat();
+    assert_eq!(ids(&claimed), ["t04000"]);
+    f.assert_conserved().await;
+}
+
+#[tokio::test]
+async fn cancelling_a_whole_queue_leaves_no_ghosts_to_claims() {
+    let (server, f) = store().await;
+    let mut names = submit_many(&f, 10_000).await;
+    // From the end on, where no ghost is ever at the front of the lane.
+    names.reverse();
+    for some in names[..9_999].chunks(1_000) {
+        f.engine.cancel(some).await.unwrap();
+    }
+    assert_eq!(ids(&f.claim(1).await), ["t00000"]);
     assert_eq!(key(&server, "EXISTS jobbers:{0}:q:default:q jobbers:{0}:q:default:x"), ":0");
+    assert_eq!(audit(&f).await, []);
     f.assert_conserved().await;
 }
 

@@ -49,6 +49,7 @@ for name, list in pairs(by_queue) do
   withdraw(name, list.ids, list.found, list.revisions)
 end
 write_moves(false)
+thin_lanes()
 for worker in pairs(told) do
   call('PUBLISH', P .. 'all', 'cancel ' .. worker)
 end

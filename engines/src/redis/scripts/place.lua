@@ -17,7 +17,7 @@ local function lane_score(name, id, record)
 end
 
 -- As many entries of a lane with ghosts are compared with their records; from there on ghosts count as tasks.
-local COMPARED = 5000
+local COMPARED = 2000
 
 -- How many tasks of the lane come before a score.
 local function lane_ahead(name, score)

@@ -1,5 +1,8 @@
 -- Leasing ready tasks to a worker.
 
+-- How many entries of lanes with ghosts this step may still compare with their records.
+local may_compare = 2000
+
 -- Takes the ids of the first ready tasks, at most `limit`. Behind gates only those of the sorted set have been asked.
 local function take_ready(name, limit, is_gated)
   if is_gated then

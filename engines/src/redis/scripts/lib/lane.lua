@@ -3,9 +3,12 @@
 -- A list of position and id (`q`). It takes a tenth of the time and half of the memory of the sorted set `r`, in which all
 -- other ready tasks stand: those of other priorities, and those that came back. A queue with limits of its own uses only
 -- the sorted set. A task that leaves the lane from its middle (cancelled, replaced) leaves its entry behind as a ghost. `x`
--- counts these; while it does, each entry is compared with its record: a live one's revision is its position.
+-- counts these; while it does, each entry is compared with its record: a live one's revision is its position. What makes
+-- ghosts also clears them away, a bounded number at a time (`thin_lanes` in places.lua).
 
-local LANE_PIECE, LANE_PIECES = 1000, 5
+local LANE_PIECE, LANE_PIECES = 1000, 2
+-- As few entries are not taken by themselves; and as many are looked at first, since most often the first is no ghost.
+local LEAST_PIECE, FIRST_PIECE = 100, 16
 
 local function ghosts_in(name)
   return tonumber(call('GET', of(name, 'x')) or 0)
@@ -16,6 +19,11 @@ local function count_lane(name)
   return math.max(call('LLEN', of(name, 'q')) - ghosts_in(name), 0)
 end
 
+-- Whether a record, if there is one, is that of the task which an entry of the lane is.
+local function is_entered(record, entry)
+  return record and byte(record) == @state.fresh.byte and sub(record, @record.revision) == sub(entry, @entry.revision)
+end
+
 -- Of entries those that are no ghosts, and how many are.
 local function without_ghosts(entries)
   local live, ids = {}, {}
@@ -23,31 +31,59 @@ local function without_ghosts(entries)
     ids[i] = sub(entry, @entry.rest.at)
   end
   for i, record in ipairs(#ids > 0 and call('HMGET', T, unpack(ids)) or {}) do
-    if record and byte(record) == @state.fresh.byte and sub(record, @record.revision) == sub(entries[i], @entry.revision) then
+    if is_entered(record, entries[i]) then
       live[#live + 1] = entries[i]
     end
   end
   return live, #entries - #live
 end
 
--- Takes the first entries of the lane, at most `count`, of which ghosts are dropped.
-local function pop_lane(name, count)
-  local entries, lane = call('LPOP', of(name, 'q'), count) or {}, of(name, 'q')
+-- Entries have left the lane, of which some were ghosts.
+local function note_dropped(name, dropped)
   local ghosts = ghosts_in(name)
-  if ghosts > 0 then
-    local live, dropped = without_ghosts(entries)
-    if dropped >= ghosts or call('EXISTS', lane) == 0 then
-      call('DEL', of(name, 'x'))
-    elseif dropped > 0 then
-      call('DECRBY', of(name, 'x'), dropped)
-    end
-    return live
+  if dropped >= ghosts or call('EXISTS', of(name, 'q')) == 0 then
+    call('DEL', of(name, 'x'))
+  elseif dropped > 0 then
+    call('DECRBY', of(name, 'x'), dropped)
   end
-  return entries
 end
 
--- Moves the first tasks of the lane to the sorted set, where they stand in the same order: at least `count`, unless it has
--- fewer, or some thousands of ghosts.
+-- Takes the first entries of the lane, at most `count`, of which ghosts are dropped. Returns the others, and how many
+-- entries had to be compared with their records.
+local function pop_lane(name, count)
+  local entries = call('LPOP', of(name, 'q'), count) or {}
+  if ghosts_in(name) == 0 then
+    return entries, 0
+  end
+  local live, dropped = without_ghosts(entries)
+  note_dropped(name, dropped)
+  return live, #entries
+end
+
+-- Drops the ghosts at the front of the lane, comparing at most so many entries with their records; returns how many it
+-- compared.
+local function drop_ghosts(name, most)
+  local compared, piece = 0, FIRST_PIECE
+  while compared < most and ghosts_in(name) > 0 do
+    local entries = call('LRANGE', of(name, 'q'), 0, min(piece, most - compared) - 1)
+    local live, front = without_ghosts(entries), 0
+    while entries[front + 1] and entries[front + 1] ~= live[1] do
+      front = front + 1
+    end
+    compared, piece = compared + #entries, LANE_PIECE
+    if front > 0 then
+      call('LTRIM', of(name, 'q'), front, -1)
+      note_dropped(name, front)
+    end
+    if live[1] or #entries == 0 then
+      break
+    end
+  end
+  return compared
+end
+
+-- Moves the first tasks of the lane to the sorted set, where they are in the same order: at least `count`, unless it has
+-- fewer, or as many ghosts.
 local function leave_lane(name, count)
   local moved = 0
   for _ = 1, LANE_PIECES do
@@ -55,7 +91,7 @@ local function leave_lane(name, count)
       return
     end
     local scored = {}
-    for i, entry in ipairs(pop_lane(name, LANE_PIECE)) do
+    for i, entry in ipairs((pop_lane(name, min(LANE_PIECE, math.max(count - moved, LEAST_PIECE))))) do
       scored[2 * i - 1], scored[2 * i] = sub(entry, @entry.revision), sub(entry, @entry.rest.at)
     end
     spread('ZADD', of(name, 'r'), scored)

@@ -2,25 +2,6 @@
 
 local MAX_ROUNDS = 200
 
--- Drops the ghosts at the front of the lane, some thousands at most.
-local function drop_ghosts(name)
-  for _ = 1, LANE_PIECES do
-    local entries = ghosts_in(name) > 0 and call('LRANGE', of(name, 'q'), 0, LANE_PIECE - 1) or {}
-    local live = without_ghosts(entries)
-    local front = #entries
-    for i, entry in ipairs(entries) do
-      if entry == live[1] then
-        front = i - 1
-        break
-      end
-    end
-    if front == 0 then
-      return
-    end
-    pop_lane(name, front)
-  end
-end
-
 -- How many of the lane's first entries come before a score.
 local function count_before(name, score, most)
   local entries = call('LRANGE', of(name, 'q'), 0, most - 1)
@@ -36,11 +17,11 @@ end
 -- many ghosts.
 local function take_merged(name, limit)
   local ids, set, lane = {}, of(name, 'r'), of(name, 'q')
-  drop_ghosts(name)
+  may_compare = may_compare - drop_ghosts(name, may_compare)
   for _ = 1, MAX_ROUNDS do
     local wanted = limit - #ids
     local first, head = call('ZRANGE', set, 0, 0, 'WITHSCORES'), call('LINDEX', lane, 0)
-    if wanted == 0 or not head and not first[1] then
+    if wanted == 0 or may_compare <= 0 or not head and not first[1] then
       break
     end
     local position, score = head and sub(head, @entry.revision), tonumber(first[2])
@@ -51,7 +32,9 @@ local function take_merged(name, limit)
         ids[#ids + 1] = popped[i]
       end
     else
-      for _, entry in ipairs(pop_lane(name, score and count_before(name, score, wanted) or wanted)) do
+      local entries, compared = pop_lane(name, score and count_before(name, score, wanted) or wanted)
+      may_compare = may_compare - compared
+      for _, entry in ipairs(entries) do
         ids[#ids + 1] = sub(entry, @entry.rest.at)
       end
     end

@@ -1,6 +1,9 @@
 -- Where tasks of a queue wait: ready, scheduled, or for others. Those that are set aside behind a gate are in aside.lua,
 -- the lane in lane.lua.
 
+-- Queues that tasks have left, and how many entries of their lanes one step compares with their records.
+local left_queues, MOST_COMPARED = {}, 1000
+
 -- Parts ids into those that a sorted set has, and the others.
 local function part_ids(key, ids)
   if #ids == 0 or call('EXISTS', key) == 0 then
@@ -41,12 +44,30 @@ local function leave(name, ids, found)
       or state == @state.waiting.byte and waiting or ready
     list[#list + 1], record_of[id] = id, found[i]
   end
+  left_queues[name] = true
   leave_ready(name, ready, record_of)
   spread('ZREM', of(name, 's'), scheduled)
   spread('ZREM', of(name, 'd'), waiting)
   for _, part in ipairs({ 'r', 's', 'd' }) do
     spread('ZREM', of(name, part), lost)
   end
+end
+
+-- Clears ghosts away in queues that tasks have left: those at the front of the lane are dropped, and a lane with more ghosts
+-- than tasks gives up its first entries. So a queue that is cancelled whole leaves no claim a walk over ghosts. To be called
+-- when the records are written.
+local function thin_lanes()
+  local left = MOST_COMPARED
+  for name in pairs(left_queues) do
+    if left > 0 and ghosts_in(name) > 0 then
+      left = left - drop_ghosts(name, left)
+      if left > 0 and 2 * ghosts_in(name) > call('LLEN', of(name, 'q')) then
+        leave_lane(name, math.ceil(left / LANE_PIECES))
+        left = 0
+      end
+    end
+  end
+  left_queues = {}
 end
 
 -- How many tasks wait in a queue, also those that are set aside.

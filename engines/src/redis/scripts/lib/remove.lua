@@ -33,6 +33,7 @@ local function remove_waiting(name, ids)
     note_out(name, ids)
   end
   erase(name, ids)
+  thin_lanes()
 end
 
 -- Deletes finished tasks of one queue, at most 1,000, and leaves their entries in its list as ghosts.
