@@ -20,6 +20,10 @@ use super::{
 
 /// Calls of the script that one piece makes at most: most pieces of a store with many queues are empty.
 const CALLS: usize = 16;
+/// Entries that one call of the script looks over at most: of tasks, each of which is searched for in its queue's lists, and
+/// of anything else.
+const TASKS_A_CALL: usize = 25;
+const ENTRIES_A_CALL: usize = 400;
 
 /// What lies beside the tasks, by id.
 const BESIDE: [&str; 5] = ["b", "h", "x", "u", "k:of"];
@@ -57,6 +61,14 @@ impl Piece {
             Self::Outbox => ("outbox", ""),
             Self::Order => ("order", ""),
             Self::Counts(queue) => ("counts", queue.as_str()),
+        }
+    }
+
+    /// How many entries one call of the script looks over.
+    const fn most(&self) -> usize {
+        match self {
+            Self::Tasks => TASKS_A_CALL,
+            _ => ENTRIES_A_CALL,
         }
     }
 
@@ -132,7 +144,7 @@ async fn look_over(
     let script = if request.repair { &script::REPAIR } else { &script::AUDIT };
     let (what, of) = piece.words();
     let add = |command: &mut Cmd| {
-        command.arg(what).arg(of).arg(from).arg(request.limit).arg(micros(DEFAULT_LEASE));
+        command.arg(what).arg(of).arg(from).arg(request.limit.min(piece.most())).arg(micros(DEFAULT_LEASE));
     };
     let mut answer = array(store.run(&store.bulk, script, add).await?)?.into_iter();
     let mut next = || answer.next().unwrap_or(Value::Nil);

@@ -6,8 +6,8 @@
 
 local piece, part, from, limit = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local looked_at, findings = 0, {}
--- As many finished tasks, or entries of a lane, are counted again in one step.
-local RECOUNTED = 10000
+-- Lists up to this length are counted exactly, in one step.
+local COUNTED = 2000
 
 -- Notes a flaw; `mend`, if there is one, mends it.
 local function note(flaw, subject, detail, mend)
@@ -283,13 +283,15 @@ local function look_over_lane(name)
     first = sub(call('LINDEX', lane, first) or '', @entry.revision) == from and first + 1 or first
   end
   local entries = call('LRANGE', lane, first, first + limit - 1)
-  for _, entry in ipairs(ghosts_in(name) == 0 and entries or {}) do
-    local id = sub(entry, @entry.rest.at)
-    local record = call('HGET', T, id)
-    looked_at = looked_at + 1
-    if not record or not is_in_lane(name, id, record) or queue_of(record) ~= name then
-      note('place_without_task', id, 'it stands in ' .. lane .. ' and is no task of that queue', function()
-        call('LREM', lane, 1, entry)
+  looked_at = looked_at + #entries
+  local ids = {}
+  for i, entry in ipairs(ghosts_in(name) == 0 and entries or {}) do
+    ids[i] = sub(entry, @entry.rest.at)
+  end
+  for i, record in ipairs(ids[1] and call('HMGET', T, unpack(ids)) or {}) do
+    if not is_entered(record, entries[i]) or queue_of(record) ~= name then
+      note('place_without_task', ids[i], 'it stands in ' .. lane .. ' and is no task of that queue', function()
+        call('LREM', lane, 1, entries[i])
       end)
     end
   end
@@ -299,7 +301,7 @@ end
 -- Whether the ghosts of a lane are as many as are counted.
 local function check_ghosts(name)
   local counted, lane = ghosts_in(name), of(name, 'q')
-  if counted == 0 or call('LLEN', lane) > RECOUNTED then
+  if counted == 0 or call('LLEN', lane) > COUNTED then
     return
   end
   local ghosts = 0
@@ -418,9 +420,6 @@ local function look_over_order()
   return found[1]
 end
 
--- Lists up to this length are counted exactly, in one step.
-local COUNTED = 2000
-
 -- The finished tasks that a queue lists, by status, and how many entries are ghosts.
 local function count_listed(name)
   local counts, live, entries, ids = {}, 0, call('LRANGE', of(name, 'f'), 0, -1), {}
@@ -476,7 +475,7 @@ end
 -- Whether the bytes of a queue are the sum of what its tasks count.
 local function check_sum(name)
   local weights = of(name, 'z')
-  if call('HLEN', weights) > RECOUNTED then
+  if call('HLEN', weights) > COUNTED then
     return
   end
   local sum, noted = 0, tonumber(call('HGET', P .. 'sized', name) or 0)
