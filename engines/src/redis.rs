@@ -43,6 +43,7 @@ mod layout;
 mod list;
 mod look;
 mod news;
+mod pressure;
 mod prune;
 mod record;
 mod reply;

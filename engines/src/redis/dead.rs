@@ -19,6 +19,7 @@ use super::{
     failure::malformed,
     layout::{FACTS, REVISION_DIGITS},
     look,
+    pressure::{self, TASK_BYTES},
     record::{self, time, write_stamp},
     reply::{array, bytes, number, text},
     script::{self, Script},
@@ -99,8 +100,13 @@ pub(super) async fn resubmit(store: &Store, batch: Vec<Resubmit>) -> Result<Vec<
     }
     let mut resubmitted = Vec::with_capacity(wishes.len());
     for piece in wishes.chunks(RESUBMITTED_A_PIECE) {
-        let add = |command: &mut Cmd| piece.iter().for_each(|wish| wish.write(command));
-        let answers = array(store.run(&store.bulk, &script::RESUBMIT, add).await?)?;
+        let build = |_| {
+            let mut command = store.command(&script::RESUBMIT);
+            piece.iter().for_each(|wish| wish.write(&mut command));
+            command
+        };
+        let growth = piece.iter().map(Wish::growth).sum();
+        let answers = array(pressure::call(store, &script::RESUBMIT, growth, build).await?)?;
         if answers.len() != piece.len() {
             return Err(malformed("one answer per task was due"));
         }
@@ -184,6 +190,11 @@ impl Wish {
         let body = if record::is_large(&new) { new.parameters.bytes.to_vec() } else { Vec::new() };
         let said = new.unique.as_ref().map_or_else(String::new, |unique| unique::said(&new.name, unique));
         Ok(Self { core, body, facts, ran, errors, news, said, ..self })
+    }
+
+    /// About how many bytes it adds.
+    fn growth(&self) -> usize {
+        TASK_BYTES + self.core.len() + self.body.len() + self.errors.len() + self.news.len()
     }
 
     fn write(&self, command: &mut Cmd) {

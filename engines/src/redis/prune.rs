@@ -11,7 +11,7 @@ use jobbers_common::{
 use redis::{Cmd, Value};
 
 use super::{
-    arrange,
+    arrange, pressure,
     record::micros,
     reply::{array, number, text, tuple},
     script,
@@ -32,7 +32,7 @@ fn foreign() -> Error {
 pub(super) async fn prune(store: &Store, request: &PruneRequest) -> Result<Pruned> {
     request.validate()?;
     match &request.scope {
-        PruneScope::Retention => trim(store, request).await,
+        PruneScope::Retention => prune_retention(store, request).await,
         PruneScope::Matching { .. } => prune_matching(store, request).await,
     }
 }
@@ -85,6 +85,22 @@ struct Trimmed {
     queues: usize,
     place: u64,
     tasks_before: u64,
+}
+
+/// Deletes what is past its queue's retention, and more if the server's memory is nearly used up.
+async fn prune_retention(store: &Store, request: &PruneRequest) -> Result<Pruned> {
+    let mut pruned = trim(store, request).await?;
+    let left = request.limit.saturating_sub(usize::try_from(pruned.removed).unwrap_or(usize::MAX));
+    if left > 0 && !request.dry_run {
+        let (removed, is_pressed) = pressure::prune_early(store, left).await?;
+        pruned.removed += removed;
+        if is_pressed && pruned.next.is_none() {
+            // Any place goes on: what was deleted is not found again.
+            let first = retentions(store).await?.queues.first().map(|(queue, _)| queue.clone());
+            pruned.next = first.map(|queue| TrimPlace { queue, place: 0, tasks: 0 }.write());
+        }
+    }
+    Ok(pruned)
 }
 
 /// Deletes what is past its queue's retention.

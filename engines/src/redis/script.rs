@@ -125,6 +125,7 @@ scripts! {
     MOVE = "scripts/move.lua";
     OPEN = "scripts/open.lua";
     PLACE = "scripts/place.lua";
+    PRESS = "scripts/press.lua";
     PROMOTE = "scripts/promote.lua";
     PRUNE = "scripts/prune.lua";
     PURGE = "scripts/purge.lua";
@@ -253,7 +254,7 @@ mod tests {
     #[test]
     fn what_drains_a_full_server_may_run_on_one_and_what_fills_it_may_not() {
         let flags = |script: &Script| script.text.lines().next().unwrap().to_owned();
-        let tends = [&CYCLE, &EXTEND, &CANCEL, &PROMOTE, &RECLAIM, &PRUNE, &TRIM, &PURGE, &REPAIR];
+        let tends = [&CYCLE, &EXTEND, &CANCEL, &PROMOTE, &RECLAIM, &PRUNE, &TRIM, &PRESS, &PURGE, &REPAIR];
         for script in tends.into_iter().chain([&FORGET_DEAD_LETTERS, &FORGET_RECEIPTS]) {
             assert_eq!(flags(script), "#!lua flags=allow-oom");
         }

@@ -18,7 +18,13 @@ use redis::Value;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use self::wire::{Named, Run, encode, mode_of, read_answer, read_single_answers, write_group};
-use super::{failure::malformed, reply::array, script, store::Store};
+use super::{
+    failure::malformed,
+    pressure::{self, TASK_BYTES},
+    reply::array,
+    script,
+    store::Store,
+};
 
 mod wire;
 
@@ -143,7 +149,9 @@ async fn send(store: &Store, groups: Vec<Group>) {
         }
         command
     };
-    let answers = store.bulk.call(Some(&script::SUBMIT), build).await.and_then(array);
+    let tasks = lots.iter().flatten();
+    let growth = tasks.map(|group| group.bytes + TASK_BYTES * group.tasks.len()).sum();
+    let answers = pressure::call(store, &script::SUBMIT, growth, build).await.and_then(array);
     match answers {
         Ok(answers) if answers.len() == lots.len() => {
             lots.into_iter().zip(answers).for_each(|(lot, answer)| tell(lot, answer));

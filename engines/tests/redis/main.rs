@@ -21,6 +21,7 @@ mod fullness;
 mod lane;
 mod mending;
 mod outages;
+mod pressure;
 #[path = "../shared/tombstones.rs"]
 mod shared_tombstones;
 mod sharing;

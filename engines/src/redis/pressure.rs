@@ -1,0 +1,78 @@
+//! Making room when the server's memory is nearly used up: what is kept for reading goes before a submission is refused.
+
+use jobbers_common::{
+    engine::{Error, Result},
+    tombstone::TombstonePolicy,
+};
+use redis::{Cmd, Value};
+
+use super::{
+    record::micros,
+    reply::{number, tuple},
+    script::{self, Script},
+    store::Store,
+};
+
+/// About how many bytes a task takes besides its payload.
+pub(super) const TASK_BYTES: usize = 512;
+
+/// From how many percent of `maxmemory` on ticks delete finished tasks early, and from how many on a submission does.
+const NEARLY_FULL: u8 = 90;
+const FULL: u8 = 100;
+/// Tasks that one script deletes at most.
+const PRUNED_A_PIECE: usize = 250;
+/// Scripts that make room for one submission at most: some milliseconds' worth.
+const EARLY_PRUNINGS: usize = 8;
+
+/// Deletes up to `limit` of the oldest finished tasks if `room` bytes are not free below a share of `maxmemory`. Returns how
+/// many, and whether there is still too little room.
+async fn press(store: &Store, limit: usize, percent: u8, room: usize) -> Result<(u64, bool)> {
+    let TombstonePolicy { age, count } = store.tombstones();
+    let add = |command: &mut Cmd| {
+        command.arg(limit.min(PRUNED_A_PIECE)).arg(percent).arg(room).arg(micros(age)).arg(count);
+    };
+    let [removed, is_pressed] = tuple(store.run(&store.bulk, &script::PRESS, add).await?)?;
+    Ok((number(removed)?, number(is_pressed)? == 1))
+}
+
+/// Runs a script that adds about so many bytes. If the server refuses it for want of memory, finished tasks are deleted, and
+/// it is sent once more.
+pub(super) async fn call(
+    store: &Store,
+    script: &Script,
+    bytes: usize,
+    build: impl Fn(bool) -> Cmd + Send + Sync,
+) -> Result<Value> {
+    match store.bulk.call(Some(script), &build).await {
+        Err(Error::Full(why)) => match make_room(store, bytes).await {
+            Ok(true) => store.bulk.call(Some(script), &build).await,
+            _ => Err(Error::Full(why)),
+        },
+        answer => answer,
+    }
+}
+
+/// Makes room for a call that the server refused and that adds about so many bytes. Returns whether anything was deleted.
+async fn make_room(store: &Store, bytes: usize) -> Result<bool> {
+    let mut has_pruned = false;
+    for _ in 0..EARLY_PRUNINGS {
+        let (removed, is_pressed) = press(store, PRUNED_A_PIECE, FULL, bytes).await?;
+        has_pruned |= removed > 0;
+        if !is_pressed {
+            break;
+        }
+    }
+    Ok(has_pruned)
+}
+
+/// A tick: deletes up to `limit` finished tasks early. Returns how many, and whether there is more to do.
+pub(super) async fn prune_early(store: &Store, limit: usize) -> Result<(u64, bool)> {
+    let (mut pruned, mut is_pressed) = (0, true);
+    while is_pressed && pruned < limit as u64 {
+        let left = limit - usize::try_from(pruned).unwrap_or(limit);
+        let (removed, more) = press(store, left, NEARLY_FULL, 0).await?;
+        pruned += removed;
+        is_pressed = more;
+    }
+    Ok((pruned, is_pressed))
+}
