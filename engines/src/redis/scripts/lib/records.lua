@@ -17,23 +17,27 @@ local function status_of(record)
   return state == @state.fresh and @state.submitted or state == @state.cancelling and @state.started or state
 end
 
+-- Where a record begins to say what never changes.
+local function core_at(record)
+  if byte(record) == @state.fresh.byte then
+    return @fresh.core.at
+  end
+  return is_over(record) and @ending.core.at or @lease.core.at
+end
+
 -- What a record says that never changes, and what follows it.
 local function core_of(record)
-  if byte(record) == @state.fresh.byte then
-    return sub(record, @fresh.core.at)
-  elseif is_over(record) then
-    return sub(record, @ending.core.at)
-  end
-  return sub(record, @lease.core.at)
+  return sub(record, core_at(record))
 end
 
 local function queue_in(core)
   return sub(core, @core.queue.at, @core.queue.at - 1 + byte(core, @core.queue_length.at))
 end
 
--- The queue a record names.
+-- The queue a record names, cut out at once: a copy of the whole core would cost more than all else.
 local function queue_of(record)
-  return queue_in(core_of(record))
+  local at = core_at(record) - 1
+  return sub(record, at + @core.queue.at, at + @core.queue.at - 1 + byte(record, at + @core.queue_length.at))
 end
 
 -- A number of two bytes between two positions, and as it is written.
