@@ -171,8 +171,14 @@ async fn live(store: &Store, queues: &[&QueueName], place: &Place, limit: usize)
         });
     };
     let mut answer = array(store.run(&store.bulk, &script::LIST_LIVE, add).await?)?.into_iter();
-    let done = usize::try_from(number(answer.next().unwrap_or(Value::Nil))?).unwrap_or(usize::MAX);
+    let done = count(answer.next())?;
+    let goes_on_after = text(answer.next().unwrap_or(Value::Nil))?;
     let seen = answer.map(read_view).collect::<Result<Vec<_>>>()?;
+    let goes_on_in = queues.get(from + done).filter(|_| !goes_on_after.is_empty());
+    if let Some(queue) = goes_on_in {
+        let place = Place { queue: Some((*queue).clone()), after: goes_on_after, ..Place::start_of(place.section) };
+        return Ok((seen, Some(place)));
+    }
     let next = match (queues.get(from + done), seen.last()) {
         (None, _) => start_of_next(place.section),
         (Some(_), Some(last)) if done < asked.len() => Some(Place::after(place.section, last)),

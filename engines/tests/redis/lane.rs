@@ -5,6 +5,7 @@ use jobbers_common::{
         AuditRequest, Cancelled, Finding, OnConflict, Outcome, PutMode, Submit, TaskFilter,
         conformance::{Fixture, id, ids, queue, seconds, task},
     },
+    lifecycle::Status,
     name::TaskId,
     payload::Payload,
     queue::QueueConfig,
@@ -143,7 +144,16 @@ async fn a_claim_compares_a_bounded_number_of_ghosts() {
         f.engine.cancel(some).await.unwrap();
     }
     assert_eq!(key(&server, "LLEN jobbers:{0}:q:default:q"), ":8000");
+    let listed = f.list(TaskFilter { statuses: vec![Status::Submitted], ..TaskFilter::default() }, 100).await;
+    assert_eq!(listed.len(), 4_001);
+    assert_eq!(
+        (listed[0].id.as_str(), listed[1].id.as_str()),
+        ("t00000", "t04000"),
+        "a list goes on behind the ghosts"
+    );
     assert_eq!(ids(&f.claim(1).await), ["t00000"]);
+    let oldest = f.stats("default").await.oldest_ready_at.unwrap();
+    assert!(oldest <= f.get("t04000").await.submitted_at, "estimated from the ghosts before it");
     let first = f.cycle_as("w1", &["default"], 1, Vec::new()).await;
     assert_eq!((first.claimed.len(), first.next_due), (0, Some(seconds(0))), "there is more at once");
     assert_eq!(key(&server, "LLEN jobbers:{0}:q:default:q"), ":5999", "two thousand ghosts were dropped");

@@ -4,12 +4,13 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 the section (r submitted by score, s scheduled by due time, d waiting
 -- by revision, then id), 3 at most how many, 4 and 5 where the piece before ended in the first queue (score or due time;
 -- id), empty for its beginning, 6- queues.
--- Answers {how many queues are done, views (see view.lua), …}. Where to go on after a view, its record says.
+-- Answers {how many queues are done, the score after which the next one goes on or nothing, views (see view.lua), …}. Where
+-- to go on after a view, its record says; a score is only answered where many ghosts were passed over.
 
 -- include base view over lane
 
 local section, limit = ARGV[2], tonumber(ARGV[3])
-local views, done = {}, 0
+local views, done, goes_on_after = {}, 0, ''
 
 -- By score, then id. Members of one score are in the order of their ids, so the place after (score, id) can be searched.
 local function placed(key, score, id, wanted, with_scores)
@@ -40,11 +41,14 @@ local function with(one, other)
   return one
 end
 
--- The first of a list of ids and scores, in their order.
-local function first_of(list, wanted)
+-- The first of a list of ids and scores, in their order, up to a score if one is given.
+local function first_of(list, wanted, last)
   local entries, ids = {}, {}
   for i = 1, #list, 2 do
-    entries[#entries + 1] = { score = tonumber(list[i + 1]), id = list[i] }
+    local score = tonumber(list[i + 1])
+    if not last or score <= last then
+      entries[#entries + 1] = { score = score, id = list[i] }
+    end
   end
   table.sort(entries, function(a, b) return a.score < b.score or a.score == b.score and a.id < b.id end)
   for i = 1, min(wanted, #entries) do
@@ -53,7 +57,7 @@ local function first_of(list, wanted)
   return ids
 end
 
--- Tasks of the lane after a score, with their scores.
+-- Tasks of the lane after a score, with their scores; and where it stopped looking, if it did.
 local function in_lane(name, score, wanted)
   local lane, found, first = of(name, 'q'), {}, 0
   if score ~= '' and tonumber(score) >= 1e15 then
@@ -61,21 +65,22 @@ local function in_lane(name, score, wanted)
   elseif score ~= '' and tonumber(score) > 0 then
     first = place_of_revision(lane, format('%015.0f', score + 1))
   end
-  for i, entry in ipairs(look_in_lane(name, first, wanted)) do
+  local entries, stopped_at = look_in_lane(name, first, wanted)
+  for i, entry in ipairs(entries) do
     found[2 * i - 1], found[2 * i] = sub(entry, @entry.rest.at), sub(entry, @entry.revision)
   end
-  return found
+  return found, stopped_at
 end
 
--- Submitted tasks, in the lane or not, those that stand aside among them.
+-- Submitted tasks, in the lane or not, those that are set aside among them; up to where it stopped looking, if it did.
 local function submitted(name, score, id, wanted)
-  local found = in_lane(name, score, wanted)
+  local found, stopped_at = in_lane(name, score, wanted)
   for _, part in ipairs({ 'r', 'p' }) do
     if call('EXISTS', of(name, part)) == 1 then
       found = with(found, placed(of(name, part), score, id, wanted, true))
     end
   end
-  return first_of(found, wanted)
+  return first_of(found, wanted, tonumber(stopped_at)), stopped_at
 end
 
 for i = 6, #ARGV do
@@ -84,9 +89,9 @@ for i = 6, #ARGV do
     score, id = ARGV[4], ARGV[5]
   end
   local wanted = limit - #views
-  local ids
+  local ids, stopped_at
   if section == 'r' then
-    ids = submitted(ARGV[i], score, id, wanted)
+    ids, stopped_at = submitted(ARGV[i], score, id, wanted)
   else
     ids = placed(of(ARGV[i], section), score, id, wanted)
   end
@@ -95,7 +100,10 @@ for i = 6, #ARGV do
   end
   if #ids == wanted then
     break
+  elseif stopped_at then
+    goes_on_after = stopped_at
+    break
   end
   done = done + 1
 end
-return { done, unpack(views) }
+return { done, goes_on_after, unpack(views) }

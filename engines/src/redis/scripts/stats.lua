@@ -5,7 +5,7 @@
 -- Answers for each {0 if it is unknown else 1, waiting, scheduled, submitted, started, when the longest ready became so
 -- or nothing, counters, the bytes that wait in it or nothing}: counters are pairs of accepted, removed or a finished status' digit, and its count.
 
--- include base lane
+-- include base counter lane
 
 -- The first task between two scores, of those that stand aside too if there are any.
 local function first_between(name, least, below, aside)
@@ -32,9 +32,12 @@ local function oldest_ready(name, aside)
       oldest = min(oldest or ready_at, ready_at)
     end
   end
-  local entry = look_in_lane(name, 0, 1)[1]
-  local record = entry and call('HGET', T, sub(entry, @entry.rest.at))
-  if record then
+  local entries, stopped_at = look_in_lane(name, 0, 1)
+  local record = entries[1] and call('HGET', T, sub(entries[1], @entry.rest.at))
+  if stopped_at then
+    -- Behind many ghosts: about when the last of these came.
+    oldest = min(oldest or math.huge, FIRST_NUMBER_AT + stopped_at)
+  elseif record then
     oldest = min(oldest or math.huge, (unpack_at('>I7', record, @fresh.submitted_at.at)))
   end
   return oldest and format('%.0f', oldest) or ''

@@ -102,19 +102,21 @@ local function leave_lane(name, count)
   end
 end
 
--- The live entries of the lane from an index on, at most `count`.
+-- The live entries of the lane from an index on, at most `count`; and where it stopped looking among ghosts, if it did: the
+-- revision of the last entry it compared.
 local function look_in_lane(name, index, count)
   local found, lane, has_ghosts = {}, of(name, 'q'), ghosts_in(name) > 0
-  while #found < count do
+  for piece = 1, math.huge do
     local entries = call('LRANGE', lane, index, index + LANE_PIECE - 1)
     local live = has_ghosts and without_ghosts(entries) or entries
     for i = 1, min(#live, count - #found) do
       found[#found + 1] = live[i]
     end
-    if #entries < LANE_PIECE then
-      break
+    if #found == count or #entries < LANE_PIECE then
+      return found
+    elseif has_ghosts and piece == LANE_PIECES then
+      return found, sub(entries[#entries], @entry.revision)
     end
     index = index + LANE_PIECE
   end
-  return found
 end
