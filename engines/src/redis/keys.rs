@@ -23,6 +23,7 @@
 //! | `q:<queue>:p`, `q:<queue>:y` | sorted set | those of them that stand aside behind a gate, by the same; and by gate |
 //! | `q:<queue>:h`, `q:<queue>:e`, `q:<queue>:t` | sorted set | who holds a slot of a gate; gates by when they may let tasks pass; their rates' marks |
 //! | `q:<queue>:v` | string | after which gate the gates are still to be looked at anew |
+//! | `q:<queue>:k` | string | where the walk over its leases goes on that notes who holds a slot |
 //! | `q:<queue>:s` | sorted set | scheduled tasks by the time they are due |
 //! | `q:<queue>:d` | sorted set | tasks that wait for others, by their revisions |
 //! | `q:<queue>:l` | sorted set | leases by their ends, and a sentinel |

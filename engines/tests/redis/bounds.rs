@@ -24,10 +24,8 @@ const BOUND: u64 = 5_000;
 const OVER: &[Over] = &[
     Over::new("submit 1000 to as many queues", SMALL, "a list and a counter for each queue, in one script"),
     Over::new("replace 900 finished", SMALL, "all in one script, 5 us a task"),
-    Over::new("put max_concurrent_per_key", FULL, "reads every lease of a queue"),
 ];
 const SMALL: usize = Size::SMALL.finished;
-const FULL: usize = Size::FULL.finished;
 
 /// A known amount of work, which says how fast the server is at the moment.
 const REFERENCE: &str = "

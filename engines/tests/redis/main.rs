@@ -26,6 +26,7 @@ mod pressure;
 mod shared_tombstones;
 mod sharing;
 mod silence;
+mod slots;
 mod tls;
 mod upgrade;
 mod volume;

@@ -43,8 +43,8 @@ if name and ARGV[4] == '' then
   if call('EXISTS', of(name, 'f')) == 1 then
     return { 'more' }
   end
-  for _, part in ipairs({ 'q', 'x', 'l', 'w', 'b', 'n', 'g', 'i', 'p', 'y', 'h', 'e', 't', 'v', 'z' }) do
-    call('DEL', of(name, part))
+  for _, part in ipairs({ 'q', 'x', 'l', 'w', 'b', 'n', 'g', 'i', 'p', 'y', 'h', 'e', 't', 'v', 'k', 'z' }) do
+    call('UNLINK', of(name, part))
   end
   for _, bounds in ipairs({ 'due', 'expiring' }) do
     call('ZREM', P .. bounds, name)
@@ -69,13 +69,14 @@ elseif name then
       call('HSET', P .. 'limits', name, '0 0 0 0 0 0 0 0')
     end
     call('HSET', P .. 'gates', name, ARGV[8])
+    -- Claims note by the leases who holds a slot, before they give out any.
     call('SET', of(name, 'v'), '')
-    -- include limits aside lane gates
-    count_anew(name)
+    call('SET', of(name, 'k'), '0')
+    call('UNLINK', of(name, 'h'))
   else
     call('HDEL', P .. 'gates', name)
-    for _, part in ipairs({ 'h', 'e', 't', 'v' }) do
-      call('DEL', of(name, part))
+    for _, part in ipairs({ 'h', 'e', 't', 'v', 'k' }) do
+      call('UNLINK', of(name, part))
     end
   end
   if ARGV[9] ~= '' then

@@ -140,10 +140,8 @@ else
       local left, before = room and min(wanted, room.left) or wanted, taken
       local is_gated = room and left > 0 and rules_in(name)
       if has_suspects and left > 0 then
-        if is_gated then
-          back_in(name, left)
-        end
-        local suspects = suspects_of(name, worker, left, is_gated and ask_in)
+        local may_claim = not is_gated or back_in(name, left)
+        local suspects = may_claim and suspects_of(name, worker, left, is_gated and ask_in)
         if suspects then
           local count = #suspects
           note_claimed(claim(name, left, worker, deadline, is_gated, suspects))

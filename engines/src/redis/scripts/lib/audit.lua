@@ -80,7 +80,8 @@ local function check_leased(name, id, record, places)
       note_first({ name }, 'l')
     end)
   end
-  for _, slot in ipairs(rules_of(name) and slots_of(rules_of(name), id, record) or {}) do
+  local are_noted = rules_of(name) and call('EXISTS', of(name, 'k')) == 0
+  for _, slot in ipairs(are_noted and slots_of(rules_of(name), id, record) or {}) do
     if not call('ZSCORE', of(name, 'h'), slot) then
       note('unplaced', id, 'it runs and holds no slot of ' .. sub(slot, 1, -#id - 2), function()
         call('ZADD', of(name, 'h'), 0, slot)

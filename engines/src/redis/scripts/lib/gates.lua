@@ -10,12 +10,15 @@
 --   e  gates that may let tasks pass, by when: now, when one of its tasks has ended, or when its rate has the next turn
 --   t  gates by the marks of their rates, of those that lie ahead
 --   v  the gate after which, in the order of their names, the gates are still to be looked at anew: limits have changed
+--   k  where the walk over the leases goes on that notes who holds a slot: limits have changed
 --
 -- Whoever claims lets as many come back as may start; each is asked for its gates again. So an entry of `e` too many costs
 -- a look, and one is taken away only by who sees that the gate is shut until a task ends, or that nobody waits for it.
 
 -- How many tasks one claim asks, and lets come back, of each queue; and how many gates it looks at.
 local MAX_ASKED, MAX_GATES = 1000, 100
+-- How many leases one step may still look at to note who holds a slot.
+local may_count = 500
 
 local rules, stands, budgets = {}, {}, {}
 local has_gates = call('EXISTS', P .. 'gates') == 1
@@ -185,7 +188,7 @@ local function forget_if_done(name)
   if next(rules_of(name)) or call('EXISTS', of(name, 'p')) == 1 then
     return
   end
-  for _, part in ipairs({ 'y', 'h', 'e', 't', 'v' }) do
+  for _, part in ipairs({ 'y', 'h', 'e', 't', 'v', 'k' }) do
     call('DEL', of(name, part))
   end
   call('HDEL', P .. 'gates', name)
@@ -214,15 +217,57 @@ local function ask(name, id, record, budget)
   end
 end
 
--- Lets tasks come back whose gates may let them pass.
+-- The entries of `h` that a leased task has.
+local function slots_of(queue_rules, id, record)
+  local held = {}
+  for _, gate in ipairs(gates_of(queue_rules, record)) do
+    if rule_of(queue_rules, gate).slots > 0 then
+      held[#held + 1] = gate .. NUL .. id
+    end
+  end
+  return held
+end
+
+-- After a change of limits: notes by the leases who holds a slot, a piece in each step. Answers whether all are noted. Until
+-- then nothing is claimed, for a slot might be given out twice.
+local function are_slots_known(name)
+  local key = of(name, 'k')
+  local from = call('GET', key)
+  if not from or may_count <= 0 then
+    return not from
+  end
+  local found, ids, held = call('ZSCAN', of(name, 'l'), from, 'COUNT', may_count), {}, {}
+  for i = 1, #found[2], 2 do
+    ids[#ids + 1] = found[2][i]
+  end
+  may_count = may_count - #ids
+  for i, record in ipairs(ids[1] and call('HMGET', T, unpack(ids)) or {}) do
+    for _, slot in ipairs(record and is_running(record) and slots_of(rules_of(name), ids[i], record) or {}) do
+      add_pair(held, 0, slot)
+    end
+  end
+  spread('ZADD', of(name, 'h'), held)
+  if found[1] == '0' then
+    call('DEL', key)
+    return true
+  end
+  call('SET', key, found[1])
+  return false
+end
+
+-- Lets tasks come back whose gates may let them pass. Answers whether any task may be claimed.
 local function let_back(name, wanted)
   if not budgets[name] then
     budgets[name] = { left = MAX_ASKED, may_pass = MAX_ASKED, held = {} }
     call('ZREMRANGEBYSCORE', of(name, 't'), '-inf', NOW)
   end
+  if not are_slots_known(name) then
+    return false
+  end
   leave_lane(name, MAX_ASKED)
   look_anew(name)
   let_due_pass(name, wanted, budgets[name])
+  return true
 end
 
 -- Whether a suspect may start: as `ask`.
@@ -233,7 +278,9 @@ end
 -- Sets aside what may not start, until `wanted` tasks at the queue's front may, or there are no more. Answers how many
 -- these are; they are counted as started.
 local function make_way(name, wanted)
-  let_back(name, wanted)
+  if not let_back(name, wanted) then
+    return 0
+  end
   local budget = budgets[name]
   local open = 0
   while open < wanted and budget.left > 0 do
@@ -288,7 +335,7 @@ end
 
 -- When an empty claim is worth repeating for a queue's gates: now when it was cut short.
 local function gates_due(name)
-  if call('EXISTS', of(name, 'q'), of(name, 'r'), of(name, 'v')) > 0 then
+  if call('EXISTS', of(name, 'q'), of(name, 'r'), of(name, 'v'), of(name, 'k')) > 0 then
     return now
   end
   for _ = 1, MAX_GATES do
@@ -322,31 +369,4 @@ local function note_ended(name, ids)
   if freed > 0 then
     wake(name, freed)
   end
-end
-
--- The entries of `h` that a leased task has.
-local function slots_of(queue_rules, id, record)
-  local held = {}
-  for _, gate in ipairs(gates_of(queue_rules, record)) do
-    if rule_of(queue_rules, gate).slots > 0 then
-      held[#held + 1] = gate .. NUL .. id
-    end
-  end
-  return held
-end
-
--- Notes anew who holds a slot, by the leases: the limits have changed.
-local function count_anew(name)
-  local queue_rules, held = rules_of(name), {}
-  local ids = call('ZRANGEBYSCORE', of(name, 'l'), '-inf', '(inf')
-  for first = 1, #ids, 1000 do
-    local some = { unpack(ids, first, min(first + 999, #ids)) }
-    for i, record in ipairs(call('HMGET', T, unpack(some))) do
-      for _, slot in ipairs(record and slots_of(queue_rules, some[i], record) or {}) do
-        add_pair(held, 0, slot)
-      end
-    end
-  end
-  call('DEL', of(name, 'h'))
-  spread('ZADD', of(name, 'h'), held)
 end
