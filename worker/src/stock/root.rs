@@ -129,11 +129,11 @@ mod tests {
     /// A root with a file, and a folder beside it with another.
     fn folders() -> (tempfile::TempDir, StockRoot) {
         let folder = tempfile::tempdir().unwrap();
-        for name in ["root", "other"] {
+        for name in ["inside", "other"] {
             fs::create_dir(folder.path().join(name)).unwrap();
             fs::write(folder.path().join(name).join("file"), name).unwrap();
         }
-        let root = [folder.path().join("root")].into_iter().collect();
+        let root = [folder.path().join("inside")].into_iter().collect();
         (folder, root)
     }
 
@@ -146,26 +146,27 @@ mod tests {
     #[test]
     fn files_below_a_root_are_read_also_by_a_link_within_it() {
         let (folder, root) = folders();
-        let (file, link) = (folder.path().join("root/file"), folder.path().join("root/link"));
+        let (file, link) = (folder.path().join("inside/file"), folder.path().join("inside/link"));
         symlink(&file, &link).unwrap();
-        for path in [file, link, folder.path().join("other/../root/file")] {
-            assert_eq!(io::read_to_string(root.open(&path).unwrap()).unwrap(), "root");
+        for path in [file, link, folder.path().join("other/../inside/file")] {
+            assert_eq!(io::read_to_string(root.open(&path).unwrap()).unwrap(), "inside");
         }
-        let both = [folder.path().join("root"), folder.path().join("other")].into_iter().collect::<StockRoot>();
+        let both = [folder.path().join("inside"), folder.path().join("other")].into_iter().collect::<StockRoot>();
         assert!(both.open(&folder.path().join("other/file")).is_ok());
     }
 
     #[test]
     fn nothing_outside_of_the_roots_is_read_and_no_link_leads_out() {
         let (folder, root) = folders();
-        let (other, link) = (folder.path().join("other/file"), folder.path().join("root/link"));
+        let (other, link) = (folder.path().join("other/file"), folder.path().join("inside/link"));
         symlink(&other, &link).unwrap();
-        symlink(folder.path().join("other"), folder.path().join("root/folder")).unwrap();
-        let through = folder.path().join("root/folder/file");
-        for path in [other, link, through, folder.path().join("root/../other/file"), folder.path().join("other/gone")] {
+        symlink(folder.path().join("other"), folder.path().join("inside/folder")).unwrap();
+        let through = folder.path().join("inside/folder/file");
+        for path in [other, link, through, folder.path().join("inside/../other/file"), folder.path().join("other/gone")]
+        {
             refuses(&root, &path, "--stock-root");
         }
-        refuses(&root, &folder.path().join("root/gone"), "No such file");
+        refuses(&root, &folder.path().join("inside/gone"), "No such file");
     }
 
     #[test]
@@ -179,10 +180,10 @@ mod tests {
     #[test]
     fn a_pipe_or_a_folder_is_refused_and_nothing_waits_for_it() {
         let (folder, root) = folders();
-        let pipe = folder.path().join("root/pipe");
+        let pipe = folder.path().join("inside/pipe");
         mkfifo(&pipe, Mode::S_IRWXU).unwrap();
         refuses(&root, &pipe, "not a regular file");
-        refuses(&root, &folder.path().join("root"), "not a regular file");
+        refuses(&root, &folder.path().join("inside"), "not a regular file");
     }
 
     #[test]
