@@ -4,10 +4,16 @@ use std::{error::Error as StdError, fmt, time::Duration};
 
 use jobbers_common::error_kind::ErrorKind;
 
+/// Types that carry a message or an error of any type, and so say nothing about its kind. As [`ErrorKind`] writes them.
+const CARRIERS: [&str; 6] =
+    ["alloc::string::String", "_str", "alloc::borrow::Cow", "alloc::boxed::Box", "anyhow::Error", "eyre::Report"];
+
 /// Why an attempt did not succeed, and what is to become of it.
 ///
-/// `?` turns any [`std::error::Error`] into [`TaskError::Retry`], with its whole chain of causes as the message and its
-/// type as the [kind](Reason::kind). That is why this type is no `std::error::Error` itself.
+/// `?` turns any error into [`TaskError::Retry`]: whatever turns into a `Box<dyn Error + Send + Sync>`, such as any
+/// [`std::error::Error`], `anyhow::Error`, `eyre::Report` or a text. The message has its whole chain of causes. The
+/// [kind](Reason::kind) is its type, unless that only carries an error of another type. Because of this conversion,
+/// `TaskError` does not implement `std::error::Error` itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskError {
     /// Try again, by the task's backoff, while retries are left.
@@ -87,8 +93,9 @@ impl fmt::Display for TaskError {
     }
 }
 
-impl<E: StdError> From<E> for TaskError {
+impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for TaskError {
     fn from(error: E) -> Self {
+        let error: Box<dyn StdError + Send + Sync> = error.into();
         let mut message = error.to_string();
         let mut cause = error.source();
         while let Some(because) = cause {
@@ -96,7 +103,8 @@ impl<E: StdError> From<E> for TaskError {
             message.push_str(&because.to_string());
             cause = because.source();
         }
-        Self::Retry(Reason { kind: ErrorKind::of_type::<E>(), message })
+        let kind = ErrorKind::of_type::<E>().filter(|kind| !CARRIERS.contains(&kind.as_str()));
+        Self::Retry(Reason { kind, message })
     }
 }
 
@@ -114,6 +122,24 @@ mod tests {
         let Err(TaskError::Retry(reason)) = number() else { panic!("a retry") };
         assert_eq!(reason.message, "thumbnail: invalid digit found in string");
         assert!(reason.kind.unwrap().is_meant_by(&ErrorKind::new("Outer").unwrap()));
+    }
+
+    #[test]
+    fn an_error_in_a_box_and_a_text_are_retries_too() {
+        fn boxed() -> Result<u8, Box<dyn StdError + Send + Sync>> {
+            Ok("ten".parse::<u8>().map_err(Outer)?)
+        }
+        let any = || -> Result<u8, TaskError> { Ok(boxed().map_err(anyhow::Error::from_boxed)?) };
+        let failed: [fn() -> Result<u8, TaskError>; 3] =
+            [|| Ok(boxed()?), || Err("no such user".to_owned())?, || Err("no such user")?];
+        let reasons = failed.map(|failed| failed()).into_iter().chain([any()]).map(|failed| match failed {
+            Err(TaskError::Retry(reason)) => reason,
+            other => panic!("a retry, not {other:?}"),
+        });
+        let chain = "thumbnail: invalid digit found in string";
+        for (reason, message) in reasons.zip([chain, "no such user", "no such user", chain]) {
+            assert_eq!((reason.message.as_str(), reason.kind), (message, None));
+        }
     }
 
     #[test]
