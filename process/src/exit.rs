@@ -23,6 +23,9 @@ pub const WAIT_ENDED: u8 = 124;
 /// Stopped at the drain deadline, or by a second signal; what still ran was given back.
 pub const DRAINED_LATE: u8 = 75;
 
+/// Stopped because too many threads were held by tasks that do not end: to be started again.
+pub const HUNG: u8 = 76;
+
 /// The code for a store that can't be opened: one that was written by another version, like an address that makes no
 /// sense, is for the operator to change.
 #[must_use]

@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::{client::Client, finished::Finished, meters::pair::Pair, state::States};
+use crate::{client::Client, finished::Finished, hung::HungThreads, meters::pair::Pair, state::States};
 
 /// Why an attempt is to end before it ends by itself. Later ones are graver, and take the place of lesser ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,6 +66,8 @@ pub(crate) struct Surroundings {
     pub(crate) finished: Finished,
     /// Told when an attempt has news for the store.
     pub(crate) news: Notify,
+    /// Threads that were written off.
+    pub(crate) hung: HungThreads,
     /// Cancelled when the worker waits for nothing any more.
     pub(crate) halt: CancellationToken,
     epoch: Instant,
@@ -87,6 +89,7 @@ impl Surroundings {
             client,
             finished: Finished::default(),
             news: Notify::new(),
+            hung: HungThreads::default(),
             halt: CancellationToken::new(),
             epoch: Instant::now(),
         })
@@ -322,6 +325,14 @@ impl Attempt {
     pub(crate) fn ran(&self) -> Duration {
         let (began, ended) = (self.began_at.load(Ordering::Acquire), self.ended_at.load(Ordering::Acquire));
         if began == 0 { Duration::ZERO } else { Duration::from_micros(ended.saturating_sub(began)) }
+    }
+
+    /// For how long the task function has run by now; zero if it never began.
+    pub(crate) fn runs_for(&self) -> Duration {
+        match self.began_at.load(Ordering::Acquire) {
+            0 => Duration::ZERO,
+            began => self.around.instant(began).elapsed(),
+        }
     }
 
     /// Whether the task function began.

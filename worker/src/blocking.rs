@@ -1,20 +1,58 @@
 //! Threads for synchronous tasks: as many as there are cores, started when they are first needed.
 //!
+//! A job that does not end when it is told to holds its thread for good. The thread is then *written off*: another takes
+//! its place in the pool, nothing waits for what the job answers, and the thread ends with its job.
+//!
 //! Not tokio's blocking pool, for two reasons. That one is shared with file access and name resolution and is hundreds of
 //! threads wide, where heavy work wants as many as there are cores. And a runtime waits for its blocking threads when it
 //! is dropped, while a worker that is told to stop now must be able to leave a task behind that never ends.
 
 use std::{
+    any::Any,
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering},
+    },
     thread,
 };
 
+use futures_util::FutureExt;
 use parking_lot::{Condvar, Mutex};
 use tokio::{runtime::Handle, sync::oneshot};
 
-type Job = Box<dyn FnOnce() + Send>;
+type Work = Box<dyn FnOnce() + Send>;
+
+/// A job and its seat.
+struct Job {
+    work: Work,
+    seat: Arc<Seat>,
+}
+
+/// Where a job is: in line, on a thread, on a thread that was written off, or over. Changed under the lock of the pool.
+#[derive(Debug, Default)]
+pub(crate) struct Seat(AtomicU8);
+
+impl Seat {
+    const ON_THREAD: u8 = 1;
+    const WRITTEN_OFF: u8 = 2;
+    const LEFT: u8 = 3;
+
+    fn place(&self) -> u8 {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Answers where it was before.
+    fn move_to(&self, place: u8) -> u8 {
+        self.0.swap(place, Ordering::AcqRel)
+    }
+
+    /// Whether the job is over.
+    pub(crate) fn is_left(&self) -> bool {
+        self.place() == Self::LEFT
+    }
+}
 
 /// The pool. Its threads end, after what they are at, when it is dropped.
 #[derive(Debug)]
@@ -40,6 +78,7 @@ impl std::fmt::Debug for Shared {
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Job>,
+    /// Threads that take jobs.
     threads: usize,
     idle: usize,
     closed: bool,
@@ -55,26 +94,46 @@ impl BlockingPool {
         self.width
     }
 
-    /// Runs `job` on a thread of the pool. Dropping the answer does not stop the job.
-    ///
-    /// # Errors
-    /// The panic, if it panicked.
-    pub(crate) async fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> thread::Result<T> {
+    /// Runs `job` on a thread of the pool, and answers what it returned or the panic it ended with. Dropping that answer
+    /// does not stop the job. The seat is what [`BlockingPool::write_off`] takes.
+    pub(crate) fn run<T: Send + 'static, J: FnOnce() -> T + Send + 'static>(
+        &self,
+        job: J,
+    ) -> (Arc<Seat>, impl Future<Output = thread::Result<T>> + Send + use<T, J>) {
         let (answer, answered) = oneshot::channel();
         let runtime = self.runtime.clone();
-        self.put(Box::new(move || {
+        let seat = Arc::<Seat>::default();
+        let work = Box::new(move || {
             let _runtime = runtime.enter();
             if let Err(unwanted) = answer.send(catch_unwind(AssertUnwindSafe(job))) {
                 // Nobody waits for it any more, and dropping it may panic; the thread is needed further.
                 catch_unwind(AssertUnwindSafe(|| drop(unwanted))).ok();
             }
-        }));
-        answered.await.unwrap_or_else(|_| Err(Box::new("no thread could be started for the task")))
+        });
+        let mut state = self.shared.state.lock();
+        state.waiting.push_back(Job { work, seat: Arc::clone(&seat) });
+        self.staff(&mut state);
+        drop(state);
+        let no_thread = |_| Err(Box::new("no thread could be started for the task") as Box<dyn Any + Send>);
+        (seat, answered.map(move |answer| answer.unwrap_or_else(no_thread)))
     }
 
-    fn put(&self, job: Job) {
+    /// Gives up the thread that runs the job of this seat, if one does: another may be started in its place.
+    pub(crate) fn write_off(&self, seat: &Seat) -> bool {
         let mut state = self.shared.state.lock();
-        state.waiting.push_back(job);
+        if seat.place() != Seat::ON_THREAD {
+            return false;
+        }
+        seat.move_to(Seat::WRITTEN_OFF);
+        state.threads -= 1;
+        if !state.waiting.is_empty() {
+            self.staff(&mut state);
+        }
+        true
+    }
+
+    /// Wakes a thread for what waits, or starts one.
+    fn staff(&self, state: &mut State) {
         if state.idle >= state.waiting.len() || state.threads >= self.width {
             self.shared.work.notify_one();
             return;
@@ -106,9 +165,13 @@ impl Shared {
         let mut state = self.state.lock();
         loop {
             if let Some(job) = state.waiting.pop_front() {
+                job.seat.move_to(Seat::ON_THREAD);
                 drop(state);
-                job();
+                (job.work)();
                 state = self.state.lock();
+                if job.seat.move_to(Seat::LEFT) == Seat::WRITTEN_OFF {
+                    return;
+                }
             } else if state.closed {
                 return;
             } else {
@@ -135,7 +198,7 @@ mod tests {
             move || barrier.wait().is_leader()
         };
         // Neither can pass the barrier unless the other runs at the same time.
-        let (one, two) = tokio::join!(pool.run(meet()), pool.run(meet()));
+        let (one, two) = tokio::join!(pool.run(meet()).1, pool.run(meet()).1);
         assert_ne!(one.unwrap(), two.unwrap());
         assert_eq!(pool.shared.state.lock().threads, 2);
     }
@@ -148,7 +211,7 @@ mod tests {
             let told = told.clone();
             move || told.send(n).unwrap()
         };
-        let _ = tokio::join!(pool.run(say(1)), pool.run(say(2)), pool.run(say(3)));
+        let _ = tokio::join!(pool.run(say(1)).1, pool.run(say(2)).1, pool.run(say(3)).1);
         assert_eq!(order.try_iter().collect::<Vec<_>>(), [1, 2, 3]);
         assert_eq!(pool.shared.state.lock().threads, 1);
     }
@@ -156,7 +219,31 @@ mod tests {
     #[tokio::test]
     async fn a_panic_is_an_answer_and_the_thread_lives_on() {
         let pool = BlockingPool::new(1, Handle::current());
-        assert!(pool.run(|| panic!("boom")).await.is_err());
-        assert_eq!(pool.run(|| 7).await.unwrap(), 7);
+        assert!(pool.run(|| panic!("boom")).1.await.is_err());
+        assert_eq!(pool.run(|| 7).1.await.unwrap(), 7);
+    }
+
+    #[tokio::test]
+    async fn a_thread_that_is_written_off_is_replaced_and_ends_with_its_job() {
+        let pool = BlockingPool::new(1, Handle::current());
+        let (begin, begun) = oneshot::channel();
+        let (release, released) = mpsc::channel::<()>();
+        let (seat, answer) = pool.run(move || {
+            begin.send(()).unwrap();
+            released.recv().unwrap();
+        });
+        begun.await.unwrap();
+        let (waiting, next) = pool.run(|| 7);
+        assert!(!pool.write_off(&waiting), "it holds no thread");
+        drop(answer);
+        assert!(pool.write_off(&seat) && !pool.write_off(&seat));
+        assert_eq!(next.await.unwrap(), 7);
+        assert!(!seat.is_left());
+        release.send(()).unwrap();
+        while !seat.is_left() {
+            thread::yield_now();
+        }
+        assert_eq!(pool.shared.state.lock().threads, 1);
+        assert_eq!(pool.run(|| 8).1.await.unwrap(), 8);
     }
 }

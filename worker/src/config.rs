@@ -52,6 +52,8 @@ pub struct Config {
     /// How long a task that was told to stop may take before it is dropped.
     #[serde(with = "duration::text")]
     pub cancel_grace: Duration,
+    /// How many threads may be held by blocking tasks whose attempts are over, until the worker drains and ends.
+    pub max_hung_threads: u32,
     /// Below which folders the stock tasks may read files.
     pub stock_root: StockRoot,
     /// The version of the program, as `GET /workers` tells it and drains choose by it; `None` for
@@ -79,6 +81,7 @@ impl Default for Config {
             lease: jobbers_common::limits::DEFAULT_LEASE,
             drain_deadline: Duration::from_secs(30),
             cancel_grace: Duration::from_secs(5),
+            max_hung_threads: 64,
             stock_root: StockRoot::default(),
             version: None,
             metrics_listen: None,
@@ -114,6 +117,7 @@ impl Config {
             (lease.contains(&self.lease), "lease must be 100ms to 1h"),
             (self.drain_deadline <= day, "drain_deadline must be at most 1d"),
             (self.cancel_grace <= day, "cancel_grace must be at most 1d"),
+            ((1..=10_000).contains(&self.max_hung_threads), "max_hung_threads must be 1 to 10000"),
             (self.version.as_ref().is_none_or(is_version), "version must be 1 to 128 visible ASCII characters"),
         ];
         let wrong: Vec<&str> = checks.into_iter().filter(|(holds, _)| !holds).map(|(_, rule)| rule).collect();
@@ -174,6 +178,10 @@ pub struct WorkerArgs {
     #[arg(long, env = "WORKER_CANCEL_GRACE", value_name = "DURATION")]
     #[serde(skip_serializing_if = "Option::is_none")]
     cancel_grace: Option<String>,
+    /// How many threads may be held by tasks that do not end, until the worker drains and ends [default: 64]
+    #[arg(long, env = "WORKER_MAX_HUNG_THREADS", value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "write_number")]
+    max_hung_threads: Option<String>,
     /// Folders below which the stock tasks may read files, separated by `:` [default: the working directory]
     #[arg(long, env = "WORKER_STOCK_ROOT", value_name = "FOLDER")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -282,6 +290,7 @@ mod tests {
             (["--concurrency", "0"], "concurrency must be 1 to 10000"),
             (["--concurrency", "many"], "concurrency"),
             (["--ttl=-1", "--ttl=-1"], "ttl"),
+            (["--max-hung-threads", "0"], "max_hung_threads must be 1 to 10000"),
             (["--lease", "1ms"], "lease must be 100ms to 1h"),
             (["--lease", "soon"], "is not a duration"),
             (["--role", "two words"], "role name"),

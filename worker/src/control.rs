@@ -120,6 +120,7 @@ async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
         slots: usize::try_from(config.concurrency).unwrap_or(usize::MAX),
         ttl: (config.ttl > 0).then_some(config.ttl),
         drain_deadline: config.drain_deadline,
+        max_hung_threads: usize::try_from(config.max_hung_threads).unwrap_or(usize::MAX),
     });
     let report = fetcher.run(shutdown).await;
 

@@ -4,7 +4,8 @@
 //! save for one case: a checkpoint that an attempt left right before it ended without a result.
 //!
 //! What can't be done: a function that neither awaits nor returns can't be stopped from outside. An async one then holds
-//! a thread of the runtime, a blocking one its thread of the pool, and each its slot; its lease goes on being renewed.
+//! a thread of the runtime and its slot, and its lease goes on being renewed. A blocking one is settled all the same when
+//! its grace is over, and its thread written off.
 
 use std::{
     any::Any,
@@ -84,11 +85,11 @@ pub(crate) async fn execute(handover: Handover, task: &'static dyn AnyTask, tool
         Start::Async(future) => {
             attempt.begin();
             let running = Labelled::new(labels, span.clone(), AssertUnwindSafe(future).catch_unwind().map(caught));
-            supervise(&attempt, Box::pin(running), ready(()), true).await
+            supervise(&attempt, Box::pin(running), ready(()), Grace::OfCancel).await
         }
         Start::Blocking(job) => {
             let (begin, begun) = oneshot::channel();
-            let (queued, tools, span) = (Arc::clone(&attempt), Arc::clone(&tools), span.clone());
+            let (queued, span) = (Arc::clone(&attempt), span.clone());
             let job = move || {
                 // It may have waited for a thread for long, and been told to end meanwhile.
                 if !queued.leave_line() || queued.token.is_cancelled() {
@@ -98,8 +99,12 @@ pub(crate) async fn execute(handover: Handover, task: &'static dyn AnyTask, tool
                 begin.send(()).ok();
                 label::enter(labels, span, job)
             };
-            let running = async move { caught(tools.pool.run(job).await) };
-            supervise(&attempt, Box::pin(running), begun.map(|_| ()), false).await
+            let (seat, running) = tools.pool.run(job);
+            let end = supervise(&attempt, Box::pin(running.map(caught)), begun.map(|_| ()), Grace::OfEveryEnd).await;
+            if tools.pool.write_off(&seat) {
+                attempt.around.hung.add(&attempt, seat);
+            }
+            end
         }
     };
     let outcome = judge(&attempt, end);
@@ -122,6 +127,15 @@ const fn failure_of(outcome: &Outcome) -> Option<&'static str> {
     }
 }
 
+/// When a function that is to end is given time for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Grace {
+    /// When it is told to end. At its limits, it is dropped at once.
+    OfCancel,
+    /// At its limits too: on a thread, it can only end by itself.
+    OfEveryEnd,
+}
+
 fn caught(result: Result<Answer, Box<dyn Any + Send>>) -> Result<Answer, AttemptFailure> {
     result.map_err(|panic| {
         let failure = panic_failure(panic.as_ref());
@@ -133,12 +147,7 @@ fn caught(result: Result<Answer, Box<dyn Any + Send>>) -> Result<Answer, Attempt
 
 /// Polls the task function until it ends, one of its limits is reached, or it is told to end and its grace is over.
 /// Its limits count from when it has `begun`.
-async fn supervise(
-    attempt: &Attempt,
-    mut running: Running,
-    begun: impl Future<Output = ()>,
-    can_be_dropped: bool,
-) -> End {
+async fn supervise(attempt: &Attempt, mut running: Running, begun: impl Future<Output = ()>, grace: Grace) -> End {
     let mut overdue = None;
     let end = tokio::select! {
         biased;
@@ -153,8 +162,8 @@ async fn supervise(
     let end = match (end, &overdue) {
         (Some(answer), _) => Some(answer),
         // Its time is up: nothing is gained by waiting for an answer that would not count.
-        (None, Some(_)) if can_be_dropped => None,
-        (None, _) => wind_up(attempt, &mut running, can_be_dropped).await,
+        (None, Some(_)) if grace == Grace::OfCancel => None,
+        (None, _) => wind_up(attempt, &mut running).await,
     };
     // A value the function held may panic when it is dropped.
     let dropped = catch_unwind(AssertUnwindSafe(|| drop(running)));
@@ -170,13 +179,9 @@ async fn supervise(
     }
 }
 
-/// Waits for a function that was told to end, no longer than its grace, unless it is one that can't be dropped; and not at
-/// all for one that still waits for a thread, and now will not begin.
-async fn wind_up(
-    attempt: &Attempt,
-    running: &mut Running,
-    can_be_dropped: bool,
-) -> Option<Result<Answer, AttemptFailure>> {
+/// Waits for a function that was told to end, no longer than its grace; and not at all for one that still waits for a
+/// thread, and now will not begin.
+async fn wind_up(attempt: &Attempt, running: &mut Running) -> Option<Result<Answer, AttemptFailure>> {
     if attempt.withdraw() {
         return None;
     }
@@ -195,7 +200,7 @@ async fn wind_up(
         }
     }
     tracing::warn!(id = %attempt.task.id, name = %attempt.task.name, "the task goes on after it was told to end");
-    if can_be_dropped { None } else { Some(running.await) }
+    None
 }
 
 /// Waits for the first of the attempt's limits: its timeout, or silence for too long.

@@ -99,6 +99,8 @@ pub(crate) struct Parts {
     /// Tasks left until a clean exit; `None` for no end.
     pub(crate) ttl: Option<u64>,
     pub(crate) drain_deadline: Duration,
+    /// Threads held by tasks that do not end, at which it drains.
+    pub(crate) max_hung_threads: usize,
 }
 
 /// The loop and all it knows.
@@ -167,6 +169,7 @@ impl Fetcher {
         self.load_config();
         loop {
             self.collect();
+            self.count_hung_threads();
             self.give_back_overdue();
             self.release_stragglers();
             self.launch();

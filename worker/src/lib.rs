@@ -40,6 +40,7 @@ mod error;
 mod executor;
 mod fetcher;
 mod finished;
+mod hung;
 mod intake;
 mod lanes;
 mod leases;

@@ -37,7 +37,7 @@ pub struct Worker {
 /// Where the configuration comes from. What is wrong with it is told by [`Worker::run`], which has an exit code for it.
 #[derive(Debug)]
 enum Settings {
-    Given(Config),
+    Given(Box<Config>),
     Arguments(Box<Args>),
     Unreadable(clap::Error),
 }
@@ -52,6 +52,8 @@ pub struct Report {
     pub lost: u64,
     /// Whether it had to give back tasks that still ran: at the drain deadline, or told to stop now.
     pub late: bool,
+    /// Whether it ended because too many of its threads were held by tasks that do not end.
+    pub hung: bool,
 }
 
 /// Why a worker did not work.
@@ -108,7 +110,7 @@ impl Worker {
     /// A worker that opens the store its configuration names.
     #[must_use]
     pub fn open(config: Config) -> Self {
-        Self::with_settings(Settings::Given(config))
+        Self::with_settings(Settings::Given(Box::new(config)))
     }
 
     /// A worker on an engine that is already open.
@@ -163,7 +165,7 @@ impl Worker {
     ///
     /// The first signal drains; the second, or the drain deadline, stops now. 0: all is done. 2: the command line makes
     /// no sense. 64: the configuration makes none. 69: the store can't be opened. 70: a defect. 75: what still ran was
-    /// given back.
+    /// given back. 76: too many threads were held by tasks that do not end.
     pub async fn run(self) -> ExitCode {
         match &self.settings {
             Settings::Unreadable(error) => {
@@ -188,6 +190,7 @@ impl Worker {
             telemetry.shutdown().await;
         }
         match worked {
+            Ok(Report { hung: true, .. }) => exit::HUNG.into(),
             Ok(Report { late: true, .. }) => exit::DRAINED_LATE.into(),
             Ok(_) => exit::OK,
             Err(error) => complain(&error, error.exit_code()),
@@ -198,7 +201,7 @@ impl Worker {
     fn start_telemetry(&self) -> Result<Option<Telemetry>, WorkerError> {
         let loaded;
         let (config, log) = match &self.settings {
-            Settings::Given(config) => (config, None),
+            Settings::Given(config) => (&**config, None),
             Settings::Arguments(args) => {
                 logging::check(&args.log).map_err(ConfigError::Invalid)?;
                 loaded = Config::load(args)?;
@@ -232,7 +235,7 @@ impl Worker {
     /// [`WorkerError`], before anything was claimed.
     pub async fn run_until(mut self, shutdown: Shutdown) -> Result<Report, WorkerError> {
         let mut config = match self.settings {
-            Settings::Given(config) => config,
+            Settings::Given(config) => *config,
             Settings::Arguments(args) => Config::load(&args)?,
             Settings::Unreadable(error) => return Err(ConfigError::Invalid(error.to_string()).into()),
         };

@@ -77,6 +77,19 @@ impl Fetcher {
         }
     }
 
+    /// Drains when too many threads are held by tasks that do not end: only a new process gets rid of them.
+    pub(super) fn count_hung_threads(&mut self) {
+        let most = self.parts.max_hung_threads;
+        if self.phase.claims() && self.parts.around.hung.count() >= most {
+            tracing::error!(
+                threads = most,
+                "too many threads are held by tasks that do not end; draining, to be started again"
+            );
+            self.report.hung = true;
+            self.begin_drain();
+        }
+    }
+
     /// Gives back the tasks that wait for a lane or a thread: another worker may have one free.
     fn give_back_what_waits(&self) {
         self.lanes.give_back();

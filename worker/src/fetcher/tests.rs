@@ -106,6 +106,7 @@ impl Rig {
             slots: SLOTS,
             ttl: None,
             drain_deadline: PATIENCE,
+            max_hung_threads: 64,
         });
         (0..1_000).for_each(|_| fetcher.pace.ran(Duration::ZERO));
         let ids = tasks.into_iter().map(|task| task.id).collect();

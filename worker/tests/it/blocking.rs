@@ -5,7 +5,7 @@ use std::{
     thread,
 };
 
-use jobbers_common::{engine::Engine, lifecycle::Status, worker::WorkerState};
+use jobbers_common::{engine::Engine, lifecycle::Status, task::FailureKind, worker::WorkerState};
 use jobbers_process::shutdown::Shutdown;
 use jobbers_worker::{Report, WorkerError, prelude::*};
 use parking_lot::Mutex;
@@ -122,6 +122,87 @@ async fn a_full_line_for_threads_holds_up_no_other_queue() {
     for _ in 0..3 {
         assert_eq!(mill.bench.event().await, "glances");
     }
+}
+
+/// Does not end by itself, whatever it is told.
+#[task(blocking, timeout = "50ms", max_retries = 0)]
+fn hangs(ctx: Context) -> Result<(), TaskError> {
+    probe(&ctx).tell("hangs");
+    let released = ctx.state::<Release>()?.0.lock().recv().map_err(TaskError::from);
+    probe(&ctx).tell("released");
+    released
+}
+
+#[task(blocking, max_heartbeat_interval = "50ms")]
+fn falls_silent(ctx: Context) -> Result<(), TaskError> {
+    probe(&ctx).tell("silent");
+    ctx.state::<Release>()?.0.lock().recv().map_err(TaskError::from)
+}
+
+#[task(blocking)]
+fn is_quick_on_a_thread(ctx: Context) -> Result<(), TaskError> {
+    probe(&ctx).tell("quick");
+    Ok(())
+}
+
+/// A worker whose blocking tasks wait for a word from the test.
+fn hanging(bench: &Bench) -> (mpsc::Sender<()>, JoinHandle<Result<Report, WorkerError>>) {
+    let (release, released) = mpsc::channel();
+    let worker = Worker::new(bench.config.clone(), bench.engine.clone());
+    let worker = worker.state(bench.probe()).state(Release(Arc::new(Mutex::new(released))));
+    (release, tokio::spawn(worker.run_until(Shutdown::new())))
+}
+
+#[tokio::test]
+async fn tasks_that_hang_are_settled_and_do_not_keep_others_from_a_thread() {
+    let bench = Bench::new();
+    let (release, _worker) = hanging(&bench);
+    let hung = 4 * thread::available_parallelism().unwrap().get();
+    let mut ids = Vec::new();
+    for _ in 0..hung {
+        ids.push(bench.submit(&hangs, NoParameters).await);
+    }
+    let quick = bench.submit(&is_quick_on_a_thread, NoParameters).await;
+    for id in &ids {
+        let task = bench.over(id).await;
+        assert_eq!((task.status, task.errors[0].kind), (Status::Failed, FailureKind::Timeout));
+    }
+    assert_eq!(bench.over(&quick).await.status, Status::Completed, "more hung than there are threads");
+    let revisions = [bench.get(&ids[0]).await.revision, bench.get(&ids[hung - 1]).await.revision];
+    let mut events = Vec::new();
+    for _ in 0..hung {
+        release.send(()).unwrap();
+    }
+    while events.iter().filter(|event| *event == "released").count() < hung {
+        events.push(bench.event().await);
+    }
+    let last = bench.submit(&is_quick_on_a_thread, NoParameters).await;
+    bench.over(&last).await;
+    let after = [bench.get(&ids[0]).await, bench.get(&ids[hung - 1]).await];
+    assert_eq!(after.each_ref().map(|task| task.revision), revisions, "a late answer has no effect: {after:?}");
+}
+
+#[tokio::test]
+async fn a_blocking_task_that_goes_silent_is_stalled() {
+    let bench = Bench::new();
+    let (release, _worker) = hanging(&bench);
+    let id = bench.submit(&falls_silent, NoParameters).await;
+    let task = bench.over(&id).await;
+    assert_eq!((task.status, task.errors[0].kind), (Status::Stalled, FailureKind::Stall));
+    release.send(()).unwrap();
+}
+
+#[tokio::test]
+async fn a_worker_with_too_many_hung_threads_drains_and_says_so() {
+    let mut bench = Bench::new();
+    bench.config.max_hung_threads = 2;
+    let (_release, worker) = hanging(&bench);
+    let first = bench.submit(&hangs, NoParameters).await;
+    bench.over(&first).await;
+    assert!(!worker.is_finished());
+    bench.submit(&hangs, NoParameters).await;
+    let report = worker.await.unwrap().unwrap();
+    assert_eq!((report.hung, report.late, report.settled), (true, false, 2));
 }
 
 #[task(blocking)]
