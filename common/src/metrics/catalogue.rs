@@ -85,7 +85,7 @@ catalogue! {
     TASKS_SELECTED: Counter "tasks_selected", "{task}", [QUEUE, TASK, ROLE], PAIRS, &[], WORKER,
         "Tasks a worker took on. One per attempt; a task the worker does not know is given back and not counted.";
     TIME_IN_QUEUE: Histogram "time_in_queue", "ms", [QUEUE, TASK, ROLE], PAIRS, TASK_MS, WORKER,
-        "From when a task could have been claimed (submitted, or its time had come) to its claim, by the store's clock; delays and backoff are not in it.";
+        "From when a task was due (submitted, or its time had come) to the first line of its function: the wait in the queue and the wait in the worker for a slot or a thread. Delays and backoff are not in it.";
     CLAIMS: Counter "jobbers.claims", "{call}", [ROLE, OUTCOME], 800, &[], WORKER,
         "Calls that asked the store for work: outcome is `hit`, `empty` or `error`.";
     CLAIM_BATCH_SIZE: Histogram "jobbers.claim.batch.size", "{task}", [ROLE], 100, BATCH, WORKER,
