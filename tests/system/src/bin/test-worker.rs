@@ -67,6 +67,16 @@ fn stubborn(ctx: Context) -> Result<(), TaskError> {
     trace(&ctx, "done")
 }
 
+/// Blocks the thread of the runtime that it runs on, so that no limit and no cancel reaches it.
+#[task]
+async fn deaf(ctx: Context) -> Result<(), TaskError> {
+    trace(&ctx, "started")?;
+    while !gate_is_open()? {
+        std::thread::sleep(LOOK);
+    }
+    trace(&ctx, "done")
+}
+
 /// Asks for a state that this program does not have.
 #[task]
 async fn homeless(ctx: Context) -> Result<(), TaskError> {

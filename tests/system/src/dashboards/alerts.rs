@@ -139,10 +139,9 @@ async fn bad_work(site: &Site, begun: SystemTime) {
     fire(site, begun, &BY_BAD_WORK, async || drop(api.post("/tasks", &wave).await.ok())).await;
 }
 
-/// A task that is silent, is cancelled, and goes on all the same. Not before it has begun: one that still waits for a
-/// thread is taken out of the line.
+/// A task that is silent, is cancelled, and goes on all the same.
 pub(super) async fn lose_control(site: &Site) {
-    let task = json!({"name": "stubborn", "queue": "stubborn", "max_heartbeat_interval": "200ms"});
+    let task = json!({"name": "deaf", "queue": "stubborn", "max_heartbeat_interval": "200ms"});
     let deaf = site.api.submit(&task).await;
     site.effects.happened("started", &deaf).await;
     site.api.post(&format!("/tasks/{deaf}/cancel"), &json!({})).await.ok();
