@@ -196,6 +196,11 @@ pub struct Config {
     pub repair: bool,
     /// Count, and change nothing.
     pub dry_run: bool,
+    /// For how long after its end a pruned task is remembered, if its client chose its id.
+    #[serde(with = "duration::text")]
+    pub tombstone_age: Duration,
+    /// How many such tasks are remembered at most.
+    pub tombstone_count: u64,
     /// Reports as JSON.
     pub json: bool,
     /// How long between two rounds; `None` for one round.

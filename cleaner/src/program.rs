@@ -6,6 +6,7 @@ use std::{
     process::ExitCode,
 };
 
+use jobbers_common::tombstone::TombstonePolicy;
 use jobbers_engines::OpenOptions;
 use jobbers_process::{
     exit, logging,
@@ -53,7 +54,9 @@ async fn clean(args: &Args) -> anyhow::Result<ExitCode> {
     telemetry.announce();
     // Asked before the store is: whoever says nothing is told so without one.
     config.passes()?;
-    let engine = jobbers_engines::open(&config.engine_url, OpenOptions::existing()).await?;
+    let tombstones = TombstonePolicy { age: config.tombstone_age, count: config.tombstone_count };
+    let options = OpenOptions { tombstones, ..OpenOptions::existing() };
+    let engine = jobbers_engines::open(&config.engine_url, options).await?;
     let shutdown = Shutdown::on_signals()?;
     let report = crate::run(&config, engine, &shutdown, &mut io::stdout()).await;
     telemetry.shutdown().await;

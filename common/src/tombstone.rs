@@ -63,3 +63,30 @@ pub struct TombstoneHealth {
     /// When one was last forgotten before its time, because [`TombstonePolicy::count`] was reached.
     pub cut_at: Option<Timestamp>,
 }
+
+impl TombstoneHealth {
+    /// The warning of a store that forgot a task before its time, within the last day.
+    #[must_use]
+    pub fn warning(&self, now: Timestamp) -> Option<String> {
+        let cut_at = self.cut_at.filter(|at| at.after(TombstonePolicy::DEFAULT.age) > now)?;
+        Some(format!(
+            "{} pruned tasks are remembered, and at {cut_at} one was forgotten early: its id could run again; raise \
+             tombstone_count, or lower tombstone_age",
+            self.count
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_that_forgot_early_warns_for_a_day() {
+        let cut_at = Timestamp::from_micros(1_750_000_000_000_000);
+        let health = TombstoneHealth { count: 7, cut_at: Some(cut_at) };
+        assert!(health.warning(cut_at).is_some_and(|warning| warning.starts_with("7 pruned tasks")));
+        assert_eq!(health.warning(cut_at.after(TombstonePolicy::DEFAULT.age)), None);
+        assert_eq!(TombstoneHealth { cut_at: None, ..health }.warning(cut_at), None);
+    }
+}

@@ -8,7 +8,8 @@ use std::{
 
 use axum::http::Uri;
 use clap::Parser;
-use jobbers_common::{duration, limits::HIGHEST_MAX_PAYLOAD_BYTES};
+use jobbers_common::{duration, limits::HIGHEST_MAX_PAYLOAD_BYTES, tombstone::TombstonePolicy};
+use jobbers_engines::OpenOptions;
 use jobbers_process::{
     config::{ConfigError, layered},
     engine_url::{EngineArgs, without_password},
@@ -131,6 +132,11 @@ pub struct Config {
     /// How often the chores are done.
     #[serde(with = "duration::text")]
     pub tick: Duration,
+    /// For how long after its end a pruned task is remembered, if its client chose its id.
+    #[serde(with = "duration::text")]
+    pub tombstone_age: Duration,
+    /// How many such tasks are remembered at most.
+    pub tombstone_count: u64,
     /// The file of dead letters; empty is beside the data, `none` keeps none.
     pub dlq_path: String,
     /// How large that file may grow, in bytes; 0 does not bound it.
@@ -200,6 +206,13 @@ impl Config {
                 .map_err(|rule| ConfigError::Invalid(format!("advertise_url {:?} {rule}", self.advertise_url)))?;
         }
         Ok(self)
+    }
+
+    /// How to open the store.
+    #[must_use]
+    pub fn open_options(&self) -> OpenOptions {
+        let tombstones = TombstonePolicy { age: self.tombstone_age, count: self.tombstone_count };
+        OpenOptions { tombstones, ..OpenOptions::default() }
     }
 
     /// The file that dead letters are kept in; `None`: this manager keeps none.

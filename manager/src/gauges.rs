@@ -15,7 +15,7 @@ use jobbers_common::{
     lifecycle::Status,
     metrics::catalogue::{
         CONFIG_AGE, CONFIG_VERSION, DEAD_LETTERS_OUTBOX, QUEUE_ACCEPTED, QUEUE_DEPTH, QUEUE_LIMIT, QUEUE_OLDEST_AGE,
-        QUEUE_PAUSED, QUEUE_REMOVED, QUEUE_WAITING, SCHEDULE_LAG, WORKERS_ALIVE, WORKERS_DRAIN_AGE,
+        QUEUE_PAUSED, QUEUE_REMOVED, QUEUE_WAITING, SCHEDULE_LAG, TOMBSTONES, WORKERS_ALIVE, WORKERS_DRAIN_AGE,
     },
     name::QueueName,
     rate::RateLimit,
@@ -56,6 +56,7 @@ impl Default for Gauges {
 struct Reading {
     now: Timestamp,
     outbox: u64,
+    tombstones: u64,
     stats: Vec<QueueStats>,
     lags: BTreeMap<QueueName, Duration>,
     workers: Vec<RegisteredWorker>,
@@ -71,7 +72,7 @@ impl Gauges {
     /// Reads the store. What was read before is kept on a failure: better old than none, and the failure is counted.
     pub(crate) async fn read(&self, engine: &dyn Engine) -> Result<()> {
         *self.read_at.lock() = Some(Instant::now());
-        let Health { now, outbox, .. } = engine.health().await?;
+        let Health { now, outbox, tombstones, .. } = engine.health().await?;
         let stats = engine.queue_stats(None).await?;
         let workers = engine.workers().await?;
         let mut lags = BTreeMap::new();
@@ -87,7 +88,8 @@ impl Gauges {
                 lags.insert(stats.queue.clone(), since(next.ready_at, now));
             }
         }
-        self.latest.store(Some(Arc::new(Reading { now, outbox, stats, lags, workers })));
+        let tombstones = tombstones.count;
+        self.latest.store(Some(Arc::new(Reading { now, outbox, tombstones, stats, lags, workers })));
         Ok(())
     }
 
@@ -194,6 +196,7 @@ fn of_workers(app: &Weak<App>, meter: &Meter) {
 }
 
 fn of_queues(app: &Weak<App>, meter: &Meter) {
+    TOMBSTONES.gauge(meter, with_reading(app, |reading, gauge| gauge.observe(reading.tombstones as f64, &[])));
     DEAD_LETTERS_OUTBOX.gauge(meter, with_reading(app, |reading, gauge| gauge.observe(reading.outbox as f64, &[])));
     QUEUE_DEPTH.gauge(
         meter,

@@ -11,6 +11,7 @@ use axum::{
 use jobbers_common::{
     engine::{ConflictReason, Error},
     name::TaskId,
+    tombstone::Tombstone,
 };
 use serde::Serialize;
 use utoipa::{
@@ -22,7 +23,7 @@ use utoipa::{
     },
 };
 
-use crate::wire::value::NameDoc;
+use crate::wire::value::{NameDoc, Rfc3339};
 
 macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $name:ident = $code:literal, $status:ident, $title:literal;)+) => {
@@ -77,6 +78,8 @@ codes! {
     NotFound = "not_found", NOT_FOUND, "There is nothing at this path";
     /// No task has this id: it was never submitted, or it has been pruned.
     UnknownTask = "unknown_task", NOT_FOUND, "There is no such task";
+    /// The task is over and was pruned. Its id is remembered for a time: `end` has its status, its queue and when it ended.
+    Gone = "gone", GONE, "The task is over and was pruned";
     /// No queue has this name. Create it with POST /queues.
     UnknownQueue = "unknown_queue", NOT_FOUND, "There is no such queue";
     /// There is no dead letter of this task: it did not fail for good, was not to be kept, or was deleted.
@@ -208,6 +211,7 @@ pub struct Problem {
     pointer: Option<String>,
     retry_after: Option<Duration>,
     about: Option<TaskId>,
+    end: Option<Box<EndView>>,
 }
 
 /// The answer of a handler that can fail.
@@ -216,7 +220,7 @@ pub(crate) type Result<T, E = Problem> = std::result::Result<T, E>;
 impl Problem {
     /// An error with a sentence on this very occurrence.
     pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), pointer: None, retry_after: None, about: None }
+        Self { code, detail: detail.into(), pointer: None, retry_after: None, about: None, end: None }
     }
 
     /// The same, about one field of the body.
@@ -229,6 +233,14 @@ impl Problem {
     pub(crate) fn about(mut self, task: TaskId) -> Self {
         self.about = Some(task);
         self
+    }
+
+    /// The answer for a pruned task that is remembered.
+    pub(crate) fn gone(task: &Tombstone) -> Self {
+        let Tombstone { id, queue, status, finished_at, .. } = task;
+        let end = EndView { status: status.as_str(), finished_at: (*finished_at).into(), queue: queue.to_string() };
+        let detail = format!("task {id} is over ({status}) and was pruned");
+        Self { end: Some(Box::new(end)), ..Self::new(Code::Gone, detail) }
     }
 
     /// The same, and when it is worth trying again.
@@ -332,6 +344,21 @@ pub(crate) struct ProblemBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<NameDoc>)]
     task_id: Option<&'a TaskId>,
+    /// Of a task that was pruned: how it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    end: Option<&'a EndView>,
+}
+
+/// How a pruned task ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct EndView {
+    /// Its last status.
+    status: &'static str,
+    /// When it ended.
+    finished_at: Rfc3339,
+    /// The queue it was in.
+    queue: String,
 }
 
 impl IntoResponse for Problem {
@@ -345,6 +372,7 @@ impl IntoResponse for Problem {
             code: code.as_str(),
             pointer: self.pointer.as_deref(),
             task_id: self.about.as_ref(),
+            end: self.end.as_deref(),
         };
         let mut response = (code.status(), axum::Json(body)).into_response();
         // For whoever counts refusals.

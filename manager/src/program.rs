@@ -7,7 +7,6 @@ use std::{
 };
 
 use anyhow::Context;
-use jobbers_engines::OpenOptions;
 use jobbers_process::{
     exit, listen, logging,
     shutdown::Shutdown,
@@ -60,7 +59,7 @@ async fn serve(args: &Args, config: Config) -> anyhow::Result<()> {
     logging::init(&args.log).map_err(anyhow::Error::msg)?;
     telemetry.announce();
     let shutdown = Shutdown::on_signals()?;
-    let engine = jobbers_engines::open(&config.engine_url, OpenOptions::default()).await?;
+    let engine = jobbers_engines::open(&config.engine_url, config.open_options()).await?;
     let listener =
         TcpListener::bind(config.listen).await.with_context(|| format!("can't listen on {}", config.listen))?;
     crate::run(config, engine, listener, shutdown).await;

@@ -2,7 +2,6 @@
 
 use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
 
-use jobbers_engines::OpenOptions;
 use jobbers_manager::config::{DeadLetterArgs, NameArgs};
 use jobbers_process::{
     config::layered,
@@ -113,7 +112,7 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     let shutdown = on_signals()?;
     let listener = bind(manager.listen).await?;
     let store = manager.engine_url.clone();
-    let opened = jobbers_engines::open(&store, OpenOptions::default()).await;
+    let opened = jobbers_engines::open(&store, manager.open_options()).await;
     let engine = opened.map_err(|error| cant_open(&store, &error))?;
     let health = engine.health().await.map_err(|error| cant_open(&store, &error))?;
     let stack = Stack::start(Plan { manager, worker, listener, engine, now: shutdown.now.clone() })?;

@@ -118,6 +118,8 @@ catalogue! {
         "How long the oldest of these has been there.";
     DEAD_LETTERS_OUTBOX: Gauge "jobbers.dead_letters.outbox", "{task}", [], 1, &[], MANAGER,
         "Failed tasks on their way to the archive; more than a moment's worth says that no manager can write it. Take the `max`.";
+    TOMBSTONES: Gauge "jobbers.tombstones", "{task}", [], 1, &[], MANAGER,
+        "Pruned tasks that are remembered because their clients chose their ids; at `tombstone_count` the oldest is forgotten early. Take the `max`.";
     DEAD_LETTERS_RESUBMITTED: Counter "jobbers.dead_letters.resubmitted", "{task}", [QUEUE, TASK], PAIRS, &[], MANAGER,
         "Tasks sent again from the archive.";
     DEAD_LETTERS_DELETED: Counter "jobbers.dead_letters.deleted", "{task}", [], 1, &[], MANAGER,

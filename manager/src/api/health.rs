@@ -44,5 +44,6 @@ pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Response> {
         .await
         .unwrap_or_else(|_| Err(Error::unavailable("it did not answer within 2s")))?;
     health.warnings.extend(app.dead_letters.warnings(health.outbox));
+    health.warnings.extend(health.tombstones.warning(health.now));
     Ok(Json(ReadyView::new(health, app.started.elapsed().as_secs_f64())).into_response())
 }

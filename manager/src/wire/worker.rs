@@ -159,6 +159,8 @@ pub struct ReadyView {
     warnings: Vec<String>,
     /// Dead letters that wait in the store to be archived.
     outbox: u64,
+    /// Pruned tasks that are remembered because their clients chose their ids.
+    tombstones: u64,
     /// The store's present.
     now: Rfc3339,
 }
@@ -174,6 +176,7 @@ impl ReadyView {
             durability: health.durability,
             warnings: health.warnings,
             outbox: health.outbox,
+            tombstones: health.tombstones.count,
             now: health.now.into(),
         }
     }

@@ -133,7 +133,7 @@ async fn pruning_the_store_empties_no_dead_letter() {
     let scope = PruneScope::Matching { filter: TaskFilter::default(), finished_before: None, larger_than: None };
     let request = PruneRequest { scope, limit: 10, dry_run: false, cursor: None };
     assert_eq!(bench.engine.prune(request).await.unwrap().removed, 1);
-    bench.get("/tasks/a").await.refused(404, "unknown_task");
+    bench.get("/tasks/a").await.refused(410, "gone");
     bench.post("/tasks/a/resubmit", "").await.expect(200);
     assert_eq!(bench.status("a").await, "submitted");
     let claimed = bench.claim("default", 1).await;

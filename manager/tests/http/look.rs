@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use jobbers_common::{
-    engine::{Extension, Heartbeat, Outcome, model::ModelEngine},
+    engine::{Extension, Heartbeat, Outcome, PruneRequest, PruneScope, TaskFilter, model::ModelEngine},
     payload::Payload,
     task::{AttemptFailure, FailureKind, Progress},
 };
@@ -127,6 +127,27 @@ async fn a_wait_that_is_over_first_tells_how_the_task_stands() {
     submit(&server, "x").await;
     assert_eq!(server.get("/tasks/x?wait=10ms").await.expect(200)["status"], "submitted");
     server.get("/tasks/none?wait=10s").await.refused(404, "unknown_task");
+}
+
+#[tokio::test]
+async fn a_pruned_task_of_a_chosen_id_is_gone_with_its_end() {
+    let server = Server::start().await;
+    submit(&server, "x").await;
+    let task = server.claim("default", 1).await.remove(0);
+    server.settle(&task, Outcome::Completed { result: None }).await;
+    let scope = PruneScope::Matching { filter: TaskFilter::default(), finished_before: None, larger_than: None };
+    server.engine.prune(PruneRequest { scope, limit: 10, dry_run: false, cursor: None }).await.unwrap();
+    for path in ["/tasks/x", "/tasks/x?wait=10s"] {
+        let gone = server.get(path).await.expect(410);
+        assert_eq!(gone["code"], "gone");
+        assert_eq!((&gone["end"]["status"], &gone["end"]["queue"]), (&json!("completed"), &json!("default")));
+        assert!(gone["end"]["finished_at"].is_string());
+    }
+    let again = server.post("/tasks", json!({"id": "x", "name": "t", "parameters": {"n": 1}})).await.expect(200);
+    assert_eq!((&again["created"], &again["status"]), (&json!(false), &json!("completed")));
+    let other = json!({"id": "x", "name": "t", "parameters": {"n": 2}});
+    server.post("/tasks", other).await.refused(409, "task_exists");
+    assert_eq!(server.get("/health/ready").await.expect(200)["tombstones"], 1);
 }
 
 #[tokio::test]

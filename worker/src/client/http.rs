@@ -165,7 +165,7 @@ impl Http {
                 let result = result.map(|result| payload(&result, result_content_type)).transpose()?;
                 Ok(Some(Standing { status, result, error: errors.into_iter().last().map(|error| error.message) }))
             }
-            Err(SubmitError::Refused { code, .. }) if code == "unknown_task" => Ok(None),
+            Err(SubmitError::Refused { code, .. }) if matches!(code.as_str(), "unknown_task" | "gone") => Ok(None),
             Err(error) => Err(error),
         }
     }

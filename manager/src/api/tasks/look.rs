@@ -21,12 +21,13 @@ use crate::{
     },
 };
 
-problems!(GetProblems: [Code::UnknownTask]);
+problems!(GetProblems: [Code::UnknownTask, Code::Gone]);
 problems!(ListProblems:);
 
 /// One task, with its result and history
 ///
-/// With `wait` the answer comes when the task is over, or with its state at that time when the wait ends first.
+/// With `wait` the answer comes when the task is over, or with its state at that time when the wait ends first. A task
+/// that was pruned, and whose id its client chose, is `410 gone` for a day: with its end, without its result.
 #[utoipa::path(
     get, path = "/tasks/{id}", tag = "tasks", operation_id = "get_task",
     params(("id" = NameDoc, Path, description = "The task's id"), WaitParams),
@@ -38,8 +39,18 @@ pub(crate) async fn get_task(
     Query(params): Query<WaitParams>,
 ) -> Result<Response> {
     let task = find(&app, &id, params.or(Duration::ZERO)?).await?;
-    let task = task.ok_or_else(|| Problem::new(Code::UnknownTask, format!("task {id} does not exist")))?;
-    Ok(Json(TaskView::from(&task)).into_response())
+    match task {
+        Some(task) => Ok(Json(TaskView::from(&task)).into_response()),
+        None => Err(missing(&app, &id).await?),
+    }
+}
+
+/// The problem of a task that is not stored.
+pub(super) async fn missing(app: &App, id: &TaskId) -> Result<Problem> {
+    Ok(match app.engine.tombstone(id).await? {
+        Some(tombstone) => Problem::gone(&tombstone),
+        None => Problem::new(Code::UnknownTask, format!("task {id} does not exist")),
+    })
 }
 
 /// The task that happens to be called like the operation beside it.

@@ -64,7 +64,8 @@ problems!(SubmitProblems: WITH_BODY, [
 ///
 /// A batch is taken in as a whole or not at all. Sending the same task (the same id and body) again changes nothing and
 /// is answered as it stands, so a request whose answer was lost may be repeated; give ids of your own, or an
-/// `Idempotency-Key`, from which ids are derived. A key is honoured for as long as its tasks are kept.
+/// `Idempotency-Key`, from which ids are derived. Both are honoured for as long as the tasks are kept, and for at least a
+/// day after they ended.
 #[utoipa::path(
     post, path = "/tasks", tag = "tasks", operation_id = "submit_tasks",
     params(
@@ -264,7 +265,9 @@ impl Intake<'_> {
     async fn is_taken(&self, id: Option<&TaskId>) -> Result<bool> {
         match id {
             // What would take the place of a task must fit like any other.
-            Some(id) if self.on_conflict != OnConflict::Replace => Ok(self.app.engine.get(id).await?.is_some()),
+            Some(id) if self.on_conflict != OnConflict::Replace => {
+                Ok(self.app.engine.get(id).await?.is_some() || self.app.engine.tombstone(id).await?.is_some())
+            }
             _ => Ok(false),
         }
     }
