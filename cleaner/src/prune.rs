@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jobbers_common::{
-    engine::{Error, PruneRequest, PruneScope, Result, TaskFilter},
+    engine::{PruneRequest, PruneScope, Result, TaskFilter},
     limits::MAX_BATCH,
 };
 
@@ -62,8 +62,5 @@ impl Pass for Prune {
 /// To a store, a queue that does not exist is one without tasks. To whoever mistyped its name it is an error.
 async fn check_queue(round: Round<'_>, criteria: &Criteria) -> Result<()> {
     let Some(queue) = &criteria.filter.queue else { return Ok(()) };
-    if round.engine.config().await?.queues.contains_key(queue) {
-        return Ok(());
-    }
-    Err(Error::UnknownQueue(queue.clone()))
+    round.engine.queue_stats(queue).await.map(drop)
 }

@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use jobbers_common::{
-    engine::{AuditRequest, Duty, Engine, Error, Finding, Flaw, Health, QueueStats, Result},
+    engine::{AuditRequest, Duty, Engine, Error, Finding, Flaw, Health, QueueStats, Result, look::first_queues},
     limits::MAX_BATCH,
     name::DutyName,
 };
@@ -134,7 +134,7 @@ pub async fn examine(engine: &dyn Engine, watch: impl FnMut(u64)) -> Result<Repo
         Ok(health) => Check::new("store", format!("{}: {}", health.store, health.durability), health.warnings.clone()),
         Err(why) => unread("store", why),
     });
-    let queues: Vec<Books> = match readable(engine.queue_stats(None).await)? {
+    let queues: Vec<Books> = match readable(first_queues(engine, usize::MAX).await)? {
         Ok(stats) => {
             let queues: Vec<Books> = stats.iter().map(Books::of).collect();
             checks.push(books(&queues));

@@ -45,7 +45,7 @@ pub use self::{
     duty::{Duty, DutyClaim},
     error::{ConflictReason, Error},
     keep::{DeleteRole, Deleted, PruneRequest, PruneScope, Pruned, PutMode, Reclaimed},
-    look::{Health, ListRequest, Page, QueuePlace, QueueStats, TaskFilter},
+    look::{Health, ListRequest, Page, QueueListRequest, QueuePage, QueuePlace, QueueStats, TaskFilter},
     submit::{OnConflict, Submit, Submitted, SubmittedHow},
     work::{
         Cancelled, ClaimRequest, Cycle, CycleReply, ExtendAnswer, Extension, Heartbeat, Outcome, QueueClaim,
@@ -152,11 +152,18 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// Only those of the store.
     async fn place(&self, id: &TaskId) -> Result<Option<QueuePlace>>;
 
-    /// Counts per queue, in the order of names: of all queues or of one.
+    /// Counts of one queue.
     ///
     /// # Errors
     /// [`Error::UnknownQueue`].
-    async fn queue_stats(&self, queue: Option<&QueueName>) -> Result<Vec<QueueStats>>;
+    async fn queue_stats(&self, queue: &QueueName) -> Result<QueueStats>;
+
+    /// The queues and their counts in the order of names, a page at a time. A queue that exists during the whole walk is
+    /// listed exactly once.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a limit of 0 or over 1,000.
+    async fn list_queues(&self, request: QueueListRequest) -> Result<QueuePage>;
 
     /// What the store is and what it promises; fails when it can't be reached.
     ///
@@ -294,8 +301,17 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// Only those of the store.
     async fn config(&self) -> Result<Arc<Config>>;
 
-    /// Creates or replaces a queue. Every change of configuration raises [`Config::version`] and wakes all workers.
-    /// Putting what is there already changes nothing.
+    /// Creates those of these queues that do not exist, with the default settings: all of them or, on any error, none.
+    /// Existing queues and their settings stay as they are. Queues are no configuration: this raises no version, wakes no
+    /// worker, and costs the same however many queues exist.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] past a bound. Safe to repeat.
+    async fn create_queues(&self, queues: &[QueueName]) -> Result<()>;
+
+    /// Puts the settings of a queue, and creates the queue if it does not exist. Every change of configuration raises
+    /// [`Config::version`] and wakes all workers. Putting what is there already changes nothing. A queue whose settings
+    /// were never put has the defaults ([`Config::settings_of`]); `mode` is judged by these.
     ///
     /// # Errors
     /// [`Error::Exists`], [`Error::UnknownQueue`] or [`Error::Changed`] by [`PutMode`]; [`Error::Invalid`] by
@@ -304,7 +320,7 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
 
     /// Deletes a queue that holds no live task, together with its finished ones: up to 1,000 of these per call. Call
     /// again until the answer is [`Deleted::Done`]. With `expected` each call does so only while the queue's settings are
-    /// these.
+    /// these. Raises [`Config::version`], whether or not the queue's settings were put.
     ///
     /// # Errors
     /// [`Error::UnknownQueue`]; before what follows, [`Error::Changed`] when the queue is not as expected;

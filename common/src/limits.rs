@@ -34,7 +34,7 @@ pub const MAX_ERROR_KINDS: usize = 64;
 pub const MAX_CRASHES: u32 = 100;
 /// Longest delay, backoff cap or timeout a task may carry.
 pub const MAX_DELAY: Duration = Duration::from_secs(366 * 24 * 3_600);
-/// Most queues, roles or routing rules.
+/// Most queues whose settings were put, roles or routing rules.
 pub const MAX_CONFIG_ENTRIES: usize = 10_000;
 /// Most tasks in a period of a rate limit, and in a burst.
 pub const MAX_RATE_TASKS: u32 = 100_000;

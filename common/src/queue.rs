@@ -1,6 +1,7 @@
 //! The live configuration: queues, roles and routing rules, and the snapshot of all of it.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, HashSet},
     time::Duration,
 };
@@ -263,7 +264,8 @@ impl RoleConfig {
 pub struct Config {
     /// Grows with each change.
     pub version: u64,
-    /// The queues.
+    /// The settings of queues that were put. Other queues may exist, which only the store knows; they have the defaults
+    /// ([`Config::settings_of`]).
     pub queues: BTreeMap<QueueName, QueueConfig>,
     /// The roles.
     pub roles: BTreeMap<RoleName, RoleConfig>,
@@ -277,6 +279,12 @@ pub struct Config {
 pub const DEFAULT: &str = "default";
 
 impl Config {
+    /// The settings of a queue, if it exists: those that were put, or the defaults.
+    #[must_use]
+    pub fn settings_of(&self, queue: &QueueName) -> Cow<'_, QueueConfig> {
+        self.queues.get(queue).map_or_else(|| Cow::Owned(QueueConfig::new(queue.clone())), Cow::Borrowed)
+    }
+
     /// The concurrency key that a queue finds in the parameters of a task, if it looks for one.
     #[must_use]
     pub fn key_of(&self, queue: &QueueName, parameters: &Payload) -> Option<ConcurrencyKey> {

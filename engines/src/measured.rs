@@ -13,8 +13,8 @@ use async_trait::async_trait;
 use jobbers_common::{
     engine::{
         AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, Duty, DutyClaim, Engine,
-        ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueuePlace,
-        QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
+        ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueueListRequest,
+        QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
     },
     metrics::catalogue::{ENGINE_ERRORS, ENGINE_OPERATION_DURATION},
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
@@ -57,6 +57,7 @@ operations!(
     list,
     place,
     queue_stats,
+    list_queues,
     health,
     cancel,
     resubmit,
@@ -73,6 +74,7 @@ operations!(
     audit,
     move_tasks,
     config,
+    create_queues,
     put_queue,
     delete_queue,
     put_role,
@@ -155,7 +157,8 @@ measured! {
     tombstone(id: &TaskId) -> Option<Tombstone>;
     list(request: ListRequest) -> Page;
     place(id: &TaskId) -> Option<QueuePlace>;
-    queue_stats(queue: Option<&QueueName>) -> Vec<QueueStats>;
+    queue_stats(queue: &QueueName) -> QueueStats;
+    list_queues(request: QueueListRequest) -> QueuePage;
     health() -> Health;
     cancel(ids: &[TaskId]) -> Vec<Cancelled>;
     resubmit(batch: Vec<Resubmit>) -> Vec<Resubmitted>;
@@ -172,6 +175,7 @@ measured! {
     audit(request: AuditRequest) -> Audited;
     move_tasks(from: &QueueName, to: &QueueName, limit: usize) -> u64;
     config() -> Arc<Config>;
+    create_queues(queues: &[QueueName]) -> ();
     put_queue(queue: QueueConfig, mode: PutMode<QueueConfig>) -> Arc<Config>;
     delete_queue(queue: &QueueName, expected: Option<QueueConfig>) -> Deleted;
     put_role(role: RoleConfig, mode: PutMode<RoleConfig>) -> Arc<Config>;
@@ -213,7 +217,7 @@ mod tests {
         engine.health().await.unwrap();
         engine.health().await.unwrap();
         let none = QueueName::new("none").unwrap();
-        assert_eq!(engine.queue_stats(Some(&none)).await, Err(Error::UnknownQueue(none)));
+        assert_eq!(engine.queue_stats(&none).await, Err(Error::UnknownQueue(none)));
         provider.force_flush().unwrap();
 
         let (mut calls, mut errors) = (Vec::new(), Vec::new());

@@ -13,8 +13,8 @@ use async_trait::async_trait;
 use jobbers_common::{
     engine::{
         AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, Duty, DutyClaim, Engine,
-        ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueuePlace,
-        QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
+        ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueueListRequest,
+        QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
     },
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
@@ -45,6 +45,7 @@ mod look;
 mod news;
 mod pressure;
 mod prune;
+mod queues;
 mod record;
 mod reply;
 mod script;
@@ -128,8 +129,12 @@ impl Engine for RedisEngine {
         look::place(&self.store, id).await
     }
 
-    async fn queue_stats(&self, queue: Option<&QueueName>) -> Result<Vec<QueueStats>> {
+    async fn queue_stats(&self, queue: &QueueName) -> Result<QueueStats> {
         look::queue_stats(&self.store, queue).await
+    }
+
+    async fn list_queues(&self, request: QueueListRequest) -> Result<QueuePage> {
+        look::list_queues(&self.store, &request).await
     }
 
     async fn health(&self) -> Result<Health> {
@@ -193,7 +198,11 @@ impl Engine for RedisEngine {
     }
 
     async fn config(&self) -> Result<Arc<Config>> {
-        arrange::read(&self.store).await.map(Arc::new)
+        arrange::read(&self.store).await
+    }
+
+    async fn create_queues(&self, queues: &[QueueName]) -> Result<()> {
+        queues::create(&self.store, queues).await
     }
 
     async fn put_queue(&self, queue: QueueConfig, mode: PutMode<QueueConfig>) -> Result<Arc<Config>> {

@@ -21,9 +21,10 @@ use jobbers_common::{
     engine::{
         AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, Duty, DutyClaim, Engine,
         Error, ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, PruneScope, Pruned, PutMode,
-        QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
+        QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit,
+        Submitted,
         dead::{validate_forget, validate_resubmit},
-        keep::validate_move,
+        keep::{validate_creation, validate_move},
         look::validate_limit,
         work::validate_extend,
     },
@@ -65,6 +66,7 @@ mod clock;
 mod connection;
 mod cycle;
 mod dead;
+mod directory;
 mod due;
 mod duty;
 mod error;
@@ -294,9 +296,14 @@ impl Engine for SqliteEngine {
         self.read(move |view| look::place(view, &id)).await
     }
 
-    async fn queue_stats(&self, queue: Option<&QueueName>) -> Result<Vec<QueueStats>> {
-        let queue = queue.cloned();
-        self.read(move |view| look::queue_stats(view, queue.as_ref())).await
+    async fn queue_stats(&self, queue: &QueueName) -> Result<QueueStats> {
+        let queue = queue.clone();
+        self.read(move |view| look::queue_stats(view, &queue)).await
+    }
+
+    async fn list_queues(&self, request: QueueListRequest) -> Result<QueuePage> {
+        validate_limit(request.limit)?;
+        self.read(move |view| look::list_queues(view, &request)).await
     }
 
     async fn health(&self) -> Result<Health> {
@@ -441,6 +448,12 @@ impl Engine for SqliteEngine {
 
     async fn config(&self) -> Result<Arc<Config>> {
         self.read(|view| Ok(Arc::clone(&view.catalog.config))).await
+    }
+
+    async fn create_queues(&self, queues: &[QueueName]) -> Result<()> {
+        validate_creation(queues)?;
+        let queues = queues.to_vec();
+        self.writer.run(queues.len(), move |step| arrange::create_queues(step, &queues)).await
     }
 
     async fn put_queue(&self, queue: QueueConfig, mode: PutMode<QueueConfig>) -> Result<Arc<Config>> {

@@ -11,7 +11,7 @@ use std::{
 
 use arc_swap::ArcSwapOption;
 use jobbers_common::{
-    engine::{Engine, Health, ListRequest, QueueStats, Result, TaskFilter},
+    engine::{Engine, Health, ListRequest, QueueStats, Result, TaskFilter, look::first_queues},
     lifecycle::Status,
     metrics::catalogue::{
         CONFIG_AGE, CONFIG_VERSION, DEAD_LETTERS_OUTBOX, QUEUE_ACCEPTED, QUEUE_DEPTH, QUEUE_LIMIT, QUEUE_OLDEST_AGE,
@@ -34,6 +34,8 @@ use crate::app::App;
 const EVERY: Duration = Duration::from_secs(5);
 /// Whoever has not looked for this long has gone.
 const GONE_AFTER: Duration = Duration::from_secs(120);
+/// Queues whose numbers are read at most, the first by name: each is a series of every metric by queue.
+const MOST_QUEUES: usize = 10_000;
 /// Most queues whose next scheduled task is looked up in one round.
 const MOST_LAGS: usize = 200;
 
@@ -73,7 +75,7 @@ impl Gauges {
     pub(crate) async fn read(&self, engine: &dyn Engine) -> Result<()> {
         *self.read_at.lock() = Some(Instant::now());
         let Health { now, outbox, tombstones, .. } = engine.health().await?;
-        let stats = engine.queue_stats(None).await?;
+        let stats = first_queues(engine, MOST_QUEUES).await?;
         let workers = engine.workers().await?;
         let mut lags = BTreeMap::new();
         let scheduled = |stats: &&QueueStats| stats.tasks.get(&Status::Scheduled).is_some_and(|tasks| *tasks > 0);

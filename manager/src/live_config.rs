@@ -49,13 +49,18 @@ impl LiveConfig {
         self.cache.fresh().await
     }
 
-    /// A configuration that knows `queue`: `config` itself or, when it does not, the store's own word.
-    pub(crate) async fn knowing(&self, config: Arc<Config>, queue: &QueueName) -> Result<Arc<Config>> {
-        if config.queues.contains_key(queue) {
-            return Ok(config);
+    /// Checks that a queue exists, which only the store knows. A submission does not need this: the store checks it.
+    pub(crate) async fn check_queue(&self, queue: &QueueName) -> Result<()> {
+        self.engine.queue_stats(queue).await.map(drop)
+    }
+
+    /// The settings of a queue; `None` if it does not exist.
+    pub(crate) async fn find_queue(&self, queue: &QueueName) -> Result<Option<QueueConfig>> {
+        match self.check_queue(queue).await {
+            Ok(()) => Ok(Some(self.fresh().await?.settings_of(queue).into_owned())),
+            Err(Error::UnknownQueue(_)) => Ok(None),
+            Err(error) => Err(error),
         }
-        let config = self.fresh().await?;
-        if config.queues.contains_key(queue) { Ok(config) } else { Err(Error::UnknownQueue(queue.clone())) }
     }
 
     /// Takes a newer configuration over, such as the answer to a change made here.
@@ -66,11 +71,10 @@ impl LiveConfig {
     /// Changes a queue's settings from what they are, whoever else changes them at the same time.
     pub(crate) async fn alter_queue(&self, name: &QueueName, alter: impl Fn(&mut QueueConfig)) -> Result<()> {
         for _ in 0..ATTEMPTS {
-            let config = self.fresh().await?;
-            let stored = config.queues.get(name).ok_or_else(|| Error::UnknownQueue(name.clone()))?;
+            let stored = self.fresh().await?.settings_of(name).into_owned();
             let mut altered = stored.clone();
             alter(&mut altered);
-            match self.engine.put_queue(altered, PutMode::Unchanged(stored.clone())).await {
+            match self.engine.put_queue(altered, PutMode::Unchanged(stored)).await {
                 Err(Error::Changed(_)) => {}
                 done => return done.map(|config| self.adopt(&config)),
             }
@@ -169,10 +173,13 @@ mod tests {
     async fn a_queue_made_elsewhere_is_found_before_the_snapshot_is_renewed() {
         let engine = Arc::new(ModelEngine::with_system_clock());
         let live = LiveConfig::new(Arc::clone(&engine) as Arc<dyn Engine>);
-        let before = live.current().await.unwrap();
-        engine.put_queue(QueueConfig::new(queue("new")), PutMode::Create).await.unwrap();
-        assert!(live.knowing(Arc::clone(&before), &queue("new")).await.unwrap().version > before.version);
-        let unknown = live.knowing(before, &queue("none")).await;
-        assert_eq!(unknown, Err(Error::UnknownQueue(queue("none"))));
+        live.current().await.unwrap();
+        let paused = QueueConfig { paused: true, ..QueueConfig::new(queue("new")) };
+        engine.put_queue(paused.clone(), PutMode::Create).await.unwrap();
+        engine.create_queues(&[queue("plain")]).await.unwrap();
+        assert_eq!(live.find_queue(&queue("new")).await, Ok(Some(paused)));
+        assert_eq!(live.find_queue(&queue("plain")).await, Ok(Some(QueueConfig::new(queue("plain")))));
+        assert_eq!(live.find_queue(&queue("none")).await, Ok(None));
+        assert_eq!(live.check_queue(&queue("none")).await, Err(Error::UnknownQueue(queue("none"))));
     }
 }

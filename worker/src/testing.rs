@@ -49,7 +49,10 @@ use std::{
 };
 
 use jobbers_common::{
-    engine::{ClaimRequest, Cycle, Engine, Error, ListRequest, Outcome, QueueClaim, Settlement, TaskFilter},
+    engine::{
+        ClaimRequest, Cycle, Engine, Error, ListRequest, Outcome, QueueClaim, Settlement, TaskFilter,
+        look::first_queues,
+    },
     lifecycle::Status,
     limits::{MAX_BATCH, MAX_QUEUES_PER_CLAIM},
     name::{QueueName, TaskId, TaskName, WorkerId},
@@ -258,7 +261,8 @@ impl TestBench {
         let mut drained = Drained::default();
         let mut settlements = Vec::new();
         loop {
-            let queues: Vec<QueueName> = self.engine.config().await?.queues.keys().cloned().collect();
+            let queues = first_queues(&*self.engine, usize::MAX).await?;
+            let queues: Vec<QueueName> = queues.into_iter().map(|stats| stats.queue).collect();
             let mut claimed = Vec::new();
             for some in queues.chunks(MAX_QUEUES_PER_CLAIM) {
                 let queues = some.iter().map(|queue| QueueClaim { queue: queue.clone(), limit: 1 }).collect();

@@ -174,8 +174,8 @@ async fn unbatched(store: &Store, ids: &Ids) -> Result<f64> {
 async fn prune(store: &Store, tasks: usize) -> Result<f64> {
     let engine = &store.scratch.engine;
     let name = QueueName::new(QUEUES[UNPRUNED])?;
-    let stats = engine.queue_stats(Some(&name)).await?;
-    let finished = stats.iter().flat_map(|stats| &stats.tasks).filter(|(status, _)| status.is_finished());
+    let stats = engine.queue_stats(&name).await?;
+    let finished = stats.tasks.iter().filter(|(status, _)| status.is_finished());
     let kept: u64 = finished.map(|(_, tasks)| tasks).sum();
     let retention = Retention { count: kept.saturating_sub(u64::try_from(tasks)?), ..unlimited() };
     engine.put_queue(queue(name.as_str(), true, retention)?, PutMode::Upsert).await?;

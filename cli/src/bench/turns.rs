@@ -114,8 +114,8 @@ impl<'a> Turns<'a> {
 
     /// How many finished tasks the queue of one keeps.
     pub(super) async fn kept(&self, way: usize) -> Result<u64> {
-        let stats = self.store.scratch.engine.queue_stats(Some(&self.runners[way].queue)).await?;
-        let finished = stats.iter().flat_map(|stats| &stats.tasks).filter(|(status, _)| status.is_finished());
+        let stats = self.store.scratch.engine.queue_stats(&self.runners[way].queue).await?;
+        let finished = stats.tasks.iter().filter(|(status, _)| status.is_finished());
         Ok(finished.map(|(_, tasks)| tasks).sum())
     }
 
@@ -139,7 +139,7 @@ impl Runner {
 
 /// Whether nothing of a queue waits or runs any more.
 pub(super) async fn is_drained(store: &Store, queue: &QueueName) -> Result<bool> {
-    let stats = Arc::clone(&store.scratch.engine).queue_stats(Some(queue)).await?;
+    let stats = Arc::clone(&store.scratch.engine).queue_stats(queue).await?;
     let is_live = |(status, tasks): (&Status, &u64)| !status.is_finished() && *tasks > 0;
-    Ok(!stats.iter().flat_map(|stats| &stats.tasks).any(is_live))
+    Ok(!stats.tasks.iter().any(is_live))
 }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use futures_util::future::join_all;
-use jobbers_common::name::TaskId;
+use jobbers_common::{limits::MAX_BATCH, name::TaskId};
 
 use crate::{
     client::{
@@ -21,6 +21,7 @@ const FAILURES: &str = "20";
 pub(crate) struct Snapshot {
     /// When it was asked, by this process's clock.
     pub(crate) at: Instant,
+    /// The first thousand by name.
     pub(crate) queues: Vec<Queue>,
     pub(crate) workers: Vec<Worker>,
     /// The latest tasks that ended badly, the last first.
@@ -35,11 +36,11 @@ pub(crate) async fn take(client: &Client, before: Option<&Snapshot>) -> Result<S
     let at = Instant::now();
     let bad = [("status", "failed,stalled,dropped"), ("limit", FAILURES)];
     let (queues, workers, failures) = tokio::try_join!(
-        client.get("/queues", client::NOTHING),
+        client.get("/queues", Some(&[("limit", MAX_BATCH)])),
         client.get("/workers", client::NOTHING),
         client.get("/tasks", Some(&bad)),
     )?;
-    let (Queues { queues }, Workers { workers }) = (queues.read()?, workers.read()?);
+    let (Queues { queues, .. }, Workers { workers }) = (queues.read()?, workers.read()?);
     let TaskPage { tasks: mut failures, .. } = failures.read()?;
     failures.sort_by_key(|task| std::cmp::Reverse(task.completed_at));
     let known = before.map_or(&[][..], |before| &before.failures);

@@ -23,7 +23,7 @@ use std::{any::Any, fmt, sync::Arc, time::Duration};
 
 use super::{
     ClaimRequest, Cycle, CycleReply, Engine, Error, ListRequest, OnConflict, Outcome, PutMode, QueueClaim, QueueStats,
-    SettleAnswer, Settlement, Submit, Submitted, TaskFilter,
+    SettleAnswer, Settlement, Submit, Submitted, TaskFilter, look::first_queues,
 };
 use crate::{
     lifecycle::Status,
@@ -47,6 +47,7 @@ pub mod lease;
 pub mod limits;
 pub mod look;
 pub mod moving;
+pub mod queues;
 pub mod sequence;
 pub mod settle;
 pub mod spans;
@@ -189,9 +190,12 @@ impl Fixture {
     }
 
     pub async fn stats(&self, name: &str) -> QueueStats {
-        let mut stats = self.engine.queue_stats(Some(&queue(name))).await.unwrap();
-        assert_eq!(stats.len(), 1);
-        stats.remove(0)
+        self.engine.queue_stats(&queue(name)).await.unwrap()
+    }
+
+    /// The counts of all queues.
+    pub async fn all_stats(&self) -> Vec<QueueStats> {
+        first_queues(&*self.engine, usize::MAX).await.unwrap()
     }
 
     pub async fn count(&self, status: Status) -> u64 {
@@ -200,7 +204,7 @@ impl Fixture {
 
     /// Accepted = live + finished + removed, in every queue.
     pub async fn assert_conserved(&self) {
-        for stats in self.engine.queue_stats(None).await.unwrap() {
+        for stats in self.all_stats().await {
             assert_eq!(stats.accepted, stats.removed + stats.tasks.values().sum::<u64>(), "{stats:?}");
         }
     }
@@ -591,6 +595,21 @@ macro_rules! conformance_suite {
             a_drain_is_kept_until_it_is_taken_back_or_the_worker_leaves
             a_drain_is_seen_by_the_next_cycle
             a_catalogue_is_kept_for_its_time
+        );
+        $crate::conformance_group!($open, queues:
+            a_created_queue_works_with_the_default_settings
+            a_queue_created_twice_is_one_queue
+            created_queues_are_no_configuration
+            a_creation_wakes_no_worker
+            a_creation_past_its_bounds_is_refused
+            a_created_queue_takes_settings_as_if_the_defaults_were_put
+            a_created_queue_is_deleted_like_any_other
+            a_role_and_a_rule_may_name_a_created_queue
+            finished_tasks_of_a_created_queue_are_pruned_by_the_default_retention
+            settings_put_on_a_queue_with_finished_tasks_hold_for_these
+            queues_are_listed_page_by_page
+            a_page_goes_on_after_a_queue_that_was_deleted
+            a_created_queue_is_in_every_walk
         );
         $crate::conformance_group!($open, deleting:
             a_queue_that_changed_meanwhile_is_not_deleted

@@ -7,6 +7,7 @@ use crate::{
         Error, Result,
         look::{TaskFilter, validate_limit},
     },
+    limits::MAX_BATCH,
     name::QueueName,
     queue::RoleConfig,
     time::Timestamp,
@@ -75,6 +76,17 @@ pub fn validate_move(from: &QueueName, to: &QueueName, limit: usize) -> Result<(
         return Err(Error::Invalid(format!("the tasks of queue {from} are in that queue already")));
     }
     validate_limit(limit)
+}
+
+/// Checks the bounds of a creation of queues.
+///
+/// # Errors
+/// [`Error::Invalid`].
+pub fn validate_creation(queues: &[QueueName]) -> Result<()> {
+    if queues.len() > MAX_BATCH {
+        return Err(Error::Invalid(format!("a call creates at most {MAX_BATCH} queues")));
+    }
+    Ok(())
 }
 
 /// What reclaiming expired leases did.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
-    engine::{Error, Result},
+    engine::{Engine, Error, Result},
     gate::ShutGate,
     lifecycle::Status,
     limits::MAX_BATCH,
@@ -125,6 +125,42 @@ pub struct QueueStats {
     pub removed: u64,
     /// Bytes of the parameters of the tasks that wait, as counted for its `max_bytes`; `None` without one.
     pub waiting_bytes: Option<u64>,
+}
+
+/// A page of the queues.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueListRequest {
+    /// Those whose names come after this; `None` for the first page.
+    pub after: Option<QueueName>,
+    /// At most this many, 1 to 1,000.
+    pub limit: usize,
+}
+
+/// The answer to a [`QueueListRequest`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct QueuePage {
+    /// The queues, in the order of their names.
+    pub queues: Vec<QueueStats>,
+    /// After which name the next page begins; `None` at the end.
+    pub next: Option<QueueName>,
+}
+
+/// The counts of the first queues by name, at most `most`, read page by page.
+///
+/// # Errors
+/// Those of the store.
+pub async fn first_queues(engine: &dyn Engine, most: usize) -> Result<Vec<QueueStats>> {
+    let (mut queues, mut after) = (Vec::new(), None);
+    while queues.len() < most {
+        let limit = (most - queues.len()).min(MAX_BATCH);
+        let page = engine.list_queues(QueueListRequest { after, limit }).await?;
+        queues.extend(page.queues);
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    Ok(queues)
 }
 
 /// What the store is and what it promises.

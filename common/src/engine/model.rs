@@ -16,10 +16,10 @@ use tokio::sync::Notify;
 
 use super::{
     AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, Duty, DutyClaim, Engine,
-    ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueuePlace, QueueStats,
-    Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
+    ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueueListRequest,
+    QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
     dead::{validate_forget, validate_resubmit},
-    keep::validate_move,
+    keep::{validate_creation, validate_move},
     look::validate_limit,
     work::validate_extend,
 };
@@ -168,8 +168,13 @@ impl Engine for ModelEngine {
         Ok(self.step(|state, now| state.place(id, now)))
     }
 
-    async fn queue_stats(&self, queue: Option<&QueueName>) -> Result<Vec<QueueStats>> {
+    async fn queue_stats(&self, queue: &QueueName) -> Result<QueueStats> {
         self.step(|state, _| state.queue_stats(queue))
+    }
+
+    async fn list_queues(&self, request: QueueListRequest) -> Result<QueuePage> {
+        validate_limit(request.limit)?;
+        Ok(self.step(|state, _| state.list_queues(&request)))
     }
 
     async fn health(&self) -> Result<Health> {
@@ -259,6 +264,12 @@ impl Engine for ModelEngine {
 
     async fn config(&self) -> Result<Arc<Config>> {
         Ok(self.step(|state, _| Arc::clone(&state.config)))
+    }
+
+    async fn create_queues(&self, queues: &[QueueName]) -> Result<()> {
+        validate_creation(queues)?;
+        self.step(|state, _| state.create_queues(queues));
+        Ok(())
     }
 
     async fn put_queue(&self, queue: QueueConfig, mode: PutMode<QueueConfig>) -> Result<Arc<Config>> {

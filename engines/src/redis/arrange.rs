@@ -3,7 +3,11 @@
 //! A change is decided here, on a snapshot, by the typed rules; the script carries it out only if the configuration is
 //! still of that version. Otherwise it is decided anew. So no script reads JSON, and no two changes contradict.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use jobbers_common::{
     engine::{DeleteRole, Deleted, Error, PutMode, Result, keep::check_deletion},
@@ -64,29 +68,65 @@ pub(super) fn fields(config: &Config) -> Result<Vec<(String, String)>> {
 
 /// A hash read whole, and the store's present.
 async fn read_hash(store: &Store, name: &str) -> Result<(Timestamp, Vec<(String, Vec<u8>)>)> {
-    let [now, fields] = tuple(
-        store
-            .run(&store.work, &script::READ, |command| {
-                command.arg(name);
-            })
-            .await?,
-    )?;
-    let mut words = array(fields)?.into_iter();
+    let add = |command: &mut Cmd| {
+        command.arg(name);
+    };
+    let [now, fields] = tuple(store.run(&store.work, &script::READ, add).await?)?;
+    Ok((time(&bytes(now)?)?, pairs(fields)?))
+}
+
+/// Fields and their values.
+fn pairs(answer: Value) -> Result<Vec<(String, Vec<u8>)>> {
+    let mut words = array(answer)?.into_iter();
     let mut read = Vec::with_capacity(words.len() / 2);
     while let (Some(field), Some(value)) = (words.next(), words.next()) {
         read.push((text(field)?, bytes(value)?));
     }
-    Ok((time(&bytes(now)?)?, read))
+    Ok(read)
 }
 
 /// All configuration.
-pub(super) async fn read(store: &Store) -> Result<Config> {
-    let (_, mut fields) = read_hash(store, "config").await?;
-    if fields.is_empty() {
+pub(super) async fn read(store: &Store) -> Result<Arc<Config>> {
+    Ok(read_with(store, &[]).await?.0)
+}
+
+/// All configuration, and those of some queues that exist. What was read before is read again only if it has changed.
+async fn read_with(store: &Store, asked: &[QueueName]) -> Result<(Arc<Config>, HashSet<QueueName>)> {
+    let (mut fields, mut existing) = read_changed(store, asked).await?;
+    if fields.as_ref().is_some_and(Vec::is_empty) {
         // The server was emptied under our feet.
         store.prepare().await?;
-        fields = read_hash(store, "config").await?.1;
+        (fields, existing) = read_changed(store, asked).await?;
     }
+    let Some(fields) = fields else { return Ok((store.config.lock().clone(), existing)) };
+    let config = Arc::new(read_fields(fields)?);
+    *store.config.lock() = Arc::clone(&config);
+    Ok((config, existing))
+}
+
+/// The fields of the configuration and their values; nothing if they are known already.
+type Fields = Option<Vec<(String, Vec<u8>)>>;
+
+/// One call of the script.
+async fn read_changed(store: &Store, asked: &[QueueName]) -> Result<(Fields, HashSet<QueueName>)> {
+    let known = store.config.lock().version;
+    let add = |command: &mut Cmd| {
+        command.arg(known);
+        asked.iter().for_each(|queue| {
+            command.arg(queue.as_str());
+        });
+    };
+    let mut answer = array(store.run(&store.work, &script::CONFIG, add).await?)?.into_iter();
+    let fields = match answer.next().unwrap_or(Value::Nil) {
+        Value::Nil => None,
+        found => Some(pairs(found)?),
+    };
+    let flags = answer.map(number).collect::<Result<Vec<_>>>()?;
+    let existing = asked.iter().zip(flags).filter(|(_, exists)| *exists == 1).map(|(queue, _)| queue.clone());
+    Ok((fields, existing.collect()))
+}
+
+fn read_fields(fields: Vec<(String, Vec<u8>)>) -> Result<Config> {
     let mut config = Config::default();
     for (field, value) in fields {
         if field == VERSION_FIELD {
@@ -198,20 +238,32 @@ async fn carry_out(store: &Store, from: &Config, change: &Change) -> Result<Outc
     }
 }
 
-/// Decides on a snapshot and carries out; `decide` alters the snapshot and answers which field that is.
-async fn alter(store: &Store, decide: impl Fn(&mut Config) -> Result<Change>) -> Result<Arc<Config>> {
+/// Decides on a snapshot and carries out; `decide` alters the snapshot and answers which field that is. It knows which of
+/// the queues in `asked` exist.
+async fn alter(
+    store: &Store,
+    asked: &[QueueName],
+    decide: impl Fn(&mut Config, &HashSet<QueueName>) -> Result<Change>,
+) -> Result<Arc<Config>> {
     for _ in 0..ATTEMPTS {
-        let before = read(store).await?;
-        let mut config = before.clone();
-        let change = decide(&mut config)?;
-        if config == before {
-            return Ok(Arc::new(config));
+        let (before, existing) = read_with(store, asked).await?;
+        let mut config = Config::clone(&before);
+        let change = decide(&mut config, &existing)?;
+        if config == *before {
+            return Ok(before);
         }
         if let Outcome::Done(version) = carry_out(store, &before, &change).await? {
-            return Ok(Arc::new(Config { version, ..config }));
+            return Ok(adopt(store, Config { version, ..config }));
         }
     }
     Err(changing())
+}
+
+/// Goes by a configuration that was just written.
+fn adopt(store: &Store, config: Config) -> Arc<Config> {
+    let config = Arc::new(config);
+    *store.config.lock() = Arc::clone(&config);
+    config
 }
 
 fn check_room<K, V>(known: &BTreeMap<K, V>) -> Result<()> {
@@ -221,21 +273,28 @@ fn check_room<K, V>(known: &BTreeMap<K, V>) -> Result<()> {
     Ok(())
 }
 
-fn check_queues<'a>(config: &Config, queues: impl IntoIterator<Item = &'a QueueName>) -> Result<()> {
-    match queues.into_iter().find(|queue| !config.queues.contains_key(*queue)) {
+fn check_queues(queues: &[QueueName], existing: &HashSet<QueueName>) -> Result<()> {
+    match queues.iter().find(|queue| !existing.contains(*queue)) {
         Some(unknown) => Err(Error::UnknownQueue(unknown.clone())),
         None => Ok(()),
     }
 }
 
-/// Creates or replaces a queue.
+/// The settings of a queue; `None` if it does not exist.
+fn settings_of(config: &Config, existing: &HashSet<QueueName>, queue: &QueueName) -> Option<QueueConfig> {
+    existing.contains(queue).then(|| config.settings_of(queue).into_owned())
+}
+
+/// Puts the settings of a queue.
 pub(super) async fn put_queue(store: &Store, queue: &QueueConfig, mode: &PutMode<QueueConfig>) -> Result<Arc<Config>> {
     queue.validate().map_err(Error::Invalid)?;
-    let decide = |config: &mut Config| {
-        let (known, unknown) = (config.queues.get(&queue.name), Error::UnknownQueue(queue.name.clone()));
-        mode.check(known, unknown, || format!("queue {}", queue.name))?;
-        config.queues.insert(queue.name.clone(), queue.clone());
-        check_room(&config.queues)?;
+    let decide = |config: &mut Config, existing: &HashSet<QueueName>| {
+        let (known, unknown) = (settings_of(config, existing, &queue.name), Error::UnknownQueue(queue.name.clone()));
+        mode.check(known.as_ref(), unknown, || format!("queue {}", queue.name))?;
+        if known.as_ref() != Some(queue) {
+            config.queues.insert(queue.name.clone(), queue.clone());
+            check_room(&config.queues)?;
+        }
         let field = format!("{QUEUE_FIELD}{}", queue.name);
         Ok(Change {
             field,
@@ -247,21 +306,26 @@ pub(super) async fn put_queue(store: &Store, queue: &QueueConfig, mode: &PutMode
             decided_by: None,
         })
     };
-    alter(store, decide).await
+    alter(store, std::slice::from_ref(&queue.name), decide).await
 }
 
 /// Deletes a queue that nobody names and that holds no live task, 1,000 finished ones a call.
 pub(super) async fn delete_queue(store: &Store, queue: &QueueName, expected: Option<&QueueConfig>) -> Result<Deleted> {
     for _ in 0..ATTEMPTS {
-        let config = read(store).await?;
-        let (stored, unknown) = (config.queues.get(queue), Error::UnknownQueue(queue.clone()));
-        check_deletion(expected, stored, unknown, || format!("queue {queue}"))?;
+        let (config, existing) = read_with(store, std::slice::from_ref(queue)).await?;
+        let (stored, unknown) = (settings_of(&config, &existing, queue), Error::UnknownQueue(queue.clone()));
+        check_deletion(expected, stored.as_ref(), unknown, || format!("queue {queue}"))?;
         if let Some(by) = user_of(&config, queue) {
             return Err(Error::InUse { queue: queue.clone(), by });
         }
         let change = Change::of(format!("{QUEUE_FIELD}{queue}"), None);
         match carry_out(store, &config, &change).await? {
-            Outcome::Done(_) => return Ok(Deleted::Done),
+            Outcome::Done(version) => {
+                let mut config = Config { version, ..Config::clone(&config) };
+                config.queues.remove(queue);
+                adopt(store, config);
+                return Ok(Deleted::Done);
+            }
             Outcome::More => return Ok(Deleted::More),
             Outcome::Live(live) => return Err(Error::NotEmpty { queue: queue.clone(), live }),
             Outcome::Stale => {}
@@ -285,15 +349,15 @@ fn user_of(config: &Config, queue: &QueueName) -> Option<String> {
 /// Creates or replaces a role.
 pub(super) async fn put_role(store: &Store, role: &RoleConfig, mode: &PutMode<RoleConfig>) -> Result<Arc<Config>> {
     role.validate().map_err(Error::Invalid)?;
-    let decide = |config: &mut Config| {
+    let decide = |config: &mut Config, existing: &HashSet<QueueName>| {
         let (known, unknown) = (config.roles.get(&role.name), Error::UnknownRole(role.name.clone()));
         mode.check(known, unknown, || format!("role {}", role.name))?;
-        check_queues(config, &role.queues)?;
+        check_queues(&role.queues, existing)?;
         config.roles.insert(role.name.clone(), role.clone());
         check_room(&config.roles)?;
         Ok(Change::of(format!("{ROLE_FIELD}{}", role.name), Some(json(role)?)))
     };
-    alter(store, decide).await
+    alter(store, &role.queues, decide).await
 }
 
 /// Deletes a role, unless workers serve it; one that comes between is looked at in the next attempt.
@@ -312,9 +376,9 @@ pub(super) async fn delete_role(store: &Store, role: &RoleName, on: &DeleteRole)
             change.decided_by = Some(others.into_iter().map(|report| report.id).collect());
         }
         if let Outcome::Done(version) = carry_out(store, &before, &change).await? {
-            let mut config = before;
+            let mut config = Config { version, ..Config::clone(&before) };
             config.roles.remove(role);
-            return Ok(Arc::new(Config { version, ..config }));
+            return Ok(adopt(store, config));
         }
     }
     Err(changing())
@@ -323,24 +387,25 @@ pub(super) async fn delete_role(store: &Store, role: &RoleName, on: &DeleteRole)
 /// Creates or replaces a routing rule.
 pub(super) async fn put_route(store: &Store, key: &RouteKey, rule: &RouteRule) -> Result<Arc<Config>> {
     rule.validate().map_err(Error::Invalid)?;
-    let decide = |config: &mut Config| {
-        check_queues(config, rule.queues())?;
+    let named: Vec<QueueName> = rule.queues().cloned().collect();
+    let decide = |config: &mut Config, existing: &HashSet<QueueName>| {
+        check_queues(&named, existing)?;
         check_place(&config.routes, key)?;
         config.routes.insert(key.clone(), rule.clone());
         check_room(&config.routes)?;
         let route = Route { key: key.clone(), rule: rule.clone() };
         Ok(Change::of(route_field(key), Some(json(&route)?)))
     };
-    alter(store, decide).await
+    alter(store, &named, decide).await
 }
 
 /// Deletes a routing rule.
 pub(super) async fn delete_route(store: &Store, key: &RouteKey) -> Result<Arc<Config>> {
-    let decide = |config: &mut Config| {
+    let decide = |config: &mut Config, _: &HashSet<QueueName>| {
         config.routes.remove(key);
         Ok(Change::of(route_field(key), None))
     };
-    alter(store, decide).await
+    alter(store, &[], decide).await
 }
 
 /// Notes a worker's report.
@@ -392,7 +457,7 @@ pub(super) async fn set_draining(store: &Store, worker: &WorkerId, draining: boo
     let (now, fields) = read_hash(store, "workers").await?;
     let known = fields.into_iter().find(|(id, _)| id == worker.as_str());
     let is_alive = known.map(|(_, stored)| read_worker(&stored)).transpose()?.is_some_and(|it| it.expires_at > now);
-    let decide = |config: &mut Config| {
+    let decide = |config: &mut Config, _: &HashSet<QueueName>| {
         if !is_alive && !config.draining.contains_key(worker) {
             return Err(Error::UnknownWorker(worker.clone()));
         }
@@ -404,7 +469,7 @@ pub(super) async fn set_draining(store: &Store, worker: &WorkerId, draining: boo
         let value = since.map(|since| format!("{:016}", since.as_micros()));
         Ok(Change::of(format!("{DRAIN_FIELD}{worker}"), value))
     };
-    alter(store, decide).await
+    alter(store, &[], decide).await
 }
 
 /// Keeps a catalogue of tasks.

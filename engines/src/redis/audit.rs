@@ -10,8 +10,8 @@ use jobbers_common::{
 use redis::{Cmd, Value};
 
 use super::{
-    arrange,
     failure::malformed,
+    queues::{self, From},
     record::micros,
     reply::{array, number, text, tuple},
     script,
@@ -31,7 +31,7 @@ const BESIDE: [&str; 5] = ["b", "h", "x", "u", "k:of"];
 const PARTS: [&str; 10] = ["q", "r", "p", "y", "h", "s", "d", "l", "f", "z"];
 
 /// What is looked over by one call of the script. In the order of the audit.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Piece {
     Tasks,
     Place(QueueName, usize),
@@ -43,12 +43,25 @@ enum Piece {
 }
 
 impl Piece {
-    /// All pieces of a store with these queues.
-    fn all<'a>(queues: impl Iterator<Item = &'a QueueName> + Clone) -> Vec<Self> {
-        let places = queues.clone().flat_map(|queue| (0..PARTS.len()).map(|part| Self::Place(queue.clone(), part)));
-        let beside = (0..BESIDE.len()).map(Self::Beside);
-        let pieces = std::iter::once(Self::Tasks).chain(places).chain(beside);
-        pieces.chain([Self::Keys, Self::Outbox, Self::Order]).chain(queues.cloned().map(Self::Counts)).collect()
+    /// What comes after it, as of now.
+    async fn next(self, store: &Store) -> Result<Option<Self>> {
+        let queue_from = async |from| queues::next(store, from).await;
+        Ok(match self {
+            Self::Place(queue, part) if part + 1 < PARTS.len() => Some(Self::Place(queue, part + 1)),
+            Self::Place(queue, _) => Some(Self::first_place(queue_from(From::After(&queue)).await?)),
+            Self::Tasks => Some(Self::first_place(queue_from(From::Start).await?)),
+            Self::Beside(hash) if hash + 1 < BESIDE.len() => Some(Self::Beside(hash + 1)),
+            Self::Beside(_) => Some(Self::Keys),
+            Self::Keys => Some(Self::Outbox),
+            Self::Outbox => Some(Self::Order),
+            Self::Order => queue_from(From::Start).await?.map(Self::Counts),
+            Self::Counts(queue) => queue_from(From::After(&queue)).await?.map(Self::Counts),
+        })
+    }
+
+    /// The first part of a queue; what follows the queues after the last of them.
+    fn first_place(queue: Option<QueueName>) -> Self {
+        queue.map_or(Self::Beside(0), |queue| Self::Place(queue, 0))
     }
 
     /// As the script knows it: what, and of which queue or hash.
@@ -103,33 +116,23 @@ fn read_cursor(cursor: &str) -> Result<(Piece, String)> {
 /// Looks over some pieces, and mends what is asked for.
 pub(super) async fn audit(store: &Store, request: &AuditRequest) -> Result<Audited> {
     request.validate()?;
-    let (start, mut from) = match &request.cursor {
+    let (mut piece, mut from) = match &request.cursor {
         Some(cursor) => read_cursor(cursor)?,
         None => (Piece::Tasks, String::new()),
     };
-    let config = arrange::read(store).await?;
     let mut audited = Audited::default();
-    let mut calls = 0;
-    for piece in Piece::all(config.queues.keys()) {
-        if piece < start {
-            continue;
+    for _ in 0..CALLS {
+        if audited.looked_at >= request.limit as u64 {
+            break;
         }
-        if piece > start {
-            from.clear();
-        }
-        loop {
-            if calls == CALLS || audited.looked_at >= request.limit as u64 {
-                let (what, of) = piece.words();
-                audited.next = Some(format!("{what}|{of}|{from}"));
-                return Ok(audited);
-            }
-            calls += 1;
-            from = look_over(store, &piece, &from, request, &mut audited).await?;
-            if from.is_empty() {
-                break;
-            }
+        from = look_over(store, &piece, &from, request, &mut audited).await?;
+        if from.is_empty() {
+            let Some(next) = piece.next(store).await? else { return Ok(audited) };
+            piece = next;
         }
     }
+    let (what, of) = piece.words();
+    audited.next = Some(format!("{what}|{of}|{from}"));
     Ok(audited)
 }
 
@@ -168,10 +171,11 @@ mod tests {
 
     #[test]
     fn a_cursor_says_where_to_go_on() {
-        let queues = ["a", "b"].map(|name| QueueName::new(name).unwrap());
-        let pieces = Piece::all(queues.iter());
-        assert!(pieces.is_sorted(), "pieces follow each other in the order they compare by");
-        for piece in pieces {
+        let queue = QueueName::new("mail").unwrap();
+        let places = (0..PARTS.len()).map(|part| Piece::Place(queue.clone(), part));
+        let hashes = (0..BESIDE.len()).map(Piece::Beside);
+        let others = [Piece::Tasks, Piece::Keys, Piece::Outbox, Piece::Order, Piece::Counts(queue.clone())];
+        for piece in places.chain(hashes).chain(others) {
             let (what, of) = piece.words();
             assert_eq!(read_cursor(&format!("{what}|{of}|17")), Ok((piece, "17".to_owned())));
         }

@@ -34,8 +34,9 @@
 //! | `q:<queue>:i` | number | the same of the rate at which it takes tasks in |
 //! | `q:<queue>:z` | hash | id: the bytes of a waiting task's parameters, where the queue limits these |
 //! | `q:<queue>:n` | hash | counts: accepted, removed, finished ones by status, and ghosts |
-//! | `queues`, `paused` | set | names |
-//! | `due`, `expiring` | sorted set | queues by lower bounds of when their first scheduled task is due, their first lease ends |
+//! | `queues` | sorted set | names of all queues, all with the score 0, so that they are in order |
+//! | `paused` | set | names |
+//! | `due`, `expiring`, `pruning` | sorted set | queues by lower bounds of when their first scheduled task is due, their first lease ends, their retention has something to delete |
 //! | `limits` | hash | queue: the limits that scripts look after, of queues that have any |
 //! | `gates` | hash | queue: its limits by key and by task, of queues that have any |
 //! | `sizes`, `sized`, `sizing` | hash | queue: its max_bytes; the bytes that wait in it; how far what it held when it got that limit is counted |

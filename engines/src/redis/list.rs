@@ -11,8 +11,8 @@ use jobbers_common::{
 use redis::{Cmd, Value};
 
 use super::{
-    arrange,
     layout::ENTRY,
+    queues::{self, From, Queues},
     reply::{array, number, text},
     script,
     state::{Seen, read_view},
@@ -26,7 +26,7 @@ const QUEUES_A_PIECE: usize = 200;
 /// Lists of finished tasks that one script searches.
 const LISTS_A_PIECE: usize = 20;
 /// Leases after which a script stops.
-const LEASES_A_PIECE: usize = 1_000;
+const LEASES_A_PIECE: usize = 500;
 /// Records that one script answers: their results may be large.
 const VIEWS_A_PIECE: usize = 200;
 
@@ -116,9 +116,6 @@ pub(super) async fn list(store: &Store, request: &ListRequest) -> Result<Page> {
         Some(cursor) => Place::read(cursor)?,
         None => Place::start_of(Section::Started),
     };
-    let config = arrange::read(store).await?;
-    let wanted = |name: &&QueueName| request.filter.queue.as_ref().is_none_or(|queue| queue == *name);
-    let queues: Vec<&QueueName> = config.queues.keys().filter(wanted).collect();
     let mut page = Page::default();
     for _ in 0..PIECES {
         let left = request.limit - page.tasks.len();
@@ -127,9 +124,14 @@ pub(super) async fn list(store: &Store, request: &ListRequest) -> Result<Page> {
             next = start_of_next(place.section);
         } else {
             let (seen, after) = match place.section {
-                Section::Started => started(store, &queues, &place, left).await?,
-                Section::Over => over(store, &queues, &place, left).await?,
-                _ => live(store, &queues, &place, left).await?,
+                Section::Over => over(store, &request.filter, &place, left).await?,
+                section => {
+                    let queues = queues_from(store, &request.filter, section, place.queue.as_ref()).await?;
+                    match section {
+                        Section::Started => started(store, &queues, &place, left).await?,
+                        _ => live(store, &queues, &place, left).await?,
+                    }
+                }
             };
             next = after;
             let matching = seen.into_iter().map(|seen| seen.task).filter(|task| request.filter.matches(task));
@@ -152,13 +154,27 @@ fn start_of_next(section: Section) -> Option<Place> {
     Section::ALL.get(at + 1).map(|next| Place::start_of(*next))
 }
 
+/// Some queues that have tasks in a section, from one on.
+async fn queues_from(store: &Store, filter: &TaskFilter, section: Section, from: Option<&QueueName>) -> Result<Queues> {
+    match &filter.queue {
+        Some(queue) => Ok(Queues::only(queue, from)),
+        None => queues::walk(store, section.letter(), From::at(from), QUEUES_A_PIECE).await,
+    }
+}
+
+/// Where a section goes on after the queues before a place.
+fn start_at(section: Section, queues: &Queues, place: usize) -> Option<Place> {
+    match queues.at(place) {
+        Some(queue) => Some(Place { queue: Some(queue.clone()), ..Place::start_of(section) }),
+        None => start_of_next(section),
+    }
+}
+
 /// A piece of a section of tasks that wait, and where it goes on.
-async fn live(store: &Store, queues: &[&QueueName], place: &Place, limit: usize) -> Result<(Vec<Seen>, Option<Place>)> {
-    let from = place.queue.as_ref().map_or(0, |queue| queues.partition_point(|name| *name < queue));
-    let goes_on = place.queue.as_ref().is_some_and(|queue| queues.get(from) == Some(&queue));
-    let asked = &queues[from..(from + QUEUES_A_PIECE).min(queues.len())];
-    if asked.is_empty() {
-        return Ok((Vec::new(), start_of_next(place.section)));
+async fn live(store: &Store, queues: &Queues, place: &Place, limit: usize) -> Result<(Vec<Seen>, Option<Place>)> {
+    let goes_on = place.queue.is_some() && place.queue.as_ref() == queues.names.first();
+    if queues.names.is_empty() {
+        return Ok((Vec::new(), start_at(place.section, queues, 0)));
     }
     let add = |command: &mut Cmd| {
         command.arg(place.section.letter()).arg(limit);
@@ -166,7 +182,7 @@ async fn live(store: &Store, queues: &[&QueueName], place: &Place, limit: usize)
             true => command.arg(&place.after).arg(&place.id),
             false => command.arg("").arg(""),
         };
-        asked.iter().for_each(|queue| {
+        queues.names.iter().for_each(|queue| {
             command.arg(queue.as_str());
         });
     };
@@ -174,29 +190,22 @@ async fn live(store: &Store, queues: &[&QueueName], place: &Place, limit: usize)
     let done = count(answer.next())?;
     let goes_on_after = text(answer.next().unwrap_or(Value::Nil))?;
     let seen = answer.map(read_view).collect::<Result<Vec<_>>>()?;
-    let goes_on_in = queues.get(from + done).filter(|_| !goes_on_after.is_empty());
+    let goes_on_in = queues.names.get(done).filter(|_| !goes_on_after.is_empty());
     if let Some(queue) = goes_on_in {
-        let place = Place { queue: Some((*queue).clone()), after: goes_on_after, ..Place::start_of(place.section) };
+        let place = Place { queue: Some(queue.clone()), after: goes_on_after, ..Place::start_of(place.section) };
         return Ok((seen, Some(place)));
     }
-    let next = match (queues.get(from + done), seen.last()) {
-        (None, _) => start_of_next(place.section),
-        (Some(_), Some(last)) if done < asked.len() => Some(Place::after(place.section, last)),
+    let next = match seen.last() {
+        Some(last) if done < queues.names.len() => Some(Place::after(place.section, last)),
         // Nothing but leftovers of deleted keys in this queue's piece, or the next piece of queues.
-        (Some(_), _) => {
-            let next = queues.get(from + done.max(1)).map(|queue| (*queue).clone());
-            next.map_or_else(
-                || start_of_next(place.section),
-                |queue| Some(Place { queue: Some(queue), ..Place::start_of(place.section) }),
-            )
-        }
+        _ => start_at(place.section, queues, done.max(1)),
     };
     Ok((seen, next))
 }
 
 /// Entries of the tasks that run in some queues, queue by queue, in each by their fences: at least `limit`, or all. Each
 /// with the place of its queue; and of how many queues these are.
-async fn leases(store: &Store, queues: &[&QueueName], limit: usize) -> Result<(Vec<(usize, String)>, usize)> {
+async fn leases(store: &Store, queues: &[QueueName], limit: usize) -> Result<(Vec<(usize, String)>, usize)> {
     let (mut done, mut walk, mut unsorted, mut entries) = (0, "0".to_owned(), Vec::new(), Vec::new());
     while done < queues.len() && entries.len() < limit {
         let add = |command: &mut Cmd| {
@@ -222,16 +231,9 @@ async fn leases(store: &Store, queues: &[&QueueName], limit: usize) -> Result<(V
 }
 
 /// A piece of the tasks that run, and where it goes on.
-async fn started(
-    store: &Store,
-    queues: &[&QueueName],
-    place: &Place,
-    limit: usize,
-) -> Result<(Vec<Seen>, Option<Place>)> {
-    let from = place.queue.as_ref().map_or(0, |queue| queues.partition_point(|name| *name < queue));
-    let goes_on = place.queue.as_ref().is_some_and(|queue| queues.get(from) == Some(&queue));
-    let asked = &queues[from..(from + QUEUES_A_PIECE).min(queues.len())];
-    let (mut entries, done) = leases(store, asked, limit).await?;
+async fn started(store: &Store, queues: &Queues, place: &Place, limit: usize) -> Result<(Vec<Seen>, Option<Place>)> {
+    let goes_on = place.queue.is_some() && place.queue.as_ref() == queues.names.first();
+    let (mut entries, done) = leases(store, &queues.names, limit).await?;
     if goes_on {
         entries.retain(|(queue, entry)| *queue > 0 || revision_of(entry) > place.after.as_str());
     }
@@ -240,30 +242,34 @@ async fn started(
     let next = match entries.last() {
         Some((queue, last)) if is_cut => {
             let after = revision_of(last).to_owned();
-            Some(Place { queue: Some(asked[*queue].clone()), after, ..Place::start_of(place.section) })
+            Some(Place { queue: Some(queues.names[*queue].clone()), after, ..Place::start_of(place.section) })
         }
-        _ => match queues.get(from + done) {
-            Some(queue) => Some(Place { queue: Some((*queue).clone()), ..Place::start_of(place.section) }),
-            None => start_of_next(place.section),
-        },
+        _ => start_at(place.section, queues, done),
     };
     let entries: Vec<String> = entries.into_iter().map(|(_, entry)| entry).collect();
     Ok((views(store, &entries).await?, next))
 }
 
 /// A piece of what is over: the latest of all queues.
-async fn over(store: &Store, queues: &[&QueueName], place: &Place, limit: usize) -> Result<(Vec<Seen>, Option<Place>)> {
-    let (mut entries, mut horizon) = (Vec::new(), String::new());
-    for some in queues.chunks(LISTS_A_PIECE) {
-        let add = |command: &mut Cmd| {
-            command.arg(limit).arg(&place.after);
-            some.iter().for_each(|queue| {
-                command.arg(queue.as_str());
-            });
-        };
-        let mut answer = array(store.run(&store.bulk, &script::LIST_OVER, add).await?)?.into_iter();
-        horizon = horizon.max(text(answer.next().unwrap_or(Value::Nil))?);
-        entries.extend(texts(answer.collect())?);
+async fn over(store: &Store, filter: &TaskFilter, place: &Place, limit: usize) -> Result<(Vec<Seen>, Option<Place>)> {
+    let (mut entries, mut horizon, mut from) = (Vec::new(), String::new(), None);
+    loop {
+        let queues = queues_from(store, filter, place.section, from.as_ref()).await?;
+        for some in queues.names.chunks(LISTS_A_PIECE) {
+            let add = |command: &mut Cmd| {
+                command.arg(limit).arg(&place.after);
+                some.iter().for_each(|queue| {
+                    command.arg(queue.as_str());
+                });
+            };
+            let mut answer = array(store.run(&store.bulk, &script::LIST_OVER, add).await?)?.into_iter();
+            horizon = horizon.max(text(answer.next().unwrap_or(Value::Nil))?);
+            entries.extend(texts(answer.collect())?);
+        }
+        from = queues.next;
+        if from.is_none() {
+            break;
+        }
     }
     entries.retain(|entry| revision_of(entry) >= horizon.as_str());
     entries.sort_unstable_by(|one, other| other.cmp(one));

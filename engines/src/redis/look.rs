@@ -3,7 +3,9 @@
 use std::{collections::HashMap, time::Duration};
 
 use jobbers_common::{
-    engine::{DeadTask, Error, Health, QueuePlace, QueueStats, Result},
+    engine::{
+        DeadTask, Error, Health, QueueListRequest, QueuePage, QueuePlace, QueueStats, Result, look::validate_limit,
+    },
     gate::{Gate, ShutGate},
     lifecycle::Status,
     name::{QueueName, TaskId},
@@ -12,8 +14,9 @@ use jobbers_common::{
 use redis::{Cmd, FromRedisValue, Value};
 
 use super::{
-    arrange, dead,
+    dead,
     failure::malformed,
+    queues::{self, From},
     record::time,
     reply::{array, bytes, digits, number, text, tuple},
     script,
@@ -69,30 +72,34 @@ fn read_shut_gate(answer: Value) -> Result<ShutGate> {
     Ok(ShutGate { gate, running, holders: words.map(id).collect::<Result<_>>()?, rate_wait })
 }
 
-/// Counts per queue.
-pub(super) async fn queue_stats(store: &Store, queue: Option<&QueueName>) -> Result<Vec<QueueStats>> {
-    let queues: Vec<QueueName> = match queue {
-        Some(queue) => vec![queue.clone()],
-        None => arrange::read(store).await?.queues.keys().cloned().collect(),
-    };
-    let mut stats = Vec::with_capacity(queues.len());
-    for some in queues.chunks(QUEUES_A_PIECE) {
-        let add = |command: &mut Cmd| {
-            some.iter().for_each(|queue| {
-                command.arg(queue.as_str());
-            });
-        };
-        let answers = array(store.run(&store.bulk, &script::STATS, add).await?)?;
-        for (name, answer) in some.iter().zip(answers) {
-            match (read_stats(name, answer)?, queue) {
-                (Some(counts), _) => stats.push(counts),
-                (None, Some(_)) => return Err(Error::UnknownQueue(name.clone())),
-                // Deleted between the two calls.
-                (None, None) => {}
-            }
-        }
+/// Counts of one queue.
+pub(super) async fn queue_stats(store: &Store, queue: &QueueName) -> Result<QueueStats> {
+    let found = stats_of(store, std::slice::from_ref(queue)).await?.pop();
+    found.ok_or_else(|| Error::UnknownQueue(queue.clone()))
+}
+
+/// Counts of a page of the queues, in the order of names.
+pub(super) async fn list_queues(store: &Store, request: &QueueListRequest) -> Result<QueuePage> {
+    validate_limit(request.limit)?;
+    let walked = queues::walk(store, "", From::after(request.after.as_ref()), request.limit).await?;
+    let mut stats = Vec::with_capacity(walked.names.len());
+    for some in walked.names.chunks(QUEUES_A_PIECE) {
+        stats.extend(stats_of(store, some).await?);
     }
-    Ok(stats)
+    let last = walked.names.last().cloned();
+    Ok(QueuePage { queues: stats, next: walked.next.and(last) })
+}
+
+/// Counts of those of some queues that exist.
+async fn stats_of(store: &Store, queues: &[QueueName]) -> Result<Vec<QueueStats>> {
+    let add = |command: &mut Cmd| {
+        queues.iter().for_each(|queue| {
+            command.arg(queue.as_str());
+        });
+    };
+    let answers = array(store.run(&store.bulk, &script::STATS, add).await?)?;
+    let read = queues.iter().zip(answers).map(|(name, answer)| read_stats(name, answer));
+    Ok(read.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
 fn read_stats(name: &QueueName, answer: Value) -> Result<Option<QueueStats>> {

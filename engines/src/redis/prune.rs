@@ -1,17 +1,16 @@
 //! Deleting finished tasks: by retention, which a script decides, and by a filter, which is decided here.
 
-use std::sync::Arc;
-
 use jobbers_common::{
     engine::{Error, PruneRequest, PruneScope, Pruned, Result},
     name::QueueName,
-    queue::Retention,
+    queue::Config,
     tombstone::TombstonePolicy,
 };
 use redis::{Cmd, Value};
 
 use super::{
     arrange, pressure,
+    queues::{self, From, Queues},
     record::micros,
     reply::{array, number, text, tuple},
     script,
@@ -32,29 +31,10 @@ fn foreign() -> Error {
 pub(super) async fn prune(store: &Store, request: &PruneRequest) -> Result<Pruned> {
     request.validate()?;
     match &request.scope {
+        PruneScope::Retention if request.dry_run => count(store, request).await,
         PruneScope::Retention => prune_retention(store, request).await,
         PruneScope::Matching { .. } => prune_matching(store, request).await,
     }
-}
-
-/// How long each queue keeps its finished tasks, in the order of their names.
-#[derive(Debug)]
-pub(super) struct Retentions {
-    /// The version of the configuration.
-    version: u64,
-    queues: Vec<(QueueName, Retention)>,
-}
-
-/// The retentions as they were last read; the script says when they have changed.
-async fn retentions(store: &Store) -> Result<Arc<Retentions>> {
-    if let Some(known) = store.retentions.lock().clone() {
-        return Ok(known);
-    }
-    let config = arrange::read(store).await?;
-    let queues = config.queues.iter().map(|(name, queue)| (name.clone(), queue.retention.clone())).collect();
-    let read = Arc::new(Retentions { version: config.version, queues });
-    *store.retentions.lock() = Some(Arc::clone(&read));
-    Ok(read)
 }
 
 /// Where trimming goes on, as a cursor `queue|place|tasks`. Only what deletes nothing goes on within a queue's list: at a
@@ -67,6 +47,10 @@ struct TrimPlace {
 }
 
 impl TrimPlace {
+    fn start_of(queue: &QueueName) -> Self {
+        Self { queue: queue.clone(), place: 0, tasks: 0 }
+    }
+
     fn read(cursor: &str) -> Result<Self> {
         let fields: [&str; 3] = cursor.split('|').collect::<Vec<_>>().try_into().map_err(|_| foreign())?;
         let [queue, place, tasks] = fields;
@@ -91,62 +75,102 @@ struct Trimmed {
 async fn prune_retention(store: &Store, request: &PruneRequest) -> Result<Pruned> {
     let mut pruned = trim(store, request).await?;
     let left = request.limit.saturating_sub(usize::try_from(pruned.removed).unwrap_or(usize::MAX));
-    if left > 0 && !request.dry_run {
+    if left > 0 {
         let (removed, is_pressed) = pressure::prune_early(store, left).await?;
         pruned.removed += removed;
         if is_pressed && pruned.next.is_none() {
             // Any place goes on: what was deleted is not found again.
-            let first = retentions(store).await?.queues.first().map(|(queue, _)| queue.clone());
-            pruned.next = first.map(|queue| TrimPlace { queue, place: 0, tasks: 0 }.write());
+            let first = queues::next(store, From::Start).await?;
+            pruned.next = first.as_ref().map(|queue| TrimPlace::start_of(queue).write());
         }
     }
     Ok(pruned)
 }
 
-/// Deletes what is past its queue's retention.
+/// Deletes what is past its queue's retention, in the queues where some may be.
 async fn trim(store: &Store, request: &PruneRequest) -> Result<Pruned> {
-    let mut place = request.cursor.as_deref().map(TrimPlace::read).transpose()?;
-    let (mut pruned, mut left) = (Pruned::default(), request.limit);
+    // Any place goes on: what was deleted is not found again.
+    request.cursor.as_deref().map(TrimPlace::read).transpose()?;
+    let (mut removed, limit) = (0, request.limit as u64);
     for _ in 0..PIECES {
-        let known = retentions(store).await?;
-        let from = place.as_ref().map_or(0, |place| known.queues.partition_point(|(name, _)| *name < place.queue));
-        let Some((first, _)) = known.queues.get(from) else { return Ok(pruned) };
-        let start = place.take().filter(|place| place.queue == *first);
-        let start = start.unwrap_or_else(|| TrimPlace { queue: first.clone(), place: 0, tasks: 0 });
-        let asked = &known.queues[from..(from + QUEUES_A_PIECE).min(known.queues.len())];
-        let Some(trimmed) = trim_piece(store, request.dry_run, left, known.version, &start, asked).await? else {
-            // The configuration has changed: what was deleted so far was past its retention then.
-            *store.retentions.lock() = None;
-            place = Some(start);
-            continue;
-        };
-        pruned.removed += trimmed.tasks;
-        left = left.saturating_sub(usize::try_from(trimmed.tasks).unwrap_or(usize::MAX));
-        let next = known.queues.get(from + trimmed.queues).map(|(name, _)| name.clone());
-        let Some(queue) = next else { return Ok(pruned) };
-        place = Some(TrimPlace { queue, place: trimmed.place, tasks: trimmed.tasks_before });
-        if left == 0 {
+        let due = queues_due(store).await?;
+        let next = due.first().map(|queue| TrimPlace::start_of(queue).write());
+        if removed >= limit {
+            return Ok(Pruned { removed, next });
+        }
+        let config = arrange::read(store).await?;
+        // If the configuration has changed meanwhile: what was deleted so far was past its retention then. The script
+        // also forgets tombstones, so it is called when no queue is due, too.
+        let piece = trim_piece(store, false, limit - removed, &config, (0, 0), &due).await?;
+        removed += piece.map_or(0, |piece| piece.tasks);
+        if due.is_empty() {
+            return Ok(Pruned { removed, next: None });
+        }
+    }
+    let next = queues_due(store).await?.first().map(|queue| TrimPlace::start_of(queue).write());
+    Ok(Pruned { removed, next })
+}
+
+/// Some queues whose retention may have something to delete.
+async fn queues_due(store: &Store) -> Result<Vec<QueueName>> {
+    let add = |command: &mut Cmd| {
+        command.arg(QUEUES_A_PIECE);
+    };
+    let names = array(store.run(&store.bulk, &script::PRUNING, add).await?)?;
+    names.into_iter().map(|name| queues::read_name(text(name)?)).collect()
+}
+
+/// Counts what is past its queue's retention, queue by queue.
+async fn count(store: &Store, request: &PruneRequest) -> Result<Pruned> {
+    let mut place = request.cursor.as_deref().map(TrimPlace::read).transpose()?;
+    let (mut counted, limit) = (0, request.limit as u64);
+    for _ in 0..PIECES {
+        let from = From::at(place.as_ref().map(|place| &place.queue));
+        let walked = queues::walk(store, "f", from, QUEUES_A_PIECE).await?;
+        let mut done = 0;
+        if let Some(first) = walked.names.first() {
+            let start = place.take().filter(|place| place.queue == *first);
+            let start = start.unwrap_or_else(|| TrimPlace::start_of(first));
+            let config = arrange::read(store).await?;
+            let piece =
+                trim_piece(store, true, limit - counted, &config, (start.place, start.tasks), &walked.names).await?;
+            // The configuration has changed: this piece is counted again.
+            let Some(piece) = piece else {
+                place = Some(start);
+                continue;
+            };
+            counted += piece.tasks;
+            done = piece.queues;
+            place = walked.at(done).map(TrimPlace::start_of);
+            if let (Some(place), true) = (&mut place, done < walked.names.len()) {
+                (place.place, place.tasks) = (piece.place, piece.tasks_before);
+            }
+        }
+        if done == walked.names.len() {
+            place = walked.next.as_ref().map(TrimPlace::start_of);
+        }
+        if place.is_none() || counted >= limit {
             break;
         }
     }
-    pruned.next = place.map(|place| place.write());
-    Ok(pruned)
+    Ok(Pruned { removed: counted, next: place.map(|place| place.write()) })
 }
 
 /// One call of the script; nothing if the configuration has changed.
 async fn trim_piece(
     store: &Store,
     is_dry: bool,
-    limit: usize,
-    version: u64,
-    start: &TrimPlace,
-    queues: &[(QueueName, Retention)],
+    limit: u64,
+    config: &Config,
+    (place, tasks_before): (u64, u64),
+    queues: &[QueueName],
 ) -> Result<Option<Trimmed>> {
     let TombstonePolicy { age, count } = store.tombstones();
     let add = |command: &mut Cmd| {
-        command.arg(limit).arg(u8::from(is_dry)).arg(version).arg(start.place).arg(start.tasks);
+        command.arg(limit).arg(u8::from(is_dry)).arg(config.version).arg(place).arg(tasks_before);
         command.arg(micros(age)).arg(count);
-        for (name, retention) in queues {
+        for name in queues {
+            let retention = &config.settings_of(name).retention;
             command.arg(name.as_str()).arg(retention.count).arg(micros(retention.age));
         }
     };
@@ -198,19 +222,16 @@ async fn prune_matching(store: &Store, request: &PruneRequest) -> Result<Pruned>
         Some(cursor) => read_cursor(cursor).map(|(queue, after)| (Some(queue), after))?,
         None => (None, String::new()),
     };
-    let config = arrange::read(store).await?;
+    let walked = match &filter.queue {
+        Some(queue) => Queues::only(queue, from.as_ref()),
+        None => queues::walk(store, "f", From::at(from.as_ref()), PIECES).await?,
+    };
     let (mut pruned, mut left) = (Pruned::default(), request.limit);
-    for (pieces, queue) in config
-        .queues
-        .keys()
-        .filter(|queue| filter.queue.as_ref().is_none_or(|wanted| wanted == *queue))
-        .filter(|queue| from.as_ref().is_none_or(|from| from <= *queue))
-        .enumerate()
-    {
+    for queue in &walked.names {
         if from.as_ref() != Some(queue) {
             after.clear();
         }
-        if left == 0 || pieces == PIECES {
+        if left == 0 {
             pruned.next = Some(format!("{queue}|"));
             return Ok(pruned);
         }
@@ -223,6 +244,7 @@ async fn prune_matching(store: &Store, request: &PruneRequest) -> Result<Pruned>
         }
         left = left.saturating_sub(piece.seen.len());
     }
+    pruned.next = walked.next.map(|queue| format!("{queue}|"));
     Ok(pruned)
 }
 

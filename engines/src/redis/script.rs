@@ -108,7 +108,9 @@ scripts! {
     CANCEL = "scripts/cancel.lua";
     CATALOGUE = "scripts/catalogue.lua";
     CLAIM_DUTY = "scripts/claim_duty.lua";
+    CONFIG = "scripts/config.lua";
     CONFIGURE = "scripts/configure.lua";
+    CREATE_QUEUES = "scripts/create_queues.lua";
     CYCLE = "scripts/cycle.lua";
     DEAD_LETTERS = "scripts/dead_letters.lua";
     DEREGISTER = "scripts/deregister.lua";
@@ -128,7 +130,9 @@ scripts! {
     PRESS = "scripts/press.lua";
     PROMOTE = "scripts/promote.lua";
     PRUNE = "scripts/prune.lua";
+    PRUNING = "scripts/pruning.lua";
     PURGE = "scripts/purge.lua";
+    QUEUES = "scripts/queues.lua";
     READ = "scripts/read.lua";
     RECLAIM = "scripts/reclaim.lua";
     REGISTER = "scripts/register.lua";

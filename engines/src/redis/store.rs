@@ -22,7 +22,6 @@ use super::{
     connection::{Lane, try_out},
     keys::{SCHEMA_VERSION, SIGNS, common_channel, instance_channel, shard},
     news::News,
-    prune::Retentions,
     reply::{number, tuple},
     script::{self, Script},
     work::Cycles,
@@ -47,8 +46,8 @@ pub(super) struct Store {
     pub(super) cycles: Cycles,
     /// What the server's clock said last, and when that was.
     heard: Mutex<Option<(Timestamp, Instant)>>,
-    /// How long queues keep finished tasks, as it was read last.
-    pub(super) retentions: Mutex<Option<Arc<Retentions>>>,
+    /// The configuration as it was read last.
+    pub(super) config: Mutex<Arc<Config>>,
     options: OpenOptions,
 }
 
@@ -76,7 +75,7 @@ impl Store {
             instance: Ulid::generate().to_string(),
             cycles: Cycles::default(),
             heard: Mutex::default(),
-            retentions: Mutex::default(),
+            config: Mutex::default(),
             options,
         };
         let is_new = store.prepare().await?;

@@ -28,12 +28,17 @@ fn json<T: Serialize>(value: &T) -> Result<String> {
     serde_json::to_string(value).map_err(|error| Error::Invalid(error.to_string()))
 }
 
-/// After a statement that changed the configuration: reads it anew, one version on.
+/// After a statement that changed the configuration: reads it again, one version on.
 fn changed(step: &mut Step<'_>) -> Result<Arc<Config>> {
     let catalog = Catalog::load(step.conn, step.catalog().version() + 1)?;
+    Ok(adopt(step, catalog))
+}
+
+/// Goes by a configuration that was changed.
+fn adopt(step: &mut Step<'_>, catalog: Catalog) -> Arc<Config> {
     step.ledger.catalog = Arc::new(catalog);
     step.ledger.news.push(News::Config);
-    Ok(Arc::clone(&step.catalog().config))
+    Arc::clone(&step.catalog().config)
 }
 
 fn unchanged(step: &Step<'_>) -> Arc<Config> {
@@ -48,22 +53,39 @@ fn check_room(held: usize, kinds: &str) -> Result<()> {
     Err(Error::Invalid(format!("a store holds at most {MAX_CONFIG_ENTRIES} {kinds}")))
 }
 
+/// Creates those of these queues that do not exist.
+pub(super) fn create_queues(step: &mut Step<'_>, queues: &[QueueName]) -> Result<()> {
+    let mut create = step.prepare(sql::CREATE_QUEUE)?;
+    let mut created = 0;
+    for queue in queues {
+        created += create.execute([queue.as_str()]).or_store()?;
+    }
+    if created > 0 {
+        step.ledger.catalog = Arc::new(step.catalog().with_new_queues());
+    }
+    Ok(())
+}
+
+/// Puts the settings of a queue. Costs the same however many queues exist.
 pub(super) fn put_queue(step: &mut Step<'_>, queue: &QueueConfig, mode: &PutMode<QueueConfig>) -> Result<Arc<Config>> {
     queue.validate().map_err(Error::Invalid)?;
-    let known = step.catalog().config.queues.get(&queue.name);
-    mode.check(known, Error::UnknownQueue(queue.name.clone()), || format!("queue {}", queue.name))?;
-    match known {
-        Some(known) if known == queue => return Ok(unchanged(step)),
-        Some(_) => {}
-        None => check_room(step.catalog().config.queues.len(), "queues")?,
+    let known = settings_of(step, &queue.name)?;
+    mode.check(known.as_ref(), Error::UnknownQueue(queue.name.clone()), || format!("queue {}", queue.name))?;
+    if known.as_ref() == Some(queue) {
+        return Ok(unchanged(step));
     }
-    let known = known.cloned();
+    let configured = &step.catalog().config.queues;
+    if !configured.contains_key(&queue.name) {
+        check_room(configured.len(), "queues with settings of their own")?;
+    }
     step.prepare(sql::PUT_QUEUE)?.execute((queue.name.as_str(), json(queue)?)).or_store()?;
-    if let Some(key) = step.catalog().find_key(&queue.name) {
-        gates::look_anew(step, key)?;
+    if known.is_none() {
+        step.ledger.catalog = Arc::new(step.catalog().with_new_queues());
     }
-    let config = changed(step)?;
-    let key = step.catalog().key(&queue.name)?;
+    let key = step.queue(&queue.name)?;
+    let is_swept = gates::look_anew(step, key)?;
+    let catalog = step.catalog().with_settings(key, queue, is_swept);
+    let config = adopt(step, catalog);
     let retention = known.as_ref().map(|known| known.retention.clone()).unwrap_or_default();
     if retention != queue.retention {
         step.note_due(Chore::Prune, key, 0);
@@ -72,10 +94,16 @@ pub(super) fn put_queue(step: &mut Step<'_>, queue: &QueueConfig, mode: &PutMode
     Ok(config)
 }
 
+/// The settings of a queue; `None` if it does not exist.
+fn settings_of(step: &Step<'_>, queue: &QueueName) -> Result<Option<QueueConfig>> {
+    let exists = step.find_queue(queue)?.is_some();
+    Ok(exists.then(|| step.catalog().config.settings_of(queue).into_owned()))
+}
+
 pub(super) fn delete_queue(step: &mut Step<'_>, name: &QueueName, expected: Option<&QueueConfig>) -> Result<Deleted> {
-    let stored = step.catalog().config.queues.get(name);
-    check_deletion(expected, stored, Error::UnknownQueue(name.clone()), || format!("queue {name}"))?;
-    let queue = step.catalog().key(name)?;
+    let stored = settings_of(step, name)?;
+    check_deletion(expected, stored.as_ref(), Error::UnknownQueue(name.clone()), || format!("queue {name}"))?;
+    let queue = step.queue(name)?;
     check_unused(&step.catalog().config, name)?;
     let view = step.view()?;
     let tallies = view.tallies(Some(queue))?;
@@ -100,13 +128,14 @@ pub(super) fn delete_queue(step: &mut Step<'_>, name: &QueueName, expected: Opti
     for delete in [sql::DELETE_TALLIES, sql::DELETE_DUE, sql::END_GATE_SWEEP, sql::DELETE_QUEUE] {
         step.prepare(delete)?.execute([queue]).or_store()?;
     }
-    changed(step)?;
+    let catalog = step.catalog().without(queue, name);
+    adopt(step, catalog);
     Ok(Deleted::Done)
 }
 
 /// Moves up to `limit` tasks that wait for their turn to another queue.
 pub(super) fn move_tasks(step: &mut Step<'_>, from: &QueueName, to: &QueueName, limit: usize) -> Result<u64> {
-    let (from, to) = (step.catalog().key(from)?, step.catalog().key(to)?);
+    let (from, to) = (step.queue(from)?, step.queue(to)?);
     let mut statement = step.prepare(sql::MOVABLE_TASKS)?;
     let rows = statement.query_map((from, sql::count(limit)), |row| Ok((row.get(0)?, row.get(1)?))).or_store()?;
     let waiting: Vec<(i64, u8)> = rows.collect::<rusqlite::Result<_>>().or_store()?;
@@ -137,7 +166,7 @@ fn check_unused(config: &Config, queue: &QueueName) -> Result<()> {
 }
 
 fn check_queues<'q>(step: &Step<'_>, queues: impl IntoIterator<Item = &'q QueueName>) -> Result<()> {
-    queues.into_iter().try_for_each(|queue| step.catalog().key(queue).map(drop))
+    queues.into_iter().try_for_each(|queue| step.queue(queue).map(drop))
 }
 
 pub(super) fn put_role(step: &mut Step<'_>, role: &RoleConfig, mode: &PutMode<RoleConfig>) -> Result<Arc<Config>> {

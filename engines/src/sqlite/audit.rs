@@ -94,10 +94,11 @@ impl Piece {
             Self::Beside(place, _) if place + 1 < BESIDE.len() => Some(Self::Beside(place + 1, 0)),
             Self::Beside(..) => Some(Self::Gates(0, String::new())),
             Self::Gates(queue, _) => {
-                let next = view.catalog.next_queue(*queue);
+                // A queue that can't be read ends the walk over queues.
+                let next = view.next_queue(*queue).unwrap_or_default();
                 Some(next.map_or(Self::Counts(0), |(next, _)| Self::Gates(next, String::new())))
             }
-            Self::Counts(after) => view.catalog.next_queue(*after).map(|(queue, _)| Self::Counts(queue)),
+            Self::Counts(after) => view.next_queue(*after).unwrap_or_default().map(|(queue, _)| Self::Counts(queue)),
         }
     }
 }
@@ -233,13 +234,12 @@ fn tasks(view: &View<'_>, after: i64, limit: usize) -> Result<Look> {
         let (key, id): (i64, String) = (found.get(0).or_store()?, found.get(1).or_store()?);
         look.looked_at += 1;
         last = key;
-        if view.catalog.name(found.get(2).or_store()?).is_err() {
+        if view.queue_name(found.get(2).or_store()?).is_err() {
             look.note(Flaw::QueueUnknown, id, "its queue does not exist", None);
             continue;
         }
         let mut tasks = whole.query([key]).or_store()?;
-        let read =
-            tasks.next().or_store()?.map_or_else(|| Err(corrupt("a task", "gone")), |it| row::task(it, &view.catalog));
+        let read = tasks.next().or_store()?.map_or_else(|| Err(corrupt("a task", "gone")), |it| row::task(it, view));
         if let Err(error) = read {
             look.note(Flaw::Unreadable, &id, error.to_string(), None);
         }
@@ -285,7 +285,7 @@ fn gates(view: &View<'_>, queue: i64, after: &str, limit: usize) -> Result<Look>
         let detail = format!("tasks of queue {queue} stand behind it, it is open, and no claim would look");
         look.note(Flaw::Misplaced, gate, detail, Some(Mend::LookAnew(queue)));
     }
-    look.next = Some(match (last, view.catalog.next_queue(queue)) {
+    look.next = Some(match (last, view.next_queue(queue)?) {
         (Some(last), _) if looked_at.len() == limit => Piece::Gates(queue, last),
         (_, Some((next, _))) => Piece::Gates(next, String::new()),
         (_, None) => Piece::Counts(0),
@@ -302,7 +302,7 @@ fn miscounted(view: &View<'_>, queue: i64) -> Result<Vec<(u8, i64, i64)>> {
 
 /// The counts of one queue.
 fn counts(view: &View<'_>, after: i64) -> Result<Look> {
-    let Some((queue, name)) = view.catalog.next_queue(after) else { return Ok(Look::default()) };
+    let Some((queue, name)) = view.next_queue(after)? else { return Ok(Look::default()) };
     let mut look = Look { looked_at: 1, next: Some(Piece::Counts(queue)), ..Look::default() };
     for (code, tallied, found) in miscounted(view, queue)? {
         let detail = format!("{tallied} tasks are counted as {} and {found} are there", row::status(code)?);
@@ -350,7 +350,9 @@ fn carry_out(step: &mut Step<'_>, mend: Mend) -> Result<()> {
         Mend::Delete(place, task) => {
             step.prepare(BESIDE[place].2)?.execute([task]).or_store()?;
         }
-        Mend::LookAnew(queue) => gates::look_anew(step, queue)?,
+        Mend::LookAnew(queue) => {
+            gates::look_anew(step, queue)?;
+        }
         Mend::Recount(queue) => {
             let view = step.view()?;
             for (code, _, found) in miscounted(&view, queue)? {

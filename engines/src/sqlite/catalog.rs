@@ -1,10 +1,6 @@
-//! Queues, roles and rules as of one version, and the numbers the tables know queues by.
+//! The settings of queues, roles and rules as of one version.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    ops::Bound,
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
 
 use jobbers_common::{
     engine::{Error, Result},
@@ -16,6 +12,7 @@ use jobbers_common::{
 use rusqlite::Connection;
 
 use super::{
+    directory::Directory,
     error::{OrStore, corrupt},
     sql,
 };
@@ -23,35 +20,28 @@ use super::{
 /// The version that stands for every version of a task in `route`.
 pub(super) const ANY_VERSION: i64 = -1;
 
-/// The configuration and the queues' keys.
-#[derive(Debug, Clone, Default)]
+/// The configuration, and what verbs look up in it by a queue's key.
+#[derive(Debug, Default)]
 pub(super) struct Catalog {
     pub(super) config: Arc<Config>,
     /// The queues that have a limit of the whole system.
-    pub(super) limited: HashMap<i64, QueueConfig>,
+    pub(super) limited: Arc<HashMap<i64, QueueConfig>>,
     /// The queues that have limits by key or by task, or had some and are not yet done with them.
-    pub(super) gated: HashMap<i64, Arc<QueueConfig>>,
-    keys: HashMap<QueueName, i64>,
-    names: BTreeMap<i64, QueueName>,
+    pub(super) gated: Arc<HashMap<i64, Arc<QueueConfig>>>,
+    /// The retention of queues that have another one than the default.
+    retentions: Arc<HashMap<i64, Retention>>,
+    directory: Directory,
 }
 
 impl Catalog {
     /// Reads it. The caller's transaction makes it one with `version`.
     pub(super) fn load(conn: &Connection, version: i64) -> Result<Self> {
         let mut config = Config { version: version.cast_unsigned(), ..Config::default() };
-        let (mut limited, mut keys, mut names) = (HashMap::new(), HashMap::new(), BTreeMap::new());
+        let mut catalog = Self::default();
         let swept: Vec<i64> = rows::<(i64,)>(conn, sql::ALL_GATE_SWEEPS)?.into_iter().map(|(queue,)| queue).collect();
-        let mut gated = HashMap::new();
-        for (key, name, text) in rows::<(i64, String, String)>(conn, sql::ALL_QUEUES)? {
+        for (key, name, text) in rows::<(i64, String, String)>(conn, sql::CONFIGURED_QUEUES)? {
             let queue: QueueConfig = serde_json::from_str(&text).map_err(|error| corrupt(&name, error))?;
-            keys.insert(queue.name.clone(), key);
-            names.insert(key, queue.name.clone());
-            if queue.is_limited() {
-                limited.insert(key, queue.clone());
-            }
-            if queue.is_gated() || swept.contains(&key) {
-                gated.insert(key, Arc::new(queue.clone()));
-            }
+            catalog.index(key, &queue, swept.contains(&key));
             config.queues.insert(queue.name.clone(), queue);
         }
         for (name, queues, whole) in rows::<(String, String, Option<String>)>(conn, sql::ALL_ROLES)? {
@@ -74,7 +64,49 @@ impl Catalog {
             let worker = WorkerId::new(&worker).map_err(|error| corrupt("worker", error))?;
             config.draining.insert(worker, Timestamp::from_micros(since));
         }
-        Ok(Self { config: Arc::new(config), limited, gated, keys, names })
+        Ok(Self { config: Arc::new(config), ..catalog })
+    }
+
+    /// Notes what verbs look up by the key of a queue with these settings. `is_swept`: its gates are being looked at
+    /// again.
+    fn index(&mut self, key: i64, queue: &QueueConfig, is_swept: bool) {
+        let limited = queue.is_limited().then(|| queue.clone());
+        put(Arc::make_mut(&mut self.limited), key, limited);
+        put(Arc::make_mut(&mut self.gated), key, (queue.is_gated() || is_swept).then(|| Arc::new(queue.clone())));
+        let retention = Some(&queue.retention).filter(|retention| **retention != Retention::default());
+        put(Arc::make_mut(&mut self.retentions), key, retention.cloned());
+    }
+
+    /// The same settings, for a transaction that creates queues.
+    pub(super) fn with_new_queues(&self) -> Self {
+        let Self { config, limited, gated, retentions, directory: _ } = self;
+        Self {
+            config: Arc::clone(config),
+            limited: Arc::clone(limited),
+            gated: Arc::clone(gated),
+            retentions: Arc::clone(retentions),
+            directory: Directory::default(),
+        }
+    }
+
+    /// One version on, with the settings of a queue put.
+    pub(super) fn with_settings(&self, key: i64, queue: &QueueConfig, is_swept: bool) -> Self {
+        let mut config = Config::clone(&self.config);
+        config.version += 1;
+        config.queues.insert(queue.name.clone(), queue.clone());
+        let mut catalog = Self { config: Arc::new(config), ..self.with_new_queues() };
+        catalog.index(key, queue, is_swept);
+        catalog
+    }
+
+    /// One version on, without a queue.
+    pub(super) fn without(&self, key: i64, queue: &QueueName) -> Self {
+        let mut config = Config::clone(&self.config);
+        config.version += 1;
+        config.queues.remove(queue);
+        let mut catalog = Self { config: Arc::new(config), ..self.with_new_queues() };
+        catalog.index(key, &QueueConfig::new(queue.clone()), false);
+        catalog
     }
 
     pub(super) fn version(&self) -> i64 {
@@ -85,38 +117,40 @@ impl Catalog {
     ///
     /// # Errors
     /// [`Error::UnknownQueue`].
-    pub(super) fn key(&self, queue: &QueueName) -> Result<i64> {
-        self.find_key(queue).ok_or_else(|| Error::UnknownQueue(queue.clone()))
+    pub(super) fn key(&self, conn: &Connection, queue: &QueueName) -> Result<i64> {
+        self.find_key(conn, queue)?.ok_or_else(|| Error::UnknownQueue(queue.clone()))
     }
 
-    pub(super) fn find_key(&self, queue: &QueueName) -> Option<i64> {
-        self.keys.get(queue).copied()
+    /// The same; `None` for a queue that does not exist.
+    pub(super) fn find_key(&self, conn: &Connection, queue: &QueueName) -> Result<Option<i64>> {
+        self.directory.find_key(conn, queue)
     }
 
     /// The name of the queue a task is in.
     ///
     /// # Errors
     /// [`Error::Corrupt`]: a queue with tasks is never deleted.
-    pub(super) fn name(&self, key: i64) -> Result<QueueName> {
-        self.names.get(&key).cloned().ok_or_else(|| Error::Corrupt(format!("a task is in queue {key}, which is none")))
-    }
-
-    /// The queue with the least key beyond this one.
-    pub(super) fn next_queue(&self, after: i64) -> Option<(i64, &QueueName)> {
-        let beyond = (Bound::Excluded(after), Bound::Unbounded);
-        self.names.range(beyond).next().map(|(key, name)| (*key, name))
+    pub(super) fn name(&self, conn: &Connection, key: i64) -> Result<QueueName> {
+        self.directory.name(conn, key)
     }
 
     /// How long a queue's finished tasks are kept.
     pub(super) fn retention(&self, key: i64) -> Retention {
-        let config = self.names.get(&key).and_then(|name| self.config.queues.get(name));
-        config.map_or_else(Retention::default, |config| config.retention.clone())
+        self.retentions.get(&key).cloned().unwrap_or_default()
     }
 
-    /// Whether the queue gives tasks out.
+    /// Whether the queue, if it exists, gives tasks out.
     pub(super) fn is_open(&self, queue: &QueueName) -> bool {
-        self.config.queues.get(queue).is_some_and(|queue| !queue.paused)
+        self.config.queues.get(queue).is_none_or(|queue| !queue.paused)
     }
+}
+
+/// Puts an entry, or removes it.
+fn put<T>(entries: &mut HashMap<i64, T>, key: i64, value: Option<T>) {
+    match value {
+        Some(value) => entries.insert(key, value),
+        None => entries.remove(&key),
+    };
 }
 
 fn rows<T>(conn: &Connection, sql: &str) -> Result<Vec<T>>

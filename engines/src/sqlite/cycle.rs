@@ -43,7 +43,7 @@ pub(super) fn run(step: &mut Step<'_>, cycle: &Cycle) -> Result<CycleReply> {
     let settled = settle::settle(step, &cycle.settlements)?;
     let mut reply = CycleReply { settled, ..CycleReply::default() };
     if let Some(claim) = cycle.claim.as_ref().filter(|claim| claim.limit > 0) {
-        let queues = step.known(claim.queues.iter().map(|it| &it.queue));
+        let queues = step.known(claim.queues.iter().map(|it| &it.queue))?;
         tend::promote_due(step, &queues, TEND_LIMIT)?;
         tend::reclaim_expired(step, &queues, TEND_LIMIT)?;
         reply.claimed = claim_ready(step, &cycle.worker, claim)?;
@@ -63,12 +63,10 @@ fn claim_ready(step: &mut Step<'_>, worker: &WorkerId, claim: &ClaimRequest) -> 
     let mut claimed = Vec::new();
     for wish in &claim.queues {
         let limit = wish.limit.min(claim.limit - claimed.len());
-        let Some(queue) = step.catalog().find_key(&wish.queue).filter(|_| step.catalog().is_open(&wish.queue)) else {
-            continue;
-        };
-        if limit == 0 {
+        if limit == 0 || !step.catalog().is_open(&wish.queue) {
             continue;
         }
+        let Some(queue) = step.find_queue(&wish.queue)? else { continue };
         let room = Room::of(step, queue)?;
         let (limit, before) = (limit.min(room.tasks(step.now)), claimed.len());
         if limit > 0 {
@@ -96,7 +94,7 @@ fn what_to_wait_for(step: &Step<'_>, claim: &ClaimRequest) -> Result<(Wants, Opt
     let mut wants = Wants { ready: Vec::new(), freed: Vec::new(), limit: claim.limit };
     let mut soonest: Option<Duration> = None;
     for wish in claim.queues.iter().filter(|wish| step.catalog().is_open(&wish.queue)) {
-        let Some(queue) = step.catalog().find_key(&wish.queue) else { continue };
+        let Some(queue) = step.find_queue(&wish.queue)? else { continue };
         let room = Room::of(step, queue)?;
         let wait = room.wait(step.now, wish.limit.min(claim.limit)).filter(|_| wish.limit > 0);
         if room.slots == 0 {

@@ -129,13 +129,13 @@ fn resubmit_one(step: &mut Step<'_>, wish: &Resubmit) -> Result<Resubmitted> {
             if task.status == Status::Completed || !is_expected {
                 return Ok(Resubmitted::Moved(task.status));
             }
-            step.catalog().name(task.queue)?
+            step.queue_name(task.queue)?
         }
         (None, Some(dead)) => dead.task.queue.clone(),
         (None, None) => return Ok(Resubmitted::Unknown),
     };
     let into = wish.queue.as_ref().unwrap_or(&was_in);
-    let Some(queue) = step.catalog().find_key(into) else { return Ok(Resubmitted::UnknownQueue(into.clone())) };
+    let Some(queue) = step.find_queue(into)? else { return Ok(Resubmitted::UnknownQueue(into.clone())) };
     let unique = uniqueness(step, found.as_ref(), wish)?;
     if let Some((name, unique)) = &unique
         && let Some(holder) = unique::held_by_another(step, &wish.id, name, unique)?

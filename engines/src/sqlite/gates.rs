@@ -86,12 +86,14 @@ pub(super) fn note_ended(step: &mut Step<'_>, found: &Found) -> Result<()> {
     Ok(())
 }
 
-/// The limits of a queue change: its gates are to be looked at anew, a bounded number by each claim.
-pub(super) fn look_anew(step: &Step<'_>, queue: i64) -> Result<()> {
-    if exists(step.conn, sql::IS_ANY_ASIDE, [queue])? {
+/// The limits of a queue change: its gates are to be looked at again, a bounded number by each claim. Returns whether
+/// there are some.
+pub(super) fn look_anew(step: &Step<'_>, queue: i64) -> Result<bool> {
+    let is_any_aside = exists(step.conn, sql::IS_ANY_ASIDE, [queue])?;
+    if is_any_aside {
         step.prepare(sql::SET_GATE_SWEEP)?.execute((queue, "")).or_store()?;
     }
-    Ok(())
+    Ok(is_any_aside)
 }
 
 /// When a claim that came back empty is worth repeating for a queue's gates: at once when it was cut short.

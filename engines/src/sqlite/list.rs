@@ -113,19 +113,19 @@ impl Walker<'_> {
 
     /// The queues with tasks at a status, in the order of names.
     fn queues_with(&self, status: Status) -> Result<Vec<(QueueName, i64)>> {
-        let Some(only) = self.only_queue() else { return Ok(Vec::new()) };
+        let Some(only) = self.only_queue()? else { return Ok(Vec::new()) };
         let tallies = self.view.tallies(only)?.into_iter().filter(|(_, at, _)| *at == status);
         let mut queues =
-            tallies.map(|(key, _, _)| Ok((self.view.catalog.name(key)?, key))).collect::<Result<Vec<_>>>()?;
+            tallies.map(|(key, _, _)| Ok((self.view.queue_name(key)?, key))).collect::<Result<Vec<_>>>()?;
         queues.sort();
         Ok(queues)
     }
 
     /// The queue asked for, if one was; `None` when it does not exist.
-    fn only_queue(&self) -> Option<Option<i64>> {
+    fn only_queue(&self) -> Result<Option<Option<i64>>> {
         match &self.request.filter.queue {
-            None => Some(None),
-            Some(queue) => self.view.catalog.find_key(queue).map(Some),
+            None => Ok(Some(None)),
+            Some(queue) => Ok(self.view.find_queue(queue)?.map(Some)),
         }
     }
 
@@ -153,7 +153,7 @@ impl Walker<'_> {
     }
 
     fn walk_finished(&mut self, mut place: Place) -> Result<Option<Place>> {
-        let Some(only) = self.only_queue() else { return Ok(None) };
+        let Some(only) = self.only_queue()? else { return Ok(None) };
         let mut wanted = self.room();
         loop {
             let wants = |status| self.request.filter.wants(status);
@@ -186,7 +186,7 @@ impl Walker<'_> {
         let mut statement = self.view.prepare(sql::LIST_TASK)?;
         let mut rows = statement.query([key]).or_store()?;
         let Some(found) = rows.next().or_store()? else { return Ok(true) };
-        let (_, task) = row::task(found, &self.view.catalog)?;
+        let (_, task) = row::task(found, self.view)?;
         if !self.request.filter.matches(&task) {
             return Ok(true);
         }

@@ -1,9 +1,9 @@
 //! One task, and counts.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use jobbers_common::{
-    engine::{QueuePlace, QueueStats, Result},
+    engine::{QueueListRequest, QueuePage, QueuePlace, QueueStats, Result},
     lifecycle::Status,
     name::{QueueName, TaskId},
     registry::{Catalogue, CatalogueId},
@@ -14,6 +14,7 @@ use jobbers_common::{
 use rusqlite::OptionalExtension;
 
 use super::{
+    directory::queue_name,
     error::{OrStore, corrupt},
     gates,
     row::{self, Columns},
@@ -26,7 +27,7 @@ pub(super) fn get(view: &View<'_>, id: &TaskId) -> Result<Option<Task>> {
     let mut statement = view.prepare(sql::GET_TASK)?;
     let mut rows = statement.query([id.as_str()]).or_store()?;
     let Some(found) = rows.next().or_store()? else { return Ok(None) };
-    let (key, mut task) = row::task(found, &view.catalog)?;
+    let (key, mut task) = row::task(found, view)?;
     let mut failures = view.prepare(sql::FAILURES)?;
     let mut rows = failures.query([key]).or_store()?;
     while let Some(failure) = rows.next().or_store()? {
@@ -57,46 +58,34 @@ pub(super) fn place(view: &View<'_>, id: &TaskId) -> Result<Option<QueuePlace>> 
     Ok(Some(QueuePlace { ahead: ahead.unsigned_abs(), rate_wait, held_back }))
 }
 
-/// Counts of all queues or of one, in the order of names.
-pub(super) fn queue_stats(view: &View<'_>, only: Option<&QueueName>) -> Result<Vec<QueueStats>> {
-    let only_key = only.map(|queue| view.catalog.key(queue)).transpose()?;
-    let mut tallies: BTreeMap<i64, BTreeMap<Status, u64>> = BTreeMap::new();
-    for (queue, status, tasks) in view.tallies(only_key)? {
-        tallies.entry(queue).or_default().insert(status, tasks.unsigned_abs());
-    }
-    let removed = removed(view, only_key)?;
-    let names = view.catalog.config.queues.keys().filter(|name| only.is_none_or(|only| only == *name));
-    names
-        .map(|name| {
-            let key = view.catalog.key(name)?;
-            let removed = removed.get(&key).copied().unwrap_or_default();
-            stats_of(view, name, key, removed, tallies.remove(&key).unwrap_or_default())
-        })
-        .collect()
+/// Counts of one queue.
+pub(super) fn queue_stats(view: &View<'_>, queue: &QueueName) -> Result<QueueStats> {
+    let key = view.queue(queue)?;
+    let removed: i64 = view.prepare(sql::QUEUE_REMOVED)?.query_row([key], |row| row.get(0)).or_store()?;
+    stats_of(view, queue.clone(), key, removed.unsigned_abs())
 }
 
-/// How many tasks were ever deleted from a queue, or from each.
-fn removed(view: &View<'_>, only: Option<i64>) -> Result<HashMap<i64, u64>> {
-    let (mut all, mut one) = (view.prepare(sql::ALL_REMOVED)?, view.prepare(sql::QUEUE_REMOVED)?);
-    let mut rows = match only {
-        None => all.query([]),
-        Some(queue) => one.query([queue]),
-    }
-    .or_store()?;
-    let mut removed = HashMap::new();
+/// Counts of a page of the queues, in the order of names.
+pub(super) fn list_queues(view: &View<'_>, request: &QueueListRequest) -> Result<QueuePage> {
+    let after = request.after.as_ref().map_or("", QueueName::as_str);
+    let mut statement = view.prepare(sql::QUEUES_AFTER)?;
+    let mut rows = statement.query((after, sql::count(request.limit + 1))).or_store()?;
+    let mut page = QueuePage::default();
     while let Some(row) = rows.next().or_store()? {
-        removed.insert(row.get(0).or_store()?, row.get::<_, i64>(1).or_store()?.unsigned_abs());
+        if page.queues.len() == request.limit {
+            page.next = page.queues.last().map(|last| last.queue.clone());
+            break;
+        }
+        let (key, name, removed): (i64, String, i64) =
+            (row.get(0).or_store()?, row.get(1).or_store()?, row.get(2).or_store()?);
+        page.queues.push(stats_of(view, queue_name(name)?, key, removed.unsigned_abs())?);
     }
-    Ok(removed)
+    Ok(page)
 }
 
-fn stats_of(
-    view: &View<'_>,
-    name: &QueueName,
-    key: i64,
-    removed: u64,
-    tasks: BTreeMap<Status, u64>,
-) -> Result<QueueStats> {
+fn stats_of(view: &View<'_>, queue: QueueName, key: i64, removed: u64) -> Result<QueueStats> {
+    let tallies = view.tallies(Some(key))?.into_iter();
+    let tasks: BTreeMap<Status, u64> = tallies.map(|(_, status, tasks)| (status, tasks.unsigned_abs())).collect();
     let oldest_ready_at = if tasks.contains_key(&Status::Submitted) {
         view.prepare(sql::OLDEST_READY)?.query_row([key], |row| row.get::<_, Option<i64>>(0)).or_store()?
     } else {
@@ -108,7 +97,7 @@ fn stats_of(
         false => None,
     };
     Ok(QueueStats {
-        queue: name.clone(),
+        queue,
         // Not a counter of its own, so that the two sides of `accepted = removed + tasks` can't drift apart.
         accepted: removed + tasks.values().sum::<u64>(),
         removed,

@@ -148,7 +148,7 @@ fn matching(
     let after = request.cursor.as_deref().map_or(Ok(0), |text| text.parse().map_err(|_| not_ours()))?;
     let queue = match &filter.queue {
         None => None,
-        Some(queue) => match view.catalog.find_key(queue) {
+        Some(queue) => match view.find_queue(queue)? {
             Some(key) => Some(key),
             None => return Ok(Found::default()),
         },
@@ -163,7 +163,7 @@ fn matching(
     for candidate in looked_at {
         let mut rows = statement.query([candidate.key]).or_store()?;
         let Some(found) = rows.next().or_store()? else { continue };
-        let (_, task) = row::task(found, &view.catalog)?;
+        let (_, task) = row::task(found, view)?;
         let is_old = finished_before.is_none_or(|before| task.completed_at.is_some_and(|at| at < before));
         if is_old && filter.matches(&task) && is_larger(view, candidate.key, larger_than)? {
             doomed.push(candidate);
@@ -288,7 +288,7 @@ fn cut_at_kept(view: &View<'_>, doomed: &mut Vec<Finished>, too_many: usize, ret
 
 /// Deletes up to `limit` tasks of a queue that wait for their turn.
 pub(super) fn purge_queue(step: &mut Step<'_>, queue: &QueueName, limit: usize) -> Result<u64> {
-    let queue = step.catalog().key(queue)?;
+    let queue = step.queue(queue)?;
     let mut statement = step.prepare(sql::UNCLAIMED_TASKS)?;
     let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
     let rows = statement.query_map((queue, sql::count(limit)), read).or_store()?;

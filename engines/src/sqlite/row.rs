@@ -20,9 +20,9 @@ use serde::{
 };
 
 use super::{
-    catalog::Catalog,
     error::{OrStore, corrupt},
     unique,
+    view::View,
 };
 
 /// Reads a row's columns one after the other, in the order its statement names them.
@@ -93,7 +93,7 @@ pub(super) fn overrides(text: Option<&str>) -> Result<PolicyOverrides> {
 }
 
 /// A task, from the columns that `get_task` and `list_task` name, and its key.
-pub(super) fn task(row: &Row<'_>, catalog: &Catalog) -> Result<(i64, Task)> {
+pub(super) fn task(row: &Row<'_>, view: &View<'_>) -> Result<(i64, Task)> {
     let mut columns = Columns::of(row);
     let key = columns.take()?;
     let mut task = Task {
@@ -101,7 +101,7 @@ pub(super) fn task(row: &Row<'_>, catalog: &Catalog) -> Result<(i64, Task)> {
         id_is_chosen: columns.take()?,
         name: columns.name(jobbers_common::name::TaskName::new)?,
         version: columns.take()?,
-        queue: catalog.name(columns.take()?)?,
+        queue: view.queue_name(columns.take()?)?,
         priority: columns.priority()?,
         status: status(columns.take()?)?,
         revision: columns.take::<i64>()?.unsigned_abs(),

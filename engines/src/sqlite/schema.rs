@@ -21,5 +21,6 @@ pub(super) const SCHEMA: Schema = Schema {
         include_str!("sql/migrations/0013_due.sql"),
         include_str!("sql/migrations/0014_suspicion.sql"),
         include_str!("sql/migrations/0015_tombstones.sql"),
+        include_str!("sql/migrations/0016_created_queues.sql"),
     ],
 };

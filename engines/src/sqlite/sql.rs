@@ -13,8 +13,6 @@ statements! {
     ADD_WEIGHT = "add_weight";
     ALL_DRAINING = "all_draining";
     ALL_GATE_SWEEPS = "all_gate_sweeps";
-    ALL_QUEUES = "all_queues";
-    ALL_REMOVED = "all_removed";
     ALL_ROLES = "all_roles";
     ALL_ROUTES = "all_routes";
     ALL_WORKERS = "all_workers";
@@ -37,11 +35,13 @@ statements! {
     CLEAR_BYTES = "clear_bytes";
     CLEAR_TOMBSTONES = "clear_tombstones";
     COMPLETED_AT = "completed_at";
+    CONFIGURED_QUEUES = "configured_queues";
     COUNT_BYTES = "count_bytes";
     COUNT_FINISHED = "count_finished";
     COUNT_LEASES = "count_leases";
     COUNT_REMOVED = "count_removed";
     COUNT_TOMBSTONES = "count_tombstones";
+    CREATE_QUEUE = "create_queue";
     CUT_TOMBSTONES = "cut_tombstones";
     DELETE_CHECKPOINT = "delete_checkpoint";
     DELETE_DRAINING = "delete_draining";
@@ -78,6 +78,7 @@ statements! {
     FIND_ENDED = "find_ended";
     FIND_LOSS = "find_loss";
     FIND_KEY = "find_key";
+    FIND_QUEUE = "find_queue";
     FIND_RECEIPT = "find_receipt";
     FIND_REPLACED = "find_replaced";
     FIND_SUBMISSION = "find_submission";
@@ -133,6 +134,7 @@ statements! {
     NEXT_GATE_DUE = "next_gate_due";
     NEXT_GATE = "next_gate";
     NEXT_GATED = "next_gated";
+    NEXT_QUEUE = "next_queue";
     NEXT_READY = "next_ready";
     NOTE_DUE = "note_due";
     NOTE_FAILURE = "note_failure";
@@ -157,7 +159,9 @@ statements! {
     PUT_TALLY = "put_tally";
     PUT_TOMBSTONES = "put_tombstones";
     PUT_WORKER = "put_worker";
+    QUEUES_AFTER = "queues_after";
     QUEUES_FROM = "queues_from";
+    QUEUE_NAME = "queue_name";
     QUEUE_REMOVED = "queue_removed";
     QUEUE_TALLY = "queue_tally";
     RATE_MARK = "rate_mark";

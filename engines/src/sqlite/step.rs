@@ -228,11 +228,30 @@ impl<'a> Step<'a> {
     }
 
     /// The keys of those of these queues that exist, each once.
-    pub(super) fn known<'q>(&self, queues: impl IntoIterator<Item = &'q QueueName>) -> Vec<i64> {
-        let mut keys: Vec<i64> = queues.into_iter().filter_map(|queue| self.catalog().find_key(queue)).collect();
+    pub(super) fn known<'q>(&self, queues: impl IntoIterator<Item = &'q QueueName>) -> Result<Vec<i64>> {
+        let keys = queues.into_iter().map(|queue| self.find_queue(queue)).collect::<Result<Vec<_>>>()?;
+        let mut keys: Vec<i64> = keys.into_iter().flatten().collect();
         keys.sort_unstable();
         keys.dedup();
-        keys
+        Ok(keys)
+    }
+
+    /// A queue's key.
+    ///
+    /// # Errors
+    /// [`Error::UnknownQueue`].
+    pub(super) fn queue(&self, name: &QueueName) -> Result<i64> {
+        self.catalog().key(self.conn, name)
+    }
+
+    /// The same; `None` for a queue that does not exist.
+    pub(super) fn find_queue(&self, name: &QueueName) -> Result<Option<i64>> {
+        self.catalog().find_key(self.conn, name)
+    }
+
+    /// The name of the queue a task is in.
+    pub(super) fn queue_name(&self, key: i64) -> Result<QueueName> {
+        self.catalog().name(self.conn, key)
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) fn growth(batch: &Submit) -> u64 {
 
 /// Takes a batch in: all of it or, by the writer's savepoint, nothing.
 pub(super) fn submit(step: &mut Step<'_>, batch: &Submit) -> Result<Vec<Submitted>> {
-    let queues = batch.tasks.iter().map(|task| step.catalog().key(&task.queue)).collect::<Result<Vec<i64>>>()?;
+    let queues = batch.tasks.iter().map(|task| step.queue(&task.queue)).collect::<Result<Vec<i64>>>()?;
     let mut insert = step.prepare(sql::INSERT_TASK)?;
     let mut taken = Vec::with_capacity(batch.tasks.len());
     // Told when all are in: a conflict, which asking again does not cure, goes before a queue that is full.
@@ -99,7 +99,7 @@ fn told(step: &Step<'_>, full: Error, in_need: &[i64]) -> Error {
 fn look_again(step: &Step<'_>, submitted: &mut Submitted) -> Result<()> {
     // A task that is only remembered does not move.
     let Some((stored, _)) = find(step, &submitted.id)? else { return Ok(()) };
-    (submitted.queue, submitted.status) = (step.catalog().name(stored.queue)?, stored.status);
+    (submitted.queue, submitted.status) = (step.queue_name(stored.queue)?, stored.status);
     Ok(())
 }
 
@@ -203,7 +203,7 @@ fn remembered(step: &Step<'_>, new: &NewTask, on_conflict: OnConflict) -> Result
 }
 
 fn existing(step: &Step<'_>, id: TaskId, stored: &Stored) -> Result<Submitted> {
-    let queue = step.catalog().name(stored.queue)?;
+    let queue = step.queue_name(stored.queue)?;
     Ok(Submitted { id, queue, status: stored.status, how: SubmittedHow::Existing })
 }
 

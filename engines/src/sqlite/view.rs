@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use jobbers_common::{engine::Result, lifecycle::Status, time::Timestamp};
-use rusqlite::{CachedStatement, Connection};
+use jobbers_common::{engine::Result, lifecycle::Status, name::QueueName, time::Timestamp};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Row};
 
-use super::{catalog::Catalog, error::OrStore, row, sql};
+use super::{catalog::Catalog, directory::queue_name, error::OrStore, row, sql};
 
 /// One state of the store.
 pub(super) struct View<'a> {
@@ -18,6 +18,34 @@ impl<'a> View<'a> {
     /// A statement, ready to run.
     pub(super) fn prepare(&self, sql: &str) -> Result<CachedStatement<'a>> {
         self.conn.prepare_cached(sql).or_store()
+    }
+
+    /// A queue's key.
+    ///
+    /// # Errors
+    /// [`Error::UnknownQueue`].
+    ///
+    /// [`Error::UnknownQueue`]: jobbers_common::engine::Error::UnknownQueue
+    pub(super) fn queue(&self, name: &QueueName) -> Result<i64> {
+        self.catalog.key(self.conn, name)
+    }
+
+    /// The same; `None` for a queue that does not exist.
+    pub(super) fn find_queue(&self, name: &QueueName) -> Result<Option<i64>> {
+        self.catalog.find_key(self.conn, name)
+    }
+
+    /// The name of the queue a task is in.
+    pub(super) fn queue_name(&self, key: i64) -> Result<QueueName> {
+        self.catalog.name(self.conn, key)
+    }
+
+    /// The queue with the least key beyond this one.
+    pub(super) fn next_queue(&self, after: i64) -> Result<Option<(i64, QueueName)>> {
+        let mut statement = self.prepare(sql::NEXT_QUEUE)?;
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, String>(1)?));
+        let found = statement.query_row([after], read).optional().or_store()?;
+        found.map(|(key, name)| Ok((key, queue_name(name)?))).transpose()
     }
 
     /// How many tasks stand where, of all queues or of one: `(queue, status, tasks)`, without zeroes.

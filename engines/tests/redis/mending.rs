@@ -246,7 +246,7 @@ async fn what_can_t_be_mended_is_told_and_left() {
     f.submit(vec![NewTask { parameters: large, ..task("bare") }, task("lost")]).await;
     tell(&server, "HDEL jobbers:{0}:b bare", ":1");
     tell(&server, "HSET jobbers:{0}:t garbled nonsense", ":1");
-    tell(&server, "SREM jobbers:{0}:queues default", ":1");
+    tell(&server, "ZREM jobbers:{0}:queues default", ":1");
     let found = audit(&*f.engine, true).await;
     let of = |wanted| found.iter().filter(|finding| finding.flaw == wanted && !finding.repaired).count();
     assert_eq!((of(Flaw::ParametersLost), of(Flaw::Unreadable), of(Flaw::QueueUnknown)), (1, 1, 2), "{found:?}");

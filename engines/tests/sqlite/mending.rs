@@ -6,6 +6,7 @@ use jobbers_common::{
     engine::{
         AuditRequest, ClaimRequest, Cycle, Engine, Finding, Flaw, Outcome, PutMode, QueueClaim,
         conformance::{DONE, Fixture, failure, queue, retry, seconds, task, worker},
+        look::first_queues,
     },
     gate::ConcurrencyKey,
     limits::KEPT_PARAMETER_BYTES,
@@ -101,7 +102,7 @@ async fn counts_that_are_off_are_counted_anew() {
     store.tamper("UPDATE tally SET tasks = 17 WHERE status = 2; DELETE FROM tally WHERE status = 5;");
     let queue = || (Flaw::Miscounted, "default".to_owned());
     assert_eq!(store.mended().await, [queue(), queue()]);
-    let stats = store.engine.queue_stats(None).await.unwrap();
+    let stats = first_queues(&store.engine, 1).await.unwrap();
     assert_eq!(stats[0].tasks.values().sum::<u64>(), 3);
 }
 
@@ -194,7 +195,7 @@ async fn bytes_that_are_off_are_counted_anew() {
     let config = QueueConfig { max_bytes: Some(1_000_000), ..QueueConfig::new(QueueName::new("default").unwrap()) };
     store.engine.put_queue(config, PutMode::Upsert).await.unwrap();
     store.engine.promote_due(1).await.unwrap();
-    let waiting = async || store.engine.queue_stats(None).await.unwrap()[0].waiting_bytes;
+    let waiting = async || first_queues(&store.engine, 1).await.unwrap()[0].waiting_bytes;
     let right = Some(2 * (KEPT_PARAMETER_BYTES as u64 + 1));
     assert_eq!(waiting().await, right);
     for harm in [

@@ -56,7 +56,7 @@ pub(crate) async fn scheduled_tasks(State(app): State<Arc<App>>, Query(params): 
 
 async fn page(app: &App, status: Status, params: PageParams, wanted: impl Fn(&Task) -> bool) -> Result<Page> {
     if let Some(queue) = &params.queue {
-        app.live.knowing(app.live.current().await?, queue).await?;
+        app.live.check_queue(queue).await?;
     }
     let filter = TaskFilter { statuses: vec![status], queue: params.queue, ..TaskFilter::default() };
     listing::fill(&*app.engine, filter, params.limit, params.cursor, wanted).await

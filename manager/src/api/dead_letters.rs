@@ -132,7 +132,7 @@ pub(crate) async fn resubmit(
         return would_send(&archive, selection).await;
     }
     if let Some(queue) = &order.to_queue {
-        app.live.knowing(app.live.current().await?, queue).await?;
+        app.live.check_queue(queue).await?;
     }
     let request = serde_json::to_string(&order).map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
     let key = key_of(&headers)?;

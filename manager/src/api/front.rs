@@ -8,8 +8,9 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use jobbers_common::{
-    engine::{Health, QueueStats, TaskFilter},
+    engine::{Health, QueueStats, TaskFilter, look::first_queues},
     lifecycle::Status,
+    limits::MAX_BATCH,
     task::Task,
     worker::RegisteredWorker,
 };
@@ -20,7 +21,7 @@ use crate::{api::listing, app::App, problem::Result};
 
 /// How many of the latest failures it shows.
 const FAILURES: usize = 10;
-/// How many queues and workers it shows; it says how many there are.
+/// How many queues and workers it shows; it says how many there are, of queues up to a thousand.
 const ROWS: usize = 100;
 /// Everything but what RFC 3986 leaves unreserved.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -53,7 +54,7 @@ code { background: #f1f3f5; padding: .1rem .3rem; border-radius: 3px; }
 /// The page.
 pub(crate) async fn front(State(app): State<Arc<App>>) -> Result<Response> {
     let health = app.engine.health().await?;
-    let queues = app.engine.queue_stats(None).await?;
+    let queues = first_queues(&*app.engine, MAX_BATCH).await?;
     let workers = app.engine.workers().await?;
     let failed = TaskFilter { statuses: vec![Status::Failed], ..TaskFilter::default() };
     let failures = listing::fill(&*app.engine, failed, FAILURES, None, |_| true).await?.tasks;

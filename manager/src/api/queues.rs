@@ -8,7 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use jobbers_common::{
-    engine::{Deleted, Error, ListRequest, PutMode, TaskFilter},
+    engine::{Deleted, Error, ListRequest, PutMode, QueueListRequest, TaskFilter, look::validate_limit},
     lifecycle::Status,
     limits::MAX_BATCH,
     name::{QueueName, TaskId},
@@ -20,7 +20,7 @@ use crate::{
     extract::{Json, Path, Query},
     problem::{Code, Problem, Result, WITH_BODY, problems},
     wire::{
-        queue::{DeleteParams, PurgedView, QueueListView, QueueRequest, QueueView},
+        queue::{DeleteParams, PurgedView, QueueListParams, QueueListView, QueueRequest, QueueView},
         value::NameDoc,
     },
 };
@@ -28,25 +28,31 @@ use crate::{
 /// Most calls of the store for one purge or deletion: 100,000 tasks.
 const MAX_CALLS: usize = 100;
 
-problems!(ListProblems:);
+problems!(ListProblems: [Code::InvalidParameter]);
 problems!(CreateProblems: WITH_BODY, [Code::Exists]);
 problems!(GetProblems: [Code::UnknownQueue]);
 problems!(PutProblems: WITH_BODY, [Code::Changed]);
 problems!(DeleteProblems: [Code::Changed, Code::UnknownQueue, Code::QueueNotEmpty, Code::QueueInUse]);
 
-/// All queues, with their numbers
+/// The queues, with their numbers, a page at a time
 #[utoipa::path(
     get, path = "/queues", tag = "queues", operation_id = "list_queues",
-    responses((status = 200, description = "The queues, in the order of their names", body = QueueListView),
+    params(QueueListParams),
+    responses((status = 200, description = "A page of the queues, in the order of their names", body = QueueListView),
         ListProblems)
 )]
-pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response> {
-    let stats = app.engine.queue_stats(None).await?;
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    Query(QueueListParams { limit, cursor }): Query<QueueListParams>,
+) -> Result<Response> {
+    validate_limit(limit).map_err(|error| Problem::new(Code::InvalidParameter, error.to_string()))?;
+    let page = app.engine.list_queues(QueueListRequest { after: cursor, limit }).await?;
     let config = app.live.fresh().await?;
     let now = app.now().await?;
-    // A queue made or deleted between the two reads is told with the next list.
-    let queues = stats.iter().filter_map(|stats| Some(QueueView::new(config.queues.get(&stats.queue)?, stats, now)));
-    Ok(axum::Json(QueueListView { queues: queues.collect() }).into_response())
+    let settings: Vec<_> = page.queues.iter().map(|stats| config.settings_of(&stats.queue)).collect();
+    let queues = settings.iter().zip(&page.queues).map(|(queue, stats)| QueueView::new(queue, stats, now)).collect();
+    let next = page.next.as_ref().map(QueueName::as_str);
+    Ok(axum::Json(QueueListView { queues, next }).into_response())
 }
 
 /// Create a queue
@@ -91,7 +97,7 @@ pub(crate) async fn put(
     Json(request): Json<QueueRequest>,
 ) -> Result<Response> {
     let queue = request.config(Some(name.clone()))?;
-    let mode = condition.mode(app.live.fresh().await?.queues.get(&name))?;
+    let mode = condition.mode(app.live.find_queue(&name).await?.as_ref())?;
     app.live.adopt(&app.engine.put_queue(queue, mode).await?);
     tell(&app, &name).await
 }
@@ -122,7 +128,7 @@ pub(crate) async fn delete(
     condition: Condition,
     Query(DeleteParams { force, move_to }): Query<DeleteParams>,
 ) -> Result<StatusCode> {
-    let expected = condition.expected(app.live.fresh().await?.queues.get(&name))?;
+    let expected = condition.expected(app.live.find_queue(&name).await?.as_ref())?;
     check_target(&app, &name, force, move_to.as_ref()).await?;
     for _ in 0..MAX_CALLS {
         match app.engine.delete_queue(&name, expected.clone()).await {
@@ -158,10 +164,7 @@ async fn check_target(app: &App, name: &QueueName, force: bool, target: Option<&
     if target == name {
         return Err(Problem::new(Code::InvalidParameter, format!("move_to names queue {name} itself")));
     }
-    if !app.live.fresh().await?.queues.contains_key(target) {
-        return Err(Error::UnknownQueue(target.clone()).into());
-    }
-    Ok(())
+    Ok(app.live.check_queue(target).await?)
 }
 
 /// Asks what runs in a queue to stop.
@@ -227,13 +230,8 @@ async fn set_paused(app: &App, name: &QueueName, paused: bool) -> Result<Respons
 }
 
 async fn tell(app: &App, name: &QueueName) -> Result<Response> {
-    let stats = app.engine.queue_stats(Some(name)).await?;
+    let stats = app.engine.queue_stats(name).await?;
     let config = app.live.fresh().await?;
-    let now = app.now().await?;
-    match (config.queues.get(name), stats.first()) {
-        (Some(queue), Some(stats)) => {
-            Ok((etag::header_of(queue), axum::Json(QueueView::new(queue, stats, now))).into_response())
-        }
-        _ => Err(Error::UnknownQueue(name.clone()).into()),
-    }
+    let (queue, now) = (config.settings_of(name), app.now().await?);
+    Ok((etag::header_of(&*queue), axum::Json(QueueView::new(&queue, &stats, now))).into_response())
 }

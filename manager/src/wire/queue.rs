@@ -291,12 +291,33 @@ impl<'a> QueueView<'a> {
     }
 }
 
-/// All queues.
+/// A page of the queues.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Queues)]
 pub struct QueueListView<'a> {
     /// In the order of their names.
     pub(crate) queues: Vec<QueueView<'a>>,
+    /// The cursor of the next page; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<&'a str>,
+}
+
+/// Which page of the queues.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct QueueListParams {
+    /// At most this many.
+    #[serde(default = "default_page")]
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    pub(crate) limit: usize,
+    /// The `next` of the page before.
+    #[param(value_type = Option<String>)]
+    pub(crate) cursor: Option<QueueName>,
+}
+
+const fn default_page() -> usize {
+    100
 }
 
 /// How a queue is deleted.

@@ -6,8 +6,9 @@ use async_trait::async_trait;
 use jobbers_common::{
     engine::{
         AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, Duty, DutyClaim, Engine,
-        Error, ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueuePlace,
-        QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted, model::ModelEngine,
+        Error, ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode,
+        QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit,
+        Submitted, model::ModelEngine,
     },
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
@@ -107,8 +108,12 @@ impl Engine for FaultyEngine {
     async fn place(&self, id: &TaskId) -> Result<Option<QueuePlace>> {
         self.well()?.place(id).await
     }
-    async fn queue_stats(&self, queue: Option<&QueueName>) -> Result<Vec<QueueStats>> {
+    async fn queue_stats(&self, queue: &QueueName) -> Result<QueueStats> {
         self.well()?.queue_stats(queue).await
+    }
+
+    async fn list_queues(&self, request: QueueListRequest) -> Result<QueuePage> {
+        self.well()?.list_queues(request).await
     }
     async fn health(&self) -> Result<Health> {
         self.well()?.health().await
@@ -158,6 +163,10 @@ impl Engine for FaultyEngine {
     async fn config(&self) -> Result<Arc<Config>> {
         self.inner.config().await
     }
+    async fn create_queues(&self, queues: &[QueueName]) -> Result<()> {
+        self.well()?.create_queues(queues).await
+    }
+
     async fn put_queue(&self, queue: QueueConfig, mode: PutMode<QueueConfig>) -> Result<Arc<Config>> {
         self.well()?.put_queue(queue, mode).await
     }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use jobbers_common::{
-    engine::{Engine, PutMode, model::ModelEngine},
+    engine::{Engine, PutMode, look::first_queues, model::ModelEngine},
     lifecycle::Status,
     name::{QueueName, RoleName, TaskId, WorkerId},
     queue::{DEFAULT, QueueConfig},
@@ -119,7 +119,7 @@ impl Rig {
     }
 
     async fn count(&self, status: Status) -> usize {
-        let stats = self.engine.queue_stats(None).await.unwrap();
+        let stats = first_queues(&*self.engine, 1).await.unwrap();
         usize::try_from(stats[0].tasks.get(&status).copied().unwrap_or(0)).unwrap()
     }
 

@@ -11,7 +11,7 @@ use std::{
 };
 
 use jobbers_common::{
-    engine::{Engine, model::ModelEngine},
+    engine::{Engine, look::first_queues, model::ModelEngine},
     lifecycle::Status,
     name::TaskId,
     payload::Payload,
@@ -149,7 +149,7 @@ impl Bench {
         let look = async {
             loop {
                 let called = self.engine.called();
-                let stats = self.engine.queue_stats(None).await.unwrap();
+                let stats = first_queues(&*self.engine, 1).await.unwrap();
                 if stats[0].tasks.get(&Status::Completed).is_some_and(|completed| *completed >= n) {
                     return;
                 }

@@ -5,7 +5,12 @@ use std::{
     thread,
 };
 
-use jobbers_common::{engine::Engine, lifecycle::Status, task::FailureKind, worker::WorkerState};
+use jobbers_common::{
+    engine::{Engine, look::first_queues},
+    lifecycle::Status,
+    task::FailureKind,
+    worker::WorkerState,
+};
 use jobbers_process::shutdown::Shutdown;
 use jobbers_worker::{Report, WorkerError, prelude::*};
 use parking_lot::Mutex;
@@ -61,7 +66,7 @@ impl Mill {
     }
 
     async fn at(&self, status: Status) -> usize {
-        let stats = self.bench.engine.queue_stats(None).await.unwrap();
+        let stats = first_queues(&*self.bench.engine, 1).await.unwrap();
         usize::try_from(stats[0].tasks.get(&status).copied().unwrap_or(0)).unwrap()
     }
 }

@@ -13,8 +13,9 @@ use async_trait::async_trait;
 use jobbers_common::{
     engine::{
         AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, Duty, DutyClaim, Engine,
-        Error, ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueuePlace,
-        QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
+        Error, ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode,
+        QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit,
+        Submitted,
     },
     name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
@@ -249,8 +250,12 @@ impl Engine for Faulty {
         self.inner.place(id).await
     }
 
-    async fn queue_stats(&self, queue: Option<&QueueName>) -> Result<Vec<QueueStats>> {
+    async fn queue_stats(&self, queue: &QueueName) -> Result<QueueStats> {
         self.inner.queue_stats(queue).await
+    }
+
+    async fn list_queues(&self, request: QueueListRequest) -> Result<QueuePage> {
+        self.inner.list_queues(request).await
     }
 
     async fn health(&self) -> Result<Health> {
@@ -311,6 +316,10 @@ impl Engine for Faulty {
 
     async fn move_tasks(&self, from: &QueueName, to: &QueueName, limit: usize) -> Result<u64> {
         self.inner.move_tasks(from, to, limit).await
+    }
+
+    async fn create_queues(&self, queues: &[QueueName]) -> Result<()> {
+        self.inner.create_queues(queues).await
     }
 
     async fn put_queue(&self, queue: QueueConfig, mode: PutMode<QueueConfig>) -> Result<Arc<Config>> {

@@ -4,11 +4,23 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// All queues.
+use super::Page;
+
+/// A page of the queues.
 #[derive(Debug, Deserialize)]
 pub struct Queues {
     /// In the order of their names.
     pub queues: Vec<Queue>,
+    /// The cursor of the next page.
+    pub next: Option<String>,
+}
+
+impl Page for Queues {
+    type Item = Queue;
+
+    fn turned(self) -> (Vec<Queue>, Option<String>) {
+        (self.queues, self.next)
+    }
 }
 
 /// A queue.

@@ -7,6 +7,7 @@ use crate::{
         self, ClientArgs,
         wire::{Queue, Queues, Rate},
     },
+    commands::pages,
     failure::Failure,
     output, when,
 };
@@ -18,11 +19,9 @@ use super::One;
 /// # Errors
 /// When the manager can't be asked or refuses.
 pub(super) async fn list(args: &ClientArgs) -> Result<(), Failure> {
-    let answer = args.client()?.get("/queues", client::NOTHING).await?;
-    if args.json {
-        return output::document(&answer.body);
-    }
-    let Queues { queues } = answer.read()?;
+    let Some((queues, _)) = pages::gather::<Queues>(args, "/queues", &[], u64::MAX, None).await? else {
+        return Ok(());
+    };
     let mut table = output::table_of(&[
         "QUEUE",
         "READY",

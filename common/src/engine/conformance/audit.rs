@@ -68,9 +68,9 @@ pub async fn an_audit_of_a_sound_store_finds_nothing(f: Fixture) {
 
 pub async fn a_repair_of_a_sound_store_changes_nothing(f: Fixture) {
     tasks_of_all_sorts(&f).await;
-    let before = (f.list(TaskFilter::default(), 100).await, f.engine.queue_stats(None).await.unwrap());
+    let before = (f.list(TaskFilter::default(), 100).await, f.all_stats().await);
     assert_sound(&f, 3, true).await;
-    assert_eq!(before, (f.list(TaskFilter::default(), 100).await, f.engine.queue_stats(None).await.unwrap()));
+    assert_eq!(before, (f.list(TaskFilter::default(), 100).await, f.all_stats().await));
 }
 
 pub async fn an_audit_past_its_bounds_is_refused(f: Fixture) {

@@ -167,7 +167,7 @@ pub async fn counts_follow_every_move(f: Fixture) {
     f.engine.reclaim_expired(100).await.unwrap();
     f.assert_conserved().await;
     assert_eq!(f.stats("default").await.tasks.get(&Status::Started), None, "a status without tasks is absent");
-    let all = f.engine.queue_stats(None).await.unwrap();
+    let all = f.all_stats().await;
     assert_eq!(all.iter().map(|it| it.queue.as_str()).collect::<Vec<_>>(), ["default", "mail"]);
 }
 
@@ -186,7 +186,7 @@ pub async fn stats_know_the_oldest_ready_task(f: Fixture) {
 }
 
 pub async fn stats_of_an_unknown_queue_are_refused(f: Fixture) {
-    assert_eq!(f.engine.queue_stats(Some(&queue("nowhere"))).await, Err(Error::UnknownQueue(queue("nowhere"))));
+    assert_eq!(f.engine.queue_stats(&queue("nowhere")).await, Err(Error::UnknownQueue(queue("nowhere"))));
 }
 
 pub async fn health_names_engine_and_durability(f: Fixture) {

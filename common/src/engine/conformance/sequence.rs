@@ -10,7 +10,7 @@ use crate::{
     engine::{
         ClaimRequest, Cycle, CycleReply, DeadKey, DeadTask, Engine, Extension, Heartbeat, ListRequest, OnConflict,
         Outcome, PruneRequest, PruneScope, PutMode, QueueClaim, QueueStats, Resubmit, Settlement, Submit, TaskFilter,
-        model::ModelEngine,
+        look::first_queues, model::ModelEngine,
     },
     error_kind::ErrorKind,
     gate::{ConcurrencyKey, GateLimits},
@@ -394,7 +394,7 @@ impl Pair<'_> {
         let (a, b): (Vec<_>, Vec<_>) = (plain(a), plain(b));
         assert_eq!(a, b, "outbox, {}", self.at);
         let stats: [Vec<QueueStats>; 2] =
-            [self.model.queue_stats(None).await.unwrap(), self.f.engine.queue_stats(None).await.unwrap()];
+            [first_queues(&self.model, usize::MAX).await.unwrap(), self.f.all_stats().await];
         assert_eq!(stats[0], stats[1], "stats, {}", self.at);
         let filter = TaskFilter {
             statuses: self.random.one_of(&[vec![], vec![Status::Submitted, Status::Completed]]),

@@ -27,16 +27,29 @@ impl State {
     }
 
     fn check_queues<'a>(&self, queues: impl IntoIterator<Item = &'a QueueName>) -> Result<()> {
-        match queues.into_iter().find(|queue| !self.config.queues.contains_key(*queue)) {
+        match queues.into_iter().find(|queue| !self.queues.contains(*queue)) {
             Some(unknown) => Err(Error::UnknownQueue(unknown.clone())),
             None => Ok(()),
         }
     }
 
+    /// The settings of a queue; `None` if it does not exist.
+    fn settings_of(&self, queue: &QueueName) -> Option<QueueConfig> {
+        self.queues.contains(queue).then(|| self.config.settings_of(queue).into_owned())
+    }
+
+    pub(super) fn create_queues(&mut self, queues: &[QueueName]) {
+        self.queues.extend(queues.iter().cloned());
+    }
+
     pub(super) fn put_queue(&mut self, queue: QueueConfig, mode: &PutMode<QueueConfig>) -> Result<Arc<Config>> {
         queue.validate().map_err(Error::Invalid)?;
-        let (stored, unknown) = (self.config.queues.get(&queue.name), Error::UnknownQueue(queue.name.clone()));
-        mode.check(stored, unknown, || format!("queue {}", queue.name))?;
+        let (stored, unknown) = (self.settings_of(&queue.name), Error::UnknownQueue(queue.name.clone()));
+        mode.check(stored.as_ref(), unknown, || format!("queue {}", queue.name))?;
+        if stored.as_ref() == Some(&queue) {
+            return Ok(Arc::clone(&self.config));
+        }
+        self.queues.insert(queue.name.clone());
         Ok(self.change(|config| {
             config.queues.insert(queue.name.clone(), queue);
         }))
@@ -48,8 +61,8 @@ impl State {
         expected: Option<&QueueConfig>,
         now: Timestamp,
     ) -> Result<Deleted> {
-        let (stored, unknown) = (self.config.queues.get(queue), Error::UnknownQueue(queue.clone()));
-        check_deletion(expected, stored, unknown, || format!("queue {queue}"))?;
+        let (stored, unknown) = (self.settings_of(queue), Error::UnknownQueue(queue.clone()));
+        check_deletion(expected, stored.as_ref(), unknown, || format!("queue {queue}"))?;
         let in_use = |by: String| Err(Error::InUse { queue: queue.clone(), by });
         if let Some(role) = self.config.roles.values().find(|role| role.queues.contains(queue)) {
             return in_use(format!("role {}", role.name));
@@ -74,8 +87,11 @@ impl State {
         self.rate_marks.remove(queue);
         self.intake_marks.remove(queue);
         self.gate_marks.retain(|(of, _), _| of != queue);
+        self.queues.remove(queue);
         self.change(|config| {
             config.queues.remove(queue);
+            // Even if it held no settings of the queue.
+            config.version += 1;
         });
         Ok(Deleted::Done)
     }

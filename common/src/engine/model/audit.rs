@@ -9,7 +9,7 @@ impl State {
             return Err(Error::Invalid("this cursor is not from this store".to_owned()));
         }
         let mut findings = Vec::new();
-        for queue in self.config.queues.keys() {
+        for queue in &self.queues {
             let (accepted, removed) = self.counters.get(queue).copied().unwrap_or_default();
             let held = self.tasks.values().filter(|stored| stored.task.queue == *queue).count() as u64;
             if accepted != removed + held {

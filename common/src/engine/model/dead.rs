@@ -53,7 +53,7 @@ impl State {
             },
         };
         let queue = wish.queue.clone().unwrap_or_else(|| task.queue.clone());
-        if !self.config.queues.contains_key(&queue) {
+        if !self.queues.contains(&queue) {
             return Resubmitted::UnknownQueue(queue);
         }
         if let Some(holder) = self.held_by_another(task, now) {

@@ -26,7 +26,6 @@ impl State {
             .tasks
             .values()
             .map(|stored| &stored.task)
-            .filter(|task| self.config.queues.contains_key(&task.queue))
             .filter(|task| queues.is_none_or(|queues| queues.contains(&task.queue)))
             .filter_map(|task| key(task).filter(|at| *at <= now).map(|at| (at, task.id.clone())))
             .collect();
@@ -150,18 +149,18 @@ impl State {
     }
 
     fn is_past_retention(&self, task: &crate::task::Task, now: Timestamp) -> bool {
-        let Some(config) = self.config.queues.get(&task.queue) else { return false };
+        let retention = &self.config.settings_of(&task.queue).retention;
         let newer = self
             .tasks
             .values()
             .filter(|other| other.task.status.is_finished() && other.task.queue == task.queue)
             .filter(|other| other.task.revision > task.revision)
             .count() as u64;
-        newer >= config.retention.count || task.completed_at.is_some_and(|at| at.after(config.retention.age) <= now)
+        newer >= retention.count || task.completed_at.is_some_and(|at| at.after(retention.age) <= now)
     }
 
     pub(super) fn purge_queue(&mut self, queue: &QueueName, limit: usize) -> Result<u64> {
-        if !self.config.queues.contains_key(queue) {
+        if !self.queues.contains(queue) {
             return Err(Error::UnknownQueue(queue.clone()));
         }
         let waiting: Vec<TaskId> = self
@@ -180,7 +179,7 @@ impl State {
     }
 
     pub(super) fn move_tasks(&mut self, from: &QueueName, to: &QueueName, limit: usize) -> Result<u64> {
-        if let Some(unknown) = [from, to].into_iter().find(|queue| !self.config.queues.contains_key(*queue)) {
+        if let Some(unknown) = [from, to].into_iter().find(|queue| !self.queues.contains(*queue)) {
             return Err(Error::UnknownQueue(unknown.clone()));
         }
         let turn = |stored: &Stored| {

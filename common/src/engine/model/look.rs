@@ -1,10 +1,10 @@
 //! Lists and counts.
 
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::{cmp::Reverse, collections::BTreeMap, ops::Bound};
 
 use super::state::{State, Stored};
 use crate::{
-    engine::{Error, ListRequest, Page, QueuePlace, QueueStats, Result},
+    engine::{Error, ListRequest, Page, QueueListRequest, QueuePage, QueuePlace, QueueStats, Result},
     lifecycle::Status,
     name::{QueueName, TaskId},
     task::Task,
@@ -65,14 +65,16 @@ impl State {
         Some(QueuePlace { ahead, rate_wait, held_back: self.shut_gates(id, now) })
     }
 
-    pub(super) fn queue_stats(&self, queue: Option<&QueueName>) -> Result<Vec<QueueStats>> {
-        if let Some(queue) = queue
-            && !self.config.queues.contains_key(queue)
-        {
-            return Err(Error::UnknownQueue(queue.clone()));
-        }
-        let wanted = self.config.queues.keys().filter(|name| queue.is_none_or(|queue| queue == *name));
-        Ok(wanted.map(|name| self.stats_of(name)).collect())
+    pub(super) fn queue_stats(&self, queue: &QueueName) -> Result<QueueStats> {
+        if self.queues.contains(queue) { Ok(self.stats_of(queue)) } else { Err(Error::UnknownQueue(queue.clone())) }
+    }
+
+    pub(super) fn list_queues(&self, request: &QueueListRequest) -> QueuePage {
+        let first = request.after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+        let mut names = self.queues.range::<QueueName, _>((first, Bound::Unbounded));
+        let queues: Vec<QueueStats> = names.by_ref().take(request.limit).map(|name| self.stats_of(name)).collect();
+        let next = names.next().and(queues.last()).map(|last| last.queue.clone());
+        QueuePage { queues, next }
     }
 
     fn stats_of(&self, queue: &QueueName) -> QueueStats {

@@ -40,6 +40,8 @@ pub(super) struct State {
     pub(super) tasks: BTreeMap<TaskId, Stored>,
     pub(super) revision: u64,
     pub(super) config: Arc<Config>,
+    /// All queues, those without settings of their own too.
+    pub(super) queues: BTreeSet<QueueName>,
     /// Per queue: ever accepted, and deleted since.
     pub(super) counters: BTreeMap<QueueName, (u64, u64)>,
     /// Where the rates of queues that have one stand.
@@ -71,10 +73,12 @@ pub(super) struct State {
 
 impl Default for State {
     fn default() -> Self {
+        let config = Config::initial();
         Self {
             tasks: BTreeMap::new(),
             revision: 0,
-            config: Arc::new(Config::initial()),
+            queues: config.queues.keys().cloned().collect(),
+            config: Arc::new(config),
             counters: BTreeMap::new(),
             rate_marks: HashMap::new(),
             gate_marks: HashMap::new(),

@@ -20,7 +20,7 @@ type Taken = (TaskId, SubmittedHow, bool);
 impl State {
     /// Takes a batch in as if its tasks came one after the other. What stands against one stands against all.
     pub(super) fn submit(&mut self, batch: Submit, now: Timestamp) -> Result<Vec<Submitted>> {
-        if let Some(task) = batch.tasks.iter().find(|task| !self.config.queues.contains_key(&task.queue)) {
+        if let Some(task) = batch.tasks.iter().find(|task| !self.queues.contains(&task.queue)) {
             return Err(Error::UnknownQueue(task.queue.clone()));
         }
         let before = self.clone();

@@ -111,7 +111,7 @@ impl State {
     fn claim(&mut self, worker: &WorkerId, claim: &ClaimRequest, now: Timestamp) -> Vec<ClaimedTask> {
         let mut claimed = Vec::new();
         for QueueClaim { queue, limit } in &claim.queues {
-            if self.config.queues.get(queue).is_none_or(|config| config.paused) {
+            if self.config.queues.get(queue).is_some_and(|config| config.paused) {
                 continue;
             }
             let wanted = (*limit).min(claim.limit - claimed.len()).min(self.limits_leave(queue, now));

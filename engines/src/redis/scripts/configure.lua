@@ -46,10 +46,10 @@ if name and ARGV[4] == '' then
   for _, part in ipairs({ 'q', 'x', 'l', 'w', 'b', 'n', 'g', 'i', 'p', 'y', 'h', 'e', 't', 'v', 'k', 'z' }) do
     call('UNLINK', of(name, part))
   end
-  for _, bounds in ipairs({ 'due', 'expiring' }) do
+  for _, bounds in ipairs({ 'due', 'expiring', 'pruning' }) do
     call('ZREM', P .. bounds, name)
   end
-  call('SREM', P .. 'queues', name)
+  call('ZREM', P .. 'queues', name)
   call('SREM', P .. 'paused', name)
   call('HDEL', P .. 'limits', name)
   call('HDEL', P .. 'gates', name)
@@ -58,6 +58,10 @@ if name and ARGV[4] == '' then
   end
 elseif name then
   add_queue(name, ARGV[5] == '1')
+  if call('EXISTS', of(name, 'f')) == 1 then
+    -- Its retention may have changed.
+    call('ZADD', P .. 'pruning', 0, name)
+  end
   if ARGV[7] == '' then
     call('HDEL', P .. 'limits', name)
   else

@@ -9,7 +9,7 @@
 
 local from, to, limit = ARGV[2], ARGV[3], tonumber(ARGV[4])
 for _, name in ipairs({ from, to }) do
-  if call('SISMEMBER', P .. 'queues', name) == 0 then
+  if not call('ZSCORE', P .. 'queues', name) then
     return name
   end
 end

@@ -44,7 +44,7 @@ if not is_pressed() then
   return { 0, 0 }
 end
 local heads = {}
-for _, name in ipairs(call('SRANDMEMBER', P .. 'queues', MOST_QUEUES)) do
+for _, name in ipairs(call('ZRANDMEMBER', P .. 'pruning', MOST_QUEUES)) do
   heads[name] = head_of(name)
 end
 local removed, limit, work = 0, tonumber(ARGV[2]), WORK

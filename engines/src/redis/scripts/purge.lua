@@ -7,7 +7,7 @@
 -- include base numbers sized over unique aside lane places remove awaited
 
 local name, limit = ARGV[2], tonumber(ARGV[3])
-if call('SISMEMBER', P .. 'queues', name) == 0 then
+if not call('ZSCORE', P .. 'queues', name) then
   return -1
 end
 local ids = {}

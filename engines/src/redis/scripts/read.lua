@@ -1,7 +1,7 @@
 #!lua flags=no-writes
--- Reads a small hash whole.
+-- Reads the hash of workers whole.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 `config` or `workers`.
+-- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 `workers`.
 -- Answers {the present in microseconds, {field, value, …}}.
 
 -- include base

@@ -21,7 +21,7 @@ local function is_listened_for(sleeper)
 end
 
 local function forget_sleepers()
-  for _, name in ipairs(call('SRANDMEMBER', P .. 'queues', QUEUES_A_LOOK)) do
+  for _, name in ipairs(call('ZRANDMEMBER', P .. 'queues', QUEUES_A_LOOK)) do
     for _, part in ipairs({ 'w', 'b' }) do
       for _, sleeper in ipairs(call('ZRANGE', of(name, part), 0, SLEEPERS_A_LOOK - 1)) do
         if not is_listened_for(sleeper) then

@@ -111,7 +111,7 @@ local function resubmit(at, index)
   end
   local name = ARGV[at + 4] ~= '' and ARGV[at + 4] or record and queue_of(record) or queue_in(ARGV[at + 6])
   if is_known[name] == nil then
-    is_known[name] = call('SISMEMBER', P .. 'queues', name) == 1
+    is_known[name] = call('ZSCORE', P .. 'queues', name) and true or false
   end
   if not is_known[name] then
     return @resubmitted.queue .. name

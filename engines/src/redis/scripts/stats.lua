@@ -49,7 +49,7 @@ for i = 2, #ARGV do
   local aside = call('ZCARD', of(name, 'p'))
   local submitted = count_lane(name) + call('ZCARD', of(name, 'r')) + aside
   answers[i - 1] = {
-    call('SISMEMBER', P .. 'queues', name), call('ZCARD', of(name, 'd')), call('ZCARD', of(name, 's')), submitted,
+    call('ZSCORE', P .. 'queues', name) and 1 or 0, call('ZCARD', of(name, 'd')), call('ZCARD', of(name, 's')), submitted,
     -- Not the sentinel, which stands at infinity.
     call('ZCOUNT', of(name, 'l'), '-inf', '(inf'), submitted > 0 and oldest_ready(name, aside) or '',
     call('HGETALL', of(name, 'n')),

@@ -93,12 +93,12 @@ for _, group in ipairs(groups) do
     named[#named + 1] = run.queue
   end
 end
-local known = call('SMISMEMBER', P .. 'queues', unpack(named))
+local known = call('ZMSCORE', P .. 'queues', unpack(named))
 local asked = 0
 for g, group in ipairs(groups) do
   for _, run in ipairs(group.runs) do
     asked = asked + 1
-    if known[asked] == 0 and not refusals[g] then
+    if not known[asked] and not refusals[g] then
       refusals[g] = { 'queue', run.queue }
     end
   end

@@ -5,7 +5,7 @@
 -- configuration's version that the retention is from, 5 and 6 at which place in the first queue's list to go on, and how
 -- many tasks were counted before it (0 unless they are only counted), 7 for how many microseconds after its end a task
 -- with a chosen id is remembered, 8 how many tombstones there may be, then of each queue: name, how many tasks it keeps,
--- until when a task must have ended to be too old (7 bytes, see `stamp`).
+-- for how many microseconds. Sets by `pruning` when these queues have something to delete next.
 -- Answers {tasks, queues that are done, where to go on in the next queue: place, tasks before it}; or nothing if the
 -- configuration has changed.
 
@@ -15,18 +15,30 @@ if call('HGET', P .. 'config', 'version') ~= ARGV[4] then
   return false
 end
 
+-- Notes when a queue whose oldest finished task ended at some time, if it has one, has something to delete next.
+local function note_next(name, oldest, age)
+  if oldest then
+    call('ZADD', P .. 'pruning', min(oldest + age, 9e15), name)
+  else
+    call('ZREM', P .. 'pruning', name)
+  end
+end
+
 -- What one call may do, in entries: together with the queues it must stay below 5 ms.
 local limit, is_dry, work = tonumber(ARGV[2]), ARGV[3] == '1', 2000
 local first, passed, total, done = tonumber(ARGV[5]), tonumber(ARGV[6]), 0, 0
 local place, tasks_before, age, bound = 0, 0, tonumber(ARGV[7]), tonumber(ARGV[8])
 for i = 9, #ARGV, 3 do
   local before = stamp_of(math.max(now - ARGV[i + 2], 0))
-  local removed, looked, is_done, left =
+  local removed, looked, is_done, left, oldest =
     trim(ARGV[i], tonumber(ARGV[i + 1]), before, limit - total, work, is_dry, first, passed, age)
   total, work = total + removed, left
   if not is_done then
     place, tasks_before = is_dry and first + looked or 0, is_dry and passed + removed or 0
     break
+  end
+  if not is_dry then
+    note_next(ARGV[i], oldest, ARGV[i + 2])
   end
   first, passed, done = 0, 0, done + 1
 end

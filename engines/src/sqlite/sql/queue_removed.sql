@@ -1,3 +1,3 @@
 -- queue_removed: how many tasks were ever deleted from a queue.
 -- ?1 key
-SELECT key, removed FROM queue WHERE key = ?1
+SELECT removed FROM queue WHERE key = ?1

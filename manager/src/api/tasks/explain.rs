@@ -55,9 +55,9 @@ pub(crate) async fn explain(State(app): State<Arc<App>>, Path(id): Path<TaskId>)
     let reasons = match task.status {
         Status::Submitted => {
             let config = app.live.fresh().await?;
-            let queue = config.queues.get(&task.queue);
-            let mut reasons = queue_reasons(&app, &task, queue, place.as_ref()).await?;
-            reasons.extend(worker_reasons(&app, &task, &config, queue).await?);
+            let queue = config.settings_of(&task.queue);
+            let mut reasons = queue_reasons(&app, &task, &queue, place.as_ref()).await?;
+            reasons.extend(worker_reasons(&app, &task, &config, &queue).await?);
             reasons.extend(place.as_ref().filter(|place| place.ahead > 0).map(behind_others));
             reasons
         }
@@ -75,7 +75,7 @@ pub(crate) async fn explain(State(app): State<Arc<App>>, Path(id): Path<TaskId>)
 }
 
 /// What keeps its workers from it.
-async fn worker_reasons(app: &App, task: &Task, config: &Config, queue: Option<&QueueConfig>) -> Result<Vec<Reason>> {
+async fn worker_reasons(app: &App, task: &Task, config: &Config, queue: &QueueConfig) -> Result<Vec<Reason>> {
     let workers = app.engine.workers().await?;
     let able = match able_workers(task, config, &workers) {
         Ok(able) => able,
@@ -121,20 +121,14 @@ fn behind_others(place: &QueuePlace) -> Reason {
 }
 
 /// What its queue's settings say.
-async fn queue_reasons(
-    app: &App,
-    task: &Task,
-    queue: Option<&QueueConfig>,
-    place: Option<&QueuePlace>,
-) -> Result<Vec<Reason>> {
+async fn queue_reasons(app: &App, task: &Task, queue: &QueueConfig, place: Option<&QueuePlace>) -> Result<Vec<Reason>> {
     let mut reasons = Vec::new();
-    let Some(queue) = queue else { return Ok(reasons) };
     if queue.paused {
         reasons.push(Reason::new(C::QueuePaused, format!("queue {} is paused", queue.name)));
     }
     if let Some(most) = queue.max_concurrent {
-        let stats = app.engine.queue_stats(Some(&task.queue)).await?;
-        let running = stats.first().and_then(|stats| stats.tasks.get(&Status::Started)).copied().unwrap_or(0);
+        let stats = app.engine.queue_stats(&task.queue).await?;
+        let running = stats.tasks.get(&Status::Started).copied().unwrap_or(0);
         if running >= u64::from(most) {
             let holders = started(app, &task.queue, NAMED).await?.into_iter().map(|task| task.id).collect();
             let message = format!("{running} of at most {most} tasks of queue {} run", queue.name);

@@ -100,10 +100,11 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: JsonBytes) -> R
         warnings.push(warning);
     }
     let sent: Vec<Sent> = tasks.iter().map(Sent::from).collect();
+    let queues: Vec<QueueName> = tasks.iter().filter(|_| is_batch).map(|task| task.queue.clone()).collect();
     let sends = Sends::begin(&mut tasks, envelope.trace);
     let submitted = app.engine.submit(Submit { tasks, on_conflict }).await;
     sends.end(submitted.as_ref().err().map(Error::kind));
-    let submitted = submitted.map_err(|error| refusal(error, &envelope))?;
+    let submitted = submitted.map_err(|error| refusal(error, &envelope, &queues))?;
     app.meters.submitted(&sent, &submitted);
     Ok(answer(&submitted, &warnings, is_batch))
 }
@@ -214,7 +215,6 @@ impl Intake<'_> {
                 .live
                 .route(&self.config, &request.name, request.version, |field| field_text(&parameters, field)),
         };
-        self.config = self.app.live.knowing(Arc::clone(&self.config), &queue).await?;
         let key_is_explicit = request.concurrency_key.is_some();
         let concurrency_key = request.concurrency_key.or_else(|| self.config.key_of(&queue, &parameters));
         // What a key tells apart are requests without ids: a task with its own is the same under whatever key.
@@ -233,8 +233,13 @@ impl Intake<'_> {
             Err(problem) => Err(problem),
         };
         let warning = match judged {
+            Ok(warning) => warning,
             Err(_) if self.is_taken(given.as_ref()).await? => None,
-            judged => judged?,
+            Err(problem) => {
+                // A queue that does not exist is the better reason; otherwise the store finds out.
+                self.app.live.check_queue(&queue).await?;
+                return Err(problem);
+            }
         };
         let mut task = NewTask {
             id_is_chosen: given.is_some(),
@@ -365,8 +370,14 @@ fn within(problem: Problem, index: usize) -> Problem {
     problem.at(pointer)
 }
 
-fn refusal(error: Error, envelope: &Envelope<'_>) -> Problem {
+/// What a refusal of the store means for a request; `queues` are those of the tasks of a batch.
+fn refusal(error: Error, envelope: &Envelope<'_>, queues: &[QueueName]) -> Problem {
     match &error {
+        Error::UnknownQueue(unknown) => {
+            let index = queues.iter().position(|queue| queue == unknown);
+            let problem = Problem::from(error);
+            if let Some(index) = index { within(problem, index) } else { problem }
+        }
         Error::Conflict { id, .. } if envelope.derived(id) => Problem::new(
             Code::IdempotencyKeyReused,
             format!("this Idempotency-Key came with another body before, which made task {id}; use a new key"),

@@ -25,7 +25,7 @@ local function scan(command, key, count)
 end
 
 local function is_known(name)
-  return call('SISMEMBER', P .. 'queues', name) == 1
+  return call('ZSCORE', P .. 'queues', name)
 end
 
 -- The places of a task in the parts of a queue.
@@ -60,6 +60,7 @@ local function list_finished(name, entry)
   else
     call('RPUSH', list, entry)
   end
+  call('ZADD', P .. 'pruning', 'LT', NOW, name)
 end
 
 local function check_finished(name, id, record, places)
@@ -502,8 +503,18 @@ local function check_bounds(name)
   end
 end
 
+-- Whether retention would ever look at the finished tasks of a queue.
+local function check_pruning(name)
+  if call('EXISTS', of(name, 'f')) == 1 and not call('ZSCORE', P .. 'pruning', name) then
+    note('unplaced', name, 'it has finished tasks, and retention would never look at them', function()
+      call('ZADD', P .. 'pruning', NOW, name)
+    end)
+  end
+end
+
 local function look_over_counts(name)
   check_bounds(name)
+  check_pruning(name)
   check_ghosts(name)
   if sized and is_sized(name) then
     check_sum(name)

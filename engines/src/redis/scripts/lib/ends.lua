@@ -81,6 +81,10 @@ local function write_moves(wakes)
   for name, queue in pairs(queues) do
     write_list('ZREM', name, 'l', queue.unlease)
     write_list('RPUSH', name, 'f', queue.over)
+    if #queue.over > 0 then
+      -- The next look finds out when its retention has something to delete.
+      call('ZADD', P .. 'pruning', 'LT', NOW, name)
+    end
     write_list('RPUSH', name, 'q', queue.lane)
     write_list('ZADD', name, 'r', queue.ready)
     write_list('ZADD', name, 's', queue.later)

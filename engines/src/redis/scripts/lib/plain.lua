@@ -3,7 +3,7 @@
 
 local key_of_queue, count = KEYS[1] .. 'q:' .. ARGV[5] .. ':', tonumber(ARGV[9])
 local is_plain = redis.call('EXISTS', KEYS[1] .. 'limits', KEYS[1] .. 'sizes') == 0
-  and redis.call('SISMEMBER', KEYS[1] .. 'queues', ARGV[5]) == 1
+  and redis.call('ZSCORE', KEYS[1] .. 'queues', ARGV[5])
 local ids, first_id = {}, 10
 for i = 1, is_plain and count or 0 do
   ids[i] = ARGV[first_id + 2 * i - 2]

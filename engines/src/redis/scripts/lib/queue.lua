@@ -1,7 +1,7 @@
--- What a queue needs beside its configuration.
+-- What a queue needs whose settings are put. One that was only created is a name, and makes do without the rest.
 
 local function add_queue(name, paused)
-  call('SADD', P .. 'queues', name)
+  call('ZADD', P .. 'queues', 0, name)
   call(paused and 'SADD' or 'SREM', P .. 'paused', name)
   -- Over 64 bytes, so that the leases are never a listpack, and at infinity, so that it never expires.
   call('ZADD', of(name, 'l'), 'inf', string.rep('#', 65))

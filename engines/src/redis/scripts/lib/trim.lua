@@ -15,12 +15,12 @@ end
 -- Trims a queue's list: entries from the place `first` on that are more than `kept` tasks old, or ended at or before the
 -- stamp `before`, and ghosts between them; up to `limit` tasks, and until `work` is used up. Tasks with chosen ids are
 -- remembered for `age` after their ends. With `is_dry` it only counts.
--- Answers how many tasks were deleted, how many entries it passed, whether nothing is left to trim, and the work that is
--- left.
+-- Answers how many tasks were deleted, how many entries it passed, whether nothing is left to trim, the work that is
+-- left, and then when the oldest task that stays ended.
 local function trim(name, kept, before, limit, work, is_dry, first, passed, age)
   local list, length = of(name, 'f'), call('LLEN', of(name, 'f'))
   local surplus = length - count_finished_ghosts(name) - kept - passed
-  local removed, passed_entries, bytes = 0, 0, 0
+  local removed, passed_entries, bytes, oldest = 0, 0, 0, nil
   work = work - WORK_A_QUEUE
   while removed < limit and work > 0 do
     -- Most often nothing is to be done, and the oldest one says so.
@@ -40,7 +40,7 @@ local function trim(name, kept, before, limit, work, is_dry, first, passed, age)
       bytes = bytes + (record and #record or 0)
       if is_listed(record, entries[i]) then
         if surplus <= 0 and sub(record, @ending.completed_at) > before then
-          is_done = true
+          is_done, oldest = true, unpack_at('>I7', record, @ending.completed_at.at)
           break
         end
         surplus = surplus - 1
@@ -61,7 +61,7 @@ local function trim(name, kept, before, limit, work, is_dry, first, passed, age)
     removed, passed_entries = removed + #gone, passed_entries + passing
     work = work - #entries - (bytes - bytes_before) / BYTES_AN_ENTRY
     if is_done then
-      return removed, passed_entries, true, work
+      return removed, passed_entries, true, work, oldest
     end
     first = is_dry and first + passing or first
   end

@@ -16,10 +16,10 @@ use crate::{app::App, problem::Result, wire::explain::ReasonCode as C};
 pub(super) async fn per_worker_reason(
     app: &App,
     task: &Task,
-    queue: Option<&QueueConfig>,
+    queue: &QueueConfig,
     free: &[WorkerId],
 ) -> Result<Option<Reason>> {
-    let Some(most) = queue.and_then(|queue| queue.max_per_worker) else { return Ok(None) };
+    let Some(most) = queue.max_per_worker else { return Ok(None) };
     let running = started(app, &task.queue, MAX_BATCH).await?;
     let of = |worker: &WorkerId| running.iter().filter(|task| task.worker.as_ref() == Some(worker)).count();
     if free.iter().any(|worker| of(worker) < usize::try_from(most).unwrap_or(usize::MAX)) {
@@ -87,11 +87,11 @@ pub(super) async fn earlier_queues(
     for role in roles {
         let mut stands_before = false;
         for queue in before(role, &task.queue) {
-            if config.queues.get(queue).is_none_or(|queue| queue.paused) {
+            if config.queues.get(queue).is_some_and(|queue| queue.paused) {
                 continue;
             }
-            let stats = app.engine.queue_stats(Some(queue)).await?;
-            let tasks = stats.first().and_then(|stats| stats.tasks.get(&Status::Submitted)).copied().unwrap_or(0);
+            let stats = app.engine.queue_stats(queue).await?;
+            let tasks = stats.tasks.get(&Status::Submitted).copied().unwrap_or(0);
             if tasks > 0 {
                 stands_before = true;
                 ready.push(format!("{queue}, with {tasks} ready, by role {}", role.name));

@@ -1,0 +1,102 @@
+//! The names of the queues, a piece at a time. Which queues exist is for the store to say; no process keeps a list.
+
+use jobbers_common::{
+    engine::{Result, keep::validate_creation},
+    name::QueueName,
+};
+use redis::{Cmd, Value};
+
+use super::{
+    failure::malformed,
+    reply::{array, text},
+    script,
+    store::Store,
+};
+
+/// Where a walk over queues begins.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum From<'a> {
+    Start,
+    At(&'a QueueName),
+    After(&'a QueueName),
+}
+
+impl<'a> From<'a> {
+    /// At a queue, if one is given.
+    pub(super) fn at(queue: Option<&'a QueueName>) -> Self {
+        queue.map_or(Self::Start, Self::At)
+    }
+
+    /// After a queue, if one is given.
+    pub(super) fn after(queue: Option<&'a QueueName>) -> Self {
+        queue.map_or(Self::Start, Self::After)
+    }
+
+    /// As Redis writes the beginning of a range of names.
+    fn bound(self) -> String {
+        match self {
+            Self::Start => "-".to_owned(),
+            Self::At(queue) => format!("[{queue}"),
+            Self::After(queue) => format!("({queue}"),
+        }
+    }
+}
+
+/// A piece of all queues.
+#[derive(Debug, Default)]
+pub(super) struct Queues {
+    /// In the order of their names.
+    pub(super) names: Vec<QueueName>,
+    /// The queue at which the walk goes on; `None` at its end.
+    pub(super) next: Option<QueueName>,
+}
+
+impl Queues {
+    /// One queue alone, if the walk has not passed it.
+    pub(super) fn only(queue: &QueueName, from: Option<&QueueName>) -> Self {
+        let names = if from.is_none_or(|from| from <= queue) { vec![queue.clone()] } else { Vec::new() };
+        Self { names, next: None }
+    }
+
+    /// The queue at a place, or that at which the walk goes on.
+    pub(super) fn at(&self, place: usize) -> Option<&QueueName> {
+        self.names.get(place).or(self.next.as_ref())
+    }
+}
+
+/// Up to `limit` queues that have something in a part, by its letter; of all queues for an empty one. Looks at a bounded
+/// number of queues, so it may return fewer, even none, before the end.
+pub(super) async fn walk(store: &Store, part: &str, from: From<'_>, limit: usize) -> Result<Queues> {
+    let add = |command: &mut Cmd| {
+        command.arg(from.bound()).arg(limit).arg(part);
+    };
+    let mut answer = array(store.run(&store.bulk, &script::QUEUES, add).await?)?.into_iter();
+    let next = text(answer.next().unwrap_or(Value::Nil))?;
+    let next = if next.is_empty() { None } else { Some(read_name(next)?) };
+    let names = answer.map(|name| read_name(text(name)?)).collect::<Result<_>>()?;
+    Ok(Queues { names, next })
+}
+
+/// The next queue in the order of names; `None` after the last.
+pub(super) async fn next(store: &Store, from: From<'_>) -> Result<Option<QueueName>> {
+    Ok(walk(store, "", from, 1).await?.names.pop())
+}
+
+/// Creates queues that do not exist.
+pub(super) async fn create(store: &Store, queues: &[QueueName]) -> Result<()> {
+    validate_creation(queues)?;
+    if queues.is_empty() {
+        return Ok(());
+    }
+    let add = |command: &mut Cmd| {
+        queues.iter().for_each(|queue| {
+            command.arg(0).arg(queue.as_str());
+        });
+    };
+    store.run(&store.bulk, &script::CREATE_QUEUES, add).await.map(drop)
+}
+
+/// Reads a queue's name.
+pub(super) fn read_name(name: String) -> Result<QueueName> {
+    QueueName::new(name).map_err(|_| malformed("the name of a queue was due"))
+}

@@ -1,0 +1,8 @@
+#!lua flags=no-writes
+-- Queues whose retention may have something to delete, the longest due first.
+--
+-- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at most how many. Answers their names.
+
+-- include base
+
+return call('ZRANGEBYSCORE', P .. 'pruning', '-inf', NOW, 'LIMIT', 0, ARGV[2])
