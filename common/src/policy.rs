@@ -124,7 +124,7 @@ impl TaskPolicy {
     }
 }
 
-/// The part of a policy the store applies alone, when a task's workers have vanished and its code can't be asked. `None` leaves it to the store.
+/// The part of a policy the store applies alone, when a task's workers have vanished and its code can't be asked. `None` is the default.
 ///
 /// A task's author says it with the rest of the policy; workers register it, and submissions carry it into the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -151,8 +151,7 @@ impl From<&TaskPolicy> for CrashPolicy {
         let max_crashes = policy.max_crashes;
         Self {
             max_crashes: (max_crashes != TaskPolicy::DEFAULT.max_crashes).then_some(max_crashes),
-            // Always carried: a store keeps a poison task only if the task's record says so.
-            dead_letter: Some(policy.dead_letter),
+            dead_letter: (policy.dead_letter != TaskPolicy::DEFAULT.dead_letter).then_some(policy.dead_letter),
         }
     }
 }
@@ -221,6 +220,12 @@ pub struct PolicyError {
 }
 
 impl PolicyOverrides {
+    /// Whether a task that is failed as poison becomes a dead letter.
+    #[must_use]
+    pub fn keeps_poison(&self) -> bool {
+        self.dead_letter.unwrap_or_default() == DeadLetter::Save
+    }
+
     /// Whether nothing is overridden.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -13,7 +13,7 @@ use jobbers_common::{
     limits::KEPT_PARAMETER_BYTES,
     name::{QueueName, TaskName, WorkerId},
     payload::Payload,
-    policy::{DeadLetter, PolicyOverrides, TaskPolicy},
+    policy::{PolicyOverrides, TaskPolicy},
     suspicion::Suspicion,
     task::{NewTask, Priority},
     time::Timestamp,
@@ -92,7 +92,7 @@ pub(super) fn encode_as(fingerprint: u128, task: &NewTask, into: &mut Vec<u8>) -
     let flag = |is: bool| [if is { b'1' } else { b'0' }];
     put(const { CORE.range("fingerprint") }, &fingerprint.to_be_bytes());
     put(const { CORE.range("size") }, &[if large { LARGE } else { SMALL }]);
-    put(const { CORE.range("dead_letter") }, &flag(task.overrides.dead_letter == Some(DeadLetter::Save)));
+    put(const { CORE.range("dead_letter") }, &flag(task.overrides.keeps_poison()));
     put(const { CORE.range("max_crashes") }, &[u8::try_from(max_crashes).unwrap_or(u8::MAX)]);
     put(const { CORE.range("priority") }, &[b'0' + task.priority.get()]);
     put(const { CORE.range("remember") }, &flag(task.id_is_chosen));
@@ -301,6 +301,8 @@ pub(super) fn micros(duration: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use jobbers_common::{backoff::Backoff, name::TaskId, unique::UniqueKey};
+
+    use jobbers_common::policy::DeadLetter;
 
     use super::*;
 

@@ -133,8 +133,7 @@ fn reclaim(step: &mut Step<'_>, expired: &Expired) -> Result<Status> {
     let message = format!("the worker {worker} vanished: its lease ended");
     let failure = AttemptFailure::new(FailureKind::Crash, message);
     let is_poison = is_blamed && blames + 1 >= overrides.max_crashes.unwrap_or(TaskPolicy::DEFAULT.max_crashes);
-    let saves = overrides.dead_letter == Some(DeadLetter::Save);
-    let transition = Transition::of_lost_lease(found.cancel_requested, is_poison, saves);
+    let transition = Transition::of_lost_lease(found.cancel_requested, is_poison, overrides.keeps_poison());
     moves::leave(step, id, found, &transition, &Attempt { failure: Some(&failure), ..Attempt::default() })
 }
 
@@ -147,8 +146,10 @@ fn read_expired(row: &Row<'_>, _queue: i64) -> Result<Expired> {
         started_at: columns.time()?,
         blames: columns.take()?,
         suspicion: Suspicion::new(columns.take()?),
-        // What can't be read bounds nothing; a task is not kept from ending by it.
-        overrides: columns.overrides().unwrap_or_default(),
+        // A policy that can't be read does not keep a task from ending. No copy is made: it could not be read either.
+        overrides: columns
+            .overrides()
+            .unwrap_or_else(|_| PolicyOverrides { dead_letter: Some(DeadLetter::None), ..PolicyOverrides::default() }),
     })
 }
 

@@ -94,9 +94,8 @@ pub async fn only_what_is_to_be_kept_is_put_on_the_outbox(f: Fixture) {
 }
 
 pub async fn a_poison_task_is_put_on_the_outbox(f: Fixture) {
-    let overrides =
-        PolicyOverrides { max_crashes: Some(1), dead_letter: Some(DeadLetter::Save), ..PolicyOverrides::default() };
-    let careless = PolicyOverrides { max_crashes: Some(1), ..PolicyOverrides::default() };
+    let overrides = PolicyOverrides { max_crashes: Some(1), ..PolicyOverrides::default() };
+    let careless = PolicyOverrides { dead_letter: Some(DeadLetter::None), ..overrides.clone() };
     f.submit(vec![NewTask { overrides, ..task("a") }, NewTask { overrides: careless, ..task("b") }]).await;
     for _ in 0..2 {
         f.claim_one().await;

@@ -104,7 +104,7 @@ pub async fn a_poison_task_is_failed(f: Fixture) {
     assert_eq!((task.status, task.crashes, task.errors.len()), (Status::Failed, 3, 3));
     assert_eq!(task.completed_at, Some(f.clock.now()));
     assert!(task.errors.iter().all(|error| error.kind == FailureKind::Crash));
-    assert!(!task.dead_letter);
+    assert!(task.dead_letter, "kept unless its policy says `none`");
     f.assert_conserved().await;
 }
 
@@ -113,7 +113,7 @@ pub async fn max_crashes_can_be_overridden(f: Fixture) {
         |max, dead_letter| PolicyOverrides { max_crashes: Some(max), dead_letter, ..PolicyOverrides::default() };
     f.submit(vec![
         NewTask { overrides: overrides(1, Some(DeadLetter::Save)), ..task("one") },
-        NewTask { overrides: overrides(100, None), ..task("many") },
+        NewTask { overrides: overrides(100, Some(DeadLetter::None)), ..task("many") },
     ])
     .await;
     for name in ["one", "many"] {

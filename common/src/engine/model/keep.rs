@@ -5,7 +5,7 @@ use crate::{
     engine::{Error, PruneRequest, PruneScope, Pruned, Reclaimed, Result},
     lifecycle::{Move, Status},
     name::{QueueName, TaskId, WorkerId},
-    policy::{DeadLetter, TaskPolicy},
+    policy::TaskPolicy,
     suspicion::{Judgement, WorkerLoss},
     task::{AttemptFailure, FailureKind},
     time::Timestamp,
@@ -70,7 +70,7 @@ impl State {
         task.crashes += 1;
         task.blames += u32::from(is_blamed);
         let max_crashes = task.overrides.max_crashes.unwrap_or(TaskPolicy::DEFAULT.max_crashes);
-        let saves = task.overrides.dead_letter == Some(DeadLetter::Save);
+        let saves = task.overrides.keeps_poison();
         let is_poison = is_blamed && task.blames >= max_crashes;
         let transition = Transition::of_lost_lease(task.cancel_requested, is_poison, saves);
         let message = format!("the worker {worker} vanished: its lease ended");
