@@ -58,9 +58,19 @@ pub(crate) async fn front(State(app): State<Arc<App>>) -> Result<Response> {
     let workers = app.engine.workers().await?;
     let failed = TaskFilter { statuses: vec![Status::Failed], ..TaskFilter::default() };
     let failures = listing::fill(&*app.engine, failed, FAILURES, None, |_| true).await?.tasks;
+    let failures = with_errors(&app, failures).await?;
     let headers = [(header::CACHE_CONTROL, "no-store"), (header::CONTENT_SECURITY_POLICY, POLICY)];
     let page = page(&health, &queues, &workers, &failures).into_string();
     Ok((headers, axum::response::Html(page)).into_response())
+}
+
+/// The same tasks with their errors, which lists leave out. A task that was deleted since is left out.
+async fn with_errors(app: &App, tasks: Vec<Task>) -> Result<Vec<Task>> {
+    let mut whole = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        whole.extend(app.engine.get(&task.id).await?);
+    }
+    Ok(whole)
 }
 
 fn page(health: &Health, queues: &[QueueStats], workers: &[RegisteredWorker], failures: &[Task]) -> Markup {
