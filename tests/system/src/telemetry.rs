@@ -121,14 +121,14 @@ async fn the_points_are_as_many_as_what_happened(kind: Engine) {
     assert_eq!(number("tasks_selected", &[("role", "default")]), 69.0 + 12.0);
     assert_eq!(count("time_in_queue", &[]), 69 + 12);
     assert_eq!(count("execution_time", &[]), 69 + 12);
-    assert_eq!(count("execution_time", &[("status", "submitted")]), 12);
+    assert_eq!(count("execution_time", &[("status", "scheduled")]), 12);
     assert_eq!(count("end_to_end_latency", &[("status", "completed")]), 55);
     assert_eq!(count("end_to_end_latency", &[]), 69);
     let Distribution { sum, .. } = collector.distribution("execution_time", &[("task", "sleep")]);
     assert!(sum >= 4.0 * 50.0, "two tasks ran into their timeout of 50 ms twice: {sum} ms");
-    // The stock `fail` keeps what fails for good; nobody takes it off the outbox here.
+    // What fails for good or stalls is kept by default.
     assert_eq!(number("tasks_dead_lettered", &[("task", "fail"), ("version", "1")]), 10.0);
-    assert_eq!(number("tasks_dead_lettered", &[]), 10.0);
+    assert_eq!(number("tasks_dead_lettered", &[]), 13.0);
     assert_eq!(number("jobbers.attempts.failed", &[("reason", "timeout"), ("next", "retry")]), 2.0);
     assert_eq!(number("jobbers.attempts.failed", &[("reason", "fatal"), ("next", "over")]), 7.0);
     assert_eq!(number("jobbers.attempts.failed", &[("reason", "panic")]), 3.0);
