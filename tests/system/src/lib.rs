@@ -49,6 +49,8 @@ mod storm;
 #[cfg(test)]
 mod telemetry;
 #[cfg(test)]
+mod tombstones;
+#[cfg(test)]
 mod traces;
 #[cfg(test)]
 mod trouble;
