@@ -52,7 +52,7 @@ async fn clean(args: &Args) -> anyhow::Result<ExitCode> {
     })?;
     logging::init(&args.log).map_err(ConfigError::Value)?;
     telemetry.announce();
-    // Asked before the store is: whoever says nothing is told so without one.
+    // Before the store is opened: a command line that names nothing to do is refused without one.
     config.passes()?;
     let tombstones = TombstonePolicy { age: config.tombstone_age, count: config.tombstone_count };
     let options = OpenOptions { tombstones, ..OpenOptions::existing() };

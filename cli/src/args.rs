@@ -17,6 +17,7 @@ Exit codes:
   70  a defect of the manager
   74  standard output can't be written to
   75  stopped at the drain deadline or by a second signal; work was given back
+  76  a worker stopped because too many of its threads were held by tasks that do not end
   124 a wait ended before its task did
 
 Start with:

@@ -7,10 +7,11 @@ use std::{
     fs::{File, OpenOptions, Permissions, TryLockError},
     io::{self, Read, Seek, Write},
     net::SocketAddr,
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
+use nix::unistd::geteuid;
 use serde::{Deserialize, Serialize};
 
 /// The file's name.
@@ -51,9 +52,13 @@ impl Site {
         Self { manager: format!("http://{host}:{}", address.port()), store: store.to_owned() }
     }
 
-    /// The system that runs in `folder`, if any.
+    /// The system that runs in `folder`, if any. The file of another user counts for nothing, or that user could have
+    /// commands in a shared folder sent to a manager of their own.
     pub(crate) fn find(folder: &Path) -> Option<Self> {
         let mut file = File::open(folder.join(NAME)).ok()?;
+        if file.metadata().ok()?.uid() != geteuid().as_raw() {
+            return None;
+        }
         if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
             return None;
         }

@@ -56,6 +56,18 @@ pub struct Report {
     pub hung: bool,
 }
 
+impl Report {
+    /// The exit code of a program that ends with its worker.
+    #[must_use]
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Self { hung: true, .. } => exit::HUNG.into(),
+            Self { late: true, .. } => exit::DRAINED_LATE.into(),
+            Self { .. } => exit::OK,
+        }
+    }
+}
+
 /// Why a worker did not work.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -190,9 +202,7 @@ impl Worker {
             telemetry.shutdown().await;
         }
         match worked {
-            Ok(Report { hung: true, .. }) => exit::HUNG.into(),
-            Ok(Report { late: true, .. }) => exit::DRAINED_LATE.into(),
-            Ok(_) => exit::OK,
+            Ok(report) => report.exit_code(),
             Err(error) => complain(&error, error.exit_code()),
         }
     }

@@ -6,7 +6,7 @@ use jobbers_manager::config::{DeadLetterArgs, NameArgs};
 use jobbers_process::{
     config::layered,
     engine_url::EngineArgs,
-    exit, listen,
+    listen,
     logging::{self, LogArgs},
     shutdown::Shutdown,
     telemetry::{MetricsArgs, Options, Telemetry, TelemetryError},
@@ -27,7 +27,7 @@ SIGTERM or SIGINT (Ctrl-C) stops it in good order: the manager takes nothing mor
 its drain deadline; what still runs then is given back), the cleaner ends. A second one stops it at once.
 
 Exit codes: 0 stopped in good order; 64 the configuration makes no sense, or the address was refused; 69 the store or the \
-address can't be had; 75 what still ran was given back.";
+address can't be had; 75 what still ran was given back; 76 too many threads were held by tasks that do not end.";
 
 /// Flags of `jobbers up`.
 #[derive(Debug, clap::Args)]
@@ -131,8 +131,7 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     }
     let report = stack.stop().await;
     telemetry.shutdown().await;
-    let report = report?;
-    Ok(if report.late { exit::DRAINED_LATE.into() } else { exit::OK })
+    Ok(report?.exit_code())
 }
 
 /// Leaves the file by which commands in this folder find the system.

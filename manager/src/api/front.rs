@@ -10,21 +10,22 @@ use axum::{
 use jobbers_common::{
     engine::{Health, QueueStats, TaskFilter, look::first_queues},
     lifecycle::Status,
-    limits::MAX_BATCH,
     task::Task,
     worker::RegisteredWorker,
 };
 use maud::{DOCTYPE, Markup, html};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::utf8_percent_encode;
 
-use crate::{api::listing, app::App, problem::Result};
+use crate::{
+    api::{listing, tasks::submit::IN_A_PATH},
+    app::App,
+    problem::Result,
+};
 
 /// How many of the latest failures it shows.
 const FAILURES: usize = 10;
-/// How many queues and workers it shows; it says how many there are, of queues up to a thousand.
+/// How many queues and workers it shows. The API lists all.
 const ROWS: usize = 100;
-/// Everything but what RFC 3986 leaves unreserved.
-const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// It needs no script and nothing from elsewhere.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
 /// The columns of a queue, in the order of a task's life.
@@ -54,7 +55,7 @@ code { background: #f1f3f5; padding: .1rem .3rem; border-radius: 3px; }
 /// The page.
 pub(crate) async fn front(State(app): State<Arc<App>>) -> Result<Response> {
     let health = app.engine.health().await?;
-    let queues = first_queues(&*app.engine, MAX_BATCH).await?;
+    let queues = first_queues(&*app.engine, ROWS + 1).await?;
     let workers = app.engine.workers().await?;
     let failed = TaskFilter { statuses: vec![Status::Failed], ..TaskFilter::default() };
     let failures = listing::fill(&*app.engine, failed, FAILURES, None, |_| true).await?.tasks;
@@ -107,7 +108,8 @@ fn page(health: &Health, queues: &[QueueStats], workers: &[RegisteredWorker], fa
 
 fn queue_table(queues: &[QueueStats]) -> Markup {
     html! {
-        h2 { "Queues (" (queues.len()) ")" }
+        h2 { "Queues" }
+        @if queues.len() > ROWS { p.note { "The first " (ROWS) " by name; " a href="/queues" { "/queues" } " lists all." } }
         table {
             tr {
                 th { "queue" }
@@ -169,5 +171,5 @@ fn failure_table(failures: &[Task]) -> Markup {
 
 /// The path of a document of the API.
 fn link(collection: &str, name: &str) -> String {
-    format!("/{collection}/{}", utf8_percent_encode(name, SEGMENT))
+    format!("/{collection}/{}", utf8_percent_encode(name, IN_A_PATH))
 }

@@ -1,4 +1,4 @@
-//! The folders below which stock tasks read files. A path comes from whoever may submit a task, so it is not trusted.
+//! The folders below which stock tasks read files. Any client that may submit a task chooses the path, so it is not trusted.
 
 use std::{
     env,

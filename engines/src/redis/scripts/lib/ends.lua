@@ -73,7 +73,7 @@ local function write_list(command, name, part, list)
   end
 end
 
--- Writes all that was gathered. `wakes`: whether workers are told of what became ready.
+-- Writes all that was gathered. `wakes`: whether to wake workers for what became ready.
 local function write_moves(wakes)
   wakes = wakes and is_any_waiting()
   spread('HSET', T, records)

@@ -5,7 +5,7 @@ local function refuse(place, status, letter)
   return { 'conflict', place, status, letter, letter = letter, word = status }
 end
 
--- Letter e, r or c for a task, or what stands against it; `place` is its place in its group.
+-- Letter e, r or c for a task, or why it is refused; `place` is its place in its group.
 local function judge_against(mode, record, new_core, place)
   if sub(core_of(record), @core.fingerprint) == fingerprint_of(new_core) or mode == @conflict.skip then
     return @submitted.existing
