@@ -29,9 +29,9 @@ pub struct Filter {
     /// Whose last error has this [fingerprint](crate::fingerprint::of).
     pub fingerprint: Option<String>,
     /// That failed at or after this.
-    pub failed_from: Option<Timestamp>,
+    pub failed_after: Option<Timestamp>,
     /// That failed before this.
-    pub failed_until: Option<Timestamp>,
+    pub failed_before: Option<Timestamp>,
     /// Of which this has become.
     pub state: Option<LetterState>,
 }
@@ -60,8 +60,8 @@ impl Filter {
             given(":state", self.state.map(LetterState::as_str)),
             given(":error", self.error.as_ref().map(|text| text.to_ascii_lowercase())),
             given(":fingerprint", self.fingerprint.clone()),
-            given(":failed_from", self.failed_from.map(Timestamp::as_micros)),
-            given(":failed_until", self.failed_until.map(Timestamp::as_micros)),
+            given(":failed_after", self.failed_after.map(Timestamp::as_micros)),
+            given(":failed_before", self.failed_before.map(Timestamp::as_micros)),
         ];
         parameters.into_iter().flatten().collect()
     }

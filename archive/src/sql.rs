@@ -94,8 +94,8 @@ mod tests {
     #[test]
     fn only_the_conditions_that_are_given_stand_in_a_statement() {
         assert_eq!(matching("WHERE MATCHING", &[]), "WHERE (TRUE)");
-        let given = [":queue", ":error", ":failed_until"];
-        let expected = "WHERE (queue = :queue AND instr(lower(error), :error) > 0 AND failed_at < :failed_until)";
+        let given = [":queue", ":error", ":failed_before"];
+        let expected = "WHERE (queue = :queue AND instr(lower(error), :error) > 0 AND failed_at < :failed_before)";
         assert_eq!(matching("WHERE MATCHING", &given), expected);
     }
 

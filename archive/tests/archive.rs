@@ -162,12 +162,12 @@ fn letters_are_found_by_every_field_page_by_page() {
         Filter { status: Some(Status::Stalled), ..none() },
         Filter { error: Some("timed out".to_owned()), ..none() },
         Filter { fingerprint: Some("Timed OUT after #".to_owned()), ..none() },
-        Filter { failed_from: Some(at(900)), ..none() },
-        Filter { failed_from: Some(at(21)), failed_until: Some(at(901)), ..none() },
+        Filter { failed_after: Some(at(900)), ..none() },
+        Filter { failed_after: Some(at(21)), failed_before: Some(at(901)), ..none() },
     ] {
         assert_eq!(found(filter.clone()), ["other"], "{filter:?}");
     }
-    assert_eq!(found(Filter { failed_until: Some(at(900)), ..none() }).len(), 25);
+    assert_eq!(found(Filter { failed_before: Some(at(900)), ..none() }).len(), 25);
     assert_eq!(found(Filter { state: Some(LetterState::Resubmitted), ..none() }).len(), 0);
     let (mut walked, mut cursor) = (Vec::new(), None);
     loop {

@@ -181,10 +181,10 @@ pub struct Config {
     /// See [`TaskFilter::statuses`].
     #[serde(default)]
     pub status: Vec<Status>,
-    /// See [`TaskFilter::submitted_from`].
+    /// See [`TaskFilter::submitted_after`].
     #[serde(default)]
     pub submitted_after: Option<jiff::Timestamp>,
-    /// See [`TaskFilter::submitted_until`].
+    /// See [`TaskFilter::submitted_before`].
     #[serde(default)]
     pub submitted_before: Option<jiff::Timestamp>,
     /// The age at which dead letters are deleted; `None`: they are not.
@@ -283,8 +283,8 @@ impl Config {
                 version_from: self.task_version_from,
                 version_to: self.task_version_to,
                 worker: None,
-                submitted_from: self.submitted_after.map(timestamp),
-                submitted_until: self.submitted_before.map(timestamp),
+                submitted_after: self.submitted_after.map(timestamp),
+                submitted_before: self.submitted_before.map(timestamp),
             },
             older_than: self.older_than,
             larger_than: self.larger_than,

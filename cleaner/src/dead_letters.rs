@@ -63,7 +63,7 @@ impl Pass for DeadLetters {
     async fn run_once(&self, round: Round<'_>, _: Option<String>) -> Result<Batch> {
         let before = jiff::Timestamp::from_microsecond(round.now.before(self.older_than).as_micros());
         let before = before.map_err(|error| Error::Invalid(error.to_string()))?;
-        let body = json!({"failed_until": before.to_string(), "all": true, "dry_run": round.dry_run});
+        let body = json!({"failed_before": before.to_string(), "all": true, "dry_run": round.dry_run});
         let silent = |error: reqwest::Error| Error::unavailable(format!("the manager at {}: {error}", self.url));
         let answer = self.client.delete(self.url.clone()).json(&body).send().await.map_err(silent)?;
         let status = answer.status();

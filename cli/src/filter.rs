@@ -79,8 +79,8 @@ impl FilterArgs {
             pair("name", self.name.as_ref()),
             pair("version", self.version),
             pair("worker", self.worker.as_ref()),
-            pair("submitted_from", self.submitted_after),
-            pair("submitted_until", self.submitted_before),
+            pair("submitted_after", self.submitted_after),
+            pair("submitted_before", self.submitted_before),
         ];
         restricted.into_iter().flatten().collect()
     }
@@ -115,8 +115,8 @@ mod tests {
                 "name=t",
                 "version=2",
                 "worker=w",
-                "submitted_from=1970-01-01T00:00:00Z",
-                "submitted_until=2026-01-02T03:04:05Z"
+                "submitted_after=1970-01-01T00:00:00Z",
+                "submitted_before=2026-01-02T03:04:05Z"
             ]
         );
     }

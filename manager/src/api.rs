@@ -20,6 +20,8 @@ mod health;
 mod listing;
 mod metrics;
 mod operations;
+mod page;
+mod problems;
 mod queues;
 mod registry;
 mod roles;
@@ -52,8 +54,10 @@ struct Head;
 /// Every operation, and what stands at the head of the document.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     let head = OpenApiRouter::with_openapi(Head::openapi())
-        // A page, and no operation of the API.
+        // Pages for people, and no operations of the API.
         .route("/", axum::routing::get(front::front))
+        .route("/problems", axum::routing::get(problems::list))
+        .route("/problems/{code}", axum::routing::get(problems::one))
         // A task may be called `cancel`, which is also the path of an operation.
         .route("/tasks/cancel", axum::routing::get(tasks::look::get_task_named_cancel));
     operations().into_iter().fold(head, OpenApiRouter::routes)

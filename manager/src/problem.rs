@@ -55,6 +55,12 @@ macro_rules! codes {
                 match self { $(Self::$name => $title,)+ }
             }
 
+            /// The path of the page about it, which is the `type` of its problems.
+            #[must_use]
+            pub fn page(self) -> String {
+                format!("/problems/{}", self.as_str())
+            }
+
             /// What it means and what to do about it.
             #[must_use]
             pub const fn help(self) -> &'static str {
@@ -98,7 +104,7 @@ codes! {
     TaskExists = "task_exists", CONFLICT, "The task id is taken by another submission";
     /// A task that runs can't be replaced. Cancel it first.
     TaskStarted = "task_started", CONFLICT, "The task is running";
-    /// Another task, `task_id`, holds the task's unique key. Wait until it is over, or say on_duplicate.
+    /// Another task, `holder`, holds the task's unique key. Wait until it is over, or say on_duplicate.
     Duplicate = "duplicate", CONFLICT, "Another task holds the unique key";
     /// The task was over before it could be cancelled.
     TaskOver = "task_over", CONFLICT, "The task is over";
@@ -138,7 +144,7 @@ codes! {
     JsonTooDeep = "json_too_deep", UNPROCESSABLE_ENTITY, "The JSON is nested too deeply";
     /// The parameters do not fit the schema that the task's workers registered; `pointer` says where. The schema is at
     /// GET /tasks/registry.
-    InvalidParameters = "invalid_parameters", UNPROCESSABLE_ENTITY, "The parameters do not fit the task";
+    SchemaMismatch = "schema_mismatch", UNPROCESSABLE_ENTITY, "The parameters do not fit the task";
     /// The queue is strict, and no live worker that claims from it can run the task. Start one, or correct name, version
     /// or queue.
     NoWorker = "no_worker", UNPROCESSABLE_ENTITY, "No worker can run the task";
@@ -210,7 +216,7 @@ pub struct Problem {
     detail: String,
     pointer: Option<String>,
     retry_after: Option<Duration>,
-    about: Option<TaskId>,
+    holder: Option<TaskId>,
     end: Option<Box<EndView>>,
 }
 
@@ -220,7 +226,7 @@ pub(crate) type Result<T, E = Problem> = std::result::Result<T, E>;
 impl Problem {
     /// An error with a sentence on this very occurrence.
     pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), pointer: None, retry_after: None, about: None, end: None }
+        Self { code, detail: detail.into(), pointer: None, retry_after: None, holder: None, end: None }
     }
 
     /// The same, about one field of the body.
@@ -229,9 +235,9 @@ impl Problem {
         self
     }
 
-    /// The same, about a task that is not the caller's own.
-    pub(crate) fn about(mut self, task: TaskId) -> Self {
-        self.about = Some(task);
+    /// The same, with the task that holds the unique key.
+    pub(crate) fn held_by(mut self, holder: TaskId) -> Self {
+        self.holder = Some(holder);
         self
     }
 
@@ -312,11 +318,11 @@ impl From<Error> for Problem {
             Error::Full(_) | Error::ReadOnly(_) | Error::Config(_) => Some(Duration::from_secs(5)),
             _ => None,
         };
-        let about = match &error {
+        let holder = match &error {
             Error::Duplicate { holder, .. } => Some(holder.clone()),
             _ => None,
         };
-        Self { retry_after, about, ..Self::new(code, error.to_string()) }
+        Self { retry_after, holder, ..Self::new(code, error.to_string()) }
     }
 }
 
@@ -324,9 +330,9 @@ impl From<Error> for Problem {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Problem)]
 pub(crate) struct ProblemBody<'a> {
-    /// Names the kind of problem; one per code.
+    /// Names the kind of problem, one per code, by the address of a page about it.
     #[serde(rename = "type")]
-    #[schema(example = "urn:jobbers:problem:unknown_queue")]
+    #[schema(example = "/problems/unknown_queue")]
     kind: String,
     /// The kind in a few words.
     title: &'static str,
@@ -340,10 +346,10 @@ pub(crate) struct ProblemBody<'a> {
     /// The field of the body that is meant, as a JSON pointer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pointer: Option<&'a str>,
-    /// The task that stands in the way.
+    /// The id of the task that holds the unique key.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<NameDoc>)]
-    task_id: Option<&'a TaskId>,
+    holder: Option<&'a TaskId>,
     /// Of a task that was pruned: how it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
@@ -365,13 +371,13 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let code = self.code;
         let body = ProblemBody {
-            kind: format!("urn:jobbers:problem:{}", code.as_str()),
+            kind: code.page(),
             title: code.title(),
             status: code.status().as_u16(),
             detail: &self.detail,
             code: code.as_str(),
             pointer: self.pointer.as_deref(),
-            task_id: self.about.as_ref(),
+            holder: self.holder.as_ref(),
             end: self.end.as_deref(),
         };
         let mut response = (code.status(), axum::Json(body)).into_response();

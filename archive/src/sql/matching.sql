@@ -1,7 +1,7 @@
 -- matching: whether a letter matches a filter; stands in place of the word MATCHING in other statements. Each line is a
 -- condition, and only those stand there whose parameter is given: so that an index can serve them.
 -- :queue  :name  :version  :status  :state  :error a part of the message, in lower case  :fingerprint
--- :failed_from  :failed_until, that point excluded
+-- :failed_after  :failed_before, that point excluded
 queue = :queue
 name = :name
 version = :version
@@ -9,5 +9,5 @@ status = :status
 state = :state
 instr(lower(error), :error) > 0
 fingerprint = :fingerprint
-failed_at >= :failed_from
-failed_at < :failed_until
+failed_at >= :failed_after
+failed_at < :failed_before

@@ -57,7 +57,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         ]);
     }
     let none = if args.cancel_requested { "nothing that runs is to be cancelled" } else { "nothing runs" };
-    pages::show(&table, page.tasks.len(), page.next.is_some(), none)?;
+    pages::show(&table, page.tasks.len(), page.next_cursor.is_some(), none)?;
     Ok(exit::OK)
 }
 

@@ -105,7 +105,7 @@ async fn by_filter(client: &Client, filter: FilterArgs, yes: bool, json: bool) -
             }
             tally.add(&answer.read()?);
         }
-        cursor = page.next;
+        cursor = page.next_cursor;
         if cursor.is_none() {
             break;
         }
@@ -124,7 +124,7 @@ async fn agreed(client: &Client, filter: &FilterArgs) -> Result<bool, Failure> {
         return Ok(false);
     }
     output::note(output::trimmed(&list::table(&preview.tasks)));
-    let question = match preview.next {
+    let question = match preview.next_cursor {
         Some(_) => "These and more match. Cancel them all?",
         None => "Cancel these?",
     };

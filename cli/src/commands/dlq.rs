@@ -68,13 +68,13 @@ struct FilterArgs {
     #[serde(skip_serializing_if = "Option::is_none")]
     queue: Option<QueueName>,
     /// Only those of tasks of this name
-    #[arg(long = "name", value_name = "TASK")]
+    #[arg(long, value_name = "TASK")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    task_name: Option<TaskName>,
+    name: Option<TaskName>,
     /// Only those of this version of the task
     #[arg(long = "task-version", visible_alias = "version", value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    task_version: Option<u32>,
+    version: Option<u32>,
     /// Only those that ended as failed, stalled or dropped
     #[arg(long, value_name = "STATUS")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,13 +88,13 @@ struct FilterArgs {
     #[serde(skip_serializing_if = "Option::is_none")]
     fingerprint: Option<String>,
     /// Only those that failed at or after this time, e.g. 2026-01-01T00:00:00Z
-    #[arg(long = "failed-after", value_name = "TIME", value_parser = when::parse)]
+    #[arg(long, value_name = "TIME", value_parser = when::parse)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    failed_from: Option<jiff::Timestamp>,
+    failed_after: Option<jiff::Timestamp>,
     /// Only those that failed before this time
-    #[arg(long = "failed-before", value_name = "TIME", value_parser = when::parse)]
+    #[arg(long, value_name = "TIME", value_parser = when::parse)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    failed_until: Option<jiff::Timestamp>,
+    failed_before: Option<jiff::Timestamp>,
 }
 
 impl FilterArgs {
@@ -105,13 +105,13 @@ impl FilterArgs {
         }
         let restricted = [
             pair("queue", self.queue.as_ref()),
-            pair("task_name", self.task_name.as_ref()),
-            pair("task_version", self.task_version),
+            pair("name", self.name.as_ref()),
+            pair("version", self.version),
             pair("status", self.status),
             pair("error", self.error.as_ref()),
             pair("fingerprint", self.fingerprint.as_ref()),
-            pair("failed_from", self.failed_from),
-            pair("failed_until", self.failed_until),
+            pair("failed_after", self.failed_after),
+            pair("failed_before", self.failed_before),
         ];
         restricted.into_iter().flatten().collect()
     }
@@ -144,7 +144,7 @@ struct SelectionArgs {
 #[derive(Debug, Clone, Copy, Serialize)]
 struct Selection<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    task_ids: &'a [TaskId],
+    ids: &'a [TaskId],
     #[serde(flatten)]
     filter: &'a FilterArgs,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -163,13 +163,9 @@ impl SelectionArgs {
         match (self.ids.is_empty(), is_filtered) {
             (true, false) => usage("name dead letters by their tasks' ids, by a filter such as --queue, or by --all"),
             (false, true) => usage("name dead letters by their tasks' ids or by a filter, not by both"),
-            _ => Ok(Selection {
-                task_ids: &self.ids,
-                filter: &self.filter,
-                limit: self.limit,
-                all: self.all,
-                dry_run: false,
-            }),
+            _ => {
+                Ok(Selection { ids: &self.ids, filter: &self.filter, limit: self.limit, all: self.all, dry_run: false })
+            }
         }
     }
 }
@@ -182,26 +178,26 @@ mod tests {
     fn every_flag_reaches_the_query() {
         let filter = FilterArgs {
             queue: Some(QueueName::new("q").unwrap()),
-            task_name: Some(TaskName::new("t").unwrap()),
-            task_version: Some(2),
+            name: Some(TaskName::new("t").unwrap()),
+            version: Some(2),
             status: Some(Status::Stalled),
             error: Some("boom".to_owned()),
             fingerprint: Some("no #".to_owned()),
-            failed_from: Some(jiff::Timestamp::UNIX_EPOCH),
-            failed_until: Some("2026-01-02T03:04:05Z".parse().unwrap()),
+            failed_after: Some(jiff::Timestamp::UNIX_EPOCH),
+            failed_before: Some("2026-01-02T03:04:05Z".parse().unwrap()),
         };
         let query: Vec<String> = filter.query().into_iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(
             query,
             [
                 "queue=q",
-                "task_name=t",
-                "task_version=2",
+                "name=t",
+                "version=2",
                 "status=stalled",
                 "error=boom",
                 "fingerprint=no #",
-                "failed_from=1970-01-01T00:00:00Z",
-                "failed_until=2026-01-02T03:04:05Z"
+                "failed_after=1970-01-01T00:00:00Z",
+                "failed_before=2026-01-02T03:04:05Z"
             ]
         );
     }

@@ -89,7 +89,7 @@ pub(super) fn task_name(task: &Task) -> String {
 }
 
 fn took(task: &Task) -> Option<String> {
-    let (started, completed) = (task.started_at?, task.completed_at?);
+    let (started, completed) = (task.started_at?, task.finished_at?);
     Some(when::span(when::between(started, completed)))
 }
 

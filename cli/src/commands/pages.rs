@@ -48,7 +48,7 @@ pub struct PageArgs {
     /// At most this many, up to 1,000
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=1_000))]
     limit: u64,
-    /// Begin where an earlier answer's `next` says
+    /// Begin where an earlier answer's `next_cursor` says
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
 }

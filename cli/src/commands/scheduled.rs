@@ -50,6 +50,6 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
             when::ahead(task.ready_at).into(),
         ]);
     }
-    pages::show(&table, page.tasks.len(), page.next.is_some(), "nothing is scheduled")?;
+    pages::show(&table, page.tasks.len(), page.next_cursor.is_some(), "nothing is scheduled")?;
     Ok(exit::OK)
 }

@@ -112,7 +112,7 @@ pub fn show(task: &Task) -> Result<(), Failure> {
     if let Some(started) = task.started_at {
         output::add_fact(&mut sheet, "started", when::full(started));
     }
-    if let Some(completed) = task.completed_at {
+    if let Some(completed) = task.finished_at {
         let took = task.started_at.map(|started| format!(", ran {}", when::span(when::between(started, completed))));
         output::add_fact(&mut sheet, "over", format!("{}{}", when::full(completed), took.unwrap_or_default()));
     }

@@ -164,13 +164,13 @@ impl Figures {
             *by_status.entry(task.status.clone()).or_default() += 1;
             if let Some(started) = task.started_at {
                 in_queue.saturating_record(micros(task.ready_at, started));
-                if let Some(completed) = task.completed_at {
+                if let Some(completed) = task.finished_at {
                     execution.saturating_record(micros(started, completed));
                 }
             }
         }
         let first = tasks.iter().map(|task| task.submitted_at).min();
-        let last = tasks.iter().filter_map(|task| task.completed_at).max();
+        let last = tasks.iter().filter_map(|task| task.finished_at).max();
         let took = first.zip(last).map_or(Duration::ZERO, |(first, last)| when::between(first, last));
         let retried = tasks.iter().filter(|task| task.attempt > 1).count() as u64;
         Ok(Self { by_status, retried, took, in_queue, execution })
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn figures_come_from_the_tasks_times() {
         let times = |started: &str, completed: &str, attempt: u32| {
-            task(&serde_json::json!({"started_at": started, "completed_at": completed, "attempt": attempt}))
+            task(&serde_json::json!({"started_at": started, "finished_at": completed, "attempt": attempt}))
         };
         let figures = Figures::of(&[
             times("2026-01-01T00:00:00.001Z", "2026-01-01T00:00:00.003Z", 1),

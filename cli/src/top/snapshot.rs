@@ -42,7 +42,7 @@ pub(crate) async fn take(client: &Client, before: Option<&Snapshot>) -> Result<S
     )?;
     let (Queues { queues, .. }, Workers { workers }) = (queues.read()?, workers.read()?);
     let TaskPage { tasks: mut failures, .. } = failures.read()?;
-    failures.sort_by_key(|task| std::cmp::Reverse(task.completed_at));
+    failures.sort_by_key(|task| std::cmp::Reverse(task.finished_at));
     let known = before.map_or(&[][..], |before| &before.failures);
     let failures = join_all(failures.into_iter().map(|task| with_errors(client, task, known))).await;
     Ok(Snapshot { at, queues, workers, failures })
@@ -50,7 +50,7 @@ pub(crate) async fn take(client: &Client, before: Option<&Snapshot>) -> Result<S
 
 /// The task as a whole: lists leave the errors out. One that has gone meanwhile stays as it was listed.
 async fn with_errors(client: &Client, listed: Task, known: &[Task]) -> Task {
-    let same = |task: &&Task| task.id == listed.id && task.completed_at == listed.completed_at;
+    let same = |task: &&Task| task.id == listed.id && task.finished_at == listed.finished_at;
     if let Some(known) = known.iter().find(same) {
         return known.clone();
     }

@@ -209,7 +209,7 @@ fn failure_table(failures: &[Task], width: u16) -> Table<'static> {
             .last()
             .map_or_else(String::new, |error| format!("{}: {}", error.kind, one_line(&error.message)));
         vec![
-            Cell::from(task.completed_at.map_or_else(String::new, when::ago)),
+            Cell::from(task.finished_at.map_or_else(String::new, when::ago)),
             Cell::from(task.status.clone()).red(),
             Cell::from(task.queue.clone()),
             Cell::from(task.name.clone()),
@@ -261,7 +261,7 @@ mod tests {
         let task = json!({
             "id": "order/7", "name": "send", "version": 1, "queue": "mail", "priority": 5, "status": "failed", "attempt": 1,
             "submitted_at": "2026-01-01T00:00:00Z", "ready_at": "2026-01-01T00:00:00Z",
-            "completed_at": "2026-01-01T00:00:00Z", "errors": [error],
+            "finished_at": "2026-01-01T00:00:00Z", "errors": [error],
         });
         serde_json::from_value(task).unwrap()
     }

@@ -31,9 +31,9 @@ pub struct TaskFilter {
     /// Run, now or last, by this worker.
     pub worker: Option<WorkerId>,
     /// Submitted at or after this.
-    pub submitted_from: Option<Timestamp>,
+    pub submitted_after: Option<Timestamp>,
     /// Submitted before this.
-    pub submitted_until: Option<Timestamp>,
+    pub submitted_before: Option<Timestamp>,
 }
 
 impl TaskFilter {
@@ -53,8 +53,8 @@ impl TaskFilter {
             && self.version_from.is_none_or(|from| task.version >= from)
             && self.version_to.is_none_or(|to| task.version <= to)
             && self.worker.as_ref().is_none_or(|worker| Some(worker) == task.worker.as_ref())
-            && self.submitted_from.is_none_or(|from| task.submitted_at >= from)
-            && self.submitted_until.is_none_or(|until| task.submitted_at < until)
+            && self.submitted_after.is_none_or(|from| task.submitted_at >= from)
+            && self.submitted_before.is_none_or(|until| task.submitted_at < until)
     }
 }
 

@@ -32,10 +32,11 @@ problems!(ActivityProblems: [Code::UnknownQueue]);
 pub(crate) async fn active_tasks(State(app): State<Arc<App>>, Query(params): Query<ActiveParams>) -> Result<Response> {
     let ActiveParams { queue, cancel_requested, limit, cursor } = params;
     let wanted = |task: &Task| cancel_requested.is_none_or(|requested| task.cancel_requested == requested);
-    let page = page(&app, Status::Started, PageParams { queue, limit, cursor }, wanted).await?;
+    let (page, total) = page(&app, Status::Started, PageParams { queue, limit, cursor }, wanted).await?;
+    let total = total.filter(|_| cancel_requested.is_none());
     let now = app.now().await?;
     let tasks = page.tasks.iter().map(|task| ActiveTaskView::new(task, now)).collect();
-    Ok(Json(ActivePageView { tasks, next: page.next.as_deref() }).into_response())
+    Ok(Json(ActivePageView { tasks, total, next_cursor: page.next.as_deref() }).into_response())
 }
 
 /// What waits for its time: delayed submissions, and retries
@@ -48,16 +49,23 @@ pub(crate) async fn active_tasks(State(app): State<Arc<App>>, Query(params): Que
     )
 )]
 pub(crate) async fn scheduled_tasks(State(app): State<Arc<App>>, Query(params): Query<PageParams>) -> Result<Response> {
-    let page = page(&app, Status::Scheduled, params, |_| true).await?;
+    let (page, total) = page(&app, Status::Scheduled, params, |_| true).await?;
     let now = app.now().await?;
     let tasks = page.tasks.iter().map(|task| ScheduledTaskView::new(task, now)).collect();
-    Ok(Json(ScheduledPageView { tasks, next: page.next.as_deref() }).into_response())
+    Ok(Json(ScheduledPageView { tasks, total, next_cursor: page.next.as_deref() }).into_response())
 }
 
-async fn page(app: &App, status: Status, params: PageParams, wanted: impl Fn(&Task) -> bool) -> Result<Page> {
+/// A page of the tasks of a status, and how many tasks it has where that is counted.
+async fn page(
+    app: &App,
+    status: Status,
+    params: PageParams,
+    wanted: impl Fn(&Task) -> bool,
+) -> Result<(Page, Option<u64>)> {
     if let Some(queue) = &params.queue {
         app.live.check_queue(queue).await?;
     }
     let filter = TaskFilter { statuses: vec![status], queue: params.queue, ..TaskFilter::default() };
-    listing::fill(&*app.engine, filter, params.limit, params.cursor, wanted).await
+    let total = listing::total(&*app.engine, &filter, params.cursor.as_deref()).await?;
+    Ok((listing::fill(&*app.engine, filter, params.limit, params.cursor, wanted).await?, total))
 }

@@ -53,7 +53,7 @@ pub(crate) async fn list(Held(archive): Held, Query(params): Query<LetterParams>
     let (filter, limit, cursor) = (params.filter()?, params.limit, params.cursor);
     let page = blocking(&archive, move |archive| archive.page(&filter, limit, cursor.as_deref())).await?;
     let dead_letters = page.letters.iter().map(LetterView::from).collect();
-    Ok(Json(LetterPageView { dead_letters, next: page.next.as_deref() }).into_response())
+    Ok(Json(LetterPageView { dead_letters, next_cursor: page.next.as_deref() }).into_response())
 }
 
 /// Dead letters by queue, task, version and cause
@@ -102,7 +102,7 @@ pub(crate) async fn history(Held(archive): Held, Path(id): Path<TaskId>) -> Resu
 
 /// Send dead letters again
 ///
-/// By `task_ids`, or by a filter: then up to `limit` of them, the oldest first, or `all`. Each is sent once, however often
+/// By `ids`, or by a filter: then up to `limit` of them, the oldest first, or `all`. Each is sent once, however often
 /// the request is repeated and whoever dies meanwhile; with an `Idempotency-Key`, a repeated request is answered with the
 /// operation it began. An operation that takes longer than `wait` (2s) is answered as it stands, with 202.
 #[utoipa::path(
@@ -148,7 +148,7 @@ fn key_of(headers: &HeaderMap) -> Result<Option<String>> {
 
 /// Delete dead letters
 ///
-/// By `task_ids`, or by a filter as for a resubmission. What is being sent again stays; the tasks in the store are not
+/// By `ids`, or by a filter as for a resubmission. What is being sent again stays; the tasks in the store are not
 /// touched.
 #[utoipa::path(
     delete, path = "/dead-letter-queue", tag = "dead letters", operation_id = "delete_dead_letters",

@@ -2,22 +2,18 @@
 
 use std::sync::Arc;
 
-use axum::{
-    extract::State,
-    http::header,
-    response::{IntoResponse, Response},
-};
+use axum::{extract::State, response::Response};
 use jobbers_common::{
     engine::{Health, QueueStats, TaskFilter, look::first_queues},
     lifecycle::Status,
     task::Task,
     worker::RegisteredWorker,
 };
-use maud::{DOCTYPE, Markup, html};
+use maud::{Markup, html};
 use percent_encoding::utf8_percent_encode;
 
 use crate::{
-    api::{listing, tasks::submit::IN_A_PATH},
+    api::{listing, page, tasks::submit::IN_A_PATH},
     app::App,
     problem::Result,
 };
@@ -26,8 +22,6 @@ use crate::{
 const FAILURES: usize = 10;
 /// How many queues and workers it shows. The API lists all.
 const ROWS: usize = 100;
-/// It needs no script and nothing from elsewhere.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
 /// The columns of a queue, in the order of a task's life.
 const COLUMNS: [Status; 7] = [
     Status::Waiting,
@@ -39,19 +33,6 @@ const COLUMNS: [Status; 7] = [
     Status::Cancelled,
 ];
 
-const STYLE: &str = "\
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #1d2733; }
-h1 { margin: 0; } h2 { margin: 2rem 0 .5rem; font-size: 1.1rem; }
-nav a { margin-right: 1rem; } .note { color: #5b6875; } .warning { color: #a1260d; }
-table { border-collapse: collapse; width: 100%; } th { text-align: left; font-weight: 600; }
-th, td { padding: .25rem .75rem .25rem 0; border-bottom: 1px solid #e2e6ea; }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
-code { background: #f1f3f5; padding: .1rem .3rem; border-radius: 3px; }
-@media (prefers-color-scheme: dark) {
-  body { background: #14191f; color: #d8dee5; } a { color: #7fb3ff; } code { background: #232b34; }
-  th, td { border-color: #2d3742; } .note { color: #93a1af; } .warning { color: #ff9c85; }
-}";
-
 /// The page.
 pub(crate) async fn front(State(app): State<Arc<App>>) -> Result<Response> {
     let health = app.engine.health().await?;
@@ -60,9 +41,7 @@ pub(crate) async fn front(State(app): State<Arc<App>>) -> Result<Response> {
     let failed = TaskFilter { statuses: vec![Status::Failed], ..TaskFilter::default() };
     let failures = listing::fill(&*app.engine, failed, FAILURES, None, |_| true).await?.tasks;
     let failures = with_errors(&app, failures).await?;
-    let headers = [(header::CACHE_CONTROL, "no-store"), (header::CONTENT_SECURITY_POLICY, POLICY)];
-    let page = page(&health, &queues, &workers, &failures).into_string();
-    Ok((headers, axum::response::Html(page)).into_response())
+    Ok(page::answer("Jobbers", &body(&health, &queues, &workers, &failures)))
 }
 
 /// The same tasks with their errors, which lists leave out. A task that was deleted since is left out.
@@ -74,35 +53,25 @@ async fn with_errors(app: &App, tasks: Vec<Task>) -> Result<Vec<Task>> {
     Ok(whole)
 }
 
-fn page(health: &Health, queues: &[QueueStats], workers: &[RegisteredWorker], failures: &[Task]) -> Markup {
+fn body(health: &Health, queues: &[QueueStats], workers: &[RegisteredWorker], failures: &[Task]) -> Markup {
     html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width";
-                title { "Jobbers" }
-                style { (STYLE) }
-            }
-            body {
-                h1 { "Jobbers" }
-                p.note {
-                    "Version " (env!("CARGO_PKG_VERSION")) ". Tasks are kept in " code { (health.store) } " (" (health.durability) ")."
-                }
-                @for warning in &health.warnings { p.warning { (warning) } }
-                nav {
-                    a href="/docs" { "API" }
-                    a href="/queues" { "Queues" }
-                    a href="/tasks" { "Tasks" }
-                    a href="/dead-letter-queue" { "Dead letters" }
-                    a href="/workers" { "Workers" }
-                    a href="/metrics" { "Metrics" }
-                }
-                (queue_table(queues))
-                (worker_table(workers))
-                (failure_table(failures))
-            }
+        h1 { "Jobbers" }
+        p.note {
+            "Version " (env!("CARGO_PKG_VERSION")) ". Tasks are kept in " code { (health.store) } " (" (health.durability) ")."
         }
+        @for warning in &health.warnings { p.warning { (warning) } }
+        nav {
+            a href="/docs" { "API" }
+            a href="/queues" { "Queues" }
+            a href="/tasks" { "Tasks" }
+            a href="/dead-letter-queue" { "Dead letters" }
+            a href="/workers" { "Workers" }
+            a href="/metrics" { "Metrics" }
+            a href="/problems" { "Errors" }
+        }
+        (queue_table(queues))
+        (worker_table(workers))
+        (failure_table(failures))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use jobbers_common::{
-    engine::{Engine, Error, ListRequest, Page, TaskFilter, look::validate_limit},
+    engine::{Engine, Error, ListRequest, Page, QueueListRequest, QueueStats, TaskFilter, look::validate_limit},
     task::Task,
 };
 
@@ -14,6 +14,8 @@ const MAX_CALLS: usize = 20;
 /// After this time the store is not called again for a page, which is then answered short. Without a queue named, and
 /// where few tasks match, each call may look at hundreds of queues.
 const PATIENCE: Duration = Duration::from_millis(200);
+/// With more queues than this, tasks of all queues are not counted for a page.
+const COUNTED_QUEUES: usize = 100;
 
 /// Up to `limit` tasks that match and that `wanted` keeps, and where to go on.
 pub(super) async fn fill(
@@ -52,6 +54,28 @@ async fn fill_within(
     Ok(filled)
 }
 
+/// How many tasks match in all, for the first page of a list. The store counts tasks by queue and status, so a filter that
+/// restricts more, or the tasks of very many queues, are not counted.
+pub(super) async fn total(engine: &dyn Engine, filter: &TaskFilter, cursor: Option<&str>) -> Result<Option<u64>> {
+    let TaskFilter { statuses, queue, .. } = filter.clone();
+    if cursor.is_some() || (TaskFilter { statuses, queue, ..TaskFilter::default() }) != *filter {
+        return Ok(None);
+    }
+    let count = |stats: &QueueStats| -> u64 {
+        stats.tasks.iter().filter(|(status, _)| filter.wants(**status)).map(|(_, tasks)| tasks).sum()
+    };
+    if let Some(queue) = &filter.queue {
+        return match engine.queue_stats(queue).await {
+            Ok(stats) => Ok(Some(count(&stats))),
+            // The list of a queue that does not exist is empty.
+            Err(Error::UnknownQueue(_)) => Ok(Some(0)),
+            Err(error) => Err(error.into()),
+        };
+    }
+    let page = engine.list_queues(QueueListRequest { after: None, limit: COUNTED_QUEUES }).await?;
+    Ok(page.next.is_none().then(|| page.queues.iter().map(count).sum()))
+}
+
 #[cfg(test)]
 mod tests {
     use jobbers_common::{
@@ -72,6 +96,18 @@ mod tests {
         let tasks = (0..5).map(task).collect();
         engine.submit(Submit { tasks, on_conflict: OnConflict::Fail }).await.unwrap();
         engine
+    }
+
+    #[tokio::test]
+    async fn a_total_is_counted_over_a_bounded_number_of_queues() {
+        let engine = five_tasks().await;
+        let all = TaskFilter::default();
+        assert_eq!(total(&engine, &all, None).await.unwrap(), Some(5));
+        let names: Vec<QueueName> = (0..COUNTED_QUEUES).map(|n| QueueName::new(format!("q{n}")).unwrap()).collect();
+        engine.create_queues(&names).await.unwrap();
+        assert_eq!(total(&engine, &all, None).await.unwrap(), None);
+        let one = TaskFilter { queue: Some(QueueName::new("default").unwrap()), ..TaskFilter::default() };
+        assert_eq!(total(&engine, &one, None).await.unwrap(), Some(5));
     }
 
     #[tokio::test]

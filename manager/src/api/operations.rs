@@ -43,7 +43,7 @@ pub(crate) async fn list(Held(archive): Held, Query(params): Query<OperationPara
     let ((state, limit), cursor) = (params.checked()?, params.cursor);
     let page = blocking(&archive, move |archive| archive.operations(state, limit, cursor.as_deref())).await?;
     let operations = page.operations.iter().map(OperationView::from).collect();
-    Ok(Json(OperationPageView { operations, next: page.next.as_deref() }).into_response())
+    Ok(Json(OperationPageView { operations, next_cursor: page.next.as_deref() }).into_response())
 }
 
 /// How an operation stands

@@ -51,8 +51,8 @@ pub(crate) async fn list(
     let now = app.now().await?;
     let settings: Vec<_> = page.queues.iter().map(|stats| config.settings_of(&stats.queue)).collect();
     let queues = settings.iter().zip(&page.queues).map(|(queue, stats)| QueueView::new(queue, stats, now)).collect();
-    let next = page.next.as_ref().map(QueueName::as_str);
-    Ok(axum::Json(QueueListView { queues, next }).into_response())
+    let next_cursor = page.next.as_ref().map(QueueName::as_str);
+    Ok(axum::Json(QueueListView { queues, next_cursor }).into_response())
 }
 
 /// Create a queue

@@ -40,8 +40,13 @@ pub struct LetterParams {
     queue: Option<QueueName>,
     /// Of tasks of this name.
     #[param(value_type = Option<NameDoc>)]
-    task_name: Option<TaskName>,
+    name: Option<TaskName>,
     /// Of this version.
+    version: Option<u32>,
+    /// Another spelling of `name`.
+    #[param(value_type = Option<NameDoc>)]
+    task_name: Option<TaskName>,
+    /// Another spelling of `version`.
     task_version: Option<u32>,
     /// That ended so: `failed`, `stalled` or `dropped`.
     #[param(value_type = Option<StatusDoc>)]
@@ -52,10 +57,10 @@ pub struct LetterParams {
     fingerprint: Option<String>,
     /// That failed at or after this time.
     #[param(value_type = Option<String>, format = DateTime)]
-    failed_from: Option<Rfc3339>,
+    failed_after: Option<Rfc3339>,
     /// That failed before this time.
     #[param(value_type = Option<String>, format = DateTime)]
-    failed_until: Option<Rfc3339>,
+    failed_before: Option<Rfc3339>,
     /// What has become of them; `all` for all. Default: `dead`, those nobody has looked after.
     #[param(value_type = Option<LetterStateDoc>)]
     state: Option<StateParam>,
@@ -63,7 +68,7 @@ pub struct LetterParams {
     #[serde(default = "default_limit")]
     #[param(minimum = 1, maximum = 1000, default = 100)]
     pub limit: usize,
-    /// The `next` of the page before.
+    /// The `next_cursor` of the page before.
     pub cursor: Option<String>,
 }
 
@@ -91,21 +96,22 @@ impl LetterParams {
     /// The filter they spell.
     ///
     /// # Errors
-    /// [`Code::InvalidParameter`] for a limit out of bounds.
+    /// [`Code::InvalidParameter`] for a limit out of bounds, and for both spellings of one field.
     pub(crate) fn filter(&self) -> Result<Filter> {
         if !(1..=MAX_BATCH).contains(&self.limit) {
             let detail = format!("a limit is 1 to {MAX_BATCH}, not {}", self.limit);
             return Err(Problem::new(Code::InvalidParameter, detail));
         }
+        let both = |detail| Problem::new(Code::InvalidParameter, format!("the query: {detail}"));
         Ok(Filter {
             queue: self.queue.clone(),
-            name: self.task_name.clone(),
-            version: self.task_version,
+            name: either(("name", &self.name), ("task_name", &self.task_name)).map_err(both)?.cloned(),
+            version: either(("version", &self.version), ("task_version", &self.task_version)).map_err(both)?.copied(),
             status: self.status,
             error: self.error.clone(),
             fingerprint: self.fingerprint.clone(),
-            failed_from: self.failed_from.map(|at| at.0),
-            failed_until: self.failed_until.map(|at| at.0),
+            failed_after: self.failed_after.map(|at| at.0),
+            failed_before: self.failed_before.map(|at| at.0),
             state: match self.state {
                 None => Some(LetterState::Dead),
                 Some(StateParam::All) => None,
@@ -115,7 +121,18 @@ impl LetterParams {
     }
 }
 
-/// A body that says which dead letters are meant, by `task_ids` or by a filter; with fields of its own.
+/// The value of a field that has two spellings, of which a request uses one.
+fn either<'a, T>(
+    (name, value): (&str, &'a Option<T>),
+    (alias, other): (&str, &'a Option<T>),
+) -> std::result::Result<Option<&'a T>, String> {
+    match (value, other) {
+        (Some(_), Some(_)) => Err(format!("{name} and {alias} are the same; send one of them")),
+        (value, other) => Ok(value.as_ref().or(other.as_ref())),
+    }
+}
+
+/// A body that says which dead letters are meant, by `ids` or by a filter; with fields of its own.
 macro_rules! selecting {
     ($(#[$meta:meta])* $name:ident { $($own:tt)* }) => {
         #[derive(Debug, Deserialize, ToSchema)]
@@ -123,6 +140,10 @@ macro_rules! selecting {
         $(#[$meta])*
         pub struct $name {
             /// Those of these tasks, at most 1,000: sent again is the latest of each task, deleted are all of them.
+            #[serde(default)]
+            #[schema(value_type = Option<Vec<NameDoc>>)]
+            ids: Option<Vec<TaskId>>,
+            /// Another spelling of `ids`.
             #[serde(default)]
             #[schema(value_type = Option<Vec<NameDoc>>)]
             task_ids: Option<Vec<TaskId>>,
@@ -133,8 +154,15 @@ macro_rules! selecting {
             /// Filter: of tasks of this name.
             #[serde(default)]
             #[schema(value_type = Option<NameDoc>)]
-            task_name: Option<TaskName>,
+            name: Option<TaskName>,
             /// Filter: of this version.
+            #[serde(default)]
+            version: Option<u32>,
+            /// Another spelling of `name`.
+            #[serde(default)]
+            #[schema(value_type = Option<NameDoc>)]
+            task_name: Option<TaskName>,
+            /// Another spelling of `version`.
             #[serde(default)]
             task_version: Option<u32>,
             /// Filter: that ended so.
@@ -151,10 +179,10 @@ macro_rules! selecting {
             fingerprint: Option<String>,
             /// Filter: that failed at or after this time.
             #[serde(default)]
-            failed_from: Option<Rfc3339>,
+            failed_after: Option<Rfc3339>,
             /// Filter: that failed before this time.
             #[serde(default)]
-            failed_until: Option<Rfc3339>,
+            failed_before: Option<Rfc3339>,
             /// With a filter: at most this many, the oldest first. 1 to 1,000.
             #[serde(default)]
             #[schema(minimum = 1, maximum = 1000, default = 100)]
@@ -177,18 +205,23 @@ macro_rules! selecting {
                 for (field, text) in [("error", &self.error), ("fingerprint", &self.fingerprint)] {
                     check_restricts(field, text.as_deref())?;
                 }
+                let both = |detail| Problem::new(Code::InvalidRequest, detail);
+                let name = either(("name", &self.name), ("task_name", &self.task_name)).map_err(both)?;
+                let version = either(("version", &self.version), ("task_version", &self.task_version)).map_err(both)?;
+                let ids = either(("ids", &self.ids), ("task_ids", &self.task_ids)).map_err(both)?;
                 let filter = Filter {
                     queue: self.queue.clone(),
-                    name: self.task_name.clone(),
-                    version: self.task_version,
+                    name: name.cloned(),
+                    version: version.copied(),
                     status: self.status,
                     error: self.error.clone(),
                     fingerprint: self.fingerprint.clone(),
-                    failed_from: self.failed_from.map(|at| at.0),
-                    failed_until: self.failed_until.map(|at| at.0),
+                    failed_after: self.failed_after.map(|at| at.0),
+                    failed_before: self.failed_before.map(|at| at.0),
                     state: None,
                 };
-                select(self.task_ids.as_deref(), filter, self.limit, self.all)
+                let spelling = if self.task_ids.is_some() { "task_ids" } else { "ids" };
+                select(ids.map(|ids| (ids.as_slice(), spelling)), filter, self.limit, self.all)
             }
         }
     };
@@ -263,30 +296,31 @@ const fn yes() -> bool {
     true
 }
 
-fn select(ids: Option<&[TaskId]>, filter: Filter, limit: Option<usize>, all: bool) -> Result<Selection> {
+/// The selection of a body: its ids with the name of their field, or its filter.
+fn select(ids: Option<(&[TaskId], &str)>, filter: Filter, limit: Option<usize>, all: bool) -> Result<Selection> {
     let refused = |detail: &str| Problem::new(Code::InvalidRequest, detail);
     let is_filtered = filter != Filter::default();
-    let Some(ids) = ids else {
+    let Some((ids, field)) = ids else {
         if !is_filtered && !all {
-            return Err(refused("say either task_ids, or at least one field of the filter, or all"));
+            return Err(refused("say either ids, or at least one field of the filter, or all"));
         }
         let filter = Filter { state: Some(LetterState::Dead), ..filter };
         return Ok(Selection::Matching(Box::new(filter), bound(limit, all)?));
     };
     if is_filtered || all {
-        return Err(refused("say either task_ids or a filter, not both"));
+        return Err(refused("say either ids or a filter, not both"));
     }
     bound(limit, false)?;
     if ids.is_empty() {
-        return Err(refused("no task is named").at("/task_ids"));
+        return Err(refused("no task is named").at(format!("/{field}")));
     }
     if ids.len() > MAX_BATCH {
         let detail = format!("a request names at most {MAX_BATCH} tasks, not {}", ids.len());
-        return Err(Problem::new(Code::BatchTooLarge, detail).at("/task_ids"));
+        return Err(Problem::new(Code::BatchTooLarge, detail).at(format!("/{field}")));
     }
     let mut seen = HashSet::with_capacity(ids.len());
     match ids.iter().position(|id| !seen.insert(id)) {
-        Some(twice) => Err(refused("a task is named twice").at(format!("/task_ids/{twice}"))),
+        Some(twice) => Err(refused("a task is named twice").at(format!("/{field}/{twice}"))),
         None => Ok(Selection::Tasks(ids.to_vec())),
     }
 }
@@ -310,15 +344,15 @@ fn bound(limit: Option<usize>, all: bool) -> Result<usize> {
 pub struct LetterView<'a> {
     /// The task.
     #[schema(value_type = NameDoc)]
-    task_id: &'a TaskId,
+    id: &'a TaskId,
     /// Its queue.
     #[schema(value_type = NameDoc)]
     queue: &'a QueueName,
     /// What was run.
     #[schema(value_type = NameDoc)]
-    task_name: &'a TaskName,
+    name: &'a TaskName,
     /// Which version of it.
-    task_version: u32,
+    version: u32,
     /// How it ended.
     #[schema(value_type = StatusDoc)]
     status: Status,
@@ -351,10 +385,10 @@ pub struct LetterView<'a> {
 impl<'a> From<&'a Summary> for LetterView<'a> {
     fn from(letter: &'a Summary) -> Self {
         Self {
-            task_id: &letter.id,
+            id: &letter.id,
             queue: &letter.queue,
-            task_name: &letter.name,
-            task_version: letter.version,
+            name: &letter.name,
+            version: letter.version,
             status: letter.status,
             failed_at: letter.failed_at.into(),
             attempt: letter.attempt,
@@ -377,7 +411,7 @@ pub struct LetterPageView<'a> {
     pub(crate) dead_letters: Vec<LetterView<'a>>,
     /// The cursor of the next page; absent at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) next: Option<&'a str>,
+    pub(crate) next_cursor: Option<&'a str>,
 }
 
 /// A dead letter with its task.
@@ -403,14 +437,14 @@ impl<'a> From<&'a Letter> for WholeLetterView<'a> {
 pub struct HistoryView<'a> {
     /// The task.
     #[schema(value_type = NameDoc)]
-    task_id: &'a TaskId,
+    id: &'a TaskId,
     /// Its failures, the oldest first, over all times it was sent again.
     failures: Vec<AttemptView<'a>>,
 }
 
 impl<'a> HistoryView<'a> {
-    pub(crate) fn new(task_id: &'a TaskId, failures: &'a [AttemptError]) -> Self {
-        Self { task_id, failures: failures.iter().map(AttemptView::from).collect() }
+    pub(crate) fn new(id: &'a TaskId, failures: &'a [AttemptError]) -> Self {
+        Self { id, failures: failures.iter().map(AttemptView::from).collect() }
     }
 }
 
@@ -433,9 +467,9 @@ struct GroupView<'a> {
     queue: &'a QueueName,
     /// Their task.
     #[schema(value_type = NameDoc)]
-    task_name: &'a TaskName,
+    name: &'a TaskName,
     /// Its version.
-    task_version: u32,
+    version: u32,
     /// Their errors without what differs each time: numbers, ids, quoted parts.
     fingerprint: &'a str,
     /// How many there are.
@@ -452,8 +486,8 @@ impl<'a> From<&'a [Group]> for StatsView<'a> {
     fn from(groups: &'a [Group]) -> Self {
         let view = |group: &'a Group| GroupView {
             queue: &group.queue,
-            task_name: &group.name,
-            task_version: group.version,
+            name: &group.name,
+            version: group.version,
             fingerprint: &group.fingerprint,
             count: group.count,
             first_seen: group.first_seen.into(),

@@ -29,7 +29,7 @@ pub struct OperationParams {
     #[serde(default = "default_limit")]
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: usize,
-    /// The `next` of the page before.
+    /// The `next_cursor` of the page before.
     pub(crate) cursor: Option<String>,
 }
 
@@ -108,7 +108,7 @@ pub struct OperationPageView<'a> {
     pub(crate) operations: Vec<OperationView<'a>>,
     /// The cursor of the next page; absent at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) next: Option<&'a str>,
+    pub(crate) next_cursor: Option<&'a str>,
 }
 
 /// An operation with its tasks.
@@ -140,7 +140,7 @@ pub enum ResubmitAnswer<'a> {
 struct ItemView<'a> {
     /// The task.
     #[schema(value_type = NameDoc)]
-    task_id: &'a TaskId,
+    id: &'a TaskId,
     /// What became of it, or `pending`.
     outcome: &'static str,
     /// More about that.
@@ -151,7 +151,7 @@ struct ItemView<'a> {
 impl<'a> WholeOperationView<'a> {
     pub(crate) fn new(operation: &'a Operation, items: &'a [Item]) -> Self {
         let view = |item: &'a Item| ItemView {
-            task_id: &item.task,
+            id: &item.task,
             outcome: item.outcome.map_or("pending", ItemOutcome::as_str),
             detail: item.detail.as_deref(),
         };

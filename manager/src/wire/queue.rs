@@ -299,7 +299,7 @@ pub struct QueueListView<'a> {
     pub(crate) queues: Vec<QueueView<'a>>,
     /// The cursor of the next page; absent at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) next: Option<&'a str>,
+    pub(crate) next_cursor: Option<&'a str>,
 }
 
 /// Which page of the queues.
@@ -311,7 +311,7 @@ pub struct QueueListParams {
     #[serde(default = "default_page")]
     #[param(minimum = 1, maximum = 1000, default = 100)]
     pub(crate) limit: usize,
-    /// The `next` of the page before.
+    /// The `next_cursor` of the page before.
     #[param(value_type = Option<String>)]
     pub(crate) cursor: Option<QueueName>,
 }

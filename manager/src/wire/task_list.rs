@@ -43,15 +43,15 @@ pub struct ListParams {
     pub worker: Option<WorkerId>,
     /// Submitted at or after this time.
     #[param(value_type = Option<String>, format = DateTime)]
-    pub submitted_from: Option<Rfc3339>,
+    pub submitted_after: Option<Rfc3339>,
     /// Submitted before this time.
     #[param(value_type = Option<String>, format = DateTime)]
-    pub submitted_until: Option<Rfc3339>,
+    pub submitted_before: Option<Rfc3339>,
     /// At most this many.
     #[serde(default = "default_limit")]
     #[param(minimum = 1, maximum = 1000, default = 50)]
     pub limit: usize,
-    /// The `next` of the page before.
+    /// The `next_cursor` of the page before.
     pub cursor: Option<String>,
 }
 
@@ -67,8 +67,8 @@ impl ListParams {
             version_from: None,
             version_to: None,
             worker: self.worker.clone(),
-            submitted_from: self.submitted_from.map(|at| at.0),
-            submitted_until: self.submitted_until.map(|at| at.0),
+            submitted_after: self.submitted_after.map(|at| at.0),
+            submitted_before: self.submitted_before.map(|at| at.0),
         }
     }
 }
@@ -87,7 +87,7 @@ pub struct ActiveParams {
     #[serde(default = "default_limit")]
     #[param(minimum = 1, maximum = 1000, default = 50)]
     pub limit: usize,
-    /// The `next` of the page before.
+    /// The `next_cursor` of the page before.
     pub cursor: Option<String>,
 }
 
@@ -103,7 +103,7 @@ pub struct PageParams {
     #[serde(default = "default_limit")]
     #[param(minimum = 1, maximum = 1000, default = 50)]
     pub limit: usize,
-    /// The `next` of the page before.
+    /// The `next_cursor` of the page before.
     pub cursor: Option<String>,
 }
 
@@ -158,9 +158,9 @@ pub struct FilterRequest {
     #[schema(value_type = Option<NameDoc>)]
     pub worker: Option<WorkerId>,
     /// Submitted at or after this time.
-    pub submitted_from: Option<Rfc3339>,
+    pub submitted_after: Option<Rfc3339>,
     /// Submitted before this time.
-    pub submitted_until: Option<Rfc3339>,
+    pub submitted_before: Option<Rfc3339>,
 }
 
 impl FilterRequest {
@@ -178,8 +178,8 @@ impl FilterRequest {
             version_from: None,
             version_to: None,
             worker: self.worker.clone(),
-            submitted_from: self.submitted_from.map(|at| at.0),
-            submitted_until: self.submitted_until.map(|at| at.0),
+            submitted_after: self.submitted_after.map(|at| at.0),
+            submitted_before: self.submitted_before.map(|at| at.0),
         };
         if filter == TaskFilter::default() {
             return refused("the filter must restrict something; to empty a queue, purge it".to_owned());
@@ -200,9 +200,13 @@ impl FilterRequest {
 pub struct TaskPageView<'a> {
     /// The tasks, without parameters, result and errors.
     pub(crate) tasks: Vec<TaskView<'a>>,
+    /// How many tasks match in all, where that is counted: on the first page of a list by queue and status, of one queue
+    /// or of up to 100.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) total: Option<u64>,
     /// The cursor of the next page; absent at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) next: Option<&'a str>,
+    pub(crate) next_cursor: Option<&'a str>,
 }
 
 /// A page of running tasks.
@@ -211,9 +215,13 @@ pub struct TaskPageView<'a> {
 pub struct ActivePageView<'a> {
     /// The tasks, longest running first.
     pub(crate) tasks: Vec<ActiveTaskView<'a>>,
+    /// How many tasks match in all, where that is counted: on the first page of a list by queue and status, of one queue
+    /// or of up to 100.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) total: Option<u64>,
     /// The cursor of the next page; absent at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) next: Option<&'a str>,
+    pub(crate) next_cursor: Option<&'a str>,
 }
 
 /// A running task.
@@ -277,9 +285,13 @@ impl<'a> ActiveTaskView<'a> {
 pub struct ScheduledPageView<'a> {
     /// The tasks, next due first.
     pub(crate) tasks: Vec<ScheduledTaskView<'a>>,
+    /// How many tasks match in all, where that is counted: on the first page of a list by queue and status, of one queue
+    /// or of up to 100.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) total: Option<u64>,
     /// The cursor of the next page; absent at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) next: Option<&'a str>,
+    pub(crate) next_cursor: Option<&'a str>,
 }
 
 /// A task whose time lies ahead: a delayed submission, or a retry that waits.

@@ -129,7 +129,7 @@ pub struct TaskView<'a> {
     heartbeat_at: Option<Rfc3339>,
     /// When it was over.
     #[serde(skip_serializing_if = "Option::is_none")]
-    completed_at: Option<Rfc3339>,
+    finished_at: Option<Rfc3339>,
     /// Who runs it, or ran it last.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<NameDoc>)]
@@ -417,7 +417,7 @@ impl<'a> From<&'a Task> for TaskView<'a> {
             ready_at: task.ready_at.into(),
             started_at: task.started_at.map(Rfc3339),
             heartbeat_at: task.heartbeat_at.map(Rfc3339),
-            completed_at: task.completed_at.map(Rfc3339),
+            finished_at: task.completed_at.map(Rfc3339),
             worker: task.worker.as_ref(),
             lease: task.lease.as_ref().map(LeaseView::from),
             cancel_requested: task.cancel_requested,

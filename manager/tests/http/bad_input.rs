@@ -179,7 +179,7 @@ async fn paths_methods_and_queries_are_checked() {
         "/tasks?queue=a&queue=b",
         "/tasks?queue=%7B%7D",
         "/tasks?cursor=garbage",
-        "/tasks?submitted_from=yesterday",
+        "/tasks?submitted_after=yesterday",
         "/tasks?page=2",
         "/active-tasks?limit=0",
         "/scheduled-tasks?cursor=%00",
@@ -189,6 +189,9 @@ async fn paths_methods_and_queries_are_checked() {
     for (path, words) in [
         ("/tasks?limit=-1", ["limit", "invalid digit"]),
         ("/tasks?page=2", ["page", "unknown parameter"]),
+        // Names of earlier days.
+        ("/tasks?submitted_from=2026-01-01T00:00:00Z", ["submitted_from", "submitted_after, submitted_before"]),
+        ("/tasks?task_name=t", ["task_name", "name, version"]),
         ("/tasks?version=2147483648", ["version", "highest version, 2147483647"]),
     ] {
         let detail = server.get(path).await.refused(400, "invalid_parameter")["detail"].to_string();

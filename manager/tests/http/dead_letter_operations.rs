@@ -27,7 +27,7 @@ async fn a_patch_nests_no_deeper_than_parameters_may() {
     let bench = bench().await;
     bench.fail("a", "x", "boom").await;
     bench.archived(1).await;
-    let body = |depth| format!(r#"{{"task_ids": ["a"], "parameters": {}}}"#, nested(depth));
+    let body = |depth| format!(r#"{{"ids": ["a"], "parameters": {}}}"#, nested(depth));
     for deep in [65, 200, 100_000] {
         let answer = bench.post("/dead-letter-queue/resubmit", body(deep)).await;
         assert_eq!(answer.refused(422, "json_too_deep")["pointer"], "/parameters");
@@ -102,11 +102,11 @@ async fn operations_are_listed_the_latest_first() {
     bench.archived(4).await;
     let mut begun = Vec::new();
     for task in ["a", "b"] {
-        let done = bench.resubmit(json!({"task_ids": [task]})).await.expect(200);
+        let done = bench.resubmit(json!({"ids": [task]})).await.expect(200);
         begun.insert(0, done["id"].clone());
     }
     // One that goes on: its second task waits for more than a quarter of an hour.
-    let slow = json!({"task_ids": ["c", "d"], "rate": 0.001});
+    let slow = json!({"ids": ["c", "d"], "rate": 0.001});
     begun.insert(0, bench.post("/dead-letter-queue/resubmit?wait=0", slow).await.expect(202)["id"].clone());
 
     let ids = async |query: &str| -> Vec<Value> {
@@ -117,13 +117,13 @@ async fn operations_are_listed_the_latest_first() {
     assert_eq!((ids("state=done").await, ids("state=running").await), (begun[1..].to_vec(), begun[..1].to_vec()));
     assert!(ids("state=cancelled").await.is_empty());
     let first = bench.get("/dead-letter-queue/operations?limit=2").await.expect(200);
-    let next = first["next"].as_str().unwrap();
+    let next = first["next_cursor"].as_str().unwrap();
     assert_eq!(ids(&format!("limit=2&cursor={next}")).await, begun[2..]);
     // Each as it is told alone, but for its tasks.
     let listed = &first["operations"][1];
     let mut alone =
         bench.get(&format!("/dead-letter-queue/operations/{}", begun[1].as_str().unwrap())).await.expect(200);
-    assert_eq!(alone.as_object_mut().unwrap().remove("tasks").unwrap()[0]["task_id"], "b");
+    assert_eq!(alone.as_object_mut().unwrap().remove("tasks").unwrap()[0]["id"], "b");
     assert_eq!(*listed, alone);
     for query in ["limit=0", "limit=1001", "state=lost", "cursor=garbage"] {
         bench.get(&format!("/dead-letter-queue/operations?{query}")).await.refused(400, "invalid_parameter");
@@ -218,7 +218,7 @@ async fn a_full_archive_makes_room_by_what_it_may_delete() {
     let server = Server::with(engine, full).await;
     let bench = Bench { server, folder };
     let letters = bench.archived(1).await;
-    assert_eq!(letters[0]["task_id"], "new");
+    assert_eq!(letters[0]["id"], "new");
 }
 
 #[tokio::test]
@@ -226,13 +226,13 @@ async fn a_preview_of_a_deletion_counts_what_the_deletion_does() {
     let bench = bench().await;
     bench.fail("a", "x", "boom").await;
     bench.archived(1).await;
-    bench.resubmit(json!({"task_ids": ["a"]})).await.expect(200);
+    bench.resubmit(json!({"ids": ["a"]})).await.expect(200);
     bench.fail_again("again").await;
     bench.archived(1).await;
     let delete = |body: Value| bench.send(bench.json(Method::DELETE, "/dead-letter-queue", body));
-    let dry = delete(json!({"task_ids": ["a", "nobody"], "dry_run": true})).await.expect(200);
+    let dry = delete(json!({"ids": ["a", "nobody"], "dry_run": true})).await.expect(200);
     assert_eq!((&dry["matched"], &dry["changed"]), (&json!(2), &json!(2)), "all letters of the task");
-    assert_eq!(delete(json!({"task_ids": ["a", "nobody"]})).await.expect(200)["changed"], 2);
+    assert_eq!(delete(json!({"ids": ["a", "nobody"]})).await.expect(200)["changed"], 2);
 }
 
 #[tokio::test]
@@ -244,9 +244,9 @@ async fn a_request_sent_twice_under_one_key_is_one_operation() {
         let path = "/dead-letter-queue/resubmit?wait=10s";
         bench.send(bench.json(Method::POST, path, body).header("idempotency-key", "k1"))
     };
-    let first = send(json!({"task_name": "resize"})).await.expect(200);
-    assert_eq!(send(json!({"task_name": "resize"})).await.expect(200), first);
-    send(json!({"task_name": "other"})).await.refused(409, "idempotency_key_reused");
+    let first = send(json!({"name": "resize"})).await.expect(200);
+    assert_eq!(send(json!({"name": "resize"})).await.expect(200), first);
+    send(json!({"name": "other"})).await.refused(409, "idempotency_key_reused");
     assert_eq!(bench.claim("default", 9).await.len(), 1);
 }
 

@@ -99,17 +99,17 @@ async fn a_failed_task_is_found_looked_at_and_sent_again() {
     let letters = bench.archived(1).await;
     let told = &letters[0];
     assert_eq!(
-        (&told["task_id"], &told["task_name"], &told["status"], &told["state"], &told["attempt"], &told["kind"]),
+        (&told["id"], &told["name"], &told["status"], &told["state"], &told["attempt"], &told["kind"]),
         (&json!("a"), &json!("resize"), &json!("failed"), &json!("dead"), &json!(1), &json!("fatal"))
     );
     assert_eq!((&told["error"], &told["fingerprint"]), (&json!("no user 17 in \"eu\""), &json!("no user # in \"…\"")));
     let whole = bench.get("/dead-letter-queue/a").await;
     assert!(whole.text.contains(r#""parameters":{"deep":{"a":[1],"big":0.1},"n":1}"#), "{}", whole.text);
     assert_eq!(whole.expect(200)["task"]["errors"].as_array().unwrap().len(), 1);
-    let answer = bench.resubmit(json!({"task_ids": ["a"]})).await.expect(200);
+    let answer = bench.resubmit(json!({"ids": ["a"]})).await.expect(200);
     assert_eq!((&answer["state"], &answer["resubmitted"], &answer["total"]), (&json!("done"), &json!(1), &json!(1)));
     assert_eq!(bench.status("a").await, "submitted");
-    let again = bench.resubmit(json!({"task_ids": ["a"]})).await.expect(200);
+    let again = bench.resubmit(json!({"ids": ["a"]})).await.expect(200);
     assert_eq!((&again["resubmitted"], &again["outcomes"]), (&json!(0), &json!({"already_resubmitted": 1})));
     bench.fail_again("boom").await;
     bench.archived(1).await;
@@ -147,10 +147,10 @@ async fn a_filter_takes_the_oldest_and_all_is_one_operation() {
         bench.fail(&format!("t{n}"), if n % 2 == 0 { "even" } else { "odd" }, &format!("boom {n}")).await;
     }
     bench.archived(6).await;
-    let dry = bench.resubmit(json!({"task_name": "even", "limit": 2, "dry_run": true})).await.expect(200);
+    let dry = bench.resubmit(json!({"name": "even", "limit": 2, "dry_run": true})).await.expect(200);
     assert_eq!(dry, json!({"dry_run": true, "matched": 3, "changed": 2}));
-    let two = bench.resubmit(json!({"task_name": "even", "limit": 2})).await.expect(200);
-    let ids: Vec<&str> = two["tasks"].as_array().unwrap().iter().map(|it| it["task_id"].as_str().unwrap()).collect();
+    let two = bench.resubmit(json!({"name": "even", "limit": 2})).await.expect(200);
+    let ids: Vec<&str> = two["tasks"].as_array().unwrap().iter().map(|it| it["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["t0", "t2"]);
     let stats = bench.get("/dead-letter-queue/stats").await.expect(200);
     assert_eq!((&stats["total"], &stats["groups"][0]["count"]), (&json!(4), &json!(3)));
@@ -168,7 +168,7 @@ async fn parameters_are_patched_and_queues_changed() {
     bench.post("/queues", json!({"name": "slow"})).await.expect(201);
     bench.fail("a", "resize", "boom").await;
     bench.archived(1).await;
-    let body = json!({"task_ids": ["a"], "to_queue": "slow", "parameters": {"n": 2, "deep": {"a": null}}});
+    let body = json!({"ids": ["a"], "to_queue": "slow", "parameters": {"n": 2, "deep": {"a": null}}});
     bench.resubmit(body).await.expect(200);
     let claimed = bench.claim("slow", 1).await;
     assert_eq!(claimed[0].parameters.bytes, &br#"{"deep":{"big":0.1},"n":2}"#[..]);
@@ -187,17 +187,17 @@ async fn what_can_t_be_sent_again_is_answered_task_by_task() {
     bench.archived(2).await;
     let again = Resubmit::of_store("running".parse().unwrap());
     bench.engine.resubmit(vec![again]).await.unwrap();
-    let body = json!({"task_ids": ["binary", "running", "nobody"], "parameters": {"n": 2}});
+    let body = json!({"ids": ["binary", "running", "nobody"], "parameters": {"n": 2}});
     let answer = bench.resubmit(body).await.expect(200);
     let told: Vec<(&str, &str)> = answer["tasks"]
         .as_array()
         .unwrap()
         .iter()
-        .map(|it| (it["task_id"].as_str().unwrap(), it["outcome"].as_str().unwrap()))
+        .map(|it| (it["id"].as_str().unwrap(), it["outcome"].as_str().unwrap()))
         .collect();
     assert_eq!(told, [("binary", "bad_parameters"), ("running", "live"), ("nobody", "unknown")]);
     let letters = bench.archived(1).await;
-    assert_eq!(letters[0]["task_id"], "binary", "it is dead still");
+    assert_eq!(letters[0]["id"], "binary", "it is dead still");
 }
 
 #[tokio::test]
@@ -207,12 +207,12 @@ async fn a_request_that_makes_no_sense_is_refused() {
     for (body, code, status) in [
         (json!({}), "invalid_request", 422),
         (json!({"reset_retry_count": false}), "invalid_request", 422),
-        (json!({"task_ids": ["a"], "queue": "default"}), "invalid_request", 422),
-        (json!({"task_ids": ["a"], "all": true}), "invalid_request", 422),
-        (json!({"task_ids": []}), "invalid_request", 422),
-        (json!({"task_ids": ["a", "a"]}), "invalid_request", 422),
-        (json!({"task_ids": ["not an id"]}), "invalid_request", 422),
-        (json!({"task_ids": thousand_and_one}), "batch_too_large", 413),
+        (json!({"ids": ["a"], "queue": "default"}), "invalid_request", 422),
+        (json!({"ids": ["a"], "all": true}), "invalid_request", 422),
+        (json!({"ids": []}), "invalid_request", 422),
+        (json!({"ids": ["a", "a"]}), "invalid_request", 422),
+        (json!({"ids": ["not an id"]}), "invalid_request", 422),
+        (json!({"ids": thousand_and_one}), "batch_too_large", 413),
         (json!({"queue": "default", "limit": 0}), "invalid_request", 422),
         (json!({"queue": "default", "limit": 1_001}), "invalid_request", 422),
         (json!({"queue": "default", "limit": 5, "all": true}), "invalid_request", 422),
@@ -229,19 +229,32 @@ async fn a_request_that_makes_no_sense_is_refused() {
         (json!({"error": "", "queue": "default"}), "invalid_request", 422),
         (json!({"fingerprint": ""}), "invalid_request", 422),
         (json!([["a"]]), "invalid_request", 422),
+        (json!({"ids": ["a"], "task_ids": ["a"]}), "invalid_request", 422),
+        (json!({"version": 1, "task_version": 1}), "invalid_request", 422),
+        (json!({"failed_until": "2026-01-01T00:00:00Z"}), "invalid_request", 422),
     ] {
         bench.resubmit(body).await.refused(status, code);
     }
     for body in [
         json!({}),
-        json!({"task_ids": ["a"], "queue": "q"}),
+        json!({"ids": ["a"], "queue": "q"}),
         json!({"queue": "q", "limit": 1_001}),
         json!({"error": ""}),
         json!({"fingerprint": "", "queue": "q"}),
     ] {
         bench.send(bench.json(Method::DELETE, "/dead-letter-queue", body)).await.refused(422, "invalid_request");
     }
-    for path in ["?limit=0", "?limit=1001", "?state=lost", "?cursor=x", "?colour=red", "?task_version=x"] {
+    for path in [
+        "?limit=0",
+        "?limit=1001",
+        "?state=lost",
+        "?cursor=x",
+        "?colour=red",
+        "?version=x",
+        "?task_version=x",
+        "?name=t&task_name=t",
+        "?failed_from=2026-01-01T00:00:00Z",
+    ] {
         bench.get(&format!("/dead-letter-queue{path}")).await.refused(400, "invalid_parameter");
     }
     let lost = bench.get("/dead-letter-queue?state=lost").await.refused(400, "invalid_parameter");
@@ -262,11 +275,11 @@ async fn letters_are_deleted_by_id_and_by_filter() {
     }
     bench.archived(4).await;
     let delete = |body: Value| bench.send(bench.json(Method::DELETE, "/dead-letter-queue", body));
-    let dry = delete(json!({"task_name": "other", "dry_run": true})).await.expect(200);
+    let dry = delete(json!({"name": "other", "dry_run": true})).await.expect(200);
     assert_eq!((&dry["matched"], &dry["dry_run"]), (&json!(3), &json!(true)));
-    assert_eq!(delete(json!({"task_ids": ["t0", "nobody"]})).await.expect(200)["changed"], 1);
-    assert_eq!(delete(json!({"task_name": "other", "limit": 2})).await.expect(200)["changed"], 2);
-    assert_eq!(bench.archived(1).await[0]["task_id"], "t3");
+    assert_eq!(delete(json!({"ids": ["t0", "nobody"]})).await.expect(200)["changed"], 1);
+    assert_eq!(delete(json!({"name": "other", "limit": 2})).await.expect(200)["changed"], 2);
+    assert_eq!(bench.archived(1).await[0]["id"], "t3");
     assert_eq!(bench.status("t0").await, "failed", "the task is not touched");
 }
 
@@ -294,7 +307,7 @@ async fn one_task_is_sent_again_by_its_own_path() {
     bench.post("/tasks/kept/resubmit", json!({"to_queue": "slow"})).await.expect(200);
     assert_eq!(bench.get("/tasks/kept").await.expect(200)["queue"], "slow", "as the body says");
     let all = bench.get("/dead-letter-queue?state=resubmitted").await.expect(200);
-    assert_eq!(all["dead_letters"][0]["task_id"], "kept", "its letter knows");
+    assert_eq!(all["dead_letters"][0]["id"], "kept", "its letter knows");
 }
 
 #[tokio::test]
@@ -320,7 +333,7 @@ async fn another_manager_sends_whoever_asks_on_to_the_one_that_keeps_the_archive
         .await;
         assert_eq!(sent_on, format!("http://{}/dead-letter-queue?limit=7", keeper.address));
         let found = other.get("/dead-letter-queue/a").await.expect(200);
-        assert_eq!(found["task_id"], "a", "a client that follows notices nothing");
+        assert_eq!(found["id"], "a", "a client that follows notices nothing");
         other.server.stop().await;
     }
 }
@@ -382,4 +395,25 @@ async fn a_full_archive_leaves_letters_in_the_store_until_there_is_room() {
     server.stop().await;
     let server = Server::with(engine, config(&folder)).await;
     Bench { server, folder }.archived(1).await;
+}
+
+#[tokio::test]
+async fn the_names_of_the_first_jobbers_mean_the_same_on_these_routes() {
+    let bench = bench().await;
+    for (task, name) in [("a", "resize"), ("b", "resize"), ("c", "other")] {
+        bench.fail(task, name, "boom").await;
+    }
+    bench.archived(3).await;
+    let found = async |query: &str| bench.get(&format!("/dead-letter-queue?{query}")).await.expect(200);
+    assert_eq!(found("name=resize&version=1").await, found("task_name=resize&task_version=1").await);
+    assert_eq!(found("task_name=resize").await["dead_letters"].as_array().map(Vec::len), Some(2));
+    assert_eq!(found("task_version=2").await["dead_letters"], json!([]));
+    let sent = bench.resubmit(json!({"task_ids": ["a"]})).await.expect(200);
+    assert_eq!((&sent["total"], &sent["tasks"][0]["id"]), (&json!(1), &json!("a")));
+    let sent = bench.resubmit(json!({"task_name": "resize", "task_version": 1})).await.expect(200);
+    assert_eq!((&sent["total"], &sent["tasks"][0]["id"]), (&json!(1), &json!("b")));
+    let deleted = bench.send(bench.json(Method::DELETE, "/dead-letter-queue", json!({"task_ids": ["c"]}))).await;
+    assert_eq!(deleted.expect(200)["changed"], 1);
+    let wrong = bench.resubmit(json!({"task_ids": ["a", "a"]})).await.refused(422, "invalid_request");
+    assert_eq!(wrong["pointer"], "/task_ids/1");
 }

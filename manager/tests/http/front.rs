@@ -1,9 +1,10 @@
-//! The page at `/`.
+//! The pages for people: `/`, and those that the `type` of an error leads to.
 
 use jobbers_common::{
     engine::Outcome,
     failure::{AttemptFailure, FailureKind},
 };
+use jobbers_manager::problem::Code;
 use serde_json::json;
 
 use crate::server::Server;
@@ -23,4 +24,25 @@ async fn the_first_page_shows_queues_failures_and_where_to_go() {
         assert!(page.text.contains(shown), "{shown} is not in {}", page.text);
     }
     assert!(page.text.contains("&lt;script&gt;") && !page.text.contains("<script>"), "{}", page.text);
+}
+
+#[tokio::test]
+async fn the_type_of_every_error_leads_to_a_page_that_says_what_to_do() {
+    let server = Server::start().await;
+    let all = server.get("/problems").await;
+    assert_eq!(all.status, 200);
+    for code in Code::ALL {
+        let page = server.get(&code.page()).await;
+        assert_eq!(page.status, 200, "{code:?}");
+        assert!(page.headers["content-type"].to_str().unwrap().starts_with("text/html"), "{code:?}");
+        assert!(page.text.contains(&format!("<code>{}</code>", code.as_str())), "{code:?}: {}", page.text);
+        // The start of the help, up to what is set as code.
+        let help = code.help().split('`').next().unwrap();
+        assert!(page.text.contains(help), "{code:?}: {}", page.text);
+        assert!(all.text.contains(&format!("href=\"{}\"", code.page())), "{code:?} is not listed");
+    }
+    // From an error to its page as a client finds it.
+    let problem = server.get("/tasks/none").await.refused(404, "unknown_task");
+    assert_eq!(server.get(problem["type"].as_str().unwrap()).await.status, 200);
+    server.get("/problems/nonsense").await.refused(404, "not_found");
 }

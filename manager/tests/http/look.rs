@@ -193,13 +193,25 @@ async fn lists_are_filtered() {
         ("name=t", "ab"),
         ("name=t&version=2", "b"),
         ("worker=w", "c"),
-        ("submitted_from=2001-01-01T00:00:00Z", "cabd"),
-        ("submitted_until=2001-01-01T00:00:00Z", ""),
+        ("submitted_after=2001-01-01T00:00:00Z", "cabd"),
+        ("submitted_before=2001-01-01T00:00:00Z", ""),
     ] {
         let page = server.get(&format!("/tasks?{query}")).await.expect(200);
         let ids: String = page["tasks"].as_array().unwrap().iter().map(|task| task["id"].as_str().unwrap()).collect();
         assert_eq!(ids, expected, "{query}");
         assert!(page["tasks"].as_array().unwrap().iter().all(|task| task.get("parameters").is_none()));
+    }
+    for (path, total) in [
+        ("/tasks", json!(4)),
+        ("/tasks?queue=default", json!(3)),
+        ("/tasks?queue=default&status=submitted", json!(2)),
+        ("/tasks?queue=none", json!(0)),
+        ("/tasks?name=t", Value::Null),
+        ("/active-tasks", json!(1)),
+        ("/active-tasks?cancel_requested=true", Value::Null),
+        ("/scheduled-tasks?queue=default", json!(1)),
+    ] {
+        assert_eq!(server.get(path).await.expect(200)["total"], total, "{path}");
     }
     let scheduled = server.get("/scheduled-tasks").await.expect(200);
     assert_eq!(scheduled["tasks"][0]["id"], "d");
@@ -217,8 +229,9 @@ async fn pages_hold_every_task_once() {
         let page = server.get(&path).await.expect(200);
         let tasks = page["tasks"].as_array().unwrap();
         assert!(tasks.len() <= 10);
+        assert_eq!(page["total"], if seen.is_empty() { json!(25) } else { Value::Null }, "on the first page");
         seen.extend(tasks.iter().map(|task| task["id"].as_str().unwrap().to_owned()));
-        let Some(next) = page["next"].as_str() else { break };
+        let Some(next) = page["next_cursor"].as_str() else { break };
         path = format!(
             "/tasks?limit=10&cursor={}",
             percent_encoding::utf8_percent_encode(next, percent_encoding::NON_ALPHANUMERIC)
@@ -231,7 +244,7 @@ async fn pages_hold_every_task_once() {
 async fn a_manager_on_an_empty_store_lists_nothing() {
     let server = Server::with(Arc::new(ModelEngine::with_system_clock()), Config::default()).await;
     for path in ["/tasks", "/active-tasks", "/scheduled-tasks"] {
-        assert_eq!(server.get(path).await.expect(200), json!({"tasks": []}), "{path}");
+        assert_eq!(server.get(path).await.expect(200), json!({"tasks": [], "total": 0}), "{path}");
     }
     assert_eq!(server.get("/workers").await.expect(200), json!({"workers": []}));
 }

@@ -167,21 +167,21 @@ async fn parameters_that_do_not_fit_their_schema_are_refused_with_their_path() {
     let server = Server::start().await;
     register_resizer(server.engine.as_ref()).await;
     let task = |parameters: Value| json!({"name": "resize", "version": 2, "parameters": parameters});
-    until(&server, &task(json!(7)), |answer| answer["code"] == "invalid_parameters").await;
+    until(&server, &task(json!(7)), |answer| answer["code"] == "schema_mismatch").await;
     for (parameters, pointer) in [
         (json!({"sizes": [{"width": 1}, {"width": "wide"}]}), "/parameters/sizes/1/width"),
         (json!({}), "/parameters"),
         (json!({"sizes": [], "colour": "red"}), "/parameters"),
     ] {
-        let problem = server.post("/tasks", task(parameters.clone())).await.refused(422, "invalid_parameters");
+        let problem = server.post("/tasks", task(parameters.clone())).await.refused(422, "schema_mismatch");
         assert_eq!(problem["pointer"], pointer, "{parameters}: {problem}");
         let batch = json!({"tasks": [task(json!({"sizes": []})), task(parameters)]});
-        let problem = server.post("/tasks", batch).await.refused(422, "invalid_parameters");
+        let problem = server.post("/tasks", batch).await.refused(422, "schema_mismatch");
         assert_eq!(problem["pointer"], format!("/tasks/1{pointer}"));
     }
     for unreadable in [r#"{"sizes": ["\ud800"]}"#, r#"{"sizes": [1e999]}"#] {
         let body = format!(r#"{{"name": "resize", "version": 2, "parameters": {unreadable}}}"#);
-        let problem = server.post("/tasks", body).await.refused(422, "invalid_parameters");
+        let problem = server.post("/tasks", body).await.refused(422, "schema_mismatch");
         assert_eq!(problem["pointer"], "/parameters", "{problem}");
     }
     server.post("/tasks", task(json!({"sizes": [{"width": 1}]}))).await.expect(201);
@@ -200,7 +200,7 @@ async fn what_was_accepted_is_answered_again_whatever_the_workers_say_now() {
     let keyed = json!({"name": "resize", "version": 2, "parameters": {"n": 1}});
     let id = send_with_key("k", &keyed).await.expect(201)["id"].clone();
     register_resizer(server.engine.as_ref()).await;
-    until(&server, &keyed, |answer| answer["code"] == "invalid_parameters").await;
+    until(&server, &keyed, |answer| answer["code"] == "schema_mismatch").await;
 
     assert_eq!(server.post("/tasks", &accepted).await.expect(200)["created"], false);
     assert_eq!(send_with_key("k", &keyed).await.expect(200)["id"], id);
@@ -258,18 +258,17 @@ async fn letters_that_do_not_fit_their_task_stay_dead() {
     bench.archived(3).await;
     register_resizer(&*bench.engine).await;
     let ids = ["fits", "lacks", "other-version"];
-    let patched =
-        bench.resubmit(json!({"task_ids": ids, "parameters": {"sizes": [{"width": "wide"}]}})).await.expect(200);
+    let patched = bench.resubmit(json!({"ids": ids, "parameters": {"sizes": [{"width": "wide"}]}})).await.expect(200);
     assert_eq!(outcomes(&patched), ["bad_parameters", "bad_parameters", "resubmitted"], "{patched}");
     let detail = patched["tasks"][0]["detail"].as_str().unwrap();
     assert!(detail.contains("at /sizes/0/width: resize@2 does not take this"), "{detail}");
-    let as_they_are = bench.resubmit(json!({"task_ids": ["fits", "lacks"]})).await.expect(200);
+    let as_they_are = bench.resubmit(json!({"ids": ["fits", "lacks"]})).await.expect(200);
     assert_eq!(outcomes(&as_they_are), ["resubmitted", "bad_parameters"], "{as_they_are}");
     assert_eq!(bench.claim("default", 9).await[1].parameters.bytes, &br#"{"sizes":[]}"#[..], "no patch was kept");
-    let told = bench.post("/tasks/lacks/resubmit", "").await.refused(422, "invalid_parameters");
+    let told = bench.post("/tasks/lacks/resubmit", "").await.refused(422, "schema_mismatch");
     assert!(told["detail"].as_str().unwrap().contains("sizes"), "{told}");
-    assert_eq!(bench.archived(1).await[0]["task_id"], "lacks", "it is dead still");
-    let mended = bench.resubmit(json!({"task_ids": ["lacks"], "parameters": {"sizes": []}})).await.expect(200);
+    assert_eq!(bench.archived(1).await[0]["id"], "lacks", "it is dead still");
+    let mended = bench.resubmit(json!({"ids": ["lacks"], "parameters": {"sizes": []}})).await.expect(200);
     assert_eq!(outcomes(&mended), ["resubmitted"]);
     bench.server.stop().await;
 }

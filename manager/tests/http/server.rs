@@ -48,7 +48,7 @@ impl Answer {
         assert_eq!((self.status.as_u16(), problem["code"].as_str()), (status, Some(code)), "{}", self.text);
         assert_eq!(self.headers["content-type"], "application/problem+json");
         assert_eq!(problem["status"], status);
-        assert_eq!(problem["type"], format!("urn:jobbers:problem:{code}"));
+        assert_eq!(problem["type"], format!("/problems/{code}"));
         assert!(!problem["title"].as_str().unwrap().is_empty() && !problem["detail"].as_str().unwrap().is_empty());
         problem
     }

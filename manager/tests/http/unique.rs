@@ -18,7 +18,7 @@ async fn a_duplicate_is_refused_and_the_holder_named() {
     let server = Server::start().await;
     server.post("/tasks", unique("a", &json!({}))).await.expect(201);
     let problem = server.post("/tasks", unique("b", &json!({}))).await.refused(409, "duplicate");
-    assert_eq!(problem["task_id"], "a");
+    assert_eq!(problem["holder"], "a");
     assert!(problem["detail"].as_str().unwrap().contains("customer:42"), "{problem}");
     let batch = json!({"tasks": [{"id": "x", "name": "other"}, unique("b", &json!({}))]});
     server.post("/tasks", batch).await.refused(409, "duplicate");
@@ -55,7 +55,7 @@ async fn the_holder_is_replaced_or_becomes_what_is_said() {
     assert_eq!(server.get("/tasks/a").await.expect(200)["status"], "cancelled");
     assert_eq!(server.claim("default", 1).await.len(), 1);
     let problem = server.post("/tasks", unique("d", &json!({"on_duplicate": "replace"}))).await;
-    assert_eq!(problem.refused(409, "duplicate")["task_id"], "c");
+    assert_eq!(problem.refused(409, "duplicate")["holder"], "c");
 }
 
 #[tokio::test]
@@ -65,7 +65,7 @@ async fn a_task_whose_key_another_holds_is_not_sent_again() {
     server.post("/tasks/a/cancel", json!({})).await.expect(200);
     server.post("/tasks", unique("b", &json!({}))).await.expect(201);
     let problem = server.post("/tasks/a/resubmit", json!({})).await.refused(409, "duplicate");
-    assert_eq!(problem["task_id"], "b");
+    assert_eq!(problem["holder"], "b");
     server.post("/tasks/b/cancel", json!({})).await.expect(200);
     server.post("/tasks/a/resubmit", json!({})).await.expect(200);
 }

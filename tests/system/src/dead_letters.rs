@@ -40,12 +40,12 @@ async fn w16_on_any_store_a_dead_letter_is_found_sent_again_and_completes(kind: 
     let (manager, _worker) = (stack.manager().await, stack.worker().await);
     let id = manager.api.submit(&json!({"name": "fail-until-open", "dead_letter": "save", "max_retries": 1})).await;
     assert_eq!(manager.api.finished(&id).await["status"], "failed");
-    let page = answered(&manager, "/dead-letter-queue", |page| page["dead_letters"][0]["task_id"] == *id).await;
+    let page = answered(&manager, "/dead-letter-queue", |page| page["dead_letters"][0]["id"] == *id).await;
     assert_eq!((&page["dead_letters"][0]["attempt"], &page["dead_letters"][0]["state"]), (&json!(2), &json!("dead")));
     let history = manager.api.get(&format!("/dead-letter-queue/{id}/history")).await.ok();
     assert_eq!(history["failures"].as_array().unwrap().len(), 2);
     stack.release();
-    let sent = manager.api.post("/dead-letter-queue/resubmit", &json!({"task_ids": [id]})).await.ok();
+    let sent = manager.api.post("/dead-letter-queue/resubmit", &json!({"ids": [id]})).await.ok();
     assert_eq!(sent["total"], 1);
     assert_eq!(
         answered(&manager, &format!("/tasks/{id}?wait=20s"), |task| task["status"] == "completed").await["attempt"],
@@ -64,7 +64,7 @@ async fn w02_a_silent_task_is_stalled_and_can_be_sent_again(kind: Kind) {
     let stalled = manager.api.finished(&id).await;
     assert_eq!((&stalled["status"], &stalled["errors"][0]["kind"]), (&json!("stalled"), &json!("stall")));
     let page = manager.api.get("/dead-letter-queue?status=stalled").await.ok();
-    assert_eq!(page["dead_letters"][0]["task_id"], *id);
+    assert_eq!(page["dead_letters"][0]["id"], *id);
     stack.release();
     assert_eq!(manager.api.post(&format!("/tasks/{id}/resubmit"), &json!({})).await.ok()["status"], "submitted");
     assert_eq!(manager.api.finished(&id).await["status"], "completed");

@@ -174,7 +174,7 @@ pub(crate) async fn all_tasks(api: &Api, query: &str) -> Vec<Value> {
     loop {
         let page = api.get(&format!("{query}&limit=1000{cursor}")).await.ok();
         tasks.extend(page["tasks"].as_array().unwrap().iter().cloned());
-        match page["next"].as_str() {
+        match page["next_cursor"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),
             None => return tasks,
         }

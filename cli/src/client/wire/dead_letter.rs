@@ -9,13 +9,13 @@ use super::{AttemptError, Page, Task};
 #[derive(Debug, Deserialize)]
 pub struct DeadLetter {
     /// The task.
-    pub task_id: String,
+    pub id: String,
     /// Its queue.
     pub queue: String,
     /// What was run.
-    pub task_name: String,
+    pub name: String,
     /// Which version of it.
-    pub task_version: u32,
+    pub version: u32,
     /// How it ended.
     pub status: String,
     /// When.
@@ -38,14 +38,14 @@ pub struct DeadLetterPage {
     /// The letters.
     pub dead_letters: Vec<DeadLetter>,
     /// Where the next page begins.
-    pub next: Option<String>,
+    pub next_cursor: Option<String>,
 }
 
 impl Page for DeadLetterPage {
     type Item = DeadLetter;
 
     fn turned(self) -> (Vec<DeadLetter>, Option<String>) {
-        (self.dead_letters, self.next)
+        (self.dead_letters, self.next_cursor)
     }
 }
 
@@ -79,9 +79,9 @@ pub struct DeadLetterGroup {
     /// Their queue.
     pub queue: String,
     /// Their task.
-    pub task_name: String,
+    pub name: String,
     /// Its version.
-    pub task_version: u32,
+    pub version: u32,
     /// What their errors have in common.
     pub fingerprint: String,
     /// How many.
@@ -127,14 +127,14 @@ pub struct ResubmitOperationPage {
     /// The operations, the latest first.
     pub operations: Vec<ResubmitOperation>,
     /// Where the next page begins.
-    pub next: Option<String>,
+    pub next_cursor: Option<String>,
 }
 
 impl Page for ResubmitOperationPage {
     type Item = ResubmitOperation;
 
     fn turned(self) -> (Vec<ResubmitOperation>, Option<String>) {
-        (self.operations, self.next)
+        (self.operations, self.next_cursor)
     }
 }
 
@@ -142,7 +142,7 @@ impl Page for ResubmitOperationPage {
 #[derive(Debug, Deserialize)]
 pub struct ResubmittedTask {
     /// The task.
-    pub task_id: String,
+    pub id: String,
     /// What became of it.
     pub outcome: String,
     /// More about that.

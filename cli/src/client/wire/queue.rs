@@ -12,14 +12,14 @@ pub struct Queues {
     /// In the order of their names.
     pub queues: Vec<Queue>,
     /// The cursor of the next page.
-    pub next: Option<String>,
+    pub next_cursor: Option<String>,
 }
 
 impl Page for Queues {
     type Item = Queue;
 
     fn turned(self) -> (Vec<Queue>, Option<String>) {
-        (self.queues, self.next)
+        (self.queues, self.next_cursor)
     }
 }
 

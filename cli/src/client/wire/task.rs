@@ -37,7 +37,7 @@ pub struct Task {
     /// When its latest attempt started.
     pub started_at: Option<Timestamp>,
     /// When it was over.
-    pub completed_at: Option<Timestamp>,
+    pub finished_at: Option<Timestamp>,
     /// Who ran it last, or runs it.
     pub worker: Option<String>,
     /// Whether somebody asked for it to be cancelled.
@@ -133,14 +133,14 @@ pub struct TaskPage {
     /// The tasks.
     pub tasks: Vec<Task>,
     /// Where the next page begins.
-    pub next: Option<String>,
+    pub next_cursor: Option<String>,
 }
 
 impl Page for TaskPage {
     type Item = Task;
 
     fn turned(self) -> (Vec<Task>, Option<String>) {
-        (self.tasks, self.next)
+        (self.tasks, self.next_cursor)
     }
 }
 
@@ -150,7 +150,7 @@ pub struct ActivePage {
     /// Longest running first.
     pub tasks: Vec<ActiveTask>,
     /// Where the next page begins.
-    pub next: Option<String>,
+    pub next_cursor: Option<String>,
 }
 
 /// A running task.
@@ -182,7 +182,7 @@ pub struct ScheduledPage {
     /// Next due first.
     pub tasks: Vec<ScheduledTask>,
     /// Where the next page begins.
-    pub next: Option<String>,
+    pub next_cursor: Option<String>,
 }
 
 /// A task whose time lies ahead.

@@ -125,7 +125,7 @@ fn told(operation: &ResubmitOperation) -> Result<(), Failure> {
     let mut others = 0;
     for task in operation.tasks.iter().filter(|task| !matches!(task.outcome.as_str(), "resubmitted" | "pending")) {
         let detail = task.detail.as_deref().unwrap_or_default();
-        table.add_row(vec![task.task_id.clone(), format!("{}: {detail}", task.outcome.replace('_', " "))]);
+        table.add_row(vec![task.id.clone(), format!("{}: {detail}", task.outcome.replace('_', " "))]);
         others += 1;
     }
     if others > 0 {

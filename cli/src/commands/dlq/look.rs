@@ -28,7 +28,7 @@ pub(super) struct List {
     /// At most this many
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
     limit: u64,
-    /// Begin where an earlier answer's `next` says
+    /// Begin where an earlier answer's `next_cursor` says
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
     #[command(flatten)]
@@ -53,8 +53,8 @@ fn table(letters: &[DeadLetter]) -> Table {
     let mut table = output::table_of(&["ID", "TASK", "QUEUE", "STATUS", "ATTEMPTS", "FAILED", "STATE", "ERROR"]);
     for letter in letters {
         table.add_row(vec![
-            (&letter.task_id).into(),
-            pages::task_name(&letter.task_name, letter.task_version).into(),
+            (&letter.id).into(),
+            pages::task_name(&letter.name, letter.version).into(),
             (&letter.queue).into(),
             output::status(&letter.status),
             output::number(letter.attempt),
@@ -94,8 +94,8 @@ pub(super) async fn show(args: &Show) -> Result<ExitCode, Failure> {
     let WholeDeadLetter { entry, task } = answer.read()?;
     let history: FailureHistory = client.get(&format!("{path}/history"), NOTHING).await?.read()?;
     let mut sheet = output::sheet();
-    output::add_fact(&mut sheet, "id", &entry.task_id);
-    output::add_fact(&mut sheet, "task", pages::task_name(&entry.task_name, entry.task_version));
+    output::add_fact(&mut sheet, "id", &entry.id);
+    output::add_fact(&mut sheet, "task", pages::task_name(&entry.name, entry.version));
     output::add_fact(&mut sheet, "queue", &entry.queue);
     output::add_fact(&mut sheet, "status", output::status(&entry.status));
     output::add_fact(&mut sheet, "failed", when::ago(entry.failed_at));
@@ -154,7 +154,7 @@ pub(super) async fn stats(args: &Stats) -> Result<ExitCode, Failure> {
         table.add_row(vec![
             output::number(output::thousands(group.count)),
             (&group.queue).into(),
-            pages::task_name(&group.task_name, group.task_version).into(),
+            pages::task_name(&group.name, group.version).into(),
             when::ago(group.first_seen).into(),
             when::ago(group.last_seen).into(),
             first_line(&group.fingerprint).into(),

@@ -25,7 +25,7 @@ pub(super) struct Operations {
     /// At most this many
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
     limit: u64,
-    /// Begin where an earlier answer's `next` says
+    /// Begin where an earlier answer's `next_cursor` says
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
     #[command(flatten)]

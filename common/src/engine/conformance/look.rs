@@ -97,8 +97,8 @@ pub async fn filters_restrict(f: Fixture) {
         (TaskFilter { name: Some(resize), version: Some(2), ..all() }, vec!["c"]),
         (TaskFilter { worker: Some(worker("w7")), ..all() }, vec!["d"]),
         (TaskFilter { worker: Some(worker("w8")), ..all() }, vec![]),
-        (TaskFilter { submitted_from: Some(start.after(seconds(10))), ..all() }, vec!["d", "b", "c"]),
-        (TaskFilter { submitted_until: Some(start.after(seconds(10))), ..all() }, vec!["a"]),
+        (TaskFilter { submitted_after: Some(start.after(seconds(10))), ..all() }, vec!["d", "b", "c"]),
+        (TaskFilter { submitted_before: Some(start.after(seconds(10))), ..all() }, vec!["a"]),
     ];
     for (filter, expected) in cases {
         assert_eq!(names(&f.list(filter.clone(), 2).await), expected, "{filter:?}");

@@ -74,7 +74,7 @@ async fn find(app: &App, id: &TaskId, wait: Duration) -> Result<Option<Task>> {
 ///
 /// Running tasks come first, then submitted ones in the order in which they will be claimed, scheduled ones by their
 /// time, waiting ones, and last what is over, the latest first. A page may hold fewer tasks than `limit` and still have
-/// a `next`.
+/// a `next_cursor`.
 #[utoipa::path(
     get, path = "/tasks", tag = "tasks", operation_id = "list_tasks",
     params(ListParams),
@@ -82,7 +82,8 @@ async fn find(app: &App, id: &TaskId, wait: Duration) -> Result<Option<Task>> {
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>, Query(params): Query<ListParams>) -> Result<Response> {
     let filter = params.filter();
+    let total = listing::total(&*app.engine, &filter, params.cursor.as_deref()).await?;
     let page = listing::fill(&*app.engine, filter, params.limit, params.cursor, |_| true).await?;
-    let view = TaskPageView { tasks: page.tasks.iter().map(TaskView::from).collect(), next: page.next.as_deref() };
-    Ok(Json(view).into_response())
+    let tasks = page.tasks.iter().map(TaskView::from).collect();
+    Ok(Json(TaskPageView { tasks, total, next_cursor: page.next.as_deref() }).into_response())
 }

@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 problems!(ResubmitTaskProblems: WITH_BODY, ARCHIVE, [
     Code::UnknownTask, Code::UnknownQueue, Code::TaskLive, Code::TaskCompleted, Code::AlreadyResubmitted,
-    Code::Duplicate, Code::InvalidParameters,
+    Code::Duplicate, Code::SchemaMismatch,
 ]);
 
 /// Send a task again that failed, stalled, was dropped, aborted or cancelled
@@ -76,7 +76,7 @@ pub(crate) async fn resubmit(
         Resubmitted::UnknownQueue(queue) => refused(Code::UnknownQueue, format!("queue {queue} does not exist")),
         Resubmitted::Held(holder) => {
             let detail = format!("task {holder} holds the unique key of task {id}");
-            Err(Problem::new(Code::Duplicate, detail).about(holder))
+            Err(Problem::new(Code::Duplicate, detail).held_by(holder))
         }
     }
 }
@@ -96,7 +96,7 @@ async fn from_archive(app: &App, archive: &Arc<Archive>, id: &TaskId, params: &R
         Some(ItemOutcome::AlreadyResubmitted) => Code::AlreadyResubmitted,
         Some(ItemOutcome::Live) => Code::TaskLive,
         Some(ItemOutcome::Moved) => Code::TaskCompleted,
-        Some(ItemOutcome::BadParameters) => Code::InvalidParameters,
+        Some(ItemOutcome::BadParameters) => Code::SchemaMismatch,
         Some(ItemOutcome::Unknown) => Code::UnknownTask,
         Some(ItemOutcome::UnknownQueue) => Code::UnknownQueue,
         Some(ItemOutcome::Duplicate) => Code::Duplicate,

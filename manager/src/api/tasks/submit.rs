@@ -55,7 +55,7 @@ problems!(SubmitProblems: WITH_BODY, [
     Code::JsonTooDeep,
     Code::QueueFull,
     Code::RateLimited,
-    Code::InvalidParameters,
+    Code::SchemaMismatch,
     Code::NoWorker,
     Code::QueueForbidden,
 ]);
@@ -332,7 +332,7 @@ impl Intake<'_> {
         }
         if let Some(described) = self.described(name, version) {
             described.check(parameters).map_err(|Mismatch { pointer, detail }| {
-                Problem::new(Code::InvalidParameters, detail).at(format!("/parameters{pointer}"))
+                Problem::new(Code::SchemaMismatch, detail).at(format!("/parameters{pointer}"))
             })?;
         }
         if is_served {

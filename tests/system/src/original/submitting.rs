@@ -148,7 +148,7 @@ async fn w22_nobody_outside_is_served_and_nobody_sets_what_is_not_theirs(kind: K
     open.line("--insecure").await;
 
     let manager = stack.manager().await;
-    for field in ["status", "result", "errors", "attempt", "crashes", "completed_at", "revision", "worker"] {
+    for field in ["status", "result", "errors", "attempt", "crashes", "finished_at", "revision", "worker"] {
         let answer = manager.api.post("/tasks", &json!({"name": "note", field: "completed"})).await;
         assert_eq!(answer.status, 422, "{field}: {}", answer.body);
     }

@@ -26,19 +26,19 @@ pub(super) struct Record {
     pub(super) status: String,
     attempt: u64,
     crashes: u64,
-    completed_at: i64,
+    finished_at: i64,
     /// The attempts its history names as failed.
     pub(super) failed: Vec<u64>,
 }
 
 impl Record {
     pub(super) fn of(task: &Value) -> Self {
-        let at: jiff::Timestamp = task["completed_at"].as_str().unwrap().parse().unwrap();
+        let at: jiff::Timestamp = task["finished_at"].as_str().unwrap().parse().unwrap();
         Self {
             status: task["status"].as_str().unwrap().to_owned(),
             attempt: task["attempt"].as_u64().unwrap(),
             crashes: task["crashes"].as_u64().unwrap(),
-            completed_at: at.as_microsecond(),
+            finished_at: at.as_microsecond(),
             failed: Vec::new(),
         }
     }
@@ -201,7 +201,7 @@ impl Ledger {
                     Some((_, next)) if next.attempt == run.attempt => next.at,
                     // The settlement was accepted, and its worker killed before it could say so.
                     Some(_) => continue,
-                    None => record.completed_at,
+                    None => record.finished_at,
                 };
                 if recovered_at > *killed_at {
                     all.push(Duration::from_micros((recovered_at - killed_at).unsigned_abs()));
@@ -267,7 +267,7 @@ mod tests {
 
     fn records(status: &str, crashes: u64) -> BTreeMap<String, Record> {
         let task = json!({
-            "status": status, "attempt": 1, "crashes": crashes, "completed_at": "2025-01-01T00:00:09Z",
+            "status": status, "attempt": 1, "crashes": crashes, "finished_at": "2025-01-01T00:00:09Z",
         });
         BTreeMap::from([(ID.to_owned(), Record::of(&task))])
     }

@@ -166,7 +166,7 @@ impl Storm {
                     let id = task["id"].as_str().unwrap().to_owned();
                     assert!(records.insert(id, record).is_none(), "in two states at once: {task}");
                 }
-                let Some(next) = page["next"].as_str() else { break };
+                let Some(next) = page["next_cursor"].as_str() else { break };
                 cursor = format!("&cursor={next}");
             }
         }
