@@ -48,7 +48,7 @@ pub use self::{
     look::{Health, ListRequest, Page, QueueListRequest, QueuePage, QueuePlace, QueueStats, TaskFilter},
     submit::{OnConflict, Submit, Submitted, SubmittedHow},
     work::{
-        Cancelled, ClaimRequest, Cycle, CycleReply, ExtendAnswer, Extension, Heartbeat, Outcome, QueueClaim,
+        Cancelled, ClaimRequest, Cycle, CycleReply, ExtendAnswer, Extension, Heartbeat, Outcome, QueueClaim, Refusal,
         SettleAnswer, Settlement,
     },
 };
@@ -88,9 +88,11 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// [`ClaimRequest::limit`] tasks are leased to the caller: queue by queue as listed, in each by priority and then
     /// in the order they became ready. Paused and unknown queues give nothing, and a queue gives no more than its
     /// `max_concurrent` and its `rate_limit` leave at this moment: what is left waits in its place. Nor does it give a task
-    /// whose key or name has a limit of its own that leaves nothing: that one waits, and those behind it pass. Of a queue
-    /// with such limits one call looks at a bounded number of tasks; when these were all held back, `next_due` is zero:
-    /// call again. When nothing is claimed, the caller is
+    /// whose key or name has a limit of its own that leaves nothing: that one waits, and those behind it pass. A task of a
+    /// kind that the claim refuses ([`ClaimRequest::refused`]) is set aside at its place, still `submitted`: claims that
+    /// refuse it do not walk past it again, and the next claim that does not refuse it takes it in its turn. A waiting worker
+    /// that does not refuse it is woken. Of a queue with such limits, or such a claim, one call looks at a bounded number of
+    /// tasks; when these were all held back, `next_due` is zero: call again. When nothing is claimed, the caller is
     /// registered as waiting, in the same step, so that the next submission, or the end of a task in a queue that was at
     /// one of its limits, wakes its [`Engine::wait`]; and is told when a rate allows more ([`CycleReply::next_due`]).
     ///

@@ -27,6 +27,7 @@ pub mod routing;
 pub mod settling;
 pub mod suspicion;
 pub mod task;
+pub mod task_kind;
 mod text;
 pub mod time;
 pub mod tombstone;

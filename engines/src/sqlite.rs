@@ -94,6 +94,7 @@ mod submit;
 mod tend;
 mod tombstones;
 mod unique;
+mod unknown;
 mod view;
 mod waiters;
 mod watch;

@@ -7,7 +7,7 @@
 //!
 //! Start at [`Fetcher::run`]; `fetcher/calls.rs` builds calls and takes their answers in, `fetcher/ahead.rs` says how many
 //! tasks are claimed ahead of the slots, `fetcher/refusals.rs` has what is done about calls the store refuses,
-//! `fetcher/drain.rs` the end.
+//! `fetcher/unknown.rs` what is done with tasks that this worker does not know, `fetcher/drain.rs` the end.
 
 use std::{
     future::Future,
@@ -23,6 +23,7 @@ use jobbers_common::{
     name::{QueueName, TaskId},
     queue::Config as StoreConfig,
     task::Fence,
+    worker::RegisteredWorker,
 };
 use jobbers_process::shutdown::Shutdown;
 use tokio::{runtime::Handle, time::sleep_until};
@@ -41,7 +42,7 @@ use crate::{
     pace::Pace,
     registrar::Board,
     registry::Registry,
-    strangers::Strangers,
+    unknown_tasks::UnknownTasks,
     worker::Report,
 };
 
@@ -51,6 +52,7 @@ mod drain;
 mod refusals;
 #[cfg(test)]
 mod tests;
+mod unknown;
 
 /// Longest sleep of an idle worker. It is woken earlier by whatever concerns it; this bounds the harm of a lost signal.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
@@ -77,6 +79,7 @@ enum Event {
     Finished,
     Woken,
     Config(Result<Arc<StoreConfig>>),
+    Workers(Option<Vec<RegisteredWorker>>),
     Time,
     Drain,
     Now,
@@ -106,7 +109,7 @@ pub(crate) struct Parts {
 /// The loop and all it knows.
 pub(crate) struct Fetcher {
     parts: Parts,
-    strangers: Strangers,
+    unknown: UnknownTasks,
     outage: Outage,
     phase: Phase,
     told_to_stop: Option<Instant>,
@@ -118,6 +121,8 @@ pub(crate) struct Fetcher {
     line: Option<Line>,
     calls: FuturesUnordered<Pending<Box<Answer>>>,
     loading: Option<Pending<Result<Arc<StoreConfig>>>>,
+    /// The registered workers, while they are read.
+    looking: Option<Pending<Option<Vec<RegisteredWorker>>>>,
     lanes: Arc<Lanes>,
     pace: Pace,
     /// Attempts that run or wait for a lane.
@@ -144,7 +149,7 @@ impl Fetcher {
             pace: Pace::default(),
             line: parts.registry.has_blocking().then(|| Line::new(parts.tools.pool.width())),
             parts,
-            strangers: Strangers::default(),
+            unknown: UnknownTasks::default(),
             outage: Outage::default(),
             phase: Phase::Running,
             told_to_stop: None,
@@ -152,6 +157,7 @@ impl Fetcher {
             aside: Aside::default(),
             calls: FuturesUnordered::new(),
             loading: None,
+            looking: None,
             held: 0,
             asked: 0,
             hungry: true,
@@ -172,6 +178,7 @@ impl Fetcher {
             self.count_hung_threads();
             self.give_back_overdue();
             self.release_stragglers();
+            self.decide_unknown();
             self.launch();
             if self.is_over() {
                 break;
@@ -181,6 +188,7 @@ impl Fetcher {
                 Event::Finished | Event::Time => {}
                 Event::Woken => self.woken = true,
                 Event::Config(config) => self.follow(config),
+                Event::Workers(workers) => self.follow_workers(workers),
                 Event::Drain => self.begin_drain(),
                 Event::Now => self.close(),
             }
@@ -206,7 +214,8 @@ impl Fetcher {
             () = shutdown.now.cancelled(), if !matches!(self.phase, Phase::Closing { .. }) => Event::Now,
             () = shutdown.drain.cancelled(), if matches!(self.phase, Phase::Running) => Event::Drain,
             Some(answer) = self.calls.next(), if !self.calls.is_empty() => Event::Answer(answer),
-            config = load(&mut self.loading) => Event::Config(config),
+            config = next_of(&mut self.loading) => Event::Config(config),
+            workers = next_of(&mut self.looking) => Event::Workers(workers),
             () = around.finished.wait() => Event::Finished,
             () = sleep_until(timer.unwrap_or_else(Instant::now).into()), if timer.is_some() => Event::Time,
             () = engine.wait(&around.worker, at_most), if may_wait => Event::Woken,
@@ -216,8 +225,15 @@ impl Fetcher {
     /// The next point in time at which something is to be done.
     fn timer(&self) -> Option<Instant> {
         let aside = self.aside.retry_at().filter(|_| self.may_retry());
-        let times =
-            [self.outage.retry_at(), aside, self.strangers.next_end(), self.overdue_at(), self.phase.timer(self.held)];
+        let workers_at = self.unknown.read_again_at().filter(|_| self.looking.is_none());
+        let times = [
+            self.outage.retry_at(),
+            aside,
+            self.unknown.next_end(),
+            workers_at,
+            self.overdue_at(),
+            self.phase.timer(self.held),
+        ];
         times.into_iter().flatten().min()
     }
 
@@ -288,10 +304,10 @@ impl Fetcher {
     }
 }
 
-/// The configuration that is being loaded, for ever if none is.
-async fn load(loading: &mut Option<Pending<Result<Arc<StoreConfig>>>>) -> Result<Arc<StoreConfig>> {
-    match loading {
-        Some(loading) => loading.await,
+/// What is being read, for ever if nothing is.
+async fn next_of<T>(reading: &mut Option<Pending<T>>) -> T {
+    match reading {
+        Some(reading) => reading.await,
         None => std::future::pending().await,
     }
 }

@@ -54,10 +54,10 @@ mod renewal;
 mod schema;
 mod state;
 pub mod stock;
-mod strangers;
 mod task_fn;
 pub mod testing;
 mod uniqueness;
+mod unknown_tasks;
 mod worker;
 
 /// What signatures of this library name, so that a program needs no other crate of Jobbers.

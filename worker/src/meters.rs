@@ -41,8 +41,8 @@ pub(crate) struct Meters {
     /// The pair that was asked for last: most often it is asked for again.
     last: Option<(Key, Arc<Pair>)>,
     claims: Claims,
-    strangers: Counter<u64>,
-    strangers_over: Counter<u64>,
+    unknown_released: Counter<u64>,
+    unknown_over: Counter<u64>,
     drain: Histogram<f64>,
 }
 
@@ -69,8 +69,8 @@ impl Meters {
                 error: of("error"),
                 size: CLAIM_BATCH_SIZE.histogram(meter).bind(&[role_of(role)]),
             },
-            strangers: TASKS_RELEASED.counter(meter),
-            strangers_over: TASKS_PROCESSED.counter(meter),
+            unknown_released: TASKS_RELEASED.counter(meter),
+            unknown_over: TASKS_PROCESSED.counter(meter),
             drain: WORKER_DRAIN_DURATION.histogram(meter),
         }
     }
@@ -112,13 +112,13 @@ impl Meters {
     }
 
     /// A task nobody here knows was given back, or is over for that. Its name is left out: names are made up without end.
-    pub(crate) fn stranger(&self, queue: &QueueName, status: Status) {
+    pub(crate) fn unknown(&self, queue: &QueueName, status: Status) {
         let names = [KeyValue::new("queue", queue.as_str().to_owned()), KeyValue::new("task", OTHER)];
         let [queue, task] = names;
         if status.is_finished() {
-            self.strangers_over.add(1, &[queue, task, KeyValue::new("status", status.as_str())]);
+            self.unknown_over.add(1, &[queue, task, KeyValue::new("status", status.as_str())]);
         } else {
-            self.strangers.add(1, &[queue, task, KeyValue::new("reason", "unknown_task")]);
+            self.unknown_released.add(1, &[queue, task, KeyValue::new("reason", "unknown_task")]);
         }
     }
 

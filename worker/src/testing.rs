@@ -266,7 +266,7 @@ impl TestBench {
             let mut claimed = Vec::new();
             for some in queues.chunks(MAX_QUEUES_PER_CLAIM) {
                 let queues = some.iter().map(|queue| QueueClaim { queue: queue.clone(), limit: 1 }).collect();
-                let claim = ClaimRequest { queues, limit: 1, lease: LEASE };
+                let claim = ClaimRequest { queues, limit: 1, refused: Vec::new(), lease: LEASE };
                 let worker = self.around.worker.clone();
                 let cycle = Cycle { worker, settlements: std::mem::take(&mut settlements), claim: Some(claim) };
                 claimed = self.engine.cycle(cycle).await?.claimed;

@@ -54,7 +54,7 @@ impl Store {
     async fn run(&self, queue: &str, name: &str, count: usize, outcome: &Outcome) {
         self.submit(queue, name, count).await;
         let queues = vec![QueueClaim { queue: QueueName::new(queue).unwrap(), limit: count }];
-        let claim = Some(ClaimRequest { queues, limit: count, lease: Duration::from_secs(8) });
+        let claim = Some(ClaimRequest { queues, limit: count, refused: Vec::new(), lease: Duration::from_secs(8) });
         let worker = WorkerId::new("worker").unwrap();
         let cycle = Cycle { worker: worker.clone(), settlements: Vec::new(), claim };
         let claimed = self.engine.cycle(cycle).await.unwrap().claimed;

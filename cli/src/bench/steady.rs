@@ -151,6 +151,7 @@ async fn unbatched(store: &Store, ids: &Ids) -> Result<f64> {
     let claim = ClaimRequest {
         queues: vec![QueueClaim { queue: name.clone(), limit: 1 }],
         limit: 1,
+        refused: Vec::new(),
         lease: Duration::from_secs(60),
     };
     let (mut settlements, before) = (Vec::new(), store.cpu(&[CpuTime::own()?]).await?);

@@ -23,7 +23,7 @@ use std::{any::Any, fmt, sync::Arc, time::Duration};
 
 use super::{
     ClaimRequest, Cycle, CycleReply, Engine, Error, ListRequest, OnConflict, Outcome, PutMode, QueueClaim, QueueStats,
-    SettleAnswer, Settlement, Submit, Submitted, TaskFilter, look::first_queues,
+    Refusal, SettleAnswer, Settlement, Submit, Submitted, TaskFilter, look::first_queues,
 };
 use crate::{
     lifecycle::Status,
@@ -31,6 +31,7 @@ use crate::{
     payload::Payload,
     queue::QueueConfig,
     task::{AttemptFailure, ClaimedTask, FailureKind, NewTask, Task},
+    task_kind::TaskKind,
     time::ManualClock,
 };
 
@@ -48,6 +49,7 @@ pub mod limits;
 pub mod look;
 pub mod moving;
 pub mod queues;
+pub mod refusals;
 pub mod sequence;
 pub mod settle;
 pub mod spans;
@@ -155,7 +157,22 @@ impl Fixture {
         settlements: Vec<Settlement>,
     ) -> CycleReply {
         let queues = queues.iter().map(|name| QueueClaim { queue: queue(name), limit }).collect();
-        let claim = Some(ClaimRequest { queues, limit, lease: LEASE });
+        let claim = Some(ClaimRequest { queues, limit, refused: Vec::new(), lease: LEASE });
+        self.engine.cycle(Cycle { worker: worker(name), settlements, claim }).await.unwrap()
+    }
+
+    /// One cycle of a claim that leaves tasks of some names, all of version 1, to others.
+    pub async fn cycle_refusing(
+        &self,
+        name: &str,
+        names: &[&str],
+        limit: usize,
+        settlements: Vec<Settlement>,
+    ) -> CycleReply {
+        let kind = |name: &&str| TaskKind { name: TaskName::new(name).unwrap(), version: 1 };
+        let refused = names.iter().map(|name| Refusal { queue: queue("default"), kind: kind(name) }).collect();
+        let queues = vec![QueueClaim { queue: queue("default"), limit }];
+        let claim = Some(ClaimRequest { queues, limit, refused, lease: LEASE });
         self.engine.cycle(Cycle { worker: worker(name), settlements, claim }).await.unwrap()
     }
 
@@ -466,6 +483,22 @@ macro_rules! conformance_suite {
             a_batch_over_the_max_length_never_goes_in
             many_submitters_at_once_do_not_exceed_max_length
             a_queue_made_again_starts_from_nothing
+        );
+        $crate::conformance_group!($open, refusals:
+            a_refused_kind_is_left_to_others_at_its_place
+            a_refusal_holds_for_its_queue_and_its_version
+            what_was_set_aside_is_claimed_in_its_order
+            what_is_set_aside_is_submitted_like_any_other
+            what_is_set_aside_can_be_purged_and_moved
+            what_every_worker_refused_is_claimed_once_one_does_not
+            a_flood_of_a_refused_kind_does_not_block_what_is_known
+            suspects_of_a_refused_kind_are_left_to_others
+            limits_by_key_hold_for_what_was_set_aside
+            a_released_task_is_handed_on_at_once
+            a_refused_task_wakes_a_worker_that_takes_it
+            a_worker_that_refuses_nothing_is_woken_first
+            a_claim_that_refuses_too_much_is_invalid
+            delays_of_give_backs_are_time_in_the_queue
         );
         $crate::conformance_group!($open, gates:
             no_more_of_a_key_run_than_its_limit

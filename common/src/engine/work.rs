@@ -5,10 +5,11 @@ use std::{collections::HashSet, time::Duration};
 use crate::{
     engine::{Error, Result},
     lifecycle::Status,
-    limits::{MAX_BATCH, MAX_DELAY, MAX_PROGRESS_BYTES, MAX_QUEUES_PER_CLAIM},
+    limits::{MAX_BATCH, MAX_DELAY, MAX_PROGRESS_BYTES, MAX_QUEUES_PER_CLAIM, MAX_REFUSALS_PER_CLAIM},
     name::{QueueName, TaskId, WorkerId},
     payload::Payload,
     task::{AttemptFailure, ClaimedTask, Fence, Progress},
+    task_kind::TaskKind,
     trace::is_traceparent,
 };
 
@@ -43,7 +44,8 @@ pub enum Outcome {
     },
     /// The worker does not know the task and gives it back for another that does: as [`Outcome::Released`], as long as
     /// its queue's patience lasts. Then `started -> dropped`, with `failure`. Patience begins with the first give-back
-    /// since the task last ran, or was submitted.
+    /// since the task last ran, or was submitted. When its delay is over the task is ready since it was before the first
+    /// give-back: the time in its queue includes the delays.
     Unknown {
         /// How long nobody shall try it again.
         delay: Duration,
@@ -135,15 +137,34 @@ pub struct QueueClaim {
     pub limit: usize,
 }
 
+/// A kind of task that a claim does not take from a queue: the worker does not know it, and another worker of the queue
+/// does ([`crate::task_kind::is_known_elsewhere`]).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Refusal {
+    /// The queue.
+    pub queue: QueueName,
+    /// The kind.
+    pub kind: TaskKind,
+}
+
 /// A wish for work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimRequest {
     /// The queues to ask, first to last; at most 256.
     pub queues: Vec<QueueClaim>,
+    /// What the worker leaves to other workers of these queues; at most 100. Most often nothing.
+    pub refused: Vec<Refusal>,
     /// At most this many in all, 0 to 1,000.
     pub limit: usize,
     /// How long the leases last.
     pub lease: Duration,
+}
+
+impl ClaimRequest {
+    /// The kinds of tasks that it refuses from a queue.
+    pub fn refused_in<'a>(&'a self, queue: &'a QueueName) -> impl Iterator<Item = &'a TaskKind> {
+        self.refused.iter().filter(move |refusal| refusal.queue == *queue).map(|refusal| &refusal.kind)
+    }
 }
 
 /// What [`crate::engine::Engine::cycle`] does in one step.
@@ -189,6 +210,9 @@ impl Cycle {
         }
         if claim.queues.len() > MAX_QUEUES_PER_CLAIM {
             return Err(Error::Invalid(format!("a claim names at most {MAX_QUEUES_PER_CLAIM} queues")));
+        }
+        if claim.refused.len() > MAX_REFUSALS_PER_CLAIM {
+            return Err(Error::Invalid(format!("a claim refuses at most {MAX_REFUSALS_PER_CLAIM} kinds of tasks")));
         }
         validate_lease(claim.lease)
     }

@@ -85,7 +85,7 @@ catalogue! {
     TASKS_SELECTED: Counter "tasks_selected", "{task}", [QUEUE, TASK, ROLE], PAIRS, &[], WORKER,
         "Tasks a worker took on. One per attempt; a task the worker does not know is given back and not counted.";
     TIME_IN_QUEUE: Histogram "time_in_queue", "ms", [QUEUE, TASK, ROLE], PAIRS, TASK_MS, WORKER,
-        "From when a task was due (submitted, or its time had come) to the first line of its function: the wait in the queue and the wait in the worker for a slot or a thread. Delays and backoff are not in it.";
+        "From when a task was due (submitted, or its time had come) to the first line of its function: the wait in the queue and the wait in the worker for a slot or a thread. Delays and backoff are not in it; the delays after which a task that no live worker knew was offered again are.";
     CLAIMS: Counter "jobbers.claims", "{call}", [ROLE, OUTCOME], 800, &[], WORKER,
         "Calls that asked the store for work: outcome is `hit`, `empty` or `error`.";
     CLAIM_BATCH_SIZE: Histogram "jobbers.claim.batch.size", "{task}", [ROLE], 100, BATCH, WORKER,
@@ -103,7 +103,7 @@ catalogue! {
     ATTEMPTS_FAILED: Counter "jobbers.attempts.failed", "{attempt}", [QUEUE, TASK, REASON, NEXT], PAIRS_BY_STATUS, &[], WORKER,
         "Attempts that failed, and whether the task is retried or over: reason is `error`, `fatal`, `timeout`, `panic`, `stall` or `shutdown`.";
     TASKS_RELEASED: Counter "jobbers.tasks.released", "{task}", [QUEUE, TASK, REASON], PAIRS_BY_STATUS, &[], WORKER,
-        "Tasks given back unharmed: reason is `shutdown`, `lease_ending` (it could not be renewed in time), `unknown_task`, `unstarted` (it was claimed ahead and did not begin) or `abandoned` (it did not end within its grace).";
+        "Tasks given back unharmed: reason is `shutdown`, `lease_ending` (it could not be renewed in time), `unknown_task` (no live worker knows it), `unstarted` (it was claimed ahead and did not begin) or `abandoned` (it did not end within its grace).";
 
     // ---- retries and dead letters ----
     TASKS_RETRIED: Counter "tasks_retried", "{task}", [QUEUE, TASK, VERSION], PAIRS, &[], WORKER,

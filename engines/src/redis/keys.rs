@@ -10,7 +10,7 @@
 //! | `b` | hash | id: parameters over 1 KiB, let go when the task completes |
 //! | `h` | hash | id: errors |
 //! | `x` | hash | id: heartbeat, progress, checkpoint, the span of the last attempt |
-//! | `u` | hash | id: since when workers give it back for not knowing it; a task that ran may leave one until it is deleted |
+//! | `u` | hash | id: since when workers give it back for not knowing it, and since when it was ready by then; a task that ran may leave one until it is deleted |
 //! | `k`, `k:of` | hash | a task's name and unique key: id of the task that took it last; id: what it said of its key |
 //! | `o`, `o:order` | hash, sorted set | revision and id: a copy of a task that failed for good; their order |
 //! | `o:sent` | set | revision and id of copies that were sent again |
@@ -46,6 +46,8 @@
 //! | `awaited` | hash | id: the processes that wait for the end of the task, each with a mark |
 //! | `awaiting` | sorted set | these processes, by when they count as dead unless they renew it |
 //! | `suspects` | set | queues that may have tasks suspected of crashing their workers |
+//! | `unknown` | set | queues that may have tasks set aside for workers that know their kind |
+//! | `picky` | hash | worker: the kinds of tasks that its last claim refused, by queue |
 //! | `leased:<worker>`, `held:<worker>` | set | queues it claimed from; suspects it may hold |
 //! | `loss:<worker>` | string | what it held when the first of its leases was taken back, for a day |
 //! | `cancel:<worker>` | set | ids that it runs and that are to be cancelled |

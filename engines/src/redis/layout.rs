@@ -367,9 +367,17 @@ const BURIED: Layout = Layout {
     rest: "id",
 };
 
-const LAYOUTS: [&Layout; 26] = [
+const UNKNOWN: Layout = Layout {
+    name: "unknown",
+    what: "`u`: the first time that a worker gave a task back for not knowing it",
+    fields: &[time("since", ""), stamp("ready_at", "since when it was ready by then; older ones lack it")],
+    has_core: false,
+    rest: "",
+};
+
+const LAYOUTS: [&Layout; 27] = [
     &RECORD, &FRESH, &LEASE, &ENDING, &CORE, &NEWS, &SPAN, &HISTORY, &ERROR, &COPY, &ENTRY, &SAID, &KEPT, &REQUEST,
-    &REPORT, &LOSS, &TOMBSTONE, &BURIED, &DUTY, &ASIDE, &SIZING, &OUTCOME, &START, &WISH, &TOLD, &FACTS,
+    &REPORT, &LOSS, &TOMBSTONE, &BURIED, &DUTY, &ASIDE, &UNKNOWN, &SIZING, &OUTCOME, &START, &WISH, &TOLD, &FACTS,
 ];
 
 const OUTCOME: Layout = Layout {
@@ -491,7 +499,7 @@ codes! {
     extended { done "e" cancelling "c" lost "l" }
     cancelled { done "d" requested "r" unknown "u" }
     resubmitted { done "d" already "a" live "l" moved "m" unknown "u" queue "q" held "h" }
-    gate { key "k" task "t" suspect "!" }
+    gate { key "k" task "t" suspect "!" unknown "?" }
     suspicion { none "0" }
 }
 

@@ -16,7 +16,7 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 47] = [
+const LIBRARY: [(&str, &str); 49] = [
     ("base", include_str!("scripts/lib/base.lua")),
     ("numbers", include_str!("scripts/lib/numbers.lua")),
     ("time", include_str!("scripts/lib/time.lua")),
@@ -49,6 +49,8 @@ const LIBRARY: [(&str, &str); 47] = [
     ("suspected", include_str!("scripts/lib/suspected.lua")),
     ("held", include_str!("scripts/lib/held.lua")),
     ("suspects", include_str!("scripts/lib/suspects.lua")),
+    ("pass", include_str!("scripts/lib/pass.lua")),
+    ("unknown", include_str!("scripts/lib/unknown.lua")),
     ("losses", include_str!("scripts/lib/losses.lua")),
     ("gates", include_str!("scripts/lib/gates.lua")),
     ("length", include_str!("scripts/lib/length.lua")),

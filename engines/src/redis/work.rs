@@ -153,7 +153,10 @@ fn write_claim(cycle: &Cycle, stale: &[QueueName], until: Timestamp, command: &m
         command.arg(queue.as_str());
     });
     if let Some(claim) = &cycle.claim {
-        command.arg(claim.limit).arg(micros(claim.lease)).arg(until.as_micros());
+        command.arg(claim.limit).arg(micros(claim.lease)).arg(until.as_micros()).arg(claim.refused.len());
+        claim.refused.iter().for_each(|refusal| {
+            command.arg(refusal.queue.as_str()).arg(refusal.kind.gate_code());
+        });
         claim.queues.iter().for_each(|it| {
             command.arg(it.queue.as_str()).arg(it.limit);
         });

@@ -1,6 +1,6 @@
 //! The worker's loop: settle what finished, claim what fits.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use jobbers_common::{
     engine::{ClaimRequest, Cycle, CycleReply, Error, Result},
@@ -22,7 +22,7 @@ use super::{
     row::Columns,
     settle, sql,
     step::Step,
-    tend,
+    tend, unknown,
     waiters::Wants,
 };
 
@@ -70,12 +70,18 @@ fn claim_ready(step: &mut Step<'_>, worker: &WorkerId, claim: &ClaimRequest) -> 
         let room = Room::of(step, queue)?;
         let (limit, before) = (limit.min(room.tasks(step.now)), claimed.len());
         if limit > 0 {
-            let mut gates = gates::Gates::of(step, queue)?;
+            let refused = unknown::Refused::of(claim, &wish.queue);
+            let first_gate = unknown::first_gate(step, queue)?;
+            if first_gate.is_some() {
+                unknown::let_return(step, queue, &refused, limit)?;
+            }
+            let mut gates = gates::Gates::of(step, queue, refused)?;
             let mut claim = QueueClaim { queue, name: &wish.queue, worker, lease: claim.lease, claimed: &mut claimed };
-            let mut left = limit - claim.take_suspects(step, limit, gates.as_mut())?;
-            match &mut gates {
+            let has_suspects = first_gate.is_some_and(|gate| gate == unknown::SUSPECTS);
+            let mut left = limit - claim.take_suspects(step, limit, has_suspects, gates.as_mut())?;
+            match gates {
                 None => claim.take(step, left)?,
-                Some(gates) => {
+                Some(mut gates) => {
                     while let Some(open) = gates.make_way(step, left)? {
                         claim.take(step, open)?;
                         left -= open;
@@ -91,7 +97,7 @@ fn claim_ready(step: &mut Step<'_>, worker: &WorkerId, claim: &ClaimRequest) -> 
 
 /// What an empty claim is to be told of, and when a rate allows it more.
 fn what_to_wait_for(step: &Step<'_>, claim: &ClaimRequest) -> Result<(Wants, Option<Duration>)> {
-    let mut wants = Wants { ready: Vec::new(), freed: Vec::new(), limit: claim.limit };
+    let mut wants = Wants { ready: Vec::new(), freed: Vec::new(), limit: claim.limit, refused: BTreeMap::new() };
     let mut soonest: Option<Duration> = None;
     for wish in claim.queues.iter().filter(|wish| step.catalog().is_open(&wish.queue)) {
         let Some(queue) = step.find_queue(&wish.queue)? else { continue };
@@ -106,8 +112,12 @@ fn what_to_wait_for(step: &Step<'_>, claim: &ClaimRequest) -> Result<(Wants, Opt
             soonest = soonest.into_iter().chain([wait]).min();
         } else {
             wants.ready.push((queue, wish.limit));
+            let refused = unknown::Refused::of(claim, &wish.queue);
             if wish.limit > 0 {
-                soonest = soonest.into_iter().chain(gates::next_due(step, queue)?).min();
+                soonest = soonest.into_iter().chain(gates::next_due(step, queue, !refused.is_empty())?).min();
+            }
+            if !refused.is_empty() {
+                wants.refused.insert(queue, refused.gates().cloned().collect());
             }
         }
     }
@@ -137,17 +147,19 @@ impl QueueClaim<'_> {
         self.lease(step, &leases)
     }
 
-    /// Leases ready suspects, as many as the worker may hold and `gates` let pass. Returns how many.
+    /// Leases ready suspects, if there are some, as many as the worker may hold and `gates` let pass. Returns how many.
     fn take_suspects(
         &mut self,
         step: &mut Step<'_>,
         limit: usize,
+        mut has_suspects: bool,
         mut gates: Option<&mut gates::Gates>,
     ) -> Result<usize> {
         if let Some(gates) = &mut gates {
             gates.let_back(step, limit)?;
+            has_suspects = true;
         }
-        let suspects = self.ready_suspects(step)?;
+        let suspects = if has_suspects { self.ready_suspects(step)? } else { Vec::new() };
         if suspects.is_empty() {
             return Ok(0);
         }
@@ -162,7 +174,7 @@ impl QueueClaim<'_> {
                 continue;
             }
             if let Some(gates) = &mut gates
-                && !gates.ask(step, key, &told)?
+                && (gates.refuses(&told) || !gates.ask(step, key, &told)?)
             {
                 continue;
             }

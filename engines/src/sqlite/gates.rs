@@ -15,6 +15,7 @@ use jobbers_common::{
     lifecycle::Status,
     name::TaskName,
     queue::QueueConfig,
+    task_kind::TaskKind,
     time::Timestamp,
 };
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -25,6 +26,7 @@ use super::{
     find::Found,
     sql,
     step::{News, Step},
+    unknown::Refused,
     view::View,
 };
 
@@ -40,13 +42,20 @@ const MAX_GATES: usize = 100;
 pub(super) struct Told {
     name: Option<TaskName>,
     key: Option<ConcurrencyKey>,
+    version: u32,
 }
 
 impl Told {
-    /// Reads a name and a key from two columns. What can't be read holds nothing back.
+    /// Reads a name, a key and a version from three columns. What can't be read holds nothing back.
     pub(super) fn read(row: &Row<'_>, at: usize) -> rusqlite::Result<Self> {
         let (name, key): (String, Option<String>) = (row.get(at)?, row.get(at + 1)?);
-        Ok(Self { name: TaskName::new(name).ok(), key: key.and_then(|key| ConcurrencyKey::new(key).ok()) })
+        let key = key.and_then(|key| ConcurrencyKey::new(key).ok());
+        Ok(Self { name: TaskName::new(name).ok(), key, version: row.get(at + 2)? })
+    }
+
+    /// Whether the task is of this kind.
+    pub(super) fn is_of(&self, kind: &TaskKind) -> bool {
+        self.version == kind.version && self.name.as_ref() == Some(&kind.name)
     }
 
     fn gates(&self, config: &QueueConfig) -> Vec<(Gate, GateLimits)> {
@@ -96,14 +105,19 @@ pub(super) fn look_anew(step: &Step<'_>, queue: i64) -> Result<bool> {
     Ok(is_any_aside)
 }
 
-/// When a claim that came back empty is worth repeating for a queue's gates: at once when it was cut short.
-pub(super) fn next_due(step: &Step<'_>, queue: i64) -> Result<Option<Duration>> {
-    if !step.catalog().gated.contains_key(&queue) {
+/// When a claim that came back empty is worth repeating for a queue's gates: at once when it was cut short. `refuses`: it
+/// refuses kinds of tasks.
+pub(super) fn next_due(step: &Step<'_>, queue: i64, refuses: bool) -> Result<Option<Duration>> {
+    let has_limits = step.catalog().gated.contains_key(&queue);
+    if !has_limits && !refuses {
         return Ok(None);
     }
-    let sweeps = step.prepare(sql::GATE_SWEEP)?.exists([queue]).or_store()?;
+    let sweeps = has_limits && step.prepare(sql::GATE_SWEEP)?.exists([queue]).or_store()?;
     if sweeps || exists(step.conn, sql::IS_ANY_READY, [queue])? {
         return Ok(Some(Duration::ZERO));
+    }
+    if !has_limits {
+        return Ok(None);
     }
     let mut next = step.prepare(sql::NEXT_GATE_DUE)?;
     for _ in 0..MAX_GATES {
@@ -169,7 +183,9 @@ pub(super) fn look_over(view: &View<'_>, queue: i64, after: &str, limit: usize) 
 /// The gates of a queue, in one claim.
 pub(super) struct Gates {
     queue: i64,
-    config: Arc<QueueConfig>,
+    /// `None` for a queue without limits by key or by task.
+    config: Option<Arc<QueueConfig>>,
+    refused: Refused,
     stands: Stands,
     known: HashMap<Gate, Stand>,
     /// How many tasks may still be asked.
@@ -181,14 +197,18 @@ pub(super) struct Gates {
 }
 
 impl Gates {
-    /// `None` for a queue without such limits.
-    pub(super) fn of(step: &Step<'_>, queue: i64) -> Result<Option<Self>> {
-        let Some(config) = step.catalog().gated.get(&queue) else { return Ok(None) };
-        let config = Arc::clone(config);
-        step.prepare(sql::FORGET_GATE_MARKS)?.execute((queue, step.now_micros())).or_store()?;
+    /// `None` for a queue without such limits, of which the claim refuses nothing.
+    pub(super) fn of(step: &Step<'_>, queue: i64, refused: Refused) -> Result<Option<Self>> {
+        let config = step.catalog().gated.get(&queue).cloned();
+        if config.is_some() {
+            step.prepare(sql::FORGET_GATE_MARKS)?.execute((queue, step.now_micros())).or_store()?;
+        } else if refused.is_empty() {
+            return Ok(None);
+        }
         Ok(Some(Self {
             queue,
             config,
+            refused,
             stands: Stands::default(),
             known: HashMap::new(),
             left: MAX_ASKED,
@@ -199,8 +219,14 @@ impl Gates {
 
     /// Lets tasks come back whose gates may let them pass: by a change of limits, by an end, by a rate.
     pub(super) fn let_back(&mut self, step: &Step<'_>, wanted: usize) -> Result<()> {
+        let Some(config) = self.config.clone() else { return Ok(()) };
         self.sweep(step)?;
-        self.let_due_pass(step, wanted)
+        self.let_due_pass(step, &config, wanted)
+    }
+
+    /// Whether a suspect is of a kind that the claim refuses. It waits where it is: suspects are set aside already.
+    pub(super) fn refuses(&mut self, told: &Told) -> bool {
+        self.refused.leaves(told).is_some()
     }
 
     /// Sets aside what may not start, until `wanted` tasks at the queue's front may, or there are no more. Answers how many
@@ -237,7 +263,11 @@ impl Gates {
 
     /// Whether a task may start; then it is counted. One that may not is set aside.
     pub(super) fn ask(&mut self, step: &Step<'_>, key: i64, told: &Told) -> Result<bool> {
-        let gates = told.gates(&self.config);
+        if let Some(gate) = self.refused.leaves(told) {
+            step.prepare(sql::SET_ASIDE)?.execute((key, gate)).or_store()?;
+            return Ok(false);
+        }
+        let gates = self.config.as_ref().map_or_else(Vec::new, |config| told.gates(config));
         for (gate, limits) in &gates {
             if let Some(shut) = self.stand(step, gate, *limits)?.shut(step.now) {
                 let code = gate.code();
@@ -290,14 +320,14 @@ impl Gates {
     }
 
     /// Lets as many come back as may start, of each gate that is due.
-    fn let_due_pass(&mut self, step: &Step<'_>, wanted: usize) -> Result<()> {
+    fn let_due_pass(&mut self, step: &Step<'_>, config: &QueueConfig, wanted: usize) -> Result<()> {
         let mut statement = step.prepare(sql::DUE_GATES)?;
         let rows = statement
             .query_map((self.queue, step.now_micros(), sql::count(MAX_GATES)), |row| row.get::<_, String>(0))
             .or_store()?;
         let due: Vec<String> = rows.collect::<rusqlite::Result<_>>().or_store()?;
         for code in due {
-            let limits = Gate::parse(&code).and_then(|gate| Some((self.config.limits_of(&gate)?, gate)));
+            let limits = Gate::parse(&code).and_then(|gate| Some((config.limits_of(&gate)?, gate)));
             let mut room = wanted.min(self.may_pass);
             if let Some((limits, gate)) = limits {
                 let stand = self.stand(step, &gate, limits)?;
@@ -317,8 +347,8 @@ impl Gates {
     }
 
     /// Writes where the rates stand of what has started. Whoever claimed will be busy: another worker is to know when a
-    /// rate has the next turn.
-    pub(super) fn note_started(&self, step: &mut Step<'_>, started: usize) -> Result<()> {
+    /// rate has the next turn. Workers that take what the claim refused are woken.
+    pub(super) fn note_started(self, step: &mut Step<'_>, started: usize) -> Result<()> {
         if self.sets_time && started > 0 {
             step.ledger.news.push(News::Ready(self.queue));
         }
@@ -326,6 +356,7 @@ impl Gates {
             let mark = stand.mark().as_micros();
             step.prepare(sql::SET_GATE_MARK)?.execute((self.queue, gate.code(), mark)).or_store()?;
         }
+        self.refused.tell(step, self.queue);
         Ok(())
     }
 }

@@ -22,5 +22,6 @@ pub(super) const SCHEMA: Schema = Schema {
         include_str!("sql/migrations/0014_suspicion.sql"),
         include_str!("sql/migrations/0015_tombstones.sql"),
         include_str!("sql/migrations/0016_created_queues.sql"),
+        include_str!("sql/migrations/0017_unknown_tasks.sql"),
     ],
 };

@@ -136,6 +136,7 @@ statements! {
     NEXT_GATED = "next_gated";
     NEXT_QUEUE = "next_queue";
     NEXT_READY = "next_ready";
+    NEXT_UNLIMITED_GATE = "next_unlimited_gate";
     NOTE_DUE = "note_due";
     NOTE_FAILURE = "note_failure";
     NOTE_HEARTBEAT = "note_heartbeat";
@@ -267,6 +268,7 @@ mod tests {
             (READY_SUSPECTS, "task_gate"),
             (HELD_SUSPECTS, "task_held_suspect"),
             (NEXT_GATE, "task_gate"),
+            (NEXT_UNLIMITED_GATE, "task_gate"),
             (LEASED_OF_KEY, "task_leased_key"),
             (DUE_GATES, "gate_due_time"),
             (DUE_TASKS, "task_scheduled"),

@@ -18,6 +18,8 @@ use super::{catalog::Catalog, due::Chore, error::OrStore, row, sql, view::View, 
 pub(super) enum News {
     /// A task of this queue became ready.
     Ready(i64),
+    /// So many tasks of this queue were set aside behind a gate, for workers that know their kind.
+    SetAside(i64, String, usize),
     /// A task of this queue, which has a limit on how many run, runs no more.
     Freed(i64),
     /// This worker is to hear of a cancel request.

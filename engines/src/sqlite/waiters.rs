@@ -5,7 +5,7 @@
 //! worker's inside the transaction of its empty claim, a caller's before it reads its task.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -36,6 +36,34 @@ pub(super) struct Wants {
     pub(super) freed: Vec<i64>,
     /// How many tasks it asked for, of all queues.
     pub(super) limit: usize,
+    /// The gates of the kinds of tasks that it refuses, by queue.
+    pub(super) refused: BTreeMap<i64, BTreeSet<String>>,
+}
+
+/// How many tasks are set aside behind gates of their kinds, by queue and gate.
+pub(super) type SetAside = BTreeMap<i64, BTreeMap<String, usize>>;
+
+impl Wants {
+    fn takes(&self, queue: i64, gate: &str) -> bool {
+        self.refused.get(&queue).is_none_or(|gates| !gates.contains(gate))
+    }
+
+    /// Takes from what there is as much as the worker asked for. Returns whether there was anything for it.
+    fn take(&self, ready: &mut BTreeMap<i64, usize>, set_aside: &mut SetAside) -> bool {
+        let mut room = self.limit;
+        let mut useful = false;
+        for (queue, limit) in &self.ready {
+            let of_kinds = set_aside.get_mut(queue).into_iter().flatten();
+            let of_kinds = of_kinds.filter(|(gate, _)| self.takes(*queue, gate)).map(|(_, left)| left);
+            for left in ready.get_mut(queue).into_iter().chain(of_kinds).filter(|left| **left > 0) {
+                let taken = room.min(*limit).min(*left);
+                *left -= taken;
+                room -= taken;
+                useful = true;
+            }
+        }
+        useful
+    }
 }
 
 /// The register.
@@ -82,27 +110,28 @@ impl Waiters {
         self.workers.lock().remove(worker);
     }
 
-    /// Tells as many workers as there is work for: `ready` is how many tasks became ready, per queue.
-    pub(super) fn tell_ready(&self, mut ready: BTreeMap<i64, usize>) {
-        if ready.is_empty() {
+    /// Tells as many workers as there is work for: `ready` is how many tasks became ready, per queue. Workers that refuse
+    /// kinds of tasks come last: what there is may be of such a kind.
+    pub(super) fn tell_ready(&self, mut ready: BTreeMap<i64, usize>, mut set_aside: SetAside) {
+        if ready.is_empty() && set_aside.is_empty() {
             return;
         }
-        for worker in self.workers.lock().values_mut() {
-            let Some(wants) = &worker.wants else { continue };
-            let mut room = wants.limit;
-            let mut useful = false;
-            for (queue, limit) in &wants.ready {
-                let Some(left) = ready.get_mut(queue).filter(|left| **left > 0) else { continue };
-                let taken = room.min(*limit).min(*left);
-                *left -= taken;
-                room -= taken;
-                useful = true;
-            }
-            if useful {
-                worker.wants = None;
-                worker.wake.notify_one();
+        let mut workers = self.workers.lock();
+        for refuses in [false, true] {
+            for worker in workers.values_mut() {
+                let wants = worker.wants.as_ref().filter(|wants| wants.refused.is_empty() != refuses);
+                if wants.is_some_and(|wants| wants.take(&mut ready, &mut set_aside)) {
+                    worker.wants = None;
+                    worker.wake.notify_one();
+                }
             }
         }
+    }
+
+    /// Whether a worker that waits for a ready task of this queue refuses some kinds of them.
+    pub(super) fn is_any_refused(&self, queue: i64) -> bool {
+        let workers = self.workers.lock();
+        workers.values().filter_map(|worker| worker.wants.as_ref()).any(|wants| wants.refused.contains_key(&queue))
     }
 
     /// Tells as many of the workers that wait for it as tasks ended, per queue.
@@ -212,7 +241,12 @@ mod tests {
     }
 
     fn wants(ready: &[i64], freed: &[i64], limit: usize) -> Wants {
-        Wants { ready: ready.iter().map(|queue| (*queue, limit)).collect(), freed: freed.to_vec(), limit }
+        Wants {
+            ready: ready.iter().map(|queue| (*queue, limit)).collect(),
+            freed: freed.to_vec(),
+            limit,
+            refused: BTreeMap::new(),
+        }
     }
 
     #[test]
@@ -221,7 +255,7 @@ mod tests {
         for name in ["a", "b"] {
             waiters.register(&worker(name), wants(&[], &[1], 10));
         }
-        waiters.tell_ready(BTreeMap::from([(1, 15)]));
+        waiters.tell_ready(BTreeMap::from([(1, 15)]), SetAside::new());
         assert!(!is_told(&waiters, "a") && !is_told(&waiters, "b"));
         waiters.tell_freed(BTreeMap::from([(1, 1)]));
         assert!(is_told(&waiters, "a") ^ is_told(&waiters, "b"), "one ended: one may claim");
@@ -238,7 +272,7 @@ mod tests {
             waiters.register(&worker(name), wants(&[1], &[], 10));
         }
         waiters.register(&worker("elsewhere"), wants(&[2], &[1], 10));
-        waiters.tell_ready(BTreeMap::from([(1, 15)]));
+        waiters.tell_ready(BTreeMap::from([(1, 15)]), SetAside::new());
         let told = ["a", "b", "c"].into_iter().filter(|name| is_told(&waiters, name)).count();
         assert_eq!(told, 2);
         assert!(!is_told(&waiters, "elsewhere"));
@@ -248,17 +282,30 @@ mod tests {
     fn a_worker_that_takes_few_of_a_queue_leaves_the_others_to_the_next() {
         let waiters = Waiters::default();
         for name in ["a", "b"] {
-            waiters.register(&worker(name), Wants { ready: vec![(1, 2)], freed: Vec::new(), limit: 64 });
+            waiters.register(&worker(name), Wants { limit: 64, ..wants(&[1], &[], 2) });
         }
-        waiters.tell_ready(BTreeMap::from([(1, 10)]));
+        waiters.tell_ready(BTreeMap::from([(1, 10)]), SetAside::new());
         assert!(is_told(&waiters, "a") && is_told(&waiters, "b"));
+    }
+
+    #[test]
+    fn a_task_that_some_refuse_is_told_to_a_worker_that_takes_it() {
+        let waiters = Waiters::default();
+        let refused = |gate: &str| BTreeMap::from([(1, BTreeSet::from([gate.to_owned()]))]);
+        waiters.register(&worker("a"), Wants { refused: refused("?mine@1"), ..wants(&[1], &[], 10) });
+        waiters.register(&worker("b"), Wants { refused: refused("?echo@1"), ..wants(&[1], &[], 10) });
+        waiters.tell_ready(BTreeMap::new(), BTreeMap::from([(1, BTreeMap::from([("?mine@1".to_owned(), 3)]))]));
+        assert!(!is_told(&waiters, "a") && is_told(&waiters, "b"));
+        waiters.register(&worker("c"), wants(&[1], &[], 10));
+        waiters.tell_ready(BTreeMap::from([(1, 3)]), SetAside::new());
+        assert!(!is_told(&waiters, "a") && is_told(&waiters, "c"), "one that refuses nothing goes first");
     }
 
     #[test]
     fn a_worker_that_is_told_before_it_waits_does_not_miss_it() {
         let waiters = Waiters::default();
         waiters.register(&worker("a"), wants(&[1], &[], 1));
-        waiters.tell_ready(BTreeMap::from([(1, 1)]));
+        waiters.tell_ready(BTreeMap::from([(1, 1)]), SetAside::new());
         assert!(is_told(&waiters, "a"));
         assert!(!is_told(&waiters, "a"));
     }

@@ -26,8 +26,9 @@ use rusqlite::{Connection, OptionalExtension};
 use super::{
     Shared, bell, connection,
     error::{OrStore, corrupt},
-    readers, sql,
+    readers, sql, unknown,
     view::View,
+    waiters::SetAside,
     writer::Meta,
 };
 
@@ -204,15 +205,21 @@ fn free_slots(view: &View<'_>, queues: &[i64]) -> Result<BTreeMap<i64, usize>> {
 /// Tells the workers of this process what they find now.
 fn tell_workers(view: &View<'_>, shared: &Shared) -> Result<()> {
     let waiters = &shared.waiters;
-    let mut ready = BTreeMap::new();
+    let (mut ready, mut set_aside) = (BTreeMap::new(), SetAside::new());
     for queue in waiters.wanted_queues() {
         for (_, status, tasks) in view.tallies(Some(queue))? {
-            if status == Status::Submitted {
-                ready.insert(queue, usize::try_from(tasks).unwrap_or(usize::MAX));
+            if status != Status::Submitted || tasks == 0 {
+                continue;
+            }
+            let tasks = usize::try_from(tasks).unwrap_or(usize::MAX);
+            if !waiters.is_any_refused(queue) || unknown::is_any_for_all(view, queue)? {
+                ready.insert(queue, tasks);
+            } else {
+                set_aside.insert(queue, unknown::gates(view, queue)?.into_iter().map(|gate| (gate, tasks)).collect());
             }
         }
     }
-    waiters.tell_ready(ready);
+    waiters.tell_ready(ready, set_aside);
     waiters.tell_freed(free_slots(view, &waiters.blocked_queues())?);
     let mut told = view.prepare(sql::WORKERS_TOLD_TO_CANCEL)?;
     for worker in told.query_map([], |row| row.get::<_, String>(0)).or_store()? {

@@ -36,6 +36,7 @@ use super::{
     error::{OrStore, in_words_of_the_store},
     prune, quota, sql,
     step::{Ledger, News, Step},
+    waiters::SetAside,
 };
 
 /// How many verbs may wait to be taken; more callers wait their turn outside.
@@ -389,9 +390,12 @@ fn run_within(job: &mut dyn Job, step: &mut Step<'_>, quota: Quota) -> Result<()
 
 /// Tells whoever waits what has happened.
 fn tell(shared: &Shared, news: Vec<News>) {
-    let (mut ready, mut freed) = (BTreeMap::new(), BTreeMap::new());
+    let (mut ready, mut set_aside, mut freed) = (BTreeMap::new(), SetAside::new(), BTreeMap::new());
     for item in news {
         match item {
+            News::SetAside(queue, gate, tasks) => {
+                *set_aside.entry(queue).or_default().entry(gate).or_default() += tasks;
+            }
             News::Freed(queue) => *freed.entry(queue).or_default() += 1,
             News::Ready(queue) => *ready.entry(queue).or_default() += 1,
             News::Cancel(worker) => shared.waiters.tell_worker(&worker),
@@ -399,7 +403,7 @@ fn tell(shared: &Shared, news: Vec<News>) {
             News::Config => shared.waiters.tell_workers(),
         }
     }
-    shared.waiters.tell_ready(ready);
+    shared.waiters.tell_ready(ready, set_aside);
     shared.waiters.tell_freed(freed);
 }
 

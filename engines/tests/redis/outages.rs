@@ -69,7 +69,7 @@ async fn claim_of_a_frozen_server(lease: Duration) {
     let before = evaluated(&server);
     server.pause();
     let queues = vec![QueueClaim { queue: queue("default"), limit: 1 }];
-    let claim = Some(ClaimRequest { queues, limit: 1, lease });
+    let claim = Some(ClaimRequest { queues, limit: 1, refused: Vec::new(), lease });
     let settlements = vec![Settlement::new(held.id.clone(), held.fence, DONE)];
     let cycle = f.engine.cycle(Cycle { worker: worker("w1"), settlements, claim });
     let unanswered = tokio::time::timeout(lease, cycle).await;

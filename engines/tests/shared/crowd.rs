@@ -64,7 +64,8 @@ pub(super) async fn claim(
     settle: Vec<Settlement>,
 ) -> Vec<ClaimedTask> {
     let of = |name: &String| QueueClaim { queue: queue(name), limit };
-    let claim = ClaimRequest { queues: queues.iter().map(of).collect(), limit, lease: seconds(60) };
+    let claim =
+        ClaimRequest { queues: queues.iter().map(of).collect(), limit, refused: Vec::new(), lease: seconds(60) };
     let cycle = Cycle { worker: worker(&format!("w{by:02}")), settlements: settle, claim: Some(claim) };
     f.engine.cycle(cycle).await.unwrap().claimed
 }

@@ -147,8 +147,12 @@ async fn a_gate_that_nobody_would_look_at_is_looked_at_again() {
     assert_eq!(store.audit(false).await, []);
     store.tamper("DELETE FROM gate_due");
     assert_eq!(store.mended().await, [(Flaw::Misplaced, "kacme|1".to_owned())]);
-    let claim =
-        ClaimRequest { queues: vec![QueueClaim { queue: queue("default"), limit: 1 }], limit: 1, lease: seconds(9) };
+    let claim = ClaimRequest {
+        queues: vec![QueueClaim { queue: queue("default"), limit: 1 }],
+        limit: 1,
+        refused: Vec::new(),
+        lease: seconds(9),
+    };
     let cycle = Cycle { worker: worker("w"), settlements: Vec::new(), claim: Some(claim) };
     assert_eq!(store.engine.cycle(cycle).await.unwrap().claimed.len(), 1);
 }

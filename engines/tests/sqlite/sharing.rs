@@ -34,7 +34,7 @@ async fn submit(engine: &SqliteEngine, ids: impl IntoIterator<Item = String>) {
 
 async fn cycle(engine: &SqliteEngine, name: &str, limit: usize, settlements: Vec<Settlement>) -> CycleReply {
     let queues = vec![QueueClaim { queue: queue("default"), limit }];
-    let claim = Some(ClaimRequest { queues, limit, lease: LEASE });
+    let claim = Some(ClaimRequest { queues, limit, refused: Vec::new(), lease: LEASE });
     engine.cycle(Cycle { worker: worker(name), settlements, claim }).await.unwrap()
 }
 

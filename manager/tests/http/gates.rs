@@ -11,7 +11,8 @@ use crate::server::{Server, worker};
 
 async fn claim(server: &Server) -> Vec<ClaimedTask> {
     let queues = vec![QueueClaim { queue: QueueName::new("default").unwrap(), limit: 10 }];
-    let claim = Some(ClaimRequest { queues, limit: 10, lease: std::time::Duration::from_secs(60) });
+    let claim =
+        Some(ClaimRequest { queues, limit: 10, refused: Vec::new(), lease: std::time::Duration::from_secs(60) });
     server.engine.cycle(Cycle { worker: worker(), settlements: Vec::new(), claim }).await.unwrap().claimed
 }
 

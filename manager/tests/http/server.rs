@@ -121,7 +121,7 @@ impl Server {
     /// Claims up to `limit` tasks of a queue, as a worker called `w`.
     pub(crate) async fn claim(&self, queue: &str, limit: usize) -> Vec<ClaimedTask> {
         let queues = vec![QueueClaim { queue: queue.parse().unwrap(), limit }];
-        let claim = ClaimRequest { queues, limit, lease: Duration::from_secs(60) };
+        let claim = ClaimRequest { queues, limit, refused: Vec::new(), lease: Duration::from_secs(60) };
         let cycle = Cycle { worker: worker(), settlements: Vec::new(), claim: Some(claim) };
         self.engine.cycle(cycle).await.unwrap().claimed
     }

@@ -13,7 +13,6 @@ use jobbers_common::{
     limits::MAX_BATCH,
     name::WorkerId,
     policy::TaskPolicy,
-    settling::settle_unknown,
     task::ClaimedTask,
 };
 
@@ -65,7 +64,7 @@ impl Call {
 impl Fetcher {
     /// Makes the calls that are due now.
     pub(super) fn launch(&mut self) {
-        self.woken |= self.strangers.follow_on(Instant::now());
+        self.woken |= self.unknown.follow_on(Instant::now());
         if self.may_retry()
             && let Some(one) = self.aside.take(Instant::now())
         {
@@ -138,7 +137,7 @@ impl Fetcher {
         if room == 0 {
             return Ask::default();
         }
-        let left = self.strangers.left_to_others(Instant::now());
+        let left = self.unknown.left_to_others(Instant::now());
         if !left.is_empty() {
             // What falls due there is for the others; the end of their head start wakes this worker.
             self.next_due = None;
@@ -162,6 +161,7 @@ impl Fetcher {
             claim: (ask.room > 0).then(|| ClaimRequest {
                 queues: ask.queues.clone(),
                 limit: ask.room,
+                refused: self.unknown.refusals(),
                 lease: self.parts.around.lease,
             }),
         };
@@ -226,7 +226,7 @@ impl Fetcher {
                     if let Some(attempt) = &one.attempt {
                         meters::settled(attempt, &one.outcome, *status);
                     } else if let (Outcome::Unknown { .. }, Some(queue)) = (&one.outcome, &one.queue) {
-                        self.parts.meters.stranger(queue, *status);
+                        self.parts.meters.unknown(queue, *status);
                     }
                 }
                 SettleAnswer::LeaseLost => {
@@ -266,11 +266,7 @@ impl Fetcher {
                     known.push((task, policy, pair));
                 }
                 Some(_) => self.settle_unstarted(task, Outcome::Released { delay: Duration::ZERO }),
-                None => {
-                    let delay = self.strangers.delay(&task, now);
-                    let outcome = settle_unknown(&task, delay, self.parts.intake.patience(&task.queue));
-                    self.settle_unstarted(task, outcome);
-                }
+                None => self.unknown.keep(task),
             }
         }
         self.parts.intake.answered(asked, known.iter().map(|(task, ..)| &task.queue));
@@ -316,7 +312,7 @@ impl Fetcher {
         });
     }
 
-    fn settle_unstarted(&mut self, task: ClaimedTask, outcome: Outcome) {
+    pub(super) fn settle_unstarted(&mut self, task: ClaimedTask, outcome: Outcome) {
         self.unsettled.push(Settling {
             id: task.id,
             queue: Some(task.queue),

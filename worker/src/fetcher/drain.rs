@@ -138,7 +138,8 @@ impl Fetcher {
 
     /// Whether all is done.
     pub(super) fn is_over(&self) -> bool {
-        let idle = self.held == 0 && self.unsettled.is_empty() && self.aside.len() == 0 && self.calls.is_empty();
+        let has_none = self.unsettled.is_empty() && !self.unknown.has_undecided() && self.aside.len() == 0;
+        let idle = self.held == 0 && has_none && self.calls.is_empty();
         match self.phase {
             Phase::Running => idle && self.parts.ttl == Some(0),
             Phase::Draining { .. } => idle,

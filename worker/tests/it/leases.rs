@@ -205,7 +205,11 @@ async fn crash(bench: &Bench) {
     let lease = Duration::from_secs(8);
     let queues = vec![QueueClaim { queue: QueueName::new("default").unwrap(), limit: 10 }];
     let worker = WorkerId::new("doomed").unwrap();
-    let cycle = Cycle { worker, settlements: Vec::new(), claim: Some(ClaimRequest { queues, limit: 10, lease }) };
+    let cycle = Cycle {
+        worker,
+        settlements: Vec::new(),
+        claim: Some(ClaimRequest { queues, limit: 10, refused: Vec::new(), lease }),
+    };
     bench.engine.cycle(cycle).await.unwrap();
     bench.clock.advance(lease);
     bench.engine.reclaim_expired(10).await.unwrap();

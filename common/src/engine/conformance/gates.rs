@@ -248,7 +248,7 @@ pub async fn many_claimers_at_once_do_not_exceed_the_limit_of_a_key(f: Fixture) 
         .map(|n| {
             let engine = Arc::clone(&f.engine);
             let queues = vec![QueueClaim { queue: queue("default"), limit: 2 }];
-            let claim = Some(ClaimRequest { queues, limit: 2, lease: LEASE });
+            let claim = Some(ClaimRequest { queues, limit: 2, refused: Vec::new(), lease: LEASE });
             let cycle = Cycle { worker: worker(&format!("w{n}")), settlements: Vec::new(), claim };
             tokio::spawn(async move { engine.cycle(cycle).await.unwrap().claimed.len() })
         })

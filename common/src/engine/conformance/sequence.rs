@@ -9,8 +9,8 @@ use super::{Fixture, LEASE, audit::assert_sound, failure, id, queue, seconds, ta
 use crate::{
     engine::{
         ClaimRequest, Cycle, CycleReply, DeadKey, DeadTask, Engine, Extension, Heartbeat, ListRequest, OnConflict,
-        Outcome, PruneRequest, PruneScope, PutMode, QueueClaim, QueueStats, Resubmit, Settlement, Submit, TaskFilter,
-        look::first_queues, model::ModelEngine,
+        Outcome, PruneRequest, PruneScope, PutMode, QueueClaim, QueueStats, Refusal, Resubmit, Settlement, Submit,
+        TaskFilter, look::first_queues, model::ModelEngine,
     },
     error_kind::ErrorKind,
     gate::{ConcurrencyKey, GateLimits},
@@ -21,6 +21,7 @@ use crate::{
     queue::{QueueConfig, Retention},
     rate::RateLimit,
     task::{ClaimedTask, FailureKind, Fence, Lease, NewTask, Priority, Progress, Start, Task},
+    task_kind::TaskKind,
     time::Clock,
     unique::{OnDuplicate, Unique, UniqueKey},
 };
@@ -29,7 +30,8 @@ use crate::{
 const STEPS: u32 = 1_500;
 const POOL: u64 = 14;
 const BUSY: ErrorKind = ErrorKind::checked("busy");
-const QUEUES: [&str; 2] = ["default", "mail"];
+/// The last has no limits by key or by task; claims refuse kinds of its tasks.
+const QUEUES: [&str; 3] = ["default", "mail", "own"];
 
 pub async fn random_operations_answer_as_the_model_does(f: Fixture) {
     run(&f, 0x0bad_5eed, STEPS).await;
@@ -44,7 +46,9 @@ pub async fn run(f: &Fixture, seed: u64, steps: u32) {
     let mut pair =
         Pair { f, model, random: Random(seed | 1), leases: Vec::new(), archive: Vec::new(), at: String::new() };
     for name in [&pair.model as &dyn Engine, &*f.engine] {
-        name.put_queue(QueueConfig::new(queue("mail")), PutMode::Upsert).await.unwrap();
+        for added in &QUEUES[1..] {
+            name.put_queue(QueueConfig::new(queue(added)), PutMode::Upsert).await.unwrap();
+        }
     }
     for step in 0..steps {
         pair.at = format!("seed {seed:#x}, step {step}");
@@ -217,11 +221,22 @@ impl Pair<'_> {
             .map(|name| QueueClaim { queue: queue(name), limit: usize::try_from(self.random.below(4)).unwrap() })
             .collect();
         let limit = usize::try_from(self.random.below(5)).unwrap();
-        let claim = self.random.chance(80).then_some(ClaimRequest { queues, limit, lease: LEASE });
+        let refused = if self.random.chance(40) { self.refusals() } else { Vec::new() };
+        let claim = self.random.chance(80).then_some(ClaimRequest { queues, limit, refused, lease: LEASE });
         (
             Cycle { worker: name.clone(), settlements: for_model, claim: claim.clone() },
             Cycle { worker: name, settlements: for_engine, claim },
         )
+    }
+
+    /// Some kinds of tasks of the last queue.
+    fn refusals(&mut self) -> Vec<Refusal> {
+        let kinds = ["echo", "email"].into_iter().flat_map(|name| [1, 2].map(|version| (name, version)));
+        let refused = kinds.filter(|_| self.random.chance(50)).map(|(name, version)| Refusal {
+            queue: queue(QUEUES[2]),
+            kind: TaskKind { name: TaskName::new(name).unwrap(), version },
+        });
+        refused.collect()
     }
 
     async fn cycle(&mut self) {
@@ -306,8 +321,11 @@ impl Pair<'_> {
             rate_limit: self.random.one_of(&[None, Some(RateLimit { tasks: 2, per: seconds(5), burst: Some(2) })]),
         };
         // One sort of gate in each queue: where a task waits for two, the engines may hand it out a call later.
-        let (by_key, by_task) =
-            if limited == QUEUES[0] { (gate, GateLimits::default()) } else { (GateLimits::default(), gate) };
+        let (by_key, by_task) = match QUEUES.iter().position(|name| *name == limited) {
+            Some(0) => (gate, GateLimits::default()),
+            Some(1) => (GateLimits::default(), gate),
+            _ => Default::default(),
+        };
         let by_task = (!by_task.is_empty()).then(|| (TaskName::new("email").unwrap(), by_task));
         let config = QueueConfig {
             max_concurrent_per_key: by_key.max_concurrent,
@@ -375,7 +393,8 @@ impl Pair<'_> {
 
     async fn move_tasks(&mut self) {
         let limit = 1 + usize::try_from(self.random.below(4)).unwrap();
-        let (from, to) = if self.random.chance(50) { (QUEUES[0], QUEUES[1]) } else { (QUEUES[1], QUEUES[0]) };
+        let at = usize::try_from(self.random.below(3)).unwrap();
+        let (from, to) = (QUEUES[at], QUEUES[(at + 1 + usize::from(self.random.chance(50))) % 3]);
         let (from, to) = (queue(from), queue(to));
         let a = self.model.move_tasks(&from, &to, limit).await;
         assert_eq!(a, self.f.engine.move_tasks(&from, &to, limit).await, "moved from {from}, {}", self.at);

@@ -79,7 +79,7 @@ pub async fn a_claim_holds_to_its_limits(f: Fixture) {
     f.submit((0..5).map(|n| task(&format!("d{n}"))).collect()).await;
     f.submit((0..5).map(|n| task_in(&format!("m{n}"), "mail")).collect()).await;
     let queues = vec![QueueClaim { queue: queue("mail"), limit: 2 }, QueueClaim { queue: queue("default"), limit: 10 }];
-    let claim = Some(ClaimRequest { queues, limit: 4, lease: LEASE });
+    let claim = Some(ClaimRequest { queues, limit: 4, refused: Vec::new(), lease: LEASE });
     let reply = f.engine.cycle(Cycle { worker: worker("w1"), settlements: Vec::new(), claim }).await.unwrap();
     assert_eq!(ids(&reply.claimed), ["m0", "m1", "d0", "d1"]);
 }
@@ -145,6 +145,7 @@ pub async fn concurrent_claims_share_the_work(f: Fixture) {
             let claim = ClaimRequest {
                 queues: vec![QueueClaim { queue: queue("default"), limit: 10 }],
                 limit: 10,
+                refused: Vec::new(),
                 lease: LEASE,
             };
             let cycle = Cycle { worker: worker(&format!("w{n}")), settlements: Vec::new(), claim: Some(claim) };
@@ -171,6 +172,7 @@ pub async fn a_claim_past_its_bounds_is_refused(f: Fixture) {
                 .map(|n| QueueClaim { queue: QueueName::new(format!("q{n}")).unwrap(), limit })
                 .collect(),
             limit,
+            refused: Vec::new(),
             lease,
         }),
     };

@@ -75,7 +75,7 @@ impl State {
             if task.id_is_chosen {
                 self.tombstones.remove(&id);
             }
-            let stored = Stored { task, fingerprint, position: 0, settled_by: None, unknown_since: None };
+            let stored = Stored { task, fingerprint, position: 0, settled_by: None, unknown: None };
             self.tasks.insert(id.clone(), stored);
         }
         let Some(stored) = self.tasks.get_mut(&id) else { return };
@@ -92,7 +92,7 @@ impl State {
         if parameters.is_some() {
             task.parameters = parameters;
         }
-        (stored.settled_by, stored.unknown_since) = (None, None);
+        (stored.settled_by, stored.unknown) = (None, None);
         self.go(&id, Move::Resubmit, Status::Submitted, now);
         self.take_key(&id, now);
         if let Some(stored) = self.tasks.get_mut(&id) {

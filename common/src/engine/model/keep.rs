@@ -40,6 +40,9 @@ impl State {
             self.go(&id, Move::Promote, Status::Submitted, now);
             if let Some(stored) = self.tasks.get_mut(&id) {
                 stored.position = stored.task.revision;
+                if let Some(first) = stored.unknown {
+                    stored.task.ready_at = first.ready_at;
+                }
             }
             promoted += 1;
         }

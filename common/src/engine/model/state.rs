@@ -7,7 +7,7 @@ use std::{
 
 use super::unique::Held;
 use crate::{
-    engine::{DeadKey, DeadTask, Duty},
+    engine::{ClaimRequest, DeadKey, DeadTask, Duty},
     gate::Gate,
     lifecycle::{Move, Status, is_legal},
     limits::MAX_ERRORS_KEPT,
@@ -16,6 +16,7 @@ use crate::{
     registry::{Catalogue, CatalogueId},
     suspicion::{Suspicion, WorkerLoss},
     task::{AttemptError, AttemptFailure, Fence, Task},
+    task_kind::TaskKind,
     time::Timestamp,
     tombstone::Tombstone,
     unique::UniqueKey,
@@ -31,8 +32,16 @@ pub(super) struct Stored {
     pub(super) position: u64,
     /// The fence whose settlement ended it.
     pub(super) settled_by: Option<Fence>,
-    /// Since when workers have been giving it back for not knowing it.
-    pub(super) unknown_since: Option<Timestamp>,
+    /// The first time that a worker gave it back for not knowing it, since it last ran.
+    pub(super) unknown: Option<FirstGiveBack>,
+}
+
+/// A task was given back by a worker that does not know it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FirstGiveBack {
+    pub(super) at: Timestamp,
+    /// Since when the task was ready by then.
+    pub(super) ready_at: Timestamp,
 }
 
 #[derive(Debug, Clone)]
@@ -60,8 +69,8 @@ pub(super) struct State {
     pub(super) duties: BTreeMap<DutyName, Duty>,
     /// And until when each is kept.
     pub(super) catalogues: BTreeMap<CatalogueId, (Catalogue, Timestamp)>,
-    /// Workers whose last claim was empty, and the queues it named.
-    pub(super) waiting: HashMap<WorkerId, Vec<QueueName>>,
+    /// Workers whose last claim was empty, and that claim.
+    pub(super) waiting: HashMap<WorkerId, ClaimRequest>,
     /// Whom to wake when this verb is done.
     pub(super) wakes: Vec<WorkerId>,
     pub(super) something_finished: bool,
@@ -169,7 +178,16 @@ impl State {
     }
 
     pub(super) fn wake_queue(&mut self, queue: &QueueName) {
-        let waiting = self.waiting.iter().filter(|(_, queues)| queues.contains(queue));
+        let waiting = self.waiting.iter().filter(|(_, claim)| claim.queues.iter().any(|it| it.queue == *queue));
+        self.wakes.extend(waiting.map(|(worker, _)| worker.clone()));
+    }
+
+    /// Wakes the workers that wait for a queue and do not refuse tasks of a kind.
+    pub(super) fn wake_for(&mut self, queue: &QueueName, kind: &TaskKind) {
+        let takes = |claim: &ClaimRequest| {
+            claim.queues.iter().any(|it| it.queue == *queue) && claim.refused_in(queue).all(|refused| refused != kind)
+        };
+        let waiting = self.waiting.iter().filter(|(_, claim)| takes(claim));
         self.wakes.extend(waiting.map(|(worker, _)| worker.clone()));
     }
 }

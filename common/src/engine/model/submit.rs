@@ -209,7 +209,7 @@ impl State {
             trace: new.trace,
             last_span: None,
         };
-        Stored { task, fingerprint, position: 0, settled_by: None, unknown_since: None }
+        Stored { task, fingerprint, position: 0, settled_by: None, unknown: None }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Claim, settle, extend, cancel.
 
-use std::{cmp::Reverse, time::Duration};
+use std::{cmp::Reverse, collections::BTreeSet, time::Duration};
 
-use super::state::{State, Stored};
+use super::state::{FirstGiveBack, State, Stored};
 use crate::{
     engine::{
         Cancelled, ClaimRequest, Cycle, CycleReply, ExtendAnswer, Extension, Outcome, QueueClaim, SettleAnswer,
@@ -33,7 +33,7 @@ impl State {
             if reply.claimed.is_empty() {
                 let due = self.next_due(&queues).map(|due| due.since(now));
                 reply.next_due = due.into_iter().chain(self.rates_allow_in(&claim, now)).min();
-                self.waiting.insert(cycle.worker.clone(), queues);
+                self.waiting.insert(cycle.worker.clone(), claim);
             }
         }
         reply.cancel_requested = self.cancel_requests(&cycle.worker);
@@ -54,7 +54,8 @@ impl State {
         if span.is_some() {
             stored.task.last_span = span;
         }
-        let facts = Facts { now, cancel_requested: stored.task.cancel_requested, unknown_since: stored.unknown_since };
+        let unknown_since = stored.unknown.map(|first| first.at);
+        let facts = Facts { now, cancel_requested: stored.task.cancel_requested, unknown_since };
         let transition = Transition::of_outcome(&outcome, &facts);
         let failure = match outcome {
             Outcome::Completed { result } => {
@@ -97,8 +98,11 @@ impl State {
             stored.task.suspicion = Suspicion::NONE;
         }
         match transition.unknown {
-            UnknownMark::Set => stored.unknown_since = stored.unknown_since.or(Some(now)),
-            UnknownMark::Clear => stored.unknown_since = None,
+            UnknownMark::Set => {
+                let ready_at = stored.task.ready_at;
+                stored.unknown.get_or_insert(FirstGiveBack { at: now, ready_at });
+            }
+            UnknownMark::Clear => stored.unknown = None,
             UnknownMark::Leave => {}
         }
         self.go(id, transition.event, transition.to, now);
@@ -121,13 +125,16 @@ impl State {
                 let is_fresh = !stored.task.suspicion.is_suspect();
                 (is_fresh, Reverse(stored.task.priority.get()), stored.position, stored.task.id.clone())
             };
-            let mut ready: Vec<_> = self
+            let refused = |task: &Task| claim.refused_in(queue).find(|kind| kind.includes(task));
+            let (left, taken): (Vec<_>, Vec<_>) = self
                 .tasks
                 .values()
                 .filter(|stored| stored.task.status == Status::Submitted && stored.task.queue == *queue)
-                .map(|stored| (turn(stored), stored.task.suspicion))
-                .collect();
+                .partition(|stored| refused(&stored.task).is_some());
+            let mut ready: Vec<_> = taken.into_iter().map(|stored| (turn(stored), stored.task.suspicion)).collect();
             ready.sort();
+            let left: BTreeSet<_> = left.into_iter().filter_map(|stored| refused(&stored.task)).collect();
+            left.into_iter().for_each(|kind| self.wake_for(queue, kind));
             for ((.., id), suspicion) in ready {
                 if claimed.len() - before == wanted {
                     break;

@@ -5,7 +5,8 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 worker, 3 instance, 4 the slot of this request, 5 the request's id,
 -- 6 `again` when an earlier sending may have been carried out, 7 how many settlements, then these (see settle.lua);
 -- then how many queues the worker may stand waiting in, and their names; then nothing, or: limit, lease in
--- microseconds, until when the answer is waited for or 0, and pairs of queue and limit.
+-- microseconds, until when the answer is waited for or 0, how many kinds of tasks it refuses, then pairs of queue and the
+-- gate of a kind (see unknown.lua); then pairs of queue and limit.
 -- Answers {settled, claims of each queue (see claim.lua), ids with a cancel request, configuration's version,
 -- microseconds to the next due task, or until a rate allows more, or -1, the present}.
 
@@ -17,12 +18,17 @@ local worker, sleeper = ARGV[2], ARGV[2] .. '@' .. ARGV[3]
 local request_key, settlements = P .. 'request:' .. worker .. ':' .. ARGV[4], tonumber(ARGV[7])
 local stale_at = FIRST_SETTLEMENT + 4 * settlements
 local claim_at = stale_at + 1 + ARGV[stale_at]
-local limit, names, limits, is_late = 0, {}, {}, false
+local limit, names, limits, is_late, refused = 0, {}, {}, false, {}
 if ARGV[claim_at] then
   limit = tonumber(ARGV[claim_at])
   local awaited_until = tonumber(ARGV[claim_at + 2])
   is_late = awaited_until > 0 and now > awaited_until
-  for i = claim_at + 3, #ARGV, 2 do
+  local queues_at = claim_at + 4 + 2 * ARGV[claim_at + 3]
+  for i = claim_at + 4, queues_at - 1, 2 do
+    refused[ARGV[i]] = refused[ARGV[i]] or {}
+    refused[ARGV[i]][ARGV[i + 1]] = true
+  end
+  for i = queues_at, #ARGV, 2 do
     names[#names + 1] = ARGV[i]
     limits[#limits + 1] = tonumber(ARGV[i + 1])
   end
@@ -61,11 +67,27 @@ if ARGV[6] == 'again' then
 end
 
 local room_of, started_in, wait_for, rules_in, clear_front, passed_in, due_in, back_in, ask_in
-if limited then
+local is_picky = next(refused) ~= nil
+if limited or is_picky then
   -- include records scores limits aside lane gates
-  room_of, started_in, wait_for = room_in, note_started, rate_wait
-  rules_in, clear_front, passed_in, due_in, on_ended = rules_of, make_way, note_passed, gates_due, note_ended
-  back_in, ask_in = let_back, ask_suspect
+  if limited then
+    room_of, started_in, wait_for, on_ended = room_in, note_started, rate_wait, note_ended
+  end
+  rules_in, clear_front, passed_in, due_in = rules_of, make_way, note_passed, gates_due
+  back_in, ask_in, refused_in = let_back, ask_suspect, refused
+end
+if is_picky then
+  -- Before anything wakes a worker: not this one, for what it refuses.
+  local kinds = {}
+  for name, gates in pairs(refused) do
+    for gate in pairs(gates) do
+      kinds[#kinds + 1] = name .. '\0' .. gate .. '\0'
+    end
+  end
+  has_picky = true
+  call('HSET', P .. 'picky', worker, '\0' .. table.concat(kinds))
+elseif has_picky and limit > 0 then
+  call('HDEL', P .. 'picky', worker)
 end
 
 if settlements > 0 then
@@ -106,7 +128,9 @@ else
     end
   end
 
-  local ready, has_ready, taken, has_suspects = {}, {}, 0, call('EXISTS', P .. 'suspects') == 1
+  local ready, has_ready, taken = {}, {}, 0
+  local set_aside = call('EXISTS', P .. 'suspects', P .. 'unknown', P .. 'unknown')
+  local has_suspects, has_unknown = set_aside % 2 == 1, set_aside >= 2
   for i, name in ipairs(names) do
     local is_any = call('EXISTS', of(name, 'q'), of(name, 'r'), of(name, 'p')) > 0
     if limits[i] > 0 and is_any and call('SISMEMBER', P .. 'paused', name) == 0 then
@@ -119,7 +143,11 @@ else
   end
   if #ready > 0 then
     -- include claim
-    local suspects_of
+    local suspects_of, return_in
+    if has_unknown then
+      -- include records aside unknown
+      return_in = let_return
+    end
     if has_suspects then
       -- include records held aside suspects
       suspects_of = take_suspects
@@ -138,7 +166,10 @@ else
       local name, wanted = names[i], min(limits[i], limit - taken)
       local room = limited and wanted > 0 and room_of(name)
       local left, before = room and min(wanted, room.left) or wanted, taken
-      local is_gated = room and left > 0 and rules_in(name)
+      local is_gated = left > 0 and (room and rules_in(name) or refused[name])
+      if has_unknown and left > 0 then
+        return_in(name, refused[name], left)
+      end
       if has_suspects and left > 0 then
         local may_claim = not is_gated or back_in(name, left)
         local suspects = may_claim and suspects_of(name, worker, left, is_gated and ask_in)
@@ -194,7 +225,8 @@ else
         -- It comes back by itself; a further submission would wake it in vain.
         part, soonest[i] = nil, min(soonest[i], now + wait_for(room, min(limits[i], limit, room.free)))
       end
-      if room and room.left > 0 and has_ready[i] and rules_in(name) then
+      local is_gated = refused[name] or room and rules_in(name)
+      if is_gated and has_ready[i] and (not room or room.left > 0) then
         soonest[i] = min(soonest[i], due_in(name))
       end
       if room and part ~= 'w' then

@@ -6,6 +6,7 @@
 -- include base
 
 call('HDEL', P .. 'workers', ARGV[2])
+call('HDEL', P .. 'picky', ARGV[2])
 call('ZREM', P .. 'workers:expiry', ARGV[2])
 call('DEL', P .. 'leased:' .. ARGV[2], P .. 'held:' .. ARGV[2])
 if call('HDEL', P .. 'config', 'drain:' .. ARGV[2]) == 1 then

@@ -36,6 +36,7 @@ local workers, expiries = P .. 'workers', P .. 'workers:expiry'
 local silent = call('ZRANGEBYSCORE', expiries, '-inf', NOW, 'LIMIT', 0, 100)
 if #silent > 0 then
   call('HDEL', workers, unpack(silent))
+  call('HDEL', P .. 'picky', unpack(silent))
   call('ZREM', expiries, unpack(silent))
   -- Long leases may outlive the report: the loss of their worker is still to be judged.
   for _, worker in ipairs(silent) do

@@ -1,3 +1,3 @@
 -- gates_of_task: what the gates of a task are told by.
 -- ?1 key
-SELECT name, concurrency_key FROM task WHERE key = ?1
+SELECT name, concurrency_key, version FROM task WHERE key = ?1

@@ -1,7 +1,8 @@
 -- Ready tasks that stand aside, behind a gate that is shut: of limits by key and by task (see gates.lua).
 --
 -- A gate is `k` and a key, or `t` and a task's name; neither has a zero byte. Suspects wait behind the gate `!`, which
--- sorts before all others (suspected.lua). By queue:
+-- sorts before all others (suspected.lua). Tasks that some workers do not know wait behind `?`, their name, `@` and their
+-- version (unknown.lua). By queue:
 --
 --   p  id by score, as in `r`: tasks are in one of the two
 --   y  the same once more, by gate and in the order of claiming: the gate, a zero byte, the score in 17 digits, the id
@@ -10,16 +11,21 @@ local NUL = '\0'
 local FIRST_SCORE = 5e15
 
 -- Where the open part of a record, an array, has the name and the key (`record.rs`).
-local NAME_PLACE, KEY_PLACE = 1, 7
+local NAME_PLACE, VERSION_PLACE, KEY_PLACE = 1, 2, 7
 
--- The name and the key that a record tells, behind the queue's name; nothing of what can't be read.
+-- The name, the key and the version that a record tells, behind the queue's name; nothing of what can't be read.
 local function told_by(record)
   local core = core_of(record)
   local is_read, _, open = pcall(cmsgpack.unpack_one, core, @core.queue.at - 1 + (byte(core, @core.queue_length.at) or 0))
   if not is_read or type(open) ~= 'table' then
-    return nil, nil
+    return nil, nil, nil
   end
-  return open[NAME_PLACE], open[KEY_PLACE]
+  return open[NAME_PLACE], open[KEY_PLACE], open[VERSION_PLACE]
+end
+
+-- The gate for workers that know a kind of task.
+local function gate_of_kind(task, version)
+  return @gate.unknown .. (task or '') .. '@' .. format('%.0f', version or 0)
 end
 
 local function aside_place(gate, score, id)
@@ -44,8 +50,8 @@ local function leave_aside(name, id, record)
     return nil
   end
   call('ZREM', of(name, 'p'), id)
-  local task, key = told_by(record)
+  local task, key, version = told_by(record)
   call('ZREM', of(name, 'y'), aside_place('t' .. (task or ''), score, id), aside_place('k' .. (key or ''), score, id),
-    aside_place(@gate.suspect, score, id))
+    aside_place(@gate.suspect, score, id), aside_place(gate_of_kind(task, version), score, id))
   return score
 end

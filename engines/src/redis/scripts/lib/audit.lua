@@ -110,8 +110,8 @@ end
 
 -- Whether a task that stands aside is known to one of its gates.
 local function check_aside(name, id, record, score)
-  local task, key = told_by(record)
-  for _, gate in ipairs({ 't' .. (task or ''), 'k' .. (key or ''), @gate.suspect }) do
+  local task, key, version = told_by(record)
+  for _, gate in ipairs({ 't' .. (task or ''), 'k' .. (key or ''), @gate.suspect, gate_of_kind(task, version) }) do
     if call('ZSCORE', of(name, 'y'), aside_place(gate, score, id)) then
       return
     end
@@ -334,6 +334,12 @@ local function look_over_aside(name)
       if call('SISMEMBER', P .. 'suspects', name) == 0 then
         note('misplaced', id, 'it is suspect, and no claim would look for suspects of ' .. name, function()
           call('SADD', P .. 'suspects', name)
+        end)
+      end
+    elseif byte(gate) == @gate.unknown.byte then
+      if call('SISMEMBER', P .. 'unknown', name) == 0 then
+        note('misplaced', id, 'some workers do not know it, and no claim would look for such tasks of ' .. name, function()
+          call('SADD', P .. 'unknown', name)
         end)
       end
     elseif not call('ZSCORE', of(name, 'e'), gate) and call('EXISTS', of(name, 'v')) == 0

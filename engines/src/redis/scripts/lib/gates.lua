@@ -1,4 +1,5 @@
--- Limits by key and by task, in the claim. Included, behind `limits` and `aside`, only where some queue has limits.
+-- Limits by key and by task, in the claim, and kinds of tasks that it refuses. Included, behind `limits` and `aside`, only
+-- where some queue has limits, or a claim refuses something.
 --
 -- A claim from a queue with such limits first makes way: of the tasks at its front, those whose gate is shut are set
 -- aside (aside.lua), so that what is then leased is free to start, and no later claim walks past them again. The hash
@@ -21,12 +22,11 @@ local MAX_ASKED, MAX_GATES = 1000, 100
 local may_count = 500
 
 local rules, stands, budgets = {}, {}, {}
+-- By queue, the gates of the kinds of tasks that the claim refuses.
+local refused_in = {}
 local has_gates = call('EXISTS', P .. 'gates') == 1
 
-local function add_pair(list, first, second)
-  local count = #list
-  list[count + 1], list[count + 2] = first, second
-end
+-- include pass
 
 -- The limits of a queue: by `k`, or `t` and a name. nil for none.
 local function rules_of(name)
@@ -117,8 +117,8 @@ end
 -- After a change of limits: gates somebody waits for are due now.
 local function look_anew(name)
   local key, after = of(name, 'v'), call('GET', of(name, 'v'))
-  -- Suspects wait for no limit.
-  after = after == '' and @gate.suspect or after
+  -- Suspects and tasks of unknown kinds wait for no limit.
+  after = after == '' and '@' or after
   for _ = 1, after and MAX_GATES or 0 do
     local place = call('ZRANGEBYLEX', of(name, 'y'), '(' .. after .. '\1', '+', 'LIMIT', 0, 1)[1]
     if not place then
@@ -131,33 +131,6 @@ local function look_anew(name)
   if after then
     call('SET', key, after)
   end
-end
-
--- Lets the next tasks behind a gate come back to their places, or among the suspects; answers how many.
-local function let_pass(name, gate, count)
-  local first, last = bounds_of(gate)
-  local places, ids, scores, ready, suspects =
-    call('ZRANGEBYLEX', of(name, 'y'), first, last, 'LIMIT', 0, count), {}, {}, {}, {}
-  for i, place in ipairs(places) do
-    scores[i], ids[i] = read_place(gate, place)
-  end
-  for i, record in ipairs(ids[1] and call('HMGET', T, unpack(ids)) or {}) do
-    local is_suspect = record and byte(record) == @state.submitted.byte
-      and byte(record, @lease.suspicion.at) ~= @suspicion.none.byte
-    add_pair(is_suspect and suspects or ready, scores[i], ids[i])
-  end
-  spread('ZREM', of(name, 'y'), places)
-  spread('ZREM', of(name, 'p'), ids)
-  spread('ZADD', of(name, 'r'), ready)
-  if suspects[1] then
-    -- include suspected
-    put_suspects(name, suspects)
-  end
-  if sized then
-    note_in(name, ready)
-    note_in(name, suspects)
-  end
-  return #ids
 end
 
 -- Lets as many come back as may start, of each gate that is due.
@@ -185,7 +158,7 @@ end
 
 -- Forgets a queue whose limits were taken away, once nothing stands aside.
 local function forget_if_done(name)
-  if next(rules_of(name)) or call('EXISTS', of(name, 'p')) == 1 then
+  if not rules_of(name) or next(rules_of(name)) or call('EXISTS', of(name, 'p')) == 1 then
     return
   end
   for _, part in ipairs({ 'y', 'h', 'e', 't', 'v', 'k' }) do
@@ -199,7 +172,16 @@ end
 
 -- Whether a task may start; then it is counted. Else the gate that is shut.
 local function ask(name, id, record, budget)
-  local gates = gates_of(rules_of(name), record)
+  local kind
+  if refused_in[name] then
+    local task, _, version = told_by(record)
+    kind = gate_of_kind(task, version)
+  end
+  if kind and refused_in[name][kind] then
+    budget.left_to_others[kind] = (budget.left_to_others[kind] or 0) + 1
+    return kind
+  end
+  local gates = gates_of(rules_of(name) or {}, record)
   for _, gate in ipairs(gates) do
     local shut = shut_by(stand_of(name, gate))
     if shut then
@@ -258,7 +240,7 @@ end
 -- Lets tasks come back whose gates may let them pass. Answers whether any task may be claimed.
 local function let_back(name, wanted)
   if not budgets[name] then
-    budgets[name] = { left = MAX_ASKED, may_pass = MAX_ASKED, held = {} }
+    budgets[name] = { left = MAX_ASKED, may_pass = MAX_ASKED, held = {}, left_to_others = {} }
     call('ZREMRANGEBYSCORE', of(name, 't'), '-inf', NOW)
   end
   if not are_slots_known(name) then
@@ -319,7 +301,8 @@ local function make_way(name, wanted)
   return open
 end
 
--- Writes what has started. Whoever claimed will be busy: another worker is to know when a rate has the next turn.
+-- Writes what has started. Whoever claimed will be busy: another worker is to know when a rate has the next turn. Workers
+-- that take what the claim refused are woken.
 local function note_passed(name, started)
   local budget = budgets[name]
   spread('ZADD', of(name, 'h'), budget.held)
@@ -330,6 +313,10 @@ local function note_passed(name, started)
   end
   if budget.sets_time and started > 0 then
     wake(name, 1)
+  end
+  for gate, tasks in pairs(budget.left_to_others) do
+    call('SADD', P .. 'unknown', name)
+    wake(name, tasks, nil, gate)
   end
 end
 

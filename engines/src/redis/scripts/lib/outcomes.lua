@@ -22,12 +22,12 @@ end
 -- The worker does not know the task: it goes back while its queue's patience lasts.
 local function give_back_unknown(queue, id, lease, revision, outcome, payload)
   local patience, delay = string.match(outcome, '^(%d+):(%d+)$', @outcome.rest.at)
-  local since = call('HGET', P .. 'u', id)
-  if not since then
-    since = NOW
-    call('HSET', P .. 'u', id, since)
+  local known = call('HGET', P .. 'u', id)
+  if not known then
+    known = NOW .. sub(lease, @lease.ready_at)
+    call('HSET', P .. 'u', id, known)
   end
-  if since + patience > now then
+  if sub(known, @unknown.since) + patience > now then
     return go_back(queue, id, lease, revision, number_in(lease, @lease.attempt) - 1, tonumber(delay), true)
   end
   note_error(id, lease, payload)

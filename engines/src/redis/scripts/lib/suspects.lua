@@ -10,7 +10,7 @@ local function leave_suspects(name, ids, places)
 end
 
 -- Takes ready suspects of a queue, at most `limit`, as many as the worker may hold beside those that it holds. `ask` answers
--- the gate that holds a task back, if the queue has limits by key or by task. Answers their ids, or nil for none.
+-- the gate that holds a task back, if the queue has limits by key or by task, or the claim refuses kinds. Answers their ids, or nil for none.
 local function take_suspects(name, worker, limit, ask)
   local first, last = bounds_of(@gate.suspect)
   local places, ids = call('ZRANGEBYLEX', of(name, 'y'), first, last, 'LIMIT', 0, MAX_SUSPECTS), {}
@@ -30,8 +30,13 @@ local function take_suspects(name, worker, limit, ask)
     local level = record and tonumber(sub(record, @lease.suspicion))
     if level and held.count < capacity_of(math.max(level, held.highest)) then
       local gate = ask and ask(name, ids[i], record)
-      left[#left + 1] = places[i]
-      if gate then
+      local is_refused = gate and byte(gate) == @gate.unknown.byte
+      if not is_refused then
+        left[#left + 1] = places[i]
+      end
+      if is_refused then
+        -- It waits where it is: suspects are set aside already.
+      elseif gate then
         shut[#shut + 1] = 0
         shut[#shut + 1] = aside_place(gate, scores[i], ids[i])
       else

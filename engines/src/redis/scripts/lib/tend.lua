@@ -73,12 +73,27 @@ local function records_of(found)
   return call('HMGET', T, unpack(ids))
 end
 
+-- Of tasks that workers gave back with a delay for not knowing them: since when each was ready before.
+local function ready_before(found)
+  local since, ids = {}, {}
+  if call('EXISTS', P .. 'u') == 1 then
+    for i, entry in ipairs(found) do
+      ids[i] = entry.id
+    end
+    for i, known in ipairs(call('HMGET', P .. 'u', unpack(ids))) do
+      since[i] = known and #known == @unknown.ready_at.last and sub(known, @unknown.ready_at)
+    end
+  end
+  return since
+end
+
 -- Moves due tasks to the ends of their queues. Answers how many.
 local function promote(found)
   if #found == 0 then
     return 0
   end
   local stored, promoted = records_of(found), 0
+  local ready_since = ready_before(found)
   local high, low, next_high = take_numbers(#found)
   for i, entry in ipairs(found) do
     local id, name, record = entry.id, entry.queue, stored[i]
@@ -86,7 +101,8 @@ local function promote(found)
     -- A place that the record does not tell of is what is left of a deleted key: it is dropped.
     if record and byte(record) == @state.scheduled.byte then
       local position = number_at(high, low, next_high, i - 1)
-      push(records, id, @state.submitted .. position .. position .. sub(record, @lease.ready_at.at))
+      push(records, id, @state.submitted .. position .. position .. (ready_since[i] or sub(record, @lease.ready_at))
+        .. sub(record, @lease.started_at.at))
       push_ready(gathered(name), record, score_of(sub(record, @lease.priority), position), id)
       promoted = promoted + 1
     elseif sized then

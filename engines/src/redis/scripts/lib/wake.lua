@@ -6,11 +6,12 @@
 --
 -- One that could have claimed but for the queue's max_concurrent stands in `b` instead, and is told when a task ends.
 
-local MAX_WAKES, MAX_TRIES = 4, 64
+local MAX_WAKES, MAX_TRIES, MAX_PIECES = 4, 64, 16
 -- Whether any queue has limits, and whether any limits the bytes that wait in it. Most often none has, and nothing more is
 -- asked.
-local kept_limits = call('EXISTS', P .. 'limits', P .. 'sizes')
-local limited, sized = kept_limits > 0, kept_limits == 2
+-- Nor whether any worker refuses kinds of tasks. A key that is named three times counts three times.
+local kept = call('EXISTS', P .. 'limits', P .. 'sizes', P .. 'picky', P .. 'picky', P .. 'picky')
+local limited, sized, has_picky = kept % 3 > 0, kept % 3 == 2, kept >= 3
 local note_in, note_out, is_sized, bytes_in, bytes_stored
 if sized then
   -- include records sizes
@@ -18,9 +19,50 @@ end
 -- Where tasks end and queues may have limits by key or by task: what is to be done about those that ended.
 local on_ended
 
-local function wake(queue, count, part)
+-- Wakes the worker of an entry of `w` or `b`. Answers whether anybody listens.
+local function tell_sleeper(sleeper)
+  local worker, instance = string.match(sleeper, '^(.*)@(.*)$')
+  return call('PUBLISH', P .. 'instance:' .. instance, 'wake ' .. worker) > 0
+end
+
+-- Wakes workers where some refuse kinds of tasks: these come last, since what there is may be of such a kind. Of a gate of
+-- one kind only workers that do not refuse it.
+local function wake_picky(waiting, queue, count, gate)
+  local left = count
+  for piece = 0, MAX_PIECES - 1 do
+    local sleepers = call('ZRANGE', waiting, piece * MAX_TRIES, (piece + 1) * MAX_TRIES - 1)
+    local workers, first, last = {}, {}, {}
+    for i, sleeper in ipairs(sleepers) do
+      workers[i] = string.match(sleeper, '^(.*)@')
+    end
+    for i, refused in ipairs(workers[1] and call('HMGET', P .. 'picky', unpack(workers)) or {}) do
+      if not refused then
+        first[#first + 1] = sleepers[i]
+      elseif not (gate and string.find(refused, '\0' .. queue .. '\0' .. gate .. '\0', 1, true)) then
+        last[#last + 1] = sleepers[i]
+      end
+    end
+    for _, group in ipairs({ first, last }) do
+      for i = 1, #group do
+        if left > 0 then
+          call('ZREM', waiting, group[i])
+          left = left - (tell_sleeper(group[i]) and 1 or 0)
+        end
+      end
+    end
+    if left == 0 or #sleepers < MAX_TRIES then
+      return
+    end
+  end
+end
+
+-- Wakes at most so many workers that wait in a queue; with a gate, for tasks that are set aside behind it.
+local function wake(queue, count, part, gate)
   local waiting = of(queue, part or 'w')
   local left = min(count, MAX_WAKES)
+  if has_picky and not part then
+    return wake_picky(waiting, queue, left, gate)
+  end
   for _ = 1, MAX_TRIES do
     if left == 0 then
       return
@@ -29,8 +71,7 @@ local function wake(queue, count, part)
     if not first then
       return
     end
-    local worker, instance = string.match(first, '^(.*)@(.*)$')
-    if call('PUBLISH', P .. 'instance:' .. instance, 'wake ' .. worker) > 0 then
+    if tell_sleeper(first) then
       left = left - 1
     end
   end

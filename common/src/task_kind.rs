@@ -1,0 +1,111 @@
+//! What workers know tasks by: a name and a version. And who knows a kind of task that a worker does not.
+//!
+//! A worker that is handed a task it does not know leaves tasks of this kind to others as long as another live worker of
+//! the queue knows it: its claims refuse the kind ([`crate::engine::Refusal`]). Stores set refused tasks aside behind a gate
+//! of their kind ([`TaskKind::gate_code`]). When no live worker of the queue knows the kind, the worker stops refusing it,
+//! so that the queue's patience with unknown tasks is judged as ever ([`crate::engine::Outcome::Unknown`]).
+
+use std::fmt;
+
+use crate::{
+    name::{QueueName, TaskName, WorkerId},
+    task::Task,
+    worker::{RegisteredWorker, WorkerState},
+};
+
+/// A kind of task: every worker that knows it runs it by the same name and version.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskKind {
+    /// What submissions call it.
+    pub name: TaskName,
+    /// Which version of that name.
+    pub version: u32,
+}
+
+impl TaskKind {
+    /// The gate behind which stores set tasks of this kind aside: `?`, then the kind. Gates of suspects (`!`) sort before
+    /// these, gates of limits ([`crate::gate::Gate::code`]) after them.
+    #[must_use]
+    pub fn gate_code(&self) -> String {
+        format!("?{self}")
+    }
+
+    /// Whether a task is of this kind.
+    #[must_use]
+    pub fn includes(&self, task: &Task) -> bool {
+        self.name == task.name && self.version == task.version
+    }
+}
+
+impl fmt::Display for TaskKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.name, self.version)
+    }
+}
+
+/// Whether a live worker other than `worker` claims from `queue` and knows `kind`. One that drains claims nothing more.
+#[must_use]
+pub fn is_known_elsewhere(workers: &[RegisteredWorker], worker: &WorkerId, queue: &QueueName, kind: &TaskKind) -> bool {
+    let wanted = kind.to_string();
+    workers.iter().map(|known| &known.report).any(|report| {
+        report.id != *worker
+            && report.state == WorkerState::Running
+            && report.queues.contains(queue)
+            && report.tasks.contains(&wanted)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{gate::Gate, name::RoleName, time::Timestamp, worker::WorkerReport};
+
+    fn kind(version: u32) -> TaskKind {
+        TaskKind { name: TaskName::new("mine").unwrap(), version }
+    }
+
+    fn registered(id: &str, state: WorkerState) -> RegisteredWorker {
+        let report = WorkerReport {
+            id: WorkerId::new(id).unwrap(),
+            host: "here".to_owned(),
+            pid: 1,
+            version: "1".to_owned(),
+            role: RoleName::new("default").unwrap(),
+            queues: vec![QueueName::new("default").unwrap()],
+            slots: 1,
+            running: 0,
+            state,
+            tasks: vec!["mine@1".to_owned()],
+            settled: 0,
+            catalogue: None,
+            left: Vec::new(),
+            draining_for: None,
+            done_within: None,
+        };
+        let now = Timestamp::from_micros(1);
+        RegisteredWorker { report, started_at: now, seen_at: now, expires_at: now }
+    }
+
+    #[test]
+    fn a_kind_is_known_elsewhere_by_another_worker_that_claims_from_the_queue() {
+        let (me, other) = (WorkerId::new("me").unwrap(), WorkerId::new("other").unwrap());
+        let (default, mail) = (QueueName::new("default").unwrap(), QueueName::new("mail").unwrap());
+        let workers = [registered("other", WorkerState::Running)];
+        assert!(is_known_elsewhere(&workers, &me, &default, &kind(1)));
+        assert!(!is_known_elsewhere(&workers, &other, &default, &kind(1)), "itself");
+        assert!(!is_known_elsewhere(&workers, &me, &mail, &kind(1)), "another queue");
+        assert!(!is_known_elsewhere(&workers, &me, &default, &kind(2)), "another version");
+        let draining = [registered("other", WorkerState::Draining)];
+        assert!(!is_known_elsewhere(&draining, &me, &default, &kind(1)), "it claims nothing more");
+    }
+
+    #[test]
+    fn gates_of_kinds_sort_between_suspects_and_limits() {
+        let (key, name) = (crate::gate::ConcurrencyKey::new("!").unwrap(), TaskName::new("mine").unwrap());
+        for limit in [Gate::Key(key), Gate::Task(name)] {
+            assert!(kind(1).gate_code() < limit.code());
+        }
+        assert!(*"!" < *kind(1).gate_code());
+        assert_eq!((kind(7).gate_code().as_str(), Gate::parse("?mine@7")), ("?mine@7", None));
+    }
+}

@@ -1,0 +1,108 @@
+//! Tasks of kinds that some workers of their queue do not know, in the claim.
+//!
+//! A claim that refuses kinds sets their ready tasks aside, behind a gate of the kind (`?`, name, `@`, version), so that no later
+//! claim that refuses the kind walks past them. Whoever does not refuse it lets as many return to their places as it may
+//! claim, and claims in order. A queue without such tasks, and a claim that refuses nothing, cost no more than the look for
+//! suspects, which every claim makes.
+
+use std::collections::BTreeMap;
+
+use jobbers_common::{
+    engine::{ClaimRequest, Result},
+    name::QueueName,
+    task_kind::TaskKind,
+};
+use rusqlite::{Connection, OptionalExtension};
+
+use super::{
+    error::OrStore,
+    gates::Told,
+    sql,
+    step::{News, Step},
+    view::View,
+};
+
+/// The gate before all those of kinds, and the one of suspects.
+const BEFORE_KINDS: &str = "?";
+pub(super) const SUSPECTS: &str = "!";
+
+/// How many gates of kinds one claim looks at beside those that it refuses.
+const MAX_GATES: usize = 100;
+
+/// The kinds of tasks that a claim refuses from a queue.
+#[derive(Debug, Default)]
+pub(super) struct Refused {
+    kinds: Vec<(TaskKind, String)>,
+    /// How many tasks of each were left to others, by gate.
+    left: BTreeMap<String, usize>,
+}
+
+impl Refused {
+    pub(super) fn of(claim: &ClaimRequest, queue: &QueueName) -> Self {
+        let kinds = claim.refused_in(queue).map(|kind| (kind.clone(), kind.gate_code())).collect();
+        Self { kinds, left: BTreeMap::new() }
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.kinds.is_empty()
+    }
+
+    /// The gates of these kinds.
+    pub(super) fn gates(&self) -> impl Iterator<Item = &String> {
+        self.kinds.iter().map(|(_, gate)| gate)
+    }
+
+    /// The gate behind which a ready task is to wait for others, if it is refused; then it is counted.
+    pub(super) fn leaves(&mut self, told: &Told) -> Option<&str> {
+        let (_, gate) = self.kinds.iter().find(|(kind, _)| told.is_of(kind))?;
+        *self.left.entry(gate.clone()).or_default() += 1;
+        Some(gate)
+    }
+
+    /// Tells the workers that take them.
+    pub(super) fn tell(self, step: &mut Step<'_>, queue: i64) {
+        let news = self.left.into_iter().map(|(gate, tasks)| News::SetAside(queue, gate, tasks));
+        step.ledger.news.extend(news);
+    }
+}
+
+fn next_gate(conn: &Connection, queue: i64, after: &str) -> Result<Option<String>> {
+    let mut statement = conn.prepare_cached(sql::NEXT_UNLIMITED_GATE).or_store()?;
+    statement.query_row((queue, after), |row| row.get(0)).optional().or_store()
+}
+
+/// The first gate of a queue that is no limit's and behind which a task waits. Every claim asks for it.
+pub(super) fn first_gate(step: &Step<'_>, queue: i64) -> Result<Option<String>> {
+    next_gate(step.conn, queue, "")
+}
+
+/// Lets tasks return to their places, the first `limit` of each kind that the claim does not refuse.
+pub(super) fn let_return(step: &Step<'_>, queue: i64, refused: &Refused, limit: usize) -> Result<()> {
+    let mut after = BEFORE_KINDS.to_owned();
+    for _ in 0..MAX_GATES + refused.kinds.len() {
+        let Some(gate) = next_gate(step.conn, queue, &after)? else { break };
+        if !refused.gates().any(|it| *it == gate) {
+            step.prepare(sql::LET_PASS)?.execute((queue, &gate, sql::count(limit))).or_store()?;
+        }
+        after = gate;
+    }
+    Ok(())
+}
+
+/// Whether a queue has ready tasks that are not set aside for workers that know their kind.
+pub(super) fn is_any_for_all(view: &View<'_>, queue: i64) -> Result<bool> {
+    let is_any_ready = view.prepare(sql::IS_ANY_READY)?.query_row([queue], |row| row.get(0)).or_store()?;
+    let has_suspects = next_gate(view.conn, queue, "")?.is_some_and(|gate| gate == SUSPECTS);
+    Ok(is_any_ready || has_suspects || view.prepare(sql::NEXT_GATE)?.exists((queue, "")).or_store()?)
+}
+
+/// The gates of kinds behind which tasks of a queue wait, the first of them.
+pub(super) fn gates(view: &View<'_>, queue: i64) -> Result<Vec<String>> {
+    let (mut gates, mut after) = (Vec::new(), BEFORE_KINDS.to_owned());
+    while gates.len() < MAX_GATES {
+        let Some(gate) = next_gate(view.conn, queue, &after)? else { break };
+        gates.push(gate.clone());
+        after = gate;
+    }
+    Ok(gates)
+}

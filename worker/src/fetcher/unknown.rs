@@ -1,0 +1,69 @@
+//! Tasks that this worker does not know: who else knows them is read from the store, and then they go back.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use jobbers_common::{engine::Outcome, settling::settle_unknown, worker::RegisteredWorker};
+use tokio::time::timeout;
+
+use super::Fetcher;
+use crate::unknown_tasks::Verdict;
+
+impl Fetcher {
+    /// Gives back what this worker does not know: at once where another worker knows it or this one claims nothing more,
+    /// else after a delay. Reads who is registered where that is to be known first.
+    pub(super) fn decide_unknown(&mut self) {
+        if !self.claims() {
+            for task in self.unknown.take_undecided() {
+                self.settle_unstarted(task, Outcome::Released { delay: Duration::ZERO });
+            }
+            return;
+        }
+        let now = Instant::now();
+        if self.looking.is_some() {
+            return;
+        }
+        if self.unknown.needs_workers(now) {
+            self.look_for_workers();
+        } else if self.unknown.has_undecided() {
+            self.give_back_undecided(now);
+        }
+    }
+
+    fn look_for_workers(&mut self) {
+        let (engine, within) = (Arc::clone(&self.parts.engine), self.parts.around.lease / 4);
+        self.looking = Some(Box::pin(async move {
+            match timeout(within, engine.workers()).await {
+                Ok(Ok(workers)) => Some(workers),
+                Ok(Err(error)) => {
+                    tracing::debug!(%error, "could not read which workers are registered");
+                    None
+                }
+                Err(_) => None,
+            }
+        }));
+    }
+
+    /// Takes in who is registered. Kinds of tasks that no other worker knows any more are claimed again.
+    pub(super) fn follow_workers(&mut self, workers: Option<Vec<RegisteredWorker>>) {
+        self.looking = None;
+        let now = Instant::now();
+        if self.unknown.follow_workers(workers, &self.parts.around.worker, now) {
+            self.hungry = true;
+            self.woken = true;
+        }
+        self.give_back_undecided(now);
+    }
+
+    fn give_back_undecided(&mut self, now: Instant) {
+        for task in self.unknown.take_undecided() {
+            let outcome = match self.unknown.judge(&task, &self.parts.around.worker, now) {
+                Verdict::HandOn => Outcome::Released { delay: Duration::ZERO },
+                Verdict::GiveBack(delay) => settle_unknown(&task, delay, self.parts.intake.patience(&task.queue)),
+            };
+            self.settle_unstarted(task, outcome);
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! Tasks this worker does not know.
+//!
+//! While another live worker of the queue knows a task's kind, the worker hands the task on at once and refuses the kind from
+//! then on, so that it leases no further one. The registered workers are read when a task of another kind comes, and now and
+//! then while kinds are refused: when the last worker that knows a kind is gone, it is claimed again. A task that no live
+//! worker knows is given back with growing delays until its queue's patience ends.
+//!
+//! A worker that gave a task back knows to the moment when it is due again, and would win it again and again over one that
+//! can run it. So it defers its claims then and lets the others claim first.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    time::{Duration, Instant},
+};
+
+use jobbers_common::{
+    engine::Refusal,
+    limits::MAX_REFUSALS_PER_CLAIM,
+    name::{QueueName, TaskId, WorkerId},
+    task::ClaimedTask,
+    task_kind::{TaskKind, is_known_elsewhere},
+    worker::RegisteredWorker,
+};
+
+const FIRST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(30);
+/// For how long the others go first when a task is due again.
+const HEAD_START: Duration = Duration::from_millis(200);
+/// Shortest time between two head starts, so that a flood of unknown tasks can't keep this worker from those it knows.
+const SPACING: Duration = Duration::from_secs(1);
+/// So that names made up without end can't fill the memory; past it all are forgotten, and logged again.
+const MOST_NAMES: usize = 1_000;
+/// How many tasks are remembered. Others wait longest at once, so that a flood comes back no more often than it must.
+const MOST_TASKS: usize = 10_000;
+/// How long what was read of the registered workers serves for tasks of further kinds.
+const FRESH: Duration = Duration::from_secs(1);
+/// How often the registered workers are read while kinds are refused, and how much less often for each of them: all
+/// workers of a mixed fleet do so.
+const READ_EVERY: Duration = Duration::from_secs(2);
+const READ_LATER_PER_WORKER: Duration = Duration::from_millis(20);
+const READ_AT_LEAST_EVERY: Duration = Duration::from_secs(30);
+
+/// What is to be done with a task that this worker does not know.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Another worker knows it: it goes back at once, at its place.
+    HandOn,
+    /// No live worker knows it: it goes back with this delay.
+    GiveBack(Duration),
+}
+
+/// The tasks this worker was asked for and does not know.
+#[derive(Debug, Default)]
+pub(crate) struct UnknownTasks {
+    logged: HashSet<(String, u32)>,
+    /// For how long each was given back last, and when it can be forgotten: then another worker has run it.
+    delays: HashMap<TaskId, (Duration, Instant)>,
+    swept_at: Option<Instant>,
+    /// When the others go first in each queue.
+    head_starts: HashMap<QueueName, BTreeSet<Instant>>,
+    /// Leased tasks of which it is not known yet whether another worker knows them.
+    undecided: Vec<ClaimedTask>,
+    /// The kinds that other live workers know, by queue.
+    refused: BTreeMap<QueueName, BTreeSet<TaskKind>>,
+    /// The registered workers, as read last, and when.
+    workers: Option<(Vec<RegisteredWorker>, Instant)>,
+}
+
+impl UnknownTasks {
+    /// Keeps a task until it is known who else knows its kind.
+    pub(crate) fn keep(&mut self, task: ClaimedTask) {
+        self.undecided.push(task);
+    }
+
+    /// Whether tasks wait for a verdict.
+    pub(crate) const fn has_undecided(&self) -> bool {
+        !self.undecided.is_empty()
+    }
+
+    /// Takes the tasks that wait for a verdict.
+    pub(crate) fn take_undecided(&mut self) -> Vec<ClaimedTask> {
+        std::mem::take(&mut self.undecided)
+    }
+
+    /// Whether the registered workers are to be read now.
+    pub(crate) fn needs_workers(&self, now: Instant) -> bool {
+        let of_new_kinds = || self.undecided.iter().any(|task| !self.refuses(task));
+        let is_fresh = self.workers.as_ref().is_some_and(|(_, read_at)| now < *read_at + FRESH);
+        !is_fresh && of_new_kinds() || self.read_again_at().is_some_and(|at| now >= at)
+    }
+
+    /// When the registered workers are to be read again, while kinds are refused.
+    pub(crate) fn read_again_at(&self) -> Option<Instant> {
+        let (workers, read_at) = self.workers.as_ref().filter(|_| !self.refused.is_empty())?;
+        let count = u32::try_from(workers.len()).unwrap_or(u32::MAX);
+        Some(*read_at + (READ_EVERY + READ_LATER_PER_WORKER.saturating_mul(count)).min(READ_AT_LEAST_EVERY))
+    }
+
+    /// Takes in who is registered; `None` when the store did not answer. Answers whether kinds are claimed again that were
+    /// refused.
+    pub(crate) fn follow_workers(
+        &mut self,
+        workers: Option<Vec<RegisteredWorker>>,
+        worker: &WorkerId,
+        now: Instant,
+    ) -> bool {
+        let Some(workers) = workers else {
+            let known = self.workers.take().map(|(workers, _)| workers).unwrap_or_default();
+            self.workers = Some((known, now));
+            return false;
+        };
+        let mut is_any_gone = false;
+        for (queue, kinds) in &mut self.refused {
+            let before = kinds.len();
+            kinds.retain(|kind| is_known_elsewhere(&workers, worker, queue, kind));
+            is_any_gone |= kinds.len() < before;
+        }
+        self.refused.retain(|_, kinds| !kinds.is_empty());
+        self.workers = Some((workers, now));
+        is_any_gone
+    }
+
+    /// Decides on a task, by the workers that were registered when last read.
+    pub(crate) fn judge(&mut self, task: &ClaimedTask, worker: &WorkerId, now: Instant) -> Verdict {
+        if self.refuses(task) || self.refuse(task, worker) {
+            self.delays.remove(&task.id);
+            return Verdict::HandOn;
+        }
+        Verdict::GiveBack(self.delay(task, now))
+    }
+
+    fn refuses(&self, task: &ClaimedTask) -> bool {
+        self.refused.get(&task.queue).is_some_and(|kinds| kinds.contains(&kind_of(task)))
+    }
+
+    /// Refuses tasks of this kind from now on, if another worker knows them and there is room for a further kind.
+    fn refuse(&mut self, task: &ClaimedTask, worker: &WorkerId) -> bool {
+        let kind = kind_of(task);
+        let workers = self.workers.as_ref().map_or(&[][..], |(workers, _)| workers);
+        let has_room = self.refused.values().map(BTreeSet::len).sum::<usize>() < MAX_REFUSALS_PER_CLAIM;
+        if !has_room || !is_known_elsewhere(workers, worker, &task.queue, &kind) {
+            return false;
+        }
+        tracing::info!(%kind, queue = %task.queue, "left to the workers that know it");
+        self.refused.entry(task.queue.clone()).or_default().insert(kind)
+    }
+
+    /// What the next claim leaves to other workers.
+    pub(crate) fn refusals(&self) -> Vec<Refusal> {
+        let each = |(queue, kinds): (&QueueName, &BTreeSet<TaskKind>)| {
+            let refusal = |kind: &TaskKind| Refusal { queue: queue.clone(), kind: kind.clone() };
+            kinds.iter().map(refusal).collect::<Vec<_>>()
+        };
+        self.refused.iter().flat_map(each).collect()
+    }
+
+    /// How long no worker is to try this task again: twice as long as the time before.
+    pub(crate) fn delay(&mut self, task: &ClaimedTask, now: Instant) -> Duration {
+        self.log_once(task);
+        let before = self.delays.get(&task.id).map(|(delay, _)| *delay);
+        let delay = match before {
+            Some(before) => (before * 2).min(LONGEST),
+            None if self.has_room(now) => FIRST,
+            None => LONGEST,
+        };
+        if before.is_some() || delay == FIRST {
+            self.delays.insert(task.id.clone(), (delay, now + delay * 2));
+        }
+        self.defer_claims(&task.queue, now + delay);
+        delay
+    }
+
+    /// The queues in which the others go first now.
+    pub(crate) fn left_to_others(&self, now: Instant) -> Vec<QueueName> {
+        let is_on =
+            |starts: &BTreeSet<Instant>| starts.range(..=now).next_back().is_some_and(|at| *at + HEAD_START > now);
+        self.head_starts.iter().filter(|(_, starts)| is_on(starts)).map(|(queue, _)| queue.clone()).collect()
+    }
+
+    /// When the next head start is over.
+    pub(crate) fn next_end(&self) -> Option<Instant> {
+        self.head_starts.values().filter_map(BTreeSet::first).min().map(|at| *at + HEAD_START)
+    }
+
+    /// Forgets the head starts that are over. Answers whether there were any.
+    pub(crate) fn follow_on(&mut self, now: Instant) -> bool {
+        let mut is_any_over = false;
+        self.head_starts.retain(|_, starts| {
+            let before = starts.len();
+            starts.retain(|at| *at + HEAD_START > now);
+            is_any_over |= starts.len() < before;
+            !starts.is_empty()
+        });
+        is_any_over
+    }
+
+    /// Whether one more task can be remembered; looked for at most once a second.
+    fn has_room(&mut self, now: Instant) -> bool {
+        if self.delays.len() >= MOST_TASKS && self.swept_at.is_none_or(|at| now >= at + FIRST) {
+            self.swept_at = Some(now);
+            self.delays.retain(|_, (_, until)| *until > now);
+        }
+        self.delays.len() < MOST_TASKS
+    }
+
+    fn log_once(&mut self, task: &ClaimedTask) {
+        if self.logged.len() >= MOST_NAMES {
+            self.logged.clear();
+        }
+        if self.logged.insert((task.name.as_str().to_owned(), task.version)) {
+            tracing::warn!(
+                name = %task.name, version = task.version, id = %task.id,
+                "no live worker of its queue knows this task; it is given back until one does, or its queue's patience ends"
+            );
+        }
+    }
+
+    fn defer_claims(&mut self, queue: &QueueName, at: Instant) {
+        let starts = self.head_starts.entry(queue.clone()).or_default();
+        if starts.range(at.checked_sub(SPACING).unwrap_or(at)..at + SPACING).next().is_none() {
+            starts.insert(at);
+        }
+    }
+}
+
+fn kind_of(task: &ClaimedTask) -> TaskKind {
+    TaskKind { name: task.name.clone(), version: task.version }
+}
+
+#[cfg(test)]
+mod tests {
+    use jobbers_common::{
+        name::RoleName,
+        payload::Payload,
+        time::Timestamp,
+        worker::{WorkerReport, WorkerState},
+    };
+
+    use super::*;
+
+    fn task(id: &str) -> ClaimedTask {
+        let context = crate::Context::detached(Payload::json(&b"{}"[..]));
+        ClaimedTask { id: TaskId::new(id).unwrap(), ..context.claimed().clone() }
+    }
+
+    fn me() -> WorkerId {
+        WorkerId::new("me").unwrap()
+    }
+
+    /// Another worker that knows the task of these tests.
+    fn able() -> Vec<RegisteredWorker> {
+        let task = task("a");
+        let report = WorkerReport {
+            id: WorkerId::new("able").unwrap(),
+            host: "here".to_owned(),
+            pid: 1,
+            version: "1".to_owned(),
+            role: RoleName::new("default").unwrap(),
+            queues: vec![task.queue.clone()],
+            slots: 1,
+            running: 0,
+            state: WorkerState::Running,
+            tasks: vec![kind_of(&task).to_string()],
+            settled: 0,
+            catalogue: None,
+            left: Vec::new(),
+            draining_for: None,
+            done_within: None,
+        };
+        let now = Timestamp::from_micros(1);
+        vec![RegisteredWorker { report, started_at: now, seen_at: now, expires_at: now }]
+    }
+
+    #[test]
+    fn a_task_that_another_worker_knows_is_handed_on_and_its_kind_refused() {
+        let (mut unknown, now) = (UnknownTasks::default(), Instant::now());
+        unknown.keep(task("a"));
+        assert!(unknown.needs_workers(now));
+        unknown.follow_workers(Some(able()), &me(), now);
+        assert_eq!(unknown.judge(&task("a"), &me(), now), Verdict::HandOn);
+        let refusals = unknown.refusals();
+        assert_eq!(refusals, [Refusal { queue: task("a").queue, kind: kind_of(&task("a")) }]);
+        assert!(unknown.left_to_others(now + FIRST).is_empty(), "nothing falls due again");
+        unknown.take_undecided();
+        unknown.keep(task("b"));
+        assert!(!unknown.needs_workers(now + FRESH), "its kind is known to be known");
+    }
+
+    #[test]
+    fn a_kind_is_refused_no_longer_than_another_worker_knows_it() {
+        let (mut unknown, now) = (UnknownTasks::default(), Instant::now());
+        unknown.follow_workers(Some(able()), &me(), now);
+        assert_eq!(unknown.judge(&task("a"), &me(), now), Verdict::HandOn);
+        let again = unknown.read_again_at().unwrap();
+        assert!(!unknown.needs_workers(now) && unknown.needs_workers(again));
+        assert!(!unknown.follow_workers(None, &me(), again), "the store did not answer");
+        assert_eq!(unknown.refusals().len(), 1);
+        assert!(!unknown.follow_workers(Some(able()), &me(), again));
+        assert!(unknown.follow_workers(Some(Vec::new()), &me(), again));
+        assert_eq!((unknown.refusals(), unknown.read_again_at()), (vec![], None));
+        assert_eq!(unknown.judge(&task("a"), &me(), again), Verdict::GiveBack(FIRST));
+    }
+
+    #[test]
+    fn a_flood_of_kinds_that_no_worker_knows_reads_the_workers_once_a_second() {
+        let (mut unknown, now) = (UnknownTasks::default(), Instant::now());
+        unknown.keep(task("a"));
+        unknown.follow_workers(Some(Vec::new()), &me(), now);
+        assert!(!unknown.needs_workers(now) && unknown.needs_workers(now + FRESH));
+    }
+
+    #[test]
+    fn the_delay_of_a_task_doubles_each_time_it_comes_back_up_to_a_bound() {
+        let (mut unknown, now) = (UnknownTasks::default(), Instant::now());
+        let delays: Vec<u64> = (0..7).map(|_| unknown.delay(&task("a"), now).as_secs()).collect();
+        assert_eq!(delays, [1, 2, 4, 8, 16, 30, 30]);
+        assert_eq!(unknown.delay(&task("b"), now), FIRST, "another of that name has not come back yet");
+    }
+
+    #[test]
+    fn more_than_can_be_remembered_wait_longest_until_others_have_run_some() {
+        let (mut unknown, start) = (UnknownTasks::default(), Instant::now());
+        for n in 0..MOST_TASKS {
+            assert_eq!(unknown.delay(&task(&n.to_string()), start), FIRST);
+        }
+        assert_eq!(unknown.delay(&task("more"), start), LONGEST);
+        assert_eq!(unknown.delay(&task("0"), start), FIRST * 2, "what is remembered goes on");
+        assert_eq!(unknown.delay(&task("later"), start + FIRST * 2), FIRST);
+        assert_eq!(unknown.delays.len(), 2, "the others did not come back");
+    }
+
+    #[test]
+    fn when_it_is_due_again_the_others_go_first() {
+        let (mut unknown, start) = (UnknownTasks::default(), Instant::now());
+        let due = start + unknown.delay(&task("a"), start);
+        let queue = task("a").queue;
+        let mut asked = |at: Instant| (unknown.left_to_others(at), unknown.follow_on(at));
+        assert_eq!(asked(due - Duration::from_millis(1)), (vec![], false));
+        assert_eq!(asked(due), (vec![queue], false));
+        assert_eq!(asked(due + HEAD_START), (vec![], true));
+        assert_eq!(unknown.next_end(), None);
+    }
+
+    #[test]
+    fn each_queue_has_head_starts_of_its_own() {
+        let (mut unknown, start) = (UnknownTasks::default(), Instant::now());
+        let mail = ClaimedTask { queue: QueueName::new("mail").unwrap(), ..task("b") };
+        let due = start + unknown.delay(&task("a"), start).max(unknown.delay(&mail, start));
+        assert_eq!(unknown.left_to_others(due).len(), 2, "though both are due at one moment");
+    }
+
+    #[test]
+    fn a_flood_leaves_most_of_the_time_to_what_is_known() {
+        let (mut unknown, start) = (UnknownTasks::default(), Instant::now());
+        for n in 0..5_000 {
+            unknown.delay(&task(&n.to_string()), start + Duration::from_millis(n));
+        }
+        let at = |n: u64| start + Duration::from_secs(1) + Duration::from_millis(n);
+        let back = (0..5_000).filter(|n| !unknown.left_to_others(at(*n)).is_empty()).count();
+        assert_eq!(back, 1_000, "a fifth of five seconds");
+    }
+}
