@@ -22,8 +22,8 @@ const CLEANING_INTERVAL: Duration = Duration::from_secs(60);
 pub(crate) struct Plan {
     /// The manager's configuration.
     pub(crate) manager: jobbers_manager::Config,
-    /// The worker's.
-    pub(crate) worker: jobbers_worker::Config,
+    /// The worker's; `None` for no worker.
+    pub(crate) worker: Option<jobbers_worker::Config>,
     /// Where the manager listens.
     pub(crate) listener: TcpListener,
     /// The store.
@@ -38,7 +38,7 @@ pub(crate) struct Stack {
     /// Where the manager listens.
     pub(crate) address: SocketAddr,
     manager: Service<()>,
-    worker: Service<Result<Report, WorkerError>>,
+    worker: Option<Service<Result<Report, WorkerError>>>,
     cleaner: Service<()>,
     ended: CancellationToken,
 }
@@ -72,7 +72,7 @@ impl<T: Send + 'static> Service<T> {
 }
 
 impl Stack {
-    /// Starts all three.
+    /// Starts all three, or all but the worker.
     ///
     /// # Errors
     /// When the listener has no address.
@@ -80,13 +80,13 @@ impl Stack {
         let Plan { manager, worker, listener, engine, now } = plan;
         let address = listener.local_addr().map_err(|error| Failure::Unavailable(error.to_string()))?;
         let for_manager = Arc::clone(&engine);
-        let worker = Worker::new(worker, Arc::clone(&engine)).tasks(stock::ALL);
+        let worker = worker.map(|config| Worker::new(config, Arc::clone(&engine)).tasks(stock::ALL));
         let ended = CancellationToken::new();
         let manage = |shutdown| jobbers_manager::run(manager, for_manager, listener, shutdown);
         Ok(Self {
             address,
             manager: Service::start(&now, &ended, manage),
-            worker: Service::start(&now, &ended, |shutdown| worker.run_until(shutdown)),
+            worker: worker.map(|worker| Service::start(&now, &ended, |shutdown| worker.run_until(shutdown))),
             cleaner: Service::start(&now, &ended, |shutdown| clean(engine, shutdown)),
             ended,
         })
@@ -103,7 +103,10 @@ impl Stack {
     /// When the worker could not work, or one of them broke down.
     pub(crate) async fn stop(self) -> Result<Report, Failure> {
         let manager = self.manager.stop("manager").await;
-        let worker = self.worker.stop("worker").await;
+        let worker = match self.worker {
+            Some(worker) => worker.stop("worker").await,
+            None => Ok(Ok(Report::default())),
+        };
         let cleaner = self.cleaner.stop("cleaner").await;
         manager.and(cleaner)?;
         worker?.map_err(|error| match error {

@@ -96,10 +96,10 @@ async fn play(args: &Args, corpus: Corpus, scratch: &Scratch, shutdown: &Shutdow
             dlq_path: scratch.dead_letters().display().to_string(),
             ..jobbers_manager::Config::default()
         },
-        worker: jobbers_worker::Config {
+        worker: Some(jobbers_worker::Config {
             stock_root: [args.folder.as_path(), parts.path()].into_iter().collect(),
             ..jobbers_worker::Config::default()
-        },
+        }),
         listener,
         engine,
         now: shutdown.now.clone(),

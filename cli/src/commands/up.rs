@@ -1,4 +1,4 @@
-//! `jobbers up`: manager, worker and cleaner in one process.
+//! `jobbers up`: manager, worker and cleaner in one process, or all but the worker.
 
 use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
 
@@ -47,6 +47,9 @@ pub struct Args {
     /// A configuration file for the worker; see worker.default.toml
     #[arg(long, env = "WORKER_CONFIG", value_name = "FILE")]
     worker_config: Option<PathBuf>,
+    /// Run no worker: tasks wait for workers that you start beside it
+    #[arg(long, conflicts_with_all = ["role", "worker_config"])]
+    no_worker: bool,
     #[command(flatten)]
     dead_letters: DeadLetterArgs,
     #[command(flatten)]
@@ -91,11 +94,15 @@ impl Args {
         })
     }
 
-    fn worker(&self) -> Result<jobbers_worker::Config, Failure> {
+    /// The worker's configuration; `None` for no worker.
+    fn worker(&self) -> Result<Option<jobbers_worker::Config>, Failure> {
+        if self.no_worker {
+            return Ok(None);
+        }
         let layers = layered(jobbers_worker::config::DEFAULTS, self.worker_config.as_deref(), &self.worker);
         let config: jobbers_worker::Config = layers.map_err(|error| Failure::Config(error.to_string()))?;
         config.validate().map_err(|error| Failure::Config(error.to_string()))?;
-        Ok(config)
+        Ok(Some(config))
     }
 }
 
@@ -109,6 +116,7 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     let telemetry = args.telemetry()?;
     logging::init(&args.log).map_err(Failure::Config)?;
     telemetry.announce();
+    let has_worker = worker.is_some();
     let shutdown = on_signals()?;
     let listener = bind(manager.listen).await?;
     let store = manager.engine_url.clone();
@@ -120,9 +128,12 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     for warning in &health.warnings {
         tracing::warn!("{warning}");
     }
+    let next = match has_worker {
+        true => "in another terminal: jobbers submit echo hello=world --wait".to_owned(),
+        false => format!("it runs no worker: start your own on {}", health.store),
+    };
     output::note(format_args!(
-        "jobbers is up at http://{} (its API is described at /docs); tasks are kept in {} ({})\n\
-         in another terminal: jobbers submit echo hello=world --wait",
+        "jobbers is up at http://{} (its API is described at /docs); tasks are kept in {} ({})\n{next}",
         stack.address, health.store, health.durability,
     ));
     tokio::select! {

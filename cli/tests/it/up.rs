@@ -62,3 +62,16 @@ fn an_address_or_a_store_that_can_t_be_had_is_said_in_one_sentence() {
         .fails(69, "the store redis://127.0.0.1:1");
     run(&["up", "--concurrency", "0"]).fails(64, "concurrency must be");
 }
+
+#[test]
+fn without_a_worker_its_tasks_wait_for_one_that_is_started_beside_it() {
+    let up = Up::in_folder(tempfile::tempdir().unwrap(), &["--no-worker"]);
+    up.jobbers(&["submit", "echo", "hello=world", "--id", "waits"]).ok();
+    assert!(up.jobbers(&["explain", "waits"]).ok().out.contains("no live worker serves queue default"));
+    up.terminate();
+    let (status, folder) = up.ended();
+    assert!(status.success(), "{status}");
+    let again = Up::in_folder(folder, &["--role", "default"]);
+    again.jobbers(&["status", "waits", "--wait=30s"]).ok();
+    run(&["up", "--no-worker", "--role", "media"]).fails(2, "cannot be used with");
+}
