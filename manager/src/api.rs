@@ -26,6 +26,7 @@ mod queues;
 mod registry;
 mod roles;
 mod routing;
+mod search;
 mod tasks;
 mod workers;
 

@@ -4,6 +4,7 @@
 //! were sent. Start reading at [`task_request`] and [`task_view`].
 
 pub mod cancel;
+pub mod condition;
 pub mod dead_letter;
 pub mod explain;
 pub mod operation;

@@ -1,6 +1,6 @@
 //! Lists of tasks, and what restricts them.
 
-use std::time::Duration;
+use std::{str::FromStr, time::Duration};
 
 use jobbers_common::{
     duration,
@@ -15,8 +15,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{
+    condition::Condition,
     task_view::{ProgressView, TaskView},
-    value::{Commas, DurationDoc, NameDoc, Rfc3339, StatusDoc, seconds, version_if_any},
+    value::{Commas, DurationDoc, IncludeDoc, NameDoc, Rfc3339, StatusDoc, seconds, version_if_any},
 };
 use crate::problem::{Code, Problem, Result};
 
@@ -47,6 +48,15 @@ pub struct ListParams {
     /// Submitted before this time.
     #[param(value_type = Option<String>, format = DateTime)]
     pub submitted_before: Option<Rfc3339>,
+    /// Holding this value in their parameters; repeated, all have to hold. Completed tasks keep no parameters. One request
+    /// looks at a bounded number of tasks; if that ends the search, the answer says `gave_up` and where to go on.
+    #[serde(default, rename = "where")]
+    #[param(rename = "where", inline)]
+    pub conditions: Vec<Condition>,
+    /// Shown with these: repeated, or separated by commas. The page may then be shorter than `limit`.
+    #[serde(default)]
+    #[param(value_type = Vec<IncludeDoc>, inline)]
+    pub include: Vec<Commas<Include>>,
     /// At most this many.
     #[serde(default = "default_limit")]
     #[param(minimum = 1, maximum = 1000, default = 50)]
@@ -56,6 +66,12 @@ pub struct ListParams {
 }
 
 impl ListParams {
+    /// What is shown of each task beyond what lists show anyway.
+    pub(crate) fn included(&self) -> Included {
+        let has = |what: Include| self.include.iter().any(|some| some.0.contains(&what));
+        Included { parameters: has(Include::Parameters), result: has(Include::Result), errors: has(Include::Errors) }
+    }
+
     /// The filter they spell.
     #[must_use]
     pub fn filter(&self) -> TaskFilter {
@@ -69,6 +85,38 @@ impl ListParams {
             worker: self.worker.clone(),
             submitted_after: self.submitted_after.map(|at| at.0),
             submitted_before: self.submitted_before.map(|at| at.0),
+        }
+    }
+}
+
+/// What of a task a list shows only when it is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Include {
+    /// What it is given.
+    Parameters,
+    /// What the function answered.
+    Result,
+    /// Its failed attempts.
+    Errors,
+}
+
+/// What a list shows of each task beyond what lists show anyway.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Included {
+    pub(crate) parameters: bool,
+    pub(crate) result: bool,
+    pub(crate) errors: bool,
+}
+
+impl FromStr for Include {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        match text {
+            "parameters" => Ok(Self::Parameters),
+            "result" => Ok(Self::Result),
+            "errors" => Ok(Self::Errors),
+            _ => Err(format!("{text:?} can't be included: name parameters, result or errors")),
         }
     }
 }
@@ -198,7 +246,7 @@ impl FilterRequest {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskPage)]
 pub struct TaskPageView<'a> {
-    /// The tasks, without parameters, result and errors.
+    /// The tasks, without parameters, result and errors unless these are asked for.
     pub(crate) tasks: Vec<TaskView<'a>>,
     /// How many tasks match in all, where that is counted: on the first page of a list by queue and status, of one queue
     /// or of up to 100.
@@ -207,6 +255,14 @@ pub struct TaskPageView<'a> {
     /// The cursor of the next page; absent at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next_cursor: Option<&'a str>,
+    /// Of a search by `where`: how many tasks were looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) scanned: Option<u64>,
+    /// Present and true when the search ended before the page was full, because it had looked at as many tasks as one
+    /// request may. Go on with the cursor.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub(crate) gave_up: bool,
 }
 
 /// A page of running tasks.

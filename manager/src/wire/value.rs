@@ -167,6 +167,10 @@ described! {
     OperationStateDoc as "ResubmitOperationState", one_of(OperationState::ALL.map(OperationState::as_str))
 }
 described! {
+    /// What of a task a list shows only when it is asked for.
+    IncludeDoc as "Include", one_of(["parameters", "result", "errors"])
+}
+described! {
     /// Any JSON value, kept as it was sent.
     AnyJsonDoc as "AnyJson", ObjectBuilder::new().schema_type(utoipa::openapi::schema::SchemaType::AnyValue)
 }

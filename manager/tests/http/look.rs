@@ -220,6 +220,43 @@ async fn lists_are_filtered() {
 }
 
 #[tokio::test]
+async fn lists_are_filtered_by_parameters_and_show_what_is_asked_for() {
+    let server = Server::start().await;
+    let batch = json!({"tasks": [
+        {"id": "a", "name": "t", "parameters": {"customer": 42, "address": {"city": "Basel"}}},
+        {"id": "b", "name": "t", "parameters": {"customer": 42, "address": {"city": "Bern"}}},
+        {"id": "c", "name": "u", "parameters": {"customer": "42"}},
+        {"id": "d", "name": "u"},
+    ]});
+    server.post("/tasks", batch).await.expect(201);
+    for (query, expected) in [
+        ("where=customer=42", "abc"),
+        ("where=customer%3D42", "abc"),
+        ("where=customer=42&where=address.city=Bern", "b"),
+        ("where=customer=42&name=u", "c"),
+        ("where=customer=7", ""),
+    ] {
+        let page = server.get(&format!("/tasks?{query}")).await.expect(200);
+        let ids: String = page["tasks"].as_array().unwrap().iter().map(|task| task["id"].as_str().unwrap()).collect();
+        assert_eq!(ids, expected, "{query}");
+        assert!(page["scanned"].as_u64() >= Some(2) && page.get("gave_up").is_none(), "{page}");
+        assert!(page["tasks"].as_array().unwrap().iter().all(|task| task.get("parameters").is_none()));
+    }
+    let task = server.claim("default", 1).await.remove(0);
+    let failure = AttemptFailure::new(FailureKind::Error, "no such host");
+    server.settle(&task, Outcome::Failed { failure, dead_letter: false }).await;
+    let page = server.get("/tasks?status=failed&include=parameters,errors").await.expect(200);
+    assert_eq!(page["tasks"][0]["parameters"]["address"]["city"], "Basel");
+    assert_eq!(page["tasks"][0]["errors"][0]["message"], "no such host");
+    assert!(page.get("scanned").is_none(), "it is no search: {page}");
+    for query in
+        ["where=customer", "where==42", "where=a=1&status=completed", "include=all", "include=parameters&limit=0"]
+    {
+        server.get(&format!("/tasks?{query}")).await.refused(400, "invalid_parameter");
+    }
+}
+
+#[tokio::test]
 async fn pages_hold_every_task_once() {
     let server = Server::start().await;
     let tasks: Vec<Value> = (0..25).map(|n| json!({"id": format!("t{n}"), "name": "t"})).collect();

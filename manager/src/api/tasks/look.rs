@@ -10,12 +10,15 @@ use axum::{
 use jobbers_common::{name::TaskId, task::Task};
 
 use crate::{
-    api::listing,
+    api::{
+        listing,
+        search::{Found, Search},
+    },
     app::App,
     extract::{Path, Query},
     problem::{Code, Problem, Result, problems},
     wire::{
-        task_list::{ListParams, TaskPageView, WaitParams},
+        task_list::{Included, ListParams, TaskPageView, WaitParams},
         task_view::TaskView,
         value::NameDoc,
     },
@@ -81,9 +84,29 @@ async fn find(app: &App, id: &TaskId, wait: Duration) -> Result<Option<Task>> {
     responses((status = 200, description = "A page of tasks", body = TaskPageView), ListProblems)
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>, Query(params): Query<ListParams>) -> Result<Response> {
-    let filter = params.filter();
-    let total = listing::total(&*app.engine, &filter, params.cursor.as_deref()).await?;
-    let page = listing::fill(&*app.engine, filter, params.limit, params.cursor, |_| true).await?;
-    let tasks = page.tasks.iter().map(TaskView::from).collect();
-    Ok(Json(TaskPageView { tasks, total, next_cursor: page.next.as_deref() }).into_response())
+    let is_search = !params.conditions.is_empty();
+    let total = match is_search {
+        true => None,
+        false => listing::total(&*app.engine, &params.filter(), params.cursor.as_deref()).await?,
+    };
+    let found = find_many(&app, params).await?;
+    let view = TaskPageView {
+        tasks: found.tasks.iter().map(TaskView::from).collect(),
+        total,
+        next_cursor: found.next.as_deref(),
+        scanned: is_search.then_some(found.scanned),
+        gave_up: found.gave_up,
+    };
+    Ok(Json(view).into_response())
+}
+
+/// A page of the store's list; what that does not answer is searched for.
+async fn find_many(app: &App, params: ListParams) -> Result<Found> {
+    let (filter, included) = (params.filter(), params.included());
+    if params.conditions.is_empty() && included == Included::default() {
+        let page = listing::fill(&*app.engine, filter, params.limit, params.cursor, |_| true).await?;
+        return Ok(Found { tasks: page.tasks, next: page.next, ..Found::default() });
+    }
+    let search = Search { filter, conditions: params.conditions, included, limit: params.limit };
+    search.run(&*app.engine, params.cursor).await
 }
