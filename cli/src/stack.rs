@@ -17,6 +17,11 @@ use crate::failure::Failure;
 /// How far apart the cleaner's rounds are.
 const CLEANING_INTERVAL: Duration = Duration::from_secs(60);
 
+/// How long the worker may take to be known to the store before the system counts as up without it.
+const WORKER_PATIENCE: Duration = Duration::from_secs(2);
+/// How often the store is asked for it.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
 /// What is to run.
 #[derive(Debug)]
 pub(crate) struct Plan {
@@ -41,6 +46,7 @@ pub(crate) struct Stack {
     worker: Option<Service<Result<Report, WorkerError>>>,
     cleaner: Service<()>,
     ended: CancellationToken,
+    engine: Arc<dyn Engine>,
 }
 
 #[derive(Debug)]
@@ -79,7 +85,7 @@ impl Stack {
     pub(crate) fn start(plan: Plan) -> Result<Self, Failure> {
         let Plan { manager, worker, listener, engine, now } = plan;
         let address = listener.local_addr().map_err(|error| Failure::Unavailable(error.to_string()))?;
-        let for_manager = Arc::clone(&engine);
+        let (for_manager, for_cleaner) = (Arc::clone(&engine), Arc::clone(&engine));
         let worker = worker.map(|config| Worker::new(config, Arc::clone(&engine)).tasks(stock::ALL));
         let ended = CancellationToken::new();
         let manage = |shutdown| jobbers_manager::run(manager, for_manager, listener, shutdown);
@@ -87,9 +93,31 @@ impl Stack {
             address,
             manager: Service::start(&now, &ended, manage),
             worker: worker.map(|worker| Service::start(&now, &ended, |shutdown| worker.run_until(shutdown))),
-            cleaner: Service::start(&now, &ended, |shutdown| clean(engine, shutdown)),
+            cleaner: Service::start(&now, &ended, |shutdown| clean(for_cleaner, shutdown)),
             ended,
+            engine,
         })
+    }
+
+    /// Returns when the store knows the worker, if there is to be one, so that the first submission is not warned.
+    pub(crate) async fn worker_is_known(&self) {
+        if self.worker.is_none() {
+            return;
+        }
+        let mut looks = tokio::time::interval(LOOK_EVERY);
+        let look = async {
+            loop {
+                looks.tick().await;
+                let workers = self.engine.workers().await.unwrap_or_default();
+                if workers.iter().any(|worker| worker.report.pid == std::process::id()) {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            _ = tokio::time::timeout(WORKER_PATIENCE, look) => {}
+            () = self.ended() => {}
+        }
     }
 
     /// Returns when one of them has ended by itself: the worker after its last task, or any that broke down.

@@ -23,6 +23,9 @@ use serde_json::json;
 
 use crate::app::App;
 
+/// A snapshot of this age is read again before a submission is warned: its worker may have started since. It bounds how
+/// often submissions that no worker can run have the workers read.
+const RECENT: Duration = Duration::from_millis(100);
 /// Most mismatches told at once.
 const MOST_TOLD: usize = 5;
 
@@ -100,12 +103,25 @@ impl KnownTasks {
     /// # Errors
     /// Those of the store.
     pub(crate) async fn fresh(&self) -> Result<Arc<Known>> {
-        let called = Instant::now();
+        self.asked_after(Instant::now()).await
+    }
+
+    /// The same, or the snapshot if it is younger than [`RECENT`].
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) async fn recent(&self) -> Result<Arc<Known>> {
+        let now = Instant::now();
+        self.asked_after(now.checked_sub(RECENT).unwrap_or(now)).await
+    }
+
+    /// The snapshot if the workers were asked for after `earliest`, else their word now.
+    async fn asked_after(&self, earliest: Instant) -> Result<Arc<Known>> {
         let mut reading = self.reading.lock().await;
         let Reading { catalogues, asked } = &mut *reading;
-        // Somebody else has asked for them while this call waited.
+        // Another caller may have asked for them while this call waited.
         if let (Some(known), Some(asked)) = (self.current(), *asked)
-            && asked > called
+            && asked > earliest
         {
             return Ok(known);
         }

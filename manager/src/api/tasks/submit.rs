@@ -324,9 +324,14 @@ impl Intake<'_> {
         let served = |known: &Known| known.find(name, version).is_some_and(|task| task.queues.contains(queue));
         let mut is_served = self.known.as_deref().is_none_or(served);
         let strict = self.config.queues.get(queue).is_some_and(|queue| queue.strict);
-        if strict && (!is_served || self.known.is_none()) {
-            // The snapshot may be older than the worker.
-            let known = self.app.known.fresh().await?;
+        // The snapshot may be older than the worker.
+        let newer = match (strict, is_served) {
+            (true, _) if !is_served || self.known.is_none() => Some(self.app.known.fresh().await?),
+            // A warning is advice: a store that can't say who is alive must not refuse the task for it.
+            (false, false) => self.app.known.recent().await.ok(),
+            _ => None,
+        };
+        if let Some(known) = newer {
             is_served = served(&known);
             self.known = Some(known);
         }
