@@ -11,7 +11,7 @@ use utoipa_axum::{
     routes,
 };
 
-use crate::{app::App, problem::ProblemBody};
+use crate::{app::App, examples, problem::ProblemBody};
 
 mod activity;
 mod dead_letters;
@@ -61,7 +61,9 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .route("/problems/{code}", axum::routing::get(problems::one))
         // A task may be called `cancel`, which is also the path of an operation.
         .route("/tasks/cancel", axum::routing::get(tasks::look::get_task_named_cancel));
-    operations().into_iter().fold(head, OpenApiRouter::routes)
+    let mut routes = operations().into_iter().fold(head, OpenApiRouter::routes);
+    examples::add_to(routes.get_openapi_mut());
+    routes
 }
 
 fn operations() -> Vec<UtoipaMethodRouter<Arc<App>>> {

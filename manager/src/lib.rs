@@ -25,6 +25,7 @@ pub mod config;
 mod connections;
 mod dead_letters;
 mod etag;
+mod examples;
 mod extract;
 mod gauges;
 mod guard;

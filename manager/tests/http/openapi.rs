@@ -5,7 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::server::Server;
+use crate::{
+    dead_letters::{Bench, bench},
+    registry::register,
+    server::Server,
+};
 
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH];
 
@@ -202,4 +206,70 @@ async fn it_is_rendered_for_people() {
     let page = server.get("/docs/").await;
     assert_eq!(page.status, 200);
     assert!(page.headers["content-type"].to_str().unwrap().starts_with("text/html"));
+}
+
+/// Their path holds the id of an operation, which only an answer can name.
+const WITHOUT_EXAMPLE: [&str; 2] = ["get_resubmit_operation", "cancel_resubmit_operation"];
+
+/// The request that an operation's examples make. What must be said has one.
+fn example_request(server: &Server, method: &str, path: &str, operation: &Value) -> reqwest::RequestBuilder {
+    let (mut concrete, mut query) = (path.to_owned(), Vec::new());
+    for parameter in operation["parameters"].as_array().into_iter().flatten() {
+        let name = parameter["name"].as_str().unwrap();
+        let Some(example) = parameter["example"].as_str() else {
+            assert_ne!(parameter["required"], true, "{method} {path}: {name} has no example");
+            continue;
+        };
+        match parameter["in"].as_str() {
+            Some("path") => concrete = concrete.replace(&format!("{{{name}}}"), example),
+            Some("query") => query.push((name, example)),
+            other => panic!("{other:?}"),
+        }
+    }
+    let request = server.request(method.to_uppercase().parse().unwrap(), &concrete).query(&query);
+    if operation["requestBody"].is_null() {
+        return request;
+    }
+    let body = &operation["requestBody"]["content"]["application/json"]["example"];
+    assert!(body.is_object(), "{method} {path}: the body has no example");
+    request.header("content-type", "application/json").body(body.to_string())
+}
+
+/// What the examples speak of, as far as the operation does not make it itself.
+async fn prepare(bench: &Bench, operation: &str) {
+    if operation != "create_queue" {
+        bench.post("/queues", json!({"name": "mail"})).await.expect(201);
+    }
+    if !matches!(operation, "create_queue" | "create_role" | "delete_queue") {
+        bench.post("/roles", json!({"name": "mailers", "queues": ["mail"]})).await.expect(201);
+    }
+    if matches!(operation, "drain_worker" | "resume_worker") {
+        register(&*bench.engine, "worker-1").await;
+    }
+    if operation == "resubmit_task" || operation.contains("dead_letter") {
+        bench.fail("order-7", "echo", "timeout").await;
+        bench.archived(1).await;
+    } else {
+        bench.post("/tasks", json!({"id": "order-7", "name": "echo"})).await.expect(201);
+    }
+}
+
+#[tokio::test]
+async fn every_example_is_taken_by_a_running_manager() {
+    let described = document(&Server::start().await).await;
+    let mut sent = 0;
+    for (path, item) in described["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let id = operation["operationId"].as_str().unwrap();
+            if WITHOUT_EXAMPLE.contains(&id) {
+                continue;
+            }
+            let bench = bench().await;
+            prepare(&bench, id).await;
+            let answer = bench.send(example_request(&bench, method, path, operation)).await;
+            assert!(answer.status.is_success(), "{method} {path}: {} {}", answer.status, answer.text);
+            sent += 1;
+        }
+    }
+    assert_eq!(sent, OPERATIONS.len() - WITHOUT_EXAMPLE.len());
 }

@@ -39,6 +39,11 @@ fn report(id: &str, tasks: &[&str]) -> WorkerReport {
     }
 }
 
+/// A worker of this id that runs nothing.
+pub(crate) async fn register(engine: &dyn Engine, id: &str) {
+    engine.register_worker(report(id, &[]), TTL).await.unwrap();
+}
+
 /// A worker that runs `resize@2`, whose parameters have a schema, and `echo@1`, which takes anything.
 async fn register_resizer(engine: &dyn Engine) {
     let schema = json!({

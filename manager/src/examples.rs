@@ -1,0 +1,79 @@
+//! Examples for the OpenAPI document: what Swagger's "Try it out" sends, and what readers copy.
+//!
+//! Each is sent to a running manager by a test. One walk uses them all: a queue and its role, tasks in it, and a dead
+//! letter. A cursor and the id of an operation have no example: only an answer can name one.
+
+use serde_json::{Value, json};
+use utoipa::openapi::{
+    OpenApi, RefOr,
+    path::{Operation, ParameterBuilder},
+};
+
+/// The path parameters: the operation's tag, the name, the example.
+const IN_PATHS: [(&str, &str, &str); 5] = [
+    ("tasks", "id", "order-7"),
+    ("dead letters", "task_id", "order-7"),
+    ("queues", "queue", "mail"),
+    ("roles", "role", "mailers"),
+    ("workers", "id", "worker-1"),
+];
+
+/// The body of an operation that takes one.
+fn body(operation: &str) -> Option<Value> {
+    let queue = json!({
+        "name": "mail", "max_concurrent": 50, "rate_limit": {"tasks": 100, "per": "1s"}, "retention": {"age": "1d"},
+    });
+    let role = json!({"name": "mailers", "queues": ["mail", "default"], "order": "strict"});
+    Some(match operation {
+        "submit_tasks" => json!({
+            "name": "echo", "parameters": {"customer": 42, "hello": "world"}, "max_retries": 5, "retry_delay": "10s",
+        }),
+        "cancel_tasks" => json!({"filter": {"queue": "mail", "status": ["submitted", "scheduled"]}, "limit": 100}),
+        "resubmit_task" => json!({"reset_retry_count": true}),
+        "resubmit_dead_letters" => json!({"name": "echo", "error": "timeout", "limit": 100, "dry_run": true}),
+        "delete_dead_letters" => json!({"name": "echo", "error": "timeout", "limit": 100, "dry_run": true}),
+        "create_queue" | "put_queue" => queue,
+        "create_role" | "put_role" => role,
+        "put_routing_rule" => json!({"name": "send_mail", "route": {"kind": "single", "queue": "mail"}}),
+        "drain_workers" | "resume_workers" => json!({"role": "mailers"}),
+        _ => return None,
+    })
+}
+
+/// The query of an operation that needs one.
+fn query(operation: &str) -> &'static [(&'static str, &'static str)] {
+    match operation {
+        "delete_routing_rule" => &[("name", "send_mail")],
+        _ => &[],
+    }
+}
+
+/// Puts the examples into the document.
+pub(crate) fn add_to(document: &mut OpenApi) {
+    for item in document.paths.paths.values_mut() {
+        let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete];
+        operations.into_iter().flatten().for_each(add_to_operation);
+    }
+}
+
+fn add_to_operation(operation: &mut Operation) {
+    let id = operation.operation_id.clone().unwrap_or_default();
+    if let (Some(RefOr::T(request)), Some(example)) = (&mut operation.request_body, body(&id)) {
+        for content in request.content.values_mut() {
+            if let RefOr::T(content) = content {
+                content.example = Some(example.clone());
+            }
+        }
+    }
+    let tags = operation.tags.clone().unwrap_or_default();
+    for parameter in operation.parameters.iter_mut().flatten() {
+        if let RefOr::T(parameter) = parameter {
+            let in_path =
+                IN_PATHS.iter().find(|(tag, name, _)| tags.iter().any(|it| it == tag) && parameter.name == *name);
+            let in_query = query(&id).iter().find(|(name, _)| parameter.name == *name);
+            if let Some(example) = in_path.map(|(.., example)| *example).or(in_query.map(|(_, example)| *example)) {
+                *parameter = ParameterBuilder::from(parameter.clone()).example(Some(example.into())).build();
+            }
+        }
+    }
+}
