@@ -13,7 +13,7 @@ use super::roles::Share;
 use crate::{
     client::{
         self, ClientArgs,
-        wire::{Route, Rule, Rules},
+        wire::{DeletedRule, Route, Rule, Rules},
     },
     failure::Failure,
     output,
@@ -150,7 +150,8 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
             let which = Which::from(&delete.tasks);
             let answer = delete.client.client()?.delete_where("/routing", &which).await?;
             let Tasks { name, versions } = &delete.tasks;
-            output::done(&answer.body, delete.client.json, format_args!("there is no rule of {name}@{versions} now"))?;
+            let what = if answer.read::<DeletedRule>()?.deleted { "deleted" } else { "did not exist" };
+            output::done(&answer.body, delete.client.json, format_args!("rule of {name}@{versions} {what}"))?;
         }
     }
     Ok(exit::OK)

@@ -75,8 +75,8 @@ fn rules_are_set_shown_followed_and_deleted() {
         assert!(rows.iter().any(|shown| shown == row), "{row:?} in {listed}");
     }
     up.jobbers(&["routes", "set", "echo@4-9", "canary"]).fails(1, "rules_overlap");
-    for _ in 0..2 {
-        up.jobbers(&["routes", "delete", "echo@2-5"]).ok();
+    for told in ["rule of echo@2-5 deleted\n", "rule of echo@2-5 did not exist\n"] {
+        assert_eq!(up.jobbers(&["routes", "delete", "echo@2-5"]).ok().out, told);
     }
     up.jobbers(&["routes", "set", "echo", "default"]).ok();
     assert_eq!(queue_of(&up, &["echo", "--task-version", "3"]), "default");

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::{
     extract::State,
-    http::StatusCode,
     response::{IntoResponse, Response},
 };
 use jobbers_common::routing::{RouteKey, RouteRule};
@@ -13,7 +12,7 @@ use crate::{
     app::App,
     extract::{Json, Query},
     problem::{Code, Result, WITH_BODY, problems},
-    wire::route::{Rule, RuleListView, RuleParams},
+    wire::route::{DeletedRuleView, Rule, RuleListView, RuleParams},
 };
 
 problems!(ListProblems:);
@@ -52,9 +51,11 @@ pub(crate) async fn put(State(app): State<Arc<App>>, Json(rule): Json<Rule>) -> 
 #[utoipa::path(
     delete, path = "/routing", tag = "routing", operation_id = "delete_routing_rule",
     params(RuleParams),
-    responses((status = 204, description = "It is gone"), ListProblems)
+    responses((status = 200, description = "It does not exist any more", body = DeletedRuleView), ListProblems)
 )]
-pub(crate) async fn delete(State(app): State<Arc<App>>, Query(params): Query<RuleParams>) -> Result<StatusCode> {
-    app.live.adopt(&app.engine.delete_route(&params.try_into()?).await?);
-    Ok(StatusCode::NO_CONTENT)
+pub(crate) async fn delete(State(app): State<Arc<App>>, Query(params): Query<RuleParams>) -> Result<Response> {
+    let key: RouteKey = params.try_into()?;
+    let deleted = app.live.fresh().await?.routes.contains_key(&key);
+    app.live.adopt(&app.engine.delete_route(&key).await?);
+    Ok(axum::Json(DeletedRuleView { deleted }).into_response())
 }

@@ -78,6 +78,14 @@ pub struct Share {
     pub weight: u32,
 }
 
+/// What a deletion did.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DeletedRule)]
+pub struct DeletedRuleView {
+    /// Whether the rule existed.
+    pub(crate) deleted: bool,
+}
+
 /// Which rule.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]

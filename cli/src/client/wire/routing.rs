@@ -110,3 +110,10 @@ impl fmt::Display for Route {
         }
     }
 }
+
+/// What the deletion of a rule did.
+#[derive(Debug, Deserialize)]
+pub struct DeletedRule {
+    /// Whether the rule existed.
+    pub deleted: bool,
+}
