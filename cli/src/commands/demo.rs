@@ -35,7 +35,7 @@ use crate::{
 const AFTER_HELP: &str = "\
 Starts a manager on a free port of this machine and a worker, on a fresh store that is removed again; submits one \
 text.wordcount task per text file over HTTP, and a few tasks that fail on purpose; and sets what they answer beside a \
-direct count of the same files. Files that git ignores, and hidden ones, are left alone.
+direct count of the same files. Files that git ignores, hidden ones and drawings (.svg) are left alone.
 
 With --engine-url redis://..., the store is a key prefix of its own on that server, removed again too.
 
@@ -126,6 +126,9 @@ async fn play(args: &Args, corpus: Corpus, scratch: &Scratch, shutdown: &Shutdow
 /// Has the system count the words of the files, and checks what it says.
 async fn count(client: &Client, corpus: Corpus, parts: &Path, engine: &'static str) -> Result<Outcome, Failure> {
     let failing = work::failing();
+    let doomed = failing.iter().filter(|(_, completes)| !completes);
+    let meant_to_fail =
+        doomed.filter_map(|(task, _)| task["parameters"]["message"].as_str().map(str::to_owned)).collect();
     let progress = Progress::new((corpus.files.len() + failing.len()) as u64);
     let mut run = Run { client, progress: &progress, tasks: Vec::new() };
     let (unlucky, expected): (Vec<Value>, Vec<bool>) = failing.into_iter().unzip();
@@ -147,7 +150,7 @@ async fn count(client: &Client, corpus: Corpus, parts: &Path, engine: &'static s
         check
     });
     let check = check.await?;
-    Ok(Outcome { files, engine, figures, check })
+    Ok(Outcome { files, engine, figures, check, meant_to_fail })
 }
 
 /// Where the tasks that fail on purpose did not end as they should.

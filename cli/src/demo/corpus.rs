@@ -31,16 +31,19 @@ pub struct Skipped {
     pub special: u64,
     /// With a name that JSON can't carry.
     pub unnameable: u64,
+    /// Drawings: text, but no words.
+    pub drawings: u64,
 }
 
 impl Skipped {
-    const fn reasons(self) -> [(u64, &'static str); 5] {
+    const fn reasons(self) -> [(u64, &'static str); 6] {
         [
             (self.binary, "not text"),
             (self.unreadable, "unreadable"),
             (self.links, "links to no file"),
             (self.special, "not regular files"),
             (self.unnameable, "with a name that is not UTF-8"),
+            (self.drawings, "drawings"),
         ]
     }
 
@@ -95,6 +98,8 @@ impl Corpus {
             self.skipped.special += 1;
         } else if path.to_str().is_none() {
             self.skipped.unnameable += 1;
+        } else if path.extension().is_some_and(|extension| extension == "svg") {
+            self.skipped.drawings += 1;
         } else {
             match count::is_text(path) {
                 Ok(true) => self.files.push(path.to_owned()),
@@ -116,9 +121,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::create_dir(at("b")).unwrap();
-        for (name, content) in
-            [("c.txt", &b"c"[..]), ("b/z", b""), ("a", "ä".as_bytes()), ("nul", b"a\0"), ("bad", b"\xff")]
-        {
+        for (name, content) in [
+            ("c.txt", &b"c"[..]),
+            ("b/z", b""),
+            ("a", "ä".as_bytes()),
+            ("nul", b"a\0"),
+            ("bad", b"\xff"),
+            ("d.svg", b"<svg/>"),
+        ] {
             fs::write(at(name), content).unwrap();
         }
         std::os::unix::fs::symlink(at("a"), at("link")).unwrap();
@@ -129,8 +139,8 @@ mod tests {
         let names: Vec<&str> =
             corpus.files.iter().map(|path| path.strip_prefix(&root).unwrap().to_str().unwrap()).collect();
         assert_eq!(names, ["a", "b/z", "c.txt", "link"]);
-        assert_eq!(corpus.skipped, Skipped { binary: 2, links: 2, ..Skipped::default() });
-        assert_eq!(corpus.skipped.to_string(), "4 files skipped: 2 not text, 2 links to no file");
+        assert_eq!(corpus.skipped, Skipped { binary: 2, links: 2, drawings: 1, ..Skipped::default() });
+        assert_eq!(corpus.skipped.to_string(), "5 files skipped: 2 not text, 2 links to no file, 1 drawings");
     }
 
     #[test]

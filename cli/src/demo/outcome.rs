@@ -108,10 +108,11 @@ impl Check {
         }
     }
 
-    /// The commonest words; of equally common ones the first in the order of their letters.
+    /// The commonest words that are not numbers; of equally common ones the first in the order of their letters.
     #[must_use]
     pub fn top(&self, count: usize) -> Vec<(&str, u64)> {
-        let mut words: Vec<(&str, u64)> = self.words.iter().map(|(word, count)| (word.as_str(), *count)).collect();
+        let words = self.words.iter().filter(|(word, _)| word.chars().any(char::is_alphabetic));
+        let mut words: Vec<(&str, u64)> = words.map(|(word, count)| (word.as_str(), *count)).collect();
         words.sort_unstable_by(|(a, m), (b, n)| n.cmp(m).then_with(|| a.cmp(b)));
         words.truncate(count);
         words

@@ -26,6 +26,8 @@ pub struct Outcome {
     pub figures: Figures,
     /// Whether their answers are right.
     pub check: Check,
+    /// What was said of each task that was meant to fail for good.
+    pub meant_to_fail: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -91,6 +93,10 @@ impl Outcome {
             times.add_row(vec![name.into(), at(0.5), at(0.99)]);
         }
         output::table(&statuses)?;
+        if !self.meant_to_fail.is_empty() {
+            let number = self.meant_to_fail.len();
+            output::line(format_args!("{number} were meant to fail: one {}", self.meant_to_fail.join(", one ")))?;
+        }
         output::line("")?;
         output::table(&times)?;
         let top = self.check.top(TOP);
