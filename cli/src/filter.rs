@@ -43,6 +43,9 @@ pub(crate) struct FilterArgs {
     /// Only tasks submitted before this time
     #[arg(long, value_name = "TIME", value_parser = when::parse)]
     pub(crate) submitted_before: Option<jiff::Timestamp>,
+    /// Only tasks with this value in their parameters, e.g. customer=42; of several, all have to hold
+    #[arg(long = "where", value_name = "PATH=VALUE")]
+    pub(crate) conditions: Vec<String>,
 }
 
 impl FilterArgs {
@@ -82,7 +85,8 @@ impl FilterArgs {
             pair("submitted_after", self.submitted_after),
             pair("submitted_before", self.submitted_before),
         ];
-        restricted.into_iter().flatten().collect()
+        let conditions = self.conditions.iter().map(|condition| ("where", condition.clone()));
+        restricted.into_iter().flatten().chain(conditions).collect()
     }
 }
 
@@ -105,6 +109,7 @@ mod tests {
             worker: Some(WorkerId::new("w").unwrap()),
             submitted_after: Some(jiff::Timestamp::UNIX_EPOCH),
             submitted_before: Some("2026-01-02T03:04:05Z".parse().unwrap()),
+            conditions: vec!["customer=42".to_owned(), "vip=true".to_owned()],
         };
         let query: Vec<String> = filter.query().into_iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(
@@ -116,7 +121,9 @@ mod tests {
                 "version=2",
                 "worker=w",
                 "submitted_after=1970-01-01T00:00:00Z",
-                "submitted_before=2026-01-02T03:04:05Z"
+                "submitted_before=2026-01-02T03:04:05Z",
+                "where=customer=42",
+                "where=vip=true"
             ]
         );
     }

@@ -14,6 +14,7 @@ pub mod demo;
 pub mod doctor;
 pub mod failure;
 mod filter;
+mod fit;
 mod output;
 mod scratch;
 mod site;

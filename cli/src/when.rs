@@ -18,6 +18,20 @@ pub(crate) fn span(duration: Duration) -> String {
     }
 }
 
+/// A span in its largest unit, for narrow columns: `3s`, `2m`, `4h`, `3d`.
+#[must_use]
+pub(crate) fn short(duration: Duration) -> String {
+    let text = span(duration);
+    text.split_once(' ').map_or_else(|| text.clone(), |(largest, _)| largest.to_owned())
+}
+
+/// How long ago a point in time was, as [`short`] writes it, to the second.
+#[must_use]
+pub(crate) fn age(at: Timestamp) -> String {
+    let seconds = between(at, Timestamp::now()).as_secs();
+    if seconds == 0 { "0s".to_owned() } else { short(Duration::from_secs(seconds)) }
+}
+
 fn pair(large: u64, large_unit: &str, small: u64, small_unit: &str) -> String {
     if small == 0 { format!("{large}{large_unit}") } else { format!("{large}{large_unit} {small}{small_unit}") }
 }
@@ -66,6 +80,7 @@ mod tests {
             (266_400_000, "3d 2h"),
         ] {
             assert_eq!(span(Duration::from_millis(millis)), text);
+            assert_eq!(short(Duration::from_millis(millis)), text.split(' ').next().unwrap());
         }
     }
 

@@ -11,7 +11,7 @@ use crate::{
         Client, ClientArgs,
         wire::{CancelAnswer, TaskPage},
     },
-    commands::list,
+    commands::list::{self, Purpose},
     failure::Failure,
     filter::FilterArgs,
     output,
@@ -96,7 +96,8 @@ async fn by_filter(client: &Client, filter: FilterArgs, yes: bool, json: bool) -
     let mut tally = Tally::default();
     let mut cursor = None;
     loop {
-        let page: TaskPage = list::page(client, &filter, MAX_BATCH as u64, cursor.as_deref()).await?.read()?;
+        let answer = list::page(client, &filter, MAX_BATCH as u64, cursor.as_deref(), Purpose::Act).await?;
+        let page: TaskPage = answer.read()?;
         let ids: Vec<TaskId> = page.tasks.iter().filter_map(|task| TaskId::new(&task.id).ok()).collect();
         if !ids.is_empty() {
             let answer = client.post("/tasks/cancel", Some(&Request { ids: &ids })).await?;
@@ -118,7 +119,13 @@ async fn by_filter(client: &Client, filter: FilterArgs, yes: bool, json: bool) -
 }
 
 async fn agreed(client: &Client, filter: &FilterArgs) -> Result<bool, Failure> {
-    let preview: TaskPage = list::page(client, filter, PREVIEW, None).await?.read()?;
+    let mut preview: TaskPage = list::page(client, filter, PREVIEW, None, Purpose::Show).await?.read()?;
+    // A search by parameters may have to go on for its first task.
+    while preview.tasks.is_empty()
+        && let Some(cursor) = preview.next_cursor.as_deref()
+    {
+        preview = list::page(client, filter, PREVIEW, Some(cursor), Purpose::Show).await?.read()?;
+    }
     if preview.tasks.is_empty() {
         output::note("no live task matches");
         return Ok(false);

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use comfy_table::Table;
+use jobbers_common::limits::MAX_BATCH;
 use jobbers_process::exit;
 
 use crate::{
@@ -10,9 +11,9 @@ use crate::{
         Answer, Client, ClientArgs,
         wire::{Task, TaskPage},
     },
-    commands::pages,
     failure::Failure,
     filter::FilterArgs,
+    fit::{self, Column},
     output, when,
 };
 
@@ -20,7 +21,11 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Order: what runs (longest first), what is next in its queue, what is scheduled (next due first), what waits; then what is \
-over, the latest first.
+over, the latest first. On a terminal each task is one line, as wide as the terminal; `status ID` and a pipe show the rest.
+
+--where looks into the parameters of the tasks that match otherwise: customer=42, address.city=Basel, items.0.sku=A7. \
+Completed tasks keep no parameters. The search stops after 10,000 tasks and says how to go on; with --all it goes on \
+by itself.
 
 With --json, each page of the API's answer is printed on a line as it came.")]
 pub struct Args {
@@ -32,55 +37,108 @@ pub struct Args {
     /// All of them
     #[arg(long, conflicts_with = "limit")]
     all: bool,
-    /// Begin where an earlier answer's `next` says
+    /// Begin where an earlier answer says
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
     #[command(flatten)]
     client: ClientArgs,
 }
 
-/// Shows the tasks, page by page as they come.
+/// What was listed, and why no more.
+#[derive(Debug, Default)]
+struct Listed {
+    tasks: Vec<Task>,
+    /// How many tasks a search looked at.
+    scanned: u64,
+    gave_up: bool,
+    /// Where to go on.
+    cursor: Option<String>,
+}
+
+/// Shows the tasks.
 ///
 /// # Errors
 /// When the manager can't be asked.
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let limit = if args.all { u64::MAX } else { args.limit };
-    let cursor = args.cursor.as_deref();
-    let gathered = pages::gather::<TaskPage>(&args.client, "/tasks", &args.filter.query(), limit, cursor).await?;
-    if let Some((tasks, more)) = gathered {
-        show(&tasks, more)?;
+    let listed = gather(args).await?;
+    if !args.client.json && !listed.tasks.is_empty() {
+        output::table(&table(&listed.tasks))?;
     }
+    say_the_rest(args, &listed);
     Ok(exit::OK)
 }
 
-fn show(tasks: &[Task], more: bool) -> Result<(), Failure> {
-    if tasks.is_empty() {
-        output::note("no task matches");
-        return Ok(());
+/// Reads page after page. For programs each is printed as it came, and its tasks are not kept.
+async fn gather(args: &Args) -> Result<Listed, Failure> {
+    let client = args.client.client()?;
+    let mut left = if args.all { u64::MAX } else { args.limit };
+    let mut listed = Listed { cursor: args.cursor.clone(), ..Listed::default() };
+    loop {
+        let (limit, cursor) = (left.min(MAX_BATCH as u64), listed.cursor.as_deref());
+        let answer = page(&client, &args.filter, limit, cursor, Purpose::Show).await?;
+        let page: TaskPage = answer.read()?;
+        left = left.saturating_sub(page.tasks.len() as u64);
+        listed.scanned += page.scanned.unwrap_or_default();
+        listed.gave_up = page.gave_up && !args.all;
+        listed.cursor = page.next_cursor;
+        if args.client.json {
+            output::document(&answer.body)?;
+        } else {
+            listed.tasks.extend(page.tasks);
+        }
+        if listed.cursor.is_none() || left == 0 || listed.gave_up {
+            return Ok(listed);
+        }
     }
-    output::table(&table(tasks))?;
-    if more {
-        output::note(format_args!("the first {}; more may follow: --limit N or --all", tasks.len()));
+}
+
+fn say_the_rest(args: &Args, listed: &Listed) {
+    let number = listed.tasks.len();
+    match &listed.cursor {
+        Some(cursor) if listed.gave_up => output::note(format_args!(
+            "looked at {} and stopped; go on with --cursor '{cursor}', or search all with --all",
+            output::count(listed.scanned, "task"),
+        )),
+        None if number == 0 && !args.client.json => output::note("no task matches"),
+        Some(_) if !args.client.json => {
+            output::note(format_args!("the first {number}; more may follow: --limit N or --all"));
+        }
+        _ => {}
     }
-    Ok(())
 }
 
 /// The tasks, a line each.
 #[must_use]
 pub(crate) fn table(tasks: &[Task]) -> Table {
-    let mut table = output::table_of(&["ID", "TASK", "QUEUE", "STATUS", "ATTEMPT", "SUBMITTED", "TOOK"]);
-    for task in tasks {
-        table.add_row(vec![
+    let has_errors = tasks.iter().any(|task| !task.errors.is_empty());
+    let mut columns = vec![
+        Column::whole("ID"),
+        Column::cut_to("TASK", 8),
+        Column::cut_to("QUEUE", 7).giving_way(2),
+        Column::whole("STATUS"),
+        Column::number("ATTEMPT").giving_way(3),
+        Column::number("AGE"),
+        Column::number("TOOK").giving_way(4),
+        Column::cut_to("PARAMETERS", 10).giving_way(1),
+    ];
+    if has_errors {
+        columns.push(Column::cut_to("ERROR", 12));
+    }
+    let row = |task: &Task| {
+        let mut cells = vec![
             (&task.id).into(),
             task_name(task).into(),
             (&task.queue).into(),
             output::status(&task.status),
-            output::number(task.attempt),
-            when::ago(task.submitted_at).into(),
+            task.attempt.into(),
+            when::age(task.submitted_at).into(),
             output::or_dash(took(task)),
-        ]);
-    }
-    table
+            output::or_dash(task.parameters.as_ref().map(|parameters| fit::one_line(parameters.get()))),
+        ];
+        cells.extend(has_errors.then(|| output::or_dash(error(task))));
+        cells
+    };
+    fit::table(&columns, tasks.iter().map(row).collect())
 }
 
 /// The name, with the version unless it is the first.
@@ -90,7 +148,22 @@ pub(super) fn task_name(task: &Task) -> String {
 
 fn took(task: &Task) -> Option<String> {
     let (started, completed) = (task.started_at?, task.finished_at?);
-    Some(when::span(when::between(started, completed)))
+    Some(when::short(when::between(started, completed)))
+}
+
+/// Why its latest attempt failed.
+fn error(task: &Task) -> Option<String> {
+    let error = task.errors.last()?;
+    Some(fit::one_line(&format!("{}: {}", error.kind, error.message)))
+}
+
+/// What a page is read for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To show the tasks: with their parameters and errors.
+    Show,
+    /// To do something with them, by their ids.
+    Act,
 }
 
 /// One page of the tasks that match.
@@ -102,8 +175,12 @@ pub(crate) async fn page(
     filter: &FilterArgs,
     limit: u64,
     cursor: Option<&str>,
+    purpose: Purpose,
 ) -> Result<Answer, Failure> {
     let mut query = filter.query();
+    if purpose == Purpose::Show {
+        query.push(("include", "parameters,errors".to_owned()));
+    }
     query.push(("limit", limit.to_string()));
     query.extend(cursor.map(|cursor| ("cursor", cursor.to_owned())));
     client.get("/tasks", Some(&query)).await

@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     client::wire::{Queue, Task, Worker},
+    fit::one_line,
     output::thousands,
     when,
 };
@@ -228,11 +229,6 @@ fn failure_table(failures: &[Task], width: u16) -> Table<'static> {
     let none = vec![Cell::from("none").dark_gray()];
     let rows = if failures.is_empty() { vec![none] } else { failures.iter().map(row).collect() };
     table(&columns, rows, width)
-}
-
-/// A message without what would move the cursor of the terminal that shows it.
-fn one_line(message: &str) -> String {
-    message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 #[cfg(test)]

@@ -5,8 +5,6 @@ use jobbers_common::lifecycle::Status;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::Page;
-
 /// A task.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Task {
@@ -134,14 +132,11 @@ pub struct TaskPage {
     pub tasks: Vec<Task>,
     /// Where the next page begins.
     pub next_cursor: Option<String>,
-}
-
-impl Page for TaskPage {
-    type Item = Task;
-
-    fn turned(self) -> (Vec<Task>, Option<String>) {
-        (self.tasks, self.next_cursor)
-    }
+    /// How many tasks a search by parameters looked at.
+    pub scanned: Option<u64>,
+    /// Whether the search ended before the page was full.
+    #[serde(default)]
+    pub gave_up: bool,
 }
 
 /// A page of running tasks.
