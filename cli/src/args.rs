@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    active, bench, cancel, completions, demo, dlq, doctor, explain, list, queues, roles, routes, scheduled, status,
-    submit, top, up, workers,
+    active, bench, cancel, complete, completions, demo, dlq, doctor, explain, list, queues, registry, resubmit, roles,
+    routes, scheduled, status, submit, top, up, workers,
 };
 
 const AFTER_HELP: &str = "\
@@ -63,6 +63,8 @@ pub enum Command {
     Scheduled(scheduled::Args),
     /// Cancel tasks, by id or by filter
     Cancel(cancel::Args),
+    /// Send tasks again that are over and did not complete
+    Resubmit(resubmit::Args),
     /// Look at dead letters: what failed for good, and why; send it again, or delete it
     Dlq(dlq::Args),
     /// Examine a store: whether everything in it agrees, and holds what it promises
@@ -73,6 +75,8 @@ pub enum Command {
     Roles(roles::Args),
     /// List the rules by which tasks find their queues, and change them
     Routes(routes::Args),
+    /// List the tasks that live workers can run
+    Registry(registry::Args),
     /// List the workers that are alive
     Workers(workers::Args),
     /// Watch queues, workers and failures as they change
@@ -85,6 +89,9 @@ pub enum Command {
     /// The worker that `bench` measures; it starts it by itself
     #[command(hide = true)]
     BenchWorker(crate::bench::BenchWorkerArgs),
+    /// What fits at the cursor; the scripts of `completions` call it
+    #[command(hide = true)]
+    Complete(complete::Args),
     /// Print completions for a shell
     Completions(completions::Args),
 }

@@ -3,6 +3,7 @@
 pub mod active;
 pub mod bench;
 pub mod cancel;
+pub mod complete;
 pub mod completions;
 pub mod demo;
 pub mod dlq;
@@ -11,6 +12,8 @@ pub mod explain;
 pub mod list;
 pub mod pages;
 pub mod queues;
+pub mod registry;
+pub mod resubmit;
 pub mod roles;
 pub mod routes;
 pub mod scheduled;

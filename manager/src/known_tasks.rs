@@ -13,7 +13,7 @@ use std::{
 use arc_swap::ArcSwapOption;
 use jobbers_common::{
     engine::{Engine, Result},
-    name::{QueueName, TaskName},
+    name::{QueueName, RoleName, TaskName},
     payload::Payload,
     registry::{Catalogue, CatalogueId, TaskSpec},
     worker::{RegisteredWorker, WorkerState},
@@ -44,6 +44,8 @@ pub(crate) struct KnownTask {
     pub(crate) workers: u32,
     /// Queues from which workers claim that can run it.
     pub(crate) queues: BTreeSet<QueueName>,
+    /// The roles of the workers that can run it.
+    pub(crate) roles: BTreeSet<RoleName>,
     /// As the worker that started last describes it.
     pub(crate) described: Option<Arc<Described>>,
 }
@@ -183,11 +185,12 @@ impl Known {
             let versions = self.0.entry(name).or_default();
             let at = versions.partition_point(|task| task.version < version);
             if versions.get(at).is_none_or(|task| task.version != version) {
-                let (queues, described) = (BTreeSet::new(), None);
-                versions.insert(at, KnownTask { version, workers: 0, queues, described });
+                let (queues, roles, described) = (BTreeSet::new(), BTreeSet::new(), None);
+                versions.insert(at, KnownTask { version, workers: 0, queues, roles, described });
             }
             let task = &mut versions[at];
             task.workers += 1;
+            task.roles.insert(report.role.clone());
             task.described = described.or_else(|| task.described.take());
             if report.state == WorkerState::Running {
                 task.queues.extend(report.queues.iter().cloned());

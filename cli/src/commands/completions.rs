@@ -8,9 +8,20 @@ use jobbers_process::exit;
 
 use crate::{args::Cli, failure::Failure, output};
 
+const BASH: &str = include_str!("completions/jobbers.bash");
+const ZSH: &str = include_str!("completions/jobbers.zsh");
+const FISH: &str = include_str!("completions/jobbers.fish");
+
 /// Flags of `jobbers completions`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "For example: jobbers completions bash > ~/.local/share/bash-completion/completions/jobbers")]
+#[command(after_help = "\
+For example:
+  jobbers completions bash > ~/.local/share/bash-completion/completions/jobbers
+  jobbers completions zsh > \"${fpath[1]}/_jobbers\"
+  jobbers completions fish > ~/.config/fish/completions/jobbers.fish
+
+In bash, zsh and fish, queues, tasks, roles, workers and ids are offered too. They come from the manager of --manager or \
+JOBBERS_URL, else from the one that other commands find.")]
 pub struct Args {
     /// The shell
     shell: Shell,
@@ -21,8 +32,17 @@ pub struct Args {
 /// # Errors
 /// When standard output can't be written to.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "jobbers", &mut script);
+    let script = match args.shell {
+        Shell::Bash => BASH.as_bytes().to_vec(),
+        Shell::Zsh => ZSH.as_bytes().to_vec(),
+        Shell::Fish => FISH.as_bytes().to_vec(),
+        // Their scripts know commands and flags, and no names.
+        other => {
+            let mut script = Vec::new();
+            clap_complete::generate(other, &mut Cli::command(), "jobbers", &mut script);
+            script
+        }
+    };
     output::document(&script)?;
     Ok(exit::OK)
 }

@@ -1,5 +1,7 @@
 //! `jobbers status`: all that is known of a task.
 
+mod watch;
+
 use std::{
     process::ExitCode,
     time::{Duration, Instant},
@@ -24,6 +26,9 @@ pub struct Args {
     /// wait ended first, else 1
     #[arg(long, value_name = "DURATION", num_args = 0..=1, require_equals = true, value_parser = duration::parse)]
     wait: Option<Option<Duration>>,
+    /// Print a line whenever it changes, until it is over, then all that is known; exit code as with --wait
+    #[arg(long, conflicts_with = "wait")]
+    watch: bool,
     #[command(flatten)]
     client: ClientArgs,
 }
@@ -36,15 +41,17 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let client = args.client.client()?;
     let answer = match args.wait {
         Some(limit) => wait(&client, &args.id, limit).await?,
+        None if args.watch => watch::until_over(&client, &args.id, args.client.json).await?,
         None => client.get(&client::task_path(&args.id), client::NOTHING).await?,
     };
     let task: Task = answer.read()?;
-    if args.client.json {
-        output::document(&answer.body)?;
-    } else {
-        show(&task)?;
+    match (args.client.json, args.watch) {
+        // It was printed when it changed last.
+        (true, true) => {}
+        (true, false) => output::document(&answer.body)?,
+        (false, _) => show(&task)?,
     }
-    Ok(if args.wait.is_some() { verdict(&[task]) } else { exit::OK })
+    Ok(if args.wait.is_some() || args.watch { verdict(&[task]) } else { exit::OK })
 }
 
 /// The exit code for tasks that were waited for: 0 if all completed, 1 if one ended otherwise, else [`exit::WAIT_ENDED`].

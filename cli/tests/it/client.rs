@@ -178,14 +178,6 @@ fn a_command_line_that_makes_no_sense_is_exit_code_2() {
 }
 
 #[test]
-fn completions_know_the_commands() {
-    for shell in ["bash", "zsh", "fish"] {
-        let script = run(&["completions", shell]).ok().out;
-        assert!(script.contains("scheduled") && script.contains("demo"), "{shell}");
-    }
-}
-
-#[test]
 fn no_colours_leave_for_a_pipe() {
     let up = Up::start();
     up.jobbers(&["submit", "echo", "--wait"]).ok();

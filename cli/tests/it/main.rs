@@ -3,9 +3,13 @@
 #[cfg(test)]
 mod client;
 #[cfg(test)]
+mod complete;
+#[cfg(test)]
 mod demo;
 #[cfg(test)]
 mod doctor;
+#[cfg(test)]
+mod find;
 #[cfg(test)]
 mod https;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What workers can run, out; and what a submission is told about it.
 
 use jobbers_common::{
-    name::{QueueName, TaskName},
+    name::{QueueName, RoleName, TaskName},
     policy::DeadLetter,
 };
 use serde::Serialize;
@@ -39,6 +39,9 @@ pub struct RegisteredTaskView<'a> {
     /// The queues from which these claim, draining ones left aside.
     #[schema(value_type = Vec<NameDoc>)]
     queues: Vec<&'a QueueName>,
+    /// The roles of these workers.
+    #[schema(value_type = Vec<NameDoc>)]
+    roles: Vec<&'a RoleName>,
 }
 
 /// Everything live workers can run.
@@ -61,6 +64,7 @@ impl<'a> RegisteredTaskView<'a> {
             dead_letter: spec.and_then(|spec| spec.on_crash.dead_letter),
             workers: task.workers,
             queues: task.queues.iter().collect(),
+            roles: task.roles.iter().collect(),
         }
     }
 }

@@ -90,7 +90,10 @@ async fn the_registry_is_what_live_workers_can_run() {
     let other = WorkerReport { state: WorkerState::Draining, ..report("w2", &["echo@1", "garbage", "a b@1"]) };
     server.engine.register_worker(other, TTL).await.unwrap();
     let tasks = server.get("/tasks/registry").await.expect(200)["tasks"].clone();
-    assert_eq!(tasks[0], json!({"name": "echo", "version": 1, "workers": 2, "queues": ["default"]}));
+    assert_eq!(
+        tasks[0],
+        json!({"name": "echo", "version": 1, "workers": 2, "queues": ["default"], "roles": ["default"]})
+    );
     assert_eq!((&tasks[1]["name"], &tasks[1]["version"]), (&json!("resize"), &json!(2)));
     assert_eq!(tasks[1]["description"], "Makes images smaller.");
     assert_eq!(tasks[1]["parameters"]["required"], json!(["sizes"]));

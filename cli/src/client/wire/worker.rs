@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::Deserialize;
+use serde_json::Value;
 
 /// All workers.
 #[derive(Debug, Deserialize)]
@@ -39,6 +40,38 @@ pub struct Worker {
     pub draining_since: Option<Timestamp>,
     /// While it drains: when it has nothing left to run, at the latest.
     pub done_by: Option<Timestamp>,
+}
+
+/// Everything that live workers can run.
+#[derive(Debug, Deserialize)]
+pub struct RegisteredTasks {
+    /// In the order of names and versions.
+    pub tasks: Vec<RegisteredTask>,
+}
+
+/// A version of a task that live workers can run.
+#[derive(Debug, Deserialize)]
+pub struct RegisteredTask {
+    /// What submissions call it.
+    pub name: String,
+    /// Which version of it.
+    pub version: u32,
+    /// What its author writes about it.
+    #[serde(default)]
+    pub description: String,
+    /// The JSON Schema of its parameters.
+    pub parameters: Option<Value>,
+    /// How often its workers may vanish before it is failed.
+    pub max_crashes: Option<u32>,
+    /// Whether it is kept when it fails for good.
+    pub dead_letter: Option<String>,
+    /// How many live workers can run it.
+    pub workers: u32,
+    /// The queues from which these claim.
+    pub queues: Vec<String>,
+    /// Their roles; empty from a manager that does not name them.
+    #[serde(default)]
+    pub roles: Vec<String>,
 }
 
 /// The workers that were told to drain or to claim again.

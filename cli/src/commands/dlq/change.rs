@@ -131,6 +131,14 @@ fn told(operation: &ResubmitOperation) -> Result<(), Failure> {
     if others > 0 {
         output::table(&table)?;
     }
+    let unknown: Vec<&str> =
+        operation.tasks.iter().filter(|task| task.outcome == "unknown").map(|task| task.id.as_str()).collect();
+    if !unknown.is_empty() {
+        output::note(format_args!(
+            "not kept as dead letters; if the store still has them: jobbers resubmit {}",
+            unknown.join(" ")
+        ));
+    }
     let rest = match operation.pending {
         0 => String::new(),
         pending => format!(", {} to go", output::thousands(pending)),

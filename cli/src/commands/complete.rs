@@ -1,0 +1,41 @@
+//! `jobbers complete`: what may stand at the cursor. The scripts that `jobbers completions` prints call it at each Tab.
+//!
+//! Commands, flags and fixed values come from the command line's own description; queues, tasks, roles, workers and ids
+//! from the manager. One that does not answer soon has nothing to offer, and nothing is said of it: the user is typing.
+
+mod names;
+mod place;
+
+use std::process::ExitCode;
+
+use clap::CommandFactory as _;
+use jobbers_process::exit;
+
+use self::place::Place;
+use crate::{args::Cli, failure::Failure, output};
+
+/// Flags of `jobbers complete`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The words after `jobbers`; the last one is being typed, and may be empty
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<String>,
+}
+
+/// Prints what fits, one a line.
+///
+/// # Errors
+/// When standard output can't be written to.
+pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let mut root = Cli::command();
+    root.build();
+    let place = Place::of(&root, &args.words);
+    let mut found = place.fixed();
+    if let Some(kind) = place.kind() {
+        found.extend(names::of(kind, &place, &args.words).await);
+    }
+    for word in found.iter().filter(|word| word.starts_with(place.typed())) {
+        output::line(word)?;
+    }
+    Ok(exit::OK)
+}

@@ -1,0 +1,113 @@
+//! Tasks found by what they carry, followed, and sent again; and what can be run.
+
+use serde_json::Value;
+
+use crate::jobbers::Up;
+
+#[test]
+fn a_list_shows_parameters_and_errors_and_finds_tasks_by_them() {
+    let up = Up::start();
+    up.jobbers(&["submit", "echo", "customer=42", "--delay", "1h", "--id", "first"]).ok();
+    up.jobbers(&["submit", "echo", "customer=7", "--delay", "1h", "--id", "second"]).ok();
+    up.jobbers(&["submit", "fail", "kind=fatal", "message=no such host", "--id", "broken", "--wait"]).ends_with(1);
+    let listed = up.jobbers(&["list"]).ok().out;
+    let line = |id: &str| listed.lines().find(|line| line.starts_with(id)).unwrap_or_else(|| panic!("{listed}"));
+    assert!(line("ID").contains("PARAMETERS") && line("ID").contains("ERROR") && line("ID").contains("AGE"));
+    assert!(line("first").contains(r#"{"customer":42}"#) && line("broken").contains("fatal: no such host"), "{listed}");
+    let found = |arguments: &[&str]| -> Vec<String> {
+        let listed = up.jobbers(&[&["list"][..], arguments].concat()).ok().out;
+        listed.lines().skip(1).map(|line| line.split(' ').next().unwrap().to_owned()).collect()
+    };
+    assert_eq!(found(&["--where", "customer=42"]), ["first"]);
+    assert_eq!(found(&["--where", "message=no such host", "--status", "failed"]), ["broken"]);
+    assert!(found(&["--where", "customer=42", "--where", "customer=7"]).is_empty());
+    let page = up.jobbers(&["list", "--where", "customer=7", "--json"]).ok().json();
+    assert_eq!((&page["tasks"][0]["id"], &page["tasks"][0]["parameters"]["customer"]), (&"second".into(), &7.into()));
+    up.jobbers(&["list", "--where", "customer"]).fails(1, "write PATH=VALUE");
+    up.jobbers(&["list", "--where", "customer=7", "--status", "completed"]).fails(1, "keeps no parameters");
+    up.jobbers(&["cancel", "--where", "customer=7", "--yes"]).ok();
+    assert_eq!(found(&["--status", "cancelled"]), ["second"]);
+}
+
+#[test]
+fn a_search_that_gives_up_says_how_to_go_on() {
+    let up = Up::start();
+    up.jobbers(&["queues", "create", "many", "--paused"]).ok();
+    let documents: String = (0..10_050).map(|n| format!("{{\"n\":{n}}}\n")).collect();
+    up.jobbers_fed(&["submit", "echo", "-", "--queue", "many"], &documents).ok();
+    let given_up = up.jobbers(&["list", "--where", "n=10049"]).ok();
+    assert!(given_up.out.is_empty() && given_up.err.contains("and stopped; go on with --cursor '"), "{given_up:?}");
+    let cursor = given_up.err.split('\'').nth(1).unwrap();
+    let found = up.jobbers(&["list", "--where", "n=10049", "--cursor", cursor, "--all"]).ok();
+    assert!(found.out.contains(r#"{"n":10049}"#), "{found:?}");
+    let all = up.jobbers(&["list", "--where", "n=10049", "--all"]).ok();
+    assert_eq!(all.out.lines().count(), 2, "{all:?}");
+}
+
+#[test]
+fn a_task_that_is_over_is_sent_again_kept_or_not() {
+    let up = Up::start();
+    let fail = ["submit", "fail", "kind=fatal", "message=boom", "--wait"];
+    up.jobbers(&[&fail[..], &["--id", "kept"]].concat()).ends_with(1);
+    up.jobbers(&[&fail[..], &["--id", "unkept", "--dead-letter", "none"]].concat()).ends_with(1);
+    up.jobbers(&["queues", "create", "slow", "--paused"]).ok();
+    let refused = up.jobbers(&["dlq", "resubmit", "unkept"]).ends_with(1);
+    assert!(refused.err.contains("jobbers resubmit unkept"), "it gives a way out: {refused:?}");
+    let sent = up.jobbers(&["resubmit", "kept", "unkept", "--to-queue", "slow"]).ok();
+    assert_eq!(sent.out, "kept sent again\nunkept sent again\n");
+    for id in ["kept", "unkept"] {
+        let task = up.jobbers(&["status", id, "--json"]).ok().json();
+        assert_eq!(
+            (&task["status"], &task["queue"], &task["attempt"]),
+            (&"submitted".into(), &"slow".into(), &0.into())
+        );
+    }
+    up.jobbers(&["cancel", "kept"]).ok();
+    let mixed = up.jobbers(&["resubmit", "unkept", "kept", "nobody"]).ends_with(1);
+    assert_eq!(mixed.out, "kept sent again\n");
+    assert!(mixed.err.contains("task_live") && mixed.err.contains("unknown_task"), "{mixed:?}");
+    up.jobbers(&["resubmit", "nobody"]).fails(1, "unknown_task");
+    up.jobbers(&["resubmit", "kept", "--to-queue", "nowhere"]).ends_with(1);
+    up.jobbers(&["resubmit"]).ends_with(2);
+}
+
+#[test]
+fn what_can_be_run_is_listed_and_shown_with_its_parameters() {
+    let up = Up::start();
+    let listed = up.jobbers(&["registry"]).ok().out;
+    let line = listed.lines().find(|line| line.starts_with("text.wordcount")).unwrap_or_else(|| panic!("{listed}"));
+    assert!(line.contains("default") && line.contains("path"), "{line}");
+    let shown = up.jobbers(&["registry", "sleep"]).ok().out;
+    assert!(shown.contains("sleep v1") && shown.contains("\"seconds\""), "{shown}");
+    let tasks: Value = up.jobbers(&["registry", "sleep", "--json"]).ok().json();
+    assert_eq!((tasks["tasks"].as_array().unwrap().len(), &tasks["tasks"][0]["name"]), (1, &"sleep".into()));
+    assert!(up.jobbers(&["registry", "--json"]).ok().json()["tasks"].as_array().unwrap().len() > 3);
+    for flags in [&["registry", "nobody"][..], &["registry", "nobody", "--json"]] {
+        up.jobbers(flags).fails(1, "no live worker can run nobody");
+    }
+}
+
+#[test]
+fn a_task_is_followed_until_it_is_over() {
+    let up = Up::start();
+    up.jobbers(&["submit", "fail", "times=1", "--id", "twice", "--delay", "200ms", "--retry-delay", "50ms"]).ok();
+    let followed = up.jobbers(&["status", "twice", "--watch"]).ok().out;
+    let first = followed.lines().next().unwrap();
+    assert!(first.contains("Z  "), "a time and what is so: {followed}");
+    assert!(followed.contains("  completed, attempt 2, ran "), "{followed}");
+    assert!(followed.contains("\nstatus "), "in the end all that is known: {followed}");
+    let lines = up.jobbers(&["status", "twice", "--watch", "--json"]).ok();
+    assert_eq!(lines.json()["status"], "completed", "one line, since it is over");
+    up.jobbers(&["submit", "fail", "kind=fatal", "--id", "broken"]).ok();
+    up.jobbers(&["status", "broken", "--watch"]).ends_with(1);
+    up.jobbers(&["status", "nobody", "--watch"]).fails(1, "unknown_task");
+    up.jobbers(&["status", "twice", "--watch", "--wait"]).ends_with(2);
+}
+
+#[test]
+fn the_first_submission_after_the_start_is_not_warned() {
+    let up = Up::start();
+    let submitted = up.jobbers(&["submit", "echo"]).ok();
+    assert!(!submitted.err.contains("warning"), "{submitted:?}");
+    assert!(up.jobbers(&["submit", "nobody"]).ok().err.contains("can run nobody@1"));
+}
