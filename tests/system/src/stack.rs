@@ -1,6 +1,6 @@
 //! A store, and the programs that run on it, for one test.
 
-use std::{collections::BTreeSet, net::SocketAddr};
+use std::{collections::BTreeSet, net::SocketAddr, time::Duration};
 
 use jobbers_test_support::{
     api::Api,
@@ -8,6 +8,8 @@ use jobbers_test_support::{
     program::Program,
     redis_server::{Persistence, RedisOptions, RedisServer},
 };
+use nix::sys::signal::Signal;
+use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -81,6 +83,27 @@ impl Stack {
             redis
         });
         self.redis = Some(restarted.await.unwrap());
+    }
+
+    /// Freezes a worker, unless that stops the store: of those that share a file one may be in a transaction just then,
+    /// and holds its lock. Returns whether it is frozen.
+    pub(crate) async fn freeze(&self, worker: &Program, manager: &Manager) -> bool {
+        const AT_ONCE: Duration = Duration::from_secs(2);
+        worker.signal(Signal::SIGSTOP);
+        let body = json!({"max_length": worker.pid()});
+        let write = manager.api.send(Method::PUT, "/queues/unused", &[], Some(&body));
+        let is_taken = tokio::time::timeout(AT_ONCE, write).await.is_ok_and(|answer| answer.is_ok());
+        if !is_taken {
+            worker.signal(Signal::SIGCONT);
+        }
+        is_taken
+    }
+
+    /// Lets a frozen worker go on for as long as it takes to notice that its leases are lost, and to leave in good order.
+    pub(crate) async fn thaw(worker: &mut Program) {
+        worker.signal(Signal::SIGCONT);
+        worker.signal(Signal::SIGTERM);
+        worker.exit().await;
     }
 
     /// A manager on a free port that answers requests.

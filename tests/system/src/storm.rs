@@ -3,10 +3,12 @@
 //!
 //! `TEST_SEED` repeats a run's choices; their timing is the machine's.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    time::Duration,
+};
 
 use jobbers_test_support::{program::Program, redis_server::Persistence, wait::until};
-use nix::sys::signal::Signal;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
@@ -20,6 +22,8 @@ mod mixed;
 
 const CRASHES: usize = 300;
 const BATCH: usize = 25;
+/// So many workers are frozen at a time.
+const FROZEN: usize = 2;
 
 mod on_sqlite {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -42,6 +46,8 @@ struct Fleet {
     stack: Stack,
     managers: Vec<Manager>,
     workers: Vec<Program>,
+    /// The latest last; thawed when there are more than a few.
+    frozen: VecDeque<Program>,
     random: StdRng,
 }
 
@@ -53,7 +59,7 @@ impl Fleet {
         };
         let managers = vec![stack.manager().await, stack.manager().await];
         let workers = vec![stack.worker().await, stack.worker().await, stack.worker().await];
-        Self { stack, managers, workers, random: StdRng::seed_from_u64(seed) }
+        Self { stack, managers, workers, frozen: VecDeque::new(), random: StdRng::seed_from_u64(seed) }
     }
 
     /// Something dies, and something takes its place.
@@ -64,18 +70,32 @@ impl Fleet {
                 self.workers[victim].kill().await;
                 self.workers[victim] = self.stack.worker().await;
             }
-            5 => {
-                // Frozen for good: its tasks must come back without its help.
-                let victim = self.random.random_range(0..self.workers.len());
-                self.workers[victim].signal(Signal::SIGSTOP);
-                self.workers[victim] = self.stack.worker().await;
-            }
+            5 => self.freeze().await,
             6..9 => {
                 let victim = self.random.random_range(0..self.managers.len());
                 self.managers[victim].program.kill().await;
                 self.managers[victim] = self.stack.manager().await;
             }
             _ => self.stack.crash_store().await,
+        }
+    }
+
+    /// A worker stops in the middle of its work: its tasks must come back without its help. One that stopped long ago
+    /// goes on, with tasks that are no longer its own.
+    async fn freeze(&mut self) {
+        let victim = self.random.random_range(0..self.workers.len());
+        if self.stack.freeze(&self.workers[victim], &self.managers[0]).await {
+            let replacement = self.stack.worker().await;
+            self.frozen.push_back(std::mem::replace(&mut self.workers[victim], replacement));
+        }
+        if self.frozen.len() > FROZEN {
+            self.thaw().await;
+        }
+    }
+
+    async fn thaw(&mut self) {
+        if let Some(mut worker) = self.frozen.pop_front() {
+            Stack::thaw(&mut worker).await;
         }
     }
 
@@ -99,6 +119,9 @@ async fn nothing_acknowledged_is_lost_or_left_over(kind: Kind) {
         fleet.crash().await;
         let later = fleet.submit(3 * n + 2).await;
         acknowledged.extend([before, after, later].into_iter().flatten().flatten());
+    }
+    while !fleet.frozen.is_empty() {
+        fleet.thaw().await;
     }
     let api = &fleet.managers[0].api;
     until(Duration::from_secs(120), &format!("every task is over (seed {seed})"), async || {

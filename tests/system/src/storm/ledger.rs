@@ -91,6 +91,8 @@ pub(super) struct Ledger {
     /// By task, then by fence; one settlement each unless something is wrong.
     settled: BTreeMap<String, BTreeMap<u64, Vec<Settled>>>,
     killed: BTreeMap<u32, i64>,
+    /// What workers were told about leases they had lost: settlements and renewals that were refused.
+    pub(super) refused: usize,
 }
 
 impl Ledger {
@@ -115,7 +117,10 @@ impl Ledger {
             let settlement = Settled { how: word("how"), status: word("status") };
             settled.entry(word("id")).or_default().entry(fence).or_default().push(settlement);
         }
-        Self { records, runs, settled, killed: killed.iter().map(|killed| (killed.pid, killed.at)).collect() }
+        let is_refusal = |line: &&str| line.contains("its lease was lost") || line.contains("its lease is lost");
+        let refused = logs.iter().flat_map(|log| log.lines()).filter(is_refusal).count();
+        let killed = killed.iter().map(|killed| (killed.pid, killed.at)).collect();
+        Self { records, runs, settled, killed, refused }
     }
 
     fn share_of(id: &str) -> &'static Share {
@@ -237,7 +242,8 @@ impl Ledger {
         let recoveries = self.recoveries();
         let at = |share| recoveries.quantile(share).as_secs_f64();
         let pids: BTreeSet<u32> = self.runs.values().flat_map(|runs| runs.values().map(|run| run.pid)).collect();
-        writeln!(out, "kills {}, workers that ran tasks {}", self.killed.len(), pids.len()).unwrap();
+        writeln!(out, "kills and freezes {}, workers that ran tasks {}", self.killed.len(), pids.len()).unwrap();
+        writeln!(out, "leases found lost by workers that lived on {}", self.refused).unwrap();
         writeln!(out, "settlements accepted twice {}", self.settled_twice().len()).unwrap();
         writeln!(
             out,

@@ -1,10 +1,10 @@
-//! Workers killed at random, a hundred times, under tasks of every kind of ending.
+//! Workers killed or frozen at random, a hundred times, under tasks of every kind of ending; a server too, once.
 //!
 //! The tasks write down each execution, and each worker each settlement that the store accepted; [`super::ledger`]
 //! compares both with what the store says of every task.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     time::Duration,
 };
 
@@ -21,6 +21,8 @@ use crate::{
 
 const KILLS: usize = 100;
 const WORKERS: usize = 4;
+/// For so many batches a worker is frozen: longer than its leases last.
+const FROZEN_FOR: usize = 12;
 /// A worker's log: of its settlements all, in a form that can be read back.
 const LOG: [(&str, &str); 3] =
     [("JOBBERS_LOG", "info,jobbers_worker::fetcher=trace"), ("JOBBERS_LOG_FORMAT", "json"), ("RUST_BACKTRACE", "0")];
@@ -101,6 +103,8 @@ struct Storm {
     manager: Manager,
     workers: Vec<Program>,
     dead: Vec<Program>,
+    /// With the batch under which each was frozen.
+    frozen: VecDeque<(usize, Program)>,
     killed: Vec<Killed>,
     random: StdRng,
     stack: Stack,
@@ -114,7 +118,7 @@ impl Storm {
             workers.push(stack.worker_with(&LOG).await);
         }
         let random = StdRng::seed_from_u64(seed);
-        Self { manager, workers, dead: Vec::new(), killed: Vec::new(), random, stack }
+        Self { manager, workers, dead: Vec::new(), frozen: VecDeque::new(), killed: Vec::new(), random, stack }
     }
 
     /// Submits 200 tasks, kills a worker among them, and cancels those of the batch that are to be cancelled.
@@ -130,16 +134,44 @@ impl Storm {
         }
         let victim = self.random.random_range(0..self.workers.len());
         let cancel = json!({"ids": ids["cancelled"]});
+        let freezes = self.random.random_range(0..4) == 0;
+        let (pid, at) = (self.workers[victim].pid(), now_micros());
+        let is_frozen = freezes && self.stack.freeze(&self.workers[victim], &self.manager).await;
         let (replacement, cancelled) = tokio::join!(self.stack.worker_with(&LOG), async {
-            let (pid, at) = (self.workers[victim].pid(), now_micros());
-            self.workers[victim].kill().await;
-            self.killed.push(Killed { pid, at });
+            if !is_frozen {
+                self.workers[victim].kill().await;
+            }
             api.post("/tasks/cancel", &cancel).await
         });
         cancelled.ok();
-        self.dead.push(std::mem::replace(&mut self.workers[victim], replacement));
+        self.killed.push(Killed { pid, at });
+        let victim = std::mem::replace(&mut self.workers[victim], replacement);
+        if is_frozen {
+            self.frozen.push_back((batch, victim));
+        } else {
+            self.dead.push(victim);
+        }
+        self.thaw_before(batch.saturating_sub(FROZEN_FOR)).await;
         // A second of work lies between two blows, longer when the blow hit this one.
         api.finished(&ids["scheduled"][0]).await;
+    }
+
+    /// Lets those go on that were frozen under an earlier batch. What they held is others' by now.
+    async fn thaw_before(&mut self, batch: usize) {
+        while let Some((_, mut worker)) = self.frozen.pop_front_if(|(since, _)| *since < batch) {
+            Stack::thaw(&mut worker).await;
+            self.dead.push(worker);
+        }
+    }
+
+    /// The server dies and comes back with what it wrote down.
+    async fn crash_store(&mut self) {
+        self.stack.crash_store().await;
+        until(Duration::from_secs(30), "the manager is back", async || {
+            let answer = self.manager.api.get("/queues/default").await;
+            answer.status.is_success().then_some(())
+        })
+        .await;
     }
 
     async fn end(&self) {
@@ -200,16 +232,6 @@ impl Storm {
         Ledger::new(self.records().await, &self.stack.effects.all(), &logs, &self.killed)
     }
 
-    /// The server dies and comes back with what it wrote down.
-    async fn crash_store(&mut self) {
-        self.stack.crash_store().await;
-        until(Duration::from_secs(30), "the manager is back", async || {
-            let answer = self.manager.api.get("/queues/default").await;
-            answer.status.is_success().then_some(())
-        })
-        .await;
-    }
-
     /// Waits until the archive has as many letters as tasks failed for good, and answers how many that are.
     async fn archived(&self) -> u64 {
         let is_dead = |share: &&Share| ["failed", "stalled"].contains(&share.status);
@@ -225,10 +247,18 @@ impl Storm {
 async fn a_hundred_kills_under_20000_mixed_tasks(kind: Kind) {
     let seed = std::env::var("TEST_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(rand::random);
     let began = std::time::Instant::now();
-    let mut storm = Storm::new(Stack::on(kind).await, seed).await;
+    let stack = match kind {
+        Kind::Sqlite => Stack::on(kind).await,
+        Kind::Redis => Stack::on_redis(Persistence::EverySecond).await,
+    };
+    let mut storm = Storm::new(stack, seed).await;
     for batch in 0..KILLS {
+        if batch == KILLS / 2 {
+            storm.crash_store().await;
+        }
         storm.cycle(batch).await;
     }
+    storm.thaw_before(usize::MAX).await;
     storm.end().await;
     let blown = began.elapsed();
     let queue = storm.manager.api.get("/queues/default").await.ok();
@@ -241,6 +271,7 @@ async fn a_hundred_kills_under_20000_mixed_tasks(kind: Kind) {
     assert_eq!(submitted.len(), 200 * KILLS);
     assert_eq!(ledger.complaints(&submitted), Vec::<String>::new(), "{report}");
     assert_eq!(queue["accepted"], submitted.len(), "{queue}");
+    assert!(ledger.refused > 0, "no frozen worker came back with something to settle: {report}");
     let recoveries = ledger.recoveries();
     assert!(recoveries.len() >= KILLS, "the blows hit nothing: {report}");
     assert!(recoveries.quantile(0.99) <= P99_RECOVERY, "{report}");
@@ -251,6 +282,7 @@ async fn a_hundred_kills_under_20000_mixed_tasks(kind: Kind) {
 async fn a_server_that_forgets_is_noticed_in_the_books() {
     let mut storm = Storm::new(Stack::on_redis(Persistence::None).await, 7).await;
     storm.cycle(0).await;
+    storm.thaw_before(usize::MAX).await;
     storm.end().await;
     assert_eq!(storm.ledger().await.complaints(&submitted(1)), Vec::<String>::new());
     storm.crash_store().await;
