@@ -158,6 +158,8 @@ fn start_of_next(section: Section) -> Option<Place> {
 async fn queues_from(store: &Store, filter: &TaskFilter, section: Section, from: Option<&QueueName>) -> Result<Queues> {
     match &filter.queue {
         Some(queue) => Ok(Queues::only(queue, from)),
+        // The latest of all queues are wanted, so there are no pieces.
+        None if section == Section::Over => queues::walk(store, section.letter(), From::at(from), usize::MAX).await,
         None => queues::walk(store, section.letter(), From::at(from), QUEUES_A_PIECE).await,
     }
 }
@@ -252,24 +254,18 @@ async fn started(store: &Store, queues: &Queues, place: &Place, limit: usize) ->
 
 /// A piece of what is over: the latest of all queues.
 async fn over(store: &Store, filter: &TaskFilter, place: &Place, limit: usize) -> Result<(Vec<Seen>, Option<Place>)> {
-    let (mut entries, mut horizon, mut from) = (Vec::new(), String::new(), None);
-    loop {
-        let queues = queues_from(store, filter, place.section, from.as_ref()).await?;
-        for some in queues.names.chunks(LISTS_A_PIECE) {
-            let add = |command: &mut Cmd| {
-                command.arg(limit).arg(&place.after);
-                some.iter().for_each(|queue| {
-                    command.arg(queue.as_str());
-                });
-            };
-            let mut answer = array(store.run(&store.bulk, &script::LIST_OVER, add).await?)?.into_iter();
-            horizon = horizon.max(text(answer.next().unwrap_or(Value::Nil))?);
-            entries.extend(texts(answer.collect())?);
-        }
-        from = queues.next;
-        if from.is_none() {
-            break;
-        }
+    let (mut entries, mut horizon) = (Vec::new(), String::new());
+    let queues = queues_from(store, filter, place.section, None).await?;
+    for some in queues.names.chunks(LISTS_A_PIECE) {
+        let add = |command: &mut Cmd| {
+            command.arg(limit).arg(&place.after);
+            some.iter().for_each(|queue| {
+                command.arg(queue.as_str());
+            });
+        };
+        let mut answer = array(store.run(&store.bulk, &script::LIST_OVER, add).await?)?.into_iter();
+        horizon = horizon.max(text(answer.next().unwrap_or(Value::Nil))?);
+        entries.extend(texts(answer.collect())?);
     }
     entries.retain(|entry| revision_of(entry) >= horizon.as_str());
     entries.sort_unstable_by(|one, other| other.cmp(one));

@@ -32,6 +32,15 @@ impl<'a> From<'a> {
         queue.map_or(Self::Start, Self::After)
     }
 
+    /// Whether the walk meets a queue.
+    fn is_before(self, queue: &QueueName) -> bool {
+        match self {
+            Self::Start => true,
+            Self::At(from) => from <= queue,
+            Self::After(from) => from < queue,
+        }
+    }
+
     /// As Redis writes the beginning of a range of names.
     fn bound(self) -> String {
         match self {
@@ -64,9 +73,43 @@ impl Queues {
     }
 }
 
-/// Up to `limit` queues that have something in a part, by its letter; of all queues for an empty one. Looks at a bounded
-/// number of queues, so it may return fewer, even none, before the end.
+/// Up to `limit` queues with something in a part, by its letter (`keys.rs`), or of all queues for an empty one; in the order
+/// of their names. May return fewer, even none, before the end; and queues that have nothing there any more.
 pub(super) async fn walk(store: &Store, part: &str, from: From<'_>, limit: usize) -> Result<Queues> {
+    match part {
+        "l" | "s" | "f" => holders(store, part, from, limit).await,
+        _ => named(store, part, from, limit).await,
+    }
+}
+
+/// By the index of the queues that have leases, scheduled or finished tasks: at the cost of these queues.
+async fn holders(store: &Store, part: &str, from: From<'_>, limit: usize) -> Result<Queues> {
+    let (mut cursor, mut names) = ("0".to_owned(), Vec::new());
+    loop {
+        let add = |command: &mut Cmd| {
+            command.arg(part).arg(&cursor);
+        };
+        let mut answer = array(store.run(&store.bulk, &script::HOLDERS, add).await?)?.into_iter();
+        cursor = text(answer.next().unwrap_or(Value::Nil))?;
+        for name in answer {
+            let name = read_name(text(name)?)?;
+            if from.is_before(&name) {
+                names.push(name);
+            }
+        }
+        if cursor == "0" {
+            break;
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    let next = names.get(limit).cloned();
+    names.truncate(limit);
+    Ok(Queues { names, next })
+}
+
+/// By all names, of which it looks at a bounded number.
+async fn named(store: &Store, part: &str, from: From<'_>, limit: usize) -> Result<Queues> {
     let add = |command: &mut Cmd| {
         command.arg(from.bound()).arg(limit).arg(part);
     };

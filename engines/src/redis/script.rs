@@ -122,6 +122,7 @@ scripts! {
     FORGET_DEAD_LETTERS = "scripts/forget_dead_letters.lua";
     FORGET_RECEIPTS = "scripts/forget_receipts.lua";
     GET = "scripts/get.lua";
+    HOLDERS = "scripts/holders.lua";
     KEEP_CATALOGUE = "scripts/keep_catalogue.lua";
     LEASES = "scripts/leases.lua";
     LIST_LIVE = "scripts/list_live.lua";

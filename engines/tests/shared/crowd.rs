@@ -24,13 +24,19 @@ pub(crate) struct Size {
     pub(crate) finished: usize,
     pub(crate) queued: usize,
     pub(crate) leases: usize,
+    /// Further queues, without tasks and without settings.
+    pub(crate) empty_queues: usize,
 }
 
 impl Size {
     /// For every run of the tests.
-    pub(crate) const SMALL: Self = Self { queues: 200, finished: 100_000, queued: 10_000, leases: 1_000 };
+    pub(crate) const SMALL: Self =
+        Self { queues: 200, finished: 100_000, queued: 10_000, leases: 1_000, empty_queues: 10_000 };
+    /// The same with as many queues as a client makes that names one for each of its own users.
+    pub(crate) const MANY_QUEUES: Self = Self { empty_queues: 100_000, ..Self::SMALL };
     /// What the bounds are promised for.
-    pub(crate) const FULL: Self = Self { queues: 1_000, finished: 1_000_000, queued: 100_000, leases: 10_000 };
+    pub(crate) const FULL: Self =
+        Self { queues: 1_000, finished: 1_000_000, queued: 100_000, leases: 10_000, empty_queues: 10_000 };
 }
 
 /// The queue that holds half of all.
@@ -53,6 +59,10 @@ async fn create_queues(f: &Fixture, size: Size) {
     let empty = (0..MAX_QUEUES_PER_CLAIM).map(idle);
     for name in others.chain(empty).chain([LARGE.to_owned(), DOOMED.to_owned()]) {
         f.create_queue(&name).await;
+    }
+    let names: Vec<_> = (0..size.empty_queues).map(|n| queue(&format!("empty{n:06}"))).collect();
+    for names in names.chunks(MAX_BATCH) {
+        f.engine.create_queues(names).await.unwrap();
     }
 }
 

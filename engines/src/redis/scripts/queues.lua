@@ -1,8 +1,8 @@
 #!lua flags=no-writes
--- Names of queues that have something to list, in their order.
+-- Names of queues, in their order.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 where to begin: `-`, `[name` or `(name`, 3 at most how many names,
--- 4 what they must have: l leases, r ready tasks, s scheduled, d waiting, f finished ones, or nothing.
+-- 4 what they must have: r ready tasks, d waiting ones, or nothing.
 -- Answers {the name at which the walk goes on, or nothing at its end, names, …}.
 
 -- include base
@@ -15,9 +15,6 @@ local part, most = ARGV[4], tonumber(ARGV[3])
 local function has_something(name)
   if part == '' then
     return true
-  elseif part == 'l' then
-    -- The list of leases may hold a sentinel alone.
-    return call('ZSCORE', P .. 'expiring', name)
   elseif part == 'r' then
     return call('EXISTS', of(name, 'q'), of(name, 'r'), of(name, 'p')) > 0
   end
