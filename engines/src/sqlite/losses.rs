@@ -1,6 +1,6 @@
 //! Workers that vanished, and the suspects that a worker holds.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
 use jobbers_common::{
     engine::Result,
@@ -15,26 +15,72 @@ use super::{error::OrStore, sql, step::Step};
 /// How long a loss is remembered. A lease that outlives it is judged by what its worker holds then.
 const REMEMBERED: Duration = Duration::from_secs(24 * 3_600);
 
-/// The loss to which a lease of a worker belongs. It begins now if this lease is the first of it.
-///
-/// The first one costs a walk over all leases, once for each worker that vanishes.
-pub(super) fn loss_of(step: &Step<'_>, worker: &WorkerId, started_at: Timestamp) -> Result<WorkerLoss> {
+/// How many leases each worker holds, read when the first loss opens: one walk over all leases, however many workers vanished.
+#[derive(Debug, Default)]
+pub(super) struct Losses {
+    held: Option<HashMap<String, Held>>,
+}
+
+/// What one worker holds.
+#[derive(Debug, Default, Clone, Copy)]
+struct Held {
+    suspects: u64,
+    leases: u64,
+}
+
+impl Losses {
+    /// The loss to which an expired lease belongs; a new one if this lease is its first. The lease counts as taken back
+    /// from here on.
+    pub(super) fn take(
+        &mut self,
+        step: &Step<'_>,
+        worker: &WorkerId,
+        started_at: Timestamp,
+        suspicion: Suspicion,
+    ) -> Result<WorkerLoss> {
+        let loss = match find_loss(step, worker)?.filter(|loss| loss.includes(started_at)) {
+            Some(loss) => loss,
+            None => self.open(step, worker)?,
+        };
+        if let Some(held) = self.held.as_mut().and_then(|held| held.get_mut(worker.as_str())) {
+            held.leases = held.leases.saturating_sub(1);
+            held.suspects = held.suspects.saturating_sub(u64::from(suspicion.is_suspect()));
+        }
+        Ok(loss)
+    }
+
+    fn open(&mut self, step: &Step<'_>, worker: &WorkerId) -> Result<WorkerLoss> {
+        if self.held.is_none() {
+            self.held = Some(count_leases(step)?);
+        }
+        let held = self.held.as_ref().and_then(|held| held.get(worker.as_str())).copied().unwrap_or_default();
+        step.prepare(sql::FORGET_LOSSES)?.execute([step.now.before(REMEMBERED).as_micros()]).or_store()?;
+        let (suspects, leases) = (held.suspects.cast_signed(), held.leases.cast_signed());
+        step.prepare(sql::PUT_LOSS)?.execute((worker.as_str(), step.now_micros(), suspects, leases)).or_store()?;
+        Ok(WorkerLoss { at: step.now, suspects: held.suspects, leases: held.leases })
+    }
+}
+
+fn find_loss(step: &Step<'_>, worker: &WorkerId) -> Result<Option<WorkerLoss>> {
     let read = |row: &Row<'_>| {
         let (at, suspects, leases): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
         let (suspects, leases) = (suspects.unsigned_abs(), leases.unsigned_abs());
         Ok(WorkerLoss { at: Timestamp::from_micros(at), suspects, leases })
     };
-    let known = step.prepare(sql::FIND_LOSS)?.query_row([worker.as_str()], read).optional().or_store()?;
-    if let Some(loss) = known.filter(|loss| loss.includes(started_at)) {
-        return Ok(loss);
+    step.prepare(sql::FIND_LOSS)?.query_row([worker.as_str()], read).optional().or_store()
+}
+
+fn count_leases(step: &Step<'_>) -> Result<HashMap<String, Held>> {
+    let mut held: HashMap<String, Held> = HashMap::new();
+    let mut statement = step.prepare(sql::ALL_LEASES)?;
+    let mut rows = statement.query([]).or_store()?;
+    while let Some(row) = rows.next().or_store()? {
+        let worker: String = row.get(0).or_store()?;
+        let of_worker = held.entry(worker).or_default();
+        of_worker.leases += 1;
+        of_worker.suspects += u64::from(Suspicion::new(row.get(1).or_store()?).is_suspect());
     }
-    let (suspects, leases): (i64, i64) = step
-        .prepare(sql::COUNT_LEASES)?
-        .query_row([worker.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
-        .or_store()?;
-    step.prepare(sql::FORGET_LOSSES)?.execute([step.now.before(REMEMBERED).as_micros()]).or_store()?;
-    step.prepare(sql::PUT_LOSS)?.execute((worker.as_str(), step.now_micros(), suspects, leases)).or_store()?;
-    Ok(WorkerLoss { at: step.now, suspects: suspects.unsigned_abs(), leases: leases.unsigned_abs() })
+    Ok(held)
 }
 
 /// The suspects that a worker holds a lease on.

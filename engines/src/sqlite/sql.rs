@@ -13,6 +13,7 @@ statements! {
     ADD_WEIGHT = "add_weight";
     ALL_DRAINING = "all_draining";
     ALL_GATE_SWEEPS = "all_gate_sweeps";
+    ALL_LEASES = "all_leases";
     ALL_ROLES = "all_roles";
     ALL_ROUTES = "all_routes";
     ALL_WORKERS = "all_workers";
@@ -38,7 +39,6 @@ statements! {
     CONFIGURED_QUEUES = "configured_queues";
     COUNT_BYTES = "count_bytes";
     COUNT_FINISHED = "count_finished";
-    COUNT_LEASES = "count_leases";
     COUNT_REMOVED = "count_removed";
     COUNT_TOMBSTONES = "count_tombstones";
     CREATE_QUEUE = "create_queue";

@@ -1,5 +1,10 @@
 //! What time brings about: due tasks join their queues, expired leases are taken back.
 
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, VecDeque},
+};
+
 use jobbers_common::{
     engine::{Reclaimed, Result},
     lifecycle::{Move, Status},
@@ -10,13 +15,13 @@ use jobbers_common::{
     time::Timestamp,
     transition::Transition,
 };
-use rusqlite::Row;
+use rusqlite::{Row, types::FromSql};
 
 use super::{
     due::{self, Chore},
     error::{OrStore, corrupt},
     find::find,
-    losses,
+    losses::Losses,
     moves::{self, Attempt},
     row::Columns,
     sql,
@@ -26,6 +31,8 @@ use super::{
 /// How many queues a chore looks at together, and how many in all.
 const QUEUES_AT_ONCE: usize = 100;
 const MOST_QUEUES: usize = 1_000;
+/// How many rows of a queue a search for what is overdue reads at least.
+const LEAST_READ: usize = 16;
 
 /// Moves up to `limit` due tasks of any queue to their ends, the longest due first. Returns how many.
 pub(super) fn promote_all(step: &mut Step<'_>, limit: usize) -> Result<u64> {
@@ -76,21 +83,15 @@ fn walk(
 
 /// Moves up to `limit` due tasks of these queues to their ends, the longest due first. Returns how many.
 pub(super) fn promote_due(step: &mut Step<'_>, queues: &[i64], limit: usize) -> Result<usize> {
-    let mut promoted = 0;
-    let mut search = Search::new(sql::DUE_TASKS, queues, limit);
-    while promoted < limit {
-        let due = search.next(step, limit - promoted, |row, queue| Ok((row.get::<_, i64>(2).or_store()?, queue)))?;
-        if due.is_empty() {
-            break;
-        }
-        for (key, queue) in &due {
-            let revision = step.next_revision();
-            step.prepare(sql::PROMOTE_TASK)?.execute((key, revision)).or_store()?;
-            step.note_moved(*key, *queue, Status::Scheduled, Move::Promote, Status::Submitted)?;
-        }
-        promoted += due.len();
+    let due = overdue::<String, _>(step, sql::DUE_TASKS, queues, limit, |row, queue| {
+        Ok((row.get::<_, i64>(2).or_store()?, queue))
+    })?;
+    for (key, queue) in &due {
+        let revision = step.next_revision();
+        step.prepare(sql::PROMOTE_TASK)?.execute((key, revision)).or_store()?;
+        step.note_moved(*key, *queue, Status::Scheduled, Move::Promote, Status::Submitted)?;
     }
-    Ok(promoted)
+    Ok(due.len())
 }
 
 /// A lease that has ended.
@@ -106,28 +107,20 @@ struct Expired {
 /// Takes up to `limit` expired leases of these queues back, the longest ago first.
 pub(super) fn reclaim_expired(step: &mut Step<'_>, queues: &[i64], limit: usize) -> Result<Reclaimed> {
     let mut reclaimed = Reclaimed::default();
-    let mut search = Search::new(sql::EXPIRED_LEASES, queues, limit);
-    let mut left = limit;
-    while left > 0 {
-        let expired = search.next(step, left, read_expired)?;
-        if expired.is_empty() {
-            break;
-        }
-        left -= expired.len();
-        for expired in expired {
-            match reclaim(step, &expired)? {
-                Status::Cancelled => reclaimed.cancelled += 1,
-                Status::Failed => reclaimed.failed += 1,
-                _ => reclaimed.requeued += 1,
-            }
+    let mut losses = Losses::default();
+    for expired in overdue::<i64, _>(step, sql::EXPIRED_LEASES, queues, limit, read_expired)? {
+        match reclaim(step, &mut losses, &expired)? {
+            Status::Cancelled => reclaimed.cancelled += 1,
+            Status::Failed => reclaimed.failed += 1,
+            _ => reclaimed.requeued += 1,
         }
     }
     Ok(reclaimed)
 }
 
-fn reclaim(step: &mut Step<'_>, expired: &Expired) -> Result<Status> {
+fn reclaim(step: &mut Step<'_>, losses: &mut Losses, expired: &Expired) -> Result<Status> {
     let Expired { id, worker, started_at, blames, suspicion, overrides } = expired;
-    let Judgement { suspicion, is_blamed } = losses::loss_of(step, worker, *started_at)?.judge(*suspicion);
+    let Judgement { suspicion, is_blamed } = losses.take(step, worker, *started_at, *suspicion)?.judge(*suspicion);
     let found = &find(step, id)?.ok_or_else(|| corrupt("the index of leases", id))?;
     step.prepare(sql::LOSE_LEASE)?.execute((found.key, u8::from(is_blamed), suspicion.level())).or_store()?;
     let message = format!("the worker {worker} vanished: its lease ended");
@@ -139,7 +132,7 @@ fn reclaim(step: &mut Step<'_>, expired: &Expired) -> Result<Status> {
 
 fn read_expired(row: &Row<'_>, _queue: i64) -> Result<Expired> {
     let mut columns = Columns::of(row);
-    let _expires_at: i64 = columns.take()?;
+    let (_expires_at, _key): (i64, i64) = (columns.take()?, columns.take()?);
     Ok(Expired {
         id: columns.name(TaskId::new)?,
         worker: columns.name(WorkerId::new)?,
@@ -153,46 +146,60 @@ fn read_expired(row: &Row<'_>, _queue: i64) -> Result<Expired> {
     })
 }
 
-/// A search for what is overdue in several queues, as one sequence by time and then id, which are a row's first columns.
+/// What is overdue in several queues: up to `limit` rows as one sequence by a row's first columns, a time and what decides ties.
 ///
-/// What has been found is to be moved out of the index before the next piece is asked for. A piece reads a few rows of each
-/// queue and ends before the first that might lie behind a row it has not read, so that many queues with many tasks each
-/// are not read whole; the next piece reads more of each.
-struct Search<'q> {
+/// Reads a few rows of each queue, and more of those whose rows come first, so that many queues with many tasks each are
+/// not read whole.
+fn overdue<K: Ord + Clone + FromSql, T>(
+    step: &Step<'_>,
     sql: &'static str,
-    queues: &'q [i64],
-    /// How many rows of each queue the next piece reads.
-    chunk: usize,
+    queues: &[i64],
+    limit: usize,
+    read: impl Fn(&Row<'_>, i64) -> Result<T>,
+) -> Result<Vec<T>> {
+    let at_first = (2 * limit / queues.len().max(1)).max(LEAST_READ).min(limit);
+    let mut statement = step.prepare(sql)?;
+    let mut sources = Vec::with_capacity(queues.len());
+    let mut heads = BinaryHeap::with_capacity(queues.len());
+    let mut fill = |source: &mut Source<K, T>| {
+        let (queue, wanted) = (source.queue, source.read.max(at_first));
+        let mut rows =
+            statement.query((queue, step.now_micros(), sql::count(wanted), sql::count(source.read))).or_store()?;
+        while let Some(row) = rows.next().or_store()? {
+            let place = (row.get(0).or_store()?, row.get(1).or_store()?);
+            source.rows.push_back((place, read(row, queue)?));
+        }
+        source.has_more = source.rows.len() == wanted;
+        source.read += source.rows.len();
+        Ok(source.rows.front().map(|(place, _)| place.clone()))
+    };
+    for (number, queue) in queues.iter().enumerate() {
+        let mut source = Source { queue: *queue, rows: VecDeque::new(), read: 0, has_more: true };
+        heads.extend(fill(&mut source)?.map(|place| Reverse((place, number))));
+        sources.push(source);
+    }
+    let mut found = Vec::new();
+    while found.len() < limit
+        && let Some(Reverse((_, number))) = heads.pop()
+    {
+        let Some(source) = sources.get_mut(number) else { break };
+        found.extend(source.rows.pop_front().map(|(_, row)| row));
+        let next = match source.rows.front() {
+            Some((place, _)) => Some(place.clone()),
+            None if source.has_more => fill(source)?,
+            None => None,
+        };
+        heads.extend(next.map(|place| Reverse((place, number))));
+    }
+    Ok(found)
 }
 
-impl<'q> Search<'q> {
-    fn new(sql: &'static str, queues: &'q [i64], limit: usize) -> Self {
-        Self { sql, queues, chunk: (2 * limit / queues.len().max(1)).max(16) }
-    }
-
-    fn next<T>(&mut self, step: &Step<'_>, limit: usize, read: impl Fn(&Row<'_>, i64) -> Result<T>) -> Result<Vec<T>> {
-        let chunk = self.chunk.min(limit);
-        self.chunk = self.chunk.saturating_mul(4);
-        let mut found: Vec<((i64, String), T)> = Vec::new();
-        // The last row read of a queue that may hold more.
-        let mut end: Option<(i64, String)> = None;
-        let mut statement = step.prepare(self.sql)?;
-        for queue in self.queues {
-            let before = found.len();
-            let mut rows = statement.query((queue, step.now_micros(), sql::count(chunk))).or_store()?;
-            while let Some(row) = rows.next().or_store()? {
-                let place = (row.get(0).or_store()?, row.get(1).or_store()?);
-                found.push((place, read(row, *queue)?));
-            }
-            let last = found.last().filter(|_| found.len() - before == chunk).map(|(place, _)| place);
-            if let Some(last) = last.filter(|last| end.as_ref().is_none_or(|end| *last < end)) {
-                end = Some(last.clone());
-            }
-        }
-        if self.queues.len() > 1 {
-            found.sort_by(|(one, _), (other, _)| one.cmp(other));
-        }
-        let is_sure = |(place, _): &((i64, String), T)| end.as_ref().is_none_or(|end| place <= end);
-        Ok(found.into_iter().take_while(is_sure).take(limit).map(|(_, task)| task).collect())
-    }
+/// A queue in the search for what is overdue.
+struct Source<K, T> {
+    queue: i64,
+    /// Rows that were read and not yet taken.
+    rows: VecDeque<((i64, K), T)>,
+    /// How many rows were read.
+    read: usize,
+    has_more: bool,
 }
