@@ -654,6 +654,8 @@ macro_rules! conformance_suite {
         );
         $crate::conformance_group!($open, wake:
             a_submission_wakes_a_waiting_worker
+            a_worker_whose_claim_took_all_there_was_is_woken
+            only_a_claim_that_left_nothing_says_that_there_is_no_more
             a_task_that_moves_to_its_queue_wakes_a_waiting_worker
             a_submission_between_claim_and_wait_is_not_missed
             a_worker_of_another_queue_sleeps_on

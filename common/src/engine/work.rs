@@ -242,8 +242,11 @@ pub struct CycleReply {
     /// grows, save where a store is restored from a copy.
     pub config_version: u64,
     /// How long until the next scheduled task of the claimed queues is due, or a rate limit lets more of them start, if
-    /// that is known and nothing was claimed: do not wait longer than this.
+    /// that is known and `more` is not set: do not wait longer than this.
     pub next_due: Option<Duration>,
+    /// Whether the claimed queues may hold more for this worker at once. Otherwise the claim took all there was, or found
+    /// nothing, and the worker is registered as waiting: claim again after [`crate::engine::Engine::wait`].
+    pub more: bool,
 }
 
 /// News of a task in progress.

@@ -22,7 +22,7 @@ use super::{
     errors::write_failure,
     failure::malformed,
     record::{micros, time},
-    reply::{array, bytes, digits, text, tuple},
+    reply::{array, bytes, digits, number, text, tuple},
     script,
     state::{NotHandedOut, read_claims, status_of, write_payload},
     store::Store,
@@ -99,7 +99,7 @@ pub(super) async fn cycle(store: &Store, cycle: &Cycle) -> Result<CycleReply> {
     slot.release();
     let (reply, now) = read_reply(answer, cycle)?;
     store.note_present(now);
-    if let Some(claim) = cycle.claim.as_ref().filter(|claim| claim.limit > 0 && reply.claimed.is_empty()) {
+    if let Some(claim) = cycle.claim.as_ref().filter(|claim| claim.limit > 0 && !reply.more) {
         store.news.registered(&cycle.worker, claim.queues.iter().map(|it| it.queue.clone()).collect());
     }
     if reply.config_version == 0 && store.prepare().await? {
@@ -165,7 +165,7 @@ fn write_claim(cycle: &Cycle, stale: &[QueueName], until: Timestamp, command: &m
 
 /// The reply, and the server's present.
 fn read_reply(answer: Value, cycle: &Cycle) -> Result<(CycleReply, Timestamp)> {
-    let [settled, claims, cancel_requested, version, next_due, now] = tuple(answer)?;
+    let [settled, claims, cancel_requested, version, next_due, now, more] = tuple(answer)?;
     let settled = bytes(settled)?.iter().map(|letter| read_settled(*letter)).collect::<Result<Vec<_>>>()?;
     if settled.len() != cycle.settlements.len() {
         return Err(malformed("one answer per settlement was due"));
@@ -185,6 +185,7 @@ fn read_reply(answer: Value, cycle: &Cycle) -> Result<(CycleReply, Timestamp)> {
         config_version: digits(&bytes(version)?)?,
         // -1 is no number of microseconds.
         next_due: text(next_due)?.parse().ok().map(Duration::from_micros),
+        more: number(more)? == 1,
     };
     Ok((reply, now))
 }

@@ -37,7 +37,7 @@ pub(super) fn weight(cycle: &Cycle) -> usize {
     cycle.settlements.len() + cycle.claim.as_ref().map_or(0, |claim| claim.limit)
 }
 
-/// Settlements first, then the claim; an empty one registers the worker as waiting before anybody else can write.
+/// Settlements first, then the claim; one that took all there was registers the worker as waiting, before other writes.
 pub(super) fn run(step: &mut Step<'_>, cycle: &Cycle) -> Result<CycleReply> {
     step.waiters.unregister(&cycle.worker);
     let settled = settle::settle(step, &cycle.settlements)?;
@@ -46,8 +46,8 @@ pub(super) fn run(step: &mut Step<'_>, cycle: &Cycle) -> Result<CycleReply> {
         let queues = step.known(claim.queues.iter().map(|it| &it.queue))?;
         tend::promote_due(step, &queues, TEND_LIMIT)?;
         tend::reclaim_expired(step, &queues, TEND_LIMIT)?;
-        reply.claimed = claim_ready(step, &cycle.worker, claim)?;
-        if reply.claimed.is_empty() {
+        (reply.claimed, reply.more) = claim_ready(step, &cycle.worker, claim)?;
+        if !reply.more {
             let due = next_due(step, &queues)?;
             let (wants, rate) = what_to_wait_for(step, claim)?;
             reply.next_due = due.into_iter().chain(rate).min();
@@ -59,8 +59,10 @@ pub(super) fn run(step: &mut Step<'_>, cycle: &Cycle) -> Result<CycleReply> {
     Ok(reply)
 }
 
-fn claim_ready(step: &mut Step<'_>, worker: &WorkerId, claim: &ClaimRequest) -> Result<Vec<ClaimedTask>> {
-    let mut claimed = Vec::new();
+/// The tasks leased, and whether there may be more: where limits, suspicion or refusals hold tasks back, or a queue gave all
+/// it was asked for.
+fn claim_ready(step: &mut Step<'_>, worker: &WorkerId, claim: &ClaimRequest) -> Result<(Vec<ClaimedTask>, bool)> {
+    let (mut claimed, mut more) = (Vec::new(), !step.catalog().limited.is_empty() || !claim.refused.is_empty());
     for wish in &claim.queues {
         let limit = wish.limit.min(claim.limit - claimed.len());
         if limit == 0 || !step.catalog().is_open(&wish.queue) {
@@ -73,6 +75,7 @@ fn claim_ready(step: &mut Step<'_>, worker: &WorkerId, claim: &ClaimRequest) -> 
             let refused = unknown::Refused::of(claim, &wish.queue);
             let first_gate = unknown::first_gate(step, queue)?;
             if first_gate.is_some() {
+                more = true;
                 unknown::let_return(step, queue, &refused, limit)?;
             }
             let mut gates = gates::Gates::of(step, queue, refused)?;
@@ -80,7 +83,7 @@ fn claim_ready(step: &mut Step<'_>, worker: &WorkerId, claim: &ClaimRequest) -> 
             let has_suspects = first_gate.is_some_and(|gate| gate == unknown::SUSPECTS);
             let mut left = limit - claim.take_suspects(step, limit, has_suspects, gates.as_mut())?;
             match gates {
-                None => claim.take(step, left)?,
+                None => more |= claim.take(step, left)? == left,
                 Some(mut gates) => {
                     while let Some(open) = gates.make_way(step, left)? {
                         claim.take(step, open)?;
@@ -92,10 +95,11 @@ fn claim_ready(step: &mut Step<'_>, worker: &WorkerId, claim: &ClaimRequest) -> 
             room.note_started(step, queue, claimed.len() - before)?;
         }
     }
-    Ok(claimed)
+    let more = more && !claimed.is_empty();
+    Ok((claimed, more))
 }
 
-/// What an empty claim is to be told of, and when a rate allows it more.
+/// What a waiting worker is woken for, and when a rate allows it more.
 fn what_to_wait_for(step: &Step<'_>, claim: &ClaimRequest) -> Result<(Wants, Option<Duration>)> {
     let mut wants = Wants { ready: Vec::new(), freed: Vec::new(), limit: claim.limit, refused: BTreeMap::new() };
     let mut soonest: Option<Duration> = None;
@@ -135,8 +139,8 @@ struct QueueClaim<'a> {
 }
 
 impl QueueClaim<'_> {
-    /// Leases the next tasks that are not suspect.
-    fn take(&mut self, step: &mut Step<'_>, limit: usize) -> Result<()> {
+    /// Leases the next tasks that are not suspect. Returns how many.
+    fn take(&mut self, step: &mut Step<'_>, limit: usize) -> Result<usize> {
         let mut next = step.prepare(sql::NEXT_READY)?;
         let mut rows = next.query((self.queue, sql::count(limit))).or_store()?;
         let mut leases = Vec::new();
@@ -144,7 +148,8 @@ impl QueueClaim<'_> {
             leases.push(self.hand_out(row, step)?);
         }
         drop(rows);
-        self.lease(step, &leases)
+        self.lease(step, &leases)?;
+        Ok(leases.len())
     }
 
     /// Leases ready suspects, if there are some, as many as the worker may hold and `gates` let pass. Returns how many.

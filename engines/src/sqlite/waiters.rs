@@ -2,7 +2,7 @@
 //!
 //! Nothing here decides anything; whoever is told looks at the store again. Being told twice, or for nothing, is
 //! harmless; what must not happen is that a change is missed. So interest is noted before the store is looked at: a
-//! worker's inside the transaction of its empty claim, a caller's before it reads its task.
+//! worker's inside the transaction of its claim, a caller's before it reads its task.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -23,7 +23,7 @@ const WORKERS_KEPT: usize = 1_024;
 struct Worker {
     /// Keeps one wake-up for a worker that is not waiting yet.
     wake: Arc<Notify>,
-    /// What it waits for, if its last claim was empty.
+    /// What it waits for, if its last claim took all there was.
     wants: Option<Wants>,
 }
 
@@ -95,7 +95,7 @@ impl Waiters {
         Arc::clone(&workers.entry(worker.clone()).or_default().wake)
     }
 
-    /// A worker's claim came back empty: it is told when there may be something for it.
+    /// A worker's claim took all there was: it is woken when there may be something for it.
     pub(super) fn register(&self, worker: &WorkerId, wants: Wants) {
         self.workers.lock().entry(worker.clone()).or_default().wants = Some(wants);
     }

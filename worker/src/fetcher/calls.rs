@@ -194,7 +194,7 @@ impl Fetcher {
                 } else {
                     self.outage.over();
                     self.parts.meters.claimed(reply.claimed.len());
-                    self.hungry = !reply.claimed.is_empty();
+                    self.hungry = reply.more;
                     self.next_due = reply.next_due;
                 }
                 self.settled(&call.settling, &reply.settled);

@@ -454,6 +454,10 @@ fn plain_task(mut task: Task) -> Task {
 fn plain_reply(mut reply: CycleReply) -> CycleReply {
     reply.config_version = 0;
     reply.cancel_requested.sort();
+    if !reply.claimed.is_empty() {
+        // Engines may be more careful than the model.
+        (reply.more, reply.next_due) = (false, None);
+    }
     for task in &mut reply.claimed {
         task.fence = Fence(0);
     }

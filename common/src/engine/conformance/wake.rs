@@ -42,6 +42,31 @@ pub async fn a_submission_wakes_a_waiting_worker(f: Fixture) {
     assert_eq!(f.claim(1).await.len(), 1);
 }
 
+pub async fn a_worker_whose_claim_took_all_there_was_is_woken(f: Fixture) {
+    f.submit_ids(&["a"]).await;
+    let reply = f.cycle_as("w1", &["default"], 5, Vec::new()).await;
+    assert_eq!((reply.claimed.len(), reply.more), (1, false));
+    let engine = Arc::clone(&f.engine);
+    let waiting = tokio::spawn(async move {
+        let start = Instant::now();
+        engine.wait(&worker("w1"), LONG).await;
+        start.elapsed()
+    });
+    f.submit_ids(&["b"]).await;
+    assert_woken(waiting).await;
+    assert_eq!(f.claim(5).await.len(), 1);
+}
+
+pub async fn only_a_claim_that_left_nothing_says_that_there_is_no_more(f: Fixture) {
+    f.submit_ids(&["a", "b", "c"]).await;
+    let mut found = Vec::new();
+    for _ in 0..3 {
+        let reply = f.cycle_as("w1", &["default"], 2, Vec::new()).await;
+        found.push((reply.claimed.len(), reply.more));
+    }
+    assert_eq!(found, [(2, true), (1, false), (0, false)]);
+}
+
 pub async fn a_task_that_moves_to_its_queue_wakes_a_waiting_worker(f: Fixture) {
     f.create_queue("old").await;
     f.submit(vec![task_in("a", "old")]).await;

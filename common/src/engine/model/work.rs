@@ -29,8 +29,8 @@ impl State {
             let queues: Vec<QueueName> = claim.queues.iter().map(|it| it.queue.clone()).collect();
             self.promote_due(Some(&queues), TEND_LIMIT, now);
             self.reclaim_expired(Some(&queues), TEND_LIMIT, now);
-            reply.claimed = self.claim(&cycle.worker, &claim, now);
-            if reply.claimed.is_empty() {
+            (reply.claimed, reply.more) = self.claim(&cycle.worker, &claim, now);
+            if !reply.more {
                 let due = self.next_due(&queues).map(|due| due.since(now));
                 reply.next_due = due.into_iter().chain(self.rates_allow_in(&claim, now)).min();
                 self.waiting.insert(cycle.worker.clone(), claim);
@@ -112,8 +112,9 @@ impl State {
         }
     }
 
-    fn claim(&mut self, worker: &WorkerId, claim: &ClaimRequest, now: Timestamp) -> Vec<ClaimedTask> {
-        let mut claimed = Vec::new();
+    /// The tasks leased, and whether there may be more: where a queue gave all it was asked for, or gave suspects.
+    fn claim(&mut self, worker: &WorkerId, claim: &ClaimRequest, now: Timestamp) -> (Vec<ClaimedTask>, bool) {
+        let (mut claimed, mut more) = (Vec::new(), false);
         for QueueClaim { queue, limit } in &claim.queues {
             if self.config.queues.get(queue).is_some_and(|config| config.paused) {
                 continue;
@@ -141,12 +142,15 @@ impl State {
                 }
                 if self.held_suspects(worker).may_add(suspicion) && self.shut_gate(&id, now).is_none() {
                     claimed.extend(self.lease(&id, worker, claim.lease, now));
+                    more |= suspicion.is_suspect();
                     self.note_passed(&id, now);
                 }
             }
+            more |= wanted > 0 && claimed.len() - before == wanted;
             self.note_started(queue, claimed.len() - before, now);
         }
-        claimed
+        let more = more && !claimed.is_empty();
+        (claimed, more)
     }
 
     /// The suspects that a worker holds a lease on.

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- The worker's loop in one step: settles what finished, tends what time brought about, claims what fits, and registers
--- the worker as waiting when nothing was claimed.
+-- the worker as waiting when the queues hold nothing more for it.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 worker, 3 instance, 4 the slot of this request, 5 the request's id,
 -- 6 `again` when an earlier sending may have been carried out, 7 how many settlements, then these (see settle.lua);
@@ -8,7 +8,8 @@
 -- microseconds, until when the answer is waited for or 0, how many kinds of tasks it refuses, then pairs of queue and the
 -- gate of a kind (see unknown.lua); then pairs of queue and limit.
 -- Answers {settled, claims of each queue (see claim.lua), ids with a cancel request, configuration's version,
--- microseconds to the next due task, or until a rate allows more, or -1, the present}.
+-- microseconds to the next due task, or until a rate allows more, or -1, the present, 1 if there may be more to claim at
+-- once and the worker is not registered as waiting}.
 
 -- include time counter spread wake
 
@@ -34,13 +35,13 @@ if ARGV[claim_at] then
   end
 end
 
-local settled, once, claims, next_due = '', false, {}, '-1'
+local settled, once, claims, next_due, more = '', false, {}, '-1', 0
 -- Of what is leased now; kept for a repetition.
 local first_fence, last_fence, deadline = NO_NUMBER, NO_NUMBER, NO_TIME
 
 local function answer()
   return { settled, claims, call('SMEMBERS', P .. 'cancel:' .. worker), call('HGET', P .. 'config', 'version') or '0',
-    next_due, NOW }
+    next_due, NOW, more }
 end
 
 local function stop_waiting_in(name)
@@ -62,6 +63,7 @@ if ARGV[6] == 'again' then
     -- include records replay
     settled = sub(remembered, @request.rest.at)
     claims = leased_before(remembered, names)
+    more = claims[1] and 1 or 0
     return answer()
   end
 end
@@ -131,6 +133,9 @@ else
   local ready, has_ready, taken = {}, {}, 0
   local set_aside = call('EXISTS', P .. 'suspects', P .. 'unknown', P .. 'unknown')
   local has_suspects, has_unknown = set_aside % 2 == 1, set_aside >= 2
+  -- Whether a queue may have more than it gave: limits, suspicion and refusals hold tasks back, and a queue that gave all
+  -- it was asked for was not looked through.
+  local may_have_more = limited or is_picky or set_aside > 0
   for i, name in ipairs(names) do
     local is_any = call('EXISTS', of(name, 'q'), of(name, 'r'), of(name, 'p')) > 0
     if limits[i] > 0 and is_any and call('SISMEMBER', P .. 'paused', name) == 0 then
@@ -154,8 +159,9 @@ else
     end
     deadline = format('%016.0f', now + ARGV[claim_at + 1])
     local function note_claimed(claimed)
-      local _, fence, ids = unpack(claimed)
+      local _, fence, ids, _, _, lost = unpack(claimed)
       claims[#claims + 1] = claimed
+      may_have_more = may_have_more or #lost > 0
       if #ids > 0 then
         first_fence = first_fence == NO_NUMBER and fence or first_fence
         last_fence = format('%015.0f', fence + #ids - 1)
@@ -194,15 +200,18 @@ else
       if is_gated then
         passed_in(name, taken - before)
       end
+      local is_filled = taken > before and taken - before == wanted
+      may_have_more = may_have_more or is_filled
       -- Full, and there is more: another worker may have been asleep since before.
-      if taken > before and taken - before == wanted and call('EXISTS', of(name, 'w')) == 1
+      if is_filled and call('EXISTS', of(name, 'w')) == 1
         and call('EXISTS', of(name, 'q'), of(name, 'r')) > 0 then
         wake(name, 1)
       end
     end
   end
 
-  if taken > 0 then
+  if taken > 0 and may_have_more then
+    more = 1
     stop_waiting()
   else
     local first = math.huge
