@@ -57,6 +57,8 @@ mod trouble;
 #[cfg(test)]
 mod typed_client;
 #[cfg(test)]
+mod unknown_tasks;
+#[cfg(test)]
 mod upgrade;
 #[cfg(test)]
 mod wakeups;

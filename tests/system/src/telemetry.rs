@@ -265,7 +265,7 @@ async fn under_load(kind: Engine, fail: impl FnOnce(Collector) -> Option<Collect
 }
 
 /// Reads `/metrics` and answers the lines that are no comments.
-async fn scrape(address: impl std::fmt::Display) -> Vec<String> {
+pub(crate) async fn scrape(address: impl std::fmt::Display) -> Vec<String> {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let response = client.get(format!("http://{address}/metrics")).send().await.unwrap();
     assert!(response.headers()["content-type"].to_str().unwrap().starts_with("text/plain; version=0.0.4"));
@@ -290,7 +290,7 @@ fn assert_all_are_in_the_catalogue(lines: &[String]) {
     }
 }
 
-async fn metrics_address(program: &Program) -> String {
+pub(crate) async fn metrics_address(program: &Program) -> String {
     let line = program.line("serving /metrics").await;
     line.split(|c: char| c.is_whitespace() || matches!(c, '=' | '"'))
         .find(|word| word.parse::<std::net::SocketAddr>().is_ok())

@@ -104,6 +104,10 @@ impl Fetcher {
         if !self.claims() || self.parts.intake.version == 0 || self.outage.forbids_claims() || looks_for_a_culprit {
             return 0;
         }
+        // Until it is known who knows these, a further claim would bring more of their kind.
+        if self.unknown.has_undecided() {
+            return 0;
+        }
         let free = self.most_held().saturating_sub(self.held + self.asked);
         let left = self.parts.ttl.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
         free.min(self.batch()).min(left.saturating_sub(self.asked))

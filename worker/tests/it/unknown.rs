@@ -8,6 +8,7 @@ use jobbers_common::{
     name::QueueName,
     queue::QueueConfig,
     task::FailureKind,
+    worker::RegisteredWorker,
 };
 use jobbers_process::shutdown::Shutdown;
 use jobbers_worker::{Config, Worker, WorkerError, prelude::*};
@@ -47,6 +48,43 @@ async fn who_gave_a_task_back_lets_the_others_go_first_when_it_is_due_again() {
     let again = bench.until(&id, |task| task.ready_at > given_back.ready_at).await;
     let waited = again.ready_at.since(given_back.ready_at).saturating_sub(Duration::from_secs(2));
     assert!(waited >= Duration::from_millis(200), "it was taken again {waited:?} after it was due");
+    worker.drain().await;
+}
+
+/// A worker that knows the stranger, once it is registered for its queue.
+async fn able(bench: &Bench) -> (Shutdown, tokio::task::JoinHandle<()>) {
+    let able = Worker::new(bench.config.clone(), bench.engine.clone()).task(&stranger);
+    let shutdown = Shutdown::new();
+    let running = shutdown.clone();
+    let able = tokio::spawn(async move {
+        able.run_until(running).await.unwrap();
+    });
+    let serves = |worker: &RegisteredWorker| {
+        !worker.report.queues.is_empty() && worker.report.tasks.contains(&"stranger@1".to_owned())
+    };
+    while !bench.engine.workers().await.unwrap().iter().any(serves) {
+        tokio::task::yield_now().await;
+    }
+    (shutdown, able)
+}
+
+#[tokio::test]
+async fn a_task_that_another_worker_knows_is_handed_on_at_once() {
+    let bench = Bench::in_real_time();
+    let (shutdown, able) = able(&bench).await;
+    let worker = bench.worker();
+    for _ in 0..20 {
+        let ids = [bench.submit(&stranger, NoParameters).await, bench.submit(&stranger, NoParameters).await];
+        for id in &ids {
+            let task = bench.over(id).await;
+            assert_eq!((task.status, task.attempt, task.ready_at), (Status::Completed, 1, task.submitted_at));
+        }
+    }
+    shutdown.drain.cancel();
+    able.await.unwrap();
+    let id = bench.submit(&stranger, NoParameters).await;
+    let task = bench.until_status(&id, Status::Scheduled).await;
+    assert!(task.ready_at > task.submitted_at, "the last that knew it has left: its queue's patience is judged again");
     worker.drain().await;
 }
 
