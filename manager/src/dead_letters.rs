@@ -205,6 +205,13 @@ enum Trouble {
     Archive(#[from] jobbers_archive::Error),
 }
 
+impl Trouble {
+    /// Whether the archive refused a write because it is read-only.
+    const fn is_read_only_archive(&self) -> bool {
+        matches!(self, Self::Archive(jobbers_archive::Error::ReadOnly(_)))
+    }
+}
+
 impl From<Trouble> for Problem {
     fn from(trouble: Trouble) -> Self {
         match trouble {

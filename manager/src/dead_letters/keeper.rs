@@ -212,15 +212,22 @@ impl Rounds {
 }
 
 /// The open archive; opens it if it is not. `None`: this manager keeps none.
+///
+/// SQLite opens a file it may not write for reading only, and that connection stays so when the file can be written
+/// again. So an archive that refused writes is opened again; until that succeeds, the old one answers who reads.
 async fn open(letters: &DeadLetters) -> jobbers_archive::Result<Option<Arc<Archive>>> {
-    if let Some(archive) = letters.archive.lock().clone() {
-        return Ok(Some(archive));
+    let known = letters.archive.lock().clone();
+    let refused = letters.trouble.lock().as_ref().is_some_and(Trouble::is_read_only_archive);
+    if let Some(archive) = known.as_ref().filter(|_| !refused) {
+        return Ok(Some(Arc::clone(archive)));
     }
     let (Some(path), options) = (letters.path.clone(), letters.options) else { return Ok(None) };
     let opened = task::spawn_blocking(move || Archive::open(&path, options)).await;
     let archive = opened.map_err(|error| jobbers_archive::Error::Unavailable(error.to_string()))??;
     let archive = Arc::new(archive);
-    tracing::info!(path = %archive.path().display(), "opened the archive of dead letters");
+    if known.is_none() {
+        tracing::info!(path = %archive.path().display(), "opened the archive of dead letters");
+    }
     *letters.archive.lock() = Some(Arc::clone(&archive));
     Ok(Some(archive))
 }
@@ -296,70 +303,4 @@ async fn look_for_keeper(app: &App) -> Result<(), Error> {
 }
 
 #[cfg(test)]
-mod tests {
-    use jobbers_archive::{NewOperation, Options, Selection};
-    use jobbers_common::{engine::model::ModelEngine, name::HolderId};
-    use tokio_util::sync::CancellationToken;
-
-    use super::*;
-
-    #[test]
-    fn another_archive_is_told_of_by_all_that_follow_for_a_week() {
-        let at = |seconds: u64| Timestamp::from_micros(0).after(Duration::from_secs(seconds));
-        let had = |now: Timestamp, taken_from: Option<&Note>| Duty {
-            holder: HolderId::new("h").unwrap(),
-            note: String::new(),
-            term: 2,
-            expires_at: now.after(TTL),
-            taken_from: taken_from.map(|note| serde_json::to_string(note).unwrap()),
-        };
-        let note = |archive: &str, before: Option<Before>| Note {
-            url: format!("http://{archive}"),
-            archive: archive.to_owned(),
-            before,
-        };
-        assert_eq!(kept_before(&had(at(5), None), None, "b"), None, "the first keeper of all");
-        assert_eq!(kept_before(&had(at(5), Some(&note("b", None))), None, "b"), None, "the same file goes on");
-        let known = Some(Before { archive: "a".to_owned(), url: "http://a".to_owned(), until: at(5).as_micros() });
-        assert_eq!(kept_before(&had(at(5), Some(&note("a", None))), None, "b"), known);
-        assert_eq!(kept_before(&had(at(9), None), known.clone(), "b"), known, "it keeps it");
-        assert_eq!(
-            kept_before(&had(at(9), Some(&note("b", known.clone()))), None, "b"),
-            known,
-            "and so does its successor"
-        );
-        let week = 7 * 24 * 3_600;
-        assert_eq!(kept_before(&had(at(week + 4), None), known.clone(), "b"), known);
-        assert_eq!(kept_before(&had(at(week + 5), None), known.clone(), "b"), None);
-        let back = kept_before(&had(at(9), Some(&note("b", known))), None, "a").unwrap();
-        assert_eq!((back.archive.as_str(), back.until), ("b", at(9).as_micros()), "now that one is not seen");
-        let older =
-            Duty { taken_from: Some(r#"{"url": "http://old", "archive": "o"}"#.to_owned()), ..had(at(5), None) };
-        assert_eq!(kept_before(&older, None, "b").unwrap().archive, "o", "notes of before there were such things");
-        let odd = Duty { taken_from: Some("no note".to_owned()), ..had(at(5), None) };
-        assert_eq!(kept_before(&odd, None, "b"), None);
-    }
-
-    #[tokio::test]
-    async fn an_operation_that_met_a_defect_rests_and_can_be_cancelled() {
-        let folder = tempfile::tempdir().unwrap();
-        let archive = Arc::new(Archive::open(&folder.path().join("dead.db"), Options::default()).unwrap());
-        let new =
-            NewOperation { key: None, digest: 0, request: "?".to_owned(), selection: Selection::Tasks(Vec::new()) };
-        let id = archive.begin(&new, Timestamp::from_micros(1)).unwrap().id;
-        let engine = Arc::new(ModelEngine::with_system_clock());
-        let app = App::new(&crate::Config::default(), engine, String::new(), CancellationToken::new());
-        let mut rounds = Rounds::new(Arc::new(app));
-
-        let task = rounds.sending.spawn(async { panic!("a defect") });
-        rounds.under_way.insert(task.id(), id.clone());
-        let ended = rounds.sending.join_next_with_id().await.unwrap();
-        rounds.note_end(ended);
-        assert!(rounds.under_way.is_empty());
-        rounds.resume(&archive).await.map_err(|error| error.to_string()).unwrap();
-        assert!(rounds.under_way.is_empty(), "it rests");
-        archive.cancel(&id, Timestamp::from_micros(2)).unwrap();
-        rounds.resume(&archive).await.map_err(|error| error.to_string()).unwrap();
-        assert_eq!(rounds.under_way.len(), 1, "to be cancelled, it need not be well");
-    }
-}
+mod tests;
