@@ -117,6 +117,15 @@ fn queues_are_created_paused_purged_and_deleted() {
 }
 
 #[test]
+fn a_sleep_that_is_no_duration_is_refused() {
+    let up = Up::start();
+    up.jobbers(&["submit", "sleep", "seconds=x"]).fails(1, "/seconds");
+    for fits in ["seconds=0.01", "seconds=10ms", "seconds=1 us"] {
+        up.jobbers(&["submit", "sleep", fits, "--wait"]).ok();
+    }
+}
+
+#[test]
 fn what_runs_where_is_shown() {
     let up = Up::start();
     up.jobbers(&["submit", "sleep", "seconds=600", "--id", "long"]).ok();

@@ -32,7 +32,7 @@ pub struct Sleep {
 #[expect(dead_code, reason = "only its schema is wanted")]
 enum Length {
     /// `500ms`, `10s`, `5m`.
-    Text(String),
+    Text(#[schemars(regex(pattern = r"^\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*(us|ms|s|m|h|d)?\s*$"))] String),
     /// A number of seconds.
     Seconds(#[schemars(range(min = 0.0))] f64),
 }
