@@ -25,10 +25,11 @@ pub(super) fn among_dashboards() -> Vec<Value> {
 }
 
 /// A link from a line of a series or a cell of a table. The row's labels are taken where they are: on the series, or in
-/// the table's fields.
+/// the table's fields. They are percent-encoded: names may hold a slash.
 pub(super) fn data_link(target: Target, in_table: bool) -> Value {
     let label = |name: &str| {
-        if in_table { format!("${{__data.fields.{name}}}") } else { format!("${{__field.labels.{name}}}") }
+        let of = if in_table { "__data.fields" } else { "__field.labels" };
+        format!("${{{of}.{name}:percentencode}}")
     };
     let (queue, task) = (label("queue"), label("task"));
     let dashboard = |slug: &str, variables: &str| format!("/d/{}?{variables}&{CHOSEN}", uid(slug));

@@ -190,3 +190,52 @@ fn links_lead_to_dashboards_that_exist() {
         }
     }
 }
+
+#[test]
+fn names_in_links_to_the_manager_are_percent_encoded() {
+    let mut links = 0;
+    for (slug, model) in models() {
+        for url in urls(&model).into_iter().filter(|url| url.starts_with("${manager}/")) {
+            let names = url.split("${").skip(1).filter_map(|part| part.split_once('}')).map(|(name, _)| name);
+            for name in names.filter(|name| name.starts_with("__")) {
+                assert!(name.ends_with(":percentencode"), "{slug}: a slash in {name} leads elsewhere: {url}");
+                links += 1;
+            }
+        }
+    }
+    assert!(links > 0);
+}
+
+/// Every `url` in a model.
+fn urls(model: &Value) -> Vec<&str> {
+    match model {
+        Value::Object(fields) => {
+            let own = fields.get("url").and_then(Value::as_str);
+            own.into_iter().chain(fields.values().flat_map(urls)).collect()
+        }
+        Value::Array(items) => items.iter().flat_map(urls).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn each_tile_of_the_queue_dashboard_shows_one_value() {
+    let queue = dashboards().into_iter().find(|dashboard| dashboard.slug == "queue").unwrap();
+    for panel in &queue.rows[0].panels {
+        assert!(panel.queries.iter().all(|query| query.legend.is_empty()), "{}: a value per queue", panel.title);
+    }
+}
+
+#[test]
+fn a_share_of_attempts_is_a_part_of_a_sum_that_holds_it() {
+    for dashboard in dashboards() {
+        for panel in
+            dashboard.rows.iter().flat_map(|row| &row.panels).filter(|panel| panel.title.starts_with("Share of"))
+        {
+            for query in &panel.queries {
+                let (part, whole) = query.expr.split_once("\n/ ").unwrap();
+                assert!(whole.contains(part.trim()), "{}: what it is divided by must hold {part}", panel.title);
+            }
+        }
+    }
+}
