@@ -20,7 +20,8 @@ pub const INTERNAL: u8 = 70;
 pub const IO: u8 = 74;
 /// The wait ended before the task did; the code that `timeout` uses.
 pub const WAIT_ENDED: u8 = 124;
-/// Stopped at the drain deadline, or by a second signal; what still ran was given back.
+/// Stopped at the drain deadline, or by a second signal: what still ran was given back, or the store did not take the end
+/// of what had run.
 pub const DRAINED_LATE: u8 = 75;
 
 /// Stopped because too many threads were held by tasks that do not end: to be started again.

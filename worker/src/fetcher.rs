@@ -129,6 +129,8 @@ pub(crate) struct Fetcher {
     held: usize,
     /// Tasks asked for by the calls under way.
     asked: usize,
+    /// Settlements in the calls under way.
+    settling: usize,
     /// Whether the queues held something when last asked.
     hungry: bool,
     /// Whether something may have changed since the last call.
@@ -160,6 +162,7 @@ impl Fetcher {
             looking: None,
             held: 0,
             asked: 0,
+            settling: 0,
             hungry: true,
             woken: false,
             quiet: false,
@@ -193,12 +196,13 @@ impl Fetcher {
                 Event::Now => self.close(),
             }
         }
-        let left = self.unsettled.len() + self.aside.len();
+        let left = self.unsettled.len() + self.aside.len() + self.settling;
         if left > 0 {
+            self.report.unsettled = left as u64;
             tracing::warn!(tasks = left, "left without settling these; their leases will end");
         }
         if let Some(told) = self.told_to_stop {
-            self.parts.meters.drained(told.elapsed(), self.report.late);
+            self.parts.meters.drained(told.elapsed(), self.report.late || left > 0);
         }
         self.report
     }

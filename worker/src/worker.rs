@@ -52,6 +52,8 @@ pub struct Report {
     pub lost: u64,
     /// Whether it had to give back tasks that still ran: at the drain deadline, or told to stop now.
     pub late: bool,
+    /// Attempts and tasks given back whose end the store did not take before the worker left.
+    pub unsettled: u64,
     /// Whether it ended because too many of its threads were held by tasks that do not end.
     pub hung: bool,
 }
@@ -62,7 +64,7 @@ impl Report {
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self { hung: true, .. } => exit::HUNG.into(),
-            Self { late: true, .. } => exit::DRAINED_LATE.into(),
+            Self { late: true, .. } | Self { unsettled: 1.., .. } => exit::DRAINED_LATE.into(),
             Self { .. } => exit::OK,
         }
     }
@@ -177,7 +179,7 @@ impl Worker {
     ///
     /// The first signal drains; the second, or the drain deadline, stops now. 0: all is done. 2: the command line makes
     /// no sense. 64: the configuration makes none. 69: the store can't be opened. 70: a defect. 75: what still ran was
-    /// given back. 76: too many threads were held by tasks that do not end.
+    /// given back, or the store did not take the end of what had run. 76: too many threads were held by tasks that do not end.
     pub async fn run(self) -> ExitCode {
         match &self.settings {
             Settings::Unreadable(error) => {

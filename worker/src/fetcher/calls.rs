@@ -155,6 +155,7 @@ impl Fetcher {
 
     fn send(&mut self, settling: Vec<Settling>, is_alone: bool, ask: Ask) {
         self.asked += ask.room;
+        self.settling += settling.len();
         if let Some(line) = &mut self.line {
             line.ask(ask.to_line);
         }
@@ -184,6 +185,7 @@ impl Fetcher {
     /// Takes the answer to a call in.
     pub(super) fn take_in(&mut self, Answer { call, result }: Answer) {
         self.asked -= call.ask.room;
+        self.settling -= call.settling.len();
         if let Some(line) = &mut self.line {
             line.answered(call.ask.to_line);
         }

@@ -1,6 +1,6 @@
 //! A store that goes away and comes back.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::sync::atomic::Ordering;
 
 use jobbers_common::{engine::look::first_queues, lifecycle::Status};
 use jobbers_worker::{Config, prelude::*};
@@ -73,6 +73,22 @@ async fn a_worker_that_is_told_to_stop_without_a_store_stops_all_the_same() {
     bench.engine.go_down();
     let report = worker.drain().await;
     assert!(report.late);
+}
+
+#[tokio::test]
+async fn a_worker_that_leaves_an_ended_attempt_unsettled_says_so() {
+    let mut bench = Bench::new();
+    bench.config.lease = Duration::from_secs(60);
+    bench.submit(&counted, NoParameters).await;
+    let worker = bench.worker_with(Config { drain_deadline: Duration::from_millis(20), ..bench.config.clone() });
+    bench.event().await;
+    bench.engine.go_down();
+    bench.open(1);
+    assert_eq!(bench.event().await, "done");
+    bench.settlements_refused(1).await;
+    let report = worker.drain().await;
+    assert_eq!((report.settled, report.unsettled, report.late), (0, 1, false));
+    assert_eq!(format!("{:?}", report.exit_code()), format!("{:?}", ExitCode::from(75)));
 }
 
 #[tokio::test]
