@@ -1,6 +1,8 @@
 //! What every process tells of itself: which it is, and what it uses.
 
-use jobbers_common::metrics::catalogue::{BUILD_INFO, PROCESS_CPU_TIME, PROCESS_MEMORY};
+use std::time::Instant;
+
+use jobbers_common::metrics::catalogue::{BUILD_INFO, PROCESS_CPU_TIME, PROCESS_MEMORY, PROCESS_UPTIME};
 use opentelemetry::{KeyValue, metrics::Meter};
 use procfs::process::{Process, Stat};
 
@@ -16,6 +18,8 @@ pub(super) fn observe(meter: &Meter, service: &'static str, version: &'static st
             counter.observe(ticks / procfs::ticks_per_second() as f64, &who);
         }
     });
+    let (began, who) = (Instant::now(), own.clone());
+    PROCESS_UPTIME.gauge(meter, move |gauge| gauge.observe(began.elapsed().as_secs_f64(), &who));
     PROCESS_MEMORY.gauge(meter, move |gauge| {
         if let Some(stat) = stat() {
             gauge.observe(stat.rss as f64 * procfs::page_size() as f64, &own);

@@ -133,6 +133,15 @@ async fn the_points_are_as_many_as_what_happened(kind: Engine) {
     assert_eq!(number("jobbers.attempts.failed", &[("reason", "fatal"), ("next", "over")]), 7.0);
     assert_eq!(number("jobbers.attempts.failed", &[("reason", "panic")]), 3.0);
     assert_eq!(number("jobbers.attempts.failed", &[("reason", "stall"), ("next", "over")]), 1.0);
+    for reason in ["error", "fatal", "timeout", "panic"] {
+        let of_echo = [("task", "echo"), ("reason", reason), ("next", "over")];
+        let begun = collector.series("jobbers.attempts.failed");
+        let has = |(key, value): &(&str, &str)| {
+            begun.iter().any(|series| series.get(*key).map(String::as_str) == Some(value))
+        };
+        assert!(of_echo.iter().all(has), "{reason}: it begins at 0 before anything fails");
+        assert_eq!(number("jobbers.attempts.failed", &of_echo), 0.0);
+    }
     assert_eq!(number("jobbers.tasks.stalled", &[("action", "stall")]), 1.0);
     assert_eq!(count("jobbers.retry.delay", &[]), 12);
     assert_eq!(number("jobbers.leases.lost", &[]), 0.0);

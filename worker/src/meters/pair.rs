@@ -57,6 +57,18 @@ impl Instruments {
     }
 }
 
+/// Why attempts of any task may fail, and what comes next. Stalls begin at 0 with tasks that can stall, in
+/// [`TASKS_STALLED`]; those at a shutdown are few.
+const FAILURES: [(&str, &str); 7] = [
+    ("error", "retry"),
+    ("error", "over"),
+    ("fatal", "over"),
+    ("timeout", "retry"),
+    ("timeout", "over"),
+    ("panic", "retry"),
+    ("panic", "over"),
+];
+
 /// What makes a pair: queue, task and, for retries, the task's version.
 pub(super) type Key = (QueueName, &'static str, u32);
 
@@ -111,6 +123,9 @@ impl Pair {
         for status in [Status::Completed, Status::Failed] {
             self.instruments.processed.add(0, &self.with("status", status.as_str()));
         }
+        for (reason, next) in FAILURES {
+            self.fail(reason, next, 0);
+        }
         self.instruments.recovered.add(0, &self.names);
         self.instruments.leases_lost.add(0, &self.names);
     }
@@ -160,8 +175,12 @@ impl Pair {
 
     /// An attempt failed.
     pub(super) fn failed(&self, reason: &'static str, next: &'static str) {
+        self.fail(reason, next, 1);
+    }
+
+    fn fail(&self, reason: &'static str, next: &'static str, attempts: u64) {
         let [queue, task, reason] = self.with("reason", reason);
-        self.instruments.failed.add(1, &[queue, task, reason, KeyValue::new("next", next)]);
+        self.instruments.failed.add(attempts, &[queue, task, reason, KeyValue::new("next", next)]);
     }
 
     /// A task was given back.
