@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     duration,
-    name::{QueueName, RoleName, TaskId, WorkerId},
+    name::{QueueName, RoleName, TaskId, TaskName, WorkerId},
     registry::CatalogueId,
     time::Timestamp,
 };
@@ -59,6 +59,25 @@ pub struct WorkerReport {
     /// without a timeout.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "duration::text::option")]
     pub done_within: Option<Duration>,
+    /// Threads it has written off and that are still held, the longest first: at most a hundred.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hung_threads: Vec<HungThread>,
+}
+
+/// A thread that a blocking task holds although its attempt is over: the function did not return within its grace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HungThread {
+    /// The task.
+    pub id: TaskId,
+    /// Its queue.
+    pub queue: QueueName,
+    /// Its name.
+    pub name: TaskName,
+    /// Which of its attempts holds the thread.
+    pub attempt: u32,
+    /// For how long, when it was reported.
+    #[serde(with = "duration::text")]
+    pub held_for: Duration,
 }
 
 /// A registered worker.

@@ -91,6 +91,7 @@ async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
     let meter = opentelemetry::global::meter(SCOPE);
     let figures = Arc::default();
     meters::observe(&meter, &config.role, config.concurrency, &figures, &leases);
+    meters::observe_hung_threads(&meter, &around);
     let meters = Meters::new(&config.role, &meter);
 
     let renewal = Renewal {
@@ -103,8 +104,14 @@ async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
     background.spawn(renewal.clone().run());
     background.spawn(renewal.guard());
     let catalogue = registry.catalogue();
-    let about = (Arc::clone(&board), Arc::clone(&leases));
-    background.spawn(keep_registered(Arc::clone(&engine), about.0, about.1, identity.clone(), catalogue));
+    background.spawn(keep_registered(
+        Arc::clone(&engine),
+        Arc::clone(&board),
+        Arc::clone(&leases),
+        Arc::clone(&around),
+        identity.clone(),
+        catalogue,
+    ));
 
     let fetcher = Fetcher::new(Parts {
         engine: Arc::clone(&engine),
@@ -126,7 +133,8 @@ async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
 
     background.shutdown().await;
     timeout(FAREWELL, engine.deregister_worker(&identity.id)).await.ok();
-    tracing::info!(settled = report.settled, lost = report.lost, late = report.late, "worker stopped");
+    let Report { settled, lost, late, unsettled, .. } = report;
+    tracing::info!(settled, lost, late, unsettled, "worker stopped");
     Ok(report)
 }
 
@@ -150,6 +158,7 @@ fn identity(config: &Config, registry: &Registry) -> WorkerReport {
         left: Vec::new(),
         draining_for: None,
         done_within: None,
+        hung_threads: Vec::new(),
     }
 }
 

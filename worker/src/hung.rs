@@ -1,31 +1,88 @@
 //! Threads that were written off: each is still held by a task whose attempt is over.
 
-use std::sync::Arc;
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
+use jobbers_common::{
+    name::{QueueName, TaskName},
+    worker::HungThread,
+};
 use parking_lot::Mutex;
 
 use crate::{attempt::Attempt, blocking::Seat};
 
+/// Most threads a report names.
+const MOST_NAMED: usize = 100;
+
 /// The threads that were written off and have not ended yet.
 #[derive(Debug, Default)]
-pub(crate) struct HungThreads(Mutex<Vec<Arc<Seat>>>);
+pub(crate) struct HungThreads(Mutex<Vec<Held>>);
+
+/// One of them.
+#[derive(Debug)]
+struct Held {
+    seat: Arc<Seat>,
+    /// When its function began.
+    since: Instant,
+    /// What is reported of it; `held_for` is filled in then.
+    thread: HungThread,
+}
 
 impl HungThreads {
     /// Notes that the function of this attempt holds its thread, although the attempt is over.
     pub(crate) fn add(&self, attempt: &Attempt, seat: Arc<Seat>) {
         let task = &attempt.task;
-        let ran = attempt.runs_for();
+        let held_for = attempt.runs_for();
         tracing::error!(
-            id = %task.id, name = %task.name, attempt = task.attempt, ?ran,
+            id = %task.id, name = %task.name, attempt = task.attempt, ran = ?held_for,
             "the task did not end when it was told to; its thread is written off"
         );
-        self.0.lock().push(seat);
+        let thread = HungThread {
+            id: task.id.clone(),
+            queue: task.queue.clone(),
+            name: task.name.clone(),
+            attempt: task.attempt,
+            held_for,
+        };
+        let now = Instant::now();
+        self.held().push(Held { seat, since: now.checked_sub(held_for).unwrap_or(now), thread });
     }
 
     /// How many there are now.
     pub(crate) fn count(&self) -> usize {
-        let mut seats = self.0.lock();
-        seats.retain(|seat| !seat.is_left());
-        seats.len()
+        self.held().len()
+    }
+
+    /// Which tasks hold them and for how long, the longest first.
+    pub(crate) fn named(&self) -> Vec<HungThread> {
+        let held = self.held();
+        let thread = |held: &Held| HungThread { held_for: held.since.elapsed(), ..held.thread.clone() };
+        let mut threads: Vec<HungThread> = held.iter().map(thread).collect();
+        drop(held);
+        threads.sort_by_key(|thread| std::cmp::Reverse(thread.held_for));
+        threads.truncate(MOST_NAMED);
+        threads
+    }
+
+    /// How many each pair of queue and task holds, and the longest of these for how long.
+    pub(crate) fn by_pair(&self) -> BTreeMap<(QueueName, TaskName), (usize, Duration)> {
+        let mut pairs = BTreeMap::new();
+        for Held { since, thread, .. } in self.held().iter() {
+            let pair = (thread.queue.clone(), thread.name.clone());
+            let (count, longest): &mut (usize, Duration) = pairs.entry(pair).or_default();
+            *count += 1;
+            *longest = (*longest).max(since.elapsed());
+        }
+        pairs
+    }
+
+    /// Those that are still held.
+    fn held(&self) -> parking_lot::MutexGuard<'_, Vec<Held>> {
+        let mut held = self.0.lock();
+        held.retain(|held| !held.seat.is_left());
+        held
     }
 }

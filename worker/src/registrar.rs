@@ -16,7 +16,7 @@ use jobbers_common::{
 };
 use tokio::{sync::watch, time::timeout};
 
-use crate::leases::Leases;
+use crate::{attempt::Surroundings, leases::Leases};
 
 const EVERY: Duration = Duration::from_secs(2);
 /// How often the catalogue of its tasks is given again, and how long the store keeps it.
@@ -44,11 +44,14 @@ struct Standing {
     since: Option<Instant>,
     /// While it drains: when it waits for nothing more, if there is such a point.
     deadline: Option<Instant>,
+    /// How many threads are held by tasks that do not end.
+    hung: usize,
 }
 
 impl Default for Board {
     fn default() -> Self {
-        let standing = Standing { state: WorkerState::Running, queues: Vec::new(), since: None, deadline: None };
+        let standing =
+            Standing { state: WorkerState::Running, queues: Vec::new(), since: None, deadline: None, hung: 0 };
         Self { running: AtomicU32::new(0), settled: AtomicU64::new(0), standing: watch::Sender::new(standing) }
     }
 }
@@ -74,6 +77,11 @@ impl Board {
         });
     }
 
+    /// So many threads are held by tasks that do not end.
+    pub(crate) fn count_hung(&self, hung: usize) {
+        self.standing.send_if_modified(|standing| std::mem::replace(&mut standing.hung, hung) != hung);
+    }
+
     /// The worker takes on tasks again.
     pub(crate) fn resume(&self) {
         self.standing.send_modify(|standing| {
@@ -89,6 +97,7 @@ pub(crate) async fn keep_registered(
     engine: Arc<dyn Engine>,
     board: Arc<Board>,
     leases: Arc<Leases>,
+    around: Arc<Surroundings>,
     mut report: WorkerReport,
     catalogue: Catalogue,
 ) {
@@ -100,11 +109,12 @@ pub(crate) async fn keep_registered(
             kept = id.is_some().then(Instant::now);
             report.catalogue = id.or(report.catalogue);
         }
-        let Standing { state, queues, since, deadline } = changes.borrow_and_update().clone();
+        let Standing { state, queues, since, deadline, .. } = changes.borrow_and_update().clone();
         (report.left, report.done_within) = match state {
             WorkerState::Running => (Vec::new(), None),
             WorkerState::Draining => rest(&leases, deadline),
         };
+        report.hung_threads = around.hung.named();
         report.draining_for = since.map(|since| since.elapsed());
         report.state = state;
         report.queues = queues;

@@ -35,8 +35,9 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     output::line(format_args!("{id} is {status}, in queue {queue}"))?;
     for reason in reasons {
         let until = reason.until.map(|at| format!(", until {}", when::full(at))).unwrap_or_default();
+        let since = reason.since.map(|at| format!(", since {}", when::full(at))).unwrap_or_default();
         let tasks = if reason.tasks.is_empty() { String::new() } else { format!(": {}", reason.tasks.join(", ")) };
-        output::line(format_args!("- {}{until}{tasks} ({})", reason.message, reason.code))?;
+        output::line(format_args!("- {}{until}{since}{tasks} ({})", reason.message, reason.code))?;
     }
     Ok(exit::OK)
 }

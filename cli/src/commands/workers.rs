@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::{
     client::{
         self, ClientArgs,
-        wire::{Steered, Worker, Workers},
+        wire::{HungThread, Steered, Worker, Workers},
     },
     failure::Failure,
     output, when,
@@ -131,6 +131,14 @@ async fn list(args: &ClientArgs) -> Result<ExitCode, Failure> {
         ]);
     }
     output::table(&table)?;
+    for worker in &workers {
+        for HungThread { id, name, queue, attempt, since } in &worker.hung_threads {
+            let (worker, since) = (&worker.id, when::full(*since));
+            output::line(format_args!(
+                "worker {worker}: attempt {attempt} of task {id} ({name}, queue {queue}) has held a thread since {since}"
+            ))?;
+        }
+    }
     Ok(exit::OK)
 }
 

@@ -32,6 +32,9 @@ const PAIRS: usize = MOST_NAMES;
 /// Series of a metric of queue and task and status.
 const PAIRS_BY_STATUS: usize = 3 * MOST_NAMES;
 
+/// Series of a metric of queue and task, reason and what comes next.
+const PAIRS_BY_REASON: usize = 10 * MOST_NAMES;
+
 macro_rules! catalogue {
     ($($name:ident: $kind:ident $text:literal, $unit:literal, [$($attribute:ident),*], $most:expr, $buckets:expr, $services:expr, $about:literal;)*) => {
         $(
@@ -100,7 +103,7 @@ catalogue! {
         "How long an attempt ran, by where its task then stood: an attempt that is retried counts under `scheduled` or `submitted`. Waits are not in it.";
     END_TO_END_LATENCY: Histogram "end_to_end_latency", "ms", [QUEUE, TASK, STATUS], PAIRS_BY_STATUS, TASK_MS, WORKER,
         "From a task's first submission to its end, with all its delays, retries and waits.";
-    ATTEMPTS_FAILED: Counter "jobbers.attempts.failed", "{attempt}", [QUEUE, TASK, REASON, NEXT], PAIRS_BY_STATUS, &[], WORKER,
+    ATTEMPTS_FAILED: Counter "jobbers.attempts.failed", "{attempt}", [QUEUE, TASK, REASON, NEXT], PAIRS_BY_REASON, &[], WORKER,
         "Attempts that failed, and whether the task is retried or over: reason is `error`, `fatal`, `timeout`, `panic`, `stall` or `shutdown`.";
     TASKS_RELEASED: Counter "jobbers.tasks.released", "{task}", [QUEUE, TASK, REASON], PAIRS_BY_STATUS, &[], WORKER,
         "Tasks given back unharmed: reason is `shutdown`, `lease_ending` (it could not be renewed in time), `unknown_task` (no live worker knows it), `unstarted` (it was claimed ahead and did not begin) or `abandoned` (it did not end within its grace).";
@@ -150,8 +153,12 @@ catalogue! {
         "How many it runs now.";
     WORKER_UNSETTLED: Gauge "jobbers.worker.unsettled", "{task}", [ROLE], 100, &[], WORKER,
         "Attempts that have ended and wait for the store to take their end; it grows while the store is away.";
+    WORKER_THREADS_HUNG: Gauge "jobbers.worker.threads.hung", "{thread}", [QUEUE, TASK], PAIRS, &[], WORKER,
+        "Threads held by blocking tasks whose attempts are over: the functions did not return within their grace. At `max_hung_threads` the worker drains and exits with 76.";
+    WORKER_THREADS_HUNG_AGE: Gauge "jobbers.worker.threads.hung.age", "s", [QUEUE, TASK], PAIRS, &[], WORKER,
+        "For how long the function that holds the longest held of these threads has run.";
     WORKER_DRAIN_DURATION: Histogram "jobbers.worker.drain.duration", "s", [ROLE, OUTCOME], 800, LONG_S, WORKER,
-        "From the word to stop to the end of the worker: outcome is `done`, or `late` when tasks had to be given back. Nobody scrapes a worker that has ended, so this leaves by OTLP only.";
+        "From the word to stop to the end of the worker: outcome is `done`, or `late` when tasks had to be given back or the store did not take the end of some. Nobody scrapes a worker that has ended, so this leaves by OTLP only.";
 
     // ---- engine ----
     ENGINE_OPERATION_DURATION: Histogram "jobbers.engine.operation.duration", "s", [ENGINE, OPERATION], 128, CALL_S, EVERY,
@@ -188,6 +195,8 @@ catalogue! {
         "Always 1: which service this process is, and which version of it.";
     PROCESS_CPU_TIME: ObservedCounter "jobbers.process.cpu.time", "s", [SERVICE], 4, &[], EVERY,
         "CPU time the process has used.";
+    PROCESS_UPTIME: Gauge "jobbers.process.uptime", "s", [SERVICE], 4, &[], EVERY,
+        "For how long the process has been running.";
     PROCESS_MEMORY: Gauge "jobbers.process.memory", "By", [SERVICE], 4, &[], EVERY,
         "Memory the process holds (resident set).";
 }

@@ -42,6 +42,7 @@ fn report(name: &str) -> WorkerReport {
         left: Vec::new(),
         draining_for: None,
         done_within: None,
+        hung_threads: Vec::new(),
     }
 }
 

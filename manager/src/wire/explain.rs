@@ -36,6 +36,9 @@ pub struct Reason {
     /// Until when, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) until: Option<Rfc3339>,
+    /// Since when, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) since: Option<Rfc3339>,
     /// The tasks that hold what it waits for: at most ten of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<NameDoc>)]
@@ -84,17 +87,23 @@ pub enum ReasonCode {
     EarlierQueues,
     /// Other tasks of its queue come first.
     BehindOthers,
+    /// The function of one of its earlier attempts has not returned and holds a thread of its worker.
+    HoldsThread,
     /// Nothing stands in its way: it is claimed next.
     Next,
 }
 
 impl Reason {
     pub(crate) fn new(code: ReasonCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), until: None, tasks: Vec::new() }
+        Self { code, message: message.into(), until: None, since: None, tasks: Vec::new() }
     }
 
     pub(crate) fn until(self, at: Timestamp) -> Self {
         Self { until: Some(Rfc3339(at)), ..self }
+    }
+
+    pub(crate) fn since(self, at: Timestamp) -> Self {
+        Self { since: Some(Rfc3339(at)), ..self }
     }
 
     pub(crate) fn held_by(self, tasks: Vec<TaskId>) -> Self {

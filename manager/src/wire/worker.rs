@@ -2,9 +2,9 @@
 
 use jobbers_common::{
     engine::Health,
-    name::{QueueName, RoleName, TaskId, WorkerId},
+    name::{QueueName, RoleName, TaskId, TaskName, WorkerId},
     time::Timestamp,
-    worker::{RegisteredWorker, WorkerReport, WorkerState},
+    worker::{HungThread, RegisteredWorker, WorkerReport, WorkerState},
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -50,12 +50,46 @@ pub struct WorkerView<'a> {
     /// While it drains: when it has nothing left to run, at the latest; absent when a task without a timeout runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     done_by: Option<Rfc3339>,
+    /// Threads that blocking tasks hold although their attempts are over, the longest first: at most a hundred.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hung_threads: Vec<HungThreadView<'a>>,
     /// When it was first heard of.
     started_at: Rfc3339,
     /// When it was last heard of.
     seen_at: Rfc3339,
     /// When it is forgotten unless it is heard of again.
     expires_at: Rfc3339,
+}
+
+/// A thread of a worker that a blocking task holds although its attempt is over.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = HungThread)]
+pub struct HungThreadView<'a> {
+    /// The task.
+    #[schema(value_type = NameDoc)]
+    id: &'a TaskId,
+    /// Its name.
+    #[schema(value_type = NameDoc)]
+    name: &'a TaskName,
+    /// Its queue.
+    #[schema(value_type = NameDoc)]
+    queue: &'a QueueName,
+    /// Which of its attempts holds the thread.
+    attempt: u32,
+    /// Since when.
+    since: Rfc3339,
+}
+
+impl<'a> HungThreadView<'a> {
+    fn new(thread: &'a HungThread, worker: &RegisteredWorker) -> Self {
+        let HungThread { id, queue, name, attempt, .. } = thread;
+        Self { id, name, queue, attempt: *attempt, since: held_since(thread, worker).into() }
+    }
+}
+
+/// Since when a thread is held, by the store's clock.
+pub(crate) fn held_since(thread: &HungThread, worker: &RegisteredWorker) -> Timestamp {
+    worker.seen_at.before(thread.held_for)
 }
 
 impl<'a> WorkerView<'a> {
@@ -79,6 +113,7 @@ impl<'a> WorkerView<'a> {
             draining_since: draining_since.copied().map(Rfc3339),
             left: &report.left,
             done_by: report.done_within.map(|left| worker.seen_at.after(left).into()),
+            hung_threads: report.hung_threads.iter().map(|thread| HungThreadView::new(thread, worker)).collect(),
             started_at: worker.started_at.into(),
             seen_at: worker.seen_at.into(),
             expires_at: worker.expires_at.into(),

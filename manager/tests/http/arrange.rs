@@ -156,6 +156,7 @@ fn report(id: &str, role: &str) -> WorkerReport {
         left: Vec::new(),
         draining_for: None,
         done_within: None,
+        hung_threads: Vec::new(),
     }
 }
 

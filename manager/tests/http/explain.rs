@@ -1,6 +1,6 @@
 //! Why a task does not run now.
 
-use jobbers_common::worker::{WorkerReport, WorkerState};
+use jobbers_common::worker::{HungThread, WorkerReport, WorkerState};
 use serde_json::{Value, json};
 
 use crate::server::{Server, worker};
@@ -22,6 +22,7 @@ fn report() -> WorkerReport {
         left: Vec::new(),
         draining_for: None,
         done_within: None,
+        hung_threads: Vec::new(),
     }
 }
 
@@ -54,6 +55,34 @@ async fn a_task_that_nothing_holds_back_is_next() {
     let second = explain(&server, "b").await;
     assert_eq!((&second["ahead"], &second["reasons"][0]["code"]), (&json!(1), &json!("behind_others")));
     server.get("/tasks/none/explain").await.refused(404, "unknown_task");
+}
+
+#[tokio::test]
+async fn a_thread_that_its_earlier_attempt_still_holds_is_told() {
+    let server = Server::start().await;
+    submit(&server, "a").await;
+    let thread = |id: &str, attempt| HungThread {
+        id: id.parse().unwrap(),
+        queue: "default".parse().unwrap(),
+        name: "t".parse().unwrap(),
+        attempt,
+        held_for: std::time::Duration::from_secs(90),
+    };
+    let hung_threads = vec![thread("a", 2), thread("other", 7)];
+    register(&server, WorkerReport { hung_threads, ..report() }).await;
+    let now = server.get("/workers").await.expect(200)["workers"][0]["seen_at"].clone();
+    let told = explain(&server, "a").await["reasons"].clone();
+    assert_eq!(told.as_array().unwrap().len(), 1, "{told}");
+    assert_eq!(told[0]["code"], "holds_thread");
+    let workers = server.get("/workers").await.expect(200)["workers"][0]["hung_threads"].clone();
+    let [first, second] = &workers.as_array().unwrap()[..] else { panic!("{workers}") };
+    assert_eq!((&first["id"], &first["name"], &first["attempt"]), (&json!("a"), &json!("t"), &json!(2)));
+    assert_eq!(second["id"], "other");
+    let millis = |time: &Value| time.as_str().unwrap().parse::<jiff::Timestamp>().unwrap().as_millisecond();
+    assert_eq!(millis(&now) - millis(&first["since"]), 90_000);
+    let message = told[0]["message"].as_str().unwrap();
+    assert!(message.contains("attempt 2") && message.contains("process 7 on here"), "{message}");
+    assert_eq!(told[0]["since"], first["since"]);
 }
 
 #[tokio::test]

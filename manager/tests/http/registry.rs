@@ -36,6 +36,7 @@ fn report(id: &str, tasks: &[&str]) -> WorkerReport {
         left: Vec::new(),
         draining_for: None,
         done_within: None,
+        hung_threads: Vec::new(),
     }
 }
 

@@ -80,7 +80,9 @@ impl Fetcher {
     /// Drains when too many threads are held by tasks that do not end: only a new process gets rid of them.
     pub(super) fn count_hung_threads(&mut self) {
         let most = self.parts.max_hung_threads;
-        if self.phase.claims() && self.parts.around.hung.count() >= most {
+        let hung = self.parts.around.hung.count();
+        self.parts.board.count_hung(hung);
+        if self.phase.claims() && hung >= most {
             tracing::error!(
                 threads = most,
                 "too many threads are held by tasks that do not end; draining, to be started again"

@@ -6,12 +6,13 @@ use std::{
         Arc, Weak,
         atomic::{AtomicU64, Ordering},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use jobbers_common::{
     metrics::catalogue::{
-        CANCELS_OVERDUE, CONFIG_VERSION, HEARTBEATS_OVERDUE, WORKER_SLOTS_LIMIT, WORKER_SLOTS_USED, WORKER_UNSETTLED,
+        CANCELS_OVERDUE, CONFIG_VERSION, HEARTBEATS_OVERDUE, WORKER_SLOTS_LIMIT, WORKER_SLOTS_USED,
+        WORKER_THREADS_HUNG, WORKER_THREADS_HUNG_AGE, WORKER_UNSETTLED,
     },
     name::RoleName,
 };
@@ -21,7 +22,10 @@ use opentelemetry::{
 };
 
 use super::role_of;
-use crate::{attempt::Attempt, leases::Leases};
+use crate::{
+    attempt::{Attempt, Surroundings},
+    leases::Leases,
+};
 
 /// What the fetcher writes up, each time it has looked around.
 #[derive(Debug, Default)]
@@ -75,6 +79,24 @@ pub(crate) fn observe(meter: &Meter, role: &RoleName, slots: u32, figures: &Arc<
         }),
     );
     CANCELS_OVERDUE.gauge(meter, pairs(|attempt, now| Some(attempt.ignores_cancel(now))));
+}
+
+/// Registers the gauges of threads that blocking tasks hold although their attempts are over.
+pub(crate) fn observe_hung_threads(meter: &Meter, around: &Arc<Surroundings>) {
+    let read = |of: fn((usize, Duration)) -> f64| {
+        let around = Arc::downgrade(around);
+        move |gauge: &dyn AsyncInstrument<f64>| {
+            let Some(around) = around.upgrade() else { return };
+            for ((queue, task), held) in around.hung.by_pair() {
+                gauge.observe(
+                    of(held),
+                    &[KeyValue::new("queue", queue.to_string()), KeyValue::new("task", task.to_string())],
+                );
+            }
+        }
+    };
+    WORKER_THREADS_HUNG.gauge(meter, read(|(count, _)| count as f64));
+    WORKER_THREADS_HUNG_AGE.gauge(meter, read(|(_, longest)| longest.as_secs_f64()));
 }
 
 /// Attempts that run and are what is asked for, by queue and task. Pairs with none of them are told as 0, so that a gauge

@@ -9,7 +9,7 @@ use jobbers_common::{
     engine::{Engine, look::first_queues},
     lifecycle::Status,
     task::FailureKind,
-    worker::WorkerState,
+    worker::{HungThread, WorkerReport, WorkerState},
 };
 use jobbers_process::shutdown::Shutdown;
 use jobbers_worker::{Report, WorkerError, prelude::*};
@@ -195,6 +195,23 @@ async fn a_blocking_task_that_goes_silent_is_stalled() {
     let task = bench.over(&id).await;
     assert_eq!((task.status, task.errors[0].kind), (Status::Stalled, FailureKind::Stall));
     release.send(()).unwrap();
+}
+
+#[tokio::test]
+async fn a_worker_reports_which_task_holds_which_thread() {
+    let bench = Bench::new();
+    let (release, _worker) = hanging(&bench);
+    let id = bench.submit(&hangs, NoParameters).await;
+    bench.over(&id).await;
+    let is_named = |thread: &HungThread| {
+        let named = (&thread.id, thread.queue.as_str(), thread.name.as_str(), thread.attempt);
+        assert_eq!(named, (&id, "default", "hangs", 1));
+        thread.held_for >= Duration::from_millis(100)
+    };
+    let one = |report: &WorkerReport| report.hung_threads.len() == 1 && report.hung_threads.iter().all(is_named);
+    bench.until_report(one).await;
+    release.send(()).unwrap();
+    bench.until_report(|report| report.hung_threads.is_empty()).await;
 }
 
 #[tokio::test]

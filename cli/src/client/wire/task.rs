@@ -120,6 +120,8 @@ pub struct Reason {
     pub message: String,
     /// Until when.
     pub until: Option<Timestamp>,
+    /// Since when.
+    pub since: Option<Timestamp>,
     /// The tasks that hold what it waits for.
     #[serde(default)]
     pub tasks: Vec<String>,

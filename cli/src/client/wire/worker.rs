@@ -40,6 +40,24 @@ pub struct Worker {
     pub draining_since: Option<Timestamp>,
     /// While it drains: when it has nothing left to run, at the latest.
     pub done_by: Option<Timestamp>,
+    /// Threads that blocking tasks hold although their attempts are over, the longest first.
+    #[serde(default)]
+    pub hung_threads: Vec<HungThread>,
+}
+
+/// A thread of a worker that a blocking task holds although its attempt is over.
+#[derive(Debug, Deserialize)]
+pub struct HungThread {
+    /// The task.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Its queue.
+    pub queue: String,
+    /// Which of its attempts holds the thread.
+    pub attempt: u32,
+    /// Since when.
+    pub since: Timestamp,
 }
 
 /// Everything that live workers can run.

@@ -1,18 +1,18 @@
 //! Queues, roles, routes, workers.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{DONE, Fixture, queue, seconds, task_in, worker};
 use crate::{
     engine::{DeleteRole, Deleted, Engine, Error, OnConflict, PutMode},
     limits::MAX_CATALOGUE_BYTES,
-    name::{RoleName, TaskName},
+    name::{RoleName, TaskId, TaskName},
     policy::{CrashPolicy, DeadLetter},
     queue::{Config, QueueConfig, QueueOrder, Retention, RoleConfig},
     registry::{Catalogue, TaskSpec},
     routing::{ExplicitQueue, Route, RouteKey, RouteRule, Versions},
     time::Clock,
-    worker::{WorkerReport, WorkerState},
+    worker::{HungThread, WorkerReport, WorkerState},
 };
 
 fn role(name: &str, queues: &[&str]) -> RoleConfig {
@@ -307,6 +307,13 @@ pub(super) fn report(name: &str) -> WorkerReport {
         left: Vec::new(),
         draining_for: Some(seconds(7)),
         done_within: Some(seconds(90)),
+        hung_threads: vec![HungThread {
+            id: TaskId::new("hangs").unwrap(),
+            queue: queue("default"),
+            name: TaskName::new("digest").unwrap(),
+            attempt: 2,
+            held_for: Duration::from_millis(61_500),
+        }],
     }
 }
 

@@ -20,9 +20,10 @@ use jobbers_common::{
     queue::{Config, QueueConfig},
     task::Task,
     time::Timestamp,
+    worker::RegisteredWorker,
 };
 
-use self::workers::{able_workers, earlier_queues, free_workers, per_worker_reason};
+use self::workers::{able_workers, earlier_queues, free_workers, held_threads, per_worker_reason};
 use crate::{
     app::App,
     extract::Path,
@@ -52,32 +53,39 @@ pub(crate) async fn explain(State(app): State<Arc<App>>, Path(id): Path<TaskId>)
     let task = app.engine.get(&id).await?;
     let task = task.ok_or_else(|| Problem::new(Code::UnknownTask, format!("task {id} does not exist")))?;
     let place = if task.status == Status::Submitted { app.engine.place(&id).await? } else { None };
-    let reasons = match task.status {
+    let workers = app.engine.workers().await?;
+    let mut reasons = match task.status {
         Status::Submitted => {
             let config = app.live.fresh().await?;
             let queue = config.settings_of(&task.queue);
             let mut reasons = queue_reasons(&app, &task, &queue, place.as_ref()).await?;
-            reasons.extend(worker_reasons(&app, &task, &config, &queue).await?);
+            reasons.extend(worker_reasons(&app, &task, &config, &queue, &workers).await?);
             reasons.extend(place.as_ref().filter(|place| place.ahead > 0).map(behind_others));
             reasons
         }
         // When its time comes, this will matter.
         Status::Scheduled => {
             let config = app.live.fresh().await?;
-            let nobody = able_workers(&task, &config, &app.engine.workers().await?).err();
+            let nobody = able_workers(&task, &config, &workers).err();
             elsewhere(&task).into_iter().chain(nobody).collect()
         }
         _ => elsewhere(&task),
     };
+    reasons.extend(held_threads(&task, &workers));
     let reasons = if reasons.is_empty() { vec![next()] } else { reasons };
     let ahead = place.map(|place| place.ahead);
     Ok(Json(ExplainView::new(&id, task.queue.as_str(), task.status, ahead, reasons)).into_response())
 }
 
 /// What keeps its workers from it.
-async fn worker_reasons(app: &App, task: &Task, config: &Config, queue: &QueueConfig) -> Result<Vec<Reason>> {
-    let workers = app.engine.workers().await?;
-    let able = match able_workers(task, config, &workers) {
+async fn worker_reasons(
+    app: &App,
+    task: &Task,
+    config: &Config,
+    queue: &QueueConfig,
+    workers: &[RegisteredWorker],
+) -> Result<Vec<Reason>> {
+    let able = match able_workers(task, config, workers) {
         Ok(able) => able,
         Err(nobody) => return Ok(vec![nobody]),
     };

@@ -15,7 +15,7 @@ use super::{
 use crate::{engines::Kind, stack::Stack};
 
 /// What work brings about that goes wrong, wave by wave.
-const BY_BAD_WORK: [&str; 12] = [
+const BY_BAD_WORK: [&str; 13] = [
     "JobbersQueueNotServed",
     "JobbersQueueWaitsLong",
     "JobbersQueuePausedWithWork",
@@ -24,6 +24,7 @@ const BY_BAD_WORK: [&str; 12] = [
     "JobbersTasksStall",
     "JobbersHeartbeatsOverdue",
     "JobbersCancelsIgnored",
+    "JobbersThreadsHung",
     "JobbersTasksUnknown",
     "JobbersTasksDeadLettered",
     "JobbersDeadLettersForgotten",
@@ -139,12 +140,15 @@ async fn bad_work(site: &Site, begun: SystemTime) {
     fire(site, begun, &BY_BAD_WORK, async || drop(api.post("/tasks", &wave).await.ok())).await;
 }
 
-/// A task that is silent, is cancelled, and goes on all the same.
+/// A task that is silent, is cancelled, and goes on all the same; and a blocking one that goes on after its timeout.
 pub(super) async fn lose_control(site: &Site) {
     let task = json!({"name": "deaf", "queue": "stubborn", "max_heartbeat_interval": "200ms"});
     let deaf = site.api.submit(&task).await;
     site.effects.happened("started", &deaf).await;
     site.api.post(&format!("/tasks/{deaf}/cancel"), &json!({})).await.ok();
+    let hangs = json!({"name": "stubborn", "queue": "stubborn", "timeout": "200ms", "max_retries": 0});
+    let hangs = site.api.submit(&hangs).await;
+    site.effects.happened("started", &hangs).await;
 }
 
 async fn too_much(site: &Site, begun: SystemTime) {

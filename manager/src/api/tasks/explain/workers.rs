@@ -10,7 +10,11 @@ use jobbers_common::{
 };
 
 use super::{NAMED, Reason, started};
-use crate::{app::App, problem::Result, wire::explain::ReasonCode as C};
+use crate::{
+    app::App,
+    problem::Result,
+    wire::{explain::ReasonCode as C, worker::held_since},
+};
 
 /// Whether each of the workers that could claim it runs as many tasks of its queue as one worker may.
 pub(super) async fn per_worker_reason(
@@ -71,6 +75,23 @@ pub(super) fn free_workers(task: &Task, able: &[&WorkerReport]) -> Result<Vec<Wo
         return Err(Reason::new(C::WorkersBusy, message));
     }
     Ok(free.into_iter().map(|worker| worker.id.clone()).collect())
+}
+
+/// The threads that functions of its earlier attempts still hold.
+pub(super) fn held_threads(task: &Task, workers: &[RegisteredWorker]) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    for worker in workers {
+        for thread in worker.report.hung_threads.iter().filter(|thread| thread.id == task.id) {
+            let WorkerReport { id, host, pid, .. } = &worker.report;
+            let message = format!(
+                "attempt {} is over, but its function has not returned and holds a thread of worker {id}, \
+                 process {pid} on {host}",
+                thread.attempt
+            );
+            reasons.push(Reason::new(C::HoldsThread, message).since(held_since(thread, worker)));
+        }
+    }
+    reasons
 }
 
 /// Whether each of the able workers has earlier queues to empty first, by the strict order of its role.
