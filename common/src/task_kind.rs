@@ -81,6 +81,7 @@ mod tests {
             left: Vec::new(),
             draining_for: None,
             done_within: None,
+            hung_threads: Vec::new(),
         };
         let now = Timestamp::from_micros(1);
         RegisteredWorker { report, started_at: now, seen_at: now, expires_at: now }

@@ -5,7 +5,7 @@
 //! run in the other. Batches form by themselves: whatever finished while a call was under way goes along with the next. An
 //! idle worker waits in [`Engine::wait`] and is woken; nothing here polls.
 //!
-//! Start at [`Fetcher::run`]; `fetcher/calls.rs` builds calls and takes their answers in, `fetcher/ahead.rs` says how many
+//! Start at [`Fetcher::run`]; `fetcher/calls.rs` builds calls and takes their answers in, `fetcher/ask.rs` says what they claim, `fetcher/ahead.rs` says how many
 //! tasks are claimed ahead of the slots, `fetcher/refusals.rs` has what is done about calls the store refuses,
 //! `fetcher/unknown.rs` what is done with tasks that this worker does not know, `fetcher/drain.rs` the end.
 
@@ -47,6 +47,7 @@ use crate::{
 };
 
 mod ahead;
+mod ask;
 mod calls;
 mod drain;
 mod refusals;
@@ -133,6 +134,8 @@ pub(crate) struct Fetcher {
     settling: usize,
     /// Whether the queues held something when last asked.
     hungry: bool,
+    /// Whether the last claim refused the kinds of blocking tasks, because the line was full.
+    refuses_blocking: bool,
     /// Whether something may have changed since the last call.
     woken: bool,
     /// Whether it has been told to claim nothing more until it is told otherwise.
@@ -164,6 +167,7 @@ impl Fetcher {
             asked: 0,
             settling: 0,
             hungry: true,
+            refuses_blocking: false,
             woken: false,
             quiet: false,
             settle_limit: MAX_BATCH,

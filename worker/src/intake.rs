@@ -5,15 +5,16 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     time::Duration,
 };
 
 use jobbers_common::{
-    engine::QueueClaim,
+    engine::{QueueClaim, Refusal},
     limits::MAX_QUEUES_PER_CLAIM,
     name::{QueueName, RoleName},
     queue::{Config as StoreConfig, DEFAULT_PATIENCE, QueueConfig, QueueOrder},
+    task_kind::TaskKind,
 };
 
 /// How much room there is for more tasks.
@@ -26,6 +27,9 @@ pub(crate) struct Room {
     pub(crate) at_once: usize,
     /// For blocking tasks; `None` if there is no such task in the program.
     pub(crate) line: Option<usize>,
+    /// Whether the claim refuses the kinds of blocking tasks that are known: then the queues that bring them are asked for
+    /// the others.
+    pub(crate) refuses_blocking: bool,
 }
 
 /// What a worker may claim.
@@ -38,6 +42,8 @@ pub(crate) struct Intake {
     taken: HashMap<QueueName, usize>,
     /// Whether what each queue brought last had blocking tasks in it.
     heavy: HashMap<QueueName, bool>,
+    /// The kinds of blocking tasks that the queues have brought.
+    blocking: BTreeSet<Refusal>,
     /// The version of the configuration this follows.
     pub(crate) version: u64,
 }
@@ -66,7 +72,15 @@ impl Served {
 
 impl Intake {
     pub(crate) fn new(role: RoleName, own_limits: BTreeMap<QueueName, usize>) -> Self {
-        Self { role, own_limits, served: Vec::new(), taken: HashMap::new(), heavy: HashMap::new(), version: 0 }
+        Self {
+            role,
+            own_limits,
+            served: Vec::new(),
+            taken: HashMap::new(),
+            heavy: HashMap::new(),
+            blocking: BTreeSet::new(),
+            version: 0,
+        }
     }
 
     /// Follows a configuration. Answers whether the role's queues changed.
@@ -113,7 +127,8 @@ impl Intake {
     /// Asks for tasks, each queue for no more than its limit leaves, and one that brings blocking tasks for no more than the
     /// line takes; where that is not known yet, for one task at least unless some are on their way. What is asked
     /// for counts as taken until it is [answered](Intake::answered). Not from the queues `left` to others.
-    pub(crate) fn ask(&mut self, Room { most, at_once, line }: Room, left: &[QueueName]) -> Vec<QueueClaim> {
+    pub(crate) fn ask(&mut self, room: Room, left: &[QueueName]) -> Vec<QueueClaim> {
+        let Room { most, at_once, line, refuses_blocking } = room;
         let mut claims = Vec::with_capacity(self.served.len());
         for at in self.take_turns() {
             let Served { queue, limit, is_limited, .. } = &self.served[at];
@@ -125,6 +140,7 @@ impl Intake {
             let room = match (line, self.heavy.get(queue)) {
                 (None, _) | (_, Some(false)) if !is_limited => most,
                 (None, _) | (_, Some(false)) => at_once,
+                (Some(_), Some(true)) if refuses_blocking => at_once,
                 (Some(line), None) if *taken == 0 => at_once.min(line.max(1)),
                 (Some(line), Some(true) | None) => at_once.min(line),
             };
@@ -145,13 +161,22 @@ impl Intake {
         (to_line, if light.is_empty() { to_line } else { room })
     }
 
-    /// Learns which queues bring blocking tasks, from what one claim brought.
-    pub(crate) fn learn<'a>(&mut self, brought: impl Iterator<Item = (&'a QueueName, bool)>) {
+    /// Learns which queues bring blocking tasks, and of which kinds, from what one claim brought.
+    pub(crate) fn learn<'a>(&mut self, brought: impl Iterator<Item = (&'a QueueName, Option<TaskKind>)>) {
         let mut heavy: HashMap<&QueueName, bool> = HashMap::new();
-        for (queue, is_blocking) in brought {
-            *heavy.entry(queue).or_default() |= is_blocking;
+        for (queue, blocking) in brought {
+            *heavy.entry(queue).or_default() |= blocking.is_some();
+            if let Some(kind) = blocking {
+                self.blocking.insert(Refusal { queue: queue.clone(), kind });
+            }
         }
         self.heavy.extend(heavy.into_iter().map(|(queue, is_heavy)| (queue.clone(), is_heavy)));
+    }
+
+    /// The kinds of blocking tasks that the queues have brought, to be refused while the line takes none; `None` when a
+    /// claim has no room for them.
+    pub(crate) fn refusals(&self, room: usize) -> Option<impl Iterator<Item = Refusal>> {
+        (self.blocking.len() <= room).then(|| self.blocking.iter().cloned())
     }
 
     /// The order of this claim, as places in `served`. In a weighted role the queue that is owed most comes first, and
@@ -202,7 +227,10 @@ fn limits_starts(queue: &QueueConfig) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use jobbers_common::queue::{QueueConfig, RoleConfig};
+    use jobbers_common::{
+        name::TaskName,
+        queue::{QueueConfig, RoleConfig},
+    };
 
     use super::*;
 
@@ -221,7 +249,7 @@ mod tests {
     }
 
     fn room(tasks: usize) -> Room {
-        Room { most: tasks, at_once: tasks, line: None }
+        Room { most: tasks, at_once: tasks, line: None, refuses_blocking: false }
     }
 
     fn limits(claims: &[QueueClaim]) -> Vec<(&str, usize)> {
@@ -288,16 +316,24 @@ mod tests {
         let on_their_way = intake.ask(Room { line: Some(4), ..room(10) }, &[]);
         assert_eq!(ask(&mut intake, 0), (vec![], (0, 0)), "what comes will tell");
         intake.answered(&on_their_way, std::iter::empty());
-        intake.learn([(&heavy, true), (&heavy, false), (&default, false)].into_iter());
+        let kind = || Some(TaskKind { name: TaskName::new("grind").unwrap(), version: 1 });
+        intake.learn([(&heavy, kind()), (&heavy, None), (&default, None)].into_iter());
         assert_eq!(ask(&mut intake, 4), (vec!["heavy 4".into(), "default 10".into()], (4, 10)));
         assert_eq!(ask(&mut intake, 0), (vec!["default 10".into()], (0, 10)), "a full line holds up nobody else");
-        intake.learn([(&heavy, false), (&default, false), (&default, true)].into_iter());
+        let refused: Vec<Refusal> = intake.refusals(1).unwrap().collect();
+        assert_eq!(refused, [Refusal { queue: heavy.clone(), kind: kind().unwrap() }]);
+        assert!(intake.refusals(0).is_none(), "no room for it");
+        let full = Room { line: Some(0), refuses_blocking: true, ..room(10) };
+        let asked = intake.ask(full, &[]);
+        assert_eq!(limits(&asked), [("heavy", 10), ("default", 10)], "what it brings beside them");
+        intake.answered(&asked, std::iter::empty());
+        intake.learn([(&heavy, None), (&default, None), (&default, kind())].into_iter());
         assert_eq!(ask(&mut intake, 0), (vec!["heavy 10".into()], (0, 10)));
     }
 
     #[test]
     fn only_unlimited_queues_without_blocking_tasks_are_asked_for_more_than_can_start() {
-        let ahead = Room { most: 10, at_once: 3, line: None };
+        let ahead = Room { most: 10, at_once: 3, line: None, refuses_blocking: false };
         let mut limited = config(1, None);
         limited
             .queues
@@ -312,9 +348,10 @@ mod tests {
         assert_eq!(ask(&mut intake, ahead), [3, 10], "a place of max_concurrent is not for a task that waits");
         let with_line = Room { line: Some(50), ..ahead };
         assert_eq!(ask(&mut intake, with_line), [3, 3], "any may bring blocking tasks");
-        intake.learn([(&queue("heavy"), false), (&queue("default"), false)].into_iter());
+        intake.learn([(&queue("heavy"), None), (&queue("default"), None)].into_iter());
         assert_eq!(ask(&mut intake, with_line), [3, 10]);
-        intake.learn([(&queue("default"), true)].into_iter());
+        let kind = TaskKind { name: TaskName::new("grind").unwrap(), version: 1 };
+        intake.learn([(&queue("default"), Some(kind))].into_iter());
         assert_eq!(ask(&mut intake, with_line), [3, 3]);
         intake.follow(&config(2, Some(5)));
         assert_eq!(ask(&mut intake, ahead), [5, 10], "what waits counts towards max_per_worker");

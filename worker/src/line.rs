@@ -35,6 +35,11 @@ impl Line {
         self.most().saturating_sub(self.inside + self.asked)
     }
 
+    /// Whether no further one enters, whatever is on its way.
+    pub(crate) fn is_full(&self) -> bool {
+        self.inside >= self.most()
+    }
+
     /// Counts tasks as on their way.
     pub(crate) const fn ask(&mut self, tasks: usize) {
         self.asked += tasks;

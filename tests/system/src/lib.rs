@@ -23,6 +23,8 @@ mod demo;
 #[cfg(test)]
 mod gates;
 #[cfg(test)]
+mod hanging;
+#[cfg(test)]
 mod idle;
 #[cfg(test)]
 mod killed_manager;

@@ -1,8 +1,6 @@
 //! SIGTERM: what becomes of running tasks under each policy.
 
-use std::time::Duration;
-
-use jobbers_test_support::{program::Program, wait::until};
+use jobbers_test_support::program::Program;
 use nix::sys::signal::Signal::SIGTERM;
 use serde_json::{Value, json};
 
@@ -13,10 +11,6 @@ use crate::{
 
 /// Said by a worker that stopped at its drain deadline or by a second signal (`jobbers_process::exit`).
 const DRAINED_LATE: i32 = 75;
-/// Said by a worker with too many threads that are held by tasks that do not end.
-const HUNG: i32 = 76;
-/// How long the manager may take to hear of a thread that is held.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 on_both_engines!(
     finish_waits_for_the_running_task_and_takes_no_other,
@@ -24,7 +18,6 @@ on_both_engines!(
     fail_fails_the_task,
     a_second_signal_ends_the_wait_and_the_task_is_given_back,
     the_drain_deadline_ends_the_wait_and_the_task_is_given_back,
-    too_many_hung_threads_end_a_worker_with_a_code_of_its_own,
     a_manager_stops_in_good_order,
 );
 
@@ -95,33 +88,6 @@ async fn the_drain_deadline_ends_the_wait_and_the_task_is_given_back(kind: Kind)
     worker.signal(SIGTERM);
     assert_eq!(worker.exit().await.code(), Some(DRAINED_LATE));
     assert_untouched(&manager.api.task(&id).await);
-}
-
-async fn too_many_hung_threads_end_a_worker_with_a_code_of_its_own(kind: Kind) {
-    let stack = Stack::on(kind).await;
-    let manager = stack.manager().await;
-    let environment = [("WORKER_MAX_HUNG_THREADS", "2"), ("WORKER_CANCEL_GRACE", "100ms")];
-    let mut worker = stack.worker_with(&environment).await;
-    let hangs = json!({"name": "stubborn", "timeout": "200ms", "max_retries": 0});
-    let mut ids = Vec::new();
-    for _ in 0..2 {
-        let id = manager.api.submit(&hangs).await;
-        stack.effects.happened("started", &id).await;
-        let task = manager.api.finished(&id).await;
-        assert_eq!((&task["status"], &task["errors"][0]["kind"]), (&json!("failed"), &json!("timeout")), "{task}");
-        ids.push(id);
-    }
-    assert_eq!(worker.exit().await.code(), Some(HUNG));
-
-    let held = stack.worker_with(&[("WORKER_CANCEL_GRACE", "100ms")]).await;
-    let hangs = manager.api.submit(&hangs).await;
-    manager.api.finished(&hangs).await;
-    until(PATIENCE, "the manager says which task holds a thread", async || {
-        let told = manager.api.get(&format!("/tasks/{hangs}/explain")).await.ok();
-        told["reasons"].as_array().unwrap().iter().any(|reason| reason["code"] == "holds_thread").then_some(())
-    })
-    .await;
-    drop(held);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -14,12 +14,12 @@ use jobbers_common::{
     name::WorkerId,
     policy::TaskPolicy,
     task::ClaimedTask,
+    task_kind::TaskKind,
 };
 
-use super::{Fetcher, MOST_CALLS, Settling};
+use super::{Fetcher, MOST_CALLS, Settling, ask::Ask};
 use crate::{
     attempt::{Attempt, Stop, Taken},
-    intake::Room,
     lanes::Job,
     line::Line,
     meters::{self, pair::Pair},
@@ -36,16 +36,6 @@ pub(super) struct Call {
     pub(super) is_alone: bool,
     ask: Ask,
     sent: Instant,
-}
-
-/// What a call asks for.
-#[derive(Default)]
-struct Ask {
-    queues: Vec<QueueClaim>,
-    /// How many tasks in all.
-    room: usize,
-    /// How many of them may be blocking ones.
-    to_line: usize,
 }
 
 /// A call that has been answered, or not.
@@ -65,6 +55,7 @@ impl Fetcher {
     /// Makes the calls that are due now.
     pub(super) fn launch(&mut self) {
         self.woken |= self.unknown.follow_on(Instant::now());
+        self.ask_for_blocking_again();
         if self.may_retry()
             && let Some(one) = self.aside.take(Instant::now())
         {
@@ -137,22 +128,6 @@ impl Fetcher {
         self.send(settling, false, ask);
     }
 
-    fn ask(&mut self, room: usize) -> Ask {
-        if room == 0 {
-            return Ask::default();
-        }
-        let left = self.unknown.left_to_others(Instant::now());
-        if !left.is_empty() {
-            // What falls due there is for the others; the end of their head start wakes this worker.
-            self.next_due = None;
-        }
-        let at_once = self.parts.slots.saturating_sub(self.held + self.asked).min(room);
-        let room_for = Room { most: room, at_once, line: self.line.as_ref().map(Line::room) };
-        let queues = self.parts.intake.ask(room_for, &left);
-        let (to_line, room) = self.parts.intake.weigh(&queues, room);
-        Ask { queues, room, to_line }
-    }
-
     fn send(&mut self, settling: Vec<Settling>, is_alone: bool, ask: Ask) {
         self.asked += ask.room;
         self.settling += settling.len();
@@ -166,7 +141,7 @@ impl Fetcher {
             claim: (ask.room > 0).then(|| ClaimRequest {
                 queues: ask.queues.clone(),
                 limit: ask.room,
-                refused: self.unknown.refusals(),
+                refused: ask.refused.clone(),
                 lease: self.parts.around.lease,
             }),
         };
@@ -289,13 +264,14 @@ impl Fetcher {
         self.spawn(attempts, functions);
     }
 
-    /// Notes which queues bring blocking tasks.
+    /// Notes which queues bring blocking tasks, and of which kinds.
     fn learn(&mut self, claimed: &[ClaimedTask]) {
         let registry = &self.parts.registry;
-        let is_blocking = |task: &ClaimedTask| {
-            registry.find(task.name.as_str(), task.version).is_some_and(|function| function.is_blocking())
+        let blocking = |task: &ClaimedTask| {
+            let function = registry.find(task.name.as_str(), task.version).filter(|function| function.is_blocking());
+            function.map(|_| TaskKind { name: task.name.clone(), version: task.version })
         };
-        self.parts.intake.learn(claimed.iter().map(|task| (&task.queue, is_blocking(task))));
+        self.parts.intake.learn(claimed.iter().map(|task| (&task.queue, blocking(task))));
     }
 
     /// Whether a task may begin here, and takes its place if so. A blocking one that would wait long for a thread may not.

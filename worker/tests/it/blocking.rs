@@ -129,6 +129,23 @@ async fn a_full_line_for_threads_holds_up_no_other_queue() {
     }
 }
 
+#[tokio::test]
+async fn a_full_line_for_threads_holds_up_no_async_task_of_its_queue() {
+    let mill = Mill::new().await;
+    let (_shutdown, _) = mill.start().await;
+    for _ in 0..3 {
+        mill.bench.submit(&glances, NoParameters).await;
+    }
+    for _ in 0..3 {
+        assert_eq!(mill.bench.event().await, "glances");
+    }
+    assert!(mill.at(Status::Submitted).await >= 3 * mill.threads, "what it has no thread for waits at its place");
+    for _ in 0..5 * mill.threads {
+        mill.release.send(()).unwrap();
+    }
+    mill.bench.until_settled(5 * mill.threads as u64 + 3).await;
+}
+
 /// Does not end by itself, whatever it is told.
 #[task(blocking, timeout = "50ms", max_retries = 0)]
 fn hangs(ctx: Context) -> Result<(), TaskError> {

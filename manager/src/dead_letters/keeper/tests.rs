@@ -94,7 +94,7 @@ async fn store_with_a_dead_letter() -> Arc<ModelEngine> {
     let engine = Arc::new(ModelEngine::with_system_clock());
     engine.submit(Submit { tasks: vec![task("dead")], on_conflict: OnConflict::Fail }).await.unwrap();
     let queues = vec![QueueClaim { queue: queue("default"), limit: 1 }];
-    let claim = Some(ClaimRequest { queues, limit: 1, lease: LEASE });
+    let claim = Some(ClaimRequest { queues, refused: Vec::new(), limit: 1, lease: LEASE });
     let claimed = engine.cycle(Cycle { worker: worker("w"), settlements: Vec::new(), claim }).await.unwrap().claimed;
     let settlement = Settlement::new(claimed[0].id.clone(), claimed[0].fence, failed(true));
     engine.cycle(Cycle { worker: worker("w"), settlements: vec![settlement], claim: None }).await.unwrap();
