@@ -21,6 +21,8 @@ mod dead_letters;
 #[cfg(test)]
 mod demo;
 #[cfg(test)]
+mod deploy;
+#[cfg(test)]
 mod gates;
 #[cfg(test)]
 mod hanging;
