@@ -119,8 +119,26 @@ pub mod macro_support {
 /// The examples of the guides are compiled with the documentation's tests.
 #[cfg(doctest)]
 mod guides {
+    #[doc = include_str!("../../README.md")]
+    mod readme {}
+    #[doc = include_str!("../../docs/guides/coming-from-celery.md")]
+    mod coming_from_celery {}
+    #[doc = include_str!("../../docs/guides/coming-from-sidekiq.md")]
+    mod coming_from_sidekiq {}
+    #[doc = include_str!("../../docs/guides/dead-letters.md")]
+    mod dead_letters {}
+    #[doc = include_str!("../../docs/guides/faq.md")]
+    mod faq {}
+    #[doc = include_str!("../../docs/guides/first-worker.md")]
+    mod first_worker {}
+    #[doc = include_str!("../../docs/guides/long-tasks.md")]
+    mod long_tasks {}
+    #[doc = include_str!("../../docs/guides/retries-and-backoff.md")]
+    mod retries_and_backoff {}
     #[doc = include_str!("../../docs/guides/testing.md")]
     mod testing {}
     #[doc = include_str!("../../docs/guides/unique-tasks.md")]
     mod unique_tasks {}
+    #[doc = include_str!("../../docs/guides/writing-tasks.md")]
+    mod writing_tasks {}
 }

@@ -80,21 +80,17 @@ pub(crate) fn said(output: std::process::Output) -> Said {
     }
 }
 
-/// `jobbers up` in a folder of its own, on a free port; killed when dropped.
-pub(crate) struct Up {
+/// A `jobbers up` on a free port; killed when dropped.
+#[derive(Debug)]
+pub(crate) struct Running {
     child: Child,
     pub(crate) url: String,
-    pub(crate) folder: TempDir,
 }
 
-impl Up {
-    pub(crate) fn start() -> Self {
-        Self::in_folder(tempfile::tempdir().unwrap(), &[])
-    }
-
-    pub(crate) fn in_folder(folder: TempDir, arguments: &[&str]) -> Self {
+impl Running {
+    pub(crate) fn start(folder: &Path, arguments: &[&str]) -> Self {
         let arguments = [&["up", "--listen", "127.0.0.1:0"], arguments].concat();
-        let mut child = program(folder.path(), &arguments).spawn().unwrap();
+        let mut child = program(folder, &arguments).spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let (sender, receiver) = mpsc::channel();
         // Reads to the end, so that the program is never held up by a full pipe.
@@ -106,7 +102,32 @@ impl Up {
             }
         });
         let url = receiver.recv_timeout(PATIENCE).expect("it says where it is");
-        Self { child, url, folder }
+        Self { child, url }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// `jobbers up` in a folder of its own.
+pub(crate) struct Up {
+    running: Running,
+    pub(crate) url: String,
+    pub(crate) folder: TempDir,
+}
+
+impl Up {
+    pub(crate) fn start() -> Self {
+        Self::in_folder(tempfile::tempdir().unwrap(), &[])
+    }
+
+    pub(crate) fn in_folder(folder: TempDir, arguments: &[&str]) -> Self {
+        let running = Running::start(folder.path(), arguments);
+        Self { url: running.url.clone(), running, folder }
     }
 
     /// Runs a client command against it.
@@ -133,19 +154,12 @@ impl Up {
     }
 
     pub(crate) fn terminate(&self) {
-        signal::kill(Pid::from_raw(i32::try_from(self.child.id()).unwrap()), Signal::SIGTERM).unwrap();
+        signal::kill(Pid::from_raw(i32::try_from(self.running.child.id()).unwrap()), Signal::SIGTERM).unwrap();
     }
 
     /// Waits for its end; hands back how it ended and the folder it worked in.
     pub(crate) fn ended(mut self) -> (ExitStatus, TempDir) {
-        let status = self.child.wait().unwrap();
-        (status, std::mem::replace(&mut self.folder, tempfile::tempdir().unwrap()))
-    }
-}
-
-impl Drop for Up {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
+        let status = self.running.child.wait().unwrap();
+        (status, self.folder)
     }
 }

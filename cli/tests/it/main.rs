@@ -11,6 +11,8 @@ mod doctor;
 #[cfg(test)]
 mod find;
 #[cfg(test)]
+mod guide;
+#[cfg(test)]
 mod https;
 #[cfg(test)]
 mod jobbers;

@@ -1,94 +1,149 @@
-//! The walk of the README, run as it is printed, so that neither drifts from the other.
+//! The README and the guides, followed as they are printed, so that neither they nor the program drifts from the other.
 
-use std::{path::Path, process::Command};
+use std::fs;
 
-use crate::jobbers::{Said, Up, said};
+use crate::guide::{Session, first_id, workspace};
 
-const README: &str = include_str!("../../../README.md");
+/// The documents whose commands are followed, each by a test below.
+const FOLLOWED: [&str; 11] = [
+    "README.md",
+    "docs/guides/coming-from-celery.md",
+    "docs/guides/coming-from-sidekiq.md",
+    "docs/guides/deploying.md",
+    "docs/guides/faq.md",
+    "docs/guides/first-worker.md",
+    "docs/guides/queues-and-roles.md",
+    "docs/guides/unique-tasks.md",
+    "docs/reference/cli.md",
+    "docs/reference/http-api.md",
+    "docs/start.md",
+];
+/// Documents whose commands are not followed, and why.
+const NOT_FOLLOWED: [(&str, &str); 7] = [
+    ("CONTRIBUTING.md", "it starts this test"),
+    (
+        "docs/guides/dead-letters.md",
+        "its letters are those of an installation; manager and client have tests of each command",
+    ),
+    (
+        "docs/guides/looking-after.md",
+        "its stores are those of an installation; doctor and cleaner have tests of each command",
+    ),
+    ("docs/guides/monitoring.md", "it starts Docker and Grafana; what they read is tested in `tests/system`"),
+    ("docs/guides/production.md", "it installs services; `tests/system` starts what they start"),
+    ("docs/guides/redis.md", "it starts a server on a port that is taken elsewhere"),
+    ("docs/guides/telemetry.md", "it sends to a collector; `tests/system` has one"),
+];
 
-/// What only a person starts: the build, and the system itself, which the test has started.
-const NOT_HERE: [&str; 3] = ["cargo ", "export ", "jobbers up"];
-/// What is expected to end with another code than 0: it waits for a task that fails.
-const FAILING: &str = "jobbers submit fail ";
-
-/// The commands of a section's blocks for a shell, each as one line.
-fn commands(heading: &str) -> Vec<String> {
-    let section = README.split("\n## ").find(|section| section.starts_with(heading)).unwrap();
-    let blocks = section.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix("sh\n"));
-    let joined: Vec<String> = blocks.map(|block| block.replace("\\\n", " ")).collect();
-    let lines = joined.iter().flat_map(|block| block.lines());
-    lines
-        .filter(|line| !line.is_empty() && !NOT_HERE.iter().any(|it| line.starts_with(it)))
-        .map(str::to_owned)
-        .collect()
-}
-
-/// What a person ends: here, one picture of it must do.
-const WATCHING: &str = "jobbers top";
-/// What prints a new task's id.
-const SUBMITTING: [&str; 2] = ["jobbers submit ", "curl -s -X POST "];
-
-/// The first task id in a text: 26 letters and digits.
-fn first_id(text: &str) -> Option<&str> {
-    let is_letter = |c: char| c.is_ascii_digit() || c.is_ascii_uppercase();
-    text.split(|c: char| !is_letter(c)).find(|word| word.len() == 26)
-}
-
-/// Runs a line as a shell would, with `jobbers` on its path and the manager where the line expects it.
-fn run(up: &Up, line: &str) -> Said {
-    let mut line = line.replace("http://127.0.0.1:8000", &up.url);
-    if line.starts_with(WATCHING) {
-        line = format!("{WATCHING} --once");
+/// Follows a document on a system that is up, unless the document itself starts one.
+fn follow(document: &str, others: &[(&str, i32)]) -> Session {
+    assert!(FOLLOWED.contains(&document), "add {document} to those that are followed");
+    let text = fs::read_to_string(workspace().join(document)).unwrap();
+    let mut session = Session::new();
+    if !text.lines().any(|line| line == "jobbers up" || line.starts_with("jobbers up  ")) {
+        session.start();
     }
-    let programs = Path::new(env!("CARGO_BIN_EXE_jobbers")).parent().unwrap();
-    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
-    let mut shell = Command::new("sh");
-    shell.arg("-c").arg(&line).env("PATH", path).env("JOBBERS_URL", &up.url).current_dir(up.folder.path());
-    let said = said(shell.output().unwrap());
-    let code = if line.starts_with(FAILING) { 1 } else { 0 };
-    assert_eq!(said.code, Some(code), "{line}: {said:?}");
-    said
+    fs::copy(workspace().join("README.md"), session.folder.join("README.md")).unwrap();
+    session.follow(&text, others);
+    assert!(session.count() > 0, "{document} has no commands");
+    session
 }
 
-/// Runs all commands of a section, each `ID` being the latest one that was printed; answers what each said.
-fn walk(up: &Up, heading: &str) -> Vec<(String, Said)> {
-    let mut id = String::new();
-    let mut told = Vec::new();
-    for line in commands(heading) {
-        let said = run(up, &line.replace("ID", &id));
-        if SUBMITTING.iter().any(|it| line.starts_with(it)) {
-            first_id(&said.out).unwrap_or_else(|| panic!("{line} prints no id: {said:?}")).clone_into(&mut id);
+#[test]
+fn every_document_with_commands_is_followed_or_says_why_not() {
+    let mut documents = vec!["README.md".to_owned(), "CONTRIBUTING.md".to_owned()];
+    for folder in ["docs", "docs/guides", "docs/reference"] {
+        for entry in fs::read_dir(workspace().join(folder)).unwrap() {
+            documents.push(format!("{folder}/{}", entry.unwrap().file_name().to_str().unwrap()));
         }
-        told.push((line, said));
     }
-    told
-}
-
-fn told<'a>(walk: &'a [(String, Said)], line: &str) -> &'a str {
-    let found = walk.iter().find(|(command, _)| command.starts_with(line));
-    &found.unwrap_or_else(|| panic!("the README says no {line:?}: {walk:?}")).1.out
+    documents.retain(|it| it.ends_with(".md") && fs::read_to_string(workspace().join(it)).unwrap().contains("```sh\n"));
+    documents.sort();
+    let mut known: Vec<&str> = FOLLOWED.into_iter().chain(NOT_FOLLOWED.map(|(document, _)| document)).collect();
+    known.sort_unstable();
+    assert_eq!(documents, known);
 }
 
 #[test]
 fn the_first_walk_of_the_readme_works_as_printed() {
-    let up = Up::start();
-    std::fs::write(up.folder.path().join("README.md"), README).unwrap();
-    let walk = walk(&up, "A first walk");
-    assert!(walk.len() >= 11, "{walk:?}");
-    let listed = told(&walk, "jobbers list");
+    // It waits for a task that fails.
+    let session = follow("README.md", &[("jobbers submit fail ", 1)]);
+    assert!(session.count() >= 11, "{session:?}");
+    let listed = session.told("jobbers list");
     assert!(listed.contains("echo") && listed.contains("text.wordcount"), "{listed}");
-    assert!(told(&walk, "jobbers status ID").contains("text.wordcount"));
-    let slept = told(&walk, "curl -s 'http://127.0.0.1:8000/tasks/ID?wait=30s'");
+    assert!(session.told("jobbers status ID").contains("text.wordcount"));
+    let slept = session.told("curl -s 'http://127.0.0.1:8000/tasks/ID?wait=30s'");
     assert!(slept.contains(r#""name":"sleep""#) && slept.contains(r#""status":"completed""#), "{slept}");
 
     // And from here over a task that fails, to its dead letter, and back.
-    let failed = first_id(told(&walk, "jobbers submit fail")).unwrap().to_owned();
-    let letters = told(&walk, "jobbers dlq list");
-    assert!(letters.contains(&failed) && letters.contains("no user 17"), "{letters}");
-    let letter = told(&walk, "jobbers dlq show ID");
-    assert!(letter.contains(&failed) && letter.contains("fatal"), "{letter}");
-    let sent = told(&walk, "jobbers dlq resubmit ID");
+    let failed = first_id(session.told("jobbers submit fail")).unwrap();
+    let letters = session.told("jobbers dlq list");
+    assert!(letters.contains(failed) && letters.contains("no user 17"), "{letters}");
+    let letter = session.told("jobbers dlq show ID");
+    assert!(letter.contains(failed) && letter.contains("fatal"), "{letter}");
+    let sent = session.told("jobbers dlq resubmit ID");
     assert!(sent.starts_with("1 task sent again (operation "), "{sent}");
-    let again = told(&walk, "jobbers status ID --wait");
-    assert!(again.contains(&failed) && again.contains("completed"), "{again}");
+    let again = session.told("jobbers status ID --wait");
+    assert!(again.contains(failed) && again.contains("completed"), "{again}");
+}
+
+#[test]
+fn the_first_worker_of_a_reader_runs_as_printed() {
+    let session = follow("docs/guides/first-worker.md", &[("jobbers submit greet name= ", 1)]);
+    assert!(session.told("jobbers submit greet name=Ada --wait").contains("hello, Ada"), "{session:?}");
+    let waited = session.told("curl -s 'http://127.0.0.1:8000/tasks/ID?wait=30s'");
+    assert!(waited.contains(r#""result":"hello, Grace""#), "{waited}");
+    assert!(session.told("jobbers dlq show ID").contains("the name is empty"));
+    assert!(session.told("jobbers status ID --wait").contains("hello, Edsger"));
+}
+
+#[test]
+fn start_here_works_as_printed() {
+    let session = follow("docs/start.md", &[]);
+    assert!(session.told("jobbers list").contains("echo"));
+}
+
+#[test]
+fn who_comes_from_elsewhere_is_led_by_commands_that_work() {
+    for document in ["docs/guides/coming-from-celery.md", "docs/guides/coming-from-sidekiq.md"] {
+        let session = follow(document, &[]);
+        let submitted = session.told("curl -s -X POST http://127.0.0.1:8000/tasks");
+        assert!(submitted.contains(r#""status":"scheduled""#), "{document}: {submitted}");
+    }
+}
+
+#[test]
+fn the_answers_to_frequent_questions_work_as_printed() {
+    follow("docs/guides/faq.md", &[]);
+}
+
+#[test]
+fn the_guide_to_queues_works_as_printed() {
+    let session = follow("docs/guides/queues-and-roles.md", &[]);
+    let rules = session.told("jobbers routes");
+    assert!(rules.contains("gpu") && rules.contains("canary"), "{rules}");
+}
+
+#[test]
+fn the_guide_to_unique_tasks_works_as_printed() {
+    let session = follow("docs/guides/unique-tasks.md", &[("jobbers submit sync customer=42 full=true", 1)]);
+    assert!(session.count() >= 4, "{session:?}");
+}
+
+#[test]
+fn the_guide_to_deploys_works_as_printed() {
+    // Here is no worker on such a host or of such a version.
+    let others = [
+        ("jobbers workers drain --host db-3", 1),
+        ("jobbers workers drain --version 1.4.0", 1),
+        ("jobbers workers resume --host db-3", 1),
+    ];
+    follow("docs/guides/deploying.md", &others);
+}
+
+#[test]
+fn the_references_work_as_printed() {
+    for document in ["docs/reference/cli.md", "docs/reference/http-api.md"] {
+        follow(document, &[]);
+    }
 }

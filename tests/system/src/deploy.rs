@@ -31,7 +31,7 @@ fn values<'a>(unit: &'a str, directive: &str) -> Vec<&'a str> {
     unit.lines().filter_map(|line| line.strip_prefix(directive)?.strip_prefix('=')).collect()
 }
 
-/// Starts what a unit starts, with its settings, in a folder that stands for its data.
+/// Starts what a unit starts, with its settings, in a folder in place of its own.
 fn start(name: &str, folder: &Path, more: &[(&str, &str)]) -> Program {
     let (unit, settings) = (unit(name), read("deploy/systemd/jobbers.env"));
     assert_eq!(values(&unit, "WorkingDirectory"), [STATE], "{name}");
