@@ -111,7 +111,7 @@ async fn what_is_left_of_a_task_that_is_gone_is_cleared_away() {
     let store = filled().await;
     store.tamper(
         "INSERT INTO checkpoint SELECT key, NULL, x'00' FROM task WHERE id = 'ready';
-         INSERT INTO stranger SELECT key, 1 FROM task WHERE id = 'ready';
+         INSERT INTO stranger SELECT key, 1, NULL FROM task WHERE id = 'ready';
          INSERT INTO uniqueness SELECT key, '{}' FROM task WHERE id = 'ready';
          INSERT INTO unique_key SELECT name, 'k', key, NULL, NULL, NULL FROM task WHERE id = 'ready';
          DELETE FROM task WHERE id = 'ready';",
