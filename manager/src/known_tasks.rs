@@ -25,7 +25,7 @@ use crate::app::App;
 
 /// A snapshot of this age is read again before a submission is warned: its worker may have started since. It bounds how
 /// often submissions that no worker can run have the workers read.
-const RECENT: Duration = Duration::from_millis(100);
+const RECENT: Duration = Duration::from_millis(10);
 /// Most mismatches told at once.
 const MOST_TOLD: usize = 5;
 
