@@ -138,7 +138,7 @@ pub struct QueueClaim {
 }
 
 /// A kind of task that a claim does not take from a queue: the worker does not know it, and another worker of the queue
-/// does ([`crate::task_kind::is_known_elsewhere`]).
+/// does ([`crate::task_kind::is_known_elsewhere`]); or it is a blocking one, and the worker has no thread free.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Refusal {
     /// The queue.
