@@ -17,7 +17,7 @@ use crate::failure::Failure;
 /// How far apart the cleaner's rounds are.
 const CLEANING_INTERVAL: Duration = Duration::from_secs(60);
 
-/// How long the worker may take to be known to the store before the system counts as up without it.
+/// How long the worker may take to be known to the store before the manager starts without it.
 const WORKER_PATIENCE: Duration = Duration::from_secs(2);
 /// How often the store is asked for it.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -46,7 +46,6 @@ pub(crate) struct Stack {
     worker: Option<Service<Result<Report, WorkerError>>>,
     cleaner: Service<()>,
     ended: CancellationToken,
-    engine: Arc<dyn Engine>,
 }
 
 #[derive(Debug)]
@@ -78,46 +77,32 @@ impl<T: Send + 'static> Service<T> {
 }
 
 impl Stack {
-    /// Starts all three, or all but the worker.
+    /// Starts all three, or all but the worker. The manager answers only when the store knows the worker, so that the first
+    /// submission is not warned that no worker can run it.
     ///
     /// # Errors
     /// When the listener has no address.
-    pub(crate) fn start(plan: Plan) -> Result<Self, Failure> {
+    pub(crate) async fn start(plan: Plan) -> Result<Self, Failure> {
         let Plan { manager, worker, listener, engine, now } = plan;
         let address = listener.local_addr().map_err(|error| Failure::Unavailable(error.to_string()))?;
         let (for_manager, for_cleaner) = (Arc::clone(&engine), Arc::clone(&engine));
-        let worker = worker.map(|config| Worker::new(config, Arc::clone(&engine)).tasks(stock::ALL));
         let ended = CancellationToken::new();
+        let worker = worker.map(|config| Worker::new(config, Arc::clone(&engine)).tasks(stock::ALL));
+        let worker = worker.map(|worker| Service::start(&now, &ended, |shutdown| worker.run_until(shutdown)));
+        if worker.is_some() {
+            tokio::select! {
+                _ = tokio::time::timeout(WORKER_PATIENCE, worker_is_known(engine.as_ref())) => {}
+                () = ended.cancelled() => {}
+            }
+        }
         let manage = |shutdown| jobbers_manager::run(manager, for_manager, listener, shutdown);
         Ok(Self {
             address,
             manager: Service::start(&now, &ended, manage),
-            worker: worker.map(|worker| Service::start(&now, &ended, |shutdown| worker.run_until(shutdown))),
+            worker,
             cleaner: Service::start(&now, &ended, |shutdown| clean(for_cleaner, shutdown)),
             ended,
-            engine,
         })
-    }
-
-    /// Returns when the store knows the worker, if there is to be one, so that the first submission is not warned.
-    pub(crate) async fn worker_is_known(&self) {
-        if self.worker.is_none() {
-            return;
-        }
-        let mut looks = tokio::time::interval(LOOK_EVERY);
-        let look = async {
-            loop {
-                looks.tick().await;
-                let workers = self.engine.workers().await.unwrap_or_default();
-                if workers.iter().any(|worker| worker.report.pid == std::process::id()) {
-                    return;
-                }
-            }
-        };
-        tokio::select! {
-            _ = tokio::time::timeout(WORKER_PATIENCE, look) => {}
-            () = self.ended() => {}
-        }
     }
 
     /// Returns when one of them has ended by itself: the worker after its last task, or any that broke down.
@@ -141,6 +126,18 @@ impl Stack {
             WorkerError::Config(_) | WorkerError::DuplicateTask(_) => Failure::Config(error.to_string()),
             _ => Failure::Unavailable(error.to_string()),
         })
+    }
+}
+
+/// Returns when the store knows a worker of this process.
+async fn worker_is_known(engine: &dyn Engine) {
+    let mut looks = tokio::time::interval(LOOK_EVERY);
+    loop {
+        looks.tick().await;
+        let workers = engine.workers().await.unwrap_or_default();
+        if workers.iter().any(|worker| worker.report.pid == std::process::id()) {
+            return;
+        }
     }
 }
 

@@ -105,7 +105,7 @@ async fn play(args: &Args, corpus: Corpus, scratch: &Scratch, shutdown: &Shutdow
         now: shutdown.now.clone(),
     };
     work::expect_panic();
-    let stack = Stack::start(plan)?;
+    let stack = Stack::start(plan).await?;
     let client = Client::new(&format!("http://{}", stack.address))?;
     let outcome = tokio::select! {
         outcome = count(&client, corpus, parts.path(), health.engine) => outcome,

@@ -123,8 +123,7 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     let opened = jobbers_engines::open(&store, manager.open_options()).await;
     let engine = opened.map_err(|error| cant_open(&store, &error))?;
     let health = engine.health().await.map_err(|error| cant_open(&store, &error))?;
-    let stack = Stack::start(Plan { manager, worker, listener, engine, now: shutdown.now.clone() })?;
-    stack.worker_is_known().await;
+    let stack = Stack::start(Plan { manager, worker, listener, engine, now: shutdown.now.clone() }).await?;
     let _marker = mark(stack.address, &store, &health.store);
     for warning in &health.warnings {
         tracing::warn!("{warning}");

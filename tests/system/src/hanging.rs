@@ -20,13 +20,16 @@ const PATIENCE: Duration = Duration::from_secs(30);
 async fn tasks_that_hang_on_every_thread_do_not_delay_an_async_task_of_their_queue(kind: Kind) {
     let stack = Stack::on(kind).await;
     let manager = stack.manager().await;
-    let hang: Vec<_> = (0..8 * std::thread::available_parallelism().unwrap().get())
-        .map(|number| json!({"id": format!("hangs-{number}"), "name": "stubborn"}))
-        .collect();
+    let threads = std::thread::available_parallelism().unwrap().get();
+    let hang: Vec<_> =
+        (0..8 * threads).map(|number| json!({"id": format!("hangs-{number}"), "name": "stubborn"})).collect();
     let held = hang.len();
     manager.api.post("/tasks", &json!({"tasks": hang})).await.ok();
     let _worker = stack.worker().await;
-    stack.effects.happened("started", "hangs-0").await;
+    until(PATIENCE, "a task hangs on each thread", async || {
+        (stack.effects.count("started").len() >= threads).then_some(())
+    })
+    .await;
     // The gate is closed: nothing that hangs has ended when these have.
     for _ in 0..3 {
         let id = manager.api.submit(&json!({"name": "note"})).await;
