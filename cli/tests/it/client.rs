@@ -121,7 +121,7 @@ fn a_sleep_that_is_no_duration_is_refused() {
     let up = Up::start();
     // Before it the manager may not know the worker's schemas.
     up.jobbers(&["submit", "echo", "--wait"]).ok();
-    up.jobbers(&["submit", "sleep", "seconds=x"]).fails(1, "/seconds");
+    up.jobbers(&["submit", "sleep", "seconds=x"]).fails(1, "schema_mismatch");
     for fits in ["seconds=0.01", "seconds=10ms", "seconds=1 us"] {
         up.jobbers(&["submit", "sleep", fits, "--wait"]).ok();
     }
