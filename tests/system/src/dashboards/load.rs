@@ -93,11 +93,12 @@ async fn send(api: &Api, wave: usize) {
     }
     let unwanted: Vec<String> = (0..UNWANTED).map(|number| format!("unwanted-{wave}-{number}")).collect();
     for id in &unwanted {
-        api.submit(&and(json!({"id": id}))).await;
+        api.submit(&and(json!({"id": id, "parameters": {"seconds": 300, "heartbeat_every": 0.05}}))).await;
     }
-    // Cancelled while they run, so that their end is the worker's to count.
+    // Cancelled while they run, so that their start and their end are the worker's to count. A worker counts a start when
+    // the function begins, which may be later than the claim: progress shows it.
     for id in &unwanted {
-        api.standing(id, "started").await;
+        until(LAG, "the task has begun", async || (!api.task(id).await["progress"].is_null()).then_some(())).await;
     }
     api.post("/tasks/cancel", &json!({"ids": unwanted})).await.ok();
 }
