@@ -86,6 +86,10 @@ impl Meter for SlowLog<'_> {
         self.used_before = self.server.cpu_time();
     }
 
+    fn pieces_at_once(&self) -> usize {
+        64
+    }
+
     async fn cost(&mut self) -> Cost {
         let whole = micros(self.server.cpu_time().saturating_sub(self.used_before));
         let log = self.log().await;

@@ -22,6 +22,10 @@ pub(crate) trait Meter {
     async fn begin(&mut self);
     /// The cost of what has happened since.
     async fn cost(&mut self) -> Cost;
+    /// How many pieces of a walk may be measured together, as it finds the costliest of them.
+    fn pieces_at_once(&self) -> usize {
+        1
+    }
     /// Whether the piece of an audit at a cursor runs beside all other verbs, and so has no bound.
     fn is_beside(&self, _cursor: Option<&str>) -> bool {
         false
