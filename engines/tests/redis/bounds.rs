@@ -122,9 +122,3 @@ async fn no_script_holds_the_server_for_long_among_a_hundred_thousand_tasks() {
 async fn no_script_holds_the_server_for_long_among_a_million_tasks() {
     every_verb_keeps_to_its_bound(Size::FULL).await;
 }
-
-#[tokio::test]
-#[ignore = "long: a hundred thousand queues"]
-async fn no_script_holds_the_server_for_long_among_a_hundred_thousand_queues() {
-    every_verb_keeps_to_its_bound(Size::MANY_QUEUES).await;
-}

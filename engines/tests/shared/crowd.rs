@@ -32,8 +32,6 @@ impl Size {
     /// For every run of the tests.
     pub(crate) const SMALL: Self =
         Self { queues: 200, finished: 100_000, queued: 10_000, leases: 1_000, empty_queues: 10_000 };
-    /// The same with as many queues as a client makes that names one for each of its own users.
-    pub(crate) const MANY_QUEUES: Self = Self { empty_queues: 100_000, ..Self::SMALL };
     /// What the bounds are promised for.
     pub(crate) const FULL: Self =
         Self { queues: 1_000, finished: 1_000_000, queued: 100_000, leases: 10_000, empty_queues: 10_000 };
