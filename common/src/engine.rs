@@ -110,9 +110,9 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     async fn extend(&self, worker: &WorkerId, lease: Duration, extensions: Vec<Extension>)
     -> Result<Vec<ExtendAnswer>>;
 
-    /// Returns when something may have changed for this worker (tasks in the queues of its last empty claim, a cancel
+    /// Returns when something may have changed for this worker (tasks in the queues of its last claim that left nothing, a cancel
     /// request for a task it holds, configuration), or after `timeout`. May return early for no reason. What happens
-    /// between the empty claim and this call is not missed. Dropping the future is safe.
+    /// between that claim and this call is not missed. Dropping the future is safe.
     async fn wait(&self, worker: &WorkerId, timeout: Duration);
 
     // ---- look ---------------------------------------------------------------------------------------------------

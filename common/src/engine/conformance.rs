@@ -655,6 +655,7 @@ macro_rules! conformance_suite {
         $crate::conformance_group!($open, wake:
             a_submission_wakes_a_waiting_worker
             a_worker_whose_claim_took_all_there_was_is_woken
+            a_worker_with_little_room_left_keeps_no_other_asleep
             only_a_claim_that_left_nothing_says_that_there_is_no_more
             a_task_that_moves_to_its_queue_wakes_a_waiting_worker
             a_submission_between_claim_and_wait_is_not_missed

@@ -49,7 +49,7 @@ pub(super) fn run(step: &mut Step<'_>, cycle: &Cycle) -> Result<CycleReply> {
         (reply.claimed, reply.more) = claim_ready(step, &cycle.worker, claim)?;
         if !reply.more {
             let due = next_due(step, &queues)?;
-            let (wants, rate) = what_to_wait_for(step, claim)?;
+            let (wants, rate) = what_to_wait_for(step, claim, &reply.claimed)?;
             reply.next_due = due.into_iter().chain(rate).min();
             step.waiters.register(&cycle.worker, wants);
         }
@@ -100,8 +100,15 @@ fn claim_ready(step: &mut Step<'_>, worker: &WorkerId, claim: &ClaimRequest) -> 
 }
 
 /// What a waiting worker is woken for, and when a rate allows it more.
-fn what_to_wait_for(step: &Step<'_>, claim: &ClaimRequest) -> Result<(Wants, Option<Duration>)> {
-    let mut wants = Wants { ready: Vec::new(), freed: Vec::new(), limit: claim.limit, refused: BTreeMap::new() };
+fn what_to_wait_for(
+    step: &Step<'_>,
+    claim: &ClaimRequest,
+    claimed: &[ClaimedTask],
+) -> Result<(Wants, Option<Duration>)> {
+    // What it has taken is no room any more: for further tasks other workers are woken.
+    let taken_of = |queue: &QueueName| claimed.iter().filter(|task| task.queue == *queue).count();
+    let limit = claim.limit.saturating_sub(claimed.len());
+    let mut wants = Wants { ready: Vec::new(), freed: Vec::new(), limit, refused: BTreeMap::new() };
     let mut soonest: Option<Duration> = None;
     for wish in claim.queues.iter().filter(|wish| step.catalog().is_open(&wish.queue)) {
         let Some(queue) = step.find_queue(&wish.queue)? else { continue };
@@ -115,7 +122,7 @@ fn what_to_wait_for(step: &Step<'_>, claim: &ClaimRequest) -> Result<(Wants, Opt
             // It comes back by itself; a further submission would wake it in vain.
             soonest = soonest.into_iter().chain([wait]).min();
         } else {
-            wants.ready.push((queue, wish.limit));
+            wants.ready.push((queue, wish.limit.saturating_sub(taken_of(&wish.queue))));
             let refused = unknown::Refused::of(claim, &wish.queue);
             if wish.limit > 0 {
                 soonest = soonest.into_iter().chain(gates::next_due(step, queue, !refused.is_empty())?).min();

@@ -1,7 +1,7 @@
 //! Tasks of kinds that some workers of their queue do not know, in the claim.
 //!
 //! A claim that refuses kinds sets their ready tasks aside, behind a gate of the kind (`?`, name, `@`, version), so that no later
-//! claim that refuses the kind walks past them. Whoever does not refuse it lets as many return to their places as it may
+//! claim that refuses the kind walks past them. A claim that does not refuse it lets as many return to their places as it may
 //! claim, and claims in order. A queue without such tasks, and a claim that refuses nothing, cost no more than the look for
 //! suspects, which every claim makes.
 

@@ -1,4 +1,4 @@
-//! Blocking tasks that do not end: what they keep from running, what is told of them, and how their worker ends.
+//! Blocking tasks that do not end: what they keep from running, what is reported of them, and how their worker ends.
 
 use std::time::Duration;
 

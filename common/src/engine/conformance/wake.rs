@@ -57,6 +57,16 @@ pub async fn a_worker_whose_claim_took_all_there_was_is_woken(f: Fixture) {
     assert_eq!(f.claim(5).await.len(), 1);
 }
 
+pub async fn a_worker_with_little_room_left_keeps_no_other_asleep(f: Fixture) {
+    f.submit_ids(&["a", "b", "c", "d"]).await;
+    let reply = f.cycle_as("w1", &["default"], 5, Vec::new()).await;
+    assert_eq!((reply.claimed.len(), reply.more), (4, false));
+    let (second, third) = (idle(&f, "w2", &["default"]).await, idle(&f, "w3", &["default"]).await);
+    f.submit(vec![task("e"), task("f"), task("g")]).await;
+    assert_woken(second).await;
+    assert_woken(third).await;
+}
+
 pub async fn only_a_claim_that_left_nothing_says_that_there_is_no_more(f: Fixture) {
     f.submit_ids(&["a", "b", "c"]).await;
     let mut found = Vec::new();

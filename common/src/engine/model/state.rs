@@ -69,7 +69,7 @@ pub(super) struct State {
     pub(super) duties: BTreeMap<DutyName, Duty>,
     /// And until when each is kept.
     pub(super) catalogues: BTreeMap<CatalogueId, (Catalogue, Timestamp)>,
-    /// Workers whose last claim was empty, and that claim.
+    /// Workers whose last claim left nothing, and that claim.
     pub(super) waiting: HashMap<WorkerId, ClaimRequest>,
     /// Whom to wake when this verb is done.
     pub(super) wakes: Vec<WorkerId>,

@@ -1,4 +1,4 @@
-//! The other archive that is told of, operations that rest, and an archive that could not be written.
+//! The other archive that is reported, operations that rest, and an archive that could not be written.
 
 use std::{
     fs::{self, Permissions},

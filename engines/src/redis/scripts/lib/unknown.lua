@@ -2,7 +2,7 @@
 -- that are set aside.
 --
 -- A claim that refuses kinds sets their ready tasks aside (gates.lua), behind a gate of the kind, so that no later claim that
--- refuses the kind walks past them. Whoever does not refuse it lets as many return as it may claim. The set `unknown` names
+-- refuses the kind walks past them. A claim that does not refuse it lets as many return as it may claim. The set `unknown` names
 -- the queues that may have such tasks.
 
 -- How many gates one claim looks at.

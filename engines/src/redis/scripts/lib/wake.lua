@@ -1,6 +1,6 @@
 -- Waking idle workers.
 --
--- A worker whose claim came back empty stands in `w` of its queues as `worker@instance`, the longest waiting first. Each
+-- A worker whose claim left nothing for it is in `w` of its queues as `worker@instance`, the longest waiting first. Each
 -- is told once and taken out; one that nobody listens for any more (its process is gone) does not count.
 
 --
