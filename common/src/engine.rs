@@ -10,14 +10,14 @@
 //!   not have been carried out; each verb says why repeating it is safe.
 //!
 //! Start reading at [`Engine`]; then [`submit`], [`work`], [`look`], [`keep`], [`audit`], [`dead`],
-//! [`duty`].
+//! [`duty`], [`schedules`].
 
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 
 use crate::{
-    name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
+    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
@@ -36,6 +36,7 @@ pub mod keep;
 pub mod look;
 #[cfg(feature = "conformance")]
 pub mod model;
+pub mod schedules;
 pub mod submit;
 pub mod work;
 
@@ -46,6 +47,7 @@ pub use self::{
     error::{ConflictReason, Error},
     keep::{DeleteRole, Deleted, PruneRequest, PruneScope, Pruned, PutMode, Reclaimed},
     look::{Health, ListRequest, Page, QueueListRequest, QueuePage, QueuePlace, QueueStats, TaskFilter},
+    schedules::{DueSchedules, Fire, Fired, IfBusy, PutSchedule, ScheduleEntry, StoredSchedule},
     submit::{OnConflict, Submit, Submitted, SubmittedHow},
     work::{
         Cancelled, ClaimRequest, Cycle, CycleReply, ExtendAnswer, Extension, Heartbeat, Outcome, QueueClaim, Refusal,
@@ -356,6 +358,49 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// # Errors
     /// Only those of the store.
     async fn delete_route(&self, key: &RouteKey) -> Result<Arc<Config>>;
+
+    // ---- schedules ----------------------------------------------------------------------------------------------
+
+    /// Creates or replaces a schedule. Answers its new revision.
+    ///
+    /// # Errors
+    /// [`Error::Exists`], [`Error::UnknownSchedule`] or [`Error::Changed`] by [`PutSchedule`]; [`Error::Invalid`] by
+    /// [`ScheduleEntry::encode`], and for one more than a store holds. After a transient error, read it again.
+    async fn put_schedule(&self, entry: ScheduleEntry, put: PutSchedule) -> Result<u64>;
+
+    /// A schedule.
+    ///
+    /// # Errors
+    /// Only those of the store.
+    async fn schedule(&self, name: &ScheduleName) -> Result<Option<StoredSchedule>>;
+
+    /// Up to `limit` schedules after a name, in the order of names. One that exists during a whole walk is listed exactly
+    /// once.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a limit of 0 or over 1,000.
+    async fn list_schedules(&self, after: Option<&ScheduleName>, limit: usize) -> Result<Vec<StoredSchedule>>;
+
+    /// Deletes a schedule, if given only at this revision. The tasks that it submitted stay.
+    ///
+    /// # Errors
+    /// [`Error::UnknownSchedule`]; [`Error::Changed`].
+    async fn delete_schedule(&self, name: &ScheduleName, revision: Option<u64>) -> Result<()>;
+
+    /// Up to `limit` schedules that are due, the longest due first, and when the next one is. Costs by what is due.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a limit of 0 or over 1,000.
+    async fn due_schedules(&self, limit: usize) -> Result<DueSchedules>;
+
+    /// Carries one step of a schedule out, if it is still at the revision that the step was made for: judges whether its
+    /// latest run is over, submits the task as [`Engine::submit`] does, then cancels that run where this is asked for,
+    /// and stores what the schedule becomes. All of it or nothing.
+    ///
+    /// # Errors
+    /// Those of [`Engine::submit`]; [`Error::Invalid`] by [`Fire::validate`] and [`ScheduleEntry::encode`]. Safe to
+    /// repeat: what was carried out is then [`Fired::Changed`].
+    async fn fire_schedule(&self, fire: Fire) -> Result<Fired>;
 
     // ---- workers ------------------------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ pub mod queue;
 pub mod rate;
 pub mod registry;
 pub mod routing;
+pub mod schedule;
 pub mod settling;
 pub mod suspicion;
 pub mod task;

@@ -56,3 +56,13 @@ pub const DEFAULT_LEASE: Duration = Duration::from_secs(8);
 pub const MAX_DUTY_NOTE_BYTES: usize = 1_024;
 /// Copies of dead letters answered by one call are at most about this many bytes, or one.
 pub const DEAD_LETTERS_BYTES: usize = 16 * 1024 * 1024;
+/// Most schedules of a store.
+pub const MAX_SCHEDULES: usize = 10_000;
+/// Longest name of a schedule, in bytes: the ids of its tasks contain it.
+pub const MAX_SCHEDULE_NAME_BYTES: usize = 80;
+/// Largest schedule with the parameters of its task, as it is stored, in bytes.
+pub const MAX_SCHEDULE_BYTES: usize = 16 * 1024;
+/// Most late slots that a schedule may catch up with, and most late slots that are counted at a time.
+pub const MAX_CATCH_UP: u32 = 1_000;
+/// Longest jitter of a schedule.
+pub const MAX_JITTER: Duration = Duration::from_secs(24 * 3_600);

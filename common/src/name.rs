@@ -142,6 +142,11 @@ name!(
     "duty name"
 );
 name!(
+    /// A schedule's name.
+    ScheduleName,
+    "schedule name"
+);
+name!(
     /// A process that may have duties. New at each start.
     HolderId,
     "holder id"

@@ -12,12 +12,13 @@ use std::{
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, Duty, DutyClaim, Engine,
-        ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueueListRequest,
-        QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
+        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueSchedules, Duty,
+        DutyClaim, Engine, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, PruneRequest,
+        Pruned, PutMode, PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit,
+        Resubmitted, Result, ScheduleEntry, StoredSchedule, Submit, Submitted,
     },
     metrics::catalogue::{ENGINE_ERRORS, ENGINE_OPERATION_DURATION},
-    name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
+    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
@@ -81,6 +82,12 @@ operations!(
     delete_role,
     put_route,
     delete_route,
+    put_schedule,
+    schedule,
+    list_schedules,
+    delete_schedule,
+    due_schedules,
+    fire_schedule,
     register_worker,
     deregister_worker,
     workers,
@@ -182,6 +189,12 @@ measured! {
     delete_role(role: &RoleName, on: DeleteRole) -> Arc<Config>;
     put_route(key: RouteKey, rule: RouteRule) -> Arc<Config>;
     delete_route(key: &RouteKey) -> Arc<Config>;
+    put_schedule(entry: ScheduleEntry, put: PutSchedule) -> u64;
+    schedule(name: &ScheduleName) -> Option<StoredSchedule>;
+    list_schedules(after: Option<&ScheduleName>, limit: usize) -> Vec<StoredSchedule>;
+    delete_schedule(name: &ScheduleName, revision: Option<u64>) -> ();
+    due_schedules(limit: usize) -> DueSchedules;
+    fire_schedule(fire: Fire) -> Fired;
     register_worker(report: WorkerReport, ttl: Duration) -> u64;
     deregister_worker(worker: &WorkerId) -> ();
     workers() -> Vec<RegisteredWorker>;

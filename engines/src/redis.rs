@@ -12,11 +12,12 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, Duty, DutyClaim, Engine,
-        ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueueListRequest,
-        QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
+        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueSchedules, Duty,
+        DutyClaim, Engine, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, PruneRequest,
+        Pruned, PutMode, PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit,
+        Resubmitted, Result, ScheduleEntry, StoredSchedule, Submit, Submitted,
     },
-    name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
+    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
@@ -48,6 +49,7 @@ mod prune;
 mod queues;
 mod record;
 mod reply;
+mod schedules;
 mod script;
 mod state;
 mod store;
@@ -227,6 +229,30 @@ impl Engine for RedisEngine {
 
     async fn delete_route(&self, key: &RouteKey) -> Result<Arc<Config>> {
         arrange::delete_route(&self.store, key).await
+    }
+
+    async fn put_schedule(&self, entry: ScheduleEntry, put: PutSchedule) -> Result<u64> {
+        schedules::put(&self.store, &entry, put).await
+    }
+
+    async fn schedule(&self, name: &ScheduleName) -> Result<Option<StoredSchedule>> {
+        schedules::find(&self.store, name).await
+    }
+
+    async fn list_schedules(&self, after: Option<&ScheduleName>, limit: usize) -> Result<Vec<StoredSchedule>> {
+        schedules::list(&self.store, after, limit).await
+    }
+
+    async fn delete_schedule(&self, name: &ScheduleName, revision: Option<u64>) -> Result<()> {
+        schedules::delete(&self.store, name, revision).await
+    }
+
+    async fn due_schedules(&self, limit: usize) -> Result<DueSchedules> {
+        schedules::due(&self.store, limit).await
+    }
+
+    async fn fire_schedule(&self, fire: Fire) -> Result<Fired> {
+        schedules::fire(&self.store, fire).await
     }
 
     async fn register_worker(&self, report: WorkerReport, ttl: Duration) -> Result<u64> {

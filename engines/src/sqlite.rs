@@ -19,17 +19,17 @@ use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, Duty, DutyClaim, Engine,
-        Error, ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, PruneScope, Pruned, PutMode,
-        QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit,
-        Submitted,
+        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueSchedules, Duty,
+        DutyClaim, Engine, Error, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page,
+        PruneRequest, PruneScope, Pruned, PutMode, PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats,
+        Reclaimed, Resubmit, Resubmitted, Result, ScheduleEntry, StoredSchedule, Submit, Submitted,
         dead::{validate_forget, validate_resubmit},
         keep::{validate_creation, validate_move},
         look::validate_limit,
         work::validate_extend,
     },
     limits::MAX_BATCH,
-    name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
+    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
@@ -84,6 +84,7 @@ mod quota;
 mod readers;
 mod removal;
 mod row;
+mod schedules;
 mod schema;
 mod settle;
 mod sql;
@@ -482,6 +483,39 @@ impl Engine for SqliteEngine {
     async fn delete_route(&self, key: &RouteKey) -> Result<Arc<Config>> {
         let key = key.clone();
         self.writer.run(1, move |step| arrange::delete_route(step, &key)).await
+    }
+
+    async fn put_schedule(&self, entry: ScheduleEntry, put: PutSchedule) -> Result<u64> {
+        let text = entry.encode()?;
+        let growth = text.len() as u64;
+        self.writer.grow(1, growth, move |step| schedules::put(step, &entry, &text, put)).await
+    }
+
+    async fn schedule(&self, name: &ScheduleName) -> Result<Option<StoredSchedule>> {
+        let name = name.clone();
+        self.read(move |view| schedules::find(view.conn, &name)).await
+    }
+
+    async fn list_schedules(&self, after: Option<&ScheduleName>, limit: usize) -> Result<Vec<StoredSchedule>> {
+        validate_limit(limit)?;
+        let after = after.cloned();
+        self.read(move |view| schedules::list(view, after.as_ref(), limit)).await
+    }
+
+    async fn delete_schedule(&self, name: &ScheduleName, revision: Option<u64>) -> Result<()> {
+        let name = name.clone();
+        self.writer.run(1, move |step| schedules::delete(step, &name, revision)).await
+    }
+
+    async fn due_schedules(&self, limit: usize) -> Result<DueSchedules> {
+        validate_limit(limit)?;
+        self.read(move |view| schedules::due(view, limit)).await
+    }
+
+    async fn fire_schedule(&self, fire: Fire) -> Result<Fired> {
+        let step_of_it = schedules::Prepared::of(fire)?;
+        let growth = step_of_it.growth();
+        self.writer.grow(1, growth, move |step| schedules::fire(step, &step_of_it)).await
     }
 
     async fn register_worker(&self, report: WorkerReport, ttl: Duration) -> Result<u64> {

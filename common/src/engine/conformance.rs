@@ -50,6 +50,7 @@ pub mod look;
 pub mod moving;
 pub mod queues;
 pub mod refusals;
+pub mod schedules;
 pub mod sequence;
 pub mod settle;
 pub mod spans;
@@ -674,6 +675,24 @@ macro_rules! conformance_suite {
             a_task_sent_again_ends_its_awaiting_when_it_ends_again
             every_task_of_a_batch_ends_its_awaiting
             awaiting_gives_up_in_time
+        );
+        $crate::conformance_group!($open, schedules:
+            a_schedule_is_kept_as_it_was_put
+            a_schedule_that_changed_meanwhile_stays
+            schedules_are_listed_page_by_page
+            a_schedule_past_its_bounds_is_refused
+            due_schedules_come_in_their_order_and_the_next_one_is_told
+            a_slot_is_fired_with_its_task
+            a_slot_is_fired_once_whoever_repeats_it
+            of_many_that_fire_a_slot_at_once_one_does
+            a_step_for_another_revision_changes_nothing
+            a_refused_task_leaves_its_schedule_as_it_was
+            a_slot_may_be_noted_without_a_task
+            overlapping_slots_are_submitted_where_that_is_allowed
+            a_slot_is_skipped_while_the_latest_run_is_not_over
+            one_slot_waits_for_the_end_of_the_latest_run
+            the_latest_run_is_cancelled_where_that_is_asked_for
+            a_refused_task_cancels_nothing
         );
         $crate::conformance_group!($open, sequence:
             random_operations_answer_as_the_model_does

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     lifecycle::Status,
-    name::{QueueName, RoleName, TaskId, WorkerId},
+    name::{QueueName, RoleName, ScheduleName, TaskId, WorkerId},
     routing::RouteKey,
     unique::UniqueKey,
 };
@@ -31,6 +31,9 @@ pub enum Error {
     /// No such worker is alive.
     #[error("no worker {0} is alive")]
     UnknownWorker(WorkerId),
+    /// No such schedule.
+    #[error("schedule {0} does not exist")]
+    UnknownSchedule(ScheduleName),
     /// The id is taken.
     #[error("task {id} exists ({status}) {}", match reason {
         ConflictReason::BodyDiffers => "and was submitted with another body",
@@ -179,6 +182,7 @@ impl Error {
             Self::UnknownQueue(_) => "unknown_queue",
             Self::UnknownRole(_) => "unknown_role",
             Self::UnknownWorker(_) => "unknown_worker",
+            Self::UnknownSchedule(_) => "unknown_schedule",
             Self::Conflict { .. } => "conflict",
             Self::Duplicate { .. } => "duplicate",
             Self::Exists(_) => "exists",

@@ -15,16 +15,17 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::{
-    AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, Duty, DutyClaim, Engine,
-    ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode, QueueListRequest,
-    QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit, Submitted,
+    AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueSchedules, Duty, DutyClaim,
+    Engine, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode,
+    PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, Result,
+    ScheduleEntry, StoredSchedule, Submit, Submitted,
     dead::{validate_forget, validate_resubmit},
     keep::{validate_creation, validate_move},
     look::validate_limit,
     work::validate_extend,
 };
 use crate::{
-    name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
+    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
@@ -40,6 +41,7 @@ mod dead;
 mod gates;
 mod keep;
 mod look;
+mod schedules;
 mod state;
 mod submit;
 mod unique;
@@ -294,6 +296,35 @@ impl Engine for ModelEngine {
 
     async fn delete_route(&self, key: &RouteKey) -> Result<Arc<Config>> {
         Ok(self.step(|state, _| state.delete_route(key)))
+    }
+
+    async fn put_schedule(&self, entry: ScheduleEntry, put: PutSchedule) -> Result<u64> {
+        entry.encode()?;
+        self.step(|state, _| state.put_schedule(entry, put))
+    }
+
+    async fn schedule(&self, name: &ScheduleName) -> Result<Option<StoredSchedule>> {
+        Ok(self.step(|state, _| state.schedules.get(name).cloned()))
+    }
+
+    async fn list_schedules(&self, after: Option<&ScheduleName>, limit: usize) -> Result<Vec<StoredSchedule>> {
+        validate_limit(limit)?;
+        Ok(self.step(|state, _| state.list_schedules(after, limit)))
+    }
+
+    async fn delete_schedule(&self, name: &ScheduleName, revision: Option<u64>) -> Result<()> {
+        self.step(|state, _| state.delete_schedule(name, revision))
+    }
+
+    async fn due_schedules(&self, limit: usize) -> Result<DueSchedules> {
+        validate_limit(limit)?;
+        Ok(self.step(|state, now| state.due_schedules(limit, now)))
+    }
+
+    async fn fire_schedule(&self, fire: Fire) -> Result<Fired> {
+        fire.validate()?;
+        fire.entry.encode()?;
+        self.step(|state, now| state.fire_schedule(fire, now))
     }
 
     async fn register_worker(&self, report: WorkerReport, ttl: Duration) -> Result<u64> {

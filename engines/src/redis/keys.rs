@@ -16,6 +16,7 @@
 //! | `o:sent` | set | revision and id of copies that were sent again |
 //! | `e`, `e:order`, `e:cut` | hash, list, string | id: what is remembered of a deleted task whose id its client chose; their order; when one was last forgotten early |
 //! | `duties` | hash | name: term, end, holder and note |
+//! | `schedules`, `schedules:order`, `schedules:due` | hash, sorted sets | name: a schedule; all names with the score 0, so that they are in order; names by when there is something to do |
 //! | `c` | number | the one counter behind revisions, fences and positions |
 //! | `q:<queue>:q` | list | the lane: position and id of ready tasks of the default priority, as they were submitted |
 //! | `q:<queue>:x` | number | entries of the lane that are no tasks any more |

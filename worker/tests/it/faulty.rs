@@ -12,12 +12,12 @@ use std::{
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, Duty, DutyClaim, Engine,
-        Error, ExtendAnswer, Extension, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode,
-        QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, Result, Submit,
-        Submitted,
+        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueSchedules, Duty,
+        DutyClaim, Engine, Error, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page,
+        PruneRequest, Pruned, PutMode, PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed,
+        Resubmit, Resubmitted, Result, ScheduleEntry, StoredSchedule, Submit, Submitted,
     },
-    name::{DutyName, HolderId, QueueName, RoleName, TaskId, WorkerId},
+    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
@@ -316,6 +316,30 @@ impl Engine for Faulty {
 
     async fn move_tasks(&self, from: &QueueName, to: &QueueName, limit: usize) -> Result<u64> {
         self.inner.move_tasks(from, to, limit).await
+    }
+
+    async fn put_schedule(&self, entry: ScheduleEntry, put: PutSchedule) -> Result<u64> {
+        self.inner.put_schedule(entry, put).await
+    }
+
+    async fn schedule(&self, name: &ScheduleName) -> Result<Option<StoredSchedule>> {
+        self.inner.schedule(name).await
+    }
+
+    async fn list_schedules(&self, after: Option<&ScheduleName>, limit: usize) -> Result<Vec<StoredSchedule>> {
+        self.inner.list_schedules(after, limit).await
+    }
+
+    async fn delete_schedule(&self, name: &ScheduleName, revision: Option<u64>) -> Result<()> {
+        self.inner.delete_schedule(name, revision).await
+    }
+
+    async fn due_schedules(&self, limit: usize) -> Result<DueSchedules> {
+        self.inner.due_schedules(limit).await
+    }
+
+    async fn fire_schedule(&self, fire: Fire) -> Result<Fired> {
+        self.inner.fire_schedule(fire).await
     }
 
     async fn create_queues(&self, queues: &[QueueName]) -> Result<()> {

@@ -7,11 +7,11 @@ use std::{
 
 use super::unique::Held;
 use crate::{
-    engine::{ClaimRequest, DeadKey, DeadTask, Duty},
+    engine::{ClaimRequest, DeadKey, DeadTask, Duty, StoredSchedule},
     gate::Gate,
     lifecycle::{Move, Status, is_legal},
     limits::MAX_ERRORS_KEPT,
-    name::{DutyName, QueueName, TaskId, TaskName, WorkerId},
+    name::{DutyName, QueueName, ScheduleName, TaskId, TaskName, WorkerId},
     queue::Config,
     registry::{Catalogue, CatalogueId},
     suspicion::{Suspicion, WorkerLoss},
@@ -78,6 +78,7 @@ pub(super) struct State {
     pub(super) tombstones: BTreeMap<TaskId, Tombstone>,
     /// The latest loss of each worker.
     pub(super) losses: HashMap<WorkerId, WorkerLoss>,
+    pub(super) schedules: BTreeMap<ScheduleName, StoredSchedule>,
 }
 
 impl Default for State {
@@ -103,6 +104,7 @@ impl Default for State {
             something_finished: false,
             tombstones: BTreeMap::new(),
             losses: HashMap::new(),
+            schedules: BTreeMap::new(),
         }
     }
 }

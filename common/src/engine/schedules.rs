@@ -1,0 +1,161 @@
+//! Schedules, as a store keeps them: JSON that it does not read, a revision, and when there is something to do.
+//!
+//! A manager reads what is due ([`super::Engine::due_schedules`]), decides ([`crate::schedule::plan`]) and fires
+//! ([`super::Engine::fire_schedule`]). That last step compares the schedule's revision, judges whether its latest run is over,
+//! submits the task and stores the schedule's next state, all or nothing. So each slot fires once: another manager, or a
+//! repetition, finds another revision.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    engine::{Error, Result, Submit, Submitted, submit::OnConflict},
+    limits::MAX_SCHEDULE_BYTES,
+    name::{ScheduleName, TaskId},
+    schedule::{Schedule, ScheduleState},
+    task::NewTask,
+    time::Timestamp,
+};
+
+/// A schedule, its state, and when there is something to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScheduleEntry {
+    /// Its settings.
+    pub schedule: Schedule,
+    /// What became of its slots.
+    pub state: ScheduleState,
+    /// When it is due; `None` while it is paused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_at: Option<Timestamp>,
+}
+
+impl ScheduleEntry {
+    /// As it is stored.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for settings that make no sense, or over [`MAX_SCHEDULE_BYTES`].
+    pub fn encode(&self) -> Result<String> {
+        self.schedule.validate().map_err(|error| Error::Invalid(error.to_string()))?;
+        let text = serde_json::to_string(self).map_err(|error| Error::Invalid(error.to_string()))?;
+        if text.len() > MAX_SCHEDULE_BYTES {
+            let rule =
+                format!("a schedule with its parameters is at most {MAX_SCHEDULE_BYTES} bytes, not {}", text.len());
+            return Err(Error::Invalid(rule));
+        }
+        Ok(text)
+    }
+
+    /// Reads what [`ScheduleEntry::encode`] wrote.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`].
+    pub fn decode(text: &str) -> Result<Self> {
+        serde_json::from_str(text).map_err(|error| Error::Corrupt(format!("a schedule: {error}")))
+    }
+}
+
+/// A schedule in a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredSchedule {
+    /// What is stored.
+    pub entry: ScheduleEntry,
+    /// New at each change, from the store's counter: one that was given is never given again.
+    pub revision: u64,
+}
+
+/// How a schedule is put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PutSchedule {
+    /// There must be none of its name.
+    Create,
+    /// It must be at this revision.
+    Replace(u64),
+}
+
+/// What is due, as of one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueSchedules {
+    /// The present, by the store's clock.
+    pub now: Timestamp,
+    /// The schedules that are due, the longest due first.
+    pub due: Vec<StoredSchedule>,
+    /// When the next one after these is due.
+    pub next_at: Option<Timestamp>,
+}
+
+/// What is done when the latest run is not over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IfBusy {
+    /// The task is submitted all the same.
+    Submit,
+    /// The task is submitted, and the latest run cancelled.
+    Cancel,
+    /// The task is not submitted, and the schedule becomes this.
+    Hold(Box<ScheduleEntry>),
+}
+
+/// One step of a schedule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fire {
+    /// The schedule's revision, as it was read.
+    pub revision: u64,
+    /// What the schedule becomes.
+    pub entry: ScheduleEntry,
+    /// The task of its slot, or none where a slot is only noted.
+    pub task: Option<NewTask>,
+    /// The latest run before this one.
+    pub previous: Option<TaskId>,
+    /// What is done while that run is not over.
+    pub if_busy: IfBusy,
+}
+
+impl Fire {
+    /// The schedule's name.
+    #[must_use]
+    pub fn name(&self) -> &ScheduleName {
+        &self.entry.schedule.name
+    }
+
+    /// Its task as a batch.
+    #[must_use]
+    pub fn batch(&self) -> Option<Submit> {
+        self.task.clone().map(|task| Submit { tasks: vec![task], on_conflict: OnConflict::Fail })
+    }
+
+    /// Checks what every engine holds to.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] by [`Submit::validate`], for a task with a unique key, and for an entry of another schedule.
+    pub fn validate(&self) -> Result<()> {
+        if let Some(batch) = self.batch() {
+            batch.validate()?;
+        }
+        if self.task.as_ref().is_some_and(|task| task.unique.is_some()) {
+            return Err(Error::Invalid("the task of a schedule has no unique key: say overlap".to_owned()));
+        }
+        match &self.if_busy {
+            IfBusy::Hold(entry) if entry.schedule.name != *self.name() => {
+                Err(Error::Invalid("both entries are of one schedule".to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What became of a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fired {
+    /// The task was submitted, if there was one, and the schedule is at this revision.
+    Done {
+        /// The schedule's revision.
+        revision: u64,
+        /// The task.
+        submitted: Option<Submitted>,
+    },
+    /// The latest run is not over: the task was not submitted, and the schedule is at this revision.
+    Held {
+        /// The schedule's revision.
+        revision: u64,
+    },
+    /// The schedule is at another revision, or gone. Nothing was changed.
+    Changed,
+}

@@ -1,0 +1,45 @@
+//! One task on its way in as a part of another step, which includes `scripts/submit.lua`.
+
+use jobbers_common::{
+    engine::{OnConflict, Result, Submitted},
+    task::NewTask,
+};
+use redis::{Cmd, Value};
+
+use super::wire::{Named, Run, encode, mode_of, read_answer, write_group};
+
+/// A task as the script takes it, and what its answer is read with.
+#[derive(Debug)]
+pub(in crate::redis) struct One {
+    runs: Vec<Run>,
+    task: NewTask,
+}
+
+impl One {
+    /// Encodes a task.
+    ///
+    /// # Errors
+    /// As a submission's.
+    pub(in crate::redis) fn of(task: NewTask) -> Result<Self> {
+        Ok(Self { runs: encode(std::slice::from_ref(&task))?, task })
+    }
+
+    /// What is sent of it, in bytes.
+    pub(in crate::redis) fn bytes(&self) -> usize {
+        self.runs.iter().map(Run::bytes).sum()
+    }
+
+    /// Adds the arguments that `submit.lua` takes from 2 on.
+    pub(in crate::redis) fn write(&self, command: &mut Cmd) {
+        command.arg(1);
+        write_group(mode_of(OnConflict::Fail), &[self.runs.as_slice()], command);
+    }
+
+    /// Reads what became of it.
+    ///
+    /// # Errors
+    /// As a submission's.
+    pub(in crate::redis) fn read(self, answer: Value) -> Result<Option<Submitted>> {
+        Ok(read_answer(answer, vec![Named::from(self.task)])?.pop())
+    }
+}

@@ -1,0 +1,2 @@
+-- count_schedules: how many schedules there are.
+SELECT count(*) FROM schedule

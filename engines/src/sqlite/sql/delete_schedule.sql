@@ -1,0 +1,3 @@
+-- delete_schedule: deletes a schedule.
+-- ?1 name
+DELETE FROM schedule WHERE name = ?1
