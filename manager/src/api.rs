@@ -17,6 +17,7 @@ mod activity;
 mod dead_letters;
 mod front;
 mod health;
+mod leases;
 mod listing;
 mod metrics;
 mod operations;
@@ -42,6 +43,7 @@ mod workers;
     components(schemas(ProblemBody)),
     tags(
         (name = "tasks", description = "Submit, look, cancel"),
+        (name = "leases", description = "Workers in any language: lease tasks, keep the leases, return the tasks"),
         (name = "dead letters", description = "What failed for good, why, and sending it again"),
         (name = "queues", description = "Where tasks wait"),
         (name = "roles", description = "Which queues which workers serve"),
@@ -73,6 +75,9 @@ fn operations() -> Vec<UtoipaMethodRouter<Arc<App>>> {
         routes!(tasks::look::get_task),
         routes!(tasks::cancel::cancel_one),
         routes!(tasks::resubmit::resubmit),
+        routes!(leases::lease),
+        routes!(leases::extend),
+        routes!(leases::give_back),
         routes!(dead_letters::list, dead_letters::delete),
         routes!(dead_letters::stats),
         routes!(dead_letters::resubmit),

@@ -12,7 +12,7 @@ use jobbers_process::telemetry::SCOPE;
 
 use crate::{
     body_memory::BodyMemory, config::Config, dead_letters::DeadLetters, gauges::Gauges, ids::Ids,
-    known_tasks::KnownTasks, live_config::LiveConfig, meters::Meters, problem::Problem,
+    known_tasks::KnownTasks, leases::Leases, live_config::LiveConfig, meters::Meters, problem::Problem,
 };
 
 /// The state of a running manager: a store, and caches that may be lost at any time.
@@ -21,6 +21,7 @@ pub(crate) struct App {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) live: LiveConfig,
     pub(crate) known: KnownTasks,
+    pub(crate) leases: Arc<Leases>,
     pub(crate) ids: Ids,
     pub(crate) dead_letters: DeadLetters,
     pub(crate) max_payload_bytes: usize,
@@ -39,6 +40,7 @@ impl App {
         Self {
             live: LiveConfig::new(Arc::clone(&engine)),
             known: KnownTasks::new(Arc::clone(&engine)),
+            leases: Arc::new(Leases::new(Arc::clone(&engine))),
             engine,
             ids: Ids::default(),
             dead_letters: DeadLetters::new(config, url),

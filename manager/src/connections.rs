@@ -24,7 +24,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{config::Config, head_scan::HeadScan};
+use crate::{config::Config, head_scan::HeadScan, leases::Undelivered};
 
 /// Waiting is measured in ticks, which is exact enough for seconds.
 const TICK: Duration = Duration::from_millis(250);
@@ -69,6 +69,8 @@ pub(crate) struct Line {
     framing: AtomicU8,
     /// Ends the connection, unless the manager works for it.
     close: CancellationToken,
+    /// What was leased by answers that have not been written yet.
+    undelivered: Mutex<Vec<Undelivered>>,
 }
 
 impl Connections {
@@ -105,6 +107,7 @@ impl Connections {
             stalled: AtomicU64::default(),
             framing: AtomicU8::default(),
             close: CancellationToken::new(),
+            undelivered: Mutex::default(),
         });
         line.enter(Phase::Idle);
         self.lines.lock().push(Arc::clone(&line));
@@ -184,6 +187,22 @@ impl Line {
     /// Completes when the connection is to end.
     pub(crate) fn closed(&self) -> tokio_util::sync::WaitForCancellationFuture<'_> {
         self.close.cancelled()
+    }
+
+    /// Notes what an answer that is about to be written has leased.
+    pub(crate) fn owes(&self, undelivered: Undelivered) {
+        self.undelivered.lock().push(undelivered);
+    }
+
+    /// Notes that everything is written.
+    fn delivered(&self) {
+        self.undelivered.lock().drain(..).for_each(|it| it.delivered());
+    }
+
+    /// The connection has ended: what could not be delivered is given back.
+    pub(crate) fn give_up(&self) {
+        let undelivered = std::mem::take(&mut *self.undelivered.lock());
+        drop(undelivered);
     }
 
     /// Notes that a request has come, until what is answered here is dropped. Answers whether its head is known to declare
@@ -278,7 +297,9 @@ impl AsyncWrite for Noted {
     /// Called when all that was answered so far is written.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.line.stalled.store(0, Ordering::Relaxed);
-        Pin::new(&mut self.stream).poll_flush(cx)
+        ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
+        self.line.delivered();
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

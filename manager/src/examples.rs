@@ -28,6 +28,19 @@ fn body(operation: &str) -> Option<Value> {
         "submit_tasks" => json!({
             "name": "echo", "parameters": {"customer": 42, "hello": "world"}, "max_retries": 5, "retry_delay": "10s",
         }),
+        "lease_tasks" => json!({"worker": "python-1", "queues": ["mail", "default"], "limit": 10, "lease": "30s"}),
+        "extend_leases" => json!({
+            "worker": "python-1", "lease": "30s",
+            "leases": [{"id": "order-7", "token": "1795406275123456", "progress": {"fraction": 0.5, "message": "half"}}],
+        }),
+        "return_leases" => json!({
+            "worker": "python-1",
+            "leases": [
+                {"id": "order-7", "token": "1795406275123456", "outcome": "completed", "result": {"sent": true}},
+                {"id": "order-8", "token": "1795406275123457", "outcome": "failed",
+                    "error": {"message": "the server is busy", "kind": "rate_limited"}},
+            ],
+        }),
         "cancel_tasks" => json!({"filter": {"queue": "mail", "status": ["submitted", "scheduled"]}, "limit": 100}),
         "resubmit_task" => json!({"reset_retry_count": true}),
         "resubmit_dead_letters" => json!({"name": "echo", "error": "timeout", "limit": 100, "dry_run": true}),

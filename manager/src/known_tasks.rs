@@ -12,10 +12,13 @@ use std::{
 
 use arc_swap::ArcSwapOption;
 use jobbers_common::{
-    engine::{Engine, Result},
+    engine::{Engine, Outcome, Refusal, Result},
+    limits::MAX_REFUSALS_PER_CLAIM,
     name::{QueueName, RoleName, TaskName},
     payload::Payload,
     registry::{Catalogue, CatalogueId, TaskSpec},
+    task::ClaimedTask,
+    task_kind::TaskKind,
     worker::{RegisteredWorker, WorkerState},
 };
 use jsonschema::Validator;
@@ -174,6 +177,31 @@ impl Known {
     /// A version of a task, if a live worker can run it.
     pub(crate) fn find(&self, name: &TaskName, version: u32) -> Option<&KnownTask> {
         self.0.get(name)?.iter().find(|task| task.version == version)
+    }
+
+    /// The kinds that a claim from these queues leaves to other workers, which know them: all but its own, as many as a
+    /// claim may refuse.
+    pub(crate) fn refusals(&self, queues: &[QueueName], own: &BTreeSet<TaskKind>) -> Vec<Refusal> {
+        let kinds = self.0.iter().flat_map(|(name, versions)| versions.iter().map(move |task| (name, task)));
+        let others = kinds.filter_map(|(name, task)| {
+            let kind = TaskKind { name: name.clone(), version: task.version };
+            (!own.contains(&kind)).then_some((kind, task))
+        });
+        let refusals = others.flat_map(|(kind, task)| {
+            let served = queues.iter().filter(|queue| task.queues.contains(*queue));
+            served.map(move |queue| Refusal { queue: queue.clone(), kind: kind.clone() })
+        });
+        refusals.take(MAX_REFUSALS_PER_CLAIM).collect()
+    }
+
+    /// How a task is handed on to other workers that know it, if there are some: at once if the next claim refuses its
+    /// kind, or else after a delay.
+    pub(crate) fn hand_on(&self, task: &ClaimedTask, refused: &[Refusal], else_after: Duration) -> Option<Outcome> {
+        self.find(&task.name, task.version).filter(|known| known.queues.contains(&task.queue))?;
+        let is_meant =
+            |it: &Refusal| (&it.queue, &it.kind.name, it.kind.version) == (&task.queue, &task.name, task.version);
+        let delay = if refused.iter().any(is_meant) { Duration::ZERO } else { else_after };
+        Some(Outcome::Released { delay })
     }
 
     fn add(&mut self, worker: &RegisteredWorker, described: &[Arc<Described>]) {

@@ -34,6 +34,7 @@ mod ids;
 mod json;
 mod known_parameters;
 mod known_tasks;
+mod leases;
 mod live_config;
 mod meters;
 pub mod problem;
@@ -50,6 +51,9 @@ use crate::app::App;
 
 /// How often the workers are read anew: what they can run is known within this.
 const KNOWN_TASKS_REFRESH: std::time::Duration = std::time::Duration::from_millis(800);
+
+/// How often what workers over HTTP hold is reported anew.
+const LEASES_REPORTED: std::time::Duration = std::time::Duration::from_millis(800);
 
 /// The description of the HTTP API, as `GET /openapi.json` answers it.
 #[must_use]
@@ -73,8 +77,10 @@ pub async fn run(config: Config, engine: Arc<dyn Engine>, listener: TcpListener,
     background.spawn(chores::run(Arc::clone(&app), config.tick));
     background.spawn(live_config::keep_fresh(Arc::clone(&app), config.config_refresh));
     background.spawn(known_tasks::keep_fresh(Arc::clone(&app), KNOWN_TASKS_REFRESH));
+    background.spawn(leases::http_workers::keep_registered(Arc::clone(&app), LEASES_REPORTED));
     let keeping = tokio::spawn(dead_letters::keeper::run(Arc::clone(&app), config.tick));
-    server::serve(listener, router::router(app, guard), &config, &shutdown).await;
+    server::serve(listener, router::router(Arc::clone(&app), guard), &config, &shutdown).await;
+    app.leases.finish(config.drain_timeout).await;
     // Both stop with `drain` and are safe to interrupt; a store that hangs must not hold the stop up.
     background.shutdown().await;
     // It stops with `drain` too, and gives its duty back, so that another manager need not wait for that to end.

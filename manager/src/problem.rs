@@ -102,6 +102,9 @@ codes! {
     RequestTimeout = "request_timeout", REQUEST_TIMEOUT, "The body did not arrive in time";
     /// A task with this id was submitted with another body. Choose another id, or say on_conflict.
     TaskExists = "task_exists", CONFLICT, "The task id is taken by another submission";
+    /// The token holds no lease on the task: the lease ended and the task was given to another, or it is over or gone. Nothing
+    /// changed; stop the task.
+    LeaseLost = "lease_lost", CONFLICT, "The lease is lost";
     /// A task that runs can't be replaced. Cancel it first.
     TaskStarted = "task_started", CONFLICT, "The task is running";
     /// Another task, `holder`, holds the task's unique key. Wait until it is over, or say on_duplicate.

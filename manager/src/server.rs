@@ -1,7 +1,7 @@
 //! The listener: bounded connections, patience with slow clients ([`crate::connections`]), and a graceful stop. It knows
 //! no routes.
 
-use std::sync::Arc;
+use std::{net::SocketAddr, sync::Arc};
 
 use axum::{
     Router,
@@ -25,6 +25,7 @@ use crate::{
     config::Config,
     connections::{Connections, Line, Noted},
     guard::Ambiguous,
+    leases::Undelivered,
 };
 
 /// Serves until `shutdown` says so; returns when no connection is left.
@@ -38,10 +39,10 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, config: &Config
         async move { places.watch().await }
     });
     let (graceful, connections, cut) = (GracefulShutdown::new(), TaskTracker::new(), CancellationToken::new());
-    while let Some(Some((stream, place))) = shutdown.drain.run_until_cancelled(accept(&listener, &places)).await {
+    while let Some(Some((stream, peer, place))) = shutdown.drain.run_until_cancelled(accept(&listener, &places)).await {
         let line = places.open();
         let stream = TokioIo::new(Noted::new(stream, Arc::clone(&line)));
-        let connection = graceful.watch(builder.serve_connection(stream, noted(&router, &line)));
+        let connection = graceful.watch(builder.serve_connection(stream, noted(&router, &line, peer)));
         let cut = cut.clone();
         connections.spawn(async move {
             let ended = cut.run_until_cancelled(until_closed(connection, &line)).await;
@@ -49,6 +50,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, config: &Config
             if let Some(Some(Err(error))) = ended {
                 tracing::debug!(%error, "a connection broke");
             }
+            line.give_up();
             drop(place);
         });
     }
@@ -71,6 +73,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, config: &Config
 fn noted(
     router: &Router,
     line: &Arc<Line>,
+    peer: SocketAddr,
 ) -> impl Service<Request<Incoming>, Response = Response<Body>, Error = std::convert::Infallible, Future: Send> + use<>
 {
     let (router, line) = (TowerToHyperService::new(router.clone()), Arc::clone(line));
@@ -80,11 +83,16 @@ fn noted(
         if is_ambiguous {
             request.extensions_mut().insert(Ambiguous);
         }
-        let answer = router.call(request);
+        request.extensions_mut().insert(peer);
+        let (answer, line) = (router.call(request), Arc::clone(&line));
         async move {
             let mut answer = answer.await;
             if let (true, Ok(answer)) = (is_ambiguous, &mut answer) {
                 answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
+            // The next flush is after the whole answer: it is handed over in this same poll.
+            if let Ok(Some(undelivered)) = answer.as_mut().map(|it| it.extensions_mut().remove::<Undelivered>()) {
+                line.owes(undelivered);
             }
             drop(busy);
             answer
@@ -103,16 +111,16 @@ async fn until_closed<C: Future>(connection: C, line: &Line) -> Option<C::Output
 }
 
 /// The next connection, once there is room for one. `None` when there will be no more.
-async fn accept(listener: &TcpListener, places: &Connections) -> Option<(TcpStream, OwnedSemaphorePermit)> {
+async fn accept(listener: &TcpListener, places: &Connections) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
     let place = places.place().await?;
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, peer)) => {
                 // Answers are small and written at once; waiting to fill a packet would only add latency.
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(%error, "TCP_NODELAY was refused");
                 }
-                return Some((stream, place));
+                return Some((stream, peer, place));
             }
             // Mostly "too many open files", which passes when a connection ends; there is no event to await for it.
             Err(error) => {

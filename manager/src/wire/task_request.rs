@@ -22,9 +22,12 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::value::{
-    AnyJsonDoc, BackoffDoc, DeadLetterDoc, DurationDoc, NameDoc, OnDuplicateDoc, OnShutdownDoc, OnStallDoc, Rfc3339,
-    StatusDoc,
+use super::{
+    payload::Sent,
+    value::{
+        AnyJsonDoc, BackoffDoc, DeadLetterDoc, DurationDoc, NameDoc, OnDuplicateDoc, OnShutdownDoc, OnStallDoc,
+        Rfc3339, StatusDoc,
+    },
 };
 use crate::{
     json,
@@ -55,10 +58,15 @@ pub struct TaskRequest<'a> {
     #[serde(default)]
     #[schema(minimum = 0, maximum = 9, default = 5)]
     pub priority: Option<u8>,
-    /// What the function is given: any JSON, nested at most 64 deep. Default: `{}`.
+    /// What the function is given: any JSON, nested at most 64 deep, or base64 text if `parameters_content_type` names
+    /// another type. Default: `{}`.
     #[serde(default, borrow, deserialize_with = "present")]
     #[schema(value_type = AnyJsonDoc, required = false)]
     pub parameters: Option<&'a RawValue>,
+    /// The type of parameters that are not JSON, such as `image/png`.
+    #[serde(default)]
+    #[schema(max_length = 255)]
+    pub parameters_content_type: Option<String>,
     /// Not before this long after it is taken in.
     #[serde(default, with = "duration::text::option")]
     #[schema(value_type = Option<DurationDoc>)]
@@ -293,12 +301,14 @@ impl TaskRequest<'_> {
         Ok(Some(unique))
     }
 
-    /// Its parameters, as the part of `body` they are.
-    pub(crate) fn payload(&self, body: &Bytes) -> Payload {
-        match self.parameters {
-            Some(raw) => Payload::json(body.slice_ref(raw.get().as_bytes())),
-            None => Payload::json(Bytes::from_static(b"{}")),
-        }
+    /// Its parameters; JSON as the part of `body` it is.
+    ///
+    /// # Errors
+    /// Those of [`Sent::payload_in`].
+    pub(crate) fn payload(&self, body: &Bytes, max_bytes: usize) -> Result<Payload> {
+        let content_type = self.parameters_content_type.as_deref();
+        let sent = Sent { field: "parameters", text: self.parameters, content_type, max_bytes };
+        Ok(sent.payload_in(body)?.unwrap_or_else(|| Payload::json(Bytes::from_static(b"{}"))))
     }
 }
 

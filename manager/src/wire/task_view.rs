@@ -220,7 +220,7 @@ macro_rules! told {
     ($(#[doc = $doc:literal])+ $name:ident, $field:ident, $type_field:ident) => {
         $(#[doc = $doc])+
         #[derive(Debug, Serialize, ToSchema)]
-        struct $name<'a> {
+        pub(crate) struct $name<'a> {
             #[doc = "The JSON; base64 text when the content type stands beside it."]
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schema(value_type = AnyJsonDoc, required = false)]
@@ -255,7 +255,7 @@ told! {
 /// What a submission changed of the task's policy.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Policy)]
-struct PolicyView<'a> {
+pub(crate) struct PolicyView<'a> {
     /// Retries after the first attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     max_retries: Option<u32>,

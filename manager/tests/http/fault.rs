@@ -34,6 +34,9 @@ pub(crate) struct FaultyEngine {
     inner: ModelEngine,
     fault: watch::Sender<Fault>,
     waiting: watch::Sender<usize>,
+    /// Claims carried out, and whether their answers are held back.
+    claims: watch::Sender<usize>,
+    holds_claims: watch::Sender<bool>,
 }
 
 impl FaultyEngine {
@@ -42,6 +45,8 @@ impl FaultyEngine {
             inner: ModelEngine::with_system_clock(),
             fault: watch::Sender::new(Fault::None),
             waiting: watch::Sender::new(0),
+            claims: watch::Sender::new(0),
+            holds_claims: watch::Sender::new(false),
         }
     }
 
@@ -52,6 +57,16 @@ impl FaultyEngine {
     /// Returns when so many long polls are under way.
     pub(crate) async fn waits(&self, count: usize) {
         self.waiting.subscribe().wait_for(|waiting| *waiting == count).await.unwrap();
+    }
+
+    /// Holds answers to claims back, or lets them go.
+    pub(crate) fn hold_claims(&self, hold: bool) {
+        self.holds_claims.send_replace(hold);
+    }
+
+    /// Returns when so many claims have been carried out.
+    pub(crate) async fn claims(&self, count: usize) {
+        self.claims.subscribe().wait_for(|claims| *claims >= count).await.unwrap();
     }
 
     fn well(&self) -> Result<&ModelEngine> {
@@ -78,7 +93,13 @@ impl Engine for FaultyEngine {
         self.well()?.submit(batch).await
     }
     async fn cycle(&self, cycle: Cycle) -> Result<CycleReply> {
-        self.well()?.cycle(cycle).await
+        let claims = cycle.claim.is_some();
+        let reply = self.well()?.cycle(cycle).await;
+        if claims {
+            self.claims.send_modify(|claims| *claims += 1);
+            self.holds_claims.subscribe().wait_for(|holds| !holds).await.unwrap();
+        }
+        reply
     }
     async fn extend(
         &self,

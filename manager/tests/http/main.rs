@@ -15,6 +15,7 @@ mod fault;
 mod foreign;
 mod front;
 mod gates;
+mod leases;
 mod look;
 mod openapi;
 mod registry;

@@ -14,7 +14,7 @@ use crate::{
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH];
 
 /// Every operation of the API. A new one is added here on purpose.
-const OPERATIONS: [&str; 44] = [
+const OPERATIONS: [&str; 47] = [
     "DELETE /dead-letter-queue",
     "DELETE /dead-letter-queue/operations/{id}",
     "DELETE /queues/{queue}",
@@ -42,6 +42,9 @@ const OPERATIONS: [&str; 44] = [
     "GET /tasks/{id}/explain",
     "GET /workers",
     "POST /dead-letter-queue/resubmit",
+    "POST /leases",
+    "POST /leases/extend",
+    "POST /leases/return",
     "POST /queues",
     "POST /queues/{queue}/pause",
     "POST /queues/{queue}/purge",

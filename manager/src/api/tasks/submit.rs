@@ -17,7 +17,7 @@ use axum::{
 };
 use jobbers_common::{
     engine::{Error, OnConflict, Submit, Submitted, SubmittedHow},
-    limits::{MAX_BATCH, MAX_JSON_DEPTH},
+    limits::MAX_BATCH,
     name::{QueueName, TaskId, TaskName},
     payload::Payload,
     queue::Config,
@@ -204,7 +204,7 @@ struct Intake<'a> {
 impl Intake<'_> {
     async fn task(&mut self, index: usize, mut request: TaskRequest<'_>) -> Result<(NewTask, Option<WarningView>)> {
         request.check_id()?;
-        let parameters = self.parameters(&request)?;
+        let parameters = request.payload(self.body, self.app.max_payload_bytes)?;
         let (priority, start, overrides) = (request.priority()?, request.start(present)?, request.overrides()?);
         let unique = request.unique()?.map(Box::new);
         let queue_is_explicit = request.queue.is_some();
@@ -348,20 +348,6 @@ impl Intake<'_> {
             return Err(Problem::new(Code::NoWorker, format!("{detail}, and the queue is strict")).at("/name"));
         }
         Ok(Some(WarningView { code: "no_worker", detail }))
-    }
-
-    fn parameters(&self, request: &TaskRequest<'_>) -> Result<Payload> {
-        let payload = request.payload(self.body);
-        let limit = self.app.max_payload_bytes;
-        if payload.len() > limit {
-            let detail = format!("parameters hold at most {limit} bytes, not {}", payload.len());
-            return Err(Problem::new(Code::PayloadTooLarge, detail).at("/parameters"));
-        }
-        if request.parameters.is_some_and(|raw| json::is_deeper_than(raw.get(), MAX_JSON_DEPTH)) {
-            let detail = format!("parameters are nested at most {MAX_JSON_DEPTH} deep");
-            return Err(Problem::new(Code::JsonTooDeep, detail).at("/parameters"));
-        }
-        Ok(payload)
     }
 }
 

@@ -1,0 +1,256 @@
+//! `/leases`: workers in any language claim tasks, keep their leases, and return them.
+
+use std::{
+    collections::BTreeSet,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use axum::{
+    Extension as FromRequestExtension, Json as JsonAnswer,
+    extract::State,
+    http::{HeaderMap, header},
+    response::{IntoResponse, Response},
+};
+use jobbers_common::{
+    engine::{ClaimRequest, ExtendAnswer, QueueClaim, Settlement, TaskFilter},
+    lifecycle::Status,
+    limits::MAX_BATCH,
+    name::{QueueName, TaskId, WorkerId},
+    queue::Config,
+    settling::settle_unknown,
+    task::ClaimedTask,
+    task_kind::TaskKind,
+};
+
+use crate::{
+    api::listing,
+    app::App,
+    extract::{Json, JsonBytes},
+    json,
+    leases::{Undelivered, http_workers::Claimant},
+    problem::{Code, Problem, Result, WITH_BODY, problems},
+    wire::lease::{
+        ExtendRequest, ExtendedListView, LeaseRequest, LeasedTaskView, LeasesView, ReturnRequest, ReturnedListView,
+    },
+};
+
+mod ending;
+
+problems!(LeaseProblems: WITH_BODY, [Code::UnknownQueue]);
+problems!(ExtendProblems: WITH_BODY, [Code::PayloadTooLarge, Code::BatchTooLarge, Code::JsonTooDeep]);
+problems!(ReturnProblems: WITH_BODY, [Code::PayloadTooLarge, Code::BatchTooLarge, Code::JsonTooDeep]);
+
+/// Longest wait before the store is asked again without having woken the caller.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// For how long a task that no live worker knows is not offered again.
+const UNKNOWN_DELAY: Duration = Duration::from_secs(10);
+
+/// Lease tasks
+///
+/// For workers in any language. Each task is leased to `worker` until `expires_at`: extend the lease before that, and
+/// return the task when it is done. A lease that ends counts as a crash of the worker, and the task is given to another.
+/// With `wait` the answer comes when there is a task. A request whose client goes away leases nothing: what could not be
+/// delivered goes back to its place, and no attempt is counted.
+#[utoipa::path(
+    post, path = "/leases", tag = "leases", operation_id = "lease_tasks", request_body = LeaseRequest,
+    responses((status = 200, description = "The leased tasks, perhaps none", body = LeasesView), LeaseProblems)
+)]
+pub(crate) async fn lease(
+    State(app): State<Arc<App>>,
+    peer: Option<FromRequestExtension<SocketAddr>>,
+    headers: HeaderMap,
+    Json(request): Json<LeaseRequest>,
+) -> Result<Response> {
+    request.check()?;
+    let (lease, until, tasks) = (request.lease()?, Instant::now() + request.wait()?, request.tasks()?);
+    let LeaseRequest { worker, queues, limit, .. } = request;
+    let workers = &app.leases.workers;
+    if !workers.claims_from(&worker, &queues) {
+        for queue in &queues {
+            app.live.check_queue(queue).await?;
+        }
+    }
+    let program = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let claimant = Claimant {
+        host: peer.map(|peer| peer.0.ip().to_string()).unwrap_or_default(),
+        version: program.to_owned(),
+        queues: queues.clone(),
+        tasks: tasks.iter().flatten().map(TaskKind::to_string).collect(),
+        limit,
+        lease,
+    };
+    workers.asks(&worker, claimant);
+    let tasks = tasks.map(|tasks| tasks.into_iter().collect());
+    let claimer = Claimer { app: &app, worker, queues, tasks, limit, lease };
+    loop {
+        let config = app.live.current().await?;
+        let draining = config.draining.contains_key(&claimer.worker);
+        workers.register_now(&claimer.worker, draining).await;
+        let claimed = if draining { Claimed::default() } else { claimer.claim(&config).await? };
+        let left = until.saturating_duration_since(Instant::now());
+        if !claimed.tasks.is_empty() || left.is_zero() || app.drain.is_cancelled() {
+            return Ok(claimer.answer(claimed, draining));
+        }
+        let pause = claimed.next_due.unwrap_or(LOOK_AGAIN).clamp(Duration::from_millis(1), LOOK_AGAIN).min(left);
+        app.drain.run_until_cancelled(app.engine.wait(&claimer.worker, pause)).await;
+        workers.waits(&claimer.worker);
+    }
+}
+
+/// A request for tasks.
+struct Claimer<'a> {
+    app: &'a App,
+    worker: WorkerId,
+    queues: Vec<QueueName>,
+    /// The kinds of tasks it knows, if it names them.
+    tasks: Option<BTreeSet<TaskKind>>,
+    limit: usize,
+    lease: Duration,
+}
+
+/// What one call of the store came to.
+#[derive(Default)]
+struct Claimed {
+    tasks: Vec<ClaimedTask>,
+    undelivered: Option<Undelivered>,
+    cancel_requested: Vec<TaskId>,
+    next_due: Option<Duration>,
+}
+
+impl Claimer<'_> {
+    async fn claim(&self, config: &Config) -> Result<Claimed> {
+        let known = self.app.known.current();
+        let refused = match (&self.tasks, &known) {
+            (Some(tasks), Some(known)) => known.refusals(&self.queues, tasks),
+            _ => Vec::new(),
+        };
+        let mut queues = Vec::with_capacity(self.queues.len());
+        for queue in &self.queues {
+            let limit = self.room_in(queue, config).await?;
+            queues.push(QueueClaim { queue: queue.clone(), limit });
+        }
+        let claim = ClaimRequest { queues, refused, limit: self.limit, lease: self.lease };
+        let (reply, undelivered) = self.app.leases.claim(self.worker.clone(), claim).await?;
+        let tasks = self.leave_unknown(reply.claimed, &undelivered, config).await?;
+        let (cancel_requested, next_due) = (reply.cancel_requested, reply.next_due);
+        Ok(Claimed { tasks, undelivered: Some(undelivered), cancel_requested, next_due })
+    }
+
+    /// How many tasks of a queue it may be given, by the queue's `max_per_worker`.
+    async fn room_in(&self, queue: &QueueName, config: &Config) -> Result<usize> {
+        let Some(most) = config.queues.get(queue).and_then(|queue| queue.max_per_worker) else { return Ok(self.limit) };
+        let most = usize::try_from(most).unwrap_or(MAX_BATCH).min(MAX_BATCH);
+        let (queue, worker) = (Some(queue.clone()), Some(self.worker.clone()));
+        let filter = TaskFilter { statuses: vec![Status::Started], queue, worker, ..TaskFilter::default() };
+        let running = listing::fill(&*self.app.engine, filter, most.max(1), None, |_| true).await?.tasks.len();
+        Ok(most.saturating_sub(running).min(self.limit))
+    }
+
+    /// Gives back what the worker does not know: at once to others that know it, or else for a while, until the queue's
+    /// patience ends.
+    async fn leave_unknown(
+        &self,
+        claimed: Vec<ClaimedTask>,
+        undelivered: &Undelivered,
+        config: &Config,
+    ) -> Result<Vec<ClaimedTask>> {
+        let Some(tasks) = &self.tasks else { return Ok(claimed) };
+        let (ours, others): (Vec<_>, Vec<_>) = claimed.into_iter().partition(|task| tasks.contains(&kind_of(task)));
+        if others.is_empty() {
+            return Ok(ours);
+        }
+        // Read again: from now on, claims refuse the kinds that other workers know.
+        let known = self.app.known.fresh().await?;
+        let refused = known.refusals(&self.queues, tasks);
+        let settle = |task: &ClaimedTask| {
+            let outcome = known
+                .hand_on(task, &refused, UNKNOWN_DELAY)
+                .unwrap_or_else(|| settle_unknown(task, UNKNOWN_DELAY, config.settings_of(&task.queue).patience));
+            Settlement::new(task.id.clone(), task.fence, outcome)
+        };
+        let settlements: Vec<Settlement> = others.iter().map(settle).collect();
+        undelivered.leave_out(&settlements);
+        self.app.leases.settle_detached(settlements).await;
+        Ok(ours)
+    }
+
+    fn answer(&self, claimed: Claimed, draining: bool) -> Response {
+        let Claimed { tasks, undelivered, cancel_requested, .. } = claimed;
+        self.app.leases.workers.holds(&self.worker, tasks.iter().map(|task| &task.id), self.lease);
+        let leases = tasks.iter().map(|task| LeasedTaskView::new(task, self.lease)).collect();
+        let view = LeasesView { leases, cancel_requested: &cancel_requested, draining };
+        let mut response = JsonAnswer(view).into_response();
+        if let Some(undelivered) = undelivered {
+            response.extensions_mut().insert(undelivered);
+        }
+        response
+    }
+}
+
+fn kind_of(task: &ClaimedTask) -> TaskKind {
+    TaskKind { name: task.name.clone(), version: task.version }
+}
+
+/// Extend leases
+///
+/// Several at once, with heartbeats, progress and checkpoints. Each is answered for itself, in the order sent; a lease that
+/// ended is extended too, as long as the task was not given to another. The tokens stay the same.
+#[utoipa::path(
+    post, path = "/leases/extend", tag = "leases", operation_id = "extend_leases", request_body = ExtendRequest,
+    responses((status = 200, description = "What became of each", body = ExtendedListView), ExtendProblems)
+)]
+pub(crate) async fn extend(State(app): State<Arc<App>>, request: JsonBytes) -> Result<Response> {
+    let request_body: ExtendRequest<'_> = json::decode(&request.bytes)?;
+    let lease = request_body.lease()?;
+    let ExtendRequest { worker, leases, .. } = request_body;
+    check_count(leases.len())?;
+    let mut extensions = Vec::with_capacity(leases.len());
+    for (index, extension) in leases.into_iter().enumerate() {
+        extensions.push(extension.extension(app.max_payload_bytes).map_err(|problem| within(problem, index))?);
+    }
+    let ids: Vec<TaskId> = extensions.iter().map(|extension| extension.id.clone()).collect();
+    let answers = app.engine.extend(&worker, lease, extensions).await?;
+    let lost = |answer: &ExtendAnswer| *answer == ExtendAnswer::LeaseLost;
+    let of = |are_lost: bool| ids.iter().zip(&answers).filter(move |it| lost(it.1) == are_lost).map(|(id, _)| id);
+    app.leases.workers.holds(&worker, of(false), lease);
+    app.leases.workers.lets_go(&worker, of(true), 0);
+    Ok(JsonAnswer(ExtendedListView::new(&ids, &answers)).into_response())
+}
+
+/// Return tasks
+///
+/// Several at once, each with how its attempt ended, and each answered for itself, in the order sent. Sending this again
+/// is safe: what ended its task is answered like the first time, anything else then is `lease_lost`.
+#[utoipa::path(
+    post, path = "/leases/return", tag = "leases", operation_id = "return_leases", request_body = ReturnRequest,
+    responses((status = 200, description = "What became of each", body = ReturnedListView), ReturnProblems)
+)]
+pub(crate) async fn give_back(State(app): State<Arc<App>>, request: JsonBytes) -> Result<Response> {
+    let ReturnRequest { worker, leases } = json::decode(&request.bytes)?;
+    check_count(leases.len())?;
+    let settlements = ending::settlements(&app, leases).await?;
+    let ids: Vec<TaskId> = settlements.iter().map(|settlement| settlement.id.clone()).collect();
+    let answers = app.leases.settle(settlements).await?;
+    let view = ReturnedListView::new(&ids, &answers);
+    app.leases.workers.lets_go(&worker, &ids, view.accepted());
+    Ok(JsonAnswer(view).into_response())
+}
+
+fn check_count(leases: usize) -> Result<()> {
+    match leases {
+        0 => Err(Problem::new(Code::InvalidRequest, "name at least one lease").at("/leases")),
+        1..=MAX_BATCH => Ok(()),
+        _ => {
+            let detail = format!("a request names at most {MAX_BATCH} leases, not {leases}");
+            Err(Problem::new(Code::BatchTooLarge, detail).at("/leases"))
+        }
+    }
+}
+
+/// The same problem, seen from the whole request.
+fn within(problem: Problem, index: usize) -> Problem {
+    let pointer = format!("/leases/{index}{}", problem.pointer().unwrap_or_default());
+    problem.at(pointer)
+}

@@ -1,0 +1,434 @@
+//! `/leases`: claimed, extended and returned over HTTP.
+
+use std::{sync::Arc, time::Duration};
+
+use jobbers_common::{
+    engine::model::ModelEngine,
+    name::{QueueName, RoleName, WorkerId},
+    time::{ManualClock, Timestamp},
+    worker::{WorkerReport, WorkerState},
+};
+use jobbers_manager::Config;
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::{io::AsyncWriteExt, net::TcpStream};
+
+use crate::{
+    fault::FaultyEngine,
+    server::{Server, soon},
+};
+
+async fn submit(server: &Server, id: &str, more: Value) {
+    let mut task = json!({"id": id, "name": "resize", "parameters": {"width": 7}});
+    task.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    server.post("/tasks", task).await.expect(201);
+}
+
+/// Leases up to `limit` tasks of the default queue.
+async fn lease(server: &Server, limit: usize) -> Vec<Value> {
+    let answer = server.post("/leases", json!({"worker": "py", "queues": ["default"], "limit": limit})).await;
+    answer.expect(200)["leases"].as_array().unwrap().clone()
+}
+
+/// Returns a lease; `more` says how.
+async fn give_back(server: &Server, lease: &Value, more: Value) -> Value {
+    let mut returned = json!({"id": lease["id"], "token": lease["token"]});
+    returned.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let answer = server.post("/leases/return", json!({"worker": "py", "leases": [returned]})).await;
+    answer.expect(200)["leases"][0].clone()
+}
+
+async fn extend(server: &Server, lease: &Value, more: Value) -> Value {
+    let mut extension = json!({"id": lease["id"], "token": lease["token"]});
+    extension.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let answer = server.post("/leases/extend", json!({"worker": "py", "leases": [extension]})).await;
+    answer.expect(200)["leases"][0].clone()
+}
+
+async fn status(server: &Server, id: &str) -> Value {
+    server.get(&format!("/tasks/{id}")).await.expect(200)
+}
+
+#[tokio::test]
+async fn a_leased_task_runs_like_any_other_and_completes() {
+    let server = Server::start().await;
+    submit(&server, "x", json!({"priority": 7, "timeout": "2m"})).await;
+    let leased = lease(&server, 5).await;
+    assert_eq!(leased.len(), 1);
+    let task = &leased[0];
+    assert_eq!((&task["id"], &task["name"], &task["version"]), (&json!("x"), &json!("resize"), &json!(1)));
+    assert_eq!((&task["parameters"], &task["attempt"]), (&json!({"width": 7}), &json!(1)));
+    assert_eq!((&task["priority"], &task["policy"]), (&json!(7), &json!({"timeout": "2m"})));
+    let told = status(&server, "x").await;
+    assert_eq!((&told["status"], &told["worker"]), (&json!("started"), &json!("py")));
+    assert_eq!(told["lease"]["fence"], task["fence"]);
+    assert_eq!(told["lease"]["expires_at"], task["expires_at"]);
+    let reason = &server.get("/tasks/x/explain").await.expect(200)["reasons"][0];
+    assert!(reason["code"] == "running" && reason["message"].as_str().unwrap().contains("worker py"), "{reason}");
+    assert_eq!(server.get("/active-tasks").await.expect(200)["tasks"][0]["worker"], "py");
+
+    let news = json!({"progress": {"fraction": 0.5, "message": "half"}, "checkpoint": {"at": 3}});
+    assert_eq!(extend(&server, task, news).await, json!({"id": "x", "extended": true, "cancel_requested": false}));
+    let told = status(&server, "x").await;
+    assert_eq!(told["progress"], json!({"fraction": 0.5, "message": "half"}));
+    assert_eq!(told["checkpoint"], json!({"at": 3}));
+    assert!(told["heartbeat_at"].is_string() && told["lease"]["expires_at"].as_str() > task["expires_at"].as_str());
+
+    let returned = give_back(&server, task, json!({"outcome": "completed", "result": {"height": 9}})).await;
+    assert_eq!(returned, json!({"id": "x", "accepted": true, "status": "completed"}));
+    let told = status(&server, "x").await;
+    assert_eq!((&told["status"], &told["result"]), (&json!("completed"), &json!({"height": 9})));
+    let again = give_back(&server, task, json!({"outcome": "completed", "result": 1})).await;
+    assert_eq!(again["accepted"], true, "what ended its task is answered like the first time");
+    assert_eq!(status(&server, "x").await["result"], json!({"height": 9}));
+}
+
+#[tokio::test]
+async fn the_policy_of_a_task_decides_what_becomes_of_a_failure() {
+    let server = Server::start().await;
+    let policy = json!({"max_retries": 1, "retry_delay": 0, "fatal_on": ["bad_input"]});
+    for id in ["twice", "fatal", "kind"] {
+        submit(&server, id, policy.clone()).await;
+    }
+    let error = json!({"message": "busy", "kind": "rate_limited"});
+    for (lease, expected) in lease(&server, 3).await.iter().zip(["submitted", "failed", "failed"]) {
+        let error = match lease["id"].as_str().unwrap() {
+            "twice" => error.clone(),
+            "fatal" => json!({"message": "never", "fatal": true}),
+            _ => json!({"message": "never", "kind": "bad_input"}),
+        };
+        let returned = give_back(&server, lease, json!({"outcome": "failed", "error": error})).await;
+        assert_eq!((&returned["accepted"], &returned["status"]), (&json!(true), &json!(expected)), "{lease}");
+    }
+    let second = lease(&server, 3).await.remove(0);
+    assert_eq!((&second["id"], &second["attempt"]), (&json!("twice"), &json!(2)));
+    let returned = give_back(&server, &second, json!({"outcome": "retry", "delay": "1h", "error": error})).await;
+    assert_eq!(returned["status"], "failed", "its one retry is used up");
+    let told = status(&server, "twice").await;
+    assert_eq!((&told["dead_letter"], told["errors"].as_array().unwrap().len()), (&json!(true), 2));
+    let attempt = &told["errors"][1];
+    assert_eq!((&attempt["worker"], &attempt["kind"]), (&json!("py"), &json!("error")));
+    assert_eq!((&attempt["error_kind"], &attempt["message"]), (&json!("rate_limited"), &json!("busy")));
+    assert_eq!(status(&server, "fatal").await["errors"][0]["kind"], "fatal");
+}
+
+#[tokio::test]
+async fn a_task_may_be_retried_later_given_back_or_acknowledged_as_cancelled() {
+    let server = Server::start().await;
+    for id in ["later", "back", "over"] {
+        submit(&server, id, json!({})).await;
+    }
+    let leased = lease(&server, 3).await;
+    let returned = give_back(&server, &leased[0], json!({"outcome": "retry", "delay": "1h"})).await;
+    assert_eq!(returned["status"], "scheduled");
+    assert_eq!(status(&server, "later").await["attempt"], 1);
+    let returned = give_back(&server, &leased[1], json!({"outcome": "released"})).await;
+    assert_eq!(returned["status"], "submitted");
+    let told = status(&server, "back").await;
+    assert_eq!((&told["attempt"], &told["errors"]), (&json!(0), &json!([])), "as if it had not been claimed");
+    server.post("/tasks/over/cancel", json!(null)).await.expect(202);
+    let answer = server.post("/leases", json!({"worker": "py", "queues": ["default"], "tasks": ["none@1"]})).await;
+    assert_eq!(answer.expect(200)["cancel_requested"], json!(["over"]));
+    assert_eq!(extend(&server, &leased[2], json!({})).await["cancel_requested"], true);
+    let returned = give_back(&server, &leased[2], json!({"outcome": "completed", "result": 1})).await;
+    assert_eq!(returned["status"], "cancelled", "a cancel wins");
+}
+
+#[tokio::test]
+async fn a_token_that_holds_nothing_is_answered_as_lost_and_harms_no_neighbour() {
+    let clock = Arc::new(ManualClock::new(Timestamp::from_micros(1_000_000)));
+    let server = Server::with(Arc::new(ModelEngine::new(clock.clone())), Config::default()).await;
+    for id in ["a", "b"] {
+        submit(&server, id, json!({})).await;
+    }
+    let first = lease(&server, 2).await;
+    clock.advance(Duration::from_secs(31));
+    server.engine.reclaim_expired(10).await.unwrap();
+    assert_eq!(status(&server, "a").await["crashes"], 1, "a worker that vanished crashed");
+    let second = lease(&server, 1).await.remove(0);
+    let stale = first.iter().find(|lease| lease["id"] == second["id"]).unwrap();
+    let foreign = json!("x y");
+    let leases = [(&second["id"], &stale["token"]), (&json!("none"), &second["token"]), (&json!("b"), &foreign)];
+    let extensions: Vec<Value> = leases.iter().map(|(id, token)| json!({"id": id, "token": token})).collect();
+    let answer = server.post("/leases/extend", json!({"worker": "py", "leases": extensions})).await.expect(200);
+    for lease in answer["leases"].as_array().unwrap() {
+        assert_eq!((&lease["extended"], &lease["code"]), (&json!(false), &json!("lease_lost")), "{lease}");
+        assert!(lease["detail"].as_str().unwrap().contains(lease["id"].as_str().unwrap()));
+    }
+    let returns: Vec<Value> = ["completed", "failed", "released"]
+        .iter()
+        .zip(leases)
+        .map(|(outcome, (id, token))| json!({"id": id, "token": token, "outcome": outcome}))
+        .collect();
+    let mine = json!({"id": second["id"], "token": second["token"], "outcome": "completed"});
+    let body = json!({"worker": "py", "leases": returns});
+    let answer = server.post("/leases/return", body).await.expect(200);
+    for lease in answer["leases"].as_array().unwrap() {
+        assert_eq!((&lease["accepted"], &lease["code"]), (&json!(false), &json!("lease_lost")), "{lease}");
+    }
+    let others = json!({"worker": "py", "leases": [mine, {"id": "b", "token": "7", "outcome": "cancelled"}]});
+    let answer = server.post("/leases/return", others).await.expect(200);
+    assert_eq!(
+        (&answer["leases"][0]["status"], &answer["leases"][1]["accepted"]),
+        (&json!("completed"), &json!(false))
+    );
+    assert_eq!(status(&server, "b").await["status"], "submitted");
+}
+
+#[tokio::test]
+async fn a_waiting_request_is_answered_when_there_is_a_task() {
+    let engine = Arc::new(FaultyEngine::new());
+    let server = Server::with(engine.clone(), Config::default()).await;
+    let body = json!({"worker": "py", "queues": ["default"], "wait": "60s"});
+    let waiting = server.json(Method::POST, "/leases", body).send();
+    let submitting = async {
+        engine.claims(1).await;
+        submit(&server, "x", json!({})).await;
+    };
+    let (answer, ()) = soon(async { tokio::join!(waiting, submitting) }).await;
+    let leased: Value = serde_json::from_str(&answer.unwrap().text().await.unwrap()).unwrap();
+    assert_eq!(leased["leases"][0]["id"], "x");
+}
+
+#[tokio::test]
+async fn a_waiting_request_is_answered_with_nothing_when_the_manager_stops() {
+    let engine = Arc::new(FaultyEngine::new());
+    let server = Server::with(engine.clone(), Config::default()).await;
+    let body = json!({"worker": "py", "queues": ["default"], "wait": "60s"});
+    let waiting = tokio::spawn(server.json(Method::POST, "/leases", body).send());
+    soon(engine.claims(1)).await;
+    soon(server.stop()).await;
+    let answer = soon(waiting).await.unwrap().unwrap();
+    assert_eq!(answer.status(), 200);
+    assert!(answer.text().await.unwrap().contains(r#""leases":[]"#));
+}
+
+/// Sends a request for tasks, and reads nothing.
+async fn ask_and_read_nothing(server: &Server, body: Value) -> TcpStream {
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    let body = body.to_string();
+    let head = format!(
+        "POST /leases HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+    stream
+}
+
+/// Waits until so many tasks of the default queue stand there.
+async fn until(server: &Server, standing: &str, tasks: u64) {
+    let reached = async {
+        while server.get("/queues/default").await.expect(200)["tasks"][standing] != tasks {
+            tokio::task::yield_now().await;
+        }
+    };
+    soon(reached).await;
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_while_it_waits_takes_nothing() {
+    let engine = Arc::new(FaultyEngine::new());
+    let server = Server::with(engine.clone(), Config::default()).await;
+    let body = json!({"worker": "gone", "queues": ["default"], "wait": "60s"});
+    let waiting = ask_and_read_nothing(&server, body).await;
+    soon(engine.claims(1)).await;
+    drop(waiting);
+    // Whether or not the manager has noticed by now.
+    submit(&server, "x", json!({})).await;
+    let leased = async {
+        loop {
+            if let Some(task) = lease(&server, 1).await.pop() {
+                return task;
+            }
+        }
+    };
+    let task = soon(leased).await;
+    assert_eq!((&task["id"], &task["attempt"], &task["crashes"]), (&json!("x"), &json!(1), &json!(0)));
+}
+
+#[tokio::test]
+async fn a_claim_that_is_under_way_when_its_client_goes_away_is_given_back() {
+    let engine = Arc::new(FaultyEngine::new());
+    let server = Server::with(engine.clone(), Config::default()).await;
+    submit(&server, "x", json!({})).await;
+    engine.hold_claims(true);
+    let waiting = ask_and_read_nothing(&server, json!({"worker": "gone", "queues": ["default"]})).await;
+    soon(engine.claims(1)).await;
+    assert_eq!(status(&server, "x").await["status"], "started");
+    drop(waiting);
+    // The manager hears of the closed connection before it answers this on another one.
+    server.get("/health/live").await.expect(200);
+    engine.hold_claims(false);
+    until(&server, "submitted", 1).await;
+    let told = status(&server, "x").await;
+    assert_eq!((&told["attempt"], &told["crashes"]), (&json!(0), &json!(0)));
+}
+
+#[tokio::test]
+async fn what_a_client_does_not_read_before_it_goes_away_is_given_back() {
+    const TASKS: u64 = 80;
+    let server = Server::start().await;
+    // Far more than the sockets of both sides hold.
+    let parameters = "x".repeat(250_000);
+    for id in 0..TASKS {
+        submit(&server, &format!("x{id}"), json!({"parameters": parameters})).await;
+    }
+    let body = json!({"worker": "gone", "queues": ["default"], "limit": TASKS});
+    let reading_nothing = ask_and_read_nothing(&server, body).await;
+    until(&server, "started", TASKS).await;
+    drop(reading_nothing);
+    until(&server, "submitted", TASKS).await;
+    let told = status(&server, "x0").await;
+    assert_eq!((&told["attempt"], &told["crashes"]), (&json!(0), &json!(0)));
+}
+
+#[tokio::test]
+async fn a_worker_over_http_is_listed_and_drains() {
+    let server = Server::start().await;
+    for id in ["x", "y"] {
+        submit(&server, id, json!({})).await;
+    }
+    let body = json!({"worker": "py", "queues": ["default"], "tasks": ["resize", "crop@2"]});
+    let request = server.json(Method::POST, "/leases", &body).header("user-agent", "snake/3");
+    assert_eq!(server.send(request).await.expect(200)["leases"][0]["id"], "x");
+    let listed = &server.get("/workers").await.expect(200)["workers"][0];
+    assert_eq!((&listed["id"], &listed["role"], &listed["state"]), (&json!("py"), &json!("http"), &json!("running")));
+    assert_eq!((&listed["host"], &listed["version"]), (&json!("127.0.0.1"), &json!("snake/3")));
+    assert_eq!((&listed["queues"], &listed["tasks"]), (&json!(["default"]), &json!(["resize@1", "crop@2"])));
+    let registered = server.get("/tasks/registry").await;
+    assert!(registered.text.contains("crop"), "{}", registered.text);
+    server.post("/workers/py/drain", "").await.expect(200);
+    let answer = server.post("/leases", &body).await.expect(200);
+    assert_eq!((&answer["leases"], &answer["draining"]), (&json!([]), &json!(true)));
+    server.post("/workers/py/resume", "").await.expect(200);
+    assert_eq!(server.post("/leases", &body).await.expect(200)["leases"][0]["id"], "y");
+}
+
+#[tokio::test]
+async fn a_worker_is_given_what_it_knows_and_leaves_the_rest_to_others() {
+    let server = Server::start().await;
+    for (id, name) in [("theirs", "grind"), ("nobody_s", "strange"), ("ours", "resize")] {
+        server.post("/tasks", json!({"id": id, "name": name})).await.expect(201);
+    }
+    let report = WorkerReport {
+        id: WorkerId::new("other").unwrap(),
+        host: "here".to_owned(),
+        pid: 1,
+        version: "1".to_owned(),
+        role: RoleName::new("default").unwrap(),
+        queues: vec![QueueName::new("default").unwrap()],
+        slots: 1,
+        running: 0,
+        state: WorkerState::Running,
+        tasks: vec!["grind@1".to_owned()],
+        settled: 0,
+        catalogue: None,
+        left: Vec::new(),
+        draining_for: None,
+        done_within: None,
+        hung_threads: Vec::new(),
+    };
+    server.engine.register_worker(report, Duration::from_secs(60)).await.unwrap();
+    let body = json!({"worker": "py", "queues": ["default"], "tasks": ["resize@1"], "limit": 3});
+    let leased = server.post("/leases", body).await.expect(200)["leases"].clone();
+    assert_eq!((leased.as_array().unwrap().len(), &leased[0]["id"]), (1, &json!("ours")));
+    let told = status(&server, "theirs").await;
+    assert_eq!((&told["status"], &told["attempt"]), (&json!("submitted"), &json!(0)));
+    assert_eq!(status(&server, "nobody_s").await["status"], "scheduled", "offered again when its delay is over");
+}
+
+#[tokio::test]
+async fn a_worker_holds_no_more_of_a_queue_than_one_worker_may() {
+    let server = Server::start().await;
+    server.put("/queues/default", json!({"max_per_worker": 2})).await.expect(200);
+    for id in ["a", "b", "c"] {
+        submit(&server, id, json!({})).await;
+    }
+    let first = lease(&server, 3).await;
+    assert_eq!((first.len(), lease(&server, 3).await.len()), (2, 0));
+    give_back(&server, &first[0], json!({"outcome": "completed"})).await;
+    assert_eq!(lease(&server, 3).await.len(), 1);
+}
+
+#[tokio::test]
+async fn bytes_of_any_type_come_and_go() {
+    let server = Server::start().await;
+    let bytes = json!({"parameters": "AAE=", "parameters_content_type": "image/png"});
+    submit(&server, "x", bytes).await;
+    let task = lease(&server, 1).await.remove(0);
+    assert_eq!((&task["parameters"], &task["parameters_content_type"]), (&json!("AAE="), &json!("image/png")));
+    extend(&server, &task, json!({"checkpoint": "Ag==", "checkpoint_content_type": "x/y"})).await;
+    let result = json!({"outcome": "completed", "result": "AwQ=", "result_content_type": "application/pdf"});
+    give_back(&server, &task, result).await;
+    let told = status(&server, "x").await;
+    assert_eq!((&told["result"], &told["result_content_type"]), (&json!("AwQ="), &json!("application/pdf")));
+    let bad = json!({"name": "t", "parameters": {"a": 1}, "parameters_content_type": "image/png"});
+    assert_eq!(server.post("/tasks", bad).await.refused(422, "invalid_request")["pointer"], "/parameters");
+    let bad = json!({"tasks": [{"name": "t", "parameters_content_type": "image/png"}]});
+    let problem = server.post("/tasks", bad).await.refused(422, "invalid_request");
+    assert_eq!(problem["pointer"], "/tasks/0/parameters_content_type");
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused_by_field() {
+    let server = Server::start().await;
+    let ask = |more: Value| {
+        let mut body = json!({"worker": "py", "queues": ["default"]});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    };
+    let many: Vec<String> = (0..257).map(|n| format!("q{n}")).collect();
+    for (body, pointer) in [
+        (json!({"queues": ["default"]}), ""),
+        (ask(json!({"worker": "a b"})), "/worker"),
+        (ask(json!({"worker": ".."})), "/worker"),
+        (ask(json!({"queues": []})), "/queues"),
+        (ask(json!({ "queues": many })), "/queues"),
+        (ask(json!({"limit": 0})), "/limit"),
+        (ask(json!({"limit": 1001})), "/limit"),
+        (ask(json!({"lease": "999ms"})), "/lease"),
+        (ask(json!({"lease": "2d"})), "/lease"),
+        (ask(json!({"wait": "61s"})), "/wait"),
+        (ask(json!({"tasks": []})), "/tasks"),
+        (ask(json!({"tasks": ["resize@1", "a b"]})), "/tasks/1"),
+        (ask(json!({"role": "default"})), "/role"),
+    ] {
+        let problem = server.post("/leases", &body).await.refused(422, "invalid_request");
+        assert_eq!(problem["pointer"].as_str().unwrap_or_default(), pointer, "{body}: {problem}");
+    }
+    server.post("/leases", ask(json!({"queues": ["none"]}))).await.refused(404, "unknown_queue");
+    for (path, lease, pointer) in [
+        ("extend", json!({"token": "1"}), "/leases/0"),
+        ("extend", json!({"progress": {"fraction": 1.5}}), "/leases/0/progress"),
+        ("extend", json!({"progress": {"fraction": 0, "message": "x".repeat(1_025)}}), "/leases/0/progress"),
+        ("extend", json!({"checkpoint_content_type": "x/y"}), "/leases/0/checkpoint_content_type"),
+        ("return", json!({}), "/leases/0"),
+        ("return", json!({"outcome": "stalled"}), "/leases/0/outcome"),
+        ("return", json!({"outcome": "failed", "result": 1}), "/leases/0/result"),
+        ("return", json!({"outcome": "completed", "error": {}}), "/leases/0/error"),
+        ("return", json!({"outcome": "retry", "error": {"fatal": true}}), "/leases/0/error"),
+        ("return", json!({"outcome": "failed", "error": {"kind": "a b"}}), "/leases/0/error/kind"),
+        ("return", json!({"outcome": "failed", "delay": "1s"}), "/leases/0/delay"),
+        ("return", json!({"outcome": "released", "delay": "367d"}), "/leases/0/delay"),
+    ] {
+        let mut whole = if lease.get("token").is_some() { json!({}) } else { json!({"id": "x", "token": "1"}) };
+        whole.as_object_mut().unwrap().extend(lease.as_object().unwrap().clone());
+        let body = json!({"worker": "py", "leases": [whole]});
+        let problem = server.post(&format!("/leases/{path}"), &body).await.refused(422, "invalid_request");
+        assert_eq!(problem["pointer"].as_str().unwrap_or_default(), pointer, "{body}: {problem}");
+    }
+    let lease = |id: usize| json!({"id": id.to_string(), "token": "1", "outcome": "cancelled"});
+    let none = json!({"worker": "py", "leases": []});
+    let twice = json!({"worker": "py", "leases": [lease(1), lease(1)]});
+    let many = json!({"worker": "py", "leases": (0..1_001).map(lease).collect::<Vec<_>>()});
+    server.post("/leases/return", &none).await.refused(422, "invalid_request");
+    server.post("/leases/extend", &none).await.refused(422, "invalid_request");
+    server.post("/leases/return", twice).await.refused(422, "invalid_request");
+    server.post("/leases/return", many).await.refused(413, "batch_too_large");
+    let large = json!({"id": "x", "token": "1", "outcome": "completed", "result": "x".repeat(300_000)});
+    let body = json!({"worker": "py", "leases": [large]});
+    assert_eq!(
+        server.post("/leases/return", body).await.refused(413, "payload_too_large")["pointer"],
+        "/leases/0/result"
+    );
+}
