@@ -92,6 +92,22 @@ impl Program {
         Self::spawn(name, command, folder, arguments, &[])
     }
 
+    /// Starts a Python script in `folder`, with `environment`.
+    ///
+    /// # Panics
+    /// When there is no Python.
+    #[must_use]
+    pub fn start_python(script: &Path, folder: &Path, environment: &[(&str, &str)]) -> Self {
+        const PYTHON: &str = "python3";
+        let version = std::process::Command::new(PYTHON).arg("--version").output();
+        assert!(
+            version.is_ok_and(|version| version.status.success()),
+            "{PYTHON} is missing, and this test runs a worker that is written in it: install it (apt-get install {PYTHON})"
+        );
+        let environment: Vec<_> = environment.iter().copied().chain([("PYTHONUNBUFFERED", "1")]).collect();
+        Self::spawn(PYTHON, Command::new(PYTHON), folder, &[script], &environment)
+    }
+
     fn spawn<A: AsRef<OsStr>>(
         name: &str,
         mut command: Command,

@@ -9,6 +9,8 @@
 mod engines;
 
 #[cfg(test)]
+mod any_language;
+#[cfg(test)]
 mod blame;
 #[cfg(test)]
 mod configuration;
