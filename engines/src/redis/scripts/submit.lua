@@ -22,8 +22,8 @@
 
 -- One run of small tasks of the default priority that are ready at once, without unique keys, in a store without limits:
 -- most calls are that. Nothing is written here before it is certain.
-local traits = ARGV[6] .. ARGV[7] .. ARGV[8]
-if ARGV[2] == '1' and ARGV[4] == '1' and (traits == '5' or traits == '5c') then
+local said = ARGV[6] .. ARGV[7] .. ARGV[8]
+if ARGV[2] == '1' and ARGV[4] == '1' and (said == '5' or said == '5c') then
   -- include plain
 end
 
@@ -31,10 +31,17 @@ end
 
 local is_any_unique, is_any_chosen = false, false
 
--- Whether a run says of its tasks what a letter stands for, and how many arguments that adds to each.
-local function has_trait(kind, letter)
-  local is_there = string.find(kind, letter, 1, true) ~= nil
-  return is_there, is_there and 1 or 0
+-- What letters say of a run's tasks, and how many arguments each of these takes; known once for all runs that are alike.
+local traits = {}
+
+local function traits_of(letters)
+  local is_large = string.find(letters, 'l', 1, true) ~= nil
+  local is_unique = string.find(letters, 'u', 1, true) ~= nil
+  local is_chosen = string.find(letters, 'c', 1, true) ~= nil
+  is_any_unique, is_any_chosen = is_any_unique or is_unique, is_any_chosen or is_chosen
+  traits[letters] = { is_large = is_large, is_unique = is_unique, is_chosen = is_chosen,
+    stride = 2 + (is_large and 1 or 0) + (is_unique and 1 or 0) }
+  return traits[letters]
 end
 
 -- The groups as they came; of a run's tasks the `first` argument, the `stride` to the next one's, and the place in `ids`.
@@ -45,17 +52,13 @@ local function read_groups()
     groups[g] = { mode = ARGV[at], runs = runs }
     at = at + 2
     for r = 1, count do
-      local kind, tasks, first = ARGV[at + 3], tonumber(ARGV[at + 4]), #ids
-      local is_large, bodies = has_trait(kind, 'l')
-      local is_unique, keys = has_trait(kind, 'u')
-      local is_chosen, stride = has_trait(kind, 'c'), 2 + bodies + keys
-      runs[r] = { queue = ARGV[at], priority = ARGV[at + 1], start = ARGV[at + 2], stride = stride, first = at + 5,
-        count = tasks, place = first + 1, is_large = is_large, is_unique = is_unique, is_chosen = is_chosen }
-      is_any_unique, is_any_chosen = is_any_unique or is_unique, is_any_chosen or is_chosen
+      local kind, tasks, first = traits[ARGV[at + 3]] or traits_of(ARGV[at + 3]), tonumber(ARGV[at + 4]), #ids
+      runs[r] = { queue = ARGV[at], priority = ARGV[at + 1], start = ARGV[at + 2], kind = kind, stride = kind.stride,
+        first = at + 5, count = tasks, place = first + 1 }
       at = at + 5
       for i = 1, tasks do
         ids[first + i] = ARGV[at]
-        at = at + stride
+        at = at + kind.stride
       end
     end
   end
@@ -121,10 +124,12 @@ local function history_of(state, revision, ready_at)
   return state .. revision .. revision .. ready_at .. NO_STAMP .. @attempts.none .. '\0'
 end
 
+-- Whether a queue has limits of its own; where any has some.
+local has_limits
+
 -- Whether ready tasks of a run go into their queue's lane (lane.lua).
 local function has_lane(run)
-  return run.priority == DEFAULT_PRIORITY
-    and (not limited or call('HEXISTS', P .. 'limits', run.queue) + call('HEXISTS', P .. 'sizes', run.queue) == 0)
+  return run.priority == DEFAULT_PRIORITY and not (limited and has_limits(run.queue))
 end
 
 local bodies = {}
@@ -156,8 +161,8 @@ end
 -- Takes a run's tasks in; answers whether they are scheduled.
 local function take_run(run)
   local queue, due, priority, stride = gathered(run.queue), due_of(run.start), run.priority, run.stride
-  local lane, due_at = queue.lane, due > now and format('%.0f', due)
-  local ready_at, is_in_lane = due_at and stamp_of(due), has_lane(run)
+  local lane, due_at = queue.lane, due > now and format('%d', due)
+  local ready_at, is_in_lane = due_at and stamp_of(due), not due_at and has_lane(run)
   -- Where the lists end is counted along, for it is not known without a search.
   local record_end, lane_end, taken = #records, #lane, 0
   for place = run.place, run.place + run.count - 1 do
@@ -184,7 +189,7 @@ local function take_run(run)
       end
       records[record_end + 1], records[record_end + 2] = id, record
       record_end, taken = record_end + 2, taken + 1
-      if run.is_large then
+      if run.kind.is_large then
         push(bodies, id, ARGV[argument + 2])
       end
     end
@@ -195,6 +200,10 @@ end
 
 -- A letter for each task of a run, and for existing ones their queue and status.
 local function tell_run(run, scheduled, said, existing)
+  if not is_any_stored and not is_any_refused then
+    said[#said + 1] = string.rep(scheduled and @submitted.scheduled or @submitted.created, run.count)
+    return
+  end
   for place = run.place, run.place + run.count - 1 do
     local letter = letters[place]
     if letter == @submitted.existing then

@@ -58,7 +58,7 @@ end
 
 local function plan(run, place, mode, first)
   local id, at = ids[place], argument_of(run, place)
-  local core, argument = ARGV[at + 1], run.is_unique and ARGV[at + run.stride - 1]
+  local core, argument = ARGV[at + 1], run.kind.is_unique and ARGV[at + run.stride - 1]
   if stored[place] then
     local letter, refusal = judge(mode, place, core, first)
     if refusal and changed[id] then
@@ -143,7 +143,7 @@ local function take_one(run, place)
   if letter == @submitted.existing or letter == @submitted.held then
     return
   end
-  local new_core, said = ARGV[at + 1], run.is_unique and sub(ARGV[at + run.stride - 1], @wish.rest.at)
+  local new_core, said = ARGV[at + 1], run.kind.is_unique and sub(ARGV[at + run.stride - 1], @wish.rest.at)
   local revision = number_at(high, low, next_high, place - 1)
   local core, ends, word = STAMP .. new_core, said and end_of(said), ''
   if letter == @submitted.replaced or met[place] then
@@ -167,7 +167,7 @@ local function take_one(run, place)
   if letter ~= @submitted.updated and has_tombstone[place] then
     stored_again[#stored_again + 1] = id
   end
-  if run.is_large then
+  if run.kind.is_large then
     push(bodies, id, ARGV[at + 2])
   end
   local queue, due = gathered(run.queue), due_of(run.start)

@@ -8,10 +8,19 @@ local records, bodies_gone, finished = {}, {}, {}
 -- Whether a caller waits for the end of some task. Most often none does, and the tasks that end are not gathered.
 local watched = call('EXISTS', P .. 'awaited') == 1
 
+-- A list that is asked for is made: most moves fill one or two of a queue's lists.
+local ON_DEMAND = {
+  __index = function(queue, part)
+    local list = {}
+    queue[part] = list
+    return list
+  end,
+}
+
 local function gathered(name)
   local queue = queues[name]
   if not queue then
-    queue = { name = name, unlease = {}, over = {}, lane = {}, ready = {}, later = {}, waiting = {}, counts = {} }
+    queue = setmetatable({}, ON_DEMAND)
     queues[name] = queue
   end
   return queue
@@ -50,9 +59,12 @@ end
 
 -- Notes that a queue has tasks that are due at some times, given with their ids (see agenda.lua).
 local function lower_due(name, list)
-  local first = list[1]
-  for i = 1, #list, 2 do
-    first = tonumber(list[i]) < tonumber(first) and list[i] or first
+  local first, least = list[1], tonumber(list[1])
+  for i = 3, #list, 2 do
+    local due = tonumber(list[i])
+    if due < least then
+      first, least = list[i], due
+    end
   end
   call('ZADD', P .. 'due', 'LT', first, name)
 end
@@ -66,10 +78,54 @@ local function is_any_waiting()
   return keys[1] and call('EXISTS', unpack(keys)) > 0
 end
 
--- Adds to a part of a queue, or takes from it. Most lists are empty, and the key of a part is not made for nothing.
-local function write_list(command, name, part, list)
-  if list[1] then
-    spread(command, of(name, part), list)
+-- How the lists of a queue are written: the command, and the part of the queue it is for.
+local WRITES = {
+  unlease = { 'ZREM', 'l' }, over = { 'RPUSH', 'f' }, lane = { 'RPUSH', 'q' }, ready = { 'ZADD', 'r' },
+  later = { 'ZADD', 's' }, waiting = { 'ZADD', 'd' },
+}
+
+-- How many tasks of a queue became ready.
+local function count_ready(queue)
+  local ready, suspects = queue.ready, queue.suspects
+  return (queue.lane and #queue.lane or 0) + (ready and #ready / 2 or 0) + (suspects and #suspects / 2 or 0)
+end
+
+-- Writes what was gathered of a queue.
+local function write_queue(name, queue, wakes)
+  for part, list in pairs(queue) do
+    local write = WRITES[part]
+    if write and list[1] then
+      spread(write[1], of(name, write[2]), list)
+    end
+  end
+  if queue.over and queue.over[1] then
+    -- The next look finds out when its retention has something to delete.
+    call('ZADD', P .. 'pruning', 'LT', NOW, name)
+  end
+  if queue.later and queue.later[1] then
+    lower_due(name, queue.later)
+  end
+  if queue.suspects then
+    -- include suspected
+    put_suspects(name, queue.suspects)
+  end
+  if sized then
+    for _, part in ipairs({ 'ready', 'suspects', 'later', 'waiting' }) do
+      note_in(name, queue[part] or {})
+    end
+  end
+  for count, change in pairs(queue.counts or {}) do
+    call('HINCRBY', of(name, 'n'), count, change)
+  end
+  if wakes and count_ready(queue) > 0 then
+    wake(name, count_ready(queue))
+  end
+  local ended = queue.unlease and #queue.unlease or 0
+  if on_ended and ended > 0 then
+    on_ended(name, queue.unlease)
+  end
+  if limited and ended > 0 then
+    wake(name, ended, 'b')
   end
 end
 
@@ -79,43 +135,7 @@ local function write_moves(wakes)
   spread('HSET', T, records)
   spread('HDEL', B, bodies_gone)
   for name, queue in pairs(queues) do
-    write_list('ZREM', name, 'l', queue.unlease)
-    write_list('RPUSH', name, 'f', queue.over)
-    if #queue.over > 0 then
-      -- The next look finds out when its retention has something to delete.
-      call('ZADD', P .. 'pruning', 'LT', NOW, name)
-    end
-    write_list('RPUSH', name, 'q', queue.lane)
-    write_list('ZADD', name, 'r', queue.ready)
-    write_list('ZADD', name, 's', queue.later)
-    if #queue.later > 0 then
-      lower_due(name, queue.later)
-    end
-    write_list('ZADD', name, 'd', queue.waiting)
-    local woken = #queue.ready / 2 + #queue.lane
-    if queue.suspects then
-      -- include suspected
-      put_suspects(name, queue.suspects)
-      woken = woken + #queue.suspects / 2
-    end
-    if sized then
-      note_in(name, queue.ready)
-      note_in(name, queue.suspects or {})
-      note_in(name, queue.later)
-      note_in(name, queue.waiting)
-    end
-    for count, change in pairs(queue.counts) do
-      call('HINCRBY', of(name, 'n'), count, change)
-    end
-    if wakes and woken > 0 then
-      wake(name, woken)
-    end
-    if on_ended and #queue.unlease > 0 then
-      on_ended(name, queue.unlease)
-    end
-    if limited and #queue.unlease > 0 then
-      wake(name, #queue.unlease, 'b')
-    end
+    write_queue(name, setmetatable(queue, nil), wakes)
   end
   if #finished > 0 then
     -- include awaited

@@ -4,19 +4,27 @@
 -- By queue: how many tasks wait in it, with what the groups before this one bring, and how many may; and where its rate
 -- of submissions stands: `left` may go in, `taken` go in. Each nil where there is no such limit.
 local gates = {}
+-- By queue what its limits are, as they are written, and how many bytes may wait in it; false for none.
+local limits_of, most_bytes_of = {}, {}
+for i, words in ipairs(call('HMGET', P .. 'limits', unpack(named))) do
+  limits_of[named[i]] = words
+end
+for i, bytes in ipairs(sized and call('HMGET', P .. 'sizes', unpack(named)) or {}) do
+  most_bytes_of[named[i]] = bytes
+end
 
 local function gate_of(name)
   if not gates[name] then
-    local limits = limits_of(name)
+    local limits = read_limits(limits_of[name])
     local gate = { name = name }
     gates[name] = gate
     if limits and limits.length > 0 then
       gate.length = count_waiting(name)
       gate.most = limits.length
     end
-    local most_bytes = sized and call('HGET', P .. 'sizes', name)
-    if most_bytes then
-      gate.bytes, gate.most_bytes = tonumber(call('HGET', P .. 'sized', name) or 0), tonumber(most_bytes)
+    if most_bytes_of[name] then
+      gate.bytes = tonumber(call('HGET', P .. 'sized', name) or 0)
+      gate.most_bytes = tonumber(most_bytes_of[name])
     end
     local tasks, period, burst = string.match(limits and limits.intake or '', '^ (%d+) (%d+) (%d+)')
     if tasks and tasks ~= '0' then
@@ -25,6 +33,10 @@ local function gate_of(name)
     end
   end
   return gates[name]
+end
+
+has_limits = function(name)
+  return limits_of[name] or most_bytes_of[name]
 end
 
 -- A refusal: what a whole group is told, and what a task that stands for itself is.
@@ -66,7 +78,7 @@ end
 -- By how many bytes the queue of a run grows when the task at a place goes in; and what it counts.
 local function growth_at(run, place, left, also, left_id, also_id)
   local argument = argument_of(run, place)
-  local bytes = run.is_large and #ARGV[argument + 2] or bytes_in(NO_STAMP .. ARGV[argument + 1], 0)
+  local bytes = run.kind.is_large and #ARGV[argument + 2] or bytes_in(NO_STAMP .. ARGV[argument + 1], 0)
   local grows = bytes
   if left == run.queue then
     grows = grows - weight_of(left, left_id)
@@ -77,14 +89,24 @@ local function growth_at(run, place, left, also, left_id, also_id)
   return grows, bytes
 end
 
+-- What a group changes in a queue, by its name: by how many tasks and bytes it grows, how many tasks enter it, and how many of
+-- them need room.
+local TALLIES = {
+  __index = function(tallies, name)
+    local tally = { gate = gate_of(name), change = 0, growth = 0, entered = 0, in_need = 0 }
+    tallies[name] = tally
+    return tally
+  end,
+}
+
 -- Counts the growth of a task's queue, and what those weighed that left others for it.
-local function note_weight(heavier, name, grows, left, also, left_id, also_id)
-  heavier[name] = (heavier[name] or 0) + grows
+local function note_weight(tallies, name, grows, left, also, left_id, also_id)
+  tallies[name].growth = tallies[name].growth + grows
   if left and left ~= name then
-    heavier[left] = (heavier[left] or 0) - weight_of(left, left_id)
+    tallies[left].growth = tallies[left].growth - weight_of(left, left_id)
   end
   if also and also ~= name then
-    heavier[also] = (heavier[also] or 0) - weight_of(also, also_id)
+    tallies[also].growth = tallies[also].growth - weight_of(also, also_id)
   end
   if left_id then
     weights[left_id] = 0
@@ -99,77 +121,72 @@ local function id_at(place)
   return letters[place] == @submitted.updated and met[place] or ids[place]
 end
 
+-- Counts the task at a place in and answers nil, or what stands against it.
+local function check_task(tallies, tally, run, place, is_for_itself)
+  local name, gate, left, also, left_id, also_id = run.queue, tally.gate, left_for(place)
+  local refused, grows, bytes
+  if gate.length and left ~= name and also ~= name then
+    tally.in_need = tally.in_need + 1
+    refused = gate.length + tally.change >= gate.most and refuse_room('full', name, gate.most, @submitted.full)
+  end
+  if sized then
+    grows, bytes = growth_at(run, place, left, also, left_id, also_id)
+    local is_over = gate.bytes and grows > 0 and gate.bytes + tally.growth + grows > gate.most_bytes
+    refused = refused or is_over and refuse_room('heavy', name, gate.most_bytes, @submitted.heavy)
+  end
+  if is_for_itself and gate.rate and not refused then
+    refused = refused_by_rate(gate, 1, gate.taken + tally.entered)
+  end
+  if refused then
+    return refused
+  end
+  tally.change, tally.entered = tally.change + 1, tally.entered + 1
+  if grows then
+    note_weight(tallies, name, grows, left, also, left_id, also_id)
+    weights[id_at(place)] = bytes
+  end
+  if left then
+    tallies[left].change = tallies[left].change - 1
+  end
+  if also then
+    tallies[also].change = tallies[also].change - 1
+  end
+end
+
 -- Counts a group in and answers nil, or what stands against it. Where each task stands for itself, one that there is no
 -- room for harms no other.
 local function check_room(group)
-  local change, entered, in_need, order, refusal, heavier = {}, {}, {}, {}, nil, {}
+  local tallies, order, refusal = setmetatable({}, TALLIES), {}, nil
   local is_each_for_itself = string.lower(group.mode) ~= group.mode
   for _, run in ipairs(group.runs) do
-    local name = run.queue
-    local gate = gate_of(name)
+    local tally = tallies[run.queue]
+    if not tally.is_in_order then
+      order[#order + 1], tally.is_in_order = tally, true
+    end
     for place = run.place, run.place + run.count - 1 do
       local letter = letters[place]
-      local left, also, left_id, also_id = left_for(place)
       local enters = letter ~= @submitted.existing and letter ~= @submitted.refused and letter ~= @submitted.held
-      local needs_room = enters and left ~= name and also ~= name
-      if needs_room and gate.length then
-        in_need[name] = (in_need[name] or 0) + 1
-      end
-      local is_full = needs_room and gate.length and gate.length + (change[name] or 0) >= gate.most
-      local refused = is_full and refuse_room('full', name, gate.most, @submitted.full)
-      local grows, bytes
-      if sized and enters then
-        grows, bytes = growth_at(run, place, left, also, left_id, also_id)
-        local is_over = gate.bytes and grows > 0 and gate.bytes + (heavier[name] or 0) + grows > gate.most_bytes
-        refused = refused or is_over and refuse_room('heavy', name, gate.most_bytes, @submitted.heavy)
-      end
-      if is_each_for_itself and enters and not refused then
-        refused = refused_by_rate(gate, 1, gate.taken and gate.taken + (entered[name] or 0))
-      end
+      local refused = enters and check_task(tallies, tally, run, place, is_each_for_itself)
       if refused and is_each_for_itself then
         letters[place], stands[place] = @submitted.refused, refused
-      elseif refused then
-        refusal = refusal or refused
-      elseif enters then
-        change[name] = (change[name] or 0) + 1
-        if not entered[name] then
-          order[#order + 1] = name
-        end
-        entered[name] = (entered[name] or 0) + 1
-        if grows then
-          note_weight(heavier, name, grows, left, also, left_id, also_id)
-          weights[id_at(place)] = bytes
-        end
-        if left then
-          change[left] = (change[left] or 0) - 1
-        end
-        if also then
-          change[also] = (change[also] or 0) - 1
-        end
       end
+      refusal = refusal or not is_each_for_itself and refused or nil
     end
   end
-  if refusal and refusal.letter == @submitted.full and in_need[refusal.queue] > refusal.word then
-    return { 'length', refusal.queue, in_need[refusal.queue], refusal.word }
+  if refusal and refusal.letter == @submitted.full and tallies[refusal.queue].in_need > refusal.word then
+    return { 'length', refusal.queue, tallies[refusal.queue].in_need, refusal.word }
   end
-  for _, name in ipairs(order) do
-    local gate = gate_of(name)
-    refusal = refusal or not is_each_for_itself and refused_by_rate(gate, entered[name], gate.taken)
+  for _, tally in ipairs(is_each_for_itself and {} or order) do
+    refusal = refusal or refused_by_rate(tally.gate, tally.entered, tally.gate.taken)
   end
   if refusal then
     return refusal
   end
-  for name, by in pairs(change) do
-    local gate = gate_of(name)
-    gate.length = gate.length and gate.length + by
-  end
-  for name, by in pairs(heavier) do
-    local gate = gate_of(name)
-    gate.bytes = gate.bytes and gate.bytes + by
-  end
-  for name, count in pairs(entered) do
-    local gate = gate_of(name)
-    gate.taken = gate.taken and gate.taken + count
+  for _, tally in pairs(tallies) do
+    local gate = tally.gate
+    gate.length = gate.length and gate.length + tally.change
+    gate.bytes = gate.bytes and gate.bytes + tally.growth
+    gate.taken = gate.taken and gate.taken + tally.entered
   end
 end
 

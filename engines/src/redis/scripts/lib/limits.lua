@@ -5,9 +5,9 @@
 
 local floor, huge = math.floor, math.huge
 
-local function limits_of(name)
+local function read_limits(word)
   local slots, tasks, period, burst, length, intake =
-    string.match(call('HGET', P .. 'limits', name) or '', '^(%d+) (%d+) (%d+) (%d+) (%d+)(.*)')
+    string.match(word or '', '^(%d+) (%d+) (%d+) (%d+) (%d+)(.*)')
   if not slots then
     return nil
   end
@@ -32,7 +32,7 @@ end
 -- What may be claimed from a queue now, or nil if it has no limits: `free` tasks may run beside those that do, `left` of
 -- them may start now; and where its rate stands.
 local function room_in(name)
-  local limits = limits_of(name)
+  local limits = read_limits(call('HGET', P .. 'limits', name))
   if not limits then
     return nil
   end

@@ -72,6 +72,11 @@ end
 
 -- How many tasks wait in a queue, also those that are set aside.
 local function count_waiting(name)
+  local ready = of(name, 'r')
+  -- A queue with limits mostly has these alone.
+  if call('EXISTS', of(name, 'q'), of(name, 'p'), of(name, 's'), of(name, 'd')) == 0 then
+    return call('ZCARD', ready)
+  end
   return count_lane(name) + call('ZCARD', of(name, 'r')) + call('ZCARD', of(name, 'p')) + call('ZCARD', of(name, 's'))
     + call('ZCARD', of(name, 'd'))
 end

@@ -10,21 +10,18 @@ local function record_in(tombstone)
     .. string.char(#queue) .. queue
 end
 
-local function find_remembered(run)
-  local asked = { unpack(ids, run.place, run.place + run.count - 1) }
-  for i, tombstone in ipairs(call('HMGET', P .. 'e', unpack(asked))) do
-    local place = run.place + i - 1
-    has_tombstone[place] = tombstone and true
-    if tombstone and not stored[place] and sub(tombstone, @tombstone.forget_at) > STAMP then
-      stored[place], is_remembered[place] = record_in(tombstone), true
+local asked, places = {}, {}
+for _, group in ipairs(groups) do
+  for _, run in ipairs(group.runs) do
+    for place = run.place, run.kind.is_chosen and run.place + run.count - 1 or 0 do
+      asked[#asked + 1], places[#places + 1] = ids[place], place
     end
   end
 end
-
-for _, group in ipairs(groups) do
-  for _, run in ipairs(group.runs) do
-    if run.is_chosen then
-      find_remembered(run)
-    end
+for i, tombstone in ipairs(call('HMGET', P .. 'e', unpack(asked))) do
+  local place = places[i]
+  has_tombstone[place] = tombstone and true
+  if tombstone and not stored[place] and sub(tombstone, @tombstone.forget_at) > STAMP then
+    stored[place], is_remembered[place] = record_in(tombstone), true
   end
 end
