@@ -4,6 +4,8 @@ use std::time::Duration;
 
 /// Most tasks in one submission, list page, settle, extend or cancel call.
 pub const MAX_BATCH: usize = 1_000;
+/// Most different queues that the tasks of one submission may go to: a store touches each of them in the same step.
+pub const MAX_QUEUES_PER_BATCH: usize = 100;
 /// Longest task id, task name, queue, role or worker name, in bytes.
 pub const MAX_NAME_BYTES: usize = 128;
 /// Longest unique key, in bytes.

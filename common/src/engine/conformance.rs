@@ -288,6 +288,7 @@ macro_rules! conformance_suite {
             an_empty_batch_is_refused
             a_batch_over_a_thousand_is_refused
             a_thousand_tasks_go_in_at_once
+            a_batch_to_too_many_queues_is_refused
             an_id_twice_in_a_batch_is_refused
             a_delayed_task_is_scheduled
             a_start_in_the_past_is_now

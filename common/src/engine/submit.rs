@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::{
     engine::{ConflictReason, Error, Result},
     lifecycle::Status,
-    limits::MAX_BATCH,
+    limits::{MAX_BATCH, MAX_QUEUES_PER_BATCH},
     name::{QueueName, TaskId},
     task::NewTask,
 };
@@ -65,11 +65,23 @@ impl Submit {
         if let [_] = self.tasks.as_slice() {
             return Ok(());
         }
+        let queues = self.count_queues();
+        if queues > MAX_QUEUES_PER_BATCH {
+            let text = format!("a batch goes to at most {MAX_QUEUES_PER_BATCH} different queues, not {queues}");
+            return Err(Error::Invalid(text));
+        }
         let mut seen = HashSet::with_capacity(self.tasks.len());
         match self.tasks.iter().find(|task| !seen.insert(&task.id)) {
             Some(twice) => Err(Error::Invalid(format!("task id {} stands twice in one batch", twice.id))),
             None => Ok(()),
         }
+    }
+
+    /// How many different queues its tasks go to.
+    #[must_use]
+    pub fn count_queues(&self) -> usize {
+        let runs = self.tasks.chunk_by(|a, b| a.queue == b.queue);
+        runs.filter_map(|run| run.first()).map(|task| &task.queue).collect::<HashSet<_>>().len()
     }
 }
 

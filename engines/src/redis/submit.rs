@@ -13,6 +13,7 @@ use std::{
 use jobbers_common::{
     engine::{Error, Result, Submit, Submitted},
     limits::MAX_BATCH,
+    task::NewTask,
 };
 use redis::Value;
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -34,6 +35,11 @@ const IN_FLIGHT: usize = 2;
 /// Submissions of several callers share a call up to so many bytes, so that it arrives and is answered within the time
 /// that an answer may take. What a single caller sends is never divided.
 const SHARED_BYTES: usize = 4 * 1024 * 1024;
+/// Submissions of several callers share a call with at most so many runs of tasks that are alike, which may all be for
+/// different queues: a run costs the server more than a task. What a single caller sends is never divided.
+const SHARED_RUNS: usize = 250;
+/// A batch whose tasks change the queue more often than that is sent queue by queue: a run costs as much as two tasks.
+const RUNS_AS_GIVEN: usize = 20;
 /// Submissions that wait in line before their callers do.
 const LINE: usize = 1_024;
 
@@ -78,9 +84,10 @@ impl Submitter {
     /// Submits one caller's tasks.
     pub(super) async fn submit(&self, batch: Submit) -> Answer {
         batch.validate()?;
-        let (mode, runs) = (mode_of(batch.on_conflict), encode(&batch.tasks)?);
         let is_unique = batch.tasks.iter().any(|task| task.unique.is_some());
-        let tasks = batch.tasks.into_iter().map(Named::from).collect();
+        let (tasks, places) = if is_unique { (batch.tasks, None) } else { gather_by_queue(batch.tasks) };
+        let (mode, runs) = (mode_of(batch.on_conflict), encode(&tasks)?);
+        let tasks = tasks.into_iter().map(Named::from).collect();
         let (answer, answered) = oneshot::channel();
         let gone = || Error::unavailable("the engine is shutting down");
         let bytes = runs.iter().map(Run::bytes).sum();
@@ -94,9 +101,29 @@ impl Submitter {
             Err(Error::UnknownQueue(_)) if self.store.prepare().await? => {
                 Err(Error::unavailable("Redis lost its data; the store has been set up anew"))
             }
-            answer => answer,
+            answer => Ok(as_given(answer?, places)),
         }
     }
+}
+
+/// Puts tasks of one queue together where a batch has many runs, and returns the places they had. Within its queue each task
+/// keeps its turn.
+fn gather_by_queue(tasks: Vec<NewTask>) -> (Vec<NewTask>, Option<Vec<usize>>) {
+    if tasks.chunk_by(|a, b| a.queue == b.queue).count() <= RUNS_AS_GIVEN {
+        return (tasks, None);
+    }
+    let mut numbered: Vec<(usize, NewTask)> = tasks.into_iter().enumerate().collect();
+    numbered.sort_by(|(_, a), (_, b)| a.queue.cmp(&b.queue));
+    let (places, tasks): (Vec<_>, Vec<_>) = numbered.into_iter().unzip();
+    (tasks, Some(places))
+}
+
+/// Puts answers in the order in which the tasks were given.
+fn as_given(submitted: Vec<Submitted>, places: Option<Vec<usize>>) -> Vec<Submitted> {
+    let Some(places) = places else { return submitted };
+    let mut numbered: Vec<_> = places.into_iter().zip(submitted).collect();
+    numbered.sort_unstable_by_key(|(place, _)| *place);
+    numbered.into_iter().map(|(_, submitted)| submitted).collect()
 }
 
 async fn serve(store: Arc<Store>, mut groups: mpsc::Receiver<Group>, in_flight: Arc<Semaphore>) {
@@ -122,16 +149,24 @@ async fn serve(store: Arc<Store>, mut groups: mpsc::Receiver<Group>, in_flight: 
     }
 }
 
-/// How many groups from the front go into one call: at most [`MAX_BATCH`] tasks, and [`SHARED_BYTES`], and no id twice;
-/// one with unique keys goes alone. At least one.
+/// How many groups from the front go into one call: at most [`MAX_BATCH`] tasks, [`SHARED_RUNS`] and [`SHARED_BYTES`], and no
+/// id twice; one with unique keys goes alone. At least one.
 fn fitting(line: &[Group]) -> usize {
     if let [_] = line {
         return 1;
     }
-    let (mut seen, mut bytes) = (HashSet::new(), 0);
+    let (mut seen, mut of_singles, mut runs, mut bytes) = (HashSet::new(), HashSet::new(), 0, 0);
     for (place, group) in line.iter().enumerate() {
         bytes += group.bytes;
-        let fits = seen.len() + group.tasks.len() <= MAX_BATCH && bytes <= SHARED_BYTES && !group.is_unique;
+        runs += match group.runs.as_slice() {
+            // Single tasks that are alike become one run.
+            [run] if run.count == 1 => usize::from(of_singles.insert((group.mode, &run.head))),
+            several => several.len(),
+        };
+        let fits = seen.len() + group.tasks.len() <= MAX_BATCH
+            && runs <= SHARED_RUNS
+            && bytes <= SHARED_BYTES
+            && !group.is_unique;
         if !fits || !group.tasks.iter().all(|task| seen.insert(task.id.as_str())) {
             return place.max(1);
         }
@@ -205,5 +240,35 @@ fn tell(mut lot: Lot, answer: Value) {
     for group in lot {
         let answer = answers.next().unwrap_or_else(|| Err(malformed("an answer per task was due")));
         group.answer.send(answer.map(|submitted| vec![submitted])).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use jobbers_common::{
+        engine::{OnConflict, conformance::task},
+        task::{NewTask, Start},
+    };
+
+    use super::*;
+
+    /// A caller's task under a number, so long from now.
+    fn single(number: u64, delay: u64) -> Group {
+        let start = Start::After(Duration::from_secs(delay));
+        let task = NewTask { start, ..task(&format!("t{number}")) };
+        let runs = encode(std::slice::from_ref(&task)).unwrap();
+        let bytes = runs.iter().map(Run::bytes).sum();
+        let (answer, _) = oneshot::channel();
+        Group { tasks: vec![task.into()], is_unique: false, mode: mode_of(OnConflict::Fail), runs, bytes, answer }
+    }
+
+    #[test]
+    fn a_shared_call_has_a_bounded_number_of_runs() {
+        let line: Vec<Group> = (0..1_000).map(|n| single(n, n)).collect();
+        assert_eq!(fitting(&line), SHARED_RUNS);
+        let line: Vec<Group> = (0..1_000).map(|n| single(n, n % 2)).collect();
+        assert_eq!(fitting(&line), 1_000, "those that are alike make one run");
     }
 }

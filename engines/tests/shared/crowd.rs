@@ -52,13 +52,18 @@ pub(super) fn idle(n: usize) -> String {
     format!("idle{n:03}")
 }
 
+/// A queue that holds nothing at first.
+pub(super) fn empty(n: usize) -> String {
+    format!("empty{n:06}")
+}
+
 async fn create_queues(f: &Fixture, size: Size) {
     let others = (0..size.queues - 1).map(other);
-    let empty = (0..MAX_QUEUES_PER_CLAIM).map(idle);
-    for name in others.chain(empty).chain([LARGE.to_owned(), DOOMED.to_owned()]) {
+    let idle = (0..MAX_QUEUES_PER_CLAIM).map(idle);
+    for name in others.chain(idle).chain([LARGE.to_owned(), DOOMED.to_owned()]) {
         f.create_queue(&name).await;
     }
-    let names: Vec<_> = (0..size.empty_queues).map(|n| queue(&format!("empty{n:06}"))).collect();
+    let names: Vec<_> = (0..size.empty_queues).map(|n| queue(&empty(n))).collect();
     for names in names.chunks(MAX_BATCH) {
         f.engine.create_queues(names).await.unwrap();
     }

@@ -1,5 +1,7 @@
 //! Every verb whose cost could grow with the store, asked in a crowded one.
 
+use std::time::Duration;
+
 use jobbers_common::{
     engine::{
         AuditRequest, Deleted, ListRequest, OnConflict, PruneRequest, PruneScope, PutMode, QueueListRequest, Resubmit,
@@ -7,17 +9,18 @@ use jobbers_common::{
         conformance::{DONE, Fixture, id, queue, seconds, worker},
     },
     lifecycle::Status,
-    limits::{MAX_BATCH, MAX_QUEUES_PER_CLAIM},
+    limits::{MAX_BATCH, MAX_QUEUES_PER_BATCH, MAX_QUEUES_PER_CLAIM},
     name::QueueName,
     payload::Payload,
     queue::{QueueConfig, Retention},
-    task::ClaimedTask,
+    rate::RateLimit,
+    task::{ClaimedTask, Start},
 };
 
 use super::{
     DOOMED, LARGE, Size, batch, claim,
     costs::{Cost, Costs, Meter, TIMES},
-    idle, other,
+    empty, idle, other,
 };
 
 /// How many tasks a worker with defaults settles and claims at once.
@@ -29,12 +32,13 @@ const PAGE: usize = 100;
 pub(crate) async fn measure(f: &Fixture, size: Size, meter: &mut impl Meter) -> Costs {
     let mut costs = Costs::default();
     look(f, size, meter, &mut costs).await;
-    work(f, size, meter, &mut costs).await;
+    work(f, meter, &mut costs).await;
     steer(f, meter, &mut costs).await;
     arrange(f, meter, &mut costs).await;
     keep(f, meter, &mut costs).await;
     pass_time(f, size, meter, &mut costs).await;
     audit(f, meter, &mut costs).await;
+    submit_more(f, meter, &mut costs).await;
     costs
 }
 
@@ -77,16 +81,16 @@ async fn look(f: &Fixture, size: Size, meter: &mut impl Meter, costs: &mut Costs
     costs.measure(meter, "health", async |_| drop(f.engine.health().await.unwrap())).await;
 }
 
-async fn work(f: &Fixture, size: Size, meter: &mut impl Meter, costs: &mut Costs) {
+async fn work(f: &Fixture, meter: &mut impl Meter, costs: &mut Costs) {
     let queues: Vec<String> = (0..MAX_QUEUES_PER_CLAIM).map(idle).collect();
     let call = async |_| assert!(claim(f, 1, &queues, OF_A_WORKER, Vec::new()).await.is_empty());
     costs.measure(meter, "claim, 256 idle queues", call).await;
     let large = [LARGE.to_owned()];
     let call = async |n| drop(f.submit(batch(&format!("s{n}-"), 0, MAX_BATCH, &large)).await);
     costs.measure(meter, "submit 1000", call).await;
-    let others: Vec<String> = (0..size.queues - 1).map(other).collect();
-    let call = async |n| drop(f.submit(batch(&format!("t{n}-"), 0, MAX_BATCH, &others)).await);
-    costs.measure(meter, "submit 1000 to as many queues", call).await;
+    let many: Vec<String> = (0..MAX_QUEUES_PER_BATCH).map(empty).collect();
+    let call = async |n| drop(f.submit(batch(&format!("t{n}-"), 0, MAX_BATCH, &many)).await);
+    costs.measure(meter, "submit 1000 to 100 queues", call).await;
     let mut held: Vec<ClaimedTask> = Vec::new();
     let call = async |_| {
         let settlements = held.drain(..).map(|task| Settlement::new(task.id, task.fence, DONE)).collect();
@@ -190,6 +194,26 @@ async fn pass_time(f: &Fixture, size: Size, meter: &mut impl Meter, costs: &mut 
     // Some of what was for later has been moved or purged.
     let share = MAX_BATCH.min(size.queued / 10 / TIMES / 2);
     costs.measure(meter, "promote", async |_| assert!(f.engine.promote_due(share).await.unwrap() > 0)).await;
+}
+
+/// Submissions of which each task has a time of its own, and to queues each of which has limits of its own.
+async fn submit_more(f: &Fixture, meter: &mut impl Meter, costs: &mut Costs) {
+    let call = async |n: usize| {
+        let mut tasks = batch(&format!("u{n}-"), 0, MAX_BATCH, &[LARGE.to_owned()]);
+        for (n, task) in tasks.iter_mut().enumerate() {
+            task.start = Start::After(seconds(3_600) + Duration::from_millis(n as u64));
+        }
+        f.submit(tasks).await;
+    };
+    costs.measure(meter, "submit 1000 for as many times", call).await;
+    let queues: Vec<String> = (MAX_QUEUES_PER_BATCH..2 * MAX_QUEUES_PER_BATCH).map(empty).collect();
+    let rate = RateLimit { tasks: 10_000, per: seconds(1), burst: None };
+    for name in &queues {
+        let limits = QueueConfig::new(queue(name));
+        put(f, QueueConfig { max_length: Some(1_000_000), submit_rate_limit: Some(rate), ..limits }).await;
+    }
+    let call = async |n| drop(f.submit(batch(&format!("v{n}-"), 0, MAX_BATCH, &queues)).await);
+    costs.measure(meter, "submit 1000 to 100 limited queues", call).await;
 }
 
 /// Asks for some pieces of the audit; answers where the next one begins.

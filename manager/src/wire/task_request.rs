@@ -157,7 +157,7 @@ pub struct TaskRequest<'a> {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskBatch<'a> {
-    /// 1 to 1,000 tasks.
+    /// 1 to 1,000 tasks, to at most 100 different queues.
     #[serde(borrow, deserialize_with = "json::objects")]
     #[schema(min_items = 1, max_items = 1000)]
     pub tasks: Vec<TaskRequest<'a>>,

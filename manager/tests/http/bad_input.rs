@@ -115,6 +115,9 @@ async fn too_much_is_refused() {
     let fits = json!({"name": "t", "parameters": "x".repeat(98)});
     let over = json!({"name": "t", "parameters": "x".repeat(99)});
     assert_eq!(server.post("/tasks", &over).await.refused(413, "payload_too_large")["pointer"], "/parameters");
+    let of_queue = |n: usize| json!({"name": "t", "queue": format!("q{n}")});
+    let batch = json!({"tasks": (0..101).map(of_queue).collect::<Vec<_>>()});
+    server.post("/tasks", batch).await.refused(413, "batch_too_large");
     let batch = json!({"tasks": vec![json!({"name": "t"}); 1_001]});
     server.post("/tasks", batch).await.refused(413, "batch_too_large");
     let ids: Vec<String> = (0..1_001).map(|n| n.to_string()).collect();

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::{DONE, Fixture, id, queue, seconds, task, task_in};
+use super::{DONE, Fixture, id, ids, queue, seconds, task, task_in};
 use crate::{
     engine::{ConflictReason, Error, OnConflict, SubmittedHow},
     error_kind::ErrorKind,
     lifecycle::Status,
-    limits::MAX_BATCH,
+    limits::{MAX_BATCH, MAX_QUEUES_PER_BATCH},
     payload::Payload,
     policy::{DeadLetter, OnShutdown, PolicyOverrides},
     task::{NewTask, Priority, Start},
@@ -130,7 +130,7 @@ pub async fn replace_gives_a_clean_slate(f: Fixture) {
     let replaced = f.get("a").await;
     assert_eq!((replaced.version, replaced.attempt, replaced.submitted_at), (2, 0, f.clock.now()));
     assert!(replaced.errors.is_empty() && replaced.worker.is_none());
-    assert_eq!(super::ids(&f.claim(10).await), ["b", "a"], "it goes to the end of the queue");
+    assert_eq!(ids(&f.claim(10).await), ["b", "a"], "it goes to the end of the queue");
     f.assert_conserved().await;
     assert_eq!(f.stats("default").await.removed, 1);
 }
@@ -140,7 +140,7 @@ pub async fn replace_moves_a_task_to_another_queue(f: Fixture) {
     f.submit_ids(&["a"]).await;
     f.try_submit(vec![task_in("a", "other")], OnConflict::Replace).await.unwrap();
     assert!(f.claim(10).await.is_empty());
-    assert_eq!(super::ids(&f.claim_from(&["other"], 10).await), ["a"]);
+    assert_eq!(ids(&f.claim_from(&["other"], 10).await), ["a"]);
     f.assert_conserved().await;
 }
 
@@ -206,6 +206,28 @@ pub async fn a_thousand_tasks_go_in_at_once(f: Fixture) {
 pub async fn an_id_twice_in_a_batch_is_refused(f: Fixture) {
     assert!(matches!(f.try_submit(vec![task("a"), task("a")], OnConflict::Skip).await, Err(Error::Invalid(_))));
     assert_eq!(f.engine.get(&id("a")).await.unwrap(), None);
+}
+
+pub async fn a_batch_to_too_many_queues_is_refused(f: Fixture) {
+    let names: Vec<_> = (0..=MAX_QUEUES_PER_BATCH).map(|n| queue(&format!("q{n:04}"))).collect();
+    f.engine.create_queues(&names).await.unwrap();
+    let to = |count: usize| names.iter().take(count).map(|name| task_in(&format!("to-{name}"), name.as_str()));
+    let refused = f.try_submit(to(names.len()).collect(), OnConflict::Fail).await;
+    let text = "a batch goes to at most 100 different queues, not 101".to_owned();
+    assert_eq!(refused, Err(Error::Invalid(text)));
+    assert_eq!(f.engine.get(&id("to-q0000")).await.unwrap(), None);
+    // Twice to each of as many as it may.
+    let again = to(MAX_QUEUES_PER_BATCH).map(|task| NewTask { id: id(&format!("{}-again", task.id)), ..task });
+    let both = to(MAX_QUEUES_PER_BATCH).chain(again).collect();
+    let answers = f.submit(both).await;
+    let answered: Vec<_> = answers.iter().map(|answer| answer.id.to_string()).collect();
+    let given = (0..2 * MAX_QUEUES_PER_BATCH).map(|n| match n.checked_sub(MAX_QUEUES_PER_BATCH) {
+        None => format!("to-q{n:04}"),
+        Some(n) => format!("to-q{n:04}-again"),
+    });
+    assert_eq!(answered, given.collect::<Vec<_>>(), "in the order given");
+    assert!(answers.iter().all(|answer| answer.id.as_str().contains(answer.queue.as_str())));
+    assert_eq!(ids(&f.claim_from(&["q0007"], 5).await), ["to-q0007", "to-q0007-again"]);
 }
 
 pub async fn a_delayed_task_is_scheduled(f: Fixture) {

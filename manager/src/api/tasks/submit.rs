@@ -4,7 +4,7 @@
 //! the snapshot ([`crate::live_config`]). Batches form in the engine, which shares one round trip or commit among all
 //! calls that arrive while the last one is under way.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use axum::{
     body::{Body, Bytes},
@@ -17,7 +17,7 @@ use axum::{
 };
 use jobbers_common::{
     engine::{Error, OnConflict, Submit, Submitted, SubmittedHow},
-    limits::MAX_BATCH,
+    limits::{MAX_BATCH, MAX_QUEUES_PER_BATCH},
     name::{QueueName, TaskId, TaskName},
     payload::Payload,
     queue::Config,
@@ -101,6 +101,7 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: JsonBytes) -> R
     }
     let sent: Vec<Sent> = tasks.iter().map(Sent::from).collect();
     let queues: Vec<QueueName> = tasks.iter().filter(|_| is_batch).map(|task| task.queue.clone()).collect();
+    check_queues(&queues)?;
     let sends = Sends::begin(&mut tasks, envelope.trace);
     let submitted = app.engine.submit(Submit { tasks, on_conflict }).await;
     sends.end(submitted.as_ref().err().map(Error::kind));
@@ -187,6 +188,16 @@ fn check_batch(
         let detail = "with an Idempotency-Key, on_conflict needs tasks with ids of their own: another request under \
                       the same key would be skipped or replace the first one";
         return Err(Problem::new(Code::InvalidRequest, detail).at("/on_conflict"));
+    }
+    Ok(())
+}
+
+/// Whether a batch goes to no more queues than a store takes at once.
+fn check_queues(queues: &[QueueName]) -> Result<()> {
+    let different = queues.iter().collect::<HashSet<_>>().len();
+    if different > MAX_QUEUES_PER_BATCH {
+        let detail = format!("a batch goes to at most {MAX_QUEUES_PER_BATCH} different queues, not {different}");
+        return Err(Problem::new(Code::BatchTooLarge, detail).at("/tasks"));
     }
     Ok(())
 }
