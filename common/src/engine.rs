@@ -45,7 +45,7 @@ pub use self::{
     dead::{DeadKey, DeadTask, Outbox, Resubmit, ResubmitFrom, Resubmitted, Unreadable},
     duty::{Duty, DutyClaim},
     error::{ConflictReason, Error},
-    keep::{DeleteRole, Deleted, PruneRequest, PruneScope, Pruned, PutMode, Reclaimed},
+    keep::{DeleteRole, Deleted, LostTask, PruneRequest, PruneScope, Pruned, PutMode, Reclaimed},
     look::{Health, ListRequest, Page, QueueListRequest, QueuePage, QueuePlace, QueueStats, TaskFilter},
     schedules::{DueSchedules, Fire, Fired, IfBusy, PutSchedule, ScheduleEntry, StoredSchedule},
     submit::{OnConflict, Submit, Submitted, SubmittedHow},

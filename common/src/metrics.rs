@@ -9,6 +9,7 @@
 
 pub mod attribute;
 pub mod catalogue;
+pub mod ends;
 mod instrument;
 
 pub use self::{attribute::Attribute, catalogue::ALL};

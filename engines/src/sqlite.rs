@@ -394,8 +394,9 @@ impl Engine for SqliteEngine {
         loop {
             let piece = RECLAIMED_A_PIECE.min(limit as u64 - all.total());
             let some = self.reclaim_piece(piece).await?;
+            let count = some.total();
             all += some;
-            if some.total() < piece || all.total() >= limit as u64 {
+            if count < piece || all.total() >= limit as u64 {
                 return Ok(all);
             }
         }

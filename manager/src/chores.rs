@@ -10,6 +10,7 @@ use std::{
 
 use jobbers_common::{
     engine::{Error, PruneRequest, PruneScope, Result},
+    lifecycle::Status,
     limits::MAX_BATCH,
 };
 
@@ -114,11 +115,11 @@ impl Chores {
         let mut total = 0;
         for _ in 0..MAX_CALLS_PER_TICK {
             let reclaimed = self.app.engine.reclaim_expired(MAX_BATCH).await?;
-            self.app.meters.reclaimed(reclaimed);
+            self.app.meters.reclaimed(&reclaimed);
             total += reclaimed.total();
             if reclaimed.total() > 0 {
-                let (requeued, failed, cancelled) = (reclaimed.requeued, reclaimed.failed, reclaimed.cancelled);
-                tracing::info!(requeued, failed, cancelled, "took expired leases back");
+                let (failed, cancelled) = (reclaimed.count(Status::Failed), reclaimed.count(Status::Cancelled));
+                tracing::info!(requeued = reclaimed.requeued, failed, cancelled, "took expired leases back");
             }
             if reclaimed.total() < full_batch() {
                 break;
@@ -159,7 +160,6 @@ mod tests {
     use bytes::Bytes;
     use jobbers_common::{
         engine::{Engine as _, OnConflict, PutMode, Submit, look::first_queues, model::ModelEngine},
-        lifecycle::Status,
         name::{QueueName, TaskId, TaskName},
         payload::Payload,
         queue::{QueueConfig, Retention},

@@ -15,9 +15,10 @@ use jobbers_common::{
     metrics::{
         attribute::{MOST_NAMES, OTHER},
         catalogue::{
-            CHORE_DURATION, CHORE_TASKS, HTTP_REQUEST_DURATION, HTTP_REQUESTS_ACTIVE, LEASES_RECLAIMED, PAYLOAD_SIZE,
+            CHORE_DURATION, CHORE_TASKS, HTTP_REQUEST_DURATION, HTTP_REQUESTS_ACTIVE, PAYLOAD_SIZE,
             SUBMISSIONS_REFUSED, SUBMIT_BATCH_SIZE, TASKS_SUBMITTED,
         },
+        ends::Ends,
     },
     name::{QueueName, TaskName},
     task::NewTask,
@@ -41,7 +42,7 @@ pub(crate) struct Meters {
     requests_active: UpDownCounter<i64>,
     chore_duration: Histogram<f64>,
     chore_tasks: Counter<u64>,
-    reclaimed: Counter<u64>,
+    ends: Ends,
     flows: Mutex<Flows>,
     others: OnceLock<Arc<Flow>>,
     /// The durations of requests by route; then by method and status. A manager has few of either.
@@ -107,7 +108,7 @@ impl Meters {
             requests_active: HTTP_REQUESTS_ACTIVE.up_down(meter),
             chore_duration: CHORE_DURATION.histogram(meter),
             chore_tasks: CHORE_TASKS.counter(meter),
-            reclaimed: LEASES_RECLAIMED.counter(meter),
+            ends: Ends::new(meter),
             flows: Mutex::default(),
             others: OnceLock::new(),
             durations: ArcSwap::default(),
@@ -169,11 +170,8 @@ impl Meters {
     }
 
     /// Expired leases were taken back.
-    pub(crate) fn reclaimed(&self, reclaimed: Reclaimed) {
-        let by = [("requeued", reclaimed.requeued), ("failed", reclaimed.failed), ("cancelled", reclaimed.cancelled)];
-        for (outcome, leases) in by {
-            self.reclaimed.add(leases, &[KeyValue::new("outcome", outcome)]);
-        }
+    pub(crate) fn reclaimed(&self, reclaimed: &Reclaimed) {
+        self.ends.reclaimed(reclaimed);
     }
 
     /// The histogram of one kind of requests, whose attributes are looked up once.

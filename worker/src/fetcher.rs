@@ -20,7 +20,7 @@ use futures_util::{StreamExt, stream::FuturesUnordered};
 use jobbers_common::{
     engine::{Engine, Outcome, Result},
     limits::MAX_BATCH,
-    name::{QueueName, TaskId},
+    name::{QueueName, TaskId, TaskName},
     queue::Config as StoreConfig,
     task::Fence,
     worker::RegisteredWorker,
@@ -64,8 +64,8 @@ const MOST_CALLS: usize = 2;
 #[derive(Debug)]
 struct Settling {
     id: TaskId,
-    /// The queue, of a task that was not started.
-    queue: Option<QueueName>,
+    /// Queue and name, of a task that was not started.
+    unstarted: Option<(QueueName, TaskName)>,
     fence: Fence,
     outcome: Outcome,
     /// `None` for a task that was given back without having been started.
@@ -266,7 +266,7 @@ impl Fetcher {
         match outcome {
             Some(outcome) => {
                 let (id, fence) = (attempt.task.id.clone(), attempt.task.fence);
-                self.unsettled.push(Settling { id, queue: None, fence, outcome, attempt: Some(attempt) });
+                self.unsettled.push(Settling { id, unstarted: None, fence, outcome, attempt: Some(attempt) });
             }
             None => {
                 self.report.lost += 1;

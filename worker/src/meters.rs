@@ -14,13 +14,14 @@ pub(crate) mod pair;
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use jobbers_common::{
-    engine::Outcome,
+    engine::{Outcome, Reclaimed},
     lifecycle::Status,
     metrics::{
         attribute::{MOST_NAMES, OTHER},
-        catalogue::{CLAIM_BATCH_SIZE, CLAIMS, RENEWALS, TASKS_PROCESSED, TASKS_RELEASED, WORKER_DRAIN_DURATION},
+        catalogue::{CLAIM_BATCH_SIZE, CLAIMS, RENEWALS, TASKS_RELEASED, WORKER_DRAIN_DURATION},
+        ends::Ends,
     },
-    name::{QueueName, RoleName},
+    name::{QueueName, RoleName, TaskName},
     task::{AttemptFailure, FailureKind},
 };
 use opentelemetry::{
@@ -42,7 +43,7 @@ pub(crate) struct Meters {
     last: Option<(Key, Arc<Pair>)>,
     claims: Claims,
     unknown_released: Counter<u64>,
-    unknown_over: Counter<u64>,
+    ends: Ends,
     drain: Histogram<f64>,
 }
 
@@ -70,7 +71,7 @@ impl Meters {
                 size: CLAIM_BATCH_SIZE.histogram(meter).bind(&[role_of(role)]),
             },
             unknown_released: TASKS_RELEASED.counter(meter),
-            unknown_over: TASKS_PROCESSED.counter(meter),
+            ends: Ends::new(meter),
             drain: WORKER_DRAIN_DURATION.histogram(meter),
         }
     }
@@ -111,15 +112,19 @@ impl Meters {
         self.claims.error.add(1);
     }
 
-    /// A task nobody here knows was given back, or is over for that. Its name is left out: names are made up without end.
-    pub(crate) fn unknown(&self, queue: &QueueName, status: Status) {
-        let names = [KeyValue::new("queue", queue.as_str().to_owned()), KeyValue::new("task", OTHER)];
-        let [queue, task] = names;
+    /// A task that the worker does not know was given back, or is over for that.
+    pub(crate) fn unknown(&self, queue: &QueueName, name: &TaskName, status: Status) {
         if status.is_finished() {
-            self.unknown_over.add(1, &[queue, task, KeyValue::new("status", status.as_str())]);
+            self.ends.ended(queue, name, status);
         } else {
-            self.unknown_released.add(1, &[queue, task, KeyValue::new("reason", "unknown_task")]);
+            let [queue, name] = self.ends.names_of(queue, name);
+            self.unknown_released.add(1, &[queue, name, KeyValue::new("reason", "unknown_task")]);
         }
+    }
+
+    /// A claim took expired leases back.
+    pub(crate) fn reclaimed(&self, reclaimed: &Reclaimed) {
+        self.ends.reclaimed(reclaimed);
     }
 
     /// The worker ends, so long after it was told to.

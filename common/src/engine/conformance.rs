@@ -387,6 +387,7 @@ macro_rules! conformance_suite {
             a_reclaimed_task_keeps_its_place_and_its_attempt
             a_crash_is_noted_and_is_no_failure
             a_poison_task_is_failed
+            what_ends_with_its_lease_is_reported_by_who_took_that_back
             max_crashes_can_be_overridden
             an_extension_with_a_wrong_fence_changes_nothing
             heartbeats_progress_and_checkpoints_are_kept

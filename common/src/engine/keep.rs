@@ -7,8 +7,9 @@ use crate::{
         Error, Result,
         look::{TaskFilter, validate_limit},
     },
+    lifecycle::Status,
     limits::MAX_BATCH,
-    name::QueueName,
+    name::{QueueName, TaskName},
     queue::RoleConfig,
     time::Timestamp,
 };
@@ -89,30 +90,48 @@ pub fn validate_creation(queues: &[QueueName]) -> Result<()> {
     Ok(())
 }
 
-/// What reclaiming expired leases did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// A task that ended when its lease was taken back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostTask {
+    /// Its queue.
+    pub queue: QueueName,
+    /// Its name.
+    pub name: TaskName,
+    /// Its version.
+    pub version: u32,
+    /// `failed` as poison, or `cancelled` because a cancel had been requested.
+    pub status: Status,
+    /// Whether a dead letter was made of it.
+    pub dead_letter: bool,
+}
+
+/// What taking expired leases back did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reclaimed {
-    /// Back in their queues.
+    /// How many tasks went back to their queues.
     pub requeued: u64,
-    /// Failed: their crashes reached `max_crashes`.
-    pub failed: u64,
-    /// Cancelled: a cancel had been requested.
-    pub cancelled: u64,
+    /// The tasks that ended.
+    pub ended: Vec<LostTask>,
 }
 
 impl AddAssign for Reclaimed {
     fn add_assign(&mut self, more: Self) {
         self.requeued += more.requeued;
-        self.failed += more.failed;
-        self.cancelled += more.cancelled;
+        self.ended.extend(more.ended);
     }
 }
 
 impl Reclaimed {
-    /// All of them.
+    /// How many leases were taken back.
     #[must_use]
-    pub const fn total(&self) -> u64 {
-        self.requeued + self.failed + self.cancelled
+    pub fn total(&self) -> u64 {
+        self.requeued + self.ended.len() as u64
+    }
+
+    /// How many tasks ended at a status.
+    #[must_use]
+    pub fn count(&self, status: Status) -> u64 {
+        self.ended.iter().filter(|task| task.status == status).count() as u64
     }
 }
 

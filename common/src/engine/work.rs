@@ -3,7 +3,7 @@
 use std::{collections::HashSet, time::Duration};
 
 use crate::{
-    engine::{Error, Result},
+    engine::{Error, Reclaimed, Result},
     lifecycle::Status,
     limits::{MAX_BATCH, MAX_DELAY, MAX_PROGRESS_BYTES, MAX_QUEUES_PER_CLAIM, MAX_REFUSALS_PER_CLAIM},
     name::{QueueName, TaskId, WorkerId},
@@ -247,6 +247,8 @@ pub struct CycleReply {
     /// Whether the claimed queues may hold more for this worker at once. Otherwise the claim took all there was, or found
     /// nothing, and the worker is registered as waiting: claim again after [`crate::engine::Engine::wait`].
     pub more: bool,
+    /// What the claim did with expired leases of its queues before it looked for work. A repeated cycle does not report it.
+    pub reclaimed: Reclaimed,
 }
 
 /// News of a task in progress.

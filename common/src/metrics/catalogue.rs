@@ -25,6 +25,8 @@ const PAYLOAD_BYTES: &[f64] = &[64.0, 256.0, 1_024.0, 4_096.0, 16_384.0, 65_536.
 const MANAGER: &[Service] = &[Service::Manager];
 const WORKER: &[Service] = &[Service::Worker];
 const CLEANER: &[Service] = &[Service::Cleaner];
+/// Whichever of the two takes expired leases back counts what that ends.
+const MANAGER_AND_WORKER: &[Service] = &[Service::Manager, Service::Worker];
 const EVERY: &[Service] = Service::ALL;
 
 /// Series of a metric of queue and task with few further values each.
@@ -97,8 +99,8 @@ catalogue! {
         "Attempts at tasks whose last worker had vanished or lost its lease.";
 
     // ---- execution ----
-    TASKS_PROCESSED: Counter "tasks_processed", "{task}", [QUEUE, TASK, STATUS], PAIRS_BY_STATUS, &[], WORKER,
-        "Tasks that a worker brought to their end and whose end the store took, by the status they ended at. Those dropped because nobody knew them count under the task `_other`.";
+    TASKS_PROCESSED: Counter "tasks_processed", "{task}", [QUEUE, TASK, STATUS], PAIRS_BY_STATUS, &[], MANAGER_AND_WORKER,
+        "Tasks that a worker brought to their end and whose end the store took, by the status they ended at; and those that failed as poison, or were cancelled, when their expired leases were taken back, counted by the manager or worker that did so.";
     EXECUTION_TIME: Histogram "execution_time", "ms", [QUEUE, TASK, STATUS], PAIRS_BY_STATUS, TASK_MS, WORKER,
         "How long an attempt ran, by where its task then stood: an attempt that is retried counts under `scheduled` or `submitted`. Waits are not in it.";
     END_TO_END_LATENCY: Histogram "end_to_end_latency", "ms", [QUEUE, TASK, STATUS], PAIRS_BY_STATUS, TASK_MS, WORKER,
@@ -113,8 +115,8 @@ catalogue! {
         "Retries the store took: one per attempt that failed and will be tried again.";
     RETRY_DELAY: Histogram "jobbers.retry.delay", "s", [QUEUE, TASK], PAIRS, LONG_S, WORKER,
         "The backoff given to retries.";
-    TASKS_DEAD_LETTERED: Counter "tasks_dead_lettered", "{task}", [QUEUE, TASK, VERSION], PAIRS, &[], WORKER,
-        "Tasks that ended badly and were put on their way to the dead-letter archive in the same step. Those that fail because their workers vanish count in `jobbers.leases.reclaimed`.";
+    TASKS_DEAD_LETTERED: Counter "tasks_dead_lettered", "{task}", [QUEUE, TASK, VERSION], PAIRS, &[], MANAGER_AND_WORKER,
+        "Tasks that ended badly and were put on their way to the dead-letter archive in the same step, poison tasks among them.";
     DEAD_LETTERS_SIZE: Gauge "jobbers.dead_letters.size", "{task}", [QUEUE], PAIRS, &[], MANAGER,
         "Tasks in the dead-letter archive that nobody has resubmitted or deleted; told by the manager that holds the archive.";
     DEAD_LETTERS_OLDEST_AGE: Gauge "jobbers.dead_letters.oldest.age", "s", [QUEUE], PAIRS, &[], MANAGER,
@@ -133,8 +135,8 @@ catalogue! {
         "Running tasks that were cancelled and have gone on for longer than the worker's `cancel_grace` since they were told: they ignore it.";
     LEASES_LOST: Counter "jobbers.leases.lost", "{lease}", [QUEUE, TASK], PAIRS, &[], WORKER,
         "Attempts whose lease was gone when they were to be renewed or settled: what they did does not count, and the task may have run twice at once.";
-    LEASES_RECLAIMED: Counter "jobbers.leases.reclaimed", "{lease}", [OUTCOME], 8, &[], MANAGER,
-        "Expired leases a manager took back: outcome is `requeued`, `failed` (too many crashes) or `cancelled`. Workers also take leases back as they claim; these count only in `jobbers.tasks.recovered`.";
+    LEASES_RECLAIMED: Counter "jobbers.leases.reclaimed", "{lease}", [OUTCOME], 8, &[], MANAGER_AND_WORKER,
+        "Expired leases that were taken back, by a manager's tick or a worker's claim: outcome is `requeued`, `failed` (too many crashes) or `cancelled`.";
     HEARTBEATS_OVERDUE: Gauge "jobbers.heartbeats.overdue", "{task}", [QUEUE, TASK], PAIRS, &[], WORKER,
         "Running tasks that have been silent for longer than their `max_heartbeat_interval` and have not ended yet.";
     TASKS_STALLED: Counter "jobbers.tasks.stalled", "{task}", [QUEUE, TASK, ACTION], PAIRS, &[], WORKER,
@@ -158,7 +160,7 @@ catalogue! {
     WORKER_THREADS_HUNG_AGE: Gauge "jobbers.worker.threads.hung.age", "s", [QUEUE, TASK], PAIRS, &[], WORKER,
         "For how long the function that holds the longest held of these threads has run.";
     WORKER_DRAIN_DURATION: Histogram "jobbers.worker.drain.duration", "s", [ROLE, OUTCOME], 800, LONG_S, WORKER,
-        "From the word to stop to the end of the worker: outcome is `done`, or `late` when tasks had to be given back or the store did not take the end of some. Nobody scrapes a worker that has ended, so this leaves by OTLP only.";
+        "From the word to stop to the end of the worker: outcome is `done`, or `late` when tasks had to be given back or the store did not take the end of some. A worker that has ended is not scraped, so this leaves by OTLP only.";
 
     // ---- engine ----
     ENGINE_OPERATION_DURATION: Histogram "jobbers.engine.operation.duration", "s", [ENGINE, OPERATION], 128, CALL_S, EVERY,

@@ -1,13 +1,14 @@
 //! Chores: promote, reclaim, purge, move.
 
 use jobbers_common::{
-    engine::{Error, Reclaimed, Result, keep::validate_move, look::validate_limit},
+    engine::{Error, LostTask, Reclaimed, Result, keep::validate_move, look::validate_limit},
     name::QueueName,
 };
 use redis::{Cmd, Value};
 
 use super::{
-    reply::{number, text, tuple},
+    record::Record,
+    reply::{array, bytes, number, text, tuple},
     script,
     store::Store,
 };
@@ -54,13 +55,22 @@ pub(super) async fn reclaim_expired(store: &Store, limit: usize) -> Result<Recla
         let add = |command: &mut Cmd| {
             command.arg(piece);
         };
-        let [requeued, failed, cancelled, more] = tuple(store.run(&store.bulk, &script::RECLAIM, add).await?)?;
-        all += Reclaimed { requeued: number(requeued)?, failed: number(failed)?, cancelled: number(cancelled)? };
+        let [requeued, ended, more] = tuple(store.run(&store.bulk, &script::RECLAIM, add).await?)?;
+        all += read_reclaimed(requeued, ended)?;
         if is_last(all.total() - before, piece, number(more)?) || all.total() >= limit as u64 {
             break;
         }
     }
     Ok(all)
+}
+
+/// Reads what a script did with expired leases: how many tasks went back, and the records of those that ended.
+pub(super) fn read_reclaimed(requeued: Value, ended: Value) -> Result<Reclaimed> {
+    let read = |record| {
+        let Record { queue, name, version, standing, .. } = Record::decode(bytes(record)?)?;
+        Ok(LostTask { queue, name, version, status: standing.status, dead_letter: standing.dead_letter })
+    };
+    Ok(Reclaimed { requeued: number(requeued)?, ended: array(ended)?.into_iter().map(read).collect::<Result<_>>()? })
 }
 
 /// Deletes what is neither running nor over.

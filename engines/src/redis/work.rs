@@ -4,8 +4,8 @@ use std::{collections::HashMap, time::Duration};
 
 use jobbers_common::{
     engine::{
-        Cancelled, Cycle, CycleReply, Error, ExtendAnswer, Extension, Outcome, Result, SettleAnswer, Settlement,
-        work::validate_extend,
+        Cancelled, Cycle, CycleReply, Error, ExtendAnswer, Extension, Outcome, Reclaimed, Result, SettleAnswer,
+        Settlement, work::validate_extend,
     },
     limits::MAX_BATCH,
     name::{QueueName, TaskId, WorkerId},
@@ -21,6 +21,7 @@ use super::{
     connection::ANSWER_WITHIN,
     errors::write_failure,
     failure::malformed,
+    keep::read_reclaimed,
     record::{micros, time},
     reply::{array, bytes, digits, number, text, tuple},
     script,
@@ -165,7 +166,7 @@ fn write_claim(cycle: &Cycle, stale: &[QueueName], until: Timestamp, command: &m
 
 /// The reply, and the server's present.
 fn read_reply(answer: Value, cycle: &Cycle) -> Result<(CycleReply, Timestamp)> {
-    let [settled, claims, cancel_requested, version, next_due, now, more] = tuple(answer)?;
+    let [settled, claims, cancel_requested, version, next_due, now, more, reclaimed] = tuple(answer)?;
     let settled = bytes(settled)?.iter().map(|letter| read_settled(*letter)).collect::<Result<Vec<_>>>()?;
     if settled.len() != cycle.settlements.len() {
         return Err(malformed("one answer per settlement was due"));
@@ -186,6 +187,13 @@ fn read_reply(answer: Value, cycle: &Cycle) -> Result<(CycleReply, Timestamp)> {
         // -1 is no number of microseconds.
         next_due: text(next_due)?.parse().ok().map(Duration::from_micros),
         more: number(more)? == 1,
+        reclaimed: match reclaimed {
+            Value::Nil => Reclaimed::default(),
+            reclaimed => {
+                let [requeued, ended] = tuple(reclaimed)?;
+                read_reclaimed(requeued, ended)?
+            }
+        },
     };
     Ok((reply, now))
 }

@@ -45,7 +45,7 @@ pub(super) fn run(step: &mut Step<'_>, cycle: &Cycle) -> Result<CycleReply> {
     if let Some(claim) = cycle.claim.as_ref().filter(|claim| claim.limit > 0) {
         let queues = step.known(claim.queues.iter().map(|it| &it.queue))?;
         tend::promote_due(step, &queues, TEND_LIMIT)?;
-        tend::reclaim_expired(step, &queues, TEND_LIMIT)?;
+        reply.reclaimed = tend::reclaim_expired(step, &queues, TEND_LIMIT)?;
         (reply.claimed, reply.more) = claim_ready(step, &cycle.worker, claim)?;
         if !reply.more {
             let due = next_due(step, &queues)?;

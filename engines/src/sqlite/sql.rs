@@ -132,6 +132,7 @@ statements! {
     LIST_TASK = "list_task";
     LIST_WAITING = "list_waiting";
     LOSE_LEASE = "lose_lease";
+    LOST_TASK = "lost_task";
     MOVABLE_TASKS = "movable_tasks";
     MOVE_TASK = "move_task";
     NEXT_DUE = "next_due";

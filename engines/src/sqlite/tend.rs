@@ -6,9 +6,9 @@ use std::{
 };
 
 use jobbers_common::{
-    engine::{Reclaimed, Result},
+    engine::{LostTask, Reclaimed, Result},
     lifecycle::{Move, Status},
-    name::{TaskId, WorkerId},
+    name::{QueueName, TaskId, TaskName, WorkerId},
     policy::{DeadLetter, PolicyOverrides, TaskPolicy},
     suspicion::{Judgement, Suspicion},
     task::{AttemptFailure, FailureKind},
@@ -23,7 +23,7 @@ use super::{
     find::find,
     losses::Losses,
     moves::{self, Attempt},
-    row::Columns,
+    row::{self, Columns},
     sql,
     step::Step,
 };
@@ -50,8 +50,9 @@ pub(super) fn reclaim_all(step: &mut Step<'_>, limit: usize) -> Result<Reclaimed
     let mut total = Reclaimed::default();
     walk(step, Chore::Reclaim, limit, due::next_expiry, |step, queues, limit| {
         let reclaimed = reclaim_expired(step, queues, limit)?;
+        let count = usize::try_from(reclaimed.total()).unwrap_or(limit);
         total += reclaimed;
-        Ok(usize::try_from(reclaimed.total()).unwrap_or(limit))
+        Ok(count)
     })?;
     Ok(total)
 }
@@ -109,16 +110,32 @@ pub(super) fn reclaim_expired(step: &mut Step<'_>, queues: &[i64], limit: usize)
     let mut reclaimed = Reclaimed::default();
     let mut losses = Losses::default();
     for expired in overdue::<i64, _>(step, sql::EXPIRED_LEASES, queues, limit, read_expired)? {
-        match reclaim(step, &mut losses, &expired)? {
-            Status::Cancelled => reclaimed.cancelled += 1,
-            Status::Failed => reclaimed.failed += 1,
-            _ => reclaimed.requeued += 1,
+        let (status, key) = reclaim(step, &mut losses, &expired)?;
+        if status.is_finished() {
+            reclaimed.ended.push(read_lost(step, key)?);
+        } else {
+            reclaimed.requeued += 1;
         }
     }
     Ok(reclaimed)
 }
 
-fn reclaim(step: &mut Step<'_>, losses: &mut Losses, expired: &Expired) -> Result<Status> {
+fn read_lost(step: &Step<'_>, key: i64) -> Result<LostTask> {
+    let mut statement = step.prepare(sql::LOST_TASK)?;
+    let mut rows = statement.query([key]).or_store()?;
+    let row = rows.next().or_store()?.ok_or_else(|| corrupt("a lease that was taken back", key))?;
+    let mut columns = Columns::of(row);
+    Ok(LostTask {
+        queue: columns.name(QueueName::new)?,
+        name: columns.name(TaskName::new)?,
+        version: columns.take()?,
+        status: row::status(columns.take()?)?,
+        dead_letter: columns.take()?,
+    })
+}
+
+/// Returns where the task is now, and its key.
+fn reclaim(step: &mut Step<'_>, losses: &mut Losses, expired: &Expired) -> Result<(Status, i64)> {
     let Expired { id, worker, started_at, blames, suspicion, overrides } = expired;
     let Judgement { suspicion, is_blamed } = losses.take(step, worker, *started_at, *suspicion)?.judge(*suspicion);
     let found = &find(step, id)?.ok_or_else(|| corrupt("the index of leases", id))?;
@@ -127,7 +144,8 @@ fn reclaim(step: &mut Step<'_>, losses: &mut Losses, expired: &Expired) -> Resul
     let failure = AttemptFailure::new(FailureKind::Crash, message);
     let is_poison = is_blamed && blames + 1 >= overrides.max_crashes.unwrap_or(TaskPolicy::DEFAULT.max_crashes);
     let transition = Transition::of_lost_lease(found.cancel_requested, is_poison, overrides.keeps_poison());
-    moves::leave(step, id, found, &transition, &Attempt { failure: Some(&failure), ..Attempt::default() })
+    let attempt = Attempt { failure: Some(&failure), ..Attempt::default() };
+    Ok((moves::leave(step, id, found, &transition, &attempt)?, found.key))
 }
 
 fn read_expired(row: &Row<'_>, _queue: i64) -> Result<Expired> {

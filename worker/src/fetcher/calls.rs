@@ -179,6 +179,7 @@ impl Fetcher {
                     self.next_due = reply.next_due;
                 }
                 self.settled(&call.settling, &reply.settled);
+                self.parts.meters.reclaimed(&reply.reclaimed);
                 for attempt in self.parts.leases.of(&reply.cancel_requested) {
                     attempt.stop(Stop::Cancel);
                 }
@@ -206,8 +207,8 @@ impl Fetcher {
                     tracing::trace!(id = %one.id, fence = %one.fence, how = one.outcome.as_str(), %status, "settled");
                     if let Some(attempt) = &one.attempt {
                         meters::settled(attempt, &one.outcome, *status);
-                    } else if let (Outcome::Unknown { .. }, Some(queue)) = (&one.outcome, &one.queue) {
-                        self.parts.meters.unknown(queue, *status);
+                    } else if let (Outcome::Unknown { .. }, Some((queue, name))) = (&one.outcome, &one.unstarted) {
+                        self.parts.meters.unknown(queue, name, *status);
                     }
                 }
                 SettleAnswer::LeaseLost => {
@@ -297,7 +298,7 @@ impl Fetcher {
     pub(super) fn settle_unstarted(&mut self, task: ClaimedTask, outcome: Outcome) {
         self.unsettled.push(Settling {
             id: task.id,
-            queue: Some(task.queue),
+            unstarted: Some((task.queue, task.name)),
             fence: task.fence,
             outcome,
             attempt: None,

@@ -130,7 +130,7 @@ impl Fetcher {
                         self.left(&attempt);
                         let (id, fence) = (attempt.task.id.clone(), attempt.task.fence);
                         let outcome = Outcome::Released { delay: Duration::ZERO };
-                        self.unsettled.push(Settling { id, queue: None, fence, outcome, attempt: Some(attempt) });
+                        self.unsettled.push(Settling { id, unstarted: None, fence, outcome, attempt: Some(attempt) });
                     }
                 }
             }

@@ -90,7 +90,7 @@ pub async fn a_crash_does_not_undo_a_cancel(f: Fixture) {
     f.claim(1).await;
     cancel(&f, "a").await;
     f.advance(LEASE);
-    assert_eq!(f.engine.reclaim_expired(10).await.unwrap().cancelled, 1);
+    assert_eq!(f.engine.reclaim_expired(10).await.unwrap().count(Status::Cancelled), 1);
     let task = f.get("a").await;
     assert_eq!((task.status, task.crashes, task.cancel_requested), (Status::Cancelled, 1, false));
 }

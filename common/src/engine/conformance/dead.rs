@@ -100,7 +100,7 @@ pub async fn a_poison_task_is_put_on_the_outbox(f: Fixture) {
     for _ in 0..2 {
         f.claim_one().await;
         f.advance(LEASE + seconds(1));
-        assert_eq!(f.engine.reclaim_expired(10).await.unwrap().failed, 1);
+        assert_eq!(f.engine.reclaim_expired(10).await.unwrap().count(Status::Failed), 1);
     }
     let copies = letters(&f).await;
     assert_eq!(copies.iter().map(|copy| copy.task.clone()).collect::<Vec<_>>(), [f.get("a").await]);
@@ -369,7 +369,7 @@ pub async fn a_pruned_task_is_made_anew_from_its_copy(f: Fixture) {
     let claimed = f.claim_one().await;
     assert_eq!((claimed.parameters.clone(), claimed.version), (large, 3));
     f.advance(LEASE + seconds(1));
-    assert_eq!(f.engine.reclaim_expired(10).await.unwrap().failed, 1, "its policy came along");
+    assert_eq!(f.engine.reclaim_expired(10).await.unwrap().count(Status::Failed), 1, "its policy came along");
     assert_eq!(f.get("a").await.errors.len(), 2);
 }
 

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use super::{DONE, Fixture, LEASE, RELEASED, ids, retry, seconds, task, worker};
+use super::{DONE, Fixture, LEASE, RELEASED, id, ids, queue, retry, seconds, task, task_in, worker};
 use crate::{
-    engine::{Error, ExtendAnswer, Extension, Heartbeat, Reclaimed, SettleAnswer},
+    engine::{Error, ExtendAnswer, Extension, Heartbeat, LostTask, Reclaimed, SettleAnswer},
     lifecycle::Status,
     limits::MAX_PROGRESS_BYTES,
+    name::TaskName,
     payload::Payload,
     policy::{DeadLetter, PolicyOverrides},
     task::{ClaimedTask, FailureKind, Fence, NewTask, Progress},
@@ -67,7 +68,7 @@ pub async fn a_reclaimed_task_keeps_its_place_and_its_attempt(f: Fixture) {
     let submitted_at = f.clock.now();
     f.claim(1).await;
     f.advance(LEASE);
-    assert_eq!(reclaim(&f).await, Reclaimed { requeued: 1, failed: 0, cancelled: 0 });
+    assert_eq!(reclaim(&f).await, Reclaimed { requeued: 1, ended: Vec::new() });
     let task = f.get("a").await;
     assert_eq!((task.status, task.attempt, task.crashes), (Status::Submitted, 0, 1));
     assert_eq!((task.ready_at, task.lease), (submitted_at, None));
@@ -98,7 +99,7 @@ pub async fn a_poison_task_is_failed(f: Fixture) {
         f.advance(LEASE);
         let expected = if crash < 3 { (1, 0) } else { (0, 1) };
         let reclaimed = reclaim(&f).await;
-        assert_eq!((reclaimed.requeued, reclaimed.failed), expected);
+        assert_eq!((reclaimed.requeued, reclaimed.count(Status::Failed)), expected);
     }
     let task = f.get("poison").await;
     assert_eq!((task.status, task.crashes, task.errors.len()), (Status::Failed, 3, 3));
@@ -106,6 +107,52 @@ pub async fn a_poison_task_is_failed(f: Fixture) {
     assert!(task.errors.iter().all(|error| error.kind == FailureKind::Crash));
     assert!(task.dead_letter, "kept unless its policy says `none`");
     f.assert_conserved().await;
+}
+
+pub async fn what_ends_with_its_lease_is_reported_by_who_took_that_back(f: Fixture) {
+    f.create_queue("mail").await;
+    let overrides = |dead_letter| PolicyOverrides {
+        max_crashes: Some(1),
+        dead_letter: Some(dead_letter),
+        ..PolicyOverrides::default()
+    };
+    let poison = |text: &str, dead_letter| NewTask {
+        version: 7,
+        name: TaskName::new(format!("crash-{text}")).unwrap(),
+        overrides: overrides(dead_letter),
+        ..task_in(text, "mail")
+    };
+    let lost = |text: &str, status, dead_letter| LostTask {
+        queue: queue("mail"),
+        name: TaskName::new(format!("crash-{text}")).unwrap(),
+        version: 7,
+        status,
+        dead_letter,
+    };
+    f.submit(vec![poison("a", DeadLetter::Save), poison("b", DeadLetter::None)]).await;
+    assert_eq!(f.claim_from(&["mail"], 1).await.len(), 1);
+    f.advance(LEASE);
+    assert_eq!(
+        reclaim(&f).await,
+        Reclaimed { requeued: 0, ended: vec![lost("a", Status::Failed, true)] },
+        "by the chore"
+    );
+    let next = f.cycle_as("w2", &["mail"], 1, Vec::new()).await;
+    assert_eq!((ids(&next.claimed), next.reclaimed), (vec!["b"], Reclaimed::default()));
+    f.advance(LEASE);
+    f.submit(vec![poison("c", DeadLetter::Save)]).await;
+    let next = f.cycle_as("w3", &["mail"], 1, Vec::new()).await;
+    assert_eq!(ids(&next.claimed), ["c"]);
+    assert_eq!(next.reclaimed, Reclaimed { requeued: 0, ended: vec![lost("b", Status::Failed, false)] }, "by a claim");
+    f.engine.cancel(&[id("c")]).await.unwrap();
+    f.advance(LEASE);
+    let next = f.cycle_as("w4", &["mail"], 1, Vec::new()).await;
+    assert_eq!(next.reclaimed, Reclaimed { requeued: 0, ended: vec![lost("c", Status::Cancelled, false)] });
+    f.submit(vec![task_in("d", "mail")]).await;
+    assert_eq!(f.claim_from(&["mail"], 1).await.len(), 1);
+    f.advance(LEASE);
+    let next = f.cycle_as("w5", &["mail"], 1, Vec::new()).await;
+    assert_eq!(next.reclaimed, Reclaimed { requeued: 1, ended: Vec::new() });
 }
 
 pub async fn max_crashes_can_be_overridden(f: Fixture) {

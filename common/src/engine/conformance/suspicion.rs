@@ -24,7 +24,7 @@ async fn claim_as(f: &Fixture, name: &str, limit: usize) -> Vec<ClaimedTask> {
 /// The worker vanishes with all it holds. Answers how many of its tasks failed.
 async fn lose(f: &Fixture) -> u64 {
     f.advance(LEASE);
-    f.engine.reclaim_expired(1_000).await.unwrap().failed
+    f.engine.reclaim_expired(1_000).await.unwrap().count(Status::Failed)
 }
 
 async fn levels(f: &Fixture, tasks: &[&str]) -> Vec<u8> {

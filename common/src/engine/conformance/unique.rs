@@ -86,7 +86,7 @@ pub async fn however_a_task_ends_its_key_is_free(f: Fixture) {
     submit_one(&f, NewTask { overrides: poison, ..unique("poison", Reject) }).await;
     f.claim_one().await;
     f.advance(seconds(60));
-    assert_eq!(f.engine.reclaim_expired(10).await.unwrap().failed, 1);
+    assert_eq!(f.engine.reclaim_expired(10).await.unwrap().count(Status::Failed), 1);
     assert_eq!(submit_one(&f, unique("last", Reject)).await.how, Created);
 }
 

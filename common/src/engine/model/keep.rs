@@ -2,7 +2,7 @@
 
 use super::state::{State, Stored};
 use crate::{
-    engine::{Error, PruneRequest, PruneScope, Pruned, Reclaimed, Result},
+    engine::{Error, LostTask, PruneRequest, PruneScope, Pruned, Reclaimed, Result},
     lifecycle::{Move, Status},
     name::{QueueName, TaskId, WorkerId},
     policy::TaskPolicy,
@@ -53,11 +53,18 @@ impl State {
         let mut reclaimed = Reclaimed::default();
         let expired = self.overdue(queues, now, |task| task.lease.as_ref().map(|lease| lease.expires_at));
         for id in expired.into_iter().take(limit) {
-            match self.lose_lease(&id, now) {
-                Some(Status::Cancelled) => reclaimed.cancelled += 1,
-                Some(Status::Failed) => reclaimed.failed += 1,
-                Some(_) => reclaimed.requeued += 1,
-                None => {}
+            if self.lose_lease(&id, now).is_none() {
+                continue;
+            }
+            match self.tasks.get(&id).map(|stored| &stored.task).filter(|task| task.status.is_finished()) {
+                Some(task) => reclaimed.ended.push(LostTask {
+                    queue: task.queue.clone(),
+                    name: task.name.clone(),
+                    version: task.version,
+                    status: task.status,
+                    dead_letter: task.dead_letter,
+                }),
+                None => reclaimed.requeued += 1,
             }
         }
         reclaimed

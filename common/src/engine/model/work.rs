@@ -28,7 +28,7 @@ impl State {
         if let Some(claim) = cycle.claim.filter(|claim| claim.limit > 0) {
             let queues: Vec<QueueName> = claim.queues.iter().map(|it| it.queue.clone()).collect();
             self.promote_due(Some(&queues), TEND_LIMIT, now);
-            self.reclaim_expired(Some(&queues), TEND_LIMIT, now);
+            reply.reclaimed = self.reclaim_expired(Some(&queues), TEND_LIMIT, now);
             (reply.claimed, reply.more) = self.claim(&cycle.worker, &claim, now);
             if !reply.more {
                 let due = self.next_due(&queues).map(|due| due.since(now));

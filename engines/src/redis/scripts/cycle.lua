@@ -9,7 +9,8 @@
 -- gate of a kind (see unknown.lua); then pairs of queue and limit.
 -- Answers {settled, claims of each queue (see claim.lua), ids with a cancel request, configuration's version,
 -- microseconds to the next due task, or until a rate allows more, or -1, the present, 1 if there may be more to claim at
--- once and the worker is not registered as waiting}.
+-- once and the worker is not registered as waiting, and what was done with expired leases: nothing, or {how many tasks went
+-- back, records of those that ended}}.
 
 -- include time counter spread wake
 
@@ -35,13 +36,13 @@ if ARGV[claim_at] then
   end
 end
 
-local settled, once, claims, next_due, more = '', false, {}, '-1', 0
+local settled, once, claims, next_due, more, reclaimed = '', false, {}, '-1', 0, false
 -- Of what is leased now; kept for a repetition.
 local first_fence, last_fence, deadline = NO_NUMBER, NO_NUMBER, NO_TIME
 
 local function answer()
   return { settled, claims, call('SMEMBERS', P .. 'cancel:' .. worker), call('HGET', P .. 'config', 'version') or '0',
-    next_due, NOW, more }
+    next_due, NOW, more, reclaimed }
 end
 
 local function stop_waiting_in(name)
@@ -120,7 +121,7 @@ else
   if #late + #expired > 0 then
     -- include records scores moves agenda tend
     promote(overdue(late, 's', TEND_LIMIT))
-    reclaim(overdue(expired, 'l', TEND_LIMIT))
+    reclaimed = { reclaim(overdue(expired, 'l', TEND_LIMIT)) }
     write_moves(true)
     note_first(late, 's')
     note_first(expired, 'l')

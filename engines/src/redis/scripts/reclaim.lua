@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- Takes expired leases of all queues back, the longest expired first, and wakes workers.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at most how many. Answers {requeued, failed, cancelled, 1 if
--- leases of further queues have ended else 0}.
+-- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at most how many. Answers {how many went back to their
+-- queues, records of those that ended, 1 if leases of further queues have ended else 0}.
 
 -- include base numbers wake moves agenda tend
 
@@ -14,7 +14,7 @@ end
 local MOST_QUEUES = 500
 
 local expired = queues_due('l', MOST_QUEUES)
-local requeued, failed, cancelled = reclaim(overdue(expired, 'l', tonumber(ARGV[2])))
+local requeued, ended = reclaim(overdue(expired, 'l', tonumber(ARGV[2])))
 write_moves(true)
 note_first(expired, 'l')
-return { requeued, failed, cancelled, #expired == MOST_QUEUES and 1 or 0 }
+return { requeued, ended, #expired == MOST_QUEUES and 1 or 0 }

@@ -113,11 +113,11 @@ local function promote(found)
 end
 
 -- Takes expired leases back. The task keeps its place and its attempt number; its crashes grow by one, and it may be
--- suspected or blamed. Answers how many were requeued, failed and cancelled.
+-- suspected or blamed. Answers how many were requeued, and the records of those that ended.
 local function reclaim(found)
-  local requeued, failed, cancelled = 0, 0, 0
+  local requeued, ended = 0, {}
   if #found == 0 then
-    return requeued, failed, cancelled
+    return requeued, ended
   end
   -- include held losses
   local stored = records_of(found)
@@ -136,10 +136,10 @@ local function reclaim(found)
       if byte(lease) == @state.cancelling.byte then
         call('SREM', P .. 'cancel:' .. worker_of(lease), id)
         finish(queue, id, counted, @state.cancelled, revision, @flag.no, @by.store, fence)
-        cancelled = cancelled + 1
+        ended[#ended + 1] = records[#records]
       elseif is_blamed and blames >= byte(lease, @lease.max_crashes.at) then
         finish(queue, id, counted, @state.failed, revision, sub(lease, @lease.dead_letter), @by.store, fence)
-        failed = failed + 1
+        ended[#ended + 1] = records[#records]
       else
         if has_unknown then
           call('HDEL', P .. 'u', id)
@@ -151,5 +151,5 @@ local function reclaim(found)
       end
     end
   end
-  return requeued, failed, cancelled
+  return requeued, ended
 end
