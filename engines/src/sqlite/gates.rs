@@ -2,8 +2,8 @@
 //!
 //! A claim from a queue with such limits first makes way: of the tasks at its front, those whose gate is shut are set
 //! aside, so that what is then leased is free to start, and no later claim walks past them again. A gate that may let
-//! tasks pass has an entry in `gate_due`: now, when one of its tasks has ended, or when its rate has the next turn. Whoever
-//! claims lets as many come back as may start; each is asked for its gates again. So an entry too many costs a look, and
+//! tasks pass has an entry in `gate_due`: now, when one of its tasks has ended, or when its rate has the next turn. A
+//! claim lets as many come back as may start; each is asked for its gates again. So an entry too many costs a look, and
 //! one is taken away only by who sees that the gate is shut until a task ends, or that nobody waits for it. A queue
 //! without such limits costs one look into an empty map.
 
@@ -346,7 +346,7 @@ impl Gates {
         Ok(())
     }
 
-    /// Writes where the rates stand of what has started. Whoever claimed will be busy: another worker is to know when a
+    /// Writes where the rates stand of what has started. The worker that claimed will be busy: another one is to know when a
     /// rate has the next turn. Workers that take what the claim refused are woken.
     pub(super) fn note_started(self, step: &mut Step<'_>, started: usize) -> Result<()> {
         if self.sets_time && started > 0 {

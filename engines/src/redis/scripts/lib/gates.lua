@@ -13,7 +13,7 @@
 --   v  the gate after which, in the order of their names, the gates are still to be looked at anew: limits have changed
 --   k  where the walk over the leases goes on that notes who holds a slot: limits have changed
 --
--- Whoever claims lets as many come back as may start; each is asked for its gates again. So an entry of `e` too many costs
+-- A claim lets as many come back as may start; each is asked for its gates again. So an entry of `e` too many costs
 -- a look, and one is taken away only by who sees that the gate is shut until a task ends, or that nobody waits for it.
 
 -- How many tasks one claim asks, and lets come back, of each queue; and how many gates it looks at.
@@ -301,7 +301,7 @@ local function make_way(name, wanted)
   return open
 end
 
--- Writes what has started. Whoever claimed will be busy: another worker is to know when a rate has the next turn. Workers
+-- Writes what has started. The worker that claimed will be busy: another one is to know when a rate has the next turn. Workers
 -- that take what the claim refused are woken.
 local function note_passed(name, started)
   local budget = budgets[name]
