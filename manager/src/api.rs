@@ -73,6 +73,7 @@ fn operations() -> Vec<UtoipaMethodRouter<Arc<App>>> {
         routes!(tasks::submit::submit, tasks::look::list),
         routes!(tasks::cancel::cancel_many),
         routes!(tasks::look::get_task),
+        routes!(tasks::events::events),
         routes!(tasks::cancel::cancel_one),
         routes!(tasks::resubmit::resubmit),
         routes!(leases::lease),

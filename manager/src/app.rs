@@ -6,6 +6,7 @@ use std::{
 };
 
 use jobbers_common::{engine::Engine, time::Timestamp};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use jobbers_process::telemetry::SCOPE;
@@ -28,6 +29,8 @@ pub(crate) struct App {
     pub(crate) max_body_bytes: usize,
     pub(crate) body_timeout: Duration,
     pub(crate) body_memory: Arc<BodyMemory>,
+    /// Places for clients that follow a task: half of the connections, which they hold for long.
+    pub(crate) followers: Arc<Semaphore>,
     /// Cancelled when the manager begins to stop: long polls then answer at once.
     pub(crate) drain: CancellationToken,
     pub(crate) started: Instant,
@@ -48,6 +51,7 @@ impl App {
             max_body_bytes: config.max_body_bytes,
             body_timeout: config.body_timeout,
             body_memory: Arc::new(BodyMemory::new(config.max_body_memory)),
+            followers: Arc::new(Semaphore::new(config.max_connections.div_ceil(2).min(Semaphore::MAX_PERMITS))),
             drain,
             started: Instant::now(),
             meters: Meters::new(&opentelemetry::global::meter(SCOPE)),

@@ -177,8 +177,8 @@ codes! {
     ArchiveFull = "archive_full", SERVICE_UNAVAILABLE, "The archive is full";
     /// The manager is stopping. Ask another one.
     ShuttingDown = "shutting_down", SERVICE_UNAVAILABLE, "The manager is stopping";
-    /// The bodies of all requests under way are over `max_body_memory`. Nothing was changed; send the request again after
-    /// Retry-After.
+    /// The bodies of all requests under way are over `max_body_memory`, or too many clients follow tasks. Nothing was changed;
+    /// send the request again after Retry-After.
     Overloaded = "overloaded", SERVICE_UNAVAILABLE, "The manager has too much to do";
     /// The store can't be reached or can't answer now. Send the request again after Retry-After, with the same ids or
     /// the same Idempotency-Key: it may have been carried out.

@@ -8,8 +8,9 @@ use axum::{
     body::Body,
     http::{HeaderValue, Request, Response, header},
 };
+use http_body_util::BodyExt;
 use hyper::{
-    body::Incoming,
+    body::{Body as _, Incoming},
     server::conn::http1,
     service::{Service, service_fn},
 };
@@ -23,7 +24,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     config::Config,
-    connections::{Connections, Line, Noted},
+    connections::{Busy, Connections, Line, Noted},
     guard::Ambiguous,
     leases::Undelivered,
 };
@@ -94,10 +95,20 @@ fn noted(
             if let Ok(Some(undelivered)) = answer.as_mut().map(|it| it.extensions_mut().remove::<Undelivered>()) {
                 line.owes(undelivered);
             }
-            drop(busy);
-            answer
+            // The manager works for a stream until its end. What has a length is written as fast as the client takes it.
+            match answer {
+                Ok(answer) if answer.body().size_hint().exact().is_none() => {
+                    Ok(answer.map(|body| Body::new(body.map_frame(move |frame| held(&busy, frame)))))
+                }
+                answer => answer,
+            }
         }
     })
+}
+
+/// The frame of a stream, whose request counts as under way as long as this is called by something.
+fn held<T>(_busy: &Busy, frame: T) -> T {
+    frame
 }
 
 /// Serves a connection until it ends, or is closed while the manager does not work for it: then `None`.

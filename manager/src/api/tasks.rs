@@ -1,6 +1,7 @@
 //! Tasks: taken in, looked at, cancelled.
 
 pub(super) mod cancel;
+pub(super) mod events;
 pub(super) mod explain;
 pub(super) mod look;
 pub(super) mod resubmit;

@@ -10,6 +10,7 @@ mod clients;
 mod contract;
 mod dead_letter_operations;
 mod dead_letters;
+mod events;
 mod explain;
 mod fault;
 mod foreign;

@@ -14,7 +14,7 @@ use crate::{
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH];
 
 /// Every operation of the API. A new one is added here on purpose.
-const OPERATIONS: [&str; 47] = [
+const OPERATIONS: [&str; 48] = [
     "DELETE /dead-letter-queue",
     "DELETE /dead-letter-queue/operations/{id}",
     "DELETE /queues/{queue}",
@@ -39,6 +39,7 @@ const OPERATIONS: [&str; 47] = [
     "GET /tasks",
     "GET /tasks/registry",
     "GET /tasks/{id}",
+    "GET /tasks/{id}/events",
     "GET /tasks/{id}/explain",
     "GET /workers",
     "POST /dead-letter-queue/resubmit",
@@ -254,6 +255,10 @@ async fn prepare(bench: &Bench, operation: &str) {
         bench.archived(1).await;
     } else {
         bench.post("/tasks", json!({"id": "order-7", "name": "echo"})).await.expect(201);
+    }
+    if operation == "follow_task" {
+        // Its stream ends with the task.
+        bench.post("/tasks/order-7/cancel", json!(null)).await.expect(200);
     }
 }
 
