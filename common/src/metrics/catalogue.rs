@@ -118,7 +118,7 @@ catalogue! {
     TASKS_DEAD_LETTERED: Counter "tasks_dead_lettered", "{task}", [QUEUE, TASK, VERSION], PAIRS, &[], MANAGER_AND_WORKER,
         "Tasks that ended badly and were put on their way to the dead-letter archive in the same step, poison tasks among them.";
     DEAD_LETTERS_SIZE: Gauge "jobbers.dead_letters.size", "{task}", [QUEUE], PAIRS, &[], MANAGER,
-        "Tasks in the dead-letter archive that nobody has resubmitted or deleted; told by the manager that holds the archive.";
+        "Tasks in the dead-letter archive that were neither resubmitted nor deleted, counted every ten seconds by the manager that holds the archive; a queue with settings has 0 from the first count on.";
     DEAD_LETTERS_OLDEST_AGE: Gauge "jobbers.dead_letters.oldest.age", "s", [QUEUE], PAIRS, &[], MANAGER,
         "How long the oldest of these has been there.";
     DEAD_LETTERS_OUTBOX: Gauge "jobbers.dead_letters.outbox", "{task}", [], 1, &[], MANAGER,

@@ -131,7 +131,8 @@ impl Rounds {
         // A file that can't be written can still be counted, and just then somebody looks.
         if letters.meters.are_due() {
             let now = app.engine.health().await?.now;
-            letters.meters.count(&archive, now).await?;
+            let config = app.live.current().await?;
+            letters.meters.count(&archive, now, config.queues.keys()).await?;
         }
         drained
     }

@@ -60,11 +60,17 @@ impl LetterMeters {
         self.counted.lock().as_ref().is_none_or(|(at, ..)| at.elapsed() >= EVERY)
     }
 
-    /// Counts the letters. A queue whose last letter is gone is told as empty from then on.
-    pub(super) async fn count(&self, archive: &Arc<Archive>, now: Timestamp) -> jobbers_archive::Result<()> {
+    /// Counts the letters. A queue with settings counts as empty before its first letter, and every queue after its last.
+    pub(super) async fn count(
+        &self,
+        archive: &Arc<Archive>,
+        now: Timestamp,
+        configured: impl Iterator<Item = &QueueName>,
+    ) -> jobbers_archive::Result<()> {
+        let configured: Vec<QueueName> = configured.cloned().collect();
         let waiting = blocking(archive, Archive::waiting).await?;
         let known = self.counted.lock().as_ref().map(|(_, _, letters)| letters.clone()).unwrap_or_default();
-        let mut letters: Letters = known.into_keys().map(|queue| (queue, (0, now))).collect();
+        let mut letters: Letters = known.into_keys().chain(configured).map(|queue| (queue, (0, now))).collect();
         for Waiting { queue, name, count: dead, first_failed_at } in waiting {
             // From 0, so that the first that is sent again is seen as a step.
             self.resubmitted.add(0, &names(&queue, &name));
@@ -118,5 +124,25 @@ fn of_each_queue(
         for (queue, count, age) in app.dead_letters.meters.of_queues() {
             gauge.observe(value(count, age), &[KeyValue::new("queue", queue.as_str().to_owned())]);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jobbers_archive::Options;
+    use jobbers_common::engine::conformance::queue;
+    use opentelemetry::global;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_queue_with_settings_counts_as_empty_from_the_first_look_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let archive = Arc::new(Archive::open(&folder.path().join("dead.db"), Options::default()).unwrap());
+        let meters = LetterMeters::new(&global::meter("test"));
+        assert!(meters.are_due() && meters.of_queues().is_empty());
+        let queues = [queue("default")];
+        meters.count(&archive, Timestamp::from_micros(1), queues.iter()).await.unwrap();
+        assert_eq!(meters.of_queues(), [(queue("default"), 0, Duration::ZERO)]);
     }
 }
