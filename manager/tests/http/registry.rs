@@ -184,6 +184,9 @@ async fn parameters_that_do_not_fit_their_schema_are_refused_with_their_path() {
     ] {
         let problem = server.post("/tasks", task(parameters.clone())).await.refused(422, "schema_mismatch");
         assert_eq!(problem["pointer"], pointer, "{parameters}: {problem}");
+        let place = pointer.strip_prefix("/parameters").unwrap();
+        let says_where = problem["detail"].as_str().unwrap().contains(&format!("at {place}: "));
+        assert_eq!(says_where, !place.is_empty(), "{problem}");
         let batch = json!({"tasks": [task(json!({"sizes": []})), task(parameters)]});
         let problem = server.post("/tasks", batch).await.refused(422, "schema_mismatch");
         assert_eq!(problem["pointer"], format!("/tasks/1{pointer}"));

@@ -33,7 +33,7 @@ use crate::{
     app::App,
     extract::JsonBytes,
     ids, json,
-    known_tasks::{Described, Known, Mismatch},
+    known_tasks::{Described, Known},
     meters::Sent,
     problem::{Code, Problem, Result, WITH_BODY, problems},
     sends::Sends,
@@ -347,8 +347,9 @@ impl Intake<'_> {
             self.known = Some(known);
         }
         if let Some(described) = self.described(name, version) {
-            described.check(parameters).map_err(|Mismatch { pointer, detail }| {
-                Problem::new(Code::SchemaMismatch, detail).at(format!("/parameters{pointer}"))
+            described.check(parameters).map_err(|mismatch| {
+                let pointer = format!("/parameters{}", mismatch.pointer);
+                Problem::new(Code::SchemaMismatch, mismatch.detail_with_place()).at(pointer)
             })?;
         }
         if is_served {
