@@ -146,7 +146,10 @@ fn finished(text: &str) -> Result<Status, String> {
 }
 
 fn live(status: Status) -> String {
-    format!("tasks that are {status} are not over, and only finished tasks are pruned; cancel them first")
+    format!(
+        "tasks that are {status} are not over, and the cleaner deletes only those that are; cancel them first, as with \
+         `jobbers cancel --status {status}`"
+    )
 }
 
 /// What the cleaner is told, with every layer applied.
