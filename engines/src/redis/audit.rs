@@ -22,7 +22,7 @@ use super::{
 const CALLS: usize = 16;
 /// Entries that one call of the script looks over at most: of tasks, each of which is searched for in its queue's lists, and
 /// of anything else.
-const TASKS_A_CALL: usize = 25;
+const TASKS_A_CALL: usize = 12;
 const ENTRIES_A_CALL: usize = 400;
 
 /// What lies beside the tasks, by id.
