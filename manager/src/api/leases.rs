@@ -32,7 +32,9 @@ use crate::{
     leases::{Undelivered, http_workers::Claimant},
     problem::{Code, Problem, Result, WITH_BODY, problems},
     wire::lease::{
-        ExtendRequest, ExtendedListView, LeaseRequest, LeasedTaskView, LeasesView, ReturnRequest, ReturnedListView,
+        claim::{LeaseRequest, LeasedTaskView, LeasesView},
+        extend::{ExtendRequest, ExtendedListView},
+        returned::{ReturnRequest, ReturnedListView},
     },
 };
 

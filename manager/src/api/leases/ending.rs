@@ -15,7 +15,7 @@ use super::within;
 use crate::{
     app::App,
     problem::Result,
-    wire::lease::{ErrorRequest, ReturnOutcome, ReturnedRequest},
+    wire::lease::returned::{ErrorRequest, ReturnOutcome, ReturnedRequest},
 };
 
 /// How many tasks are read at a time, of those whose policy is asked.
