@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- A schedule.
+-- Reads a schedule by its name.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 name.
 -- Answers it as it is stored, or nothing.
