@@ -27,6 +27,7 @@ mod queues;
 mod registry;
 mod roles;
 mod routing;
+mod schedules;
 mod search;
 mod tasks;
 mod workers;
@@ -36,7 +37,7 @@ mod workers;
 #[openapi(
     info(
         title = "Jobbers",
-        description = "Submit background tasks, follow them, cancel them, send again what failed, and arrange queues, roles and routing.\n\n\
+        description = "Submit background tasks, follow them, cancel them, send again what failed, and arrange queues, roles, routing and schedules.\n\n\
             Errors are problem documents (RFC 9457) with a stable `code`. Durations are written `500ms`, `10s`, `5m`; \
             a bare number is seconds. Times are RFC 3339. Ids may hold `/`: percent-encode them in paths.",
     ),
@@ -48,6 +49,7 @@ mod workers;
         (name = "queues", description = "Where tasks wait"),
         (name = "roles", description = "Which queues which workers serve"),
         (name = "routing", description = "Which queue a task goes to"),
+        (name = "schedules", description = "What is submitted by cron or at an interval"),
         (name = "workers", description = "Who runs tasks"),
         (name = "health", description = "Whether all is well"),
     )
@@ -98,6 +100,12 @@ fn operations() -> Vec<UtoipaMethodRouter<Arc<App>>> {
         routes!(roles::get, roles::put, roles::delete),
         routes!(roles::refresh),
         routes!(routing::list, routing::put, routing::delete),
+        routes!(schedules::list, schedules::create),
+        routes!(schedules::get, schedules::put, schedules::delete),
+        routes!(schedules::pause),
+        routes!(schedules::resume),
+        routes!(schedules::run),
+        routes!(schedules::next),
         routes!(registry::list),
         routes!(workers::list),
         routes!(workers::drain_matching),

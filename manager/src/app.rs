@@ -6,7 +6,7 @@ use std::{
 };
 
 use jobbers_common::{engine::Engine, time::Timestamp};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use jobbers_process::telemetry::SCOPE;
@@ -34,6 +34,8 @@ pub(crate) struct App {
     /// Cancelled when the manager begins to stop: long polls then answer at once.
     pub(crate) drain: CancellationToken,
     pub(crate) started: Instant,
+    /// Told when a schedule was changed here.
+    pub(crate) schedules_changed: Notify,
     pub(crate) meters: Meters,
     pub(crate) gauges: Gauges,
 }
@@ -54,6 +56,7 @@ impl App {
             followers: Arc::new(Semaphore::new(config.max_connections.div_ceil(2).min(Semaphore::MAX_PERMITS))),
             drain,
             started: Instant::now(),
+            schedules_changed: Notify::new(),
             meters: Meters::new(&opentelemetry::global::meter(SCOPE)),
             gauges: Gauges::default(),
         }

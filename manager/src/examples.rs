@@ -10,11 +10,12 @@ use utoipa::openapi::{
 };
 
 /// The path parameters: the operation's tag, the name, the example.
-const IN_PATHS: [(&str, &str, &str); 5] = [
+const IN_PATHS: [(&str, &str, &str); 6] = [
     ("tasks", "id", "order-7"),
     ("dead letters", "task_id", "order-7"),
     ("queues", "queue", "mail"),
     ("roles", "role", "mailers"),
+    ("schedules", "schedule", "nightly"),
     ("workers", "id", "worker-1"),
 ];
 
@@ -24,6 +25,10 @@ fn body(operation: &str) -> Option<Value> {
         "name": "mail", "max_concurrent": 50, "rate_limit": {"tasks": 100, "per": "1s"}, "retention": {"age": "1d"},
     });
     let role = json!({"name": "mailers", "queues": ["mail", "default"], "order": "strict"});
+    let schedule = json!({
+        "name": "nightly", "cron": "0 2 * * *", "time_zone": "Europe/Berlin", "overlap": "skip", "catch_up": "latest",
+        "task": {"name": "echo", "parameters": {"report": "daily"}, "max_retries": 3},
+    });
     Some(match operation {
         "submit_tasks" => json!({
             "name": "echo", "parameters": {"customer": 42, "hello": "world"}, "max_retries": 5, "retry_delay": "10s",
@@ -47,6 +52,7 @@ fn body(operation: &str) -> Option<Value> {
         "delete_dead_letters" => json!({"name": "echo", "error": "timeout", "limit": 100, "dry_run": true}),
         "create_queue" | "put_queue" => queue,
         "create_role" | "put_role" => role,
+        "create_schedule" | "put_schedule" => schedule,
         "put_routing_rule" => json!({"name": "send_mail", "route": {"kind": "single", "queue": "mail"}}),
         "drain_workers" | "resume_workers" => json!({"role": "mailers"}),
         _ => return None,

@@ -15,8 +15,8 @@ use jobbers_common::{
     metrics::{
         attribute::{MOST_NAMES, OTHER},
         catalogue::{
-            CHORE_DURATION, CHORE_TASKS, HTTP_REQUEST_DURATION, HTTP_REQUESTS_ACTIVE, PAYLOAD_SIZE,
-            SUBMISSIONS_REFUSED, SUBMIT_BATCH_SIZE, TASKS_SUBMITTED,
+            CHORE_DURATION, CHORE_TASKS, HTTP_REQUEST_DURATION, HTTP_REQUESTS_ACTIVE, PAYLOAD_SIZE, SCHEDULE_DELAY,
+            SCHEDULE_SLOTS, SUBMISSIONS_REFUSED, SUBMIT_BATCH_SIZE, TASKS_SUBMITTED,
         },
         ends::Ends,
     },
@@ -43,6 +43,8 @@ pub(crate) struct Meters {
     chore_duration: Histogram<f64>,
     chore_tasks: Counter<u64>,
     ends: Ends,
+    slots: Counter<u64>,
+    slot_delay: Histogram<f64>,
     flows: Mutex<Flows>,
     others: OnceLock<Arc<Flow>>,
     /// The durations of requests by route; then by method and status. A manager has few of either.
@@ -109,6 +111,8 @@ impl Meters {
             chore_duration: CHORE_DURATION.histogram(meter),
             chore_tasks: CHORE_TASKS.counter(meter),
             ends: Ends::new(meter),
+            slots: SCHEDULE_SLOTS.counter(meter),
+            slot_delay: SCHEDULE_DELAY.histogram(meter),
             flows: Mutex::default(),
             others: OnceLock::new(),
             durations: ArcSwap::default(),
@@ -172,6 +176,26 @@ impl Meters {
     /// Expired leases were taken back.
     pub(crate) fn reclaimed(&self, reclaimed: &Reclaimed) {
         self.ends.reclaimed(reclaimed);
+    }
+
+    /// A slot of a schedule was fired, so long after its time.
+    pub(crate) fn slot_fired(&self, delay: Duration) {
+        self.count_slots("fired", 1);
+        self.slot_delay.record(delay.as_secs_f64(), &[]);
+    }
+
+    /// Slots were missed, or their tasks refused for good.
+    pub(crate) fn slots_missed(&self, slots: u64) {
+        self.count_slots("missed", slots);
+    }
+
+    /// Slots were left out by the overlap policy.
+    pub(crate) fn slots_skipped(&self, slots: u64) {
+        self.count_slots("skipped", slots);
+    }
+
+    fn count_slots(&self, outcome: &'static str, slots: u64) {
+        self.slots.add(slots, &[KeyValue::new("outcome", outcome)]);
     }
 
     /// The histogram of one kind of requests, whose attributes are looked up once.

@@ -96,6 +96,8 @@ codes! {
     UnknownRole = "unknown_role", NOT_FOUND, "There is no such role";
     /// No live worker has this id. The workers are listed at GET /workers.
     UnknownWorker = "unknown_worker", NOT_FOUND, "There is no such worker";
+    /// No schedule has this name. Create it with POST /schedules.
+    UnknownSchedule = "unknown_schedule", NOT_FOUND, "There is no such schedule";
     /// The path exists, the method on it does not; see the Allow header.
     MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED, "This path does not take this method";
     /// The body did not arrive in time. Send it again.
@@ -119,7 +121,7 @@ codes! {
     AlreadyResubmitted = "already_resubmitted", CONFLICT, "It was sent again before";
     /// This Idempotency-Key was used for a request with another body. Use a new key.
     IdempotencyKeyReused = "idempotency_key_reused", CONFLICT, "The idempotency key was used for another request";
-    /// A queue or role of this name exists. Change it with PUT.
+    /// A queue, role or schedule of this name exists. Change it with PUT.
     Exists = "exists", CONFLICT, "It exists already";
     /// The queue holds live tasks. Cancel or purge them, or let them finish.
     QueueNotEmpty = "queue_not_empty", CONFLICT, "The queue holds live tasks";
@@ -291,6 +293,7 @@ impl From<Error> for Problem {
             Error::UnknownQueue(_) => Code::UnknownQueue,
             Error::UnknownRole(_) => Code::UnknownRole,
             Error::UnknownWorker(_) => Code::UnknownWorker,
+            Error::UnknownSchedule(_) => Code::UnknownSchedule,
             Error::Conflict { reason: ConflictReason::BodyDiffers, .. } => Code::TaskExists,
             Error::Conflict { reason: ConflictReason::Started, .. } => Code::TaskStarted,
             Error::Duplicate { .. } => Code::Duplicate,

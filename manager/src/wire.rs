@@ -15,6 +15,7 @@ pub mod registry;
 pub mod resubmit;
 pub mod role;
 pub mod route;
+pub mod schedule;
 pub mod task_list;
 pub mod task_request;
 pub mod task_view;

@@ -60,13 +60,18 @@ macro_rules! catalogue {
 catalogue! {
     // ---- submission ----
     TASKS_SUBMITTED: Counter "jobbers.tasks.submitted", "{task}", [QUEUE, TASK, OUTCOME], PAIRS_BY_STATUS, &[], MANAGER,
-        "Tasks of accepted submissions over HTTP: outcome is `created`, `existing` (nothing changed), `replaced` or `updated` (the holder of its unique key).";
+        "Tasks of accepted submissions over HTTP, and of schedules: outcome is `created`, `existing` (nothing changed), `replaced` or `updated` (the holder of its unique key).";
     SUBMISSIONS_REFUSED: Counter "jobbers.submissions.refused", "{request}", [CODE], 64, &[], MANAGER,
         "Submissions that were answered with a problem, by its code; no task of such a request was taken in.";
     SUBMIT_BATCH_SIZE: Histogram "jobbers.submit.batch.size", "{task}", [], 1, BATCH, MANAGER,
         "Tasks per accepted submission.";
     PAYLOAD_SIZE: Histogram "jobbers.task.payload.size", "By", [QUEUE], PAIRS, PAYLOAD_BYTES, MANAGER,
         "Bytes of the parameters of submitted tasks.";
+
+    SCHEDULE_SLOTS: Counter "jobbers.schedule.slots", "{slot}", [OUTCOME], 3, &[], MANAGER,
+        "Slots of schedules by what became of them: outcome is `fired`, `missed` (no manager fired it in time, or its task was refused for good) or `skipped` (by the schedule's `overlap`).";
+    SCHEDULE_DELAY: Histogram "jobbers.schedule.delay", "s", [], 1, LONG_S, MANAGER,
+        "How long after its time a slot was fired.";
 
     // ---- queues: the store's own numbers, read by every manager ----
     QUEUE_DEPTH: Gauge "jobbers.queue.depth", "{task}", [QUEUE, STATUS], PAIRS_BY_STATUS, &[], MANAGER,

@@ -172,7 +172,11 @@ impl ScheduleEntry {
         let mut entry = self.clone();
         entry.state.after = entry.state.after.max(until);
         entry.state.missed += count;
-        entry.planned()
+        let entry = entry.planned();
+        // A slot that waits for the end of a run is looked at when it was to be.
+        let waits_until = self.next_at.filter(|_| entry.state.buffered.is_some());
+        let next_at = entry.next_at.into_iter().chain(waits_until).min();
+        Self { next_at, ..entry }
     }
 
     /// After a slot was refused: given up, or, when it may be taken in later, tried again after a pause.

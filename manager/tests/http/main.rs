@@ -20,6 +20,7 @@ mod leases;
 mod look;
 mod openapi;
 mod registry;
+mod schedules;
 mod server;
 mod stop;
 mod store_down;

@@ -14,12 +14,13 @@ use crate::{
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH];
 
 /// Every operation of the API. A new one is added here on purpose.
-const OPERATIONS: [&str; 48] = [
+const OPERATIONS: [&str; 57] = [
     "DELETE /dead-letter-queue",
     "DELETE /dead-letter-queue/operations/{id}",
     "DELETE /queues/{queue}",
     "DELETE /roles/{role}",
     "DELETE /routing",
+    "DELETE /schedules/{schedule}",
     "GET /active-tasks",
     "GET /dead-letter-queue",
     "GET /dead-letter-queue/operations",
@@ -36,6 +37,9 @@ const OPERATIONS: [&str; 48] = [
     "GET /roles/{role}",
     "GET /routing",
     "GET /scheduled-tasks",
+    "GET /schedules",
+    "GET /schedules/{schedule}",
+    "GET /schedules/{schedule}/next",
     "GET /tasks",
     "GET /tasks/registry",
     "GET /tasks/{id}",
@@ -52,6 +56,10 @@ const OPERATIONS: [&str; 48] = [
     "POST /queues/{queue}/resume",
     "POST /roles",
     "POST /roles/{role}/refresh",
+    "POST /schedules",
+    "POST /schedules/{schedule}/pause",
+    "POST /schedules/{schedule}/resume",
+    "POST /schedules/{schedule}/run",
     "POST /tasks",
     "POST /tasks/cancel",
     "POST /tasks/{id}/cancel",
@@ -63,6 +71,7 @@ const OPERATIONS: [&str; 48] = [
     "PUT /queues/{queue}",
     "PUT /roles/{role}",
     "PUT /routing",
+    "PUT /schedules/{schedule}",
 ];
 
 /// What takes any parameter.
@@ -246,6 +255,10 @@ async fn prepare(bench: &Bench, operation: &str) {
     }
     if !matches!(operation, "create_queue" | "create_role" | "delete_queue") {
         bench.post("/roles", json!({"name": "mailers", "queues": ["mail"]})).await.expect(201);
+    }
+    if operation != "create_schedule" && (operation.ends_with("_schedule") || operation == "next_slots") {
+        let nightly = json!({"name": "nightly", "every": "1d", "task": {"name": "echo"}});
+        bench.post("/schedules", nightly).await.expect(201);
     }
     if matches!(operation, "drain_worker" | "resume_worker") {
         register(&*bench.engine, "worker-1").await;

@@ -24,6 +24,8 @@ pub(super) async fn run(site: &Site) {
     let held = api.submit(&json!({"name": "sleep", "queue": "fragile", "parameters": {"seconds": 300}})).await;
     api.standing(&held, "started").await;
     go_wrong(site).await;
+    let pulse = json!({"name": "pulse", "every": "1s", "task": {"name": "echo", "queue": "swept"}});
+    api.post("/schedules", &pulse).await.ok();
     // Until its lease has ended and was taken back; then it learns that it has lost it, and takes the task anew.
     site.fragile.signal(Signal::SIGSTOP);
     // A picture wants a few minutes to show.

@@ -1,0 +1,271 @@
+//! `/schedules`: what is submitted by cron or at an interval.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::State,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use jobbers_common::{
+    engine::{Error, PutMode, PutSchedule, ScheduleEntry, StoredSchedule, look::validate_limit},
+    name::{QueueName, ScheduleName},
+    routing::field_text,
+    schedule::{Schedule, ScheduleError},
+    time::Timestamp,
+};
+
+use crate::{
+    app::App,
+    etag::{self, Condition},
+    extract::{JsonBytes, Path, Query},
+    json,
+    problem::{Code, Problem, Result, WITH_BODY, problems},
+    schedules,
+    wire::{
+        schedule::{
+            NextParams, NextSlotsView, ScheduleListParams, ScheduleListView, ScheduleRequest, ScheduleView, next_slots,
+            problem_of,
+        },
+        task_view::SubmittedView,
+        value::{NameDoc, Rfc3339},
+    },
+};
+
+/// How often a change is made again because another came between, such as a slot that was fired.
+const ATTEMPTS: usize = 100;
+
+problems!(ListProblems: [Code::InvalidParameter]);
+problems!(CreateProblems: WITH_BODY, [Code::Exists, Code::UnknownQueue, Code::QueueForbidden, Code::JsonTooDeep]);
+problems!(GetProblems: [Code::UnknownSchedule]);
+problems!(PutProblems: WITH_BODY, [Code::Changed, Code::UnknownQueue, Code::QueueForbidden, Code::JsonTooDeep]);
+problems!(DeleteProblems: [Code::Changed, Code::UnknownSchedule]);
+problems!(NextProblems: [Code::InvalidParameter, Code::UnknownSchedule]);
+problems!(RunProblems: [Code::UnknownSchedule, Code::UnknownQueue, Code::QueueFull, Code::RateLimited]);
+
+/// The schedules, a page at a time
+#[utoipa::path(
+    get, path = "/schedules", tag = "schedules", operation_id = "list_schedules",
+    params(ScheduleListParams),
+    responses((status = 200, description = "A page of the schedules, in the order of their names",
+        body = ScheduleListView), ListProblems)
+)]
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    Query(ScheduleListParams { limit, cursor }): Query<ScheduleListParams>,
+) -> Result<Response> {
+    validate_limit(limit).map_err(|error| Problem::new(Code::InvalidParameter, error.to_string()))?;
+    let found = app.engine.list_schedules(cursor.as_ref(), limit).await?;
+    let last = found.last().filter(|_| found.len() == limit).map(|stored| &stored.entry.schedule.name);
+    let schedules = found.iter().map(ScheduleView::from).collect();
+    Ok(axum::Json(ScheduleListView { schedules, next_cursor: last.map(ScheduleName::as_str) }).into_response())
+}
+
+/// Create a schedule
+///
+/// It fires at its first slot after now. Each slot is fired once, by whichever manager is there.
+#[utoipa::path(
+    post, path = "/schedules", tag = "schedules", operation_id = "create_schedule",
+    request_body = ScheduleRequest,
+    responses((status = 201, description = "The new schedule", body = ScheduleView), CreateProblems)
+)]
+pub(crate) async fn create(State(app): State<Arc<App>>, request: JsonBytes) -> Result<Response> {
+    let schedule = read(&app, &request, None).await?;
+    let entry = ScheduleEntry::new(schedule, app.now().await?).map_err(|error| problem_of(&error))?;
+    let revision = app.engine.put_schedule(entry.clone(), PutSchedule::Create).await?;
+    app.schedules_changed.notify_one();
+    Ok((StatusCode::CREATED, tell(&StoredSchedule { entry, revision })).into_response())
+}
+
+/// One schedule
+#[utoipa::path(
+    get, path = "/schedules/{schedule}", tag = "schedules", operation_id = "get_schedule",
+    params(("schedule" = NameDoc, Path, description = "The schedule's name")),
+    responses((status = 200, description = "The schedule", body = ScheduleView), GetProblems)
+)]
+pub(crate) async fn get(State(app): State<Arc<App>>, Path(name): Path<ScheduleName>) -> Result<Response> {
+    Ok(tell(&find(&app, &name).await?))
+}
+
+/// Create a schedule or replace its settings
+///
+/// Its counts and its latest run stay. Slots that are due stay due, unless its timing changes: then it fires at its first
+/// slot after now. With `If-Match` only if nobody changed its settings since they were read.
+#[utoipa::path(
+    put, path = "/schedules/{schedule}", tag = "schedules", operation_id = "put_schedule",
+    params(
+        ("schedule" = NameDoc, Path, description = "The schedule's name"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` it was read with, or `*`"),
+    ),
+    request_body = ScheduleRequest,
+    responses((status = 200, description = "The schedule", body = ScheduleView), PutProblems)
+)]
+pub(crate) async fn put(
+    State(app): State<Arc<App>>,
+    Path(name): Path<ScheduleName>,
+    condition: Condition,
+    request: JsonBytes,
+) -> Result<Response> {
+    let schedule = read(&app, &request, Some(name.clone())).await?;
+    let stored = app.engine.schedule(&name).await?;
+    // Firing changes a schedule's state and not its settings, for which the condition holds.
+    let mode = condition.mode(stored.as_ref().map(|stored| &stored.entry.schedule))?;
+    let put = alter(&app, &name, |stored, now| match (stored, &mode) {
+        (None, PutMode::Unchanged(_)) => Err(changed(&name)),
+        (Some(stored), PutMode::Unchanged(expected)) if stored.schedule != *expected => Err(changed(&name)),
+        (Some(stored), _) => stored.with(schedule.clone(), now).map_err(|error| problem_of(&error)),
+        (None, _) => ScheduleEntry::new(schedule.clone(), now).map_err(|error| problem_of(&error)),
+    });
+    Ok(tell(&put.await?))
+}
+
+/// Delete a schedule
+///
+/// The tasks that it submitted stay. With `If-Match` only if nobody changed its settings since they were read.
+#[utoipa::path(
+    delete, path = "/schedules/{schedule}", tag = "schedules", operation_id = "delete_schedule",
+    params(
+        ("schedule" = NameDoc, Path, description = "The schedule's name"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` it was read with, or `*`"),
+    ),
+    responses((status = 204, description = "It is gone"), DeleteProblems)
+)]
+pub(crate) async fn delete(
+    State(app): State<Arc<App>>,
+    Path(name): Path<ScheduleName>,
+    condition: Condition,
+) -> Result<StatusCode> {
+    for _ in 0..ATTEMPTS {
+        let stored = app.engine.schedule(&name).await?;
+        let expected = condition.expected(stored.as_ref().map(|stored| &stored.entry.schedule))?;
+        let revision = expected.and(stored.map(|stored| stored.revision));
+        match app.engine.delete_schedule(&name, revision).await {
+            Err(Error::Changed(_)) => {}
+            done => return done.map(|()| StatusCode::NO_CONTENT).map_err(Problem::from),
+        }
+    }
+    Err(too_busy())
+}
+
+/// Let a schedule rest
+///
+/// What would have been its slots meanwhile are not missed.
+#[utoipa::path(
+    post, path = "/schedules/{schedule}/pause", tag = "schedules", operation_id = "pause_schedule",
+    params(("schedule" = NameDoc, Path, description = "The schedule's name")),
+    responses((status = 200, description = "The schedule", body = ScheduleView), GetProblems)
+)]
+pub(crate) async fn pause(State(app): State<Arc<App>>, Path(name): Path<ScheduleName>) -> Result<Response> {
+    set_paused(&app, &name, true).await
+}
+
+/// Let a paused schedule fire again, at its first slot after now
+#[utoipa::path(
+    post, path = "/schedules/{schedule}/resume", tag = "schedules", operation_id = "resume_schedule",
+    params(("schedule" = NameDoc, Path, description = "The schedule's name")),
+    responses((status = 200, description = "The schedule", body = ScheduleView), GetProblems)
+)]
+pub(crate) async fn resume(State(app): State<Arc<App>>, Path(name): Path<ScheduleName>) -> Result<Response> {
+    set_paused(&app, &name, false).await
+}
+
+/// Submit a schedule's task now
+///
+/// Whatever its `overlap` says, and also while it is paused. It uses up no slot, and is the latest run from then on.
+#[utoipa::path(
+    post, path = "/schedules/{schedule}/run", tag = "schedules", operation_id = "run_schedule",
+    params(("schedule" = NameDoc, Path, description = "The schedule's name")),
+    responses((status = 201, description = "The task", body = SubmittedView), RunProblems)
+)]
+pub(crate) async fn run(State(app): State<Arc<App>>, Path(name): Path<ScheduleName>) -> Result<Response> {
+    for _ in 0..ATTEMPTS {
+        let stored = find(&app, &name).await?;
+        if let Some(submitted) = schedules::run_now(&app, &stored).await? {
+            return Ok((StatusCode::CREATED, axum::Json(SubmittedView::new(&submitted, &[]))).into_response());
+        }
+    }
+    Err(too_busy())
+}
+
+/// A schedule's next slots
+#[utoipa::path(
+    get, path = "/schedules/{schedule}/next", tag = "schedules", operation_id = "next_slots",
+    params(("schedule" = NameDoc, Path, description = "The schedule's name"), NextParams),
+    responses((status = 200, description = "The slots after now", body = NextSlotsView), NextProblems)
+)]
+pub(crate) async fn next(
+    State(app): State<Arc<App>>,
+    Path(name): Path<ScheduleName>,
+    Query(params): Query<NextParams>,
+) -> Result<Response> {
+    let count = params.count()?;
+    let stored = find(&app, &name).await?;
+    let slots = next_slots(&stored.entry, app.now().await?, count).into_iter().map(Rfc3339).collect();
+    Ok(axum::Json(NextSlotsView { slots }).into_response())
+}
+
+/// The schedule of a body, if its task may go to its queue.
+async fn read(app: &App, request: &JsonBytes, path: Option<ScheduleName>) -> Result<Schedule> {
+    let schedule = json::decode::<ScheduleRequest<'_>>(&request.bytes)?.schedule(path)?;
+    if let Some(queue) = &schedule.task.queue {
+        check_queue(app, &schedule, queue).await?;
+    }
+    Ok(schedule)
+}
+
+async fn check_queue(app: &App, schedule: &Schedule, queue: &QueueName) -> Result<()> {
+    let at_queue = |problem: Problem| problem.at("/task/queue");
+    app.live.check_queue(queue).await.map_err(|error| at_queue(error.into()))?;
+    let (config, parameters) = (app.live.current().await?, schedule.task.payload());
+    let parameter = |field: &str| field_text(&parameters, field);
+    let checked =
+        app.live.check_explicit(&config, &schedule.task.name, schedule.task.version, queue, parameter).await?;
+    checked.map_err(|forbidden| at_queue(Problem::new(Code::QueueForbidden, forbidden.to_string())))
+}
+
+async fn find(app: &App, name: &ScheduleName) -> Result<StoredSchedule> {
+    app.engine.schedule(name).await?.ok_or_else(|| Error::UnknownSchedule(name.clone()).into())
+}
+
+async fn set_paused(app: &App, name: &ScheduleName, paused: bool) -> Result<Response> {
+    let altered = alter(app, name, |stored, now| {
+        let stored = stored.ok_or_else(|| Error::UnknownSchedule(name.clone()))?;
+        let schedule = Schedule { paused, ..stored.schedule.clone() };
+        stored.with(schedule, now).map_err(|error: ScheduleError| problem_of(&error))
+    });
+    Ok(tell(&altered.await?))
+}
+
+/// Changes a schedule from what it is, whatever else changes it at the same time.
+async fn alter(
+    app: &App,
+    name: &ScheduleName,
+    change: impl Fn(Option<ScheduleEntry>, Timestamp) -> Result<ScheduleEntry>,
+) -> Result<StoredSchedule> {
+    for _ in 0..ATTEMPTS {
+        let stored = app.engine.schedule(name).await?;
+        let put = stored.as_ref().map_or(PutSchedule::Create, |stored| PutSchedule::Replace(stored.revision));
+        let entry = change(stored.map(|stored| stored.entry), app.now().await?)?;
+        match app.engine.put_schedule(entry.clone(), put).await {
+            Ok(revision) => {
+                app.schedules_changed.notify_one();
+                return Ok(StoredSchedule { entry, revision });
+            }
+            Err(Error::Changed(_) | Error::Exists(_) | Error::UnknownSchedule(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(too_busy())
+}
+
+fn changed(name: &ScheduleName) -> Problem {
+    Error::Changed(format!("schedule {name}")).into()
+}
+
+fn too_busy() -> Problem {
+    Error::unavailable("the schedule is being changed all the time").into()
+}
+
+fn tell(stored: &StoredSchedule) -> Response {
+    (etag::header_of(&stored.entry.schedule), axum::Json(ScheduleView::from(stored))).into_response()
+}
