@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     active, bench, cancel, complete, completions, demo, dlq, doctor, explain, list, queues, registry, resubmit, roles,
-    routes, scheduled, status, submit, top, up, workers,
+    routes, scheduled, schedules, status, submit, top, up, workers,
 };
 
 const AFTER_HELP: &str = "\
@@ -75,6 +75,8 @@ pub enum Command {
     Roles(roles::Args),
     /// List the rules by which tasks find their queues, and change them
     Routes(routes::Args),
+    /// List schedules, which submit tasks by cron or at an interval, and change them
+    Schedules(schedules::Args),
     /// List the tasks that live workers can run
     Registry(registry::Args),
     /// List the workers that are alive

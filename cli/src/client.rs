@@ -14,7 +14,7 @@ use std::{
 use clap::Args;
 use jobbers_common::{
     duration,
-    name::{RoleName, TaskId, WorkerId},
+    name::{RoleName, ScheduleName, TaskId, WorkerId},
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Method, Response, StatusCode, Url, header, redirect};
@@ -82,6 +82,12 @@ pub fn role_path(name: &RoleName) -> String {
 #[must_use]
 pub fn worker_path(id: &WorkerId, verb: &str) -> String {
     format!("/workers/{}/{verb}", utf8_percent_encode(id.as_str(), SEGMENT))
+}
+
+/// Where a schedule is in the API, or what is asked of it: `/run`.
+#[must_use]
+pub fn schedule_path(name: &ScheduleName, verb: &str) -> String {
+    format!("/schedules/{}{verb}", utf8_percent_encode(name.as_str(), SEGMENT))
 }
 
 /// Where a task stands in the API.

@@ -17,6 +17,7 @@ pub mod resubmit;
 pub mod roles;
 pub mod routes;
 pub mod scheduled;
+pub mod schedules;
 pub mod status;
 pub mod submit;
 pub mod top;

@@ -5,6 +5,7 @@ mod change;
 mod dead_letter;
 mod queue;
 mod routing;
+mod schedule;
 mod task;
 mod worker;
 
@@ -14,6 +15,7 @@ pub use change::*;
 pub use dead_letter::*;
 pub use queue::*;
 pub use routing::*;
+pub use schedule::*;
 pub use task::*;
 pub use worker::*;
 

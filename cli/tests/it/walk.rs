@@ -5,7 +5,7 @@ use std::fs;
 use crate::guide::{Session, first_id, workspace};
 
 /// The documents whose commands are followed, each by a test below.
-const FOLLOWED: [&str; 11] = [
+const FOLLOWED: [&str; 12] = [
     "README.md",
     "docs/guides/coming-from-celery.md",
     "docs/guides/coming-from-sidekiq.md",
@@ -13,6 +13,7 @@ const FOLLOWED: [&str; 11] = [
     "docs/guides/faq.md",
     "docs/guides/first-worker.md",
     "docs/guides/queues-and-roles.md",
+    "docs/guides/schedules.md",
     "docs/guides/unique-tasks.md",
     "docs/reference/cli.md",
     "docs/reference/http-api.md",
@@ -129,6 +130,15 @@ fn the_guide_to_queues_works_as_printed() {
 fn the_guide_to_unique_tasks_works_as_printed() {
     let session = follow("docs/guides/unique-tasks.md", &[("jobbers submit sync customer=42 full=true", 1)]);
     assert!(session.count() >= 4, "{session:?}");
+}
+
+#[test]
+fn the_guide_to_schedules_works_as_printed() {
+    let session = follow("docs/guides/schedules.md", &[]);
+    assert_eq!(session.told("jobbers schedules next nightly --count 3").lines().count(), 3);
+    assert!(session.told("jobbers schedules run nightly").starts_with("schedule:nightly:run:"));
+    let listed = session.told("jobbers schedules");
+    assert!(listed.contains("0 2 * * * (Europe/Berlin)") && listed.contains("every 1h"), "{listed}");
 }
 
 #[test]

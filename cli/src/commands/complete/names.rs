@@ -8,7 +8,7 @@ use super::place::{Kind, Place};
 use crate::{
     client::{
         self, Client, ClientArgs,
-        wire::{DeadLetterPage, Queues, RegisteredTasks, Roles, TaskPage, Workers},
+        wire::{DeadLetterPage, Queues, RegisteredTasks, Roles, Schedules, TaskPage, Workers},
     },
     failure::Failure,
 };
@@ -46,6 +46,10 @@ async fn ask(client: &Client, kind: Kind, path: &[&str]) -> Result<Vec<String>, 
         Kind::Role => {
             let Roles { roles } = client.get("/roles", client::NOTHING).await?.read()?;
             roles.into_iter().map(|role| role.name).collect()
+        }
+        Kind::Schedule => {
+            let Schedules { schedules, .. } = client.get("/schedules", Some(&most)).await?.read()?;
+            schedules.into_iter().map(|schedule| schedule.name).collect()
         }
         Kind::Worker => {
             let Workers { workers } = client.get("/workers", client::NOTHING).await?.read()?;

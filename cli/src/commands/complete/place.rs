@@ -3,7 +3,7 @@
 use std::any::TypeId;
 
 use clap::{Arg, Command};
-use jobbers_common::name::{QueueName, RoleName, TaskId, TaskName, WorkerId};
+use jobbers_common::name::{QueueName, RoleName, ScheduleName, TaskId, TaskName, WorkerId};
 
 /// Names that only the manager knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +11,7 @@ pub(super) enum Kind {
     Queue,
     Task,
     Role,
+    Schedule,
     Worker,
     /// A task's id.
     Id,
@@ -87,6 +88,7 @@ impl<'a> Place<'a> {
             (TypeId::of::<QueueName>(), Kind::Queue),
             (TypeId::of::<TaskName>(), Kind::Task),
             (TypeId::of::<RoleName>(), Kind::Role),
+            (TypeId::of::<ScheduleName>(), Kind::Schedule),
             (TypeId::of::<WorkerId>(), Kind::Worker),
             (TypeId::of::<TaskId>(), Kind::Id),
         ];

@@ -1,0 +1,293 @@
+//! `jobbers schedules`: what is submitted by cron or at an interval.
+
+use std::{process::ExitCode, time::Duration};
+
+use jobbers_common::{
+    duration,
+    name::{QueueName, ScheduleName, TaskName},
+};
+use jobbers_process::exit;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::pages;
+use crate::{
+    client::{
+        self, ClientArgs,
+        wire::{NextSlots, Schedule, Schedules, SubmittedTask},
+    },
+    failure::Failure,
+    output,
+};
+
+/// Flags of `jobbers schedules`.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// List the schedules
+    List(List),
+    /// Show one schedule: its settings and what became of its slots
+    Show(One),
+    /// Create a schedule, or replace its settings
+    Put(Put),
+    /// Delete a schedule; the tasks that it submitted stay
+    Delete(Sure),
+    /// Let a schedule rest
+    Pause(One),
+    /// Let a paused schedule fire again, at its first slot after now
+    Resume(One),
+    /// Submit a schedule's task now
+    Run(One),
+    /// Print a schedule's next slots
+    Next(Next),
+}
+
+#[derive(Debug, clap::Args)]
+struct List {
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct One {
+    /// The schedule
+    name: ScheduleName,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct Sure {
+    #[command(flatten)]
+    one: One,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct Next {
+    #[command(flatten)]
+    one: One,
+    /// How many, up to 1,000
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    count: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Overlap {
+    #[default]
+    Allow,
+    Skip,
+    BufferOne,
+    CancelPrevious,
+}
+
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum CatchUp {
+    None,
+    #[default]
+    Latest,
+    All,
+}
+
+#[derive(Debug, clap::Args, Serialize)]
+#[command(after_help = "jobbers schedules put nightly --cron '0 2 * * *' --time-zone Europe/Berlin report.build\n\
+    jobbers schedules put poll --every 30s --overlap skip feed.fetch '{\"url\": \"…\"}'")]
+struct Put {
+    /// Its name
+    #[serde(skip)]
+    name: ScheduleName,
+    #[command(flatten)]
+    #[serde(rename = "task")]
+    task: Task,
+    /// Fire by this cron expression: five fields, or six with seconds in front
+    #[arg(long, value_name = "EXPRESSION", required_unless_present = "every", conflicts_with = "every")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cron: Option<String>,
+    /// The time zone of the cron expression [default: UTC]
+    #[arg(long, value_name = "ZONE", requires = "cron")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time_zone: Option<String>,
+    /// Fire at the multiples of this time: 30s, 15m, 1d
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
+    every: Option<Duration>,
+    /// What to do about a slot while the task of the latest run is not over
+    #[arg(long, value_name = "RULE", value_enum, default_value_t)]
+    overlap: Overlap,
+    /// What to do about slots that no manager fired within 10 seconds
+    #[arg(long, value_name = "RULE", value_enum, default_value_t)]
+    catch_up: CatchUp,
+    /// With --catch-up all: fire at most this many late slots
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    catch_up_limit: Option<u32>,
+    /// Start each task up to this long after its slot
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
+    jitter: Option<Duration>,
+    /// Fire nothing until it is resumed
+    #[arg(long)]
+    paused: bool,
+    #[command(flatten)]
+    #[serde(skip)]
+    client: ClientArgs,
+}
+
+#[derive(Debug, clap::Args, Serialize)]
+struct Task {
+    /// The task to submit
+    #[arg(value_name = "TASK")]
+    #[serde(rename = "name")]
+    task: TaskName,
+    /// What it is given: any JSON [default: {}]
+    #[arg(value_name = "PARAMETERS", value_parser = read_json)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<Json>,
+    /// Which version of it [default: 1]
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u32>,
+    /// The queue it goes to [default: what the routing rules say]
+    #[arg(long, value_name = "QUEUE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queue: Option<QueueName>,
+    /// 0 to 9; higher is claimed first [default: 5]
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priority: Option<u8>,
+    /// Retries after the first attempt
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_retries: Option<u32>,
+    /// Longest that one attempt may run
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
+    timeout: Option<Duration>,
+}
+
+/// A JSON document, passed on as it was written.
+#[derive(Debug, Clone, Serialize)]
+#[serde(transparent)]
+struct Json(Box<RawValue>);
+
+fn read_json(text: &str) -> Result<Json, String> {
+    RawValue::from_string(text.to_owned()).map(Json).map_err(|error| format!("no JSON: {error}"))
+}
+
+/// Lists the schedules, or does what is asked with one.
+///
+/// # Errors
+/// When the manager can't be asked or refuses.
+pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
+    match &args.action {
+        None => list(&args.client).await?,
+        Some(Action::List(List { client })) => list(client).await?,
+        Some(Action::Show(one)) => show(one).await?,
+        Some(Action::Put(put)) => {
+            let path = client::schedule_path(&put.name, "");
+            let answer = put.client.client()?.put(&path, put).await?;
+            let next = answer.read::<Schedule>()?.next_slot.map_or_else(String::new, |at| format!(", next at {at}"));
+            output::done(&answer.body, put.client.json, format_args!("schedule {} put{next}", put.name))?;
+        }
+        Some(Action::Delete(sure)) => return delete(sure).await,
+        Some(Action::Pause(one)) => steer(one, "pause", "paused").await?,
+        Some(Action::Resume(one)) => steer(one, "resume", "resumed").await?,
+        Some(Action::Run(one)) => {
+            let path = client::schedule_path(&one.name, "/run");
+            let answer = one.client.client()?.post(&path, client::NOTHING).await?;
+            let SubmittedTask { id } = answer.read()?;
+            output::done(&answer.body, one.client.json, id)?;
+        }
+        Some(Action::Next(next)) => print_next(next).await?,
+    }
+    Ok(exit::OK)
+}
+
+async fn list(args: &ClientArgs) -> Result<(), Failure> {
+    let Some((schedules, _)) = pages::gather::<Schedules>(args, "/schedules", &[], u64::MAX, None).await? else {
+        return Ok(());
+    };
+    if schedules.is_empty() {
+        output::note("there are no schedules: create one with jobbers schedules put");
+        return Ok(());
+    }
+    let mut table = output::table_of(&["SCHEDULE", "WHEN", "TASK", "NEXT SLOT", "FIRED", "MISSED", "SKIPPED"]);
+    for schedule in &schedules {
+        let next = if schedule.paused { "paused".to_owned() } else { schedule.next_slot.clone().unwrap_or_default() };
+        let counts = [schedule.fired, schedule.missed, schedule.skipped].map(|count| count.to_string());
+        let words = [schedule.name.clone(), schedule.when(), schedule.task.name.clone(), next];
+        table.add_row(words.into_iter().chain(counts));
+    }
+    output::table(&table)
+}
+
+async fn show(one: &One) -> Result<(), Failure> {
+    let answer = one.client.client()?.get(&client::schedule_path(&one.name, ""), client::NOTHING).await?;
+    if one.client.json {
+        return output::document(&answer.body);
+    }
+    let schedule: Schedule = answer.read()?;
+    let mut table = output::table_of(&["SCHEDULE", schedule.name.as_str()]);
+    let run = schedule.last_run.as_ref().map(|run| format!("{} at {}", run.task, run.at));
+    let refusal = schedule.refusal.as_ref().map(|refusal| format!("{}: {}", refusal.slot, refusal.reason));
+    let rows = [
+        ("when", Some(schedule.when())),
+        ("task", Some(schedule.task.name.clone())),
+        ("paused", schedule.paused.then(|| "yes".to_owned())),
+        ("overlap", Some(schedule.overlap.clone())),
+        ("catch-up", Some(schedule.catch_up.clone())),
+        ("next slot", schedule.next_slot.clone()),
+        ("last slot", schedule.last_slot.clone()),
+        ("last run", run),
+        ("refused", refusal),
+        ("fired", Some(schedule.fired.to_string())),
+        ("missed", Some(schedule.missed.to_string())),
+        ("skipped", Some(schedule.skipped.to_string())),
+    ];
+    for (name, value) in rows {
+        if let Some(value) = value {
+            table.add_row(vec![name.to_owned(), value]);
+        }
+    }
+    output::table(&table)
+}
+
+async fn steer(one: &One, verb: &str, done_word: &str) -> Result<(), Failure> {
+    let path = client::schedule_path(&one.name, &format!("/{verb}"));
+    let answer = one.client.client()?.post(&path, client::NOTHING).await?;
+    output::done(&answer.body, one.client.json, format_args!("schedule {} {done_word}", one.name))
+}
+
+async fn delete(Sure { one, yes }: &Sure) -> Result<ExitCode, Failure> {
+    if !yes && !output::confirm(&format!("Delete schedule {}?", one.name))? {
+        return Ok(exit::FAILURE.into());
+    }
+    let answer = one.client.client()?.delete(&client::schedule_path(&one.name, "")).await?;
+    output::done(&answer.body, one.client.json, format_args!("schedule {} deleted", one.name))?;
+    Ok(exit::OK)
+}
+
+async fn print_next(Next { one, count }: &Next) -> Result<(), Failure> {
+    let path = client::schedule_path(&one.name, "/next");
+    let answer = one.client.client()?.get(&path, Some(&[("count", count)])).await?;
+    if one.client.json {
+        return output::document(&answer.body);
+    }
+    let NextSlots { slots } = answer.read()?;
+    if slots.is_empty() {
+        output::note(format_args!("schedule {} is paused", one.name));
+    }
+    slots.iter().try_for_each(output::line)
+}
