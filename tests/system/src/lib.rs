@@ -45,6 +45,8 @@ mod lost_answer;
 #[cfg(test)]
 mod original;
 #[cfg(test)]
+mod schedules;
+#[cfg(test)]
 mod shutdown;
 #[cfg(test)]
 mod silent_redis;
