@@ -56,8 +56,9 @@ async fn clean(args: &Args) -> anyhow::Result<ExitCode> {
     config.passes()?;
     let tombstones = TombstonePolicy { age: config.tombstone_age, count: config.tombstone_count };
     let options = OpenOptions { tombstones, ..OpenOptions::existing() };
-    let engine = jobbers_engines::open(&config.engine_url, options).await?;
+    // Before the store is opened, so that a cleaner that has said so stops in good order.
     let shutdown = Shutdown::on_signals()?;
+    let engine = jobbers_engines::open(&config.engine_url, options).await?;
     let report = crate::run(&config, engine, &shutdown, &mut io::stdout()).await;
     telemetry.shutdown().await;
     let report = report?;

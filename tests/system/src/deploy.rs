@@ -63,6 +63,7 @@ async fn what_the_units_start_runs_a_task_and_stops_in_good_order() {
     let worker = start(worker, folder.path(), &[]);
     worker.line("worker started").await;
     let cleaner = start(cleaner, folder.path(), &[]);
+    cleaner.line("opened the store").await;
     manager.api.post("/tasks", &json!({"id": "a", "name": "echo", "parameters": {"hello": "unit"}})).await.ok();
     let task = manager.api.finished("a").await;
     assert_eq!((&task["status"], &task["result"]["hello"]), (&json!("completed"), &json!("unit")), "{task}");
