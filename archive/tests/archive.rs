@@ -70,6 +70,7 @@ fn dead(name: &str, revision: u64, errors: Vec<AttemptError>) -> DeadTask {
         dead_letter: true,
         unique: None,
         concurrency_key: None,
+        dependencies: None,
         trace: Some("00-ab-cd-01".into()),
         last_span: Some("00-ab-ef-01".into()),
     };

@@ -72,10 +72,14 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// [`crate::unique::OnDuplicate`]. The tasks of a batch are judged as if each came alone, in their order: one may meet
     /// the key of another. Wakes workers that wait for these queues.
     ///
+    /// A task with dependencies ([`crate::dependency`]) is `waiting` until all of them are signalled. It may name tasks of
+    /// the same batch, in any order, stored ones, and pruned ones that are remembered. Those that are over signal when all
+    /// of the batch is in.
+    ///
     /// # Errors
     /// [`Error::UnknownQueue`] for the first task whose queue there is not, before any [`Error::Conflict`] and
-    /// [`Error::Duplicate`], for the first task that may not go in; and these before [`Error::QueueFull`], for the first
-    /// task that its queue's `max_length` has no room for, or [`Error::QueueBytesFull`], its `max_bytes`, and
+    /// [`Error::Duplicate`], for the first task that may not go in; then [`Error::UnknownPredecessor`]; and these before [`Error::QueueFull`], for the
+    /// first task that its queue's `max_length` has no room for, or [`Error::QueueBytesFull`], its `max_bytes`, and
     /// [`Error::RateLimited`]; [`Error::Invalid`] for a batch over 1,000, an empty one, or one
     /// that names an id twice, and for a unique key that makes no sense.
     async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>>;

@@ -8,6 +8,16 @@ pub const MAX_BATCH: usize = 1_000;
 pub const MAX_QUEUES_PER_BATCH: usize = 100;
 /// Longest task id, task name, queue, role or worker name, in bytes.
 pub const MAX_NAME_BYTES: usize = 128;
+/// Most predecessors of one task.
+pub const MAX_DEPENDENCIES: usize = 1_000;
+/// Most dependencies in one submission.
+pub const MAX_BATCH_DEPENDENCIES: usize = 5_000;
+/// Most edges of one task that a look at it lists.
+pub const MAX_DEPENDENCIES_SHOWN: usize = 100;
+/// Edges that one step signals at most; the others are signalled by the claims and ticks that follow.
+pub const SIGNALS_A_STEP: usize = 200;
+/// Edges that a claim or a tick signals at most of those that earlier steps left.
+pub const SIGNALS_A_CHORE: usize = 1_000;
 /// Longest unique key, in bytes.
 pub const MAX_UNIQUE_KEY_BYTES: usize = 256;
 /// Longest concurrency key, in bytes.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::{
+    dependency::{Dependencies, Dependency},
     gate::ConcurrencyKey,
     lifecycle::Status,
     limits::MAX_CRASHES,
@@ -119,6 +120,8 @@ pub struct NewTask {
     pub concurrency_key: Option<ConcurrencyKey>,
     /// Whether the submitter named that key (then it is part of the [`NewTask::fingerprint`]) or a parameter gave it.
     pub key_is_explicit: bool,
+    /// Whose ends it waits for. The queues of these tasks do not matter.
+    pub depends_on: Vec<Dependency>,
     /// W3C `traceparent`, carried along.
     pub trace: Option<Box<str>>,
     /// A digest of the whole request it came in, for requests that carry an idempotency key: so that the same key with
@@ -145,6 +148,7 @@ impl NewTask {
             unique: None,
             concurrency_key: None,
             key_is_explicit: false,
+            depends_on: Vec::new(),
             trace: None,
             request_digest: None,
         }
@@ -198,6 +202,10 @@ impl NewTask {
         if let Some(key) = self.concurrency_key.as_ref().filter(|_| self.key_is_explicit) {
             field(b"concurrency_key");
             field(key.as_str().as_bytes());
+        }
+        if !self.depends_on.is_empty() {
+            field(b"depends_on");
+            field(&serde_json::to_vec(&self.depends_on).unwrap_or_default());
         }
         hash.digest128()
     }
@@ -281,6 +289,10 @@ pub struct Task {
     /// Whose it is, for limits by key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency_key: Option<ConcurrencyKey>,
+    /// What it waits for, or waited for. `None` for a task that was submitted without dependencies, and in a copy on the
+    /// outbox.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dependencies: Option<Box<Dependencies>>,
     /// W3C `traceparent`.
     pub trace: Option<Box<str>>,
     /// The span of its latest attempt that was settled without completing it and is kept in a trace, as a `traceparent`.
@@ -338,7 +350,7 @@ pub struct ClaimedTask {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::DeadLetter;
+    use crate::{dependency::DependencyPolicy, policy::DeadLetter};
 
     fn task() -> NewTask {
         let name = |text: &str| TaskName::new(text).unwrap();
@@ -369,6 +381,10 @@ mod tests {
             NewTask { start: Start::After(Duration::from_secs(1)), ..task() },
             NewTask { overrides: PolicyOverrides { max_retries: Some(1), ..Default::default() }, ..task() },
             NewTask { request_digest: Some(1), ..task() },
+            NewTask {
+                depends_on: vec![Dependency { on: TaskId::new("b").unwrap(), policy: DependencyPolicy::default() }],
+                ..task()
+            },
             NewTask { unique: Some(Box::new(Unique::new(crate::unique::UniqueKey::new("k").unwrap()))), ..task() },
             NewTask { concurrency_key: Some(ConcurrencyKey::new("k").unwrap()), key_is_explicit: true, ..task() },
         ];

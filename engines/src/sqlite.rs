@@ -66,6 +66,7 @@ mod clock;
 mod connection;
 mod cycle;
 mod dead;
+mod dependency;
 mod directory;
 mod due;
 mod duty;

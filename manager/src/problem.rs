@@ -305,7 +305,7 @@ impl From<Error> for Problem {
             Error::NotEmpty { .. } => Code::QueueNotEmpty,
             Error::InUse { .. } => Code::QueueInUse,
             Error::RoleInUse { .. } => Code::RoleInUse,
-            Error::Invalid(_) => Code::InvalidRequest,
+            Error::Invalid(_) | Error::UnknownPredecessor { .. } => Code::InvalidRequest,
             // What was right when the program started and is not any more, such as a login.
             Error::Unavailable { .. } | Error::Config(_) => Code::StoreUnavailable,
             Error::Full(_) => Code::StoreFull,

@@ -41,6 +41,7 @@ pub mod bytes;
 pub mod cancel;
 pub mod dead;
 pub mod deleting;
+pub mod dependencies;
 pub mod gates;
 pub mod intake;
 pub mod keep;
@@ -329,6 +330,33 @@ macro_rules! conformance_suite {
             a_copy_keeps_its_key
             many_submitters_of_one_key_make_one_task
             a_key_past_its_bounds_is_refused
+        );
+        $crate::conformance_group!($open, dependencies:
+            a_task_waits_for_all_its_predecessors_and_is_released_once
+            tasks_of_one_batch_may_wait_for_each_other_in_any_order
+            an_abort_goes_from_successor_to_successor
+            each_policy_goes_by_how_the_predecessor_ended
+            a_predecessor_that_is_over_is_not_waited_for
+            a_pruned_predecessor_that_is_remembered_signals_by_its_end
+            an_unknown_predecessor_refuses_the_whole_batch
+            dependencies_that_make_no_sense_are_refused
+            a_submission_sent_twice_has_its_edges_once
+            a_retry_and_a_lost_lease_signal_nothing
+            a_delayed_task_is_scheduled_when_its_last_predecessor_ends
+            a_waiting_task_that_ends_is_waited_for_no_more
+            a_purged_predecessor_counts_as_cancelled
+            a_replaced_predecessor_counts_as_aborted
+            a_predecessor_sent_again_revives_no_successor
+            a_running_task_may_get_successors
+            a_cancelled_running_predecessor_signals_when_it_has_ended
+            a_released_task_wakes_a_waiting_worker
+            an_aborted_task_ends_its_awaiting
+            a_wide_fan_out_is_worked_off_by_the_calls_that_follow
+            a_wide_abort_reaches_all
+            who_a_task_waits_for_is_shown_up_to_a_bound
+            a_full_queue_counts_what_waits_for_others
+            a_graph_of_divisors_in_pieces_runs_in_order
+            random_graphs_run_to_their_end
         );
         $crate::conformance_group!($open, work:
             a_claimed_task_is_not_claimed_twice

@@ -59,6 +59,14 @@ pub enum Error {
         /// Where that one stands.
         status: Status,
     },
+    /// A submission depends on a task that is neither stored, nor remembered, nor part of the batch. Nothing was taken in.
+    #[error("task {id} depends on task {predecessor}, which does not exist")]
+    UnknownPredecessor {
+        /// The submission's id.
+        id: TaskId,
+        /// The task that it names.
+        predecessor: TaskId,
+    },
     /// The queue holds as many tasks as it may. Nothing was taken in.
     #[error("queue {queue} holds as many tasks as its max_length of {max_length} allows")]
     QueueFull {
@@ -185,6 +193,7 @@ impl Error {
             Self::UnknownSchedule(_) => "unknown_schedule",
             Self::Conflict { .. } => "conflict",
             Self::Duplicate { .. } => "duplicate",
+            Self::UnknownPredecessor { .. } => "unknown_predecessor",
             Self::Exists(_) => "exists",
             Self::NotEmpty { .. } => "not_empty",
             Self::InUse { .. } => "in_use",

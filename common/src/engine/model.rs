@@ -38,6 +38,7 @@ use crate::{
 mod arrange;
 mod audit;
 mod dead;
+mod dependency;
 mod gates;
 mod keep;
 mod look;
@@ -91,7 +92,9 @@ impl ModelEngine {
     /// Runs one verb, then wakes whom it concerns.
     fn step<T>(&self, verb: impl FnOnce(&mut State, Timestamp) -> T) -> T {
         let mut state = self.state.lock();
-        let answer = verb(&mut state, self.clock.now());
+        let now = self.clock.now();
+        let answer = verb(&mut state, now);
+        state.signal_all(now);
         let wakes = std::mem::take(&mut state.wakes);
         let finished = std::mem::take(&mut state.something_finished);
         drop(state);

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use crate::{
+    dependency,
     engine::{ConflictReason, Error, Result},
     lifecycle::Status,
     limits::{MAX_BATCH, MAX_QUEUES_PER_BATCH},
@@ -54,7 +55,7 @@ impl Submit {
     ///
     /// # Errors
     /// [`Error::Invalid`] for an empty batch, one over 1,000, an id named twice, or by
-    /// [`crate::unique::Unique::validate`].
+    /// [`crate::unique::Unique::validate`] and [`dependency::validate`].
     pub fn validate(&self) -> Result<()> {
         if self.tasks.is_empty() || self.tasks.len() > MAX_BATCH {
             return Err(Error::Invalid(format!("a batch holds 1 to {MAX_BATCH} tasks, not {}", self.tasks.len())));
@@ -62,6 +63,7 @@ impl Submit {
         for unique in self.tasks.iter().filter_map(|task| task.unique.as_ref()) {
             unique.validate().map_err(|error| Error::Invalid(error.to_string()))?;
         }
+        dependency::validate(&self.tasks).map_err(Error::Invalid)?;
         if let [_] = self.tasks.as_slice() {
             return Ok(());
         }

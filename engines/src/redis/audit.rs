@@ -26,7 +26,7 @@ const TASKS_A_CALL: usize = 12;
 const ENTRIES_A_CALL: usize = 400;
 
 /// What lies beside the tasks, by id.
-const BESIDE: [&str; 5] = ["b", "h", "x", "u", "k:of"];
+const BESIDE: [&str; 6] = ["b", "h", "x", "u", "k:of", "g"];
 /// What a queue has of its tasks.
 const PARTS: [&str; 10] = ["q", "r", "p", "y", "h", "s", "d", "l", "f", "z"];
 
@@ -39,6 +39,8 @@ enum Piece {
     Keys,
     Outbox,
     Order,
+    Edges,
+    EdgesOut,
     Counts(QueueName),
 }
 
@@ -54,7 +56,9 @@ impl Piece {
             Self::Beside(_) => Some(Self::Keys),
             Self::Keys => Some(Self::Outbox),
             Self::Outbox => Some(Self::Order),
-            Self::Order => queue_from(From::Start).await?.map(Self::Counts),
+            Self::Order => Some(Self::Edges),
+            Self::Edges => Some(Self::EdgesOut),
+            Self::EdgesOut => queue_from(From::Start).await?.map(Self::Counts),
             Self::Counts(queue) => queue_from(From::After(&queue)).await?.map(Self::Counts),
         })
     }
@@ -73,6 +77,8 @@ impl Piece {
             Self::Keys => ("keys", ""),
             Self::Outbox => ("outbox", ""),
             Self::Order => ("order", ""),
+            Self::Edges => ("edges", ""),
+            Self::EdgesOut => ("edges_out", ""),
             Self::Counts(queue) => ("counts", queue.as_str()),
         }
     }
@@ -94,6 +100,8 @@ impl Piece {
             "keys" => Some(Self::Keys),
             "outbox" => Some(Self::Outbox),
             "order" => Some(Self::Order),
+            "edges" => Some(Self::Edges),
+            "edges_out" => Some(Self::EdgesOut),
             "counts" => queue().map(Self::Counts),
             part => Some(Self::Place(queue()?, PARTS.iter().position(|known| *known == part)?)),
         }
@@ -174,7 +182,15 @@ mod tests {
         let queue = QueueName::new("mail").unwrap();
         let places = (0..PARTS.len()).map(|part| Piece::Place(queue.clone(), part));
         let hashes = (0..BESIDE.len()).map(Piece::Beside);
-        let others = [Piece::Tasks, Piece::Keys, Piece::Outbox, Piece::Order, Piece::Counts(queue.clone())];
+        let others = [
+            Piece::Tasks,
+            Piece::Keys,
+            Piece::Outbox,
+            Piece::Order,
+            Piece::Edges,
+            Piece::EdgesOut,
+            Piece::Counts(queue.clone()),
+        ];
         for piece in places.chain(hashes).chain(others) {
             let (what, of) = piece.words();
             assert_eq!(read_cursor(&format!("{what}|{of}|17")), Ok((piece, "17".to_owned())));

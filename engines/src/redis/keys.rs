@@ -26,7 +26,7 @@
 //! | `q:<queue>:v` | string | after which gate the gates are still to be looked at anew |
 //! | `q:<queue>:k` | string | where the walk over its leases goes on that notes who holds a slot |
 //! | `q:<queue>:s` | sorted set | scheduled tasks by the time they are due |
-//! | `q:<queue>:d` | sorted set | tasks that wait for others, by their revisions |
+//! | `q:<queue>:d` | sorted set | tasks that wait for others, in the order they came |
 //! | `q:<queue>:l` | sorted set | leases by their ends, and a sentinel |
 //! | `q:<queue>:f` | list | revision and id of finished tasks, in that order; ghosts among them (see `scripts/lib/over.lua`) |
 //! | `q:<queue>:w` | sorted set | idle workers, `worker@instance`, by when they came |
@@ -45,6 +45,7 @@
 //! | `catalogues`, `catalogues:expiry` | hash, sorted set | what workers can run, by digest, and until when it is kept |
 //! | `workers`, `workers:expiry` | hash, sorted set | reports, and when they are forgotten |
 //! | `awaited` | hash | id: the processes that wait for the end of the task, each with a mark |
+//! | `g`, `g:in`, `g:out`, `g:due` | hash, sorted sets | id: how many dependencies a task has; edges by the task that waits, and by the one waited for; ends that are still to be signalled (see `scripts/lib/edges.lua`) |
 //! | `awaiting` | sorted set | these processes, by when they count as dead unless they renew it |
 //! | `suspects` | set | queues that may have tasks suspected of crashing their workers |
 //! | `unknown` | set | queues that may have tasks set aside for workers that know their kind |

@@ -162,7 +162,8 @@ pub(super) const CORE: Layout = Layout {
         number("max_crashes", 1, "blames until it is failed"),
         letter("priority", "0 to 9"),
         letter("remember", "1 if its client chose its id, else 0"),
-        bytes("reserved", 3, "zeros: room for what comes next"),
+        letter("linked", "1 if it has dependencies, or others have depended on it, else 0"),
+        bytes("reserved", 2, "zeros: room for what comes next"),
         number("open_length", 2, "the length of the queue's name and of what only Rust reads"),
         number("queue_length", 1, "the length of the queue's name"),
     ],
@@ -384,10 +385,66 @@ const UNKNOWN: Layout = Layout {
     rest: "",
 };
 
-const LAYOUTS: [&Layout; 28] = [
-    &RECORD, &FRESH, &LEASE, &ENDING, &CORE, &NEWS, &SPAN, &HISTORY, &ERROR, &COPY, &ENTRY, &SAID, &KEPT, &REQUEST,
-    &REPORT, &LOSS, &TOMBSTONE, &BURIED, &DUTY, &SCHEDULE, &ASIDE, &UNKNOWN, &SIZING, &OUTCOME, &START, &WISH, &TOLD,
+const EDGE: Layout = Layout {
+    name: "edge",
+    what: "`g:in`, `g:out`: behind a task's id and a zero byte",
+    fields: &[revision("since", "of the task that waits, as it was taken in")],
+    has_core: false,
+    rest: "the other task's id, a zero byte, a letter of `policy`",
+};
+
+/// How many dependencies a task has.
+pub(super) const DEPENDENT: Layout = Layout {
+    name: "dependent",
+    what: "`g`: a task with dependencies",
+    fields: &[digits("total", 6, ""), digits("signals", 6, "how many of them are signalled")],
+    has_core: false,
+    rest: "nothing; in a view the first edges: a letter of `policy`, the predecessor's id, a zero byte",
+};
+
+const ENDING_DUE: Layout = Layout {
+    name: "ending_due",
+    what: "`g:due`: an end that is still to be signalled to some successors",
+    fields: &[
+        revision("before", "later edges belong to a later life of the task"),
+        letter("state", "as in its ending"),
+    ],
+    has_core: false,
+    rest: "id",
+};
+
+const LAYOUTS: [&Layout; 31] = [
+    &RECORD,
+    &FRESH,
+    &LEASE,
+    &ENDING,
+    &CORE,
+    &NEWS,
+    &SPAN,
+    &HISTORY,
+    &ERROR,
+    &COPY,
+    &ENTRY,
+    &SAID,
+    &KEPT,
+    &REQUEST,
+    &REPORT,
+    &LOSS,
+    &TOMBSTONE,
+    &BURIED,
+    &DUTY,
+    &SCHEDULE,
+    &ASIDE,
+    &UNKNOWN,
+    &SIZING,
+    &OUTCOME,
+    &START,
+    &WISH,
+    &TOLD,
     &FACTS,
+    &EDGE,
+    &DEPENDENT,
+    &ENDING_DUE,
 ];
 
 const OUTCOME: Layout = Layout {
@@ -512,6 +569,7 @@ codes! {
     gate { key "k" task "t" suspect "!" unknown "?" }
     suspicion { none "0" }
     fire { submit "s" cancel "c" hold "h" }
+    policy { abort_successors "0" run_with_failures "1" run_on_error "2" }
 }
 
 /// What stands for a name in a script; `None` for one that is not known.

@@ -104,6 +104,14 @@ pub(super) fn encode_as(fingerprint: u128, task: &NewTask, into: &mut Vec<u8>) -
     Ok(())
 }
 
+/// Notes in what [`encode`] wrote that the task has dependencies, or that others depend on it.
+pub(super) fn mark_linked(core: &mut [u8]) {
+    const AT: usize = CORE.place("linked") - CORE.range("submitted_at").end;
+    if let Some(letter) = core.get_mut(AT) {
+        *letter = b'1';
+    }
+}
+
 /// What a record says of where its task stands.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Standing {

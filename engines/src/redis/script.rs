@@ -16,7 +16,7 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 52] = [
+const LIBRARY: [(&str, &str); 57] = [
     ("base", include_str!("scripts/lib/base.lua")),
     ("numbers", include_str!("scripts/lib/numbers.lua")),
     ("time", include_str!("scripts/lib/time.lua")),
@@ -57,6 +57,11 @@ const LIBRARY: [(&str, &str); 52] = [
     ("judge", include_str!("scripts/lib/judge.lua")),
     ("unique", include_str!("scripts/lib/unique.lua")),
     ("duplicates", include_str!("scripts/lib/duplicates.lua")),
+    ("edges", include_str!("scripts/lib/edges.lua")),
+    ("dependencies", include_str!("scripts/lib/dependencies.lua")),
+    ("put_off", include_str!("scripts/lib/put_off.lua")),
+    ("withdrawn", include_str!("scripts/lib/withdrawn.lua")),
+    ("link", include_str!("scripts/lib/link.lua")),
     ("withdraw", include_str!("scripts/lib/withdraw.lua")),
     ("view", include_str!("scripts/lib/view.lua")),
     ("over", include_str!("scripts/lib/over.lua")),

@@ -3,6 +3,7 @@
 use std::{collections::HashMap, ops::Range};
 
 use jobbers_common::{
+    dependency::{Dependencies, Dependency, DependencyPolicy},
     engine::{DeadTask, Error, Result},
     lifecycle::Status,
     name::{TaskId, WorkerId},
@@ -15,7 +16,7 @@ use redis::Value;
 
 use super::{
     errors::read_errors,
-    layout::{COPY, NEWS},
+    layout::{COPY, DEPENDENT, NEWS},
     record::{Record, Standing, time},
     reply::{array, bytes, digits, text, tuple},
 };
@@ -128,7 +129,7 @@ pub(super) struct Seen {
 
 /// Reads a view (`scripts/lib/view.lua`): without errors.
 pub(super) fn read_view(view: Value) -> Result<Seen> {
-    let [id, record, expires_at, told] = tuple(view)?;
+    let [id, record, expires_at, told, depends] = tuple(view)?;
     let id = TaskId::new(text(id)?).map_err(|_| corrupt("id"))?;
     let (expires_at, told) = (text(expires_at)?, Told::decode(&bytes(told)?)?);
     let record = Record::decode(bytes(record)?)?;
@@ -136,10 +137,32 @@ pub(super) fn read_view(view: Value) -> Result<Seen> {
     let place = match standing.status {
         Status::Submitted => standing.score(record.priority).to_string(),
         Status::Scheduled => standing.ready_at.as_micros().to_string(),
+        Status::Waiting => format!("{:015}", standing.position),
         _ => format!("{:015}", standing.revision),
     };
     let (large, fingerprint) = (record.large, record.fingerprint);
-    Ok(Seen { task: told_task(id, record, told, &expires_at)?, large, fingerprint, place })
+    let dependencies = read_dependencies(&bytes(depends)?)?;
+    let task = Task { dependencies, ..told_task(id, record, told, &expires_at)? };
+    Ok(Seen { task, large, fingerprint, place })
+}
+
+/// The dependencies of a task, as a view has them.
+fn read_dependencies(from: &[u8]) -> Result<Option<Box<Dependencies>>> {
+    if from.is_empty() {
+        return Ok(None);
+    }
+    let fixed = part(from, ..DEPENDENT.len(), "dependencies")?;
+    let edges = from[DEPENDENT.len()..].split(|byte| *byte == 0).filter(|edge| !edge.is_empty());
+    let read = |edge: &[u8]| {
+        let (policy, on) = edge.split_first()?;
+        let on = TaskId::new(std::str::from_utf8(on).ok()?).ok()?;
+        Some(Dependency { on, policy: DependencyPolicy::from_code(policy.wrapping_sub(b'0'))? })
+    };
+    Ok(Some(Box::new(Dependencies {
+        total: count(&fixed[const { DEPENDENT.range("total") }])?,
+        signals: count(&fixed[const { DEPENDENT.range("signals") }])?,
+        waits_for: edges.map(read).collect::<Option<_>>().ok_or_else(|| corrupt("dependencies"))?,
+    })))
 }
 
 /// The status of a stored digit.
@@ -193,6 +216,7 @@ fn told_task(id: TaskId, record: Record, told: Told, expires_at: &str) -> Result
         unique: record.unique,
         concurrency_key: record.concurrency_key,
         trace: record.trace,
+        dependencies: None,
         last_span: told.last_span,
     })
 }
@@ -228,7 +252,7 @@ pub(super) fn read_copy(id: &TaskId, copy: &[u8]) -> Result<DeadTask> {
     let record = piece(const { COPY.range("record_length") })?;
     let news = piece(const { COPY.range("news_length") })?;
     let errors = piece(const { COPY.range("errors_length") })?;
-    let words = [id.as_str().as_bytes().to_vec(), record, Vec::new(), news];
+    let words = [id.as_str().as_bytes().to_vec(), record, Vec::new(), news, Vec::new()];
     whole(Value::Array(words.map(Value::BulkString).to_vec()), &errors, rest.to_vec())
 }
 

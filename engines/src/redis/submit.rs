@@ -49,8 +49,8 @@ type Answer = Result<Vec<Submitted>>;
 #[derive(Debug)]
 struct Group {
     tasks: Vec<Named>,
-    /// Whether it has a unique key: then it goes in a call of its own, whose tasks are judged one after the other.
-    is_unique: bool,
+    /// Whether it has a unique key or a dependency: then it goes in a call of its own, whose tasks are judged together.
+    goes_alone: bool,
     /// What is done about ids that are taken, as the script reads it.
     mode: u8,
     runs: Vec<Run>,
@@ -84,14 +84,14 @@ impl Submitter {
     /// Submits one caller's tasks.
     pub(super) async fn submit(&self, batch: Submit) -> Answer {
         batch.validate()?;
-        let is_unique = batch.tasks.iter().any(|task| task.unique.is_some());
-        let (tasks, places) = if is_unique { (batch.tasks, None) } else { gather_by_queue(batch.tasks) };
+        let goes_alone = batch.tasks.iter().any(|task| task.unique.is_some() || !task.depends_on.is_empty());
+        let (tasks, places) = if goes_alone { (batch.tasks, None) } else { gather_by_queue(batch.tasks) };
         let (mode, runs) = (mode_of(batch.on_conflict), encode(&tasks)?);
         let tasks = tasks.into_iter().map(Named::from).collect();
         let (answer, answered) = oneshot::channel();
         let gone = || Error::unavailable("the engine is shutting down");
         let bytes = runs.iter().map(Run::bytes).sum();
-        let group = Group { tasks, is_unique, mode, runs, bytes, answer };
+        let group = Group { tasks, goes_alone, mode, runs, bytes, answer };
         match self.in_flight.try_acquire() {
             Ok(_permit) => send(&self.store, vec![group]).await,
             Err(_) => self.line.send(group).await.map_err(|_| gone())?,
@@ -150,7 +150,7 @@ async fn serve(store: Arc<Store>, mut groups: mpsc::Receiver<Group>, in_flight: 
 }
 
 /// How many groups from the front go into one call: at most [`MAX_BATCH`] tasks, [`SHARED_RUNS`] and [`SHARED_BYTES`], and no
-/// id twice; one with unique keys goes alone. At least one.
+/// id twice; one with unique keys or dependencies goes alone. At least one.
 fn fitting(line: &[Group]) -> usize {
     if let [_] = line {
         return 1;
@@ -166,7 +166,7 @@ fn fitting(line: &[Group]) -> usize {
         let fits = seen.len() + group.tasks.len() <= MAX_BATCH
             && runs <= SHARED_RUNS
             && bytes <= SHARED_BYTES
-            && !group.is_unique;
+            && !group.goes_alone;
         if !fits || !group.tasks.iter().all(|task| seen.insert(task.id.as_str())) {
             return place.max(1);
         }
@@ -261,7 +261,7 @@ mod tests {
         let runs = encode(std::slice::from_ref(&task)).unwrap();
         let bytes = runs.iter().map(Run::bytes).sum();
         let (answer, _) = oneshot::channel();
-        Group { tasks: vec![task.into()], is_unique: false, mode: mode_of(OnConflict::Fail), runs, bytes, answer }
+        Group { tasks: vec![task.into()], goes_alone: false, mode: mode_of(OnConflict::Fail), runs, bytes, answer }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use jobbers_common::engine::{AuditRequest, Audited, Error, Finding, Flaw, Result
 use rusqlite::{Connection, OptionalExtension, ToSql};
 
 use super::{
-    due,
+    dependency, due,
     error::{OrStore, corrupt},
     gates, row, sql,
     step::Step,
@@ -17,7 +17,7 @@ use super::{
 };
 
 /// What lies beside the tasks: its table, how it is looked over, and how an entry is deleted.
-const BESIDE: [(&str, &str, &str); 7] = [
+const BESIDE: [(&str, &str, &str); 9] = [
     ("large_parameters", sql::AUDIT_LARGE_PARAMETERS, sql::DELETE_LARGE_PARAMETERS),
     ("checkpoint", sql::AUDIT_CHECKPOINTS, sql::DELETE_CHECKPOINT),
     ("failure", sql::AUDIT_FAILURES, sql::DELETE_FAILURES),
@@ -25,6 +25,8 @@ const BESIDE: [(&str, &str, &str); 7] = [
     ("uniqueness", sql::AUDIT_UNIQUENESS, sql::DELETE_UNIQUENESS),
     ("unique_key", sql::AUDIT_UNIQUE_KEYS, sql::DELETE_UNIQUE_KEYS),
     ("weight", sql::AUDIT_WEIGHTS, sql::DELETE_WEIGHT),
+    ("dependency", sql::AUDIT_DEPENDENCIES, sql::DELETE_DEPENDENCIES),
+    ("dependent", sql::AUDIT_DEPENDENTS, sql::DELETE_DEPENDENTS),
 ];
 
 /// How many lines of SQLite's own check are passed on, of each table.
@@ -116,6 +118,8 @@ enum Mend {
     Weigh(i64),
     /// Have the chores look at a queue.
     LookForDue(i64),
+    /// Signal what a waiting task waits for and is over.
+    Signal(i64),
     /// Build the indexes of `task` anew.
     Reindex,
 }
@@ -244,7 +248,12 @@ fn tasks(view: &View<'_>, after: i64, limit: usize) -> Result<Look> {
             look.note(Flaw::Unreadable, &id, error.to_string(), None);
         }
         if found.get(3).or_store()? {
-            look.note(Flaw::ParametersLost, id, "its parameters are gone", None);
+            look.note(Flaw::ParametersLost, &id, "its parameters are gone", None);
+        }
+        if found.get(4).or_store()?
+            && let Some((detail, can_be_mended)) = dependency::find_flaw(view, key)?
+        {
+            look.note(Flaw::Unplaced, id, detail, can_be_mended.then_some(Mend::Signal(key)));
         }
     }
     let is_whole = look.looked_at < limit as u64;
@@ -359,6 +368,7 @@ fn carry_out(step: &mut Step<'_>, mend: Mend) -> Result<()> {
                 step.prepare(sql::PUT_TALLY)?.execute((queue, code, found)).or_store()?;
             }
         }
+        Mend::Signal(task) => dependency::mend(step, task)?,
         Mend::LookForDue(queue) => due::look_again(step, queue)?,
         Mend::Weigh(queue) => weight::weigh_anew(step, queue)?,
         Mend::Reindex => step.conn.execute_batch("REINDEX task").or_store()?,

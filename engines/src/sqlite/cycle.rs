@@ -14,6 +14,7 @@ use rusqlite::{OptionalExtension, Row};
 use tracing::warn;
 
 use super::{
+    dependency,
     due::Chore,
     error::OrStore,
     gates::{self, Told},
@@ -41,11 +42,14 @@ pub(super) fn weight(cycle: &Cycle) -> usize {
 pub(super) fn run(step: &mut Step<'_>, cycle: &Cycle) -> Result<CycleReply> {
     step.waiters.unregister(&cycle.worker);
     let settled = settle::settle(step, &cycle.settlements)?;
+    dependency::signal_all(step)?;
     let mut reply = CycleReply { settled, ..CycleReply::default() };
     if let Some(claim) = cycle.claim.as_ref().filter(|claim| claim.limit > 0) {
         let queues = step.known(claim.queues.iter().map(|it| &it.queue))?;
         tend::promote_due(step, &queues, TEND_LIMIT)?;
         reply.reclaimed = tend::reclaim_expired(step, &queues, TEND_LIMIT)?;
+        dependency::signal_all(step)?;
+        dependency::work_off(step)?;
         (reply.claimed, reply.more) = claim_ready(step, &cycle.worker, claim)?;
         if !reply.more {
             let due = next_due(step, &queues)?;

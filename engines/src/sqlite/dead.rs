@@ -30,6 +30,7 @@ use super::{
 pub(super) fn keep(step: &Step<'_>, id: &TaskId) -> Result<()> {
     let view = View { conn: step.conn, catalog: Arc::clone(&step.ledger.catalog), now: step.now };
     let task = look::get(&view, id)?.ok_or_else(|| corrupt("the index of ids", id))?;
+    let task = Task { dependencies: None, ..task };
     let fingerprint: [u8; 16] =
         step.prepare(sql::FIND_SUBMISSION)?.query_row([id.as_str()], |row| row.get(3)).or_store()?;
     let copy = DeadTask { task, fingerprint: u128::from_be_bytes(fingerprint) };

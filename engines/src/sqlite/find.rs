@@ -19,6 +19,25 @@ pub(super) struct Found {
     pub(super) worker: Option<WorkerId>,
     pub(super) cancel_requested: bool,
     pub(super) has_large_parameters: bool,
+    /// Whether it has dependencies, or others depend on it.
+    pub(super) is_linked: bool,
+}
+
+impl Found {
+    /// A task that waits for others.
+    pub(super) const fn waiting(key: i64, queue: i64, has_large_parameters: bool) -> Self {
+        Self {
+            key,
+            queue,
+            status: Status::Waiting,
+            fence: None,
+            attempt: 0,
+            worker: None,
+            cancel_requested: false,
+            has_large_parameters,
+            is_linked: true,
+        }
+    }
 }
 
 /// Looks a task up.
@@ -36,5 +55,6 @@ pub(super) fn find(step: &Step<'_>, id: &TaskId) -> Result<Option<Found>> {
         worker: columns.take::<Option<String>>()?.map(row::worker).transpose()?,
         cancel_requested: columns.take()?,
         has_large_parameters: columns.take()?,
+        is_linked: columns.take()?,
     }))
 }

@@ -14,6 +14,7 @@ use jobbers_common::{
 use rusqlite::OptionalExtension;
 
 use super::{
+    dependency,
     directory::queue_name,
     error::{OrStore, corrupt},
     gates,
@@ -28,6 +29,9 @@ pub(super) fn get(view: &View<'_>, id: &TaskId) -> Result<Option<Task>> {
     let mut rows = statement.query([id.as_str()]).or_store()?;
     let Some(found) = rows.next().or_store()? else { return Ok(None) };
     let (key, mut task) = row::task(found, view)?;
+    if let Some(dependencies) = &mut task.dependencies {
+        dependency::show(view, key, dependencies)?;
+    }
     let mut failures = view.prepare(sql::FAILURES)?;
     let mut rows = failures.query([key]).or_store()?;
     while let Some(failure) = rows.next().or_store()? {

@@ -13,7 +13,7 @@ use jobbers_common::{
     transition::{Return, Transition, UnknownMark},
 };
 
-use super::{dead, due::Chore, error::OrStore, find::Found, gates, settle::note_failure, sql, step::Step};
+use super::{dead, dependency, due::Chore, error::OrStore, find::Found, gates, settle::note_failure, sql, step::Step};
 
 /// What the end of an attempt leaves besides its [`Transition`].
 #[derive(Debug, Clone, Copy, Default)]
@@ -70,6 +70,8 @@ impl Ending<'_> {
     /// Cancelled without a worker.
     pub(super) const CANCELLED: Self =
         Self { event: Move::Cancel, to: Status::Cancelled, dead_letter: false, fence: None, span: None, result: None };
+    /// Aborted by the end of a predecessor.
+    pub(super) const ABORTED: Self = Self { event: Move::Abort, to: Status::Aborted, ..Self::CANCELLED };
 }
 
 /// Ends a task. Every task that ends does so here.
@@ -87,6 +89,9 @@ pub(super) fn end(step: &mut Step<'_>, id: &TaskId, found: &Found, ending: &Endi
     }
     step.note_moved(found.key, found.queue, found.status, event, to)?;
     step.note_finished(id.clone());
+    if found.is_linked {
+        dependency::note_end(step, id, found, revision, to)?;
+    }
     if dead_letter {
         dead::keep(step, id)?;
     }

@@ -5,6 +5,7 @@
 
 use jobbers_common::{
     engine::{Error, PruneRequest, PruneScope, Pruned, Result, TaskFilter},
+    lifecycle::Status,
     name::{QueueName, TaskId},
     queue::Retention,
     time::Timestamp,
@@ -13,6 +14,7 @@ use jobbers_sqlite_file::Quota;
 use rusqlite::{OptionalExtension, Row};
 
 use super::{
+    dependency,
     due::{self, Chore},
     error::OrStore,
     finished::{self, Finished, Walk},
@@ -299,6 +301,7 @@ pub(super) fn purge_queue(step: &mut Step<'_>, queue: &QueueName, limit: usize) 
         // It is gone: whoever waits for its end need not wait on.
         step.note_finished(TaskId::new(id).map_err(|_| Error::Corrupt("a task's id can't be read".to_owned()))?);
     }
+    dependency::note_withdrawn(step, &doomed, Status::Cancelled)?;
     removal::remove(step, &doomed)?;
     Ok(doomed.len() as u64)
 }

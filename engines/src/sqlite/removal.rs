@@ -8,7 +8,7 @@ use jobbers_common::{engine::Result, lifecycle::Status};
 use super::{error::OrStore, sql, step::Step};
 
 /// What is stored beside tasks, in the order of `side_tables`: by which statement it is deleted.
-const SIDE_TABLES: [&str; 7] = [
+const SIDE_TABLES: [&str; 9] = [
     sql::DELETE_LARGE_PARAMETERS,
     sql::DELETE_CHECKPOINT,
     sql::DELETE_FAILURES,
@@ -16,6 +16,8 @@ const SIDE_TABLES: [&str; 7] = [
     sql::DELETE_UNIQUENESS,
     sql::DELETE_UNIQUE_KEYS,
     sql::DELETE_WEIGHT,
+    sql::DELETE_DEPENDENCIES,
+    sql::DELETE_DEPENDENTS,
 ];
 
 /// A task to be deleted.

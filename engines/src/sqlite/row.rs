@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use jobbers_common::{
+    dependency::Dependencies,
     engine::{Error, Result},
     error_kind::ErrorKind,
     gate::ConcurrencyKey,
@@ -121,6 +122,7 @@ pub(super) fn task(row: &Row<'_>, view: &View<'_>) -> Result<(i64, Task)> {
         progress: None,
         dead_letter: false,
         unique: None,
+        dependencies: None,
         concurrency_key: None,
         trace: None,
         last_span: None,
@@ -145,6 +147,9 @@ pub(super) fn task(row: &Row<'_>, view: &View<'_>) -> Result<(i64, Task)> {
     task.unique = columns.take::<Option<String>>()?.map(|said| unique::read(&said).map(Box::new)).transpose()?;
     let told = columns.take::<Option<String>>()?.map(ConcurrencyKey::new).transpose();
     task.concurrency_key = told.map_err(|error| corrupt("a concurrency key", error))?;
+    let (total, signals) = (columns.take::<Option<u32>>()?, columns.take::<Option<u32>>()?);
+    let counted = total.zip(signals).map(|(total, signals)| Dependencies { total, signals, waits_for: Vec::new() });
+    task.dependencies = counted.map(Box::new);
     Ok((key, task))
 }
 

@@ -24,5 +24,6 @@ pub(super) const SCHEMA: Schema = Schema {
         include_str!("sql/migrations/0016_created_queues.sql"),
         include_str!("sql/migrations/0017_unknown_tasks.sql"),
         include_str!("sql/migrations/0018_schedules.sql"),
+        include_str!("sql/migrations/0019_dependencies.sql"),
     ],
 };

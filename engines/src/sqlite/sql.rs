@@ -204,6 +204,26 @@ statements! {
     WAITING_BYTES = "waiting_bytes";
     WORKERS_TOLD_TO_CANCEL = "workers_told_to_cancel";
     WRITE_META = "write_meta";
+    INSERT_DEPENDENCY = "insert_dependency";
+    INSERT_DEPENDENT = "insert_dependent";
+    LINK_TASK = "link_task";
+    SUCCESSORS = "successors";
+    DELETE_DEPENDENCY = "delete_dependency";
+    DELETE_DEPENDENCIES = "delete_dependencies";
+    DELETE_DEPENDENTS = "delete_dependents";
+    COUNT_SIGNAL = "count_signal";
+    FIND_WAITING = "find_waiting";
+    RELEASE_TASK = "release_task";
+    LINKED_TASKS = "linked_tasks";
+    PASS_SUCCESSORS_ON = "pass_successors_on";
+    PUT_SIGNAL_DUE = "put_signal_due";
+    SIGNALS_DUE = "signals_due";
+    DELETE_SIGNAL_DUE = "delete_signal_due";
+    WAITS_FOR = "waits_for";
+    AUDIT_DEPENDENCIES = "audit_dependencies";
+    AUDIT_DEPENDENTS = "audit_dependents";
+    AUDIT_WAITING = "audit_waiting";
+    ENDED_PREDECESSORS = "ended_predecessors";
 }
 
 /// A number of rows, as SQL takes it.

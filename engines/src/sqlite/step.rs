@@ -11,7 +11,9 @@ use jobbers_common::{
 };
 use rusqlite::{CachedStatement, Connection, OptionalExtension};
 
-use super::{catalog::Catalog, due::Chore, error::OrStore, row, sql, view::View, waiters::Waiters, weight};
+use super::{
+    catalog::Catalog, dependency::Ended, due::Chore, error::OrStore, row, sql, view::View, waiters::Waiters, weight,
+};
 
 /// What others are told once the transaction is committed.
 #[derive(Debug, Clone)]
@@ -44,6 +46,8 @@ pub(super) struct Ledger {
     /// From when on chores have something to do, per queue.
     due: BTreeMap<(Chore, i64), i64>,
     pub(super) news: Vec<News>,
+    /// Linked tasks whose end is still to be signalled.
+    pub(super) ended: Vec<Ended>,
 }
 
 /// How a [`Ledger`] stood, so that a failing verb's share can be taken back.
@@ -78,7 +82,8 @@ impl Ledger {
     pub(super) fn return_to(&mut self, mark: Mark) {
         let Mark { revision, catalog, tallies, removed, bytes, due, news } = mark;
         self.news.truncate(news);
-        *self = Self { revision, catalog, tallies, removed, bytes, due, news: std::mem::take(&mut self.news) };
+        let (news, ended) = (std::mem::take(&mut self.news), Vec::new());
+        *self = Self { revision, catalog, tallies, removed, bytes, due, news, ended };
     }
 }
 

@@ -15,6 +15,7 @@ use jobbers_common::{
 use rusqlite::{CachedStatement, OptionalExtension};
 
 use super::{
+    dependency::{self, Successor},
     due::Chore,
     error::{OrStore, corrupt},
     lease, limits,
@@ -38,6 +39,7 @@ pub(super) fn growth(batch: &Submit) -> u64 {
 /// Takes a batch in: all of it or, by the writer's savepoint, nothing.
 pub(super) fn submit(step: &mut Step<'_>, batch: &Submit) -> Result<Vec<Submitted>> {
     let queues = batch.tasks.iter().map(|task| step.queue(&task.queue)).collect::<Result<Vec<i64>>>()?;
+    let mut linked = Vec::<Successor<'_>>::new();
     let mut insert = step.prepare(sql::INSERT_TASK)?;
     let mut taken = Vec::with_capacity(batch.tasks.len());
     // Told when all are in: a conflict, which asking again does not cure, goes before a queue that is full.
@@ -67,13 +69,23 @@ pub(super) fn submit(step: &mut Step<'_>, batch: &Submit) -> Result<Vec<Submitte
                 None => entered.push((queue, 1)),
             }
         }
+        if submitted.how != SubmittedHow::Existing && !task.depends_on.is_empty() {
+            let (stored, _) = find(step, &task.id)?.ok_or_else(|| corrupt("a new task", &task.id))?;
+            // Nothing else has happened since it was stored.
+            linked.push((stored.key, step.ledger.revision, task));
+        }
         taken.push(submitted);
     }
+    let at_once = dependency::link(step, &linked)?;
     if let Some(full) = full {
         return Err(told(step, full, &in_need));
     }
     entered.into_iter().try_for_each(|(queue, count)| limits::note_entered(step, queue, count))?;
-    if taken.len() > 1 && batch.tasks.iter().any(|task| task.unique.is_some()) {
+    let may_move = !linked.is_empty() || !step.ledger.ended.is_empty();
+    if may_move {
+        dependency::move_at_once(step, &at_once)?;
+    }
+    if may_move || taken.len() > 1 && batch.tasks.iter().any(|task| task.unique.is_some()) {
         // A task of the batch may have moved another.
         taken.iter_mut().try_for_each(|submitted| look_again(step, submitted))?;
     }
@@ -121,7 +133,7 @@ fn take(
     if on_conflict.keeps_stored(stored.status, fingerprint, new)? {
         return Ok((existing(step, new.id.clone(), &stored)?, false));
     }
-    stored.remove(step)?;
+    stored.give_way(step)?;
     let (_, status) = store(step, insert, new, queue, &Identity::of(step, new))?
         .ok_or_else(|| corrupt("a replaced task", &new.id))?;
     Ok((submitted(new, status, SubmittedHow::Replaced), !stored.waits_in(queue)))
@@ -158,7 +170,7 @@ fn take_unique(
         Met::Update(taker) => return update(step, insert, (new, unique), queue, &taker),
     }
     if let Some(stored) = replaced {
-        stored.remove(step)?;
+        stored.give_way(step)?;
     }
     let (key, status) = store(step, insert, new, queue, &Identity::of(step, new))?
         .ok_or_else(|| corrupt("the index of ids", &new.id))?;
@@ -183,6 +195,7 @@ fn update(
     let (key, status) =
         store(step, insert, new, queue, &identity)?.ok_or_else(|| corrupt("the index of ids", &taker.id))?;
     unique::pass_on(step, taker, key, new, unique)?;
+    dependency::pass_on(step, taker.key, key)?;
     let submitted = Submitted { id: taker.id.clone(), ..submitted(new, status, SubmittedHow::Updated) };
     Ok((submitted, !Stored::from(taker).waits_in(queue)))
 }
@@ -217,6 +230,13 @@ struct Stored {
 impl Stored {
     fn waits_in(&self, queue: i64) -> bool {
         self.queue == queue && WAITING.contains(&self.status)
+    }
+
+    /// Removes it, as another takes its place.
+    fn give_way(&self, step: &mut Step<'_>) -> Result<()> {
+        let Self { key, queue, status } = *self;
+        dependency::note_withdrawn(step, &[Doomed { key, queue, status }], Status::Aborted)?;
+        self.remove(step)
     }
 
     fn remove(&self, step: &mut Step<'_>) -> Result<()> {
@@ -277,7 +297,11 @@ fn store(
         Start::After(delay) => step.now.after(delay),
         Start::At(at) => at.max(step.now),
     };
-    let status = if due > step.now { Status::Scheduled } else { Status::Submitted };
+    let status = match new.depends_on.as_slice() {
+        [_, ..] => Status::Waiting,
+        [] if due > step.now => Status::Scheduled,
+        [] => Status::Submitted,
+    };
     let overrides = if new.overrides.is_empty() {
         None
     } else {

@@ -33,6 +33,7 @@ use super::{
     bell::Bell,
     catalog::Catalog,
     connection::CUT_WITHIN,
+    dependency,
     error::{OrStore, in_words_of_the_store},
     prune, quota, sql,
     step::{Ledger, News, Step},
@@ -379,7 +380,7 @@ fn run_within(job: &mut dyn Job, step: &mut Step<'_>, quota: Quota) -> Result<()
     if let Some(growth) = job.growth() {
         quota.check(step.conn, growth).or_store()?;
     }
-    let ran = catch_unwind(AssertUnwindSafe(|| job.run(step)));
+    let ran = catch_unwind(AssertUnwindSafe(|| job.run(step).and_then(|()| dependency::signal_all(step))));
     let ran = ran.unwrap_or_else(|panic| {
         let words = words_of(&*panic).unwrap_or(WORDLESS);
         tracing::error!(panic = words, "a verb panicked: a defect; it is undone");

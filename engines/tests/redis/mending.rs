@@ -3,7 +3,7 @@
 use jobbers_common::{
     engine::{
         AuditRequest, Cycle, Engine, Finding, Flaw, Outcome, PutMode, Settlement,
-        conformance::{DONE, Fixture, failure, id, ids, queue, retry, seconds, task, worker},
+        conformance::{DONE, Fixture, dependencies::after, failure, id, ids, queue, retry, seconds, task, worker},
     },
     gate::ConcurrencyKey,
     lifecycle::Status,
@@ -64,6 +64,29 @@ async fn a_task_that_fell_out_of_its_queue_is_put_back() {
     tell(&server, &format!("LREM jobbers:{{0}}:q:default:q 1 {position:015}b"), ":1");
     assert_eq!(mended(&f).await, [flaw(Flaw::Unplaced, "b"), flaw(Flaw::Miscounted, "default")]);
     assert_eq!(ids(&f.claim(10).await), ["a", "b", "c"], "its record tells its place");
+}
+
+#[tokio::test]
+async fn an_edge_that_no_end_would_signal_is_put_back() {
+    let (server, f) = store().await;
+    f.submit(vec![task("a"), after("b", &["a"])]).await;
+    tell(&server, "DEL jobbers:{0}:g:out", ":1");
+    tell(&server, "HSET jobbers:{0}:g ghost 000001000000", ":1");
+    assert_eq!(mended(&f).await, [flaw(Flaw::Unplaced, "b"), flaw(Flaw::Orphan, "ghost")]);
+    let claimed = f.claim_one().await;
+    f.settle(&claimed, DONE).await;
+    assert_eq!(f.status("b").await, Status::Submitted);
+    assert_eq!(mended(&f).await, []);
+}
+
+#[tokio::test]
+async fn a_task_that_waits_for_none_any_more_is_released() {
+    let (server, f) = store().await;
+    f.submit(vec![task("a"), after("b", &["a"])]).await;
+    tell(&server, "DEL jobbers:{0}:g:out jobbers:{0}:g:in", ":2");
+    tell(&server, "HSET jobbers:{0}:g b 000001000001", ":0");
+    assert_eq!(mended(&f).await, [flaw(Flaw::Unplaced, "b")]);
+    assert_eq!(ids(&f.claim(10).await), ["a", "b"]);
 }
 
 #[tokio::test]

@@ -1,32 +1,23 @@
-//! Tasks that wait for others. No verb makes one yet, so a script puts them there.
+//! What all verbs make of tasks that wait for others.
 
 use jobbers_common::{
     engine::{
         AuditRequest, Cancelled, Flaw, PutMode, TaskFilter,
-        conformance::{Fixture, id, queue, task},
+        conformance::{Fixture, dependencies::after, id, queue, task},
     },
     lifecycle::Status,
     queue::QueueConfig,
-    task::{NewTask, Start},
 };
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 
 use super::{connect, submit};
 
-/// A store with a ready task, and one of each of these names that waits.
+/// A store with a ready task, and one of each of these names that waits for it.
 async fn store(waiting: &[&str]) -> (RedisServer, Fixture) {
     let server = RedisServer::start(RedisOptions::default());
     let f = connect(&server.url()).await;
     f.submit_ids(&["ready"]).await;
-    for name in waiting {
-        let start = Start::After(std::time::Duration::from_secs(3_600));
-        f.submit(vec![NewTask { start, ..task(name) }]).await;
-        let script = "local r = redis.call('HGET', KEYS[1] .. 't', ARGV[1]) \
-            redis.call('HSET', KEYS[1] .. 't', ARGV[1], '0' .. string.sub(r, 2)) \
-            redis.call('ZREM', KEYS[1] .. 'q:default:s', ARGV[1]) \
-            return redis.call('ZADD', KEYS[1] .. 'q:default:d', string.sub(r, 2, 16), ARGV[1])";
-        assert_eq!(server.command(&format!("EVAL \"{script}\" 1 jobbers:{{0}}: {name}")), ":1\r\n");
-    }
+    f.submit(waiting.iter().map(|name| after(name, &["ready"])).collect()).await;
     (server, f)
 }
 

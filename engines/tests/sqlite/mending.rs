@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use jobbers_common::{
     engine::{
-        AuditRequest, ClaimRequest, Cycle, Engine, Finding, Flaw, Outcome, PutMode, QueueClaim,
-        conformance::{DONE, Fixture, failure, queue, retry, seconds, task, worker},
+        AuditRequest, ClaimRequest, Cycle, Engine, Finding, Flaw, OnConflict, Outcome, PutMode, QueueClaim, Submit,
+        conformance::{DONE, Fixture, dependencies::after, failure, id, queue, retry, seconds, task, worker},
         look::first_queues,
     },
     gate::ConcurrencyKey,
+    lifecycle::Status,
     limits::KEPT_PARAMETER_BYTES,
     name::QueueName,
     payload::Payload,
@@ -60,6 +61,22 @@ impl Store {
         assert_eq!(self.audit(false).await, []);
         found.into_iter().map(|finding| (finding.flaw, finding.subject)).collect()
     }
+}
+
+#[tokio::test]
+async fn a_task_that_waits_for_none_any_more_is_released() {
+    let store = Store::new().await;
+    let tasks = vec![task("a"), after("b", &["a"])];
+    store.engine.submit(Submit { tasks, on_conflict: OnConflict::Fail }).await.unwrap();
+    assert_eq!(store.mended().await, []);
+    store.tamper(
+        "DELETE FROM dependency; UPDATE dependent SET signals = total;
+         INSERT INTO dependency VALUES (1, 1, 99, 0)",
+    );
+    let expected = [(Flaw::Unplaced, "b".to_owned()), (Flaw::Orphan, "dependency 99".to_owned())];
+    assert_eq!(store.mended().await, expected);
+    let released = store.engine.get(&id("b")).await.unwrap().unwrap();
+    assert_eq!(released.status, Status::Submitted);
 }
 
 /// A store with a task in each of a few situations, as a fixture whose clock nobody moves.

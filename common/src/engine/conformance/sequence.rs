@@ -7,6 +7,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use super::{Fixture, LEASE, audit::assert_sound, failure, id, queue, seconds, task_in, worker};
 use crate::{
+    dependency::{Dependency, DependencyPolicy},
     engine::{
         ClaimRequest, Cycle, CycleReply, DeadKey, DeadTask, Engine, Extension, Heartbeat, ListRequest, OnConflict,
         Outcome, PruneRequest, PruneScope, PutMode, QueueClaim, QueueStats, Reclaimed, Refusal, Resubmit, Settlement,
@@ -44,7 +45,7 @@ pub async fn random_operations_answer_as_the_model_does(f: Fixture) {
 pub async fn run(f: &Fixture, seed: u64, steps: u32) {
     let model = ModelEngine::new(Arc::clone(&f.clock) as Arc<dyn Clock>);
     let mut pair =
-        Pair { f, model, random: Random(seed | 1), leases: Vec::new(), archive: Vec::new(), at: String::new() };
+        Pair { f, model, random: Random::new(seed), leases: Vec::new(), archive: Vec::new(), at: String::new() };
     for name in [&pair.model as &dyn Engine, &*f.engine] {
         for added in &QUEUES[1..] {
             name.put_queue(QueueConfig::new(queue(added)), PutMode::Upsert).await.unwrap();
@@ -59,21 +60,27 @@ pub async fn run(f: &Fixture, seed: u64, steps: u32) {
 }
 
 /// xorshift64*: small, and the same everywhere.
-struct Random(u64);
+#[derive(Debug)]
+pub(super) struct Random(u64);
 
 impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
+    /// The same seed gives the same numbers.
+    pub(super) const fn new(seed: u64) -> Self {
+        Self(seed | 1)
+    }
+
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
         (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % bound
     }
 
-    fn one_of<T: Clone>(&mut self, choices: &[T]) -> T {
+    pub(super) fn one_of<T: Clone>(&mut self, choices: &[T]) -> T {
         choices[usize::try_from(self.below(choices.len() as u64)).unwrap()].clone()
     }
 
-    fn chance(&mut self, percent: u64) -> bool {
+    pub(super) fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 }
@@ -123,7 +130,10 @@ impl Pair<'_> {
         for _ in 0..=self.random.below(4) {
             names.insert(self.random.below(POOL));
         }
-        let tasks: Vec<NewTask> = names.into_iter().map(|n| self.new_task(n)).collect();
+        let mut tasks: Vec<NewTask> = names.into_iter().map(|n| self.new_task(n)).collect();
+        if self.random.chance(35) {
+            self.add_dependencies(&mut tasks);
+        }
         let on_conflict = self.random.one_of(&[OnConflict::Fail, OnConflict::Skip, OnConflict::Replace]);
         let batch = Submit { tasks, on_conflict };
         let (a, b) = (self.model.submit(batch.clone()).await, self.f.engine.submit(batch.clone()).await);
@@ -157,6 +167,21 @@ impl Pair<'_> {
             overrides,
             parameters,
             ..task_in(&format!("t{n:02}"), into)
+        }
+    }
+
+    /// Gives tasks of a batch edges, to others of the batch, and to any that may be stored. Such a batch has no unique keys.
+    fn add_dependencies(&mut self, tasks: &mut [NewTask]) {
+        for task in tasks {
+            task.unique = None;
+            let mut on = BTreeSet::new();
+            for _ in 0..self.random.below(4) {
+                let pool = POOL + u64::from(self.random.chance(5));
+                on.insert(id(&format!("t{:02}", self.random.below(pool))));
+            }
+            on.remove(&task.id);
+            let edges = on.into_iter().map(|on| Dependency { on, policy: self.random.one_of(&DependencyPolicy::ALL) });
+            task.depends_on = edges.collect();
         }
     }
 

@@ -1,7 +1,10 @@
 //! The audit: one map has no second place to disagree with, but its counters are two.
 
-use super::state::State;
-use crate::engine::{AuditRequest, Audited, Error, Finding, Flaw, Result};
+use super::state::{State, Stored};
+use crate::{
+    engine::{AuditRequest, Audited, Error, Finding, Flaw, Result},
+    lifecycle::Status,
+};
 
 impl State {
     pub(super) fn audit(&self, request: &AuditRequest) -> Result<Audited> {
@@ -17,6 +20,17 @@ impl State {
                     flaw: Flaw::Miscounted,
                     subject: queue.to_string(),
                     detail: format!("{accepted} accepted, {removed} removed, {held} there"),
+                    repaired: false,
+                });
+            }
+        }
+        for stored in self.tasks.values().filter(|stored| stored.task.status == Status::Waiting) {
+            let is_live = |on| self.tasks.get(on).is_some_and(|it: &Stored| !it.task.status.is_finished());
+            if stored.waits_for.is_empty() || !stored.waits_for.keys().all(is_live) {
+                findings.push(Finding {
+                    flaw: Flaw::Unplaced,
+                    subject: stored.task.id.to_string(),
+                    detail: format!("it waits, and for none that is still to end: {:?}", stored.waits_for),
                     repaired: false,
                 });
             }

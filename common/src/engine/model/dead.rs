@@ -1,5 +1,7 @@
 //! The outbox, tasks sent again, and duties.
 
+use std::collections::BTreeMap;
+
 use super::state::{State, Stored};
 use crate::{
     engine::{DeadKey, DeadTask, Duty, DutyClaim, Outbox, Resubmit, ResubmitFrom, Resubmitted},
@@ -75,7 +77,8 @@ impl State {
             if task.id_is_chosen {
                 self.tombstones.remove(&id);
             }
-            let stored = Stored { task, fingerprint, position: 0, settled_by: None, unknown: None };
+            let stored =
+                Stored { task, fingerprint, position: 0, settled_by: None, unknown: None, waits_for: BTreeMap::new() };
             self.tasks.insert(id.clone(), stored);
         }
         let Some(stored) = self.tasks.get_mut(&id) else { return };

@@ -182,7 +182,7 @@ impl State {
             .take(limit)
             .collect();
         for id in &waiting {
-            self.remove(id);
+            self.withdraw(id, Status::Cancelled);
         }
         self.something_finished = !waiting.is_empty();
         Ok(waiting.len() as u64)

@@ -5,8 +5,9 @@ use std::{
     sync::Arc,
 };
 
-use super::unique::Held;
+use super::{dependency::Signal, unique::Held};
 use crate::{
+    dependency::DependencyPolicy,
     engine::{ClaimRequest, DeadKey, DeadTask, Duty, StoredSchedule},
     gate::Gate,
     lifecycle::{Move, Status, is_legal},
@@ -34,6 +35,8 @@ pub(super) struct Stored {
     pub(super) settled_by: Option<Fence>,
     /// The first time that a worker gave it back for not knowing it, since it last ran.
     pub(super) unknown: Option<FirstGiveBack>,
+    /// Its edges without a signal, by their predecessors.
+    pub(super) waits_for: BTreeMap<TaskId, DependencyPolicy>,
 }
 
 /// A task was given back by a worker that does not know it.
@@ -71,6 +74,10 @@ pub(super) struct State {
     pub(super) catalogues: BTreeMap<CatalogueId, (Catalogue, Timestamp)>,
     /// Workers whose last claim left nothing, and that claim.
     pub(super) waiting: HashMap<WorkerId, ClaimRequest>,
+    /// The revision before the submission under way: what it takes in does not wait for what it replaces.
+    pub(super) taken_from: Option<u64>,
+    /// Ends that successors are still to hear of.
+    pub(super) signals: Vec<Signal>,
     /// Whom to wake when this verb is done.
     pub(super) wakes: Vec<WorkerId>,
     pub(super) something_finished: bool,
@@ -100,6 +107,8 @@ impl Default for State {
             duties: BTreeMap::new(),
             catalogues: BTreeMap::new(),
             waiting: HashMap::new(),
+            taken_from: None,
+            signals: Vec::new(),
             wakes: Vec::new(),
             something_finished: false,
             tombstones: BTreeMap::new(),
@@ -116,7 +125,7 @@ impl State {
     }
 
     pub(super) fn task(&self, id: &TaskId) -> Option<Task> {
-        self.tasks.get(id).map(|stored| stored.task.clone())
+        self.with_predecessors(id)
     }
 
     /// The only place where a status changes: checks the lifecycle table and gives a new revision.
@@ -136,8 +145,10 @@ impl State {
             task.cancel_requested = false;
             task.suspicion = Suspicion::NONE;
             self.something_finished = true;
+            stored.waits_for.clear();
             if task.dead_letter {
-                let copy = DeadTask { task: task.clone(), fingerprint: stored.fingerprint };
+                let copy = Task { dependencies: None, ..task.clone() };
+                let copy = DeadTask { task: copy, fingerprint: stored.fingerprint };
                 self.outbox.insert(revision, copy);
             }
         } else if to != Status::Started {
@@ -150,6 +161,9 @@ impl State {
         if to == Status::Submitted || was_running {
             let queue = task.queue.clone();
             self.wake_queue(&queue);
+        }
+        if to.is_finished() {
+            self.note_end(id, to);
         }
     }
 
@@ -177,6 +191,14 @@ impl State {
             self.release_key(&stored.task);
             self.counters.entry(stored.task.queue).or_default().1 += 1;
         }
+    }
+
+    /// Deletes a task that another takes the place of, or that is purged. To those that wait for it that is its end.
+    pub(super) fn withdraw(&mut self, id: &TaskId, end: Status) {
+        if self.tasks.get(id).is_some_and(|stored| !stored.task.status.is_finished()) {
+            self.note_end(id, end);
+        }
+        self.remove(id);
     }
 
     pub(super) fn wake_queue(&mut self, queue: &QueueName) {

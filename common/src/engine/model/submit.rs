@@ -1,10 +1,12 @@
 //! Taking tasks in.
 
 use super::{
+    dependency::counted,
     state::{State, Stored},
     unique::Met,
 };
 use crate::{
+    dependency::Dependency,
     engine::{Error, OnConflict, Result, Submit, Submitted, SubmittedHow},
     lifecycle::{Move, Status},
     name::{QueueName, TaskId},
@@ -16,6 +18,8 @@ use crate::{
 
 /// What becomes of one task: the id under which it stands, how, and whether its queue must have room for it.
 type Taken = (TaskId, SubmittedHow, bool);
+/// What became of a batch, and the moves of those of its tasks whose predecessors are over.
+type TakenIn = (Vec<(TaskId, SubmittedHow)>, Vec<(TaskId, Move)>);
 
 impl State {
     /// Takes a batch in as if its tasks came one after the other. What stands against one stands against all.
@@ -24,10 +28,19 @@ impl State {
             return Err(Error::UnknownQueue(task.queue.clone()));
         }
         let before = self.clone();
-        let taken = self.take_all(batch, now);
-        if taken.is_err() {
-            *self = before;
-        }
+        self.taken_from = Some(self.revision);
+        let taken_in = self.take_all(batch, now);
+        self.taken_from = None;
+        let taken = match taken_in {
+            Ok((taken, at_once)) => {
+                self.move_at_once(at_once, now);
+                taken
+            }
+            Err(error) => {
+                *self = before;
+                return Err(error);
+            }
+        };
         let told = |(id, how): (TaskId, SubmittedHow)| {
             let (queue, status) = match self.tasks.get(&id) {
                 Some(stored) => (stored.task.queue.clone(), stored.task.status),
@@ -35,14 +48,15 @@ impl State {
             };
             Some(Submitted { id, queue, status, how })
         };
-        Ok(taken?.into_iter().filter_map(told).collect())
+        Ok(taken.into_iter().filter_map(told).collect())
     }
 
-    fn take_all(&mut self, batch: Submit, now: Timestamp) -> Result<Vec<(TaskId, SubmittedHow)>> {
+    fn take_all(&mut self, batch: Submit, now: Timestamp) -> Result<TakenIn> {
+        let mut new_edges = Vec::<(TaskId, Vec<Dependency>)>::new();
         let (mut full, mut taken, mut entered) = (None, Vec::new(), Vec::<(QueueName, usize)>::new());
         let mut in_need = Vec::<QueueName>::new();
         for new in batch.tasks {
-            let queue = new.queue.clone();
+            let (queue, depends_on) = (new.queue.clone(), new.depends_on.clone());
             let bytes_before = self.waiting_bytes(&queue);
             let (id, how, needs_room) = self.take(new, batch.on_conflict, now)?;
             if needs_room {
@@ -52,6 +66,9 @@ impl State {
             if full.is_none() {
                 full = self.overweight(&queue, bytes_before);
             }
+            if how != SubmittedHow::Existing && !depends_on.is_empty() {
+                new_edges.push((id.clone(), depends_on));
+            }
             if how != SubmittedHow::Existing {
                 match entered.iter_mut().find(|(known, _)| *known == queue) {
                     Some((_, count)) => *count += 1,
@@ -60,6 +77,7 @@ impl State {
             }
             taken.push((id, how));
         }
+        let at_once = self.link(&new_edges, now)?;
         match full {
             Some(Error::QueueFull { queue, max_length }) => {
                 let count = in_need.iter().filter(|one| **one == queue).count();
@@ -73,7 +91,7 @@ impl State {
             None => {}
         }
         entered.into_iter().try_for_each(|(queue, count)| self.note_entered(queue, count, now))?;
-        Ok(taken)
+        Ok((taken, at_once))
     }
 
     /// Holds to the rate at which a queue takes tasks in.
@@ -149,7 +167,7 @@ impl State {
     /// Stores a task, in the place of one of its id, and gives it its key.
     fn enter(&mut self, new: NewTask, now: Timestamp) -> TaskId {
         let id = new.id.clone();
-        self.remove(&id);
+        self.withdraw(&id, Status::Aborted);
         self.insert(Self::fresh(new, now));
         self.take_key(&id, now);
         id
@@ -176,6 +194,12 @@ impl State {
             Start::At(at) => at.max(now),
         };
         let fingerprint = new.fingerprint();
+        let dependencies = counted(&new.depends_on);
+        let status = match dependencies {
+            Some(_) => Status::Waiting,
+            None if due > now => Status::Scheduled,
+            None => Status::Submitted,
+        };
         let task = Task {
             id: new.id,
             id_is_chosen: new.id_is_chosen,
@@ -183,7 +207,7 @@ impl State {
             version: new.version,
             queue: new.queue,
             priority: new.priority,
-            status: if due > now { Status::Scheduled } else { Status::Submitted },
+            status,
             revision: 0,
             parameters: Some(new.parameters),
             overrides: new.overrides,
@@ -206,10 +230,12 @@ impl State {
             dead_letter: false,
             unique: new.unique,
             concurrency_key: new.concurrency_key,
+            dependencies,
             trace: new.trace,
             last_span: None,
         };
-        Stored { task, fingerprint, position: 0, settled_by: None, unknown: None }
+        let waits_for = new.depends_on.into_iter().map(|edge| (edge.on, edge.policy)).collect();
+        Stored { task, fingerprint, position: 0, settled_by: None, unknown: None, waits_for }
     }
 }
 

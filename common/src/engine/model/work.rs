@@ -24,11 +24,13 @@ impl State {
     pub(super) fn cycle(&mut self, cycle: Cycle, now: Timestamp) -> CycleReply {
         self.waiting.remove(&cycle.worker);
         let settled = cycle.settlements.into_iter().map(|settlement| self.settle(settlement, now)).collect();
+        self.signal_all(now);
         let mut reply = CycleReply { settled, ..CycleReply::default() };
         if let Some(claim) = cycle.claim.filter(|claim| claim.limit > 0) {
             let queues: Vec<QueueName> = claim.queues.iter().map(|it| it.queue.clone()).collect();
             self.promote_due(Some(&queues), TEND_LIMIT, now);
             reply.reclaimed = self.reclaim_expired(Some(&queues), TEND_LIMIT, now);
+            self.signal_all(now);
             (reply.claimed, reply.more) = self.claim(&cycle.worker, &claim, now);
             if !reply.more {
                 let due = self.next_due(&queues).map(|due| due.since(now));

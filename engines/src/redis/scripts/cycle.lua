@@ -132,11 +132,20 @@ else
   end
 
   local ready, has_ready, taken = {}, {}, 0
-  local set_aside = call('EXISTS', P .. 'suspects', P .. 'unknown', P .. 'unknown')
-  local has_suspects, has_unknown = set_aside % 2 == 1, set_aside >= 2
+  -- The sum tells which are there: 1, 2 and 4.
+  local put_off = P .. 'g:due'
+  local kept = call('EXISTS', P .. 'suspects', P .. 'unknown', P .. 'unknown', put_off, put_off, put_off, put_off)
+  local has_suspects, has_unknown = kept % 2 == 1, kept % 4 >= 2
+  if kept >= 4 then
+    -- include ends put_off
+    signal_put_off()
+    for i, due in ipairs(call('ZMSCORE', P .. 'due', unpack(names))) do
+      soonest[i] = tonumber(due or math.huge)
+    end
+  end
   -- Whether a queue may have more than it gave: limits, suspicion and refusals hold tasks back, and a queue that gave all
   -- it was asked for was not looked through.
-  local may_have_more = limited or is_picky or set_aside > 0
+  local may_have_more = limited or is_picky or kept % 4 > 0
   for i, name in ipairs(names) do
     local is_any = call('EXISTS', of(name, 'q'), of(name, 'r'), of(name, 'p')) > 0
     if limits[i] > 0 and is_any and call('SISMEMBER', P .. 'paused', name) == 0 then

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Moves due tasks of all queues to their queues, the longest due first, and wakes workers. Goes on with counting what
--- stood in queues when they got a max_bytes.
+-- stood in queues when they got a max_bytes, and with signals that earlier steps put off.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at most how many. Answers how many, and 1 if further queues are due
 -- else 0.
@@ -10,6 +10,10 @@
 -- Queues that one call looks at.
 local MOST_QUEUES = 500
 
+if call('EXISTS', P .. 'g:due') == 1 then
+  -- include put_off
+  signal_put_off()
+end
 local late = queues_due('s', MOST_QUEUES)
 local promoted = promote(overdue(late, 's', tonumber(ARGV[2])))
 write_moves(true)

@@ -4,7 +4,7 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 queue, 3 at most how many.
 -- Answers how many, or -1 for an unknown queue.
 
--- include base numbers sized over unique aside lane places remove awaited
+-- include base numbers wake moves over unique aside lane places remove withdrawn
 
 local name, limit = ARGV[2], tonumber(ARGV[3])
 if not call('ZSCORE', P .. 'queues', name) then
@@ -17,8 +17,13 @@ for _, part in ipairs({ 'r', 's', 'd', 'p' }) do
     ids[#ids + 1] = id
   end
 end
-remove(name, ids, false)
-if watched then
-  tell_ended(ids)
+local high, low, next_high = take_numbers(1)
+-- To those that wait for it a purged task is cancelled.
+remove(name, ids, false, function(gone, found)
+  note_withdrawn(gone, found, @state.cancelled, number_at(high, low, next_high, 0))
+end)
+for i = 1, watched and #ids or 0 do
+  finished[i] = ids[i]
 end
+write_moves(true)
 return #ids

@@ -6,4 +6,4 @@
 -- Answers as `audit.lua`, with a 1 for what was mended.
 
 local MENDS = true
--- include base numbers wake over limits aside lane places gates agenda audit
+-- include base numbers wake over limits aside lane places gates agenda edges audit

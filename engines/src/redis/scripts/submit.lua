@@ -6,15 +6,16 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 how many groups; for each: what to do about ids that are taken
 -- (f fail, s skip, r replace; F, S, R where each task stands for itself), how many runs; for each run of tasks that are
 -- alike: queue, priority, start (nothing: now, a<microseconds> after now, t<microseconds> at), l if their parameters lie
--- apart and u if they have unique keys and c if clients chose their ids, how many; for each task: id, core without its submitted_at, its
+-- apart and u if they have unique keys and d if they depend on others and c if clients chose their ids, how many; for each task: id, core without its submitted_at, its
 -- parameters if they lie apart, and if it has a unique key what is done about who holds it (j refuse, t answer with it, p
--- replace, k keep the last) and what it says of it (see unique.lua). No id stands twice; at most 1,000 tasks in all; a
--- group with unique keys comes alone.
+-- replace, k keep the last) and what it says of it (see unique.lua); if it depends on others, the policy and id of each,
+-- with a zero byte between them. No id stands twice; at most 1,000 tasks in all; a group with unique keys or dependencies
+-- comes alone.
 -- Answers for each group 1 (all are created and ready), {'queue', name} (unknown), {'conflict', place, status, b|s} (the
--- body differs, or it has started), {'duplicate', place, id and status of who holds the key}, {'full', queue,
+-- body differs, or it has started), {'predecessor', place, id} (it waits for an unknown task), {'duplicate', place, id and status of who holds the key}, {'full', queue,
 -- max_length}, {'heavy', queue, max_bytes}, {'rate', queue, microseconds until it may go in}, {'burst', queue, how many,
 -- how many it takes at once}, {'length', queue, how many, max_length} (more than ever fit), for a group with unique keys
--- what duplicates.lua says, or {letters, queue and status of each existing one, …}, a letter
+-- what duplicates.lua says, for one with dependencies C, R and E and the id, queue and status of each task, or {letters, queue and status of each existing one, …}, a letter
 -- for each task: c created and ready, d created and scheduled, r, p replaced likewise, e existing; where each stands for
 -- itself also b, s, f, g, q: it is in conflict, its queue is full, of tasks or bytes, or takes no more in for now, and
 -- instead of queue and status there is just the status of the one that stands in its way, max_length, max_bytes, or the
@@ -29,7 +30,7 @@ end
 
 -- include base numbers wake ends
 
-local is_any_unique, is_any_chosen = false, false
+local is_any_unique, is_any_chosen, is_any_linked = false, false, false
 
 -- What letters say of a run's tasks, and how many arguments each of these takes; known once for all runs that are alike.
 local traits = {}
@@ -37,10 +38,12 @@ local traits = {}
 local function traits_of(letters)
   local is_large = string.find(letters, 'l', 1, true) ~= nil
   local is_unique = string.find(letters, 'u', 1, true) ~= nil
+  local is_linked = string.find(letters, 'd', 1, true) ~= nil
   local is_chosen = string.find(letters, 'c', 1, true) ~= nil
   is_any_unique, is_any_chosen = is_any_unique or is_unique, is_any_chosen or is_chosen
-  traits[letters] = { is_large = is_large, is_unique = is_unique, is_chosen = is_chosen,
-    stride = 2 + (is_large and 1 or 0) + (is_unique and 1 or 0) }
+  is_any_linked = is_any_linked or is_linked
+  traits[letters] = { is_large = is_large, is_unique = is_unique, is_linked = is_linked, is_chosen = is_chosen,
+    stride = 2 + (is_large and 1 or 0) + (is_unique and 1 or 0) + (is_linked and 1 or 0) }
   return traits[letters]
 end
 
@@ -135,18 +138,26 @@ end
 local bodies = {}
 local high, low, next_high = take_numbers(#ids)
 local take_replaced, remove_replaced, left_by, take_unique, is_any_refused
+-- By place: what a task waits for. Stores these edges; moves tasks on that wait for none that is still to end.
+local waiting_at, put_links, move_linked = {}, nil, nil
 -- By place: the task that is answered, updated or cancelled there.
 local met = {}
 if is_any_unique then
-  -- include over unique aside lane places remove judge returns withdraw duplicates
+  -- include over unique aside lane places remove withdrawn judge returns withdraw duplicates
   refusals[1] = refusals[1] or plan_group(groups[1])
   left_by, take_unique = leaving, take_group
 elseif is_any_stored then
-  -- include over unique aside lane places remove judge
+  -- include over unique aside lane places remove withdrawn judge
   for g, group in ipairs(groups) do
     refusals[g] = refusals[g] or judge_group(group)
   end
   take_replaced, remove_replaced = note_replaced, remove_all_replaced
+end
+
+if is_any_linked then
+  -- include link
+  refusals[1] = refusals[1] or find_predecessors(groups[1])
+  waiting_at, put_links, move_linked = edges_at, put_edges, move_at_once
 end
 
 if limited then
@@ -176,7 +187,10 @@ local function take_run(run)
         stored_again[#stored_again + 1] = id
       end
       local position, record = number_at(high, low, next_high, place - 1), nil
-      if due_at then
+      if waiting_at[place] then
+        record = history_of(@state.waiting, position, stamp_of(due)) .. STAMP .. ARGV[argument + 1]
+        push(queue.waiting, position, id)
+      elseif due_at then
         record = history_of(@state.scheduled, position, ready_at) .. STAMP .. ARGV[argument + 1]
         push(queue.later, due_at, id)
       else
@@ -220,6 +234,21 @@ local function tell_run(run, scheduled, said, existing)
   end
 end
 
+-- For each task of a group a letter, its id, and its queue and status as it stands now.
+local function tell_as_they_stand(group)
+  local answer = { '' }
+  for _, run in ipairs(group.runs) do
+    for place = run.place, run.place + run.count - 1 do
+      local letter, record = letters[place], call('HGET', T, ids[place]) or stored[place]
+      answer[1] = answer[1] .. (letter == @submitted.existing and @whole.existing
+        or letter == @submitted.replaced and @whole.replaced or @whole.created)
+      push(answer, ids[place], queue_of(record))
+      answer[#answer + 1] = status_of(record)
+    end
+  end
+  return answer
+end
+
 local answers = {}
 for g, group in ipairs(groups) do
   local said, existing, is_plain = {}, {}, not is_any_stored and not is_any_refused
@@ -243,5 +272,18 @@ if remove_replaced then
 end
 spread('HDEL', P .. 'e', stored_again)
 spread('HSET', B, bodies)
+if put_links and not refusals[1] then
+  put_links()
+end
+-- Tasks of the call may have moved others of it.
+local may_have_moved = put_links or ended_links[1]
 write_moves(true)
+if put_links and not refusals[1] then
+  move_linked()
+end
+for g, group in ipairs(may_have_moved and not take_unique and groups or {}) do
+  if not refusals[g] and string.lower(group.mode) == group.mode then
+    answers[g] = tell_as_they_stand(group)
+  end
+end
 return answers

@@ -1,6 +1,6 @@
 //! What `scripts/submit.lua` is sent, and what it answers.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use jobbers_common::{
     engine::{ConflictReason, Error, OnConflict, Result, Submitted, SubmittedHow},
@@ -73,21 +73,31 @@ impl Run {
 
 /// Makes runs of a caller's tasks, in their order.
 pub(super) fn encode(tasks: &[NewTask]) -> Result<Vec<Run>> {
+    let named: HashSet<&TaskId> = tasks.iter().flat_map(|task| &task.depends_on).map(|edge| &edge.on).collect();
     let alike = tasks.chunk_by(|a, b| traits_of(a) == traits_of(b));
-    alike.filter_map(|tasks| Some((tasks.first()?, tasks))).map(|(first, tasks)| encode_run(first, tasks)).collect()
+    let runs = alike.filter_map(|tasks| Some((tasks.first()?, tasks)));
+    runs.map(|(first, tasks)| encode_run(first, tasks, &named)).collect()
 }
 
-/// What the script must know of a task beside its record.
-fn traits_of(task: &NewTask) -> (&QueueName, u8, Start, bool, bool, bool) {
-    let is_large = record::is_large(task);
-    (&task.queue, task.priority.get(), task.start, is_large, task.unique.is_some(), task.id_is_chosen)
+/// What the script must know of tasks beside their records.
+type Traits<'a> = (&'a QueueName, u8, Start, [bool; 4]);
+
+/// The same of one task: its queue, priority and start; whether its parameters are large, it has a unique key, it depends on
+/// others, and its client chose its id.
+fn traits_of(task: &NewTask) -> Traits<'_> {
+    let flags = [record::is_large(task), task.unique.is_some(), !task.depends_on.is_empty(), task.id_is_chosen];
+    (&task.queue, task.priority.get(), task.start, flags)
 }
 
-fn encode_run(first: &NewTask, tasks: &[NewTask]) -> Result<Run> {
+fn encode_run(first: &NewTask, tasks: &[NewTask], named: &HashSet<&TaskId>) -> Result<Run> {
     let mut written = Arguments::default();
     for task in tasks {
         written.push(task.id.as_str().as_bytes());
+        let core_at = written.bytes.len();
         record::encode(task, &mut written.bytes)?;
+        if !task.depends_on.is_empty() || named.contains(&task.id) {
+            record::mark_linked(&mut written.bytes[core_at..]);
+        }
         written.ends.push(written.bytes.len());
         if record::is_large(task) {
             written.push(&task.parameters.bytes);
@@ -96,8 +106,12 @@ fn encode_run(first: &NewTask, tasks: &[NewTask]) -> Result<Run> {
             let said = unique::said(&task.name, unique);
             written.push(format!("{}{said}", unique::letter(unique.on_duplicate)).as_bytes());
         }
+        if !task.depends_on.is_empty() {
+            let edges = task.depends_on.iter().map(|edge| format!("{}{}\0", edge.policy.code(), edge.on));
+            written.push(edges.collect::<String>().as_bytes());
+        }
     }
-    let (queue, priority, start, is_large, is_unique, id_is_chosen) = traits_of(first);
+    let (queue, priority, start, flags) = traits_of(first);
     let mut head = Arguments::default();
     head.push(queue.as_str().as_bytes());
     head.push(&[b'0' + priority]);
@@ -106,8 +120,8 @@ fn encode_run(first: &NewTask, tasks: &[NewTask]) -> Result<Run> {
         Start::After(delay) => head.push(format!("a{}", micros(delay)).as_bytes()),
         Start::At(at) => head.push(format!("t{}", at.as_micros()).as_bytes()),
     }
-    let letters = [(is_large, b'l'), (is_unique, b'u'), (id_is_chosen, b'c')];
-    head.push(&letters.into_iter().filter_map(|(is, letter)| is.then_some(letter)).collect::<Vec<u8>>());
+    let letters = flags.into_iter().zip(*b"ludc");
+    head.push(&letters.filter_map(|(is, letter)| is.then_some(letter)).collect::<Vec<u8>>());
     Ok(Run { head, count: tasks.len(), tasks: written })
 }
 
@@ -137,6 +151,10 @@ pub(super) fn read_answer(answer: Value, tasks: Vec<Named>) -> Result<Vec<Submit
     let (letters, mut words) = match read_verdict(answer, tasks.len())? {
         Verdict::Conflict(mut words) => return Err(read_conflict(&mut words, tasks)?),
         Verdict::Duplicate(mut words) => return Err(read_duplicate(&mut words, tasks)?),
+        Verdict::Predecessor(mut words) => {
+            let Named { id, .. } = read_place(&mut words, tasks)?;
+            return Err(Error::UnknownPredecessor { id, predecessor: task_id(&mut words)? });
+        }
         Verdict::Letters(letters, words) => (letters, words),
     };
     letters.bytes().zip(tasks).map(|(letter, task)| read_letter(letter, task, &mut words)).collect()
@@ -148,7 +166,7 @@ pub(super) fn read_single_answers(answer: Value, tasks: Vec<Named>) -> Vec<Resul
         Ok(Verdict::Letters(letters, mut words)) => {
             letters.bytes().zip(tasks).map(|(letter, task)| read_letter(letter, task, &mut words)).collect()
         }
-        Ok(Verdict::Conflict(_) | Verdict::Duplicate(_)) => {
+        Ok(Verdict::Conflict(_) | Verdict::Duplicate(_) | Verdict::Predecessor(_)) => {
             tasks.iter().map(|_| Err(malformed("a letter per task was due"))).collect()
         }
         Err(error) => tasks.iter().map(|_| Err(error.clone())).collect(),
@@ -165,6 +183,8 @@ enum Verdict {
     Conflict(Words),
     /// The holder of a unique key does.
     Duplicate(Words),
+    /// A task waits for one that does not exist.
+    Predecessor(Words),
 }
 
 fn read_verdict(answer: Value, count: usize) -> Result<Verdict> {
@@ -196,6 +216,7 @@ fn read_verdict(answer: Value, count: usize) -> Result<Verdict> {
         }
         "conflict" => Ok(Verdict::Conflict(words)),
         "duplicate" => Ok(Verdict::Duplicate(words)),
+        "predecessor" => Ok(Verdict::Predecessor(words)),
         _ => Ok(Verdict::Letters(first, words)),
     }
 }

@@ -1,4 +1,6 @@
 -- find_task: what a verb must know of a task before it moves it.
 -- ?1 id
--- Answers key, queue, status, fence, attempt, worker, cancel_requested, and whether its parameters lie beside it.
-SELECT key, queue, status, fence, attempt, worker, cancel_requested, parameters IS NULL FROM task WHERE id = ?1
+-- Answers key, queue, status, fence, attempt, worker, cancel_requested, whether its parameters lie beside it, and linked.
+SELECT key, queue, status, fence, attempt, worker, cancel_requested, parameters IS NULL,
+       linked
+FROM task WHERE id = ?1

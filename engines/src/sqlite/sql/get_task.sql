@@ -6,6 +6,8 @@ SELECT key, id, id_is_chosen, name, version, queue, rank, status, revision, over
        parameters_type, coalesce(parameters, (SELECT bytes FROM large_parameters WHERE task = key)),
        result_type, result,
        (SELECT type FROM checkpoint WHERE task = key), (SELECT bytes FROM checkpoint WHERE task = key),
-       (SELECT said FROM uniqueness WHERE task = key), concurrency_key
+       (SELECT said FROM uniqueness WHERE task = key), concurrency_key,
+       CASE linked WHEN 1 THEN (SELECT total FROM dependent WHERE task = key) END,
+       CASE linked WHEN 1 THEN (SELECT signals FROM dependent WHERE task = key) END
 FROM task
 WHERE id = ?1

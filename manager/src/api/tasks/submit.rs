@@ -267,6 +267,7 @@ impl Intake<'_> {
             unique,
             concurrency_key,
             key_is_explicit,
+            depends_on: Vec::new(),
             trace: self.envelope.trace.map(Box::from),
             request_digest,
         };

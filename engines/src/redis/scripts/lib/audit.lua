@@ -2,7 +2,7 @@
 --
 -- ARGV[2] is what to look over: `tasks`, by their records; `q`, `r`, `p`, `y`, `h`, `s`, `d`, `l`, `z` or `f`, that part of the
 -- queue in ARGV[3];
--- `beside`, the hash ARGV[3] of what belongs to tasks; `keys`, `outbox` and `order`; `counts` of the queue ARGV[3].
+-- `beside`, the hash ARGV[3] of what belongs to tasks; `keys`, `outbox`, `order`, `edges` and `edges_out`; `counts` of the queue ARGV[3].
 
 local piece, part, from, limit = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local looked_at, findings = 0, {}
@@ -103,7 +103,7 @@ local function right_place(record)
   if state == @state.scheduled.byte then
     return 's', format('%.0f', (unpack_at('>I7', record, @lease.ready_at.at)))
   elseif state == @state.waiting.byte then
-    return 'd', sub(record, @record.revision)
+    return 'd', sub(record, @lease.position)
   end
   return 'r', score_in(record)
 end
@@ -128,8 +128,82 @@ local function is_in_lane(name, id, record)
   return byte(record) == @state.fresh.byte and call('LINDEX', lane, place_of_revision(lane, position)) == position .. id
 end
 
+-- Whether the end of a task is still to be signalled to those that wait for it.
+local function is_put_off(id)
+  for _, entry in ipairs(call('ZRANGE', DUE, 0, -1)) do
+    if sub(entry, @ending_due.rest.at) == id then
+      return true
+    end
+  end
+  return false
+end
+
+-- Whether a waiting task has the edges that it counts.
+local function check_edges(name, id, record)
+  local total, signals = read_counts(call('HGET', COUNTS, id) or write_counts(0, 0))
+  local edges = call('ZLEXCOUNT', IN, '[' .. id .. ZERO, '(' .. id .. '\1')
+  if edges == 0 and signals == total then
+    note('unplaced', id, 'it waits, and all of its ' .. total .. ' dependencies are signalled', function()
+      local position = sub(record, @lease.position)
+      call('HSET', T, id, @state.submitted .. sub(record, @record.revision.at))
+      call('ZREM', of(name, 'd'), id)
+      call('ZADD', of(name, 'r'), score_of(sub(record, @lease.priority), position), id)
+    end)
+  elseif edges ~= total - signals then
+    note('unplaced', id, 'it waits for ' .. total - signals .. ' tasks, and ' .. edges .. ' edges are there')
+  end
+end
+
+-- Edges by those who wait: whether these wait, and whether an end will come that signals them.
+local function look_over_edges()
+  local found = scan('ZSCAN', IN, limit)
+  for i = 1, #found[2], 2 do
+    local entry = found[2][i]
+    local id, since, on, policy = read_edge(entry)
+    local record, predecessor = call('HGET', T, id), call('HGET', T, on)
+    local other = edge_entry(on, since, id, policy)
+    looked_at = looked_at + 1
+    if not record or byte(record) ~= @state.waiting.byte then
+      note('orphan', id, 'it has an edge from ' .. on .. ' and does not wait', function()
+        call('ZREM', IN, entry)
+        call('ZREM', OUT, other)
+      end)
+    elseif not call('ZSCORE', OUT, other) then
+      note('unplaced', id, 'the end of ' .. on .. ', which it waits for, would not be signalled', function()
+        call('ZADD', OUT, 0, other)
+      end)
+    elseif (not predecessor or is_over(predecessor)) and not is_put_off(on) then
+      note('unplaced', id, 'it waits for ' .. on .. ', which is over or gone', predecessor and function()
+        call('ZADD', DUE, 0, sub(predecessor, @record.revision) .. status_of(predecessor) .. on)
+      end or nil)
+    elseif predecessor and not is_over(predecessor)
+      and byte(predecessor, core_at(predecessor) - 1 + @core.linked.at) ~= @flag.yes.byte then
+      note('unplaced', id, 'it waits for ' .. on .. ', whose record does not say that it is linked')
+    end
+  end
+  return found[1]
+end
+
+-- Edges by those who are waited for: whether they are known to those who wait.
+local function look_over_edges_out()
+  local found = scan('ZSCAN', OUT, limit)
+  for i = 1, #found[2], 2 do
+    local on, since, id, policy = read_edge(found[2][i])
+    looked_at = looked_at + 1
+    if not call('ZSCORE', IN, edge_entry(id, since, on, policy)) then
+      note('orphan', on, 'it has an edge to ' .. id .. ', which does not wait for it', function()
+        call('ZREM', OUT, found[2][i])
+      end)
+    end
+  end
+  return found[1]
+end
+
 local function check_waiting(name, id, record, places)
   local part_name, score = right_place(record)
+  if part_name == 'd' then
+    check_edges(name, id, record)
+  end
   if part_name == 'r' and not places.p and is_in_lane(name, id, record) then
     return check_elsewhere(name, id, places, nil)
   end
@@ -545,6 +619,8 @@ local pieces = {
   keys = look_over_keys,
   outbox = look_over_outbox,
   order = look_over_order,
+  edges = look_over_edges,
+  edges_out = look_over_edges_out,
   beside = function() return look_over_beside(part) end,
   counts = function() return look_over_counts(part) end,
   q = function() return look_over_lane(part) end,

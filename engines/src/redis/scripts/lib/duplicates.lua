@@ -157,7 +157,7 @@ local function take_one(run, place)
     word, id = fingerprint_of(new_core) .. id, met[place]
     local before = core_of(call('HGET', T, id))
     core = sub(before, @core.submitted_at.at, @core.fingerprint.last) .. sub(core, @core.size.at, @core.priority.last)
-      .. sub(before, @core.remember) .. sub(core, @core.reserved.at)
+      .. sub(before, @core.remember.at, @core.linked.last) .. sub(core, @core.reserved.at)
     ends = sub(call('HGET', SAID, id), @kept.ends)
     remove(queue_in(before), { id }, false)
   elseif met[place] then
@@ -192,11 +192,13 @@ end
 -- Takes a group in that was planned. Answers letters, E existing, U updated, R replaced, C created, and for each task the
 -- id, queue and status of the one it is answered with.
 local function take_group(group)
+  are_signals_held = true
   for _, run in ipairs(group.runs) do
     for place = run.place, run.place + run.count - 1 do
       take_one(run, place)
     end
   end
+  are_signals_held = false
   flush()
   local said, answer = {}, { '' }
   for place = 1, #ids do

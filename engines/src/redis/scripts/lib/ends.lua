@@ -7,6 +7,9 @@ local queues = {}
 local records, bodies_gone, finished = {}, {}, {}
 -- Whether a caller waits for the end of some task. Most often none does, and the tasks that end are not gathered.
 local watched = call('EXISTS', P .. 'awaited') == 1
+-- Linked tasks that ended (see edges.lua): id, status, before what revision its edges were made, and whether it waited.
+-- How many edges this step may still signal; and whether ends are only gathered for now.
+local ended_links, signals_left, are_signals_held = {}, 200, false
 
 -- A list that is asked for is made: most moves fill one or two of a queue's lists.
 local ON_DEMAND = {
@@ -54,6 +57,10 @@ local function finish(queue, id, lease, status, revision, dead_letter, by, fence
   counts[status] = (counts[status] or 0) + 1
   if watched then
     finished[#finished + 1] = id
+  end
+  if byte(lease, @lease.linked.at) == @flag.yes.byte then
+    ended_links[#ended_links + 1] =
+      { id = id, status = status, before = revision, has_waited = byte(lease) == @state.waiting.byte }
   end
 end
 
@@ -129,8 +136,8 @@ local function write_queue(name, queue, wakes)
   end
 end
 
--- Writes all that was gathered. `wakes`: whether to wake workers for what became ready.
-local function write_moves(wakes)
+-- Writes all that was gathered, but signals nothing. `wakes`: whether to wake workers for what became ready.
+local function flush_moves(wakes)
   wakes = wakes and is_any_waiting()
   spread('HSET', T, records)
   spread('HDEL', B, bodies_gone)
@@ -142,4 +149,13 @@ local function write_moves(wakes)
     tell_ended(finished)
   end
   queues, records, bodies_gone, finished = {}, {}, {}, {}
+end
+
+-- Writes all that was gathered, and signals the ends of linked tasks.
+local function write_moves(wakes)
+  flush_moves(wakes)
+  if ended_links[1] and not are_signals_held then
+    -- include records scores dependencies
+    signal_ended()
+  end
 end

@@ -58,10 +58,15 @@ local function note_replaced(id, record)
   gone[#gone + 1] = id
 end
 
+-- To those that wait for it a replaced task is aborted.
+local function note_replacement(gone, found)
+  note_withdrawn(gone, found, @state.aborted, number_at(high, low, next_high, 0))
+end
+
 -- Deletes it, all of a queue together: its list of finished tasks is swept once.
 local function remove_all_replaced()
   for name, gone in pairs(replaced) do
-    remove(name, gone.waiting, false)
+    remove(name, gone.waiting, false, note_replacement)
     remove(name, gone.over, true)
   end
   replaced = {}

@@ -3,7 +3,7 @@
 -- Deletes what is stored by id, of at most 1,000 tasks of one queue. Most side hashes are empty most of the time.
 local function erase(name, ids)
   release_keys(ids)
-  for _, hash in ipairs({ B, H, X, P .. 'u' }) do
+  for _, hash in ipairs({ B, H, X, P .. 'u', P .. 'g' }) do
     if call('EXISTS', hash) == 1 then
       call('HDEL', hash, unpack(ids))
     end
@@ -26,9 +26,13 @@ local function erase_finished(name, ids, ended)
   erase(name, ids)
 end
 
--- Deletes tasks of one queue that wait, at most 1,000.
-local function remove_waiting(name, ids)
-  leave(name, ids, call('HMGET', T, unpack(ids)))
+-- Deletes tasks of one queue that wait, at most 1,000. `note` is called with them and their records.
+local function remove_waiting(name, ids, note)
+  local found = call('HMGET', T, unpack(ids))
+  if note then
+    note(ids, found)
+  end
+  leave(name, ids, found)
   if sized then
     note_out(name, ids)
   end
@@ -51,12 +55,12 @@ local function remove_finished(name, ids)
 end
 
 -- Deletes tasks of one queue that are not running, at most 1,000; `over` says that all of them are finished, else none is.
-local function remove(name, ids, over)
+local function remove(name, ids, over, note)
   if #ids == 0 then
     return
   elseif over then
     remove_finished(name, ids)
   else
-    remove_waiting(name, ids)
+    remove_waiting(name, ids, note)
   end
 end

@@ -1,12 +1,16 @@
 -- Everything about one task, as Rust puts it together (`state.rs`).
 
--- {id, record, the end of its lease or nothing, news}; nil for an unknown task. A `slim` view leaves result and
+local EDGES_SHOWN = 100
+
+-- {id, record, the end of its lease or nothing, news, its dependencies or nothing: their counts, and unless it is slim the
+-- first edges of a waiting one}; nil for an unknown task. A `slim` view leaves result and
 -- checkpoint out.
 local function view(id, slim)
   local record = call('HGET', T, id)
   if not record then
     return nil
   end
+  local is_linked = byte(record, core_at(record) - 1 + @core.linked.at) == @flag.yes.byte
   local expires_at = is_running(record) and call('ZSCORE', of(queue_of(record), 'l'), id) or ''
   if slim and byte(record) == @state.completed.byte then
     local high, low = byte(record, @ending.open_length)
@@ -19,5 +23,16 @@ local function view(id, slim)
     local length = sub(news, fixed + @news.progress_length.at, fixed + @news.progress_length.last)
     news = sub(news, @record.state.at, fixed + @news.progress_length.last + length)
   end
-  return { id, record, expires_at, news }
+  if not is_linked then
+    return { id, record, expires_at, news, '' }
+  end
+  -- include edges
+  local depends = call('HGET', COUNTS, id) or ''
+  if not slim and byte(record) == @state.waiting.byte then
+    for _, entry in ipairs(edges_of(IN, id, nil, EDGES_SHOWN)) do
+      local _, _, on, policy = read_edge(entry)
+      depends = depends .. policy .. on .. ZERO
+    end
+  end
+  return { id, record, expires_at, news, depends }
 end

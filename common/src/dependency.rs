@@ -1,0 +1,253 @@
+//! Dependencies: which tasks a task waits for, and what the end of each of them does to it.
+//!
+//! A submission names the predecessors of its task, each with a policy. The task is `waiting` until every one of its
+//! edges is signalled; then it becomes `submitted` or `scheduled`, once. An edge is signalled by the end of its
+//! predecessor, and [`consequence`] decides what follows for the successor: the model and both engines go by it.
+//!
+//! - Signals are a set and no count: an edge that was signalled is gone, so nothing can signal it twice.
+//! - A predecessor that is over when its successor is submitted signals at once, by its end. So does one that was pruned
+//!   and is remembered ([`crate::tombstone`]).
+//! - A predecessor that is purged counts as cancelled, and one that another submission replaces counts as aborted.
+//! - A task that is over stays over: sending a predecessor again revives no successor that was aborted.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    lifecycle::{Move, Status},
+    limits::{MAX_BATCH_DEPENDENCIES, MAX_DEPENDENCIES},
+    name::TaskId,
+    task::NewTask,
+};
+
+/// What the end of a predecessor means to its successor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DependencyPolicy {
+    /// The successor runs if the predecessor completed. Any other end aborts it, and so on from successor to successor.
+    #[default]
+    AbortSuccessors,
+    /// The successor runs, however the predecessor ended.
+    RunWithFailures,
+    /// The successor runs if the predecessor failed for good: it is failed, aborted, dropped or stalled. It is aborted if
+    /// the predecessor completed or was cancelled.
+    RunOnError,
+}
+
+impl DependencyPolicy {
+    /// All of them. A policy's place here is its stored number and never changes.
+    pub const ALL: [Self; 3] = [Self::AbortSuccessors, Self::RunWithFailures, Self::RunOnError];
+
+    /// The stored number.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// The policy of a stored number.
+    #[must_use]
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(code)).copied()
+    }
+
+    /// Whether the end of a predecessor aborts the successor.
+    #[must_use]
+    pub const fn aborts(self, end: Status) -> bool {
+        match self {
+            Self::AbortSuccessors => !matches!(end, Status::Completed),
+            Self::RunWithFailures => false,
+            Self::RunOnError => matches!(end, Status::Completed | Status::Cancelled),
+        }
+    }
+}
+
+/// An edge: the task whose end is waited for, and what that end means.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Dependency {
+    /// The predecessor.
+    pub on: TaskId,
+    /// What its end means.
+    #[serde(default)]
+    pub policy: DependencyPolicy,
+}
+
+/// What a task waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Dependencies {
+    /// How many edges it was submitted with.
+    pub total: u32,
+    /// How many of them are signalled. Edges that were not when the task ended no longer count.
+    pub signals: u32,
+    /// The edges that are not: the first 100 by the ids of their predecessors. Empty in lists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits_for: Vec<Dependency>,
+}
+
+/// What the end of a predecessor, `end`, does to a waiting successor that has `left` other edges without a signal. `None`:
+/// it waits on.
+#[must_use]
+pub const fn consequence(policy: DependencyPolicy, end: Status, left: u32) -> Option<Move> {
+    if policy.aborts(end) {
+        return Some(Move::Abort);
+    }
+    if left == 0 { Some(Move::Signal) } else { None }
+}
+
+/// Checks the dependencies of a batch: their bounds, and that no task waits for itself, be it through others.
+///
+/// # Errors
+/// What is wrong, with the ids of the tasks.
+pub fn validate(tasks: &[NewTask]) -> Result<(), String> {
+    let total: usize = tasks.iter().map(|task| task.depends_on.len()).sum();
+    if total == 0 {
+        return Ok(());
+    }
+    if total > MAX_BATCH_DEPENDENCIES {
+        return Err(format!(
+            "a batch has at most {MAX_BATCH_DEPENDENCIES} dependencies, not {total}; send smaller ones"
+        ));
+    }
+    if let Some(task) = tasks.iter().find(|task| task.unique.is_some()) {
+        return Err(format!("task {} has a unique key: a batch has unique keys or dependencies, not both", task.id));
+    }
+    tasks.iter().try_for_each(validate_one)?;
+    match find_cycle(tasks) {
+        Some(cycle) => {
+            let path: Vec<&str> = cycle.into_iter().map(TaskId::as_str).collect();
+            Err(format!("these tasks would wait for each other: {}", path.join(" -> ")))
+        }
+        None => Ok(()),
+    }
+}
+
+fn validate_one(task: &NewTask) -> Result<(), String> {
+    let count = task.depends_on.len();
+    if count > MAX_DEPENDENCIES {
+        return Err(format!("task {} depends on {count} tasks; the most are {MAX_DEPENDENCIES}", task.id));
+    }
+    let mut seen = HashSet::with_capacity(count);
+    for Dependency { on, .. } in &task.depends_on {
+        if *on == task.id {
+            return Err(format!("task {on} depends on itself"));
+        }
+        if !seen.insert(on) {
+            return Err(format!("task {} names its dependency on {on} twice", task.id));
+        }
+    }
+    Ok(())
+}
+
+/// A cycle among the tasks of a batch, each before the one that depends on it. The work grows with the edges.
+fn find_cycle(tasks: &[NewTask]) -> Option<Vec<&TaskId>> {
+    let places: HashMap<&TaskId, usize> = tasks.iter().enumerate().map(|(place, task)| (&task.id, place)).collect();
+    let within = |place: usize| tasks[place].depends_on.iter().filter_map(|edge| places.get(&edge.on).copied());
+    let mut left: Vec<usize> = (0..tasks.len()).map(|place| within(place).count()).collect();
+    let mut successors = vec![Vec::new(); tasks.len()];
+    for place in 0..tasks.len() {
+        within(place).for_each(|predecessor| successors[predecessor].push(place));
+    }
+    let mut free: Vec<usize> = (0..tasks.len()).filter(|place| left[*place] == 0).collect();
+    while let Some(place) = free.pop() {
+        for successor in &successors[place] {
+            left[*successor] -= 1;
+            if left[*successor] == 0 {
+                free.push(*successor);
+            }
+        }
+    }
+    // Each of those that are left waits for another one of them: walking back from any comes to a cycle.
+    let mut path = vec![(0..tasks.len()).find(|place| left[*place] > 0)?];
+    loop {
+        let next = within(*path.last()?).find(|place| left[*place] > 0)?;
+        if let Some(start) = path.iter().position(|place| *place == next) {
+            let mut cycle: Vec<&TaskId> = path[start..].iter().rev().map(|place| &tasks[*place].id).collect();
+            cycle.push(cycle.first()?);
+            return Some(cycle);
+        }
+        path.push(next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        lifecycle::is_legal,
+        name::{QueueName, TaskName},
+        payload::Payload,
+    };
+
+    fn task(id: &str, on: &[&str]) -> NewTask {
+        let name = TaskName::new("echo").unwrap();
+        let new = NewTask::new(TaskId::new(id).unwrap(), name, QueueName::new("default").unwrap(), Payload::json("1"));
+        let edge = |id: &&str| Dependency { on: TaskId::new(*id).unwrap(), policy: DependencyPolicy::default() };
+        NewTask { depends_on: on.iter().map(edge).collect(), ..new }
+    }
+
+    #[test]
+    fn a_policy_says_for_each_end_whether_the_successor_runs() {
+        use DependencyPolicy::{AbortSuccessors, RunOnError, RunWithFailures};
+        for end in Status::ALL.into_iter().filter(|status| status.is_finished()) {
+            let failed = matches!(end, Status::Failed | Status::Aborted | Status::Dropped | Status::Stalled);
+            assert_eq!(AbortSuccessors.aborts(end), end != Status::Completed, "{end}");
+            assert_eq!(RunOnError.aborts(end), !failed, "{end}");
+            assert!(!RunWithFailures.aborts(end), "{end}");
+        }
+    }
+
+    #[test]
+    fn what_follows_is_a_move_of_a_waiting_task() {
+        for policy in DependencyPolicy::ALL {
+            assert_eq!(DependencyPolicy::from_code(policy.code()), Some(policy));
+            for end in Status::ALL.into_iter().filter(|status| status.is_finished()) {
+                let (last, other) = (consequence(policy, end, 0), consequence(policy, end, 1));
+                if policy.aborts(end) {
+                    assert_eq!((last, other), (Some(Move::Abort), Some(Move::Abort)));
+                    assert!(is_legal(Status::Waiting, Move::Abort, Status::Aborted));
+                } else {
+                    assert_eq!((last, other), (Some(Move::Signal), None));
+                    assert!(is_legal(Status::Waiting, Move::Signal, Status::Submitted));
+                }
+            }
+        }
+        assert_eq!(DependencyPolicy::from_code(3), None);
+    }
+
+    #[test]
+    fn a_cycle_is_found_and_named() {
+        for (tasks, expected) in [
+            (vec![task("a", &["a"])], "task a depends on itself"),
+            (vec![task("a", &["b", "b"])], "task a names its dependency on b twice"),
+            (vec![task("a", &["b"]), task("b", &["a"])], "wait for each other: b -> a -> b"),
+            (
+                vec![task("x", &[]), task("a", &["x", "c"]), task("b", &["a"]), task("c", &["b"]), task("y", &["c"])],
+                "wait for each other: b -> c -> a -> b",
+            ),
+        ] {
+            let problem = validate(&tasks).unwrap_err();
+            assert!(problem.contains(expected), "{problem}");
+        }
+    }
+
+    #[test]
+    fn a_graph_without_a_cycle_is_taken_in_any_order() {
+        let diamond = [task("d", &["b", "c"]), task("b", &["a"]), task("a", &["stored"]), task("c", &["a"])];
+        assert_eq!(validate(&diamond), Ok(()));
+        assert_eq!(validate(&[]), Ok(()));
+    }
+
+    #[test]
+    fn bounds_are_held() {
+        let names: Vec<String> = (0..=MAX_DEPENDENCIES).map(|n| format!("p{n}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        assert_eq!(validate(&[task("a", &names[1..])]), Ok(()));
+        assert!(validate(&[task("a", &names)]).unwrap_err().contains("depends on 1001 tasks"));
+        let many: Vec<NewTask> = (0..6).map(|n| task(&format!("t{n}"), &names[1..])).collect();
+        assert_eq!(validate(&many[..5]), Ok(()));
+        assert!(validate(&many).unwrap_err().contains("at most 5000"));
+        let unique = crate::unique::Unique::new(crate::unique::UniqueKey::new("k").unwrap());
+        let both = NewTask { unique: Some(Box::new(unique)), ..task("a", &["b"]) };
+        assert!(validate(&[both]).unwrap_err().contains("not both"));
+    }
+}

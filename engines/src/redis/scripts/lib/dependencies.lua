@@ -1,0 +1,141 @@
+-- What the ends of tasks do to those that wait for them, as `dependency.rs` says.
+
+-- include edges
+
+-- By policy: the ends that abort the successor.
+local ABORTS = {
+  [@policy.abort_successors] = '[^' .. @state.completed .. ']',
+  [@policy.run_with_failures] = '^$',
+  [@policy.run_on_error] = '[' .. @state.completed .. @state.cancelled .. ']',
+}
+
+local function aborts(policy, status)
+  return string.find(status, ABORTS[policy]) ~= nil
+end
+
+-- A task that came before a revision waits for none any more.
+local function drop_edges(id, before)
+  local entries, others = edges_of(IN, id, before, -1), {}
+  for i, entry in ipairs(entries) do
+    local _, since, on, policy = read_edge(entry)
+    others[i] = edge_entry(on, since, id, policy)
+  end
+  spread('ZREM', IN, entries)
+  spread('ZREM', OUT, others)
+end
+
+-- A waiting task joins the end of its queue, or waits for its time.
+local function release(queue, id, record, revision)
+  local ready_at, numbers = sub(record, @lease.ready_at), revision .. revision
+  local rest = sub(record, @lease.started_at.at)
+  if ready_at > STAMP then
+    push(records, id, @state.scheduled .. numbers .. ready_at .. rest)
+    push(queue.later, format('%.0f', (unpack_at('>I7', record, @lease.ready_at.at))), id)
+  else
+    push(records, id, @state.submitted .. numbers .. STAMP .. rest)
+    push(queue.ready, score_of(sub(record, @lease.priority), revision), id)
+  end
+end
+
+-- Moves tasks on that waited: {id, record, whether it is aborted}, in this order.
+local function leave_waiting(moves)
+  local high, low, next_high = take_numbers(#moves)
+  local left = {}
+  for i, move in ipairs(moves) do
+    local id, record, is_aborted = unpack(move)
+    local name, revision = queue_of(record), number_at(high, low, next_high, i - 1)
+    left[name] = left[name] or {}
+    left[name][#left[name] + 1] = id
+    if is_aborted then
+      if sized then
+        note_out(name, { id })
+      end
+      finish(gathered(name), id, record, @state.aborted, revision, @flag.no, @by.store, NO_NUMBER)
+    else
+      release(gathered(name), id, record, revision)
+    end
+  end
+  for name, ids in pairs(left) do
+    spread('ZREM', of(name, 'd'), ids)
+  end
+end
+
+local function is_before(a, b)
+  return a.since < b.since or a.since == b.since and a.on < b.on
+end
+
+-- What is stored by id, of many tasks.
+local function fetch(key, ids)
+  local found = {}
+  for first = 1, #ids, 1000 do
+    for i, value in ipairs(call('HMGET', key, unpack(ids, first, min(first + 999, #ids)))) do
+      found[ids[first + i - 1]] = value
+    end
+  end
+  return found
+end
+
+-- Signals edges, and moves the tasks on that wait for none any more, or are aborted.
+local function signal(round)
+  table.sort(round, is_before)
+  local gone_in, gone_out, ids, seen = {}, {}, {}, {}
+  for i, edge in ipairs(round) do
+    gone_in[i] = edge_entry(edge.id, edge.since, edge.on, edge.policy)
+    gone_out[i] = edge_entry(edge.on, edge.since, edge.id, edge.policy)
+    if not seen[edge.id] then
+      seen[edge.id], ids[#ids + 1] = true, edge.id
+    end
+  end
+  spread('ZREM', IN, gone_in)
+  spread('ZREM', OUT, gone_out)
+  local stored, counts, has_moved, moves, counted = fetch(T, ids), fetch(COUNTS, ids), {}, {}, {}
+  for _, edge in ipairs(round) do
+    local id, record = edge.id, stored[edge.id]
+    if record and byte(record) == @state.waiting.byte and counts[id] and not has_moved[id] then
+      local total, signals = read_counts(counts[id])
+      local is_aborted = aborts(edge.policy, edge.status)
+      counts[id], counted[id] = write_counts(total, signals + 1), true
+      if is_aborted or signals + 1 >= total then
+        has_moved[id], moves[#moves + 1] = true, { id, record, is_aborted }
+      end
+    end
+  end
+  local written = {}
+  for id in pairs(counted) do
+    push(written, id, counts[id])
+  end
+  spread('HSET', COUNTS, written)
+  if #moves > 0 then
+    leave_waiting(moves)
+  end
+end
+
+-- Signals the ends that were noted, and those that follow from them, round by round, as long as signals are left for this
+-- step. The rest is put off.
+local function signal_ended()
+  while ended_links[1] do
+    local ended, round = ended_links, {}
+    ended_links = {}
+    for _, task in ipairs(ended) do
+      if task.has_waited then
+        drop_edges(task.id, task.before)
+      end
+    end
+    for _, task in ipairs(ended) do
+      local entries = edges_of(OUT, task.id, task.before, signals_left + 1)
+      if #entries > signals_left then
+        call('ZADD', DUE, 0, task.before .. task.status .. task.id)
+      end
+      local count = min(#entries, signals_left)
+      for i = 1, count do
+        local on, since, id, policy = read_edge(entries[i])
+        round[#round + 1] = { on = on, since = since, id = id, policy = policy, status = task.status }
+      end
+      signals_left = signals_left - count
+    end
+    if #round > 0 then
+      signal(round)
+    end
+    flush_moves(true)
+  end
+end

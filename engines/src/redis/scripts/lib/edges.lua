@@ -1,0 +1,34 @@
+-- Edges between tasks. Only tasks whose records say that they are linked have any.
+--
+--  g      by id: how many dependencies a task has, and how many of them are signalled
+--  g:in   edges that are not signalled, by the task that waits: its id, a zero byte, an `edge` to its predecessor
+--  g:out  the same once more, by the task that is waited for
+--  g:due  ends of tasks that are still to be signalled to some successors, the oldest first
+--
+-- All entries of one set have the score 0, so that they are in the order of their bytes.
+
+local COUNTS, IN, OUT, DUE, ZERO = P .. 'g', P .. 'g:in', P .. 'g:out', P .. 'g:due', '\0'
+
+-- Edges of a task, at most `limit`: those of tasks that were taken in before a revision, or all.
+local function edges_of(key, id, before, limit)
+  return call('ZRANGEBYLEX', key, '[' .. id .. ZERO, '(' .. id .. (before and ZERO .. before or '\1'), 'LIMIT', 0, limit)
+end
+
+-- An entry of `g:in` or `g:out`: whose it is, since when, the task at the other end, and the policy.
+local function read_edge(entry)
+  local zero = string.find(entry, ZERO, 1, true)
+  local edge = sub(entry, zero + 1)
+  return sub(entry, 1, zero - 1), sub(edge, @edge.since), sub(edge, @edge.rest.at, -3), sub(edge, -1)
+end
+
+local function edge_entry(id, since, other, policy)
+  return id .. ZERO .. since .. other .. ZERO .. policy
+end
+
+local function write_counts(total, signals)
+  return format('%06d%06d', total, signals)
+end
+
+local function read_counts(counts)
+  return tonumber(sub(counts, @dependent.total)), tonumber(sub(counts, @dependent.signals))
+end

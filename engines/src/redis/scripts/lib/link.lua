@@ -1,0 +1,122 @@
+-- Tasks of a submission that wait for others. Such a submission is the only group of its call, and has no unique keys.
+
+-- include edges
+
+-- By place: {predecessor, policy, how it ended or nothing, its record if it is stored and lives}.
+local edges_at = {}
+
+-- The edges of the task at a place: pairs of policy and predecessor.
+local function told_edges(run, place)
+  return string.gmatch(ARGV[argument_of(run, place) + run.stride - 1], '(%d)([^%z]+)')
+end
+
+local function enters(place)
+  return letters[place] ~= @submitted.existing
+end
+
+local function each_linked(group, act)
+  for _, run in ipairs(group.runs) do
+    for place = run.place, run.kind.is_linked and run.place + run.count - 1 or 0 do
+      if enters(place) then
+        local refusal = act(run, place)
+        if refusal then
+          return refusal
+        end
+      end
+    end
+  end
+end
+
+-- Looks up what tasks of a batch wait for; answers what stands against the first that waits for an unknown one.
+local function find_predecessors(group)
+  local place_of, asked, is_asked, records_of_asked, tombstones = {}, {}, {}, {}, {}
+  for place, id in ipairs(ids) do
+    place_of[id] = place
+  end
+  each_linked(group, function(run, place)
+    for _, on in told_edges(run, place) do
+      if not place_of[on] and not is_asked[on] then
+        is_asked[on], asked[#asked + 1] = true, on
+      end
+    end
+  end)
+  for first = 1, #asked, 1000 do
+    local some = { unpack(asked, first, min(first + 999, #asked)) }
+    local remembered = call('HMGET', P .. 'e', unpack(some))
+    for i, record in ipairs(call('HMGET', T, unpack(some))) do
+      records_of_asked[some[i]] = record
+      local tombstone = not record and remembered[i]
+      if tombstone and sub(tombstone, @tombstone.forget_at) > STAMP then
+        tombstones[some[i]] = sub(tombstone, @tombstone.state)
+      end
+    end
+  end
+  return each_linked(group, function(run, place)
+    local edges = {}
+    for policy, on in told_edges(run, place) do
+      local within = place_of[on]
+      local record = within and stored[within] or records_of_asked[on]
+      if within and enters(within) then
+        edges[#edges + 1] = { on = on, policy = policy }
+      elseif record and is_over(record) then
+        edges[#edges + 1] = { on = on, policy = policy, status = status_of(record) }
+      elseif record then
+        edges[#edges + 1] = { on = on, policy = policy, record = record }
+      elseif tombstones[on] then
+        edges[#edges + 1] = { on = on, policy = policy, status = tombstones[on] }
+      else
+        return { 'predecessor', place - 1, on }
+      end
+    end
+    edges_at[place] = edges
+  end)
+end
+
+-- Stores the edges of the tasks of a batch, and notes in the records of their predecessors that they are linked.
+local function put_edges()
+  local entries_in, entries_out, counts, patched = {}, {}, {}, {}
+  for place, id in ipairs(ids) do
+    local signals, since = 0, number_at(high, low, next_high, place - 1)
+    for _, edge in ipairs(edges_at[place] or {}) do
+      local record = edge.record
+      if edge.status then
+        signals = signals + 1
+      else
+        push(entries_in, 0, edge_entry(id, since, edge.on, edge.policy))
+        push(entries_out, 0, edge_entry(edge.on, since, id, edge.policy))
+      end
+      if record and not patched[edge.on] then
+        local at = core_at(record) - 1 + @core.linked.at
+        patched[edge.on] = true
+        push(records, edge.on, sub(record, 1, at - 1) .. @flag.yes .. sub(record, at + 1))
+      end
+    end
+    if edges_at[place] then
+      push(counts, id, write_counts(#edges_at[place], signals))
+    end
+  end
+  spread('ZADD', IN, entries_in)
+  spread('ZADD', OUT, entries_out)
+  spread('HSET', COUNTS, counts)
+end
+
+-- Moves the tasks of a batch on that still wait, and whose predecessors were over: all of them, or one so that it aborts.
+local function move_at_once()
+  -- include dependencies
+  local moves = {}
+  for place, id in ipairs(ids) do
+    local is_any_open, is_aborted = false, false
+    for _, edge in ipairs(edges_at[place] or {}) do
+      is_any_open = is_any_open or not edge.status
+      is_aborted = is_aborted or edge.status and aborts(edge.policy, edge.status)
+    end
+    local record = edges_at[place] and (is_aborted or not is_any_open) and call('HGET', T, id)
+    if record and byte(record) == @state.waiting.byte then
+      moves[#moves + 1] = { id, record, is_aborted }
+    end
+  end
+  if #moves > 0 then
+    leave_waiting(moves)
+    write_moves(true)
+  end
+end

@@ -1,0 +1,16 @@
+-- Signals what earlier steps put off: a bounded number of edges.
+
+-- include edges
+
+local ENDS_A_CHORE, SIGNALS_A_CHORE = 1000, 1000
+
+local function signal_put_off()
+  local due = call('ZRANGE', DUE, 0, ENDS_A_CHORE - 1)
+  spread('ZREM', DUE, due)
+  for i, entry in ipairs(due) do
+    ended_links[i] = { id = sub(entry, @ending_due.rest.at), status = sub(entry, @ending_due.state),
+      before = sub(entry, @ending_due.before) }
+  end
+  signals_left = SIGNALS_A_CHORE
+  write_moves(true)
+end

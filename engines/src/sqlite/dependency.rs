@@ -1,0 +1,286 @@
+//! Dependencies: the edges between tasks, and what the end of one does to those that wait for it.
+//!
+//! A task that ends, or is removed before its end, is noted in the step ([`note_end`]). Its edges are signalled when the
+//! verb is through, or before it claims ([`signal_all`]): a bounded number, and the rest by the claims and ticks that
+//! follow ([`work_off`]). Only tasks that are `linked` come here at all.
+
+use jobbers_common::{
+    dependency::{Dependencies, Dependency, DependencyPolicy, consequence},
+    engine::{Error, Result},
+    lifecycle::{Move, Status},
+    limits::{MAX_DEPENDENCIES_SHOWN, SIGNALS_A_CHORE, SIGNALS_A_STEP},
+    name::TaskId,
+    task::NewTask,
+};
+use rusqlite::OptionalExtension;
+
+use super::{
+    due::Chore,
+    error::{OrStore, corrupt},
+    find::{Found, find},
+    moves::{self, Ending},
+    removal::{Doomed, json_array},
+    row, sql,
+    step::Step,
+    tombstones,
+    view::View,
+};
+
+/// Ends that one call takes up again at most.
+const ENDS_A_CHORE: usize = 1_000;
+
+/// A task that is over, or gone, and whose successors are to hear of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Ended {
+    key: i64,
+    id: TaskId,
+    /// Later edges are none of its business.
+    before: i64,
+    end: Status,
+}
+
+/// An edge on its way to be signalled. In the order in which successors move.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Signal {
+    since: i64,
+    on: TaskId,
+    predecessor: i64,
+    successor: i64,
+    policy: DependencyPolicy,
+    end: Status,
+}
+
+/// Notes the end of a linked task, which has just got this revision.
+pub(super) fn note_end(step: &mut Step<'_>, id: &TaskId, found: &Found, before: i64, end: Status) -> Result<()> {
+    if found.status == Status::Waiting {
+        step.prepare(sql::DELETE_DEPENDENCIES)?.execute([found.key]).or_store()?;
+    }
+    step.ledger.ended.push(Ended { key: found.key, id: id.clone(), before, end });
+    Ok(())
+}
+
+/// Notes tasks that are about to be removed before their end. To those that wait for them that is `end`.
+pub(super) fn note_withdrawn(step: &mut Step<'_>, doomed: &[Doomed], end: Status) -> Result<()> {
+    if doomed.iter().all(|task| task.status.is_finished()) {
+        return Ok(());
+    }
+    let keys = json_array(doomed.iter().map(|task| task.key));
+    let mut statement = step.prepare(sql::LINKED_TASKS)?;
+    let mut rows = statement.query([keys]).or_store()?;
+    while let Some(row) = rows.next().or_store()? {
+        let mut columns = row::Columns::of(row);
+        let (key, id) = (columns.take()?, columns.name(TaskId::new)?);
+        let before = step.next_revision();
+        step.ledger.ended.push(Ended { key, id, before, end });
+    }
+    Ok(())
+}
+
+/// What waited for a task waits for the one that it has become.
+pub(super) fn pass_on(step: &Step<'_>, from: i64, to: i64) -> Result<()> {
+    if step.prepare(sql::PASS_SUCCESSORS_ON)?.execute((from, to)).or_store()? > 0 {
+        step.prepare(sql::LINK_TASK)?.execute([to]).or_store()?;
+    }
+    Ok(())
+}
+
+/// Signals the ends that were noted, up to the bound of a step.
+pub(super) fn signal_all(step: &mut Step<'_>) -> Result<()> {
+    if step.ledger.ended.is_empty() {
+        return Ok(());
+    }
+    signal(step, SIGNALS_A_STEP)
+}
+
+/// Signals what earlier steps left.
+pub(super) fn work_off(step: &mut Step<'_>) -> Result<()> {
+    let mut ended = Vec::new();
+    let mut statement = step.prepare(sql::SIGNALS_DUE)?;
+    let mut rows = statement.query([sql::count(ENDS_A_CHORE)]).or_store()?;
+    while let Some(row) = rows.next().or_store()? {
+        let mut columns = row::Columns::of(row);
+        let (number, key): (i64, i64) = (columns.take()?, columns.take()?);
+        let id = columns.name(TaskId::new)?;
+        ended.push((number, Ended { key, id, before: columns.take()?, end: row::status(columns.take()?)? }));
+    }
+    drop(rows);
+    if ended.is_empty() {
+        return Ok(());
+    }
+    for (number, ended) in ended {
+        step.prepare(sql::DELETE_SIGNAL_DUE)?.execute([number]).or_store()?;
+        step.ledger.ended.push(ended);
+    }
+    signal(step, SIGNALS_A_CHORE)
+}
+
+/// Signals edges, and those that follow from them, round by round; what is left after `limit` of them is put off.
+fn signal(step: &mut Step<'_>, limit: usize) -> Result<()> {
+    let mut left = limit;
+    while !step.ledger.ended.is_empty() {
+        let ended = std::mem::take(&mut step.ledger.ended);
+        let mut round = Vec::new();
+        for ended in ended {
+            let wanted = left - round.len();
+            let found = successors(step, &ended, wanted + 1)?;
+            if found.len() > wanted {
+                let Ended { key, id, before, end } = &ended;
+                step.prepare(sql::PUT_SIGNAL_DUE)?.execute((key, id.as_str(), before, end.code())).or_store()?;
+            }
+            round.extend(found.into_iter().take(wanted));
+        }
+        left -= round.len();
+        round.sort();
+        for edge in &round {
+            signal_one(step, edge)?;
+        }
+    }
+    Ok(())
+}
+
+fn successors(step: &Step<'_>, ended: &Ended, limit: usize) -> Result<Vec<Signal>> {
+    let mut statement = step.prepare(sql::SUCCESSORS)?;
+    let mut rows = statement.query((ended.key, ended.before, sql::count(limit))).or_store()?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next().or_store()? {
+        let mut columns = row::Columns::of(row);
+        let (since, successor) = (columns.take()?, columns.take()?);
+        let policy = policy(columns.take()?)?;
+        let Ended { key, id, end, .. } = ended;
+        found.push(Signal { since, on: id.clone(), predecessor: *key, successor, policy, end: *end });
+    }
+    Ok(found)
+}
+
+fn policy(code: u8) -> Result<DependencyPolicy> {
+    DependencyPolicy::from_code(code).ok_or_else(|| corrupt("a dependency's policy", code))
+}
+
+fn signal_one(step: &mut Step<'_>, edge: &Signal) -> Result<()> {
+    let Signal { since, predecessor, successor, policy, end, .. } = *edge;
+    if step.prepare(sql::DELETE_DEPENDENCY)?.execute((predecessor, since, successor)).or_store()? == 0 {
+        // Another edge of this round has ended the successor.
+        return Ok(());
+    }
+    let left = step.prepare(sql::COUNT_SIGNAL)?.query_row([successor], |row| row.get(0)).optional().or_store()?;
+    match consequence(policy, end, left.unwrap_or(0)) {
+        Some(event) => leave_waiting(step, successor, event),
+        None => Ok(()),
+    }
+}
+
+/// Moves a task on that waited for others, if it still does.
+fn leave_waiting(step: &mut Step<'_>, key: i64, event: Move) -> Result<()> {
+    let mut statement = step.prepare(sql::FIND_WAITING)?;
+    let mut rows = statement.query([key]).or_store()?;
+    let Some(row) = rows.next().or_store()? else { return Ok(()) };
+    let mut columns = row::Columns::of(row);
+    let (id, queue, ready_at) = (columns.name(TaskId::new)?, columns.take()?, columns.time()?);
+    let has_large_parameters = columns.take()?;
+    drop(rows);
+    if event == Move::Abort {
+        let found = Found::waiting(key, queue, has_large_parameters);
+        return moves::end(step, &id, &found, &Ending::ABORTED);
+    }
+    let revision = step.next_revision();
+    let (to, ready_at) =
+        if ready_at > step.now { (Status::Scheduled, ready_at) } else { (Status::Submitted, step.now) };
+    step.prepare(sql::RELEASE_TASK)?.execute((key, to.code(), revision, ready_at.as_micros())).or_store()?;
+    if to == Status::Scheduled {
+        step.note_due(Chore::Promote, queue, ready_at.as_micros());
+    }
+    step.note_moved(key, queue, Status::Waiting, event, to)
+}
+
+/// A new task that waits for others: its key, and its position.
+pub(super) type Successor<'a> = (i64, i64, &'a NewTask);
+
+/// Stores the edges of new tasks, which are all in. Returns the tasks that wait for none of them any more, and their moves.
+pub(super) fn link(step: &Step<'_>, new: &[Successor<'_>]) -> Result<Vec<(i64, Move)>> {
+    let mut at_once = Vec::new();
+    for (key, since, task) in new {
+        let (mut signals, mut aborts) = (0, false);
+        for Dependency { on, policy } in &task.depends_on {
+            let end = match find(step, on)? {
+                Some(found) if !found.status.is_finished() => {
+                    step.prepare(sql::INSERT_DEPENDENCY)?.execute((found.key, since, key, policy.code())).or_store()?;
+                    step.prepare(sql::LINK_TASK)?.execute([found.key]).or_store()?;
+                    continue;
+                }
+                Some(found) => found.status,
+                None => remembered(step, &task.id, on)?,
+            };
+            signals += 1;
+            aborts |= policy.aborts(end);
+        }
+        let total = sql::count(task.depends_on.len());
+        step.prepare(sql::INSERT_DEPENDENT)?.execute((key, total, signals)).or_store()?;
+        step.prepare(sql::LINK_TASK)?.execute([key]).or_store()?;
+        if aborts || signals == total {
+            at_once.push((*key, if aborts { Move::Abort } else { Move::Signal }));
+        }
+    }
+    Ok(at_once)
+}
+
+/// How a predecessor ended that is not stored.
+fn remembered(step: &Step<'_>, id: &TaskId, on: &TaskId) -> Result<Status> {
+    let tombstone = tombstones::find(step.conn, on, step.now)?;
+    let unknown = || Error::UnknownPredecessor { id: id.clone(), predecessor: on.clone() };
+    tombstone.map(|tombstone| tombstone.status).ok_or_else(unknown)
+}
+
+/// Signals what a batch has ended, and then moves those of its tasks on whose predecessors were over.
+pub(super) fn move_at_once(step: &mut Step<'_>, moves: &[(i64, Move)]) -> Result<()> {
+    signal_all(step)?;
+    for (key, event) in moves {
+        leave_waiting(step, *key, *event)?;
+    }
+    signal_all(step)
+}
+
+/// Adds to a task, with its counts, who it waits for.
+pub(super) fn show(view: &View<'_>, key: i64, dependencies: &mut Dependencies) -> Result<()> {
+    let mut statement = view.prepare(sql::WAITS_FOR)?;
+    let mut rows = statement.query((key, sql::count(MAX_DEPENDENCIES_SHOWN))).or_store()?;
+    while let Some(row) = rows.next().or_store()? {
+        let mut columns = row::Columns::of(row);
+        let (on, policy) = (columns.name(TaskId::new)?, policy(columns.take()?)?);
+        dependencies.waits_for.push(Dependency { on, policy });
+    }
+    Ok(())
+}
+
+/// What is wrong with what a waiting task waits for, and whether that can be mended.
+pub(super) fn find_flaw(view: &View<'_>, key: i64) -> Result<Option<(String, bool)>> {
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+    let (total, signals, edges, lost): (i64, i64, i64, i64) =
+        view.prepare(sql::AUDIT_WAITING)?.query_row([key], read).or_store()?;
+    Ok(if edges == 0 && signals == total {
+        Some((format!("it waits, and all of its {total} dependencies are signalled"), true))
+    } else if edges != total - signals {
+        Some((format!("it waits for {} tasks, and {edges} edges are there", total - signals), false))
+    } else if lost > 0 {
+        let mut ended = view.prepare(sql::ENDED_PREDECESSORS)?;
+        Some((format!("it waits for {lost} tasks that are over or gone"), ended.exists([key]).or_store()?))
+    } else {
+        None
+    })
+}
+
+/// Moves a waiting task on, by the ends of those it waits for that are over.
+pub(super) fn mend(step: &mut Step<'_>, key: i64) -> Result<()> {
+    let mut statement = step.prepare(sql::ENDED_PREDECESSORS)?;
+    let mut rows = statement.query([key]).or_store()?;
+    while let Some(row) = rows.next().or_store()? {
+        let mut columns = row::Columns::of(row);
+        let (predecessor, id) = (columns.take()?, columns.name(TaskId::new)?);
+        let (before, end) = (step.ledger.revision + 1, row::status(columns.take()?)?);
+        step.ledger.ended.push(Ended { key: predecessor, id, before, end });
+    }
+    drop(rows);
+    if step.ledger.ended.is_empty() {
+        return leave_waiting(step, key, Move::Signal);
+    }
+    signal_all(step)
+}

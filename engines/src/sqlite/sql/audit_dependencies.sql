@@ -1,0 +1,7 @@
+-- audit_dependencies: whose edges they are, and whether that task is there and waits.
+-- ?1 the task after which to go on, ?2 at most how many tasks
+SELECT successor, EXISTS (SELECT 1 FROM task WHERE key = dependency.successor AND status = 0) FROM dependency
+WHERE successor > ?1
+GROUP BY successor
+ORDER BY successor
+LIMIT ?2
