@@ -10,7 +10,10 @@
 //! - A predecessor that is purged counts as cancelled, and one that another submission replaces counts as aborted.
 //! - A task that is over stays over: sending a predecessor again revives no successor that was aborted.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    str::FromStr,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +54,16 @@ impl DependencyPolicy {
         Self::ALL.get(usize::from(code)).copied()
     }
 
+    /// The name on every wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AbortSuccessors => "abort_successors",
+            Self::RunWithFailures => "run_with_failures",
+            Self::RunOnError => "run_on_error",
+        }
+    }
+
     /// Whether the end of a predecessor aborts the successor.
     #[must_use]
     pub const fn aborts(self, end: Status) -> bool {
@@ -59,6 +72,16 @@ impl DependencyPolicy {
             Self::RunWithFailures => false,
             Self::RunOnError => matches!(end, Status::Completed | Status::Cancelled),
         }
+    }
+}
+
+impl FromStr for DependencyPolicy {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|policy| policy.as_str() == text);
+        let names = || Self::ALL.map(Self::as_str).join(", ");
+        found.ok_or_else(|| format!("{text} is not a dependency's policy; these are: {}", names()))
     }
 }
 
@@ -200,6 +223,7 @@ mod tests {
     fn what_follows_is_a_move_of_a_waiting_task() {
         for policy in DependencyPolicy::ALL {
             assert_eq!(DependencyPolicy::from_code(policy.code()), Some(policy));
+            assert_eq!(serde_json::to_value(policy).unwrap(), policy.as_str());
             for end in Status::ALL.into_iter().filter(|status| status.is_finished()) {
                 let (last, other) = (consequence(policy, end, 0), consequence(policy, end, 1));
                 if policy.aborts(end) {

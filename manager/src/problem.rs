@@ -153,6 +153,9 @@ codes! {
     /// The queue is strict, and no live worker that claims from it can run the task. Start one, or correct name, version
     /// or queue.
     NoWorker = "no_worker", UNPROCESSABLE_ENTITY, "No worker can run the task";
+    /// A task names a dependency on a task that is not stored, not remembered and not part of the same batch. Submit that
+    /// one first or with it, or correct the id; `pointer` says where it stands. Nothing was taken in.
+    UnknownPredecessor = "unknown_predecessor", UNPROCESSABLE_ENTITY, "A task to wait for does not exist";
     /// The routing rule for the task forbids to name a queue other than its own. Leave `queue` out.
     QueueForbidden = "queue_forbidden", UNPROCESSABLE_ENTITY, "The queue is not the submitter's to choose";
     /// A defect of ours; the log tells more.
@@ -305,7 +308,8 @@ impl From<Error> for Problem {
             Error::NotEmpty { .. } => Code::QueueNotEmpty,
             Error::InUse { .. } => Code::QueueInUse,
             Error::RoleInUse { .. } => Code::RoleInUse,
-            Error::Invalid(_) | Error::UnknownPredecessor { .. } => Code::InvalidRequest,
+            Error::Invalid(_) => Code::InvalidRequest,
+            Error::UnknownPredecessor { .. } => Code::UnknownPredecessor,
             // What was right when the program started and is not any more, such as a login.
             Error::Unavailable { .. } | Error::Config(_) => Code::StoreUnavailable,
             Error::Full(_) => Code::StoreFull,

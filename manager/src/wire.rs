@@ -6,6 +6,7 @@
 pub mod cancel;
 pub mod condition;
 pub mod dead_letter;
+pub mod dependency;
 pub mod explain;
 pub mod lease;
 pub mod operation;

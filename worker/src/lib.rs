@@ -97,6 +97,7 @@ pub mod prelude {
 pub mod policy {
     pub use jobbers_common::{
         backoff::Backoff,
+        dependency::DependencyPolicy,
         error_kind::ErrorKind,
         lifecycle::Status,
         policy::{DeadLetter, OnShutdown, OnStall, PolicyOverrides, TaskPolicy},
@@ -127,6 +128,8 @@ mod guides {
     mod coming_from_sidekiq {}
     #[doc = include_str!("../../docs/guides/dead-letters.md")]
     mod dead_letters {}
+    #[doc = include_str!("../../docs/guides/dependencies.md")]
+    mod dependencies {}
     #[doc = include_str!("../../docs/guides/faq.md")]
     mod faq {}
     #[doc = include_str!("../../docs/guides/first-worker.md")]

@@ -5,10 +5,11 @@ use std::fs;
 use crate::guide::{Session, first_id, workspace};
 
 /// The documents whose commands are followed, each by a test below.
-const FOLLOWED: [&str; 12] = [
+const FOLLOWED: [&str; 13] = [
     "README.md",
     "docs/guides/coming-from-celery.md",
     "docs/guides/coming-from-sidekiq.md",
+    "docs/guides/dependencies.md",
     "docs/guides/deploying.md",
     "docs/guides/faq.md",
     "docs/guides/first-worker.md",
@@ -139,6 +140,13 @@ fn the_guide_to_schedules_works_as_printed() {
     assert!(session.told("jobbers schedules run nightly").starts_with("schedule:nightly:run:"));
     let listed = session.told("jobbers schedules");
     assert!(listed.contains("0 2 * * * (Europe/Berlin)") && listed.contains("every 1h"), "{listed}");
+}
+
+#[test]
+fn the_guide_to_dependencies_works_as_printed() {
+    let session = follow("docs/guides/dependencies.md", &[]);
+    let aborted = session.told("jobbers status later/second");
+    assert!(aborted.contains("aborted"), "{aborted}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use jobbers_common::{
     backoff::Backoff,
+    dependency::Dependency,
     duration,
     engine::OnConflict,
     error_kind::ErrorKind,
@@ -23,6 +24,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::{
+    dependency::DependencyRequest,
     payload::Sent,
     value::{
         AnyJsonDoc, BackoffDoc, DeadLetterDoc, DurationDoc, NameDoc, OnDuplicateDoc, OnShutdownDoc, OnStallDoc,
@@ -82,6 +84,11 @@ pub struct TaskRequest<'a> {
     #[serde(default)]
     #[schema(value_type = Option<String>, max_length = 256, example = "customer:42")]
     pub concurrency_key: Option<ConcurrencyKey>,
+    /// Tasks whose ends it waits for, at most 1,000: stored ones, or tasks of the same batch, in any order. Until all of
+    /// them have ended it is `waiting`. Not in a batch with unique keys.
+    #[serde(default)]
+    #[schema(max_items = 1000)]
+    pub depends_on: Vec<DependencyRequest>,
     /// There is to be one such task at a time: of what, among tasks of this name. 1 to 256 bytes of text.
     #[serde(default)]
     #[schema(value_type = Option<String>, max_length = 256, example = "customer:42")]
@@ -274,6 +281,11 @@ impl TaskRequest<'_> {
         };
         overrides.validate().map_err(|error| invalid(error.field, error.rule))?;
         Ok(overrides)
+    }
+
+    /// What it waits for.
+    pub(crate) fn depends_on(&mut self) -> Vec<Dependency> {
+        std::mem::take(&mut self.depends_on).into_iter().map(|DependencyRequest(edge)| edge).collect()
     }
 
     /// Of what it is to be the only one.

@@ -18,6 +18,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use super::dependency::DependenciesView;
 use super::registry::WarningView;
 use super::value::{
     AnyJsonDoc, BackoffDoc, DeadLetterDoc, DurationDoc, NameDoc, OnDuplicateDoc, OnShutdownDoc, OnStallDoc, Rfc3339,
@@ -159,6 +160,9 @@ pub struct TaskView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     concurrency_key: Option<&'a ConcurrencyKey>,
+    /// The tasks it waits for, or has waited for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dependencies: Option<DependenciesView<'a>>,
     /// The W3C trace it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     traceparent: Option<&'a str>,
@@ -428,6 +432,7 @@ impl<'a> From<&'a Task> for TaskView<'a> {
             dead_letter: task.dead_letter,
             unique: task.unique.as_deref().map(UniqueView::from),
             concurrency_key: task.concurrency_key.as_ref(),
+            dependencies: task.dependencies.as_deref().map(DependenciesView::from),
             traceparent: task.trace.as_deref(),
             last_span: task.last_span.as_deref(),
         }

@@ -3,7 +3,9 @@
 use std::{borrow::Cow, str::FromStr, time::Duration};
 
 use jobbers_archive::{LetterState, OperationState};
-use jobbers_common::{backoff::Backoff, lifecycle::Status, time::Timestamp, unique::OnDuplicate};
+use jobbers_common::{
+    backoff::Backoff, dependency::DependencyPolicy, lifecycle::Status, time::Timestamp, unique::OnDuplicate,
+};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use utoipa::{
     PartialSchema, ToSchema,
@@ -140,6 +142,13 @@ described! {
     /// task, `replace` cancels that task, `keep_last` makes that task what the submission says; the latter two refuse it if
     /// that task runs.
     OnDuplicateDoc as "OnDuplicate", one_of(OnDuplicate::ALL.map(OnDuplicate::as_str))
+}
+described! {
+    /// What the end of a task means to one that waits for it. `abort_successors`: that one runs if the task completed,
+    /// and is aborted after any other end, and so are those that wait for it. `run_with_failures`: it runs after any end.
+    /// `run_on_error`: it runs if the task is failed, stalled, dropped or aborted, and is aborted if it completed or was
+    /// cancelled.
+    DependencyPolicyDoc as "DependencyPolicy", one_of(DependencyPolicy::ALL.map(DependencyPolicy::as_str))
 }
 described! {
     /// What becomes of a submission that names a queue itself: `allow` sends it there; `forbid` refuses it, unless the queue

@@ -11,6 +11,7 @@ mod contract;
 mod dead_letter_operations;
 mod dead_letters;
 mod events;
+mod dependencies;
 mod explain;
 mod fault;
 mod foreign;

@@ -23,6 +23,8 @@ mod dead_letters;
 #[cfg(test)]
 mod demo;
 #[cfg(test)]
+mod dependencies;
+#[cfg(test)]
 mod deploy;
 #[cfg(test)]
 mod gates;

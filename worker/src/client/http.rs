@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use jobbers_common::{
+    dependency::DependencyPolicy,
     engine::{Error, Submitted, SubmittedHow},
     gate::ConcurrencyKey,
     lifecycle::Status,
@@ -73,8 +74,16 @@ struct Task<'a> {
     on_duplicate: Option<OnDuplicate>,
     #[serde(skip_serializing_if = "Option::is_none")]
     concurrency_key: Option<&'a ConcurrencyKey>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    depends_on: Vec<Predecessor<'a>>,
     #[serde(flatten)]
     overrides: &'a PolicyOverrides,
+}
+
+#[derive(Serialize)]
+struct Predecessor<'a> {
+    id: &'a TaskId,
+    policy: DependencyPolicy,
 }
 
 #[derive(Deserialize)]
@@ -261,6 +270,11 @@ impl<'a> Task<'a> {
             unique_while: checked.unique.as_ref().map(|unique| unique.statuses),
             on_duplicate: checked.unique.as_ref().map(|unique| unique.on_duplicate),
             concurrency_key: checked.concurrency_key.as_ref(),
+            depends_on: checked
+                .depends_on
+                .iter()
+                .map(|edge| Predecessor { id: &edge.on, policy: edge.policy })
+                .collect(),
             overrides: &checked.overrides,
         })
     }

@@ -71,6 +71,7 @@ impl Store {
             start: checked.start,
             overrides: checked.overrides,
             unique: checked.unique.map(Box::new),
+            depends_on: checked.depends_on,
             ..NewTask::new(checked.id, checked.name, queue, checked.parameters)
         };
         task.fill(checked.on_crash);

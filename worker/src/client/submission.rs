@@ -3,6 +3,7 @@
 use std::{marker::PhantomData, time::Duration};
 
 use jobbers_common::{
+    dependency::{Dependency, DependencyPolicy},
     gate::ConcurrencyKey,
     lifecycle::Status,
     limits::{DEFAULT_MAX_PAYLOAD_BYTES, HIGHEST_MAX_PAYLOAD_BYTES, MAX_DELAY},
@@ -38,6 +39,7 @@ pub struct Submission<R> {
     overrides: PolicyOverrides,
     unique: Option<Wish>,
     concurrency_key: Option<String>,
+    depends_on: Vec<(String, DependencyPolicy)>,
     output: PhantomData<fn() -> R>,
 }
 
@@ -88,6 +90,7 @@ pub(super) struct Checked {
     pub(super) on_crash: CrashPolicy,
     pub(super) unique: Option<Unique>,
     pub(super) concurrency_key: Option<ConcurrencyKey>,
+    pub(super) depends_on: Vec<Dependency>,
 }
 
 impl<R> Clone for Submission<R> {
@@ -99,6 +102,7 @@ impl<R> Clone for Submission<R> {
             overrides: self.overrides.clone(),
             unique: self.unique.clone(),
             concurrency_key: self.concurrency_key.clone(),
+            depends_on: self.depends_on.clone(),
             ..*self
         }
     }
@@ -120,6 +124,7 @@ impl<R> Submission<R> {
             overrides: PolicyOverrides::default(),
             unique,
             concurrency_key: None,
+            depends_on: Vec::new(),
             output: PhantomData,
         }
     }
@@ -227,6 +232,18 @@ impl<R> Submission<R> {
         self
     }
 
+    /// Waits until another task has ended, by its id, and runs only if that one completed; otherwise this task is
+    /// aborted. The other one is stored, or part of the same batch ([`Client::submit_all`]). May be said of several.
+    pub fn depends_on(self, predecessor: impl Into<String>) -> Self {
+        self.depends_on_by(predecessor, DependencyPolicy::AbortSuccessors)
+    }
+
+    /// Waits until another task has ended, by its id; the policy says what that task's end means to this one.
+    pub fn depends_on_by(mut self, predecessor: impl Into<String>, policy: DependencyPolicy) -> Self {
+        self.depends_on.push((predecessor.into(), policy));
+        self
+    }
+
     /// The same, of a task that answers anything: so that submissions of several tasks fit in one batch.
     pub fn any(self) -> Submission<Raw> {
         let Self {
@@ -241,6 +258,7 @@ impl<R> Submission<R> {
             overrides,
             unique,
             concurrency_key,
+            depends_on,
             ..
         } = self;
         Submission {
@@ -255,6 +273,7 @@ impl<R> Submission<R> {
             overrides,
             unique,
             concurrency_key,
+            depends_on,
             output: PhantomData,
         }
     }
@@ -289,6 +308,8 @@ impl<R> Submission<R> {
         {
             return Err(SubmitError::Invalid("a delay is at most 366d".to_owned()));
         }
+        let edge = |(on, policy)| Ok(Dependency { on: TaskId::new(on)?, policy });
+        let depends_on = self.depends_on.into_iter().map(edge).collect::<Result<_, SubmitError>>()?;
         let priority = self.priority.unwrap_or(Priority::DEFAULT.get());
         Ok(Checked {
             id: TaskId::new(self.id.unwrap_or_else(|| client.next_id()))?,
@@ -302,6 +323,7 @@ impl<R> Submission<R> {
             on_crash: self.on_crash,
             unique,
             concurrency_key: concurrency_key.map_err(|error| SubmitError::Invalid(error.to_string()))?,
+            depends_on,
         })
     }
 }

@@ -1,9 +1,10 @@
 //! What a submission says beside its parameters. The manager checks the bounds, so that there is one list of them.
 
-use std::time::Duration;
+use std::{str::FromStr, time::Duration};
 
 use jobbers_common::{
     backoff::Backoff,
+    dependency::DependencyPolicy,
     duration,
     error_kind::ErrorKind,
     gate::ConcurrencyKey,
@@ -49,6 +50,11 @@ pub(super) struct TaskFlags {
     #[arg(long, value_name = "KEY")]
     #[serde(skip_serializing_if = "Option::is_none")]
     concurrency_key: Option<ConcurrencyKey>,
+    /// A task to wait for, and what its end means: ID, or ID=POLICY with abort_successors (the default),
+    /// run_with_failures or run_on_error; several times for several
+    #[arg(long, value_name = "ID[=POLICY]")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    depends_on: Vec<Predecessor>,
     /// There is to be one such task at a time: of what, among tasks of this name (customer:42)
     #[arg(long, value_name = "KEY")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -119,6 +125,26 @@ pub(super) struct TaskFlags {
     max_crashes: Option<u32>,
 }
 
+/// A task to wait for.
+#[derive(Debug, Clone, Serialize)]
+struct Predecessor {
+    id: TaskId,
+    policy: DependencyPolicy,
+}
+
+impl FromStr for Predecessor {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        // No id contains a `=`.
+        let (id, policy) = match text.split_once('=') {
+            Some((id, policy)) => (id, policy.parse()?),
+            None => (text, DependencyPolicy::default()),
+        };
+        Ok(Self { id: TaskId::new(id).map_err(|error| error.to_string())?, policy })
+    }
+}
+
 impl TaskFlags {
     /// Whether an id was chosen.
     pub(super) const fn has_id(&self) -> bool {
@@ -185,13 +211,14 @@ mod tests {
             "skip",
         ];
         let unique = ["--unique-key", "a b", "--unique-while", "submitted,started", "--on-duplicate", "keep_last"];
-        let line = [&line[..], &unique].concat();
+        let depends = ["--depends-on", "a", "--depends-on", "b/1=run_on_error"];
+        let line = [&line[..], &depends, &unique].concat();
         let flags = Line::try_parse_from(line).unwrap().flags;
         let parameters = RawValue::from_string("{\"n\":9007199254740993}".to_owned()).unwrap();
         let name = TaskName::new("echo").unwrap();
         let task = || TaskRequest { name: &name, parameters: Some(&parameters), flags: &flags };
         let one = serde_json::to_string(&Submission::new(task(), &flags)).unwrap();
-        let content = r#""name":"echo","parameters":{"n":9007199254740993},"version":2,"priority":9,"delay":"90s","concurrency_key":"acme","unique_key":"a b","unique_while":["submitted","started"],"on_duplicate":"keep_last""#;
+        let content = r#""name":"echo","parameters":{"n":9007199254740993},"version":2,"priority":9,"delay":"90s","concurrency_key":"acme","depends_on":[{"id":"a","policy":"abort_successors"},{"id":"b/1","policy":"run_on_error"}],"unique_key":"a b","unique_while":["submitted","started"],"on_duplicate":"keep_last""#;
         assert_eq!(one, format!(r#"{{{content},"on_conflict":"skip"}}"#));
         let many = serde_json::to_string(&Submission::new(Tasks { tasks: vec![task()] }, &flags)).unwrap();
         assert_eq!(many, format!(r#"{{"tasks":[{{{content}}}],"on_conflict":"skip"}}"#));

@@ -111,10 +111,19 @@ fn elsewhere(task: &Task) -> Vec<Reason> {
                 .until(task.ready_at)
         }
         Status::Scheduled => Reason::new(C::NotDue, "its time lies ahead").until(task.ready_at),
-        Status::Waiting => Reason::new(C::WaitsForTasks, "it waits for other tasks"),
+        Status::Waiting => waiting(task),
         over => Reason::new(C::Over, format!("it is over: {over}")),
     };
     vec![reason]
+}
+
+/// Which tasks it waits for, and since when.
+fn waiting(task: &Task) -> Reason {
+    let dependencies = task.dependencies.as_deref().cloned().unwrap_or_default();
+    let open = dependencies.total.saturating_sub(dependencies.signals);
+    let message = format!("it waits for {open} of {} tasks to end", dependencies.total);
+    let first = dependencies.waits_for.into_iter().take(NAMED).map(|edge| edge.on).collect();
+    Reason::new(C::WaitsForTasks, message).since(task.submitted_at).held_by(first)
 }
 
 fn running(task: &Task) -> Reason {

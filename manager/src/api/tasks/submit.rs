@@ -16,6 +16,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use jobbers_common::{
+    dependency::Dependency,
     engine::{Error, OnConflict, Submit, Submitted, SubmittedHow},
     limits::{MAX_BATCH, MAX_QUEUES_PER_BATCH},
     name::{QueueName, TaskId, TaskName},
@@ -58,6 +59,7 @@ problems!(SubmitProblems: WITH_BODY, [
     Code::SchemaMismatch,
     Code::NoWorker,
     Code::QueueForbidden,
+    Code::UnknownPredecessor,
 ]);
 
 /// Submit one task or a batch
@@ -102,10 +104,11 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: JsonBytes) -> R
     let sent: Vec<Sent> = tasks.iter().map(Sent::from).collect();
     let queues: Vec<QueueName> = tasks.iter().filter(|_| is_batch).map(|task| task.queue.clone()).collect();
     check_queues(&queues)?;
+    let edges = Edges::of(&tasks, is_batch);
     let sends = Sends::begin(&mut tasks, envelope.trace);
     let submitted = app.engine.submit(Submit { tasks, on_conflict }).await;
     sends.end(submitted.as_ref().err().map(Error::kind));
-    let submitted = submitted.map_err(|error| refusal(error, &envelope, &queues))?;
+    let submitted = submitted.map_err(|error| refusal(error, &envelope, &queues, &edges))?;
     app.meters.submitted(&sent, &submitted);
     Ok(answer(&submitted, &warnings, is_batch))
 }
@@ -218,6 +221,7 @@ impl Intake<'_> {
         let parameters = request.payload(self.body, self.app.max_payload_bytes)?;
         let (priority, start, overrides) = (request.priority()?, request.start(present)?, request.overrides()?);
         let unique = request.unique()?.map(Box::new);
+        let depends_on = request.depends_on();
         let queue_is_explicit = request.queue.is_some();
         let queue = match request.queue {
             Some(queue) => queue,
@@ -267,7 +271,7 @@ impl Intake<'_> {
             unique,
             concurrency_key,
             key_is_explicit,
-            depends_on: Vec::new(),
+            depends_on,
             trace: self.envelope.trace.map(Box::from),
             request_digest,
         };
@@ -374,13 +378,41 @@ fn within(problem: Problem, index: usize) -> Problem {
     problem.at(pointer)
 }
 
+/// The dependencies of a request by their places, of those tasks that have any.
+struct Edges {
+    tasks: Vec<(usize, TaskId, Vec<Dependency>)>,
+    is_batch: bool,
+}
+
+impl Edges {
+    fn of(tasks: &[NewTask], is_batch: bool) -> Self {
+        let linked = tasks.iter().enumerate().filter(|(_, task)| !task.depends_on.is_empty());
+        Self {
+            tasks: linked.map(|(index, task)| (index, task.id.clone(), task.depends_on.clone())).collect(),
+            is_batch,
+        }
+    }
+
+    /// Where the request says that one task depends on another.
+    fn pointer(&self, id: &TaskId, predecessor: &TaskId) -> String {
+        let Some((index, _, edges)) = self.tasks.iter().find(|(_, task, _)| task == id) else { return String::new() };
+        let place = edges.iter().position(|edge| edge.on == *predecessor).unwrap_or_default();
+        let within = format!("/depends_on/{place}");
+        if self.is_batch { format!("/tasks/{index}{within}") } else { within }
+    }
+}
+
 /// What a refusal of the store means for a request; `queues` are those of the tasks of a batch.
-fn refusal(error: Error, envelope: &Envelope<'_>, queues: &[QueueName]) -> Problem {
+fn refusal(error: Error, envelope: &Envelope<'_>, queues: &[QueueName], edges: &Edges) -> Problem {
     match &error {
         Error::UnknownQueue(unknown) => {
             let index = queues.iter().position(|queue| queue == unknown);
             let problem = Problem::from(error);
             if let Some(index) = index { within(problem, index) } else { problem }
+        }
+        Error::UnknownPredecessor { id, predecessor } => {
+            let pointer = edges.pointer(id, predecessor);
+            Problem::from(error).at(pointer)
         }
         Error::Conflict { id, .. } if envelope.derived(id) => Problem::new(
             Code::IdempotencyKeyReused,

@@ -1,0 +1,115 @@
+//! Dependencies of tasks on the wire.
+
+use std::fmt;
+
+use jobbers_common::{
+    dependency::{Dependencies, Dependency, DependencyPolicy},
+    name::TaskId,
+};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{self, MapAccess, Visitor, value::MapAccessDeserializer},
+};
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{OneOfBuilder, RefOr, Schema},
+};
+
+use super::value::{DependencyPolicyDoc, NameDoc};
+
+/// A task to wait for: its id, or an object that also says what its end means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DependencyRequest(pub(crate) Dependency);
+
+/// A task to wait for, and what its end means.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = DependencyWithPolicy)]
+struct Edge {
+    /// The task's id: one that is stored, or a task of the same batch.
+    #[schema(value_type = NameDoc)]
+    id: TaskId,
+    /// What its end means. Default: `abort_successors`.
+    #[serde(default)]
+    #[schema(value_type = DependencyPolicyDoc, required = false)]
+    policy: DependencyPolicy,
+}
+
+impl<'de> Deserialize<'de> for DependencyRequest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(EdgeVisitor)
+    }
+}
+
+struct EdgeVisitor;
+
+impl<'de> Visitor<'de> for EdgeVisitor {
+    type Value = DependencyRequest;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a task's id, or an object with id and policy")
+    }
+
+    fn visit_str<E: de::Error>(self, id: &str) -> Result<DependencyRequest, E> {
+        let on = TaskId::new(id).map_err(E::custom)?;
+        Ok(DependencyRequest(Dependency { on, policy: DependencyPolicy::default() }))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<DependencyRequest, A::Error> {
+        let Edge { id, policy } = Edge::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(DependencyRequest(Dependency { on: id, policy }))
+    }
+}
+
+impl PartialSchema for DependencyRequest {
+    fn schema() -> RefOr<Schema> {
+        OneOfBuilder::new()
+            .item(NameDoc::schema())
+            .item(Edge::schema())
+            .description(Some("A task to wait for: its id, or an object that also says what its end means."))
+            .into()
+    }
+}
+
+impl ToSchema for DependencyRequest {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "Dependency".into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((DependencyPolicyDoc::name().into_owned(), DependencyPolicyDoc::schema()));
+    }
+}
+
+/// How many tasks a task waits for.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Dependencies)]
+pub(crate) struct DependenciesView<'a> {
+    /// How many tasks it was submitted to wait for.
+    total: u32,
+    /// How many of them have signalled their end. The task runs when this is `total`.
+    signals: u32,
+    /// The others while it waits, by their ids, the first 100. Not in lists.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    waits_for: Vec<DependencyView<'a>>,
+}
+
+/// A task that is waited for.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = OpenDependency)]
+struct DependencyView<'a> {
+    /// Its id.
+    #[schema(value_type = NameDoc)]
+    id: &'a TaskId,
+    /// What its end means.
+    #[schema(value_type = DependencyPolicyDoc)]
+    policy: DependencyPolicy,
+}
+
+impl<'a> From<&'a Dependencies> for DependenciesView<'a> {
+    fn from(dependencies: &'a Dependencies) -> Self {
+        let Dependencies { total, signals, waits_for } = dependencies;
+        let waits_for = waits_for.iter().map(|edge| DependencyView { id: &edge.on, policy: edge.policy }).collect();
+        Self { total: *total, signals: *signals, waits_for }
+    }
+}

@@ -1,0 +1,120 @@
+//! Dependencies over `POST /tasks`.
+
+use jobbers_common::{engine::Outcome, limits::MAX_DEPENDENCIES};
+use serde_json::{Value, json};
+
+use crate::server::Server;
+
+const DONE: Outcome = Outcome::Completed { result: None };
+
+/// A task that waits for others.
+fn after(id: &str, depends_on: Value) -> Value {
+    json!({"id": id, "name": "echo", "depends_on": depends_on})
+}
+
+#[tokio::test]
+async fn a_task_waits_shows_for_whom_and_runs_when_they_have_ended() {
+    let server = Server::start().await;
+    let batch = json!({"tasks": [
+        after("c", json!(["a", {"id": "b", "policy": "run_with_failures"}])),
+        {"id": "a", "name": "echo"},
+        {"id": "b", "name": "echo"},
+    ]});
+    let answer = server.post("/tasks", &batch).await.expect(201);
+    assert_eq!(
+        (&answer["tasks"][0]["status"], &answer["tasks"][1]["status"]),
+        (&json!("waiting"), &json!("submitted"))
+    );
+    let open = json!([{"id": "a", "policy": "abort_successors"}, {"id": "b", "policy": "run_with_failures"}]);
+    let task = server.get("/tasks/c").await.expect(200);
+    assert_eq!(task["dependencies"], json!({"total": 2, "signals": 0, "waits_for": open}));
+    assert_eq!(server.get("/tasks/a").await.expect(200).get("dependencies"), None);
+
+    let explained = server.get("/tasks/c/explain").await.expect(200);
+    let [reason] = explained["reasons"].as_array().unwrap().as_slice() else { panic!("{explained}") };
+    assert_eq!((&reason["code"], &reason["tasks"]), (&json!("waits_for_tasks"), &json!(["a", "b"])));
+    assert_eq!(reason["message"], "it waits for 2 of 2 tasks to end");
+    assert_eq!(reason["since"], task["submitted_at"]);
+
+    let waiting = server.get("/tasks?status=waiting").await.expect(200);
+    let shown = &waiting["tasks"][0];
+    assert_eq!((&shown["id"], &shown["dependencies"]), (&json!("c"), &json!({"total": 2, "signals": 0})));
+
+    let claimed = server.claim("default", 10).await;
+    server.settle(&claimed[0], DONE).await;
+    assert_eq!(server.get("/tasks/c").await.expect(200)["dependencies"]["signals"], 1);
+    server.settle(&claimed[1], DONE).await;
+    let task = server.get("/tasks/c").await.expect(200);
+    assert_eq!((&task["status"], &task["dependencies"]), (&json!("submitted"), &json!({"total": 2, "signals": 2})));
+    // The same submission is safe to send again, whatever has become of it.
+    assert_eq!(server.post("/tasks", &batch).await.expect(200)["tasks"][0]["status"], "submitted");
+}
+
+#[tokio::test]
+async fn a_cancelled_predecessor_aborts_those_that_need_it() {
+    let server = Server::start().await;
+    let batch = json!({"tasks": [{"id": "a", "name": "echo"}, after("b", json!(["a"])), after("c", json!(["b"]))]});
+    server.post("/tasks", batch).await.expect(201);
+    server.post("/tasks", after("d", json!([{"id": "c", "policy": "run_on_error"}]))).await.expect(201);
+    server.post("/tasks/a/cancel", json!({})).await.expect(200);
+    for (id, status) in [("b", "aborted"), ("c", "aborted"), ("d", "submitted")] {
+        assert_eq!(server.get(&format!("/tasks/{id}")).await.expect(200)["status"], status, "{id}");
+    }
+    let aborted = server.get("/tasks?status=aborted").await.expect(200);
+    assert_eq!(aborted["tasks"].as_array().unwrap().len(), 2);
+    // An aborted task may be sent again, by itself.
+    server.post("/tasks/b/resubmit", json!({})).await.expect(200);
+    assert_eq!(server.get("/tasks/b").await.expect(200)["status"], "submitted");
+}
+
+#[tokio::test]
+async fn an_unknown_predecessor_is_named_with_its_place_and_nothing_is_taken_in() {
+    let server = Server::start().await;
+    let problem = server.post("/tasks", after("b", json!(["ghost"]))).await.refused(422, "unknown_predecessor");
+    assert_eq!(problem["pointer"], "/depends_on/0");
+    assert!(problem["detail"].as_str().unwrap().contains("ghost"), "{problem}");
+    let batch = json!({"tasks": [{"id": "a", "name": "echo"}, after("b", json!(["a", {"id": "ghost"}]))]});
+    let problem = server.post("/tasks", batch).await.refused(422, "unknown_predecessor");
+    assert_eq!(problem["pointer"], "/tasks/1/depends_on/1");
+    server.get("/tasks/a").await.refused(404, "unknown_task");
+}
+
+#[tokio::test]
+async fn nonsense_about_dependencies_is_refused_and_named() {
+    let server = Server::start().await;
+    server.post("/tasks", json!({"id": "a", "name": "echo"})).await.expect(201);
+    let many: Vec<String> = (0..=MAX_DEPENDENCIES).map(|n| format!("t{n}")).collect();
+    let cases = [
+        (json!("a"), "/depends_on"),
+        (json!(null), "/depends_on"),
+        (json!([7]), "/depends_on/0"),
+        (json!(["a", "no spaces"]), "/depends_on/1"),
+        (json!([{"policy": "run_on_error"}]), "/depends_on/0"),
+        (json!([{"id": "a", "policy": "hope"}]), "/depends_on/0/policy"),
+        (json!([{"id": "a", "extra": 1}]), "/depends_on/0"),
+    ];
+    for (depends_on, pointer) in cases {
+        let problem = server.post("/tasks", after("b", depends_on.clone())).await.refused(422, "invalid_request");
+        assert!(problem["pointer"].as_str().unwrap_or_default().starts_with(pointer), "{depends_on}: {problem}");
+    }
+    for (depends_on, said) in [
+        (json!(["b"]), "depends on itself"),
+        (json!(["a", {"id": "a", "policy": "run_on_error"}]), "twice"),
+        (json!(many), "the most are 1000"),
+    ] {
+        let problem = server.post("/tasks", after("b", depends_on)).await.refused(422, "invalid_request");
+        assert!(problem["detail"].as_str().unwrap().contains(said), "{problem}");
+    }
+    let cycle = json!({"tasks": [after("x", json!(["y"])), after("y", json!(["x"]))]});
+    let problem = server.post("/tasks", cycle).await.refused(422, "invalid_request");
+    assert!(
+        problem["detail"].as_str().unwrap().contains("would wait for each other: x -> y -> x")
+            || problem["detail"].as_str().unwrap().contains("would wait for each other: y -> x -> y"),
+        "{problem}"
+    );
+    let mut both = after("b", json!(["a"]));
+    both["unique_key"] = json!("k");
+    let problem = server.post("/tasks", both).await.refused(422, "invalid_request");
+    assert!(problem["detail"].as_str().unwrap().contains("not both"), "{problem}");
+    server.get("/tasks/b").await.refused(404, "unknown_task");
+}
