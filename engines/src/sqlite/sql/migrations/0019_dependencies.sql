@@ -1,4 +1,4 @@
--- 0020_dependencies: tasks that wait for others.
+-- 0019_dependencies: tasks that wait for others.
 --
 -- A task with `linked` has dependencies, or others have depended on it: only the end of such a task looks at the tables
 -- below. An edge is stored until it is signalled, so nothing can signal it twice.
