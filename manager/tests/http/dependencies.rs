@@ -8,7 +8,7 @@ use crate::server::Server;
 const DONE: Outcome = Outcome::Completed { result: None };
 
 /// A task that waits for others.
-fn after(id: &str, depends_on: Value) -> Value {
+fn after(id: &str, depends_on: &Value) -> Value {
     json!({"id": id, "name": "echo", "depends_on": depends_on})
 }
 
@@ -16,7 +16,7 @@ fn after(id: &str, depends_on: Value) -> Value {
 async fn a_task_waits_shows_for_whom_and_runs_when_they_have_ended() {
     let server = Server::start().await;
     let batch = json!({"tasks": [
-        after("c", json!(["a", {"id": "b", "policy": "run_with_failures"}])),
+        after("c", &json!(["a", {"id": "b", "policy": "run_with_failures"}])),
         {"id": "a", "name": "echo"},
         {"id": "b", "name": "echo"},
     ]});
@@ -53,9 +53,9 @@ async fn a_task_waits_shows_for_whom_and_runs_when_they_have_ended() {
 #[tokio::test]
 async fn a_cancelled_predecessor_aborts_those_that_need_it() {
     let server = Server::start().await;
-    let batch = json!({"tasks": [{"id": "a", "name": "echo"}, after("b", json!(["a"])), after("c", json!(["b"]))]});
+    let batch = json!({"tasks": [{"id": "a", "name": "echo"}, after("b", &json!(["a"])), after("c", &json!(["b"]))]});
     server.post("/tasks", batch).await.expect(201);
-    server.post("/tasks", after("d", json!([{"id": "c", "policy": "run_on_error"}]))).await.expect(201);
+    server.post("/tasks", after("d", &json!([{"id": "c", "policy": "run_on_error"}]))).await.expect(201);
     server.post("/tasks/a/cancel", json!({})).await.expect(200);
     for (id, status) in [("b", "aborted"), ("c", "aborted"), ("d", "submitted")] {
         assert_eq!(server.get(&format!("/tasks/{id}")).await.expect(200)["status"], status, "{id}");
@@ -70,10 +70,10 @@ async fn a_cancelled_predecessor_aborts_those_that_need_it() {
 #[tokio::test]
 async fn an_unknown_predecessor_is_named_with_its_place_and_nothing_is_taken_in() {
     let server = Server::start().await;
-    let problem = server.post("/tasks", after("b", json!(["ghost"]))).await.refused(422, "unknown_predecessor");
+    let problem = server.post("/tasks", after("b", &json!(["ghost"]))).await.refused(422, "unknown_predecessor");
     assert_eq!(problem["pointer"], "/depends_on/0");
     assert!(problem["detail"].as_str().unwrap().contains("ghost"), "{problem}");
-    let batch = json!({"tasks": [{"id": "a", "name": "echo"}, after("b", json!(["a", {"id": "ghost"}]))]});
+    let batch = json!({"tasks": [{"id": "a", "name": "echo"}, after("b", &json!(["a", {"id": "ghost"}]))]});
     let problem = server.post("/tasks", batch).await.refused(422, "unknown_predecessor");
     assert_eq!(problem["pointer"], "/tasks/1/depends_on/1");
     server.get("/tasks/a").await.refused(404, "unknown_task");
@@ -94,7 +94,7 @@ async fn nonsense_about_dependencies_is_refused_and_named() {
         (json!([{"id": "a", "extra": 1}]), "/depends_on/0"),
     ];
     for (depends_on, pointer) in cases {
-        let problem = server.post("/tasks", after("b", depends_on.clone())).await.refused(422, "invalid_request");
+        let problem = server.post("/tasks", after("b", &depends_on)).await.refused(422, "invalid_request");
         assert!(problem["pointer"].as_str().unwrap_or_default().starts_with(pointer), "{depends_on}: {problem}");
     }
     for (depends_on, said) in [
@@ -102,17 +102,17 @@ async fn nonsense_about_dependencies_is_refused_and_named() {
         (json!(["a", {"id": "a", "policy": "run_on_error"}]), "twice"),
         (json!(many), "the most are 1000"),
     ] {
-        let problem = server.post("/tasks", after("b", depends_on)).await.refused(422, "invalid_request");
+        let problem = server.post("/tasks", after("b", &depends_on)).await.refused(422, "invalid_request");
         assert!(problem["detail"].as_str().unwrap().contains(said), "{problem}");
     }
-    let cycle = json!({"tasks": [after("x", json!(["y"])), after("y", json!(["x"]))]});
+    let cycle = json!({"tasks": [after("x", &json!(["y"])), after("y", &json!(["x"]))]});
     let problem = server.post("/tasks", cycle).await.refused(422, "invalid_request");
     assert!(
         problem["detail"].as_str().unwrap().contains("would wait for each other: x -> y -> x")
             || problem["detail"].as_str().unwrap().contains("would wait for each other: y -> x -> y"),
         "{problem}"
     );
-    let mut both = after("b", json!(["a"]));
+    let mut both = after("b", &json!(["a"]));
     both["unique_key"] = json!("k");
     let problem = server.post("/tasks", both).await.refused(422, "invalid_request");
     assert!(problem["detail"].as_str().unwrap().contains("not both"), "{problem}");
