@@ -174,6 +174,7 @@ fn template(mut task: TaskRequest<'_>) -> Result<ScheduledTask> {
         ("run_at", task.run_at.is_some(), "is not for schedules: see cron and every"),
         ("on_conflict", task.on_conflict.is_some(), "is not for schedules"),
         ("parameters_content_type", task.parameters_content_type.is_some(), "is not for schedules: send JSON"),
+        ("depends_on", !task.depends_on.is_empty(), "is not for schedules: a run waits for no other task"),
         ("unique_key", task.unique_key.is_some(), "is not for schedules: see overlap"),
     ];
     if let Some((field, _, rule)) = refused.into_iter().find(|(_, is_said, _)| *is_said) {

@@ -65,6 +65,7 @@ async fn what_makes_no_sense_is_refused_with_its_field_and_nothing_is_stored() {
         (task(json!({"name": "echo", "delay": "1s"})), "/task/delay", "jitter"),
         (task(json!({"name": "echo", "run_at": "2030-01-01T00:00:00Z"})), "/task/run_at", "cron"),
         (task(json!({"name": "echo", "unique_key": "k"})), "/task/unique_key", "overlap"),
+        (task(json!({"name": "echo", "depends_on": ["a"]})), "/task/depends_on", "waits for no other task"),
         (
             task(json!({"name": "echo", "parameters": "", "parameters_content_type": "text/plain"})),
             "/task/parameters_content_type",
