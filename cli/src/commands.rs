@@ -11,6 +11,7 @@ pub mod doctor;
 pub mod explain;
 pub mod list;
 pub mod pages;
+mod parameters;
 pub mod queues;
 pub mod registry;
 pub mod resubmit;

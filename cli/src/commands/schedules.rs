@@ -10,7 +10,7 @@ use jobbers_process::exit;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::pages;
+use super::{pages, parameters};
 use crate::{
     client::{
         self, ClientArgs,
@@ -84,6 +84,7 @@ struct Next {
 
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[value(rename_all = "snake_case")]
 enum Overlap {
     #[default]
     Allow,
@@ -103,13 +104,13 @@ enum CatchUp {
 
 #[derive(Debug, clap::Args, Serialize)]
 #[command(after_help = "jobbers schedules put nightly --cron '0 2 * * *' --time-zone Europe/Berlin report.build\n\
-    jobbers schedules put poll --every 30s --overlap skip feed.fetch '{\"url\": \"…\"}'")]
+    jobbers schedules put poll --every 30s --overlap skip feed.fetch url=https://example.org/feed")]
 struct Put {
     /// Its name
     #[serde(skip)]
     name: ScheduleName,
     #[command(flatten)]
-    #[serde(rename = "task")]
+    #[serde(skip)]
     task: Task,
     /// Fire by this cron expression: five fields, or six with seconds in front
     #[arg(long, value_name = "EXPRESSION", required_unless_present = "every", conflicts_with = "every")]
@@ -151,10 +152,10 @@ struct Task {
     #[arg(value_name = "TASK")]
     #[serde(rename = "name")]
     task: TaskName,
-    /// What it is given: any JSON [default: {}]
-    #[arg(value_name = "PARAMETERS", value_parser = read_json)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parameters: Option<Json>,
+    /// What it is given: key=value pairs (a value that is JSON is taken as such, else as text), or one JSON document
+    #[arg(value_name = "PARAMETERS")]
+    #[serde(skip)]
+    parameters: Vec<String>,
     /// Which version of it [default: 1]
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -177,13 +178,21 @@ struct Task {
     timeout: Option<Duration>,
 }
 
-/// A JSON document, passed on as it was written.
-#[derive(Debug, Clone, Serialize)]
-#[serde(transparent)]
-struct Json(Box<RawValue>);
+/// A schedule on the wire.
+#[derive(Debug, Serialize)]
+struct Body<'a> {
+    #[serde(flatten)]
+    put: &'a Put,
+    task: Template<'a>,
+}
 
-fn read_json(text: &str) -> Result<Json, String> {
-    RawValue::from_string(text.to_owned()).map(Json).map_err(|error| format!("no JSON: {error}"))
+/// What a schedule submits, on the wire.
+#[derive(Debug, Serialize)]
+struct Template<'a> {
+    #[serde(flatten)]
+    task: &'a Task,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<Box<RawValue>>,
 }
 
 /// Lists the schedules, or does what is asked with one.
@@ -197,7 +206,9 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         Some(Action::Show(one)) => show(one).await?,
         Some(Action::Put(put)) => {
             let path = client::schedule_path(&put.name, "");
-            let answer = put.client.client()?.put(&path, put).await?;
+            let parameters = parameters::read_one(&put.task.parameters)?;
+            let body = Body { put, task: Template { task: &put.task, parameters } };
+            let answer = put.client.client()?.put(&path, &body).await?;
             let next = answer.read::<Schedule>()?.next_slot.map_or_else(String::new, |at| format!(", next at {at}"));
             output::done(&answer.body, put.client.json, format_args!("schedule {} put{next}", put.name))?;
         }

@@ -1,6 +1,5 @@
 //! `jobbers submit`: one task, or as many as standard input has documents.
 
-mod parameters;
 mod request;
 
 use std::{collections::BTreeSet, process::ExitCode};
@@ -13,16 +12,16 @@ use jobbers_common::{
 use jobbers_process::exit;
 use serde_json::value::RawValue;
 
-use self::{
-    parameters::{Documents, Given},
-    request::{Submission, TaskFlags, TaskRequest, Tasks},
+use self::request::{Submission, TaskFlags, TaskRequest, Tasks};
+use super::{
+    parameters::{self, Documents, Given},
+    status,
 };
 use crate::{
     client::{
         Client, ClientArgs,
         wire::{Submitted, SubmittedBatch, Task},
     },
-    commands::status,
     failure::Failure,
     output,
 };

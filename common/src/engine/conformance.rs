@@ -27,6 +27,7 @@ use super::{
 };
 use crate::{
     lifecycle::Status,
+    limits::MAX_QUEUES_PER_BATCH,
     name::{QueueName, TaskId, TaskName, WorkerId},
     payload::Payload,
     queue::QueueConfig,
@@ -142,6 +143,13 @@ impl Fixture {
 
     pub async fn submit(&self, tasks: Vec<NewTask>) -> Vec<Submitted> {
         self.try_submit(tasks, OnConflict::Fail).await.unwrap()
+    }
+
+    /// Submits tasks of many queues, in batches that are as large as they may be.
+    pub async fn submit_to_many(&self, tasks: Vec<NewTask>) {
+        for batch in tasks.chunks(MAX_QUEUES_PER_BATCH) {
+            self.submit(batch.to_vec()).await;
+        }
     }
 
     /// Submits tasks of these ids to `default`, each in a call of its own.

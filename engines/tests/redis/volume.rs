@@ -131,7 +131,7 @@ async fn create_queues(f: &Fixture, count: usize) -> Vec<String> {
 async fn finished_tasks_of_many_queues_are_listed_latest_first_in_bounded_steps() {
     let f = super::open().await;
     let names = create_queues(&f, 450).await;
-    f.submit(names.iter().rev().map(|name| task_in(&format!("of-{name}"), name)).collect()).await;
+    f.submit_to_many(names.iter().rev().map(|name| task_in(&format!("of-{name}"), name)).collect()).await;
     f.engine.cancel(&names.iter().rev().map(|name| id(&format!("of-{name}"))).collect::<Vec<_>>()).await.unwrap();
     for limit in [7, 100, MAX_BATCH] {
         let listed = f.list(TaskFilter::default(), limit).await;
@@ -144,7 +144,7 @@ async fn finished_tasks_of_many_queues_are_listed_latest_first_in_bounded_steps(
 async fn tasks_that_run_in_many_queues_are_listed_once_each() {
     let f = super::open().await;
     let names = create_queues(&f, 250).await;
-    f.submit(names.iter().map(|name| task_in(&format!("of-{name}"), name)).collect()).await;
+    f.submit_to_many(names.iter().map(|name| task_in(&format!("of-{name}"), name)).collect()).await;
     f.submit((0..900).map(|n| task(&format!("t{n:03}"))).collect()).await;
     for some in names.chunks(125) {
         let queues: Vec<&str> = some.iter().map(String::as_str).chain(["default"]).collect();

@@ -55,7 +55,7 @@ async fn due_tasks_of_many_queues_are_promoted_and_their_queues_left_alone_after
         let start = Start::After(seconds(delay));
         NewTask { start, ..task_in(&format!("t{n}"), &format!("q{queue}")) }
     };
-    f.submit((0..QUEUES).map(|n| later(n, n, 10)).collect()).await;
+    f.submit_to_many((0..QUEUES).map(|n| later(n, n, 10)).collect()).await;
     f.submit((0..200).map(|n| later(1_000 + n, 0, 5)).collect()).await;
     f.submit(vec![later(2_000, 1, 3_600)]).await;
     assert_eq!((f.engine.promote_due(1_000).await.unwrap(), store.listed(0)), (0, QUEUES as i64));
@@ -71,7 +71,7 @@ async fn due_tasks_of_many_queues_are_promoted_and_their_queues_left_alone_after
 async fn expired_leases_of_many_queues_are_taken_back_and_shorter_ones_in_time() {
     let store = Store::with(QUEUES).await;
     let f = &store.f;
-    f.submit((0..QUEUES).map(|n| task_in(&format!("t{n}"), &format!("q{n}"))).collect()).await;
+    f.submit_to_many((0..QUEUES).map(|n| task_in(&format!("t{n}"), &format!("q{n}"))).collect()).await;
     for n in 0..QUEUES {
         assert_eq!(f.claim_from(&[&format!("q{n}")], 1).await.len(), 1);
     }
@@ -127,7 +127,7 @@ async fn a_store_of_the_version_before_is_migrated_and_its_chores_find_what_is_d
     drop(f);
     let hand = Connection::open(&file).unwrap();
     hand.execute_batch(
-        "DROP TABLE dependency; DROP TABLE dependent; DROP TABLE signal_due; ALTER TABLE task DROP COLUMN linked;
+        "DROP TABLE schedule; DROP TABLE dependency; DROP TABLE dependent; DROP TABLE signal_due; ALTER TABLE task DROP COLUMN linked;
          ALTER TABLE stranger DROP COLUMN ready_at; DROP INDEX queue_configured; DROP TABLE due;
          DROP TABLE worker_loss; DROP INDEX task_held_suspect;
          ALTER TABLE task DROP COLUMN blames; ALTER TABLE task DROP COLUMN suspicion; DROP TABLE tombstone;

@@ -33,14 +33,24 @@ pub(super) type Documents = mpsc::Receiver<Result<Box<RawValue>, Failure>>;
 /// [`Failure::Usage`] for what is neither a JSON document nor pairs.
 pub(super) fn read(words: &[String]) -> Result<Given, Failure> {
     match words {
-        [] => Ok(Given::One(None)),
         [word] if word == "-" => Ok(Given::Standard(read_documents(io::stdin()))),
-        [word] if let Ok(document) = RawValue::from_string(word.trim().to_owned()) => Ok(Given::One(Some(document))),
+        words => read_one(words).map(Given::One),
+    }
+}
+
+/// Reads the command line's parameters of one task.
+///
+/// # Errors
+/// [`Failure::Usage`] for what is neither a JSON document nor pairs.
+pub(super) fn read_one(words: &[String]) -> Result<Option<Box<RawValue>>, Failure> {
+    match words {
+        [] => Ok(None),
+        [word] if let Ok(document) = RawValue::from_string(word.trim().to_owned()) => Ok(Some(document)),
         [word] if word.trim_start().starts_with(['{', '[', '"']) => {
             let error = RawValue::from_string(word.clone()).err().map(|error| error.to_string()).unwrap_or_default();
             Err(Failure::Usage(format!("the parameters are not JSON: {error}")))
         }
-        pairs => read_pairs(pairs).map(|document| Given::One(Some(document))),
+        pairs => read_pairs(pairs).map(Some),
     }
 }
 
@@ -49,7 +59,7 @@ fn read_pairs(pairs: &[String]) -> Result<Box<RawValue>, Failure> {
     for pair in pairs {
         let Some((key, value)) = pair.split_once('=').filter(|(key, _)| !key.is_empty()) else {
             return Err(Failure::Usage(format!(
-                "{pair:?} is no parameter: write key=value pairs, one JSON document, or -"
+                "{pair:?} is no parameter: write key=value pairs, or one JSON document"
             )));
         };
         if object.insert(key, read_value(value)?).is_some() {
