@@ -16,7 +16,7 @@ use super::{
 /// Scripts that one call runs at most, where many queues have little to do each.
 const PIECES: usize = 16;
 /// Tasks that one script moves at most, so that none holds the server for long.
-const PROMOTED_A_PIECE: u64 = 250;
+const PROMOTED_A_PIECE: u64 = 125;
 const RECLAIMED_A_PIECE: u64 = 100;
 const PURGED_A_PIECE: u64 = 500;
 const MOVED_A_PIECE: u64 = 250;

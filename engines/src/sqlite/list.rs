@@ -20,7 +20,7 @@ use super::{
 };
 
 /// How many rows a page looks at before it ends, full or not.
-const LOOKED_AT: usize = 1_500;
+const LOOKED_AT: usize = 1_200;
 
 /// The live sections, in order.
 const SECTIONS: [(Status, &str); 4] = [
