@@ -54,7 +54,7 @@ use crate::app::App;
 /// How often the workers are read anew: what they can run is known within this.
 const KNOWN_TASKS_REFRESH: std::time::Duration = std::time::Duration::from_millis(800);
 
-/// How often what workers over HTTP hold is reported anew.
+/// How often what workers over HTTP hold is reported again.
 const LEASES_REPORTED: std::time::Duration = std::time::Duration::from_millis(800);
 
 /// The description of the HTTP API, as `GET /openapi.json` answers it.

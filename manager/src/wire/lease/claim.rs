@@ -132,7 +132,7 @@ pub struct LeasesView<'a> {
     /// Tasks that this worker runs and somebody cancelled: all of them, each time, until they are returned.
     #[schema(value_type = Vec<NameDoc>)]
     pub(crate) cancel_requested: &'a [TaskId],
-    /// Whether the worker has been told to drain: it is given nothing more until it is told to resume.
+    /// Whether the worker is to drain: it is given nothing more until it is resumed.
     pub(crate) draining: bool,
 }
 

@@ -121,7 +121,7 @@ local function id_at(place)
   return letters[place] == @submitted.updated and met[place] or ids[place]
 end
 
--- Counts the task at a place in and answers nil, or what stands against it.
+-- Counts the task at a place in and answers nil, or why it is refused.
 local function check_task(tallies, tally, run, place, is_for_itself)
   local name, gate, left, also, left_id, also_id = run.queue, tally.gate, left_for(place)
   local refused, grows, bytes
@@ -153,7 +153,7 @@ local function check_task(tallies, tally, run, place, is_for_itself)
   end
 end
 
--- Counts a group in and answers nil, or what stands against it. Where each task stands for itself, one that there is no
+-- Counts a group in and answers nil, or why it is refused. Where each task stands for itself, one that there is no
 -- room for harms no other.
 local function check_room(group)
   local tallies, order, refusal = setmetatable({}, TALLIES), {}, nil

@@ -27,7 +27,7 @@ local function each_linked(group, act)
   end
 end
 
--- Looks up what tasks of a batch wait for; answers what stands against the first that waits for an unknown one.
+-- Looks up what tasks of a batch wait for; answers the refusal of the first that waits for an unknown one.
 local function find_predecessors(group)
   local place_of, asked, is_asked, records_of_asked, tombstones = {}, {}, {}, {}, {}
   for place, id in ipairs(ids) do
