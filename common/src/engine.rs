@@ -27,6 +27,7 @@ use crate::{
 };
 
 pub mod audit;
+pub mod boards;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod dead;

@@ -7,6 +7,7 @@
 //! Start reading at [`task`], then [`lifecycle`], then [`engine`].
 
 pub mod backoff;
+pub mod board;
 pub mod dependency;
 pub mod duration;
 pub mod engine;

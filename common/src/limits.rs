@@ -18,6 +18,18 @@ pub const MAX_DEPENDENCIES_SHOWN: usize = 100;
 pub const SIGNALS_A_STEP: usize = 200;
 /// Edges that a claim or a tick signals at most of those that earlier steps left.
 pub const SIGNALS_A_CHORE: usize = 1_000;
+/// Most tasks that one commit to a board may create, update and delete together.
+pub const MAX_BOARD_CHANGES: usize = 10_000;
+/// Longest name of a board's group, in bytes.
+pub const MAX_BOARD_GROUP_BYTES: usize = 1_024;
+/// Longest content type, label or value of a label of a board's task, in bytes.
+pub const MAX_BOARD_TEXT_BYTES: usize = 1_024;
+/// Most labels of a board's task.
+pub const MAX_BOARD_LABELS: usize = 64;
+/// Most bytes of data, labels and errors in one commit to a board.
+pub const MAX_BOARD_COMMIT_BYTES: usize = 16 * 1024 * 1024;
+/// Among how many of the earliest visible tasks of a group a random take chooses.
+pub const BOARD_RANDOM_CHOICE: usize = 64;
 /// Longest unique key, in bytes.
 pub const MAX_UNIQUE_KEY_BYTES: usize = 256;
 /// Longest concurrency key, in bytes.

@@ -147,6 +147,11 @@ name!(
     "schedule name"
 );
 name!(
+    /// A namespace of tasks with a revision counter of its own ([`crate::board`]).
+    BoardName,
+    "board name"
+);
+name!(
     /// A process that may have duties. New at each start.
     HolderId,
     "holder id"

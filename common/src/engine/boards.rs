@@ -1,0 +1,256 @@
+//! The verbs of boards ([`crate::board`]): one atomic commit, one take, and looks.
+//!
+//! A board exists once something was committed to it; before that it reads as empty. A group exists while it holds a task.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use async_trait::async_trait;
+
+use crate::{
+    board::{BoardTask, BoardTime, Content, When},
+    engine::Result,
+    name::BoardName,
+};
+
+/// A store of boards. Both engines have one, under the law of `conformance::boards`.
+#[async_trait]
+pub trait Boards: Send + Sync + std::fmt::Debug {
+    /// Changes a board in one step, or reports conflicts and changes nothing.
+    ///
+    /// Every check runs first, and all conflicts are collected. Then deletions, updates and creations are applied in
+    /// that order, and updates and creations take the board's next revisions, in the order given. A commit that
+    /// changes nothing consumes no revision. Selections are resolved inside the step. Wakes callers that wait for a group
+    /// that received a task or whose task moved to an earlier time.
+    ///
+    /// # Errors
+    /// [`crate::engine::Error::Invalid`] past a bound, also when a selection finds more than
+    /// [`crate::limits::MAX_BOARD_CHANGES`] tasks; nothing has changed then. After a transient error the commit may have
+    /// been carried out; revisions say which.
+    async fn commit(&self, commit: Commit) -> Result<CommitAnswer>;
+
+    /// Takes, or only reads, one visible task of a group.
+    ///
+    /// A task is visible when its time is at or before the present: [`Take::now`], or the store's clock. With a lease, the
+    /// task gets a new revision, the caller as its owner, and the present plus the lease as its time. Without one, nothing
+    /// changes. Missing requirements win over an empty group.
+    ///
+    /// # Errors
+    /// [`crate::engine::Error::Invalid`] past a bound. After a transient error the task may have been taken; it becomes
+    /// visible again when the lease is over.
+    async fn take(&self, take: Take) -> Result<TakeAnswer>;
+
+    /// Returns when a task may have become visible in the group since the board was at `seen`
+    /// ([`TakeAnswer::revision`]), by a commit or an earlier time, or after `timeout`. May return early for no reason. Does
+    /// not wait for the passage of time: the caller's `timeout` is at most the time to [`TakeAnswer::next_at`].
+    /// Dropping the future is safe.
+    async fn wait(&self, board: &BoardName, group: &str, seen: u64, timeout: Duration);
+
+    /// Tasks by revision, in the order asked, `None` for those that do not exist.
+    ///
+    /// # Errors
+    /// [`crate::engine::Error::Invalid`] for more than [`crate::limits::MAX_BATCH`].
+    async fn get(&self, board: &BoardName, revisions: &[u64]) -> Result<Vec<Option<BoardTask>>>;
+
+    /// A page of a group's tasks in the order of time and revision. A task that stays unchanged during the walk is listed
+    /// exactly once.
+    ///
+    /// # Errors
+    /// [`crate::engine::Error::Invalid`] past a bound.
+    async fn list(&self, list: ListTasks) -> Result<TaskPage>;
+
+    /// A page of the groups that hold tasks, by name, with the number of their tasks.
+    ///
+    /// # Errors
+    /// [`crate::engine::Error::Invalid`] past a bound.
+    async fn groups(&self, board: &BoardName, after: Option<&str>, limit: usize) -> Result<Vec<GroupCount>>;
+}
+
+/// One atomic change of a board.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    /// Which board. Made on demand.
+    pub board: BoardName,
+    /// Who commits: the owner of what it creates and updates.
+    pub owner: i64,
+    /// Whether a task may be updated or deleted only by its owner while its time is in the future.
+    pub check_owner: bool,
+    /// Revisions that must exist.
+    pub require: Vec<u64>,
+    /// What is deleted. Duplicates count once.
+    pub delete: Vec<Selection>,
+    /// What is updated. A task that is also deleted, or that two updates select, is [`Error::Invalid`](crate::engine::Error::Invalid).
+    pub update: Vec<Update>,
+    /// What is created.
+    pub create: Vec<Create>,
+    /// Commit only if no commit to this board was ever applied under this mark. The mark is kept for good. For what must
+    /// happen once per store.
+    pub once: Option<String>,
+}
+
+/// Which tasks are meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Selection {
+    /// The task at this revision; one that does not exist is a conflict.
+    Revision(u64),
+    /// All tasks of a group, visible or not. None is no conflict.
+    Group(String),
+    /// All tasks that have one of these labels with its value. None is no conflict.
+    AnyLabel(BTreeMap<String, String>),
+}
+
+/// A change of stored tasks. What is `None` stays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Update {
+    /// Which tasks.
+    pub which: Selection,
+    /// Their new group.
+    pub group: Option<String>,
+    /// Their new time.
+    pub at: Option<When>,
+    /// Their new content.
+    pub content: Option<Content>,
+}
+
+/// A task to be created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Create {
+    /// Its group.
+    pub group: String,
+    /// Its time.
+    pub at: When,
+    /// What it says.
+    pub content: Content,
+}
+
+/// How a commit ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CommitAnswer {
+    /// It was applied.
+    Done(Committed),
+    /// Nothing changed.
+    Conflict(Conflicts),
+    /// Nothing changed: its mark ([`Commit::once`]) is taken.
+    AlreadyDone,
+}
+
+/// What an applied commit did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Committed {
+    /// The created tasks, in the order given.
+    pub created: Vec<Placed>,
+    /// The updated tasks: update by update, those of one selection in the order of their old revisions.
+    pub updated: Vec<Placed>,
+    /// How many tasks were deleted.
+    pub deleted: usize,
+}
+
+/// Where a task is after a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    /// Its revision.
+    pub revision: u64,
+    /// Its group.
+    pub group: String,
+    /// Its time.
+    pub at: BoardTime,
+}
+
+/// Why a commit or a take changed nothing. Each list is in the order of the request, without duplicates.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Conflicts {
+    /// Required revisions that do not exist.
+    pub required: Vec<u64>,
+    /// Revisions to be deleted that do not exist.
+    pub deleted: Vec<u64>,
+    /// Revisions to be updated that do not exist.
+    pub updated: Vec<u64>,
+    /// Revisions to be deleted or updated that another owner holds.
+    pub owned: Vec<u64>,
+}
+
+impl Conflicts {
+    /// Whether nothing conflicts.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.required.is_empty() && self.deleted.is_empty() && self.updated.is_empty() && self.owned.is_empty()
+    }
+}
+
+/// Which task of several visible ones is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TakeOrder {
+    /// The one with the earliest time, then the lowest revision.
+    FirstInFirstOut,
+    /// One of the earliest [`crate::limits::BOARD_RANDOM_CHOICE`] visible tasks, earlier ones more often: so one task
+    /// that kills its workers does not stop a group.
+    Random,
+}
+
+/// A request for one task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Take {
+    /// Which board.
+    pub board: BoardName,
+    /// Which group.
+    pub group: String,
+    /// Which task of several.
+    pub order: TakeOrder,
+    /// Who takes it.
+    pub owner: i64,
+    /// The present as the caller sees it; `None` for the store's clock.
+    pub now: Option<BoardTime>,
+    /// For how many nanoseconds the task is leased; `None` only reads it.
+    pub lease: Option<u64>,
+    /// Revisions that must exist.
+    pub require: Vec<u64>,
+}
+
+/// What a take found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakeAnswer {
+    /// The task, as it is now.
+    pub task: Option<BoardTask>,
+    /// Required revisions that do not exist. `task` is `None` then.
+    pub missing: Vec<u64>,
+    /// The earliest time in the group when no task is visible; `None` when the group is empty.
+    pub next_at: Option<BoardTime>,
+    /// The present by which visibility was judged.
+    pub now: BoardTime,
+    /// The board's counter: what [`Boards::wait`] compares.
+    pub revision: u64,
+}
+
+/// A request for a page of a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListTasks {
+    /// Which board.
+    pub board: BoardName,
+    /// Which group.
+    pub group: String,
+    /// Whether only tasks are listed that are visible by the store's clock.
+    pub visible_only: bool,
+    /// After the task with this time and revision.
+    pub after: Option<(BoardTime, u64)>,
+    /// At most so many, from 1 to [`crate::limits::MAX_BATCH`].
+    pub limit: usize,
+}
+
+/// A page of a group.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TaskPage {
+    /// Tasks in the order of time and revision.
+    pub tasks: Vec<BoardTask>,
+    /// What to pass as [`ListTasks::after`] for the next page; `None` on the last.
+    pub next: Option<(BoardTime, u64)>,
+    /// How many tasks the group holds, visible or not.
+    pub total: u64,
+}
+
+/// A group and its size.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupCount {
+    /// Its name.
+    pub group: String,
+    /// How many tasks it holds.
+    pub tasks: u64,
+}
