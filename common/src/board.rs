@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::time::Timestamp;
+
 /// A moment in nanoseconds since 1970-01-01 UTC: from 1677-09-21 to 2262-04-11, exactly.
 ///
 /// Boards need nanoseconds because their clients compare times exactly. Jobbers' own tasks count in microseconds
@@ -22,6 +24,13 @@ impl BoardTime {
     #[must_use]
     pub const fn saturating_add(self, nanoseconds: i64) -> Self {
         Self(self.0.saturating_add(nanoseconds))
+    }
+}
+
+/// The store's clock counts in microseconds.
+impl From<Timestamp> for BoardTime {
+    fn from(time: Timestamp) -> Self {
+        Self(time.as_micros().saturating_mul(1_000))
     }
 }
 

@@ -9,15 +9,19 @@ use async_trait::async_trait;
 use crate::{
     board::{BoardTask, BoardTime, Content, When},
     engine::Result,
+    limits::BOARD_RANDOM_CHOICE,
     name::BoardName,
 };
+
+pub mod validate;
 
 /// A store of boards. Both engines have one, under the law of `conformance::boards`.
 #[async_trait]
 pub trait Boards: Send + Sync + std::fmt::Debug {
     /// Changes a board in one step, or reports conflicts and changes nothing.
     ///
-    /// Every check runs first, and all conflicts are collected. Then deletions, updates and creations are applied in
+    /// A taken mark ([`Commit::once`]) is answered first. Every check runs before any change, and all conflicts are
+    /// collected; what is invalid is answered before conflicts. Then deletions, updates and creations are applied in
     /// that order, and updates and creations take the board's next revisions, in the order given. A commit that
     /// changes nothing consumes no revision. Selections are resolved inside the step. Wakes callers that wait for a group
     /// that received a task or whose task moved to an earlier time.
@@ -32,7 +36,7 @@ pub trait Boards: Send + Sync + std::fmt::Debug {
     ///
     /// A task is visible when its time is at or before the present: [`Take::now`], or the store's clock. With a lease, the
     /// task gets a new revision, the caller as its owner, and the present plus the lease as its time. Without one, nothing
-    /// changes. Missing requirements win over an empty group.
+    /// changes. Missing requirements win over an empty group. A lease of 0 gives a new revision, and the task stays visible.
     ///
     /// # Errors
     /// [`crate::engine::Error::Invalid`] past a bound. After a transient error the task may have been taken; it becomes
@@ -72,7 +76,7 @@ pub struct Commit {
     pub board: BoardName,
     /// Who commits: the owner of what it creates and updates.
     pub owner: i64,
-    /// Whether a task may be updated or deleted only by its owner while its time is in the future.
+    /// Whether a task may be updated or deleted only by its owner while its time is in the future, by the store's clock.
     pub check_owner: bool,
     /// Revisions that must exist.
     pub require: Vec<u64>,
@@ -85,6 +89,23 @@ pub struct Commit {
     /// Commit only if no commit to this board was ever applied under this mark. The mark is kept for good. For what must
     /// happen once per store.
     pub once: Option<String>,
+}
+
+impl Commit {
+    /// A commit that changes nothing yet.
+    #[must_use]
+    pub const fn new(board: BoardName, owner: i64) -> Self {
+        Self {
+            board,
+            owner,
+            check_owner: false,
+            require: Vec::new(),
+            delete: Vec::new(),
+            update: Vec::new(),
+            create: Vec::new(),
+            once: None,
+        }
+    }
 }
 
 /// Which tasks are meant.
@@ -164,7 +185,8 @@ pub struct Conflicts {
     pub deleted: Vec<u64>,
     /// Revisions to be updated that do not exist.
     pub updated: Vec<u64>,
-    /// Revisions to be deleted or updated that another owner holds.
+    /// Revisions to be deleted or updated that another owner holds: those to be deleted first, and those of one selection
+    /// in their order.
     pub owned: Vec<u64>,
 }
 
@@ -184,6 +206,26 @@ pub enum TakeOrder {
     /// One of the earliest [`crate::limits::BOARD_RANDOM_CHOICE`] visible tasks, earlier ones more often: so one task
     /// that kills its workers does not stop a group.
     Random,
+}
+
+impl TakeOrder {
+    /// How many of the earliest visible tasks it chooses from.
+    #[must_use]
+    pub const fn choice(self) -> usize {
+        match self {
+            Self::FirstInFirstOut => 1,
+            Self::Random => BOARD_RANDOM_CHOICE,
+        }
+    }
+
+    /// The place of the task that is taken among the earliest visible ones, of which there are `visible`, at least one:
+    /// the lower of two places that `random` says.
+    #[must_use]
+    pub fn place(self, random: u64, visible: usize) -> usize {
+        let visible = visible.min(self.choice()).max(1);
+        let [high, low] = [random >> 32, random & 0xffff_ffff].map(|half| usize::try_from(half).unwrap_or(0) % visible);
+        high.min(low)
+    }
 }
 
 /// A request for one task.
@@ -212,7 +254,7 @@ pub struct TakeAnswer {
     pub task: Option<BoardTask>,
     /// Required revisions that do not exist. `task` is `None` then.
     pub missing: Vec<u64>,
-    /// The earliest time in the group when no task is visible; `None` when the group is empty.
+    /// The earliest time in the group when no task is visible; `None` when the group is empty or something is missing.
     pub next_at: Option<BoardTime>,
     /// The present by which visibility was judged.
     pub now: BoardTime,

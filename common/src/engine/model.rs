@@ -37,6 +37,7 @@ use crate::{
 
 mod arrange;
 mod audit;
+mod boards;
 mod dead;
 mod dependency;
 mod gates;
@@ -58,6 +59,8 @@ pub struct ModelEngine {
     wakers: Mutex<HashMap<WorkerId, Arc<Notify>>>,
     /// Told whenever a task is over.
     finished: Notify,
+    /// Notified at each commit to a board.
+    committed: Notify,
 }
 
 impl fmt::Debug for ModelEngine {
@@ -80,7 +83,13 @@ impl ModelEngine {
     /// An empty store that goes by `clock`.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, state: Mutex::default(), wakers: Mutex::default(), finished: Notify::new() }
+        Self {
+            clock,
+            state: Mutex::default(),
+            wakers: Mutex::default(),
+            finished: Notify::new(),
+            committed: Notify::new(),
+        }
     }
 
     /// An empty store that goes by the system's clock.

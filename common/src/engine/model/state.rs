@@ -5,14 +5,14 @@ use std::{
     sync::Arc,
 };
 
-use super::{dependency::Signal, unique::Held};
+use super::{boards::Board, dependency::Signal, unique::Held};
 use crate::{
     dependency::DependencyPolicy,
     engine::{ClaimRequest, DeadKey, DeadTask, Duty, StoredSchedule},
     gate::Gate,
     lifecycle::{Move, Status, is_legal},
     limits::MAX_ERRORS_KEPT,
-    name::{DutyName, QueueName, ScheduleName, TaskId, TaskName, WorkerId},
+    name::{BoardName, DutyName, QueueName, ScheduleName, TaskId, TaskName, WorkerId},
     queue::Config,
     registry::{Catalogue, CatalogueId},
     suspicion::{Suspicion, WorkerLoss},
@@ -86,6 +86,7 @@ pub(super) struct State {
     /// The latest loss of each worker.
     pub(super) losses: HashMap<WorkerId, WorkerLoss>,
     pub(super) schedules: BTreeMap<ScheduleName, StoredSchedule>,
+    pub(super) boards: BTreeMap<BoardName, Board>,
 }
 
 impl Default for State {
@@ -114,6 +115,7 @@ impl Default for State {
             tombstones: BTreeMap::new(),
             losses: HashMap::new(),
             schedules: BTreeMap::new(),
+            boards: BTreeMap::new(),
         }
     }
 }
