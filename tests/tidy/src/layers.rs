@@ -16,7 +16,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("jobbers-process", &["jobbers-common"]),
     ("jobbers-engines", &["jobbers-common", "jobbers-sqlite-file"]),
     ("jobbers-archive", &["jobbers-common", "jobbers-sqlite-file"]),
-    ("jobbers-manager", &["jobbers-engines", "jobbers-archive", "jobbers-common", "jobbers-process"]),
+    ("jobbers-boards", &["jobbers-engines", "jobbers-common", "jobbers-process"]),
+    ("jobbers-manager", &["jobbers-engines", "jobbers-archive", "jobbers-boards", "jobbers-common", "jobbers-process"]),
     ("jobbers-worker", &["jobbers-engines", "jobbers-common", "jobbers-process", "jobbers-macros"]),
     ("jobbers-cleaner", &["jobbers-engines", "jobbers-common", "jobbers-process"]),
     (
