@@ -19,7 +19,6 @@ use tokio::{net::TcpListener, task::JoinSet};
 
 mod api;
 mod app;
-mod around;
 mod body_memory;
 mod chores;
 pub mod config;
@@ -38,6 +37,7 @@ mod known_tasks;
 mod leases;
 mod live_config;
 mod meters;
+mod middleware;
 pub mod problem;
 pub mod program;
 mod router;

@@ -1,4 +1,4 @@
-//! Puts the routes, their description and what stands around all of them together.
+//! Puts the routes, their description and the middleware together.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use utoipa_swagger_ui::SwaggerUi;
 use crate::{
     api,
     app::App,
-    around::{Around, around},
+    middleware::{Middleware, handle},
     guard::Guard,
     known_parameters::KnownParameters,
     problem::{Code, Problem},
@@ -25,7 +25,7 @@ pub(crate) fn router(app: Arc<App>, guard: Guard) -> Router {
         .merge(SwaggerUi::new("/docs").url("/openapi.json", description))
         .fallback(unknown_path)
         .method_not_allowed_fallback(unknown_method)
-        .layer(axum::middleware::from_fn_with_state(Arc::new(Around { app: Arc::clone(&app), guard, known }), around))
+        .layer(axum::middleware::from_fn_with_state(Arc::new(Middleware { app: Arc::clone(&app), guard, known }), handle))
         .with_state(app)
 }
 

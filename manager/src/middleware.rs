@@ -1,8 +1,8 @@
-//! What stands around every route. A request is counted, timed and told at `debug`; it is refused when it asks for a
-//! foreign name or comes from a foreign page ([`crate::guard`]), or has query parameters that its operation lacks
-//! ([`crate::known_parameters`]); and a panic in its handler is answered too.
+//! The middleware of every route. It counts, times and logs each request, refuses requests for a foreign host name or from a
+//! foreign page ([`crate::guard`]), refuses query parameters that the operation does not have
+//! ([`crate::known_parameters`]), and answers a panic in a handler.
 //!
-//! All of it is one layer: a router boxes each of its layers, and clones them all for each request.
+//! All of it is one layer, because a router boxes each of its layers and clones them all for each request.
 
 use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
 
@@ -23,15 +23,15 @@ use crate::{
     problem::{Code, Problem, Result},
 };
 
-/// What the layer needs.
+/// State of the middleware.
 #[derive(Debug)]
-pub(crate) struct Around {
+pub(crate) struct Middleware {
     pub(crate) app: Arc<App>,
     pub(crate) guard: Guard,
     pub(crate) known: KnownParameters,
 }
 
-impl Around {
+impl Middleware {
     fn check(&self, request: &Request, route: Option<&MatchedPath>) -> Result<()> {
         self.guard.check(request)?;
         match route {
@@ -41,15 +41,15 @@ impl Around {
     }
 }
 
-/// The layer.
-pub(crate) async fn around(State(around): State<Arc<Around>>, request: Request, next: Next) -> Response {
+/// Handles one request.
+pub(crate) async fn handle(State(middleware): State<Arc<Middleware>>, request: Request, next: Next) -> Response {
     let span = tracing::debug_span!("request", method = %request.method(), uri = %request.uri());
     let answer = async {
-        tracing::debug!("came");
+        tracing::debug!("received");
         let route = request.extensions().get::<MatchedPath>().cloned();
-        let underway = around.app.meters.request(request.method(), route.clone());
+        let underway = middleware.app.meters.request(request.method(), route.clone());
         let mut response = even_if_it_panics(async {
-            match around.check(&request, route.as_ref()) {
+            match middleware.check(&request, route.as_ref()) {
                 Ok(()) => next.run(request).await,
                 Err(problem) => problem.into_response(),
             }
