@@ -43,9 +43,9 @@ use tokio::{task::spawn_blocking, time::timeout};
 pub use self::steps::StepCounter;
 use self::{
     address::{Address, Place},
-    bell::Bell,
     catalog::Catalog,
     clock::StoreClock,
+    commit_notifier::CommitNotifier,
     connection::CUT_WITHIN,
     error::OrStore,
     readers::Readers,
@@ -60,9 +60,9 @@ use crate::{OpenOptions, announce};
 mod address;
 mod arrange;
 mod audit;
-mod bell;
 mod catalog;
 mod clock;
+mod commit_notifier;
 mod connection;
 mod cycle;
 mod dead;
@@ -183,9 +183,9 @@ impl SqliteEngine {
         if let (Some(file), Some(signals)) = (&file, signals) {
             Lookout::start(file, Arc::clone(&shared), signals)?;
         }
-        let bell = Bell::of(file.as_deref());
+        let notifier = CommitNotifier::of(file.as_deref());
         let readers = file.map(|file| Readers::new(file, Arc::clone(&shared)));
-        let writer = Writer::start(conn, Arc::clone(&shared), quota, bell)?;
+        let writer = Writer::start(conn, Arc::clone(&shared), quota, notifier)?;
         announce(&address.shown(), is_new);
         Ok(Self { address, quota, shared, writer, readers })
     }

@@ -11,9 +11,9 @@ use utoipa_swagger_ui::SwaggerUi;
 use crate::{
     api,
     app::App,
-    middleware::{Middleware, handle},
     guard::Guard,
     known_parameters::KnownParameters,
+    middleware::{Middleware, handle},
     problem::{Code, Problem},
 };
 
@@ -25,7 +25,10 @@ pub(crate) fn router(app: Arc<App>, guard: Guard) -> Router {
         .merge(SwaggerUi::new("/docs").url("/openapi.json", description))
         .fallback(unknown_path)
         .method_not_allowed_fallback(unknown_method)
-        .layer(axum::middleware::from_fn_with_state(Arc::new(Middleware { app: Arc::clone(&app), guard, known }), handle))
+        .layer(axum::middleware::from_fn_with_state(
+            Arc::new(Middleware { app: Arc::clone(&app), guard, known }),
+            handle,
+        ))
         .with_state(app)
 }
 

@@ -1,8 +1,8 @@
-//! What other processes write to the same file, noticed here.
+//! Notices what other processes commit to the same file.
 //!
-//! A commit of theirs rings the [`bell`]. Then, and once a second in case it was not heard, a cheap read tells whether a
-//! commit was another process's, and only then those who wait here are told what concerns them. While nobody waits,
-//! nobody listens.
+//! Their [`commit_notifier`] signals each commit. After a signal, and once a second in case one was missed, a cheap read
+//! shows whether another process committed; only then the waiting callers it concerns are woken. While no caller waits,
+//! nothing is watched.
 
 use std::{
     collections::BTreeMap,
@@ -24,7 +24,7 @@ use jobbers_common::{
 use rusqlite::{Connection, OptionalExtension};
 
 use super::{
-    Shared, bell, connection,
+    Shared, commit_notifier, connection,
     error::{OrStore, corrupt},
     readers, sql, unknown,
     view::View,
@@ -132,7 +132,7 @@ impl Lookout {
         let is_awake = |shared: &Shared, awake| shared.watch.is_awake.store(awake, Ordering::SeqCst);
         is_awake(&self.shared, true);
         let shared = Arc::clone(&self.shared);
-        let listening = bell::listen(&self.path, move || shared.watch.signal());
+        let listening = commit_notifier::listen(&self.path, move || shared.watch.signal());
         if let Err(error) = &listening {
             tracing::debug!(%error, "the log can't be watched; looking once a second");
         }

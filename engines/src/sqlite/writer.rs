@@ -30,8 +30,8 @@ use tracing::{debug, warn};
 
 use super::{
     Shared,
-    bell::Bell,
     catalog::Catalog,
+    commit_notifier::CommitNotifier,
     connection::CUT_WITHIN,
     dependency,
     error::{OrStore, in_words_of_the_store},
@@ -107,10 +107,10 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Starts the thread.
-    pub(super) fn start(conn: Connection, shared: Arc<Shared>, quota: Quota, bell: Bell) -> Result<Self> {
+    pub(super) fn start(conn: Connection, shared: Arc<Shared>, quota: Quota, notifier: CommitNotifier) -> Result<Self> {
         let (jobs, waiting) = mpsc::channel(WAITING);
         let look_at_log_at = Instant::now();
-        let committer = Committer { conn, shared, quota, bell, commits: None, look_at_log_at };
+        let committer = Committer { conn, shared, quota, notifier, commits: None, look_at_log_at };
         thread::Builder::new()
             .name("jobbers-sqlite-writer".to_owned())
             .spawn(move || committer.run(waiting))
@@ -171,7 +171,7 @@ struct Committer {
     conn: Connection,
     shared: Arc<Shared>,
     quota: Quota,
-    bell: Bell,
+    notifier: CommitNotifier,
     /// How many commits the store had seen after ours; `None` before the first transaction.
     commits: Option<i64>,
     /// When the length of the log is to be looked at.
@@ -211,7 +211,7 @@ impl Committer {
         if self.shared.files.is_adrift() || Instant::now() < self.look_at_log_at {
             return;
         }
-        let bytes = self.bell.log_bytes();
+        let bytes = self.notifier.log_bytes();
         let mut pause = LOG_LOOK;
         if i64::try_from(bytes).is_ok_and(|bytes| bytes > LOG_BYTES) {
             match cut_log(&self.conn, CUT_WITHIN).or_store() {
@@ -324,7 +324,7 @@ impl Committer {
             self.shared.files.check().or_store()?;
             // Not before: what was not committed is somebody else's number yet.
             self.shared.own_commits.store(commits, Ordering::SeqCst);
-            self.bell.ring();
+            self.notifier.notify();
         }
         self.commits = Some(commits);
         self.shared.catalog.store(catalog);
