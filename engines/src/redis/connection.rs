@@ -6,7 +6,7 @@
 //!
 //! A connection that breaks is made again by the `redis` crate. One that leads to a replica, or on which nothing arrives
 //! any more although the server can be reached, does not break: it is left for a new one, by all lanes together. What
-//! makes calls suspect that stands in `redis/suspicion.rs`.
+//! makes calls suspect that stands in `redis/connection_health.rs`.
 
 use std::{
     sync::{
@@ -26,10 +26,10 @@ use tokio::time::{Instant, sleep, timeout};
 use tracing::warn;
 
 use super::{
+    connection_health::ConnectionHealth,
     failure::{is_demoted, is_passing, silent, translate},
     news::News,
     script::Script,
-    suspicion::Findings,
 };
 
 /// How long an answer may take. Far above what a bounded script takes, below a worker's lease.
@@ -54,7 +54,7 @@ pub(super) struct Lane {
     /// How often a server was left, by any lane of the store.
     pub(super) departures: Arc<AtomicU64>,
     /// What the calls have found.
-    pub(super) findings: Arc<Mutex<Findings>>,
+    pub(super) health: Arc<Mutex<ConnectionHealth>>,
 }
 
 /// The connection in use.
@@ -111,8 +111,8 @@ impl Lane {
         }
         let manager = manager(&client, &config)?;
         let current = Mutex::new(Current { manager, departures: departures.load(Ordering::SeqCst) });
-        let (channels, findings) = (Mutex::default(), Arc::default());
-        Ok(Self { client, config, current, news, channels, departures, findings })
+        let (channels, health) = (Mutex::default(), Arc::default());
+        Ok(Self { client, config, current, news, channels, departures, health })
     }
 
     /// Listens to channels, now and on each later connection.
@@ -154,7 +154,7 @@ impl Lane {
             under_way.connected = connected;
             let failure: Error = match timeout(bound, send(manager, script, &command)).await {
                 Ok(Ok(value)) => {
-                    self.findings.lock().note_answer();
+                    self.health.lock().note_answer();
                     return Ok(value);
                 }
                 Ok(Err(error)) if is_passing(&error) => {
@@ -167,12 +167,12 @@ impl Lane {
                 }
                 Ok(Err(error)) => return Err(translate(&error)),
                 Err(_) => {
-                    self.findings.lock().down_since.get_or_insert(start);
+                    self.health.lock().down_since.get_or_insert(start);
                     self.look(connected);
-                    return Err(self.findings.lock().obstacle.clone().unwrap_or_else(|| silent(bound)));
+                    return Err(self.health.lock().obstacle.clone().unwrap_or_else(|| silent(bound)));
                 }
             };
-            self.findings.lock().down_since.get_or_insert(start);
+            self.health.lock().down_since.get_or_insert(start);
             bound = patience.saturating_sub(start.elapsed() + pause);
             if bound.is_zero() {
                 return Err(failure);
@@ -185,7 +185,7 @@ impl Lane {
 
     /// How long to try while the server is known to be away; `None` while it is not.
     fn patience(&self, now: Instant) -> Option<Duration> {
-        let since = self.findings.lock().down_since?;
+        let since = self.health.lock().down_since?;
         Some(if now.duration_since(since) > PATIENCE { LITTLE_PATIENCE } else { PATIENCE })
     }
 
