@@ -44,7 +44,7 @@ mod keys;
 mod layout;
 mod list;
 mod look;
-mod news;
+mod notifications;
 mod pressure;
 mod prune;
 mod queues;
@@ -61,7 +61,7 @@ mod unique;
 mod work;
 
 use address::Address;
-use news::LOOK_AGAIN;
+use notifications::LOOK_AGAIN;
 use store::Store;
 use submit::Submitter;
 
@@ -107,7 +107,7 @@ impl Engine for RedisEngine {
 
     async fn wait(&self, worker: &WorkerId, limit: Duration) {
         self.store.leases.follow();
-        let told = self.store.news.of_worker(worker);
+        let told = self.store.notifications.of_worker(worker);
         timeout(limit.min(LOOK_AGAIN), told.notified()).await.ok();
     }
 

@@ -106,9 +106,9 @@ impl Surroundings {
     }
 }
 
-/// News of an attempt that wait to be written, many made one.
+/// The heartbeat of an attempt that waits to be written; several are merged into one.
 #[derive(Debug, Default)]
-struct News {
+struct PendingHeartbeat {
     pending: Option<Heartbeat>,
     /// Not to be written before this point: one write per quarter of the heartbeat interval is enough.
     not_before: Option<Instant>,
@@ -131,7 +131,7 @@ pub(crate) struct Attempt {
     stop: Mutex<Option<Stop>>,
     /// When it was told that its task is cancelled.
     cancelled_at: OnceLock<Instant>,
-    news: Mutex<News>,
+    news: Mutex<PendingHeartbeat>,
     lease_ends: AtomicU64,
     beat_at: AtomicU64,
     standing: AtomicU8,

@@ -419,8 +419,8 @@ pub(super) async fn register(store: &Store, report: &WorkerReport, ttl: Duration
 
 /// Forgets a worker, and where it waits.
 pub(super) async fn deregister(store: &Store, worker: &WorkerId) -> Result<()> {
-    let stale = store.news.take_registered(worker);
-    store.news.forget(worker);
+    let stale = store.notifications.take_registered(worker);
+    store.notifications.forget(worker);
     store.cycles.forget(worker);
     let add = |command: &mut Cmd| {
         command.arg(worker.as_str()).arg(&store.instance);

@@ -27,7 +27,7 @@ use tokio::{
 use tracing::debug;
 
 use super::{
-    look, news,
+    look, notifications,
     reply::{array, number, text, tuple},
     script,
     state::read_task,
@@ -115,7 +115,7 @@ impl AwaitedTasks {
     /// How long a caller waits for a message before it looks again.
     fn look_again(&self, mark: u64) -> Duration {
         match self.is_deaf.load(Ordering::SeqCst) {
-            true => news::LOOK_AGAIN,
+            true => notifications::LOOK_AGAIN,
             // Callers that came together look again one after the other.
             false => LOOK_AGAIN + LOOK_AGAIN / 1_024 * u32::try_from(mark % 512).unwrap_or_default(),
         }
@@ -158,7 +158,7 @@ impl Drop for Caller<'_> {
 /// Waits until a task is over.
 pub(super) async fn await_finished(store: &Arc<Store>, id: &TaskId, limit: Duration) -> Result<Option<Task>> {
     let deadline = Instant::now() + limit;
-    let awaited = &store.news.awaited;
+    let awaited = &store.notifications.awaited;
     let caller = awaited.enter(id);
     loop {
         store.leases.follow();
@@ -208,14 +208,14 @@ impl Renewing {
 impl Drop for Renewing {
     fn drop(&mut self) {
         if let Some(store) = self.store.upgrade().filter(|_| !self.is_over) {
-            store.news.awaited.register.lock().is_renewed = false;
+            store.notifications.awaited.register.lock().is_renewed = false;
         }
     }
 }
 
 /// Starts the renewal unless it runs.
 fn keep_renewing(store: &Arc<Store>) {
-    if mem::replace(&mut store.news.awaited.register.lock().is_renewed, true) {
+    if mem::replace(&mut store.notifications.awaited.register.lock().is_renewed, true) {
         return;
     }
     let renewing = Renewing { store: Arc::downgrade(store), is_over: false };
@@ -224,7 +224,7 @@ fn keep_renewing(store: &Arc<Store>) {
         loop {
             sleep(pause).await;
             let Some(store) = renewing.store() else { return };
-            let Some(left) = store.news.awaited.take_left() else { return renewing.end() };
+            let Some(left) = store.notifications.awaited.take_left() else { return renewing.end() };
             pause = if left.len() < FORGOTTEN_AT_ONCE { RENEW_EVERY } else { Duration::ZERO };
             let renewed = timeout(RENEW_WITHIN, renew(&store, &left)).await;
             // What was not forgotten is reported once, when it ends.
@@ -245,7 +245,7 @@ async fn renew(store: &Store, left: &[(TaskId, u64)]) -> Result<()> {
     };
     let [was_known, silent] = tuple(store.run(&store.leases, &script::RENEW_AWAITING, add).await?)?;
     if number(was_known)? == 0 {
-        store.news.awaited.tell_all();
+        store.notifications.awaited.tell_all();
     }
     let silent: Vec<String> = array(silent)?.into_iter().map(text).collect::<Result<_>>()?;
     if silent.is_empty() {
@@ -304,6 +304,6 @@ mod tests {
         assert!(pauses.is_sorted_by(|one, next| one < next));
         assert!(pauses[511] < LOOK_AGAIN * 3 / 2);
         tasks.set_deaf(true);
-        assert_eq!(tasks.look_again(7), news::LOOK_AGAIN);
+        assert_eq!(tasks.look_again(7), notifications::LOOK_AGAIN);
     }
 }

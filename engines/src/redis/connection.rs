@@ -2,7 +2,7 @@
 //!
 //! A connection answers in order, so a big batch delays what was sent behind it. Therefore there are three lanes:
 //! submissions and lists, the workers' cycles, and the renewal of leases, which must never wait for the others. The last
-//! one also hears the news of [`super::news`].
+//! one also receives the messages of [`super::notifications`].
 //!
 //! A connection that breaks is made again by the `redis` crate. One that leads to a replica, or on which nothing arrives
 //! any more although the server can be reached, does not break: it is left for a new one, by all lanes together. What
@@ -28,7 +28,7 @@ use tracing::warn;
 use super::{
     connection_health::ConnectionHealth,
     failure::{is_demoted, is_passing, silent, translate},
-    news::News,
+    notifications::Notifications,
     script::Script,
 };
 
@@ -48,7 +48,7 @@ pub(super) struct Lane {
     config: ConnectionManagerConfig,
     current: Mutex<Current>,
     /// Who hears what the server says unasked, if this lane listens.
-    news: Option<Arc<News>>,
+    notifications: Option<Arc<Notifications>>,
     /// What is to be listened to, on whichever connection.
     channels: Mutex<Vec<String>>,
     /// How often a server was left, by any lane of the store.
@@ -96,9 +96,13 @@ async fn subscribe(mut manager: ConnectionManager, channels: &[String]) -> Resul
 }
 
 impl Lane {
-    /// A lane that connects at its first use. `news` takes what the server says unasked. Lanes that share `departures` leave
+    /// A lane that connects at its first use. `notifications` receives the messages that the server pushes. Lanes that share `departures` leave
     /// a server together.
-    pub(super) fn new(client: Client, departures: Arc<AtomicU64>, news: Option<Arc<News>>) -> Result<Self> {
+    pub(super) fn new(
+        client: Client,
+        departures: Arc<AtomicU64>,
+        notifications: Option<Arc<Notifications>>,
+    ) -> Result<Self> {
         let mut config = ConnectionManagerConfig::new()
             .set_response_timeout(Some(ANSWER_WITHIN))
             .set_connection_timeout(Some(PATIENCE))
@@ -106,13 +110,13 @@ impl Lane {
             .set_max_delay(LONGEST_PAUSE)
             // It tries for ever; each call gives up by its own bound.
             .set_number_of_retries(usize::MAX);
-        if let Some(news) = &news {
-            config = config.set_push_sender(Arc::clone(news)).set_automatic_resubscription();
+        if let Some(notifications) = &notifications {
+            config = config.set_push_sender(Arc::clone(notifications)).set_automatic_resubscription();
         }
         let manager = manager(&client, &config)?;
         let current = Mutex::new(Current { manager, departures: departures.load(Ordering::SeqCst) });
         let (channels, health) = (Mutex::default(), Arc::default());
-        Ok(Self { client, config, current, news, channels, departures, health })
+        Ok(Self { client, config, current, notifications, channels, departures, health })
     }
 
     /// Listens to channels, now and on each later connection.
@@ -215,10 +219,10 @@ impl Lane {
     /// Sees to it that a new connection listens to what is to be listened to, however long that takes, or until it is left
     /// as well. Whoever waited meanwhile may have missed something.
     fn listen(&self, manager: ConnectionManager, connected: u64) {
-        let (channels, news, departures) =
-            (self.channels.lock().clone(), self.news.clone(), Arc::downgrade(&self.departures));
-        let Some(news) = news.filter(|_| !channels.is_empty()) else { return };
-        news.awaited.set_deaf(true);
+        let (channels, notifications, departures) =
+            (self.channels.lock().clone(), self.notifications.clone(), Arc::downgrade(&self.departures));
+        let Some(notifications) = notifications.filter(|_| !channels.is_empty()) else { return };
+        notifications.awaited.set_deaf(true);
         tokio::spawn(async move {
             let is_in_use = || departures.upgrade().is_some_and(|it| it.load(Ordering::SeqCst) == connected);
             let mut pause = FIRST_PAUSE;

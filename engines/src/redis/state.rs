@@ -56,16 +56,16 @@ fn some_time(digits: &[u8]) -> Result<Option<Timestamp>> {
     time(digits).map(|at| (at.as_micros() != 0).then_some(at))
 }
 
-/// What a running task told, and the last that ended left.
+/// What is stored beside the record: the heartbeat of a running attempt, and what ended attempts left.
 #[derive(Default)]
-struct Told {
+struct SideFields {
     last_span: Option<Box<str>>,
     heartbeat_at: Option<Timestamp>,
     progress: Option<Progress>,
     checkpoint: Option<Payload>,
 }
 
-impl Told {
+impl SideFields {
     fn decode(from: &[u8]) -> Result<Self> {
         if from.is_empty() {
             return Ok(Self::default());
@@ -129,9 +129,9 @@ pub(super) struct Seen {
 
 /// Reads a view (`scripts/lib/view.lua`): without errors.
 pub(super) fn read_view(view: Value) -> Result<Seen> {
-    let [id, record, expires_at, told, depends] = tuple(view)?;
+    let [id, record, expires_at, side, depends] = tuple(view)?;
     let id = TaskId::new(text(id)?).map_err(|_| corrupt("id"))?;
-    let (expires_at, told) = (text(expires_at)?, Told::decode(&bytes(told)?)?);
+    let (expires_at, side) = (text(expires_at)?, SideFields::decode(&bytes(side)?)?);
     let record = Record::decode(bytes(record)?)?;
     let standing = &record.standing;
     let place = match standing.status {
@@ -142,7 +142,7 @@ pub(super) fn read_view(view: Value) -> Result<Seen> {
     };
     let (large, fingerprint) = (record.large, record.fingerprint);
     let dependencies = read_dependencies(&bytes(depends)?)?;
-    let task = Task { dependencies, ..told_task(id, record, told, &expires_at)? };
+    let task = Task { dependencies, ..task_from(id, record, side, &expires_at)? };
     Ok(Seen { task, large, fingerprint, place })
 }
 
@@ -174,7 +174,7 @@ pub(super) fn status_of(digit: &[u8]) -> Result<Status> {
 }
 
 /// A task by its record, its news, and the end of its lease.
-fn told_task(id: TaskId, record: Record, told: Told, expires_at: &str) -> Result<Task> {
+fn task_from(id: TaskId, record: Record, side: SideFields, expires_at: &str) -> Result<Task> {
     let Standing { status, revision, ready_at, started_at, completed_at, attempt, crashes, .. } = record.standing;
     let worker = record.standing.worker;
     let lease = match (status, &worker) {
@@ -203,13 +203,13 @@ fn told_task(id: TaskId, record: Record, told: Told, expires_at: &str) -> Result
         submitted_at: record.submitted_at,
         ready_at,
         started_at,
-        heartbeat_at: told.heartbeat_at,
+        heartbeat_at: side.heartbeat_at,
         completed_at,
         lease,
         worker,
         cancel_requested: record.standing.cancel_requested,
-        progress: told.progress,
-        checkpoint: told.checkpoint,
+        progress: side.progress,
+        checkpoint: side.checkpoint,
         result: record.result,
         errors: Vec::new(),
         dead_letter: record.standing.dead_letter,
@@ -217,7 +217,7 @@ fn told_task(id: TaskId, record: Record, told: Told, expires_at: &str) -> Result
         concurrency_key: record.concurrency_key,
         trace: record.trace,
         dependencies: None,
-        last_span: told.last_span,
+        last_span: side.last_span,
     })
 }
 
@@ -279,8 +279,8 @@ pub(super) fn read_claims(
     let first_fence = digits(&bytes(first)?)?;
     let mut pieces = HashMap::new();
     for entry in array(apart)? {
-        let [place, told, body] = tuple(entry)?;
-        pieces.insert(super::reply::number(place)?, (bytes(told)?, bytes(body)?));
+        let [place, side, body] = tuple(entry)?;
+        pieces.insert(super::reply::number(place)?, (bytes(side)?, bytes(body)?));
     }
     let mut left_out = Vec::new();
     for ((place, id), record) in (1..).zip(array(ids)?).zip(array(records)?) {
@@ -333,8 +333,8 @@ fn claimed(id: &str, record: Value, fence: Fence, started_at: Timestamp) -> Resu
 type Apart = (Vec<u8>, Vec<u8>);
 
 fn add_apart(mut task: ClaimedTask, apart: Option<Apart>) -> Result<ClaimedTask> {
-    let Some((told, body)) = apart else { return Ok(task) };
-    Told { checkpoint: task.checkpoint, last_span: task.last_span, .. } = Told::decode(&told)?;
+    let Some((side, body)) = apart else { return Ok(task) };
+    SideFields { checkpoint: task.checkpoint, last_span: task.last_span, .. } = SideFields::decode(&side)?;
     if !body.is_empty() {
         task.parameters.bytes = body.into();
     }
@@ -352,13 +352,13 @@ mod tests {
             for checkpoint in [None, Some(&checkpoint)] {
                 let mut written = Vec::new();
                 write_news(span, checkpoint, &mut written);
-                let told = Told::decode(&written).unwrap();
-                assert_eq!((told.last_span.as_deref(), told.checkpoint.as_ref()), (span, checkpoint));
-                assert_eq!((told.heartbeat_at, told.progress), (None, None));
+                let side = SideFields::decode(&written).unwrap();
+                assert_eq!((side.last_span.as_deref(), side.checkpoint.as_ref()), (span, checkpoint));
+                assert_eq!((side.heartbeat_at, side.progress), (None, None));
             }
         }
-        let as_ever = Told::decode(b"1700000000000001000000\n1").unwrap();
+        let as_ever = SideFields::decode(b"1700000000000001000000\n1").unwrap();
         assert_eq!((as_ever.last_span, as_ever.checkpoint), (None, Some(checkpoint)));
-        assert!(Told::decode(b"T00-4bf92f").is_err(), "a piece of one");
+        assert!(SideFields::decode(b"T00-4bf92f").is_err(), "a piece of one");
     }
 }

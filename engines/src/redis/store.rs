@@ -21,7 +21,7 @@ use super::{
     arrange,
     connection::{Lane, try_out},
     keys::{SCHEMA_VERSION, SIGNS, common_channel, instance_channel, shard},
-    news::News,
+    notifications::Notifications,
     reply::{number, tuple},
     script::{self, Script},
     work::Cycles,
@@ -34,9 +34,9 @@ pub(super) struct Store {
     pub(super) bulk: Lane,
     /// For the workers' cycles, and what somebody waits for.
     pub(super) work: Lane,
-    /// For the renewal of leases, and for news.
+    /// For the renewal of leases, and for notifications.
     pub(super) leases: Lane,
-    pub(super) news: Arc<News>,
+    pub(super) notifications: Arc<Notifications>,
     /// Where it is, without login.
     pub(super) address: String,
     /// How all keys begin.
@@ -63,13 +63,13 @@ impl Store {
         let shown = address.shown();
         let Address { client, prefix } = address;
         try_out(&client).await?;
-        let news = Arc::new(News::default());
-        let (hearing, departures) = (Arc::clone(&news), Arc::default());
+        let notifications = Arc::new(Notifications::default());
+        let (hearing, departures) = (Arc::clone(&notifications), Arc::default());
         let store = Self {
             bulk: Lane::new(client.clone(), Arc::clone(&departures), None)?,
             work: Lane::new(client.clone(), Arc::clone(&departures), None)?,
             leases: Lane::new(client, departures, Some(hearing))?,
-            news,
+            notifications,
             shard: shard(&prefix),
             address: shown,
             instance: Ulid::generate().to_string(),

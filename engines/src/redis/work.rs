@@ -82,7 +82,7 @@ impl Slot<'_> {
 /// carried it out, then answers what it did instead of doing it twice.
 pub(super) async fn cycle(store: &Store, cycle: &Cycle) -> Result<CycleReply> {
     cycle.validate()?;
-    let stale = store.news.take_registered(&cycle.worker);
+    let stale = store.notifications.take_registered(&cycle.worker);
     let request = Ulid::generate().to_string();
     let slot = store.cycles.take_slot(&cycle.worker);
     let lease = cycle.claim.as_ref().map_or(ANSWER_WITHIN, |claim| claim.lease);
@@ -101,7 +101,7 @@ pub(super) async fn cycle(store: &Store, cycle: &Cycle) -> Result<CycleReply> {
     let (reply, now) = read_reply(answer, cycle)?;
     store.note_present(now);
     if let Some(claim) = cycle.claim.as_ref().filter(|claim| claim.limit > 0 && !reply.more) {
-        store.news.registered(&cycle.worker, claim.queues.iter().map(|it| it.queue.clone()).collect());
+        store.notifications.registered(&cycle.worker, claim.queues.iter().map(|it| it.queue.clone()).collect());
     }
     if reply.config_version == 0 && store.prepare().await? {
         warn!("Redis lost its data; the store has been set up anew");

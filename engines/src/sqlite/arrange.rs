@@ -20,7 +20,7 @@ use super::{
     error::OrStore,
     finished::{self, Walk},
     gates, look, prune, row, sql,
-    step::{News, Step},
+    step::{Notification, Step},
     weight,
 };
 
@@ -37,7 +37,7 @@ fn changed(step: &mut Step<'_>) -> Result<Arc<Config>> {
 /// Goes by a configuration that was changed.
 fn adopt(step: &mut Step<'_>, catalog: Catalog) -> Arc<Config> {
     step.ledger.catalog = Arc::new(catalog);
-    step.ledger.news.push(News::Config);
+    step.ledger.notifications.push(Notification::Config);
     Arc::clone(&step.catalog().config)
 }
 

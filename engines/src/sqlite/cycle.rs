@@ -17,7 +17,7 @@ use super::{
     dependency,
     due::Chore,
     error::OrStore,
-    gates::{self, Told},
+    gates::{self, GateFields},
     limits::Room,
     losses,
     row::Columns,
@@ -182,7 +182,7 @@ impl QueueClaim<'_> {
         let mut held = losses::held_by(step, self.worker)?;
         let mut leases = Vec::new();
         let mut by_key = step.prepare(sql::READY_TASK)?;
-        for (key, suspicion, told) in suspects {
+        for (key, suspicion, fields) in suspects {
             if leases.len() == limit {
                 break;
             }
@@ -190,7 +190,7 @@ impl QueueClaim<'_> {
                 continue;
             }
             if let Some(gates) = &mut gates
-                && (gates.refuses(&told) || !gates.ask(step, key, &told)?)
+                && (gates.refuses(&fields) || !gates.ask(step, key, &fields)?)
             {
                 continue;
             }
@@ -204,9 +204,9 @@ impl QueueClaim<'_> {
         Ok(leases.len())
     }
 
-    fn ready_suspects(&self, step: &Step<'_>) -> Result<Vec<(i64, Suspicion, Told)>> {
+    fn ready_suspects(&self, step: &Step<'_>) -> Result<Vec<(i64, Suspicion, GateFields)>> {
         let mut statement = step.prepare(sql::READY_SUSPECTS)?;
-        let read = |row: &Row<'_>| Ok((row.get(0)?, Suspicion::new(row.get(1)?), Told::read(row, 2)?));
+        let read = |row: &Row<'_>| Ok((row.get(0)?, Suspicion::new(row.get(1)?), GateFields::read(row, 2)?));
         let rows = statement.query_map((self.queue, sql::count(MAX_SUSPECTS)), read).or_store()?;
         rows.collect::<rusqlite::Result<_>>().or_store()
     }

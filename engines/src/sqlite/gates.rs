@@ -25,7 +25,7 @@ use super::{
     error::OrStore,
     find::Found,
     sql,
-    step::{News, Step},
+    step::{Notification, Step},
     unknown::Refused,
     view::View,
 };
@@ -38,14 +38,14 @@ const MAX_ASKED: usize = 1_000;
 /// How many gates one claim looks at because they are due, and how many because limits have changed.
 const MAX_GATES: usize = 100;
 
-/// What the gates of a task are told by.
-pub(super) struct Told {
+/// The fields that decide which gates a task has.
+pub(super) struct GateFields {
     name: Option<TaskName>,
     key: Option<ConcurrencyKey>,
     version: u32,
 }
 
-impl Told {
+impl GateFields {
     /// Reads a name, a key and a version from three columns. What can't be read holds nothing back.
     pub(super) fn read(row: &Row<'_>, at: usize) -> rusqlite::Result<Self> {
         let (name, key): (String, Option<String>) = (row.get(at)?, row.get(at + 1)?);
@@ -84,12 +84,12 @@ pub(super) fn note_ended(step: &mut Step<'_>, found: &Found) -> Result<()> {
     }
     let Some(config) = step.catalog().gated.get(&found.queue).cloned() else { return Ok(()) };
     let mut statement = step.prepare(sql::GATES_OF_TASK)?;
-    let told = statement.query_row([found.key], |row| Told::read(row, 0)).or_store()?;
-    for (gate, _) in told.gates(&config) {
+    let fields = statement.query_row([found.key], |row| GateFields::read(row, 0)).or_store()?;
+    for (gate, _) in fields.gates(&config) {
         let code = gate.code();
         if exists(step.conn, sql::IS_AWAITED, (found.queue, &code))? {
             set_due(step, found.queue, &code, step.now)?;
-            step.ledger.news.push(News::Ready(found.queue));
+            step.ledger.notifications.push(Notification::Ready(found.queue));
         }
     }
     Ok(())
@@ -138,17 +138,22 @@ pub(super) fn wake_for_due(step: &mut Step<'_>) -> Result<()> {
     for queue in queues {
         let mut due = step.prepare(sql::DUE_GATES)?;
         if due.exists((queue, step.now_micros(), 1)).or_store()? {
-            step.ledger.news.push(News::Ready(queue));
+            step.ledger.notifications.push(Notification::Ready(queue));
         }
     }
     Ok(())
 }
 
 /// The gates that hold a task back.
-pub(super) fn shut_gates(view: &View<'_>, queue: i64, config: &QueueConfig, told: &Told) -> Result<Vec<ShutGate>> {
+pub(super) fn shut_gates(
+    view: &View<'_>,
+    queue: i64,
+    config: &QueueConfig,
+    fields: &GateFields,
+) -> Result<Vec<ShutGate>> {
     let mut stands = Stands::default();
     let mut shut = Vec::new();
-    for (gate, limits) in told.gates(config) {
+    for (gate, limits) in fields.gates(config) {
         let stand = Stand::read(view.conn, queue, &gate, limits, &mut stands)?;
         if stand.shut(view.now).is_some() {
             shut.push(stand.describe(view.conn, queue, gate, view.now)?);
@@ -225,8 +230,8 @@ impl Gates {
     }
 
     /// Whether a suspect is of a kind that the claim refuses. It waits where it is: suspects are set aside already.
-    pub(super) fn refuses(&mut self, told: &Told) -> bool {
-        self.refused.leaves(told).is_some()
+    pub(super) fn refuses(&mut self, fields: &GateFields) -> bool {
+        self.refused.leaves(fields).is_some()
     }
 
     /// Sets aside what may not start, until `wanted` tasks at the queue's front may, or there are no more. Answers how many
@@ -242,32 +247,32 @@ impl Gates {
             if front.is_empty() {
                 break;
             }
-            for (key, told) in front {
+            for (key, fields) in front {
                 if open == wanted {
                     break;
                 }
                 self.left -= 1;
-                open += usize::from(self.ask(step, key, &told)?);
+                open += usize::from(self.ask(step, key, &fields)?);
             }
         }
         Ok((open > 0).then_some(open))
     }
 
     /// The tasks at the queue's front after the first `past` of them.
-    fn front(&self, step: &Step<'_>, past: usize, limit: usize) -> Result<Vec<(i64, Told)>> {
+    fn front(&self, step: &Step<'_>, past: usize, limit: usize) -> Result<Vec<(i64, GateFields)>> {
         let mut statement = step.prepare(sql::NEXT_GATED)?;
-        let read = |row: &Row<'_>| Ok((row.get(0)?, Told::read(row, 1)?));
+        let read = |row: &Row<'_>| Ok((row.get(0)?, GateFields::read(row, 1)?));
         let rows = statement.query_map((self.queue, sql::count(limit), sql::count(past)), read).or_store()?;
         rows.collect::<rusqlite::Result<_>>().or_store()
     }
 
     /// Whether a task may start; then it is counted. One that may not is set aside.
-    pub(super) fn ask(&mut self, step: &Step<'_>, key: i64, told: &Told) -> Result<bool> {
-        if let Some(gate) = self.refused.leaves(told) {
+    pub(super) fn ask(&mut self, step: &Step<'_>, key: i64, fields: &GateFields) -> Result<bool> {
+        if let Some(gate) = self.refused.leaves(fields) {
             step.prepare(sql::SET_ASIDE)?.execute((key, gate)).or_store()?;
             return Ok(false);
         }
-        let gates = self.config.as_ref().map_or_else(Vec::new, |config| told.gates(config));
+        let gates = self.config.as_ref().map_or_else(Vec::new, |config| fields.gates(config));
         for (gate, limits) in &gates {
             if let Some(shut) = self.stand(step, gate, *limits)?.shut(step.now) {
                 let code = gate.code();
@@ -350,7 +355,7 @@ impl Gates {
     /// rate has the next turn. Workers that take what the claim refused are woken.
     pub(super) fn note_started(self, step: &mut Step<'_>, started: usize) -> Result<()> {
         if self.sets_time && started > 0 {
-            step.ledger.news.push(News::Ready(self.queue));
+            step.ledger.notifications.push(Notification::Ready(self.queue));
         }
         for (gate, stand) in self.known.iter().filter(|(_, stand)| stand.is_marked()) {
             let mark = stand.mark().as_micros();

@@ -14,7 +14,7 @@ use super::{
     find::find,
     moves::{self, Ending},
     settle, sql,
-    step::{News, Step},
+    step::{Notification, Step},
 };
 
 /// Renews leases, each for itself.
@@ -64,7 +64,7 @@ fn cancel_one(step: &mut Step<'_>, id: &TaskId) -> Result<Cancelled> {
             if !found.cancel_requested {
                 step.prepare(sql::REQUEST_CANCEL)?.execute([found.key]).or_store()?;
             }
-            step.ledger.news.extend(found.worker.map(News::Cancel));
+            step.ledger.notifications.extend(found.worker.map(Notification::Cancel));
             Ok(Cancelled::Requested)
         }
         _ => {

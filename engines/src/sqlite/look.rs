@@ -46,17 +46,17 @@ pub(super) fn place(view: &View<'_>, id: &TaskId) -> Result<Option<QueuePlace>> 
     let found = statement
         .query_row([id.as_str()], |row| {
             let (queue, ahead, mark): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            Ok((queue, ahead, mark, gates::Told::read(row, 3)?))
+            Ok((queue, ahead, mark, gates::GateFields::read(row, 3)?))
         })
         .optional()
         .or_store()?;
-    let Some((queue, ahead, mark, told)) = found else { return Ok(None) };
+    let Some((queue, ahead, mark, fields)) = found else { return Ok(None) };
     let (rate, mark) =
         (view.catalog.limited.get(&queue).and_then(|config| config.rate_limit), Timestamp::from_micros(mark));
     let rate = rate.filter(|rate| rate.allowed(mark, view.now) == 0);
     let rate_wait = rate.map(|rate| rate.wait(mark, view.now, 1));
     let held_back = match view.catalog.gated.get(&queue) {
-        Some(config) => gates::shut_gates(view, queue, config, &told)?,
+        Some(config) => gates::shut_gates(view, queue, config, &fields)?,
         None => Vec::new(),
     };
     Ok(Some(QueuePlace { ahead: ahead.unsigned_abs(), rate_wait, held_back }))

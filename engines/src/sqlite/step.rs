@@ -15,16 +15,16 @@ use super::{
     catalog::Catalog, dependency::Ended, due::Chore, error::OrStore, row, sql, view::View, waiters::Waiters, weight,
 };
 
-/// What others are told once the transaction is committed.
+/// What other callers are notified of once the transaction is committed.
 #[derive(Debug, Clone)]
-pub(super) enum News {
+pub(super) enum Notification {
     /// A task of this queue became ready.
     Ready(i64),
-    /// So many tasks of this queue were set aside behind a gate, for workers that know their kind.
+    /// This number of tasks of this queue was set aside behind a gate, for workers that know their kind.
     SetAside(i64, String, usize),
-    /// A task of this queue, which has a limit on how many run, runs no more.
+    /// A task of this queue stopped running, and the queue limits how many run.
     Freed(i64),
-    /// This worker is to hear of a cancel request.
+    /// A cancel request reached a task of this worker.
     Cancel(WorkerId),
     /// This task is over.
     Finished(TaskId),
@@ -45,7 +45,7 @@ pub(super) struct Ledger {
     bytes: BTreeMap<i64, i64>,
     /// From when on chores have something to do, per queue.
     due: BTreeMap<(Chore, i64), i64>,
-    pub(super) news: Vec<News>,
+    pub(super) notifications: Vec<Notification>,
     /// Linked tasks whose end is still to be signalled.
     pub(super) ended: Vec<Ended>,
 }
@@ -59,7 +59,7 @@ pub(super) struct Mark {
     removed: BTreeMap<i64, i64>,
     bytes: BTreeMap<i64, i64>,
     due: BTreeMap<(Chore, i64), i64>,
-    news: usize,
+    notifications: usize,
 }
 
 impl Ledger {
@@ -75,15 +75,15 @@ impl Ledger {
             removed: self.removed.clone(),
             bytes: self.bytes.clone(),
             due: self.due.clone(),
-            news: self.news.len(),
+            notifications: self.notifications.len(),
         }
     }
 
     pub(super) fn return_to(&mut self, mark: Mark) {
-        let Mark { revision, catalog, tallies, removed, bytes, due, news } = mark;
-        self.news.truncate(news);
-        let (news, ended) = (std::mem::take(&mut self.news), Vec::new());
-        *self = Self { revision, catalog, tallies, removed, bytes, due, news, ended };
+        let Mark { revision, catalog, tallies, removed, bytes, due, notifications } = mark;
+        self.notifications.truncate(notifications);
+        let (notifications, ended) = (std::mem::take(&mut self.notifications), Vec::new());
+        *self = Self { revision, catalog, tallies, removed, bytes, due, notifications, ended };
     }
 }
 
@@ -125,7 +125,7 @@ impl<'a> Step<'a> {
     fn arrive(&mut self, queue: i64, to: Status) {
         self.count(queue, to, 1);
         if to == Status::Submitted {
-            self.ledger.news.push(News::Ready(queue));
+            self.ledger.notifications.push(Notification::Ready(queue));
         }
     }
 
@@ -137,7 +137,7 @@ impl<'a> Step<'a> {
         self.count(queue, from, -1);
         self.arrive(queue, to);
         if from == Status::Started && self.catalog().limited.get(&queue).is_some_and(|it| it.max_concurrent.is_some()) {
-            self.ledger.news.push(News::Freed(queue));
+            self.ledger.notifications.push(Notification::Freed(queue));
         }
         weight::note(self, key, queue, Some(from), Some(to))
     }
@@ -181,7 +181,7 @@ impl<'a> Step<'a> {
 
     /// Says, after the commit, that a task is over.
     pub(super) fn note_finished(&mut self, id: TaskId) {
-        self.ledger.news.push(News::Finished(id));
+        self.ledger.notifications.push(Notification::Finished(id));
     }
 
     fn count(&mut self, queue: i64, status: Status, change: i64) {

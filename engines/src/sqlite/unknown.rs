@@ -16,9 +16,9 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::{
     error::OrStore,
-    gates::Told,
+    gates::GateFields,
     sql,
-    step::{News, Step},
+    step::{Notification, Step},
     view::View,
 };
 
@@ -53,16 +53,16 @@ impl Refused {
     }
 
     /// The gate behind which a ready task is to wait for others, if it is refused; then it is counted.
-    pub(super) fn leaves(&mut self, told: &Told) -> Option<&str> {
-        let (_, gate) = self.kinds.iter().find(|(kind, _)| told.is_of(kind))?;
+    pub(super) fn leaves(&mut self, fields: &GateFields) -> Option<&str> {
+        let (_, gate) = self.kinds.iter().find(|(kind, _)| fields.is_of(kind))?;
         *self.left.entry(gate.clone()).or_default() += 1;
         Some(gate)
     }
 
     /// Tells the workers that take them.
     pub(super) fn tell(self, step: &mut Step<'_>, queue: i64) {
-        let news = self.left.into_iter().map(|(gate, tasks)| News::SetAside(queue, gate, tasks));
-        step.ledger.news.extend(news);
+        let notifications = self.left.into_iter().map(|(gate, tasks)| Notification::SetAside(queue, gate, tasks));
+        step.ledger.notifications.extend(notifications);
     }
 }
 

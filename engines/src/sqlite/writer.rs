@@ -36,7 +36,7 @@ use super::{
     dependency,
     error::{OrStore, in_words_of_the_store},
     prune, quota, sql,
-    step::{Ledger, News, Step},
+    step::{Ledger, Notification, Step},
     waiters::SetAside,
 };
 
@@ -317,7 +317,7 @@ impl Committer {
             }
             .write(&self.conn)?;
         }
-        let Ledger { catalog, news, .. } = step.ledger;
+        let Ledger { catalog, notifications, .. } = step.ledger;
         self.conn.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([])).or_store()?;
         if commits != meta.commits {
             // Taken away meanwhile: whoever opens the path may not see this commit, so nobody is told that it is there.
@@ -331,7 +331,7 @@ impl Committer {
         if is_foreign {
             self.shared.watch.look();
         }
-        tell(&self.shared, news);
+        tell(&self.shared, notifications);
         Ok(Outcome::Committed(fates))
     }
 }
@@ -390,18 +390,18 @@ fn run_within(job: &mut dyn Job, step: &mut Step<'_>, quota: Quota) -> Result<()
 }
 
 /// Tells whoever waits what has happened.
-fn tell(shared: &Shared, news: Vec<News>) {
+fn tell(shared: &Shared, notifications: Vec<Notification>) {
     let (mut ready, mut set_aside, mut freed) = (BTreeMap::new(), SetAside::new(), BTreeMap::new());
-    for item in news {
+    for item in notifications {
         match item {
-            News::SetAside(queue, gate, tasks) => {
+            Notification::SetAside(queue, gate, tasks) => {
                 *set_aside.entry(queue).or_default().entry(gate).or_default() += tasks;
             }
-            News::Freed(queue) => *freed.entry(queue).or_default() += 1,
-            News::Ready(queue) => *ready.entry(queue).or_default() += 1,
-            News::Cancel(worker) => shared.waiters.tell_worker(&worker),
-            News::Finished(id) => shared.waiters.tell_finished(&id),
-            News::Config => shared.waiters.tell_workers(),
+            Notification::Freed(queue) => *freed.entry(queue).or_default() += 1,
+            Notification::Ready(queue) => *ready.entry(queue).or_default() += 1,
+            Notification::Cancel(worker) => shared.waiters.tell_worker(&worker),
+            Notification::Finished(id) => shared.waiters.tell_finished(&id),
+            Notification::Config => shared.waiters.tell_workers(),
         }
     }
     shared.waiters.tell_ready(ready, set_aside);

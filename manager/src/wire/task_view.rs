@@ -206,7 +206,7 @@ enum Content<'a> {
 }
 
 /// The content and, unless it is JSON, its type.
-type Told<'a> = (Option<Content<'a>>, Option<&'a str>);
+type EncodedContent<'a> = (Option<Content<'a>>, Option<&'a str>);
 
 /// A worker's bytes need not be the JSON it said they are; then they are told as what they are.
 fn tell(payload: Option<&Payload>) -> Told<'_> {
@@ -220,7 +220,7 @@ fn tell(payload: Option<&Payload>) -> Told<'_> {
     (Some(Content::Encoded(BASE64_STANDARD.encode(&payload.bytes))), Some(content_type))
 }
 
-macro_rules! told {
+macro_rules! payload_fields {
     ($(#[doc = $doc:literal])+ $name:ident, $field:ident, $type_field:ident) => {
         $(#[doc = $doc])+
         #[derive(Debug, Serialize, ToSchema)]
@@ -243,15 +243,15 @@ macro_rules! told {
     };
 }
 
-told! {
+payload_fields! {
     /// What the task is given.
     Parameters, parameters, parameters_content_type
 }
-told! {
+payload_fields! {
     /// What the task function answered.
     TaskResult, result, result_content_type
 }
-told! {
+payload_fields! {
     /// What an attempt left for the next.
     Checkpoint, checkpoint, checkpoint_content_type
 }

@@ -109,20 +109,20 @@ struct Warning {
     detail: String,
 }
 
-/// A task as it is told, as far as it matters here.
+/// The fields of a task that the client reads.
 #[derive(Deserialize)]
-struct Told {
+struct TaskState {
     status: Status,
     #[serde(default)]
     result: Option<Box<RawValue>>,
     #[serde(default)]
     result_content_type: Option<String>,
     #[serde(default)]
-    errors: Vec<ToldError>,
+    errors: Vec<TaskErrorView>,
 }
 
 #[derive(Deserialize)]
-struct ToldError {
+struct TaskErrorView {
     message: String,
 }
 
@@ -168,9 +168,9 @@ impl Http {
         let mut url = self.tasks.clone();
         url.set_path(&format!("{}/{}", url.path(), utf8_percent_encode(id.as_str(), IN_A_PATH)));
         url.query_pairs_mut().append_pair("wait", &format!("{}ms", wait.as_millis()));
-        let told = self.send(|| self.client.get(url.clone()).timeout(PATIENCE + wait)).await;
-        match told {
-            Ok(Told { status, result, result_content_type, errors }) => {
+        let answer = self.send(|| self.client.get(url.clone()).timeout(PATIENCE + wait)).await;
+        match answer {
+            Ok(TaskState { status, result, result_content_type, errors }) => {
                 let result = result.map(|result| payload(&result, result_content_type)).transpose()?;
                 Ok(Some(Standing { status, result, error: errors.into_iter().last().map(|error| error.message) }))
             }
@@ -194,10 +194,10 @@ impl Http {
                             });
                         }
                         Ok(body) => (refused(status, &body), asked),
-                        Err(error) => (SubmitError::Unreachable(told(&error)), None),
+                        Err(error) => (SubmitError::Unreachable(describe(&error)), None),
                     }
                 }
-                Err(error) => (SubmitError::Unreachable(told(&error)), None),
+                Err(error) => (SubmitError::Unreachable(describe(&error)), None),
             };
             let passes = match &trouble {
                 SubmitError::Refused { status, .. } => *status == StatusCode::SERVICE_UNAVAILABLE.as_u16(),
@@ -215,7 +215,7 @@ impl Http {
 }
 
 /// An error with its causes.
-fn told(error: &reqwest::Error) -> String {
+fn describe(error: &reqwest::Error) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(because) = cause {

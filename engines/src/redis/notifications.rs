@@ -1,8 +1,8 @@
-//! What the server says unasked, and who in this process waits for it.
+//! Messages that the server pushes, and the callers in this process that wait for them.
 //!
-//! Messages can be missed (a connection breaks). Workers do not rely on them: they look again after at most
-//! [`LOOK_AGAIN`]. Callers that wait for the end of a task look again once messages are received again (`awaiting.rs`).
-//! Messages carry no facts, only the advice to look.
+//! A message can be missed when a connection breaks. Workers do not rely on messages: they look again after at most
+//! [`LOOK_AGAIN`]. Callers that wait for the end of a task look again once messages arrive again (`awaiting.rs`).
+//! A message carries no facts; it only wakes the caller to look.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -16,38 +16,38 @@ use tokio::sync::Notify;
 
 use super::awaiting::AwaitedTasks;
 
-/// How long anybody waits before looking again, in case a message was missed.
+/// How long a caller waits before looking again, in case a message was missed.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// From so many workers on, those that nobody waits for are forgotten: ids are new at each start of a worker.
+/// From this number of workers on, those without a waiting call are forgotten: each start of a worker brings a new id.
 const MANY_WORKERS: usize = 4_096;
 /// Channels that a process listens to.
 const CHANNELS: i64 = 2;
 
-impl AsyncPushSender for News {
+impl AsyncPushSender for Notifications {
     fn send(&self, push: PushInfo) -> Result<(), SendError> {
         self.hear(&push);
         Ok(())
     }
 }
 
-/// A worker of this process, or one it speaks for.
+/// A worker of this process, or one that this process calls for.
 #[derive(Default)]
 struct Sleeper {
-    /// Holds a permit for one that is told before it waits.
+    /// Holds a permit if the message arrives before the worker waits.
     told: Arc<Notify>,
     /// The queues in which the server knows it as waiting.
     registered: Vec<QueueName>,
 }
 
-/// Who waits for what.
+/// The waiting workers and callers.
 #[derive(Default)]
-pub(super) struct News {
+pub(super) struct Notifications {
     sleepers: Mutex<HashMap<String, Sleeper>>,
     pub(super) awaited: AwaitedTasks,
 }
 
-impl News {
-    /// Takes what the server says.
+impl Notifications {
+    /// Handles a message of the server.
     fn hear(&self, push: &PushInfo) {
         match (&push.kind, push.data.get(1)) {
             (PushKind::Message, Some(Value::BulkString(message))) => self.tell(&String::from_utf8_lossy(message)),
@@ -55,7 +55,7 @@ impl News {
                 self.awaited.set_deaf(true);
                 self.tell_all();
             }
-            // Something may have been missed until now.
+            // Messages may have been missed until now.
             (PushKind::Subscribe, Some(Value::Int(channels))) if *channels >= CHANNELS => {
                 self.awaited.set_deaf(false);
                 self.tell_all();
@@ -76,19 +76,19 @@ impl News {
         }
     }
 
-    /// Has everybody look: something may have been missed.
+    /// Wakes every caller, because messages may have been missed.
     pub(super) fn tell_all(&self) {
         self.sleepers.lock().values().for_each(|sleeper| sleeper.told.notify_one());
         self.awaited.tell_all();
     }
 
-    /// What a worker is told by.
+    /// The signal that wakes a worker.
     pub(super) fn of_worker(&self, worker: &WorkerId) -> Arc<Notify> {
         Arc::clone(&sleeper(&mut self.sleepers.lock(), worker).told)
     }
 
-    /// Takes out where a worker is registered as waiting. From here on it is told: the server may wake it before it hears
-    /// the answer to the call that registers it.
+    /// Removes and returns the queues where a worker is registered as waiting. From here on messages reach it: the server
+    /// may wake it before the answer to the registering call arrives.
     pub(super) fn take_registered(&self, worker: &WorkerId) -> Vec<QueueName> {
         std::mem::take(&mut sleeper(&mut self.sleepers.lock(), worker).registered)
     }
@@ -104,7 +104,7 @@ impl News {
     }
 }
 
-/// A worker's entry, which is made where there is none.
+/// The entry of a worker; inserted if missing.
 fn sleeper<'a>(sleepers: &'a mut HashMap<String, Sleeper>, worker: &WorkerId) -> &'a mut Sleeper {
     if !sleepers.contains_key(worker.as_str()) {
         if sleepers.len() >= MANY_WORKERS {
@@ -126,39 +126,39 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_told_before_the_wait_is_not_missed() {
-        let news = News::default();
+        let notifications = Notifications::default();
         let worker = WorkerId::new("w1").unwrap();
-        let told = news.of_worker(&worker);
-        news.hear(&message("wake w2"));
+        let told = notifications.of_worker(&worker);
+        notifications.hear(&message("wake w2"));
         assert!(tokio::time::timeout(Duration::from_millis(1), told.notified()).await.is_err());
-        news.hear(&message("wake w1"));
+        notifications.hear(&message("wake w1"));
         told.notified().await;
     }
 
     #[tokio::test]
     async fn a_worker_is_told_before_it_hears_that_its_first_claim_was_empty() {
-        let news = News::default();
+        let notifications = Notifications::default();
         let worker = WorkerId::new("w1").unwrap();
-        assert!(news.take_registered(&worker).is_empty());
-        news.hear(&message("wake w1"));
-        news.registered(&worker, Vec::new());
-        tokio::time::timeout(Duration::from_secs(1), news.of_worker(&worker).notified()).await.unwrap();
+        assert!(notifications.take_registered(&worker).is_empty());
+        notifications.hear(&message("wake w1"));
+        notifications.registered(&worker, Vec::new());
+        tokio::time::timeout(Duration::from_secs(1), notifications.of_worker(&worker).notified()).await.unwrap();
     }
 
     #[tokio::test]
     async fn a_broken_connection_wakes_every_worker() {
-        let news = News::default();
-        let told = news.of_worker(&WorkerId::new("w1").unwrap());
-        news.hear(&PushInfo { kind: PushKind::Disconnection, data: Vec::new() });
+        let notifications = Notifications::default();
+        let told = notifications.of_worker(&WorkerId::new("w1").unwrap());
+        notifications.hear(&PushInfo { kind: PushKind::Disconnection, data: Vec::new() });
         told.notified().await;
     }
 
     #[test]
     fn nothing_is_kept_of_workers_that_went() {
-        let news = News::default();
+        let notifications = Notifications::default();
         for n in 0..3 * MANY_WORKERS {
-            drop(news.of_worker(&WorkerId::new(format!("w{n}")).unwrap()));
+            drop(notifications.of_worker(&WorkerId::new(format!("w{n}")).unwrap()));
         }
-        assert!(news.sleepers.lock().len() <= MANY_WORKERS);
+        assert!(notifications.sleepers.lock().len() <= MANY_WORKERS);
     }
 }
