@@ -258,9 +258,9 @@ impl From<jobbers_archive::Error> for Problem {
 
 /// The archive, for a handler that needs it. On a manager that does not keep it, the request is sent on to the one that
 /// does, or refused with the reason.
-pub(crate) struct Held(pub(crate) Arc<Archive>);
+pub(crate) struct LocalArchive(pub(crate) Arc<Archive>);
 
-impl FromRequestParts<Arc<App>> for Held {
+impl FromRequestParts<Arc<App>> for LocalArchive {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Response> {

@@ -98,10 +98,10 @@ impl Leases {
 
 /// Leases whose answer has not been written yet. When the last copy is dropped, those left go back to their places.
 #[derive(Debug, Clone)]
-pub(crate) struct Undelivered(Arc<Held>);
+pub(crate) struct Undelivered(Arc<UndeliveredLeases>);
 
 #[derive(Debug)]
-struct Held {
+struct UndeliveredLeases {
     leases: Arc<Leases>,
     tasks: Mutex<Vec<(TaskId, Fence)>>,
 }
@@ -109,7 +109,7 @@ struct Held {
 impl Undelivered {
     fn new(leases: Arc<Leases>, claimed: &[ClaimedTask]) -> Self {
         let tasks = claimed.iter().map(|task| (task.id.clone(), task.fence)).collect();
-        Self(Arc::new(Held { leases, tasks: Mutex::new(tasks) }))
+        Self(Arc::new(UndeliveredLeases { leases, tasks: Mutex::new(tasks) }))
     }
 
     /// Notes that the answer is written.
@@ -123,7 +123,7 @@ impl Undelivered {
     }
 }
 
-impl Drop for Held {
+impl Drop for UndeliveredLeases {
     fn drop(&mut self) {
         let tasks = std::mem::take(self.tasks.get_mut());
         // Without a runtime the manager is gone, and the leases come back when they end.

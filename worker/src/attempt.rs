@@ -261,7 +261,7 @@ impl Attempt {
     }
 
     /// Notes that it is to wait for a thread.
-    pub(crate) fn line_up(&self) {
+    pub(crate) fn enter_blocking_queue(&self) {
         self.standing.store(standing::WAITS, Ordering::Release);
     }
 

@@ -31,12 +31,12 @@ use tokio::{runtime::Handle, time::sleep_until};
 use self::{calls::Answer, drain::Phase, refusals::Aside};
 use crate::{
     attempt::{Attempt, Surroundings},
+    blocking_queue::BlockingQueue,
+    claim_planner::ClaimPlanner,
     executor::Tools,
     finished::Ended,
-    intake::Intake,
     lanes::Lanes,
     leases::Leases,
-    line::Line,
     meters::{Figures, Meters},
     outage::Outage,
     pace::Pace,
@@ -92,7 +92,7 @@ pub(crate) struct Parts {
     pub(crate) around: Arc<Surroundings>,
     pub(crate) leases: Arc<Leases>,
     pub(crate) registry: Registry,
-    pub(crate) intake: Intake,
+    pub(crate) planner: ClaimPlanner,
     pub(crate) tools: Arc<Tools>,
     /// The runtime of the task functions.
     pub(crate) runtime: Handle,
@@ -119,7 +119,7 @@ pub(crate) struct Fetcher {
     /// What the store could not settle, though it settles others.
     aside: Aside,
     /// The blocking tasks it holds; `None` if there is no such task in the program.
-    line: Option<Line>,
+    blocking_queue: Option<BlockingQueue>,
     calls: FuturesUnordered<Pending<Box<Answer>>>,
     loading: Option<Pending<Result<Arc<StoreConfig>>>>,
     /// The registered workers, while they are read.
@@ -134,7 +134,7 @@ pub(crate) struct Fetcher {
     settling: usize,
     /// Whether the queues held something when last asked.
     hungry: bool,
-    /// Whether the last claim refused the kinds of blocking tasks, because the line was full.
+    /// Whether the last claim refused the kinds of blocking tasks, because the blocking queue was full.
     refuses_blocking: bool,
     /// Whether something may have changed since the last call.
     woken: bool,
@@ -152,7 +152,7 @@ impl Fetcher {
         Self {
             lanes: Lanes::new(parts.slots),
             pace: Pace::default(),
-            line: parts.registry.has_blocking().then(|| Line::new(parts.tools.pool.width())),
+            blocking_queue: parts.registry.has_blocking().then(|| BlockingQueue::new(parts.tools.pool.width())),
             parts,
             unknown: UnknownTasks::default(),
             outage: Outage::default(),
@@ -255,7 +255,7 @@ impl Fetcher {
         self.spare = ended;
         let running = self.running();
         self.parts.board.count(running, self.report.settled);
-        self.parts.figures.set(running, self.unsettled.len() + self.aside.len(), self.parts.intake.version);
+        self.parts.figures.set(running, self.unsettled.len() + self.aside.len(), self.parts.planner.version);
     }
 
     fn ended(&mut self, attempt: Arc<Attempt>, outcome: Option<Outcome>) {
@@ -281,9 +281,9 @@ impl Fetcher {
     /// Counts an attempt as ended.
     fn left(&mut self, attempt: &Attempt) {
         self.held -= 1;
-        self.parts.intake.free(&attempt.task.queue, 1);
-        if let Some(line) = self.line.as_mut().filter(|_| attempt.is_blocking()) {
-            line.leave(attempt.ran());
+        self.parts.planner.free(&attempt.task.queue, 1);
+        if let Some(queue) = self.blocking_queue.as_mut().filter(|_| attempt.is_blocking()) {
+            queue.leave(attempt.ran());
         }
     }
 
@@ -298,8 +298,8 @@ impl Fetcher {
             Ok(config) => {
                 self.outage.answered();
                 self.heed_operator(config.draining.contains_key(&self.parts.around.worker));
-                if self.parts.intake.follow(&config) {
-                    self.parts.board.serve(self.parts.intake.queues());
+                if self.parts.planner.follow(&config) {
+                    self.parts.board.serve(self.parts.planner.queues());
                 }
                 self.hungry = true;
                 self.woken = true;

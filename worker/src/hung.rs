@@ -19,11 +19,11 @@ const MOST_NAMED: usize = 100;
 
 /// The threads that were written off and have not ended yet.
 #[derive(Debug, Default)]
-pub(crate) struct HungThreads(Mutex<Vec<Held>>);
+pub(crate) struct HungThreads(Mutex<Vec<WrittenOff>>);
 
-/// One of them.
+/// A thread that was written off.
 #[derive(Debug)]
-struct Held {
+struct WrittenOff {
     seat: Arc<Seat>,
     /// When its function began.
     since: Instant,
@@ -48,7 +48,7 @@ impl HungThreads {
             held_for,
         };
         let now = Instant::now();
-        self.held().push(Held { seat, since: now.checked_sub(held_for).unwrap_or(now), thread });
+        self.held().push(WrittenOff { seat, since: now.checked_sub(held_for).unwrap_or(now), thread });
     }
 
     /// How many there are now.
@@ -59,7 +59,7 @@ impl HungThreads {
     /// Which tasks hold them and for how long, the longest first.
     pub(crate) fn named(&self) -> Vec<HungThread> {
         let held = self.held();
-        let thread = |held: &Held| HungThread { held_for: held.since.elapsed(), ..held.thread.clone() };
+        let thread = |held: &WrittenOff| HungThread { held_for: held.since.elapsed(), ..held.thread.clone() };
         let mut threads: Vec<HungThread> = held.iter().map(thread).collect();
         drop(held);
         threads.sort_by_key(|thread| std::cmp::Reverse(thread.held_for));
@@ -70,7 +70,7 @@ impl HungThreads {
     /// How many each pair of queue and task holds, and the longest of these for how long.
     pub(crate) fn by_pair(&self) -> BTreeMap<(QueueName, TaskName), (usize, Duration)> {
         let mut pairs = BTreeMap::new();
-        for Held { since, thread, .. } in self.held().iter() {
+        for WrittenOff { since, thread, .. } in self.held().iter() {
             let pair = (thread.queue.clone(), thread.name.clone());
             let (count, longest): &mut (usize, Duration) = pairs.entry(pair).or_default();
             *count += 1;
@@ -80,7 +80,7 @@ impl HungThreads {
     }
 
     /// Those that are still held.
-    fn held(&self) -> parking_lot::MutexGuard<'_, Vec<Held>> {
+    fn held(&self) -> parking_lot::MutexGuard<'_, Vec<WrittenOff>> {
         let mut held = self.0.lock();
         held.retain(|held| !held.seat.is_left());
         held

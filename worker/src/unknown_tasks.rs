@@ -40,9 +40,9 @@ const READ_EVERY: Duration = Duration::from_secs(2);
 const READ_LATER_PER_WORKER: Duration = Duration::from_millis(20);
 const READ_AT_LEAST_EVERY: Duration = Duration::from_secs(30);
 
-/// What is to be done with a task that this worker does not know.
+/// What to do with a task that this worker does not know.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum UnknownTaskAction {
     /// Another worker knows it: it goes back at once, at its place.
     HandOn,
     /// No live worker knows it: it goes back with this delay.
@@ -121,12 +121,12 @@ impl UnknownTasks {
     }
 
     /// Decides on a task, by the workers that were registered when last read.
-    pub(crate) fn judge(&mut self, task: &ClaimedTask, worker: &WorkerId, now: Instant) -> Verdict {
+    pub(crate) fn judge(&mut self, task: &ClaimedTask, worker: &WorkerId, now: Instant) -> UnknownTaskAction {
         if self.refuses(task) || self.refuse(task, worker) {
             self.delays.remove(&task.id);
-            return Verdict::HandOn;
+            return UnknownTaskAction::HandOn;
         }
-        Verdict::GiveBack(self.delay(task, now))
+        UnknownTaskAction::GiveBack(self.delay(task, now))
     }
 
     fn refuses(&self, task: &ClaimedTask) -> bool {
@@ -278,7 +278,7 @@ mod tests {
         unknown.keep(task("a"));
         assert!(unknown.needs_workers(now));
         unknown.follow_workers(Some(able()), &me(), now);
-        assert_eq!(unknown.judge(&task("a"), &me(), now), Verdict::HandOn);
+        assert_eq!(unknown.judge(&task("a"), &me(), now), UnknownTaskAction::HandOn);
         let refusals = unknown.refusals();
         assert_eq!(refusals, [Refusal { queue: task("a").queue, kind: kind_of(&task("a")) }]);
         assert!(unknown.left_to_others(now + FIRST).is_empty(), "nothing falls due again");
@@ -291,7 +291,7 @@ mod tests {
     fn a_kind_is_refused_no_longer_than_another_worker_knows_it() {
         let (mut unknown, now) = (UnknownTasks::default(), Instant::now());
         unknown.follow_workers(Some(able()), &me(), now);
-        assert_eq!(unknown.judge(&task("a"), &me(), now), Verdict::HandOn);
+        assert_eq!(unknown.judge(&task("a"), &me(), now), UnknownTaskAction::HandOn);
         let again = unknown.read_again_at().unwrap();
         assert!(!unknown.needs_workers(now) && unknown.needs_workers(again));
         assert!(!unknown.follow_workers(None, &me(), again), "the store did not answer");
@@ -299,7 +299,7 @@ mod tests {
         assert!(!unknown.follow_workers(Some(able()), &me(), again));
         assert!(unknown.follow_workers(Some(Vec::new()), &me(), again));
         assert_eq!((unknown.refusals(), unknown.read_again_at()), (vec![], None));
-        assert_eq!(unknown.judge(&task("a"), &me(), again), Verdict::GiveBack(FIRST));
+        assert_eq!(unknown.judge(&task("a"), &me(), again), UnknownTaskAction::GiveBack(FIRST));
     }
 
     #[test]

@@ -18,12 +18,12 @@ const REMEMBERED: Duration = Duration::from_secs(24 * 3_600);
 /// How many leases each worker holds, read when the first loss opens: one walk over all leases, however many workers vanished.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
-    held: Option<HashMap<String, Held>>,
+    held: Option<HashMap<String, HeldLeases>>,
 }
 
-/// What one worker holds.
+/// The leases of one worker.
 #[derive(Debug, Default, Clone, Copy)]
-struct Held {
+struct HeldLeases {
     suspects: u64,
     leases: u64,
 }
@@ -70,8 +70,8 @@ fn find_loss(step: &Step<'_>, worker: &WorkerId) -> Result<Option<WorkerLoss>> {
     step.prepare(sql::FIND_LOSS)?.query_row([worker.as_str()], read).optional().or_store()
 }
 
-fn count_leases(step: &Step<'_>) -> Result<HashMap<String, Held>> {
-    let mut held: HashMap<String, Held> = HashMap::new();
+fn count_leases(step: &Step<'_>) -> Result<HashMap<String, HeldLeases>> {
+    let mut held: HashMap<String, HeldLeases> = HashMap::new();
     let mut statement = step.prepare(sql::ALL_LEASES)?;
     let mut rows = statement.query([]).or_store()?;
     while let Some(row) = rows.next().or_store()? {

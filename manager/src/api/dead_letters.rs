@@ -16,7 +16,7 @@ use jobbers_common::name::TaskId;
 use super::operations::{self, PATIENCE};
 use crate::{
     app::App,
-    dead_letters::{Held, blocking},
+    dead_letters::{LocalArchive, blocking},
     extract::{JsonBytes, Path, Query},
     ids, json,
     problem::{Code, Problem, Result, WITH_BODY, problems},
@@ -49,7 +49,7 @@ problems!(ResubmitProblems: WITH_BODY, ARCHIVE, [
     params(LetterParams),
     responses((status = 200, description = "A page of dead letters", body = LetterPageView), LookProblems)
 )]
-pub(crate) async fn list(Held(archive): Held, Query(params): Query<LetterParams>) -> Result<Response> {
+pub(crate) async fn list(LocalArchive(archive): LocalArchive, Query(params): Query<LetterParams>) -> Result<Response> {
     let (filter, limit, cursor) = (params.filter()?, params.limit, params.cursor);
     let page = blocking(&archive, move |archive| archive.page(&filter, limit, cursor.as_deref())).await?;
     let dead_letters = page.letters.iter().map(LetterView::from).collect();
@@ -64,7 +64,7 @@ pub(crate) async fn list(Held(archive): Held, Query(params): Query<LetterParams>
     params(LetterParams),
     responses((status = 200, description = "The groups, the largest first", body = StatsView), LookProblems)
 )]
-pub(crate) async fn stats(Held(archive): Held, Query(params): Query<LetterParams>) -> Result<Response> {
+pub(crate) async fn stats(LocalArchive(archive): LocalArchive, Query(params): Query<LetterParams>) -> Result<Response> {
     let filter = params.filter()?;
     let groups = blocking(&archive, move |archive| archive.groups(&filter)).await?;
     Ok(Json(StatsView::from(groups.as_slice())).into_response())
@@ -78,7 +78,7 @@ pub(crate) async fn stats(Held(archive): Held, Query(params): Query<LetterParams
     params(("task_id" = NameDoc, Path, description = "The task's id")),
     responses((status = 200, description = "The letter", body = WholeLetterView), LetterProblems)
 )]
-pub(crate) async fn get(Held(archive): Held, Path(id): Path<TaskId>) -> Result<Response> {
+pub(crate) async fn get(LocalArchive(archive): LocalArchive, Path(id): Path<TaskId>) -> Result<Response> {
     let asked = id.clone();
     let found = blocking(&archive, move |archive| archive.letter(&asked)).await?;
     let letter = found.ok_or_else(|| unknown(&id))?;
@@ -93,7 +93,7 @@ pub(crate) async fn get(Held(archive): Held, Path(id): Path<TaskId>) -> Result<R
     params(("task_id" = NameDoc, Path, description = "The task's id")),
     responses((status = 200, description = "Its failures", body = HistoryView), LetterProblems)
 )]
-pub(crate) async fn history(Held(archive): Held, Path(id): Path<TaskId>) -> Result<Response> {
+pub(crate) async fn history(LocalArchive(archive): LocalArchive, Path(id): Path<TaskId>) -> Result<Response> {
     let asked = id.clone();
     let found = blocking(&archive, move |archive| archive.history(&asked)).await?;
     let failures = found.ok_or_else(|| unknown(&id))?;
@@ -120,7 +120,7 @@ pub(crate) async fn history(Held(archive): Held, Path(id): Path<TaskId>) -> Resu
 )]
 pub(crate) async fn resubmit(
     State(app): State<Arc<App>>,
-    Held(archive): Held,
+    LocalArchive(archive): LocalArchive,
     Query(params): Query<WaitParams>,
     JsonBytes { headers, bytes, share: _share }: JsonBytes,
 ) -> Result<Response> {
@@ -157,7 +157,7 @@ fn key_of(headers: &HeaderMap) -> Result<Option<String>> {
 )]
 pub(crate) async fn delete(
     State(app): State<Arc<App>>,
-    Held(archive): Held,
+    LocalArchive(archive): LocalArchive,
     JsonBytes { bytes, .. }: JsonBytes,
 ) -> Result<Response> {
     let request: DeleteRequest = json::decode(&bytes)?;

@@ -13,7 +13,7 @@ use jobbers_archive::{Archive, Operation};
 use super::dead_letters::ARCHIVE;
 use crate::{
     app::App,
-    dead_letters::{Held, blocking},
+    dead_letters::{LocalArchive, blocking},
     extract::{Path, Query},
     problem::{Code, Problem, Result, problems},
     wire::{
@@ -39,7 +39,10 @@ problems!(OperationProblems: ARCHIVE, [Code::UnknownOperation]);
     params(OperationParams),
     responses((status = 200, description = "A page of operations", body = OperationPageView), ListProblems)
 )]
-pub(crate) async fn list(Held(archive): Held, Query(params): Query<OperationParams>) -> Result<Response> {
+pub(crate) async fn list(
+    LocalArchive(archive): LocalArchive,
+    Query(params): Query<OperationParams>,
+) -> Result<Response> {
     let ((state, limit), cursor) = (params.checked()?, params.cursor);
     let page = blocking(&archive, move |archive| archive.operations(state, limit, cursor.as_deref())).await?;
     let operations = page.operations.iter().map(OperationView::from).collect();
@@ -54,7 +57,7 @@ pub(crate) async fn list(Held(archive): Held, Query(params): Query<OperationPara
 )]
 pub(crate) async fn operation(
     State(app): State<Arc<App>>,
-    Held(archive): Held,
+    LocalArchive(archive): LocalArchive,
     Path(id): Path<String>,
     Query(params): Query<WaitParams>,
 ) -> Result<Response> {
@@ -82,7 +85,7 @@ pub(crate) async fn operation(
 )]
 pub(crate) async fn cancel(
     State(app): State<Arc<App>>,
-    Held(archive): Held,
+    LocalArchive(archive): LocalArchive,
     Path(id): Path<String>,
 ) -> Result<Response> {
     let (asked, now) = (id.clone(), app.now().await?);

@@ -8,7 +8,7 @@ use jobbers_common::{
 };
 
 use super::Fetcher;
-use crate::{intake::Room, line::Line};
+use crate::{blocking_queue::BlockingQueue, claim_planner::Room};
 
 /// What a call asks for.
 #[derive(Default)]
@@ -17,7 +17,7 @@ pub(super) struct Ask {
     /// How many tasks in all.
     pub(super) room: usize,
     /// How many of them may be blocking ones.
-    pub(super) to_line: usize,
+    pub(super) blocking: usize,
     /// The kinds of tasks it does not take.
     pub(super) refused: Vec<Refusal>,
 }
@@ -37,28 +37,34 @@ impl Fetcher {
         let mut refused = self.unknown.refusals();
         self.refuses_blocking = self.refuse_blocking(&mut refused);
         let refuses_blocking = self.refuses_blocking;
-        let room_for = Room { most: room, at_once, line: self.line.as_ref().map(Line::room), refuses_blocking };
-        let queues = self.parts.intake.ask(room_for, &left);
-        let (to_line, room) = match refuses_blocking {
-            true => (0, if queues.is_empty() { 0 } else { room }),
-            false => self.parts.intake.weigh(&queues, room),
+        let room_for = Room {
+            most: room,
+            at_once,
+            blocking: self.blocking_queue.as_ref().map(BlockingQueue::room),
+            refuses_blocking,
         };
-        Ask { queues, room, to_line, refused }
+        let queues = self.parts.planner.ask(room_for, &left);
+        let (blocking, room) = match refuses_blocking {
+            true => (0, if queues.is_empty() { 0 } else { room }),
+            false => self.parts.planner.count_blocking(&queues, room),
+        };
+        Ask { queues, room, blocking, refused }
     }
 
-    /// While the line takes no blocking task, claims refuse their kinds: tasks of these kinds wait at their places, and the
+    /// While the blocking queue takes no task, claims refuse their kinds: tasks of these kinds wait at their places, and the
     /// others of their queues are claimed. Answers whether it does so.
     fn refuse_blocking(&self, refused: &mut Vec<Refusal>) -> bool {
-        let is_full = self.line.as_ref().is_some_and(Line::is_full);
+        let is_full = self.blocking_queue.as_ref().is_some_and(BlockingQueue::is_full);
         let has_room_for = MAX_REFUSALS_PER_CLAIM.saturating_sub(refused.len());
-        let Some(kinds) = self.parts.intake.refusals(has_room_for).filter(|_| is_full) else { return false };
+        let Some(kinds) = self.parts.planner.refusals(has_room_for).filter(|_| is_full) else { return false };
         refused.extend(kinds);
         true
     }
 
-    /// Asks for blocking tasks again once the line takes some: their kinds were refused, so no answer spoke of them.
+    /// Asks for blocking tasks again once the blocking queue has room: while their kinds are refused, no answer
+    /// mentions them.
     pub(super) fn ask_for_blocking_again(&mut self) {
-        if self.refuses_blocking && self.line.as_ref().is_some_and(|line| !line.is_full()) {
+        if self.refuses_blocking && self.blocking_queue.as_ref().is_some_and(|queue| !queue.is_full()) {
             self.refuses_blocking = false;
             self.hungry = true;
         }

@@ -20,8 +20,8 @@ use jobbers_common::{
 use super::{Fetcher, MOST_CALLS, Settling, ask::Ask};
 use crate::{
     attempt::{Attempt, Stop, Taken},
+    blocking_queue::BlockingQueue,
     lanes::Job,
-    line::Line,
     meters::{self, pair::Pair},
     task_fn::AnyTask,
 };
@@ -92,7 +92,7 @@ impl Fetcher {
     /// How many tasks may be claimed now.
     pub(super) fn room(&self) -> usize {
         let looks_for_a_culprit = self.settle_limit < MAX_BATCH;
-        if !self.claims() || self.parts.intake.version == 0 || self.outage.forbids_claims() || looks_for_a_culprit {
+        if !self.claims() || self.parts.planner.version == 0 || self.outage.forbids_claims() || looks_for_a_culprit {
             return 0;
         }
         // Until it is known who knows these, a further claim would bring more of their kind.
@@ -131,8 +131,8 @@ impl Fetcher {
     fn send(&mut self, settling: Vec<Settling>, is_alone: bool, ask: Ask) {
         self.asked += ask.room;
         self.settling += settling.len();
-        if let Some(line) = &mut self.line {
-            line.ask(ask.to_line);
+        if let Some(queue) = &mut self.blocking_queue {
+            queue.ask(ask.blocking);
         }
         let unwritten = unwritten(&settling);
         let cycle = Cycle {
@@ -161,8 +161,8 @@ impl Fetcher {
     pub(super) fn take_in(&mut self, Answer { call, result }: Answer) {
         self.asked -= call.ask.room;
         self.settling -= call.settling.len();
-        if let Some(line) = &mut self.line {
-            line.answered(call.ask.to_line);
+        if let Some(queue) = &mut self.blocking_queue {
+            queue.answered(call.ask.blocking);
         }
         match result {
             Ok(reply) => {
@@ -185,7 +185,7 @@ impl Fetcher {
                 }
                 self.start(&call.ask.queues, reply.claimed, call.sent);
                 // Not only a greater one: a store that was restored from a copy goes back.
-                if reply.config_version != self.parts.intake.version && self.loading.is_none() {
+                if reply.config_version != self.parts.planner.version && self.loading.is_none() {
                     self.load_config();
                 }
             }
@@ -193,7 +193,7 @@ impl Fetcher {
                 if call.claims() {
                     self.parts.meters.claim_failed();
                 }
-                self.parts.intake.answered(&call.ask.queues, std::iter::empty());
+                self.parts.planner.answered(&call.ask.queues, std::iter::empty());
                 self.refused(call, &error);
             }
         }
@@ -226,12 +226,12 @@ impl Fetcher {
     /// Starts what was claimed, and gives back what can't be.
     fn start(&mut self, asked: &[QueueClaim], claimed: Vec<ClaimedTask>, sent: Instant) {
         if claimed.is_empty() {
-            self.parts.intake.answered(asked, std::iter::empty());
+            self.parts.planner.answered(asked, std::iter::empty());
             return;
         }
         let now = Instant::now();
         let claims = self.claims();
-        if self.line.is_some() {
+        if self.blocking_queue.is_some() {
             self.learn(&claimed);
         }
         let mut functions: Vec<&'static dyn AnyTask> = Vec::with_capacity(claimed.len());
@@ -251,15 +251,15 @@ impl Fetcher {
                 None => self.unknown.keep(task),
             }
         }
-        self.parts.intake.answered(asked, known.iter().map(|(task, ..)| &task.queue));
+        self.parts.planner.answered(asked, known.iter().map(|(task, ..)| &task.queue));
         self.held += known.len();
         if let Some(left) = &mut self.parts.ttl {
             *left = left.saturating_sub(known.len() as u64);
         }
         let attempts = self.parts.leases.admit(known, &self.parts.around, Taken { asked: sent, answered: now });
         for (attempt, function) in attempts.iter().zip(&functions) {
-            if self.line.is_some() && function.is_blocking() {
-                attempt.line_up();
+            if self.blocking_queue.is_some() && function.is_blocking() {
+                attempt.enter_blocking_queue();
             }
         }
         self.spawn(attempts, functions);
@@ -272,12 +272,12 @@ impl Fetcher {
             let function = registry.find(task.name.as_str(), task.version).filter(|function| function.is_blocking());
             function.map(|_| TaskKind { name: task.name.clone(), version: task.version })
         };
-        self.parts.intake.learn(claimed.iter().map(|task| (&task.queue, blocking(task))));
+        self.parts.planner.learn(claimed.iter().map(|task| (&task.queue, blocking(task))));
     }
 
     /// Whether a task may begin here, and takes its place if so. A blocking one that would wait long for a thread may not.
     fn has_room_for(&mut self, function: &dyn AnyTask) -> bool {
-        !function.is_blocking() || self.line.as_mut().is_none_or(Line::enter)
+        !function.is_blocking() || self.blocking_queue.as_mut().is_none_or(BlockingQueue::enter)
     }
 
     /// Hands a batch to the lanes, and the lanes to the runtime of the task functions. As one message: only there, each but

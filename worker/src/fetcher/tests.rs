@@ -27,8 +27,8 @@ use super::{Fetcher, Parts};
 use crate::{
     attempt::{Stop, Surroundings},
     blocking::BlockingPool,
+    claim_planner::ClaimPlanner,
     executor::Tools,
-    intake::Intake,
     leases::Leases,
     meters::Meters,
     prelude::*,
@@ -97,7 +97,7 @@ impl Rig {
             around: Surroundings::new(WorkerId::new("w").unwrap(), lease, Duration::from_millis(50), states, None),
             leases: Arc::clone(&leases),
             registry: Registry::collect(&[&gated]).unwrap(),
-            intake: Intake::new(role.clone(), BTreeMap::new()),
+            planner: ClaimPlanner::new(role.clone(), BTreeMap::new()),
             tools: Arc::new(tools),
             runtime: Handle::current(),
             board: Arc::default(),

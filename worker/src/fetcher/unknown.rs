@@ -9,7 +9,7 @@ use jobbers_common::{engine::Outcome, settling::settle_unknown, worker::Register
 use tokio::time::timeout;
 
 use super::Fetcher;
-use crate::unknown_tasks::Verdict;
+use crate::unknown_tasks::UnknownTaskAction;
 
 impl Fetcher {
     /// Gives back what this worker does not know: at once where another worker knows it or this one claims nothing more,
@@ -60,8 +60,10 @@ impl Fetcher {
     fn give_back_undecided(&mut self, now: Instant) {
         for task in self.unknown.take_undecided() {
             let outcome = match self.unknown.judge(&task, &self.parts.around.worker, now) {
-                Verdict::HandOn => Outcome::Released { delay: Duration::ZERO },
-                Verdict::GiveBack(delay) => settle_unknown(&task, delay, self.parts.intake.patience(&task.queue)),
+                UnknownTaskAction::HandOn => Outcome::Released { delay: Duration::ZERO },
+                UnknownTaskAction::GiveBack(delay) => {
+                    settle_unknown(&task, delay, self.parts.planner.patience(&task.queue))
+                }
             };
             self.settle_unstarted(task, outcome);
         }

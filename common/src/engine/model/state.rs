@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{boards::Board, dependency::Signal, unique::Held};
+use super::{boards::Board, dependency::Signal, unique::KeyHolder};
 use crate::{
     dependency::DependencyPolicy,
     engine::{ClaimRequest, DeadKey, DeadTask, Duty, StoredSchedule},
@@ -68,7 +68,7 @@ pub(super) struct State {
     /// Copies that were sent again.
     pub(super) receipts: BTreeSet<DeadKey>,
     /// Who took a unique key last, by the task's name and the key.
-    pub(super) keys: BTreeMap<(TaskName, UniqueKey), Held>,
+    pub(super) keys: BTreeMap<(TaskName, UniqueKey), KeyHolder>,
     pub(super) duties: BTreeMap<DutyName, Duty>,
     /// And until when each is kept.
     pub(super) catalogues: BTreeMap<CatalogueId, (Catalogue, Timestamp)>,

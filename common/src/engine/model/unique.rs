@@ -12,7 +12,7 @@ use crate::{
 
 /// The task that took a key last. Whether it holds it, its record says.
 #[derive(Debug, Clone)]
-pub(super) struct Held {
+pub(super) struct KeyHolder {
     task: TaskId,
     /// `None`: without end.
     until: Option<Timestamp>,
@@ -57,7 +57,7 @@ impl State {
     }
 
     /// Where the task stands that took a key, if it holds it.
-    fn holds(&self, held: &Held, now: Timestamp) -> Option<Status> {
+    fn holds(&self, held: &KeyHolder, now: Timestamp) -> Option<Status> {
         let task = &self.tasks.get(&held.task)?.task;
         let holds = task.unique.as_ref()?.statuses.contains(task.status) && held.until.is_none_or(|until| until > now);
         holds.then_some(task.status)
@@ -74,7 +74,7 @@ impl State {
         let Some(task) = self.tasks.get(id).map(|stored| &stored.task) else { return };
         if let Some(key) = key_of(task) {
             let until = task.unique.as_ref().and_then(|unique| unique.span).map(|span| now.after(span));
-            self.keys.insert(key, Held { task: id.clone(), until, last_word: None });
+            self.keys.insert(key, KeyHolder { task: id.clone(), until, last_word: None });
         }
     }
 
@@ -98,7 +98,7 @@ impl State {
         (stored.fingerprint, stored.task.submitted_at) = (before.fingerprint, before.task.submitted_at);
         self.insert(stored);
         if let Some((key, held)) = held {
-            self.keys.insert(key, Held { last_word, ..held });
+            self.keys.insert(key, KeyHolder { last_word, ..held });
         }
     }
 }

@@ -148,25 +148,25 @@ pub(super) fn write_group(mode: u8, callers: &[&[Run]], command: &mut Cmd) {
 
 /// Reads what became of one caller's tasks.
 pub(super) fn read_answer(answer: Value, tasks: Vec<Named>) -> Result<Vec<Submitted>> {
-    let (letters, mut words) = match read_verdict(answer, tasks.len())? {
-        Verdict::Conflict(mut words) => return Err(read_conflict(&mut words, tasks)?),
-        Verdict::Duplicate(mut words) => return Err(read_duplicate(&mut words, tasks)?),
-        Verdict::Predecessor(mut words) => {
+    let (letters, mut words) = match read_reply(answer, tasks.len())? {
+        GroupReply::Conflict(mut words) => return Err(read_conflict(&mut words, tasks)?),
+        GroupReply::Duplicate(mut words) => return Err(read_duplicate(&mut words, tasks)?),
+        GroupReply::Predecessor(mut words) => {
             let Named { id, .. } = read_place(&mut words, tasks)?;
             return Err(Error::UnknownPredecessor { id, predecessor: task_id(&mut words)? });
         }
-        Verdict::Letters(letters, words) => (letters, words),
+        GroupReply::Letters(letters, words) => (letters, words),
     };
     letters.bytes().zip(tasks).map(|(letter, task)| read_letter(letter, task, &mut words)).collect()
 }
 
 /// Reads what became of tasks of as many callers.
 pub(super) fn read_single_answers(answer: Value, tasks: Vec<Named>) -> Vec<Result<Submitted>> {
-    match read_verdict(answer, tasks.len()) {
-        Ok(Verdict::Letters(letters, mut words)) => {
+    match read_reply(answer, tasks.len()) {
+        Ok(GroupReply::Letters(letters, mut words)) => {
             letters.bytes().zip(tasks).map(|(letter, task)| read_letter(letter, task, &mut words)).collect()
         }
-        Ok(Verdict::Conflict(_) | Verdict::Duplicate(_) | Verdict::Predecessor(_)) => {
+        Ok(GroupReply::Conflict(_) | GroupReply::Duplicate(_) | GroupReply::Predecessor(_)) => {
             tasks.iter().map(|_| Err(malformed("a letter per task was due"))).collect()
         }
         Err(error) => tasks.iter().map(|_| Err(error.clone())).collect(),
@@ -175,21 +175,21 @@ pub(super) fn read_single_answers(answer: Value, tasks: Vec<Named>) -> Vec<Resul
 
 type Words = std::vec::IntoIter<Value>;
 
-/// What the script says of a group.
-enum Verdict {
-    /// A letter for each task, and the words that some letters want.
+/// The script's reply for a group.
+enum GroupReply {
+    /// A letter for each task, and the words that belong to some letters.
     Letters(String, Words),
-    /// A task stands in the way of all.
+    /// The id of one task is taken, so the whole group is refused.
     Conflict(Words),
-    /// The holder of a unique key does.
+    /// A unique key is held, so the whole group is refused.
     Duplicate(Words),
     /// A task waits for one that does not exist.
     Predecessor(Words),
 }
 
-fn read_verdict(answer: Value, count: usize) -> Result<Verdict> {
+fn read_reply(answer: Value, count: usize) -> Result<GroupReply> {
     if let Value::Int(1) = answer {
-        return Ok(Verdict::Letters("c".repeat(count), Words::default()));
+        return Ok(GroupReply::Letters("c".repeat(count), Words::default()));
     }
     let mut words = array(answer)?.into_iter();
     let first = text(next(&mut words))?;
@@ -214,10 +214,10 @@ fn read_verdict(answer: Value, count: usize) -> Result<Verdict> {
             let max_length = number(next(&mut words))?;
             Err(Error::over_length(&queue, usize::try_from(tasks).unwrap_or(usize::MAX), max_length))
         }
-        "conflict" => Ok(Verdict::Conflict(words)),
-        "duplicate" => Ok(Verdict::Duplicate(words)),
-        "predecessor" => Ok(Verdict::Predecessor(words)),
-        _ => Ok(Verdict::Letters(first, words)),
+        "conflict" => Ok(GroupReply::Conflict(words)),
+        "duplicate" => Ok(GroupReply::Duplicate(words)),
+        "predecessor" => Ok(GroupReply::Predecessor(words)),
+        _ => Ok(GroupReply::Letters(first, words)),
     }
 }
 

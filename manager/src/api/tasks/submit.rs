@@ -92,11 +92,11 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: JsonBytes) -> R
     check_batch(&requests, is_batch, on_conflict, &envelope)?;
     let config = app.live.current().await?;
     let known = app.known.current();
-    let mut intake = Intake { app: &app, config, known, body: &body, envelope: &envelope, on_conflict };
+    let mut reader = RequestReader { app: &app, config, known, body: &body, envelope: &envelope, on_conflict };
     let mut tasks = Vec::with_capacity(requests.len());
     let mut warnings = Vec::with_capacity(requests.len());
     for (index, request) in requests.into_iter().enumerate() {
-        let task = intake.task(index, request).await;
+        let task = reader.task(index, request).await;
         let (task, warning) = if is_batch { task.map_err(|problem| within(problem, index))? } else { task? };
         tasks.push(task);
         warnings.push(warning);
@@ -205,8 +205,8 @@ fn check_queues(queues: &[QueueName]) -> Result<()> {
     Ok(())
 }
 
-/// What turns one request into a task.
-struct Intake<'a> {
+/// Turns each request of a submission into a task.
+struct RequestReader<'a> {
     app: &'a App,
     config: Arc<Config>,
     known: Option<Arc<Known>>,
@@ -215,7 +215,7 @@ struct Intake<'a> {
     on_conflict: OnConflict,
 }
 
-impl Intake<'_> {
+impl RequestReader<'_> {
     async fn task(&mut self, index: usize, mut request: TaskRequest<'_>) -> Result<(NewTask, Option<WarningView>)> {
         request.check_id()?;
         let parameters = request.payload(self.body, self.app.max_payload_bytes)?;

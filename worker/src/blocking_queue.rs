@@ -1,41 +1,41 @@
-//! How many blocking tasks to take on: those the pool runs, and a line before it that it gets through soon.
+//! Limits how many blocking tasks a worker claims: those that its thread pool runs, and a short queue before the pool.
 //!
-//! A task that waits here for a thread could run elsewhere: it holds a lease, and a place of its queue's `max_concurrent`.
-//! A line as long as the pool is wide keeps every thread busy while more is asked for; where tasks are short, so that one
-//! round trip would empty it, it may be as long as the pool gets through within a second.
+//! A task that waits here for a thread could run on another worker, and it holds a lease and a slot of its queue's
+//! `max_concurrent`. A queue as long as the pool is wide keeps every thread busy while the worker claims more. Short tasks
+//! would empty it within one round trip, so it may hold as many as the pool runs within a second.
 
 use std::time::Duration;
 
 use jobbers_common::limits::MAX_BATCH;
 
-/// What the pool is to get through before more is taken on.
+/// How much running time the queue may hold.
 const SOON: Duration = Duration::from_secs(1);
-/// The weight of one more run in the mean.
+/// The weight of the latest run in the moving average.
 const WEIGHT: f64 = 0.125;
 
-/// The blocking tasks of a worker: what runs, and what waits for a thread.
+/// The blocking tasks of a worker: running, or waiting for a thread.
 #[derive(Debug)]
-pub(crate) struct Line {
-    /// How many run at a time.
+pub(crate) struct BlockingQueue {
+    /// The number of threads.
     width: usize,
     inside: usize,
-    /// What calls under way may bring.
+    /// The number of tasks that calls under way may return.
     asked: usize,
-    /// How long such a task runs, in seconds.
+    /// The average running time of a blocking task, in seconds.
     mean: Option<f64>,
 }
 
-impl Line {
+impl BlockingQueue {
     pub(crate) const fn new(width: usize) -> Self {
         Self { width, inside: 0, asked: 0, mean: None }
     }
 
-    /// How many more may be taken on.
+    /// How many more tasks may be claimed.
     pub(crate) fn room(&self) -> usize {
         self.most().saturating_sub(self.inside + self.asked)
     }
 
-    /// Whether no further one enters, whatever is on its way.
+    /// Whether the queue is full, regardless of tasks on their way.
     pub(crate) fn is_full(&self) -> bool {
         self.inside >= self.most()
     }
@@ -45,19 +45,19 @@ impl Line {
         self.asked += tasks;
     }
 
-    /// Counts tasks as on their way no longer: they are there, or will not come.
+    /// Stops counting tasks as on their way: they have arrived, or will not.
     pub(crate) const fn answered(&mut self, tasks: usize) {
         self.asked -= tasks;
     }
 
-    /// Takes a task in, if there is room for it; what is on its way is not waited for.
+    /// Adds a task if there is room; tasks on their way are not considered.
     pub(crate) fn enter(&mut self) -> bool {
         let enters = self.inside < self.most();
         self.inside += usize::from(enters);
         enters
     }
 
-    /// A task has left, after it ran for this long: zero if it never began.
+    /// Removes a task after it ran for this long; zero if it never began.
     pub(crate) fn leave(&mut self, ran: Duration) {
         self.inside -= 1;
         if !ran.is_zero() {
@@ -82,24 +82,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_is_as_long_as_the_pool_is_wide() {
-        let mut line = Line::new(2);
-        line.ask(3);
-        assert_eq!(line.room(), 1);
-        line.answered(3);
-        assert!((0..4).all(|_| line.enter()) && !line.enter());
-        assert_eq!(line.room(), 0);
-        line.leave(Duration::ZERO);
-        assert_eq!(line.room(), 1, "one that never began says nothing about how long they run");
+    fn the_queue_is_as_long_as_the_pool_is_wide() {
+        let mut queue = BlockingQueue::new(2);
+        queue.ask(3);
+        assert_eq!(queue.room(), 1);
+        queue.answered(3);
+        assert!((0..4).all(|_| queue.enter()) && !queue.enter());
+        assert_eq!(queue.room(), 0);
+        queue.leave(Duration::ZERO);
+        assert_eq!(queue.room(), 1, "a task that never began does not change the average");
     }
 
     #[test]
-    fn it_is_longer_where_tasks_are_short_and_shrinks_when_they_are_not() {
-        let mut line = Line::new(2);
+    fn short_tasks_make_it_longer_and_long_ones_shorter() {
+        let mut queue = BlockingQueue::new(2);
         let mut run = |millis| {
-            line.enter();
-            line.leave(Duration::from_millis(millis));
-            line.room()
+            queue.enter();
+            queue.leave(Duration::from_millis(millis));
+            queue.room()
         };
         assert_eq!(run(10), 2 + 200);
         assert_eq!(run(10_000), 4);

@@ -26,7 +26,7 @@ pub(crate) struct Room {
     /// limits.
     pub(crate) at_once: usize,
     /// For blocking tasks; `None` if there is no such task in the program.
-    pub(crate) line: Option<usize>,
+    pub(crate) blocking: Option<usize>,
     /// Whether the claim refuses the kinds of blocking tasks that are known: then the queues that bring them are asked for
     /// the others.
     pub(crate) refuses_blocking: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Room {
 
 /// What a worker may claim.
 #[derive(Debug)]
-pub(crate) struct Intake {
+pub(crate) struct ClaimPlanner {
     role: RoleName,
     own_limits: BTreeMap<QueueName, usize>,
     served: Vec<Served>,
@@ -70,7 +70,7 @@ impl Served {
     }
 }
 
-impl Intake {
+impl ClaimPlanner {
     pub(crate) fn new(role: RoleName, own_limits: BTreeMap<QueueName, usize>) -> Self {
         Self {
             role,
@@ -124,11 +124,10 @@ impl Intake {
         self.served.iter().map(|served| served.queue.clone()).collect()
     }
 
-    /// Asks for tasks, each queue for no more than its limit leaves, and one that brings blocking tasks for no more than the
-    /// line takes; where that is not known yet, for one task at least unless some are on their way. What is asked
-    /// for counts as taken until it is [answered](Intake::answered). Not from the queues `left` to others.
+    /// Asks for tasks, each queue for no more than its limit leaves, and one that brings blocking tasks for no more     /// blocking queue takes; where that is not known yet, for one task at least unless some are on their way. What is asked
+    /// for counts as taken until it is [answered](ClaimPlanner::answered). Not from the queues `left` to others.
     pub(crate) fn ask(&mut self, room: Room, left: &[QueueName]) -> Vec<QueueClaim> {
-        let Room { most, at_once, line, refuses_blocking } = room;
+        let Room { most, at_once, blocking: blocking_room, refuses_blocking } = room;
         let mut claims = Vec::with_capacity(self.served.len());
         for at in self.take_turns() {
             let Served { queue, limit, is_limited, .. } = &self.served[at];
@@ -137,12 +136,12 @@ impl Intake {
                 continue;
             }
             let taken = self.taken.entry(queue.clone()).or_default();
-            let room = match (line, self.heavy.get(queue)) {
+            let room = match (blocking_room, self.heavy.get(queue)) {
                 (None, _) | (_, Some(false)) if !is_limited => most,
                 (None, _) | (_, Some(false)) => at_once,
                 (Some(_), Some(true)) if refuses_blocking => at_once,
-                (Some(line), None) if *taken == 0 => at_once.min(line.max(1)),
-                (Some(line), Some(true) | None) => at_once.min(line),
+                (Some(blocking_room), None) if *taken == 0 => at_once.min(blocking_room.max(1)),
+                (Some(blocking_room), Some(true) | None) => at_once.min(blocking_room),
             };
             let left = limit.map_or(room, |most| most.saturating_sub(*taken).min(room));
             if left > 0 {
@@ -154,11 +153,11 @@ impl Intake {
     }
 
     /// Of what is asked for, how much may be blocking tasks, and how much is asked for in all.
-    pub(crate) fn weigh(&self, asked: &[QueueClaim], room: usize) -> (usize, usize) {
+    pub(crate) fn count_blocking(&self, asked: &[QueueClaim], room: usize) -> (usize, usize) {
         let (heavy, light): (Vec<_>, Vec<_>) =
             asked.iter().partition(|claim| self.heavy.get(&claim.queue) != Some(&false));
-        let to_line = heavy.iter().map(|claim| claim.limit).max().unwrap_or(0);
-        (to_line, if light.is_empty() { to_line } else { room })
+        let blocking = heavy.iter().map(|claim| claim.limit).max().unwrap_or(0);
+        (blocking, if light.is_empty() { blocking } else { room })
     }
 
     /// Learns which queues bring blocking tasks, and of which kinds, from what one claim brought.
@@ -173,7 +172,7 @@ impl Intake {
         self.heavy.extend(heavy.into_iter().map(|(queue, is_heavy)| (queue.clone(), is_heavy)));
     }
 
-    /// The kinds of blocking tasks that the queues have brought, to be refused while the line takes none; `None` when a
+    /// The kinds of blocking tasks that the queues have brought, to be refused while the blocking queue takes none; `None` when a
     /// claim has no room for them.
     pub(crate) fn refusals(&self, room: usize) -> Option<impl Iterator<Item = Refusal>> {
         (self.blocking.len() <= room).then(|| self.blocking.iter().cloned())
@@ -249,7 +248,7 @@ mod tests {
     }
 
     fn room(tasks: usize) -> Room {
-        Room { most: tasks, at_once: tasks, line: None, refuses_blocking: false }
+        Room { most: tasks, at_once: tasks, blocking: None, refuses_blocking: false }
     }
 
     fn limits(claims: &[QueueClaim]) -> Vec<(&str, usize)> {
@@ -258,25 +257,25 @@ mod tests {
 
     #[test]
     fn a_queue_is_asked_for_no_more_than_its_limit_leaves() {
-        let mut intake = Intake::new(RoleName::new("default").unwrap(), BTreeMap::from([(queue("heavy"), 2)]));
-        assert!(intake.follow(&config(1, Some(5))));
-        let asked = intake.ask(room(10), &[]);
+        let mut planner = ClaimPlanner::new(RoleName::new("default").unwrap(), BTreeMap::from([(queue("heavy"), 2)]));
+        assert!(planner.follow(&config(1, Some(5))));
+        let asked = planner.ask(room(10), &[]);
         assert_eq!(limits(&asked), [("heavy", 2), ("default", 10)]);
-        assert_eq!(limits(&intake.ask(room(10), &[])), [("default", 10)], "what is on its way counts");
-        intake.answered(&asked, [queue("heavy")].iter());
-        assert_eq!(limits(&intake.ask(room(1), &[queue("default")])), [("heavy", 1)], "the rest is left to others");
+        assert_eq!(limits(&planner.ask(room(10), &[])), [("default", 10)], "what is on its way counts");
+        planner.answered(&asked, [queue("heavy")].iter());
+        assert_eq!(limits(&planner.ask(room(1), &[queue("default")])), [("heavy", 1)], "the rest is left to others");
     }
 
     #[test]
     fn a_limit_that_appears_later_counts_what_runs_already() {
-        let mut intake = Intake::new(RoleName::new("default").unwrap(), BTreeMap::new());
-        intake.follow(&config(1, None));
-        let asked = intake.ask(room(3), &[]);
-        intake.answered(&asked, [queue("heavy"), queue("heavy"), queue("heavy")].iter());
-        assert!(intake.follow(&config(2, Some(2))));
-        assert_eq!(limits(&intake.ask(room(4), &[])), [("default", 4)]);
-        intake.free(&queue("heavy"), 2);
-        assert_eq!(limits(&intake.ask(room(4), &[])), [("heavy", 1), ("default", 4)]);
+        let mut planner = ClaimPlanner::new(RoleName::new("default").unwrap(), BTreeMap::new());
+        planner.follow(&config(1, None));
+        let asked = planner.ask(room(3), &[]);
+        planner.answered(&asked, [queue("heavy"), queue("heavy"), queue("heavy")].iter());
+        assert!(planner.follow(&config(2, Some(2))));
+        assert_eq!(limits(&planner.ask(room(4), &[])), [("default", 4)]);
+        planner.free(&queue("heavy"), 2);
+        assert_eq!(limits(&planner.ask(room(4), &[])), [("heavy", 1), ("default", 4)]);
     }
 
     #[test]
@@ -285,82 +284,86 @@ mod tests {
         for role in weighted.roles.values_mut() {
             (role.order, role.weights) = (QueueOrder::Weighted, [(queue("heavy"), 3)].into());
         }
-        let mut intake = Intake::new(RoleName::new("default").unwrap(), BTreeMap::new());
-        intake.follow(&weighted);
+        let mut planner = ClaimPlanner::new(RoleName::new("default").unwrap(), BTreeMap::new());
+        planner.follow(&weighted);
         let firsts: Vec<String> = (0..8)
             .map(|_| {
-                let asked = intake.ask(room(1), &[]);
-                intake.answered(&asked, std::iter::empty());
+                let asked = planner.ask(room(1), &[]);
+                planner.answered(&asked, std::iter::empty());
                 assert_eq!(asked.len(), 2, "every queue is asked each time");
                 asked[0].queue.to_string()
             })
             .collect();
         assert_eq!(firsts.iter().filter(|first| *first == "heavy").count(), 6, "{firsts:?}");
         assert!(firsts[..4].contains(&"default".to_owned()) && firsts[4..].contains(&"default".to_owned()));
-        assert!(!intake.follow(&weighted), "the order of a claim is no change of the role");
+        assert!(!planner.follow(&weighted), "the order of a claim is no change of the role");
     }
 
     #[test]
-    fn a_queue_that_may_bring_blocking_tasks_is_asked_for_what_the_line_takes() {
-        let mut intake = Intake::new(RoleName::new("default").unwrap(), BTreeMap::new());
-        intake.follow(&config(1, None));
-        let ask = |intake: &mut Intake, line| {
-            let asked = intake.ask(Room { line: Some(line), ..room(10) }, &[]);
-            intake.answered(&asked, std::iter::empty());
-            let weight = intake.weigh(&asked, 10);
+    fn a_queue_that_may_bring_blocking_tasks_is_asked_for_what_the_blocking_queue_takes() {
+        let mut planner = ClaimPlanner::new(RoleName::new("default").unwrap(), BTreeMap::new());
+        planner.follow(&config(1, None));
+        let ask = |planner: &mut ClaimPlanner, blocking_room| {
+            let asked = planner.ask(Room { blocking: Some(blocking_room), ..room(10) }, &[]);
+            planner.answered(&asked, std::iter::empty());
+            let weight = planner.count_blocking(&asked, 10);
             (limits(&asked).iter().map(|(queue, limit)| format!("{queue} {limit}")).collect::<Vec<_>>(), weight)
         };
-        assert_eq!(ask(&mut intake, 4), (vec!["heavy 4".into(), "default 4".into()], (4, 4)), "nothing is known yet");
-        assert_eq!(ask(&mut intake, 0), (vec!["heavy 1".into(), "default 1".into()], (1, 1)));
+        assert_eq!(ask(&mut planner, 4), (vec!["heavy 4".into(), "default 4".into()], (4, 4)), "nothing is known yet");
+        assert_eq!(ask(&mut planner, 0), (vec!["heavy 1".into(), "default 1".into()], (1, 1)));
         let (heavy, default) = (queue("heavy"), queue("default"));
-        let on_their_way = intake.ask(Room { line: Some(4), ..room(10) }, &[]);
-        assert_eq!(ask(&mut intake, 0), (vec![], (0, 0)), "what comes will tell");
-        intake.answered(&on_their_way, std::iter::empty());
+        let on_their_way = planner.ask(Room { blocking: Some(4), ..room(10) }, &[]);
+        assert_eq!(ask(&mut planner, 0), (vec![], (0, 0)), "what comes will tell");
+        planner.answered(&on_their_way, std::iter::empty());
         let kind = || Some(TaskKind { name: TaskName::new("grind").unwrap(), version: 1 });
-        intake.learn([(&heavy, kind()), (&heavy, None), (&default, None)].into_iter());
-        assert_eq!(ask(&mut intake, 4), (vec!["heavy 4".into(), "default 10".into()], (4, 10)));
-        assert_eq!(ask(&mut intake, 0), (vec!["default 10".into()], (0, 10)), "a full line holds up nobody else");
-        let refused: Vec<Refusal> = intake.refusals(1).unwrap().collect();
+        planner.learn([(&heavy, kind()), (&heavy, None), (&default, None)].into_iter());
+        assert_eq!(ask(&mut planner, 4), (vec!["heavy 4".into(), "default 10".into()], (4, 10)));
+        assert_eq!(
+            ask(&mut planner, 0),
+            (vec!["default 10".into()], (0, 10)),
+            "a full blocking queue does not hold up other tasks"
+        );
+        let refused: Vec<Refusal> = planner.refusals(1).unwrap().collect();
         assert_eq!(refused, [Refusal { queue: heavy.clone(), kind: kind().unwrap() }]);
-        assert!(intake.refusals(0).is_none(), "no room for it");
-        let full = Room { line: Some(0), refuses_blocking: true, ..room(10) };
-        let asked = intake.ask(full, &[]);
+        assert!(planner.refusals(0).is_none(), "no room for it");
+        let full = Room { blocking: Some(0), refuses_blocking: true, ..room(10) };
+        let asked = planner.ask(full, &[]);
         assert_eq!(limits(&asked), [("heavy", 10), ("default", 10)], "what it brings beside them");
-        intake.answered(&asked, std::iter::empty());
-        intake.learn([(&heavy, None), (&default, None), (&default, kind())].into_iter());
-        assert_eq!(ask(&mut intake, 0), (vec!["heavy 10".into()], (0, 10)));
+        planner.answered(&asked, std::iter::empty());
+        planner.learn([(&heavy, None), (&default, None), (&default, kind())].into_iter());
+        assert_eq!(ask(&mut planner, 0), (vec!["heavy 10".into()], (0, 10)));
     }
 
     #[test]
     fn only_unlimited_queues_without_blocking_tasks_are_asked_for_more_than_can_start() {
-        let ahead = Room { most: 10, at_once: 3, line: None, refuses_blocking: false };
+        let ahead = Room { most: 10, at_once: 3, blocking: None, refuses_blocking: false };
         let mut limited = config(1, None);
         limited
             .queues
             .insert(queue("heavy"), QueueConfig { max_concurrent: Some(100), ..QueueConfig::new(queue("heavy")) });
-        let mut intake = Intake::new(RoleName::new("default").unwrap(), BTreeMap::new());
-        intake.follow(&limited);
-        let ask = |intake: &mut Intake, ahead| {
-            let asked = intake.ask(ahead, &[]);
-            intake.answered(&asked, std::iter::empty());
+        let mut planner = ClaimPlanner::new(RoleName::new("default").unwrap(), BTreeMap::new());
+        planner.follow(&limited);
+        let ask = |planner: &mut ClaimPlanner, ahead| {
+            let asked = planner.ask(ahead, &[]);
+            planner.answered(&asked, std::iter::empty());
             asked.iter().map(|claim| claim.limit).collect::<Vec<_>>()
         };
-        assert_eq!(ask(&mut intake, ahead), [3, 10], "a place of max_concurrent is not for a task that waits");
-        let with_line = Room { line: Some(50), ..ahead };
-        assert_eq!(ask(&mut intake, with_line), [3, 3], "any may bring blocking tasks");
-        intake.learn([(&queue("heavy"), None), (&queue("default"), None)].into_iter());
-        assert_eq!(ask(&mut intake, with_line), [3, 10]);
+        assert_eq!(ask(&mut planner, ahead), [3, 10], "a place of max_concurrent is not for a task that waits");
+        let with_blocking = Room { blocking: Some(50), ..ahead };
+        assert_eq!(ask(&mut planner, with_blocking), [3, 3], "any may bring blocking tasks");
+        planner.learn([(&queue("heavy"), None), (&queue("default"), None)].into_iter());
+        assert_eq!(ask(&mut planner, with_blocking), [3, 10]);
         let kind = TaskKind { name: TaskName::new("grind").unwrap(), version: 1 };
-        intake.learn([(&queue("default"), Some(kind))].into_iter());
-        assert_eq!(ask(&mut intake, with_line), [3, 3]);
-        intake.follow(&config(2, Some(5)));
-        assert_eq!(ask(&mut intake, ahead), [5, 10], "what waits counts towards max_per_worker");
+        planner.learn([(&queue("default"), Some(kind))].into_iter());
+        assert_eq!(ask(&mut planner, with_blocking), [3, 3]);
+        planner.follow(&config(2, Some(5)));
+        assert_eq!(ask(&mut planner, ahead), [5, 10], "what waits counts towards max_per_worker");
     }
 
     #[test]
     fn a_role_that_does_not_exist_asks_for_nothing() {
-        let mut intake = Intake::new(RoleName::new("nobody").unwrap(), BTreeMap::new());
-        intake.follow(&config(1, None));
-        assert!(intake.ask(room(4), &[]).is_empty());
+        let mut planner = ClaimPlanner::new(RoleName::new("nobody").unwrap(), BTreeMap::new());
+        planner.follow(&config(1, None));
+        assert!(planner.ask(room(4), &[]).is_empty());
     }
 }
