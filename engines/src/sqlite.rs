@@ -79,6 +79,7 @@ mod limits;
 mod list;
 mod look;
 mod losses;
+mod maintain;
 mod moves;
 mod prune;
 mod quota;
@@ -93,14 +94,13 @@ mod stall;
 mod step;
 mod steps;
 mod submit;
-mod tend;
 mod tombstones;
 mod unique;
 mod unknown;
 mod view;
 mod waiters;
+mod waiting_bytes;
 mod watch;
-mod weight;
 mod writer;
 
 /// After how long without a transaction that got through the store is not healthy: what a transaction waits for another
@@ -205,7 +205,7 @@ impl SqliteEngine {
     /// Takes some expired leases back, in one transaction.
     async fn reclaim_piece(&self, limit: u64) -> Result<Reclaimed> {
         let limit = usize::try_from(limit).unwrap_or(MAX_BATCH);
-        self.writer.run(limit, move |step| tend::reclaim_all(step, limit)).await
+        self.writer.run(limit, move |step| maintain::reclaim_all(step, limit)).await
     }
 
     /// Reads a task each time it is said to be over, until it is, or is gone.
@@ -383,8 +383,8 @@ impl Engine for SqliteEngine {
         validate_limit(limit)?;
         let promote = move |step: &mut step::Step<'_>| {
             gates::wake_for_due(step)?;
-            weight::go_on(step)?;
-            tend::promote_all(step, limit)
+            waiting_bytes::count_next(step)?;
+            maintain::promote_all(step, limit)
         };
         self.writer.run(limit, promote).await
     }

@@ -1,8 +1,8 @@
-//! The connections of a manager, and for how long each has waited for its client.
+//! Tracks the connections of a manager and how long each has waited for its client.
 //!
-//! A client that says nothing, or takes no answer, must not keep its place for ever, and least of all when places are
-//! scarce. Each connection notes in its [`Line`] what it waits for; one task looks over all of them every [`TICK`], so
-//! that a request costs no timer. When no place is left, the connections that have waited longest make room.
+//! A client that sends nothing or does not read its answer must not keep its place for ever, least of all when places are
+//! scarce. Each connection notes in its [`ConnectionState`] what it waits for. One task checks all of them every [`TICK`],
+//! so a request costs no timer. When no place is left, the connections that have waited longest are closed.
 
 use std::{
     io,
@@ -34,11 +34,11 @@ const STALLED_TOO_LONG: u64 = 5 * 4;
 /// looked over.
 const SHARE_CLOSED: usize = 100;
 
-/// All connections.
+/// The open connections and their limit.
 #[derive(Debug)]
 pub(crate) struct Connections {
     slots: Arc<Semaphore>,
-    lines: Mutex<Vec<Arc<Line>>>,
+    states: Mutex<Vec<Arc<ConnectionState>>>,
     /// The present, in ticks.
     now: Arc<AtomicU64>,
     idle: u64,
@@ -57,9 +57,9 @@ enum Phase {
     Busy,
 }
 
-/// One connection as the others see it.
+/// What the watching task knows of one connection.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct ConnectionState {
     now: Arc<AtomicU64>,
     /// The [`Phase`] in the two lowest bits, and the tick at which it began.
     phase: AtomicU64,
@@ -78,7 +78,7 @@ impl Connections {
         let ticks = |span: Duration| u64::try_from(span.as_millis().div_ceil(TICK.as_millis())).unwrap_or(u64::MAX);
         Self {
             slots: Arc::new(Semaphore::new(config.max_connections)),
-            lines: Mutex::default(),
+            states: Mutex::default(),
             now: Arc::default(),
             idle: ticks(config.idle_timeout),
             header: ticks(config.header_timeout),
@@ -100,8 +100,8 @@ impl Connections {
     }
 
     /// Notes a new connection.
-    pub(crate) fn open(&self) -> Arc<Line> {
-        let line = Arc::new(Line {
+    pub(crate) fn open(&self) -> Arc<ConnectionState> {
+        let state = Arc::new(ConnectionState {
             now: Arc::clone(&self.now),
             phase: AtomicU64::default(),
             stalled: AtomicU64::default(),
@@ -109,9 +109,9 @@ impl Connections {
             close: CancellationToken::new(),
             undelivered: Mutex::default(),
         });
-        line.enter(Phase::Idle);
-        self.lines.lock().push(Arc::clone(&line));
-        line
+        state.enter(Phase::Idle);
+        self.states.lock().push(Arc::clone(&state));
+        state
     }
 
     /// Closes connections whose client takes too long, until it is dropped.
@@ -120,39 +120,39 @@ impl Connections {
         loop {
             ticks.tick().await;
             let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
-            self.lines.lock().retain(|line| {
-                if self.is_overdue(line, now) {
-                    line.close.cancel();
+            self.states.lock().retain(|state| {
+                if self.is_overdue(state, now) {
+                    state.close.cancel();
                 }
                 // The register's own is the last: the connection has ended.
-                Arc::strong_count(line) > 1
+                Arc::strong_count(state) > 1
             });
         }
     }
 
-    fn is_overdue(&self, line: &Line, now: u64) -> bool {
-        let (phase, since) = line.phase();
+    fn is_overdue(&self, state: &ConnectionState, now: u64) -> bool {
+        let (phase, since) = state.phase();
         let waited = now.saturating_sub(since);
         let is_too_long = match phase {
             Phase::Idle => waited > self.idle,
             Phase::Head => waited > self.header,
             Phase::Busy => false,
         };
-        is_too_long || line.stalled_for(now).is_some_and(|ticks| ticks > self.write)
+        is_too_long || state.stalled_for(now).is_some_and(|ticks| ticks > self.write)
     }
 
     /// Closes those connections that have waited longest for their clients. Not such as have only just come.
     pub(crate) fn make_room(&self) {
         let now = self.now.load(Ordering::Relaxed);
-        let lines = self.lines.lock();
-        let mut waiting: Vec<(u64, &Arc<Line>)> =
-            lines.iter().filter_map(|line| Some((line.waits_since(now)?, line))).collect();
+        let states = self.states.lock();
+        let mut waiting: Vec<(u64, &Arc<ConnectionState>)> =
+            states.iter().filter_map(|state| Some((state.waits_since(now)?, state))).collect();
         waiting.sort_unstable_by_key(|(since, _)| *since);
-        waiting.iter().take(1 + lines.len() / SHARE_CLOSED).for_each(|(_, line)| line.close.cancel());
+        waiting.iter().take(1 + states.len() / SHARE_CLOSED).for_each(|(_, state)| state.close.cancel());
     }
 }
 
-impl Line {
+impl ConnectionState {
     fn enter(&self, phase: Phase) {
         self.phase.store(self.now.load(Ordering::Relaxed) << 2 | phase as u64, Ordering::Relaxed);
     }
@@ -220,7 +220,7 @@ const AMBIGUOUS: u8 = 2;
 
 /// A request that the manager works on.
 #[derive(Debug)]
-pub(crate) struct Busy(Arc<Line>);
+pub(crate) struct Busy(Arc<ConnectionState>);
 
 impl Drop for Busy {
     fn drop(&mut self) {
@@ -232,32 +232,32 @@ impl Drop for Busy {
 #[derive(Debug)]
 pub(crate) struct Noted {
     stream: TcpStream,
-    line: Arc<Line>,
+    state: Arc<ConnectionState>,
     scan: HeadScan,
 }
 
 impl Noted {
-    pub(crate) fn new(stream: TcpStream, line: Arc<Line>) -> Self {
-        Self { stream, line, scan: HeadScan::default() }
+    pub(crate) fn new(stream: TcpStream, state: Arc<ConnectionState>) -> Self {
+        Self { stream, state, scan: HeadScan::default() }
     }
 
     fn note_read(&mut self, bytes: &[u8]) {
-        match self.line.phase().0 {
+        match self.state.phase().0 {
             Phase::Busy => return,
             Phase::Head => {}
             Phase::Idle => {
                 self.scan = HeadScan::default();
-                self.line.enter(Phase::Head);
+                self.state.enter(Phase::Head);
             }
         }
         if let Some(is_ambiguous) = self.scan.read(bytes) {
-            self.line.framing.store(if is_ambiguous { AMBIGUOUS } else { PLAIN }, Ordering::Relaxed);
+            self.state.framing.store(if is_ambiguous { AMBIGUOUS } else { PLAIN }, Ordering::Relaxed);
         }
     }
 
     fn note_written<T>(&self, outcome: &Poll<T>) {
-        if outcome.is_pending() && self.line.stalled.load(Ordering::Relaxed) == 0 {
-            self.line.stalled.store(self.line.now.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        if outcome.is_pending() && self.state.stalled.load(Ordering::Relaxed) == 0 {
+            self.state.stalled.store(self.state.now.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         }
     }
 }
@@ -296,9 +296,9 @@ impl AsyncWrite for Noted {
 
     /// Called when all that was answered so far is written.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.line.stalled.store(0, Ordering::Relaxed);
+        self.state.stalled.store(0, Ordering::Relaxed);
         ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
-        self.line.delivered();
+        self.state.delivered();
         Poll::Ready(Ok(()))
     }
 

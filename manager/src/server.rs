@@ -24,7 +24,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     config::Config,
-    connections::{Busy, Connections, Line, Noted},
+    connections::{Busy, ConnectionState, Connections, Noted},
     guard::Ambiguous,
     leases::Undelivered,
 };
@@ -41,17 +41,17 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, config: &Config
     });
     let (graceful, connections, cut) = (GracefulShutdown::new(), TaskTracker::new(), CancellationToken::new());
     while let Some(Some((stream, peer, place))) = shutdown.drain.run_until_cancelled(accept(&listener, &places)).await {
-        let line = places.open();
-        let stream = TokioIo::new(Noted::new(stream, Arc::clone(&line)));
-        let connection = graceful.watch(builder.serve_connection(stream, noted(&router, &line, peer)));
+        let state = places.open();
+        let stream = TokioIo::new(Noted::new(stream, Arc::clone(&state)));
+        let connection = graceful.watch(builder.serve_connection(stream, noted(&router, &state, peer)));
         let cut = cut.clone();
         connections.spawn(async move {
-            let ended = cut.run_until_cancelled(until_closed(connection, &line)).await;
+            let ended = cut.run_until_cancelled(until_closed(connection, &state)).await;
             // A client that goes away in the middle is its own business.
             if let Some(Some(Err(error))) = ended {
                 tracing::debug!(%error, "a connection broke");
             }
-            line.give_up();
+            state.give_up();
             drop(place);
         });
     }
@@ -73,19 +73,19 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, config: &Config
 /// The routes, for one connection, which notes while they work for it.
 fn noted(
     router: &Router,
-    line: &Arc<Line>,
+    state: &Arc<ConnectionState>,
     peer: SocketAddr,
 ) -> impl Service<Request<Incoming>, Response = Response<Body>, Error = std::convert::Infallible, Future: Send> + use<>
 {
-    let (router, line) = (TowerToHyperService::new(router.clone()), Arc::clone(line));
+    let (router, state) = (TowerToHyperService::new(router.clone()), Arc::clone(state));
     service_fn(move |mut request: Request<Incoming>| {
-        let (busy, is_plain) = Arc::clone(&line).begin();
+        let (busy, is_plain) = Arc::clone(&state).begin();
         let is_ambiguous = !is_plain && request.headers().contains_key(header::TRANSFER_ENCODING);
         if is_ambiguous {
             request.extensions_mut().insert(Ambiguous);
         }
         request.extensions_mut().insert(peer);
-        let (answer, line) = (router.call(request), Arc::clone(&line));
+        let (answer, state) = (router.call(request), Arc::clone(&state));
         async move {
             let mut answer = answer.await;
             if let (true, Ok(answer)) = (is_ambiguous, &mut answer) {
@@ -93,7 +93,7 @@ fn noted(
             }
             // The next flush is after the whole answer: it is handed over in this same poll.
             if let Ok(Some(undelivered)) = answer.as_mut().map(|it| it.extensions_mut().remove::<Undelivered>()) {
-                line.owes(undelivered);
+                state.owes(undelivered);
             }
             // The manager works for a stream until its end. What has a length is written as fast as the client takes it.
             match answer {
@@ -112,13 +112,13 @@ fn held<T>(_busy: &Busy, frame: T) -> T {
 }
 
 /// Serves a connection until it ends, or is closed while the manager does not work for it: then `None`.
-async fn until_closed<C: Future>(connection: C, line: &Line) -> Option<C::Output> {
+async fn until_closed<C: Future>(connection: C, state: &ConnectionState) -> Option<C::Output> {
     let mut connection = std::pin::pin!(connection);
     tokio::select! {
         ended = &mut connection => return Some(ended),
-        () = line.closed() => {}
+        () = state.closed() => {}
     }
-    if line.is_busy() { Some(connection.await) } else { None }
+    if state.is_busy() { Some(connection.await) } else { None }
 }
 
 /// The next connection, once there is room for one. `None` when there will be no more.

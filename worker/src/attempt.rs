@@ -51,7 +51,7 @@ mod standing {
 
 /// What all attempts of a worker share.
 #[derive(Debug)]
-pub(crate) struct Surroundings {
+pub(crate) struct SharedState {
     /// Whose attempts they are.
     pub(crate) worker: WorkerId,
     /// How long a lease lasts.
@@ -73,7 +73,7 @@ pub(crate) struct Surroundings {
     epoch: Instant,
 }
 
-impl Surroundings {
+impl SharedState {
     pub(crate) fn new(
         worker: WorkerId,
         lease: Duration,
@@ -120,7 +120,7 @@ pub(crate) struct Attempt {
     pub(crate) task: ClaimedTask,
     /// The task's policy, with the wishes of its submission.
     pub(crate) policy: TaskPolicy,
-    pub(crate) around: Arc<Surroundings>,
+    pub(crate) shared: Arc<SharedState>,
     /// Cancelled when it is to end.
     pub(crate) token: CancellationToken,
     /// Its place among the leases.
@@ -172,15 +172,15 @@ impl Attempt {
         task: ClaimedTask,
         policy: TaskPolicy,
         pair: Option<Arc<Pair>>,
-        around: Arc<Surroundings>,
+        shared: Arc<SharedState>,
         place: usize,
         taken: Taken,
     ) -> Arc<Self> {
-        let (ends, taken_at) = (around.micros(taken.asked + around.lease), around.micros(taken.answered));
+        let (ends, taken_at) = (shared.micros(taken.asked + shared.lease), shared.micros(taken.answered));
         Arc::new(Self {
             task,
             policy,
-            around,
+            shared,
             token: CancellationToken::new(),
             place,
             pair,
@@ -206,12 +206,12 @@ impl Attempt {
 
     /// When this worker had it in its hands.
     pub(crate) fn taken(&self) -> Instant {
-        self.around.instant(self.taken_at)
+        self.shared.instant(self.taken_at)
     }
 
     /// When it is over at the latest, if its task has a timeout.
     pub(crate) fn ends_by(&self) -> Option<Instant> {
-        self.claimed.checked_add(self.policy.timeout? + self.around.grace)
+        self.claimed.checked_add(self.policy.timeout? + self.shared.grace)
     }
 
     /// Asks it to end. The gravest reason given counts.
@@ -232,7 +232,7 @@ impl Attempt {
 
     /// Whether its task was cancelled, and it has gone on for longer than its grace since it was told.
     pub(crate) fn ignores_cancel(&self, now: Instant) -> bool {
-        let is_over_grace = |told: &Instant| *told + self.around.grace < now;
+        let is_over_grace = |told: &Instant| *told + self.shared.grace < now;
         !self.has_ended() && self.cancelled_at.get().is_some_and(is_over_grace)
     }
 
@@ -240,7 +240,7 @@ impl Attempt {
     pub(crate) fn take_end(&self) -> bool {
         let first = !self.ended.swap(true, Ordering::AcqRel);
         if first {
-            self.ended_at.store(self.around.micros(Instant::now()), Ordering::Release);
+            self.ended_at.store(self.shared.micros(Instant::now()), Ordering::Release);
         }
         first
     }
@@ -252,12 +252,12 @@ impl Attempt {
 
     /// When its lease ends, as far as this worker can be sure: counted from before it was asked for.
     pub(crate) fn lease_ends(&self) -> Instant {
-        self.around.instant(self.lease_ends.load(Ordering::Acquire))
+        self.shared.instant(self.lease_ends.load(Ordering::Acquire))
     }
 
     /// Notes that a renewal asked for at `sent` was granted.
     pub(crate) fn renewed(&self, sent: Instant) {
-        self.lease_ends.fetch_max(self.around.micros(sent + self.around.lease), Ordering::AcqRel);
+        self.lease_ends.fetch_max(self.shared.micros(sent + self.shared.lease), Ordering::AcqRel);
     }
 
     /// Notes that it is to wait for a thread.
@@ -289,7 +289,7 @@ impl Attempt {
     /// Notes and counts that the task function starts now, which may be long after the claim. A task that is given back
     /// before it starts is not counted.
     pub(crate) fn begin(&self) {
-        let now = self.around.micros(Instant::now());
+        let now = self.shared.micros(Instant::now());
         self.beat_at.store(now, Ordering::Release);
         // 0 stands for "not yet".
         self.began_at.store(now.max(1), Ordering::Release);
@@ -331,7 +331,7 @@ impl Attempt {
     pub(crate) fn runs_for(&self) -> Duration {
         match self.began_at.load(Ordering::Acquire) {
             0 => Duration::ZERO,
-            began => self.around.instant(began).elapsed(),
+            began => self.shared.instant(began).elapsed(),
         }
     }
 
@@ -356,12 +356,12 @@ impl Attempt {
 
     /// When the task function last said that it makes progress.
     pub(crate) fn last_beat(&self) -> Instant {
-        self.around.instant(self.beat_at.load(Ordering::Acquire))
+        self.shared.instant(self.beat_at.load(Ordering::Acquire))
     }
 
     /// A heartbeat of the task function, written soon together with others.
     pub(crate) fn beat(&self, heartbeat: Heartbeat) {
-        self.beat_at.store(self.around.micros(Instant::now()), Ordering::Release);
+        self.beat_at.store(self.shared.micros(Instant::now()), Ordering::Release);
         let mut news = self.news.lock();
         let first = news.pending.is_none();
         let pending = news.pending.get_or_insert_default();
@@ -369,7 +369,7 @@ impl Attempt {
         pending.checkpoint = heartbeat.checkpoint.or(pending.checkpoint.take());
         drop(news);
         if first {
-            self.around.news.notify_one();
+            self.shared.news.notify_one();
         }
     }
 
@@ -386,7 +386,7 @@ impl Attempt {
             return None;
         }
         let taken = news.pending.take()?;
-        news.not_before = Some(now + self.policy.max_heartbeat_interval.unwrap_or(self.around.lease) / 4);
+        news.not_before = Some(now + self.policy.max_heartbeat_interval.unwrap_or(self.shared.lease) / 4);
         Some(taken)
     }
 
@@ -427,10 +427,10 @@ mod tests {
         task.ready_at = Timestamp::from_micros(3 * second);
         task.started_at = Timestamp::from_micros(10 * second);
         let worker = WorkerId::new("patient").unwrap();
-        let around = Surroundings::new(worker, Duration::from_secs(8), Duration::ZERO, States::default(), None);
+        let shared = SharedState::new(worker, Duration::from_secs(8), Duration::ZERO, States::default(), None);
         let answered = Instant::now();
         let taken = Taken { asked: answered, answered };
-        let attempt = Attempt::new(task, TaskPolicy::DEFAULT, None, around, 0, taken);
+        let attempt = Attempt::new(task, TaskPolicy::DEFAULT, None, shared, 0, taken);
 
         let pool = BlockingPool::new(1, Handle::current());
         let (release, released) = mpsc::channel::<()>();

@@ -18,7 +18,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    attempt::{Attempt, Surroundings, Taken},
+    attempt::{Attempt, SharedState, Taken},
     client::Client,
     error::TaskError,
     state::States,
@@ -71,10 +71,10 @@ impl Context {
         };
         let worker = WorkerId::new("detached").expect(LEGAL);
         let (lease, grace) = (jobbers_common::limits::DEFAULT_LEASE, Duration::ZERO);
-        let around = Surroundings::new(worker, lease, grace, states, None);
+        let shared = SharedState::new(worker, lease, grace, states, None);
         let now = Instant::now();
         let taken = Taken { asked: now, answered: now };
-        Self(Attempt::new(task, TaskPolicy::DEFAULT, None, around, 0, taken))
+        Self(Attempt::new(task, TaskPolicy::DEFAULT, None, shared, 0, taken))
     }
 
     /// The task's id.
@@ -138,7 +138,7 @@ impl Context {
     /// Fatal, when the program gave none.
     pub fn state<T: 'static>(&self) -> Result<&T, TaskError> {
         self.0
-            .around
+            .shared
             .states
             .get()
             .ok_or_else(|| TaskError::fatal(format!("this worker has no state of type {}", std::any::type_name::<T>())))
@@ -149,7 +149,7 @@ impl Context {
     /// # Errors
     /// Fatal, in a detached context.
     pub fn client(&self) -> Result<&Client, TaskError> {
-        self.0.around.client.as_ref().ok_or_else(|| TaskError::fatal("a detached context has no client"))
+        self.0.shared.client.as_ref().ok_or_else(|| TaskError::fatal("a detached context has no client"))
     }
 
     /// Whether this attempt is to end: cancelled, timed out, its worker shutting down, or its lease lost.

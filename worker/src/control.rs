@@ -24,7 +24,7 @@ use tokio::{
 };
 
 use crate::{
-    attempt::Surroundings,
+    attempt::SharedState,
     blocking::BlockingPool,
     claim_planner::ClaimPlanner,
     client::Client,
@@ -81,7 +81,7 @@ async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
     tracing::info!(worker = %identity.id, role = %config.role, slots = config.concurrency, "worker started");
 
     let client = Client::new(Arc::clone(&engine));
-    let around = Surroundings::new(identity.id.clone(), config.lease, config.cancel_grace, states, Some(client));
+    let shared = SharedState::new(identity.id.clone(), config.lease, config.cancel_grace, states, Some(client));
     let leases = Arc::new(Leases::default());
     let board = Arc::new(Board::default());
     let cores = thread::available_parallelism().map_or(1, usize::from);
@@ -91,12 +91,12 @@ async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
     let meter = opentelemetry::global::meter(SCOPE);
     let figures = Arc::default();
     meters::observe(&meter, &config.role, config.concurrency, &figures, &leases);
-    meters::observe_hung_threads(&meter, &around);
+    meters::observe_hung_threads(&meter, &shared);
     let meters = Meters::new(&config.role, &meter);
 
     let renewal = Renewal {
         engine: Arc::clone(&engine),
-        around: Arc::clone(&around),
+        shared: Arc::clone(&shared),
         leases: Arc::clone(&leases),
         meters: Renewals::new(&meter),
     };
@@ -108,14 +108,14 @@ async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
         Arc::clone(&engine),
         Arc::clone(&board),
         Arc::clone(&leases),
-        Arc::clone(&around),
+        Arc::clone(&shared),
         identity.clone(),
         catalogue,
     ));
 
     let fetcher = Fetcher::new(Parts {
         engine: Arc::clone(&engine),
-        around,
+        shared,
         leases,
         registry,
         planner: ClaimPlanner::new(config.role, config.queue_limits),

@@ -102,7 +102,7 @@ pub(crate) async fn execute(handover: Handover, task: &'static dyn AnyTask, tool
             let (seat, running) = tools.pool.run(job);
             let end = supervise(&attempt, Box::pin(running.map(caught)), begun.map(|_| ()), Grace::OfEveryEnd).await;
             if tools.pool.write_off(&seat) {
-                attempt.around.hung.add(&attempt, seat);
+                attempt.shared.hung.add(&attempt, seat);
             }
             end
         }
@@ -185,17 +185,17 @@ async fn wind_up(attempt: &Attempt, running: &mut Running) -> Option<Result<Answ
     if attempt.withdraw() {
         return None;
     }
-    let grace_ends = Instant::now() + attempt.around.grace;
+    let grace_ends = Instant::now() + attempt.shared.grace;
     loop {
         // Not beyond the lease, should it not be renewed: by then somebody else may start the task.
-        let until = grace_ends.min(attempt.lease_ends() - attempt.around.lease / 16);
+        let until = grace_ends.min(attempt.lease_ends() - attempt.shared.lease / 16);
         if until <= Instant::now() {
             break;
         }
         tokio::select! {
             biased;
             answer = &mut *running => return Some(answer),
-            () = attempt.around.halt.cancelled() => break,
+            () = attempt.shared.halt.cancelled() => break,
             () = sleep_until(until.into()) => {}
         }
     }
@@ -294,10 +294,10 @@ fn settle(attempt: &Attempt, verdict: &Verdict, failure: AttemptFailure) -> Outc
 /// somebody sends it again after it failed.
 async fn keep_checkpoint(attempt: &Attempt, engine: &dyn Engine) {
     let Some(heartbeat) = attempt.take_checkpoint() else { return };
-    let around = &attempt.around;
+    let shared = &attempt.shared;
     let extension = Extension { id: attempt.task.id.clone(), fence: attempt.task.fence, heartbeat: Some(heartbeat) };
-    let written = engine.extend(&around.worker, around.lease, vec![extension]);
-    if !matches!(tokio::time::timeout(around.lease / 2, written).await, Ok(Ok(_))) {
+    let written = engine.extend(&shared.worker, shared.lease, vec![extension]);
+    if !matches!(tokio::time::timeout(shared.lease / 2, written).await, Ok(Ok(_))) {
         tracing::warn!(id = %attempt.task.id, "the last checkpoint could not be written");
     }
 }
@@ -322,7 +322,7 @@ impl Handover {
 
     fn hand_over(&self, outcome: Option<Outcome>) {
         if self.0.take_end() {
-            self.0.around.finished.push(Ended { attempt: Arc::clone(&self.0), outcome });
+            self.0.shared.finished.push(Ended { attempt: Arc::clone(&self.0), outcome });
         }
     }
 }

@@ -30,7 +30,7 @@ use tokio::{runtime::Handle, time::sleep_until};
 
 use self::{calls::Answer, drain::Phase, refusals::Aside};
 use crate::{
-    attempt::{Attempt, Surroundings},
+    attempt::{Attempt, SharedState},
     blocking_queue::BlockingQueue,
     claim_planner::ClaimPlanner,
     executor::Tools,
@@ -89,7 +89,7 @@ enum Event {
 /// What the fetcher is made of.
 pub(crate) struct Parts {
     pub(crate) engine: Arc<dyn Engine>,
-    pub(crate) around: Arc<Surroundings>,
+    pub(crate) shared: Arc<SharedState>,
     pub(crate) leases: Arc<Leases>,
     pub(crate) registry: Registry,
     pub(crate) planner: ClaimPlanner,
@@ -216,7 +216,7 @@ impl Fetcher {
         let may_wait = self.calls.is_empty() && self.loading.is_none() && !self.outage.is_on();
         let next_due = self.next_due.filter(|_| self.room() > 0).unwrap_or(LONGEST_WAIT);
         let at_most = next_due.clamp(Duration::from_millis(1), LONGEST_WAIT);
-        let Parts { engine, around, .. } = &self.parts;
+        let Parts { engine, shared, .. } = &self.parts;
         tokio::select! {
             biased;
             () = shutdown.now.cancelled(), if !matches!(self.phase, Phase::Closing { .. }) => Event::Now,
@@ -224,9 +224,9 @@ impl Fetcher {
             Some(answer) = self.calls.next(), if !self.calls.is_empty() => Event::Answer(answer),
             config = next_of(&mut self.loading) => Event::Config(config),
             workers = next_of(&mut self.looking) => Event::Workers(workers),
-            () = around.finished.wait() => Event::Finished,
+            () = shared.finished.wait() => Event::Finished,
             () = sleep_until(timer.unwrap_or_else(Instant::now).into()), if timer.is_some() => Event::Time,
-            () = engine.wait(&around.worker, at_most), if may_wait => Event::Woken,
+            () = engine.wait(&shared.worker, at_most), if may_wait => Event::Woken,
         }
     }
 
@@ -248,7 +248,7 @@ impl Fetcher {
     /// Takes over the attempts that have ended.
     fn collect(&mut self) {
         let mut ended = std::mem::take(&mut self.spare);
-        self.parts.around.finished.swap(&mut ended);
+        self.parts.shared.finished.swap(&mut ended);
         for Ended { attempt, outcome } in ended.drain(..) {
             self.ended(attempt, outcome);
         }
@@ -297,7 +297,7 @@ impl Fetcher {
         match config {
             Ok(config) => {
                 self.outage.answered();
-                self.heed_operator(config.draining.contains_key(&self.parts.around.worker));
+                self.heed_operator(config.draining.contains_key(&self.parts.shared.worker));
                 if self.parts.planner.follow(&config) {
                     self.parts.board.serve(self.parts.planner.queues());
                 }

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use slab::Slab;
 
 use crate::{
-    attempt::{Attempt, Surroundings, Taken},
+    attempt::{Attempt, SharedState, Taken},
     meters::pair::Pair,
 };
 
@@ -20,13 +20,13 @@ impl Leases {
     pub(crate) fn admit(
         &self,
         tasks: impl IntoIterator<Item = (ClaimedTask, TaskPolicy, Arc<Pair>)>,
-        around: &Arc<Surroundings>,
+        shared: &Arc<SharedState>,
         taken: Taken,
     ) -> Vec<Arc<Attempt>> {
         let mut held = self.0.lock();
         let admit = |(task, policy, pair)| {
             let entry = held.vacant_entry();
-            let attempt = Attempt::new(task, policy, Some(pair), Arc::clone(around), entry.key(), taken);
+            let attempt = Attempt::new(task, policy, Some(pair), Arc::clone(shared), entry.key(), taken);
             entry.insert(Arc::clone(&attempt));
             attempt
         };

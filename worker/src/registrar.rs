@@ -16,7 +16,7 @@ use jobbers_common::{
 };
 use tokio::{sync::watch, time::timeout};
 
-use crate::{attempt::Surroundings, leases::Leases};
+use crate::{attempt::SharedState, leases::Leases};
 
 const EVERY: Duration = Duration::from_secs(2);
 /// How often the catalogue of its tasks is given again, and how long the store keeps it.
@@ -97,7 +97,7 @@ pub(crate) async fn keep_registered(
     engine: Arc<dyn Engine>,
     board: Arc<Board>,
     leases: Arc<Leases>,
-    around: Arc<Surroundings>,
+    shared: Arc<SharedState>,
     mut report: WorkerReport,
     catalogue: Catalogue,
 ) {
@@ -114,7 +114,7 @@ pub(crate) async fn keep_registered(
             WorkerState::Running => (Vec::new(), None),
             WorkerState::Draining => rest(&leases, deadline),
         };
-        report.hung_threads = around.hung.named();
+        report.hung_threads = shared.hung.named();
         report.draining_for = since.map(|since| since.elapsed());
         report.state = state;
         report.queues = queues;

@@ -14,7 +14,7 @@ use jobbers_common::{
 use tokio::time::sleep_until;
 
 use crate::{
-    attempt::{Attempt, Stop, Surroundings},
+    attempt::{Attempt, SharedState, Stop},
     leases::Leases,
     meters::Renewals,
     outage::blames_a_record,
@@ -25,7 +25,7 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(crate) struct Renewal {
     pub(crate) engine: Arc<dyn Engine>,
-    pub(crate) around: Arc<Surroundings>,
+    pub(crate) shared: Arc<SharedState>,
     pub(crate) leases: Arc<Leases>,
     pub(crate) meters: Renewals,
 }
@@ -33,7 +33,7 @@ pub(crate) struct Renewal {
 impl Renewal {
     /// Runs until it is dropped.
     pub(crate) async fn run(self) {
-        let (every, gap) = (self.around.lease / 4, self.around.lease / 64);
+        let (every, gap) = (self.shared.lease / 4, self.shared.lease / 64);
         let mut next_round = Instant::now() + every;
         let mut not_before = Instant::now();
         loop {
@@ -45,7 +45,7 @@ impl Renewal {
                 biased;
                 () = sleep_until(next.into()) => {}
                 // Somebody has first news: look again, but not for each of many who begin to speak together.
-                () = self.around.news.notified() => {
+                () = self.shared.news.notified() => {
                     sleep_until(not_before.min(next_round).into()).await;
                     continue;
                 }
@@ -58,7 +58,7 @@ impl Renewal {
                     return false;
                 }
                 // Claimed or renewed within the last eighth: the next round is soon enough.
-                let fresh = attempt.lease_ends() > now + self.around.lease / 8 * 7;
+                let fresh = attempt.lease_ends() > now + self.shared.lease / 8 * 7;
                 round && !fresh || attempt.news_due(now).is_some_and(|due| due <= now)
             };
             let held = self.leases.all();
@@ -68,7 +68,7 @@ impl Renewal {
                 all_well &= self.extend(batch).await;
             }
             if !all_well {
-                next_round = Instant::now() + self.around.lease / 16;
+                next_round = Instant::now() + self.shared.lease / 16;
             } else if round {
                 next_round = now + every;
             }
@@ -105,8 +105,8 @@ impl Renewal {
                 heartbeat: attempt.take_news(sent),
             })
             .collect();
-        let call = self.engine.extend(&self.around.worker, self.around.lease, extensions.clone());
-        let answered = tokio::time::timeout(self.around.lease / 4, call).await;
+        let call = self.engine.extend(&self.shared.worker, self.shared.lease, extensions.clone());
+        let answered = tokio::time::timeout(self.shared.lease / 4, call).await;
         let error = match answered.unwrap_or_else(|_| Err(Error::unavailable("no answer in time"))) {
             Ok(answers) => {
                 let lost = answers.iter().filter(|answer| **answer == ExtendAnswer::LeaseLost).count() as u64;
@@ -121,7 +121,7 @@ impl Renewal {
         };
         // At once in a smaller part, or else in a while.
         let splits = batch.len() > 1 && blames_a_record(&error);
-        let later = if splits { sent } else { Instant::now() + self.around.lease / 16 };
+        let later = if splits { sent } else { Instant::now() + self.shared.lease / 16 };
         for (attempt, extension) in batch.iter().zip(extensions) {
             if let Some(heartbeat) = extension.heartbeat {
                 attempt.return_news(heartbeat, later);
@@ -134,10 +134,10 @@ impl Renewal {
     /// monotonic clock of this process, and counted from before the lease was asked for, so that it errs on the safe
     /// side. Runs until it is dropped.
     pub(crate) async fn guard(self) {
-        let tick = (self.around.lease / 16).max(Duration::from_millis(5));
+        let tick = (self.shared.lease / 16).max(Duration::from_millis(5));
         loop {
             tokio::time::sleep(tick).await;
-            let limit = Instant::now() + self.around.lease / 8;
+            let limit = Instant::now() + self.shared.lease / 8;
             for attempt in self.leases.all().iter().filter(|attempt| attempt.lease_ends() <= limit) {
                 if !attempt.has_ended() && attempt.stopped().is_none_or(|why| why < Stop::LeaseEnding) {
                     tracing::warn!(id = %attempt.task.id, "its lease can't be renewed; the task is stopped and given back");

@@ -63,7 +63,7 @@ use jobbers_common::{
 use tokio::runtime::Handle as Runtime;
 
 use crate::{
-    attempt::{Attempt, Surroundings, Taken},
+    attempt::{Attempt, SharedState, Taken},
     blocking::BlockingPool,
     client::{Client, ResultError},
     codec::Decode,
@@ -87,7 +87,7 @@ pub struct TestBench {
     clock: Arc<ManualClock>,
     client: Client,
     registry: Registry,
-    around: Arc<Surroundings>,
+    shared: Arc<SharedState>,
     tools: Arc<Tools>,
 }
 
@@ -203,7 +203,7 @@ impl Builder {
         let worker = WorkerId::new("test-bench").map_err(|error| Error::Invalid(error.to_string()))?;
         Ok(TestBench {
             registry: Registry::collect(&self.tasks)?,
-            around: Surroundings::new(worker, LEASE, Duration::from_secs(1), self.states, Some(client.clone())),
+            shared: SharedState::new(worker, LEASE, Duration::from_secs(1), self.states, Some(client.clone())),
             tools: Arc::new(Tools {
                 engine: Arc::clone(&engine),
                 pool: BlockingPool::new(1, Runtime::current()),
@@ -267,7 +267,7 @@ impl TestBench {
             for some in queues.chunks(MAX_QUEUES_PER_CLAIM) {
                 let queues = some.iter().map(|queue| QueueClaim { queue: queue.clone(), limit: 1 }).collect();
                 let claim = ClaimRequest { queues, limit: 1, refused: Vec::new(), lease: LEASE };
-                let worker = self.around.worker.clone();
+                let worker = self.shared.worker.clone();
                 let cycle = Cycle { worker, settlements: std::mem::take(&mut settlements), claim: Some(claim) };
                 claimed = self.engine.cycle(cycle).await?.claimed;
                 if !claimed.is_empty() {
@@ -390,10 +390,10 @@ impl TestBench {
         let policy = function.policy().with(&task.overrides);
         let now = Instant::now();
         let taken = Taken { asked: now, answered: now };
-        let attempt = Attempt::new(task, policy, None, Arc::clone(&self.around), 0, taken);
+        let attempt = Attempt::new(task, policy, None, Arc::clone(&self.shared), 0, taken);
         execute(Handover::new(attempt), function, Arc::clone(&self.tools)).await;
         let mut ended = Vec::new();
-        self.around.finished.swap(&mut ended);
+        self.shared.finished.swap(&mut ended);
         Ok(ended.pop().and_then(|ended| ended.outcome))
     }
 }

@@ -36,7 +36,7 @@ const LIBRARY: [(&str, &str); 57] = [
     ("awaited", include_str!("scripts/lib/awaited.lua")),
     ("moves", include_str!("scripts/lib/moves.lua")),
     ("agenda", include_str!("scripts/lib/agenda.lua")),
-    ("tend", include_str!("scripts/lib/tend.lua")),
+    ("maintain", include_str!("scripts/lib/maintain.lua")),
     ("settle", include_str!("scripts/lib/settle.lua")),
     ("outcomes", include_str!("scripts/lib/outcomes.lua")),
     ("lane", include_str!("scripts/lib/lane.lua")),
@@ -278,8 +278,8 @@ mod tests {
     #[test]
     fn what_drains_a_full_server_may_run_on_one_and_what_fills_it_may_not() {
         let flags = |script: &Script| script.text.lines().next().unwrap().to_owned();
-        let tends = [&CYCLE, &EXTEND, &CANCEL, &PROMOTE, &RECLAIM, &PRUNE, &TRIM, &PRESS, &PURGE, &REPAIR];
-        for script in tends.into_iter().chain([&FORGET_DEAD_LETTERS, &FORGET_RECEIPTS]) {
+        let writers = [&CYCLE, &EXTEND, &CANCEL, &PROMOTE, &RECLAIM, &PRUNE, &TRIM, &PRESS, &PURGE, &REPAIR];
+        for script in writers.into_iter().chain([&FORGET_DEAD_LETTERS, &FORGET_RECEIPTS]) {
             assert_eq!(flags(script), "#!lua flags=allow-oom");
         }
         for script in [&SUBMIT, &RESUBMIT, &MOVE, &FIRE, &PUT_SCHEDULE] {

@@ -21,7 +21,7 @@ use super::{
     finished::{self, Walk},
     gates, look, prune, row, sql,
     step::{Notification, Step},
-    weight,
+    waiting_bytes,
 };
 
 fn json<T: Serialize>(value: &T) -> Result<String> {
@@ -90,7 +90,7 @@ pub(super) fn put_queue(step: &mut Step<'_>, queue: &QueueConfig, mode: &PutMode
     if retention != queue.retention {
         step.note_due(Chore::Prune, key, 0);
     }
-    weight::configure(step, key, known.as_ref(), queue)?;
+    waiting_bytes::configure(step, key, known.as_ref(), queue)?;
     Ok(config)
 }
 

@@ -13,7 +13,7 @@ use super::{
     gates, row, sql,
     step::Step,
     view::View,
-    weight,
+    waiting_bytes,
 };
 
 /// What lies beside the tasks: its table, how it is looked over, and how an entry is deleted.
@@ -115,7 +115,7 @@ enum Mend {
     /// Count the tasks of a queue anew.
     Recount(i64),
     /// Count the bytes that wait in a queue anew.
-    Weigh(i64),
+    RecountBytes(i64),
     /// Have the chores look at a queue.
     LookForDue(i64),
     /// Signal what a waiting task waits for and is over.
@@ -329,7 +329,7 @@ fn counts(view: &View<'_>, after: i64) -> Result<Look> {
             let detail = format!(
                 "{counted} waiting bytes are counted, its tasks weigh {sum}, {wrong} of them another than noted"
             );
-            look.note(Flaw::Miscounted, name.as_str(), detail, Some(Mend::Weigh(queue)));
+            look.note(Flaw::Miscounted, name.as_str(), detail, Some(Mend::RecountBytes(queue)));
         }
     }
     Ok(look)
@@ -370,7 +370,7 @@ fn carry_out(step: &mut Step<'_>, mend: Mend) -> Result<()> {
         }
         Mend::Signal(task) => dependency::mend(step, task)?,
         Mend::LookForDue(queue) => due::look_again(step, queue)?,
-        Mend::Weigh(queue) => weight::weigh_anew(step, queue)?,
+        Mend::RecountBytes(queue) => waiting_bytes::recount(step, queue)?,
         Mend::Reindex => step.conn.execute_batch("REINDEX task").or_store()?,
     }
     Ok(())

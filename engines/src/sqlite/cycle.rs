@@ -19,16 +19,16 @@ use super::{
     error::OrStore,
     gates::{self, GateFields},
     limits::Room,
-    losses,
+    losses, maintain,
     row::Columns,
     settle, sql,
     step::Step,
-    tend, unknown,
+    unknown,
     waiters::Wants,
 };
 
 /// How many due tasks, and how many expired leases, one claim looks after.
-const TEND_LIMIT: usize = 100;
+const MAINTAIN_LIMIT: usize = 100;
 
 /// How many suspects of a queue one claim looks at.
 const MAX_SUSPECTS: usize = 1_000;
@@ -46,8 +46,8 @@ pub(super) fn run(step: &mut Step<'_>, cycle: &Cycle) -> Result<CycleReply> {
     let mut reply = CycleReply { settled, ..CycleReply::default() };
     if let Some(claim) = cycle.claim.as_ref().filter(|claim| claim.limit > 0) {
         let queues = step.known(claim.queues.iter().map(|it| &it.queue))?;
-        tend::promote_due(step, &queues, TEND_LIMIT)?;
-        reply.reclaimed = tend::reclaim_expired(step, &queues, TEND_LIMIT)?;
+        maintain::promote_due(step, &queues, MAINTAIN_LIMIT)?;
+        reply.reclaimed = maintain::reclaim_expired(step, &queues, MAINTAIN_LIMIT)?;
         dependency::signal_all(step)?;
         dependency::work_off(step)?;
         (reply.claimed, reply.more) = claim_ready(step, &cycle.worker, claim)?;

@@ -20,7 +20,7 @@ use jobbers_common::{
 };
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use self::stand::{Shut, Stand, Stands};
+use self::state::{GateState, RunningByName, Shut};
 use super::{
     error::OrStore,
     find::Found,
@@ -30,7 +30,7 @@ use super::{
     view::View,
 };
 
-mod stand;
+mod state;
 
 /// How many tasks one claim asks for their gates, and how many it lets come back.
 const MAX_ASKED: usize = 1_000;
@@ -151,12 +151,12 @@ pub(super) fn shut_gates(
     config: &QueueConfig,
     fields: &GateFields,
 ) -> Result<Vec<ShutGate>> {
-    let mut stands = Stands::default();
+    let mut running = RunningByName::default();
     let mut shut = Vec::new();
     for (gate, limits) in fields.gates(config) {
-        let stand = Stand::read(view.conn, queue, &gate, limits, &mut stands)?;
-        if stand.shut(view.now).is_some() {
-            shut.push(stand.describe(view.conn, queue, gate, view.now)?);
+        let state = GateState::read(view.conn, queue, &gate, limits, &mut running)?;
+        if state.shut(view.now).is_some() {
+            shut.push(state.describe(view.conn, queue, gate, view.now)?);
         }
     }
     Ok(shut)
@@ -168,13 +168,13 @@ pub(super) fn look_over(view: &View<'_>, queue: i64, after: &str, limit: usize) 
     let config = view.catalog.gated.get(&queue);
     let is_swept = config.is_some() && view.prepare(sql::GATE_SWEEP)?.exists([queue]).or_store()?;
     let (mut next, mut is_due) = (view.prepare(sql::NEXT_GATE)?, view.prepare(sql::IS_GATE_DUE)?);
-    let (mut after, mut stands, mut looked_at) = (after.to_owned(), Stands::default(), Vec::new());
+    let (mut after, mut running, mut looked_at) = (after.to_owned(), RunningByName::default(), Vec::new());
     while looked_at.len() < limit {
         let found = next.query_row((queue, &after), |row| row.get::<_, String>(0)).optional().or_store()?;
         let Some(code) = found else { break };
         let limits = Gate::parse(&code).and_then(|gate| Some((config?.limits_of(&gate)?, gate)));
         let shut = match limits {
-            Some((limits, gate)) => Stand::read(view.conn, queue, &gate, limits, &mut stands)?.shut(view.now),
+            Some((limits, gate)) => GateState::read(view.conn, queue, &gate, limits, &mut running)?.shut(view.now),
             None => None,
         };
         let is_awaited = matches!(shut, Some(Shut::Full)) || is_swept;
@@ -191,8 +191,8 @@ pub(super) struct Gates {
     /// `None` for a queue without limits by key or by task.
     config: Option<Arc<QueueConfig>>,
     refused: Refused,
-    stands: Stands,
-    known: HashMap<Gate, Stand>,
+    running: RunningByName,
+    known: HashMap<Gate, GateState>,
     /// How many tasks may still be asked.
     left: usize,
     /// How many may still come back.
@@ -214,7 +214,7 @@ impl Gates {
             queue,
             config,
             refused,
-            stands: Stands::default(),
+            running: RunningByName::default(),
             known: HashMap::new(),
             left: MAX_ASKED,
             may_pass: MAX_ASKED,
@@ -274,7 +274,7 @@ impl Gates {
         }
         let gates = self.config.as_ref().map_or_else(Vec::new, |config| fields.gates(config));
         for (gate, limits) in &gates {
-            if let Some(shut) = self.stand(step, gate, *limits)?.shut(step.now) {
+            if let Some(shut) = self.state(step, gate, *limits)?.shut(step.now) {
                 let code = gate.code();
                 step.prepare(sql::SET_ASIDE)?.execute((key, &code)).or_store()?;
                 self.note_shut(step, &code, shut)?;
@@ -283,19 +283,19 @@ impl Gates {
             }
         }
         for (gate, _) in &gates {
-            if let Some(stand) = self.known.get_mut(gate) {
-                stand.pass(step.now);
+            if let Some(state) = self.known.get_mut(gate) {
+                state.pass(step.now);
             }
         }
         Ok(true)
     }
 
-    fn stand(&mut self, step: &Step<'_>, gate: &Gate, limits: GateLimits) -> Result<&mut Stand> {
+    fn state(&mut self, step: &Step<'_>, gate: &Gate, limits: GateLimits) -> Result<&mut GateState> {
         if !self.known.contains_key(gate) {
-            let stand = Stand::read(step.conn, self.queue, gate, limits, &mut self.stands)?;
-            self.known.insert(gate.clone(), stand);
+            let state = GateState::read(step.conn, self.queue, gate, limits, &mut self.running)?;
+            self.known.insert(gate.clone(), state);
         }
-        Ok(self.known.entry(gate.clone()).or_insert_with(|| Stand::open(limits)))
+        Ok(self.known.entry(gate.clone()).or_insert_with(|| GateState::open(limits)))
     }
 
     /// A shut gate is due when its rate has the next turn; one without free slots, when a task ends.
@@ -335,12 +335,12 @@ impl Gates {
             let limits = Gate::parse(&code).and_then(|gate| Some((config.limits_of(&gate)?, gate)));
             let mut room = wanted.min(self.may_pass);
             if let Some((limits, gate)) = limits {
-                let stand = self.stand(step, &gate, limits)?;
-                if let Some(shut) = stand.shut(step.now) {
+                let state = self.state(step, &gate, limits)?;
+                if let Some(shut) = state.shut(step.now) {
                     self.note_shut(step, &code, shut)?;
                     continue;
                 }
-                room = room.min(stand.room(step.now));
+                room = room.min(state.room(step.now));
             }
             let passed = step.prepare(sql::LET_PASS)?.execute((self.queue, &code, sql::count(room))).or_store()?;
             self.may_pass -= passed;
@@ -357,8 +357,8 @@ impl Gates {
         if self.sets_time && started > 0 {
             step.ledger.notifications.push(Notification::Ready(self.queue));
         }
-        for (gate, stand) in self.known.iter().filter(|(_, stand)| stand.is_marked()) {
-            let mark = stand.mark().as_micros();
+        for (gate, state) in self.known.iter().filter(|(_, state)| state.is_marked()) {
+            let mark = state.mark().as_micros();
             step.prepare(sql::SET_GATE_MARK)?.execute((self.queue, gate.code(), mark)).or_store()?;
         }
         self.refused.tell(step, self.queue);

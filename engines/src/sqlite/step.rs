@@ -12,7 +12,8 @@ use jobbers_common::{
 use rusqlite::{CachedStatement, Connection, OptionalExtension};
 
 use super::{
-    catalog::Catalog, dependency::Ended, due::Chore, error::OrStore, row, sql, view::View, waiters::Waiters, weight,
+    catalog::Catalog, dependency::Ended, due::Chore, error::OrStore, row, sql, view::View, waiters::Waiters,
+    waiting_bytes,
 };
 
 /// What other callers are notified of once the transaction is committed.
@@ -119,7 +120,7 @@ impl<'a> Step<'a> {
     /// Counts a task that came in, with all that lies beside it.
     pub(super) fn note_entered(&mut self, key: i64, queue: i64, to: Status) -> Result<()> {
         self.arrive(queue, to);
-        weight::note(self, key, queue, None, Some(to))
+        waiting_bytes::note(self, key, queue, None, Some(to))
     }
 
     fn arrive(&mut self, queue: i64, to: Status) {
@@ -139,7 +140,7 @@ impl<'a> Step<'a> {
         if from == Status::Started && self.catalog().limited.get(&queue).is_some_and(|it| it.max_concurrent.is_some()) {
             self.ledger.notifications.push(Notification::Freed(queue));
         }
-        weight::note(self, key, queue, Some(from), Some(to))
+        waiting_bytes::note(self, key, queue, Some(from), Some(to))
     }
 
     /// How many tasks of a queue stand at any of these.
@@ -158,7 +159,7 @@ impl<'a> Step<'a> {
     pub(super) fn note_left(&mut self, key: i64, queue: i64, from: Status) -> Result<()> {
         self.count(queue, from, -1);
         *self.ledger.removed.entry(queue).or_default() += 1;
-        weight::note(self, key, queue, Some(from), None)
+        waiting_bytes::note(self, key, queue, Some(from), None)
     }
 
     /// Adds to the bytes that wait in a queue.

@@ -25,7 +25,7 @@ use super::{
     step::Step,
     tombstones,
     unique::{self, Met, Taker},
-    weight,
+    waiting_bytes,
 };
 
 /// The statuses that count towards a queue's length.
@@ -49,7 +49,7 @@ pub(super) fn submit(step: &mut Step<'_>, batch: &Submit) -> Result<Vec<Submitte
     // Of queues with limits: how many tasks each took in.
     let mut entered = Vec::<(i64, usize)>::new();
     for (task, queue) in batch.tasks.iter().zip(queues) {
-        let bytes_before = if full.is_none() { weight::waiting(step, queue)? } else { None };
+        let bytes_before = if full.is_none() { waiting_bytes::total(step, queue)? } else { None };
         let (submitted, needs_room) = match &task.unique {
             None => take(step, &mut insert, task, queue, batch.on_conflict)?,
             Some(unique) => take_unique(step, &mut insert, (task, unique), queue, batch.on_conflict)?,
@@ -61,7 +61,7 @@ pub(super) fn submit(step: &mut Step<'_>, batch: &Submit) -> Result<Vec<Submitte
             }
         }
         if full.is_none() {
-            full = weight::overweight(step, queue, bytes_before)?;
+            full = waiting_bytes::over_limit(step, queue, bytes_before)?;
         }
         if submitted.how != SubmittedHow::Existing && step.catalog().limited.contains_key(&queue) {
             match entered.iter_mut().find(|(known, _)| *known == queue) {

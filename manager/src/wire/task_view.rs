@@ -209,7 +209,7 @@ enum Content<'a> {
 type EncodedContent<'a> = (Option<Content<'a>>, Option<&'a str>);
 
 /// A worker's bytes need not be the JSON it said they are; then they are told as what they are.
-fn tell(payload: Option<&Payload>) -> Told<'_> {
+fn tell(payload: Option<&Payload>) -> EncodedContent<'_> {
     let Some(payload) = payload else { return (None, None) };
     if payload.is_json()
         && let Ok(raw) = serde_json::from_slice::<&RawValue>(&payload.bytes)

@@ -36,7 +36,7 @@ impl Fetcher {
 
     /// When the task that waits longest for a lane has waited for too long.
     pub(super) fn overdue_at(&self) -> Option<Instant> {
-        let patience = (self.parts.around.lease / 256).min(LONGEST_PATIENCE);
+        let patience = (self.parts.shared.lease / 256).min(LONGEST_PATIENCE);
         self.lanes.oldest().map(|taken| taken + patience)
     }
 

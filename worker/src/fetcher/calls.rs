@@ -136,16 +136,16 @@ impl Fetcher {
         }
         let unwritten = unwritten(&settling);
         let cycle = Cycle {
-            worker: self.parts.around.worker.clone(),
+            worker: self.parts.shared.worker.clone(),
             settlements: settling.iter().map(Settling::settlement).collect(),
             claim: (ask.room > 0).then(|| ClaimRequest {
                 queues: ask.queues.clone(),
                 limit: ask.room,
                 refused: ask.refused.clone(),
-                lease: self.parts.around.lease,
+                lease: self.parts.shared.lease,
             }),
         };
-        let (engine, lease) = (Arc::clone(&self.parts.engine), self.parts.around.lease);
+        let (engine, lease) = (Arc::clone(&self.parts.engine), self.parts.shared.lease);
         self.calls.push(Box::pin(async move {
             if !unwritten.is_empty() {
                 write_down(engine.as_ref(), &cycle.worker, lease, unwritten).await;
@@ -256,7 +256,7 @@ impl Fetcher {
         if let Some(left) = &mut self.parts.ttl {
             *left = left.saturating_sub(known.len() as u64);
         }
-        let attempts = self.parts.leases.admit(known, &self.parts.around, Taken { asked: sent, answered: now });
+        let attempts = self.parts.leases.admit(known, &self.parts.shared, Taken { asked: sent, answered: now });
         for (attempt, function) in attempts.iter().zip(&functions) {
             if self.blocking_queue.is_some() && function.is_blocking() {
                 attempt.enter_blocking_queue();

@@ -80,7 +80,7 @@ impl Fetcher {
     /// Drains when too many threads are held by tasks that do not end: only a new process gets rid of them.
     pub(super) fn count_hung_threads(&mut self) {
         let most = self.parts.max_hung_threads;
-        let hung = self.parts.around.hung.count();
+        let hung = self.parts.shared.hung.count();
         self.parts.board.count_hung(hung);
         if self.phase.claims() && hung >= most {
             tracing::error!(
@@ -115,7 +115,7 @@ impl Fetcher {
         for attempt in self.parts.leases.all().iter().filter(|attempt| !attempt.has_ended()) {
             attempt.stop(Stop::Requeue);
         }
-        self.parts.around.halt.cancel();
+        self.parts.shared.halt.cancel();
     }
 
     /// Moves on when the phase's time is up: a drain that took too long is closed; tasks that do not even end when they

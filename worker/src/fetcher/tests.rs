@@ -25,7 +25,7 @@ use tokio::{
 
 use super::{Fetcher, Parts};
 use crate::{
-    attempt::{Stop, Surroundings},
+    attempt::{SharedState, Stop},
     blocking::BlockingPool,
     claim_planner::ClaimPlanner,
     executor::Tools,
@@ -94,7 +94,7 @@ impl Rig {
         let tools = Tools { engine: engine.clone(), pool: BlockingPool::new(1, Handle::current()), tracing: None };
         let mut fetcher = Fetcher::new(Parts {
             engine: engine.clone(),
-            around: Surroundings::new(WorkerId::new("w").unwrap(), lease, Duration::from_millis(50), states, None),
+            shared: SharedState::new(WorkerId::new("w").unwrap(), lease, Duration::from_millis(50), states, None),
             leases: Arc::clone(&leases),
             registry: Registry::collect(&[&gated]).unwrap(),
             planner: ClaimPlanner::new(role.clone(), BTreeMap::new()),

@@ -33,7 +33,7 @@ impl Fetcher {
     }
 
     fn look_for_workers(&mut self) {
-        let (engine, within) = (Arc::clone(&self.parts.engine), self.parts.around.lease / 4);
+        let (engine, within) = (Arc::clone(&self.parts.engine), self.parts.shared.lease / 4);
         self.looking = Some(Box::pin(async move {
             match timeout(within, engine.workers()).await {
                 Ok(Ok(workers)) => Some(workers),
@@ -50,7 +50,7 @@ impl Fetcher {
     pub(super) fn follow_workers(&mut self, workers: Option<Vec<RegisteredWorker>>) {
         self.looking = None;
         let now = Instant::now();
-        if self.unknown.follow_workers(workers, &self.parts.around.worker, now) {
+        if self.unknown.follow_workers(workers, &self.parts.shared.worker, now) {
             self.hungry = true;
             self.woken = true;
         }
@@ -59,7 +59,7 @@ impl Fetcher {
 
     fn give_back_undecided(&mut self, now: Instant) {
         for task in self.unknown.take_undecided() {
-            let outcome = match self.unknown.judge(&task, &self.parts.around.worker, now) {
+            let outcome = match self.unknown.judge(&task, &self.parts.shared.worker, now) {
                 UnknownTaskAction::HandOn => Outcome::Released { delay: Duration::ZERO },
                 UnknownTaskAction::GiveBack(delay) => {
                     settle_unknown(&task, delay, self.parts.planner.patience(&task.queue))

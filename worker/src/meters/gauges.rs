@@ -23,7 +23,7 @@ use opentelemetry::{
 
 use super::role_of;
 use crate::{
-    attempt::{Attempt, Surroundings},
+    attempt::{Attempt, SharedState},
     leases::Leases,
 };
 
@@ -82,12 +82,12 @@ pub(crate) fn observe(meter: &Meter, role: &RoleName, slots: u32, figures: &Arc<
 }
 
 /// Registers the gauges of threads that blocking tasks hold although their attempts are over.
-pub(crate) fn observe_hung_threads(meter: &Meter, around: &Arc<Surroundings>) {
+pub(crate) fn observe_hung_threads(meter: &Meter, shared: &Arc<SharedState>) {
     let read = |of: fn((usize, Duration)) -> f64| {
-        let around = Arc::downgrade(around);
+        let shared = Arc::downgrade(shared);
         move |gauge: &dyn AsyncInstrument<f64>| {
-            let Some(around) = around.upgrade() else { return };
-            for ((queue, task), held) in around.hung.by_pair() {
+            let Some(shared) = shared.upgrade() else { return };
+            for ((queue, task), held) in shared.hung.by_pair() {
                 gauge.observe(
                     of(held),
                     &[KeyValue::new("queue", queue.to_string()), KeyValue::new("task", task.to_string())],

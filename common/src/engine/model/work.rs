@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// How many due tasks, and how many expired leases, one claim looks after.
-const TEND_LIMIT: usize = 100;
+const MAINTAIN_LIMIT: usize = 100;
 
 impl State {
     pub(super) fn cycle(&mut self, cycle: Cycle, now: Timestamp) -> CycleReply {
@@ -28,8 +28,8 @@ impl State {
         let mut reply = CycleReply { settled, ..CycleReply::default() };
         if let Some(claim) = cycle.claim.filter(|claim| claim.limit > 0) {
             let queues: Vec<QueueName> = claim.queues.iter().map(|it| it.queue.clone()).collect();
-            self.promote_due(Some(&queues), TEND_LIMIT, now);
-            reply.reclaimed = self.reclaim_expired(Some(&queues), TEND_LIMIT, now);
+            self.promote_due(Some(&queues), MAINTAIN_LIMIT, now);
+            reply.reclaimed = self.reclaim_expired(Some(&queues), MAINTAIN_LIMIT, now);
             self.signal_all(now);
             (reply.claimed, reply.more) = self.claim(&cycle.worker, &claim, now);
             if !reply.more {

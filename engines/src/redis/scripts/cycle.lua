@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- The worker's loop in one step: settles what finished, tends what time brought about, claims what fits, and registers
--- the worker as waiting when the queues hold nothing more for it.
+-- The worker's loop in one step: settles what finished, promotes due tasks, reclaims expired leases, claims what fits, and
+-- registers the worker as waiting when the queues hold nothing more for it.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 worker, 3 instance, 4 the slot of this request, 5 the request's id,
 -- 6 `again` when an earlier sending may have been carried out, 7 how many settlements, then these (see settle.lua);
@@ -14,7 +14,7 @@
 
 -- include time counter spread wake
 
-local TEND_LIMIT, REMEMBERED_MS, FIRST_SETTLEMENT = 100, 30000, 8
+local MAINTAIN_LIMIT, REMEMBERED_MS, FIRST_SETTLEMENT = 100, 30000, 8
 
 local worker, sleeper = ARGV[2], ARGV[2] .. '@' .. ARGV[3]
 local request_key, settlements = P .. 'request:' .. worker .. ':' .. ARGV[4], tonumber(ARGV[7])
@@ -119,9 +119,9 @@ else
     end
   end
   if #late + #expired > 0 then
-    -- include records scores moves agenda tend
-    promote(overdue(late, 's', TEND_LIMIT))
-    reclaimed = { reclaim(overdue(expired, 'l', TEND_LIMIT)) }
+    -- include records scores moves agenda maintain
+    promote(overdue(late, 's', MAINTAIN_LIMIT))
+    reclaimed = { reclaim(overdue(expired, 'l', MAINTAIN_LIMIT)) }
     write_moves(true)
     note_first(late, 's')
     note_first(expired, 'l')

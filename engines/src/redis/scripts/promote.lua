@@ -5,7 +5,7 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at most how many. Answers how many, and 1 if further queues are due
 -- else 0.
 
--- include base numbers wake moves lane agenda tend
+-- include base numbers wake moves lane agenda maintain
 
 -- Queues that one call looks at.
 local MOST_QUEUES = 500

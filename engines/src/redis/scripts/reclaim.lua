@@ -4,7 +4,7 @@
 -- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at most how many. Answers {how many went back to their
 -- queues, records of those that ended, 1 if leases of further queues have ended else 0}.
 
--- include base numbers wake moves agenda tend
+-- include base numbers wake moves agenda maintain
 
 if limited then
   -- include limits aside gates

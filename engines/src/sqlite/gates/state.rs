@@ -17,9 +17,9 @@ use crate::sqlite::{
 
 /// What is read once for all gates of a queue: how many tasks of each name run.
 #[derive(Debug, Default)]
-pub(super) struct Stands(Option<HashMap<String, u64>>);
+pub(super) struct RunningByName(Option<HashMap<String, u64>>);
 
-impl Stands {
+impl RunningByName {
     fn running(&mut self, conn: &Connection, queue: i64, gate: &Gate) -> Result<u64> {
         let name = match gate {
             Gate::Key(key) => {
@@ -49,14 +49,14 @@ pub(super) enum Shut {
 
 /// One gate.
 #[derive(Debug)]
-pub(super) struct Stand {
+pub(super) struct GateState {
     limits: GateLimits,
     running: u64,
     mark: Timestamp,
     is_marked: bool,
 }
 
-impl Stand {
+impl GateState {
     pub(super) fn open(limits: GateLimits) -> Self {
         Self { limits, running: 0, mark: Timestamp::default(), is_marked: false }
     }
@@ -66,18 +66,18 @@ impl Stand {
         queue: i64,
         gate: &Gate,
         limits: GateLimits,
-        stands: &mut Stands,
+        running: &mut RunningByName,
     ) -> Result<Self> {
-        let mut stand = Self::open(limits);
+        let mut state = Self::open(limits);
         if limits.max_concurrent.is_some() {
-            stand.running = stands.running(conn, queue, gate)?;
+            state.running = running.running(conn, queue, gate)?;
         }
         if limits.rate_limit.is_some() {
             let mut statement = conn.prepare_cached(sql::GATE_MARK).or_store()?;
             let mark = statement.query_row((queue, gate.code()), |row| row.get(0)).optional().or_store()?;
-            stand.mark = Timestamp::from_micros(mark.unwrap_or_default());
+            state.mark = Timestamp::from_micros(mark.unwrap_or_default());
         }
-        Ok(stand)
+        Ok(state)
     }
 
     /// How many tasks may start now.

@@ -1,4 +1,4 @@
--- What time brings about: scheduled tasks become ready, leases run out. Whoever passes by does a bounded bit of it.
+-- Maintenance in bounded steps: promotes scheduled tasks that are due and takes expired leases back. Included.
 
 local function earlier(a, b)
   return a.score < b.score or (a.score == b.score and a.id < b.id)

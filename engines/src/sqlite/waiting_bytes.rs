@@ -1,8 +1,8 @@
-//! The bytes that wait in queues which limit them. A queue without such a limit costs one look into a map.
+//! Counts the bytes that wait in each queue with `max_bytes`. A queue without this limit costs one map lookup.
 //!
-//! What each waiting task counts in its queue stands in a row of its own, so that nothing is counted twice or taken away
-//! that was never counted, whatever path a task takes; the queue's sum is written once a commit. When the limit is set
-//! on a queue that holds tasks, these are come to a piece at a time ([`go_on`]).
+//! The bytes of each waiting task are stored in a row of their own, so no path of a task counts them twice or subtracts
+//! bytes that were never counted. The sum per queue is written once per commit. When the limit is set on a queue that
+//! already holds tasks, [`count_next`] counts them in steps.
 
 use jobbers_common::{
     engine::{Error, Result},
@@ -23,7 +23,7 @@ fn is_sized(step: &Step<'_>, queue: i64) -> bool {
     step.catalog().limited.get(&queue).is_some_and(|config| config.max_bytes.is_some())
 }
 
-/// A task has moved within a queue, come in or gone (`None`). After it is stored with its parameters.
+/// Counts a task that moved within a queue, joined it or left it (`None`). Called after the task is stored.
 pub(super) fn note(step: &mut Step<'_>, task: i64, queue: i64, from: Option<Status>, to: Option<Status>) -> Result<()> {
     if !is_sized(step, queue) {
         return Ok(());
@@ -47,8 +47,8 @@ fn add(step: &mut Step<'_>, task: i64, queue: i64) -> Result<()> {
     Ok(())
 }
 
-/// The bytes that wait in a queue; `None` if it does not limit them.
-pub(super) fn waiting(step: &Step<'_>, queue: i64) -> Result<Option<u64>> {
+/// The bytes that wait in a queue; `None` if the queue does not limit them.
+pub(super) fn total(step: &Step<'_>, queue: i64) -> Result<Option<u64>> {
     if !is_sized(step, queue) {
         return Ok(None);
     }
@@ -56,9 +56,9 @@ pub(super) fn waiting(step: &Step<'_>, queue: i64) -> Result<Option<u64>> {
     Ok(Some((stored + step.bytes_to_write(queue)).max(0).unsigned_abs()))
 }
 
-/// Whether more bytes wait in a queue than may, and more than before.
-pub(super) fn overweight(step: &Step<'_>, queue: i64, before: Option<u64>) -> Result<Option<Error>> {
-    let (Some(bytes), Some(config)) = (waiting(step, queue)?, step.catalog().limited.get(&queue)) else {
+/// The error if more bytes wait in a queue than `max_bytes`, and more than `before`.
+pub(super) fn over_limit(step: &Step<'_>, queue: i64, before: Option<u64>) -> Result<Option<Error>> {
+    let (Some(bytes), Some(config)) = (total(step, queue)?, step.catalog().limited.get(&queue)) else {
         return Ok(None);
     };
     let Some(max_bytes) = config.max_bytes else { return Ok(None) };
@@ -66,7 +66,7 @@ pub(super) fn overweight(step: &Step<'_>, queue: i64, before: Option<u64>) -> Re
     Ok(is_over.then(|| Error::QueueBytesFull { queue: config.name.clone(), max_bytes }))
 }
 
-/// A queue got other settings.
+/// Starts or ends counting when the settings of a queue change.
 pub(super) fn configure(step: &mut Step<'_>, queue: i64, known: Option<&QueueConfig>, new: &QueueConfig) -> Result<()> {
     let was_sized = known.is_some_and(|known| known.max_bytes.is_some());
     match (was_sized, new.max_bytes.is_some()) {
@@ -80,7 +80,7 @@ pub(super) fn configure(step: &mut Step<'_>, queue: i64, known: Option<&QueueCon
     Ok(())
 }
 
-/// Nothing of a queue is counted any more.
+/// Stops counting a queue and deletes its counts.
 pub(super) fn forget(step: &mut Step<'_>, queue: i64) -> Result<()> {
     step.write_tallies()?;
     step.prepare(sql::FORGET_WEIGHTS)?.execute([queue]).or_store()?;
@@ -88,19 +88,19 @@ pub(super) fn forget(step: &mut Step<'_>, queue: i64) -> Result<()> {
     Ok(())
 }
 
-/// Goes on with weighing what stood in queues when they got their limit, up to 1,000 tasks of each.
-pub(super) fn go_on(step: &mut Step<'_>) -> Result<()> {
+/// Counts up to 1,000 further tasks of each queue that held tasks when its limit was set.
+pub(super) fn count_next(step: &mut Step<'_>) -> Result<()> {
     let sized: Vec<i64> = step.catalog().limited.keys().copied().filter(|queue| is_sized(step, *queue)).collect();
     for queue in sized {
         let place = step.prepare(sql::BEING_WEIGHED)?.query_row([queue], |row| Ok((row.get(0)?, row.get(1)?)));
         if let Some((after, until)) = place.optional().or_store()? {
-            go_on_in(step, queue, after, until)?;
+            count_next_in(step, queue, after, until)?;
         }
     }
     Ok(())
 }
 
-fn go_on_in(step: &mut Step<'_>, queue: i64, after: i64, until: i64) -> Result<()> {
+fn count_next_in(step: &mut Step<'_>, queue: i64, after: i64, until: i64) -> Result<()> {
     let mut statement = step.prepare(sql::TASKS_TO_WEIGH)?;
     let rows = statement.query_map((queue, after, until, sql::count(MAX_BATCH)), |row| Ok((row.get(0)?, row.get(1)?)));
     let found: Vec<(i64, bool)> = rows.or_store()?.collect::<rusqlite::Result<_>>().or_store()?;
@@ -115,14 +115,14 @@ fn go_on_in(step: &mut Step<'_>, queue: i64, after: i64, until: i64) -> Result<(
     Ok(())
 }
 
-/// Weighs the whole queue anew.
-pub(super) fn weigh_anew(step: &mut Step<'_>, queue: i64) -> Result<()> {
+/// Counts a whole queue again.
+pub(super) fn recount(step: &mut Step<'_>, queue: i64) -> Result<()> {
     forget(step, queue)?;
     step.prepare(sql::BEGIN_WEIGHING)?.execute([queue]).or_store()?;
     loop {
         let place = step.prepare(sql::BEING_WEIGHED)?.query_row([queue], |row| Ok((row.get(0)?, row.get(1)?)));
         match place.optional().or_store()? {
-            Some((after, until)) => go_on_in(step, queue, after, until)?,
+            Some((after, until)) => count_next_in(step, queue, after, until)?,
             None => return step.write_tallies(),
         }
     }

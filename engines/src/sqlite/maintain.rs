@@ -1,4 +1,4 @@
-//! What time brings about: due tasks join their queues, expired leases are taken back.
+//! Maintenance that time makes necessary: promotes due tasks and takes expired leases back.
 
 use std::{
     cmp::Reverse,
