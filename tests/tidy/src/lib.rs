@@ -13,6 +13,8 @@ mod layers;
 #[cfg(test)]
 mod metrics;
 #[cfg(test)]
+mod prose;
+#[cfg(test)]
 mod scripts;
 #[cfg(test)]
 mod sources;

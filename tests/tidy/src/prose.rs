@@ -1,0 +1,148 @@
+//! Plain English in everything a person reads: comments, script headers, documents, dashboards and alerts.
+//!
+//! The list holds phrases that readers stumbled over, each with what to write in its place. A room that still has some is
+//! in [`REMAINING`] with its count: the count may only shrink, and an entry that reached zero must be removed. It does not
+//! judge code or string literals.
+
+use std::collections::BTreeMap;
+
+use crate::workspace::{Complaints, Source, files, names};
+
+/// Phrases to avoid, and what to write instead. They match whole words, in lower or upper case.
+const IDIOMS: &[(&str, &str)] = &[
+    ("is told", "name who reports, returns, logs or notifies"),
+    ("are told", "name who reports, returns, logs or notifies"),
+    ("was told", "name who reports, returns, logs or notifies"),
+    ("were told", "name who reports, returns, logs or notifies"),
+    ("be told", "name who reports, returns, logs or notifies"),
+    ("been told", "name who reports, returns, logs or notifies"),
+    ("being told", "name who reports, returns, logs or notifies"),
+    ("told of", "notified of"),
+    ("tell of", "describe, report"),
+    ("tells of", "describes, reports"),
+    ("told apart", "distinguished"),
+    ("tell apart", "distinguish"),
+    ("tells apart", "distinguishes"),
+    ("nobody", "no worker, no caller, no process"),
+    ("somebody", "a client, another process"),
+    ("anybody", "a client, any process"),
+    ("everybody", "all clients, all workers"),
+    ("whoever", "the caller, the process that"),
+    ("whomever", "the caller, the process that"),
+    ("anew", "again"),
+    ("as yet", "yet"),
+    ("of late", "recently"),
+    ("by and by", "after a while"),
+    ("there is no", "X does not exist, X not found, without X"),
+    ("there are no", "X do not exist, without X"),
+    ("stands", "is, is stored, waits"),
+    ("stood", "was, was stored, waited"),
+    ("stand aside", "are set aside"),
+    ("lies apart", "is stored separately"),
+    ("lie apart", "are stored separately"),
+    ("kept apart", "stored separately"),
+    ("lies beside", "is stored beside, is next to"),
+    ("lie beside", "are stored beside, are next to"),
+    ("what became of", "the outcome of, the result for"),
+    ("what becomes of", "the outcome of, the action for"),
+    ("says of", "reports about, sets for"),
+    ("say of", "report about, set for"),
+    ("said of", "reported about, given for"),
+    ("says so", "name what it reports"),
+    ("hear of", "learn of, are notified of"),
+    ("hears of", "learns of, is notified of"),
+    ("bring forth", "cause"),
+    ("brings forth", "causes"),
+    ("are come to", "are reached"),
+    ("it is said", "name who documents it"),
+];
+
+/// How many of them each room still has. New rooms start at zero.
+const REMAINING: &[(&str, usize)] = &[
+    ("archive", 34),
+    ("cleaner", 7),
+    ("cli", 89),
+    ("common", 127),
+    ("dashboards", 46),
+    ("docs", 99),
+    ("engines", 21),
+    ("engines/src/redis", 145),
+    ("engines/src/sqlite", 92),
+    ("manager", 185),
+    ("root", 22),
+    ("tests", 82),
+    ("worker", 96),
+];
+
+/// Released migrations are never edited: their text is part of the stored schema.
+fn is_released(path: &str) -> bool {
+    path.contains("/migrations/")
+}
+
+/// The room a file belongs to: a folder of the root, or one of the two engines.
+fn room(path: &str) -> &str {
+    for room in ["engines/src/sqlite", "engines/src/redis"] {
+        if path.starts_with(room) {
+            return room;
+        }
+    }
+    path.split_once('/').map_or("root", |(folder, _)| folder)
+}
+
+/// The part of a line that a person reads: the comment of a source or script, all of a document.
+fn prose<'a>(path: &str, line: &'a str) -> &'a str {
+    let comment = match path.rsplit('.').next() {
+        Some("rs") => "//",
+        Some("lua" | "sql") => "--",
+        Some("toml") if !path.starts_with("dashboards/") => "#",
+        _ => return line,
+    };
+    // `://` begins no comment.
+    let starts = line.match_indices(comment).find(|(at, _)| !line[..*at].ends_with(':'));
+    starts.map_or("", |(at, _)| &line[at..])
+}
+
+/// The idioms of a source: the number of the line, and the idiom.
+fn idioms(source: &Source) -> Vec<(usize, &'static (&'static str, &'static str))> {
+    let mut found = Vec::new();
+    for (number, line) in source.lines() {
+        let text = prose(&source.path, line).to_lowercase();
+        found.extend(IDIOMS.iter().filter(|(idiom, _)| names(&text, idiom)).map(|idiom| (number, idiom)));
+    }
+    found
+}
+
+#[test]
+fn prose_uses_no_idiom_of_its_own() {
+    let mut rooms: BTreeMap<String, (usize, Complaints)> = BTreeMap::new();
+    let this = "tests/tidy/src/prose.rs";
+    for source in files(&[".rs", ".lua", ".sql", ".md", ".toml", ".yml", ".yaml"]) {
+        if source.path == this || is_released(&source.path) || source.path.contains("fixtures/") {
+            continue;
+        }
+        let (count, complaints) = rooms.entry(room(&source.path).to_owned()).or_default();
+        for (number, (idiom, instead)) in idioms(&source) {
+            *count += 1;
+            complaints.add(format!("{}:{number}", source.path), format!("\"{idiom}\": write plainly ({instead})"));
+        }
+    }
+    let allowed = |room: &str| REMAINING.iter().find(|(known, _)| *known == room).map_or(0, |(_, count)| *count);
+    let counts: Vec<(&str, usize)> = rooms.iter().map(|(room, (count, _))| (room.as_str(), *count)).collect();
+    for (room, (count, complaints)) in &rooms {
+        assert!(*count <= allowed(room), "{room} has {count} of {} idioms:\n{complaints}\n{counts:?}", allowed(room));
+    }
+    for (room, _) in REMAINING {
+        let count = rooms.get(*room).map_or(0, |(count, _)| *count);
+        assert!(count > 0, "{room} has no idiom left: take it out of REMAINING (tests/tidy/src/prose.rs)");
+    }
+}
+
+#[test]
+fn an_idiom_is_found_in_a_comment_and_not_in_code() {
+    let source = |path: &str, text: &str| Source { path: path.to_owned(), text: text.to_owned() };
+    let count = |path, text| idioms(&source(path, text)).len();
+    assert_eq!(count("a/b.rs", "let nobody = \"nobody\";"), 0);
+    assert_eq!(count("a/b.rs", "/// Nobody stands in the way."), 2);
+    assert_eq!(count("a/b.lua", "local nobody = 1 -- written anew"), 1);
+    assert_eq!(count("a/b.md", "It is\ntold, and understands."), 0);
+}
