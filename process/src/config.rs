@@ -9,27 +9,27 @@ use figment::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-/// Why there is no configuration.
+/// Why the configuration is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file that was asked for can't be read.
+    /// The requested file can't be read.
     #[error("configuration file {path}: {source}")]
     File {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// Something in it is wrong; each problem is a line with its key and where it came from.
+    /// The configuration has problems: one line each, with the key and its source.
     #[error("configuration: {0}")]
     Invalid(String),
 }
 
-/// Puts the layers together: `defaults` is the commented TOML shipped with the program, `file` the user's, and `args`
-/// what `clap` found in flags and environment (`None` fields must be skipped when serialized).
+/// Merges the layers: `defaults` is the commented TOML shipped with the program, `file` the user's, and `args` the
+/// values that `clap` found in flags and environment (`None` fields must be skipped when serialized).
 ///
 /// # Errors
-/// [`ConfigError`] for a file that can't be read, a key nobody knows, or a value of the wrong kind.
+/// [`ConfigError`] for a file that can't be read, an unknown key, or a value of the wrong kind.
 pub fn layered<T: DeserializeOwned>(
     defaults: &str,
     file: Option<&Path>,
@@ -48,7 +48,7 @@ pub fn layered<T: DeserializeOwned>(
     })
 }
 
-/// A layer under the name that people know it by.
+/// A layer with the name that users know.
 struct Named<L> {
     layer: L,
     name: String,
@@ -64,7 +64,7 @@ impl<L: Provider> Provider for Named<L> {
     }
 }
 
-/// The key, what is wrong, and who said it, as far as that is known.
+/// Describes a problem: the key, what is wrong, and the layer that set it, as far as known.
 fn told(error: &figment::Error) -> String {
     let key = if error.path.is_empty() { String::new() } else { format!("{}: ", error.path.join(".")) };
     let place = error.metadata.as_ref().map(|layer| format!(" (said by {})", layer.name));

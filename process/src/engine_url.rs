@@ -1,4 +1,4 @@
-//! `--engine-url`, `ENGINE_URL`, `REDIS_URL`: one way to say which store.
+//! `--engine-url`, `ENGINE_URL`, `REDIS_URL`: the three settings that select the store.
 
 use clap::Args;
 use serde::Serialize;
@@ -16,13 +16,13 @@ pub struct EngineArgs {
     pub redis_url: Option<String>,
 }
 
-/// A store's address for others to see: `redis://user:secret@host` as `redis://user:***@host`, and `?pass=secret` as
-/// `?pass=***`.
+/// A store's address without its password: `redis://user:secret@host` becomes `redis://user:***@host`, and
+/// `?pass=secret` becomes `?pass=***`.
 #[must_use]
 pub fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query)));
-    // The last @ before the path: a password may hold one too.
+    // The last @ before the path, because a password may contain one too.
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let authority = match authority.rsplit_once('@') {
         Some((login, host)) if login.contains(':') => {
@@ -41,13 +41,13 @@ pub fn without_password(url: &str) -> String {
 }
 
 impl EngineArgs {
-    /// The address that was given, if any: the flag, then `ENGINE_URL`, then `REDIS_URL`.
+    /// The configured address, if any: the flag, then `ENGINE_URL`, then `REDIS_URL`.
     #[must_use]
     pub fn given(&self) -> Option<&str> {
         self.engine_url.as_deref().or(self.redis_url.as_deref())
     }
 
-    /// The same with `engine_url` filled from `REDIS_URL` where that decides; for [`crate::config::layered`].
+    /// The same with `engine_url` filled from `REDIS_URL` if only that is set; for [`crate::config::layered`].
     #[must_use]
     pub fn resolved(&self) -> Self {
         Self { engine_url: self.given().map(str::to_owned), redis_url: None }

@@ -4,31 +4,31 @@ use std::process::ExitCode;
 
 use jobbers_common::engine::Error;
 
-/// Everything that was asked for was done.
+/// Success: everything requested was done.
 pub const OK: ExitCode = ExitCode::SUCCESS;
-/// It was done and the answer is no: a task failed, a check disagreed, something was left undone.
+/// The command ran and the answer is no: a task failed, a check disagreed, or something was left undone.
 pub const FAILURE: u8 = 1;
-/// The command line makes no sense.
+/// The command line is invalid.
 pub const USAGE: u8 = 2;
-/// The configuration makes no sense.
+/// The configuration is invalid.
 pub const CONFIG: u8 = 64;
 /// The store or the manager can't be reached.
 pub const UNAVAILABLE: u8 = 69;
-/// A defect of ours.
+/// A defect in Jobbers.
 pub const INTERNAL: u8 = 70;
-/// What was asked for could not be written to standard output.
+/// The output could not be written to standard output.
 pub const IO: u8 = 74;
-/// The wait ended before the task did; the code that `timeout` uses.
+/// The wait ended before the task did; `timeout` uses the same code.
 pub const WAIT_ENDED: u8 = 124;
-/// Stopped at the drain deadline, or by a second signal: what still ran was given back, or the store did not take the end
-/// of what had run.
+/// Stopped at the drain deadline or by a second signal. Running tasks were given back, or the store did not accept the
+/// results of finished ones.
 pub const DRAINED_LATE: u8 = 75;
 
-/// Stopped because too many threads were held by tasks that do not end: to be started again.
+/// Stopped because tasks that do not end hold too many threads. The process should be started again.
 pub const HUNG: u8 = 76;
 
-/// The code for a store that can't be opened: one that was written by another version, like an address that makes no
-/// sense, is for the operator to change.
+/// The code for a store that can't be opened. A store written by another version, like an invalid address, needs the
+/// operator.
 #[must_use]
 pub const fn of_store(error: &Error) -> u8 {
     match error {

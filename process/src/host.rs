@@ -1,6 +1,6 @@
 //! The machine this process runs on.
 
-/// Its name, as others on its network may know it; `None` where the system does not tell.
+/// The host name, as other machines on the network may know it; `None` if the system does not report one.
 #[must_use]
 pub fn name() -> Option<String> {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;

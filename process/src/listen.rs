@@ -1,10 +1,10 @@
-//! Which addresses may be listened on while there is no authentication, and how they are written.
+//! Which addresses may be listened on while Jobbers has no authentication, and how they are written.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
 use serde::{Deserialize, Deserializer, de};
 
-/// A listen address that would let strangers in.
+/// A listen address that other machines can reach.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{address} is not a loopback address, and there is no authentication: anyone who reaches it could run tasks. Listen on 127.0.0.1 behind a proxy that authenticates, or say {flag}"
@@ -12,11 +12,11 @@ use serde::{Deserialize, Deserializer, de};
 pub struct NotLoopback {
     /// The address.
     pub address: SocketAddr,
-    /// The flag that says it is meant.
+    /// The flag that allows it.
     pub flag: &'static str,
 }
 
-/// Refuses an address that isn't loopback unless `insecure`, which `flag` sets, says it is meant.
+/// Refuses an address that isn't loopback unless `insecure`, which `flag` sets, allows it.
 ///
 /// # Errors
 /// [`NotLoopback`].
@@ -24,10 +24,10 @@ pub fn check(address: SocketAddr, insecure: bool, flag: &'static str) -> Result<
     if insecure || address.ip().to_canonical().is_loopback() { Ok(()) } else { Err(NotLoopback { address, flag }) }
 }
 
-/// Reads `ADDRESS:PORT`. For `localhost`, the system is asked now and once; of several addresses the first of IPv4 is taken.
+/// Reads `ADDRESS:PORT`. `localhost` is resolved once, now; of several addresses the first IPv4 one is used.
 ///
 /// # Errors
-/// A sentence, when it is neither, or when the system does not know `localhost`.
+/// A sentence if `text` is neither, or if `localhost` can't be resolved.
 pub fn parse(text: &str) -> Result<SocketAddr, String> {
     let none =
         || format!("{text:?} is not an address to listen on: write 127.0.0.1:8000, [::1]:8000 or localhost:8000");
@@ -47,7 +47,7 @@ pub fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D:
     parse(&String::deserialize(deserializer)?).map_err(de::Error::custom)
 }
 
-/// The same for one that may be absent.
+/// The same for an address that may be absent.
 ///
 /// # Errors
 /// Like [`parse`].

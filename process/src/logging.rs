@@ -1,6 +1,6 @@
-//! Logs on standard error: for people, or JSON lines; to a collector too, if somebody asks for it. Payloads never.
+//! Logs on standard error, as text or as JSON lines, and to a collector on request. Logs never contain payloads.
 //!
-//! A line that is written while a task function runs says which attempt it comes from; see [`label`].
+//! A line written while a task function runs carries the attempt it comes from; see [`label`].
 
 pub mod label;
 
@@ -12,17 +12,17 @@ use tracing_subscriber::{EnvFilter, filter::LevelFilter, fmt, layer::SubscriberE
 
 use crate::telemetry::{logs, traces};
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// For people; colours only on a terminal.
+    /// Text for people; coloured only on a terminal.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// What is logged and how. Flatten it into a binary's arguments.
+/// What is logged, and in which format. Flatten it into a binary's arguments.
 #[derive(Debug, Clone, Args)]
 pub struct LogArgs {
     /// What to log: error, warn, info, debug, trace, or per module (info,jobbers_worker=debug)
@@ -33,10 +33,10 @@ pub struct LogArgs {
     pub log_format: LogFormat,
 }
 
-/// Checks what [`init`] will read.
+/// Checks the arguments of [`init`].
 ///
 /// # Errors
-/// When the filter can't be read.
+/// If the filter can't be parsed.
 pub fn check(args: &LogArgs) -> Result<(), String> {
     filter(args).map(|_| ())
 }
@@ -52,8 +52,8 @@ fn filter(args: &LogArgs) -> Result<EnvFilter, String> {
     EnvFilter::try_new(&args.log).map_err(|error| format!("--log {}: {error}", args.log))
 }
 
-/// The parts of a filter that are a word alone. The filter takes any for a module, and then logs that one alone: a level
-/// that is mistyped would silence the program.
+/// The single words of a filter. The filter accepts any word as a module and then logs only that module, so a mistyped
+/// level would silence the program.
 fn bare_words(filter: &str) -> impl Iterator<Item = &str> {
     filter.split(',').map(str::trim).filter(|part| !part.is_empty() && !part.contains(['=', '[', ']']))
 }
@@ -62,11 +62,11 @@ fn is_level(word: &str) -> bool {
     word.parse::<LevelFilter>().is_ok()
 }
 
-/// Starts logging. A second call does nothing. Call it after [`crate::telemetry::Telemetry::start`], so that spans of user
-/// code find their way to the collector.
+/// Starts logging. A second call does nothing. Call it after [`crate::telemetry::Telemetry::start`], so that spans of
+/// user code reach the collector.
 ///
 /// # Errors
-/// When the filter can't be read.
+/// If the filter can't be parsed.
 pub fn init(args: &LogArgs) -> Result<(), String> {
     let registry = tracing_subscriber::registry().with(filter(args)?).with(traces::layer()).with(logs::layer());
     let colours = std::io::stderr().is_terminal();

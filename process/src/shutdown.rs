@@ -1,19 +1,19 @@
-//! The two steps of stopping: drain, then now.
+//! The two steps of stopping: drain, then stop now.
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// How a service is told to stop. Clones are the same pair.
+/// The stop request of a service. Clones share the same pair.
 #[derive(Debug, Clone, Default)]
 pub struct Shutdown {
-    /// Take on nothing new and finish what runs.
+    /// Take no new work and finish what runs.
     pub drain: CancellationToken,
     /// Stop at once, in good order. Cancelling it also cancels `drain`.
     pub now: CancellationToken,
 }
 
 impl Shutdown {
-    /// A pair nobody has cancelled.
+    /// A pair that is not cancelled.
     #[must_use]
     pub fn new() -> Self {
         let now = CancellationToken::new();

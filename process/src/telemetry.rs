@@ -1,13 +1,13 @@
-//! Where metrics, traces and log lines go: OTLP to a collector, Prometheus text to whoever asks.
+//! Where metrics, traces and log lines go: OTLP to a collector, Prometheus text to any reader.
 //!
-//! OTLP is off until an `OTEL_EXPORTER_OTLP_ENDPOINT` says where to; then the standard `OTEL_*` variables hold, save that
-//! log lines, which stand on standard error in any case, leave only when they are asked for by name. Prometheus
-//! text is always kept ready where it can be asked for. What is measured is not said here but where it happens, on
-//! OpenTelemetry's global meter and tracer: a program that embeds a worker and has providers of its own leaves this
-//! module alone.
+//! OTLP is off until `OTEL_EXPORTER_OTLP_ENDPOINT` names a collector. Then the standard `OTEL_*` variables apply, with
+//! one exception: log lines are always on standard error, so they are exported only if requested by name. Prometheus
+//! text is always available where it can be read. Measurements are not declared here but made where they happen, on
+//! OpenTelemetry's global meter and tracer: a program that embeds a worker and has its own providers does not need this
+//! module.
 //!
-//! Everything runs on a thread of its own: no collector, however slow, and no reader of `/metrics` waits for the tasks or
-//! makes them wait. What can't be delivered is dropped. Start reading at [`Telemetry::start`].
+//! Everything runs on a thread of its own, so tasks never wait for a slow collector or a reader of `/metrics`, nor the
+//! other way round. Data that can't be delivered is dropped. Start reading at [`Telemetry::start`].
 
 mod exposition;
 mod listener;
@@ -34,8 +34,8 @@ pub use self::{
 };
 use crate::listen::{self, NotLoopback};
 
-/// Whether this is of a library that carries telemetry away: were its spans and lines sent too, each export would bring
-/// forth the next.
+/// Whether `target` is a library that exports telemetry. Exporting its spans and lines would make each export cause the
+/// next.
 fn carries_telemetry(target: &str) -> bool {
     ["opentelemetry", "h2", "hyper", "tonic", "tower", "reqwest"].iter().any(|of| target.starts_with(of))
 }
@@ -43,10 +43,10 @@ fn carries_telemetry(target: &str) -> bool {
 /// The name of our meter and tracer.
 pub const SCOPE: &str = "jobbers";
 
-/// How long the last points and spans may take to leave when the process ends.
+/// How long the last points and spans may take to be exported when the process ends.
 pub const FLUSH_DEADLINE: Duration = Duration::from_secs(3);
 
-/// What a process says of itself, and where it shows its metrics.
+/// How a process describes itself, and where it serves its metrics.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// `manager`, `worker`, `cleaner`, or `jobbers` for all of them in one process.
@@ -55,36 +55,36 @@ pub struct Options {
     pub version: &'static str,
     /// Where to serve `/metrics`, for a process without a listener of its own.
     pub metrics_listen: Option<SocketAddr>,
-    /// Whether that address may be other than loopback.
+    /// Whether that address may be another than loopback.
     pub insecure: bool,
-    /// Whether somebody else serves [`exposition`].
+    /// Whether another listener serves [`exposition`].
     pub exposed_elsewhere: bool,
 }
 
 /// Why telemetry does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
-    /// An `OTEL_*` variable makes no sense.
+    /// An `OTEL_*` variable is invalid.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// The address for `/metrics` would let strangers in.
+    /// Other machines could reach the address for `/metrics`.
     #[error("--metrics-listen: {0}")]
     NotLoopback(#[from] NotLoopback),
-    /// The address for `/metrics` can't be had.
+    /// The address for `/metrics` can't be listened on.
     #[error("can't serve /metrics on {address}: {source}")]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// An exporter could not be made.
+    /// An exporter could not be created.
     #[error("telemetry could not be started: {0}")]
     Exporter(String),
 }
 
 impl TelemetryError {
-    /// The exit code for it.
+    /// The exit code for this error.
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
@@ -95,7 +95,7 @@ impl TelemetryError {
     }
 }
 
-/// Telemetry that runs. Dropping it without [`Telemetry::shutdown`] leaves what was measured last behind.
+/// Running telemetry. Dropping it without [`Telemetry::shutdown`] loses the last measurements.
 #[derive(Debug)]
 pub struct Telemetry {
     providers: Option<Providers>,
@@ -106,10 +106,10 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Reads `OTEL_*` and starts what they and `options` ask for: nothing, if they ask for nothing.
+    /// Reads `OTEL_*` and starts what they and `options` request, which may be nothing.
     ///
     /// # Errors
-    /// [`TelemetryError`]; nothing was started then.
+    /// [`TelemetryError`]; then nothing was started.
     pub fn start(options: &Options) -> Result<Self, TelemetryError> {
         Self::start_with(options, Settings::from_env()?)
     }
@@ -132,7 +132,7 @@ impl Telemetry {
         Ok(Self { providers: Some(providers), address, settings: kept, _running: Some(running) })
     }
 
-    /// Tells in the log what was started. Logging starts after telemetry, whose spans it feeds.
+    /// Logs what was started. Logging starts after telemetry, because it feeds telemetry's spans.
     pub fn announce(&self) {
         if let Some(address) = self.address {
             tracing::info!(%address, "serving /metrics");
@@ -146,7 +146,7 @@ impl Telemetry {
         }
     }
 
-    /// Sends what is left, all signals side by side, within [`FLUSH_DEADLINE`]; what has not left by then is lost.
+    /// Exports what is left, all signals in parallel, within [`FLUSH_DEADLINE`]. The rest is lost.
     pub async fn shutdown(self) {
         let Some(providers) = &self.providers else { return };
         if tokio::time::timeout(FLUSH_DEADLINE, providers.shutdown()).await.is_err() {
@@ -161,7 +161,8 @@ fn bind(address: SocketAddr, insecure: bool) -> Result<TcpListener, TelemetryErr
     listener.map_err(|source| TelemetryError::Listen { address, source })
 }
 
-/// The thread: makes the exporters, which live on its runtime, and serves `/metrics` until it is told to end.
+/// The thread: creates the exporters, which live on its runtime, and serves `/metrics` until it receives the stop
+/// signal.
 fn run(
     options: &Options,
     settings: &Settings,

@@ -1,14 +1,14 @@
-//! Points in time as flags say them.
+//! Points in time as flags write them.
 
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
 
 /// Bytes of a date without a time.
 const DATE_BYTES: usize = "2026-01-01".len();
 
-/// Reads a time of RFC 3339, or a date, which is its midnight in UTC.
+/// Reads an RFC 3339 time, or a date, which means its midnight in UTC.
 ///
 /// # Errors
-/// A sentence, when it is neither.
+/// A sentence if it is neither.
 pub fn parse(text: &str) -> Result<Timestamp, String> {
     let date = || text.parse::<Date>().ok().filter(|_| text.len() == DATE_BYTES)?.to_zoned(TimeZone::UTC).ok();
     let found = text.parse().ok().or_else(|| Some(date()?.timestamp()));

@@ -13,17 +13,17 @@ use crate::{
     log::LOG_BYTES,
 };
 
-/// How connections to a file are set.
+/// The settings of connections to a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// How long a transaction waits for another process's.
+    /// How long a transaction waits for another process's transaction.
     pub busy_timeout: Duration,
     /// How many statements are kept ready per connection.
     pub statements: usize,
 }
 
 impl Settings {
-    /// Opens a connection, which changes nothing in the file; one that is not there is made only if `more` asks for it.
+    /// Opens a connection, which changes nothing in the file. A missing file is created only if `more` requests it.
     ///
     /// # Errors
     /// [`ErrorKind::CannotOpen`].
@@ -46,11 +46,11 @@ impl Settings {
         Ok(conn)
     }
 
-    /// Has the file written through a log, for the connection that writes. Changing to it does not wait for other
-    /// processes by itself, and there is nothing to be told of when they are done; so it is tried again.
+    /// Sets the file to write-ahead logging, for the connection that writes. SQLite does not wait for other processes
+    /// when it changes the mode, and does not signal when they are done, so this retries.
     ///
     /// # Errors
-    /// [`ErrorKind::Locked`] after the time a transaction waits; those of SQLite.
+    /// [`ErrorKind::Locked`] after the busy timeout; those of SQLite.
     pub fn use_log(&self, conn: &Connection) -> Result<()> {
         let start = Instant::now();
         loop {

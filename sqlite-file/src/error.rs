@@ -1,47 +1,47 @@
-//! How a file can fail: SQLite's many codes as the few kinds its users tell apart.
+//! How a file can fail: maps SQLite's many codes to the few kinds that its users distinguish.
 
 use rusqlite::ErrorCode;
 
-/// The answer of what touches a file.
+/// The result of an operation on a file.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A failure, in words to which can be added what is to be done about it.
+/// A failure, described in words to which callers add what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct Error {
-    /// Of what kind it is.
+    /// Its kind.
     pub kind: ErrorKind,
-    /// What is said of it.
+    /// Its description.
     pub text: String,
 }
 
 /// How a file can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// Another process holds it for longer than is waited for.
+    /// Another process holds the file for longer than the busy timeout.
     Locked,
-    /// No room is left on the disk, or up to SQLite's own limit, above the quota.
+    /// The disk is full, or the file reached SQLite's own limit, above the quota.
     Full,
-    /// More is wanted than the quota leaves.
+    /// The write would exceed the quota.
     OverQuota,
-    /// It may only be read.
+    /// The file is read-only.
     ReadOnly,
-    /// It can't be opened at all.
+    /// The file can't be opened.
     CannotOpen,
-    /// It was gone again once it was opened.
+    /// The file was deleted right after it was opened.
     Gone,
-    /// Its path does not lead to it any more.
+    /// The path no longer leads to the open file.
     Moved,
-    /// What is in it can't be read, or is not what this program writes.
+    /// The content can't be read, or this program did not write it.
     Corrupt,
     /// A newer program wrote it.
     Newer {
-        /// The version that was found.
+        /// The version found.
         found: i64,
         /// The latest that this program knows.
         supported: usize,
     },
-    /// Reading or writing failed otherwise.
+    /// Reading or writing failed for another reason.
     Other,
 }
 

@@ -1,11 +1,12 @@
-//! Whether a file's path still leads to what is open.
+//! Checks that a file's path still leads to the open file.
 //!
-//! A file that is moved, deleted or replaced stays open in the processes that use it. SQLite does not notice, writes on,
-//! and whoever opens the path sees none of that. So device and inode are to be compared before each transaction and again
-//! before anybody is told that it is committed: a look into the kernel's tables, a thousandth of what a commit waits for
-//! the disk. An inode that is open is given to no other file, so there is no false alarm.
+//! A file that is moved, deleted or replaced stays open in the processes that use it. SQLite does not notice and keeps
+//! writing, and a process that opens the path sees none of these writes. So callers compare device and inode before
+//! each transaction, and again before they report a commit. This reads only the kernel's tables and takes a thousandth
+//! of the time a commit waits for the disk. The inode of an open file is never reused, so the check gives no false
+//! alarm.
 //!
-//! A file whose *content* is overwritten where it lies is not noticed.
+//! It does not notice when a file's *content* is overwritten in place.
 
 use std::{
     fs, io,
@@ -22,7 +23,7 @@ use crate::{
     log::{close_quietly, cut_log, log_of},
 };
 
-/// A file and its log as they were when they were opened; nothing for a database in memory.
+/// A file and its log as they were when they were opened; empty for a database in memory.
 #[derive(Debug, Default)]
 pub struct OpenFiles {
     files: Vec<(PathBuf, Identity)>,
@@ -30,38 +31,38 @@ pub struct OpenFiles {
     is_adrift: AtomicBool,
 }
 
-/// What tells a file from every other as long as it is open: device and inode.
+/// Identifies an open file: device and inode.
 type Identity = (u64, u64);
 
 fn identity(path: &Path) -> io::Result<Identity> {
     fs::metadata(path).map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
-/// What the connection that writes is told when its files are not in their place.
+/// The error for the writing connection when its files are not in their place.
 #[derive(Debug)]
 pub struct Adrift {
     /// Why nothing may be written.
     pub error: Error,
-    /// What came of cutting the log; `None` after the first notice.
+    /// The result of cutting the log; `None` after the first notice.
     pub cut: Option<Result<bool>>,
 }
 
 impl OpenFiles {
-    /// Those of the file that has just been opened at `path`. Should they be missed, cutting the log waits for those who
-    /// read from it for at most `cut_within`.
+    /// The files just opened at `path`. If they are missed later, cutting the log waits at most `cut_within` for its
+    /// readers.
     ///
     /// # Errors
     /// [`ErrorKind::Gone`].
     pub fn of(path: &Path, cut_within: Duration) -> Result<Self> {
         let gone = |error| Error { kind: ErrorKind::Gone, text: format!("{}: {error}", path.display()) };
         let mut files = vec![(path.to_owned(), identity(path).map_err(gone)?)];
-        // The log lies beside the file that a link leads to. Without one, the file is in another mode.
+        // The log is next to the file that a link leads to. Without a log, the file is in another mode.
         let log = log_of(&fs::canonicalize(path).map_err(gone)?);
         files.extend(identity(&log).ok().map(|is| (log, is)));
         Ok(Self { files, cut_within, is_adrift: AtomicBool::new(false) })
     }
 
-    /// Refuses to go on with files that are not in their place any more.
+    /// Fails if the files are no longer in their place.
     ///
     /// # Errors
     /// [`ErrorKind::Moved`].
@@ -71,7 +72,7 @@ impl OpenFiles {
                 Ok(found) if found == *is => continue,
                 Ok(_) => "another file is in its place",
                 Err(error) if error.kind() == io::ErrorKind::NotFound => "it is not there any more",
-                // Whoever can't be asked has not said that it is gone.
+                // A file that can't be examined is not known to be gone.
                 Err(_) => continue,
             };
             let path = path.display();
@@ -81,9 +82,9 @@ impl OpenFiles {
         Ok(())
     }
 
-    /// The same for the connection that writes. At the first notice what is in the log is carried over into the file that
-    /// was moved, so that all that was acknowledged is in there, wherever that is now. Only then: later the log, which
-    /// SQLite finds by its name, may be that of whoever has opened another file in the old one's place.
+    /// The same for the writing connection. At the first notice it copies the log into the moved file, so that this
+    /// file contains everything acknowledged, wherever it is now. It does so only then: SQLite finds the log by its
+    /// name, which may later belong to a new file in the old place.
     ///
     /// # Errors
     /// [`Adrift`].
@@ -93,20 +94,20 @@ impl OpenFiles {
         checked.map_err(|error| Adrift { error, cut: is_first.then(|| cut_log(conn, self.cut_within)) })
     }
 
-    /// Whether the connection that writes was told that they are not in their place.
+    /// Whether the writing connection found that its files are not in their place.
     pub fn is_adrift(&self) -> bool {
         self.is_adrift.load(Ordering::Relaxed)
     }
 
-    /// To be called before a connection is closed. Of the connections that close, SQLite's last deletes the log by its
-    /// name, which may be that of a new file by now; so one whose files are not in their place leaves all alone.
+    /// Call it before a connection is closed. The last connection that closes makes SQLite delete the log by its name,
+    /// which may belong to a new file by now. So a connection whose files are not in their place leaves the log alone.
     pub fn before_closing(&self, conn: &Connection) {
         if self.check().is_err() {
             close_quietly(conn);
         }
     }
 
-    /// The same for the connection that writes.
+    /// The same for the writing connection.
     pub fn before_closing_writer(&self, conn: &Connection) {
         if self.check_writer(conn).is_err() {
             close_quietly(conn);

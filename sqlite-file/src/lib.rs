@@ -1,10 +1,10 @@
-//! A SQLite file of ours, whatever is in it: opened patiently, known by its mark, migrated, kept within a quota, and missed
-//! when it is taken away.
+//! What the SQLite files of Jobbers have in common, whatever they contain: opening with patience, an application mark,
+//! migrations, a quota, and a check that the file was not taken away.
 //!
-//! The store of tasks and the archive of dead letters are such files. What differs between them they say in [`Settings`],
-//! in [`Schema`] and by their calls; what an [`Error`] means to their callers they say in words of their own.
+//! The store of tasks and the archive of dead letters are such files. They configure the differences in [`Settings`],
+//! in [`Schema`] and by their calls, and translate an [`Error`] into words for their callers.
 //!
-//! It knows no table and keeps no connection. Start reading at [`Settings`].
+//! This crate knows no table and keeps no connection. Start reading at [`Settings`].
 
 mod connection;
 mod error;

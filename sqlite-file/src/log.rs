@@ -1,4 +1,4 @@
-//! The write-ahead log beside a file, and its index.
+//! The write-ahead log next to a file, and its index.
 
 use std::{
     path::{Path, PathBuf},
@@ -9,17 +9,17 @@ use rusqlite::{Connection, config::DbConfig};
 
 use crate::{error::Result, pragma};
 
-/// What the log is cut down to once it is carried over into the database, in bytes.
+/// The size to which the log is cut after it was copied into the database, in bytes.
 pub const LOG_BYTES: i64 = 64 * 1024 * 1024;
 
-/// The log of a database. It lies beside the file itself, not beside a link to it.
+/// The log of a database. It is next to the file itself, not next to a link to it.
 #[must_use]
 pub fn log_of(path: &Path) -> PathBuf {
     beside(path, "-wal")
 }
 
-/// The index of a database's log, which all who have it open share. SQLite locks it: never open it, for whoever closes a
-/// file gives up all locks that its process has on it.
+/// The index of a database's log, shared by all processes that have it open. SQLite locks it. Never open it: a process
+/// that closes a file gives up all its locks on this file.
 #[must_use]
 pub fn index_of(path: &Path) -> PathBuf {
     beside(path, "-shm")
@@ -31,9 +31,9 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Carries the whole log over and cuts it. The log starts anew by itself only when nobody reads from it at that moment,
-/// which under overlapping readers may be never; here new readers wait for nothing, and those that read already are
-/// waited for, at most for `within`. Answers whether it was done.
+/// Copies the whole log into the database and cuts it. SQLite starts the log again only at a moment without readers,
+/// which overlapping readers may never leave. Here new readers do not wait, and present readers are waited for, at most
+/// for `within`. Returns whether it was done.
 ///
 /// # Errors
 /// Those of SQLite.
@@ -45,7 +45,7 @@ pub fn cut_log(conn: &Connection, within: Duration) -> Result<bool> {
     Ok(busy? == 0)
 }
 
-/// Has the connection leave the log alone when it is closed, be it the last one or not.
+/// Makes the connection leave the log alone when it is closed, even if it is the last one.
 pub fn close_quietly(conn: &Connection) {
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).ok();
 }

@@ -1,7 +1,7 @@
-//! How large a file may grow.
+//! Limits how large a file may grow.
 //!
-//! The quota holds off what adds to it. What frees some of it needs a little room as well before it does, so the limit
-//! SQLite itself is given lies a reserve above; a full file therefore drains.
+//! The quota refuses writes that add data. Deleting needs a little room too before it frees some, so SQLite's own limit
+//! is higher by a reserve, and a full file can still be drained.
 
 use rusqlite::Connection;
 
@@ -10,20 +10,20 @@ use crate::{
     pragma,
 };
 
-/// What lies between the quota and SQLite's own limit: a sixteenth of it, and at least this many pages.
+/// The reserve between the quota and SQLite's own limit: a sixteenth of the quota, and at least this many pages.
 const MIN_RESERVE_PAGES: u64 = 256;
 
 /// A limit on the size of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Quota {
-    /// What its setting is called.
+    /// The name of its setting.
     pub name: &'static str,
-    /// The limit, without the reserve; `None` does not bound the file.
+    /// The limit without the reserve; `None` does not limit the file.
     pub max_bytes: Option<u64>,
 }
 
 impl Quota {
-    /// Limits what `conn` writes.
+    /// Limits the writes of `conn`.
     ///
     /// # Errors
     /// Those of SQLite.
@@ -31,11 +31,11 @@ impl Quota {
         let Some(max_bytes) = self.max_bytes else { return Ok(()) };
         let pages = max_bytes / size(conn, "page_size")?.max(1);
         let limit = i64::try_from(pages + (pages / 16).max(MIN_RESERVE_PAGES)).unwrap_or(i64::MAX);
-        // The answer is the limit that holds, which SQLite keeps from lying below the present size.
+        // SQLite returns the limit that applies; it is never below the present size.
         Ok(conn.pragma_update_and_check(None, "max_page_count", limit, |_| Ok(()))?)
     }
 
-    /// Refuses what would pass the quota.
+    /// Refuses a growth that would exceed the quota.
     ///
     /// # Errors
     /// [`ErrorKind::OverQuota`]; those of SQLite.
@@ -49,7 +49,7 @@ impl Quota {
         Err(Error { kind: ErrorKind::OverQuota, text })
     }
 
-    /// The limit, if the file has grown past it, into the reserve.
+    /// The limit, if the file has grown beyond it into the reserve.
     ///
     /// # Errors
     /// Those of SQLite.
@@ -59,7 +59,7 @@ impl Quota {
         Ok(is_passed.then_some(max_bytes))
     }
 
-    /// Whether more than nine tenths of it are used.
+    /// Whether more than nine tenths of the quota are used.
     ///
     /// # Errors
     /// Those of SQLite.
@@ -68,7 +68,7 @@ impl Quota {
         Ok(used_bytes(conn)? > max_bytes / 10 * 9)
     }
 
-    /// What an operator should hear while there is still time.
+    /// A warning for the operator while there is still room.
     ///
     /// # Errors
     /// Those of SQLite.

@@ -1,4 +1,4 @@
-//! Whose file it is, and the versions of its schema.
+//! The mark of a file's owner, and the versions of its schema.
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
@@ -7,12 +7,12 @@ use crate::{
     pragma,
 };
 
-/// What makes a file one of a kind.
+/// Describes one kind of file.
 #[derive(Debug, Clone, Copy)]
 pub struct Schema {
-    /// What marks it, in `PRAGMA application_id`.
+    /// Its mark in `PRAGMA application_id`.
     pub application_id: i64,
-    /// One migration per version; the first makes a version 1 of an empty file. What has been released is never edited.
+    /// One migration per version; the first turns an empty file into version 1. Released migrations are never edited.
     pub migrations: &'static [&'static str],
 }
 
@@ -20,14 +20,14 @@ impl Schema {
     /// Whether the file is of this kind or empty, and not another program's.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] for what is no database; those of SQLite.
+    /// [`ErrorKind::Corrupt`] for a file that is not a database; those of SQLite.
     pub fn is_ours(&self, conn: &Connection) -> Result<bool> {
         let is_empty = is_empty(conn)?;
         let mark = pragma(conn, "application_id")?;
         Ok(mark == self.application_id || mark == 0 && is_empty)
     }
 
-    /// Brings the schema to the version this program reads and writes. Two processes may do so at once.
+    /// Brings the schema to the version this program reads and writes. Two processes may call it at once.
     ///
     /// # Errors
     /// [`ErrorKind::Newer`]; those of SQLite.
@@ -36,7 +36,7 @@ impl Schema {
             return Ok(());
         }
         let transaction = Transaction::new_unchecked(conn, TransactionBehavior::Immediate)?;
-        // Again, now that nobody else can write: another process may have been faster.
+        // Read the version again, now that no other process can write: another one may have been faster.
         for (number, migration) in (1_i64..).zip(self.migrations).skip(self.version(conn)?) {
             conn.execute_batch(migration)?;
             conn.pragma_update(None, "user_version", number)?;
@@ -53,10 +53,10 @@ impl Schema {
     }
 }
 
-/// Whether nobody has made anything of the file yet.
+/// Whether the file is still empty.
 ///
 /// # Errors
-/// [`ErrorKind::Corrupt`] for what is no database; those of SQLite.
+/// [`ErrorKind::Corrupt`] for a file that is not a database; those of SQLite.
 pub fn is_empty(conn: &Connection) -> Result<bool> {
     Ok(conn.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?)
 }

@@ -1,8 +1,8 @@
-//! Which attempt a log line comes from.
+//! Marks log lines with the attempt they come from.
 //!
-//! Whoever runs a task function says so for as long as it is polled ([`Labelled`], or [`enter`] for one that blocks). A
-//! line written meanwhile, by whatever crate, carries the task's id, name, attempt and trace. A span around each attempt
-//! would do the same and cost a hundred times as much for each task that logs nothing.
+//! The code that runs a task function sets the label while the function is polled ([`Labelled`], or [`enter`] for one
+//! that blocks). Every line written meanwhile, by any crate, carries the task's id, name, attempt and trace. A span
+//! around each attempt would do the same at a hundred times the cost for a task that logs nothing.
 
 use std::{
     cell::RefCell,
@@ -20,7 +20,7 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-/// What is said of an attempt.
+/// The attempt, as log lines show it.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Label<'a> {
     /// The task's id.
@@ -34,7 +34,7 @@ pub struct Label<'a> {
     pub trace_id: Option<&'a str>,
 }
 
-/// Something that log lines can be labelled with.
+/// A value that log lines can be labelled with.
 pub trait Labels: Send + Sync {
     /// The label.
     fn label(&self) -> Label<'_>;
@@ -46,7 +46,7 @@ thread_local! {
     static CURRENT: RefCell<Option<Shared>> = const { RefCell::new(None) };
 }
 
-/// Puts the label before on again when it is dropped.
+/// Restores the previous label when it is dropped.
 struct Entered<'a>(&'a mut Option<Shared>);
 
 impl<'a> Entered<'a> {
@@ -73,7 +73,7 @@ fn swap(slot: &mut Option<Shared>) {
         .ok();
 }
 
-/// The label of what this thread does now; none between two tasks, and on a thread that is ending.
+/// The label of the task this thread runs; `None` between two tasks and on a thread that is ending.
 pub(crate) fn current() -> Option<Shared> {
     let current = CURRENT.try_with(|current| current.try_borrow().ok().and_then(|current| current.clone()));
     current.ok().flatten()
@@ -87,7 +87,7 @@ pub fn enter<T>(labels: Shared, span: Option<opentelemetry::Context>, run: impl 
     run()
 }
 
-/// A future that labels what is logged while it is polled, and whose span, if it has one, is the current one meanwhile.
+/// A future that labels the lines logged while it is polled. Its span, if it has one, is the current one meanwhile.
 pub struct Labelled<F> {
     labels: Option<Shared>,
     span: Option<opentelemetry::Context>,
@@ -118,7 +118,7 @@ impl<F> fmt::Debug for Labelled<F> {
     }
 }
 
-/// Formats a line and, if an attempt runs, has `label` put its label in before the line's end.
+/// Formats a line. If an attempt runs, `label` inserts its label before the line's end.
 fn labelled<S, N>(
     format: &impl FormatEvent<S, N>,
     context: &FmtContext<'_, S, N>,
@@ -139,8 +139,8 @@ where
     writer.write_str(&line)
 }
 
-/// Writes a line with its control characters escaped: what a task says must not look like a line of its own. The escape
-/// character begins our colours; in what is logged, the formatter has escaped it.
+/// Writes a line with its control characters escaped, so that a task's text can't look like a line of its own. The
+/// escape character begins our colours; the formatter has already escaped it in logged values.
 fn write_on_one_line(writer: &mut Writer<'_>, line: &str) -> fmt::Result {
     let mut rest = line;
     while let Some(at) = rest.find(|c: char| c.is_control() && !matches!(c, '\t' | '\u{1b}')) {
@@ -154,7 +154,7 @@ fn write_on_one_line(writer: &mut Writer<'_>, line: &str) -> fmt::Result {
     writer.write_char('\n')
 }
 
-/// Lines for people, with the label at their end.
+/// Lines for people, with the label at the end.
 #[derive(Debug)]
 pub(super) struct Text<F>(pub(super) F);
 
@@ -173,7 +173,7 @@ where
     }
 }
 
-/// JSON objects, with the label as their member `task`.
+/// JSON objects, with the label as the member `task`.
 #[derive(Debug)]
 pub(super) struct Json<F>(pub(super) F);
 

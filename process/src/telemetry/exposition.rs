@@ -1,4 +1,4 @@
-//! Prometheus text of all there is.
+//! All metrics of the process as Prometheus text.
 
 use std::sync::{OnceLock, RwLock};
 
@@ -7,20 +7,20 @@ use prometheus::{Registry, TextEncoder};
 /// The media type of [`Exposition::text`].
 pub const TEXT_FORMAT: &str = prometheus::TEXT_FORMAT;
 
-/// The metrics of this process, to be read.
+/// The metrics of this process, readable.
 #[derive(Debug, Clone)]
 pub struct Exposition(Registry);
 
 static CURRENT: OnceLock<RwLock<Option<Exposition>>> = OnceLock::new();
 
-/// What [`super::Telemetry::start`] keeps ready; `None` when nobody started it.
+/// The exposition of [`super::Telemetry::start`]; `None` if telemetry was not started.
 #[must_use]
 pub fn exposition() -> Option<Exposition> {
     let current = CURRENT.get()?.read().unwrap_or_else(std::sync::PoisonError::into_inner);
     current.clone()
 }
 
-/// Makes `exposition` the one that is shown.
+/// Makes `exposition` the one that is served.
 pub(super) fn show(exposition: Exposition) {
     let current = CURRENT.get_or_init(RwLock::default);
     *current.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(exposition);
@@ -31,10 +31,10 @@ impl Exposition {
         Self(registry)
     }
 
-    /// Reads every metric. Takes a while where there are many: not for a thread that must not wait.
+    /// Reads every metric. This takes a while for many metrics: do not call it on a thread that must not wait.
     ///
     /// # Errors
-    /// When a metric can't be written as text.
+    /// If a metric can't be written as text.
     pub fn text(&self) -> Result<String, String> {
         TextEncoder::new().encode_to_string(&self.0.gather()).map_err(|error| error.to_string())
     }

@@ -1,4 +1,4 @@
-//! `/metrics` for a process that listens for nothing else.
+//! `/metrics` for a process without another listener.
 
 use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -13,9 +13,9 @@ use tokio::{net::TcpListener, sync::Semaphore};
 use super::exposition::{Exposition, TEXT_FORMAT};
 use crate::listen;
 
-/// Readers at a time: a few Prometheus servers and a person.
+/// Concurrent readers: a few Prometheus servers and a person.
 const MOST_READERS: usize = 16;
-/// How long a reader may take over its request; an idle connection is closed after it too.
+/// How long a reader may take to send its request; an idle connection is closed after the same time.
 const PATIENCE: Duration = Duration::from_secs(75);
 
 /// Where to serve `/metrics`. Flatten it into a binary's arguments.
@@ -25,7 +25,7 @@ pub struct MetricsArgs {
     #[arg(long, env = "METRICS_LISTEN", value_name = "ADDRESS", value_parser = listen::parse)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics_listen: Option<SocketAddr>,
-    /// Serve metrics on an address that isn't loopback although there is no authentication
+    /// Serve metrics on an address that isn't loopback, without authentication
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub metrics_insecure: bool,

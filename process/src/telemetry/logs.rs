@@ -1,8 +1,8 @@
-//! Log lines on their way to a collector, beside those on standard error. Off unless they are asked for.
+//! Exports log lines to a collector, in addition to standard error. Off by default.
 //!
-//! A line leaves as it was logged: level, target, message and fields, with the span that was current and the attempt it
-//! comes from ([`crate::logging::label`]). Payloads are never logged, so none leaves. What the libraries log that carry
-//! telemetry away stays here: each export would bring forth the next.
+//! A line is exported as it was logged: level, target, message and fields, with the current span and the attempt it
+//! comes from ([`crate::logging::label`]). Payloads are never logged, so none is exported. Lines of the exporting
+//! libraries themselves are not exported: each export would cause the next.
 
 use std::sync::OnceLock;
 
@@ -23,7 +23,7 @@ pub(super) fn install(provider: SdkLoggerProvider) {
     CURRENT.set(provider).ok();
 }
 
-/// Sends log lines along; nothing while nobody asked for it.
+/// Exports log lines; does nothing unless it was requested.
 pub(crate) fn layer<S>() -> Option<impl Layer<S>>
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
@@ -39,7 +39,7 @@ where
     layer.with_filter(filter_fn(|it| it.is_event() && !super::carries_telemetry(it.target())))
 }
 
-/// Puts the attempt's name to what it logs. Runs where the line is logged, before any batch.
+/// Adds the attempt to its log lines. Runs where the line is logged, before any batch.
 #[derive(Debug)]
 pub(super) struct Labeller;
 

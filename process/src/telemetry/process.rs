@@ -1,4 +1,4 @@
-//! What every process tells of itself: which it is, and what it uses.
+//! Metrics about the process itself: its identity and its use of resources.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! The providers behind OpenTelemetry's global meter and tracer, and behind the log lines that leave.
+//! The providers behind OpenTelemetry's global meter and tracer, and behind exported log lines.
 
 use std::thread;
 
@@ -25,7 +25,7 @@ use super::{
     traces::{self, RootSampler},
 };
 
-/// What runs.
+/// The running providers.
 #[derive(Debug)]
 pub(super) struct Providers {
     meters: SdkMeterProvider,
@@ -35,7 +35,8 @@ pub(super) struct Providers {
 }
 
 impl Providers {
-    /// Makes what is asked for. On a runtime that lives as long as they do: the exporters' connections are on it.
+    /// Creates the requested providers. Call it on a runtime that lives as long as they do, because their connections
+    /// run on it.
     pub(super) fn make(options: &Options, settings: &Settings, scraped: bool) -> Result<Self, TelemetryError> {
         let failed = |error: ExporterBuildError| TelemetryError::Exporter(error.to_string());
         let resource = resource(options);
@@ -67,7 +68,7 @@ impl Providers {
         Ok(Self { meters, tracers, loggers, exposition: shown })
     }
 
-    /// Makes them the process's own.
+    /// Installs them as the process's global providers.
     pub(super) fn install(&self) {
         global::set_meter_provider(self.meters.clone());
         if let Some((tracers, sampling)) = &self.tracers {
@@ -82,8 +83,8 @@ impl Providers {
         }
     }
 
-    /// Sends what is left. All signals at once, each on a thread that may hang: a collector that accepts and never
-    /// answers holds a thread for longer than anybody should wait.
+    /// Exports what is left, all signals at once. Each uses a thread that may hang: a collector that accepts and never
+    /// answers would hold it for too long.
     pub(super) async fn shutdown(&self) {
         let meters = self.meters.clone();
         let tracers = self.tracers.as_ref().map(|(tracers, _)| tracers.clone());
@@ -103,7 +104,7 @@ impl Providers {
 fn aside(run: impl FnOnce() -> bool + Send + 'static) -> oneshot::Receiver<bool> {
     let (done, outcome) = oneshot::channel();
     let thread = thread::Builder::new().name("jobbers-flush".to_owned());
-    // A thread that can't be had drops the sender, which is an answer too.
+    // If no thread can be started, the sender is dropped, which the receiver notices too.
     thread.spawn(move || done.send(run()).ok()).ok();
     outcome
 }
@@ -137,13 +138,13 @@ fn log_exporter(protocol: Protocol) -> Result<LogExporter, ExporterBuildError> {
     }
 }
 
-/// Trusts the system's authorities, or those of `SSL_CERT_FILE`; of no weight for a plain `http://` endpoint. Over HTTP the
+/// Trusts the system's authorities, or those of `SSL_CERT_FILE`; not used for a plain `http://` endpoint. The HTTP
 /// client does the same by itself.
 fn roots() -> ClientTlsConfig {
     ClientTlsConfig::new().with_enabled_roots()
 }
 
-/// Who this process is. What `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` say stands.
+/// The identity of this process. Values of `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` win.
 fn resource(options: &Options) -> Resource {
     let said = Resource::builder().build();
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -163,7 +164,7 @@ fn resource(options: &Options) -> Resource {
 }
 
 fn is_missing(said: &Resource, key: &Key) -> bool {
-    // The SDK fills in a name of its own where nobody gave one.
+    // The SDK fills in a name of its own if none is set.
     said.get(key).is_none_or(|value| value.as_str().starts_with("unknown_service"))
 }
 

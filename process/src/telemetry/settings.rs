@@ -1,43 +1,43 @@
-//! What the standard `OTEL_*` variables say.
+//! The values of the standard `OTEL_*` variables.
 //!
-//! Endpoint, headers, timeout and compression of each signal are read by the exporters themselves, as are the limits of
-//! the batch processor. Here stands what OpenTelemetry's own SDK leaves to the program.
+//! The exporters themselves read endpoint, headers, timeout and compression of each signal, and the limits of the batch
+//! processor. This module reads what OpenTelemetry's SDK leaves to the program.
 
 use std::time::Duration;
 
-/// How often metrics leave when nobody says. The SDK's minute would leave Grafana's usual windows empty.
+/// The default export interval of metrics. The SDK's minute would leave Grafana's usual windows empty.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(15);
 
-/// A variable that makes no sense.
+/// A variable with an invalid value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{variable}={value:?}: {rule}")]
 pub struct SettingsError {
     /// Its name.
     pub variable: String,
-    /// What it says.
+    /// Its value.
     pub value: String,
-    /// What it may say.
+    /// The values it may have.
     pub rule: &'static str,
 }
 
-/// What leaves by OTLP.
+/// What is exported by OTLP.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// Metrics, if they do.
+    /// Metrics, if exported.
     pub metrics: Option<Protocol>,
-    /// Traces, if they do.
+    /// Traces, if exported.
     pub traces: Option<Protocol>,
-    /// Log lines, if they do.
+    /// Log lines, if exported.
     pub logs: Option<Protocol>,
-    /// How often metrics leave.
+    /// The export interval of metrics.
     pub interval: Duration,
-    /// Whether counters leave as differences; never to Prometheus, which drops them.
+    /// Whether counters are exported as differences; never to Prometheus, which drops them.
     pub delta: bool,
     /// Which traces are kept.
     pub sampling: Sampling,
 }
 
-/// How OTLP is spoken.
+/// The protocol of OTLP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// gRPC, port 4317.
@@ -59,12 +59,12 @@ impl Settings {
     /// Reads the process's environment.
     ///
     /// # Errors
-    /// [`SettingsError`] for the first variable that makes no sense.
+    /// [`SettingsError`] for the first invalid variable.
     pub fn from_env() -> Result<Self, SettingsError> {
         Self::read(&|name| std::env::var(name).ok())
     }
 
-    /// Whether nothing leaves.
+    /// Whether nothing is exported.
     #[must_use]
     pub const fn is_off(&self) -> bool {
         self.metrics.is_none() && self.traces.is_none() && self.logs.is_none()
@@ -85,8 +85,8 @@ impl Settings {
     }
 }
 
-/// Lines stand on standard error in any case, from where most installations collect them: an endpoint for all signals is
-/// not enough to send them twice.
+/// Most installations collect lines from standard error, where they always are. So an endpoint for all signals is not
+/// enough to send them a second time.
 fn logs_are_asked_for(said: &Lookup<'_>) -> bool {
     said("OTEL_LOGS_EXPORTER").is_some() || said("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT").is_some()
 }
@@ -97,13 +97,13 @@ fn wrong(variable: impl Into<String>, value: impl Into<String>, rule: &'static s
     SettingsError { variable: variable.into(), value: value.into(), rule }
 }
 
-/// Whether and how one signal leaves. Its own variable wins over the one for all.
+/// Whether and how one signal is exported. Its own variable wins over the one for all.
 fn signal(said: &Lookup<'_>, name: &str) -> Result<Option<Protocol>, SettingsError> {
     let exporter = format!("OTEL_{name}_EXPORTER");
     match said(&exporter).as_deref() {
         None | Some("otlp") => {}
         Some("none") => return Ok(None),
-        // `/metrics` is there in any case.
+        // `/metrics` is always available.
         Some("prometheus") if name == "METRICS" => return Ok(None),
         Some(other) => return Err(wrong(exporter, other, "otlp or none")),
     }

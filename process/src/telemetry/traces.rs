@@ -1,15 +1,15 @@
-//! Which tasks are traced, and how one task's spans find each other.
+//! Which tasks are traced, and how the spans of one task find each other.
 //!
-//! A task carries a W3C `traceparent`: of the `send {queue}` span that submitted it, or of its submitter where this
-//! process traces nothing. Its first attempt is that span's child while the wait was short (5 min); a later attempt, or
-//! one after a long wait, begins a trace of its own and links to it, so that no trace stays open for hours and retries
-//! stand side by side. It also links to the attempt before it, which left its span with the task when it was settled
-//! ([`jobbers_common::task::Task::last_span`]): a retry, one that was given back, a dead letter sent again. A worker that
-//! vanishes settles nothing: what follows a crash links to the last attempt that was settled, if there is one. An attempt
-//! that is not kept costs a comparison and no span.
+//! A task carries a W3C `traceparent`: that of the `send {queue}` span that submitted it, or its submitter's if this
+//! process traces nothing. The first attempt is a child of that span if the wait was short (5 min). A later attempt, or
+//! one after a long wait, begins a trace of its own and links to that span, so that no trace stays open for hours and
+//! retries appear side by side. It also links to the attempt before it, whose span was stored with the task when it was
+//! settled ([`jobbers_common::task::Task::last_span`]): a retry, one that was given back, a dead letter sent again. A
+//! worker that vanishes settles nothing, so an attempt after a crash links to the last settled attempt, if any. An
+//! attempt that is not kept costs a comparison and no span.
 //!
-//! It speaks OpenTelemetry's API directly; spans that user code makes with `tracing` become children of the attempt's,
-//! through [`layer`].
+//! The module uses OpenTelemetry's API directly. Spans that user code makes with `tracing` become children of the
+//! attempt's span, through [`layer`].
 
 use std::{
     sync::{Arc, OnceLock},
@@ -31,7 +31,7 @@ pub const LONGEST_CHILD_WAIT: Duration = Duration::from_secs(300);
 
 static CURRENT: OnceLock<Arc<Tracing>> = OnceLock::new();
 
-/// What makes spans.
+/// Creates spans.
 #[derive(Debug)]
 pub struct Tracing {
     tracer: SdkTracer,
@@ -65,11 +65,11 @@ where
     })))
 }
 
-/// Says that the decision to keep a trace has been made.
+/// Marks that the decision to keep a trace has been made.
 #[derive(Debug)]
 struct Kept;
 
-/// Follows the parent where it is told to, keeps what has been decided, and else draws.
+/// Follows the parent's decision if configured, keeps what is already decided, and else samples at random.
 #[derive(Debug, Clone)]
 pub(super) struct RootSampler(pub(super) Sampling);
 
@@ -98,7 +98,7 @@ impl ShouldSample for RootSampler {
     }
 }
 
-/// Whether a trace belongs to the share that is kept: by its id, so that all processes decide alike.
+/// Whether a trace belongs to the share that is kept. Decided by its id, so that all processes agree.
 fn keeps(ratio: f64, trace: TraceId) -> bool {
     let [.., a, b, c, d, e, f, g, h] = trace.to_bytes();
     let draw = u64::from_be_bytes([a, b, c, d, e, f, g, h]) >> 1;
@@ -118,7 +118,7 @@ pub fn read(traceparent: &str) -> Option<SpanContext> {
     Some(SpanContext::new(trace, span, flags, true, TraceState::NONE)).filter(SpanContext::is_valid)
 }
 
-/// The context of what comes below a span of another process.
+/// The context for children of another process's span.
 #[must_use]
 pub fn below(span: SpanContext) -> Context {
     Context::new().with_remote_span_context(span)
@@ -130,7 +130,7 @@ pub fn write(span: &SpanContext) -> String {
     format!("00-{}-{}-{:02x}", span.trace_id(), span.span_id(), span.trace_flags().to_u8() & 1)
 }
 
-/// Whether a `traceparent` says that its trace is kept, by its last character.
+/// Whether a `traceparent` marks its trace as kept; read from its last character.
 fn says_kept(traceparent: &str) -> bool {
     traceparent
         .as_bytes()
@@ -138,7 +138,7 @@ fn says_kept(traceparent: &str) -> bool {
         .is_some_and(|last| matches!(last, b'1' | b'3' | b'5' | b'7' | b'9' | b'b' | b'd' | b'f'))
 }
 
-/// An attempt, as far as its span tells of it.
+/// The facts of an attempt that its span shows.
 #[derive(Debug, Clone, Copy)]
 pub struct Attempt<'a> {
     /// The task's queue.
@@ -155,15 +155,15 @@ pub struct Attempt<'a> {
     pub crashes: u32,
     /// From the submission to the claim.
     pub waited: Duration,
-    /// What the task carries.
+    /// The `traceparent` that the task carries.
     pub traceparent: Option<&'a str>,
-    /// What the last attempt that was settled left with the task: its span's `traceparent`.
+    /// The `traceparent` of the last settled attempt's span.
     pub last_span: Option<&'a str>,
 }
 
 impl Tracing {
-    /// Begins `send {queue}`: the submission of `tasks` tasks. What it answers is carried by the tasks, kept or not, so
-    /// that whoever runs them decides alike.
+    /// Begins `send {queue}`: the submission of `tasks` tasks. The tasks carry the returned context, kept or not, so
+    /// that every process that runs them decides alike.
     #[must_use]
     pub fn send(&self, queue: &str, tasks: usize, parent: &Context) -> Context {
         let builder = SpanBuilder::from_name(format!("send {queue}")).with_kind(SpanKind::Producer).with_attributes([
