@@ -1,4 +1,4 @@
-//! Opening the file: its settings, its versions, and whether it is ours at all.
+//! Opens the file: settings, schema versions, and the check that it is an archive.
 
 use std::{path::Path, time::Duration};
 
@@ -7,9 +7,9 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::error::{Error, Result};
 
-/// More statements are kept than there are, not counting what filters make of them.
+/// The number of prepared statements to keep: more than the archive has, not counting the variants that filters create.
 pub(crate) const SETTINGS: Settings = Settings { busy_timeout: Duration::from_secs(2), statements: 64 };
-/// That of an archive; its mark is "jobd".
+/// The schema of an archive; its mark is "jobd".
 const SCHEMA: Schema = Schema {
     application_id: 0x6a6f_6264,
     migrations: &[include_str!("sql/migrations/0001_letters.sql"), include_str!("sql/migrations/0002_tally.sql")],

@@ -1,4 +1,4 @@
-//! Deleting letters: those somebody names, those that match, and those past their age or number.
+//! Deletes letters: by task, by filter, or by age and number.
 
 use jobbers_common::{name::TaskId, time::Timestamp};
 
@@ -11,8 +11,8 @@ use crate::{
 };
 
 impl Archive {
-    /// Deletes the letters of these tasks, and their histories. Letters that are being sent again stay. Answers how many
-    /// went.
+    /// Deletes the letters of these tasks, and their histories. Letters that are being sent again stay. Returns how
+    /// many were deleted.
     ///
     /// # Errors
     /// Those of the file. Safe to repeat.
@@ -26,8 +26,8 @@ impl Archive {
         })
     }
 
-    /// Deletes up to `limit` letters that match, the oldest first. Letters that are being sent again stay. Answers how
-    /// many went.
+    /// Deletes up to `limit` letters that match, the oldest first. Letters that are being sent again stay. Returns how
+    /// many were deleted.
     ///
     /// # Errors
     /// Those of the file. Safe to repeat.
@@ -56,9 +56,9 @@ impl Archive {
         })
     }
 
-    /// Deletes up to `limit` letters that failed before a point in time, or that are more than `keep`: of those, first
-    /// what has been looked after, then what is dead; the oldest first. Letters that are being sent again stay. Answers
-    /// how many went; when that is `limit`, more may be left.
+    /// Deletes up to `limit` letters that failed before `failed_before`, or that exceed `keep`. Of the latter, letters
+    /// that were handled go before dead ones, the oldest first. Letters that are being sent again stay. Returns how
+    /// many were deleted; if that is `limit`, more may be left.
     ///
     /// # Errors
     /// Those of the file. Safe to repeat.

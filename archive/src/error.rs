@@ -2,52 +2,52 @@
 
 use jobbers_sqlite_file::{Error as FileError, ErrorKind};
 
-/// The answer of every call.
+/// The result of every call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// How the archive can fail. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Another process holds the file for longer than is waited for.
+    /// Another process holds the file for longer than the busy timeout.
     #[error("the archive of dead letters is locked by another process: {0}")]
     Locked(String),
-    /// Disk or quota is full.
+    /// The disk or the quota is full.
     #[error("the archive of dead letters is full: {0}")]
     Full(String),
-    /// The file may only be read.
+    /// The file is read-only.
     #[error("the archive of dead letters is read-only: {0}")]
     ReadOnly(String),
-    /// What is in the file can't be read.
+    /// The content of the file can't be read.
     #[error("the archive of dead letters is damaged: {0}")]
     Corrupt(String),
     /// A newer program wrote it.
     #[error("the archive of dead letters has version {found}; this program reads and writes version {supported}")]
     Newer {
-        /// What was found.
+        /// The version found.
         found: i64,
-        /// What is supported.
+        /// The latest version supported.
         supported: usize,
     },
-    /// It is the database of another program.
+    /// The file is another program's database.
     #[error("{0} is a SQLite database of another program; name another file for dead letters")]
     NotOurs(String),
-    /// It can't be opened at all.
+    /// The file can't be opened.
     #[error("the archive of dead letters can't be opened: {0}")]
     Open(String),
     /// The key was used for another request.
     #[error("the idempotency key was used for another request")]
     KeyReused,
-    /// The cursor is not from here.
+    /// The cursor was not issued by this archive.
     #[error("this cursor is not from this archive")]
     ForeignCursor,
-    /// Reading or writing failed otherwise.
+    /// Reading or writing failed for another reason.
     #[error("the archive of dead letters can't be used: {0}")]
     Unavailable(String),
 }
 
 impl Error {
-    /// Whether the same call may succeed later without anybody changing the file or the program.
+    /// Whether the same call may succeed later without a change to the file or the program.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         matches!(self, Self::Locked(_) | Self::Full(_) | Self::ReadOnly(_) | Self::Open(_) | Self::Unavailable(_))
@@ -78,7 +78,7 @@ impl From<rusqlite::Error> for Error {
     }
 }
 
-/// Something stored that this program did not write so.
+/// The error for stored data that this program did not write.
 pub(crate) fn corrupt(what: &str, error: impl std::fmt::Display) -> Error {
     Error::Corrupt(format!("{what}: {error}"))
 }

@@ -1,4 +1,4 @@
-//! Which letters are meant: a filter, and the conditions of a statement it becomes.
+//! Selects letters: a filter, and the SQL conditions it becomes.
 
 use jobbers_common::{
     lifecycle::Status,
@@ -13,7 +13,7 @@ use crate::{
     sql,
 };
 
-/// Which letters; what is `None` does not restrict.
+/// Which letters to select; a field that is `None` does not restrict.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter {
     /// Of tasks in this queue.
@@ -22,22 +22,22 @@ pub struct Filter {
     pub name: Option<TaskName>,
     /// Of this version.
     pub version: Option<u32>,
-    /// That ended so.
+    /// That ended with this status.
     pub status: Option<Status>,
-    /// Whose last error holds this text; `A` to `Z` match in upper or lower case.
+    /// Whose last error contains this text; `A` to `Z` match in upper or lower case.
     pub error: Option<String>,
     /// Whose last error has this [fingerprint](crate::fingerprint::of).
     pub fingerprint: Option<String>,
-    /// That failed at or after this.
+    /// That failed at this time or later.
     pub failed_after: Option<Timestamp>,
-    /// That failed before this.
+    /// That failed before this time.
     pub failed_before: Option<Timestamp>,
-    /// Of which this has become.
+    /// That are in this state.
     pub state: Option<LetterState>,
 }
 
 impl Filter {
-    /// A statement with the conditions of `matching.sql` that it needs, and their parameters.
+    /// Prepares a statement with the conditions of `matching.sql` that it needs, and returns it with their parameters.
     pub(crate) fn prepare<'a>(&self, transaction: &'a Transaction<'_>, statement: &str) -> Result<CachedStatement<'a>> {
         let parameters = self.parameters();
         let given: Vec<&str> = parameters.iter().map(|(name, _)| *name).collect();
@@ -67,7 +67,7 @@ impl Filter {
     }
 }
 
-/// Binds one parameter by its name.
+/// Binds one parameter by name.
 pub(crate) fn bind(statement: &mut Statement<'_>, name: &str, value: impl ToSql) -> Result<()> {
     let place = statement.parameter_index(name)?.ok_or_else(|| corrupt("a statement lacks", name))?;
     Ok(statement.raw_bind_parameter(place, value)?)

@@ -1,6 +1,6 @@
-//! What errors of one cause have in common: their words, without the numbers, ids and names that differ each time.
+//! What errors with one cause have in common: their words, without the numbers, ids and names that differ each time.
 
-/// Longest fingerprint, in characters.
+/// The longest fingerprint, in characters.
 const MAX_CHARS: usize = 160;
 
 /// An error's message with its variable parts folded: quoted parts become `"…"`, words with a digit in them `#`, runs of
@@ -39,7 +39,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-')
 }
 
-/// How long the quoted part is that begins here, if one does. An apostrophe within a word quotes nothing.
+/// The length of the quoted part that begins here, if one does. An apostrophe within a word quotes nothing.
 fn quoted(rest: &str, before: &str) -> Option<usize> {
     let open = rest.chars().next().filter(|c| matches!(c, '"' | '\'' | '`' | '«' | '“'))?;
     if open == '\'' && before.ends_with(char::is_alphanumeric) {

@@ -1,4 +1,4 @@
-//! Letters: putting them in, finding them, deleting them, and the histories of their tasks.
+//! Letters: inserting, finding and deleting them, and the histories of their tasks.
 
 use jobbers_common::{
     engine::DeadTask,
@@ -19,22 +19,22 @@ use crate::{
     fingerprint, sql,
 };
 
-/// Most letters of one page.
+/// The most letters on one page.
 pub const MAX_PAGE: usize = 1_000;
-/// Most groups told at once.
+/// The most groups in one answer.
 pub const MAX_GROUPS: usize = 1_000;
 
-/// What has become of a letter.
+/// The state of a letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LetterState {
-    /// It waits for somebody to look after it.
+    /// It waits until an operator handles it.
     Dead,
     /// An operation is about to send it again.
     Resubmitting,
     /// It was sent again.
     Resubmitted,
-    /// Its task went on without it: it was sent again from elsewhere, or ended anew.
+    /// Its task went on without it: it was sent again by another way, or ended a second time.
     Superseded,
 }
 
@@ -65,36 +65,36 @@ pub struct Summary {
     pub revision: u64,
     /// The task's queue.
     pub queue: QueueName,
-    /// What was run.
+    /// The name of the task function.
     pub name: TaskName,
-    /// Which version of it.
+    /// Its version.
     pub version: u32,
     /// How it ended.
     pub status: Status,
     /// When it ended.
     pub failed_at: Timestamp,
-    /// After how many attempts.
+    /// The number of its attempts.
     pub attempt: u32,
-    /// Who ran it last.
+    /// The worker that ran it last.
     pub worker: Option<WorkerId>,
     /// The kind of its last failure.
     pub kind: Option<FailureKind>,
     /// The message of its last failure.
     pub error: String,
-    /// What that has in common with others, see [`fingerprint::of`].
+    /// What its error has in common with others, see [`fingerprint::of`].
     pub fingerprint: String,
-    /// What has become of it.
+    /// Its state.
     pub state: LetterState,
     /// When it was sent again.
     pub resubmitted_at: Option<Timestamp>,
-    /// The operation that sends or sent it again.
+    /// The operation that is sending or has sent it again.
     pub operation: Option<String>,
 }
 
 /// A letter with its task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Letter {
-    /// What lists tell of it.
+    /// The fields that lists show.
     pub summary: Summary,
     /// The whole task.
     pub dead: DeadTask,
@@ -120,7 +120,7 @@ pub struct Group {
     pub version: u32,
     /// What their last errors have in common.
     pub fingerprint: String,
-    /// How many there are.
+    /// The number of letters.
     pub count: u64,
     /// When the first failed.
     pub first_seen: Timestamp,
@@ -137,17 +137,17 @@ pub struct Waiting {
     pub queue: QueueName,
     /// Their task's name.
     pub name: TaskName,
-    /// How many there are.
+    /// The number of letters.
     pub count: u64,
     /// When the first of them failed.
     pub first_failed_at: Timestamp,
 }
 
 impl Archive {
-    /// Puts copies of the outbox in, each once, with the failures of their tasks. Answers how many were new.
+    /// Inserts copies of the outbox, each once, with the failures of their tasks. Returns how many were new.
     ///
     /// # Errors
-    /// [`Error::Full`]; those of the file. All go in or none. Safe to repeat.
+    /// [`Error::Full`]; those of the file. All are inserted or none. Safe to repeat.
     pub fn put(&self, copies: &[DeadTask]) -> Result<u64> {
         self.write(|transaction| {
             let mut added = 0;
@@ -254,7 +254,7 @@ impl Archive {
         })
     }
 
-    /// The dead letters of each queue and task, counted: what costs the same however many there are.
+    /// The number of dead letters of each queue and task. The cost does not depend on the number of letters.
     ///
     /// # Errors
     /// Those of the file.
@@ -323,7 +323,7 @@ pub(crate) fn latest(transaction: &Transaction<'_>, id: &TaskId) -> Result<Optio
     Ok(Some(Letter { summary: summary(row)?, dead: read_copy(row, 16)? }))
 }
 
-/// A copy in a column.
+/// Reads a copy from a column.
 pub(crate) fn read_copy(row: &Row<'_>, column: usize) -> Result<DeadTask> {
     let bytes = row.get_ref(column)?.as_blob().map_err(|error| corrupt("a letter", error))?;
     rmp_serde::from_slice(bytes).map_err(|error| corrupt("a letter", error))
@@ -355,7 +355,7 @@ fn summary(row: &Row<'_>) -> Result<Summary> {
     })
 }
 
-/// A name in a column.
+/// Reads a name from a column.
 pub(crate) fn name<T, E: std::fmt::Display>(
     row: &Row<'_>,
     column: usize,
@@ -364,7 +364,7 @@ pub(crate) fn name<T, E: std::fmt::Display>(
     new(row.get(column)?).map_err(|error| corrupt("a name", error))
 }
 
-/// A word that stands for one of a few things.
+/// Reads a word that names one of a fixed set of values.
 pub(crate) fn word<T: for<'de> Deserialize<'de>>(text: &str) -> Result<T> {
     let reader = serde::de::value::StrDeserializer::<serde::de::value::Error>::new(text);
     T::deserialize(reader).map_err(|error| corrupt("a word", error))

@@ -1,12 +1,12 @@
-//! The archive: the SQLite file in which dead letters are kept.
+//! The archive: the SQLite file that keeps dead letters.
 //!
-//! It holds whole tasks as they failed, every failure of theirs in order, and the operations that send them again, so
-//! that these go on after a crash. It is a file of its own, beside the store of tasks: what the store prunes stays here,
-//! and what is deleted here is nothing to the store.
+//! It holds whole failed tasks, every failure of theirs in order, and the operations that send them again, so that
+//! these continue after a crash. It is a separate file from the store of tasks: what the store prunes stays here, and
+//! deletions here do not affect the store.
 //!
-//! It speaks to no store and knows no HTTP; whoever opens it moves letters in and sends them again. Several processes may
-//! open one file; every change is one transaction, and none rests on being the only one. Calls block: run them where
-//! that may be.
+//! It calls no store and knows no HTTP. Its user inserts letters and sends them again. Several processes may open one
+//! file: every change is one transaction, and none relies on being the only one. Calls block, so run them on a thread
+//! that may block.
 //!
 //! Start reading at `sql/migrations`, then [`letters`], then [`operations`].
 
@@ -37,7 +37,7 @@ pub use self::{
 /// How to open an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
-    /// How large the file may grow, in bytes; `None` does not bound it.
+    /// How large the file may grow, in bytes; `None` does not limit it.
     pub max_bytes: Option<u64>,
 }
 
@@ -53,7 +53,7 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Opens the file, making or migrating it where needed.
+    /// Opens the file; creates or migrates it where needed.
     ///
     /// # Errors
     /// [`Error::NotOurs`], [`Error::Newer`], [`Error::Corrupt`], [`Error::Locked`], [`Error::Full`], [`Error::Open`].
@@ -68,19 +68,19 @@ impl Archive {
         Ok(Self { path: path.to_owned(), id, quota, files, writer, reader })
     }
 
-    /// Where it lies.
+    /// The path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What tells this archive apart from every other, wherever the file lies.
+    /// The id of this archive, which stays the same wherever the file is moved.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// What an operator should hear while there is still time.
+    /// A warning for the operator while there is still room.
     ///
     /// # Errors
     /// Those of the file.
@@ -89,19 +89,20 @@ impl Archive {
         Ok(self.quota.warning(&self.reader.lock())?)
     }
 
-    /// One transaction that writes.
+    /// Runs `change` in one transaction that writes.
     fn write<T>(&self, change: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         let mut writer = self.writer.lock();
         self.files.check_writer(&writer).map_err(|adrift| adrift.error)?;
         let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let answer = change(&transaction)?;
         transaction.commit()?;
-        // Taken away meanwhile: what was written is not there for others, so it is not told of as if it were.
+        // If the file was taken away meanwhile, other processes do not see what was written, so it must not be reported
+        // as done.
         self.files.check()?;
         Ok(answer)
     }
 
-    /// One consistent look.
+    /// Runs `look` on one consistent snapshot.
     fn read<T>(&self, look: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         let mut reader = self.reader.lock();
         self.files.check()?;

@@ -1,8 +1,8 @@
 //! Operations: letters that are sent again together, each once.
 //!
-//! An operation takes its letters when it begins, so that no two operations have one in common. What it has done is
-//! noted item by item; whoever finds it unfinished goes on with the items that are left. Sending one twice by accident
-//! is the store's to prevent, by the receipt it keeps until the operation is finished.
+//! An operation takes its letters when it begins, so no two operations share a letter. It notes its progress item by
+//! item; a process that finds it unfinished continues with the items that are left. The store prevents that a letter is
+//! sent twice, by the receipt it keeps until the operation is finished.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ mod take;
 
 pub use self::listing::OperationPage;
 
-/// Most letters of one operation.
+/// The most letters of one operation.
 pub const MAX_ITEMS: usize = 1_000_000;
 
 /// Which letters an operation takes.
@@ -36,44 +36,44 @@ pub const MAX_ITEMS: usize = 1_000_000;
 pub enum Selection {
     /// The latest letters of these tasks.
     Tasks(Vec<TaskId>),
-    /// Those that match and are dead, the oldest first, at most so many.
+    /// Those that match and are dead, the oldest first, up to this number.
     Matching(Box<Filter>, usize),
 }
 
-/// An operation on its way in.
+/// An operation to begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewOperation {
-    /// The client's key, so that it can send the request twice.
+    /// The client's key, so that the client can safely repeat the request.
     pub key: Option<String>,
-    /// A digest of that request, so that another one under the same key is told apart.
+    /// A digest of that request. It distinguishes another request under the same key.
     pub digest: u64,
-    /// How the letters are to be sent: the caller's own words, kept for whoever goes on.
+    /// How the letters are to be sent, in the caller's format; kept for the process that continues the operation.
     pub request: String,
-    /// Which letters.
+    /// The letters.
     pub selection: Selection,
 }
 
-/// What became of one task of an operation.
+/// The result for one task of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ItemOutcome {
     /// It was sent again.
     Resubmitted,
-    /// It was sent again before, or another operation is about to.
+    /// It had been sent again before, or another operation is about to do so.
     AlreadyResubmitted,
-    /// There is no dead letter of this task.
+    /// This task has no dead letter.
     Unknown,
-    /// The task is not over: it was sent again or submitted anew from elsewhere.
+    /// The task is not over: it was sent or submitted again by another way.
     Live,
-    /// The task has ended anew since, or completed.
+    /// The task has ended a second time since, or completed.
     Moved,
-    /// The queue it would go to does not exist.
+    /// The target queue does not exist.
     UnknownQueue,
     /// Another task holds its unique key.
     Duplicate,
-    /// Its parameters can't be patched, or are too large once they are.
+    /// Its parameters can't be patched, or are too large after the patch.
     BadParameters,
-    /// The operation was cancelled before it was this task's turn.
+    /// The operation was cancelled before this task's turn.
     Cancelled,
 }
 
@@ -94,7 +94,7 @@ impl ItemOutcome {
         }
     }
 
-    /// What becomes of the letter.
+    /// The state of the letter after this result.
     const fn state(self) -> LetterState {
         match self {
             Self::Resubmitted | Self::AlreadyResubmitted => LetterState::Resubmitted,
@@ -106,12 +106,12 @@ impl ItemOutcome {
     }
 }
 
-/// Where an operation stands.
+/// The state of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OperationState {
     /// It sends letters, or is about to.
     Running,
-    /// It is to be stopped, and what is on its way has not arrived yet.
+    /// It is stopping: letters on their way have not arrived yet.
     Cancelling,
     /// It was stopped.
     Cancelled,
@@ -134,7 +134,7 @@ impl OperationState {
         }
     }
 
-    /// Whether one is finished, and whether somebody asked for it to be stopped.
+    /// Whether an operation in this state is finished, and whether it was cancelled.
     const fn facts(self) -> (bool, bool) {
         match self {
             Self::Running => (false, false),
@@ -145,7 +145,7 @@ impl OperationState {
     }
 }
 
-/// An operation as it stands.
+/// An operation and its progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operation {
     /// Its id.
@@ -154,24 +154,24 @@ pub struct Operation {
     pub request: String,
     /// When it began.
     pub created_at: Timestamp,
-    /// When it had nothing left to do.
+    /// When it was finished.
     pub finished_at: Option<Timestamp>,
-    /// When somebody asked for it to be stopped.
+    /// When it was cancelled.
     pub cancelled_at: Option<Timestamp>,
-    /// How many tasks are not sent yet.
+    /// The number of tasks not yet sent.
     pub pending: u64,
-    /// How many tasks came to what.
+    /// The number of tasks per result.
     pub outcomes: BTreeMap<ItemOutcome, u64>,
 }
 
 impl Operation {
-    /// How many tasks it has.
+    /// The number of its tasks.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.pending + self.outcomes.values().sum::<u64>()
     }
 
-    /// Where it stands.
+    /// Its state.
     #[must_use]
     pub const fn state(&self) -> OperationState {
         match (self.finished_at, self.cancelled_at) {
@@ -183,14 +183,14 @@ impl Operation {
     }
 }
 
-/// An operation that is not finished, as whoever carries it out sees it.
+/// An unfinished operation, as its executor sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunningOperation {
     /// Its id.
     pub id: String,
     /// See [`NewOperation::request`].
     pub request: String,
-    /// Whether it is to be stopped.
+    /// Whether it was cancelled.
     pub is_cancelled: bool,
 }
 
@@ -199,14 +199,14 @@ pub struct RunningOperation {
 pub struct Item {
     /// The task.
     pub task: TaskId,
-    /// What became of it; `None`: not sent yet.
+    /// Its result; `None` if it is not sent yet.
     pub outcome: Option<ItemOutcome>,
-    /// More about that.
+    /// Details of the result.
     pub detail: Option<String>,
 }
 
 impl Archive {
-    /// Begins an operation, unless the client's key began it before: then that one is answered.
+    /// Begins an operation. If the client's key began one before, returns that one.
     ///
     /// # Errors
     /// [`Error::KeyReused`]; those of the file. Safe to repeat with a key.
@@ -264,8 +264,8 @@ impl Archive {
         })
     }
 
-    /// Notes that an operation is to be stopped; whoever carries it out then calls [`Archive::free`]. Answers how it
-    /// stands; one that is finished stays so.
+    /// Notes that an operation is to stop; its executor then calls [`Archive::free`]. Returns its state; a finished
+    /// operation stays finished.
     ///
     /// # Errors
     /// Those of the file. Safe to repeat.
@@ -276,7 +276,7 @@ impl Archive {
         })
     }
 
-    /// Whether an operation is to be stopped.
+    /// Whether an operation was cancelled.
     ///
     /// # Errors
     /// Those of the file.
@@ -286,7 +286,8 @@ impl Archive {
         })
     }
 
-    /// Gives back the letters of an operation that it has not sent: they are dead as before. Nobody may be sending them.
+    /// Gives back the letters that an operation has not sent: they are dead as before. Call it only when no letter of
+    /// the operation is on its way.
     ///
     /// # Errors
     /// Those of the file. Safe to repeat.
@@ -319,7 +320,7 @@ impl Archive {
         })
     }
 
-    /// The next items of an operation to be sent: place and copy; no task twice.
+    /// The next items of an operation to send: place and copy; no task twice.
     ///
     /// # Errors
     /// Those of the file.
@@ -340,7 +341,7 @@ impl Archive {
         })
     }
 
-    /// Notes what became of items, by their places.
+    /// Notes the results of items, by their places.
     ///
     /// # Errors
     /// Those of the file. Safe to repeat.
@@ -365,7 +366,7 @@ impl Archive {
         })
     }
 
-    /// The letters an operation has sent again, from a place on, and the place after them; those too that have been deleted
+    /// The letters an operation has sent again, from a place on, and the place after them; includes letters deleted
     /// since.
     ///
     /// # Errors
@@ -384,7 +385,7 @@ impl Archive {
         })
     }
 
-    /// Notes that an operation has nothing left to do.
+    /// Marks an operation as finished.
     ///
     /// # Errors
     /// Those of the file. Safe to repeat.
@@ -395,7 +396,7 @@ impl Archive {
         })
     }
 
-    /// Forgets operations that were finished before a point in time. Answers how many.
+    /// Forgets operations that were finished before a point in time. Returns how many.
     ///
     /// # Errors
     /// Those of the file. Safe to repeat.
@@ -408,7 +409,7 @@ impl Archive {
     }
 }
 
-/// An id after all others, however many begin at once and whatever became of the clock.
+/// An id greater than all others, even if many operations begin at once or the clock jumps.
 fn next_id(transaction: &Transaction<'_>) -> Result<String> {
     let latest: Option<String> = transaction.prepare_cached(sql::LATEST_OPERATION)?.query_row([], |row| row.get(0))?;
     let latest = latest.map(|id| Ulid::from_string(&id)).transpose().map_err(|error| corrupt("an operation", error))?;

@@ -72,7 +72,7 @@ pub(crate) fn matching(statement: &str, given: &[&str]) -> String {
     statement.replace("MATCHING", &format!("({conditions})"))
 }
 
-/// A number of rows, as SQL takes it.
+/// A number of rows in SQL's type.
 pub(crate) fn count(rows: usize) -> i64 {
     i64::try_from(rows).unwrap_or(i64::MAX)
 }

@@ -238,7 +238,7 @@ fn an_operation_takes_its_letters_and_is_carried_on() {
 fn operations_are_listed_by_state_the_latest_first() {
     let bench = bench();
     assert_eq!(bench.archive.operations(None, 10, None).unwrap(), Default::default());
-    // All at one moment: their order is that of their beginning all the same.
+    // All begin at the same time, and their order is still that of their beginning.
     let begun: Vec<String> = (0..25).map(|_| bench.begin(Selection::Tasks(vec![id("none")])).id).collect();
     for (n, operation) in begun.iter().enumerate() {
         if n % 2 == 0 {

@@ -1,4 +1,4 @@
-//! What the cleaner is told: flags over environment over file over `cleaner.default.toml`.
+//! The cleaner's configuration: flags over environment over file over `cleaner.default.toml`.
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -24,7 +24,7 @@ use crate::{
 
 const DEFAULTS: &str = include_str!("../cleaner.default.toml");
 
-/// Rounds come no closer together than this, so that a mistyped interval does not keep the store busy.
+/// The shortest interval between two rounds, so that a mistyped one does not keep the store busy.
 const SHORTEST_WATCH: Duration = Duration::from_secs(1);
 
 const EXIT_CODES: &str = "\
@@ -43,8 +43,8 @@ Examples:
   cleaner --repair                                     mend what does not agree; `jobbers doctor` only looks
   cleaner --retention --repair --watch 5m              for ever, every five minutes";
 
-/// Deletes finished tasks, by their queue's retention or those that match every criterion given; and old dead letters.
-/// Mends what does not agree
+/// Deletes finished tasks, by their queue's retention or by all criteria given, and old dead letters. Repairs
+/// inconsistencies of the store
 #[derive(Debug, Clone, Parser, Serialize)]
 #[command(name = "cleaner", version, after_help = EXIT_CODES)]
 pub struct Args {
@@ -60,7 +60,7 @@ pub struct Args {
     #[arg(long, env = "CLEANER_RETENTION")]
     #[serde(skip_serializing_if = "is_false")]
     pub retention: bool,
-    /// Only tasks that have been over for longer than this, e.g. 12h or 7d
+    /// Only tasks that ended longer ago than this, e.g. 12h or 7d
     #[arg(long, env = "CLEANER_OLDER_THAN", value_name = "DURATION", value_parser = duration::parse)]
     #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
     pub older_than: Option<Duration>,
@@ -80,7 +80,7 @@ pub struct Args {
     #[arg(long, env = "CLEANER_TASK_VERSION_TO", value_name = "N", conflicts_with = "task_version")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_version_to: Option<u32>,
-    /// Only tasks whose parameters and result take more than about so many bytes
+    /// Only tasks whose parameters and result take more than about this many bytes
     #[arg(long, env = "CLEANER_LARGER_THAN", value_name = "BYTES")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub larger_than: Option<u64>,
@@ -88,7 +88,7 @@ pub struct Args {
     #[arg(long, env = "CLEANER_QUEUE", value_name = "QUEUE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueName>,
-    /// Only tasks standing at this; may be given several times
+    /// Only tasks with this status; may be given several times
     #[arg(long, env = "CLEANER_STATUS", value_name = "STATUS", value_delimiter = ',', value_parser = finished)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub status: Vec<Status>,
@@ -108,7 +108,7 @@ pub struct Args {
     #[arg(long, env = "JOBBERS_URL", hide_env_values = true, value_name = "URL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub manager: Option<String>,
-    /// Look the whole store over, and mend what is certain
+    /// Check the whole store, and repair what is certain
     #[arg(long, env = "CLEANER_REPAIR")]
     #[serde(skip_serializing_if = "is_false")]
     pub repair: bool,
@@ -116,7 +116,7 @@ pub struct Args {
     #[arg(long)]
     #[serde(skip_serializing_if = "is_false")]
     pub dry_run: bool,
-    /// Go on for ever, with this long between two rounds [default: 1m]
+    /// Run for ever, with this long between two rounds [default: 1m]
     #[arg(long, env = "CLEANER_WATCH", value_name = "INTERVAL", num_args = 0..=1, default_missing_value = "1m")]
     #[arg(value_parser = duration::parse)]
     #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
@@ -152,7 +152,7 @@ fn live(status: Status) -> String {
     )
 }
 
-/// What the cleaner is told, with every layer applied.
+/// The configuration with every layer applied.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
@@ -190,42 +190,42 @@ pub struct Config {
     /// See [`TaskFilter::submitted_before`].
     #[serde(default)]
     pub submitted_before: Option<jiff::Timestamp>,
-    /// The age at which dead letters are deleted; `None`: they are not.
+    /// The age at which dead letters are deleted; `None` keeps them.
     #[serde(default, with = "duration::text::option")]
     pub dead_letters_older_than: Option<Duration>,
     /// The manager to ask about them.
     pub manager: String,
-    /// Whether the store is looked over and mended.
+    /// Whether the store is checked and repaired.
     pub repair: bool,
     /// Count, and change nothing.
     pub dry_run: bool,
-    /// For how long after its end a pruned task is remembered, if its client chose its id.
+    /// How long a pruned task is remembered after its end, if its client chose its id.
     #[serde(with = "duration::text")]
     pub tombstone_age: Duration,
     /// How many such tasks are remembered at most.
     pub tombstone_count: u64,
     /// Reports as JSON.
     pub json: bool,
-    /// How long between two rounds; `None` for one round.
+    /// The interval between two rounds; `None` for one round.
     #[serde(default, with = "duration::text::option")]
     pub watch: Option<Duration>,
     /// Where to serve `/metrics`.
     #[serde(default, deserialize_with = "listen::read_if_any")]
     pub metrics_listen: Option<SocketAddr>,
-    /// Whether that address may be other than loopback.
+    /// Whether that address may be another than loopback.
     pub metrics_insecure: bool,
 }
 
 /// Why the cleaner does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The layers don't make a configuration.
+    /// The layers can't be read.
     #[error(transparent)]
     Layers(#[from] layers::ConfigError),
-    /// A value makes no sense.
+    /// A value is invalid.
     #[error("configuration: {0}")]
     Value(String),
-    /// Nobody said what to prune.
+    /// The configuration does not name anything to prune.
     #[error(
         "nothing says what to do: give --retention, --repair, --dead-letters-older-than, or at least one of --older-than, --larger-than, --name, --task-version, --task-version-from, --task-version-to, --queue, --status, --submitted-after, --submitted-before; --dry-run counts first"
     )]
@@ -233,10 +233,10 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// Puts the layers together.
+    /// Merges the layers.
     ///
     /// # Errors
-    /// [`ConfigError`] for a file that can't be read and for values that make no sense.
+    /// [`ConfigError`] for a file that can't be read and for invalid values.
     pub fn load(args: &Args) -> Result<Self, ConfigError> {
         let args = Args { engine: args.engine.resolved(), ..args.clone() };
         let config: Self = layers::layered(DEFAULTS, args.config.as_deref(), &args)?;
@@ -255,10 +255,10 @@ impl Config {
         Ok(config)
     }
 
-    /// The passes it asks for.
+    /// The passes that the configuration requests.
     ///
     /// # Errors
-    /// [`ConfigError::NoCriterion`] when it asks for none; [`ConfigError::Value`] for a manager that can't be one.
+    /// [`ConfigError::NoCriterion`] if it requests none; [`ConfigError::Value`] for an invalid manager address.
     pub fn passes(&self) -> Result<Vec<Box<dyn Pass>>, ConfigError> {
         let criteria = self.criteria();
         let retention = self.retention.then_some(Prune::Retention);

@@ -1,7 +1,7 @@
-//! Deleting old dead letters, through the manager that keeps them.
+//! Deletes old dead letters, through the manager that keeps them.
 //!
-//! The archive is a file of one manager's ([`jobbers_common::engine::duty`] says which), and only that one writes to it;
-//! so this pass asks over HTTP, as an operator would, and any manager sends it on to the right one.
+//! The archive is a file of one manager ([`jobbers_common::engine::duty`] names it), and only that manager writes to
+//! it. So this pass asks over HTTP, as an operator would; any manager forwards the request to the right one.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::pass::{Batch, Pass, Round};
 
-/// How long the manager may take; very many letters are deleted in one call.
+/// How long the manager may take; one call deletes very many letters.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Deletes dead letters by their age.
@@ -24,7 +24,7 @@ pub struct DeadLetters {
     older_than: Duration,
 }
 
-/// What the manager answers.
+/// The manager's answer.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Changed {
@@ -36,7 +36,7 @@ impl DeadLetters {
     /// A pass that asks the manager at `manager`.
     ///
     /// # Errors
-    /// [`Error::Config`] for an address that makes no sense.
+    /// [`Error::Config`] for an invalid address.
     pub fn new(manager: &str, older_than: Duration) -> Result<Self> {
         let wrong = |error: String| Error::Config(format!("{manager:?} is not a manager's address: {error}"));
         let mut url = Url::parse(manager).map_err(|error| wrong(error.to_string()))?;
@@ -47,7 +47,7 @@ impl DeadLetters {
             .map_err(|()| wrong("it can't have a path".to_owned()))?
             .pop_if_empty()
             .push("dead-letter-queue");
-        // A manager is asked directly: a proxy of the environment is for the world outside.
+        // The manager is asked directly, because a proxy of the environment is meant for other hosts.
         let client = Client::builder().no_proxy().timeout(PATIENCE).build();
         let client = client.map_err(|error| Error::Config(format!("can't make an HTTP client: {error}")))?;
         Ok(Self { client, url, older_than })

@@ -1,13 +1,12 @@
 //! Chores over the store, and the runner that carries them out.
 //!
-//! A chore is a [`Pass`]: a small value that does one bounded batch at a time. The [`Runner`] repeats it until nothing is
-//! left, stops between two batches when told to, and answers with a [`Report`]. [`Prune`] deletes finished tasks by their
-//! queue's retention or by what an operator names, [`DeadLetters`] old dead letters, and [`Repair`] mends what does not
-//! agree in the store.
+//! A chore is a [`Pass`]: a small value that does one bounded batch per call. The [`Runner`] repeats it until nothing
+//! is left, stops between two batches on request, and returns a [`Report`]. [`Prune`] deletes finished tasks by their
+//! queue's retention or by an operator's criteria, [`DeadLetters`] deletes old dead letters, and [`Repair`] repairs
+//! inconsistencies of the store.
 //!
-//! It deliberately does not promote or reclaim: every claim does a bit of that and managers the rest, so that no task
-//! ever waits for a cleaner. Any number of cleaners may run at once. Start reading at [`run`], then
-//! [`runner`].
+//! It deliberately does not promote or reclaim: every claim does a part of that and managers do the rest, so that no
+//! task waits for a cleaner. Any number of cleaners may run at once. Start reading at [`run`], then [`runner`].
 
 pub mod config;
 pub mod dead_letters;
@@ -34,12 +33,12 @@ pub use crate::{
     runner::Runner,
 };
 
-/// Carries out what `config` asks for: one round, or rounds until `shutdown`. Writes each round's report to `out` and
-/// answers the last one.
+/// Carries out what `config` requests: one round, or rounds until `shutdown`. Writes each round's report to `out` and
+/// returns the last one.
 ///
 /// # Errors
-/// [`ConfigError`] when the configuration names nothing to do, and when `out` can't be written to. What goes wrong in
-/// the store is part of the report.
+/// [`ConfigError`] if the configuration requests nothing, and if `out` can't be written to. Failures of the store are
+/// part of the report.
 pub async fn run(
     config: &Config,
     engine: Arc<dyn Engine>,

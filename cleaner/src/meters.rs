@@ -1,4 +1,4 @@
-//! What a cleaner counts: passes, and what they removed. On OpenTelemetry's global meter.
+//! The cleaner's metrics: passes, and what they removed. They use OpenTelemetry's global meter.
 
 use std::{
     collections::BTreeMap,
@@ -21,7 +21,7 @@ pub(crate) struct Meters {
     runs: Counter<u64>,
     duration: Histogram<f64>,
     removed: Counter<u64>,
-    /// When each pass was last done, in seconds of Unix time.
+    /// When each pass last succeeded, in seconds of Unix time.
     last_success: Arc<Mutex<BTreeMap<&'static str, f64>>>,
 }
 

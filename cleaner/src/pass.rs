@@ -1,4 +1,4 @@
-//! What a chore is.
+//! The trait of chores.
 
 use async_trait::async_trait;
 use jobbers_common::{
@@ -11,8 +11,8 @@ use jobbers_common::{
 pub struct Round<'a> {
     /// The store.
     pub engine: &'a dyn Engine,
-    /// The store's present when the round began. Ages are measured from here, so that a long round does not move its
-    /// own goal.
+    /// The store's time when the round began. Ages are measured from here, so that a long round does not move its own
+    /// goal.
     pub now: Timestamp,
     /// Count, and change nothing.
     pub dry_run: bool,
@@ -21,25 +21,25 @@ pub struct Round<'a> {
 /// What one batch did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Batch {
-    /// Tasks or letters removed, or in a dry run those that would be.
+    /// Tasks or letters removed; in a dry run, those that would be.
     pub removed: u64,
-    /// What did not agree and was mended.
+    /// The number of repaired inconsistencies.
     pub repaired: u64,
-    /// What does not agree and was left as it is.
+    /// Inconsistencies that were left as they are.
     pub left: Vec<Finding>,
-    /// Where the next batch begins; `None` when the pass is through.
+    /// Where the next batch begins; `None` when the pass is done.
     pub next: Option<String>,
 }
 
 /// One kind of chore.
 #[async_trait]
 pub trait Pass: Send + Sync + std::fmt::Debug {
-    /// What it is called in reports.
+    /// Its name in reports.
     fn name(&self) -> &'static str;
 
-    /// Does one bounded batch, from where the batch before it ended.
+    /// Does one bounded batch, from where the previous one ended.
     ///
     /// # Errors
-    /// Those of the store. A batch that failed may have been carried out; doing it again is safe.
+    /// Those of the store. A batch that failed may have been carried out; repeating it is safe.
     async fn run_once(&self, round: Round<'_>, cursor: Option<String>) -> Result<Batch>;
 }

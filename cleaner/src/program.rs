@@ -1,5 +1,5 @@
-//! The `cleaner` program, also started as `jobbers cleaner`: it reads its configuration, cleans, and says by its exit code
-//! whether all was done.
+//! The `cleaner` program, also started as `jobbers cleaner`. It reads its configuration, cleans, and reports by its
+//! exit code whether everything was done.
 
 use std::{
     io::{self, Write},
@@ -16,12 +16,12 @@ use jobbers_process::{
 
 use crate::{Args, Config, ConfigError};
 
-/// Runs the program, and returns its exit code.
+/// Runs the program and returns its exit code.
 pub async fn run(args: Args) -> ExitCode {
     match clean(&args).await {
         Ok(code) => code,
         Err(error) => {
-            // Not a log line: it must be seen whatever the filter says, also when the filter is what is wrong.
+            // Not a log line, because it must be visible with every log filter, even an invalid one.
             writeln!(io::stderr(), "cleaner: {error:#}").ok();
             ExitCode::from(code_of(&error))
         }
@@ -52,18 +52,18 @@ async fn clean(args: &Args) -> anyhow::Result<ExitCode> {
     })?;
     logging::init(&args.log).map_err(ConfigError::Value)?;
     telemetry.announce();
-    // Before the store is opened: a command line that names nothing to do is refused without one.
+    // Before the store is opened: a command line that requests nothing is refused without a store.
     config.passes()?;
     let tombstones = TombstonePolicy { age: config.tombstone_age, count: config.tombstone_count };
     let options = OpenOptions { tombstones, ..OpenOptions::existing() };
-    // Before the store is opened, so that a cleaner that has said so stops in good order.
+    // Before the store is opened, so that a signal from now on stops the cleaner in good order.
     let shutdown = Shutdown::on_signals()?;
     let engine = jobbers_engines::open(&config.engine_url, options).await?;
     let report = crate::run(&config, engine, &shutdown, &mut io::stdout()).await;
     telemetry.shutdown().await;
     let report = report?;
     Ok(match report {
-        // A cleaner that watches is stopped in good order by a signal, whatever it was about to do.
+        // A signal stops a watching cleaner in good order at any time.
         _ if config.watch.is_some() || report.complete => exit::OK,
         _ if report.is_transient_failure() => exit::UNAVAILABLE.into(),
         _ => exit::FAILURE.into(),

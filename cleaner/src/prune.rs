@@ -1,4 +1,4 @@
-//! Deleting what is over.
+//! Deletes finished tasks.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use jobbers_common::{
 
 use crate::pass::{Batch, Pass, Round};
 
-/// Which finished tasks an operator wants gone.
+/// Which finished tasks to delete.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Criteria {
-    /// What they look like; its statuses must be finished ones, empty means all of these.
+    /// The filter; its statuses must be finished ones, and no status means all finished ones.
     pub filter: TaskFilter,
-    /// For how long they must have been over.
+    /// How long ago they must have ended.
     pub older_than: Option<Duration>,
-    /// About how many bytes their parameters and result must take at least.
+    /// The least number of bytes, roughly, that their parameters and result take.
     pub larger_than: Option<u64>,
 }
 
@@ -59,7 +59,7 @@ impl Pass for Prune {
     }
 }
 
-/// To a store, a queue that does not exist is one without tasks. To whoever mistyped its name it is an error.
+/// For a store, a queue that does not exist has no tasks. For a user who mistyped its name it is an error.
 async fn check_queue(round: Round<'_>, criteria: &Criteria) -> Result<()> {
     let Some(queue) = &criteria.filter.queue else { return Ok(()) };
     round.engine.queue_stats(queue).await.map(drop)

@@ -1,4 +1,4 @@
-//! Mending what does not agree in the store.
+//! Repairs inconsistencies of the store.
 
 use async_trait::async_trait;
 use jobbers_common::{
@@ -8,7 +8,7 @@ use jobbers_common::{
 
 use crate::pass::{Batch, Pass, Round};
 
-/// Looks over the whole store and mends what is certain; what is not, it tells. In a dry run it tells all.
+/// Checks the whole store, repairs what is certain, and reports the rest. A dry run reports everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repair;
 

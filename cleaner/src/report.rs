@@ -1,4 +1,4 @@
-//! What a round did, for people and for programs.
+//! The report of a round, for people and for programs.
 
 use std::{
     io::{self, Write},
@@ -14,9 +14,9 @@ use serde::Serialize;
 pub enum Ending {
     /// Nothing is left to do.
     Done,
-    /// It was told to stop; the rest is for the next round.
+    /// It was stopped; the rest is left to the next round.
     Stopped,
-    /// The store refused or could not be reached; the rest is for the next round.
+    /// The store refused or was unreachable; the rest is left to the next round.
     Failed,
 }
 
@@ -39,33 +39,33 @@ pub struct PassReport {
     pub pass: &'static str,
     /// How it ended.
     pub ending: Ending,
-    /// Tasks or letters removed, or in a dry run those that would be.
+    /// Tasks or letters removed; in a dry run, those that would be.
     pub removed: u64,
-    /// What did not agree and was mended.
+    /// The number of repaired inconsistencies.
     pub repaired: u64,
-    /// What does not agree and was left: how much.
+    /// The number of inconsistencies that were left.
     pub left: u64,
     /// The first hundred of these.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
-    /// In how many batches.
+    /// The number of batches.
     pub batches: u64,
     /// How long it took.
     pub seconds: f64,
-    /// What went wrong.
+    /// The error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Whether the same may succeed later without anybody changing anything.
+    /// Whether the same pass may succeed later without any change.
     #[serde(skip)]
     pub transient: bool,
 }
 
-/// What one round did.
+/// The report of one round.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Report {
     /// Whether it only counted.
     pub dry_run: bool,
-    /// Whether every pass did all there was to do, and left nothing that does not agree.
+    /// Whether every pass finished and no inconsistency is left.
     pub complete: bool,
     /// Tasks and letters removed by all passes.
     pub removed: u64,
@@ -83,7 +83,7 @@ impl Report {
         }
     }
 
-    /// Whether a pass failed for a reason that may pass by itself, such as a store that is down.
+    /// Whether a pass failed for a reason that may end by itself, such as a store that is down.
     #[must_use]
     pub fn is_transient_failure(&self) -> bool {
         self.passes.iter().any(|pass| pass.ending == Ending::Failed && pass.transient)
@@ -92,7 +92,7 @@ impl Report {
     /// Writes a small table for people.
     ///
     /// # Errors
-    /// When `out` can't be written to.
+    /// If `out` can't be written to.
     pub fn write_table(&self, out: &mut (dyn Write + Send)) -> io::Result<()> {
         let removed = if self.dry_run { "WOULD REMOVE" } else { "REMOVED" };
         writeln!(out, "{:<16} {:>12} {:>8} {:>8} {:>9}  ENDED", "PASS", removed, "MENDED", "BATCHES", "TOOK")?;
@@ -116,7 +116,7 @@ impl Report {
     /// Writes one JSON object on a line.
     ///
     /// # Errors
-    /// When `out` can't be written to.
+    /// If `out` can't be written to.
     pub fn write_json(&self, out: &mut (dyn Write + Send)) -> io::Result<()> {
         serde_json::to_writer(&mut *out, self)?;
         writeln!(out)?;

@@ -1,6 +1,6 @@
 //! Carries out passes: batch after batch, round after round.
 //!
-//! No pass knows of batching, waiting or stopping; no other place does.
+//! Only this module batches, waits and stops; passes do not.
 
 use std::{
     sync::Arc,
@@ -19,13 +19,13 @@ use crate::{
     report::{Ending, PassReport, Report},
 };
 
-/// How far apart the rounds of many cleaners are spread: a tenth of the interval, either way.
+/// How far the rounds of many cleaners are spread: a tenth of the interval, either way.
 const JITTER: f64 = 0.1;
 
-/// Findings that a report names; of more it tells the number.
+/// The most findings that a report names; of further ones it reports only the number.
 const NAMED: usize = 100;
 
-/// Passes, and the store they go over.
+/// Passes, and the store they work on.
 #[derive(Debug)]
 pub struct Runner {
     engine: Arc<dyn Engine>,
@@ -42,8 +42,8 @@ impl Runner {
         Self { engine, passes, dry_run, meters }
     }
 
-    /// Carries out each pass until nothing is left to do, or until told to stop: `shutdown.drain` ends it between two
-    /// batches, `shutdown.now` at once. A pass that fails does not keep the next from its work.
+    /// Carries out each pass until nothing is left to do or until `shutdown`: `drain` ends it between two batches,
+    /// `now` at once. A pass that fails does not prevent the next.
     pub async fn run_once(&self, shutdown: &Shutdown) -> Report {
         let began = Instant::now();
         let now = self.engine.health().await.map(|health| health.now);
@@ -92,7 +92,7 @@ impl Runner {
         }
     }
 
-    /// Rounds for ever: the first at once, the others about `interval` apart, until `shutdown.drain`.
+    /// Rounds without end: the first at once, the others about `interval` apart, until `shutdown.drain`.
     #[must_use]
     pub fn watch<'a>(&'a self, interval: Duration, shutdown: &'a Shutdown) -> Rounds<'a> {
         Rounds { runner: self, interval, shutdown, is_first: true }
@@ -109,7 +109,7 @@ pub struct Rounds<'a> {
 }
 
 impl Rounds<'_> {
-    /// Waits for its time, carries out the next round and answers its report; `None` once told to stop.
+    /// Waits for the next round's time, carries it out and returns its report; `None` after a stop.
     pub async fn next(&mut self) -> Option<Report> {
         if !std::mem::take(&mut self.is_first) {
             let spread = 1.0 - JITTER + 2.0 * JITTER * rand::random::<f64>();

@@ -6,7 +6,7 @@ use ulid::Ulid;
 use super::{MAX_ITEMS, Operation, OperationState, read_operation};
 use crate::{Archive, Error, Result, letters::MAX_PAGE, sql};
 
-/// After every id.
+/// Greater than every id.
 const END: &str = "~";
 
 /// A page of operations.
@@ -19,8 +19,8 @@ pub struct OperationPage {
 }
 
 impl Archive {
-    /// Operations that are in a state, or all, the latest first: up to `limit` of them, which is at most [`MAX_PAGE`], and
-    /// fewer where they are large, for their items are counted.
+    /// Operations in a state, or all, the latest first. Returns up to `limit`, at most [`MAX_PAGE`], and fewer large
+    /// ones, because their items are counted.
     ///
     /// # Errors
     /// [`Error::ForeignCursor`]; those of the file.
@@ -38,7 +38,7 @@ impl Archive {
     }
 }
 
-/// As many as have up to `most_items` together; one at least.
+/// As many operations as have up to `most_items` items together, but at least one.
 fn page(
     transaction: &Transaction<'_>,
     state: Option<OperationState>,

@@ -1,4 +1,4 @@
-//! Giving an operation its letters when it begins.
+//! Assigns letters to an operation when it begins.
 
 use jobbers_common::name::TaskId;
 use rusqlite::Transaction;
@@ -11,7 +11,7 @@ use crate::{
     sql,
 };
 
-/// The latest letters of these tasks; a task that has none to send is answered at once.
+/// Takes the latest letters of these tasks; a task without a letter to send gets its result at once.
 pub(super) fn tasks(transaction: &Transaction<'_>, operation: &str, tasks: &[TaskId]) -> Result<()> {
     for (place, task) in (0_i64..).zip(tasks) {
         let found = latest(transaction, task)?.map(|letter| letter.summary);
@@ -41,7 +41,7 @@ pub(super) fn tasks(transaction: &Transaction<'_>, operation: &str, tasks: &[Tas
     Ok(())
 }
 
-/// The letters that match and are dead.
+/// Takes the letters that match and are dead.
 pub(super) fn matching(transaction: &Transaction<'_>, operation: &str, filter: &Filter, limit: usize) -> Result<()> {
     let mut statement = filter.prepare(transaction, sql::TAKE_MATCHING)?;
     bind(&mut statement, ":operation", operation)?;

@@ -1,2 +1,2 @@
--- archive_id: what tells this archive apart from every other.
+-- archive_id: the id of this archive.
 SELECT id FROM archive

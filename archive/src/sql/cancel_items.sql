@@ -1,3 +1,3 @@
--- cancel_items: an operation sends no more of its letters.
+-- cancel_items: cancels the items of an operation that are not sent yet.
 -- ?1 operation
 UPDATE item SET outcome = 'cancelled' WHERE operation = ?1 AND outcome IS NULL

@@ -1,3 +1,3 @@
--- count_letters: how many letters match.
--- Those of matching.sql.
+-- count_letters: the number of letters that match.
+-- Parameters: those of matching.sql.
 SELECT count(*) FROM letter WHERE MATCHING

@@ -1,4 +1,4 @@
--- free_letters: gives the letters back that an operation has not sent.
+-- free_letters: gives back the letters that an operation has not sent.
 -- ?1 operation
 UPDATE letter SET state = 'dead', operation = NULL
 WHERE operation = ?1 AND state = 'resubmitting'

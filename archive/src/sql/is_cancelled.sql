@@ -1,3 +1,3 @@
--- is_cancelled: whether an operation is to be stopped.
+-- is_cancelled: whether an operation was cancelled.
 -- ?1 id
 SELECT count(*) > 0 FROM operation WHERE id = ?1 AND cancelled_at IS NOT NULL

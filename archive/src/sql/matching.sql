@@ -1,5 +1,5 @@
--- matching: whether a letter matches a filter; stands in place of the word MATCHING in other statements. Each line is a
--- condition, and only those stand there whose parameter is given: so that an index can serve them.
+-- matching: the conditions of a filter; replaces the word MATCHING in other statements. Each line is one condition.
+-- Only the conditions whose parameters are given are used, so that an index can serve them.
 -- :queue  :name  :version  :status  :state  :error a part of the message, in lower case  :fingerprint
 -- :failed_after  :failed_before, that point excluded
 queue = :queue

@@ -1,6 +1,6 @@
 -- operations: operations, the latest first.
--- ?1 the id before which to go on  ?2 whether they are finished, or NULL for both  ?3 whether somebody asked for them to be
--- stopped, or NULL for both  ?4 at most how many
+-- ?1 continue before this id  ?2 whether they are finished, or NULL for both  ?3 whether they were cancelled, or NULL for
+-- both  ?4 limit
 SELECT id, request, created_at, finished_at, cancelled_at
 FROM operation
 WHERE id < ?1

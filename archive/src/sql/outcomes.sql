@@ -1,3 +1,3 @@
--- outcomes: how many items of an operation came to what; NULL is not sent yet.
+-- outcomes: the number of items of an operation per result; NULL is not sent yet.
 -- ?1 operation
 SELECT outcome, count(*) FROM item WHERE operation = ?1 GROUP BY outcome

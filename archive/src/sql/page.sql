@@ -1,5 +1,5 @@
 -- page: letters that match, the latest first.
--- :before the key before which to go on; :limit; and those of matching.sql
+-- :before continue before this key; :limit; and those of matching.sql
 SELECT key, id, revision, queue, name, version, status, failed_at, attempt, worker, kind, error, fingerprint, state,
        resubmitted_at, operation
 FROM letter

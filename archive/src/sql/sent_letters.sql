@@ -1,5 +1,5 @@
--- sent_letters: the letters that an operation has sent again, a page at a time; whether or not they are still there.
--- ?1 operation  ?2 the place from which on  ?3 at most how many
+-- sent_letters: one page of the letters that an operation has sent again, whether or not they still exist.
+-- ?1 operation  ?2 the first place  ?3 limit
 SELECT place, task, revision
 FROM item
 WHERE operation = ?1 AND place >= ?2 AND outcome = 'resubmitted' AND revision IS NOT NULL

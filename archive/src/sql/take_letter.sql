@@ -1,3 +1,3 @@
--- take_letter: gives a letter to an operation.
+-- take_letter: assigns a letter to an operation.
 -- ?1 key  ?2 operation
 UPDATE letter SET state = 'resubmitting', operation = ?2 WHERE key = ?1

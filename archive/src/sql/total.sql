@@ -1,2 +1,2 @@
--- total: how many letters there are.
+-- total: the number of letters.
 SELECT coalesce(sum(letters), 0) FROM tally

@@ -1,4 +1,4 @@
--- waiting: of each queue and task, how many letters are dead, and when the first of them failed.
+-- waiting: the number of dead letters of each queue and task, and when the first of them failed.
 SELECT queue, name, letters,
        (SELECT min(failed_at) FROM letter INDEXED BY letter_waiting
         WHERE letter.queue = tally.queue AND letter.name = tally.name AND state = 'dead')

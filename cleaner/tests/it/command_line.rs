@@ -1,4 +1,4 @@
-//! The `cleaner` program: what it refuses, what it prints, and with which code it ends.
+//! The `cleaner` program: what it refuses, what it prints, and its exit codes.
 
 use std::{
     fs,
@@ -58,7 +58,7 @@ fn versions_in_no_order_and_managers_that_are_none_are_refused() {
     fails_with(64, "is not a manager's address", &[&age[..], &["--manager", "ftp://localhost"]].concat());
 }
 
-/// Makes a store, and says where.
+/// Creates a store and returns its address.
 fn store_in(folder: &Path) -> String {
     let url = format!("sqlite://{}", folder.join("jobbers.db").display());
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -77,7 +77,7 @@ fn a_manager_that_does_not_answer_ends_with_unavailable_and_the_others_have_thei
     assert_eq!((&report["passes"][0]["ending"], &report["passes"][1]["ending"]), (&"done".into(), &"failed".into()));
 }
 
-/// A store with one task, whose counts are off.
+/// A store with one task, whose counts are wrong.
 fn damaged(folder: &Path) -> String {
     let url = store_in(folder);
     let conn = rusqlite::Connection::open(folder.join("jobbers.db")).unwrap();

@@ -1,4 +1,4 @@
-//! What is pruned, and what is not.
+//! Which tasks are pruned and which are not.
 
 use std::time::Duration;
 
