@@ -1,7 +1,7 @@
 //! Heavy, synchronous work: it runs on as many threads as there are cores, and the worker keeps its leases meanwhile.
 //!
 //! `cargo run -p jobbers-worker --example blocking_digest -- FILE…` prints the SHA-256 of each file (of this crate's
-//! manifest, if none is given) and ends.
+//! manifest by default) and ends.
 
 #![expect(clippy::print_stdout, reason = "what the example is for")]
 
@@ -15,7 +15,7 @@ struct Stretch {
     rounds: u32,
 }
 
-/// A plain `fn`: nothing can stop it from outside, so it looks whether it is to end.
+/// A plain `fn`: nothing can stop it from outside, so it checks for a stop request.
 #[task(blocking, timeout = "1m")]
 fn stretch(ctx: Context, job: Stretch) -> Result<String, TaskError> {
     use sha2::{Digest, Sha256};
@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let client = Client::open("sqlite::memory:").await?;
     let shutdown = Shutdown::new();
-    // The stock tasks are there for programs that ask for them.
+    // Stock tasks run only in programs that add them.
     let engine = client.engine().ok_or("a client of a store")?;
     let config = Config { stock_root: files.iter().filter_map(|file| file.parent()).collect(), ..Config::default() };
     let worker = Worker::new(config, Arc::clone(engine)).tasks(stock::ALL);

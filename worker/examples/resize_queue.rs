@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use jobbers_worker::{Config, Shutdown, prelude::*};
 
-/// What the task shares with the rest of the program; a connection pool would be handed over in the same way.
+/// Values that the task shares with the rest of the program; a connection pool would be passed in the same way.
 struct Gallery {
     resized: AtomicU32,
 }
@@ -32,7 +32,7 @@ async fn resize(ctx: Context, job: Resize) -> Result<u32, TaskError> {
             return Err(TaskError::fatal(format!("image {} can't be 0 pixels wide", job.image)));
         }
         if job.image == 3 && n == 1 && ctx.attempt() == 1 {
-            // Any error by `?` is tried again.
+            // Any error by `?` is retried.
             tokio::fs::metadata("no-such-disk/image-3.png").await?;
         }
         gallery.resized.fetch_add(1, Ordering::Relaxed);
@@ -51,7 +51,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         submitted.push(resize.delay(&client, Resize { image, widths: vec![320, 640, last] }).await?.id);
     }
 
-    // A program of its own would say `Worker::from_env().state(gallery).run().await` and run until it is told to stop.
+    // A real program would call `Worker::from_env().state(gallery).run().await` and run until it gets a stop signal.
     let shutdown = Shutdown::new();
     let engine = client.engine().ok_or("a client of a store")?;
     let worker = Worker::new(Config::default(), Arc::clone(engine)).state(Gallery { resized: AtomicU32::new(0) });

@@ -1,7 +1,8 @@
-//! One attempt at a task, from its claim to its settlement: what the executor, the renewal of leases and the task
-//! function itself know of it.
+//! One attempt at a task, from its claim to its settlement: the state that the executor, the renewal of leases and the
+//! task function share.
 //!
-//! It does nothing by itself. Whoever wants it to end says why ([`Attempt::stop`]); the executor sees to it.
+//! It does nothing by itself. Code that wants the attempt to end gives the reason ([`Attempt::stop`]), and the executor
+//! ends it.
 
 use std::{
     sync::{
@@ -23,52 +24,52 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{client::Client, finished::Finished, hung::HungThreads, meters::pair::Pair, state::States};
 
-/// Why an attempt is to end before it ends by itself. Later ones are graver, and take the place of lesser ones.
+/// Why an attempt must end early. Later reasons are graver and replace earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stop {
-    /// The worker shuts down and the task's policy says `fail`.
+    /// The worker shuts down, and the task's policy is `fail`.
     Fail,
-    /// The worker shuts down, and gives it back.
+    /// The worker shuts down and gives the task back.
     Requeue,
-    /// Its lease can't be renewed in time: it ends before anybody else may start it.
+    /// Its lease can't be renewed in time, so it must end before another worker may start the task.
     LeaseEnding,
-    /// Somebody cancelled the task.
+    /// The task was cancelled.
     Cancel,
-    /// Somebody else has its lease: nothing it does counts any more.
+    /// Another worker has the lease, so no result of this attempt counts.
     LeaseLost,
 }
 
-/// Where an attempt stands that needs a thread of the pool. Others are never anywhere else than at `FREE`.
+/// The progress of an attempt that needs a thread of the pool. Other attempts always stay at `FREE`.
 mod standing {
     pub(super) const FREE: u8 = 0;
-    /// In the line for a thread.
+    /// It waits in the queue for a thread.
     pub(super) const WAITS: u8 = 1;
     /// A thread has taken it.
     pub(super) const BEGUN: u8 = 2;
-    /// It is to be given back without having begun.
+    /// It is given back without having begun.
     pub(super) const WITHDRAWN: u8 = 3;
 }
 
 /// What all attempts of a worker share.
 #[derive(Debug)]
 pub(crate) struct SharedState {
-    /// Whose attempts they are.
+    /// The id of the worker.
     pub(crate) worker: WorkerId,
     /// How long a lease lasts.
     pub(crate) lease: Duration,
-    /// How long a task function may take to end once it is told to.
+    /// How long a task function may take to end after a stop request.
     pub(crate) grace: Duration,
     /// Values by type.
     pub(crate) states: States,
-    /// The way to submit more tasks.
+    /// The client that submits more tasks.
     pub(crate) client: Option<Client>,
     /// Where attempts go when they have ended.
     pub(crate) finished: Finished,
-    /// Told when an attempt has news for the store.
+    /// Notified when an attempt has a heartbeat for the store.
     pub(crate) news: Notify,
     /// Threads that were written off.
     pub(crate) hung: HungThreads,
-    /// Cancelled when the worker waits for nothing any more.
+    /// Cancelled when the worker no longer waits for anything.
     pub(crate) halt: CancellationToken,
     epoch: Instant,
 }
@@ -100,7 +101,7 @@ impl SharedState {
         u64::try_from(at.saturating_duration_since(self.epoch).as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// The point in time `micros` stands for.
+    /// The point in time that is `micros` after the worker began.
     pub(crate) fn instant(&self, micros: u64) -> Instant {
         self.epoch + Duration::from_micros(micros)
     }
@@ -110,7 +111,7 @@ impl SharedState {
 #[derive(Debug, Default)]
 struct PendingHeartbeat {
     pending: Option<Heartbeat>,
-    /// Not to be written before this point: one write per quarter of the heartbeat interval is enough.
+    /// Not to be written before this time: one write per quarter of the heartbeat interval is enough.
     not_before: Option<Instant>,
 }
 
@@ -118,24 +119,24 @@ struct PendingHeartbeat {
 #[derive(Debug)]
 pub(crate) struct Attempt {
     pub(crate) task: ClaimedTask,
-    /// The task's policy, with the wishes of its submission.
+    /// The task's policy with the overrides of its submission.
     pub(crate) policy: TaskPolicy,
     pub(crate) shared: Arc<SharedState>,
     /// Cancelled when it is to end.
     pub(crate) token: CancellationToken,
-    /// Its place among the leases.
+    /// Its index among the leases.
     pub(crate) place: usize,
-    /// What it is counted with.
+    /// The instruments that count it.
     pub(crate) pair: Option<Arc<Pair>>,
     claimed: Instant,
     stop: Mutex<Option<Stop>>,
-    /// When it was told that its task is cancelled.
+    /// When the attempt was notified that its task is cancelled.
     cancelled_at: OnceLock<Instant>,
     news: Mutex<PendingHeartbeat>,
     lease_ends: AtomicU64,
     beat_at: AtomicU64,
     standing: AtomicU8,
-    /// When the worker had it in its hands, when its function began (0: it did not) and when it ended.
+    /// When the worker received it, when its function began (0: not yet) and when it ended.
     taken_at: u64,
     began_at: AtomicU64,
     ended_at: AtomicU64,
@@ -157,12 +158,12 @@ impl Labels for Attempt {
     }
 }
 
-/// When an attempt came into the worker's hands, by its own clock.
+/// When the worker received an attempt, by its own clock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Taken {
-    /// When its lease was asked for.
+    /// When its lease was requested.
     pub(crate) asked: Instant,
-    /// When the answer was there.
+    /// When the answer arrived.
     pub(crate) answered: Instant,
 }
 
@@ -204,17 +205,17 @@ impl Attempt {
         self.task.started_at.since(self.task.submitted_at) + self.claimed.elapsed()
     }
 
-    /// When this worker had it in its hands.
+    /// When this worker received it.
     pub(crate) fn taken(&self) -> Instant {
         self.shared.instant(self.taken_at)
     }
 
-    /// When it is over at the latest, if its task has a timeout.
+    /// The latest time at which it ends, if its task has a timeout.
     pub(crate) fn ends_by(&self) -> Option<Instant> {
         self.claimed.checked_add(self.policy.timeout? + self.shared.grace)
     }
 
-    /// Asks it to end. The gravest reason given counts.
+    /// Asks it to end. The gravest reason counts.
     pub(crate) fn stop(&self, why: Stop) {
         let mut stop = self.stop.lock();
         *stop = (*stop).max(Some(why));
@@ -230,13 +231,13 @@ impl Attempt {
         *self.stop.lock()
     }
 
-    /// Whether its task was cancelled, and it has gone on for longer than its grace since it was told.
+    /// Whether its task was cancelled, and it has continued for longer than its grace since it was notified.
     pub(crate) fn ignores_cancel(&self, now: Instant) -> bool {
         let is_over_grace = |told: &Instant| *told + self.shared.grace < now;
         !self.has_ended() && self.cancelled_at.get().is_some_and(is_over_grace)
     }
 
-    /// Takes the right to say how it ended. Only the first to ask gets it.
+    /// Takes the right to report how it ended. Only the first caller gets it.
     pub(crate) fn take_end(&self) -> bool {
         let first = !self.ended.swap(true, Ordering::AcqRel);
         if first {
@@ -250,33 +251,33 @@ impl Attempt {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// When its lease ends, as far as this worker can be sure: counted from before it was asked for.
+    /// When its lease ends at the earliest: counted from before it was requested.
     pub(crate) fn lease_ends(&self) -> Instant {
         self.shared.instant(self.lease_ends.load(Ordering::Acquire))
     }
 
-    /// Notes that a renewal asked for at `sent` was granted.
+    /// Notes that a renewal requested at `sent` was granted.
     pub(crate) fn renewed(&self, sent: Instant) {
         self.lease_ends.fetch_max(self.shared.micros(sent + self.shared.lease), Ordering::AcqRel);
     }
 
-    /// Notes that it is to wait for a thread.
+    /// Notes that it waits for a thread.
     pub(crate) fn enter_blocking_queue(&self) {
         self.standing.store(standing::WAITS, Ordering::Release);
     }
 
-    /// Whether it is one that had to wait for a thread.
+    /// Whether it had to wait for a thread.
     pub(crate) fn is_blocking(&self) -> bool {
         self.standing.load(Ordering::Acquire) != standing::FREE
     }
 
-    /// A thread takes it. Not if it was withdrawn.
+    /// Marks it as taken by a thread. Returns false if it was withdrawn.
     pub(crate) fn leave_line(&self) -> bool {
         let left = self.move_from_line(standing::BEGUN);
         left.map_or_else(|at| at != standing::WITHDRAWN, |_| true)
     }
 
-    /// Sees to it that it never begins, if it has not.
+    /// Ensures that it never begins; returns false if it has begun.
     pub(crate) fn withdraw(&self) -> bool {
         let left = self.move_from_line(standing::WITHDRAWN);
         left.map_or_else(|at| at == standing::WITHDRAWN, |_| true)
@@ -291,7 +292,7 @@ impl Attempt {
     pub(crate) fn begin(&self) {
         let now = self.shared.micros(Instant::now());
         self.beat_at.store(now, Ordering::Release);
-        // 0 stands for "not yet".
+        // 0 means "not yet".
         self.began_at.store(now.max(1), Ordering::Release);
         if let Some(pair) = &self.pair {
             pair.selected(self.waited(), self.task.crashes);
@@ -327,7 +328,7 @@ impl Attempt {
         if began == 0 { Duration::ZERO } else { Duration::from_micros(ended.saturating_sub(began)) }
     }
 
-    /// For how long the task function has run by now; zero if it never began.
+    /// How long the task function has run so far; zero if it never began.
     pub(crate) fn runs_for(&self) -> Duration {
         match self.began_at.load(Ordering::Acquire) {
             0 => Duration::ZERO,
@@ -354,12 +355,12 @@ impl Attempt {
         since(self.task.ready_at.max(self.task.submitted_at), self.task.started_at) + Duration::from_micros(here)
     }
 
-    /// When the task function last said that it makes progress.
+    /// When the task function last reported progress.
     pub(crate) fn last_beat(&self) -> Instant {
         self.shared.instant(self.beat_at.load(Ordering::Acquire))
     }
 
-    /// A heartbeat of the task function, written soon together with others.
+    /// Adds a heartbeat of the task function; it is written soon, together with others.
     pub(crate) fn beat(&self, heartbeat: Heartbeat) {
         self.beat_at.store(self.shared.micros(Instant::now()), Ordering::Release);
         let mut news = self.news.lock();
@@ -373,13 +374,13 @@ impl Attempt {
         }
     }
 
-    /// When its pending news may be written; `None` when there are none.
+    /// When its pending heartbeat may be written; `None` if none is pending.
     pub(crate) fn news_due(&self, now: Instant) -> Option<Instant> {
         let news = self.news.lock();
         news.pending.as_ref().map(|_| news.not_before.unwrap_or(now))
     }
 
-    /// Takes the news that may be written by now.
+    /// Takes the pending heartbeat if it may be written by now.
     pub(crate) fn take_news(&self, now: Instant) -> Option<Heartbeat> {
         let mut news = self.news.lock();
         if news.not_before.is_some_and(|at| at > now) {
@@ -390,7 +391,7 @@ impl Attempt {
         Some(taken)
     }
 
-    /// Puts news back that could not be written, to be tried again at `later`; what was said since then stands.
+    /// Puts back a heartbeat that could not be written, to retry at `later`. Values reported since then win.
     pub(crate) fn return_news(&self, unsent: Heartbeat, later: Instant) {
         let mut news = self.news.lock();
         news.not_before = Some(later);
@@ -399,7 +400,7 @@ impl Attempt {
         pending.checkpoint = pending.checkpoint.take().or(unsent.checkpoint);
     }
 
-    /// Takes what was to be written for the next attempt to find, whenever that was due.
+    /// Takes the pending checkpoint for the next attempt, even if its write is not due yet.
     pub(crate) fn take_checkpoint(&self) -> Option<Heartbeat> {
         self.news.lock().pending.take_if(|pending| pending.checkpoint.is_some())
     }

@@ -1,11 +1,11 @@
 //! Threads for synchronous tasks: as many as there are cores, started when they are first needed.
 //!
-//! A job that does not end when it is told to holds its thread for good. The thread is then *written off*: another takes
-//! its place in the pool, nothing waits for what the job answers, and the thread ends with its job.
+//! A job that ignores its stop request holds its thread for good. The thread is then *written off*: another takes its
+//! place in the pool, its result is ignored, and the thread ends with its job.
 //!
-//! Not tokio's blocking pool, for two reasons. That one is shared with file access and name resolution and is hundreds of
-//! threads wide, where heavy work wants as many as there are cores. And a runtime waits for its blocking threads when it
-//! is dropped, while a worker that is told to stop now must be able to leave a task behind that never ends.
+//! The pool is not tokio's, for two reasons. Tokio's pool is shared with file access and name resolution and is
+//! hundreds of threads wide, while heavy work wants as many threads as cores. And a runtime waits for its blocking
+//! threads when it is dropped, while a worker that must stop now has to leave endless tasks behind.
 
 use std::{
     any::Any,
@@ -30,7 +30,7 @@ struct Job {
     seat: Arc<Seat>,
 }
 
-/// Where a job is: in line, on a thread, on a thread that was written off, or over. Changed under the lock of the pool.
+/// The state of a job: queued, on a thread, on a thread that was written off, or over. Changed under the pool's lock.
 #[derive(Debug, Default)]
 pub(crate) struct Seat(AtomicU8);
 
@@ -43,7 +43,7 @@ impl Seat {
         self.0.load(Ordering::Acquire)
     }
 
-    /// Answers where it was before.
+    /// Sets the state and returns the previous one.
     fn move_to(&self, place: u8) -> u8 {
         self.0.swap(place, Ordering::AcqRel)
     }
@@ -54,7 +54,7 @@ impl Seat {
     }
 }
 
-/// The pool. Its threads end, after what they are at, when it is dropped.
+/// The pool. When it is dropped, its threads end after their present jobs.
 #[derive(Debug)]
 pub(crate) struct BlockingPool {
     shared: Arc<Shared>,
@@ -89,13 +89,13 @@ impl BlockingPool {
         Self { shared: Arc::default(), width: width.max(1), runtime }
     }
 
-    /// How many jobs run at a time.
+    /// How many jobs run concurrently.
     pub(crate) const fn width(&self) -> usize {
         self.width
     }
 
-    /// Runs `job` on a thread of the pool, and answers what it returned or the panic it ended with. Dropping that answer
-    /// does not stop the job. The seat is what [`BlockingPool::write_off`] takes.
+    /// Runs `job` on a thread of the pool. The future resolves to its return value or its panic; dropping the future
+    /// does not stop the job. The seat is for [`BlockingPool::write_off`].
     pub(crate) fn run<T: Send + 'static, J: FnOnce() -> T + Send + 'static>(
         &self,
         job: J,
@@ -106,7 +106,7 @@ impl BlockingPool {
         let work = Box::new(move || {
             let _runtime = runtime.enter();
             if let Err(unwanted) = answer.send(catch_unwind(AssertUnwindSafe(job))) {
-                // Nobody waits for it any more, and dropping it may panic; the thread is needed further.
+                // The result is not needed, and dropping it may panic; the thread must survive that.
                 catch_unwind(AssertUnwindSafe(|| drop(unwanted))).ok();
             }
         });
@@ -118,7 +118,7 @@ impl BlockingPool {
         (seat, answered.map(move |answer| answer.unwrap_or_else(no_thread)))
     }
 
-    /// Gives up the thread that runs the job of this seat, if one does: another may be started in its place.
+    /// Gives up the thread that runs the job of this seat, if one does; another may be started in its place.
     pub(crate) fn write_off(&self, seat: &Seat) -> bool {
         let mut state = self.shared.state.lock();
         if seat.place() != Seat::ON_THREAD {
@@ -132,7 +132,7 @@ impl BlockingPool {
         true
     }
 
-    /// Wakes a thread for what waits, or starts one.
+    /// Wakes a thread for waiting jobs, or starts one.
     fn staff(&self, state: &mut State) {
         if state.idle >= state.waiting.len() || state.threads >= self.width {
             self.shared.work.notify_one();
@@ -142,7 +142,7 @@ impl BlockingPool {
         let name = format!("jobbers-blocking-{}", state.threads);
         match thread::Builder::new().name(name).spawn(move || shared.work()) {
             Ok(_) => state.threads += 1,
-            // With other threads at work it only takes longer; without any, whoever waits is told.
+            // With other threads this only takes longer; without any, the waiting callers get an error.
             Err(error) => {
                 tracing::error!(%error, "could not start a thread for blocking tasks");
                 if state.threads == 0 {

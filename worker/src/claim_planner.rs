@@ -1,7 +1,7 @@
-//! Which queues to claim from, and how much of each.
+//! Plans which queues to claim from, and how many tasks from each.
 //!
-//! Follows the role's queues and the limits of the live configuration, and the limits this worker was started with. What
-//! runs is counted for every queue, so that a limit that appears later holds at once.
+//! It follows the role's queues and limits of the live configuration, and this worker's own limits. Running tasks are
+//! counted for every queue, so that a limit that is set later applies at once.
 
 use std::{
     cmp::Reverse,
@@ -17,18 +17,18 @@ use jobbers_common::{
     task_kind::TaskKind,
 };
 
-/// How much room there is for more tasks.
+/// How many more tasks the worker can take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
-    /// In all.
+    /// In total.
     pub(crate) most: usize,
-    /// For those that can start at once. Blocking tasks are asked for no further, nor is a queue whose starts the store
-    /// limits.
+    /// Tasks that can start at once. Blocking tasks, and queues whose starts the store limits, are claimed only up to
+    /// this.
     pub(crate) at_once: usize,
-    /// For blocking tasks; `None` if there is no such task in the program.
+    /// Blocking tasks; `None` if the program has no blocking task.
     pub(crate) blocking: Option<usize>,
-    /// Whether the claim refuses the kinds of blocking tasks that are known: then the queues that bring them are asked for
-    /// the others.
+    /// Whether the claim refuses the known kinds of blocking tasks. Then the queues that contain them are asked for the
+    /// other tasks.
     pub(crate) refuses_blocking: bool,
 }
 
@@ -38,11 +38,11 @@ pub(crate) struct ClaimPlanner {
     role: RoleName,
     own_limits: BTreeMap<QueueName, usize>,
     served: Vec<Served>,
-    /// Tasks of each queue that run or have been asked for.
+    /// Tasks of each queue that run or are being claimed.
     taken: HashMap<QueueName, usize>,
-    /// Whether what each queue brought last had blocking tasks in it.
+    /// Whether the last claim from each queue contained blocking tasks.
     heavy: HashMap<QueueName, bool>,
-    /// The kinds of blocking tasks that the queues have brought.
+    /// The kinds of blocking tasks seen in the queues.
     blocking: BTreeSet<Refusal>,
     /// The version of the configuration this follows.
     pub(crate) version: u64,
@@ -54,16 +54,17 @@ struct Served {
     limit: Option<usize>,
     /// How often it is asked first, relative to the others; `None` in strict order.
     weight: Option<u32>,
-    /// Whether the store limits how many of its tasks start: what waits here would hold a place that others could use.
+    /// Whether the store limits how many of its tasks start. A task waiting here would hold a slot that others could
+    /// use.
     is_limited: bool,
-    /// How much it is owed: the one that is owed most is asked first (smooth weighted round robin).
+    /// Its credit; the queue with the most is asked first (smooth weighted round robin).
     credit: i64,
-    /// How long its tasks may be given back for not being known.
+    /// How long its tasks may be given back as unknown.
     patience: Duration,
 }
 
 impl Served {
-    /// All but the credit.
+    /// Compares everything except the credit.
     fn is_like(&self, other: &Self) -> bool {
         let facts = |it: &Self| (it.limit, it.weight, it.patience, it.is_limited);
         self.queue == other.queue && facts(self) == facts(other)
@@ -83,7 +84,7 @@ impl ClaimPlanner {
         }
     }
 
-    /// Follows a configuration. Answers whether the role's queues changed.
+    /// Follows a configuration. Returns whether the role's queues changed.
     pub(crate) fn follow(&mut self, config: &StoreConfig) -> bool {
         let first = self.version == 0;
         self.version = config.version;
@@ -124,8 +125,10 @@ impl ClaimPlanner {
         self.served.iter().map(|served| served.queue.clone()).collect()
     }
 
-    /// Asks for tasks, each queue for no more than its limit leaves, and one that brings blocking tasks for no more     /// blocking queue takes; where that is not known yet, for one task at least unless some are on their way. What is asked
-    /// for counts as taken until it is [answered](ClaimPlanner::answered). Not from the queues `left` to others.
+    /// Plans a claim. Each queue is asked for no more than its limit allows. A queue with blocking tasks is asked for
+    /// no more than the blocking queue takes; if that is not known yet, for at least one task unless some are on their
+    /// way. Requested tasks count as taken until they are [answered](ClaimPlanner::answered). Skips the queues `left`
+    /// to other workers.
     pub(crate) fn ask(&mut self, room: Room, left: &[QueueName]) -> Vec<QueueClaim> {
         let Room { most, at_once, blocking: blocking_room, refuses_blocking } = room;
         let mut claims = Vec::with_capacity(self.served.len());
@@ -152,7 +155,7 @@ impl ClaimPlanner {
         claims
     }
 
-    /// Of what is asked for, how much may be blocking tasks, and how much is asked for in all.
+    /// How many of the requested tasks may be blocking, and how many are requested in total.
     pub(crate) fn count_blocking(&self, asked: &[QueueClaim], room: usize) -> (usize, usize) {
         let (heavy, light): (Vec<_>, Vec<_>) =
             asked.iter().partition(|claim| self.heavy.get(&claim.queue) != Some(&false));
@@ -160,7 +163,7 @@ impl ClaimPlanner {
         (blocking, if light.is_empty() { blocking } else { room })
     }
 
-    /// Learns which queues bring blocking tasks, and of which kinds, from what one claim brought.
+    /// Learns from a claim's result which queues contain blocking tasks, and of which kinds.
     pub(crate) fn learn<'a>(&mut self, brought: impl Iterator<Item = (&'a QueueName, Option<TaskKind>)>) {
         let mut heavy: HashMap<&QueueName, bool> = HashMap::new();
         for (queue, blocking) in brought {
@@ -172,14 +175,15 @@ impl ClaimPlanner {
         self.heavy.extend(heavy.into_iter().map(|(queue, is_heavy)| (queue.clone(), is_heavy)));
     }
 
-    /// The kinds of blocking tasks that the queues have brought, to be refused while the blocking queue takes none; `None` when a
-    /// claim has no room for them.
+    /// The kinds of blocking tasks seen in the queues, to refuse while the blocking queue is full; `None` if a claim
+    /// has no room for them.
     pub(crate) fn refusals(&self, room: usize) -> Option<impl Iterator<Item = Refusal>> {
         (self.blocking.len() <= room).then(|| self.blocking.iter().cloned())
     }
 
-    /// The order of this claim, as places in `served`. In a weighted role the queue that is owed most comes first, and
-    /// then owes the others: over as many claims as the weights add up to, each is first as often as its weight says.
+    /// The order of this claim, as indexes of `served`. In a weighted role, the queue with the most credit comes first
+    /// and then pays the sum of all weights. So over as many claims as that sum, each queue is first as often as its
+    /// weight.
     fn take_turns(&mut self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.served.len()).collect();
         let total: i64 = self.served.iter().filter_map(|served| served.weight).map(i64::from).sum();
@@ -193,7 +197,7 @@ impl ClaimPlanner {
         order
     }
 
-    /// Counts what was asked for and not given as free again. `given` names the queue of each task that runs now.
+    /// Frees the requested tasks that were not received. `given` names the queue of each task that runs now.
     pub(crate) fn answered<'a>(&mut self, asked: &[QueueClaim], given: impl Iterator<Item = &'a QueueName>) {
         for claim in asked {
             self.free(&claim.queue, claim.limit);
@@ -205,7 +209,7 @@ impl ClaimPlanner {
         }
     }
 
-    /// How long a queue's tasks may be given back for not being known.
+    /// How long a queue's tasks may be given back as unknown.
     pub(crate) fn patience(&self, queue: &QueueName) -> Duration {
         let served = self.served.iter().find(|served| served.queue == *queue);
         served.map_or(DEFAULT_PATIENCE, |served| served.patience)

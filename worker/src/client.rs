@@ -1,10 +1,10 @@
-//! Submitting tasks, typed: `resize.delay(&client, job)`, `resize.with(job).queue("mail").submit(&client)`; and awaiting
+//! Submitting typed tasks: `resize.delay(&client, job)`, `resize.with(job).queue("mail").submit(&client)`; and awaiting
 //! their results.
 //!
-//! A client goes straight to the store, for programs beside one, or over HTTP to a manager; what it is asked for and what
-//! it answers is the same. Straight to the store it routes as the manager does, by the same rules, also those that forbid to
-//! name a queue; it does not do the manager's further checks (schemas, strict queues). It caches the rules: a changed rule
-//! is followed within a second, and a client in steady use never waits for a read of the configuration.
+//! A client connects directly to the store, for programs next to one, or over HTTP to a manager; requests and answers
+//! are the same. With a direct connection it routes by the same rules as the manager, including rules that forbid
+//! naming a queue; it does not do the manager's further checks (schemas, strict queues). It caches the rules: it
+//! follows a changed rule within a second, and a client in steady use never waits for a read of the configuration.
 //!
 //! ```no_run
 //! # use jobbers_worker::prelude::*;
@@ -46,14 +46,14 @@ pub use self::{
 };
 use self::{http::Http, store::Store};
 
-/// A way to submit tasks. Clones share it.
+/// A client that submits tasks. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Client(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     way: Way,
-    /// Monotonic, so that the ids of one client sort by their time and stand close together in indexes.
+    /// Monotonic, so that the ids of one client sort by time and are close together in indexes.
     ids: Mutex<Generator>,
 }
 
@@ -63,37 +63,37 @@ enum Way {
     Http(Http),
 }
 
-/// Why a task was not taken in.
+/// Why a task was not accepted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubmitError {
-    /// An id or a queue that can't be.
+    /// An invalid id or queue name.
     #[error(transparent)]
     Name(#[from] NameError),
     /// A policy value outside its bounds.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// A value that can't be.
+    /// An invalid value.
     #[error("{0}")]
     Invalid(String),
-    /// A routing rule forbids to name this queue.
+    /// A routing rule forbids naming this queue.
     #[error(transparent)]
     QueueForbidden(#[from] QueueForbidden),
-    /// The store did not take it.
+    /// The store did not accept it.
     #[error(transparent)]
     Engine(#[from] Error),
-    /// The manager did not take it.
+    /// The manager did not accept it.
     #[error("{detail} ({code})")]
     Refused {
         /// The HTTP status.
         status: u16,
-        /// The problem's code, which never changes its meaning, such as `unknown_queue`.
+        /// The problem's stable code, such as `unknown_queue`.
         code: String,
-        /// What happened.
+        /// The problem's description.
         detail: String,
     },
-    /// The manager can't be reached, or its answer got lost. It may have been carried out; submitting again under the
-    /// same id is safe.
+    /// The manager can't be reached, or its answer was lost. The task may have been submitted; submitting it again
+    /// under the same id is safe.
     #[error("the manager can't be reached: {0}")]
     Unreachable(String),
 }
@@ -105,10 +105,10 @@ impl Client {
         Self::by(Way::Store(Store::new(engine)))
     }
 
-    /// A client of the store at this address ([`jobbers_engines::open`]), or of the manager at this `http://` one.
+    /// A client of the store at this address ([`jobbers_engines::open`]), or of the manager at this `http://` address.
     ///
     /// # Errors
-    /// When the store can't be opened, or the address makes no sense.
+    /// If the store can't be opened, or the address is invalid.
     pub async fn open(url: &str) -> Result<Self, Error> {
         if url.starts_with("http://") || url.starts_with("https://") {
             return Self::http(url);
@@ -116,11 +116,11 @@ impl Client {
         Ok(Self::new(jobbers_engines::open(url, jobbers_engines::OpenOptions::default()).await?))
     }
 
-    /// A client of the manager at this address, such as `http://127.0.0.1:8000`. It connects when it has something to
-    /// say, and repeats what was lost on the way: each task has an id from the start, so that does no harm.
+    /// A client of the manager at this address, such as `http://127.0.0.1:8000`. It connects at its first request and
+    /// repeats lost requests. Each task has an id from the start, so repeating is safe.
     ///
     /// # Errors
-    /// [`Error::Config`] when the address makes no sense.
+    /// [`Error::Config`] if the address is invalid.
     pub fn http(url: &str) -> Result<Self, Error> {
         Ok(Self::by(Way::Http(Http::new(url)?)))
     }
@@ -138,10 +138,10 @@ impl Client {
         }
     }
 
-    /// Submits several tasks, up to 1,000: all of them or, on any error, none. Answers in the order given.
+    /// Submits several tasks, up to 1,000: all of them or, on any error, none. Returns handles in the same order.
     ///
     /// # Errors
-    /// [`SubmitError`]; nothing is submitted then.
+    /// [`SubmitError`]; then nothing was submitted.
     pub async fn submit_all<R>(
         &self,
         batch: impl IntoIterator<Item = Submission<R>>,
@@ -154,7 +154,7 @@ impl Client {
         Ok(taken.into_iter().map(|taken| Handle::new(self.clone(), taken)).collect())
     }
 
-    /// A task that was submitted before, to await its result.
+    /// A task that was submitted earlier, to await its result.
     #[must_use]
     pub fn task<R>(&self, id: TaskId) -> PendingResult<R> {
         PendingResult::new(self.clone(), id)
@@ -167,10 +167,10 @@ impl Client {
 }
 
 impl<P: Encode, R> TaskFn<P, R> {
-    /// Submits a task, to be run as soon as a worker is free.
+    /// Submits a task that runs as soon as a worker is free.
     ///
     /// # Errors
-    /// [`SubmitError`]; nothing is submitted then.
+    /// [`SubmitError`]; then nothing was submitted.
     pub async fn delay(&self, client: &Client, job: P) -> Result<Handle<R>, SubmitError> {
         self.with(job).submit(client).await
     }
@@ -208,7 +208,7 @@ impl<P: Encode, R> TaskFn<P, R> {
         self.with(job).at(at).submit(client).await
     }
 
-    /// Readies a submission about which there is more to say.
+    /// Starts a submission with further settings.
     #[expect(clippy::needless_pass_by_value, reason = "the job is given away, as it is to the task function")]
     pub fn with(&self, job: P) -> Submission<R> {
         Submission::new(self, &job)

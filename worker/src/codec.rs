@@ -4,7 +4,8 @@ use bytes::Bytes;
 use jobbers_common::payload::Payload;
 use serde::{Serialize, de::DeserializeOwned};
 
-/// A type a task function can take as parameters, or whose value can be awaited as a result: every type that implements `DeserializeOwned`, [`Raw`] and [`NoParameters`].
+/// A type that a task function can take as parameters, or that a caller can await as a result: every type that
+/// implements `DeserializeOwned`, [`Raw`] and [`NoParameters`].
 pub trait Decode: Sized {
     /// Reads parameters, or a result.
     ///
@@ -16,18 +17,18 @@ pub trait Decode: Sized {
 /// A type a task function can return, or that can be submitted: every type that implements `Serialize`, [`Raw`] and
 /// [`NoParameters`].
 pub trait Encode {
-    /// Writes the bytes; `None` for a value that says nothing, as `()` does.
+    /// Writes the bytes; `None` for a value without content, such as `()`.
     ///
     /// # Errors
-    /// A sentence, when the value can't be JSON.
+    /// A sentence if the value can't be written as JSON.
     fn encode(&self) -> Result<Option<Payload>, String>;
 }
 
-/// Parameters or results as they are: bytes with their content type, never decoded.
+/// Raw parameters or results: bytes with their content type, never decoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Raw(pub Payload);
 
-/// The parameters of a task that takes none. It accepts, and ignores, whatever was submitted.
+/// The parameters of a task that takes none. It accepts and ignores any submitted parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NoParameters;
 
@@ -36,7 +37,7 @@ impl<T: DeserializeOwned> Decode for T {
         if !payload.is_json() {
             return Err(format!("{} is no JSON", payload.content_type()));
         }
-        // The path is worked out only for those that fail: keeping track of it costs more than the decoding.
+        // The path is computed only for failures, because tracking it costs more than the decoding.
         payload.decode().map_err(|plain| {
             let mut reader = serde_json::Deserializer::from_slice(&payload.bytes);
             match serde_path_to_error::deserialize::<_, T>(&mut reader) {

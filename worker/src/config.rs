@@ -28,42 +28,42 @@ use crate::stock::StockRoot;
 /// The defaults, as shipped to users.
 pub const DEFAULTS: &str = include_str!("../worker.default.toml");
 
-/// How a worker is to work.
+/// The settings of a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Where tasks are kept.
+    /// The address of the store.
     pub engine_url: String,
-    /// Which role it plays.
+    /// The role it plays.
     pub role: RoleName,
-    /// How many tasks run at a time.
+    /// How many tasks run concurrently.
     pub concurrency: u32,
-    /// How many tasks to run before a clean exit; 0 is no end.
+    /// How many tasks to run before a clean exit; 0 is no limit.
     pub ttl: u64,
-    /// How many tasks of a queue run at a time at most.
+    /// How many tasks of each queue run concurrently at most.
     #[serde(serialize_with = "write_limits", deserialize_with = "read_limits")]
     pub queue_limits: BTreeMap<QueueName, usize>,
     /// How long a lease lasts.
     #[serde(with = "duration::text")]
     pub lease: Duration,
-    /// How long running tasks may take to finish once the worker is to stop.
+    /// How long running tasks may take to finish when the worker stops.
     #[serde(with = "duration::text")]
     pub drain_deadline: Duration,
-    /// How long a task that was told to stop may take before it is dropped.
+    /// How long a task may take to stop after a cancel or a shutdown before it is dropped.
     #[serde(with = "duration::text")]
     pub cancel_grace: Duration,
-    /// How many threads may be held by blocking tasks whose attempts are over, until the worker drains and ends.
+    /// How many threads blocking tasks with finished attempts may hold before the worker drains and ends.
     pub max_hung_threads: u32,
-    /// Below which folders the stock tasks may read files.
+    /// The folders below which the stock tasks may read files.
     pub stock_root: StockRoot,
-    /// The version of the program, as `GET /workers` tells it and drains choose by it; `None` for
+    /// The version of the program, shown by `GET /workers` and used to choose workers to drain; `None` for
     /// [`crate::Worker::version`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Where [`crate::Worker::run`] serves `/metrics`.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "listen::read_if_any")]
     pub metrics_listen: Option<SocketAddr>,
-    /// Whether that address may be other than loopback.
+    /// Whether that address may be another than loopback.
     #[serde(default)]
     pub metrics_insecure: bool,
 }
@@ -91,7 +91,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Puts the layers together and checks what came of it.
+    /// Merges the layers and checks the result.
     ///
     /// # Errors
     /// [`ConfigError`], with every value that is out of bounds.
@@ -135,7 +135,7 @@ pub struct Args {
     worker: WorkerArgs,
     #[command(flatten)]
     metrics: MetricsArgs,
-    /// A TOML file that lies over the defaults
+    /// A TOML file with settings that replace defaults
     #[arg(long, env = "WORKER_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
     /// Print the configuration that would be used, and end
@@ -146,23 +146,23 @@ pub struct Args {
     pub log: LogArgs,
 }
 
-/// What can be said about a worker beside its store. As text: what is wrong in it is told as one thing, wherever it came
-/// from.
+/// The settings of a worker except its store. They are text, so that problems are reported in one form, whatever their
+/// source.
 #[derive(Debug, Clone, Default, clap::Args, Serialize)]
 pub struct WorkerArgs {
     /// Which role this worker plays; the role says which queues it serves [default: default]
     #[arg(long, env = "WORKER_ROLE", value_name = "ROLE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<String>,
-    /// How many tasks run at a time [default: 64]
+    /// How many tasks run concurrently [default: 64]
     #[arg(long, env = "WORKER_CONCURRENT_TASKS", value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "write_number")]
     concurrency: Option<String>,
-    /// How many tasks to run before a clean exit; 0 is no end [default: 0]
+    /// How many tasks to run before a clean exit; 0 is no limit [default: 0]
     #[arg(long, env = "WORKER_TTL", value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "write_number")]
     ttl: Option<String>,
-    /// How many tasks of a queue run at a time at most: heavy=2,mail=20
+    /// How many tasks of a queue run concurrently at most: heavy=2,mail=20
     #[arg(long, env = "WORKER_QUEUE_LIMITS", value_name = "QUEUE=N,…")]
     #[serde(skip_serializing_if = "Option::is_none")]
     queue_limits: Option<String>,
@@ -174,11 +174,11 @@ pub struct WorkerArgs {
     #[arg(long, env = "WORKER_DRAIN_DEADLINE", value_name = "DURATION")]
     #[serde(skip_serializing_if = "Option::is_none")]
     drain_deadline: Option<String>,
-    /// How long a task that was told to stop may take before it is dropped [default: 5s]
+    /// How long a task may take to stop after a cancel or a shutdown before it is dropped [default: 5s]
     #[arg(long, env = "WORKER_CANCEL_GRACE", value_name = "DURATION")]
     #[serde(skip_serializing_if = "Option::is_none")]
     cancel_grace: Option<String>,
-    /// How many threads may be held by tasks that do not end, until the worker drains and ends [default: 64]
+    /// How many threads tasks that do not end may hold before the worker drains and ends [default: 64]
     #[arg(long, env = "WORKER_MAX_HUNG_THREADS", value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "write_number")]
     max_hung_threads: Option<String>,
@@ -186,7 +186,7 @@ pub struct WorkerArgs {
     #[arg(long, env = "WORKER_STOCK_ROOT", value_name = "FOLDER")]
     #[serde(skip_serializing_if = "Option::is_none")]
     stock_root: Option<String>,
-    /// The version of the program, by which workers are told apart and drained [default: the program's own]
+    /// The version of the program, by which operators distinguish and drain workers [default: the program's own]
     #[arg(id = "worker_version", long = "worker-version", env = "WORKER_VERSION", value_name = "VERSION")]
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
@@ -216,7 +216,7 @@ impl Serialize for Said<'_> {
     }
 }
 
-/// A whole number as one, anything else as it is, for the configuration to complain of.
+/// Writes a whole number as a number, and anything else as text, so that the configuration reports it.
 fn write_number<S: Serializer>(text: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
     match text.as_deref().map(|text| (text, text.trim().parse::<u64>())) {
         Some((_, Ok(number))) => serializer.serialize_u64(number),

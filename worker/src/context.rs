@@ -1,4 +1,4 @@
-//! What a task function is given beside its parameters.
+//! The context that a task function receives besides its parameters.
 
 use std::{
     future::Future,
@@ -24,7 +24,7 @@ use crate::{
     state::States,
 };
 
-/// One attempt, as seen from inside its task function. Clones are the same attempt.
+/// One attempt, as its task function sees it. Clones refer to the same attempt.
 #[derive(Debug, Clone)]
 pub struct Context(Arc<Attempt>);
 
@@ -34,7 +34,7 @@ impl Context {
     }
 
     /// A context without a worker and a store, for tests of the plain function: attempt 1 of a task with these
-    /// parameters. Heartbeats and the like go nowhere; only [`Context::state`] and what asks for the task work.
+    /// parameters. Heartbeats and the like are discarded; only [`Context::state`] and the task's own fields work.
     #[must_use]
     pub fn detached(parameters: Payload) -> Self {
         Self::detached_with(parameters, States::default())
@@ -89,7 +89,7 @@ impl Context {
         &self.0.task.name
     }
 
-    /// The version that was asked for.
+    /// The requested version.
     #[must_use]
     pub fn version(&self) -> u32 {
         self.0.task.version
@@ -107,14 +107,14 @@ impl Context {
         self.0.task.attempt
     }
 
-    /// How often a worker vanished while it ran this task.
+    /// How many workers vanished while they ran this task.
     #[must_use]
     pub fn crashes(&self) -> u32 {
         self.0.task.crashes
     }
 
-    /// A number that only grows from claim to claim. A side effect that remembers the highest it has seen and refuses
-    /// lower ones is safe from an attempt that was given up and goes on regardless.
+    /// A number that grows with each claim. A side effect that remembers the highest fence and refuses lower ones is
+    /// safe from an abandoned attempt that continues.
     #[must_use]
     pub fn fence(&self) -> Fence {
         self.0.task.fence
@@ -135,7 +135,7 @@ impl Context {
     /// The value of this type that the program gave to [`crate::Worker::state`].
     ///
     /// # Errors
-    /// Fatal, when the program gave none.
+    /// Fatal, if the program gave none.
     pub fn state<T: 'static>(&self) -> Result<&T, TaskError> {
         self.0
             .shared
@@ -144,7 +144,7 @@ impl Context {
             .ok_or_else(|| TaskError::fatal(format!("this worker has no state of type {}", std::any::type_name::<T>())))
     }
 
-    /// The way to submit more tasks to the same store.
+    /// A client that submits more tasks to the same store.
     ///
     /// # Errors
     /// Fatal, in a detached context.
@@ -152,29 +152,29 @@ impl Context {
         self.0.shared.client.as_ref().ok_or_else(|| TaskError::fatal("a detached context has no client"))
     }
 
-    /// Whether this attempt is to end: cancelled, timed out, its worker shutting down, or its lease lost.
+    /// Whether this attempt must end: cancelled, timed out, its worker shutting down, or its lease lost.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.0.token.is_cancelled()
     }
 
-    /// Waits until this attempt is to end.
+    /// Waits until this attempt must end.
     pub fn cancelled(&self) -> impl Future<Output = ()> + Send + '_ {
         self.0.token.cancelled()
     }
 
-    /// A token that is cancelled when this attempt is to end, to pass on to the code it calls.
+    /// A token that is cancelled when this attempt must end, to pass on to called code.
     #[must_use]
     pub fn cancellation_token(&self) -> CancellationToken {
         self.0.token.child_token()
     }
 
-    /// Says that the task makes progress. Cheap: many heartbeats become one write.
+    /// Reports that the task makes progress. Cheap: many heartbeats become one write.
     ///
     /// # Errors
-    /// [`TaskError::Cancelled`] when the attempt is to end, so that `?` is a place to stop at.
+    /// [`TaskError::Cancelled`] if the attempt must end, so that `?` stops the function here.
     pub async fn heartbeat(&self) -> Result<(), TaskError> {
-        // A loop of nothing but heartbeats would otherwise keep its thread for itself.
+        // A loop that only sends heartbeats would otherwise never yield its thread.
         tokio::task::consume_budget().await;
         self.blocking_heartbeat()
     }
@@ -188,12 +188,12 @@ impl Context {
         self.blocking_progress(fraction, message)
     }
 
-    /// Saves a value for the next attempt, if there is one. Also counts as a heartbeat. It reaches the store within a
-    /// quarter of the heartbeat interval (of the lease, if the task has none), and before the task is retried, given back
-    /// or over: what is sent again after it has failed begins there too.
+    /// Saves a value for the next attempt, if there will be one. Also counts as a heartbeat. It reaches the store
+    /// within a quarter of the heartbeat interval (of the lease, if the task has none), and before the task is retried,
+    /// given back or over. A task that is sent again after it failed begins with it too.
     ///
     /// # Errors
-    /// As [`Context::heartbeat`]; fatal when the value can't be JSON or is larger than a payload may be.
+    /// As [`Context::heartbeat`]; fatal if the value can't be written as JSON or is larger than a payload may be.
     pub async fn checkpoint<T: Serialize + ?Sized>(&self, value: &T) -> Result<(), TaskError> {
         // Encoded before the await, so that the value need not be shared between threads.
         let noted = self.blocking_checkpoint(value);
@@ -230,10 +230,10 @@ impl Context {
         self.beat(Heartbeat { progress: None, checkpoint: Some(checkpoint) })
     }
 
-    /// What an earlier attempt left with [`Context::checkpoint`].
+    /// The checkpoint that an earlier attempt saved with [`Context::checkpoint`].
     ///
     /// # Errors
-    /// Fatal, when it can't be read as a `T`.
+    /// Fatal, if it can't be read as a `T`.
     pub fn last_checkpoint<T: DeserializeOwned>(&self) -> Result<Option<T>, TaskError> {
         let read = |payload: &Payload| payload.decode();
         let last = self.0.task.checkpoint.as_ref().map(read).transpose();
@@ -245,7 +245,7 @@ impl Context {
         &self.0.task
     }
 
-    /// Noted in any case: what a task says while it ends may still serve its next attempt.
+    /// Stored in any case, because values reported while a task ends may still serve its next attempt.
     fn beat(&self, heartbeat: Heartbeat) -> Result<(), TaskError> {
         self.0.beat(heartbeat);
         if self.is_cancelled() { Err(TaskError::Cancelled) } else { Ok(()) }

@@ -1,9 +1,9 @@
-//! The control thread: everything that keeps a worker alive runs here, away from the task functions.
+//! The control thread: everything that keeps a worker alive runs here, separate from the task functions.
 //!
-//! Fetcher, renewal of leases and registration share one thread with a runtime of its own, and the connection to the
-//! store is opened on it. So a task function that blocks every thread of its runtime, by a defect or by heavy work, can't
-//! make the worker lose its leases: neither the renewal nor the connection it goes through waits for that runtime. (An
-//! engine that is handed over ready made may do its I/O on the runtime it was opened on; then it shares that one's fate.)
+//! Fetcher, renewal of leases and registration share one thread with its own runtime, and the connection to the store
+//! is opened on it. So a task function that blocks every thread of its runtime, by a defect or by heavy work, can't
+//! make the worker lose its leases: neither the renewal nor its connection waits for that runtime. (An engine passed in
+//! ready-made may do its I/O on the runtime it was opened on; then it depends on that runtime.)
 
 use std::{sync::Arc, thread, time::Duration};
 
@@ -40,10 +40,10 @@ use crate::{
     worker::{Report, WorkerError},
 };
 
-/// How long the store may take to hear that this worker leaves.
+/// How long the deregistration of this worker may take.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// What a worker is to be made of.
+/// The parts and settings of a worker.
 pub(crate) struct Plan {
     pub(crate) config: Config,
     /// The store, if it is open already.
@@ -58,11 +58,11 @@ pub(crate) struct Plan {
 pub(crate) async fn run(plan: Plan, shutdown: Shutdown) -> Result<Report, WorkerError> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let (answer, answered) = oneshot::channel();
-    // Should this future be dropped, the thread is told to stop.
+    // If this future is dropped, the thread gets the stop request.
     let abandoned = shutdown.now.clone().drop_guard();
     thread::Builder::new().name("jobbers-control".to_owned()).spawn(move || {
         let report = runtime.block_on(work(plan, &shutdown));
-        // Whatever the engine still does in the background has nobody left to do it for.
+        // Remaining background work of the engine serves no caller any more.
         runtime.shutdown_background();
         answer.send(report).ok();
     })?;

@@ -1,36 +1,36 @@
-//! What a task function answers when it does not succeed.
+//! The error of a task function.
 
 use std::{error::Error as StdError, fmt, time::Duration};
 
 use jobbers_common::error_kind::ErrorKind;
 
-/// Types that carry a message or an error of any type, and so say nothing about its kind. As [`ErrorKind`] writes them.
+/// Types that carry a message or an error of any type, and so do not define its kind. As [`ErrorKind`] writes them.
 const CARRIERS: [&str; 6] =
     ["alloc::string::String", "_str", "alloc::borrow::Cow", "alloc::boxed::Box", "anyhow::Error", "eyre::Report"];
 
-/// Why an attempt did not succeed, and what is to become of it.
+/// Why an attempt did not succeed, and what happens next.
 ///
-/// `?` turns any error into [`TaskError::Retry`]: whatever turns into a `Box<dyn Error + Send + Sync>`, such as any
-/// [`std::error::Error`], `anyhow::Error`, `eyre::Report` or a text. The message has its whole chain of causes. The
-/// [kind](Reason::kind) is its type, unless that only carries an error of another type. Because of this conversion,
-/// `TaskError` does not implement `std::error::Error` itself.
+/// `?` turns any error into [`TaskError::Retry`]: any value that converts into a `Box<dyn Error + Send + Sync>`, such
+/// as a [`std::error::Error`], `anyhow::Error`, `eyre::Report` or a text. The message contains the whole chain of
+/// causes. The [kind](Reason::kind) is the error's type, unless that only carries an error of another type. Because of
+/// this conversion, `TaskError` does not implement `std::error::Error` itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskError {
     /// Try again, by the task's backoff, while retries are left.
     Retry(Reason),
     /// Try again after exactly this long, while retries are left.
     RetryAfter(Duration, Reason),
-    /// It will never work: fail for good.
+    /// Retries can't help: fail for good.
     Fatal(Reason),
-    /// It was told to stop, and did.
+    /// It stopped because of a stop request.
     Cancelled,
 }
 
-/// What is told of an error, to people and to the task's policy.
+/// The description of an error, for people and for the task's policy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Reason {
-    /// What sort of error it is: what `retry_on` and `fatal_on` name.
+    /// The kind of error, which `retry_on` and `fatal_on` name.
     pub kind: Option<ErrorKind>,
     /// What happened.
     pub message: String,
@@ -49,14 +49,14 @@ impl TaskError {
         Self::RetryAfter(delay, message.to_string().into())
     }
 
-    /// Fail for good. For an error in hand: `.map_err(TaskError::fatal)?`.
+    /// Fail for good. For an existing error: `.map_err(TaskError::fatal)?`.
     #[must_use]
     pub fn fatal(message: impl fmt::Display) -> Self {
         Self::Fatal(message.to_string().into())
     }
 
-    /// Says what sort of error it is, such as `rate_limited`: the word by which the policy's `retry_on` and `fatal_on`
-    /// know it, and by which dead letters are grouped. Characters other than `A-Z a-z 0-9 . _ : / -` become `_`.
+    /// Sets the kind of the error, such as `rate_limited`. The policy's `retry_on` and `fatal_on` match this word, and
+    /// dead letters are grouped by it. Characters other than `A-Z a-z 0-9 . _ : / -` become `_`.
     #[must_use]
     pub fn kind(mut self, kind: impl AsRef<str>) -> Self {
         if let Self::Retry(reason) | Self::RetryAfter(_, reason) | Self::Fatal(reason) = &mut self {

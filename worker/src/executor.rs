@@ -1,11 +1,11 @@
-//! Runs one attempt and says how it ended.
+//! Runs one attempt and reports how it ended.
 //!
-//! A pipeline of steps: start -> supervise (limits, stops, panics) -> judge -> hand over. It never speaks to the store,
-//! save for one case: a checkpoint that an attempt left right before it ended without a result.
+//! A pipeline of steps: start -> supervise (limits, stops, panics) -> judge -> hand over. It does not call the store,
+//! with one exception: a checkpoint that an attempt left right before it ended without a result.
 //!
-//! What can't be done: a function that neither awaits nor returns can't be stopped from outside. An async one then holds
-//! a thread of the runtime and its slot, and its lease goes on being renewed. A blocking one is settled all the same when
-//! its grace is over, and its thread written off.
+//! Limits: a function that neither awaits nor returns can't be stopped from outside. An async one then holds a thread
+//! of the runtime and its slot, and its lease is still renewed. A blocking one is settled when its grace is over, and
+//! its thread is written off.
 
 use std::{
     any::Any,
@@ -45,16 +45,16 @@ use crate::{
     task_fn::{Answer, AnyTask, Start},
 };
 
-/// What an executor needs beside the attempt.
+/// What an executor needs besides the attempt.
 #[derive(Debug)]
 pub(crate) struct Tools {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) pool: BlockingPool,
-    /// `None` while nothing is traced.
+    /// `None` while this process traces nothing.
     pub(crate) tracing: Option<Arc<Tracing>>,
 }
 
-/// How a task function's run came to its end.
+/// How the run of a task function ended.
 enum End {
     /// It returned.
     Answered(Answer),
@@ -64,17 +64,17 @@ enum End {
     TimedOut,
     /// Its heartbeat was overdue.
     Silent,
-    /// It was told to end, did not within the grace, and was dropped.
+    /// It got a stop request, did not end within the grace, and was dropped.
     Abandoned,
 }
 
 type Running = Pin<Box<dyn Future<Output = Result<Answer, AttemptFailure>> + Send>>;
 
-/// Runs an attempt and hands over how it ended. The caller makes the [`Handover`] before this is spawned, so that not
-/// even an attempt that is never polled gets lost.
+/// Runs an attempt and hands over how it ended. The caller creates the [`Handover`] before this is spawned, so that an
+/// attempt that is never polled is not lost.
 pub(crate) async fn execute(handover: Handover, task: &'static dyn AnyTask, tools: Arc<Tools>) {
     let attempt = Arc::clone(&handover.0);
-    // It may have waited for a lane, and been told to end meanwhile.
+    // It may have waited for a lane and received a stop request meanwhile.
     if attempt.stopped().is_some_and(|why| why != Stop::Fail) {
         return handover.end(judge(&attempt, End::Abandoned));
     }
@@ -91,7 +91,7 @@ pub(crate) async fn execute(handover: Handover, task: &'static dyn AnyTask, tool
             let (begin, begun) = oneshot::channel();
             let (queued, span) = (Arc::clone(&attempt), span.clone());
             let job = move || {
-                // It may have waited for a thread for long, and been told to end meanwhile.
+                // It may have waited long for a thread and received a stop request meanwhile.
                 if !queued.leave_line() || queued.token.is_cancelled() {
                     return Err(TaskError::Cancelled);
                 }
@@ -127,26 +127,26 @@ const fn failure_of(outcome: &Outcome) -> Option<&'static str> {
     }
 }
 
-/// When a function that is to end is given time for it.
+/// When a function that must end gets time for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Grace {
-    /// When it is told to end. At its limits, it is dropped at once.
+    /// After a stop request. At its limits, it is dropped at once.
     OfCancel,
-    /// At its limits too: on a thread, it can only end by itself.
+    /// At its limits too, because a function on a thread can only end by itself.
     OfEveryEnd,
 }
 
 fn caught(result: Result<Answer, Box<dyn Any + Send>>) -> Result<Answer, AttemptFailure> {
     result.map_err(|panic| {
         let failure = panic_failure(panic.as_ref());
-        // What was thrown may itself panic when it is dropped.
+        // The panic's value may itself panic when it is dropped.
         catch_unwind(AssertUnwindSafe(|| drop(panic))).ok();
         failure
     })
 }
 
-/// Polls the task function until it ends, one of its limits is reached, or it is told to end and its grace is over.
-/// Its limits count from when it has `begun`.
+/// Polls the task function until it ends, reaches one of its limits, or has used up its grace after a stop request. Its
+/// limits count from when it has `begun`.
 async fn supervise(attempt: &Attempt, mut running: Running, begun: impl Future<Output = ()>, grace: Grace) -> End {
     let mut overdue = None;
     let end = tokio::select! {
@@ -161,7 +161,7 @@ async fn supervise(attempt: &Attempt, mut running: Running, begun: impl Future<O
     };
     let end = match (end, &overdue) {
         (Some(answer), _) => Some(answer),
-        // Its time is up: nothing is gained by waiting for an answer that would not count.
+        // Its time is up: waiting for an answer that would not count has no use.
         (None, Some(_)) if grace == Grace::OfCancel => None,
         (None, _) => wind_up(attempt, &mut running).await,
     };
@@ -169,7 +169,7 @@ async fn supervise(attempt: &Attempt, mut running: Running, begun: impl Future<O
     let dropped = catch_unwind(AssertUnwindSafe(|| drop(running)));
     match (end, dropped) {
         (_, Err(panic)) => caught(Err(panic)).map_or_else(End::Panicked, End::Answered),
-        // Work that was done after all is done: failing it would only do it twice.
+        // Work that was completed after all counts: failing it would only repeat it.
         (Some(Ok(Ok(result))), _) => End::Answered(Ok(result)),
         (answer, Ok(())) => overdue.unwrap_or(match answer {
             Some(Ok(answer)) => End::Answered(answer),
@@ -179,15 +179,15 @@ async fn supervise(attempt: &Attempt, mut running: Running, begun: impl Future<O
     }
 }
 
-/// Waits for a function that was told to end, no longer than its grace; and not at all for one that still waits for a
-/// thread, and now will not begin.
+/// Waits for a function after a stop request, no longer than its grace. Does not wait for one that still waits for a
+/// thread and will not begin now.
 async fn wind_up(attempt: &Attempt, running: &mut Running) -> Option<Result<Answer, AttemptFailure>> {
     if attempt.withdraw() {
         return None;
     }
     let grace_ends = Instant::now() + attempt.shared.grace;
     loop {
-        // Not beyond the lease, should it not be renewed: by then somebody else may start the task.
+        // Not beyond the lease if it is not renewed, because another worker may start the task then.
         let until = grace_ends.min(attempt.lease_ends() - attempt.shared.lease / 16);
         if until <= Instant::now() {
             break;
@@ -227,7 +227,7 @@ async fn first_limit(attempt: &Attempt) -> End {
     }
 }
 
-/// What to settle, by how the attempt ended and why it was told to. `None` when its lease is lost.
+/// The outcome to settle, from how the attempt ended and why it got a stop request. `None` if its lease is lost.
 fn judge(attempt: &Attempt, end: End) -> Option<Outcome> {
     let given_back = Outcome::Released { delay: Duration::ZERO };
     match (attempt.stopped(), end) {
@@ -290,8 +290,8 @@ fn settle(attempt: &Attempt, verdict: &Verdict, failure: AttemptFailure) -> Outc
     settle_failure(&attempt.policy, spent, verdict, failure, rand::random())
 }
 
-/// Writes the checkpoint of an attempt that has no result, before anybody can run its task again: by a retry, or because
-/// somebody sends it again after it failed.
+/// Writes the checkpoint of an attempt without a result before the task can run again: by a retry, or when it is sent
+/// again after it failed.
 async fn keep_checkpoint(attempt: &Attempt, engine: &dyn Engine) {
     let Some(heartbeat) = attempt.take_checkpoint() else { return };
     let shared = &attempt.shared;
@@ -302,8 +302,8 @@ async fn keep_checkpoint(attempt: &Attempt, engine: &dyn Engine) {
     }
 }
 
-/// The duty to say how an attempt ended. Dropping it gives the task back: the runtime goes away, or the executor itself
-/// failed.
+/// The obligation to report how an attempt ended. Dropping it gives the task back: the runtime ended, or the executor
+/// itself failed.
 #[derive(Debug)]
 pub(crate) struct Handover(Arc<Attempt>);
 

@@ -1,13 +1,13 @@
-//! The worker's one loop: it settles what finished and claims what fits, in one call, and sleeps when there is neither.
+//! The worker's one loop: it settles finished tasks and claims new ones in one call, and sleeps if it can do neither.
 //!
-//! The fetcher owns the truth about leases and settlements; tasks and replies reach it as events, one after the other. Up
-//! to two calls are under way, each for half of what the worker may hold, so that the store works on one half while tasks
-//! run in the other. Batches form by themselves: whatever finished while a call was under way goes along with the next. An
-//! idle worker waits in [`Engine::wait`] and is woken; nothing here polls.
+//! The fetcher owns the truth about leases and settlements. Tasks and replies reach it as events, one after the other.
+//! Up to two calls are under way, each for half of what the worker may hold, so that the store works on one half while
+//! tasks run in the other. Batches form by themselves: tasks that finish during a call join the next one. An idle
+//! worker waits in [`Engine::wait`] until it is woken; nothing here polls.
 //!
-//! Start at [`Fetcher::run`]; `fetcher/calls.rs` builds calls and takes their answers in, `fetcher/ask.rs` says what they claim, `fetcher/ahead.rs` says how many
-//! tasks are claimed ahead of the slots, `fetcher/refusals.rs` has what is done about calls the store refuses,
-//! `fetcher/unknown.rs` what is done with tasks that this worker does not know, `fetcher/drain.rs` the end.
+//! Start at [`Fetcher::run`]. `fetcher/calls.rs` builds calls and handles their answers, `fetcher/ask.rs` decides what
+//! they claim, `fetcher/ahead.rs` how many tasks are claimed ahead of the slots, `fetcher/refusals.rs` handles calls
+//! that the store refuses, `fetcher/unknown.rs` tasks that this worker does not know, `fetcher/drain.rs` the end.
 
 use std::{
     future::Future,
@@ -55,16 +55,16 @@ mod refusals;
 mod tests;
 mod unknown;
 
-/// Longest sleep of an idle worker. It is woken earlier by whatever concerns it; this bounds the harm of a lost signal.
+/// The longest sleep of an idle worker. Events wake it earlier; this bounds the harm of a lost signal.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
-/// Calls under way at a time: one at the store while the tasks of the other run.
+/// The most calls under way: one at the store while the tasks of the other run.
 const MOST_CALLS: usize = 2;
 
 /// The end of an attempt on its way to the store.
 #[derive(Debug)]
 struct Settling {
     id: TaskId,
-    /// Queue and name, of a task that was not started.
+    /// Queue and name of a task that was not started.
     unstarted: Option<(QueueName, TaskName)>,
     fence: Fence,
     outcome: Outcome,
@@ -74,7 +74,7 @@ struct Settling {
 
 type Pending<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// What the fetcher is told.
+/// An event for the fetcher.
 enum Event {
     Answer(Box<Answer>),
     Finished,
@@ -86,7 +86,7 @@ enum Event {
     Now,
 }
 
-/// What the fetcher is made of.
+/// The parts of the fetcher.
 pub(crate) struct Parts {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) shared: Arc<SharedState>,
@@ -100,25 +100,25 @@ pub(crate) struct Parts {
     pub(crate) meters: Meters,
     pub(crate) figures: Arc<Figures>,
     pub(crate) slots: usize,
-    /// Tasks left until a clean exit; `None` for no end.
+    /// Tasks left until a clean exit; `None` without a limit.
     pub(crate) ttl: Option<u64>,
     pub(crate) drain_deadline: Duration,
-    /// Threads held by tasks that do not end, at which it drains.
+    /// The number of threads held by endless tasks at which the worker drains.
     pub(crate) max_hung_threads: usize,
 }
 
-/// The loop and all it knows.
+/// The loop and its state.
 pub(crate) struct Fetcher {
     parts: Parts,
     unknown: UnknownTasks,
     outage: Outage,
     phase: Phase,
     told_to_stop: Option<Instant>,
-    /// What is to be settled and not in a call.
+    /// Settlements that are not in a call.
     unsettled: Vec<Settling>,
-    /// What the store could not settle, though it settles others.
+    /// Settlements that the store could not accept, though it accepts others.
     aside: Aside,
-    /// The blocking tasks it holds; `None` if there is no such task in the program.
+    /// The blocking tasks it holds; `None` if the program has no blocking task.
     blocking_queue: Option<BlockingQueue>,
     calls: FuturesUnordered<Pending<Box<Answer>>>,
     loading: Option<Pending<Result<Arc<StoreConfig>>>>,
@@ -138,9 +138,9 @@ pub(crate) struct Fetcher {
     refuses_blocking: bool,
     /// Whether something may have changed since the last call.
     woken: bool,
-    /// Whether it has been told to claim nothing more until it is told otherwise.
+    /// Whether the operator drained it, until the operator resumes it.
     quiet: bool,
-    /// Most settlements in a call; fewer while looking for the one that the store refuses.
+    /// The most settlements in a call; reduced while searching for the one that the store refuses.
     settle_limit: usize,
     next_due: Option<Duration>,
     spare: Vec<Ended>,
@@ -177,7 +177,7 @@ impl Fetcher {
         }
     }
 
-    /// Works until it is told to stop, or its tasks are used up, and all is settled.
+    /// Works until it gets a stop request or has run its number of tasks, and everything is settled.
     pub(crate) async fn run(mut self, shutdown: &Shutdown) -> Report {
         self.load_config();
         loop {
@@ -230,7 +230,7 @@ impl Fetcher {
         }
     }
 
-    /// The next point in time at which something is to be done.
+    /// The next time at which something is due.
     fn timer(&self) -> Option<Instant> {
         let aside = self.aside.retry_at().filter(|_| self.may_retry());
         let workers_at = self.unknown.read_again_at().filter(|_| self.looking.is_none());
@@ -245,7 +245,7 @@ impl Fetcher {
         times.into_iter().flatten().min()
     }
 
-    /// Takes over the attempts that have ended.
+    /// Collects the attempts that have ended.
     fn collect(&mut self) {
         let mut ended = std::mem::take(&mut self.spare);
         self.parts.shared.finished.swap(&mut ended);
@@ -312,7 +312,7 @@ impl Fetcher {
     }
 }
 
-/// What is being read, for ever if nothing is.
+/// The result of the current read; pending for ever if none is under way.
 async fn next_of<T>(reading: &mut Option<Pending<T>>) -> T {
     match reading {
         Some(reading) => reading.await,

@@ -1,6 +1,7 @@
-//! Where attempts go when they have ended, until the fetcher settles them.
+//! The buffer for attempts that have ended, until the fetcher settles them.
 //!
-//! One buffer for all, with a signal for the first in it: a thousand tasks that end together wake the fetcher once.
+//! One buffer for all, with a signal when it stops being empty: a thousand tasks that end together wake the fetcher
+//! once.
 
 use std::sync::Arc;
 
@@ -14,11 +15,11 @@ use crate::attempt::Attempt;
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) attempt: Arc<Attempt>,
-    /// How; `None` when its lease is lost, so that there is nothing to settle.
+    /// Its outcome; `None` if its lease is lost, so that nothing is to be settled.
     pub(crate) outcome: Option<Outcome>,
 }
 
-/// The ended attempts nobody has collected yet.
+/// The ended attempts not collected yet.
 #[derive(Debug, Default)]
 pub(crate) struct Finished {
     ended: Mutex<Vec<Ended>>,
@@ -37,12 +38,12 @@ impl Finished {
         }
     }
 
-    /// Collects all there are, into an empty `into` whose room is used again.
+    /// Collects all of them into an empty `into`, whose allocation is reused.
     pub(crate) fn swap(&self, into: &mut Vec<Ended>) {
         std::mem::swap(&mut *self.ended.lock(), into);
     }
 
-    /// Waits until there is something to collect. Dropping it is safe.
+    /// Waits until the buffer is not empty. Dropping the future is safe.
     pub(crate) async fn wait(&self) {
         self.signal.notified().await;
     }

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use crate::{attempt::Attempt, blocking::Seat};
 
-/// Most threads a report names.
+/// The most threads that a report names.
 const MOST_NAMED: usize = 100;
 
 /// The threads that were written off and have not ended yet.
@@ -27,7 +27,7 @@ struct WrittenOff {
     seat: Arc<Seat>,
     /// When its function began.
     since: Instant,
-    /// What is reported of it; `held_for` is filled in then.
+    /// Its report; `held_for` is filled in when reporting.
     thread: HungThread,
 }
 
@@ -51,7 +51,7 @@ impl HungThreads {
         self.held().push(WrittenOff { seat, since: now.checked_sub(held_for).unwrap_or(now), thread });
     }
 
-    /// How many there are now.
+    /// How many there are.
     pub(crate) fn count(&self) -> usize {
         self.held().len()
     }
@@ -67,7 +67,7 @@ impl HungThreads {
         threads
     }
 
-    /// How many each pair of queue and task holds, and the longest of these for how long.
+    /// For each pair of queue and task: how many threads it holds, and the longest time among them.
     pub(crate) fn by_pair(&self) -> BTreeMap<(QueueName, TaskName), (usize, Duration)> {
         let mut pairs = BTreeMap::new();
         for WrittenOff { since, thread, .. } in self.held().iter() {

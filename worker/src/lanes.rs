@@ -1,8 +1,8 @@
-//! The lanes in which attempts run, as many as the worker has slots, and the attempts that wait for one.
+//! The lanes in which attempts run, one per slot of the worker, and the attempts that wait for one.
 //!
-//! A lane is a task of the runtime. When its attempt ends it takes the next that waits, without asking the fetcher. Attempts
-//! wait here only where tasks are short (`pace.rs`): then a claim brings more of them than there are free lanes, and the
-//! lanes work on while the next call is under way.
+//! A lane is a tokio task. When its attempt ends it takes the next waiting one, without asking the fetcher. Attempts
+//! wait here only if tasks are short (`pace.rs`): then a claim returns more of them than there are free lanes, and the
+//! lanes continue while the next call is under way.
 
 use std::{collections::VecDeque, sync::Arc, time::Instant};
 
@@ -47,7 +47,7 @@ impl Lanes {
         Arc::new(Self { most: slots, inside: Mutex::default() })
     }
 
-    /// Takes jobs in. Answers the lanes in which some of them run, to be spawned; the others wait.
+    /// Adds jobs. Returns the lanes in which some of them run, to be spawned; the others wait.
     pub(crate) fn enter(self: &Arc<Self>, jobs: Vec<Job>) -> Vec<Lane> {
         let mut inside = self.inside.lock();
         inside.waiting.extend(jobs);
@@ -62,12 +62,12 @@ impl Lanes {
         self.inside.lock().waiting.len()
     }
 
-    /// Since when the first in line waits.
+    /// Since when the first waiting job waits.
     pub(crate) fn oldest(&self) -> Option<Instant> {
         self.inside.lock().waiting.front().map(|job| job.handover.attempt().taken())
     }
 
-    /// Gives all tasks back that wait. Answers how many.
+    /// Gives back all waiting tasks. Returns how many.
     pub(crate) fn give_back(&self) -> usize {
         let waiting = std::mem::take(&mut self.inside.lock().waiting);
         waiting.len()
@@ -88,12 +88,13 @@ impl Lane {
         while let Some(Job { handover, function }) = self.job.take() {
             execute(handover, function, Arc::clone(&tools)).await;
             self.take_next();
-            // Functions that never wait would otherwise keep a thread of the runtime from everything else.
+            // Functions that never yield would otherwise block a thread of the runtime.
             tokio::task::consume_budget().await;
         }
     }
 
-    /// Takes the job that waits longest, or leaves the lane. In one step: a job that comes right after it finds it free.
+    /// Takes the job that waits longest, or leaves the lane, in one step, so that a job that arrives right after finds
+    /// it free.
     fn take_next(&mut self) {
         let mut inside = self.lanes.inside.lock();
         self.job = inside.waiting.pop_front();
@@ -105,7 +106,7 @@ impl Lane {
 }
 
 impl Drop for Lane {
-    /// Of a runtime that goes away, or an executor that failed.
+    /// The runtime ended, or an executor failed.
     fn drop(&mut self) {
         if self.is_busy {
             self.lanes.inside.lock().busy -= 1;

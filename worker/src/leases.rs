@@ -1,4 +1,4 @@
-//! The leases this worker holds: of attempts that run, and of those whose settlement is not through yet.
+//! The leases this worker holds: of running attempts, and of those whose settlement is not confirmed yet.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -11,12 +11,12 @@ use crate::{
     meters::pair::Pair,
 };
 
-/// The leases held: a few per slot, or a few hundred of short tasks, so looking at all of them is cheap.
+/// The leases held: a few per slot, or a few hundred of short tasks, so a walk over all of them is cheap.
 #[derive(Debug, Default)]
 pub(crate) struct Leases(Mutex<Slab<Arc<Attempt>>>);
 
 impl Leases {
-    /// Takes a batch in.
+    /// Adds a batch.
     pub(crate) fn admit(
         &self,
         tasks: impl IntoIterator<Item = (ClaimedTask, TaskPolicy, Arc<Pair>)>,
@@ -33,7 +33,7 @@ impl Leases {
         tasks.into_iter().map(admit).collect()
     }
 
-    /// Lets the leases of these go: they are settled or lost.
+    /// Removes the leases of these attempts: they are settled or lost.
     pub(crate) fn release<'a>(&self, attempts: impl IntoIterator<Item = &'a Arc<Attempt>>) {
         let mut held = self.0.lock();
         for attempt in attempts {
@@ -46,7 +46,7 @@ impl Leases {
         self.0.lock().iter().map(|(_, attempt)| Arc::clone(attempt)).collect()
     }
 
-    /// Those of these tasks.
+    /// Those of the given tasks.
     pub(crate) fn of(&self, ids: &[TaskId]) -> Vec<Arc<Attempt>> {
         if ids.is_empty() {
             return Vec::new();

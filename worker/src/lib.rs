@@ -26,7 +26,7 @@
 //! `fetcher.rs` and `executor.rs`. It does not retry, schedule or order anything by itself: the store decides, by the
 //! policy a settlement carries.
 
-// So that `#[task]` can say `::jobbers_worker` inside this crate too.
+// So that `#[task]` can name `::jobbers_worker` inside this crate too.
 extern crate self as jobbers_worker;
 
 mod attempt;
@@ -60,7 +60,7 @@ mod uniqueness;
 mod unknown_tasks;
 mod worker;
 
-/// What signatures of this library name, so that a program needs no other crate of Jobbers.
+/// The types in signatures of this library, so that a program needs no other crate of Jobbers.
 pub use jobbers_common::{
     engine::{Engine, SubmittedHow},
     name::{QueueName, RoleName, TaskId, TaskName, WorkerId},
@@ -93,7 +93,7 @@ pub mod prelude {
     pub use crate::{Client, Context, NoParameters, Raw, TaskError, TaskFn, Worker, task};
 }
 
-/// The words of a task's policy.
+/// The types of a task's policy.
 pub mod policy {
     pub use jobbers_common::{
         backoff::Backoff,
@@ -105,7 +105,7 @@ pub mod policy {
     };
 }
 
-/// What `#[task]` writes down. Not for people.
+/// What `#[task]` expands to. Not for direct use.
 #[doc(hidden)]
 pub mod macro_support {
     pub use inventory::submit;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use jobbers_worker::{Worker, stock};
 
-/// Requests and tasks allocate from every thread; the system's allocator makes them wait for each other.
+/// Requests and tasks allocate on every thread; with the system's allocator they would wait for each other.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

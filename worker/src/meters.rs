@@ -1,12 +1,12 @@
-//! What a worker counts and times. On OpenTelemetry's global meter: a program with a meter provider of its own finds them
-//! there; without one, all of this does nothing.
+//! The worker's metrics, on OpenTelemetry's global meter: a program with its own meter provider finds them there;
+//! without a provider, all of this does nothing.
 //!
-//! Counted where the store has taken it, so that the numbers are the store's: a task is processed when its settlement is
-//! accepted, not when its function returned. All of it happens on the control thread, batch by batch, through instruments
-//! bound once per pair of queue and task: a task costs some ten nanoseconds for each of its three histograms, no
-//! allocation and no look-up while it is of the same pair as the one before.
+//! Events are counted once the store has accepted them, so that the numbers match the store: a task counts as processed
+//! when its settlement is accepted, not when its function returned. Counting happens on the control thread, in batches,
+//! through instruments bound once per pair of queue and task. A task costs some ten nanoseconds for each of its three
+//! histograms, no allocation, and no lookup while it has the same pair as the one before.
 //!
-//! Start reading at [`Meters`]; [`pair`] has what is bound.
+//! Start reading at [`Meters`]; [`pair`] has the bound instruments.
 
 mod gauges;
 pub(crate) mod pair;
@@ -33,13 +33,13 @@ pub(crate) use self::gauges::{Figures, observe, observe_hung_threads};
 use self::pair::{Instruments, Key, Pair};
 use crate::attempt::{Attempt, Stop};
 
-/// What the fetcher counts with.
+/// The fetcher's instruments.
 #[derive(Debug)]
 pub(crate) struct Meters {
     role: RoleName,
     instruments: Arc<Instruments>,
     pairs: HashMap<Key, Arc<Pair>>,
-    /// The pair that was asked for last: most often it is asked for again.
+    /// The pair of the last lookup, which most often is the next one too.
     last: Option<(Key, Arc<Pair>)>,
     claims: Claims,
     unknown_released: Counter<u64>,
@@ -76,7 +76,7 @@ impl Meters {
         }
     }
 
-    /// What a queue's tasks of this name are counted with. `name` is the registry's.
+    /// The instruments for a queue's tasks of this name. `name` is the registry's.
     pub(crate) fn pair(&mut self, queue: &QueueName, name: &'static str, version: u32) -> Arc<Pair> {
         if let Some(((last, task, of), pair)) = &self.last
             && (*of, *task) == (version, name)
@@ -97,7 +97,7 @@ impl Meters {
         pair
     }
 
-    /// A call that asked for work was answered with so many tasks.
+    /// Counts a claim that returned this number of tasks.
     pub(crate) fn claimed(&self, tasks: usize) {
         if tasks == 0 {
             self.claims.empty.add(1);
@@ -107,12 +107,12 @@ impl Meters {
         }
     }
 
-    /// A call that asked for work failed.
+    /// Counts a failed claim.
     pub(crate) fn claim_failed(&self) {
         self.claims.error.add(1);
     }
 
-    /// A task that the worker does not know was given back, or is over for that.
+    /// Counts an unknown task that was given back, or ended for that reason.
     pub(crate) fn unknown(&self, queue: &QueueName, name: &TaskName, status: Status) {
         if status.is_finished() {
             self.ends.ended(queue, name, status);
@@ -122,12 +122,12 @@ impl Meters {
         }
     }
 
-    /// A claim took expired leases back.
+    /// Counts expired leases that a claim took back.
     pub(crate) fn reclaimed(&self, reclaimed: &Reclaimed) {
         self.ends.reclaimed(reclaimed);
     }
 
-    /// The worker ends, so long after it was told to.
+    /// Records the end of the worker, this long after the stop request.
     pub(crate) fn drained(&self, took: Duration, late: bool) {
         let outcome = KeyValue::new("outcome", if late { "late" } else { "done" });
         self.drain.record(took.as_secs_f64(), &[role_of(&self.role), outcome]);
@@ -138,7 +138,7 @@ fn role_of(role: &RoleName) -> KeyValue {
     KeyValue::new("role", role.as_str().to_owned())
 }
 
-/// Counts the end of an attempt that the store took; its task now stands at `status`.
+/// Counts the end of an attempt that the store accepted; its task now has `status`.
 pub(crate) fn settled(attempt: &Attempt, outcome: &Outcome, status: Status) {
     let Some(pair) = &attempt.pair else { return };
     match outcome {
@@ -175,7 +175,7 @@ fn failed(attempt: &Attempt, pair: &Pair, failure: &AttemptFailure, status: Stat
     }
 }
 
-/// What the renewal counts with.
+/// The renewal's instruments.
 #[derive(Debug, Clone)]
 pub(crate) struct Renewals {
     pub(crate) renewed: BoundCounter<u64>,

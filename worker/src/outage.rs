@@ -1,48 +1,48 @@
 //! How long to leave a store alone that did not answer, and what to ask of it first.
 //!
-//! A call whose answer is lost may have been carried out: a claim among it leases tasks to nobody, which counts as a crash
-//! of each. So a store that failed is asked for no tasks until it has answered a call that asks for none.
+//! A call whose answer is lost may have been carried out. If it claimed, tasks are leased without a worker, and each
+//! counts a crash. So after a failure the worker claims only once the store has answered a call without a claim.
 
 use std::time::{Duration, Instant};
 
 use jobbers_common::engine::Error;
 
 const FIRST: Duration = Duration::from_millis(100);
-/// Short enough that work goes on within seconds of the store's return.
+/// Short enough that work continues within seconds of the store's return.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Whether one of the records a call touches may be the reason that the whole of it is refused.
+/// Whether a single record touched by a call may be the reason that the whole call is refused.
 pub(crate) const fn blames_a_record(error: &Error) -> bool {
     matches!(error, Error::Invalid(_) | Error::Corrupt(_))
 }
 
-/// Calls that failed, since tasks were last claimed without trouble.
+/// Failed calls since the last successful claim.
 #[derive(Debug, Default)]
 pub(crate) struct Outage {
     failures: u32,
     retry_at: Option<Instant>,
-    /// Whether nothing was answered since the last failure.
+    /// Whether no call was answered since the last failure.
     is_silent: bool,
 }
 
 impl Outage {
-    /// Whether the store is to be left alone for now.
+    /// Whether the store should be left alone for now.
     pub(crate) fn is_on(&self) -> bool {
         self.retry_at.is_some_and(|at| at > Instant::now())
     }
 
-    /// Whether the store must answer a call without a claim before it is asked for tasks.
+    /// Whether the store must answer a call without a claim before the worker claims again.
     pub(crate) const fn forbids_claims(&self) -> bool {
         self.is_silent
     }
 
-    /// When the next call may be made, if that lies ahead.
+    /// When the next call may be made, if that is in the future.
     pub(crate) fn retry_at(&self) -> Option<Instant> {
         self.retry_at.filter(|at| *at > Instant::now())
     }
 
-    /// Notes a failure: the next call waits, twice as long each time, with jitter so that many workers do not come back
-    /// at once.
+    /// Notes a failure: the next call waits, twice as long each time, with jitter so that many workers do not return at
+    /// once.
     pub(crate) fn note(&mut self, error: &Error, now: Instant) {
         if self.failures == 0 {
             tracing::warn!(%error, "the store does not answer; tasks go on and what finished is kept");
@@ -55,7 +55,7 @@ impl Outage {
         self.retry_at = Some(now + delay.mul_f64(rand::random_range(0.5..=1.0)));
     }
 
-    /// Notes an answer to a call that claimed nothing. Should the claim that follows fail again, the wait still grows.
+    /// Notes an answer to a call without a claim. If the claim that follows fails again, the wait still grows.
     pub(crate) fn answered(&mut self) {
         if self.is_silent {
             (self.is_silent, self.retry_at) = (false, None);
@@ -64,7 +64,7 @@ impl Outage {
         }
     }
 
-    /// Notes that a call of the usual kind was answered.
+    /// Notes an answer to a normal call.
     pub(crate) fn over(&mut self) {
         if self.failures > 0 {
             tracing::info!(failures = self.failures, "the store answers again");

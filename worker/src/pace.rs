@@ -1,30 +1,30 @@
-//! How short this worker's tasks are, and so how many it holds at a time.
+//! How short this worker's tasks are, and so how many it holds concurrently.
 //!
-//! A call to the store costs as much as several dozen short tasks. With calls that are tied to its slots, a worker whose
-//! tasks take microseconds would spend most of its time on calls. So it holds more tasks than it runs: as many as its slots
-//! get through within a few milliseconds, and no more than [`MOST_HELD`], whatever the slots.
+//! A call to the store costs as much as several dozen short tasks. If calls were tied to slots, a worker whose tasks
+//! take microseconds would spend most of its time on calls. So it holds more tasks than it runs: as many as its slots
+//! get through within a few milliseconds, and no more than [`MOST_HELD`].
 //!
-//! Only tasks far below a millisecond count as short. The mean of what ran decides, and one long task among hundreds moves
-//! it past the bound: a worker with long tasks, or with mixed ones, claims no more than it can start at once. So does one
-//! that has not run a few hundred tasks yet.
+//! Only tasks far below a millisecond count as short. The moving average decides, and one long task among hundreds
+//! moves it past the bound. So a worker with long or mixed tasks claims no more than it can start at once, and so does
+//! one that has not run a few hundred tasks yet.
 
 use std::time::Duration;
 
-/// Most tasks held because they are short. So many fill a call: twice as many gain a twentieth.
+/// The most tasks held because they are short. This number fills a call: twice as many gain a twentieth.
 const MOST_HELD: usize = 256;
-/// The longest mean run of tasks that count as short.
+/// The longest average run of tasks that count as short.
 const SHORT: Duration = Duration::from_micros(100);
-/// The slots are to get through what is held ahead within this time.
+/// The slots should get through the tasks held ahead within this time.
 const AHEAD: Duration = Duration::from_millis(5);
-/// The weight of one more run in the mean.
+/// The weight of the latest run in the moving average.
 const WEIGHT: f64 = 1.0 / 64.0;
-/// The mean while nothing is known, in seconds: it takes some 600 short runs to get from here to [`SHORT`].
+/// The average before anything is known, in seconds: some 600 short runs lead from here to [`SHORT`].
 const UNKNOWN: f64 = 1.0;
 
-/// How long tasks run.
+/// The running time of tasks.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// The weighted mean, in seconds.
+    /// The moving average, in seconds.
     mean: f64,
 }
 
@@ -35,17 +35,17 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// A task has ended that ran for this long.
+    /// Adds a task that ran for this long.
     pub(crate) fn ran(&mut self, ran: Duration) {
         self.mean += (ran.as_secs_f64() - self.mean) * WEIGHT;
     }
 
-    /// Forgets what was measured: tasks of another kind have come.
+    /// Forgets the measurements, because tasks of another kind have come.
     pub(crate) const fn forget(&mut self) {
         self.mean = UNKNOWN;
     }
 
-    /// How many tasks a worker with so many slots may hold.
+    /// How many tasks a worker with this number of slots may hold.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -1,4 +1,4 @@
-//! Tells the store, every two seconds, that this worker lives, what it serves and what it runs.
+//! Reports to the store, every two seconds, that this worker is alive, what it serves and what it runs.
 
 use std::{
     sync::{
@@ -19,15 +19,15 @@ use tokio::{sync::watch, time::timeout};
 use crate::{attempt::SharedState, leases::Leases};
 
 const EVERY: Duration = Duration::from_secs(2);
-/// How often the catalogue of its tasks is given again, and how long the store keeps it.
+/// How often the catalogue of its tasks is sent again, and how long the store keeps it.
 const CATALOGUE_EVERY: Duration = Duration::from_secs(600);
 const CATALOGUE_KEPT: Duration = Duration::from_secs(86_400);
-/// Most tasks a draining worker names.
+/// The most tasks that a draining worker names.
 const MOST_LEFT: usize = 100;
-/// A worker that has not been heard of for this long is gone.
+/// A worker without a report for this long is considered gone.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
 
-/// What the fetcher writes up and the registrar reports.
+/// What the fetcher writes and the registrar reports.
 #[derive(Debug)]
 pub(crate) struct Board {
     running: AtomicU32,
@@ -35,16 +35,16 @@ pub(crate) struct Board {
     standing: watch::Sender<Standing>,
 }
 
-/// What is reported as soon as it changes.
+/// The part that is reported as soon as it changes.
 #[derive(Debug, Clone)]
 struct Standing {
     state: WorkerState,
     queues: Vec<QueueName>,
-    /// While it drains: since when.
+    /// Since when it drains, if it does.
     since: Option<Instant>,
-    /// While it drains: when it waits for nothing more, if there is such a point.
+    /// When a draining worker stops waiting, if it has a deadline.
     deadline: Option<Instant>,
-    /// How many threads are held by tasks that do not end.
+    /// How many threads endless tasks hold.
     hung: usize,
 }
 
@@ -63,12 +63,12 @@ impl Board {
         self.settled.store(settled, Ordering::Relaxed);
     }
 
-    /// The worker serves these queues.
+    /// Sets the queues that the worker serves.
     pub(crate) fn serve(&self, queues: Vec<QueueName>) {
         self.standing.send_modify(|standing| standing.queues = queues);
     }
 
-    /// The worker takes on nothing more, and at `deadline` waits no longer for what runs.
+    /// The worker claims no more tasks and stops waiting for running ones at `deadline`.
     pub(crate) fn drain(&self, deadline: Option<Instant>) {
         self.standing.send_modify(|standing| {
             standing.state = WorkerState::Draining;
@@ -77,12 +77,12 @@ impl Board {
         });
     }
 
-    /// So many threads are held by tasks that do not end.
+    /// Sets how many threads endless tasks hold.
     pub(crate) fn count_hung(&self, hung: usize) {
         self.standing.send_if_modified(|standing| std::mem::replace(&mut standing.hung, hung) != hung);
     }
 
-    /// The worker takes on tasks again.
+    /// The worker claims tasks again.
     pub(crate) fn resume(&self) {
         self.standing.send_modify(|standing| {
             standing.state = WorkerState::Running;
@@ -92,7 +92,7 @@ impl Board {
     }
 }
 
-/// Reports until it is dropped. `report` is what never changes.
+/// Reports until it is dropped. `report` is the part that never changes.
 pub(crate) async fn keep_registered(
     engine: Arc<dyn Engine>,
     board: Arc<Board>,
@@ -125,12 +125,12 @@ pub(crate) async fn keep_registered(
             Ok(Err(error)) => tracing::debug!(%error, "could not register"),
             Err(_) => tracing::debug!("could not register: no answer in time"),
         }
-        // Either way it is time for the next report; the board outlives this function.
+        // Either way the next report is due; the board outlives this function.
         let _ = timeout(EVERY, changes.changed()).await;
     }
 }
 
-/// What a draining worker still runs, the first of it, and how long until that is over at the latest.
+/// The first tasks that a draining worker still runs, and how long until they are over at the latest.
 fn rest(leases: &Leases, deadline: Option<Instant>) -> (Vec<TaskId>, Option<Duration>) {
     let now = Instant::now();
     let running: Vec<_> = leases.all().into_iter().filter(|attempt| !attempt.has_ended()).collect();
@@ -140,7 +140,7 @@ fn rest(leases: &Leases, deadline: Option<Instant>) -> (Vec<TaskId>, Option<Dura
     (running.iter().take(MOST_LEFT).map(|attempt| attempt.task.id.clone()).collect(), over)
 }
 
-/// Gives the store the catalogue. Without it the worker is known by the names of its tasks alone.
+/// Sends the catalogue to the store. Without it the worker is known only by the names of its tasks.
 async fn keep_catalogue(engine: &dyn Engine, catalogue: &Catalogue) -> Option<CatalogueId> {
     match timeout(EVERY, engine.keep_catalogue(catalogue, CATALOGUE_KEPT)).await {
         Ok(Ok(id)) => Some(id),

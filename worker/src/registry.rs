@@ -9,13 +9,13 @@ use jobbers_common::{
 
 use crate::task_fn::AnyTask;
 
-/// A task that workers find by themselves, and the version of the package it is written in. Submitted by `#[task]`.
+/// A task that workers find by themselves, and the version of the package that defines it. Submitted by `#[task]`.
 #[derive(Debug)]
 pub struct Listed(pub &'static dyn AnyTask, pub Option<&'static str>);
 
 inventory::collect!(Listed);
 
-/// Two tasks claim one name and version.
+/// Two tasks have the same name and version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("two tasks are called {name}@{version}: give one another name, or raise its version")]
 pub struct DuplicateTask {
@@ -30,7 +30,7 @@ pub struct DuplicateTask {
 pub(crate) struct Registry(HashMap<&'static str, Vec<&'static dyn AnyTask>>);
 
 impl Registry {
-    /// Every task of the program that is listed, and those given by hand. Giving one twice is harmless.
+    /// Every listed task of the program, and those added explicitly. Adding one twice is harmless.
     pub(crate) fn collect(by_hand: &[&'static dyn AnyTask]) -> Result<Self, DuplicateTask> {
         let mut registry = Self::default();
         let listed = inventory::iter::<Listed>.into_iter().map(|listed| listed.0);
@@ -45,8 +45,7 @@ impl Registry {
         Ok(registry)
     }
 
-    /// The version of the program, as far as it can be told: that of the packages its listed tasks are written in, if that
-    /// is one.
+    /// The version of the program, if known: that of the packages that define its listed tasks, if all agree.
     pub(crate) fn program_version() -> Option<&'static str> {
         one_of(inventory::iter::<Listed>.into_iter().map(|listed| listed.1))
     }
@@ -56,7 +55,7 @@ impl Registry {
         self.0.get(name)?.iter().copied().find(|task| task.version() == version)
     }
 
-    /// Whether any of them runs on a thread that may block.
+    /// Whether any of them is blocking.
     pub(crate) fn has_blocking(&self) -> bool {
         self.0.values().flatten().any(|task| task.is_blocking())
     }
@@ -86,7 +85,7 @@ impl Registry {
     }
 }
 
-/// What all of them are, if they are one.
+/// The common value of all, if there is one.
 fn one_of(mut versions: impl Iterator<Item = Option<&'static str>>) -> Option<&'static str> {
     let first = versions.next()??;
     versions.all(|other| other == Some(first)).then_some(first)

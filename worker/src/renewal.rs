@@ -1,6 +1,7 @@
-//! Keeps the leases of this worker: renews them, writes heartbeats along with that, and stops what can't be kept.
+//! Keeps the leases of this worker: renews them, writes heartbeats with them, and stops attempts whose lease can't be
+//! kept.
 //!
-//! Runs on the control thread, apart from the runtime of the task functions, so that no task can starve it.
+//! Runs on the control thread, separate from the runtime of the task functions, so that no task can starve it.
 
 use std::{
     sync::Arc,
@@ -20,8 +21,8 @@ use crate::{
     outage::blames_a_record,
 };
 
-/// Renews every lease four times within its length, in batches, and writes heartbeats that are due: of all tasks together,
-/// no more often than 64 times within a lease.
+/// Renews every lease four times within its length, in batches. Writes due heartbeats of all tasks together, no more
+/// often than 64 times within a lease.
 #[derive(Debug, Clone)]
 pub(crate) struct Renewal {
     pub(crate) engine: Arc<dyn Engine>,
@@ -44,7 +45,8 @@ impl Renewal {
             tokio::select! {
                 biased;
                 () = sleep_until(next.into()) => {}
-                // Somebody has first news: look again, but not for each of many who begin to speak together.
+                // An attempt has its first heartbeat: look again, but not once for each of many attempts that start
+                // together.
                 () = self.shared.news.notified() => {
                     sleep_until(not_before.min(next_round).into()).await;
                     continue;
@@ -75,7 +77,7 @@ impl Renewal {
         }
     }
 
-    /// Renews a batch. Where one record is to blame that the store refuses it, the others are renewed without that one.
+    /// Renews a batch. If one record makes the store refuse it, the others are renewed without that one.
     async fn extend(&self, batch: &[&Arc<Attempt>]) -> bool {
         let (mut parts, mut all_well) = (vec![batch], true);
         while let Some(part) = parts.pop() {
@@ -119,7 +121,7 @@ impl Renewal {
             }
             Err(error) => error,
         };
-        // At once in a smaller part, or else in a while.
+        // At once in a smaller part, or else after a while.
         let splits = batch.len() > 1 && blames_a_record(&error);
         let later = if splits { sent } else { Instant::now() + self.shared.lease / 16 };
         for (attempt, extension) in batch.iter().zip(extensions) {
@@ -130,8 +132,8 @@ impl Renewal {
         Err(error)
     }
 
-    /// Stops attempts whose leases could not be renewed in time, before anybody else may start their tasks. By the
-    /// monotonic clock of this process, and counted from before the lease was asked for, so that it errs on the safe
+    /// Stops attempts whose leases could not be renewed in time, before another worker may start their tasks. It uses
+    /// the monotonic clock of this process and counts from before the lease was requested, so that it errs on the safe
     /// side. Runs until it is dropped.
     pub(crate) async fn guard(self) {
         let tick = (self.shared.lease / 16).max(Duration::from_millis(5));

@@ -1,6 +1,6 @@
-//! JSON Schemas of parameters, for tasks whose parameters derive one and for no others.
+//! JSON Schemas of parameters, for tasks whose parameter type derives one, and for no others.
 //!
-//! `#[task]` knows the type but not what it implements, so it asks in a way that the compiler resolves: a method of
+//! `#[task]` knows the type but not what it implements. So it asks in a way that the compiler resolves: a method of
 //! [`SchemaOf`] itself is preferred to one of a reference to it, and only types with a schema have the former.
 
 use std::marker::PhantomData;
@@ -8,16 +8,16 @@ use std::marker::PhantomData;
 use schemars::JsonSchema;
 use serde_json::Value;
 
-/// Asks for the schema of `T`.
+/// Requests the schema of `T`.
 #[derive(Debug)]
 pub struct SchemaOf<T>(PhantomData<fn() -> T>);
 
 impl<T> SchemaOf<T> {
-    /// Nothing is in it.
+    /// The only value; it holds no data.
     pub const NEW: Self = Self(PhantomData);
 }
 
-/// Answers for types that derive [`JsonSchema`].
+/// Returns the schema of types that derive [`JsonSchema`].
 pub trait DerivedSchema {
     /// The schema.
     fn schema(&self) -> Option<Value>;
@@ -29,9 +29,9 @@ impl<T: JsonSchema> DerivedSchema for SchemaOf<T> {
     }
 }
 
-/// Answers for all types.
+/// The fallback for all types.
 pub trait AnySchema {
-    /// None.
+    /// Returns none.
     fn schema(&self) -> Option<Value>;
 }
 

@@ -1,4 +1,4 @@
-//! What a program shares with its tasks, found by its type.
+//! Values that a program shares with its tasks, found by type.
 
 use std::{
     any::{Any, TypeId},
@@ -11,7 +11,7 @@ use std::{
 pub(crate) struct States(HashMap<TypeId, Box<dyn Any + Send + Sync>>);
 
 impl States {
-    /// Puts a value in; one of the same type that was there gives way.
+    /// Inserts a value; replaces one of the same type.
     pub(crate) fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
         self.0.insert(TypeId::of::<T>(), Box::new(value));
     }

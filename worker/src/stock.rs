@@ -1,7 +1,7 @@
-//! Tasks that are useful before a line of Rust is written.
+//! Tasks that are useful before you write a line of Rust.
 //!
-//! They are `unlisted`: a program that builds on this library does not read files or fail on somebody's behalf unless it
-//! says `Worker::tasks(stock::ALL)`. Those that read files read only below [`crate::Config::stock_root`].
+//! They are `unlisted`: a program that builds on this library does not read files or fail at a client's wish unless it
+//! calls `Worker::tasks(stock::ALL)`. Tasks that read files read only below [`crate::Config::stock_root`].
 
 use crate::task_fn::AnyTask;
 

@@ -1,4 +1,4 @@
-//! A task as a value: what `#[task]` makes of a function.
+//! A task as a value: the expansion of `#[task]`.
 
 use std::{fmt, future::Future, pin::Pin};
 
@@ -12,12 +12,12 @@ use crate::{
     uniqueness::Uniqueness,
 };
 
-/// A task function under way.
+/// A running task function.
 pub type TaskFuture<R> = Pin<Box<dyn Future<Output = Result<R, TaskError>> + Send>>;
 
-/// A registered function of parameters `P` and output `R`.
+/// A registered function with parameters `P` and output `R`.
 ///
-/// Made by `#[task]`, as a `static` of the function's name. [`crate::client`] has what submits it.
+/// Created by `#[task]` as a `static` of the function's name. [`crate::client`] submits it.
 pub struct TaskFn<P, R> {
     name: &'static str,
     version: u32,
@@ -36,32 +36,32 @@ pub enum TaskCall<P, R> {
     Blocking(fn(Context, P) -> Result<R, TaskError>),
 }
 
-/// A task whatever its types: what a worker keeps.
+/// A task of any types, as a worker stores it.
 pub trait AnyTask: fmt::Debug + Send + Sync + 'static {
-    /// What submissions call it.
+    /// The name that submissions use.
     fn name(&self) -> &'static str;
-    /// Which version of that name.
+    /// Its version.
     fn version(&self) -> u32;
-    /// What its author says about retries, limits and endings.
+    /// The author's settings for retries, limits and endings.
     fn policy(&self) -> &TaskPolicy;
-    /// What its author writes about it.
+    /// The author's description.
     fn description(&self) -> &str {
         ""
     }
-    /// The JSON Schema of its parameters, if there is one.
+    /// The JSON Schema of its parameters, if it has one.
     fn schema(&self) -> Option<Value> {
         None
     }
-    /// Whether [`AnyTask::start`] answers [`Start::Blocking`]: a worker takes on only as many of these as its threads get
-    /// through soon.
+    /// Whether [`AnyTask::start`] returns [`Start::Blocking`]. A worker claims only as many of these as its threads run
+    /// soon.
     fn is_blocking(&self) -> bool {
         false
     }
-    /// Readies one attempt; nothing runs yet.
+    /// Prepares one attempt; nothing runs yet.
     fn start(&self, context: Context) -> Start;
 }
 
-/// What a finished task function left: its result, if it has one.
+/// The output of a finished task function: its result, if it has one.
 pub type Answer = Result<Option<Payload>, TaskError>;
 
 /// An attempt that is ready to run.
@@ -73,13 +73,13 @@ pub enum Start {
 }
 
 impl<P, R> TaskFn<P, R> {
-    /// A task. `#[task]` calls this, and has checked the name.
+    /// A task. `#[task]` calls this after it has checked the name.
     #[must_use]
     pub const fn new(name: &'static str, version: u32, policy: TaskPolicy, call: TaskCall<P, R>) -> Self {
         Self { name, version, policy, call, description: "", schema: || None, unique: None }
     }
 
-    /// The same, with what its author writes about it, and the JSON Schema of its parameters if there is one.
+    /// The same with the author's description, and the JSON Schema of its parameters if it has one.
     #[must_use]
     pub const fn described(mut self, description: &'static str, schema: fn() -> Option<Value>) -> Self {
         self.description = description;
@@ -87,7 +87,7 @@ impl<P, R> TaskFn<P, R> {
         self
     }
 
-    /// The same, of which there is to be one at a time. `#[task]` calls this, and has checked the bounds.
+    /// The same with a uniqueness constraint. `#[task]` calls this after it has checked the bounds.
     #[doc(hidden)]
     #[must_use]
     pub const fn unique(mut self, unique: Uniqueness<P>) -> Self {
@@ -99,19 +99,19 @@ impl<P, R> TaskFn<P, R> {
         self.unique.as_ref()
     }
 
-    /// What submissions call it.
+    /// The name that submissions use.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Which version of that name.
+    /// Its version.
     #[must_use]
     pub const fn version(&self) -> u32 {
         self.version
     }
 
-    /// What its author says about retries, limits and endings.
+    /// The author's settings for retries, limits and endings.
     #[must_use]
     pub const fn policy(&self) -> &TaskPolicy {
         &self.policy
@@ -119,8 +119,8 @@ impl<P, R> TaskFn<P, R> {
 }
 
 impl<P, R: Send + 'static> TaskFn<P, R> {
-    /// Calls the plain function, without a worker around it. For unit tests, with [`Context::detached`]; a blocking
-    /// task runs on the calling thread before this returns.
+    /// Calls the plain function without a worker. For unit tests, with [`Context::detached`]; a blocking task runs on
+    /// the calling thread before this returns.
     pub fn call(&self, context: Context, job: P) -> TaskFuture<R> {
         match self.call {
             TaskCall::Async(call) => call(context, job),
@@ -174,7 +174,7 @@ impl<P: Decode + 'static, R: Encode + 'static> AnyTask for TaskFn<P, R> {
     }
 }
 
-/// Parameters that can't be read now can't be read later: that is fatal, and the stored bytes stay as they are.
+/// Parameters that can't be read now can't be read later. So the error is fatal, and the stored bytes do not change.
 fn decode<P: Decode>(context: &Context) -> Result<P, TaskError> {
     P::decode(context.parameters())
         .map_err(|problem| TaskError::fatal(format!("the parameters do not fit: {problem}")).kind("invalid_parameters"))

@@ -1,5 +1,5 @@
 //! For the tests of programs with tasks: a store in memory, a clock that is moved by hand, tasks that run when the test
-//! says so, and assertions on what was submitted.
+//! drains them, and assertions on submissions.
 //!
 //! ```standalone_crate
 //! use jobbers_worker::{prelude::*, testing::TestBench};
@@ -75,9 +75,9 @@ use crate::{
 
 /// A lease that does not end while a test runs.
 const LEASE: Duration = Duration::from_secs(86_400);
-/// Past this many attempts in one drain, tasks submit each other without end.
+/// More attempts than this in one drain mean that tasks submit each other without end.
 const MOST_ATTEMPTS: u64 = 100_000;
-/// When the clock begins: 2026-01-01.
+/// The time at which the clock starts: 2026-01-01.
 const BEGINNING: Timestamp = Timestamp::from_micros(1_767_225_600_000_000);
 
 /// A store in memory, a clock, and the program's tasks.
@@ -91,7 +91,7 @@ pub struct TestBench {
     tools: Arc<Tools>,
 }
 
-/// What is made before the bench: the program's state, and tasks that are unlisted.
+/// The settings of a bench: the program's state, and unlisted tasks.
 #[derive(Debug, Default)]
 #[must_use = "`.build()` makes the bench"]
 pub struct Builder {
@@ -99,17 +99,17 @@ pub struct Builder {
     tasks: Vec<&'static dyn AnyTask>,
 }
 
-/// Why a bench could not do what it was asked to.
+/// Why a bench could not do what was requested.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TestError {
-    /// Two tasks claim one name and version.
+    /// Two tasks have the same name and version.
     #[error(transparent)]
     DuplicateTask(#[from] DuplicateTask),
     /// The store refused.
     #[error(transparent)]
     Engine(#[from] Error),
-    /// A task was submitted that this program does not have.
+    /// A submitted task is not in this program.
     #[error("no task {name}@{version} in this program; one that is unlisted is given to `Builder::task`")]
     NoSuchTask {
         /// Its name.
@@ -120,7 +120,7 @@ pub enum TestError {
     /// A submission does not hold the parameters its task takes.
     #[error("task {id}: {problem}")]
     Parameters {
-        /// Which.
+        /// Its id.
         id: TaskId,
         /// What is wrong.
         problem: String,
@@ -130,13 +130,13 @@ pub enum TestError {
     Endless,
 }
 
-/// What ran in a drain.
+/// The attempts of a drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Drained {
     /// Attempts that completed their task.
     pub completed: u64,
-    /// Attempts that failed, and will be tried again.
+    /// Attempts that failed and will be retried.
     pub retried: u64,
     /// Attempts that ended their task as failed.
     pub failed: u64,
@@ -155,12 +155,12 @@ pub struct Enqueued<P> {
     pub priority: Priority,
     /// When it is due.
     pub ready_at: Timestamp,
-    /// What it will be given.
+    /// Its parameters.
     pub parameters: P,
 }
 
 impl Drained {
-    /// How many attempts there were.
+    /// The number of attempts.
     #[must_use]
     pub const fn attempts(&self) -> u64 {
         self.completed + self.retried + self.failed + self.other
@@ -178,7 +178,7 @@ impl Drained {
 }
 
 impl Builder {
-    /// Gives every task a value to find by its type, as [`crate::Worker::state`] does.
+    /// Gives every task a value to find by type, as [`crate::Worker::state`] does.
     pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.states.insert(value);
         self
@@ -190,10 +190,10 @@ impl Builder {
         self
     }
 
-    /// The bench. Tasks run on the runtime this is called on.
+    /// Builds the bench. Tasks run on the runtime this is called on.
     ///
     /// # Errors
-    /// [`TestError::DuplicateTask`], and what the store refuses.
+    /// [`TestError::DuplicateTask`], and errors of the store.
     pub async fn build(self) -> Result<TestBench, TestError> {
         let clock = Arc::new(ManualClock::new(BEGINNING));
         let given: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
@@ -217,7 +217,7 @@ impl Builder {
 }
 
 impl TestBench {
-    /// A bench with the program's listed tasks and no state; [`TestBench::builder`] takes more.
+    /// A bench with the program's listed tasks and no state; [`TestBench::builder`] accepts more.
     ///
     /// # Errors
     /// As [`Builder::build`].
@@ -225,38 +225,38 @@ impl TestBench {
         Self::builder().build().await
     }
 
-    /// A bench in the making.
+    /// A builder for a bench.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// What the program under test submits with.
+    /// The client for the program under test.
     #[must_use]
     pub const fn client(&self) -> &Client {
         &self.client
     }
 
-    /// The store, for queues, routes, and what else is to be looked at.
+    /// The store, for queues, routes and anything else to inspect.
     #[must_use]
     pub const fn engine(&self) -> &Arc<dyn Engine> {
         &self.engine
     }
 
-    /// The present, which stands still.
+    /// The bench's time, which moves only by [`TestBench::advance`].
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// Moves the clock on. Nothing runs by itself.
+    /// Moves the clock forward. Nothing runs by itself.
     pub fn advance(&self, by: Duration) {
         self.clock.advance(by);
     }
 
-    /// Runs whatever is due, and what that submits to run at once, one after another, until nothing is due.
+    /// Runs every due task, and due tasks that these submit, one after another, until none is due.
     ///
     /// # Errors
-    /// [`TestError::NoSuchTask`] for a task this program does not have; [`TestError::Endless`]; what the store refuses.
+    /// [`TestError::NoSuchTask`] for a task this program does not have; [`TestError::Endless`]; errors of the store.
     pub async fn drain(&self) -> Result<Drained, TestError> {
         let mut drained = Drained::default();
         let mut settlements = Vec::new();
@@ -285,7 +285,7 @@ impl TestBench {
         }
     }
 
-    /// Drains, moving the clock to when the next task is due each time, until nothing is scheduled any more.
+    /// Drains, moving the clock each time to when the next task is due, until nothing is scheduled.
     ///
     /// # Errors
     /// As [`TestBench::drain`].
@@ -309,11 +309,10 @@ impl TestBench {
         }
     }
 
-    /// The submissions of a task that wait to be run, now or later: in the order they are claimed, then by when they are
-    /// due.
+    /// The waiting submissions of a task, present and scheduled: in the order they are claimed, then by due time.
     ///
     /// # Errors
-    /// [`TestError::Parameters`] when one holds what its task does not take; what the store refuses.
+    /// [`TestError::Parameters`] if one holds parameters its task does not take; errors of the store.
     pub async fn enqueued<P: Decode, R>(&self, task: &TaskFn<P, R>) -> Result<Vec<Enqueued<P>>, TestError> {
         let filter = TaskFilter {
             statuses: vec![Status::Submitted, Status::Scheduled, Status::Waiting],
@@ -334,10 +333,10 @@ impl TestBench {
         Ok(enqueued)
     }
 
-    /// Asserts that exactly one submission of a task waits, and answers its parameters.
+    /// Asserts that exactly one submission of a task waits, and returns its parameters.
     ///
     /// # Panics
-    /// When there is none, or several.
+    /// If none or several wait.
     pub async fn assert_enqueued<P: Decode, R>(&self, task: &TaskFn<P, R>) -> P {
         let mut enqueued = self.enqueued(task).await.unwrap_or_else(|error| panic!("{task:?}: {error}"));
         assert_eq!(enqueued.len(), 1, "submissions of {task:?}");
@@ -347,24 +346,24 @@ impl TestBench {
     /// Asserts that no submission of a task waits.
     ///
     /// # Panics
-    /// When one does.
+    /// If one does.
     pub async fn refute_enqueued<P: Decode, R>(&self, task: &TaskFn<P, R>) {
         let enqueued = self.enqueued(task).await.unwrap_or_else(|error| panic!("{task:?}: {error}"));
         assert_eq!(enqueued.len(), 0, "submissions of {task:?}");
     }
 
-    /// All that is known of a task.
+    /// The whole task.
     ///
     /// # Errors
-    /// What the store refuses.
+    /// Errors of the store.
     pub async fn get(&self, id: &TaskId) -> Result<Option<Task>, TestError> {
         Ok(self.engine.get(id).await?)
     }
 
-    /// The result of a task that has completed.
+    /// The result of a completed task.
     ///
     /// # Errors
-    /// [`ResultError`] when it has not, or when its result is not of this type.
+    /// [`ResultError`] if it has not completed, or if its result is not of this type.
     pub async fn result<T: Decode>(&self, id: &TaskId) -> Result<T, ResultError> {
         self.client.task(id.clone()).wait(Duration::ZERO).await
     }
@@ -382,7 +381,7 @@ impl TestBench {
         }
     }
 
-    /// Runs one attempt, and answers how it is to be settled.
+    /// Runs one attempt and returns the outcome to settle.
     async fn run(&self, task: ClaimedTask) -> Result<Option<Outcome>, TestError> {
         let Some(function) = self.registry.find(task.name.as_str(), task.version) else {
             return Err(TestError::NoSuchTask { name: task.name, version: task.version });

@@ -1,7 +1,7 @@
-//! The unique keys that `#[task(unique)]` and `#[task(unique_by = …)]` make of parameters.
+//! The unique keys that `#[task(unique)]` and `#[task(unique_by = …)]` derive from parameters.
 //!
-//! A key is made from JSON written in one way (the names of objects in order), so that it is the same in every process
-//! whatever the order of a map. What it does is the store's matter: see `docs/guides/unique-tasks.md`.
+//! A key is derived from canonical JSON (the names of objects in order), so it is the same in every process whatever
+//! the order of a map. The store enforces it: see `docs/guides/unique-tasks.md`.
 
 use std::time::Duration;
 
@@ -12,34 +12,34 @@ use sha2::{Digest, Sha256};
 
 use crate::policy::OnDuplicate;
 
-/// Makes a unique key of parameters, or says why it can't.
+/// Derives a unique key from parameters, or explains why it can't.
 pub type KeyOf<P> = fn(&P) -> Result<String, String>;
 
-/// What a task's author says of there being one at a time.
+/// The uniqueness constraint that a task's author declares.
 #[derive(Debug)]
 pub struct Uniqueness<P> {
-    /// What makes the key of the parameters; `None` takes all of them.
+    /// Derives the key from the parameters; `None` uses all of them.
     pub by: Option<KeyOf<P>>,
-    /// For how long at most the key is held.
+    /// The longest time that the key is held.
     pub span: Option<Duration>,
-    /// In which statuses, if not the usual ones.
+    /// The statuses in which the key is held, if not the default ones.
     pub statuses: Option<&'static [Status]>,
-    /// What is done when another task holds it.
+    /// The action when another task holds the key.
     pub on_duplicate: OnDuplicate,
 }
 
 /// A field's value as JSON text.
 ///
 /// # Errors
-/// A sentence, when it can't be JSON.
+/// A sentence if it can't be written as JSON.
 pub fn value_of<T: Serialize + ?Sized>(field: &T) -> Result<String, String> {
     serde_json::to_value(field).map(in_one_way).map_err(|error| error.to_string())
 }
 
-/// `customer=42,region="eu"`; a digest of the values stands in their place where that would be no legal key.
+/// `customer=42,region="eu"`; a digest of the values replaces them where the key would be invalid.
 ///
 /// # Errors
-/// A sentence, when a value can't be JSON.
+/// A sentence if a value can't be written as JSON.
 pub fn key_of_fields<const N: usize>(fields: [(&str, Result<String, String>); N]) -> Result<String, String> {
     let names = fields.each_ref().map(|(name, _)| *name);
     let mut said = Vec::with_capacity(N);
@@ -50,12 +50,12 @@ pub fn key_of_fields<const N: usize>(fields: [(&str, Result<String, String>); N]
     let said = said.join(",");
     Ok(match UniqueKey::new(&said) {
         Ok(_) => said,
-        // `#` stands where a readable key has `=`, so that the two are never the same.
+        // `#` replaces the `=` of a readable key, so that the two are never equal.
         Err(_) => format!("{}#{}", digest_if_long(&names.join(",")), digest(said.as_bytes())),
     })
 }
 
-/// A key made of all parameters: a digest of their JSON, or of the bytes if they are none.
+/// A key from all parameters: a digest of their JSON, or of the bytes if they are not JSON.
 pub(crate) fn key_of_parameters(parameters: &Payload) -> String {
     match parameters.decode::<Value>() {
         Ok(value) if parameters.is_json() => format!("parameters:{}", digest(in_one_way(value).as_bytes())),
@@ -64,7 +64,7 @@ pub(crate) fn key_of_parameters(parameters: &Payload) -> String {
 }
 
 fn in_one_way(mut value: Value) -> String {
-    // Objects are in order already, unless some crate of the program has serde_json keep the order of insertion.
+    // Objects are in order already, unless another crate of the program makes serde_json keep the insertion order.
     value.sort_all_objects();
     value.to_string()
 }

@@ -1,12 +1,12 @@
 //! Tasks this worker does not know.
 //!
-//! While another live worker of the queue knows a task's kind, the worker hands the task on at once and refuses the kind from
-//! then on, so that it leases no further one. The registered workers are read when a task of another kind comes, and now and
-//! then while kinds are refused: when the last worker that knows a kind is gone, it is claimed again. A task that no live
-//! worker knows is given back with growing delays until its queue's patience ends.
+//! While another live worker of the queue knows a task's kind, the worker gives the task back at once and refuses the
+//! kind from then on, so that it leases no further one. It reads the registered workers when a task of another kind
+//! comes, and now and then while it refuses kinds. When the last worker that knows a kind is gone, it claims the kind
+//! again. A task that no live worker knows is given back with growing delays until its queue's patience ends.
 //!
-//! A worker that gave a task back knows to the moment when it is due again, and would win it again and again over one that
-//! can run it. So it defers its claims then and lets the others claim first.
+//! A worker that gave a task back knows exactly when it is due again, and would win it every time over one that can run
+//! it. So it defers its claims then and lets the others claim first.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -24,18 +24,18 @@ use jobbers_common::{
 
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(30);
-/// For how long the others go first when a task is due again.
+/// How long the other workers go first when a task is due again.
 const HEAD_START: Duration = Duration::from_millis(200);
-/// Shortest time between two head starts, so that a flood of unknown tasks can't keep this worker from those it knows.
+/// The shortest time between two head starts, so that a flood of unknown tasks can't keep this worker from known ones.
 const SPACING: Duration = Duration::from_secs(1);
-/// So that names made up without end can't fill the memory; past it all are forgotten, and logged again.
+/// So that an endless number of names can't fill the memory; beyond it all are forgotten and logged again.
 const MOST_NAMES: usize = 1_000;
-/// How many tasks are remembered. Others wait longest at once, so that a flood comes back no more often than it must.
+/// How many tasks are remembered. Others get the longest delay at once, so that a flood returns as rarely as possible.
 const MOST_TASKS: usize = 10_000;
-/// How long what was read of the registered workers serves for tasks of further kinds.
+/// How long a list of the registered workers stays valid for tasks of further kinds.
 const FRESH: Duration = Duration::from_secs(1);
-/// How often the registered workers are read while kinds are refused, and how much less often for each of them: all
-/// workers of a mixed fleet do so.
+/// How often the registered workers are read while kinds are refused, and how much less often for each worker, because
+/// all workers of a mixed fleet do so.
 const READ_EVERY: Duration = Duration::from_secs(2);
 const READ_LATER_PER_WORKER: Duration = Duration::from_millis(20);
 const READ_AT_LEAST_EVERY: Duration = Duration::from_secs(30);
@@ -43,61 +43,61 @@ const READ_AT_LEAST_EVERY: Duration = Duration::from_secs(30);
 /// What to do with a task that this worker does not know.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum UnknownTaskAction {
-    /// Another worker knows it: it goes back at once, at its place.
+    /// Another worker knows it: give it back at once, at its place.
     HandOn,
-    /// No live worker knows it: it goes back with this delay.
+    /// No live worker knows it: give it back with this delay.
     GiveBack(Duration),
 }
 
-/// The tasks this worker was asked for and does not know.
+/// The tasks this worker received and does not know.
 #[derive(Debug, Default)]
 pub(crate) struct UnknownTasks {
     logged: HashSet<(String, u32)>,
-    /// For how long each was given back last, and when it can be forgotten: then another worker has run it.
+    /// The last delay of each task, and when it can be forgotten because another worker has run it by then.
     delays: HashMap<TaskId, (Duration, Instant)>,
     swept_at: Option<Instant>,
-    /// When the others go first in each queue.
+    /// When the other workers go first in each queue.
     head_starts: HashMap<QueueName, BTreeSet<Instant>>,
-    /// Leased tasks of which it is not known yet whether another worker knows them.
+    /// Leased tasks for which it is not known yet whether another worker knows them.
     undecided: Vec<ClaimedTask>,
-    /// The kinds that other live workers know, by queue.
+    /// The kinds that other live workers know, per queue.
     refused: BTreeMap<QueueName, BTreeSet<TaskKind>>,
-    /// The registered workers, as read last, and when.
+    /// The latest list of registered workers, and when it was read.
     workers: Option<(Vec<RegisteredWorker>, Instant)>,
 }
 
 impl UnknownTasks {
-    /// Keeps a task until it is known who else knows its kind.
+    /// Keeps a task until it is known which other workers know its kind.
     pub(crate) fn keep(&mut self, task: ClaimedTask) {
         self.undecided.push(task);
     }
 
-    /// Whether tasks wait for a verdict.
+    /// Whether tasks wait for a decision.
     pub(crate) const fn has_undecided(&self) -> bool {
         !self.undecided.is_empty()
     }
 
-    /// Takes the tasks that wait for a verdict.
+    /// Takes the tasks that wait for a decision.
     pub(crate) fn take_undecided(&mut self) -> Vec<ClaimedTask> {
         std::mem::take(&mut self.undecided)
     }
 
-    /// Whether the registered workers are to be read now.
+    /// Whether the registered workers should be read now.
     pub(crate) fn needs_workers(&self, now: Instant) -> bool {
         let of_new_kinds = || self.undecided.iter().any(|task| !self.refuses(task));
         let is_fresh = self.workers.as_ref().is_some_and(|(_, read_at)| now < *read_at + FRESH);
         !is_fresh && of_new_kinds() || self.read_again_at().is_some_and(|at| now >= at)
     }
 
-    /// When the registered workers are to be read again, while kinds are refused.
+    /// When the registered workers should be read again, while kinds are refused.
     pub(crate) fn read_again_at(&self) -> Option<Instant> {
         let (workers, read_at) = self.workers.as_ref().filter(|_| !self.refused.is_empty())?;
         let count = u32::try_from(workers.len()).unwrap_or(u32::MAX);
         Some(*read_at + (READ_EVERY + READ_LATER_PER_WORKER.saturating_mul(count)).min(READ_AT_LEAST_EVERY))
     }
 
-    /// Takes in who is registered; `None` when the store did not answer. Answers whether kinds are claimed again that were
-    /// refused.
+    /// Handles the list of registered workers; `None` if the store did not answer. Returns whether refused kinds are
+    /// claimed again.
     pub(crate) fn follow_workers(
         &mut self,
         workers: Option<Vec<RegisteredWorker>>,
@@ -145,7 +145,7 @@ impl UnknownTasks {
         self.refused.entry(task.queue.clone()).or_default().insert(kind)
     }
 
-    /// What the next claim leaves to other workers.
+    /// The kinds that the next claim leaves to other workers.
     pub(crate) fn refusals(&self) -> Vec<Refusal> {
         let each = |(queue, kinds): (&QueueName, &BTreeSet<TaskKind>)| {
             let refusal = |kind: &TaskKind| Refusal { queue: queue.clone(), kind: kind.clone() };
@@ -154,7 +154,7 @@ impl UnknownTasks {
         self.refused.iter().flat_map(each).collect()
     }
 
-    /// How long no worker is to try this task again: twice as long as the time before.
+    /// How long no worker tries this task again: twice as long as the time before.
     pub(crate) fn delay(&mut self, task: &ClaimedTask, now: Instant) -> Duration {
         self.log_once(task);
         let before = self.delays.get(&task.id).map(|(delay, _)| *delay);
@@ -170,7 +170,7 @@ impl UnknownTasks {
         delay
     }
 
-    /// The queues in which the others go first now.
+    /// The queues in which the other workers go first now.
     pub(crate) fn left_to_others(&self, now: Instant) -> Vec<QueueName> {
         let is_on =
             |starts: &BTreeSet<Instant>| starts.range(..=now).next_back().is_some_and(|at| *at + HEAD_START > now);
@@ -182,7 +182,7 @@ impl UnknownTasks {
         self.head_starts.values().filter_map(BTreeSet::first).min().map(|at| *at + HEAD_START)
     }
 
-    /// Forgets the head starts that are over. Answers whether there were any.
+    /// Removes the head starts that are over. Returns whether there were any.
     pub(crate) fn follow_on(&mut self, now: Instant) -> bool {
         let mut is_any_over = false;
         self.head_starts.retain(|_, starts| {
@@ -194,7 +194,7 @@ impl UnknownTasks {
         is_any_over
     }
 
-    /// Whether one more task can be remembered; looked for at most once a second.
+    /// Whether one more task can be remembered; checked at most once a second.
     fn has_room(&mut self, now: Instant) -> bool {
         if self.delays.len() >= MOST_TASKS && self.swept_at.is_none_or(|at| now >= at + FIRST) {
             self.swept_at = Some(now);

@@ -1,4 +1,4 @@
-//! The worker as a value: what a program makes, gives its state and tasks, and runs.
+//! The worker as a value: a program creates it, adds state and tasks, and runs it.
 
 use std::{process::ExitCode, sync::Arc};
 
@@ -34,7 +34,7 @@ pub struct Worker {
     version: Option<String>,
 }
 
-/// Where the configuration comes from. What is wrong with it is told by [`Worker::run`], which has an exit code for it.
+/// The source of the configuration. [`Worker::run`] reports its problems, because it has an exit code for them.
 #[derive(Debug)]
 enum Settings {
     Given(Box<Config>),
@@ -46,15 +46,15 @@ enum Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Report {
-    /// Tasks whose end the store took, those given back among them.
+    /// Tasks whose end the store accepted, including those given back.
     pub settled: u64,
-    /// Tasks whose lease was lost, so that what was done does not count.
+    /// Tasks whose lease was lost, so that their results do not count.
     pub lost: u64,
-    /// Whether it had to give back tasks that still ran: at the drain deadline, or told to stop now.
+    /// Whether it gave back tasks that still ran: at the drain deadline, or because of a request to stop now.
     pub late: bool,
-    /// Attempts and tasks given back whose end the store did not take before the worker left.
+    /// Attempts and returned tasks whose end the store did not accept before the worker left.
     pub unsettled: u64,
-    /// Whether it ended because too many of its threads were held by tasks that do not end.
+    /// Whether it ended because endless tasks held too many of its threads.
     pub hung: bool,
 }
 
@@ -74,22 +74,22 @@ impl Report {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkerError {
-    /// The configuration makes no sense.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Two tasks claim one name and version.
+    /// Two tasks have the same name and version.
     #[error(transparent)]
     DuplicateTask(#[from] DuplicateTask),
     /// The store can't be opened.
     #[error(transparent)]
     Engine(#[from] Error),
-    /// Metrics and traces can't be shown or sent as they were to.
+    /// Metrics or traces can't be served or exported as configured.
     #[error(transparent)]
     Telemetry(#[from] TelemetryError),
-    /// A thread or a signal handler could not be had.
+    /// A thread or a signal handler could not be created.
     #[error("could not start: {0}")]
     Start(#[from] std::io::Error),
-    /// A defect of ours.
+    /// A defect in Jobbers.
     #[error("the control thread ended without a word")]
     Vanished,
 }
@@ -138,9 +138,9 @@ impl Worker {
         Self { settings, engine: None, states, tasks, has_telemetry: false, version: None }
     }
 
-    /// The version of the program, as `GET /workers` tells it and drains choose by it: so that a deploy can tell its old
-    /// workers from the new. [`Config::version`] (`WORKER_VERSION`) has the last word. If nobody says, it is the version
-    /// of the package that the program's listed tasks are written in; and this library's, if these are several.
+    /// The version of the program, shown by `GET /workers` and used to choose workers to drain, so that a deploy can
+    /// distinguish old workers from new ones. [`Config::version`] (`WORKER_VERSION`) wins. The default is the version
+    /// of the package that defines the program's listed tasks, or this library's if these packages differ.
     #[must_use]
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.version = Some(version.into());
@@ -154,8 +154,8 @@ impl Worker {
         self
     }
 
-    /// Says that the program has set OpenTelemetry's global providers itself: [`Worker::run`] then starts none, and what
-    /// the worker measures goes to those.
+    /// Declares that the program has set OpenTelemetry's global providers itself. [`Worker::run`] then starts none, and
+    /// the worker's measurements go to those.
     #[must_use]
     pub const fn with_own_telemetry(mut self) -> Self {
         self.has_telemetry = true;
@@ -175,11 +175,13 @@ impl Worker {
         self
     }
 
-    /// The whole of a program's `main`: starts telemetry and logging as flags and environment say, works until SIGTERM or SIGINT, and answers the exit code.
+    /// The whole `main` of a program: starts telemetry and logging from flags and environment, works until SIGTERM or
+    /// SIGINT, and returns the exit code.
     ///
-    /// The first signal drains; the second, or the drain deadline, stops now. 0: all is done. 2: the command line makes
-    /// no sense. 64: the configuration makes none. 69: the store can't be opened. 70: a defect. 75: what still ran was
-    /// given back, or the store did not take the end of what had run. 76: too many threads were held by tasks that do not end.
+    /// The first signal drains; the second, or the drain deadline, stops now. 0: everything is done. 2: the command
+    /// line is invalid. 64: the configuration is invalid. 69: the store can't be opened. 70: a defect. 75: running
+    /// tasks were given back, or the store did not accept the results of finished ones. 76: endless tasks held too many
+    /// threads.
     pub async fn run(self) -> ExitCode {
         match &self.settings {
             Settings::Unreadable(error) => {
@@ -209,7 +211,7 @@ impl Worker {
         }
     }
 
-    /// Starts what the process shows of itself: logging by its flags, and telemetry unless the program has its own.
+    /// Starts logging by its flags, and telemetry unless the program has its own.
     fn start_telemetry(&self) -> Result<Option<Telemetry>, WorkerError> {
         let loaded;
         let (config, log) = match &self.settings {
@@ -240,7 +242,7 @@ impl Worker {
         Ok(telemetry)
     }
 
-    /// Works until `shutdown` says to stop, or the configured number of tasks has been run. Tasks run on the runtime this
+    /// Works until `shutdown` requests a stop, or the configured number of tasks has run. Tasks run on the runtime this
     /// is called on. Dropping the future stops the worker in good order, in the background.
     ///
     /// # Errors
@@ -268,7 +270,7 @@ fn complain(problem: &dyn std::fmt::Display, code: u8) -> ExitCode {
     code.into()
 }
 
-/// Prints the configuration as a TOML file that would give it, save for a password.
+/// Prints the configuration as an equivalent TOML file, without a password.
 #[expect(clippy::print_stdout, reason = "it is what was asked for")]
 fn print_config(args: &Args) -> ExitCode {
     let mut config = match Config::load(args) {

@@ -1,6 +1,6 @@
-//! What stands in the brackets of `#[task(…)]`, checked.
+//! Parses and checks the attributes in `#[task(…)]`.
 //!
-//! Every problem is reported at once, each at the place it stands.
+//! All problems are reported at once, each at its place.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ const KNOWN: [&str; 22] = [
     "unlisted",
 ];
 
-/// What a task's author said about it.
+/// The author's settings for a task.
 #[derive(Debug, Default)]
 pub(crate) struct Attributes {
     /// The name, if it is not the function's.
@@ -50,11 +50,11 @@ pub(crate) struct Attributes {
     pub(crate) version: Option<u32>,
     /// The policy, where it is not the default.
     pub(crate) policy: PolicyOverrides,
-    /// Of what there is to be one such task at a time.
+    /// The uniqueness constraint.
     pub(crate) unique: Uniqueness,
     /// Whether it is synchronous.
     pub(crate) blocking: bool,
-    /// Whether workers are not to find it by themselves.
+    /// Whether workers do not find it by themselves.
     pub(crate) unlisted: bool,
 }
 
@@ -134,7 +134,7 @@ fn set(attributes: &mut Attributes, key: &str, value: &Expr) -> Result<()> {
         "on_duplicate" => attributes.unique.on_duplicate = Some(choice::<OnDuplicate>(key, value)?),
         _ => policy.dead_letter = Some(choice(key, value)?),
     }
-    // Only what was just set can be out of bounds: earlier keys have been checked, and one that failed was reported.
+    // Only the latest value can be out of bounds: earlier keys have been checked, and a failed one was reported.
     match policy.validate() {
         Err(problem) if problem.field == key => Err(Error::new(value.span(), format!("`{key}` {}", problem.rule))),
         _ => Ok(()),
@@ -196,7 +196,7 @@ fn list<'a>(key: &str, value: &'a Expr) -> Result<impl Iterator<Item = &'a Expr>
     Ok(list.elems.iter())
 }
 
-/// One of the words the configuration and the API use for the same thing.
+/// One of the words that the configuration and the API use for the same setting.
 fn choice<T: DeserializeOwned>(key: &str, value: &Expr) -> Result<T> {
     let word = text(key, value)?.value();
     T::deserialize(word.as_str().into_deserializer())

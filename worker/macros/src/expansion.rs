@@ -1,4 +1,4 @@
-//! What is written in the function's place.
+//! The code that replaces the function.
 
 use jobbers_common::{
     error_kind::ErrorKind,
@@ -14,8 +14,8 @@ use crate::{
     signature::{self, Shape},
 };
 
-/// The expansion, or the problems found together with the function as it was, so that the compiler does not complain
-/// of a missing name as well.
+/// The expansion, or the problems found together with the original function, so that the compiler does not also report
+/// a missing name.
 pub(crate) fn expand(attributes: TokenStream, function: &TokenStream) -> TokenStream {
     try_expand(attributes, function.clone()).unwrap_or_else(|problems| {
         let problems = problems.to_compile_error();
@@ -44,13 +44,13 @@ fn write(attributes: &Attributes, name: &TaskName, shape: &Shape<'_>, function: 
     let docs = function.attrs.iter().filter(|attribute| attribute.path().is_ident("doc"));
     let job = shape.job.map_or_else(|| quote!(::jobbers_worker::NoParameters), |job| quote!(#job));
 
-    // Under another name, so that inside its body the function's name means the task: it can submit itself.
+    // Under another name, so that the function's name means the task inside its body: the task can submit itself.
     let plain = format_ident!("__{}", handle);
     let mut body = function.clone();
     body.sig.ident = plain.clone();
     body.vis = syn::Visibility::Inherited;
-    // Its arguments are owned because every task's are, so nobody is to be told that a reference would do: lints leave
-    // alone what a macro wrote.
+    // Its arguments are owned because every task's are. Lints skip code written by a macro, so none suggests a
+    // reference.
     body.sig.fn_token.span = Span::call_site();
 
     let context = shape.context.then(|| quote!(context,));
@@ -93,7 +93,7 @@ fn write(attributes: &Attributes, name: &TaskName, shape: &Shape<'_>, function: 
     }
 }
 
-/// What the author wrote above the function, without the margin that rustdoc leaves out too.
+/// The author's comment above the function, without the margin that rustdoc removes too.
 fn description(function: &ItemFn) -> String {
     let lines = function.attrs.iter().filter(|attribute| attribute.path().is_ident("doc"));
     let text = |attribute: &Attribute| match &attribute.meta {
@@ -106,8 +106,8 @@ fn description(function: &ItemFn) -> String {
     lines.map(text).collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
-/// The default policy with what was said laid over it, as a constant. Every field is written out: what is left of a
-/// default that was overridden could not be dropped in a constant.
+/// The default policy merged with the settings, as a constant. Every field is written out, because a constant could not
+/// drop the overridden parts of a default.
 fn policy(said: &PolicyOverrides) -> TokenStream {
     let policy = TaskPolicy::DEFAULT.with(said);
     let time = |duration: std::time::Duration| {

@@ -1,8 +1,8 @@
 //! `#[task]`: turns a function into a task that workers find and clients submit.
 //!
-//! It checks what is said about the task while the program is compiled: names, durations and bounds are those of
-//! `jobbers_common`, so that the macro, the HTTP API and the stores agree. It decides nothing about running a task; what
-//! it writes down is a `jobbers_worker::TaskFn`, and that is where to read on.
+//! It checks the attributes while the program is compiled: names, durations and bounds are those of `jobbers_common`,
+//! so the macro, the HTTP API and the stores agree. It decides nothing about running a task; the expansion is a
+//! `jobbers_worker::TaskFn`, which is where to read on.
 //!
 //! Start at [`macro@task`], then `attributes`, `signature`, `expansion`.
 

@@ -1,4 +1,4 @@
-//! What a function must look like to be a task.
+//! The shape that a function must have to be a task.
 
 use syn::{Error, FnArg, GenericArgument, ItemFn, PatType, PathArguments, Result, ReturnType, Safety, Type};
 
@@ -8,7 +8,7 @@ pub(crate) struct Shape<'a> {
     pub(crate) context: bool,
     /// The type of its parameters, if it takes any.
     pub(crate) job: Option<&'a Type>,
-    /// What it answers when all is well.
+    /// Its result type on success.
     pub(crate) output: &'a Type,
 }
 

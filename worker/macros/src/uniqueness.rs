@@ -1,4 +1,4 @@
-//! What is said of a task being the only one of its kind, and what is written for it.
+//! The uniqueness attributes of a task, and their expansion.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
 use syn::{Error, Ident, LitStr, Member, Meta, Result, Token, Type, punctuated::Punctuated, spanned::Spanned};
 
-/// Of what there is to be one task at a time, as far as it was said.
+/// The uniqueness attributes given so far.
 #[derive(Debug, Default)]
 pub(crate) struct Uniqueness {
-    /// Of all parameters.
+    /// One task per value of all parameters.
     pub(crate) by_parameters: bool,
-    /// Of these fields of them.
+    /// One task per value of these fields.
     pub(crate) by: Vec<Field>,
     pub(crate) span: Option<Duration>,
     pub(crate) statuses: Option<Vec<Status>>,
@@ -30,7 +30,7 @@ pub(crate) struct Field {
     span: Span,
 }
 
-/// Reads the names of fields; whether the parameters have them, the compiler says.
+/// Reads the names of fields; the compiler checks that the parameters have them.
 pub(crate) fn fields(names: &[LitStr]) -> Result<Vec<Field>> {
     let mut fields = Vec::<Field>::with_capacity(names.len());
     for literal in names {
@@ -51,7 +51,7 @@ pub(crate) fn check_span(span: Duration) -> std::result::Result<(), UniqueError>
     Unique { span: Some(span), ..Unique::new(key) }.validate()
 }
 
-/// Checks what was said as a whole.
+/// Checks the attributes together.
 pub(crate) fn check(said: &Uniqueness, metas: &Punctuated<Meta, Token![,]>) -> Result<()> {
     let find = |key: &str| metas.iter().find(|meta| meta.path().is_ident(key)).map(Spanned::span);
     if let (true, Some(at)) = (said.by_parameters, find("unique_by")) {
@@ -74,7 +74,7 @@ impl Uniqueness {
         self.by_parameters || !self.by.is_empty()
     }
 
-    /// What is added to the task, if anything was said.
+    /// The code added to the task, if uniqueness was requested.
     pub(crate) fn write(&self, job: &Type) -> Option<TokenStream> {
         if !self.is_unique() {
             return None;
@@ -118,7 +118,7 @@ fn variant<T: std::fmt::Debug>(value: &T) -> Ident {
 }
 
 impl Field {
-    /// The field's name and value. The path stands where its name was written, so that the compiler points there if the
+    /// The field's name and value. The tokens keep the place of the name, so that the compiler points there if the
     /// parameters have no such field.
     fn write(&self) -> TokenStream {
         let (name, span) = (&self.name, self.span);

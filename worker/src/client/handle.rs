@@ -17,14 +17,14 @@ use jobbers_common::{
 use super::{Client, SubmitError, Way};
 use crate::codec::Decode;
 
-/// What a way answers to a submission.
+/// The answer to a submission, whichever way it took.
 #[derive(Debug)]
 pub(super) struct Taken {
     pub(super) submitted: Submitted,
     pub(super) warnings: Vec<String>,
 }
 
-/// Where a task stands, for those who await its result.
+/// The state of a task, for callers that await its result.
 #[derive(Debug)]
 pub(super) struct Standing {
     pub(super) status: Status,
@@ -32,17 +32,18 @@ pub(super) struct Standing {
     pub(super) error: Option<String>,
 }
 
-/// A task that was taken in, and will answer `R`.
+/// An accepted task with a result of type `R`.
 pub struct Handle<R> {
     /// Its id.
     pub id: TaskId,
-    /// Its queue; for a task that was there, the stored one's.
+    /// Its queue; for a task that already existed, the stored one's.
     pub queue: QueueName,
-    /// Where it stood when it was submitted.
+    /// Its status at the submission.
     pub status: Status,
     /// What the submission did.
     pub how: SubmittedHow,
-    /// What the manager warns of, such as that no live worker can run it. Nobody warns who submits straight to a store.
+    /// Warnings of the manager, for example that no live worker can run the task. A direct connection to a store gives
+    /// none.
     pub warnings: Vec<String>,
     result: PendingResult<R>,
 }
@@ -54,28 +55,28 @@ pub struct PendingResult<R> {
     output: PhantomData<fn() -> R>,
 }
 
-/// Why there is no result.
+/// Why a task has no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResultError {
     /// The task was not over in time.
     #[error("the task was not over in time: it is {0}")]
     NotYet(Status),
-    /// It is over, and has no result.
+    /// It is over without a result.
     #[error("the task is {status}{}", error.as_ref().map_or_else(String::new, |error| format!(": {error}")))]
     NotCompleted {
         /// How it ended.
         status: Status,
-        /// What its last failed attempt said.
+        /// The error of its last failed attempt.
         error: Option<String>,
     },
-    /// There is no such task: it was never submitted, or has been pruned.
+    /// The task does not exist: it was never submitted, or has been pruned.
     #[error("there is no such task")]
     Unknown,
-    /// The result is not of the type that was asked for.
+    /// The result is not of the requested type.
     #[error("the result does not fit: {0}")]
     Unreadable(String),
-    /// It could not be asked for.
+    /// The request failed.
     #[error(transparent)]
     Client(#[from] SubmitError),
 }
@@ -95,7 +96,7 @@ impl<R> Handle<R> {
 }
 
 impl<R: Decode> Handle<R> {
-    /// Waits for the task's end, no longer than `timeout`, and answers its result.
+    /// Waits for the task's end, no longer than `timeout`, and returns its result.
     ///
     /// # Errors
     /// [`ResultError`].
@@ -111,12 +112,12 @@ impl<R> PendingResult<R> {
 }
 
 impl<R: Decode> PendingResult<R> {
-    /// Waits for the task's end, no longer than `timeout`, and answers its result.
+    /// Waits for the task's end, no longer than `timeout`, and returns its result.
     ///
     /// # Errors
     /// [`ResultError`].
     pub async fn wait(&self, timeout: Duration) -> Result<R, ResultError> {
-        // One that lies beyond the clock is no limit.
+        // A deadline beyond the clock is no limit.
         let until = Instant::now().checked_add(timeout);
         loop {
             let left = until.map_or(MAX_WAIT, |until| until.saturating_duration_since(Instant::now()));

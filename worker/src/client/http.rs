@@ -1,4 +1,4 @@
-//! The way over HTTP, to a manager.
+//! The client's connection over HTTP, to a manager.
 
 use std::time::Duration;
 
@@ -27,16 +27,16 @@ use super::{
     submission::Checked,
 };
 
-/// How often a request is sent whose answer does not come.
+/// How often an unanswered request is sent.
 const ATTEMPTS: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// Longest time between two of them, whatever a manager asks for.
+/// The longest pause between two attempts, whatever a manager asks for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// How long a manager may take to take a connection.
+/// How long a manager may take to accept a connection.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
-/// How long a manager may take to answer, beside the time it was asked to wait.
+/// How long a manager may take to answer, in addition to the requested wait.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Of the characters of an id, only `/` means something else in a path.
+/// Of the characters of an id, only `/` has another meaning in a path.
 const IN_A_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(b':').remove(b'-');
 
 #[derive(Debug)]
@@ -142,7 +142,7 @@ impl Http {
             return Err(wrong(&"write http://HOST:PORT, or https:// of what stands before it"));
         }
         tasks.path_segments_mut().map_err(|()| wrong(&"it can't have a path"))?.pop_if_empty().push("tasks");
-        // A manager is asked directly: a proxy of the environment is for the world outside.
+        // The manager is asked directly, because a proxy of the environment is meant for other hosts.
         let client = reqwest::Client::builder().no_proxy().connect_timeout(CONNECT_WITHIN).build();
         let client = client.map_err(|error| wrong(&error))?;
         Ok(Self { client, tasks })
@@ -179,7 +179,7 @@ impl Http {
         }
     }
 
-    /// Sends a request that is safe to repeat, and repeats it while the manager does not answer or says "later".
+    /// Sends a request that is safe to repeat, and repeats it while the manager does not answer or asks to retry later.
     async fn send<T: DeserializeOwned>(&self, request: impl Fn() -> RequestBuilder) -> Result<T, SubmitError> {
         let mut pause = FIRST_PAUSE;
         for attempt in 1.. {
@@ -231,7 +231,7 @@ fn refused(status: StatusCode, body: &[u8]) -> SubmitError {
     SubmitError::Refused { status: status.as_u16(), code, detail }
 }
 
-/// A result as the manager tells it: JSON as it is, other bytes in base64.
+/// A result as the manager writes it: JSON as it is, other bytes in base64.
 fn payload(raw: &RawValue, content_type: Option<String>) -> Result<Payload, SubmitError> {
     let Some(content_type) = content_type else { return Ok(Payload::json(raw.get().as_bytes().to_vec())) };
     let bytes = serde_json::from_str::<String>(raw.get()).ok().and_then(|text| BASE64_STANDARD.decode(text).ok());

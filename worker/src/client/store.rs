@@ -1,4 +1,4 @@
-//! The way straight to a store.
+//! The client's direct connection to a store.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -78,8 +78,8 @@ impl Store {
         Ok(task)
     }
 
-    /// Submits the tasks. If a rule chose a queue that has been deleted since the configuration was read, the rule is gone
-    /// too: then the tasks are routed again, once.
+    /// Submits the tasks. If a rule chose a queue that has been deleted since the configuration was read, the rule is
+    /// gone too; then the tasks are routed again, once.
     async fn send(&self, config: &Config, tasks: Vec<NewTask>) -> Result<Vec<Submitted>, Error> {
         let submit = |tasks| self.engine().submit(Submit { tasks, on_conflict: OnConflict::Fail });
         let is_routed = !config.routes.is_empty() && tasks.iter().any(|task| !task.queue_is_explicit);
@@ -104,8 +104,8 @@ impl Store {
         Ok(tasks)
     }
 
-    /// Checks whether a submission may name this queue. Before it is refused the store is asked: the rule may be gone, and
-    /// what is sent again was taken in before; there the store knows whether it is the same.
+    /// Checks whether a submission may name this queue. Before refusing, it asks the store: the rule may be gone, and a
+    /// repeated submission may have been accepted before, which only the store knows.
     async fn check_explicit(&self, config: &Config, checked: &Checked, queue: &QueueName) -> Result<(), SubmitError> {
         let parameter = |field: &str| field_text(&checked.parameters, field);
         match self.cache.check_explicit(config, &checked.name, checked.version, queue, parameter).await? {
@@ -124,8 +124,8 @@ impl Store {
     }
 }
 
-/// Begins the span of a submission, one for each of its queues, below the caller's own, and has each task carry its
-/// context. None while this process traces nothing.
+/// Begins the span of a submission, one for each of its queues, below the caller's span, and sets its context on each
+/// task. None while this process traces nothing.
 fn begin_sends(tasks: &mut [NewTask]) -> BTreeMap<QueueName, Context> {
     let Some(tracing) = traces::current() else { return BTreeMap::new() };
     let mut sizes: BTreeMap<QueueName, usize> = BTreeMap::new();

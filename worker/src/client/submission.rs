@@ -1,4 +1,4 @@
-//! A submission in the making.
+//! A submission being built.
 
 use std::{marker::PhantomData, time::Duration};
 
@@ -23,7 +23,7 @@ use crate::{
     uniqueness::{Uniqueness, key_of_parameters},
 };
 
-/// A submission in the making, of a task that answers `R`. Nothing is checked, and nothing happens, before
+/// A submission being built, of a task with a result of type `R`. Nothing is checked, and nothing happens, before
 /// [`Submission::submit`].
 #[derive(Debug)]
 #[must_use = "nothing is submitted before `.submit(&client)`"]
@@ -43,7 +43,7 @@ pub struct Submission<R> {
     output: PhantomData<fn() -> R>,
 }
 
-/// What was said of being the only one, so far: by the task's author, and then by whoever submits it.
+/// The uniqueness settings so far: by the task's author, then by the submitter.
 #[derive(Debug, Clone, Default)]
 struct Wish {
     key: Option<Result<String, String>>,
@@ -56,7 +56,7 @@ impl Wish {
     fn of_author<P>(unique: &Uniqueness<P>, job: &P, parameters: &Result<Payload, String>) -> Self {
         let key = match (unique.by, parameters) {
             (Some(by), _) => by(job),
-            // Parameters that can't be written are refused for that.
+            // Parameters that can't be encoded are refused with that error.
             (None, parameters) => Ok(parameters.as_ref().map(key_of_parameters).unwrap_or_default()),
         };
         let statuses = unique.statuses.map(|statuses| statuses.iter().copied().collect());
@@ -86,7 +86,7 @@ pub(super) struct Checked {
     pub(super) parameters: Payload,
     pub(super) start: Start,
     pub(super) overrides: PolicyOverrides,
-    /// What the task's author says of workers that vanish.
+    /// The author's policy for workers that vanish.
     pub(super) on_crash: CrashPolicy,
     pub(super) unique: Option<Unique>,
     pub(super) concurrency_key: Option<ConcurrencyKey>,
@@ -129,14 +129,14 @@ impl<R> Submission<R> {
         }
     }
 
-    /// An id of the submitter's own: submitting the same task under it again is safe.
+    /// Sets the id: submitting the same task under it again is safe.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// Derives the id from a key of any characters, such as an order's number: submitting the same task under the same
-    /// key again is safe, and another one under it is refused. The key has the last word over [`Submission::id`].
+    /// Derives the id from a key of any characters, such as an order's number. Submitting the same task under the same
+    /// key again is safe, and another task under it is refused. The key wins over [`Submission::id`].
     pub fn idempotency_key(mut self, key: impl AsRef<[u8]>) -> Self {
         let digest = Sha256::digest(key.as_ref());
         let digits: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
@@ -144,7 +144,7 @@ impl<R> Submission<R> {
         self
     }
 
-    /// The queue, in place of what routing would choose.
+    /// Sets the queue; routing is not used.
     pub fn queue(mut self, queue: impl Into<String>) -> Self {
         self.queue = Some(queue.into());
         self
@@ -156,19 +156,19 @@ impl<R> Submission<R> {
         self
     }
 
-    /// Not before this long from now.
+    /// Runs not before this delay from now.
     pub fn after(mut self, delay: Duration) -> Self {
         self.start = Start::After(delay);
         self
     }
 
-    /// Not before this point in time: a [`SystemTime`](std::time::SystemTime), or a [`Timestamp`].
+    /// Runs not before this time: a [`SystemTime`](std::time::SystemTime), or a [`Timestamp`].
     pub fn at(mut self, at: impl Into<Timestamp>) -> Self {
         self.start = Start::At(at.into());
         self
     }
 
-    /// Retries after the first attempt, for this submission alone.
+    /// Retries after the first attempt, for this submission only.
     pub fn max_retries(mut self, retries: u32) -> Self {
         self.overrides.max_retries = Some(retries);
         self
@@ -180,21 +180,21 @@ impl<R> Submission<R> {
         self
     }
 
-    /// All that this one submission changes of the task's policy; what was said of it before is forgotten.
+    /// Replaces all overrides of the task's policy for this submission, including earlier ones.
     pub fn overrides(mut self, overrides: PolicyOverrides) -> Self {
         self.overrides = overrides;
         self
     }
 
-    /// Allows only one such task at a time, among tasks of its name, per key such as `customer:42`. Another one with
-    /// this key is refused until this one is over, unless [`Submission::on_duplicate`] says otherwise. It stands in the
-    /// place of the key that `#[task(unique)]` makes.
+    /// Allows at most one task per key, such as `customer:42`, among tasks of its name. Another one with this key is
+    /// refused until this one is over, unless [`Submission::on_duplicate`] says otherwise. The key replaces that of
+    /// `#[task(unique)]`.
     pub fn unique_key(mut self, key: impl Into<String>) -> Self {
         self.unique.get_or_insert_default().key = Some(Ok(key.into()));
         self
     }
 
-    /// Like [`Submission::unique_key`], with a key derived from the parameters: one task with these parameters at a time.
+    /// Like [`Submission::unique_key`], with a key derived from the parameters: at most one task with these parameters.
     pub fn unique_by_parameters(self) -> Self {
         let key = self.parameters.as_ref().map(key_of_parameters).unwrap_or_default();
         self.unique_key(key)
@@ -206,14 +206,14 @@ impl<R> Submission<R> {
         self
     }
 
-    /// For how long at most the task holds its unique key.
+    /// The longest time that the task holds its unique key.
     pub fn unique_for(mut self, span: Duration) -> Self {
         self.unique.get_or_insert_default().span = Some(span);
         self
     }
 
-    /// In which statuses the task holds its unique key. Else until it is over; with [`OnDuplicate::KeepLast`], until it
-    /// starts.
+    /// The statuses in which the task holds its unique key. The default is until it is over; with
+    /// [`OnDuplicate::KeepLast`], until it starts.
     pub fn unique_while(mut self, statuses: impl IntoIterator<Item = Status>) -> Self {
         self.unique.get_or_insert_default().statuses = Some(statuses.into_iter().collect());
         self
@@ -225,26 +225,27 @@ impl<R> Submission<R> {
         self
     }
 
-    /// Whose task it is, such as `customer:42`: its queue may limit how many of one key run, and start. Else what the
-    /// queue's `key_parameter` finds in the parameters.
+    /// Sets the concurrency key, such as `customer:42`: the queue may limit how many tasks of one key run and start.
+    /// The default is the value of the queue's `key_parameter` in the parameters.
     pub fn concurrency_key(mut self, key: impl Into<String>) -> Self {
         self.concurrency_key = Some(key.into());
         self
     }
 
     /// Waits until another task has ended, by its id, and runs only if that one completed; otherwise this task is
-    /// aborted. The other one is stored, or part of the same batch ([`Client::submit_all`]). May be said of several.
+    /// aborted. The other task is stored, or part of the same batch ([`Client::submit_all`]). May be called several
+    /// times.
     pub fn depends_on(self, predecessor: impl Into<String>) -> Self {
         self.depends_on_by(predecessor, DependencyPolicy::AbortSuccessors)
     }
 
-    /// Waits until another task has ended, by its id; the policy says what that task's end means to this one.
+    /// Waits until another task has ended, by its id; the policy decides by that task's end whether this one runs.
     pub fn depends_on_by(mut self, predecessor: impl Into<String>, policy: DependencyPolicy) -> Self {
         self.depends_on.push((predecessor.into(), policy));
         self
     }
 
-    /// The same, of a task that answers anything: so that submissions of several tasks fit in one batch.
+    /// The same without the result type, so that submissions of different tasks fit in one batch.
     pub fn any(self) -> Submission<Raw> {
         let Self {
             name,
@@ -290,7 +291,7 @@ impl<R> Submission<R> {
     pub(super) fn check(self, client: &Client) -> Result<Checked, SubmitError> {
         let parameters =
             self.parameters.map_err(|problem| SubmitError::Invalid(format!("the parameters: {problem}")))?;
-        // A manager has a setting of its own, and judges by that.
+        // A manager has its own setting and decides by that.
         let most = match client.0.way {
             Way::Store(_) => DEFAULT_MAX_PAYLOAD_BYTES,
             Way::Http(_) => HIGHEST_MAX_PAYLOAD_BYTES,

@@ -1,4 +1,4 @@
-//! What a claim asks for: how many tasks of which queues, and which kinds it refuses.
+//! What a claim requests: how many tasks of which queues, and which kinds it refuses.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use jobbers_common::{
 use super::Fetcher;
 use crate::{blocking_queue::BlockingQueue, claim_planner::Room};
 
-/// What a call asks for.
+/// The request of a call.
 #[derive(Default)]
 pub(super) struct Ask {
     pub(super) queues: Vec<QueueClaim>,
@@ -23,14 +23,14 @@ pub(super) struct Ask {
 }
 
 impl Fetcher {
-    /// What the next claim asks for, if it may bring `room` tasks.
+    /// The request of the next claim, if it may return `room` tasks.
     pub(super) fn ask(&mut self, room: usize) -> Ask {
         if room == 0 {
             return Ask::default();
         }
         let left = self.unknown.left_to_others(Instant::now());
         if !left.is_empty() {
-            // What falls due there is for the others; the end of their head start wakes this worker.
+            // Tasks due there are left to the other workers; the end of their head start wakes this worker.
             self.next_due = None;
         }
         let at_once = self.parts.slots.saturating_sub(self.held + self.asked).min(room);
@@ -51,8 +51,8 @@ impl Fetcher {
         Ask { queues, room, blocking, refused }
     }
 
-    /// While the blocking queue takes no task, claims refuse their kinds: tasks of these kinds wait at their places, and the
-    /// others of their queues are claimed. Answers whether it does so.
+    /// While the blocking queue takes no task, claims refuse the kinds of blocking tasks. These wait at their places,
+    /// and the other tasks of their queues are claimed. Returns whether it refuses.
     fn refuse_blocking(&self, refused: &mut Vec<Refusal>) -> bool {
         let is_full = self.blocking_queue.as_ref().is_some_and(BlockingQueue::is_full);
         let has_room_for = MAX_REFUSALS_PER_CLAIM.saturating_sub(refused.len());

@@ -1,4 +1,4 @@
-//! Building calls to the store, and taking their answers in.
+//! Builds calls to the store and handles their answers.
 
 use std::{
     sync::Arc,
@@ -26,19 +26,19 @@ use crate::{
     task_fn::AnyTask,
 };
 
-/// Most bytes of results in one call, unless one alone has more.
+/// The most bytes of results in one call, unless a single one has more.
 const MOST_SETTLED_BYTES: usize = 8 * 1024 * 1024;
 
 /// A call to the store.
 pub(super) struct Call {
     pub(super) settling: Vec<Settling>,
-    /// Whether it tries again what could not be settled before.
+    /// Whether it retries a settlement that could not be made before.
     pub(super) is_alone: bool,
     ask: Ask,
     sent: Instant,
 }
 
-/// A call that has been answered, or not.
+/// The result of a call.
 pub(super) struct Answer {
     call: Call,
     result: Result<CycleReply>,
@@ -52,7 +52,7 @@ impl Call {
 }
 
 impl Fetcher {
-    /// Makes the calls that are due now.
+    /// Makes the calls that are due.
     pub(super) fn launch(&mut self) {
         self.woken |= self.unknown.follow_on(Instant::now());
         self.ask_for_blocking_again();
@@ -66,11 +66,11 @@ impl Fetcher {
         }
     }
 
-    /// How many tasks the next call is to claim, if one is to be made now.
+    /// How many tasks the next call claims, if one is due now.
     ///
-    /// With no call under way, one is due as soon as there is anything to settle, ask for or look after. Beside another,
-    /// only when a whole batch can be claimed: what there is to settle goes along sooner with the next one than a call of
-    /// its own would be through.
+    /// Without a call under way, one is due as soon as there is anything to settle, claim or maintain. With another
+    /// call under way, only when a whole batch can be claimed: settlements that join the next call arrive sooner than
+    /// by a call of their own.
     fn next_call(&self) -> Option<usize> {
         if self.calls.len() >= MOST_CALLS || self.outage.is_on() {
             return None;
@@ -84,7 +84,7 @@ impl Fetcher {
         due.then_some(room)
     }
 
-    /// Whether what was put aside may be tried again: the store is there, and is not at something else for this worker.
+    /// Whether a settlement that was put aside may be retried: the store answers and does nothing else for this worker.
     pub(super) fn may_retry(&self) -> bool {
         self.calls.is_empty() && !self.outage.is_on() && !self.outage.forbids_claims()
     }
@@ -95,7 +95,7 @@ impl Fetcher {
         if !self.claims() || self.parts.planner.version == 0 || self.outage.forbids_claims() || looks_for_a_culprit {
             return 0;
         }
-        // Until it is known who knows these, a further claim would bring more of their kind.
+        // Until it is known which workers know these, a further claim would return more of their kind.
         if self.unknown.has_undecided() {
             return 0;
         }
@@ -104,7 +104,7 @@ impl Fetcher {
         free.min(self.batch()).min(left.saturating_sub(self.asked))
     }
 
-    /// How many settlements the next call takes along: no more bytes of results than can arrive in time, or one.
+    /// How many settlements the next call contains: no more bytes of results than can arrive in time, but at least one.
     fn settle_count(&self) -> usize {
         let most = self.unsettled.len().min(self.settle_limit);
         let mut bytes = 0;
@@ -119,7 +119,7 @@ impl Fetcher {
         let count = self.settle_count();
         let settling: Vec<Settling> = self.unsettled.drain(..count).collect();
         let ask = self.ask(room);
-        // With every queue at its limit there is nothing to ask for until a task ends.
+        // If every queue is at its limit, nothing can be claimed until a task ends.
         self.hungry &= room == 0 || ask.room > 0;
         if settling.is_empty() && ask.room == 0 && !self.woken {
             return;
@@ -157,7 +157,7 @@ impl Fetcher {
         }));
     }
 
-    /// Takes the answer to a call in.
+    /// Handles the answer of a call.
     pub(super) fn take_in(&mut self, Answer { call, result }: Answer) {
         self.asked -= call.ask.room;
         self.settling -= call.settling.len();
@@ -184,7 +184,7 @@ impl Fetcher {
                     attempt.stop(Stop::Cancel);
                 }
                 self.start(&call.ask.queues, reply.claimed, call.sent);
-                // Not only a greater one: a store that was restored from a copy goes back.
+                // Not only a greater one, because a store restored from a copy goes back.
                 if reply.config_version != self.parts.planner.version && self.loading.is_none() {
                     self.load_config();
                 }
@@ -223,7 +223,7 @@ impl Fetcher {
         self.parts.leases.release(settling.iter().filter_map(|one| one.attempt.as_ref()));
     }
 
-    /// Starts what was claimed, and gives back what can't be.
+    /// Starts the claimed tasks, and gives back those that can't start.
     fn start(&mut self, asked: &[QueueClaim], claimed: Vec<ClaimedTask>, sent: Instant) {
         if claimed.is_empty() {
             self.parts.planner.answered(asked, std::iter::empty());
@@ -265,7 +265,7 @@ impl Fetcher {
         self.spawn(attempts, functions);
     }
 
-    /// Notes which queues bring blocking tasks, and of which kinds.
+    /// Notes which queues contain blocking tasks, and of which kinds.
     fn learn(&mut self, claimed: &[ClaimedTask]) {
         let registry = &self.parts.registry;
         let blocking = |task: &ClaimedTask| {
@@ -275,13 +275,13 @@ impl Fetcher {
         self.parts.planner.learn(claimed.iter().map(|task| (&task.queue, blocking(task))));
     }
 
-    /// Whether a task may begin here, and takes its place if so. A blocking one that would wait long for a thread may not.
+    /// Whether a task may begin here; if so, takes its slot. A blocking task that would wait long for a thread may not.
     fn has_room_for(&mut self, function: &dyn AnyTask) -> bool {
         !function.is_blocking() || self.blocking_queue.as_mut().is_none_or(BlockingQueue::enter)
     }
 
-    /// Hands a batch to the lanes, and the lanes to the runtime of the task functions. As one message: only there, each but
-    /// the last becomes a task of its own, and the last runs in the one that brought them.
+    /// Hands a batch to the lanes, and the lanes to the runtime of the task functions, as one message: only there, each
+    /// but the last becomes a tokio task of its own, and the last runs in the task that brought them.
     fn spawn(&self, attempts: Vec<Arc<Attempt>>, functions: Vec<&'static dyn AnyTask>) {
         let tools = Arc::clone(&self.parts.tools);
         let jobs = attempts.into_iter().zip(functions).map(|(attempt, function)| Job::new(attempt, function));
@@ -306,7 +306,7 @@ impl Fetcher {
     }
 }
 
-/// What attempts that were given back over their heads left for their next, and nobody has written yet.
+/// Unwritten checkpoints of attempts that were given back while they still ran.
 fn unwritten(settling: &[Settling]) -> Vec<(Arc<Attempt>, Heartbeat)> {
     let unwritten = |one: &Settling| {
         let attempt = one.attempt.as_ref().filter(|_| matches!(one.outcome, Outcome::Released { .. }))?;
@@ -328,7 +328,7 @@ async fn write_down(
     };
     let call = engine.extend(worker, lease, unwritten.iter().map(extend).collect());
     if !matches!(tokio::time::timeout(lease / 4, call).await, Ok(Ok(_))) {
-        // To be tried again, should the settlement that follows need that too.
+        // To be retried if the settlement that follows is retried too.
         let now = Instant::now();
         unwritten.into_iter().for_each(|(attempt, heartbeat)| attempt.return_news(heartbeat, now));
     }
@@ -337,7 +337,7 @@ async fn write_down(
 impl Settling {
     fn settlement(&self) -> Settlement {
         let completes = matches!(self.outcome, Outcome::Completed { .. });
-        // What the task's next attempt refers to; a completed one has none.
+        // The span that the task's next attempt links to; a completed task has none.
         let span = self.attempt.as_ref().filter(|_| !completes).and_then(|attempt| attempt.span()).map(Box::from);
         Settlement { span, ..Settlement::new(self.id.clone(), self.fence, self.outcome.clone()) }
     }

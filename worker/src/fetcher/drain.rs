@@ -1,4 +1,4 @@
-//! The end of a worker: draining, and closing when the time for that is up.
+//! The end of a worker: draining, and closing when that takes too long.
 
 use std::time::{Duration, Instant};
 
@@ -7,19 +7,19 @@ use jobbers_common::{engine::Outcome, policy::OnShutdown};
 use super::{Fetcher, Settling};
 use crate::attempt::Stop;
 
-/// How long tasks that were dropped may take to say so, before they are given back over their heads.
+/// How long dropped tasks may take to report their end before they are given back regardless.
 const LAST_CALL: Duration = Duration::from_millis(500);
-/// How long a closing worker tries to reach the store with what is left to settle.
+/// How long a closing worker tries to send the remaining settlements to the store.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// Where a worker is in its life.
+/// The phase of a worker's life.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Phase {
     /// It claims tasks.
     Running,
-    /// It claims nothing more and lets its tasks end, until `deadline`.
+    /// It claims no task and lets its tasks end, until `deadline`.
     Draining { deadline: Instant },
-    /// It waits for nothing more: what runs is given back.
+    /// It waits for nothing: running tasks are given back.
     Closing { release_at: Instant, until: Instant },
 }
 
@@ -28,7 +28,7 @@ impl Phase {
         matches!(self, Self::Running)
     }
 
-    /// When this phase wants to be looked at again.
+    /// When this phase is next due for a check.
     pub(super) fn timer(&self, held: usize) -> Option<Instant> {
         match *self {
             Self::Running => None,
@@ -39,12 +39,12 @@ impl Phase {
 }
 
 impl Fetcher {
-    /// Whether it takes on tasks.
+    /// Whether it claims tasks.
     pub(super) const fn claims(&self) -> bool {
         self.phase.claims() && !self.quiet
     }
 
-    /// Claims nothing more, or claims again, as an operator wishes. What has begun goes on, and so does the worker.
+    /// Stops or resumes claiming, as the operator wishes. Running tasks and the worker continue.
     pub(super) fn heed_operator(&mut self, quiet: bool) {
         if quiet == self.quiet || !self.phase.claims() {
             return;
@@ -59,7 +59,7 @@ impl Fetcher {
         }
     }
 
-    /// Claims nothing more, gives back what has not begun, and treats each running task by its policy.
+    /// Claims no more tasks, gives back those that have not begun, and treats each running task by its policy.
     pub(super) fn begin_drain(&mut self) {
         let now = Instant::now();
         let deadline = now + self.parts.drain_deadline;
@@ -77,7 +77,7 @@ impl Fetcher {
         }
     }
 
-    /// Drains when too many threads are held by tasks that do not end: only a new process gets rid of them.
+    /// Drains when endless tasks hold too many threads, because only a new process gets rid of them.
     pub(super) fn count_hung_threads(&mut self) {
         let most = self.parts.max_hung_threads;
         let hung = self.parts.shared.hung.count();
@@ -92,7 +92,7 @@ impl Fetcher {
         }
     }
 
-    /// Gives back the tasks that wait for a lane or a thread: another worker may have one free.
+    /// Gives back the tasks that wait for a lane or a thread, because another worker may have a free one.
     fn give_back_what_waits(&self) {
         self.lanes.give_back();
         for attempt in self.parts.leases.all().iter().filter(|attempt| attempt.withdraw()) {
@@ -100,7 +100,7 @@ impl Fetcher {
         }
     }
 
-    /// Gives back whatever still runs, whether it has ended or not.
+    /// Gives back every task that still runs, whether it has ended or not.
     pub(super) fn close(&mut self) {
         let now = Instant::now();
         self.told_to_stop.get_or_insert(now);
@@ -118,8 +118,8 @@ impl Fetcher {
         self.parts.shared.halt.cancel();
     }
 
-    /// Moves on when the phase's time is up: a drain that took too long is closed; tasks that do not even end when they
-    /// are dropped are given back over their heads, for this process is about to end.
+    /// Moves on when the phase's time is up. A drain that took too long is closed. Tasks that do not even end when they
+    /// are dropped are given back regardless, because this process is about to end.
     pub(super) fn release_stragglers(&mut self) {
         let now = Instant::now();
         match self.phase {
@@ -138,7 +138,7 @@ impl Fetcher {
         }
     }
 
-    /// Whether all is done.
+    /// Whether everything is done.
     pub(super) fn is_over(&self) -> bool {
         let has_none = self.unsettled.is_empty() && !self.unknown.has_undecided() && self.aside.len() == 0;
         let idle = self.held == 0 && has_none && self.calls.is_empty();

@@ -1,9 +1,9 @@
-//! What is done about a call that the store did not answer, or refused.
+//! Handles calls that the store did not answer or refused.
 //!
-//! What tasks have done is not thrown away for the sake of one call: a settlement is kept while its lease can be, and given
-//! up only when the store calls that very settlement invalid. A store that is away, full, or refuses everything (a login
-//! that was revoked, a server that became a node of a cluster) is an outage, whatever the error: an operator can mend it
-//! without restarting workers. Where one record is to blame, the others of the call are settled without it.
+//! One failed call does not discard the work of tasks: a settlement is kept as long as its lease, and given up only
+//! when the store rejects that very settlement as invalid. A store that is away, full, or refuses everything (a revoked
+//! login, a server that became a node of a cluster) is an outage, whatever the error: an operator can repair it without
+//! restarting workers. If one record causes the failure, the other settlements of the call are sent without it.
 
 use std::time::{Duration, Instant};
 
@@ -12,10 +12,10 @@ use jobbers_common::{engine::Error, limits::MAX_BATCH};
 use super::{Fetcher, Settling, calls::Call};
 use crate::outage::blames_a_record;
 
-/// How often a settlement that the store could not take is tried again.
+/// How often a settlement that the store could not accept is retried.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// Settlements the store could not take, though it is there: each is tried again by itself.
+/// Settlements that an available store could not accept; each is retried alone.
 #[derive(Debug, Default)]
 pub(super) struct Aside {
     settling: Vec<Settling>,
@@ -27,17 +27,17 @@ impl Aside {
         self.settling.len()
     }
 
-    /// When the next is to be tried, if there are any.
+    /// When the next one is retried, if there are any.
     pub(super) fn retry_at(&self) -> Option<Instant> {
         self.retry_at.filter(|_| !self.settling.is_empty())
     }
 
-    /// The next, if it is time.
+    /// The next one, if it is due.
     pub(super) fn take(&mut self, now: Instant) -> Option<Settling> {
         self.retry_at().filter(|at| *at <= now).map(|_| self.settling.remove(0))
     }
 
-    /// One could be settled after all: the others need not wait.
+    /// One was settled after all, so the others need not wait.
     pub(super) const fn hurry(&mut self, now: Instant) {
         self.retry_at = Some(now);
     }
@@ -49,11 +49,11 @@ impl Aside {
 }
 
 impl Fetcher {
-    /// Keeps what a failed call was to settle.
+    /// Keeps the settlements of a failed call.
     pub(super) fn refused(&mut self, call: Call, error: &Error) {
         self.woken = true;
         let now = Instant::now();
-        // With a claim in the call it may be what was claimed.
+        // If the call also claims, a claimed task may be the cause.
         if !blames_a_record(error) || call.claims() || call.settling.is_empty() {
             if call.is_alone {
                 call.settling.into_iter().for_each(|one| self.aside.put(one, now));
@@ -64,7 +64,7 @@ impl Fetcher {
             return;
         }
         if call.settling.len() > 1 {
-            // Half of them at a time, until the one is found.
+            // Halve the batch until the one is found.
             self.settle_limit = call.settling.len() / 2;
             tracing::debug!(tasks = call.settling.len(), %error, "the store can't settle these together");
             self.unsettled.splice(..0, call.settling);
@@ -75,7 +75,7 @@ impl Fetcher {
         }
     }
 
-    /// A settlement that nothing but itself can be the reason for.
+    /// Handles the refusal of a single settlement, which must be its own fault.
     fn refused_alone(&mut self, one: Settling, error: &Error, again: bool, now: Instant) {
         let is_held = one.attempt.as_ref().is_some_and(|attempt| attempt.lease_ends() > now);
         if matches!(error, Error::Invalid(_)) || !is_held {
@@ -89,7 +89,7 @@ impl Fetcher {
         self.aside.put(one, now);
     }
 
-    /// After calls that were answered, again as many settlements in one as there are.
+    /// After calls that were answered, allows larger batches of settlements again.
     pub(super) fn settle_more(&mut self) {
         self.settle_limit = match self.unsettled.is_empty() {
             true => MAX_BATCH,

@@ -1,4 +1,4 @@
-//! What a worker holds ahead of its slots, with a store in memory and tasks that wait for the test.
+//! The tasks a worker holds ahead of its slots, with a store in memory and tasks that wait for the test.
 
 use std::{
     collections::BTreeMap,
@@ -39,7 +39,7 @@ use crate::{
 
 const SLOTS: usize = 2;
 const TASKS: usize = 20;
-/// Past this a test has failed: what it waits for does not happen.
+/// After this time a test has failed: the awaited event does not happen.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Where tasks and test meet.
@@ -54,7 +54,7 @@ struct Doors {
     most_inside: AtomicUsize,
 }
 
-/// Waits until the test lets it pass.
+/// Waits until the test opens the gate.
 #[task(name = "test.gated", unlisted)]
 async fn gated(ctx: Context) -> Result<(), TaskError> {
     let Gate(doors) = ctx.state::<Gate>()?.clone();
@@ -65,7 +65,7 @@ async fn gated(ctx: Context) -> Result<(), TaskError> {
     Ok(())
 }
 
-/// A fetcher that has not started, and all it is made of.
+/// A fetcher that has not started, and its parts.
 struct Rig {
     engine: Arc<ModelEngine>,
     leases: Arc<Leases>,
@@ -76,7 +76,7 @@ struct Rig {
 }
 
 impl Rig {
-    /// A worker whose tasks were short so far, and a queue of gated ones.
+    /// A worker whose tasks have been short so far, and a queue of gated ones.
     async fn new(lease: Duration) -> Self {
         let engine = Arc::new(ModelEngine::with_system_clock());
         let client = Client::new(engine.clone());
@@ -123,7 +123,7 @@ impl Rig {
         usize::try_from(stats[0].tasks.get(&status).copied().unwrap_or(0)).unwrap()
     }
 
-    /// Waits until so many tasks stand there, and as many as there are slots run.
+    /// Waits until this number of tasks has the status, and as many as there are slots run.
     async fn until(&self, status: Status, tasks: usize) {
         let look = async {
             while self.count(status).await != tasks || self.doors.begun.load(Ordering::SeqCst) < SLOTS {

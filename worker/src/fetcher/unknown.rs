@@ -1,4 +1,4 @@
-//! Tasks that this worker does not know: who else knows them is read from the store, and then they go back.
+//! Gives back tasks that this worker does not know, after reading from the store which other workers know them.
 
 use std::{
     sync::Arc,
@@ -12,8 +12,8 @@ use super::Fetcher;
 use crate::unknown_tasks::UnknownTaskAction;
 
 impl Fetcher {
-    /// Gives back what this worker does not know: at once where another worker knows it or this one claims nothing more,
-    /// else after a delay. Reads who is registered where that is to be known first.
+    /// Gives back the tasks that this worker does not know: at once if another worker knows them or this one claims no
+    /// more, else after a delay. Reads the registered workers first where needed.
     pub(super) fn decide_unknown(&mut self) {
         if !self.claims() {
             for task in self.unknown.take_undecided() {
@@ -46,7 +46,7 @@ impl Fetcher {
         }));
     }
 
-    /// Takes in who is registered. Kinds of tasks that no other worker knows any more are claimed again.
+    /// Handles the list of registered workers. Kinds of tasks that no other worker knows any more are claimed again.
     pub(super) fn follow_workers(&mut self, workers: Option<Vec<RegisteredWorker>>) {
         self.looking = None;
         let now = Instant::now();

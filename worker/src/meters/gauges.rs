@@ -1,4 +1,4 @@
-//! What is read off a running worker. Held weakly: a worker that is over tells nothing any more.
+//! Gauges read from a running worker. They hold weak references, so a worker that has ended reports nothing.
 
 use std::{
     collections::BTreeMap,
@@ -27,7 +27,7 @@ use crate::{
     leases::Leases,
 };
 
-/// What the fetcher writes up, each time it has looked around.
+/// The figures that the fetcher writes after each round.
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
     running: AtomicU64,
@@ -99,8 +99,8 @@ pub(crate) fn observe_hung_threads(meter: &Meter, shared: &Arc<SharedState>) {
     WORKER_THREADS_HUNG_AGE.gauge(meter, read(|(_, longest)| longest.as_secs_f64()));
 }
 
-/// Attempts that run and are what is asked for, by queue and task. Pairs with none of them are told as 0, so that a gauge
-/// falls again; those that can't be, with `None`, are not.
+/// Running attempts that match, per queue and task. A pair without matches is reported as 0, so that a gauge falls
+/// again; a pair for which `of` returns `None` is not reported.
 fn count(leases: &Weak<Leases>, of: fn(&Attempt, Instant) -> Option<bool>) -> BTreeMap<(String, String), f64> {
     let mut found = BTreeMap::new();
     let Some(leases) = leases.upgrade() else { return found };

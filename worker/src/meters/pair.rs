@@ -57,8 +57,8 @@ impl Instruments {
     }
 }
 
-/// Why attempts of any task may fail, and what comes next. Stalls begin at 0 with tasks that can stall, in
-/// [`TASKS_STALLED`]; those at a shutdown are few.
+/// Why attempts of any task may fail, and what comes next. Stalls start at 0 for tasks that can stall, in
+/// [`TASKS_STALLED`]; failures at a shutdown are few.
 const FAILURES: [(&str, &str); 7] = [
     ("error", "retry"),
     ("error", "over"),
@@ -69,7 +69,7 @@ const FAILURES: [(&str, &str); 7] = [
     ("panic", "over"),
 ];
 
-/// What makes a pair: queue, task and, for retries, the task's version.
+/// A pair: queue, task and, for retries, the task's version.
 pub(super) type Key = (QueueName, &'static str, u32);
 
 /// One pair of queue and task.
@@ -82,7 +82,7 @@ pub(crate) struct Pair {
     time_in_queue: BoundHistogram<f64>,
     retried: BoundCounter<u64>,
     dead_lettered: BoundCounter<u64>,
-    /// By what becomes of a silent task; bound when the first task is taken that may be silent.
+    /// By the action for a silent task; bound when the first task that may be silent is claimed.
     stalled: [OnceLock<BoundCounter<u64>>; 3],
     /// By the place of the status in [`Status::ALL`]; bound when the first task gets there.
     by_status: [OnceLock<ByStatus>; Status::ALL.len()],
@@ -115,8 +115,9 @@ impl Pair {
         pair
     }
 
-    /// So that the first event of each kind is seen as a step from 0, and not as a series that begins at 1, in which no
-    /// alert can see a rise. Only kinds whose first event matters: a series that is never used costs its reader as much.
+    /// Starts counters at 0, so that the first event of each kind appears as a step and not as a series that begins at
+    /// 1, in which no alert can see a rise. Only for kinds whose first event matters, because an unused series costs
+    /// its reader as much.
     fn begin_at_zero(&self) {
         self.retried.add(0);
         self.dead_lettered.add(0);
@@ -134,7 +135,7 @@ impl Pair {
         [self.names[0].clone(), self.names[1].clone(), KeyValue::new(key, value)]
     }
 
-    /// A worker took a task on.
+    /// Records a claimed task.
     pub(crate) fn selected(&self, waited: Duration, crashes: u32) {
         self.selected.add(1);
         self.time_in_queue.record(millis(waited));
@@ -143,7 +144,7 @@ impl Pair {
         }
     }
 
-    /// An attempt ended, and for a task that is over with it, `lived` is all of the task's time.
+    /// Records the end of an attempt; if its task is over, `lived` is the whole time of the task.
     pub(super) fn ended(&self, status: Status, ran: Duration, lived: Option<Duration>) {
         let bind = || {
             let by_status = self.with("status", status.as_str());
@@ -162,18 +163,18 @@ impl Pair {
         }
     }
 
-    /// An attempt is tried again.
+    /// Records a retry.
     pub(super) fn retried(&self, delay: Duration) {
         self.retried.add(1);
         self.instruments.retry_delay.record(delay.as_secs_f64(), &self.names);
     }
 
-    /// A task is kept as a dead letter.
+    /// Records a dead letter.
     pub(super) fn dead_lettered(&self) {
         self.dead_lettered.add(1);
     }
 
-    /// An attempt failed.
+    /// Records a failed attempt.
     pub(super) fn failed(&self, reason: &'static str, next: &'static str) {
         self.fail(reason, next, 1);
     }
@@ -183,17 +184,17 @@ impl Pair {
         self.instruments.failed.add(attempts, &[queue, task, reason, KeyValue::new("next", next)]);
     }
 
-    /// A task was given back.
+    /// Records a task that was given back.
     pub(super) fn released(&self, reason: &'static str) {
         self.instruments.released.add(1, &self.with("reason", reason));
     }
 
-    /// An attempt is watched for its heartbeats: the first that is ended is to be seen as a step, too.
+    /// Records that an attempt is watched for heartbeats, so that its first stall appears as a step too.
     pub(crate) fn watched(&self, action: OnStall) {
         self.stalls(action).add(0);
     }
 
-    /// An attempt was ended for its silence.
+    /// Records an attempt that was ended because it was silent.
     pub(super) fn stalled(&self, action: OnStall) {
         self.stalls(action).add(1);
     }
@@ -207,7 +208,7 @@ impl Pair {
         slot.get_or_init(|| self.instruments.stalled.bind(&self.with("action", word)))
     }
 
-    /// A lease was gone.
+    /// Records a lost lease.
     pub(crate) fn lease_lost(&self) {
         self.instruments.leases_lost.add(1, &self.names);
     }

@@ -15,7 +15,7 @@ use crate::{Context, TaskError, task};
 
 const CHUNK: usize = 256 * 1024;
 
-/// What `file.digest` is given.
+/// The parameters of `file.digest`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Digest {
@@ -23,16 +23,16 @@ pub struct Digest {
     pub path: PathBuf,
 }
 
-/// What `file.digest` answers.
+/// The result of `file.digest`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Digested {
     /// Its SHA-256, in lower-case hexadecimal.
     pub sha256: String,
-    /// How long it is.
+    /// Its length.
     pub bytes: u64,
 }
 
-/// The SHA-256 of a file, read piece by piece.
+/// The SHA-256 of a file, read in pieces.
 #[task(name = "file.digest", blocking, unlisted)]
 pub fn digest(ctx: Context, job: Digest) -> Result<Digested, TaskError> {
     let mut file = open(&ctx, &job.path)?;
@@ -54,7 +54,7 @@ pub fn digest(ctx: Context, job: Digest) -> Result<Digested, TaskError> {
     Ok(Digested { sha256, bytes })
 }
 
-/// Reads what comes next, at most a chunk; nothing at the end.
+/// Reads the next piece, at most a chunk; empty at the end.
 pub(super) fn read_some<'a>(file: &mut File, chunk: &'a mut [u8]) -> Result<&'a [u8], TaskError> {
     loop {
         match file.read(chunk) {

@@ -1,8 +1,8 @@
-//! `echo`: answers what it was given.
+//! `echo`: returns its parameters.
 
 use crate::{Raw, TaskError, task};
 
-/// Answers its parameters, byte for byte.
+/// Returns its parameters, byte for byte.
 #[task(name = "echo", unlisted)]
 pub async fn echo(parameters: Raw) -> Result<Raw, TaskError> {
     Ok(parameters)

@@ -18,28 +18,28 @@ pub enum FailKind {
     Panic,
 }
 
-/// What `fail` is given.
+/// The parameters of `fail`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Fail {
-    /// How many attempts fail before one succeeds; all of them, if it is not said.
+    /// How many attempts fail before one succeeds; by default all of them.
     pub times: Option<u32>,
     /// How they fail.
     pub kind: FailKind,
-    /// What kind of error they meet, for policies that tell errors apart.
+    /// The kind of their error, for policies that distinguish kinds.
     pub error_kind: Option<String>,
-    /// What they say.
+    /// Their message.
     pub message: Option<String>,
 }
 
-/// What `fail` answers when it does not fail.
+/// The result of `fail` when it does not fail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
     /// Which attempt succeeded.
     pub attempt: u32,
 }
 
-/// Fails its first `times` attempts, or all. What fails for good is kept as a dead letter.
+/// Fails its first `times` attempts, or all. A task that fails for good is kept as a dead letter.
 #[task(name = "fail", unlisted)]
 pub async fn fail(ctx: Context, job: Fail) -> Result<Failed, TaskError> {
     let attempt = ctx.attempt();

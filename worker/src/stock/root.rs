@@ -1,4 +1,5 @@
-//! The folders below which stock tasks read files. Any client that may submit a task chooses the path, so it is not trusted.
+//! The folders below which stock tasks read files. Any client that may submit a task chooses the path, so it is
+//! untrusted.
 
 use std::{
     env,
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Context, TaskError};
 
-/// Folders of the kernel's own files. They are refused below every root, since they show secrets of the process.
+/// Folders of the kernel's own files. They are refused below every root, because they show secrets of the process.
 const NEVER: [&str; 3] = ["/proc", "/sys", "/dev"];
 
 /// Folders below which stock tasks may read; as text, separated by `:` as in `PATH`.
@@ -69,11 +70,11 @@ pub(super) fn open(ctx: &Context, path: &Path) -> Result<File, TaskError> {
 
 impl StockRoot {
     /// Links are followed before the check, so that none leads out. A pipe or device is opened without waiting for its
-    /// other end, and refused then.
+    /// other end, and then refused.
     fn open(&self, path: &Path) -> Result<File, TaskError> {
         let real = match path.canonicalize() {
             Ok(real) if self.allows(&real) => real,
-            // Whether a file exists elsewhere is not for the submitter to learn.
+            // The submitter must not learn whether a file outside exists.
             Err(error) if self.allows_missing(path) => return Err(unreadable(path, &error)),
             Ok(_) | Err(_) => return Err(self.refusal(path)),
         };
@@ -89,7 +90,7 @@ impl StockRoot {
         self.0.iter().any(is_below) && !NEVER.iter().any(|folder| real.starts_with(folder))
     }
 
-    /// Whether a path that can't be resolved has at least a folder that is allowed.
+    /// Whether a path that can't be resolved is at least in an allowed folder.
     fn allows_missing(&self, path: &Path) -> bool {
         let existing = path.ancestors().skip(1).find_map(|folder| {
             let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
@@ -108,7 +109,7 @@ fn refused(message: String) -> TaskError {
     TaskError::fatal(message).kind("file_refused")
 }
 
-/// That a file does not exist, or may not be read, will not change by trying again.
+/// A missing or unreadable file does not change by a retry.
 fn unreadable(path: &Path, error: &io::Error) -> TaskError {
     let message = format!("{}: {error}", path.display());
     let failed = match error.kind() {
@@ -126,7 +127,7 @@ mod tests {
 
     use super::*;
 
-    /// A root with a file, and a folder beside it with another.
+    /// A root with a file, and a folder next to it with another.
     fn folders() -> (tempfile::TempDir, StockRoot) {
         let folder = tempfile::tempdir().unwrap();
         for name in ["inside", "other"] {

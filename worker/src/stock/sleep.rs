@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::{Context, TaskError, task};
 
-/// What `sleep` is given. Durations are a number of seconds, or written `500ms`, `10s`.
+/// The parameters of `sleep`. Durations are a number of seconds, or written `500ms`, `10s`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sleep {
@@ -17,11 +17,11 @@ pub struct Sleep {
     #[serde(with = "duration::text")]
     #[schemars(with = "Length")]
     pub seconds: Duration,
-    /// How often to give a heartbeat and say how far it is.
+    /// How often to send a heartbeat with the progress.
     #[serde(default, with = "duration::text::option")]
     #[schemars(with = "Option<Length>")]
     pub heartbeat_every: Option<Duration>,
-    /// Whether to go on when it is told to stop.
+    /// Whether to continue after a stop request.
     #[serde(default)]
     pub ignore_cancel: bool,
 }
@@ -37,14 +37,14 @@ enum Length {
     Seconds(#[schemars(range(min = 0.0))] f64),
 }
 
-/// What `sleep` answers.
+/// The result of `sleep`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Slept {
     /// How long it slept.
     pub seconds: f64,
 }
 
-/// Sleeps. Stops when it is told to, unless it was told not to.
+/// Sleeps. Stops at a stop request, unless `ignore_cancel` is set.
 #[task(name = "sleep", unlisted)]
 pub async fn sleep(ctx: Context, job: Sleep) -> Result<Slept, TaskError> {
     let start = Instant::now();

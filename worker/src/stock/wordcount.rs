@@ -10,10 +10,10 @@ use super::{digest::read_some, root::open};
 use crate::{Context, TaskError, task};
 
 const CHUNK: usize = 64 * 1024;
-/// Room for all of a result but its `counts`.
+/// Room for all of a result except its `counts`.
 const FRAME_BYTES: usize = 200;
 
-/// What `text.wordcount` is given.
+/// The parameters of `text.wordcount`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WordCount {
@@ -21,7 +21,7 @@ pub struct WordCount {
     pub path: PathBuf,
 }
 
-/// What `text.wordcount` answers.
+/// The result of `text.wordcount`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Counted {
@@ -31,14 +31,14 @@ pub enum Counted {
         words: u64,
         /// How many different ones.
         distinct: u64,
-        /// How often each occurs, the commonest first, equals by their letters.
+        /// How often each occurs, the most frequent first, equal ones in alphabetical order.
         #[serde(serialize_with = "as_object")]
         counts: Vec<(String, u64)>,
-        /// Whether words were left out of `counts` because the result would be too large: the rarest.
+        /// Whether the rarest words were left out of `counts` because the result would be too large.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         truncated: bool,
     },
-    /// Not a text.
+    /// The file is not text.
     Skipped {
         /// Why.
         skipped: &'static str,
@@ -47,9 +47,9 @@ pub enum Counted {
 
 /// Counts the words of a file. A word is a maximal run of letters and digits (`char::is_alphanumeric`), in lower case.
 ///
-/// Answers `{"words": 3, "distinct": 2, "counts": {"a": 2, "b": 1}}`, or `{"skipped": "not UTF-8"}`. When the counts of
-/// all words would make the result too large, the rarest are left out and `"truncated": true` says so; `words` and
-/// `distinct` count all of them in any case.
+/// Returns `{"words": 3, "distinct": 2, "counts": {"a": 2, "b": 1}}`, or `{"skipped": "not UTF-8"}`. If the counts of
+/// all words would make the result too large, the rarest are left out and `"truncated": true` is set; `words` and
+/// `distinct` always count all of them.
 #[task(name = "text.wordcount", blocking, unlisted)]
 pub fn wordcount(ctx: Context, job: WordCount) -> Result<Counted, TaskError> {
     let mut file = open(&ctx, &job.path)?;
@@ -68,7 +68,7 @@ pub fn wordcount(ctx: Context, job: WordCount) -> Result<Counted, TaskError> {
     Ok(tally.finish().unwrap_or(Counted::Skipped { skipped: NotText::REASON }))
 }
 
-/// Bytes that are no text.
+/// The bytes are not text.
 #[derive(Debug, PartialEq, Eq)]
 struct NotText;
 
@@ -76,14 +76,14 @@ impl NotText {
     const REASON: &'static str = "not UTF-8";
 }
 
-/// A count in the making, fed piece by piece.
+/// A count in progress, fed in pieces.
 #[derive(Debug, Default)]
 struct Tally {
     counts: HashMap<String, u64>,
     words: u64,
-    /// The word at the end of the last piece, which may go on in the next.
+    /// The word at the end of the last piece, which may continue in the next.
     word: String,
-    /// The first bytes of a character whose others are still to come.
+    /// The first bytes of a character whose rest is still to come.
     partial: Vec<u8>,
 }
 
@@ -121,7 +121,7 @@ impl Tally {
             return;
         }
         self.words += 1;
-        // As a whole: how a letter is lowered may depend on its neighbours.
+        // As a whole, because the lower case of a letter may depend on its neighbours.
         let word = self.word.to_lowercase();
         self.word.clear();
         *self.counts.entry(word).or_default() += 1;

@@ -1,4 +1,4 @@
-//! Batches, keys, and results that are awaited.
+//! Batches, keys, and awaiting results.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! What the tests share: a store in memory, a worker on it, and a probe through which tasks and tests meet.
+//! The shared test bench: a store in memory, a worker on it, and a probe through which tasks and tests meet.
 //!
-//! Tests wait for what happens, through [`Bench::event`], [`Bench::over`] and [`Bench::until`]; none sleeps.
+//! Tests wait for events, through [`Bench::event`], [`Bench::over`] and [`Bench::until`]; none sleeps.
 
 use std::{
     sync::{
@@ -30,10 +30,10 @@ use tokio::{
 
 use crate::faulty::Faulty;
 
-/// Past this a test has failed: what it waits for does not happen.
+/// After this time a test has failed: the awaited event does not happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Through it tasks tell the test what they do, and wait for the test.
+/// The probe through which tasks report events to the test and wait for it.
 #[derive(Clone)]
 pub(crate) struct Probe {
     told: mpsc::UnboundedSender<String>,
@@ -71,13 +71,13 @@ pub(crate) struct Running {
 }
 
 impl Bench {
-    /// A store whose clock stands still, and a worker's configuration with short times.
+    /// A store whose clock moves only by hand, and a worker's configuration with short times.
     pub(crate) fn new() -> Self {
         let clock = Arc::new(ManualClock::new(Timestamp::from_micros(1_000_000_000)));
         Self::on(ModelEngine::new(clock.clone()), clock)
     }
 
-    /// A store whose time passes.
+    /// A store in real time.
     pub(crate) fn in_real_time() -> Self {
         Self::on(ModelEngine::with_system_clock(), Arc::new(ManualClock::new(Timestamp::from_micros(0))))
     }
@@ -169,12 +169,12 @@ impl Bench {
         self.grows(&self.engine.renewed, n).await;
     }
 
-    /// Waits until the worker has called in vain `n` more times.
+    /// Waits until `n` more calls of the worker have failed.
     pub(crate) async fn refusals(&self, n: u64) {
         self.grows(&self.engine.refused, n).await;
     }
 
-    /// Waits until `n` more settlements have been sent in vain.
+    /// Waits until `n` more settlements have failed.
     pub(crate) async fn settlements_refused(&self, n: u64) {
         self.grows(&self.engine.settlements_refused, n).await;
     }
@@ -198,13 +198,13 @@ impl Bench {
         self.probe.gate.add_permits(n);
     }
 
-    /// The next thing a task tells.
+    /// The next event a task reports.
     pub(crate) async fn event(&self) -> String {
         let event = async { self.events.lock().await.recv().await.unwrap() };
         timeout(PATIENCE, event).await.expect("a task tells what it does")
     }
 
-    /// Whether no task has told anything that was not looked at.
+    /// Whether no unread event was reported.
     pub(crate) async fn is_quiet(&self) -> bool {
         self.events.lock().await.try_recv().is_err()
     }
@@ -220,7 +220,7 @@ impl Bench {
         task
     }
 
-    /// The task once `holds`: looked at after each call the worker makes.
+    /// The task once `holds`: checked after each call the worker makes.
     pub(crate) async fn until(&self, id: &TaskId, holds: impl Fn(&Task) -> bool) -> Task {
         let look = async {
             loop {
@@ -241,7 +241,7 @@ impl Bench {
 }
 
 impl Running {
-    /// Tells it to drain, and waits for its end.
+    /// Drains it and waits for its end.
     pub(crate) async fn drain(self) -> Report {
         self.shutdown.drain.cancel();
         self.end().await

@@ -1,4 +1,4 @@
-//! Blocking tasks, and the line for their threads.
+//! Blocking tasks, and the queue for their threads.
 
 use std::{
     sync::{Arc, mpsc},
@@ -77,7 +77,7 @@ async fn a_worker_leaves_to_others_the_blocking_tasks_it_has_no_thread_for() {
     let (first, _) = mill.start().await;
     let leased = mill.at(Status::Started).await;
     assert!(leased <= 2 * mill.threads, "{leased} are leased, {} run", mill.threads);
-    // The line of its own threads is full; another worker's are not.
+    // The queue for its own threads is full; another worker's is not.
     let (second, _) = mill.start().await;
     assert!(mill.at(Status::Started).await <= 4 * mill.threads);
     for _ in 0..5 * mill.threads {
@@ -146,7 +146,7 @@ async fn a_full_line_for_threads_holds_up_no_async_task_of_its_queue() {
     mill.bench.until_settled(5 * mill.threads as u64 + 3).await;
 }
 
-/// Does not end by itself, whatever it is told.
+/// Never ends by itself and ignores stop requests.
 #[task(blocking, timeout = "50ms", max_retries = 0)]
 fn hangs(ctx: Context) -> Result<(), TaskError> {
     probe(&ctx).tell("hangs");
@@ -167,7 +167,7 @@ fn is_quick_on_a_thread(ctx: Context) -> Result<(), TaskError> {
     Ok(())
 }
 
-/// A worker whose blocking tasks wait for a word from the test.
+/// A worker whose blocking tasks wait for the test.
 fn hanging(bench: &Bench) -> (mpsc::Sender<()>, JoinHandle<Result<Report, WorkerError>>) {
     let (release, released) = mpsc::channel();
     let worker = Worker::new(bench.config.clone(), bench.engine.clone());
@@ -258,7 +258,7 @@ fn never_ends_after_a_checkpoint(ctx: Context) -> Result<(), TaskError> {
 #[tokio::test]
 async fn what_is_given_back_over_its_head_begins_at_its_last_checkpoint() {
     let mut bench = Bench::new();
-    // So long that the second checkpoint is not written by the way.
+    // So long that the second checkpoint is not written with a renewal.
     bench.config.lease = Duration::from_secs(60);
     let (release, released) = mpsc::channel();
     let worker = Worker::new(bench.config.clone(), bench.engine.clone());

@@ -1,4 +1,4 @@
-//! Cancelling what runs.
+//! Cancelling running tasks.
 
 use std::{sync::mpsc, time::Duration};
 
@@ -18,7 +18,7 @@ async fn listens(ctx: Context) -> Result<(), TaskError> {
 #[tokio::test]
 async fn a_running_task_is_told_at_once_and_ends_as_cancelled() {
     let mut bench = Bench::new();
-    // So long that the answer to a renewal can't be how it is told.
+    // So long that the cancel can't arrive with the answer to a renewal.
     bench.config.lease = Duration::from_secs(600);
     let id = bench.submit(&listens, NoParameters).await;
     let worker = bench.worker();

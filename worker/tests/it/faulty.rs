@@ -1,4 +1,4 @@
-//! A store that can be made to fail, and tells of each call it gets.
+//! A store that can be made to fail, and that reports each call.
 
 use std::{
     future::Future,
@@ -28,9 +28,9 @@ use jobbers_common::{
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// Says how a cycle is refused, if it is.
+/// Decides whether and how a cycle is refused.
 type Refusal = fn(&Cycle) -> Option<Error>;
-/// The same of a call that extends leases.
+/// The same for a call that extends leases.
 type ExtendRefusal = fn(&[Extension]) -> Option<Error>;
 
 #[derive(Debug)]
@@ -46,16 +46,16 @@ pub(crate) struct Faulty {
     /// Which cycles are refused, and how.
     refusal: Mutex<Option<Refusal>>,
     extend_refusal: Mutex<Option<ExtendRefusal>>,
-    /// How much smaller the configuration's version is told to be than it is.
+    /// By how much the reported version of the configuration is too small.
     behind: AtomicU64,
-    /// Whether answers that hand out tasks are kept back until they are let go.
+    /// Whether answers with tasks are held back.
     held: AtomicBool,
     let_go: Notify,
     /// Calls that extend leases.
     pub(crate) extends: AtomicU64,
     /// Progress heartbeats that were written.
     pub(crate) heartbeats: AtomicU64,
-    /// Calls that did not get through, and the settlements among them.
+    /// Calls that failed, and the settlements in them.
     pub(crate) refused: AtomicU64,
     pub(crate) settlements_refused: AtomicU64,
     /// Leases that were renewed.
@@ -117,7 +117,7 @@ impl Faulty {
         *self.refusal.lock() = None;
     }
 
-    /// From now on, versions are told to be this much smaller.
+    /// From now on, reported versions are this much smaller.
     pub(crate) fn go_back(&self, versions: u64) {
         self.behind.store(versions, Ordering::SeqCst);
     }

@@ -53,7 +53,7 @@ async fn a_zombie_is_told_and_what_it_answers_does_not_count() {
     let id = bench.submit(&notices, NoParameters).await;
     let worker = bench.worker();
     let first = bench.event().await;
-    // The store's clock jumps, as if this worker had been frozen, and somebody takes the lease back.
+    // The store's clock jumps, as if this worker had been frozen, and another one takes the lease back.
     bench.clock.advance(Duration::from_secs(60));
     let taken = bench.engine.reclaim_expired(100).await.unwrap();
     assert_eq!(taken.requeued, 1);
@@ -78,7 +78,7 @@ async fn a_worker_that_cannot_renew_stops_its_task_before_the_lease_ends_and_giv
     let first = bench.event().await;
     let claimed = std::time::Instant::now();
     bench.engine.go_down();
-    // It answers Ok after it was told: what was done counts, if nobody else has started the task since.
+    // It returns Ok after its stop request: the work counts if no other worker has started the task since.
     assert_eq!(bench.event().await, first.replace("started", "told"));
     let told = claimed.elapsed();
     assert!(told < 2 * bench.config.lease, "{told:?}");
@@ -101,7 +101,7 @@ async fn a_task_that_was_stopped_for_its_lease_runs_again_and_counts_neither_ret
     let _worker = bench.worker();
     bench.event().await;
     bench.engine.go_down();
-    // It has been dropped once there is something to settle.
+    // It has been dropped once there is a settlement.
     bench.settlements_refused(1).await;
     bench.engine.come_back();
     assert_eq!(bench.event().await, "started");
@@ -111,14 +111,14 @@ async fn a_task_that_was_stopped_for_its_lease_runs_again_and_counts_neither_ret
     assert!(task.errors.is_empty());
 }
 
-/// How many renewals a task wants to see before it lets go of its thread.
+/// How many renewals a task waits for before it releases its thread.
 struct Patience(std::sync::Arc<crate::faulty::Faulty>);
 
 #[task]
 async fn hogs_the_runtime(ctx: Context) -> Result<(), TaskError> {
     let engine = &ctx.state::<Patience>()?.0;
     let until = engine.renewed.load(Ordering::SeqCst) + 8;
-    // Never awaits: the only thread of this test's runtime is gone for more than two leases.
+    // Never awaits: the only thread of this test's runtime is blocked for more than two leases.
     while engine.renewed.load(Ordering::SeqCst) < until {
         std::thread::yield_now();
     }
@@ -153,7 +153,7 @@ async fn ten_thousand_heartbeats_become_a_few_writes_and_the_last_word_stands() 
     let started = std::time::Instant::now();
     assert_eq!(bench.event().await, "said");
     bench.until(&id, |task| task.progress.as_ref().is_some_and(|progress| progress.fraction > 0.999)).await;
-    // One at once, then one per quarter of the lease, since the task names no interval of its own.
+    // One at once, then one per quarter of the lease, since the task sets no interval.
     let quarters = started.elapsed().as_millis() / (bench.config.lease / 4).as_millis();
     let writes = bench.engine.heartbeats.load(Ordering::SeqCst);
     assert!(u128::from(writes) <= quarters + 2, "{writes} writes in {quarters} quarters of a lease");
@@ -194,7 +194,7 @@ async fn ten_thousand_heartbeats_of_many_tasks_go_in_few_calls() {
     bench.open(CROWD);
 }
 
-/// Too dangerous to be tried twice.
+/// Must not run twice.
 #[task(max_crashes = 1)]
 async fn fragile() -> Result<(), TaskError> {
     Ok(())

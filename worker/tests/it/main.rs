@@ -1,4 +1,4 @@
-//! The worker from outside: tasks of this program, a store in memory, and what becomes of the tasks.
+//! The worker from outside: tasks of this program on a store in memory, and how the tasks end.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "an expectation that fails here is a failed test")]
 

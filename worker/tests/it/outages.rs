@@ -120,7 +120,7 @@ async fn while_answers_are_lost_no_more_is_claimed_than_once() {
     bench.engine.lose_answers(false);
     bench.open(20);
     bench.until_settled(20 - leased).await;
-    // What was leased to nobody comes back with the end of its lease, and counts one crash.
+    // A task leased without a worker returns when its lease expires, and counts one crash.
     bench.clock.advance(Duration::from_secs(61));
     for id in ids {
         let task = bench.over(&id).await;

@@ -1,4 +1,4 @@
-//! A store that is there and refuses.
+//! A store that answers and refuses.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -20,7 +20,7 @@ async fn step(ctx: Context) -> Result<u32, TaskError> {
     Ok(1)
 }
 
-/// Answers with a quarter of a megabyte.
+/// Returns a quarter of a megabyte.
 #[task]
 async fn tome(ctx: Context) -> Result<String, TaskError> {
     probe(&ctx).tell("started");
@@ -169,7 +169,7 @@ async fn a_lease_that_the_store_can_not_renew_costs_no_other() {
         odd.then(|| Error::Corrupt("the record of odd".to_owned()))
     });
     assert_eq!(bench.event().await, "told odd");
-    // The others have been renewed all the while, and go on being so.
+    // The others have been renewed all the time, and still are.
     bench.renewals(9).await;
     bench.open(10);
     for (name, fence) in ["a", "b", "c"].into_iter().zip(fences) {

@@ -23,7 +23,7 @@ async fn area(size: Size) -> Result<u32, TaskError> {
     Ok(size.width * size.width)
 }
 
-/// The same name, for those who submit what does not fit.
+/// The same name, for submissions with the wrong parameters.
 #[task(name = "area", unlisted)]
 async fn area_of_anything(_anything: Raw) -> Result<u32, TaskError> {
     Ok(0)
@@ -328,7 +328,7 @@ async fn retries_end_with_their_span_of_time() {
     assert_eq!((task.attempt, task.errors.len()), (1, 3), "sent again from the start, it has its whole span again");
 }
 
-/// Leaves a checkpoint that is written at once, and one that is kept back for a quarter of the lease.
+/// Saves a checkpoint that is written at once, and one that is held back for a quarter of the lease.
 async fn leave_two(ctx: &Context) -> Result<(), TaskError> {
     ctx.checkpoint(&1).await?;
     probe(ctx).pass().await;

@@ -1,4 +1,4 @@
-//! Submitting, typed.
+//! Typed submissions.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -81,7 +81,7 @@ struct Customer {
     id: u64,
 }
 
-/// One a customer and month, for ten minutes.
+/// One per customer and month, for ten minutes.
 #[task(unique_by = ["customer.id", "month"], unique_for = "10m", unique_while = ["submitted", "completed"],
        on_duplicate = "return")]
 async fn report(_job: Report) -> Result<(), TaskError> {
@@ -94,7 +94,7 @@ async fn tidy(_job: std::collections::HashMap<String, u8>) -> Result<(), TaskErr
     Ok(())
 }
 
-/// One at all.
+/// One in total.
 #[task(unique, on_duplicate = "keep_last")]
 async fn sweep() -> Result<(), TaskError> {
     Ok(())
@@ -115,7 +115,7 @@ async fn of_what_there_is_to_be_one_is_said_where_the_task_is_written() {
         assert_eq!(report.delay(&bench.client, other).await.unwrap().how, SubmittedHow::Created);
     }
 
-    // Whoever submits has the last word on each point, and leaves the others.
+    // The submission's settings win, and the others stay.
     let own = report.with(of(7, 1, "c")).unique_key("k").submit(&bench.client).await.unwrap();
     let unique = bench.get(&own.id).await.unique.unwrap();
     assert_eq!((unique.key.as_str(), unique.span), ("k", Some(Duration::from_secs(600))));
@@ -170,7 +170,7 @@ async fn a_queue_is_named_in_vain_where_a_rule_forbids_it() {
     let key = RouteKey { name: TaskName::new("mail").unwrap(), versions: Versions::range(Some(2), Some(4)).unwrap() };
     let rule = RouteRule { route: Route::Single { queue: post }, explicit_queue: ExplicitQueue::Forbid };
     bench.engine.put_route(key.clone(), rule).await.unwrap();
-    // A client of its own knows of the rule from its first submission on; the other one within half a second.
+    // A new client knows the rule from its first submission on; the other one within half a second.
     let client = Client::new(bench.engine.clone());
     let refused = mail.with(to("you")).queue("default").submit(&client).await.unwrap_err();
     assert!(matches!(&refused, SubmitError::QueueForbidden(forbidden) if forbidden.rule == key), "{refused}");
@@ -206,7 +206,7 @@ async fn submissions_without_a_queue_do_not_each_read_the_configuration() {
     assert_eq!(reads(), 2, "half a second later it is read once more, beside the submissions");
 }
 
-/// A rule that sends `mail` to this queue, which it makes.
+/// A rule that sends `mail` to this queue, which it creates.
 async fn send_mail_to(bench: &Bench, queue: &str) -> RouteKey {
     let queue = QueueName::new(queue).unwrap();
     bench.engine.put_queue(QueueConfig::new(queue.clone()), PutMode::Create).await.unwrap();

@@ -1,4 +1,4 @@
-//! Tasks a worker does not have.
+//! Tasks that a worker does not have.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ async fn who_gave_a_task_back_lets_the_others_go_first_when_it_is_due_again() {
     worker.drain().await;
 }
 
-/// A worker that knows the stranger, once it is registered for its queue.
+/// A worker that knows the task, once it is registered for its queue.
 async fn able(bench: &Bench) -> (Shutdown, tokio::task::JoinHandle<()>) {
     let able = Worker::new(bench.config.clone(), bench.engine.clone()).task(&stranger);
     let shutdown = Shutdown::new();
