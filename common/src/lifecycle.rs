@@ -20,11 +20,11 @@ pub enum Status {
     Completed,
     /// Over: retries or crashes used up, or a fatal error.
     Failed,
-    /// Over: somebody cancelled it.
+    /// Over: it was cancelled.
     Cancelled,
     /// Over: a predecessor was aborted, or the worker said abort.
     Aborted,
-    /// Over: nobody could run it for longer than the queue's patience.
+    /// Over: no worker could run it for longer than the queue's patience.
     Dropped,
     /// Over: no progress heartbeat while its worker lived, and its policy says `stall`.
     Stalled,

@@ -2,7 +2,7 @@
 //!
 //! A source says what only its author can say: which question a panel answers, by which PromQL, in which unit. What all
 //! dashboards share (the data source, variables, links, the grid, colours, annotations) is added here, so that five of
-//! them look and behave alike. `REWRITE=1 cargo test -p jobbers-dashboards` writes them anew; a test complains when they
+//! them look and behave alike. `REWRITE=1 cargo test -p jobbers-dashboards` rewrites them; a test complains when they
 //! are not what their sources say.
 //!
 //! No product code uses this crate, and it asks no Prometheus: that the expressions bring data is tested in

@@ -1,4 +1,4 @@
-//! `docs/runbook.md` as a dashboard, so that whoever is woken finds it one click from the panels, with no other server.
+//! `docs/runbook.md` as a dashboard, so that the operator finds it one click from the panels, without another server.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ pub fn model(markdown: &str) -> Value {
     frame("runbook", "Runbook", about, &[], &panels.collect::<Vec<_>>())
 }
 
-/// Each `## ` heading and what stands below it; what stands above the first one is its preface.
+/// Each `## ` heading and the text below it; the text above the first one is the preface.
 #[must_use]
 pub fn sections(markdown: &str) -> Vec<(String, String)> {
     let mut sections: Vec<(String, String)> = Vec::new();

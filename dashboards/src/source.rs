@@ -1,4 +1,4 @@
-//! What stands in `source/*.toml`.
+//! The format of `source/*.toml`.
 
 use serde::Deserialize;
 
@@ -86,13 +86,13 @@ pub struct Panel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// One number as it stands now.
+    /// One present number.
     Stat,
     /// Lines over time.
     Series,
     /// How many values fell into which bucket, over time.
     Heatmap,
-    /// A line per label set as it stands now; each query is a column.
+    /// A line per label set with its present value; each query is a column.
     Table,
 }
 
@@ -106,7 +106,7 @@ pub enum Colour {
     Blue,
     /// Worth a look.
     Orange,
-    /// Somebody waits for it to be mended.
+    /// Someone must repair it.
     Red,
 }
 

@@ -88,7 +88,7 @@ codes! {
     Gone = "gone", GONE, "The task is over and was pruned";
     /// No queue has this name. Create it with POST /queues.
     UnknownQueue = "unknown_queue", NOT_FOUND, "There is no such queue";
-    /// There is no dead letter of this task: it did not fail for good, was not to be kept, or was deleted.
+    /// This task has no dead letter: it did not fail for good, was not to be kept, or was deleted.
     UnknownDeadLetter = "unknown_dead_letter", NOT_FOUND, "There is no such dead letter";
     /// No operation has this id, or it was finished over a week ago.
     UnknownOperation = "unknown_operation", NOT_FOUND, "There is no such operation";
@@ -115,7 +115,7 @@ codes! {
     TaskOver = "task_over", CONFLICT, "The task is over";
     /// The task waits for its turn or runs; it can be sent again when it is over.
     TaskLive = "task_live", CONFLICT, "The task is not over";
-    /// The task completed, or has ended anew; look at how it stands.
+    /// The task completed, or has ended again; look at its present state.
     TaskCompleted = "task_completed", CONFLICT, "The task is not to be sent again";
     /// This dead letter was sent again before, or is about to be.
     AlreadyResubmitted = "already_resubmitted", CONFLICT, "It was sent again before";
@@ -133,7 +133,7 @@ codes! {
     /// The rule shares versions with another rule of the task, and neither lies within the other. Change or delete that one
     /// first.
     RulesOverlap = "rules_overlap", CONFLICT, "The rule overlaps another";
-    /// Another change came first: the `If-Match` of the request no longer holds. Read it again, and decide anew.
+    /// Another change came first: the `If-Match` of the request no longer holds. Read it again, and decide again.
     Changed = "changed", PRECONDITION_FAILED, "It was changed meanwhile";
     /// The body is over `max_body_bytes`.
     BodyTooLarge = "body_too_large", PAYLOAD_TOO_LARGE, "The body is too large";
@@ -154,7 +154,7 @@ codes! {
     /// or queue.
     NoWorker = "no_worker", UNPROCESSABLE_ENTITY, "No worker can run the task";
     /// A task names a dependency on a task that is not stored, not remembered and not part of the same batch. Submit that
-    /// one first or with it, or correct the id; `pointer` says where it stands. Nothing was taken in.
+    /// one first or with it, or correct the id; `pointer` says where it is. Nothing was accepted.
     UnknownPredecessor = "unknown_predecessor", UNPROCESSABLE_ENTITY, "A task to wait for does not exist";
     /// The routing rule for the task forbids to name a queue other than its own. Leave `queue` out.
     QueueForbidden = "queue_forbidden", UNPROCESSABLE_ENTITY, "The queue is not the submitter's to choose";

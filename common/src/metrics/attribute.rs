@@ -39,8 +39,8 @@ attributes! {
     VERSION = "version", 100, "the task's version, or the program's in `jobbers.build.info`";
     /// The worker's role.
     ROLE = "role", 100, "the worker's role";
-    /// Where a task stands.
-    STATUS = "status", 10, "where the task stands: one of [the lifecycle](lifecycle.md)";
+    /// A task's status.
+    STATUS = "status", 10, "the task's status: one of [the lifecycle](lifecycle.md)";
     /// What a submission did.
     OUTCOME = "outcome", 8, "what came of it: see the metric's sentence";
     /// A stable error code.

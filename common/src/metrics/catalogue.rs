@@ -69,7 +69,7 @@ catalogue! {
         "Bytes of the parameters of submitted tasks.";
 
     SCHEDULE_SLOTS: Counter "jobbers.schedule.slots", "{slot}", [OUTCOME], 3, &[], MANAGER,
-        "Slots of schedules by what became of them: outcome is `fired`, `missed` (no manager fired it in time, or its task was refused for good) or `skipped` (by the schedule's `overlap`).";
+        "Slots of schedules by outcome: outcome is `fired`, `missed` (no manager fired it in time, or its task was refused for good) or `skipped` (by the schedule's `overlap`).";
     SCHEDULE_DELAY: Histogram "jobbers.schedule.delay", "s", [], 1, LONG_S, MANAGER,
         "How long after its time a slot was fired.";
 
@@ -81,9 +81,9 @@ catalogue! {
     QUEUE_OLDEST_AGE: Gauge "jobbers.queue.oldest.age", "s", [QUEUE], PAIRS, &[], MANAGER,
         "How long the longest waiting ready task has been ready; 0 for a queue with none. The one number that says whether a queue is served; take the `max`.";
     SCHEDULE_LAG: Gauge "jobbers.schedule.lag", "s", [QUEUE], PAIRS, &[], MANAGER,
-        "By how much the next scheduled task is overdue and still not ready; 0 while none is. Above a few seconds nobody promotes; take the `max`.";
+        "By how much the next scheduled task is overdue and still not ready; 0 while none is. Above a few seconds no process promotes; take the `max`.";
     QUEUE_ACCEPTED: ObservedCounter "jobbers.queue.accepted", "{task}", [QUEUE], PAIRS, &[], MANAGER,
-        "Tasks the store ever took into the queue, whoever submitted them; every manager tells the same, so take the `max`.";
+        "Tasks the store ever accepted into the queue, from all clients; every manager reports the same, so take the `max`.";
     QUEUE_REMOVED: ObservedCounter "jobbers.queue.removed", "{task}", [QUEUE], PAIRS, &[], MANAGER,
         "Tasks the store ever deleted from the queue: pruned, purged or replaced; take the `max`.";
     QUEUE_PAUSED: Gauge "jobbers.queue.paused", "", [QUEUE], PAIRS, &[], MANAGER,
@@ -107,7 +107,7 @@ catalogue! {
     TASKS_PROCESSED: Counter "tasks_processed", "{task}", [QUEUE, TASK, STATUS], PAIRS_BY_STATUS, &[], MANAGER_AND_WORKER,
         "Tasks that a worker brought to their end and whose end the store took, by the status they ended at; and those that failed as poison, or were cancelled, when their expired leases were taken back, counted by the manager or worker that did so.";
     EXECUTION_TIME: Histogram "execution_time", "ms", [QUEUE, TASK, STATUS], PAIRS_BY_STATUS, TASK_MS, WORKER,
-        "How long an attempt ran, by where its task then stood: an attempt that is retried counts under `scheduled` or `submitted`. Waits are not in it.";
+        "How long an attempt ran, by its task's status afterwards: an attempt that is retried counts under `scheduled` or `submitted`. Waits are not in it.";
     END_TO_END_LATENCY: Histogram "end_to_end_latency", "ms", [QUEUE, TASK, STATUS], PAIRS_BY_STATUS, TASK_MS, WORKER,
         "From a task's first submission to its end, with all its delays, retries and waits.";
     ATTEMPTS_FAILED: Counter "jobbers.attempts.failed", "{attempt}", [QUEUE, TASK, REASON, NEXT], PAIRS_BY_REASON, &[], WORKER,
@@ -137,7 +137,7 @@ catalogue! {
 
     // ---- cancels, leases and heartbeats ----
     CANCELS_OVERDUE: Gauge "jobbers.cancels.overdue", "{task}", [QUEUE, TASK], PAIRS, &[], WORKER,
-        "Running tasks that were cancelled and have gone on for longer than the worker's `cancel_grace` since they were told: they ignore it.";
+        "Running tasks that were cancelled and have gone on for longer than the worker's `cancel_grace` since they were notified: they ignore it.";
     LEASES_LOST: Counter "jobbers.leases.lost", "{lease}", [QUEUE, TASK], PAIRS, &[], WORKER,
         "Attempts whose lease was gone when they were to be renewed or settled: what they did does not count, and the task may have run twice at once.";
     LEASES_RECLAIMED: Counter "jobbers.leases.reclaimed", "{lease}", [OUTCOME], 8, &[], MANAGER_AND_WORKER,

@@ -68,9 +68,9 @@ pub(super) struct Alert {
 
 /// Where the alert rules stand.
 pub(super) const RULES: &str = "alerts/jobbers.rules.yaml";
-/// Where their tests stand.
+/// The file of their tests.
 pub(super) const RULE_TESTS: &str = "alerts/jobbers.tests.yaml";
-/// Where it stands what to do about them.
+/// The document that says what to do about them.
 pub(super) const RUNBOOK: &str = "../docs/runbook.md";
 
 /// All alerts.

@@ -106,7 +106,7 @@ fn each_query(dashboard: &Dashboard, mut check: impl FnMut(&str, &str, &str)) {
 fn what_is_chosen_above_the_panels_narrows_every_query_it_can() {
     for dashboard in dashboards() {
         each_query(&dashboard, |place, expr, _| {
-            // Parsed with the variables' values in place, `.*`, which nobody writes by hand.
+            // Parsed with the variables' values in place, `.*`, which is never written by hand.
             for found in uses(expr) {
                 let narrowed = |label: &str| {
                     found.matchers.iter().any(|(name, op, value)| name == label && op == "=~" && value == ".*")
@@ -115,7 +115,7 @@ fn what_is_chosen_above_the_panels_narrows_every_query_it_can() {
                 let Some(metric) = found.name.as_deref().and_then(metric_of) else { continue };
                 for variable in dashboard.variables.iter().copied() {
                     let can = match variable {
-                        // What a manager tells of the whole store does not belong to its instance.
+                        // What a manager reports about the whole store does not belong to its instance.
                         Variable::Instance => {
                             metric.services != [Service::Manager]
                                 || !metric.about.to_lowercase().contains("take the `max`")

@@ -9,7 +9,7 @@ use promql_parser::parser::{
 /// Series an expression reads.
 #[derive(Debug, Clone)]
 pub(super) struct Use {
-    /// What they are called; none where a pattern stands for the name.
+    /// Their names; none if a pattern replaces the name.
     pub(super) name: Option<String>,
     /// Label, operator and value of each matcher.
     pub(super) matchers: Vec<(String, String, String)>,

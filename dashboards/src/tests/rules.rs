@@ -95,7 +95,7 @@ fn the_runbook_names_only_panels_and_alerts_that_exist() {
             known.extend(row.panels.into_iter().map(|panel| panel.title));
         }
     }
-    // What stands in single asterisks is a dashboard, a row or the beginning of a panel's title.
+    // Text in single asterisks is a dashboard, a row or the beginning of a panel's title.
     let text = text(RUNBOOK).replace("**", "").replace('\n', " ");
     for name in text.split('*').skip(1).step_by(2) {
         let found =

@@ -1,4 +1,4 @@
-//! `docs/reference/metrics.md` is written from the catalogue; `REWRITE=1 cargo test -p jobbers-tidy` writes it anew.
+//! `docs/reference/metrics.md` is written from the catalogue; `REWRITE=1 cargo test -p jobbers-tidy` rewrites it.
 
 use std::fmt::Write as _;
 
@@ -11,8 +11,8 @@ const DOCUMENT: &str = "docs/reference/metrics.md";
 const HEAD: &str = "\
 # Metrics
 
-Every metric there is, and all that is promised about it. The names are OpenTelemetry's, as they leave by OTLP; beside
-each stands what Prometheus calls it, whether it is scraped from `/metrics` or comes through a collector. [Telemetry](../guides/telemetry.md)
+Every metric, and all that is promised about it. The names are OpenTelemetry's, as exported by OTLP; next to each is its
+name in Prometheus, whether it is scraped from `/metrics` or comes through a collector. [Telemetry](../guides/telemetry.md)
 tells how to get at them.
 
 - Counters begin at 0 with their process; ask for `rate()` or `increase()`. A worker's series of a queue and a task are
