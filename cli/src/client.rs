@@ -1,7 +1,7 @@
 //! The manager's HTTP API from the terminal's side.
 //!
-//! It repeats nothing by itself, save for who waits: whether a call may be sent again is for whoever sent it to know. Answers stay bytes
-//! until somebody wants to read them, so that `--json` shows exactly what the manager said.
+//! It repeats only waiting calls by itself, because the caller knows whether a call may be sent again. Answers stay bytes
+//! until they are read, so that `--json` shows exactly what the manager sent.
 
 pub mod wire;
 
@@ -25,18 +25,18 @@ use crate::{failure::Failure, output, site::Site};
 /// Everything but what RFC 3986 leaves unreserved.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// How long a manager may stay away from who waits: one that is started anew is back much sooner.
+/// How long a waiting call endures an unreachable manager; one that restarts is back much sooner.
 pub const AWAY: Duration = Duration::from_secs(60);
 /// How long after a failure it is asked again.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// How often managers may send us on to each other: the keeper may change just then.
+/// How often managers may redirect us to each other: the keeper may change at that moment.
 const MOST_HOPS: usize = 4;
 
 /// How long the manager may take to begin its answer, beyond what a call itself asks it to wait.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Where a manager listens unless told otherwise.
+/// The default address of a manager.
 const DEFAULT_URL: &str = "http://127.0.0.1:8000";
 
 /// Which manager to talk to, and how to print its answers.
@@ -66,19 +66,19 @@ impl ClientArgs {
     }
 }
 
-/// Where a queue stands in the API.
+/// The path of a queue in the API.
 #[must_use]
 pub fn queue_path(name: &str) -> String {
     format!("/queues/{}", utf8_percent_encode(name, SEGMENT))
 }
 
-/// Where a role stands in the API.
+/// The path of a role in the API.
 #[must_use]
 pub fn role_path(name: &RoleName) -> String {
     format!("/roles/{}", utf8_percent_encode(name.as_str(), SEGMENT))
 }
 
-/// Where something is asked of a worker in the API.
+/// The path of a worker's action in the API.
 #[must_use]
 pub fn worker_path(id: &WorkerId, verb: &str) -> String {
     format!("/workers/{}/{verb}", utf8_percent_encode(id.as_str(), SEGMENT))
@@ -90,19 +90,19 @@ pub fn schedule_path(name: &ScheduleName, verb: &str) -> String {
     format!("/schedules/{}{verb}", utf8_percent_encode(name.as_str(), SEGMENT))
 }
 
-/// Where a task stands in the API.
+/// The path of a task in the API.
 #[must_use]
 pub fn task_path(id: &TaskId) -> String {
     format!("/tasks/{}", utf8_percent_encode(id.as_str(), SEGMENT))
 }
 
-/// Where a task's dead letter stands in the API.
+/// The path of a task's dead letter in the API.
 #[must_use]
 pub fn dead_letter_path(id: &TaskId) -> String {
     format!("/dead-letter-queue/{}", utf8_percent_encode(id.as_str(), SEGMENT))
 }
 
-/// Where an operation that sends dead letters again stands in the API.
+/// The path of an operation that sends dead letters again in the API.
 #[must_use]
 pub fn operation_path(id: &str) -> String {
     format!("/dead-letter-queue/operations/{}", utf8_percent_encode(id, SEGMENT))
@@ -145,7 +145,7 @@ impl Client {
         Ok(Self { http, base: url.trim_end_matches('/').to_owned() })
     }
 
-    /// Where the manager is.
+    /// The manager's address.
     #[must_use]
     pub fn base(&self) -> &str {
         &self.base
@@ -154,7 +154,7 @@ impl Client {
     /// Asks for something.
     ///
     /// # Errors
-    /// [`Failure`] when nobody answers, or not as a manager does, or with a refusal.
+    /// [`Failure`] without an answer, with one that is not a manager's, or with a refusal.
     pub async fn get(&self, path: &str, query: Option<&(impl Serialize + ?Sized)>) -> Result<Answer, Failure> {
         self.call(Method::GET, path, query, NOTHING, PATIENCE).await
     }
@@ -172,8 +172,8 @@ impl Client {
         self.call(Method::GET, path, Some(query), NOTHING, PATIENCE + wait).await
     }
 
-    /// The same for whoever has been waiting, and need not stop because a manager is started anew: while none answers, or
-    /// none that reaches its store, it is asked again, for `patience` at most. That is said once.
+    /// The same for a call that waits and should survive a restart of the manager: while no manager answers, or none that
+    /// reaches its store, the request is repeated, for `patience` at most. The user is notified once.
     ///
     /// # Errors
     /// Like [`Client::get`].

@@ -122,7 +122,7 @@ impl Audit {
     }
 }
 
-/// Examines a store from end to end. `watch` is told how much has been looked at. What can't be read for damage is a
+/// Examines a store from end to end. `watch` is called with the progress. What can't be read for damage is a
 /// problem of its check, and the next one has its turn.
 ///
 /// # Errors
@@ -266,7 +266,7 @@ async fn ask(url: &str) -> Option<Value> {
 }
 
 /// Whether the keeper of the archive and this program are of one version. A worker's version is its program's own, which
-/// may be any; several at a time are told, and nothing is wrong with that.
+/// may be any; several versions are listed, which is not a problem.
 async fn versions(engine: &dyn Engine, keeper: Option<String>) -> Result<Check> {
     let workers = engine.workers().await?;
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();

@@ -7,13 +7,13 @@ use jobbers_process::exit;
 /// Why a command did not do what it was asked to.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The command line makes no sense.
+    /// The command line is invalid.
     #[error("{0}")]
     Usage(String),
-    /// The configuration makes no sense.
+    /// The configuration is invalid.
     #[error("{0}")]
     Config(String),
-    /// Nobody answers.
+    /// The manager or the store does not answer.
     #[error("no manager answers at {url} ({reason}); start one with `jobbers up`, or name another with --manager")]
     Unreachable {
         /// Where it was asked.
@@ -31,7 +31,7 @@ pub enum Failure {
         /// What happened.
         reason: String,
     },
-    /// Somebody answers, and it is no manager, or one of another version.
+    /// The answer is not a manager's, or one of another version.
     #[error("{url} answers, but not as a manager does: {reason}")]
     Foreign {
         /// Where it was asked.
@@ -58,19 +58,19 @@ pub enum Failure {
     /// The answer can't be written down.
     #[error("can't write to standard output: {0}")]
     Output(String),
-    /// Whoever read our output has gone. Not worth a word.
+    /// The reader of our output has gone. Not reported.
     #[error("the reader of the output has gone")]
     ReaderGone,
 }
 
 impl Failure {
-    /// Whether it may be over when a manager that is started anew is back.
+    /// Whether a restart of the manager may end the failure.
     #[must_use]
     pub const fn is_passing(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Elsewhere { .. } | Self::Refused { status: 503, .. })
     }
 
-    /// The exit code that says so.
+    /// Its exit code.
     #[must_use]
     pub const fn code(&self) -> u8 {
         match self {

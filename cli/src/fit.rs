@@ -39,7 +39,7 @@ impl Column {
         Self { is_number: true, ..Self::whole(heading) }
     }
 
-    /// Leaves when there is no room for all; the highest `turn` first.
+    /// Is hidden if not all columns fit; the highest `turn` first.
     pub(crate) const fn giving_way(self, turn: u8) -> Self {
         Self { gives_way: turn, ..self }
     }

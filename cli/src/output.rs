@@ -84,7 +84,7 @@ pub(crate) fn trimmed(table: &Table) -> String {
     lines.join("\n")
 }
 
-/// A word to whoever looks on, on standard error: never part of the answer. Nobody being there is no failure.
+/// A note for the user on standard error, which is never part of the answer. A closed standard error is not a failure.
 pub(crate) fn note(text: impl Display) {
     writeln!(anstream::stderr().lock(), "{text}").ok();
 }
@@ -94,7 +94,7 @@ pub(crate) fn error(failure: &Failure) {
     note(format_args!("{} {failure}", "error:".red().bold()));
 }
 
-/// Whether somebody looks at standard output.
+/// Whether standard output is a terminal.
 #[must_use]
 pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
@@ -103,7 +103,7 @@ pub(crate) fn is_terminal() -> bool {
 /// Asks a question on the terminal; only `y` and `yes` are yes.
 ///
 /// # Errors
-/// When there is no terminal to ask on: then `--yes` has to say it.
+/// Without a terminal to ask on; then `--yes` is required.
 pub(crate) fn confirm(question: &str) -> Result<bool, Failure> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return Err(Failure::Usage(format!("{question} There is nobody to ask: say --yes")));
@@ -152,7 +152,7 @@ fn plain_table() -> Table {
     table
 }
 
-/// A cell for a number, which stands to the right.
+/// A right-aligned cell for a number.
 #[must_use]
 pub(crate) fn number(value: impl Display) -> Cell {
     Cell::new(value).set_alignment(CellAlignment::Right)

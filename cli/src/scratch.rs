@@ -1,5 +1,5 @@
-//! A store of one's own for a while: a fresh file, or a key prefix nobody else uses. Nothing of anybody else's is
-//! touched, and nothing is left behind.
+//! A temporary store: a new file, or a key prefix that no other client uses. It touches no other data and leaves nothing
+//! behind.
 
 use std::{
     path::{Path, PathBuf},
@@ -22,11 +22,11 @@ pub(crate) struct Scratch {
     pub(crate) engine: Arc<dyn Engine>,
     /// Its address, for another process.
     pub(crate) url: String,
-    /// What it stands on.
+    /// Its storage.
     pub(crate) place: Place,
 }
 
-/// What a store of one's own stands on.
+/// The storage of a scratch store.
 #[derive(Debug)]
 pub(crate) enum Place {
     /// A folder of its own, removed when dropped.
@@ -137,7 +137,7 @@ fn query_of(path: &str) -> &str {
 fn fresh_prefix(given: &str, folder: TempDir) -> (Place, String) {
     let server = given.split('?').next().unwrap_or(given).to_owned();
     let prefix = format!("jobbers-{}", ulid::Ulid::generate());
-    // Another prefix in the URL is somebody's own; other parameters stay.
+    // A prefix in the URL is replaced; other parameters stay.
     let kept = given.split_once('?').map_or("", |(_, query)| query).split('&');
     let kept: Vec<&str> = kept.filter(|parameter| !parameter.is_empty() && !parameter.starts_with("prefix=")).collect();
     let query: String = kept.iter().map(|parameter| format!("{parameter}&")).collect();

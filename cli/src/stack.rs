@@ -141,7 +141,7 @@ async fn worker_is_known(engine: &dyn Engine) {
     }
 }
 
-/// Prunes by the queues' retention, once a minute, until it is told to stop.
+/// Prunes by the queues' retention, once a minute, until the stop request.
 pub(crate) async fn clean(engine: Arc<dyn Engine>, shutdown: Shutdown) {
     let runner = Runner::new(engine, vec![Box::new(Prune::Retention)], false);
     let mut rounds = runner.watch(CLEANING_INTERVAL, &shutdown);

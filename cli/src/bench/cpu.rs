@@ -54,7 +54,7 @@ pub(super) async fn used_by_server(connection: &MultiplexedConnection) -> Result
     Ok((user + info(connection, "cpu", "used_cpu_sys").await?) * 1e6)
 }
 
-/// A field of what a server says of itself.
+/// A field of the server's `INFO`.
 pub(super) async fn info(connection: &MultiplexedConnection, section: &str, field: &str) -> Result<f64> {
     let text: String = redis::cmd("INFO").arg(section).query_async(&mut connection.clone()).await?;
     let value = text.lines().filter_map(|line| line.split_once(':')).find(|(name, _)| *name == field);

@@ -25,7 +25,7 @@ redis.call('RPUSH', KEYS[2], unpack(moved))
 return moved
 ";
 
-/// Keys of one run, apart from everybody else's.
+/// Keys of one run, shared with no other client.
 struct Keys {
     queue: String,
     flight: String,

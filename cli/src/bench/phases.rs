@@ -23,7 +23,7 @@ use super::{
     worker::{Child, Post},
 };
 
-/// A queue that nobody else serves, and a worker as it ships, idle while the queue is paused.
+/// A queue that no other worker serves, and a worker with default settings, idle while the queue is paused.
 pub(super) struct Bench<'a> {
     store: &'a Store,
     tasks: usize,
@@ -32,7 +32,7 @@ pub(super) struct Bench<'a> {
     worker: Child,
 }
 
-/// What one round came to, per second where nothing else is said.
+/// The figures of one round, per second unless noted otherwise.
 pub(super) struct Round {
     pub(super) limits: Limits,
     pub(super) submit_one: f64,
@@ -118,7 +118,7 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Lets the worker loose on the full queue.
+    /// Lets the worker drain the full queue.
     async fn drain(&mut self) -> Result<Drain> {
         let count = self.tasks / BATCH / CALLERS * BATCH * CALLERS;
         let (before, claimed) = ([CpuTime::own()?, self.worker.cpu()?], self.worker.claims().await?);
@@ -167,8 +167,8 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Asks the counts until the queue is empty and nothing runs: often enough for the figure, seldom enough not to
-    /// weigh on the store.
+    /// Polls the counts until the queue is empty and nothing runs: often enough for the figure, rarely enough not to
+    /// load the store.
     async fn await_drained(&self) -> Result<()> {
         let mut ticks = tokio::time::interval(Duration::from_millis(10));
         let start = Instant::now();

@@ -20,7 +20,7 @@ pub(super) fn end_with_parent(end: CancellationToken, answer: impl Fn() -> Optio
     });
 }
 
-/// Whatever the shell says of telemetry is not what is measured.
+/// Removes the shell's telemetry settings, which must not affect the measurement.
 pub(super) fn without_telemetry_settings(command: &mut Command) {
     for (variable, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("OTEL_")) {
         command.env_remove(variable);

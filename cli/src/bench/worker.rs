@@ -39,7 +39,7 @@ pub struct BenchWorkerArgs {
     /// Its role
     #[arg(long, default_value = BENCH)]
     role: RoleName,
-    /// Whether it keeps metrics and, where `OTEL_*` says so, sends telemetry, as the shipped worker does
+    /// Whether it keeps metrics and, if `OTEL_*` requests it, sends telemetry, as the shipped worker does
     #[arg(long)]
     watched: bool,
 }

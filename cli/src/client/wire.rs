@@ -1,5 +1,4 @@
-//! What is read of the manager's answers. Fields nobody here looks at are passed over, so a newer manager does not
-//! frighten an older terminal.
+//! The types of the manager's answers. Unknown fields are ignored, so an older client works with a newer manager.
 
 mod change;
 mod dead_letter;
@@ -24,7 +23,7 @@ pub trait Page: DeserializeOwned {
     /// What is listed.
     type Item;
 
-    /// What stands on it, and where the next one begins.
+    /// Its items, and where the next page begins.
     fn turned(self) -> (Vec<Self::Item>, Option<String>);
 }
 

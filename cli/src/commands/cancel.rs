@@ -138,7 +138,7 @@ async fn agreed(client: &Client, filter: &FilterArgs) -> Result<bool, Failure> {
     output::confirm(question)
 }
 
-/// What became of all of them.
+/// The total result.
 #[derive(Debug, Default)]
 struct Tally {
     cancelled: u64,

@@ -1,7 +1,7 @@
 //! `jobbers complete`: what may stand at the cursor. The scripts that `jobbers completions` prints call it at each Tab.
 //!
 //! Commands, flags and fixed values come from the command line's own description; queues, tasks, roles, workers and ids
-//! from the manager. One that does not answer soon has nothing to offer, and nothing is said of it: the user is typing.
+//! from the manager. A manager that does not answer soon contributes nothing and causes no message, because the user is typing.
 
 mod names;
 mod place;

@@ -20,7 +20,7 @@ pub struct Args {
     client: ClientArgs,
 }
 
-/// Says everything that stands in a task's way.
+/// Lists everything that keeps a task from running.
 ///
 /// # Errors
 /// When the manager can't be asked or knows no such task.

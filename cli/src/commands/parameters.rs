@@ -84,7 +84,7 @@ fn read_documents(input: impl Read + Send + 'static) -> Documents {
         for (index, document) in documents.enumerate() {
             let document = document.map_err(|error| broken(index, &error));
             let is_last = document.is_err();
-            // Nobody listening means the command has failed already.
+            // If the receiver is gone, the command has failed already.
             if sender.blocking_send(document).is_err() || is_last {
                 return;
             }

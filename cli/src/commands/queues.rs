@@ -162,7 +162,7 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     Ok(exit::OK)
 }
 
-/// Reads the settings, changes what was said, and puts them back unless somebody else came first.
+/// Reads the settings, changes the given ones, and puts them back unless another change came first.
 async fn change(set: &Set) -> Result<(), Failure> {
     if set.says_nothing() {
         return Err(Failure::Usage(format!("what of queue {} is to change? See jobbers queues set --help", set.name)));
@@ -194,7 +194,7 @@ fn merge(into: &mut serde_json::Map<String, Value>, from: serde_json::Result<Val
     }
 }
 
-/// Puts what was said of some tasks beside what is known of the others; what was taken away goes.
+/// Merges the given limits of some tasks with the stored limits of the others; removed limits go.
 fn merge_task_limits(settings: &mut serde_json::Map<String, Value>, known: Option<Value>) {
     let (Some(Value::Object(known)), Some(Value::Object(said))) = (known, settings.get("task_limits")) else {
         if let Some(Value::Object(said)) = settings.get_mut("task_limits") {

@@ -20,7 +20,7 @@ use crate::{
 /// Flags of `jobbers registry`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Show all that is known of this task: its parameters and what its author says of failures
+    /// Show this task in full: its parameters and its author's settings for failures
     name: Option<TaskName>,
     #[command(flatten)]
     client: ClientArgs,

@@ -34,7 +34,7 @@ enum Action {
     Show(One),
     /// Create a role, or replace the queues of one; its workers follow within a second
     Set(Set),
-    /// Have the workers of a role read the configuration anew; they follow changes without being asked
+    /// Make the workers of a role read the configuration again; they follow changes without this
     Refresh(One),
     /// Delete a role
     Delete(Delete),

@@ -34,7 +34,7 @@ pub struct Args {
 enum Action {
     /// List the schedules
     List(List),
-    /// Show one schedule: its settings and what became of its slots
+    /// Show one schedule: its settings and the outcome of its slots
     Show(One),
     /// Create a schedule, or replace its settings
     Put(Put),

@@ -67,13 +67,13 @@ pub fn verdict(tasks: &[Task]) -> ExitCode {
     if has_failed { exit::FAILURE.into() } else { exit::WAIT_ENDED.into() }
 }
 
-/// Waits until the task is over, at most `limit`, and answers it as it then stands.
+/// Waits until the task is over, at most `limit`, and returns its state then.
 ///
 /// # Errors
 /// When the manager can't be asked or knows no such task.
 pub async fn wait(client: &Client, id: &TaskId, limit: Option<Duration>) -> Result<Answer, Failure> {
     let (began, path) = (Instant::now(), client::task_path(id));
-    // Who can't be asked at all is told so at once.
+    // If the manager can't be asked at all, fail at once.
     let mut answer = client.get(&path, client::NOTHING).await?;
     loop {
         let task: Task = answer.read()?;

@@ -58,10 +58,10 @@ fn interval(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Shows the system until somebody leaves.
+/// Shows the system until the user quits.
 ///
 /// # Errors
-/// When there is no terminal to draw on; with `--once` also when the manager can't be asked.
+/// Without a terminal to draw on; with `--once` also when the manager can't be asked.
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let client = Client::new(&args.manager)?;
     if args.once {
@@ -102,7 +102,7 @@ async fn watch(client: &Client, every: Duration) -> Result<(), Failure> {
                 Some(Action::Redraw) => {}
             },
             _ = due.tick() => {
-                // A look is given up for a key, so that a manager that hangs holds nobody.
+                // A key press cancels the request under way, so that a manager that hangs does not block the user.
                 let taken = tokio::select! {
                     taken = snapshot::take(client, state.now.as_ref()) => Some(taken),
                     () = keys.ready() => None,

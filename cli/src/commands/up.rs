@@ -38,7 +38,7 @@ pub struct Args {
     /// Where the manager listens [default: 127.0.0.1:8000]
     #[arg(long, env = "MANAGER_LISTEN", value_name = "ADDRESS", value_parser = listen::parse)]
     listen: Option<SocketAddr>,
-    /// Listen on an address that isn't loopback although there is no authentication
+    /// Listen on an address that isn't loopback, without authentication
     #[arg(long)]
     insecure: bool,
     /// A configuration file for the manager; see manager.default.toml

@@ -70,7 +70,7 @@ impl fmt::Display for Skipped {
 /// Looks through a folder and its subfolders.
 ///
 /// # Errors
-/// When there is no such folder, or it can't be read.
+/// If the folder does not exist or can't be read.
 pub fn look_through(folder: &Path) -> Result<Corpus, Failure> {
     let cant_read = |error: &dyn fmt::Display| Failure::Usage(format!("can't read {}: {error}", folder.display()));
     let root = folder.canonicalize().map_err(|error| cant_read(&error))?;

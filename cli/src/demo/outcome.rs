@@ -29,7 +29,7 @@ struct Counted {
     skipped: Option<String>,
 }
 
-/// What the system says of one file.
+/// The system's result for one file.
 #[derive(Debug)]
 pub enum Answer {
     /// The number of its words, and each of them.
@@ -134,7 +134,7 @@ fn compare(total: u64, counts: &Counts, path: &Path) -> Option<String> {
     Some(format!("the task counted {wrong:?} {} times, a direct count {}", of(counts), of(&direct)))
 }
 
-/// Longer times are told as this: an hour.
+/// Longer times are shown as this: an hour.
 const LONGEST_MICROS: u64 = 3_600_000_000;
 
 /// How the tasks fared.

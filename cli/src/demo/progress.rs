@@ -1,4 +1,4 @@
-//! A progress bar on standard error, if somebody looks.
+//! A progress bar on standard error, if that is a terminal.
 
 use std::time::Duration;
 

@@ -26,7 +26,7 @@ pub struct Outcome {
     pub figures: Figures,
     /// Whether their answers are right.
     pub check: Check,
-    /// What was said of each task that was meant to fail for good.
+    /// The result of each task that was meant to fail for good.
     pub meant_to_fail: Vec<String>,
 }
 

@@ -25,7 +25,7 @@ const READERS: usize = 16;
 /// What a task says that panics on purpose.
 const PANIC: &str = "panics once, then completes";
 
-/// Keeps the panic that belongs to the demo off the terminal; any other is told as ever.
+/// Keeps the panic that belongs to the demo off the terminal; any other is reported as usual.
 pub fn expect_panic() {
     let tell = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

@@ -39,7 +39,7 @@ impl Column {
         self
     }
 
-    /// Leaves when there is no room for all; the highest `turn` first.
+    /// Is hidden if not all columns fit; the highest `turn` first.
     pub(super) const fn giving_way(mut self, turn: u8) -> Self {
         self.gives_way = turn;
         self
@@ -50,7 +50,7 @@ impl Column {
     }
 }
 
-/// A cell that stands to the right.
+/// A right-aligned cell.
 pub(super) fn right(text: impl Into<String>) -> Cell<'static> {
     Cell::from(Line::from(text.into()).right_aligned())
 }

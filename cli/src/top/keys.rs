@@ -1,11 +1,11 @@
-//! What somebody types, read on a thread of its own: reading a terminal blocks.
+//! The user's keys, read on a thread of their own because reading a terminal blocks.
 
 use std::{thread, time::Duration};
 
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tokio::sync::mpsc;
 
-/// How soon the thread sees that nobody listens any more.
+/// How soon the thread notices that its receiver is gone.
 const GLANCE: Duration = Duration::from_millis(200);
 
 /// What a key asks for.

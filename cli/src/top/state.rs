@@ -1,4 +1,4 @@
-//! What is known after two looks: numbers as they stand, and what changed in between.
+//! The state after two snapshots: present numbers, and the changes in between.
 
 use std::{collections::BTreeMap, time::Instant};
 
@@ -7,7 +7,7 @@ use jobbers_common::lifecycle::Status;
 use super::snapshot::Snapshot;
 use crate::{client::wire::Queue, failure::Failure};
 
-/// In which order queues stand.
+/// The order of queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     /// The longest waiting first.
@@ -40,7 +40,7 @@ pub(crate) struct State {
     pub(crate) failure: Option<String>,
     /// Whether the picture is held.
     pub(crate) held: bool,
-    /// In which order queues stand.
+    /// The order of queues.
     pub(crate) order: Order,
 }
 
@@ -93,7 +93,7 @@ impl State {
     }
 }
 
-/// How many tasks of `queue` stand at `status`.
+/// The number of tasks of `queue` with `status`.
 pub(crate) fn count(queue: &Queue, status: Status) -> u64 {
     queue.tasks.get(status.as_str()).copied().unwrap_or_default()
 }

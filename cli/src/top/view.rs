@@ -24,7 +24,7 @@ use crate::{
     when,
 };
 
-/// As wide as the picture is where there is no terminal.
+/// The width of the picture without a terminal.
 const TEXT_WIDTH: u16 = 120;
 /// Waiting longer than this is worth a look, and longer than that is trouble: as on the dashboards.
 const WORTH_A_LOOK: f64 = 30.0;
@@ -105,7 +105,7 @@ fn headline<'a>(state: &'a State, now: &Snapshot, width: u16) -> Line<'a> {
     if state.held {
         words.push(Span::from("   held").yellow());
     }
-    // Where there is no room for all, what whoever looks knows anyway gives way: the order, then the address.
+    // If not everything fits, drop what the user knows anyway: the order, then the address.
     for known in [3, 1] {
         let needed: usize = words.iter().map(Span::width).sum();
         if needed > usize::from(width) {

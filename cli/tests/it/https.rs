@@ -1,4 +1,4 @@
-//! A manager that stands behind TLS: who is trusted, and what is said of who is not.
+//! A manager behind TLS: which certificates are trusted, and the error for others.
 
 use jobbers_test_support::{authority::Authority, tls_front::TlsFront};
 

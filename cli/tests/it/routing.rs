@@ -85,7 +85,7 @@ fn rules_are_set_shown_followed_and_deleted() {
 
 #[test]
 fn a_manager_that_is_sent_to_and_does_not_answer_is_named() {
-    // One that sends everybody to a port nobody listens on.
+    // One that redirects every client to a port without a listener.
     let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let redirect = format!("307 Temporary Redirect\r\nlocation: http://{dead}/dead-letter-queue");
     let url = answering(vec![Some((redirect, String::new()))]);

@@ -46,7 +46,7 @@ impl Api {
     /// The API at `address`. Each request is a connection of its own, so that a fault harms one request.
     ///
     /// # Panics
-    /// When there is no HTTP client.
+    /// If no HTTP client can be made.
     #[must_use]
     pub fn at(address: SocketAddr) -> Self {
         let client = Client::builder().pool_max_idle_per_host(0).timeout(Duration::from_secs(60)).no_proxy();
@@ -56,7 +56,7 @@ impl Api {
     /// Sends a request; an error is that of the connection.
     ///
     /// # Errors
-    /// When there is no answer.
+    /// If no answer comes.
     pub async fn send(
         &self,
         method: Method,
@@ -82,7 +82,7 @@ impl Api {
     /// `GET`.
     ///
     /// # Panics
-    /// When there is no answer.
+    /// If no answer comes.
     pub async fn get(&self, path: &str) -> Answer {
         self.send(Method::GET, path, &[], None).await.expect("an answer")
     }
@@ -90,7 +90,7 @@ impl Api {
     /// `POST` of a JSON body.
     ///
     /// # Panics
-    /// When there is no answer.
+    /// If no answer comes.
     pub async fn post(&self, path: &str, body: &Value) -> Answer {
         self.send(Method::POST, path, &[], Some(body)).await.expect("an answer")
     }
@@ -98,7 +98,7 @@ impl Api {
     /// `PUT` of a JSON body.
     ///
     /// # Panics
-    /// When there is no answer.
+    /// If no answer comes.
     pub async fn put(&self, path: &str, body: &Value) -> Answer {
         self.send(Method::PUT, path, &[], Some(body)).await.expect("an answer")
     }
@@ -112,7 +112,7 @@ impl Api {
         body["id"].as_str().unwrap_or_else(|| panic!("no id in {body}")).to_owned()
     }
 
-    /// A task as it stands.
+    /// A task's present state.
     pub async fn task(&self, id: &str) -> Value {
         self.get(&format!("/tasks/{id}")).await.ok()
     }
@@ -130,7 +130,7 @@ impl Api {
         .await
     }
 
-    /// A task as soon as it stands at `status`.
+    /// A task as soon as it has `status`.
     ///
     /// # Panics
     /// When it does not within 30 s.

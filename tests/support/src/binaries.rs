@@ -1,4 +1,4 @@
-//! Where the real programs are; builds them when nobody has.
+//! Finds the real programs; builds them if needed.
 
 use std::{
     path::{Path, PathBuf},
@@ -28,7 +28,7 @@ pub fn binary(name: &str) -> PathBuf {
 /// Builds the programs where this test was built. Cargo holds its own lock, so tests that run at once wait for the
 /// first of them, and one that comes later finds nothing to do.
 fn build() -> PathBuf {
-    // target/PROFILE/deps/TEST: the programs lie beside `deps`.
+    // target/PROFILE/deps/TEST: the programs are next to `deps`.
     let test = std::env::current_exe().expect("this test is a file");
     let profile = test.ancestors().nth(2).expect("a test lies in target/PROFILE/deps");
     let target = profile.parent().expect("a profile's folder lies in the target folder");

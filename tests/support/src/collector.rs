@@ -184,7 +184,7 @@ impl Collector {
     /// From now on one that speaks HTTP accepts everything and answers nothing.
     ///
     /// # Panics
-    /// Never: nobody panics with the lock held.
+    /// Never: no code panics with the lock held.
     pub fn freeze(&self) {
         *self.manner.lock().expect("nobody panics here") = Manner::Frozen;
     }

@@ -1,4 +1,4 @@
-//! A TCP proxy that loses answers: the request arrives, is carried out, and the client never hears of it. Or whole
+//! A TCP proxy that loses answers: the request arrives, is carried out, and the client never gets the answer. Or whole
 //! connections, without a word to either side.
 
 use std::{
@@ -61,7 +61,7 @@ impl FaultProxy {
         *self.upstream.lock() = upstream;
     }
 
-    /// Lets the connections that are open go dead: nothing passes in either direction and neither end is told, as when a
+    /// Lets the connections that are open go dead: nothing passes in either direction and neither end is notified, as when a
     /// machine loses its power or a network forgets a connection. New ones are passed on.
     pub fn fall_silent(&self) {
         self.silence.send_replace(());
@@ -108,7 +108,7 @@ async fn pass(client: TcpStream, upstream: SocketAddr, to_lose: Arc<AtomicUsize>
         // An error says that the proxy is gone.
         Ok(()) = silence.changed() => {}
     }
-    // Both ends stay open as long as the proxy is there, and nobody reads what they are sent.
+    // Both ends stay open as long as the proxy exists, and their data is not read.
     while silence.changed().await.is_ok() {}
 }
 

@@ -24,7 +24,7 @@ use crate::{binaries::binary, wait::within};
 /// How long a program may take to say what is awaited. A bound, not a measurement.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How the environment variables begin that configure the programs; whoever runs the tests may have set some.
+/// Prefixes of the environment variables that configure the programs; the user may have set some.
 const OF_THE_PRODUCT: [&str; 8] =
     ["ENGINE_URL", "REDIS_URL", "MANAGER_", "WORKER_", "CLEANER_", "JOBBERS_", "METRICS_", "OTEL_"];
 
@@ -75,7 +75,7 @@ impl Program {
         Self::spawn(name, Command::new(binary(name)), folder, arguments, environment)
     }
 
-    /// The same as a user for whom file permissions count: root is nobody, anybody else stays who they are. The program
+    /// The same as a user for whom file permissions count: root becomes an unprivileged user, others stay. The program
     /// is copied into `folder`, since its own may be closed to others.
     ///
     /// # Panics
@@ -95,7 +95,7 @@ impl Program {
     /// Starts a Python script in `folder`, with `environment`.
     ///
     /// # Panics
-    /// When there is no Python.
+    /// If Python is missing.
     #[must_use]
     pub fn start_python(script: &Path, folder: &Path, environment: &[(&str, &str)]) -> Self {
         const PYTHON: &str = "python3";
@@ -221,7 +221,7 @@ impl Program {
 /// The CPU time all threads of a process have used.
 ///
 /// # Panics
-/// When there is no such process.
+/// If the process does not exist.
 #[must_use]
 pub fn cpu_time(pid: u32) -> Duration {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).expect("the process runs");

@@ -50,7 +50,7 @@ impl Prometheus {
     /// Starts one that scrapes `targets` and evaluates the rules of a file, and waits until it is ready.
     ///
     /// # Panics
-    /// When there is no `prometheus` on the path, or it does not start.
+    /// If `prometheus` is not on the path or does not start.
     pub async fn start(targets: &[SocketAddr], rules: &Path) -> Self {
         for _ in 0..ATTEMPTS {
             if let Some(prometheus) = Self::try_start(targets, rules).await {

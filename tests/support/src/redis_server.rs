@@ -1,6 +1,6 @@
 //! A Redis of one test's own: on a free port, in a folder of its own, ended with the test.
 //!
-//! It is checked to be the one that was started before anybody gets its address: ports are shared with the whole
+//! A check before its address is given out ensures that it is the one that was started: ports are shared with the whole
 //! machine, and another server's data is not ours to write to.
 
 use std::{
@@ -22,7 +22,7 @@ use crate::program::cpu_time;
 /// Another program may take a free port between the moment it is found and the moment Redis binds it.
 const ATTEMPTS: usize = 5;
 
-/// What a server writes down of what it is told.
+/// What a server persists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Persistence {
     /// Nothing: a restart is a fresh start.
@@ -58,7 +58,7 @@ impl RedisServer {
     /// Starts a server and waits until it takes commands.
     ///
     /// # Panics
-    /// When there is no `redis-server` on the path, or it does not start.
+    /// If `redis-server` is not on the path or does not start.
     #[must_use]
     pub fn start(options: RedisOptions) -> Self {
         let folder = tempfile::tempdir().expect("a folder for the server");
@@ -195,7 +195,7 @@ fn spawn(options: &RedisOptions, folder: &TempDir, port: u16) -> Option<Child> {
     };
     let mut log = BufReader::new(child.stdout.take().expect("its output is captured")).lines();
     if log.by_ref().map_while(Result::ok).any(|line| line.contains("Ready to accept connections")) {
-        // Somebody must go on reading, or the server stops when the pipe is full.
+        // Keep reading, or the server stops when the pipe is full.
         std::thread::spawn(move || log.map_while(Result::ok).for_each(drop));
         return Some(child);
     }

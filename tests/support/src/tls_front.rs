@@ -1,4 +1,4 @@
-//! What stands before a server that speaks plain text: takes TLS and passes on what it hears, as a reverse proxy does.
+//! A TLS front for a plain-text server: it terminates TLS and forwards the data, as a reverse proxy does.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -43,7 +43,7 @@ impl TlsFront {
             while let Ok((client, _)) = listener.accept().await {
                 let acceptor = acceptor.clone();
                 tokio::spawn(async move {
-                    // Whoever does not trust the certificate hangs up.
+                    // A client that does not trust the certificate hangs up.
                     let Ok(mut client) = acceptor.accept(client).await else { return };
                     if let Ok(mut server) = TcpStream::connect(upstream).await {
                         copy_bidirectional(&mut client, &mut server).await.ok();

@@ -54,7 +54,7 @@ async fn the_worker_of_the_guide_is_killed_halfway_and_nothing_is_lost(kind: Kin
     let stack = Stack::on(kind).await;
     let manager = stack.manager().await;
     std::fs::write(stack.folder().join("story"), "once upon a time").unwrap();
-    // Who reads this waits until somebody writes to it.
+    // The reader of this pipe waits until the test writes to it.
     mkfifo(&stack.folder().join("endless"), Mode::S_IRWXU).unwrap();
     for n in 0..TASKS {
         submit(&manager, &format!("before-{n}"), "story").await;

@@ -83,7 +83,7 @@ async fn a_drain_is_seen_while_it_lasts(site: &Site) {
     assert_eq!(site.prometheus.number(others).await, Some(0.0));
 }
 
-/// Nobody scrapes a worker that has ended.
+/// A worker that has ended can't be scraped.
 async fn what_a_worker_says_last_comes_by_otlp(site: &mut Site) {
     site.stubborn.signal(Signal::SIGTERM);
     assert!(site.stubborn.exit().await.success());

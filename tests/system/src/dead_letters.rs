@@ -23,7 +23,7 @@ on_both_engines!(
 
 async fn answered(manager: &Manager, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
     until(LONG, path, async || {
-        // For as long as a killed manager has its duty, the others send whoever asks on to where nobody answers.
+        // While a killed manager still has the duty, the others redirect requests to its dead address.
         let answer = manager.api.send(Method::GET, path, &[], None).await.ok()?;
         (answer.status.is_success() && is_so(&answer.body)).then_some(answer.body)
     })

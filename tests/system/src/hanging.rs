@@ -14,7 +14,7 @@ on_both_engines!(
 
 /// Said by a worker with too many threads that are held by tasks that do not end.
 const HUNG: i32 = 76;
-/// How long the manager may take to hear of a thread that is held.
+/// How long it may take until the manager shows a held thread.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 async fn tasks_that_hang_on_every_thread_do_not_delay_an_async_task_of_their_queue(kind: Kind) {

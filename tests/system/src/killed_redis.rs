@@ -21,7 +21,7 @@ const BATCH: usize = 20;
 /// How soon after the server's return a new task has been run.
 const RESUMED_WITHIN: Duration = Duration::from_secs(10);
 
-/// Submits batch after batch until told to stop, and tells of each one that was acknowledged.
+/// Submits batch after batch until a stop request, and reports each acknowledged one.
 async fn submit_on_and_on(api: Api, client: usize, stop: Arc<AtomicBool>, acknowledged: UnboundedSender<String>) {
     for n in 0.. {
         if stop.load(Ordering::SeqCst) {

@@ -57,7 +57,7 @@ async fn a_task_that_kills_its_workers_is_failed_as_poison(kind: Kind) {
     for _ in 0..2 {
         stack.worker().await.exit().await;
     }
-    // Nobody is left to claim: the manager's own look at expired leases finds it.
+    // No worker is left to claim: the manager's own search for expired leases finds it.
     let task = manager.api.finished(&id).await;
     assert_eq!((task["status"].as_str(), &task["crashes"]), (Some("failed"), &json!(2)), "{task}");
     assert_eq!(stack.effects.count("started")[&id], 2);

@@ -74,7 +74,7 @@ async fn a_rate_holds_over_four_workers(kind: Kind) {
     let rates = rates(&times);
     let is_held = |rate: &usize| (RATE - RATE / 20..=RATE + RATE / 20).contains(rate);
     let held = rates.iter().filter(|rate| is_held(rate)).count();
-    // A machine that stands still for a moment takes a second or two; what is wrong with the limit takes more.
+    // A machine that stalls for a moment takes a second or two; what is wrong with the limit takes more.
     assert!(held * 4 >= rates.len() * 3, "tasks in each second: {rates:?}");
     assert_eq!(too_many(&times), None, "tasks in each second: {rates:?}");
     // The books would show a burst.

@@ -16,7 +16,7 @@ async fn two_managers_and_three_workers_run_each_of_5000_tasks_once(kind: Kind) 
     let stack = Stack::on(kind).await;
     let managers = [stack.manager().await, stack.manager().await];
     let workers = [stack.worker().await, stack.worker().await, stack.worker().await];
-    // All of them are there before anybody may begin, so that the workers go for them at once.
+    // All tasks exist before a worker may begin, so that all workers claim at once.
     managers[0].api.post("/queues/default/pause", &json!({})).await.ok();
     for first in (0..TASKS).step_by(BATCH) {
         let tasks: Vec<Value> =
@@ -33,7 +33,7 @@ async fn two_managers_and_three_workers_run_each_of_5000_tasks_once(kind: Kind) 
     assert_eq!(executions.len(), TASKS);
     let twice: Vec<_> = executions.iter().filter(|(_, times)| **times != 1).collect();
     assert!(twice.is_empty(), "executed more than once: {twice:?}");
-    // Nobody is promised a share, but one alone would show nothing.
+    // No worker is promised a share, but a single one would prove nothing.
     let busy: BTreeSet<u32> = stack.effects.all().into_iter().map(|effect| effect.pid).collect();
     assert!(busy.len() > 1 && busy.iter().all(|pid| workers.iter().any(|worker| worker.pid() == *pid)), "{busy:?}");
 }

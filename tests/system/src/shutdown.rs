@@ -1,4 +1,4 @@
-//! SIGTERM: what becomes of running tasks under each policy.
+//! SIGTERM: what happens to running tasks under each policy.
 
 use jobbers_test_support::program::Program;
 use nix::sys::signal::Signal::SIGTERM;
@@ -110,7 +110,7 @@ async fn a_manager_stops_in_good_order(kind: Kind) {
     let api = manager.api.clone();
     let path = format!("/tasks/{id}?wait=30s");
     let waiting = tokio::spawn(async move { api.get(&path).await });
-    // The log tells of each request as it comes.
+    // The log reports each request as it arrives.
     manager.program.line("wait=30s").await;
     manager.program.signal(SIGTERM);
     assert_eq!(manager.program.exit().await.code(), Some(0));

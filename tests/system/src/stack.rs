@@ -33,7 +33,7 @@ pub(crate) struct Manager {
 }
 
 impl Stack {
-    /// A store that nobody has used yet.
+    /// A new store.
     pub(crate) async fn on(kind: Kind) -> Self {
         match kind {
             Kind::Sqlite => Self::on_sqlite(""),

@@ -1,4 +1,4 @@
-//! What is measured is what happened, and whoever is told of it can't get in the way.
+//! Measurements match what happened, and their readers can't block the system.
 
 use std::time::{Duration, Instant};
 
@@ -369,7 +369,7 @@ async fn one_process_with_everything_shows_everything_at_one_address() {
     let id = api.submit(&json!({"name": "echo"})).await;
     api.finished(&id).await;
     let processed = "tasks_processed_total{queue=\"default\",status=\"completed\",task=\"echo\"}";
-    // The store tells whoever waits for the task a moment before it tells the worker, which then counts.
+    // The store notifies waiting callers a moment before it answers the worker, which then counts.
     let lines = until(Duration::from_secs(10), "the worker has counted it", async || {
         let lines = scrape(address).await;
         (value(&lines, processed) == Some(1.0)).then_some(lines)

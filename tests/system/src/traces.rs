@@ -64,7 +64,7 @@ async fn what_is_sent_again_links_to_its_former_life(kind: Engine) {
     manager.api.submit(&task).await;
     assert_eq!(manager.api.finished("t").await["status"], "failed");
     until(Duration::from_secs(60), "it is archived", async || {
-        // Refused until somebody keeps the archive, which has no total either.
+        // Refused until a manager keeps the archive; it has no total either.
         let letters = manager.api.get("/dead-letter-queue/stats").await.body;
         (letters["total"] == 1).then_some(())
     })
@@ -93,7 +93,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A worker that fails a task, told of to `collector`; answers the lines that came by the worker's end.
+/// Runs a worker that fails a task and exports to `collector`; returns the lines that arrived by the worker's end.
 async fn lines_sent_to(collector: &Collector, protocol: &str, more: &[(&str, &str)]) -> Vec<Line> {
     let stack = Stack::on(Engine::Sqlite).await;
     let endpoint = collector.endpoint();

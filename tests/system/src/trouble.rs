@@ -91,7 +91,7 @@ async fn a_redis_that_became_a_replica_is_read_only() {
     let redis = stack.redis.as_ref().unwrap();
     let kept = manager.api.submit(&json!({"name": "note"})).await;
 
-    // Nobody listens on port 1, so it keeps the data it has.
+    // Port 1 has no listener, so it keeps its data.
     tell(redis, "REPLICAOF 127.0.0.1 1");
     assert_refused(&manager.api.post("/tasks", &json!({"name": "note"})).await, 503, "store_read_only");
     assert_eq!(manager.api.task(&kept).await["status"], "submitted");
@@ -167,7 +167,7 @@ async fn a_read_only_sqlite_file_refuses_tasks_and_still_tells() {
     let stack = Stack::on_sqlite("");
     let mut manager = stack.manager().await;
     let kept = manager.api.submit(&json!({"name": "note"})).await;
-    // Killed, so that the log stays beside the file and both can be read by somebody who may write neither.
+    // Killed, so that the log stays next to the file and a user without write permission can read both.
     manager.program.kill().await;
     for entry in std::fs::read_dir(stack.folder()).unwrap() {
         std::fs::set_permissions(entry.unwrap().path(), Permissions::from_mode(0o444)).unwrap();

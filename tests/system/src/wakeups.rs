@@ -1,4 +1,4 @@
-//! A submission wakes a worker in another process, and its end wakes who waits for it: nobody polls.
+//! A submission wakes a worker in another process, and its end wakes the waiting callers: no process polls.
 
 use std::time::{Duration, Instant};
 

@@ -67,7 +67,7 @@ fn every_configuration_key_is_documented() {
             continue;
         }
         for (number, line) in source.lines() {
-            // A key without a default stands there as a comment: `# engine_url = "…"`.
+            // A key without a default is there as a comment: `# engine_url = "…"`.
             let Some((key, _)) = line.trim_start_matches(['#', ' ']).split_once(" = ") else { continue };
             let is_key = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'));
             if is_key && !text.contains(&format!("`{key}`")) {

@@ -60,7 +60,7 @@ const NOT_IN_COMMON: &[&str] = &[
 
 /// Who may speak to a store by themselves: its engine, and the benchmark that measures the bare store beside it. The
 /// archive of dead letters is a file of its own, which its crate alone opens. What the two files have in common is written
-/// beside them, and nobody else may build on that.
+/// beside them, and no other crate may build on that.
 const STORE_CLIENTS: &[(&str, &[&str])] = &[
     ("redis", &["jobbers-engines", "jobbers-cli"]),
     ("rusqlite", &["jobbers-engines", "jobbers-cli", "jobbers-archive", "jobbers-sqlite-file"]),

@@ -1,15 +1,15 @@
-//! What became of tasks that were submitted or cancelled.
+//! The results of submissions and cancels.
 
 use serde::Deserialize;
 
-/// A submitted task as it stands.
+/// A submitted task.
 #[derive(Debug, Deserialize)]
 pub struct Submitted {
     /// Its identity.
     pub id: String,
     /// Its queue.
     pub queue: String,
-    /// Where it stands.
+    /// Its status.
     pub status: String,
     /// Whether a task was stored; false when it was there already.
     pub created: bool,
@@ -40,7 +40,7 @@ pub struct SubmittedBatch {
 pub struct CancelAnswer {
     /// Tasks that are cancelled now.
     pub cancelled: u64,
-    /// Tasks that run; their workers have been told.
+    /// Running tasks whose workers have been notified.
     pub requested: u64,
     /// Tasks that were over before.
     pub already_over: u64,
@@ -57,6 +57,6 @@ pub struct CancelledTask {
     pub id: String,
     /// `cancelled`, `requested`, `already_over` or `unknown`.
     pub outcome: String,
-    /// Where it stands now.
+    /// Its status now.
     pub status: Option<String>,
 }

@@ -12,9 +12,9 @@ pub struct DeadLetter {
     pub id: String,
     /// Its queue.
     pub queue: String,
-    /// What was run.
+    /// The task's name.
     pub name: String,
-    /// Which version of it.
+    /// Its version.
     pub version: u32,
     /// How it ended.
     pub status: String,
@@ -24,7 +24,7 @@ pub struct DeadLetter {
     pub attempt: u32,
     /// Its last error.
     pub error: String,
-    /// What has become of it.
+    /// Its state.
     pub state: String,
     /// When it was sent again.
     pub resubmitted_at: Option<Timestamp>,
@@ -116,7 +116,7 @@ pub struct ResubmitOperation {
     pub pending: u64,
     /// How many were sent again.
     pub resubmitted: u64,
-    /// What became of its tasks, as far as they are told; lists tell nothing of them.
+    /// The outcomes of its tasks, as far as the answer has them; lists have none.
     #[serde(default)]
     pub tasks: Vec<ResubmittedTask>,
 }
@@ -143,7 +143,7 @@ impl Page for ResubmitOperationPage {
 pub struct ResubmittedTask {
     /// The task.
     pub id: String,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: String,
     /// More about that.
     pub detail: Option<String>,

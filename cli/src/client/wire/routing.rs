@@ -43,7 +43,7 @@ pub struct Rule {
     pub version: Versions,
     /// How they find their queue.
     pub route: Route,
-    /// What becomes of those that name a queue themselves: `allow` or `forbid`.
+    /// The rule for tasks that name a queue themselves: `allow` or `forbid`.
     pub explicit_queue: String,
 }
 

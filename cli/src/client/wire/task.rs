@@ -10,15 +10,15 @@ use serde_json::value::RawValue;
 pub struct Task {
     /// Its identity.
     pub id: String,
-    /// What is run.
+    /// Its name.
     pub name: String,
-    /// Which version of it.
+    /// Its version.
     pub version: u32,
     /// Its queue.
     pub queue: String,
     /// Its rank in the queue.
     pub priority: u8,
-    /// Where it stands.
+    /// Its status.
     pub status: String,
     /// What its submission changed of the task's policy.
     #[serde(default)]
@@ -36,27 +36,27 @@ pub struct Task {
     pub started_at: Option<Timestamp>,
     /// When it was over.
     pub finished_at: Option<Timestamp>,
-    /// Who ran it last, or runs it.
+    /// The worker that runs it or ran it last.
     pub worker: Option<String>,
-    /// Whether somebody asked for it to be cancelled.
+    /// Whether its cancel was requested.
     #[serde(default)]
     pub cancel_requested: bool,
-    /// How far it is.
+    /// Its progress.
     pub progress: Option<Progress>,
-    /// What it was given.
+    /// Its parameters.
     pub parameters: Option<Box<RawValue>>,
-    /// What it answered.
+    /// Its result.
     pub result: Option<Box<RawValue>>,
-    /// Of what it is to be the only one.
+    /// Its uniqueness constraint.
     pub unique: Option<Unique>,
-    /// Whose it is, for limits by key.
+    /// Its concurrency key.
     pub concurrency_key: Option<String>,
     /// Its failed attempts.
     #[serde(default)]
     pub errors: Vec<AttemptError>,
 }
 
-/// Of what a task is to be the only one.
+/// A uniqueness constraint.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Unique {
     /// The key, among tasks of its name.
@@ -71,12 +71,12 @@ impl Task {
     }
 }
 
-/// How far a task says it is.
+/// The progress that a task reported.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Progress {
     /// 0 to 1.
     pub fraction: f64,
-    /// A word to the reader.
+    /// A message for the reader.
     #[serde(default)]
     pub message: String,
 }
@@ -88,24 +88,24 @@ pub struct AttemptError {
     pub at: Timestamp,
     /// Which.
     pub attempt: u32,
-    /// Who ran it.
+    /// The worker that ran it.
     pub worker: String,
     /// What kind of failure.
     pub kind: String,
-    /// What sort of error it was, if the task said so.
+    /// The kind of error, if the task set one.
     pub error_kind: Option<String>,
-    /// What it said.
+    /// Its message.
     pub message: String,
 }
 
-/// Why a task stands where it does.
+/// Why a task has its status.
 #[derive(Debug, Deserialize)]
 pub struct Explanation {
     /// Its identity.
     pub id: String,
     /// Its queue.
     pub queue: String,
-    /// Where it stands.
+    /// Its status.
     pub status: String,
     /// What it waits for.
     pub reasons: Vec<Reason>,
@@ -155,21 +155,21 @@ pub struct ActivePage {
 pub struct ActiveTask {
     /// Its identity.
     pub id: String,
-    /// What runs.
+    /// Its name.
     pub name: String,
-    /// Which version of it.
+    /// Its version.
     pub version: u32,
     /// Its queue.
     pub queue: String,
-    /// Who runs it.
+    /// The worker that runs it.
     pub worker: Option<String>,
     /// Which attempt.
     pub attempt: u32,
     /// For how long, in seconds.
     pub running_for: f64,
-    /// How far it is.
+    /// Its progress.
     pub progress: Option<Progress>,
-    /// Whether somebody asked for it to be cancelled.
+    /// Whether its cancel was requested.
     pub cancel_requested: bool,
 }
 
@@ -187,9 +187,9 @@ pub struct ScheduledPage {
 pub struct ScheduledTask {
     /// Its identity.
     pub id: String,
-    /// What will run.
+    /// Its name.
     pub name: String,
-    /// Which version of it.
+    /// Its version.
     pub version: u32,
     /// Its queue.
     pub queue: String,

@@ -28,15 +28,15 @@ pub struct Worker {
     pub slots: u32,
     /// How many it runs now.
     pub running: u32,
-    /// Whether it takes on tasks.
+    /// Whether it claims tasks.
     pub state: String,
     /// What it has settled since it started.
     pub settled: u64,
-    /// When it was first heard of.
+    /// When it registered first.
     pub started_at: Timestamp,
-    /// When it was last heard of.
+    /// When it registered last.
     pub seen_at: Timestamp,
-    /// Since when it has been told to drain.
+    /// Since when it drains by request.
     pub draining_since: Option<Timestamp>,
     /// While it drains: when it has nothing left to run, at the latest.
     pub done_by: Option<Timestamp>,
@@ -70,11 +70,11 @@ pub struct RegisteredTasks {
 /// A version of a task that live workers can run.
 #[derive(Debug, Deserialize)]
 pub struct RegisteredTask {
-    /// What submissions call it.
+    /// Its name.
     pub name: String,
-    /// Which version of it.
+    /// Its version.
     pub version: u32,
-    /// What its author writes about it.
+    /// Its author's description.
     #[serde(default)]
     pub description: String,
     /// The JSON Schema of its parameters.
@@ -92,7 +92,7 @@ pub struct RegisteredTask {
     pub roles: Vec<String>,
 }
 
-/// The workers that were told to drain or to claim again.
+/// The workers that got the request to drain or to resume.
 #[derive(Debug, Deserialize)]
 pub struct Steered {
     /// Their ids.

@@ -13,7 +13,7 @@ use crate::{
     failure::Failure,
 };
 
-/// Longer than this nobody waits for what a key offers.
+/// The longest that a user waits for completions.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// As many ids are offered at most.
 const MOST_IDS: &str = "100";

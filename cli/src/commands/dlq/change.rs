@@ -214,7 +214,7 @@ fn may_go_on(which: &SelectionArgs, preview: &Answer, verb: &str, how: &str) -> 
         output::line(format_args!("{matched}; {changed} would be changed"))?;
         return Ok(false);
     }
-    // What can't be changed is told by the change itself, task by task.
+    // The change itself reports letters that can't be changed, one by one.
     if !which.ids.is_empty() || (which.yes && which.client.json) {
         return Ok(true);
     }

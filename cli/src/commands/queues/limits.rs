@@ -82,7 +82,7 @@ pub(super) struct Limits {
     task_limits: Vec<(TaskName, Option<GateLimits>)>,
 }
 
-/// Limits by the tasks' names; nothing stands for none.
+/// Limits by the tasks' names; empty means none.
 fn by_name<S: Serializer>(limits: &[(TaskName, Option<GateLimits>)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(limits.iter().map(|(name, limits)| (name, limits)))
 }

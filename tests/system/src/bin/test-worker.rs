@@ -11,7 +11,7 @@ fn effects() -> Result<Effects, TaskError> {
     Ok(Effects::at(std::env::var("TEST_EFFECTS")?))
 }
 
-/// How often the gate is looked at: a file's appearance is no event that every platform tells of.
+/// How often the gate is looked at: not every platform reports the appearance of a file.
 const LOOK: Duration = Duration::from_millis(10);
 
 fn gate_is_open() -> Result<bool, TaskError> {
@@ -43,7 +43,7 @@ async fn nap(ctx: Context) -> Result<(), TaskError> {
     trace(&ctx, "done")
 }
 
-/// Runs until the gate opens or it is told to stop.
+/// Runs until the gate opens or a stop request comes.
 #[task]
 async fn hold(ctx: Context) -> Result<(), TaskError> {
     trace(&ctx, "started")?;
@@ -57,7 +57,7 @@ async fn hold(ctx: Context) -> Result<(), TaskError> {
     trace(&ctx, "done")
 }
 
-/// Runs until the gate opens, whatever it is told: a blocking task can't be stopped from outside.
+/// Runs until the gate opens and ignores stop requests: a blocking task can't be stopped from outside.
 #[task(blocking)]
 fn stubborn(ctx: Context) -> Result<(), TaskError> {
     trace(&ctx, "started")?;

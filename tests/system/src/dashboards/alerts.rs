@@ -50,7 +50,7 @@ const BY_ITS_RETURN: [&str; 2] = ["JobbersStoreSlow", "JobbersSubmitSlow"];
 /// What is seen while it answers, and takes nothing in: a Redis that has lost the replicas it is to write to.
 const BY_A_STORE_THAT_REFUSES: [&str; 1] = ["JobbersScheduleLate"];
 
-/// What is seen when more is told apart than a metric has room for.
+/// What a metric shows when its series exceed its limit.
 const BY_TOO_MANY_NAMES: [&str; 1] = ["JobbersMetricsOverflow"];
 
 /// What is seen when the only worker of a role is killed in the middle of a task.
@@ -163,7 +163,7 @@ async fn a_hung_store(stack: &Stack, site: &Site, begun: SystemTime) {
     let brief = api.submit(&json!({"name": "sleep", "queue": "mail", "parameters": {"seconds": 3}})).await;
     api.standing(&brief, "started").await;
     redis.pause();
-    // None is answered soon, so nobody waits for them here; what they are answered is in the metrics.
+    // None is answered soon, so the test does not wait for them; their answers are in the metrics.
     let mut asking = JoinSet::new();
     fire(site, begun, &BY_A_HUNG_STORE, async || {
         for _ in 0..3 {

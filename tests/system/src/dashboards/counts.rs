@@ -39,7 +39,7 @@ pub(super) async fn ended(api: &Api) -> Counts {
     ended
 }
 
-/// By the API, all of it: where a task stands, how many attempts it took, and what is in the archive.
+/// All from the API: a task's status, how many attempts it took, and what is in the archive.
 pub(super) async fn said_by(api: &Api) -> Counts {
     let mut said = ended(api).await;
     let mut add = |metric: &Metric, queue, status: &str, count: u64| {

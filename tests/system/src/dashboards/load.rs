@@ -26,7 +26,7 @@ pub(super) async fn run(site: &Site) {
     go_wrong(site).await;
     let pulse = json!({"name": "pulse", "every": "1s", "task": {"name": "echo", "queue": "swept"}});
     api.post("/schedules", &pulse).await.ok();
-    // Until its lease has ended and was taken back; then it learns that it has lost it, and takes the task anew.
+    // Until its lease has ended and was taken back; then it learns that it lost the lease, and claims the task again.
     site.fragile.signal(Signal::SIGSTOP);
     // A picture wants a few minutes to show.
     let waves = if std::env::var_os("PICTURES").is_some() { 5 * WAVES } else { WAVES };
@@ -46,7 +46,7 @@ pub(super) async fn run(site: &Site) {
     .await;
 }
 
-/// Things that nobody wants, each with an alert of its own.
+/// Troubles, each with an alert of its own.
 async fn go_wrong(site: &Site) {
     let api = &site.api;
     for task in [
@@ -121,7 +121,7 @@ async fn over(api: &Api) {
     .await;
 }
 
-/// Waits until Prometheus has seen all that the queues took in and what became of it.
+/// Waits until Prometheus has seen every accepted task and its outcome.
 async fn seen(site: &Site) {
     until_none(LAG, "the wave is seen", async || {
         let (said, scraped) = (counts::ended(&site.api).await, counts::scraped_by(&site.prometheus).await);

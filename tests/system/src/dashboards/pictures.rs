@@ -1,6 +1,6 @@
 //! Pictures of the dashboards for the documentation, from the data of a run: `PICTURES=FOLDER` says where to put them.
 //!
-//! Each panel stands where Grafana puts it, and shows what its queries answer. It is a drawing of the same data, not
+//! Each panel is where Grafana puts it and shows the results of its queries. It is a drawing of the same data, not
 //! Grafana: colours and fonts differ.
 
 mod draw;
@@ -41,7 +41,7 @@ pub(super) struct Answered {
 /// From which value on which colour holds; none where nothing is coloured.
 pub(super) type Steps = Vec<(f64, String)>;
 
-/// Draws all dashboards if somebody asked for it.
+/// Draws all dashboards on request.
 pub(super) async fn draw(prometheus: &Prometheus, begun: SystemTime) {
     let Some(folder) = std::env::var_os("PICTURES").map(PathBuf::from) else { return };
     for dashboard in dashboards() {
@@ -108,7 +108,7 @@ fn words(mappings: &Value) -> Vec<(f64, String)> {
     options.flatten().filter_map(word).collect()
 }
 
-/// A series' name by its legend: `{{label}}` stands for the label's value.
+/// A series' name by its legend: `{{label}}` is replaced by the label's value.
 pub(super) fn name(legend: &str, series: &Series) -> String {
     series
         .labels

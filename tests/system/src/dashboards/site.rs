@@ -35,7 +35,7 @@ pub(super) struct Plan {
     pub(super) manager_config: Option<PathBuf>,
 }
 
-/// Queues and roles: two that are served, one that the cleaner sweeps, one nobody serves, one that is paused, and two for
+/// Queues and roles: two that are served, one that the cleaner sweeps, one that no worker serves, one that is paused, and two for
 /// workers that misbehave.
 async fn arrange(api: &Api) {
     for queue in [

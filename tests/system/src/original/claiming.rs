@@ -31,7 +31,7 @@ async fn w01_a_stopping_worker_treats_each_task_by_its_policy(kind: Kind) {
     }
     worker.signal(SIGTERM);
     worker.line("stopping").await;
-    // Those that are told to stop do so while the others still run.
+    // The workers with a stop request end while the others still run.
     for id in by_policy[1].iter().chain(&by_policy[2]) {
         stack.effects.happened("interrupted", id).await;
     }

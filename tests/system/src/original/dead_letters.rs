@@ -1,4 +1,4 @@
-//! What fails for good is kept, whoever dies between its end and its archive. More of it: `dead_letters.rs`.
+//! A task that fails for good is kept, whichever process dies between its end and its archiving. More of it: `dead_letters.rs`.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::{engines::Kind, stack::Stack};
 
 on_both_engines!(w07_an_end_and_its_dead_letter_are_one_step,);
 
-/// Waits until the archive holds `count` dead letters that nobody has looked after.
+/// Waits until the archive holds `count` dead letters that are not handled yet.
 async fn archived(api: &Api, count: usize) {
     until(Duration::from_secs(60), &format!("{count} dead letters are archived"), async || {
         let answer = api.get("/dead-letter-queue/stats").await;

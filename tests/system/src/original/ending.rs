@@ -1,4 +1,4 @@
-//! The ends of tasks: cancels, results and failures that race with each other, and what nobody catches.
+//! The ends of tasks: cancels, results and failures that race with each other, and uncaught panics.
 
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ async fn w10_an_end_is_not_overwritten_by_who_comes_late(kind: Kind) {
         over.push(manager.api.task(id).await);
     }
     let mark = zombie.mark();
-    // Its function pays no heed to its cancellation: it does its work, and is told that it came too late.
+    // Its function ignores its cancellation: it does its work, and learns that it came too late.
     zombie.signal(Signal::SIGCONT);
     for id in &ids {
         assert_eq!(stack.effects.happened_times("done", id, 2).await.pid, zombie.pid());

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{all_end_as, assert_each_ran_once, submit_many};
 use crate::{engines::Kind, stack::Stack};
 
-/// Said by a program whose configuration makes no sense (`jobbers_process::exit`).
+/// The exit code of a program with an invalid configuration (`jobbers_process::exit`).
 const CONFIG: i32 = 64;
 
 on_both_engines!(
@@ -49,7 +49,7 @@ async fn w08_a_known_id_is_answered_and_never_overwritten(kind: Kind) {
     manager.api.submit(&running).await;
     stack.effects.happened("started", "running").await;
 
-    // A client that never heard the answer sends the same again; nothing starts anew.
+    // A client that never got the answer sends the same again; nothing starts again.
     for id in &ids {
         let answer = manager.api.post("/tasks", &json!({"id": id, "name": "note"})).await.ok();
         assert_eq!(answer["status"], "completed", "{answer}");
@@ -75,12 +75,12 @@ async fn w13_a_failed_run_neither_blocks_the_next_nor_lets_two_overlap(kind: Kin
         json!({"name": "fail-until-open", "unique_key": "nightly", "on_duplicate": "return", "max_retries": retries,
                "retry_delay": "100ms", "backoff": "constant"})
     };
-    // One that fails for good blocks nobody.
+    // One that failed for good blocks no other.
     let failed = managers[0].api.submit(&run(0)).await;
     assert_eq!(managers[0].api.finished(&failed).await["status"], "failed");
     let next = managers[1].api.post("/tasks", &run(1_000)).await.ok();
     assert_eq!(next["created"], true, "{next}");
-    // One that fails, waits for its retry and runs again is one run all along, whoever asks; also while its worker is
+    // One that fails, waits for its retry and runs again is one run all along for every client; also while its worker is
     // dead, and when it has another.
     for n in 0..60 {
         let answer = managers[n % 2].api.post("/tasks", &run(0)).await.ok();
@@ -117,7 +117,7 @@ async fn w20_nonsense_is_refused_and_named_and_nothing_is_stored(kind: Kind) {
     }
     let ghost = manager.api.post("/tasks", &json!({"name": "note", "queue": "nowhere"})).await;
     assert_eq!((ghost.status.as_u16(), ghost.code()), (404, "unknown_queue"), "{}", ghost.body);
-    // One id of many that makes no sense harms none of its neighbours.
+    // One invalid id among many does not affect the others.
     let id = manager.api.submit(&json!({"name": "note"})).await;
     let answer = manager.api.post("/tasks/cancel", &json!({"ids": [id, "never-was"]})).await.ok();
     assert_eq!((&answer["cancelled"], &answer["unknown"]), (&json!(1), &json!(1)), "{answer}");

@@ -1,4 +1,4 @@
-//! Tasks whose time comes: brought to their queues once, whoever does it, and whoever dies doing it.
+//! Tasks that become due: promoted once, whichever process does it and whichever dies while doing so.
 
 use jobbers_test_support::program::Program;
 use serde_json::json;
@@ -37,7 +37,7 @@ async fn w11_a_task_that_is_over_is_never_dispatched_again(kind: Kind) {
 async fn w12_a_due_task_outlives_the_managers_that_should_bring_it(kind: Kind) {
     let stack = Stack::on(kind).await;
     let mut manager = stack.manager().await;
-    // Nobody else is there whose claims would promote them.
+    // No other worker is there whose claims would promote them.
     let ids = submit_many(&manager.api, "t", 500, &json!({"name": "note", "delay": "400ms"})).await;
     for _ in 0..4 {
         // As soon as the first ones are brought, it dies, most likely amid the others.

@@ -1,5 +1,5 @@
-//! What a storm left behind, in three books that must agree: what the store says of each task, what each execution wrote
-//! down, and which settlements the workers were told were accepted.
+//! What a storm left behind, in three books that must agree: the store's record of each task, what each execution wrote
+//! down, and which settlements the workers saw accepted.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,7 +20,7 @@ pub(super) struct Killed {
     pub(super) at: i64,
 }
 
-/// A task as the store tells of it.
+/// A task in the store's record.
 #[derive(Debug)]
 pub(super) struct Record {
     pub(super) status: String,
@@ -91,7 +91,7 @@ pub(super) struct Ledger {
     /// By task, then by fence; one settlement each unless something is wrong.
     settled: BTreeMap<String, BTreeMap<u64, Vec<Settled>>>,
     killed: BTreeMap<u32, i64>,
-    /// What workers were told about leases they had lost: settlements and renewals that were refused.
+    /// The refusals that workers got for lost leases: of settlements and renewals.
     pub(super) refused: usize,
 }
 
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn a_store_without_fences_is_noticed() {
-        // Both the worker that lost the lease and the one that has it are told that their settlement counts.
+        // Both the worker that lost the lease and the one that has it get the answer that their settlement counts.
         let found = complaints(records("completed", 1), &[ran(7, 1), ran(9, 2)], &[log(&[7]), log(&[9])]);
         assert!(found.iter().any(|it| it.contains("ended by")), "{found:?}");
         assert!(found.iter().any(|it| it.contains("ran again")), "{found:?}");

@@ -1,7 +1,7 @@
 //! Workers killed or frozen at random, a hundred times, under tasks of every kind of ending; a server too, once.
 //!
 //! The tasks write down each execution, and each worker each settlement that the store accepted; [`super::ledger`]
-//! compares both with what the store says of every task.
+//! compares both with the store's record of every task.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -183,7 +183,7 @@ impl Storm {
         .await;
     }
 
-    /// What the store says of every task, each of which it must list once, in the one status it has.
+    /// The store's record of every task; it must list each once, in its one status.
     async fn records(&self) -> BTreeMap<String, Record> {
         let mut records = BTreeMap::new();
         let statuses: BTreeSet<&str> = MIX.iter().map(|share| share.status).collect();
@@ -213,7 +213,7 @@ impl Storm {
         let ids: Vec<String> = records.keys().filter(|id| fails(id)).cloned().collect();
         let histories = stream::iter(ids).map(|id| async move {
             let task = api.task(&id).await;
-            // A lost lease stands in the history too, and is no failure.
+            // A lost lease is in the history too, and is not a failure.
             let failures = task["errors"].as_array()?.iter().filter(|error| error["kind"] != "crash");
             let attempts = failures.map(|error| error["attempt"].as_u64().unwrap()).collect();
             Some((id, attempts))
