@@ -1,10 +1,10 @@
 //! Redis behind [`Engine`]: one server, many machines.
 //!
-//! Each verb is one call of one script (`redis/scripts`), which is one atomic step. What is kept under which key stands
-//! in `redis/keys.rs`, the layout of the strings in `redis/layout.rs`. This engine keeps no state of its
-//! own but its connections and who waits in this process; any number of them work on one store side by side.
+//! Each verb is one call of one script (`redis/scripts`), which is one atomic step. `redis/keys.rs` lists what each key
+//! holds, and `redis/layout.rs` the layout of the strings. The engine's own state is only its connections and the
+//! waiting callers of this process; any number of engines work on one store side by side.
 //!
-//! It deliberately knows no Redis Cluster yet, though every key already carries a shard's hash tag, and no Sentinel.
+//! It deliberately supports no Redis Cluster yet, though every key already carries a shard's hash tag, and no Sentinel.
 //! Start reading at `redis/work.rs` and `redis/scripts/cycle.lua`: the worker's loop.
 
 use std::{sync::Arc, time::Duration};
@@ -73,12 +73,12 @@ pub struct RedisEngine {
 }
 
 impl RedisEngine {
-    /// Connects to the server at `url` and makes the store if there is none, unless [`OpenOptions::must_exist`].
+    /// Connects to the server at `url` and creates the store if it does not exist, unless [`OpenOptions::must_exist`].
     ///
     /// # Errors
-    /// [`Error::Config`](jobbers_common::engine::Error::Config) for an address that makes no sense, a login that is
-    /// refused, or a database without a store where one must exist, [`Error::Schema`](jobbers_common::engine::Error::Schema) for a store of a newer version,
-    /// [`Error::Unavailable`](jobbers_common::engine::Error::Unavailable) when nobody answers.
+    /// [`Error::Config`](jobbers_common::engine::Error::Config) for an invalid address, a refused login, or a database
+    /// without a store if one must exist, [`Error::Schema`](jobbers_common::engine::Error::Schema) for a store of a
+    /// newer version, [`Error::Unavailable`](jobbers_common::engine::Error::Unavailable) if the server does not answer.
     pub async fn open(url: &str, options: OpenOptions) -> Result<Self> {
         let store = Arc::new(Store::open(Address::parse(url)?, options).await?);
         let submitter = Submitter::start(Arc::clone(&store));

@@ -1,11 +1,11 @@
 //! Embedded SQLite behind [`Engine`]: one file, no server; several processes of one machine share it.
 //!
-//! All writing goes through one thread that commits for all callers at once (`writer`); reading goes through a few
-//! connections of its own (`readers`). A verb is a function over one transaction ([`step::Step`]) or one state
-//! ([`view::View`]), with its SQL in files under `sql/`. Whoever waits is told after the commit (`waiters`), also when
-//! the commit was another process's (`watch`).
+//! All writes go through one thread that commits for all callers together (`writer`); reads use a few connections of
+//! their own (`readers`). A verb is a function over one transaction ([`step::Step`]) or one state ([`view::View`]),
+//! with its SQL in files under `sql/`. Waiting callers are notified after the commit (`waiters`), also after another
+//! process's commit (`watch`).
 //!
-//! No verb is decided here, and no row is cached between transactions: other processes write to the same file.
+//! No verb is decided here, and no row is cached between transactions, because other processes write to the same file.
 //!
 //! Start reading at `sql/migrations/0001_tasks.sql`, then `writer`, then `cycle`.
 
@@ -103,25 +103,25 @@ mod waiting_bytes;
 mod watch;
 mod writer;
 
-/// After how long without a transaction that got through the store is not healthy: what a transaction waits for another
-/// process's.
+/// After this long without a completed transaction the store counts as unhealthy: the time a transaction waits for
+/// another process's.
 const STALLED_AFTER: Duration = Duration::from_secs(5);
-/// How long the check of a stalled store's health waits for a transaction to get through after all.
+/// How long the health check of a stalled store waits for a transaction to complete.
 const PROBED_WITHIN: Duration = Duration::from_millis(100);
-/// Leases that one transaction takes back at most, and tasks that one look of an audit looks over at most: a transaction of
-/// a chore is short.
+/// The most leases that one transaction takes back, and the most tasks that one call of an audit checks, because a
+/// chore's transaction is short.
 const RECLAIMED_A_PIECE: u64 = 300;
 const AUDITED_A_PIECE: usize = 500;
 
-/// What the writer, the readers and the watch have in common.
+/// The state shared by writer, readers and watch.
 #[derive(Debug)]
 struct Shared {
     clock: StoreClock,
-    /// The latest configuration seen; a transaction that finds another version reads it anew.
+    /// The latest configuration seen; a transaction that finds another version reads it again.
     catalog: ArcSwap<Catalog>,
     waiters: Waiters,
     watch: Watch,
-    /// The store's count of commits at our latest one: a higher count is another process's.
+    /// The store's commit counter at our latest commit: a higher one means another process committed.
     own_commits: AtomicI64,
     stall: Stall,
     files: OpenFiles,
@@ -142,12 +142,11 @@ pub struct SqliteEngine {
 }
 
 impl SqliteEngine {
-    /// Opens the store at `url`, creating (unless [`OpenOptions::must_exist`]) or migrating it where needed.
+    /// Opens the store at `url`; creates it (unless [`OpenOptions::must_exist`]) or migrates it where needed.
     ///
     /// # Errors
-    /// [`Error::Config`] for a URL or a file that makes no sense, or holds no store where one must exist,
-    /// [`Error::Schema`] for a store of a newer version, [`Error::Corrupt`] for a file that is no database; those of
-    /// the store.
+    /// [`Error::Config`] for an invalid URL or file, or a missing store if one must exist, [`Error::Schema`] for a
+    /// store of a newer version, [`Error::Corrupt`] for a file that is not a database; those of the store.
     pub async fn open(url: &str, options: OpenOptions) -> Result<Self> {
         let url = url.to_owned();
         let opened = spawn_blocking(move || Self::open_blocking(&url, options)).await;
@@ -178,7 +177,7 @@ impl SqliteEngine {
             tombstones: options.tombstones,
         });
         connection::count_steps(&mut conn, shared.steps.as_ref())?;
-        // The log lies beside the file itself, not beside a link to it.
+        // The log is next to the file itself, not next to a link to it.
         let file = address.path().map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
         if let (Some(file), Some(signals)) = (&file, signals) {
             Lookout::start(file, Arc::clone(&shared), signals)?;
@@ -208,7 +207,7 @@ impl SqliteEngine {
         self.writer.run(limit, move |step| maintain::reclaim_all(step, limit)).await
     }
 
-    /// Reads a task each time it is said to be over, until it is, or is gone.
+    /// Reads a task each time its end is signalled, until it is over or gone.
     async fn until_finished(&self, id: &TaskId) -> Result<Option<Task>> {
         let awaited = self.shared.waiters.await_task(id);
         loop {
@@ -268,7 +267,7 @@ impl Engine for SqliteEngine {
         let wake = self.shared.waiters.wake_of(worker);
         let _blocked = self.shared.waiters.enter();
         self.shared.watch.wake();
-        // Told, or out of time: the worker looks in either case.
+        // Notified or out of time: the worker looks in either case.
         timeout(longest, wake.notified()).await.ok();
     }
 

@@ -1,4 +1,4 @@
-//! Reading the address of a store, and how its connections are kept.
+//! Reads the address of a store, and sets how its connections are kept alive.
 
 use std::time::Duration;
 
@@ -10,24 +10,24 @@ use redis::{
 
 use super::{connection::ANSWER_WITHIN, keys::DEFAULT_PREFIX, tls::TlsFiles};
 
-/// Parameters that the `redis` crate reads itself, for sockets, whose path leaves no room for them.
+/// Parameters that the `redis` crate reads itself for sockets, whose path has no room for them.
 const PASSED_ON: [&str; 3] = ["db", "user", "pass"];
 const MAX_PREFIX_BYTES: usize = 64;
-/// How often the other end of an idle connection is asked for a sign of life, the first time and while it gives none.
+/// The interval of keep-alive probes on an idle connection, before the first and between further ones.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
 const PROBE_AGAIN: Duration = Duration::from_secs(1);
 
 /// Where a store is.
 pub(super) struct Address {
     pub(super) client: Client,
-    /// How its keys begin.
+    /// The prefix of its keys.
     pub(super) prefix: String,
 }
 
 impl Address {
     /// Reads `redis://[USER:PASSWORD@]HOST[:PORT][/DB]`, the same with `rediss://` for TLS, or `redis+unix:///SOCKET`,
-    /// each with `?prefix=NAME`. With TLS, `ca=FILE` names the authorities to trust in place of the system's, and
-    /// `cert=FILE&key=FILE` what the client shows of itself.
+    /// each with `?prefix=NAME`. With TLS, `ca=FILE` names the authorities to trust instead of the system's, and
+    /// `cert=FILE&key=FILE` the client's certificate.
     pub(super) fn parse(url: &str) -> Result<Self> {
         let (place, parameters) = url.split_once('?').unwrap_or((url, ""));
         let is_tls = url.starts_with("rediss:");
@@ -54,7 +54,7 @@ impl Address {
             None => Client::open(info),
         });
         let client = client.map_err(|error| {
-            // Not the URL itself: it may hold a password.
+            // Not the URL itself, because it may contain a password.
             Error::Config(format!("the address of the Redis server makes no sense: {error}"))
         })?;
         Ok(Self { client, prefix })
@@ -89,9 +89,9 @@ fn connection_info(place: &str) -> redis::RedisResult<ConnectionInfo> {
     Ok(info.set_redis_settings(settings).set_tcp_settings(tcp_settings()))
 }
 
-/// Small writes do not wait for each other's acknowledgement. A connection whose other end is gone without a word breaks
-/// within [`ANSWER_WITHIN`] of a write, or of a probe while nothing is written: a system left to itself goes on for a
-/// quarter of an hour, and never notices where there is only somebody who listens.
+/// Small writes do not wait for each other's acknowledgement. A connection whose other end vanished breaks within
+/// [`ANSWER_WITHIN`] of a write, or of a probe while nothing is written. By default a system keeps it for a quarter of
+/// an hour, and for ever if it only listens.
 fn tcp_settings() -> TcpSettings {
     let probes = TcpKeepalive::new().with_time(PROBE_EVERY).with_interval(PROBE_AGAIN);
     let settings = TcpSettings::default().set_nodelay(true).set_keepalive(probes);
@@ -100,7 +100,7 @@ fn tcp_settings() -> TcpSettings {
     settings
 }
 
-/// A prefix that leaves the hash tag alone.
+/// Checks that a prefix does not contain a hash tag.
 fn checked_prefix(name: &str) -> Result<String> {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b':');
     if name.is_empty() || name.len() > MAX_PREFIX_BYTES || !name.bytes().all(legal) {

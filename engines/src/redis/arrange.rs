@@ -1,7 +1,7 @@
 //! Configuration and workers.
 //!
-//! A change is decided here, on a snapshot, by the typed rules; the script carries it out only if the configuration is
-//! still of that version. Otherwise it is decided anew. So no script reads JSON, and no two changes contradict.
+//! The typed rules decide a change here, on a snapshot. The script carries it out only if the configuration still has
+//! that version; otherwise it is decided again. So no script reads JSON, and no two changes contradict each other.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -35,7 +35,7 @@ use super::{
     store::Store,
 };
 
-/// How often a change is decided anew because another came between.
+/// How often a change is decided again because another came between.
 const ATTEMPTS: usize = 100;
 
 /// A routing rule as it is stored.
@@ -45,7 +45,7 @@ struct Route {
     rule: RouteRule,
 }
 
-/// Rules for a range have fields of their own kind, which programs from before there were ranges leave alone.
+/// Rules for a range have fields of their own kind, which programs from before ranges ignore.
 fn route_field(key: &RouteKey) -> String {
     let is_range = key.versions.single().is_none() && !key.versions.is_all();
     format!("{}{}@{}", if is_range { RANGE_FIELD } else { ROUTE_FIELD }, key.name, key.versions)
@@ -66,7 +66,7 @@ pub(super) fn fields(config: &Config) -> Result<Vec<(String, String)>> {
     queues.chain(roles).collect()
 }
 
-/// A hash read whole, and the store's present.
+/// A whole hash, and the store's time.
 async fn read_hash(store: &Store, name: &str) -> Result<(Timestamp, Vec<(String, Vec<u8>)>)> {
     let add = |command: &mut Cmd| {
         command.arg(name);
@@ -85,16 +85,17 @@ fn pairs(answer: Value) -> Result<Vec<(String, Vec<u8>)>> {
     Ok(read)
 }
 
-/// All configuration.
+/// The whole configuration.
 pub(super) async fn read(store: &Store) -> Result<Arc<Config>> {
     Ok(read_with(store, &[]).await?.0)
 }
 
-/// All configuration, and those of some queues that exist. What was read before is read again only if it has changed.
+/// The whole configuration, and which of some queues exist. A part that was read before is read again only if it
+/// changed.
 async fn read_with(store: &Store, asked: &[QueueName]) -> Result<(Arc<Config>, HashSet<QueueName>)> {
     let (mut fields, mut existing) = read_changed(store, asked).await?;
     if fields.as_ref().is_some_and(Vec::is_empty) {
-        // The server was emptied under our feet.
+        // The server was emptied meanwhile.
         store.prepare().await?;
         (fields, existing) = read_changed(store, asked).await?;
     }
@@ -161,12 +162,12 @@ struct Change {
     gates: String,
     /// For a queue: its `max_bytes`.
     max_bytes: Option<u64>,
-    /// The live workers that it was decided by, when others would matter.
+    /// The live workers on which the decision was based, if a different set would change it.
     decided_by: Option<Vec<WorkerId>>,
 }
 
 impl Change {
-    /// Of what is no queue.
+    /// A change of a field that is not a queue's.
     fn of(field: String, value: Option<String>) -> Self {
         Self {
             field,
@@ -208,7 +209,7 @@ fn gates(queue: &QueueConfig) -> String {
     lines.collect()
 }
 
-/// What became of it.
+/// The result of a change.
 enum Outcome {
     Done(u64),
     Stale,
@@ -238,8 +239,8 @@ async fn carry_out(store: &Store, from: &Config, change: &Change) -> Result<Outc
     }
 }
 
-/// Decides on a snapshot and carries out; `decide` alters the snapshot and answers which field that is. It knows which of
-/// the queues in `asked` exist.
+/// Decides on a snapshot and carries out the change. `decide` alters the snapshot and returns the changed field; it
+/// gets those queues of `asked` that exist.
 async fn alter(
     store: &Store,
     asked: &[QueueName],
@@ -259,7 +260,7 @@ async fn alter(
     Err(changing())
 }
 
-/// Goes by a configuration that was just written.
+/// Uses a configuration that was just written.
 fn adopt(store: &Store, config: Config) -> Arc<Config> {
     let config = Arc::new(config);
     *store.config.lock() = Arc::clone(&config);
@@ -285,7 +286,7 @@ fn settings_of(config: &Config, existing: &HashSet<QueueName>, queue: &QueueName
     existing.contains(queue).then(|| config.settings_of(queue).into_owned())
 }
 
-/// Puts the settings of a queue.
+/// Stores the settings of a queue.
 pub(super) async fn put_queue(store: &Store, queue: &QueueConfig, mode: &PutMode<QueueConfig>) -> Result<Arc<Config>> {
     queue.validate().map_err(Error::Invalid)?;
     let decide = |config: &mut Config, existing: &HashSet<QueueName>| {
@@ -309,7 +310,7 @@ pub(super) async fn put_queue(store: &Store, queue: &QueueConfig, mode: &PutMode
     alter(store, std::slice::from_ref(&queue.name), decide).await
 }
 
-/// Deletes a queue that nobody names and that holds no live task, 1,000 finished ones a call.
+/// Deletes a queue that no role or rule names and that holds no live task, 1,000 finished ones per call.
 pub(super) async fn delete_queue(store: &Store, queue: &QueueName, expected: Option<&QueueConfig>) -> Result<Deleted> {
     for _ in 0..ATTEMPTS {
         let (config, existing) = read_with(store, std::slice::from_ref(queue)).await?;
@@ -338,7 +339,7 @@ fn changing() -> Error {
     Error::unavailable("the configuration is being changed all the time")
 }
 
-/// Who names a queue.
+/// The role or rule that names a queue.
 fn user_of(config: &Config, queue: &QueueName) -> Option<String> {
     let role = config.roles.values().find(|role| role.queues.contains(queue));
     let route = || config.routes.iter().find(|(_, rule)| rule.queues().any(|it| it == queue));
@@ -360,7 +361,7 @@ pub(super) async fn put_role(store: &Store, role: &RoleConfig, mode: &PutMode<Ro
     alter(store, &role.queues, decide).await
 }
 
-/// Deletes a role, unless workers serve it; one that comes between is looked at in the next attempt.
+/// Deletes a role, unless workers serve it. A worker that registers meanwhile is noticed by the next attempt.
 pub(super) async fn delete_role(store: &Store, role: &RoleName, on: &DeleteRole) -> Result<Arc<Config>> {
     for _ in 0..ATTEMPTS {
         let before = read(store).await?;
@@ -431,7 +432,7 @@ pub(super) async fn deregister(store: &Store, worker: &WorkerId) -> Result<()> {
     store.run(&store.work, &script::DEREGISTER, add).await.map(drop)
 }
 
-/// The workers heard of within their time.
+/// The workers with a recent report.
 pub(super) async fn workers(store: &Store) -> Result<Vec<RegisteredWorker>> {
     let (now, fields) = read_hash(store, "workers").await?;
     let mut workers = fields.into_iter().map(|(_, stored)| read_worker(&stored)).collect::<Result<Vec<_>>>()?;
@@ -452,7 +453,7 @@ fn read_worker(stored: &[u8]) -> Result<RegisteredWorker> {
     })
 }
 
-/// Tells a worker to claim nothing more, or to claim again.
+/// Asks a worker to claim nothing more, or to claim again.
 pub(super) async fn set_draining(store: &Store, worker: &WorkerId, draining: bool) -> Result<Arc<Config>> {
     let (now, fields) = read_hash(store, "workers").await?;
     let known = fields.into_iter().find(|(id, _)| id == worker.as_str());
@@ -472,7 +473,7 @@ pub(super) async fn set_draining(store: &Store, worker: &WorkerId, draining: boo
     alter(store, &[], decide).await
 }
 
-/// Keeps a catalogue of tasks.
+/// Stores a catalogue of tasks.
 pub(super) async fn keep_catalogue(store: &Store, catalogue: &Catalogue, ttl: Duration) -> Result<CatalogueId> {
     let (id, text) = catalogue.encode()?;
     let add = |command: &mut Cmd| {
@@ -482,7 +483,7 @@ pub(super) async fn keep_catalogue(store: &Store, catalogue: &Catalogue, ttl: Du
     Ok(id)
 }
 
-/// A catalogue of tasks, unless its time is over.
+/// A catalogue of tasks, unless it has expired.
 pub(super) async fn catalogue(store: &Store, id: CatalogueId) -> Result<Option<Catalogue>> {
     let add = |command: &mut Cmd| {
         command.arg(id.to_string());

@@ -1,6 +1,6 @@
-//! The audit: which pieces a store has, and in what order they are looked over.
+//! The audit: the pieces of a store, and the order in which they are checked.
 //!
-//! First the tasks by their records, then what refers to them, the counts last: what is mended on the way is counted.
+//! First the tasks by their records, then their references, then the counts, so that repairs on the way are counted.
 
 use jobbers_common::{
     engine::{AuditRequest, Audited, Error, Finding, Flaw, Result},
@@ -18,19 +18,19 @@ use super::{
     store::Store,
 };
 
-/// Calls of the script that one piece makes at most: most pieces of a store with many queues are empty.
+/// The most script calls for one piece: most pieces of a store with many queues are empty.
 const CALLS: usize = 16;
-/// Entries that one call of the script looks over at most: of tasks, each of which is searched for in its queue's lists, and
-/// of anything else.
+/// The most entries that one script call checks: tasks, each of which is searched for in its queue's lists, and other
+/// entries.
 const TASKS_A_CALL: usize = 12;
 const ENTRIES_A_CALL: usize = 400;
 
-/// What lies beside the tasks, by id.
+/// The side hashes of tasks, by id.
 const BESIDE: [&str; 6] = ["b", "h", "x", "u", "k:of", "g"];
-/// What a queue has of its tasks.
+/// The parts of a queue that hold tasks.
 const PARTS: [&str; 10] = ["q", "r", "p", "y", "h", "s", "d", "l", "f", "z"];
 
-/// What is looked over by one call of the script. In the order of the audit.
+/// What one script call checks, in the order of the audit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Piece {
     Tasks,
@@ -45,7 +45,7 @@ enum Piece {
 }
 
 impl Piece {
-    /// What comes after it, as of now.
+    /// The piece after it, at present.
     async fn next(self, store: &Store) -> Result<Option<Self>> {
         let queue_from = async |from| queues::next(store, from).await;
         Ok(match self {
@@ -63,12 +63,12 @@ impl Piece {
         })
     }
 
-    /// The first part of a queue; what follows the queues after the last of them.
+    /// The first part of a queue; after the last queue, the piece that follows the queues.
     fn first_place(queue: Option<QueueName>) -> Self {
         queue.map_or(Self::Beside(0), |queue| Self::Place(queue, 0))
     }
 
-    /// As the script knows it: what, and of which queue or hash.
+    /// Its name in the script: the kind, and the queue or hash.
     fn words(&self) -> (&'static str, &str) {
         match self {
             Self::Tasks => ("tasks", ""),
@@ -83,7 +83,7 @@ impl Piece {
         }
     }
 
-    /// How many entries one call of the script looks over.
+    /// How many entries one script call checks.
     const fn most(&self) -> usize {
         match self {
             Self::Tasks => TASKS_A_CALL,
@@ -91,7 +91,7 @@ impl Piece {
         }
     }
 
-    /// Reads what [`Piece::words`] wrote.
+    /// Reads the words of [`Piece::words`].
     fn read(what: &str, of: &str) -> Option<Self> {
         let queue = || QueueName::new(of).ok();
         match what {
@@ -108,7 +108,7 @@ impl Piece {
     }
 }
 
-/// Where an audit goes on: in a piece, from there. As a cursor `what|of|from`.
+/// Where an audit continues: in a piece, from there. As a cursor `what|of|from`.
 fn read_cursor(cursor: &str) -> Result<(Piece, String)> {
     let foreign = || Error::Invalid("this cursor is not from this store".to_owned());
     let mut fields = cursor.split('|');
@@ -121,7 +121,7 @@ fn read_cursor(cursor: &str) -> Result<(Piece, String)> {
     Ok((Piece::read(what, of).ok_or_else(foreign)?, from.to_owned()))
 }
 
-/// Looks over some pieces, and mends what is asked for.
+/// Checks some pieces, and repairs on request.
 pub(super) async fn audit(store: &Store, request: &AuditRequest) -> Result<Audited> {
     request.validate()?;
     let (mut piece, mut from) = match &request.cursor {
@@ -144,7 +144,7 @@ pub(super) async fn audit(store: &Store, request: &AuditRequest) -> Result<Audit
     Ok(audited)
 }
 
-/// One call of the script; answers where the piece goes on, nothing at its end.
+/// One script call; returns where the piece continues, empty at its end.
 async fn look_over(
     store: &Store,
     piece: &Piece,

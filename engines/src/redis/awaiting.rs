@@ -34,10 +34,10 @@ use super::{
     store::Store,
 };
 
-/// How often a process says that it still waits. It does so by the connection on which it receives messages, so that one
-/// that died in silence is noticed as well.
+/// How often a process reports that it still waits. It uses the connection on which it receives messages, so that a
+/// connection that died in silence is noticed too.
 const RENEW_EVERY: Duration = Duration::from_secs(2);
-/// A renewal that takes longer is given up, which makes the lane look whether its connection is dead.
+/// A renewal that takes longer is given up, which makes the lane test whether its connection is dead.
 const RENEW_WITHIN: Duration = Duration::from_millis(1_200);
 /// For how long the store remembers a process that does not renew.
 const REMEMBERED_FOR: Duration = Duration::from_secs(30);
@@ -50,7 +50,7 @@ const FORGOTTEN_AT_ONCE: usize = 1_000;
 #[derive(Debug, Default)]
 pub(super) struct AwaitedTasks {
     register: Mutex<Register>,
-    /// Whether messages may be missed at present.
+    /// Whether messages may be missed now.
     is_deaf: AtomicBool,
 }
 
@@ -84,7 +84,7 @@ impl AwaitedTasks {
         }
     }
 
-    /// Has all callers look at their tasks: a message may have been missed.
+    /// Wakes all callers, because a message may have been missed.
     pub(super) fn tell_all(&self) {
         self.register.lock().tasks.values().for_each(|awaited| awaited.ended.notify_waiters());
     }
@@ -121,7 +121,7 @@ impl AwaitedTasks {
         }
     }
 
-    /// What the next renewal is to forget; `None`, and renewing is over, when no caller waits.
+    /// What the next renewal forgets; `None`, and the renewal ends, if no caller waits.
     fn take_left(&self) -> Option<Vec<(TaskId, u64)>> {
         let mut register = self.register.lock();
         if register.tasks.is_empty() && register.left.is_empty() {
@@ -162,7 +162,7 @@ pub(super) async fn await_finished(store: &Arc<Store>, id: &TaskId, limit: Durat
     let caller = awaited.enter(id);
     loop {
         store.leases.follow();
-        // Before the look: an end that is reported right after it is not missed.
+        // Before the look, so that an end reported right after it is not missed.
         let ended = caller.ended.notified();
         tokio::pin!(ended);
         ended.as_mut().enable();

@@ -1,12 +1,12 @@
-//! Lanes to the server, and sending one call until it is answered or it is time to give up.
+//! Lanes to the server: each sends a call until it is answered or its time is up.
 //!
-//! A connection answers in order, so a big batch delays what was sent behind it. Therefore there are three lanes:
-//! submissions and lists, the workers' cycles, and the renewal of leases, which must never wait for the others. The last
-//! one also receives the messages of [`super::notifications`].
+//! A connection answers in order, so a big batch delays the calls behind it. Therefore a store has three lanes:
+//! submissions and lists, the workers' cycles, and the renewal of leases, which must never wait for the others. The
+//! last one also receives the messages of [`super::notifications`].
 //!
-//! A connection that breaks is made again by the `redis` crate. One that leads to a replica, or on which nothing arrives
-//! any more although the server can be reached, does not break: it is left for a new one, by all lanes together. What
-//! makes calls suspect that stands in `redis/connection_health.rs`.
+//! The `redis` crate connects again after a connection breaks. A connection that leads to a replica, or that gets no
+//! answers although the server can be reached, does not break: all lanes together leave it for a new one.
+//! `redis/connection_health.rs` decides when.
 
 use std::{
     sync::{
@@ -36,24 +36,24 @@ use super::{
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// How long a call is sent again while the server is away. Restarts and failovers mostly pass within it.
 pub(super) const PATIENCE: Duration = Duration::from_millis(2_500);
-/// The same when it has been away for longer than that: then whoever calls had better hear of it soon. Above the pause
-/// between two attempts to connect, so that a server that is back is found.
+/// The same when it has been away for longer than that, so that callers get the error soon. Above the pause between two
+/// attempts to connect, so that a server that is back is found.
 const LITTLE_PATIENCE: Duration = Duration::from_millis(700);
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(400);
 
-/// One connection that comes back by itself, shared by all callers.
+/// One connection that is restored by itself, shared by all callers.
 pub(super) struct Lane {
     pub(super) client: Client,
     config: ConnectionManagerConfig,
     current: Mutex<Current>,
-    /// Who hears what the server says unasked, if this lane listens.
+    /// Receives the messages that the server pushes, if this lane listens.
     notifications: Option<Arc<Notifications>>,
-    /// What is to be listened to, on whichever connection.
+    /// The channels to subscribe to, on every connection.
     channels: Mutex<Vec<String>>,
     /// How often a server was left, by any lane of the store.
     pub(super) departures: Arc<AtomicU64>,
-    /// What the calls have found.
+    /// What the calls have learned about the server.
     pub(super) health: Arc<Mutex<ConnectionHealth>>,
 }
 
@@ -64,7 +64,7 @@ struct Current {
     departures: u64,
 }
 
-/// Connects once, to learn what stands against it: a lane tries again and again, and does not say why.
+/// Connects once, to learn why connecting fails: a lane retries without giving a reason.
 pub(super) async fn try_out(client: &Client) -> Result<()> {
     let config =
         AsyncConnectionConfig::new().set_connection_timeout(Some(PATIENCE)).set_response_timeout(Some(ANSWER_WITHIN));
@@ -79,7 +79,7 @@ pub(super) async fn try_out(client: &Client) -> Result<()> {
     })
 }
 
-/// Leaves the server of the connection that was made after so many departures, unless that was done already.
+/// Leaves the server of the connection that was made after this number of departures, unless that was done already.
 pub(super) fn leave(departures: &AtomicU64, connected: u64) -> bool {
     departures.compare_exchange(connected, connected + 1, Ordering::SeqCst, Ordering::SeqCst).is_ok()
 }
@@ -96,8 +96,8 @@ async fn subscribe(mut manager: ConnectionManager, channels: &[String]) -> Resul
 }
 
 impl Lane {
-    /// A lane that connects at its first use. `notifications` receives the messages that the server pushes. Lanes that share `departures` leave
-    /// a server together.
+    /// A lane that connects at its first use. `notifications` receives the messages that the server pushes. Lanes that
+    /// share `departures` leave a server together.
     pub(super) fn new(
         client: Client,
         departures: Arc<AtomicU64>,
@@ -108,7 +108,7 @@ impl Lane {
             .set_connection_timeout(Some(PATIENCE))
             .set_min_delay(FIRST_PAUSE)
             .set_max_delay(LONGEST_PAUSE)
-            // It tries for ever; each call gives up by its own bound.
+            // It retries for ever; each call gives up by its own limit.
             .set_number_of_retries(usize::MAX);
         if let Some(notifications) = &notifications {
             config = config.set_push_sender(Arc::clone(notifications)).set_automatic_resubscription();
@@ -119,16 +119,16 @@ impl Lane {
         Ok(Self { client, config, current, notifications, channels, departures, health })
     }
 
-    /// Listens to channels, now and on each later connection.
+    /// Subscribes to channels, now and on each later connection.
     pub(super) async fn subscribe(&self, channels: &[String]) -> Result<()> {
         self.channels.lock().extend_from_slice(channels);
         let (manager, _) = self.connection();
         subscribe(manager, channels).await
     }
 
-    /// Sends a command that is safe to repeat: as far as the store is concerned, to carry it out twice is to carry it out
-    /// once. The answer may be the second one's, which of a command without an id of its own tells only what was left to
-    /// do. `build` makes it, and is told whether an earlier sending may have been carried out; `script` is what it runs,
+    /// Sends a command that is safe to repeat: for the store, running it twice is the same as once. The result may be
+    /// that of the second run, which for a command without an id only covers what the first one left. `build` makes the
+    /// command; its argument is whether an earlier sending may have been carried out. `script` is the script it runs,
     /// if it runs one.
     pub(super) async fn call(
         &self,
@@ -193,8 +193,8 @@ impl Lane {
         Some(if now.duration_since(since) > PATIENCE { LITTLE_PATIENCE } else { PATIENCE })
     }
 
-    /// Leaves the server this is connected to for the one its address leads to now, if some lane has left it. For who
-    /// only listens on this lane; calls do so by themselves.
+    /// Leaves the present server for the one its address leads to now, if some lane has left it. For code that only
+    /// listens on this lane; calls do so by themselves.
     pub(super) fn follow(&self) {
         self.connection();
     }
@@ -216,8 +216,8 @@ impl Lane {
         (current.manager.clone(), current.departures)
     }
 
-    /// Sees to it that a new connection listens to what is to be listened to, however long that takes, or until it is left
-    /// as well. Whoever waited meanwhile may have missed something.
+    /// Subscribes a new connection to the channels, however long that takes, or until that connection is left as well.
+    /// Callers that waited meanwhile may have missed a message.
     fn listen(&self, manager: ConnectionManager, connected: u64) {
         let (channels, notifications, departures) =
             (self.channels.lock().clone(), self.notifications.clone(), Arc::downgrade(&self.departures));
@@ -228,7 +228,7 @@ impl Lane {
             let mut pause = FIRST_PAUSE;
             while is_in_use() {
                 match subscribe(manager.clone(), &channels).await {
-                    // What it hears first has all callers look for what they missed.
+                    // Its first message makes all callers look for what they missed.
                     Ok(()) => return,
                     Err(error) => warn!(%error, "nothing is heard from the server as yet"),
                 }
@@ -243,7 +243,7 @@ impl Lane {
 struct UnderWay<'a> {
     lane: &'a Lane,
     start: Instant,
-    /// By which connection it goes.
+    /// The connection it uses.
     connected: u64,
     is_over: bool,
 }

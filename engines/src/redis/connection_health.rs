@@ -30,7 +30,7 @@ pub(super) struct ConnectionHealth {
     pub(super) down_since: Option<Instant>,
     /// Since when callers gave calls up and none was answered.
     unanswered_since: Option<Instant>,
-    /// Why connecting fails, if the server says so; only reasons that do not pass by themselves.
+    /// Why connecting fails, if the server reports it; only reasons that do not pass by themselves.
     pub(super) obstacle: Option<Error>,
     is_looking: bool,
 }

@@ -28,7 +28,7 @@ use super::{
     unique,
 };
 
-/// The present, how many copies there are, and the oldest of them after a revision.
+/// The store's time, the number of copies, and the oldest of them after a revision.
 async fn read(store: &Store, after: u64, limit: usize) -> Result<(Timestamp, u64, Outbox)> {
     let add = |command: &mut Cmd| {
         command.arg(limit).arg(DEAD_LETTERS_BYTES).arg(revision_digits(after.saturating_add(1)));
@@ -58,7 +58,7 @@ fn revision_digits(revision: u64) -> String {
     format!("{revision:0REVISION_DIGITS$}")
 }
 
-/// The store's present, and how many copies are on the outbox.
+/// The store's time, and the number of copies on the outbox.
 pub(super) async fn outbox(store: &Store) -> Result<(Timestamp, u64)> {
     let (now, size, _) = read(store, 0, 0).await?;
     Ok((now, size))
@@ -71,7 +71,7 @@ pub(super) async fn letters(store: &Store, after: u64, limit: usize) -> Result<O
     Ok(outbox)
 }
 
-/// Takes copies, or receipts, away, by the script that does.
+/// Deletes copies or receipts with the given script.
 pub(super) async fn forget(store: &Store, keys: &[DeadKey], script: &'static Script) -> Result<()> {
     validate_forget(keys)?;
     if keys.is_empty() {
@@ -85,7 +85,7 @@ pub(super) async fn forget(store: &Store, keys: &[DeadKey], script: &'static Scr
     store.run(&store.bulk, script, add).await.map(drop)
 }
 
-/// Tasks that one script sends again at most, so that none holds the server for long.
+/// The most tasks that one script sends again, so that none holds the server for long.
 const RESUBMITTED_A_PIECE: usize = 300;
 
 /// Sends tasks again.
@@ -126,11 +126,11 @@ struct Wish {
     resets: bool,
     queue: String,
     alters: bool,
-    /// What its submission said, as in a record.
+    /// The core of its record.
     core: Vec<u8>,
     body: Vec<u8>,
     facts: Vec<u8>,
-    /// Who ran it last.
+    /// The worker that ran it last.
     ran: String,
     errors: Vec<u8>,
     news: Vec<u8>,
@@ -156,7 +156,7 @@ impl Wish {
             ResubmitFrom::Store { revision } if !alters => {
                 Ok(Self { revision: revision.map_or_else(String::new, revision_digits), ..plain })
             }
-            // The record is written anew from what is there, which must then still be that.
+            // The record is written again from the stored one, which must not have changed since.
             ResubmitFrom::Store { revision } => match look::get_with_fingerprint(store, &id).await? {
                 Some(found) if found.task.status.is_finished() && found.task.parameters.is_some() => {
                     let revision = revision_digits(revision.unwrap_or(found.task.revision));

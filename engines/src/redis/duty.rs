@@ -1,4 +1,4 @@
-//! Duties: who has them, for how long.
+//! Duties: who holds them, and until when.
 
 use jobbers_common::{
     engine::{Duty, DutyClaim, Error, Result},
@@ -14,7 +14,7 @@ use super::{
     store::Store,
 };
 
-/// Takes a duty or keeps it.
+/// Takes or renews a duty.
 pub(super) async fn claim(store: &Store, claim: &DutyClaim) -> Result<Duty> {
     claim.validate()?;
     let DutyClaim { duty, holder, note, ttl } = claim;
@@ -26,7 +26,7 @@ pub(super) async fn claim(store: &Store, claim: &DutyClaim) -> Result<Duty> {
     Ok(Duty { taken_from: answer.next().map(text).transpose()?, ..had })
 }
 
-/// Who has a duty.
+/// The holder of a duty.
 pub(super) async fn look(store: &Store, duty: &DutyName) -> Result<Option<Duty>> {
     let add = |command: &mut Cmd| {
         command.arg(duty.as_str());

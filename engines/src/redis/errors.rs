@@ -19,7 +19,7 @@ fn corrupt(what: &str) -> Error {
 
 /// Writes a failure for a script to add to a task's errors.
 pub(super) fn write_failure(failure: &AttemptFailure, into: &mut Vec<u8>) {
-    // Cut once more: only then the length has its five digits for certain.
+    // Cut again: only then its length surely fits five digits.
     let AttemptFailure { kind, message, .. } = AttemptFailure::new(failure.kind, failure.message.as_str());
     into.extend_from_slice(kind_text(kind, failure.error_kind.as_ref()).as_bytes());
     into.extend_from_slice(message.as_bytes());
@@ -30,7 +30,7 @@ fn kind_text(kind: FailureKind, error_kind: Option<&ErrorKind>) -> String {
     error_kind.map_or_else(|| letter.to_string(), |error_kind| format!("{}{error_kind};", letter.to_ascii_uppercase()))
 }
 
-/// The letter a kind of failure is stored as. As a capital, it is followed by the kind of error and a `;`.
+/// The letter that stores a kind of failure. A capital is followed by the kind of error and a `;`.
 const fn letter_of(kind: FailureKind) -> char {
     match kind {
         FailureKind::Error => 'e',
@@ -81,7 +81,7 @@ fn read_error(entry: &[u8]) -> Result<AttemptError> {
         message = &message[split + 1..];
     }
     let message = match (kind, message) {
-        // The store noted this one itself, and leaves the words to the reader.
+        // The store noted this one itself; the reader adds the message.
         (FailureKind::Crash, []) => format!("the worker {worker} vanished: its lease ended"),
         (_, message) => String::from_utf8_lossy(message).into_owned(),
     };
@@ -104,7 +104,7 @@ pub(super) fn write_errors(errors: &[AttemptError], into: &mut Vec<u8>) {
     into.extend_from_slice(format!("{:03}", errors.len()).as_bytes());
     for AttemptError { at, attempt, worker, kind, error_kind, message } in errors {
         let kind_text = kind_text(*kind, error_kind.as_ref());
-        // The words on a crash are the reader's.
+        // The reader adds the message of a crash.
         let message = if *kind == FailureKind::Crash { "" } else { message };
         let entry = format!("{:016}{attempt:06}{worker};{kind_text}{message}", at.as_micros());
         into.extend_from_slice(format!("{:05}{entry}", entry.len()).as_bytes());

@@ -1,11 +1,11 @@
-//! What the server's and the connection's errors mean to the caller.
+//! Translates errors of the server and of the connection for the caller.
 
 use std::{error::Error as _, io, sync::Arc, time::Duration};
 
 use jobbers_common::engine::Error;
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
-/// The caller's error for an answer of the server or a failure on the way.
+/// The caller's error for an error of the server or of the connection.
 pub(super) fn translate(error: &RedisError) -> Error {
     let detail = error.detail().unwrap_or_default();
     match error.code().unwrap_or_default() {
@@ -47,7 +47,7 @@ pub(super) fn translate(error: &RedisError) -> Error {
     }
 }
 
-/// Why one side of a TLS connection does not take the other's certificate.
+/// Why one side of a TLS connection does not accept the other's certificate.
 fn mistrust(error: &RedisError) -> Option<&rustls::Error> {
     type Shared = Arc<dyn std::error::Error + Send + Sync>;
     let cause: &io::Error = error.source()?.downcast_ref::<Shared>()?.downcast_ref()?;
@@ -55,7 +55,7 @@ fn mistrust(error: &RedisError) -> Option<&rustls::Error> {
     matches!(cause, rustls::Error::InvalidCertificate(_) | rustls::Error::AlertReceived(_)).then_some(cause)
 }
 
-/// Whether the connection or the server is only away for a moment, so that the same call is worth sending again.
+/// Whether the connection or the server is only away for a moment, so that the same call is worth repeating.
 pub(super) fn is_passing(error: &RedisError) -> bool {
     let server =
         matches!(error.code().unwrap_or_default(), "LOADING" | "BUSY" | "CLUSTERDOWN" | "MASTERDOWN" | "TRYAGAIN");
@@ -67,12 +67,12 @@ pub(super) fn is_demoted(error: &RedisError) -> bool {
     error.code() == Some("READONLY")
 }
 
-/// The error of a call that nobody answered.
+/// The error of a call without an answer.
 pub(super) fn silent(waited: Duration) -> Error {
     Error::unavailable(format!("Redis did not answer within {waited:?}"))
 }
 
-/// The error of an answer that has another shape than its script gives it.
+/// The error of an answer whose shape is not the script's.
 pub(super) fn malformed(what: &str) -> Error {
     Error::Corrupt(format!("an answer of Redis has an unexpected shape: {what}"))
 }

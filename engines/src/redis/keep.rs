@@ -13,15 +13,16 @@ use super::{
     store::Store,
 };
 
-/// Scripts that one call runs at most, where many queues have little to do each.
+/// The most scripts that one call runs if many queues have little to do each.
 const PIECES: usize = 16;
-/// Tasks that one script moves at most, so that none holds the server for long.
+/// The most tasks that one script moves, so that none holds the server for long.
 const PROMOTED_A_PIECE: u64 = 125;
 const RECLAIMED_A_PIECE: u64 = 100;
 const PURGED_A_PIECE: u64 = 500;
 const MOVED_A_PIECE: u64 = 250;
 
-/// Whether nothing is left after a script that did so many of a piece's tasks, and says whether more queues are due.
+/// Whether nothing is left after a script that handled this number of a piece's tasks and reports whether more queues
+/// are due.
 const fn is_last(done: u64, piece: u64, more: u64) -> bool {
     done < piece && more == 0
 }
@@ -64,7 +65,7 @@ pub(super) async fn reclaim_expired(store: &Store, limit: usize) -> Result<Recla
     Ok(all)
 }
 
-/// Reads what a script did with expired leases: how many tasks went back, and the records of those that ended.
+/// Reads the result for expired leases: how many tasks went back, and the records of those that ended.
 pub(super) fn read_reclaimed(requeued: Value, ended: Value) -> Result<Reclaimed> {
     let read = |record| {
         let Record { queue, name, version, standing, .. } = Record::decode(bytes(record)?)?;
@@ -73,7 +74,7 @@ pub(super) fn read_reclaimed(requeued: Value, ended: Value) -> Result<Reclaimed>
     Ok(Reclaimed { requeued: number(requeued)?, ended: array(ended)?.into_iter().map(read).collect::<Result<_>>()? })
 }
 
-/// Deletes what is neither running nor over.
+/// Deletes tasks that are neither running nor over.
 pub(super) async fn purge_queue(store: &Store, queue: &QueueName, limit: usize) -> Result<u64> {
     validate_limit(limit)?;
     let (limit, mut purged) = (limit as u64, 0);
@@ -97,7 +98,7 @@ async fn purge_piece(store: &Store, queue: &QueueName, limit: u64) -> Result<u64
     }
 }
 
-/// Moves what is neither running nor over to another queue.
+/// Moves tasks that are neither running nor over to another queue.
 pub(super) async fn move_tasks(store: &Store, from: &QueueName, to: &QueueName, limit: usize) -> Result<u64> {
     validate_move(from, to, limit)?;
     let (limit, mut moved) = (limit as u64, 0);

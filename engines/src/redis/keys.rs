@@ -1,17 +1,17 @@
-//! The names of what a store keeps in Redis. Only this file, and `scripts/lib/base.lua` for the scripts, know them.
+//! The keys of a store in Redis. Only this file, and `scripts/lib/base.lua` for the scripts, know them.
 //!
 //! Every key of a shard begins with `<prefix>:{<shard>}:`, so that all of them share one hash tag and lie in one slot:
-//! scripts are given this beginning as their only key and build the names. There is one shard as yet; the tag is there
-//! from the first day so that more can follow. What stands behind it:
+//! scripts get this prefix as their only key and build the names. Only one shard exists yet; the tag is there from the
+//! first day so that more can follow. The names after the prefix:
 //!
 //! | key | type | holds |
 //! |---|---|---|
-//! | `t` | hash | id: the record: where the task stands, and what its submission said |
+//! | `t` | hash | id: the record: the state of the task, and its submission |
 //! | `b` | hash | id: parameters over 1 KiB, let go when the task completes |
 //! | `h` | hash | id: errors |
 //! | `x` | hash | id: heartbeat, progress, checkpoint, the span of the last attempt |
 //! | `u` | hash | id: since when workers give it back for not knowing it, and since when it was ready by then; a task that ran may leave one until it is deleted |
-//! | `k`, `k:of` | hash | a task's name and unique key: id of the task that took it last; id: what it said of its key |
+//! | `k`, `k:of` | hash | a task's name and unique key: id of the task that took it last; id: its uniqueness constraint |
 //! | `o`, `o:order` | hash, sorted set | revision and id: a copy of a task that failed for good; their order |
 //! | `o:sent` | set | revision and id of copies that were sent again |
 //! | `e`, `e:order`, `e:cut` | hash, list, string | id: what is remembered of a deleted task whose id its client chose; their order; when one was last forgotten early |
@@ -21,9 +21,9 @@
 //! | `q:<queue>:q` | list | the lane: position and id of ready tasks of the default priority, as they were submitted |
 //! | `q:<queue>:x` | number | entries of the lane that are no tasks any more |
 //! | `q:<queue>:r` | sorted set | all other ready tasks by priority and position |
-//! | `q:<queue>:p`, `q:<queue>:y` | sorted set | those of them that stand aside behind a gate, by the same; and by gate |
+//! | `q:<queue>:p`, `q:<queue>:y` | sorted set | those of them that are set aside behind a gate, by the same; and by gate |
 //! | `q:<queue>:h`, `q:<queue>:e`, `q:<queue>:t` | sorted set | who holds a slot of a gate; gates by when they may let tasks pass; their rates' marks |
-//! | `q:<queue>:v` | string | after which gate the gates are still to be looked at anew |
+//! | `q:<queue>:v` | string | after which gate the gates must still be checked again |
 //! | `q:<queue>:k` | string | where the walk over its leases goes on that notes who holds a slot |
 //! | `q:<queue>:s` | sorted set | scheduled tasks by the time they are due |
 //! | `q:<queue>:d` | sorted set | tasks that wait for others, in the order they came |
@@ -31,8 +31,8 @@
 //! | `q:<queue>:f` | list | revision and id of finished tasks, in that order; ghosts among them (see `scripts/lib/over.lua`) |
 //! | `q:<queue>:w` | sorted set | idle workers, `worker@instance`, by when they came |
 //! | `q:<queue>:b` | sorted set | the same, of workers that wait for the end of one of its tasks |
-//! | `q:<queue>:g` | number | where its rate stands: when all tasks started so far would have had their turn |
-//! | `q:<queue>:i` | number | the same of the rate at which it takes tasks in |
+//! | `q:<queue>:g` | number | the mark of its rate: when all tasks started so far would have had their turn |
+//! | `q:<queue>:i` | number | the same of the rate at which it accepts tasks |
 //! | `q:<queue>:z` | hash | id: the bytes of a waiting task's parameters, where the queue limits these |
 //! | `q:<queue>:n` | hash | counts: accepted, removed, finished ones by status, and ghosts |
 //! | `queues` | sorted set | names of all queues, all with the score 0, so that they are in order |
@@ -64,7 +64,7 @@ pub(super) const SCHEMA_VERSION: u32 = 2;
 /// The prefix used when the URL names none.
 pub(super) const DEFAULT_PREFIX: &str = "jobbers";
 
-/// Keys of which every store in use has one at least, whatever else it has lost.
+/// Keys of which every store in use has at least one, whatever else it has lost.
 pub(super) const SIGNS: [&str; 5] = ["schema", "config", "queues", "c", "t"];
 
 /// How a field of `config` begins.
@@ -80,7 +80,7 @@ pub(super) const DRAIN_FIELD: &str = "drain:";
 /// The field of `config` with its version.
 pub(super) const VERSION_FIELD: &str = "version";
 
-/// How the keys of the store's one shard begin.
+/// The prefix of the keys of the store's one shard.
 pub(super) fn shard(prefix: &str) -> String {
     format!("{prefix}:{{0}}:")
 }

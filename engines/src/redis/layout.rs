@@ -1,9 +1,9 @@
-//! The one table of what stands where in the strings that a store keeps in Redis, and of the letters in them.
+//! The one table of the fields in the strings that a store keeps in Redis, and of the letters in them.
 //!
 //! Scripts write `@lease.attempt` for the first and the last position of a field, `@lease.attempt.at` and
 //! `@lease.attempt.last` for one of them, `@state.fresh` for a letter and `@state.fresh.byte` for its code. [`expand`]
-//! puts the numbers in when a script is put together, so that names cost nothing. The Rust decoders take their ranges
-//! from the same table, by [`Layout::range`] in constants. `layout.md` is written from it.
+//! replaces the names when a script is assembled, so names cost nothing. The Rust decoders take their ranges from the
+//! same table, by [`Layout::range`] in constants. `layout.md` is generated from it.
 #![doc = include_str!("layout.md")]
 
 use std::{fmt::Write, ops::Range};
@@ -70,7 +70,7 @@ pub(super) const STAMP_BYTES: usize = 7;
 /// The width of revisions, fences and positions.
 pub(super) const REVISION_DIGITS: usize = 15;
 
-/// A string: its fields in their order, from its first byte, and what follows them.
+/// A string: its fields in order, from its first byte, and the rest that follows them.
 #[derive(Debug)]
 pub(super) struct Layout {
     name: &'static str,
@@ -86,7 +86,7 @@ pub(super) struct Layout {
 const WORKER: &str = "what only Rust reads (MessagePack), parameters unless they are large or the task completed, the \
                       result of a completed one, the worker";
 
-/// What the records of all tasks begin with.
+/// The beginning of every task's record.
 pub(super) const RECORD: Layout = Layout {
     name: "record",
     what: "`t`: what all records begin with",
@@ -98,7 +98,7 @@ pub(super) const RECORD: Layout = Layout {
     rest: "as below, by the state",
 };
 
-/// The record of a task that waits as it was submitted.
+/// The record of a task that still waits since its submission.
 pub(super) const FRESH: Layout = Layout {
     name: "fresh",
     what: "`t`, state `fresh`: ready as it was submitted; its revision is its position",
@@ -107,7 +107,7 @@ pub(super) const FRESH: Layout = Layout {
     rest: "the queue's name, what only Rust reads (MessagePack), parameters unless they are large",
 };
 
-/// The record of a task that runs, or waits and has a history.
+/// The record of a task that runs, or that waits and has a history.
 pub(super) const LEASE: Layout = Layout {
     name: "lease",
     what: "`t`, states `waiting` to `started` and `cancelling`: runs, or waits and has a history",
@@ -127,7 +127,7 @@ pub(super) const LEASE: Layout = Layout {
     rest: "the queue's name, what only Rust reads (MessagePack), parameters unless they are large, the worker",
 };
 
-/// The record of a task that is over. From `ready_at` on as that of its lease.
+/// The record of a finished task. From `ready_at` on it equals that of its lease.
 pub(super) const ENDING: Layout = Layout {
     name: "ending",
     what: "`t`, states `completed` to `stalled`: over",
@@ -150,7 +150,7 @@ pub(super) const ENDING: Layout = Layout {
     rest: WORKER,
 };
 
-/// What a submission said: it stays as it is, whatever happens to the task.
+/// The submission, which never changes.
 pub(super) const CORE: Layout = Layout {
     name: "core",
     what: "what follows in each record and never changes",
@@ -225,7 +225,7 @@ pub(super) const ENTRY: Layout = Layout {
 
 const SAID: Layout = Layout {
     name: "said",
-    what: "what a submission said of its unique key",
+    what: "the uniqueness constraint of a submission",
     fields: &[
         bytes("statuses", 10, "1 for those in which the task holds the key, else 0, by their codes"),
         digits("span", 16, "for how many microseconds; zeros: without end"),
@@ -237,7 +237,7 @@ const SAID: Layout = Layout {
 
 const KEPT: Layout = Layout {
     name: "kept",
-    what: "`k:of`: what a task said of its unique key",
+    what: "`k:of`: the uniqueness constraint of a task",
     fields: &[
         time("ends", "until when it holds its key"),
         bytes("statuses", 10, ""),
@@ -329,7 +329,7 @@ const WISH: Layout = Layout {
     what: "an argument of `submit`: what is done about the holder of a unique key",
     fields: &[letter("rule", "of `duplicate`")],
     has_core: false,
-    rest: "what the submission says of its key, as `said`",
+    rest: "the submission's uniqueness constraint, as `said`",
 };
 
 const TOLD: Layout = Layout {
@@ -340,7 +340,7 @@ const TOLD: Layout = Layout {
     rest: "the checkpoint",
 };
 
-/// What is made of a copy when it is sent again.
+/// The parts of a copy that are used when it is sent again.
 pub(super) const FACTS: Layout = Layout {
     name: "facts",
     what: "an argument of `resubmit`: fields of a lease",
@@ -355,7 +355,7 @@ pub(super) const FACTS: Layout = Layout {
     rest: "nothing",
 };
 
-/// What is remembered of a deleted task.
+/// The tombstone of a deleted task.
 pub(super) const TOMBSTONE: Layout = Layout {
     name: "tombstone",
     what: "`e`: a deleted task whose id its client chose",
@@ -393,7 +393,7 @@ const EDGE: Layout = Layout {
     rest: "the other task's id, a zero byte, a letter of `policy`",
 };
 
-/// How many dependencies a task has.
+/// The number of a task's dependencies.
 pub(super) const DEPENDENT: Layout = Layout {
     name: "dependent",
     what: "`g`: a task with dependencies",
@@ -449,7 +449,7 @@ const LAYOUTS: [&Layout; 31] = [
 
 const OUTCOME: Layout = Layout {
     name: "outcome",
-    what: "an argument of `cycle`: what became of an attempt",
+    what: "an argument of `cycle`: the outcome of an attempt",
     fields: &[letter("kind", ""), letter("dead_letter", "of `failed`, `stalled` and `unknown`: 1 or 0")],
     has_core: false,
     rest: "of `retry` and `released` a delay in microseconds instead of the second letter; of `unknown` patience, `:`, \
@@ -472,10 +472,10 @@ const fn is_same(a: &str, b: &str) -> bool {
 }
 
 impl Layout {
-    /// Where a field stands; for constants.
+    /// The range of a field; for constants.
     ///
     /// # Panics
-    /// If there is no such field: then the program does not build.
+    /// If the field does not exist: then the program does not build.
     pub(super) const fn range(&self, name: &str) -> Range<usize> {
         let (mut place, mut start) = (0, 0);
         while place < self.fields.len() {
@@ -489,12 +489,12 @@ impl Layout {
         panic!("no such field")
     }
 
-    /// Where its only byte stands.
+    /// The position of a field of one byte.
     pub(super) const fn place(&self, name: &str) -> usize {
         self.range(name).start
     }
 
-    /// How long the fields are together.
+    /// The total length of the fields.
     pub(super) const fn len(&self) -> usize {
         let (mut place, mut length) = (0, 0);
         while place < self.fields.len() {
@@ -504,7 +504,7 @@ impl Layout {
         length
     }
 
-    /// Where a field stands, also one of the core.
+    /// The range of a field, including those of the core.
     fn find(&self, name: &str) -> Option<Range<usize>> {
         let mut start = 0;
         for field in self.fields {
@@ -526,7 +526,7 @@ impl Layout {
     }
 }
 
-/// A letter, or a few, that stand for something.
+/// A letter, or a few, with a meaning.
 struct Code {
     group: &'static str,
     name: &'static str,
@@ -535,7 +535,7 @@ struct Code {
 
 macro_rules! codes {
     ($($group:ident { $($name:ident $letters:literal)* })*) => {
-        /// All letters, by what they say something of.
+        /// All letters, by their group.
         const CODES: &[Code] =
             &[$($(Code { group: stringify!($group), name: stringify!($name), letters: $letters }),*),*];
     };
@@ -572,7 +572,7 @@ codes! {
     policy { abort_successors "0" run_with_failures "1" run_on_error "2" }
 }
 
-/// What stands for a name in a script; `None` for one that is not known.
+/// The replacement for a name in a script; `None` for an unknown name.
 fn meaning_of(name: &str) -> Option<String> {
     let mut parts = name.split('.');
     let (group, field, form) = (parts.next()?, parts.next()?, parts.next());
@@ -628,7 +628,7 @@ fn attempts(attempt: u8) -> String {
     text
 }
 
-/// Puts numbers and letters in for the names of a script.
+/// Replaces the names in a line of a script by numbers and letters.
 pub(super) fn expand(line: &str, into: &mut String) {
     let mut rest = line;
     while let Some(at) = rest.find('@') {

@@ -1,6 +1,6 @@
-//! Lists of tasks, a page at a time.
+//! Lists of tasks, in pages.
 //!
-//! Each script reads a bounded number of queues, entries or records; their answers are merged here.
+//! Each script reads a bounded number of queues, entries or records; this module merges the results.
 
 use jobbers_common::{
     engine::{Error, ListRequest, Page, Result, TaskFilter},
@@ -19,15 +19,15 @@ use super::{
     store::Store,
 };
 
-/// How many pieces one page looks at. A filter that few tasks match then gives a short page and a place to go on.
+/// How many pieces one page reads. A filter that few tasks match then gives a short page and a cursor.
 const PIECES: usize = 16;
-/// Queues that one script asks.
+/// The number of queues that one script reads.
 const QUEUES_A_PIECE: usize = 200;
 /// Lists of finished tasks that one script searches.
 const LISTS_A_PIECE: usize = 20;
-/// Leases after which a script stops.
+/// The number of leases after which a script stops.
 const LEASES_A_PIECE: usize = 500;
-/// Records that one script answers: their results may be large.
+/// The number of records that one script returns: their results may be large.
 const VIEWS_A_PIECE: usize = 200;
 
 /// A section of the list, by the letter of the part of the queue it reads.
@@ -64,7 +64,7 @@ impl Section {
     }
 }
 
-/// Where a list goes on: in a section, from a queue on, after a task. As a cursor `section|queue|place|id`.
+/// Where a list continues: in a section, from a queue on, after a task. As a cursor `section|queue|place|id`.
 #[derive(Debug, Clone)]
 struct Place {
     section: Section,
@@ -109,7 +109,7 @@ impl Place {
     }
 }
 
-/// Tasks that match, a page at a time.
+/// The tasks that match, in pages.
 pub(super) async fn list(store: &Store, request: &ListRequest) -> Result<Page> {
     request.validate()?;
     let mut place = match &request.cursor {
@@ -158,13 +158,13 @@ fn start_of_next(section: Section) -> Option<Place> {
 async fn queues_from(store: &Store, filter: &TaskFilter, section: Section, from: Option<&QueueName>) -> Result<Queues> {
     match &filter.queue {
         Some(queue) => Ok(Queues::only(queue, from)),
-        // The latest of all queues are wanted, so there are no pieces.
+        // The latest of all queues are wanted, so pieces can't be used.
         None if section == Section::Over => queues::walk(store, section.letter(), From::at(from), usize::MAX).await,
         None => queues::walk(store, section.letter(), From::at(from), QUEUES_A_PIECE).await,
     }
 }
 
-/// Where a section goes on after the queues before a place.
+/// Where a section continues after the queues before a place.
 fn start_at(section: Section, queues: &Queues, place: usize) -> Option<Place> {
     match queues.at(place) {
         Some(queue) => Some(Place { queue: Some(queue.clone()), ..Place::start_of(section) }),
@@ -172,7 +172,7 @@ fn start_at(section: Section, queues: &Queues, place: usize) -> Option<Place> {
     }
 }
 
-/// A piece of a section of tasks that wait, and where it goes on.
+/// A piece of a section of waiting tasks, and where it continues.
 async fn live(store: &Store, queues: &Queues, place: &Place, limit: usize) -> Result<(Vec<Seen>, Option<Place>)> {
     let goes_on = place.queue.is_some() && place.queue.as_ref() == queues.names.first();
     if queues.names.is_empty() {
@@ -199,14 +199,14 @@ async fn live(store: &Store, queues: &Queues, place: &Place, limit: usize) -> Re
     }
     let next = match seen.last() {
         Some(last) if done < queues.names.len() => Some(Place::after(place.section, last)),
-        // Nothing but leftovers of deleted keys in this queue's piece, or the next piece of queues.
+        // Only leftovers of deleted keys in this queue's piece, or the next piece of queues.
         _ => start_at(place.section, queues, done.max(1)),
     };
     Ok((seen, next))
 }
 
-/// Entries of the tasks that run in some queues, queue by queue, in each by their fences: at least `limit`, or all. Each
-/// with the place of its queue; and of how many queues these are.
+/// Entries of the running tasks of some queues, queue by queue, in each by their fences: at least `limit`, or all. Each
+/// with the place of its queue; and the number of queues read.
 async fn leases(store: &Store, queues: &[QueueName], limit: usize) -> Result<(Vec<(usize, String)>, usize)> {
     let (mut done, mut walk, mut unsorted, mut entries) = (0, "0".to_owned(), Vec::new(), Vec::new());
     while done < queues.len() && entries.len() < limit {
@@ -232,7 +232,7 @@ async fn leases(store: &Store, queues: &[QueueName], limit: usize) -> Result<(Ve
     Ok((entries, done))
 }
 
-/// A piece of the tasks that run, and where it goes on.
+/// A piece of the running tasks, and where it continues.
 async fn started(store: &Store, queues: &Queues, place: &Place, limit: usize) -> Result<(Vec<Seen>, Option<Place>)> {
     let goes_on = place.queue.is_some() && place.queue.as_ref() == queues.names.first();
     let (mut entries, done) = leases(store, &queues.names, limit).await?;
@@ -252,7 +252,7 @@ async fn started(store: &Store, queues: &Queues, place: &Place, limit: usize) ->
     Ok((views(store, &entries).await?, next))
 }
 
-/// A piece of what is over: the latest of all queues.
+/// A piece of the finished tasks: the latest of all queues.
 async fn over(store: &Store, filter: &TaskFilter, place: &Place, limit: usize) -> Result<(Vec<Seen>, Option<Place>)> {
     let (mut entries, mut horizon) = (Vec::new(), String::new());
     let queues = queues_from(store, filter, place.section, None).await?;
@@ -283,7 +283,7 @@ fn revision_of(entry: &str) -> &str {
     entry.get(ENTRY.range("revision")).unwrap_or_default()
 }
 
-/// What is listed by entries, of the tasks that still have these revisions.
+/// The views of entries, for tasks that still have these revisions.
 async fn views(store: &Store, entries: &[String]) -> Result<Vec<Seen>> {
     let mut seen = Vec::with_capacity(entries.len());
     for some in entries.chunks(VIEWS_A_PIECE) {

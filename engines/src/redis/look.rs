@@ -25,10 +25,10 @@ use super::{
     tombstones,
 };
 
-/// Queues that one script counts.
+/// The number of queues that one script counts.
 const QUEUES_A_PIECE: usize = 100;
 
-/// Everything known of a task.
+/// The whole task.
 pub(super) async fn get(store: &Store, id: &TaskId) -> Result<Option<Task>> {
     Ok(get_with_fingerprint(store, id).await?.map(|found| found.task))
 }
@@ -41,7 +41,7 @@ pub(super) async fn get_with_fingerprint(store: &Store, id: &TaskId) -> Result<O
     read_task(store.run(&store.work, &script::GET, add).await?)
 }
 
-/// Where a ready task stands in its queue.
+/// The place of a ready task in its queue.
 pub(super) async fn place(store: &Store, id: &TaskId) -> Result<Option<QueuePlace>> {
     let add = |command: &mut Cmd| {
         command.arg(id.as_str());
@@ -136,11 +136,11 @@ fn read_stats(name: &QueueName, answer: Value) -> Result<Option<QueueStats>> {
     Ok(Some(stats))
 }
 
-/// What the server is and what it promises.
+/// Describes the server and its durability.
 pub(super) async fn health(store: &Store) -> Result<Health> {
     let (info, mut warnings): (String, _) = match ask(store, &["INFO", "persistence", "memory"]).await {
         Ok(info) => (info, Vec::new()),
-        // Refused to this user.
+        // This user has no permission.
         Err(Error::Config(why)) => (String::new(), vec![format!("what Redis keeps can't be found out: {why}")]),
         Err(error) => return Err(error),
     };
@@ -149,7 +149,7 @@ pub(super) async fn health(store: &Store) -> Result<Health> {
     let durability = if info.is_empty() {
         "unknown".to_owned()
     } else if field("aof_enabled") == "1" {
-        // A managed server may not tell.
+        // A managed server may not answer this.
         let settings: HashMap<String, String> = ask(store, &["CONFIG", "GET", "appendfsync"]).await.unwrap_or_default();
         let appendfsync = settings.get("appendfsync").map_or("unknown", String::as_str);
         if appendfsync == "no" {

@@ -1,4 +1,4 @@
-//! Making room when the server's memory is nearly used up: what is kept for reading goes before a submission is refused.
+//! Makes room when the server's memory is nearly used up: finished tasks are deleted before a submission is refused.
 
 use jobbers_common::{
     engine::{Error, Result},
@@ -13,15 +13,15 @@ use super::{
     store::Store,
 };
 
-/// About how many bytes a task takes besides its payload.
+/// The space of a task besides its payload, in bytes, roughly.
 pub(super) const TASK_BYTES: usize = 512;
 
-/// From how many percent of `maxmemory` on ticks delete finished tasks early, and from how many on a submission does.
+/// The share of `maxmemory`, in percent, from which ticks delete finished tasks early; and the one for a submission.
 const NEARLY_FULL: u8 = 90;
 const FULL: u8 = 100;
-/// Tasks that one script deletes at most.
+/// The most tasks that one script deletes.
 const PRUNED_A_PIECE: usize = 250;
-/// Scripts that make room for one submission at most: some milliseconds' worth.
+/// The most scripts that make room for one submission: some milliseconds' worth.
 const EARLY_PRUNINGS: usize = 8;
 
 /// Deletes up to `limit` of the oldest finished tasks if `room` bytes are not free below a share of `maxmemory`. Returns how
@@ -35,8 +35,8 @@ async fn press(store: &Store, limit: usize, percent: u8, room: usize) -> Result<
     Ok((number(removed)?, number(is_pressed)? == 1))
 }
 
-/// Runs a script that adds about so many bytes. If the server refuses it for want of memory, finished tasks are deleted, and
-/// it is sent once more.
+/// Runs a script that adds about this number of bytes. If the server refuses it for lack of memory, finished tasks are
+/// deleted, and it is sent once more.
 pub(super) async fn call(
     store: &Store,
     script: &Script,
@@ -52,7 +52,8 @@ pub(super) async fn call(
     }
 }
 
-/// Makes room for a call that the server refused and that adds about so many bytes. Returns whether anything was deleted.
+/// Makes room for a call that the server refused and that adds about this number of bytes. Returns whether anything was
+/// deleted.
 async fn make_room(store: &Store, bytes: usize) -> Result<bool> {
     let mut has_pruned = false;
     for _ in 0..EARLY_PRUNINGS {

@@ -1,4 +1,4 @@
-//! Deleting finished tasks: by retention, which a script decides, and by a filter, which is decided here.
+//! Deletes finished tasks: by retention, which a script decides, and by a filter, which is decided here.
 
 use jobbers_common::{
     engine::{Error, PruneRequest, PruneScope, Pruned, Result},
@@ -18,16 +18,16 @@ use super::{
     store::Store,
 };
 
-/// Queues that one script looks at.
+/// The number of queues that one script checks.
 const QUEUES_A_PIECE: usize = 500;
-/// Scripts that one call runs at most: the lists of most queues need no trimming, and ghosts do not count.
+/// The most scripts that one call runs: most queues need no trimming, and ghosts do not count.
 const PIECES: usize = 16;
 
 fn foreign() -> Error {
     Error::Invalid("this cursor is not from this store".to_owned())
 }
 
-/// Deletes finished tasks, looking at up to [`PruneRequest::limit`] of them.
+/// Deletes finished tasks; checks up to [`PruneRequest::limit`] of them.
 pub(super) async fn prune(store: &Store, request: &PruneRequest) -> Result<Pruned> {
     request.validate()?;
     match &request.scope {
@@ -37,8 +37,8 @@ pub(super) async fn prune(store: &Store, request: &PruneRequest) -> Result<Prune
     }
 }
 
-/// Where trimming goes on, as a cursor `queue|place|tasks`. Only what deletes nothing goes on within a queue's list: at a
-/// place, before which it counted so many tasks.
+/// Where trimming continues, as a cursor `queue|place|tasks`. Only a dry run continues within a queue's list: at a
+/// place, before which it has counted this number of tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct TrimPlace {
     queue: QueueName,
@@ -63,7 +63,7 @@ impl TrimPlace {
     }
 }
 
-/// What one script did.
+/// The result of one script.
 struct Trimmed {
     tasks: u64,
     queues: usize,
@@ -71,7 +71,7 @@ struct Trimmed {
     tasks_before: u64,
 }
 
-/// Deletes what is past its queue's retention, and more if the server's memory is nearly used up.
+/// Deletes tasks past their queue's retention, and more if the server's memory is nearly used up.
 async fn prune_retention(store: &Store, request: &PruneRequest) -> Result<Pruned> {
     let mut pruned = trim(store, request).await?;
     let left = request.limit.saturating_sub(usize::try_from(pruned.removed).unwrap_or(usize::MAX));
@@ -79,7 +79,7 @@ async fn prune_retention(store: &Store, request: &PruneRequest) -> Result<Pruned
         let (removed, is_pressed) = pressure::prune_early(store, left).await?;
         pruned.removed += removed;
         if is_pressed && pruned.next.is_none() {
-            // Any place goes on: what was deleted is not found again.
+            // Any place will do: deleted tasks are not found again.
             let first = queues::next(store, From::Start).await?;
             pruned.next = first.as_ref().map(|queue| TrimPlace::start_of(queue).write());
         }
@@ -87,9 +87,9 @@ async fn prune_retention(store: &Store, request: &PruneRequest) -> Result<Pruned
     Ok(pruned)
 }
 
-/// Deletes what is past its queue's retention, in the queues where some may be.
+/// Deletes tasks past their queue's retention, in the queues where some may be.
 async fn trim(store: &Store, request: &PruneRequest) -> Result<Pruned> {
-    // Any place goes on: what was deleted is not found again.
+    // Any place will do: deleted tasks are not found again.
     request.cursor.as_deref().map(TrimPlace::read).transpose()?;
     let (mut removed, limit) = (0, request.limit as u64);
     for _ in 0..PIECES {
@@ -99,8 +99,8 @@ async fn trim(store: &Store, request: &PruneRequest) -> Result<Pruned> {
             return Ok(Pruned { removed, next });
         }
         let config = arrange::read(store).await?;
-        // If the configuration has changed meanwhile: what was deleted so far was past its retention then. The script
-        // also forgets tombstones, so it is called when no queue is due, too.
+        // If the configuration has changed meanwhile, the tasks deleted so far were past their retention then. The
+        // script also forgets tombstones, so it is called even if no queue is due.
         let piece = trim_piece(store, false, limit - removed, &config, (0, 0), &due).await?;
         removed += piece.map_or(0, |piece| piece.tasks);
         if due.is_empty() {
@@ -120,7 +120,7 @@ async fn queues_due(store: &Store) -> Result<Vec<QueueName>> {
     names.into_iter().map(|name| queues::read_name(text(name)?)).collect()
 }
 
-/// Counts what is past its queue's retention, queue by queue.
+/// Counts the tasks past their queue's retention, queue by queue.
 async fn count(store: &Store, request: &PruneRequest) -> Result<Pruned> {
     let mut place = request.cursor.as_deref().map(TrimPlace::read).transpose()?;
     let (mut counted, limit) = (0, request.limit as u64);
@@ -187,7 +187,7 @@ async fn trim_piece(
     }))
 }
 
-/// A cursor of pruning by a filter: `queue|revision`, from which on and after which.
+/// A cursor of pruning by a filter, `queue|revision`: the queue to continue in, and the revision to continue after.
 fn read_cursor(cursor: &str) -> Result<(QueueName, String)> {
     let (queue, revision) = cursor.split_once('|').ok_or_else(foreign)?;
     if !matches!(revision.len(), 0 | 15) || !revision.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -198,10 +198,10 @@ fn read_cursor(cursor: &str) -> Result<(QueueName, String)> {
 
 /// A piece of one queue's finished tasks, oldest first.
 struct Piece {
-    /// The revision after which the list goes on; empty at its end.
+    /// The revision after which the list continues; empty at its end.
     last: String,
     seen: Vec<Seen>,
-    /// For each, the bytes of what is stored separately from its record, if that was asked for.
+    /// The bytes of each task's side records, if requested.
     side_bytes: Vec<u64>,
 }
 
@@ -215,7 +215,7 @@ async fn piece(store: &Store, queue: &QueueName, after: &str, limit: usize, with
     Ok(Piece { last, seen: answer.map(read_view).collect::<Result<_>>()?, side_bytes })
 }
 
-/// Deletes what matches a filter.
+/// Deletes the tasks that match a filter.
 async fn prune_matching(store: &Store, request: &PruneRequest) -> Result<Pruned> {
     let PruneScope::Matching { filter, larger_than, .. } = &request.scope else { return Ok(Pruned::default()) };
     let (from, mut after) = match &request.cursor {
@@ -248,7 +248,7 @@ async fn prune_matching(store: &Store, request: &PruneRequest) -> Result<Pruned>
     Ok(pruned)
 }
 
-/// Which of a piece match.
+/// The tasks of a piece that match.
 fn doomed<'a>(piece: &'a Piece, scope: &PruneScope) -> Vec<&'a Seen> {
     let PruneScope::Matching { filter, finished_before, larger_than } = scope else { return Vec::new() };
     let matches = |place: usize, seen: &Seen| {

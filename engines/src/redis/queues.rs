@@ -1,4 +1,4 @@
-//! The names of the queues, a piece at a time. Which queues exist is for the store to say; no process keeps a list.
+//! The names of the queues, in pieces. Only the store knows which queues exist; no process keeps a list.
 
 use jobbers_common::{
     engine::{Result, keep::validate_creation},
@@ -41,7 +41,7 @@ impl<'a> From<'a> {
         }
     }
 
-    /// As Redis writes the beginning of a range of names.
+    /// The beginning of a range of names, in Redis's notation.
     fn bound(self) -> String {
         match self {
             Self::Start => "-".to_owned(),
@@ -56,7 +56,7 @@ impl<'a> From<'a> {
 pub(super) struct Queues {
     /// In the order of their names.
     pub(super) names: Vec<QueueName>,
-    /// The queue at which the walk goes on; `None` at its end.
+    /// The queue at which the walk continues; `None` at its end.
     pub(super) next: Option<QueueName>,
 }
 
@@ -67,14 +67,14 @@ impl Queues {
         Self { names, next: None }
     }
 
-    /// The queue at a place, or that at which the walk goes on.
+    /// The queue at a place, or the one at which the walk continues.
     pub(super) fn at(&self, place: usize) -> Option<&QueueName> {
         self.names.get(place).or(self.next.as_ref())
     }
 }
 
-/// Up to `limit` queues with something in a part, by its letter (`keys.rs`), or of all queues for an empty one; in the order
-/// of their names. May return fewer, even none, before the end; and queues that have nothing there any more.
+/// Up to `limit` queues with something in a part, by its letter (`keys.rs`), or of all queues for an empty one; in the
+/// order of their names. May return fewer, even none, before the end, and queues whose part is empty by now.
 pub(super) async fn walk(store: &Store, part: &str, from: From<'_>, limit: usize) -> Result<Queues> {
     match part {
         "l" | "s" | "f" => holders(store, part, from, limit).await,
@@ -82,7 +82,7 @@ pub(super) async fn walk(store: &Store, part: &str, from: From<'_>, limit: usize
     }
 }
 
-/// By the index of the queues that have leases, scheduled or finished tasks: at the cost of these queues.
+/// By the index of the queues that have leases, scheduled or finished tasks: the cost depends only on these queues.
 async fn holders(store: &Store, part: &str, from: From<'_>, limit: usize) -> Result<Queues> {
     let (mut cursor, mut names) = ("0".to_owned(), Vec::new());
     loop {
@@ -108,7 +108,7 @@ async fn holders(store: &Store, part: &str, from: From<'_>, limit: usize) -> Res
     Ok(Queues { names, next })
 }
 
-/// By all names, of which it looks at a bounded number.
+/// By all names, of which it checks a bounded number.
 async fn named(store: &Store, part: &str, from: From<'_>, limit: usize) -> Result<Queues> {
     let add = |command: &mut Cmd| {
         command.arg(from.bound()).arg(limit).arg(part);

@@ -1,7 +1,7 @@
-//! A task's record: where it stands, and what its submission said, which never changes.
+//! A task's record: its state, and its submission, which never changes.
 //!
-//! The beginning has fixed widths, because scripts read it by position (`layout.rs` has the table); what follows the queue's
-//! name is only read here: a MessagePack array, then the parameters, unless they are large, and the worker.
+//! The beginning has fixed widths, because scripts read it by position (`layout.rs` has the table). Only Rust reads the
+//! part after the queue's name: a MessagePack array, then the parameters, unless they are large, and the worker.
 
 use std::{ops::Range, time::Duration};
 
@@ -30,8 +30,8 @@ use super::{
 /// The open part: name, version, content type unless JSON, trace, overrides if there are any.
 type Open<'a> = (&'a str, u32, Option<&'a str>, Option<&'a str>, Option<&'a PolicyOverrides>);
 
-/// The same, read; what the task is to be the only one of, and its key, follow if there is either. `scripts/lib/aside.lua`
-/// reads the name and the key.
+/// The same, decoded; followed by the uniqueness constraint and the concurrency key if it has either.
+/// `scripts/lib/aside.lua` reads the name and the key.
 #[derive(Deserialize)]
 struct StoredOpen {
     name: String,
@@ -47,21 +47,21 @@ struct StoredOpen {
 
 const SMALL: u8 = b'S';
 const LARGE: u8 = b'L';
-/// The states that are no status.
+/// The states that are not a status.
 const FRESH_STATE: u8 = b'N';
 const CANCELLING: u8 = b'K';
 
-/// Whether a task's parameters are kept apart from its record.
+/// Whether a task's parameters are stored separately from its record.
 pub(super) fn is_large(task: &NewTask) -> bool {
     task.parameters.len() > KEPT_PARAMETER_BYTES
 }
 
-/// Writes what never changes of a task, without the `submitted_at` that the script puts in front.
+/// Writes the part of a task that never changes, without the `submitted_at` that the script prepends.
 pub(super) fn encode(task: &NewTask, into: &mut Vec<u8>) -> Result<()> {
     encode_as(task.fingerprint(), task, into)
 }
 
-/// The same, of a task that was submitted with this fingerprint and may have been altered since.
+/// The same, for a task that was submitted with this fingerprint and may have been altered since.
 pub(super) fn encode_as(fingerprint: u128, task: &NewTask, into: &mut Vec<u8>) -> Result<()> {
     const BEFORE: usize = CORE.range("submitted_at").end;
     let refuse = |what: String| Error::Invalid(format!("task {} can't be stored: {what}", task.id));
@@ -104,7 +104,7 @@ pub(super) fn encode_as(fingerprint: u128, task: &NewTask, into: &mut Vec<u8>) -
     Ok(())
 }
 
-/// Notes in what [`encode`] wrote that the task has dependencies, or that others depend on it.
+/// Marks in the output of [`encode`] that the task has dependencies, or that others depend on it.
 pub(super) fn mark_linked(core: &mut [u8]) {
     const AT: usize = CORE.place("linked") - CORE.range("submitted_at").end;
     if let Some(letter) = core.get_mut(AT) {
@@ -112,13 +112,13 @@ pub(super) fn mark_linked(core: &mut [u8]) {
     }
 }
 
-/// What a record says of where its task stands.
+/// The state of a task in its record.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Standing {
     pub(super) status: Status,
-    /// While it runs, the fence.
+    /// The fence while it runs.
     pub(super) revision: u64,
-    /// Its place among those of its priority; of one that is over, 0.
+    /// Its place among those of its priority; 0 for a finished task.
     pub(super) position: u64,
     pub(super) ready_at: Timestamp,
     pub(super) started_at: Option<Timestamp>,
@@ -126,16 +126,16 @@ pub(super) struct Standing {
     pub(super) attempt: u32,
     pub(super) crashes: u32,
     pub(super) blames: u32,
-    /// None of a task that is over.
+    /// None for a finished task.
     pub(super) suspicion: Suspicion,
     /// Whether it is on the outbox, or was.
     pub(super) dead_letter: bool,
     pub(super) cancel_requested: bool,
-    /// Who runs it, or ran it last.
+    /// The worker that runs it or ran it last.
     pub(super) worker: Option<WorkerId>,
 }
 
-/// A record read.
+/// A decoded record.
 pub(super) struct Record {
     pub(super) standing: Standing,
     pub(super) submitted_at: Timestamp,
@@ -150,11 +150,11 @@ pub(super) struct Record {
     pub(super) overrides: PolicyOverrides,
     pub(super) unique: Option<Box<Unique>>,
     pub(super) concurrency_key: Option<ConcurrencyKey>,
-    /// Whether the parameters are kept apart.
+    /// Whether the parameters are stored separately.
     pub(super) large: bool,
-    /// The parameters; without their bytes if these are kept apart, and if the task completed.
+    /// The parameters; without their bytes if these are stored separately, and if the task completed.
     pub(super) parameters: Payload,
-    /// What the task left when it completed.
+    /// The result of a completed task.
     pub(super) result: Option<Payload>,
 }
 
@@ -167,7 +167,7 @@ pub(super) fn stamp(bytes: &[u8]) -> Timestamp {
     Timestamp::from_micros(bytes.iter().fold(0, |micros, byte| micros << 8 | i64::from(*byte)))
 }
 
-/// The same, of which zeros are none.
+/// The same, where zeros mean none.
 fn some_stamp(bytes: &[u8]) -> Option<Timestamp> {
     Some(stamp(bytes)).filter(|at| at.as_micros() != 0)
 }
@@ -182,7 +182,7 @@ fn number(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0, |number, byte| number << 8 | u32::from(*byte))
 }
 
-/// The layout of the record of a task in a state.
+/// The layout of a task's record in a state.
 fn layout_of(state: u8) -> Result<&'static Layout> {
     const { assert!(FRESH.range("revision").end == RECORD.range("revision").end) };
     match state {
@@ -194,7 +194,7 @@ fn layout_of(state: u8) -> Result<&'static Layout> {
 }
 
 impl Standing {
-    /// Reads the fixed beginning of a record, in its layout, and its last part.
+    /// Decodes the fixed beginning of a record, in its layout, and its last part.
     fn decode(fixed: &[u8], submitted_at: Timestamp, ran: &[u8]) -> Result<Self> {
         let state = fixed[const { RECORD.place("state") }];
         let revision = digits(&fixed[const { RECORD.range("revision") }])?;
@@ -243,7 +243,7 @@ impl Standing {
         Ok(standing)
     }
 
-    /// Its score in the queue as the server writes it, where it has one.
+    /// Its score in the queue as the server writes it, if it has one.
     pub(super) fn score(&self, priority: Priority) -> i64 {
         let rank = 5 - i64::from(priority.get());
         rank * 1_000_000_000_000_000 + i64::try_from(self.position).unwrap_or(0)

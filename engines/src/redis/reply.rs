@@ -1,4 +1,4 @@
-//! Reading the answers of scripts: arrays of byte strings and whole numbers.
+//! Reads the answers of scripts: arrays of byte strings and whole numbers.
 
 use jobbers_common::engine::{Error, Result};
 use redis::Value;

@@ -27,7 +27,7 @@ fn written(revision: u64) -> String {
     format!("{revision:0REVISION_DIGITS$}")
 }
 
-/// When there is something to do, as the scripts take it.
+/// When the schedule next has work, in the scripts' format.
 fn due_at(entry: &ScheduleEntry) -> String {
     entry.next_at.map(|at| at.as_micros().to_string()).unwrap_or_default()
 }
@@ -67,7 +67,7 @@ fn read(stored: &str) -> Result<StoredSchedule> {
     Ok(StoredSchedule { entry: ScheduleEntry::decode(entry)?, revision })
 }
 
-/// Reads schedules; one that was deleted from under its index is left out.
+/// Reads schedules; leaves out one that was deleted after the index was read.
 fn read_all(found: impl Iterator<Item = Value>) -> Result<Vec<StoredSchedule>> {
     found.filter(|found| *found != Value::Nil).map(|found| read(&text(found)?)).collect()
 }
@@ -119,7 +119,7 @@ pub(super) async fn due(store: &Store, limit: usize) -> Result<DueSchedules> {
     Ok(DueSchedules { now, due: read_all(words)?, next_at })
 }
 
-/// Carries a step out, if the schedule is at its revision.
+/// Carries out a step if the schedule has the expected revision.
 pub(super) async fn fire(store: &Store, fire: Fire) -> Result<Fired> {
     fire.validate()?;
     let entry = fire.entry.encode()?;

@@ -1,8 +1,8 @@
-//! The scripts: read from their files, put together with what they include, known to the server by their digest.
+//! The scripts: read from their files, assembled with their includes, and known to the server by their digest.
 //!
-//! A script opens with `#!lua` and its flags and says its purpose. A line `-- include …` is replaced by the text of the
-//! files of `scripts/lib` it names, in a branch where only that branch needs them. A name with an `@` is a position or a
-//! letter of the table in `layout.rs`.
+//! A script opens with `#!lua` and its flags, and a comment on its purpose. A line `-- include …` is replaced by the
+//! files of `scripts/lib` it names, in a branch where only that branch needs them. A name with an `@` is a position or
+//! a letter of the table in `layout.rs`.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use super::layout;
 pub(super) struct Script {
     /// Its whole text.
     pub(super) text: String,
-    /// The digest the server knows it by.
+    /// The digest by which the server knows it.
     pub(super) sha: String,
 }
 
@@ -83,9 +83,9 @@ fn library(name: &str) -> &'static str {
     LIBRARY.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| text)
 }
 
-/// Adds a source with all that it includes, and that these include.
+/// Adds a source with its includes, and theirs.
 fn put_together(source: &str, text: &mut String) {
-    // The flags of a script that another includes are those of the other.
+    // An included script takes the flags of the including one.
     let flags = usize::from(!text.is_empty() && source.starts_with("#!"));
     for line in source.lines().skip(flags) {
         match line.trim_start().strip_prefix(INCLUDE) {
@@ -207,8 +207,8 @@ mod tests {
         !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
     }
 
-    /// Positions and letters in a line that have no name. From the first byte on, and the two parts of a pair, need none;
-    /// nor does what stands at a place in a script's arguments, which its beginning tells.
+    /// Positions and letters in a line that have no name. The first byte and the two parts of a pair need none, nor do
+    /// places in a script's arguments, which its header lists.
     fn riddles(line: &str) -> Vec<String> {
         let mut found = Vec::new();
         for function in ["sub", "byte", "find", "match", "unpack_at"] {

@@ -1,4 +1,4 @@
-//! Putting a task together from what scripts answer. The strings' layout is in `layout.rs`.
+//! Decodes tasks from the answers of scripts. The strings' layout is in `layout.rs`.
 
 use std::{collections::HashMap, ops::Range};
 
@@ -21,14 +21,14 @@ use super::{
     reply::{array, bytes, digits, text, tuple},
 };
 
-/// How news begin that tell a span.
+/// The first byte of news that contain a span.
 const HAS_SPAN: u8 = b'T';
 
 fn corrupt(what: &str) -> Error {
     Error::Corrupt(format!("a task's {what} can't be read"))
 }
 
-/// A slice, or a complaint.
+/// A slice, or an error.
 pub(super) fn part<'a>(
     from: &'a [u8],
     range: impl std::slice::SliceIndex<[u8], Output = [u8]>,
@@ -42,7 +42,7 @@ pub(super) fn count(text: &[u8]) -> Result<u32> {
     u32::try_from(digits(text)?).map_err(|_| corrupt("count"))
 }
 
-/// A worker's name, of which an empty one is none.
+/// A worker's name; an empty one is none.
 pub(super) fn worker(name: &[u8]) -> Result<Option<WorkerId>> {
     if name.is_empty() {
         return Ok(None);
@@ -51,7 +51,7 @@ pub(super) fn worker(name: &[u8]) -> Result<Option<WorkerId>> {
     WorkerId::new(name).map(Some).map_err(|_| corrupt("worker"))
 }
 
-/// A time, of which zeros are none.
+/// A time; zeros are none.
 fn some_time(digits: &[u8]) -> Result<Option<Timestamp>> {
     time(digits).map(|at| (at.as_micros() != 0).then_some(at))
 }
@@ -115,11 +115,11 @@ pub(super) fn read_payload(from: &[u8]) -> Result<Option<Payload>> {
     }))
 }
 
-/// Where a list goes on after a task, besides its id.
+/// A task with its place in the list, for the cursor.
 pub(super) struct Seen {
     /// The task.
     pub(super) task: Task,
-    /// Whether its parameters are kept apart: then they are without their bytes.
+    /// Whether its parameters are stored separately: then they are without their bytes.
     large: bool,
     /// Of its submission.
     fingerprint: u128,
@@ -173,7 +173,7 @@ pub(super) fn status_of(digit: &[u8]) -> Result<Status> {
     }
 }
 
-/// A task by its record, its news, and the end of its lease.
+/// A task from its record, its news, and the end of its lease.
 fn task_from(id: TaskId, record: Record, side: SideFields, expires_at: &str) -> Result<Task> {
     let Standing { status, revision, ready_at, started_at, completed_at, attempt, crashes, .. } = record.standing;
     let worker = record.standing.worker;
@@ -221,7 +221,7 @@ fn task_from(id: TaskId, record: Record, side: SideFields, expires_at: &str) -> 
     })
 }
 
-/// Reads what `get` answers; with the fingerprint of the task's submission.
+/// Reads the answer of `get`, with the fingerprint of the task's submission.
 pub(super) fn read_task(answer: Value) -> Result<Option<DeadTask>> {
     if answer == Value::Nil {
         return Ok(None);
@@ -230,7 +230,7 @@ pub(super) fn read_task(answer: Value) -> Result<Option<DeadTask>> {
     whole(view, &bytes(errors)?, bytes(body)?).map(Some)
 }
 
-/// A view and what is kept apart from it.
+/// A view and its side records.
 fn whole(view: Value, errors: &[u8], body: Vec<u8>) -> Result<DeadTask> {
     let Seen { mut task, large, fingerprint, .. } = read_view(view)?;
     task.errors = read_errors(errors)?;
@@ -256,7 +256,7 @@ pub(super) fn read_copy(id: &TaskId, copy: &[u8]) -> Result<DeadTask> {
     whole(Value::Array(words.map(Value::BulkString).to_vec()), &errors, rest.to_vec())
 }
 
-/// Writes what a task that is not running tells: the span of its last attempt, and its checkpoint.
+/// Writes the news of a task that is not running: the span of its last attempt, and its checkpoint.
 pub(super) fn write_news(last_span: Option<&str>, checkpoint: Option<&Payload>, into: &mut Vec<u8>) {
     if let Some(span) = last_span.filter(|span| is_traceparent(span)) {
         into.push(HAS_SPAN);
@@ -268,8 +268,8 @@ pub(super) fn write_news(last_span: Option<&str>, checkpoint: Option<&Payload>, 
     }
 }
 
-/// Reads one queue's part of a claim (`scripts/lib/claim.lua`); answers what was not handed out. A task that can't be read
-/// does not stand in its neighbours' way: its lease ends in nobody's hands, and in the end that is counted as its crashes.
+/// Reads one queue's part of a claim (`scripts/lib/claim.lua`); returns the tasks that were not handed out. A task that
+/// can't be read does not block the others: its lease expires unassigned and counts as a crash, until it fails.
 pub(super) fn read_claims(
     answer: Value,
     started_at: Timestamp,
@@ -303,7 +303,7 @@ pub(super) struct NotHandedOut {
     pub(super) why: String,
 }
 
-/// A task by its record as it was before the claim; or, where the answer to a claim is repeated, as it is since.
+/// A task from its record before the claim; or, for a repeated answer, from its present record.
 fn claimed(id: &str, record: Value, fence: Fence, started_at: Timestamp) -> Result<ClaimedTask> {
     let id = TaskId::new(id).map_err(|_| corrupt("id"))?;
     let record = Record::decode(bytes(record)?)?;
@@ -329,7 +329,7 @@ fn claimed(id: &str, record: Value, fence: Fence, started_at: Timestamp) -> Resu
     })
 }
 
-/// What is kept apart from a task's record, if anything: its news, its parameters.
+/// The side records of a task, if any: its news, its parameters.
 type Apart = (Vec<u8>, Vec<u8>);
 
 fn add_apart(mut task: ClaimedTask, apart: Option<Apart>) -> Result<ClaimedTask> {

@@ -30,23 +30,23 @@ use crate::{OpenOptions, announce};
 
 /// A store on a server.
 pub(super) struct Store {
-    /// For submissions, lists and chores: what may be big.
+    /// For submissions, lists and chores, which may be big.
     pub(super) bulk: Lane,
-    /// For the workers' cycles, and what somebody waits for.
+    /// For the workers' cycles, and for waiting callers.
     pub(super) work: Lane,
     /// For the renewal of leases, and for notifications.
     pub(super) leases: Lane,
     pub(super) notifications: Arc<Notifications>,
-    /// Where it is, without login.
+    /// Its address without login.
     pub(super) address: String,
-    /// How all keys begin.
+    /// The prefix of all keys.
     pub(super) shard: String,
-    /// This process, or rather this opening of the store: where its workers are woken.
+    /// The id of this opening of the store: the channel that wakes its workers.
     pub(super) instance: String,
     pub(super) cycles: Cycles,
-    /// What the server's clock said last, and when that was.
+    /// The latest time of the server's clock, and when it was read.
     heard: Mutex<Option<(Timestamp, Instant)>>,
-    /// The configuration as it was read last.
+    /// The configuration as last read.
     pub(super) config: Mutex<Arc<Config>>,
     options: OpenOptions,
 }
@@ -58,7 +58,7 @@ impl fmt::Debug for Store {
 }
 
 impl Store {
-    /// Connects, and makes the store if it is new and may be.
+    /// Connects, and creates the store if it is new and that is allowed.
     pub(super) async fn open(address: Address, options: OpenOptions) -> Result<Self> {
         let shown = address.shown();
         let Address { client, prefix } = address;
@@ -85,8 +85,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Makes a new store where there is none, and refuses one of another version. Answers whether it is new: then a
-    /// server that was known before has been emptied.
+    /// Creates a new store if none exists, and refuses one of another version. Returns whether it is new: then a server
+    /// known before has been emptied.
     pub(super) async fn prepare(&self) -> Result<bool> {
         if self.options.must_exist {
             self.check_exists().await?;
@@ -110,7 +110,7 @@ impl Store {
         Ok(number(is_new)? == 1)
     }
 
-    /// Why a store that an older program wrote is refused, and what to do about it.
+    /// The error for a store of an older program, and what to do about it.
     fn too_old(&self, found: u64) -> Error {
         Error::Config(format!(
             "the store under keys that begin with {} has schema {found}, and this program reads and writes schema \
@@ -120,7 +120,7 @@ impl Store {
         ))
     }
 
-    /// Refuses a database that holds nothing of a store. What has lost some of its keys is one still.
+    /// Refuses a database without any key of a store. A store that lost some of its keys is accepted.
     async fn check_exists(&self) -> Result<()> {
         let build = |_| {
             let mut command = redis::cmd("EXISTS");
@@ -155,19 +155,20 @@ impl Store {
         self.options.tombstones
     }
 
-    /// Notes what the server's clock says.
+    /// Notes the time of the server's clock.
     pub(super) fn note_present(&self, now: Timestamp) {
         *self.heard.lock() = Some((now, Instant::now()));
     }
 
-    /// What the server's clock will say after this much time; 0 as long as it was never heard, or goes as a test says.
+    /// The time of the server's clock after this span; 0 if it was never read, or if a test sets the clock.
     pub(super) fn present_after(&self, span: Duration) -> Timestamp {
         let heard = self.heard.lock().filter(|_| self.options.clock.is_none());
         heard.map_or(Timestamp::default(), |(then, at)| then.after(at.elapsed()).after(span))
     }
 
-    /// Runs a script that is safe to repeat, with arguments that do not change. Sent again after a lost answer, it tells
-    /// what was left to do: a purge counts what the second sending deleted, a resubmission says `Live` of its own success.
+    /// Runs a script that is safe to repeat, with arguments that do not change. If it was sent again after a lost
+    /// answer, the result covers what the first run left: a purge counts what the second run deleted, a resubmission
+    /// reports `Live` for its own success.
     pub(super) async fn run(
         &self,
         lane: &Lane,

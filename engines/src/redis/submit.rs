@@ -1,9 +1,9 @@
-//! Taking tasks in. Callers that come while a call is under way share the next one.
+//! Accepting submissions. Callers that come while a call is under way share the next one.
 //!
-//! A server does the same work for a hundred tasks in one call as for a dozen in calls of their own, so submissions
-//! wait in line while a few calls are in flight, and then go together: with one caller nothing waits, not even for
-//! another task of the runtime, and batches form by themselves under load. Each submission stays all or nothing, and
-//! none is harmed by another's refusal. `submit/wire.rs` has what the script is sent and what it answers.
+//! For a server, a hundred tasks in one call are as much work as a dozen in calls of their own. So submissions wait in
+//! a queue while a few calls are in flight, and then go together. With one caller nothing waits, not even for another
+//! tokio task, and under load batches form by themselves. Each submission stays all or nothing, and another's refusal
+//! does not affect it. `submit/wire.rs` has the arguments and the answers of the script.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -30,17 +30,17 @@ use super::{
 pub(super) mod one;
 mod wire;
 
-/// Calls under way at a time. With two, one is prepared while the other runs.
+/// The number of calls under way. With two, one is prepared while the other runs.
 const IN_FLIGHT: usize = 2;
-/// Submissions of several callers share a call up to so many bytes, so that it arrives and is answered within the time
-/// that an answer may take. What a single caller sends is never divided.
+/// Submissions of several callers share a call up to this number of bytes, so that it is sent and answered within the
+/// time for an answer. The submission of a single caller is never divided.
 const SHARED_BYTES: usize = 4 * 1024 * 1024;
-/// Submissions of several callers share a call with at most so many runs of tasks that are alike, which may all be for
-/// different queues: a run costs the server more than a task. What a single caller sends is never divided.
+/// Submissions of several callers share a call with at most this number of runs of similar tasks, which may all be for
+/// different queues: a run costs the server more than a task. The submission of a single caller is never divided.
 const SHARED_RUNS: usize = 250;
-/// A batch whose tasks change the queue more often than that is sent queue by queue: a run costs as much as two tasks.
+/// A batch whose tasks change the queue more often than this is sent queue by queue: a run costs as much as two tasks.
 const RUNS_AS_GIVEN: usize = 20;
-/// Submissions that wait in line before their callers do.
+/// The number of queued submissions; further callers wait outside.
 const LINE: usize = 1_024;
 
 type Answer = Result<Vec<Submitted>>;
@@ -51,29 +51,29 @@ struct Group {
     tasks: Vec<Named>,
     /// Whether it has a unique key or a dependency: then it goes in a call of its own, whose tasks are judged together.
     goes_alone: bool,
-    /// What is done about ids that are taken, as the script reads it.
+    /// The action for ids that are taken, as the script reads it.
     mode: u8,
     runs: Vec<Run>,
-    /// What is sent of it.
+    /// Its size in bytes.
     bytes: usize,
     answer: oneshot::Sender<Answer>,
 }
 
-/// What goes as one group of the script: one caller's tasks, or single tasks of many callers that make one run. A group
-/// of its own would cost the server more than the task in it.
+/// The tasks of one group of the script: one caller's tasks, or single tasks of many callers that form one run. A
+/// separate group would cost the server more than the task in it.
 type Lot = Vec<Group>;
 
-/// The line of submissions.
+/// The queue of submissions.
 #[derive(Debug)]
 pub(super) struct Submitter {
     store: Arc<Store>,
     line: mpsc::Sender<Group>,
-    /// Fair: while the line waits for a permit, nobody slips in before it.
+    /// Fair: while the queue waits for a permit, no other caller goes before it.
     in_flight: Arc<Semaphore>,
 }
 
 impl Submitter {
-    /// Opens the line; it closes with this.
+    /// Opens the queue; it closes when this is dropped.
     pub(super) fn start(store: Arc<Store>) -> Self {
         let (line, groups) = mpsc::channel(LINE);
         let in_flight = Arc::new(Semaphore::new(IN_FLIGHT));
@@ -106,8 +106,8 @@ impl Submitter {
     }
 }
 
-/// Puts tasks of one queue together where a batch has many runs, and returns the places they had. Within its queue each task
-/// keeps its turn.
+/// Groups the tasks of a batch with many runs by queue, and returns the places they had. Within its queue each task
+/// keeps its order.
 fn gather_by_queue(tasks: Vec<NewTask>) -> (Vec<NewTask>, Option<Vec<usize>>) {
     if tasks.chunk_by(|a, b| a.queue == b.queue).count() <= RUNS_AS_GIVEN {
         return (tasks, None);
@@ -118,7 +118,7 @@ fn gather_by_queue(tasks: Vec<NewTask>) -> (Vec<NewTask>, Option<Vec<usize>>) {
     (tasks, Some(places))
 }
 
-/// Puts answers in the order in which the tasks were given.
+/// Returns answers in the order in which the tasks were given.
 fn as_given(submitted: Vec<Submitted>, places: Option<Vec<usize>>) -> Vec<Submitted> {
     let Some(places) = places else { return submitted };
     let mut numbered: Vec<_> = places.into_iter().zip(submitted).collect();
@@ -129,7 +129,7 @@ fn as_given(submitted: Vec<Submitted>, places: Option<Vec<usize>>) -> Vec<Submit
 async fn serve(store: Arc<Store>, mut groups: mpsc::Receiver<Group>, in_flight: Arc<Semaphore>) {
     let mut line = Vec::new();
     loop {
-        // Once somebody waits, first the permission and then the rest of the line: what comes meanwhile goes along.
+        // Once a submission waits: first the permit, then the rest of the queue, so that later submissions join.
         if line.is_empty() && groups.recv_many(&mut line, MAX_BATCH).await == 0 {
             return;
         }
@@ -149,8 +149,8 @@ async fn serve(store: Arc<Store>, mut groups: mpsc::Receiver<Group>, in_flight: 
     }
 }
 
-/// How many groups from the front go into one call: at most [`MAX_BATCH`] tasks, [`SHARED_RUNS`] and [`SHARED_BYTES`], and no
-/// id twice; one with unique keys or dependencies goes alone. At least one.
+/// How many groups from the front go into one call: at most [`MAX_BATCH`] tasks, [`SHARED_RUNS`] and [`SHARED_BYTES`],
+/// and no id twice; a group with unique keys or dependencies goes alone. At least one.
 fn fitting(line: &[Group]) -> usize {
     if let [_] = line {
         return 1;
@@ -159,7 +159,7 @@ fn fitting(line: &[Group]) -> usize {
     for (place, group) in line.iter().enumerate() {
         bytes += group.bytes;
         runs += match group.runs.as_slice() {
-            // Single tasks that are alike become one run.
+            // Similar single tasks become one run.
             [run] if run.count == 1 => usize::from(of_singles.insert((group.mode, &run.head))),
             several => several.len(),
         };
@@ -199,14 +199,14 @@ async fn send(store: &Store, groups: Vec<Group>) {
     }
 }
 
-/// Puts single tasks together that differ in nothing the script must know.
+/// Combines single tasks that differ in nothing the script must know.
 fn lots(groups: Vec<Group>) -> Vec<Lot> {
     let mut lots: Vec<Lot> = Vec::with_capacity(groups.len());
     let mut of_singles = HashMap::new();
     let mut last = None;
     for group in groups {
         let place = match group.runs.as_slice() {
-            // Most often like the one before it.
+            // Most often similar to the previous one.
             [run] if run.count == 1 => match last.filter(|place| has_head(lots.get(*place), group.mode, run)) {
                 Some(place) => place,
                 None => *of_singles.entry((group.mode, run.head.clone())).or_insert(lots.len()),
@@ -229,7 +229,7 @@ fn has_head(lot: Option<&Lot>, mode: u8, run: &Run) -> bool {
         && matches!(first.runs.as_slice(), [of_first] if of_first.count == 1 && of_first.head == run.head)
 }
 
-/// Tells each caller of a lot its own answer. One that is gone does not want to know.
+/// Sends each caller of a lot its own answer. A caller that is gone gets none.
 fn tell(mut lot: Lot, answer: Value) {
     if let [_] = lot.as_slice() {
         lot.into_iter().for_each(|group| drop(group.answer.send(read_answer(answer.clone(), group.tasks))));
@@ -254,7 +254,7 @@ mod tests {
 
     use super::*;
 
-    /// A caller's task under a number, so long from now.
+    /// A caller's task with this number, with this delay.
     fn single(number: u64, delay: u64) -> Group {
         let start = Start::After(Duration::from_secs(delay));
         let task = NewTask { start, ..task(&format!("t{number}")) };

@@ -1,4 +1,4 @@
-//! The files a TLS connection is made with: whom to trust, and what to show of oneself.
+//! The files of a TLS connection: the authorities to trust, and the client's certificate.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use jobbers_common::engine::{Error, Result};
 use percent_encoding::percent_decode_str;
 use redis::{ClientTlsConfig, TlsCertificates};
 
-/// What the parameters of an address name, as PEM files read once.
+/// The PEM files that the parameters of an address name, read once.
 #[derive(Default)]
 pub(super) struct TlsFiles {
     ca: Option<Vec<u8>>,
@@ -15,11 +15,11 @@ pub(super) struct TlsFiles {
 }
 
 impl TlsFiles {
-    /// Takes a parameter of an address; `false` when it is none of these.
+    /// Takes a parameter of an address; `false` if it is none of these.
     ///
     /// # Errors
-    /// When the file can't be read, or holds nothing of the kind: a key in place of a certificate would otherwise trust
-    /// nobody, and say so only when it connects.
+    /// If the file can't be read, or holds nothing of the kind. A key in place of a certificate would otherwise trust
+    /// no server, and fail only at the connection.
     pub(super) fn take(&mut self, name: &str, path: &str) -> Result<bool> {
         let (place, kind) = match name {
             "ca" => (&mut self.ca, "CERTIFICATE-----"),
@@ -37,10 +37,11 @@ impl TlsFiles {
         Ok(true)
     }
 
-    /// The files as the `redis` crate takes them; `None` when the system's authorities are trusted and nothing is shown.
+    /// The files in the `redis` crate's format; `None` if the system's authorities are trusted and no certificate is
+    /// sent.
     ///
     /// # Errors
-    /// When half of a client's certificate is missing.
+    /// If half of a client's certificate is missing.
     pub(super) fn certificates(self) -> Result<Option<TlsCertificates>> {
         let client_tls = match (self.cert, self.key) {
             (Some(client_cert), Some(client_key)) => Some(ClientTlsConfig { client_cert, client_key }),

@@ -1,4 +1,4 @@
-//! What is remembered of pruned tasks whose ids their clients chose.
+//! Tombstones: what is remembered of pruned tasks whose clients chose their ids.
 
 use jobbers_common::{
     engine::{Error, Result},
@@ -16,7 +16,7 @@ use super::{
     store::Store,
 };
 
-/// What is remembered of a task.
+/// The tombstone of a task.
 pub(super) async fn find(store: &Store, id: &TaskId) -> Result<Option<Tombstone>> {
     let add = |command: &mut Cmd| {
         command.arg(id.as_str());

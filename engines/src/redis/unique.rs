@@ -1,4 +1,4 @@
-//! What scripts are told of unique keys. The layout is in `scripts/lib/unique.lua`.
+//! The arguments of scripts for unique keys. The layout is in `scripts/lib/unique.lua`.
 
 use jobbers_common::{
     lifecycle::Status,
@@ -7,7 +7,7 @@ use jobbers_common::{
     unique::{OnDuplicate, Unique},
 };
 
-/// What a task says of its key.
+/// The uniqueness constraint of a task, in the scripts' format.
 pub(super) fn said(name: &TaskName, unique: &Unique) -> String {
     let statuses: String =
         Status::ALL.into_iter().map(|status| if unique.statuses.contains(status) { '1' } else { '0' }).collect();
@@ -16,7 +16,7 @@ pub(super) fn said(name: &TaskName, unique: &Unique) -> String {
     format!("{statuses}{span:016}{length:03}{name} {key}")
 }
 
-/// What a submission does about the holder of its key.
+/// The action of a submission when its key is held.
 pub(super) const fn letter(rule: OnDuplicate) -> char {
     match rule {
         OnDuplicate::Reject => 'j',

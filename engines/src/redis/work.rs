@@ -33,7 +33,7 @@ use super::{
 #[derive(Debug, Default)]
 pub(super) struct Cycles(Mutex<HashMap<WorkerId, Slots>>);
 
-/// Numbers of places: those that are free, and the next one that nobody has had.
+/// Numbers of places: the free ones, and the next unused one.
 #[derive(Debug, Default)]
 struct Slots {
     free: Vec<u64>,
@@ -41,9 +41,9 @@ struct Slots {
 }
 
 impl Cycles {
-    /// Takes a place that no other cycle has, however many come and go while this one is repeated. It is given back by
-    /// [`Slot::release`] when the cycle was answered. One that was given up keeps it, as the server may come to it later;
-    /// it forgets places by itself.
+    /// Takes a place that no other cycle has, however many come and go while this one is repeated. [`Slot::release`]
+    /// gives it back when the cycle was answered. A cycle that was given up keeps it, because the server may still run
+    /// that cycle; the server forgets places by itself.
     fn take_slot(&self, worker: &WorkerId) -> Slot<'_> {
         let mut of_workers = self.0.lock();
         let slots = of_workers.entry(worker.clone()).or_default();
@@ -68,7 +68,7 @@ struct Slot<'a> {
 }
 
 impl Slot<'_> {
-    /// Gives it back: nobody will ask again what the cycle did.
+    /// Gives it back: the cycle's result is not needed again.
     fn release(self) {
         if let Some(slots) = self.cycles.0.lock().get_mut(&self.worker) {
             slots.free.push(self.number);
@@ -76,10 +76,10 @@ impl Slot<'_> {
     }
 }
 
-/// Runs one cycle. A claim that a frozen server comes to when nobody waits for its answer any more leases nothing: it
-/// would have to be lost before anybody else got the tasks. Nobody waits for longer than an answer may take, or than the
-/// lease would last. If its answer gets lost it is sent again under the same number, and the server, which may have
-/// carried it out, then answers what it did instead of doing it twice.
+/// Runs one cycle. If a frozen server runs a claim after its caller stopped waiting, the claim leases nothing, because
+/// the leases would have to expire before another worker got the tasks. No caller waits longer than an answer may take,
+/// or than the lease lasts. If the answer is lost, the cycle is sent again under the same number, and a server that has
+/// carried it out returns the earlier result instead of repeating it.
 pub(super) async fn cycle(store: &Store, cycle: &Cycle) -> Result<CycleReply> {
     cycle.validate()?;
     let stale = store.notifications.take_registered(&cycle.worker);
@@ -109,7 +109,7 @@ pub(super) async fn cycle(store: &Store, cycle: &Cycle) -> Result<CycleReply> {
     Ok(reply)
 }
 
-/// A lease as it must be found: fences are compared as 15 digits.
+/// A lease as the script compares it: fences are 15 digits.
 fn fence_digits(fence: Fence) -> String {
     format!("{:015}", fence.0)
 }
@@ -164,7 +164,7 @@ fn write_claim(cycle: &Cycle, stale: &[QueueName], until: Timestamp, command: &m
     }
 }
 
-/// The reply, and the server's present.
+/// The reply, and the server's time.
 fn read_reply(answer: Value, cycle: &Cycle) -> Result<(CycleReply, Timestamp)> {
     let [settled, claims, cancel_requested, version, next_due, now, more, reclaimed] = tuple(answer)?;
     let settled = bytes(settled)?.iter().map(|letter| read_settled(*letter)).collect::<Result<Vec<_>>>()?;
@@ -184,7 +184,7 @@ fn read_reply(answer: Value, cycle: &Cycle) -> Result<(CycleReply, Timestamp)> {
         claimed,
         cancel_requested: array(cancel_requested)?.into_iter().map(id).collect::<Result<_>>()?,
         config_version: digits(&bytes(version)?)?,
-        // -1 is no number of microseconds.
+        // -1 is not a number of microseconds.
         next_due: text(next_due)?.parse().ok().map(Duration::from_micros),
         more: number(more)? == 1,
         reclaimed: match reclaimed {
@@ -246,7 +246,7 @@ fn write_extension(extension: &Extension, command: &mut Cmd) {
     };
 }
 
-/// Tasks that one script cancels at most, so that none holds the server for long.
+/// The most tasks that one script cancels, so that none holds the server for long.
 const CANCELLED_A_PIECE: usize = 300;
 
 /// Cancels tasks.

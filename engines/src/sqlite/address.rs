@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use jobbers_common::engine::{Error, Result};
 use percent_encoding::percent_decode_str;
 
-/// The smallest quota that leaves room for the schema and a little work.
+/// The smallest quota with room for the schema and a little work.
 const MIN_MAX_BYTES: u64 = 1024 * 1024;
 
-/// Where the store lies.
+/// Where the store is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
     /// In a file.
@@ -20,11 +20,11 @@ pub(super) enum Place {
 /// What a commit waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Synchronous {
-    /// The disk: what is acknowledged survives a power failure.
+    /// The disk: acknowledged writes survive a power failure.
     #[default]
     Full,
-    /// The operating system: what is acknowledged survives a crash of the process; a power failure may take the last
-    /// commits, and never damages the file.
+    /// The operating system: acknowledged writes survive a crash of the process. A power failure may lose the last
+    /// commits and never damages the file.
     Normal,
 }
 
@@ -37,7 +37,7 @@ impl Synchronous {
     }
 }
 
-/// A store's address, read.
+/// A parsed address of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Address {
     pub(super) place: Place,
@@ -108,7 +108,7 @@ fn parse_place(text: &str) -> Result<Place, String> {
     Ok(Place::File(PathBuf::from(&*path)))
 }
 
-/// SQLite creates files, not folders; say so before it answers `unable to open database file`.
+/// SQLite creates files, not folders; report that before it answers `unable to open database file`.
 fn check_folder(path: &Path) -> Result<(), String> {
     if path.is_dir() {
         return Err(format!("{} is a folder", path.display()));

@@ -28,13 +28,13 @@ fn json<T: Serialize>(value: &T) -> Result<String> {
     serde_json::to_string(value).map_err(|error| Error::Invalid(error.to_string()))
 }
 
-/// After a statement that changed the configuration: reads it again, one version on.
+/// After a statement that changed the configuration: raises its version and reads it again.
 fn changed(step: &mut Step<'_>) -> Result<Arc<Config>> {
     let catalog = Catalog::load(step.conn, step.catalog().version() + 1)?;
     Ok(adopt(step, catalog))
 }
 
-/// Goes by a configuration that was changed.
+/// Uses a changed configuration from here on.
 fn adopt(step: &mut Step<'_>, catalog: Catalog) -> Arc<Config> {
     step.ledger.catalog = Arc::new(catalog);
     step.ledger.notifications.push(Notification::Config);
@@ -45,7 +45,7 @@ fn unchanged(step: &Step<'_>) -> Arc<Config> {
     Arc::clone(&step.catalog().config)
 }
 
-/// Refuses one more of what there are enough of.
+/// Refuses one more entry beyond the limit.
 fn check_room(held: usize, kinds: &str) -> Result<()> {
     if held < MAX_CONFIG_ENTRIES {
         return Ok(());
@@ -53,7 +53,7 @@ fn check_room(held: usize, kinds: &str) -> Result<()> {
     Err(Error::Invalid(format!("a store holds at most {MAX_CONFIG_ENTRIES} {kinds}")))
 }
 
-/// Creates those of these queues that do not exist.
+/// Creates the queues that do not exist.
 pub(super) fn create_queues(step: &mut Step<'_>, queues: &[QueueName]) -> Result<()> {
     let mut create = step.prepare(sql::CREATE_QUEUE)?;
     let mut created = 0;
@@ -66,7 +66,7 @@ pub(super) fn create_queues(step: &mut Step<'_>, queues: &[QueueName]) -> Result
     Ok(())
 }
 
-/// Puts the settings of a queue. Costs the same however many queues exist.
+/// Stores the settings of a queue. The cost does not depend on the number of queues.
 pub(super) fn put_queue(step: &mut Step<'_>, queue: &QueueConfig, mode: &PutMode<QueueConfig>) -> Result<Arc<Config>> {
     queue.validate().map_err(Error::Invalid)?;
     let known = settings_of(step, &queue.name)?;
@@ -123,7 +123,7 @@ pub(super) fn delete_queue(step: &mut Step<'_>, name: &QueueName, expected: Opti
             return Ok(Deleted::More);
         }
     }
-    // What it weighs is gone with its tasks.
+    // Its waiting bytes are gone with its tasks.
     step.write_tallies()?;
     for delete in [sql::DELETE_TALLIES, sql::DELETE_DUE, sql::END_GATE_SWEEP, sql::DELETE_QUEUE] {
         step.prepare(delete)?.execute([queue]).or_store()?;
@@ -146,7 +146,7 @@ pub(super) fn move_tasks(step: &mut Step<'_>, from: &QueueName, to: &QueueName, 
         step.note_left(*key, from, status)?;
         step.note_entered(*key, to, status)?;
         if status == Status::Scheduled {
-            // The next look finds out when.
+            // The next look finds the exact time.
             step.note_due(Chore::Promote, to, 0);
         }
     }
@@ -232,12 +232,12 @@ pub(super) fn delete_route(step: &mut Step<'_>, key: &RouteKey) -> Result<Arc<Co
     }
 }
 
-/// By what `route` knows a rule for one version, or for all; rules for a range stand in `route_range`.
+/// The version by which `route` stores a rule for one version, or for all; rules for a range are in `route_range`.
 fn stored_version(key: &RouteKey) -> Option<i64> {
     if key.versions.is_all() { Some(ANY_VERSION) } else { key.versions.single().map(i64::from) }
 }
 
-/// Notes a worker's report, and forgets those that were silent for too long. Answers the configuration's version.
+/// Notes a worker's report, and forgets workers without a recent one. Returns the configuration's version.
 pub(super) fn register_worker(step: &Step<'_>, report: &WorkerReport, ttl: Duration) -> Result<u64> {
     let now = step.now_micros();
     let expires_at = step.now.after(ttl).as_micros();
@@ -256,7 +256,7 @@ pub(super) fn deregister_worker(step: &mut Step<'_>, worker: &WorkerId) -> Resul
     Ok(())
 }
 
-/// Tells a worker to claim nothing more, or to claim again.
+/// Asks a worker to claim nothing more, or to claim again.
 pub(super) fn set_draining(step: &mut Step<'_>, worker: &WorkerId, draining: bool) -> Result<Arc<Config>> {
     let (id, now) = (worker.as_str(), step.now_micros());
     let drains = step.catalog().config.draining.contains_key(worker);
@@ -275,7 +275,7 @@ pub(super) fn set_draining(step: &mut Step<'_>, worker: &WorkerId, draining: boo
     changed(step)
 }
 
-/// Keeps a catalogue, and forgets those whose time is over.
+/// Stores a catalogue, and forgets expired ones.
 pub(super) fn keep_catalogue(step: &Step<'_>, id: CatalogueId, text: &str, ttl: Duration) -> Result<()> {
     let expires_at = step.now.after(ttl).as_micros();
     step.prepare(sql::KEEP_CATALOGUE)?.execute((id.to_string(), text, expires_at)).or_store()?;

@@ -1,8 +1,8 @@
-//! The audit: the file by SQLite's own check, then the tasks, what lies beside them, and the counts.
+//! The audit: SQLite's own check of the file, then the tasks, their side records, and the counts.
 //!
-//! Looking is a question to a [`View`]; what is to be mended is then done by the writer, which looks again. Nothing is
-//! mended in a file whose pages are damaged: there, what is found may be the damage speaking, and a write may cover what a
-//! rescue could still read. The cursor carries that knowledge on from the check of the file, which comes first.
+//! A look is a question to a [`View`]; the writer then repairs, after it looked again. Nothing is repaired in a file
+//! whose pages are damaged: there the damage may cause the findings, and a write may overwrite what a rescue could
+//! still read. The cursor carries this knowledge on from the check of the file, which comes first.
 
 use jobbers_common::engine::{AuditRequest, Audited, Error, Finding, Flaw, Result};
 use rusqlite::{Connection, OptionalExtension, ToSql};
@@ -16,7 +16,7 @@ use super::{
     waiting_bytes,
 };
 
-/// What lies beside the tasks: its table, how it is looked over, and how an entry is deleted.
+/// The side tables of tasks: name, the statement that checks them, and the one that deletes an entry.
 const BESIDE: [(&str, &str, &str); 9] = [
     ("large_parameters", sql::AUDIT_LARGE_PARAMETERS, sql::DELETE_LARGE_PARAMETERS),
     ("checkpoint", sql::AUDIT_CHECKPOINTS, sql::DELETE_CHECKPOINT),
@@ -29,12 +29,12 @@ const BESIDE: [(&str, &str, &str); 9] = [
     ("dependent", sql::AUDIT_DEPENDENTS, sql::DELETE_DEPENDENTS),
 ];
 
-/// How many lines of SQLite's own check are passed on, of each table.
+/// How many lines of SQLite's own check are reported for each table.
 const MOST_SAID: usize = 10;
-/// How a cursor begins once the file is known to be damaged.
+/// The prefix of a cursor once the file is known to be damaged.
 const DAMAGED: &str = "damaged|";
 
-/// What is looked over by one call, and after what it goes on.
+/// The part that one call checks, and where it continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Piece {
     /// The table after the one of this name.
@@ -43,7 +43,7 @@ enum Piece {
     Tasks(i64),
     /// Entries of a table of [`BESIDE`], of tasks after this key.
     Beside(usize, i64),
-    /// Gates of a queue, or of the first one after it that has any, after the one of this name.
+    /// Gates of this queue after the one of this name, or of the next queue that has any.
     Gates(i64, String),
     /// The queue after the one of this key.
     Counts(i64),
@@ -77,7 +77,7 @@ impl Piece {
         }
     }
 
-    /// Of what it is a piece.
+    /// The subject of the piece.
     fn subject(&self) -> &str {
         match self {
             Self::File(_) => "file",
@@ -88,7 +88,7 @@ impl Piece {
         }
     }
 
-    /// Where to go on when the rest of this one can't be read.
+    /// Where to continue if the rest of this piece can't be read.
     fn skipped(&self, view: &View<'_>) -> Option<Self> {
         match self {
             Self::File(_) => Some(Self::Tasks(0)),
@@ -105,26 +105,26 @@ impl Piece {
     }
 }
 
-/// How a finding is mended.
+/// How a finding is repaired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mend {
-    /// Delete what a table of [`BESIDE`] has of this task.
+    /// Delete the entry of a table of [`BESIDE`] for this task.
     Delete(usize, i64),
-    /// Have claims look at the gates of a queue anew.
+    /// Make claims look at the gates of a queue again.
     LookAnew(i64),
-    /// Count the tasks of a queue anew.
+    /// Count the tasks of a queue again.
     Recount(i64),
-    /// Count the bytes that wait in a queue anew.
+    /// Count the bytes that wait in a queue again.
     RecountBytes(i64),
-    /// Have the chores look at a queue.
+    /// Make the chores look at a queue.
     LookForDue(i64),
-    /// Signal what a waiting task waits for and is over.
+    /// Signal the finished predecessors of a waiting task.
     Signal(i64),
-    /// Build the indexes of `task` anew.
+    /// Rebuild the indexes of `task`.
     Reindex,
 }
 
-/// A piece looked over: what was found, and how that is mended, if it can be.
+/// A checked piece: the findings, and how each is repaired if it can be.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Look {
     looked_at: u64,
@@ -140,13 +140,13 @@ impl Look {
         self.findings.push((finding, mend));
     }
 
-    /// Notes what is wrong with the file itself.
+    /// Notes a problem of the file itself.
     fn note_damage(&mut self, subject: &str, detail: impl Into<String>) {
         self.note(Flaw::FileDamaged, subject, detail, None);
         self.is_damaged = true;
     }
 
-    /// Whether there is anything that can be mended.
+    /// Whether any finding can be repaired.
     pub(super) fn can_be_mended(&self) -> bool {
         !self.is_damaged && self.findings.iter().any(|(_, mend)| mend.is_some())
     }
@@ -160,7 +160,7 @@ impl Look {
     }
 }
 
-/// Looks over one piece. What can't be read for damage is a finding, and the next piece has its turn.
+/// Checks one piece. A part that can't be read because of damage is a finding, and the next piece follows.
 pub(super) fn look(view: &View<'_>, request: &AuditRequest) -> Result<Look> {
     let foreign = || Error::Invalid("this cursor is not from this store".to_owned());
     let cursor = request.cursor.as_deref().unwrap_or_default();
@@ -185,7 +185,7 @@ pub(super) fn look(view: &View<'_>, request: &AuditRequest) -> Result<Look> {
     Ok(look)
 }
 
-/// What can be said of a file of which not even the counters can be read, for `why`: SQLite's check of its pages.
+/// The findings about a file whose counters can't be read, because of `why`: SQLite's check of its pages.
 pub(super) fn look_at_pages(conn: &Connection, why: &str) -> Look {
     let mut look = Look { looked_at: 1, ..Look::default() };
     look.note_damage("file", why);
@@ -195,7 +195,7 @@ pub(super) fn look_at_pages(conn: &Connection, why: &str) -> Look {
     look
 }
 
-/// What SQLite's check `pragma` of `what` complains of, its own breaking down included.
+/// The complaints of SQLite's check `pragma` of `what`, including its own failure.
 fn check(conn: &Connection, pragma: &str, what: impl ToSql) -> Vec<String> {
     let mut said = Vec::new();
     let checked = conn.pragma(None, pragma, what, |row| row.get(0).map(|text: String| said.push(text)));
@@ -204,7 +204,7 @@ fn check(conn: &Connection, pragma: &str, what: impl ToSql) -> Vec<String> {
     said
 }
 
-/// SQLite's check of a table: its pages, and for tasks that each index has what the rows say.
+/// SQLite's check of a table: its pages, and for tasks that each index matches the rows.
 fn file(view: &View<'_>, after: &str) -> Result<Look> {
     let table = view.prepare(sql::AUDIT_TABLES)?.query_row([after], |row| row.get::<_, String>(0)).optional();
     let Some(table) = table.or_store()? else { return Ok(Look { next: Some(Piece::Tasks(0)), ..Look::default() }) };
@@ -261,7 +261,7 @@ fn tasks(view: &View<'_>, after: i64, limit: usize) -> Result<Look> {
     Ok(look)
 }
 
-/// What lies beside tasks: whether those are there.
+/// Side records of tasks: whether their tasks exist.
 fn beside(view: &View<'_>, place: usize, after: i64, limit: usize) -> Result<Look> {
     let (table, statement, _) = BESIDE[place];
     let mut look = Look::default();
@@ -284,7 +284,7 @@ fn beside(view: &View<'_>, place: usize, after: i64, limit: usize) -> Result<Loo
     Ok(look)
 }
 
-/// Gates behind which tasks of a queue stand: whether a claim would look at those that are open.
+/// Gates with tasks of a queue behind them: whether a claim would look at the open ones.
 fn gates(view: &View<'_>, queue: i64, after: &str, limit: usize) -> Result<Look> {
     let mut look = Look::default();
     let looked_at = gates::look_over(view, queue, after, limit)?;
@@ -302,7 +302,7 @@ fn gates(view: &View<'_>, queue: i64, after: &str, limit: usize) -> Result<Look>
     Ok(look)
 }
 
-/// Statuses of a queue whose tally is not what there is: `(status, tallied, found)`.
+/// Statuses of a queue with a wrong tally: `(status, tallied, found)`.
 fn miscounted(view: &View<'_>, queue: i64) -> Result<Vec<(u8, i64, i64)>> {
     let mut statement = view.prepare(sql::AUDIT_COUNTS)?;
     let rows = statement.query_map([queue], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).or_store()?;
@@ -335,10 +335,10 @@ fn counts(view: &View<'_>, after: i64) -> Result<Look> {
     Ok(look)
 }
 
-/// Mends what a look has found and can be mended.
+/// Repairs the findings of a look that can be repaired.
 pub(super) fn repair(step: &mut Step<'_>, mut look: Look) -> Result<Audited> {
     let mut mended = Vec::new();
-    // The check of the file is not through yet when it comes by an index.
+    // The check of the file is not finished when it reaches an index.
     if look.findings.iter().any(|(_, mend)| *mend == Some(Mend::Reindex)) {
         look.is_damaged |= !check(step.conn, "quick_check", 1_i64).is_empty();
     }

@@ -1,4 +1,4 @@
-//! The settings of queues, roles and rules as of one version.
+//! The settings of queues, roles and rules at one version.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -17,18 +17,18 @@ use super::{
     sql,
 };
 
-/// The version that stands for every version of a task in `route`.
+/// The value in `route` for every version of a task.
 pub(super) const ANY_VERSION: i64 = -1;
 
-/// The configuration, and what verbs look up in it by a queue's key.
+/// The configuration, and the settings that verbs look up by a queue's key.
 #[derive(Debug, Default)]
 pub(super) struct Catalog {
     pub(super) config: Arc<Config>,
-    /// The queues that have a limit of the whole system.
+    /// The queues with a limit across all workers.
     pub(super) limited: Arc<HashMap<i64, QueueConfig>>,
-    /// The queues that have limits by key or by task, or had some and are not yet done with them.
+    /// The queues with limits by key or by task, or with gates left from earlier ones.
     pub(super) gated: Arc<HashMap<i64, Arc<QueueConfig>>>,
-    /// The retention of queues that have another one than the default.
+    /// The retention of queues that differ from the default.
     retentions: Arc<HashMap<i64, Retention>>,
     directory: Directory,
 }
@@ -67,8 +67,7 @@ impl Catalog {
         Ok(Self { config: Arc::new(config), ..catalog })
     }
 
-    /// Notes what verbs look up by the key of a queue with these settings. `is_swept`: its gates are being looked at
-    /// again.
+    /// Indexes the settings of a queue by its key. `is_swept`: claims are looking at all its gates again.
     fn index(&mut self, key: i64, queue: &QueueConfig, is_swept: bool) {
         let limited = queue.is_limited().then(|| queue.clone());
         put(Arc::make_mut(&mut self.limited), key, limited);
@@ -89,7 +88,7 @@ impl Catalog {
         }
     }
 
-    /// One version on, with the settings of a queue put.
+    /// The next version, with the settings of a queue replaced.
     pub(super) fn with_settings(&self, key: i64, queue: &QueueConfig, is_swept: bool) -> Self {
         let mut config = Config::clone(&self.config);
         config.version += 1;
@@ -99,7 +98,7 @@ impl Catalog {
         catalog
     }
 
-    /// One version on, without a queue.
+    /// The next version, without a queue.
     pub(super) fn without(&self, key: i64, queue: &QueueName) -> Self {
         let mut config = Config::clone(&self.config);
         config.version += 1;
@@ -139,13 +138,13 @@ impl Catalog {
         self.retentions.get(&key).cloned().unwrap_or_default()
     }
 
-    /// Whether the queue, if it exists, gives tasks out.
+    /// Whether the queue exists and hands out tasks.
     pub(super) fn is_open(&self, queue: &QueueName) -> bool {
         self.config.queues.get(queue).is_none_or(|queue| !queue.paused)
     }
 }
 
-/// Puts an entry, or removes it.
+/// Inserts an entry, or removes it.
 fn put<T>(entries: &mut HashMap<i64, T>, key: i64, value: Option<T>) {
     match value {
         Some(value) => entries.insert(key, value),

@@ -1,4 +1,4 @@
-//! The store's present.
+//! The store's clock.
 
 use std::{
     sync::Arc,
@@ -9,19 +9,19 @@ use jobbers_common::time::{Clock, Timestamp, micros};
 use parking_lot::Mutex;
 use tracing::warn;
 
-/// From how far behind what the store was written by the system's clock is complained of, in microseconds.
+/// By how much the system's clock must be behind the last written time to cause a warning, in microseconds.
 const WORTH_A_WORD: i64 = 1_000_000;
 
-/// A clock for tests, or the system's. The system's may be set back; the store's time never goes back for that: not in
-/// this process, and not behind what any process has written by. Nor does it stand still: until the system's clock has
-/// caught up, time goes on from there at its usual pace, so that leases end and tasks become due.
+/// The system's clock, or a clock for tests. The system's clock may be set back, but the store's time never goes back:
+/// not in this process, and not behind the time that any process has written. It also never stops: until the system's
+/// clock has caught up, time advances from there at its usual pace, so that leases end and tasks become due.
 #[derive(Debug)]
 pub(super) struct StoreClock {
     given: Option<Arc<dyn Clock>>,
     latest: Mutex<Latest>,
 }
 
-/// The latest time known, when it was known, and whether it was ahead of the system's clock.
+/// The latest known time, when it was known, and whether it was ahead of the system's clock.
 #[derive(Debug, Clone, Copy)]
 struct Latest {
     time: i64,
@@ -30,7 +30,7 @@ struct Latest {
 }
 
 impl Latest {
-    /// What it is now.
+    /// The present time.
     fn now(self) -> i64 {
         self.time.saturating_add(micros(self.at.elapsed()))
     }
@@ -41,7 +41,7 @@ impl StoreClock {
         Self { given, latest: Mutex::new(Latest { time: 0, at: Instant::now(), is_ahead: false }) }
     }
 
-    /// The present, given the latest time the store was written by.
+    /// The present time, given the latest time written to the store.
     pub(super) fn now_since(&self, written: i64) -> Timestamp {
         if let Some(clock) = &self.given {
             return clock.now();

@@ -1,4 +1,4 @@
-//! Opening connections, and the settings they all share.
+//! Opens connections with their common settings.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -13,27 +13,27 @@ use super::{
     steps::StepCounter,
 };
 
-/// Transactions of other processes last milliseconds; and there are fewer statements than are kept.
+/// Transactions of other processes last milliseconds. The number exceeds the number of statements.
 const SETTINGS: Settings = Settings { busy_timeout: Duration::from_secs(5), statements: 128 };
-/// The writer's page cache, in KiB. Not more: a commit that has rebalanced a tree walks all of it, and what is not here is
-/// in the operating system's.
+/// The writer's page cache, in KiB. It is not larger because a commit that rebalanced a tree walks the whole cache, and
+/// the operating system caches the other pages.
 const WRITER_CACHE_KIB: i64 = 8 * 1024;
-/// After how many pages the log is carried over into the database: 16 MiB.
+/// After how many pages the log is copied into the database: 16 MiB.
 const CHECKPOINT_PAGES: i64 = 4_000;
-/// How long cutting the log waits for those who still read from it.
+/// How long cutting the log waits for readers of the log.
 pub(super) const CUT_WITHIN: Duration = Duration::from_millis(500);
 
-/// Opens the connection that writes, creating and migrating the store where needed.
+/// Opens the connection that writes; creates or migrates the store where needed.
 pub(super) fn open_writer(address: &Address) -> Result<Connection> {
     let path = address.path().unwrap_or(Path::new(":memory:"));
     make_ready(prepared(SETTINGS.open(path, OpenFlags::SQLITE_OPEN_CREATE))?, address)
 }
 
-/// Opens the connection that writes to a store that is there, migrating it where needed. Where there is none, nothing is
-/// left behind.
+/// Opens the connection that writes to an existing store; migrates it where needed. If no store exists, it creates
+/// nothing.
 ///
 /// # Errors
-/// [`Error::Config`] where there is no store.
+/// [`Error::Config`] if no store exists.
 pub(super) fn open_existing(address: &Address) -> Result<Connection> {
     let Place::File(path) = &address.place else {
         let why = "a store in memory is new and empty, and nobody else's: name the one to look at with --engine-url";
@@ -63,7 +63,7 @@ fn make_ready(conn: Connection, address: &Address) -> Result<Connection> {
         SETTINGS.use_log(&conn).or_store()?;
     }
     set(&conn, "synchronous", address.synchronous.as_str())?;
-    // What belongs to a task or a queue is deleted by statements: see `removal`.
+    // Statements delete the records of a task or a queue: see `removal`.
     set(&conn, "foreign_keys", false)?;
     set(&conn, "cache_size", -WRITER_CACHE_KIB)?;
     set(&conn, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
@@ -92,10 +92,10 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection> {
     prepared(SETTINGS.open_reader(path))
 }
 
-/// With the settings of every connection of a store, which change nothing in the file.
+/// Applies the settings of every connection of a store, which change nothing in the file.
 fn prepared(opened: jobbers_sqlite_file::Result<Connection>) -> Result<Connection> {
     let conn = opened.or_store()?;
-    // A plan never depends on what is bound to it; else statements are compiled anew when other values come.
+    // Plans never depend on bound values; otherwise SQLite would compile statements again for other values.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).or_store()?;
     set(&conn, "temp_store", "MEMORY")?;
     Ok(conn)
@@ -105,14 +105,14 @@ fn set(conn: &Connection, pragma: &str, value: impl rusqlite::ToSql) -> Result<(
     conn.pragma_update(None, pragma, value).or_store()
 }
 
-/// What an operator should hear when somebody has taken the file's write-ahead log away.
+/// A warning for the operator if another program turned off the file's write-ahead log.
 pub(super) fn journal_warning(conn: &Connection) -> Result<Option<String>> {
     let mode: String = conn.pragma_query_value(None, "journal_mode", |row| row.get(0)).or_store()?;
     Ok((mode != "wal")
         .then(|| format!("journal_mode is {mode}: readers and the writer block each other; it should be wal")))
 }
 
-/// What `synchronous` promises, in a few words.
+/// The durability of a `synchronous` setting, in a few words.
 pub(super) fn durability(address: &Address) -> String {
     match (&address.place, address.synchronous) {
         (Place::Memory, _) => "none: memory only".to_owned(),

@@ -1,4 +1,4 @@
-//! The worker's loop: settle what finished, claim what fits.
+//! The worker's loop: settle finished tasks, claim new ones.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -27,7 +27,7 @@ use super::{
     waiters::Wants,
 };
 
-/// How many due tasks, and how many expired leases, one claim looks after.
+/// How many due tasks, and how many expired leases, one claim handles.
 const MAINTAIN_LIMIT: usize = 100;
 
 /// How many suspects of a queue one claim looks at.
@@ -38,7 +38,8 @@ pub(super) fn weight(cycle: &Cycle) -> usize {
     cycle.settlements.len() + cycle.claim.as_ref().map_or(0, |claim| claim.limit)
 }
 
-/// Settlements first, then the claim; one that took all there was registers the worker as waiting, before other writes.
+/// Settlements first, then the claim. A claim that took every ready task registers the worker as waiting, before other
+/// writes.
 pub(super) fn run(step: &mut Step<'_>, cycle: &Cycle) -> Result<CycleReply> {
     step.waiters.unregister(&cycle.worker);
     let settled = settle::settle(step, &cycle.settlements)?;
@@ -63,8 +64,8 @@ pub(super) fn run(step: &mut Step<'_>, cycle: &Cycle) -> Result<CycleReply> {
     Ok(reply)
 }
 
-/// The tasks leased, and whether there may be more: where limits, suspicion or refusals hold tasks back, or a queue gave all
-/// it was asked for.
+/// The leased tasks, and whether there may be more: limits, suspicion or refusals hold tasks back, or a queue gave as
+/// many as requested.
 fn claim_ready(step: &mut Step<'_>, worker: &WorkerId, claim: &ClaimRequest) -> Result<(Vec<ClaimedTask>, bool)> {
     let (mut claimed, mut more) = (Vec::new(), !step.catalog().limited.is_empty() || !claim.refused.is_empty());
     for wish in &claim.queues {
@@ -109,7 +110,7 @@ fn what_to_wait_for(
     claim: &ClaimRequest,
     claimed: &[ClaimedTask],
 ) -> Result<(Wants, Option<Duration>)> {
-    // What it has taken is no room any more: for further tasks other workers are woken.
+    // The tasks it took leave no room: further tasks wake other workers.
     let taken_of = |queue: &QueueName| claimed.iter().filter(|task| task.queue == *queue).count();
     let limit = claim.limit.saturating_sub(claimed.len());
     let mut wants = Wants { ready: Vec::new(), freed: Vec::new(), limit, refused: BTreeMap::new() };
@@ -123,7 +124,7 @@ fn what_to_wait_for(
         } else if let Some(wait) = wait
             && step.tally(queue, &[Status::Submitted])? > 0
         {
-            // It comes back by itself; a further submission would wake it in vain.
+            // It returns by itself at that time; waking it for a further submission would be useless.
             soonest = soonest.into_iter().chain([wait]).min();
         } else {
             wants.ready.push((queue, wish.limit.saturating_sub(taken_of(&wish.queue))));
@@ -145,7 +146,7 @@ struct QueueClaim<'a> {
     name: &'a QueueName,
     worker: &'a WorkerId,
     lease: Duration,
-    /// Where the leased tasks go.
+    /// Receives the leased tasks.
     claimed: &'a mut Vec<ClaimedTask>,
 }
 
@@ -163,7 +164,7 @@ impl QueueClaim<'_> {
         Ok(leases.len())
     }
 
-    /// Leases ready suspects, if there are some, as many as the worker may hold and `gates` let pass. Returns how many.
+    /// Leases ready suspects, if any: as many as the worker may hold and `gates` let pass. Returns how many.
     fn take_suspects(
         &mut self,
         step: &mut Step<'_>,
@@ -211,7 +212,7 @@ impl QueueClaim<'_> {
         rows.collect::<rusqlite::Result<_>>().or_store()
     }
 
-    /// Adds a row of `next_ready` to what the worker gets. Returns its key and fence.
+    /// Adds a row of `next_ready` to the worker's tasks. Returns its key and fence.
     fn hand_out(&mut self, row: &Row<'_>, step: &mut Step<'_>) -> Result<(i64, i64)> {
         let (key, fence) = (row.get(0).or_store()?, step.next_revision());
         match claimed_task(row, self.name, fence, step.now) {
@@ -239,7 +240,7 @@ impl QueueClaim<'_> {
     }
 }
 
-/// A row of `next_ready` as the worker gets it.
+/// Reads a row of `next_ready` as a claimed task.
 fn claimed_task(row: &Row<'_>, queue: &QueueName, fence: i64, now: Timestamp) -> Result<ClaimedTask> {
     let mut columns = Columns::of(row);
     let _key: i64 = columns.take()?;

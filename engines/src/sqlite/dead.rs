@@ -71,7 +71,7 @@ pub(super) fn outbox_size(view: &View<'_>) -> Result<u64> {
     Ok(size.unsigned_abs())
 }
 
-/// Takes copies, or receipts, away, by the statement that does.
+/// Deletes copies or receipts with the given statement.
 pub(super) fn forget(step: &Step<'_>, keys: &[DeadKey], statement: &'static str) -> Result<()> {
     for DeadKey { id, revision } in keys {
         let revision = i64::try_from(*revision).unwrap_or(-1);
@@ -90,7 +90,7 @@ pub(super) fn growth(batch: &[Resubmit]) -> u64 {
     batch.iter().map(adds).sum()
 }
 
-/// Sends tasks again, each for itself.
+/// Sends tasks again, each one independently.
 pub(super) fn resubmit(step: &mut Step<'_>, batch: &[Resubmit]) -> Result<Vec<Resubmitted>> {
     batch.iter().map(|wish| resubmit_one(step, wish)).collect()
 }
@@ -157,7 +157,7 @@ fn resubmit_one(step: &mut Step<'_>, wish: &Resubmit) -> Result<Resubmitted> {
     Ok(Resubmitted::Done)
 }
 
-/// Of what a task is to be the only one, with its name.
+/// The uniqueness constraint of a task, with its name.
 fn uniqueness(step: &Step<'_>, found: Option<&Ended>, wish: &Resubmit) -> Result<Option<(TaskName, Unique)>> {
     match found {
         Some(task) => unique::of_task(step, task.key),
@@ -263,7 +263,7 @@ fn restore_history(step: &Step<'_>, key: i64, task: &Task) -> Result<()> {
             .execute((key, checkpoint.content_type.as_deref(), &checkpoint.bytes[..]))
             .or_store()?;
     }
-    // Below any revision, which is what failures to come are numbered with.
+    // Negative numbers, because future failures are numbered with revisions.
     for (number, error) in (-sql::count(task.errors.len())..).zip(&task.errors) {
         step.prepare(sql::NOTE_FAILURE)?
             .execute((

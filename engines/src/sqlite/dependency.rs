@@ -1,8 +1,8 @@
-//! Dependencies: the edges between tasks, and what the end of one does to those that wait for it.
+//! Dependencies: the edges between tasks, and the effect of one task's end on those that wait for it.
 //!
-//! A task that ends, or is removed before its end, is noted in the step ([`note_end`]). Its edges are signalled when the
-//! verb is through, or before it claims ([`signal_all`]): a bounded number, and the rest by the claims and ticks that
-//! follow ([`work_off`]). Only tasks that are `linked` come here at all.
+//! A task that ends, or is removed before its end, is noted in the step ([`note_end`]). Its edges are signalled when
+//! the verb has finished, or before it claims ([`signal_all`]): a bounded number; the claims and ticks that follow
+//! signal the rest ([`work_off`]). Only `linked` tasks reach this module.
 
 use jobbers_common::{
     dependency::{Dependencies, Dependency, DependencyPolicy, consequence},
@@ -26,20 +26,20 @@ use super::{
     view::View,
 };
 
-/// Ends that one call takes up again at most.
+/// The most ends that one call continues.
 const ENDS_A_CHORE: usize = 1_000;
 
-/// A task that is over, or gone, and whose successors are to hear of it.
+/// A task that is over or gone, whose successors must be signalled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ended {
     key: i64,
     id: TaskId,
-    /// Later edges are none of its business.
+    /// Later edges do not concern it.
     before: i64,
     end: Status,
 }
 
-/// An edge on its way to be signalled. In the order in which successors move.
+/// An edge to signal, in the order in which successors move.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Signal {
     since: i64,
@@ -50,7 +50,7 @@ struct Signal {
     end: Status,
 }
 
-/// Notes the end of a linked task, which has just got this revision.
+/// Notes the end of a linked task, which has just received this revision.
 pub(super) fn note_end(step: &mut Step<'_>, id: &TaskId, found: &Found, before: i64, end: Status) -> Result<()> {
     if found.status == Status::Waiting {
         step.prepare(sql::DELETE_DEPENDENCIES)?.execute([found.key]).or_store()?;
@@ -59,7 +59,7 @@ pub(super) fn note_end(step: &mut Step<'_>, id: &TaskId, found: &Found, before: 
     Ok(())
 }
 
-/// Notes tasks that are about to be removed before their end. To those that wait for them that is `end`.
+/// Notes tasks that are about to be removed before their end. Their successors see `end`.
 pub(super) fn note_withdrawn(step: &mut Step<'_>, doomed: &[Doomed], end: Status) -> Result<()> {
     if doomed.iter().all(|task| task.status.is_finished()) {
         return Ok(());
@@ -76,7 +76,7 @@ pub(super) fn note_withdrawn(step: &mut Step<'_>, doomed: &[Doomed], end: Status
     Ok(())
 }
 
-/// What waited for a task waits for the one that it has become.
+/// Tasks that waited for `from` wait for `to`, which replaces it.
 pub(super) fn pass_on(step: &Step<'_>, from: i64, to: i64) -> Result<()> {
     if step.prepare(sql::PASS_SUCCESSORS_ON)?.execute((from, to)).or_store()? > 0 {
         step.prepare(sql::LINK_TASK)?.execute([to]).or_store()?;
@@ -92,7 +92,7 @@ pub(super) fn signal_all(step: &mut Step<'_>) -> Result<()> {
     signal(step, SIGNALS_A_STEP)
 }
 
-/// Signals what earlier steps left.
+/// Signals the ends that earlier steps left.
 pub(super) fn work_off(step: &mut Step<'_>) -> Result<()> {
     let mut ended = Vec::new();
     let mut statement = step.prepare(sql::SIGNALS_DUE)?;
@@ -114,7 +114,7 @@ pub(super) fn work_off(step: &mut Step<'_>) -> Result<()> {
     signal(step, SIGNALS_A_CHORE)
 }
 
-/// Signals edges, and those that follow from them, round by round; what is left after `limit` of them is put off.
+/// Signals edges, and those that follow from them, round by round; leaves the rest after `limit` of them.
 fn signal(step: &mut Step<'_>, limit: usize) -> Result<()> {
     let mut left = limit;
     while !step.ledger.ended.is_empty() {
@@ -169,7 +169,7 @@ fn signal_one(step: &mut Step<'_>, edge: &Signal) -> Result<()> {
     }
 }
 
-/// Moves a task on that waited for others, if it still does.
+/// Moves a task that waited for others, if it still waits.
 fn leave_waiting(step: &mut Step<'_>, key: i64, event: Move) -> Result<()> {
     let mut statement = step.prepare(sql::FIND_WAITING)?;
     let mut rows = statement.query([key]).or_store()?;
@@ -195,7 +195,8 @@ fn leave_waiting(step: &mut Step<'_>, key: i64, event: Move) -> Result<()> {
 /// A new task that waits for others: its key, and its position.
 pub(super) type Successor<'a> = (i64, i64, &'a NewTask);
 
-/// Stores the edges of new tasks, which are all in. Returns the tasks that wait for none of them any more, and their moves.
+/// Stores the edges of new tasks, all of which are stored already. Returns the tasks that need not wait, and their
+/// moves.
 pub(super) fn link(step: &Step<'_>, new: &[Successor<'_>]) -> Result<Vec<(i64, Move)>> {
     let mut at_once = Vec::new();
     for (key, since, task) in new {
@@ -223,14 +224,14 @@ pub(super) fn link(step: &Step<'_>, new: &[Successor<'_>]) -> Result<Vec<(i64, M
     Ok(at_once)
 }
 
-/// How a predecessor ended that is not stored.
+/// The end of a predecessor that is no longer stored.
 fn remembered(step: &Step<'_>, id: &TaskId, on: &TaskId) -> Result<Status> {
     let tombstone = tombstones::find(step.conn, on, step.now)?;
     let unknown = || Error::UnknownPredecessor { id: id.clone(), predecessor: on.clone() };
     tombstone.map(|tombstone| tombstone.status).ok_or_else(unknown)
 }
 
-/// Signals what a batch has ended, and then moves those of its tasks on whose predecessors were over.
+/// Signals the ends of a batch, and then moves those of its tasks whose predecessors were over.
 pub(super) fn move_at_once(step: &mut Step<'_>, moves: &[(i64, Move)]) -> Result<()> {
     signal_all(step)?;
     for (key, event) in moves {
@@ -239,7 +240,7 @@ pub(super) fn move_at_once(step: &mut Step<'_>, moves: &[(i64, Move)]) -> Result
     signal_all(step)
 }
 
-/// Adds to a task, with its counts, who it waits for.
+/// Adds the predecessors that a task waits for, and the counts.
 pub(super) fn show(view: &View<'_>, key: i64, dependencies: &mut Dependencies) -> Result<()> {
     let mut statement = view.prepare(sql::WAITS_FOR)?;
     let mut rows = statement.query((key, sql::count(MAX_DEPENDENCIES_SHOWN))).or_store()?;
@@ -251,7 +252,7 @@ pub(super) fn show(view: &View<'_>, key: i64, dependencies: &mut Dependencies) -
     Ok(())
 }
 
-/// What is wrong with what a waiting task waits for, and whether that can be mended.
+/// A flaw in the dependencies of a waiting task, and whether it can be repaired.
 pub(super) fn find_flaw(view: &View<'_>, key: i64) -> Result<Option<(String, bool)>> {
     let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
     let (total, signals, edges, lost): (i64, i64, i64, i64) =
@@ -268,7 +269,7 @@ pub(super) fn find_flaw(view: &View<'_>, key: i64) -> Result<Option<(String, boo
     })
 }
 
-/// Moves a waiting task on, by the ends of those it waits for that are over.
+/// Moves a waiting task by the ends of its finished predecessors.
 pub(super) fn mend(step: &mut Step<'_>, key: i64) -> Result<()> {
     let mut statement = step.prepare(sql::ENDED_PREDECESSORS)?;
     let mut rows = statement.query([key]).or_store()?;

@@ -1,8 +1,8 @@
-//! Queues by name, and by the numbers that the tables know them by.
+//! Queues by name, and by the keys that the tables use.
 //!
-//! Which queues exist is for the table to say; this spares a verb the question for a queue that was asked for before. No
-//! entry becomes wrong while it is kept: a deletion raises the configuration's version, and a creation, which may be
-//! rolled back, is made with a directory of its own; both begin with an empty one.
+//! The table decides which queues exist; this cache saves a verb the query for a queue that was looked up before. No
+//! entry becomes wrong while it is kept. A deletion raises the configuration's version, and a creation, which may be
+//! rolled back, uses a directory of its own; both begin with an empty one.
 
 use std::collections::HashMap;
 
@@ -18,10 +18,10 @@ use super::{
     sql,
 };
 
-/// Queues known at most; then they are asked for again.
+/// The most queues cached; beyond it the cache is emptied.
 const MOST_KNOWN: usize = 100_000;
 
-/// The queues that were asked for.
+/// The queues looked up so far.
 #[derive(Debug, Default)]
 pub(super) struct Directory {
     known: RwLock<Known>,

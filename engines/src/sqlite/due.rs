@@ -1,14 +1,14 @@
-//! Which queues a chore has something to do in, and from when on: so that it costs by what there is to do.
+//! Which queues have work for a chore, and from when on, so that a chore costs only by the work it does.
 //!
-//! The table has lower bounds. A verb that makes a task due notes the time ([`Step::note_due`]); a look at a queue that finds
-//! nothing due any more writes when the next one is, or takes the queue off the list.
+//! The table holds lower bounds. A verb that makes a task due notes the time ([`Step::note_due`]). A look at a queue
+//! that finds nothing due writes the next time, or removes the queue from the list.
 
 use jobbers_common::engine::Result;
 use rusqlite::OptionalExtension;
 
 use super::{error::OrStore, prune, sql, step::Step, view::View};
 
-/// What is done to tasks when their time has come.
+/// A chore for tasks whose time has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Chore {
     /// Scheduled tasks join their queues.
@@ -29,7 +29,7 @@ impl Chore {
     }
 }
 
-/// The queues in which a chore may have something to do by now, the longest due first.
+/// The queues in which a chore may have work by now, the longest due first.
 pub(super) fn queues(step: &mut Step<'_>, chore: Chore, limit: usize) -> Result<Vec<i64>> {
     by(step, chore, step.now_micros(), limit)
 }
@@ -42,7 +42,7 @@ pub(super) fn by(step: &mut Step<'_>, chore: Chore, time: i64, limit: usize) -> 
     rows.collect::<rusqlite::Result<_>>().or_store()
 }
 
-/// Notes what a look at a queue has found: the time from which on the chore has something to do there, if it ever has.
+/// Notes the result of a look at a queue: when the chore next has work there, if ever.
 pub(super) fn looked(step: &Step<'_>, chore: Chore, queue: i64, next: Option<i64>) -> Result<()> {
     match next {
         Some(at) => step.prepare(sql::SET_DUE)?.execute((chore.code(), queue, at)),
@@ -66,7 +66,7 @@ fn next(step: &Step<'_>, sql: &str, queue: i64) -> Result<Option<i64>> {
     step.prepare(sql)?.query_row([queue], |row| row.get(0)).optional().or_store()
 }
 
-/// Whether a chore has something to do in a queue and would not look at it in time.
+/// Whether a chore has work in a queue and would not look at it in time.
 pub(super) fn is_overlooked(view: &View<'_>, queue: i64) -> Result<bool> {
     for chore in Chore::ALL {
         let first = match chore {
@@ -88,7 +88,7 @@ pub(super) fn is_overlooked(view: &View<'_>, queue: i64) -> Result<bool> {
     Ok(false)
 }
 
-/// Has every chore look at a queue.
+/// Makes every chore look at a queue.
 pub(super) fn look_again(step: &mut Step<'_>, queue: i64) -> Result<()> {
     for chore in Chore::ALL {
         step.note_due(chore, queue, 0);

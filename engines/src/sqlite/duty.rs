@@ -1,4 +1,4 @@
-//! Duties: who has them, for how long.
+//! Duties: who holds them, and until when.
 
 use jobbers_common::{
     engine::{Duty, DutyClaim, Result},
@@ -9,7 +9,7 @@ use rusqlite::Connection;
 
 use super::{error::OrStore, row::Columns, sql, step::Step, view::View};
 
-/// Takes a duty or keeps it. Answers who has it.
+/// Takes or renews a duty. Returns its holder.
 pub(super) fn claim(step: &Step<'_>, claim: &DutyClaim) -> Result<Duty> {
     let DutyClaim { duty, holder, note, ttl } = claim;
     let before = find(step.conn, duty)?;
@@ -26,7 +26,7 @@ pub(super) fn claim(step: &Step<'_>, claim: &DutyClaim) -> Result<Duty> {
     Ok(had)
 }
 
-/// Who has a duty.
+/// The holder of a duty.
 pub(super) fn look(view: &View<'_>, duty: &DutyName) -> Result<Option<Duty>> {
     Ok(find(view.conn, duty)?.filter(|duty| duty.expires_at > view.now))
 }

@@ -1,12 +1,12 @@
-//! What a failing file means to a caller of the store.
+//! Translates failures of the file into errors of the store.
 
 use jobbers_common::engine::Error;
 use jobbers_sqlite_file::{Error as FileError, ErrorKind};
 
-/// The store's words.
+/// The error in the store's words.
 pub(super) fn in_words_of_the_store(FileError { kind, text }: FileError) -> Error {
     match kind {
-        // What it takes to go on: unlike a quota, a disk leaves no reserve to work with.
+        // What the operator must do: unlike a quota, a full disk leaves no reserve.
         ErrorKind::Full => Error::Full(format!(
             "no room is left on its disk: {text}. Free some: settling and deleting need room for the log as well"
         )),
@@ -25,14 +25,14 @@ pub(super) fn in_words_of_the_store(FileError { kind, text }: FileError) -> Erro
     }
 }
 
-/// Something stored that this program did not write so.
+/// The error for stored data that this program did not write.
 pub(super) fn corrupt(what: &str, error: impl std::fmt::Display) -> Error {
     Error::Corrupt(format!("{what}: {error}"))
 }
 
-/// `?` on the answer of a statement or of the file.
+/// `?` on the result of a statement or of the file.
 pub(super) trait OrStore<T> {
-    /// The answer, or the error in the store's words.
+    /// The result, or the error in the store's words.
     fn or_store(self) -> Result<T, Error>;
 }
 

@@ -1,4 +1,4 @@
-//! What a verb must know of a task before it moves it.
+//! What a verb needs to know about a task before it moves it.
 
 use jobbers_common::{
     engine::Result,

@@ -1,13 +1,13 @@
-//! Finished tasks over several queues and endings, as one sequence by revision.
+//! Finished tasks of several queues and endings, merged into one sequence by revision.
 //!
-//! The index keeps one run per queue and ending, so that lists and prunings of one of them pass over no others. Each
-//! run is in order; here they are merged.
+//! The index has one run per queue and ending, so that lists and prunings of one of them skip no others. Each run is in
+//! order; here they are merged.
 
 use jobbers_common::{engine::Result, lifecycle::Status};
 
 use super::{error::OrStore, removal::Doomed, row, sql, view::View};
 
-/// A finished task: its place in the sequence, and where it lies.
+/// A finished task: its place in the sequence, and its queue and ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Finished {
     pub(super) revision: i64,
@@ -47,7 +47,7 @@ pub(super) fn first(
     merge(view, &runs, from, limit)
 }
 
-/// Of all runs the ones that begin first. Each holds at least one task, so of `limit` tasks none lies in another run.
+/// The runs that begin first. Each holds at least one task, so the first `limit` tasks are all in these runs.
 fn first_runs(
     view: &View<'_>,
     wanted: impl Fn(Status) -> bool,
@@ -81,7 +81,7 @@ pub(super) fn merge(view: &View<'_>, runs: &[(i64, Status)], from: Walk, limit: 
     }
     sort(&mut heads, from);
     let mut found: Vec<Finished> = Vec::new();
-    // Run by run, the one that begins first, until the next begins after all that is wanted has been found.
+    // Run by run, the one that begins first, until the next run begins after everything wanted.
     for head in heads {
         if found.get(limit.wrapping_sub(1)).is_some_and(|last| !is_before(&head, last, from)) {
             break;

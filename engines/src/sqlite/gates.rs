@@ -1,11 +1,11 @@
 //! Limits by key and by task, in the claim.
 //!
-//! A claim from a queue with such limits first makes way: of the tasks at its front, those whose gate is shut are set
-//! aside, so that what is then leased is free to start, and no later claim walks past them again. A gate that may let
-//! tasks pass has an entry in `gate_due`: now, when one of its tasks has ended, or when its rate has the next turn. A
-//! claim lets as many come back as may start; each is asked for its gates again. So an entry too many costs a look, and
-//! one is taken away only by who sees that the gate is shut until a task ends, or that nobody waits for it. A queue
-//! without such limits costs one look into an empty map.
+//! A claim from a queue with such limits first clears the front: it sets aside the tasks there whose gate is shut, so
+//! that every task it then leases may start, and no later claim walks past them again. A gate that may let tasks pass
+//! has an entry in `gate_due`: now, after one of its tasks has ended, or at the time its rate allows the next. A claim
+//! lets as many return as may start, and checks the gates of each again. So an unneeded entry costs one check. An entry
+//! is removed only by a claim that finds the gate shut until a task ends, or finds no task behind it. A queue without
+//! such limits costs one lookup in an empty map.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -32,10 +32,10 @@ use super::{
 
 mod state;
 
-/// How many tasks one claim asks for their gates, and how many it lets come back.
+/// For how many tasks one claim checks gates, and how many it lets return.
 const MAX_ASKED: usize = 1_000;
 
-/// How many gates one claim looks at because they are due, and how many because limits have changed.
+/// How many due gates one claim checks, and how many because limits have changed.
 const MAX_GATES: usize = 100;
 
 /// The fields that decide which gates a task has.
@@ -46,7 +46,7 @@ pub(super) struct GateFields {
 }
 
 impl GateFields {
-    /// Reads a name, a key and a version from three columns. What can't be read holds nothing back.
+    /// Reads a name, a key and a version from three columns. A value that can't be read holds nothing back.
     pub(super) fn read(row: &Row<'_>, at: usize) -> rusqlite::Result<Self> {
         let (name, key): (String, Option<String>) = (row.get(at)?, row.get(at + 1)?);
         let key = key.and_then(|key| ConcurrencyKey::new(key).ok());
@@ -77,7 +77,7 @@ fn forget_due(step: &Step<'_>, queue: i64, gate: &str) -> Result<()> {
     Ok(())
 }
 
-/// A task is about to run no more: its gates may let another one pass.
+/// A running task is about to stop: its gates may let another one pass.
 pub(super) fn note_ended(step: &mut Step<'_>, found: &Found) -> Result<()> {
     if found.status != Status::Started {
         return Ok(());
@@ -95,8 +95,7 @@ pub(super) fn note_ended(step: &mut Step<'_>, found: &Found) -> Result<()> {
     Ok(())
 }
 
-/// The limits of a queue change: its gates are to be looked at again, a bounded number by each claim. Returns whether
-/// there are some.
+/// The limits of a queue change, so claims check its gates again, a bounded number each. Returns whether it has gates.
 pub(super) fn look_anew(step: &Step<'_>, queue: i64) -> Result<bool> {
     let is_any_aside = exists(step.conn, sql::IS_ANY_ASIDE, [queue])?;
     if is_any_aside {
@@ -105,8 +104,8 @@ pub(super) fn look_anew(step: &Step<'_>, queue: i64) -> Result<bool> {
     Ok(is_any_aside)
 }
 
-/// When a claim that came back empty is worth repeating for a queue's gates: at once when it was cut short. `refuses`: it
-/// refuses kinds of tasks.
+/// When to repeat an empty claim for the gates of a queue: at once if it was cut short. `refuses`: the claim refuses
+/// kinds of tasks.
 pub(super) fn next_due(step: &Step<'_>, queue: i64, refuses: bool) -> Result<Option<Duration>> {
     let has_limits = step.catalog().gated.contains_key(&queue);
     if !has_limits && !refuses {
@@ -132,7 +131,7 @@ pub(super) fn next_due(step: &Step<'_>, queue: i64, refuses: bool) -> Result<Opt
     Ok(Some(Duration::ZERO))
 }
 
-/// Wakes workers for gates whose time has come: who was told of it may be busy by now.
+/// Wakes workers for due gates, because the worker that knew of the time may be busy by now.
 pub(super) fn wake_for_due(step: &mut Step<'_>) -> Result<()> {
     let queues: Vec<i64> = step.catalog().gated.keys().copied().collect();
     for queue in queues {
@@ -162,8 +161,8 @@ pub(super) fn shut_gates(
     Ok(shut)
 }
 
-/// Some of the gates behind which tasks of a queue stand, after one of them; and of each whether it is open and no claim
-/// would look at it.
+/// Some of the gates with tasks of a queue behind them, after the given one; each with whether it is open although no
+/// claim would look at it.
 pub(super) fn look_over(view: &View<'_>, queue: i64, after: &str, limit: usize) -> Result<Vec<(String, bool)>> {
     let config = view.catalog.gated.get(&queue);
     let is_swept = config.is_some() && view.prepare(sql::GATE_SWEEP)?.exists([queue]).or_store()?;
@@ -193,16 +192,16 @@ pub(super) struct Gates {
     refused: Refused,
     running: RunningByName,
     known: HashMap<Gate, GateState>,
-    /// How many tasks may still be asked.
+    /// For how many tasks gates may still be checked.
     left: usize,
-    /// How many may still come back.
+    /// How many tasks may still return.
     may_pass: usize,
-    /// Whether a rate holds back what it did not before: somebody must come back for it.
+    /// Whether a rate now holds back tasks that it did not before, so that a worker must return at that time.
     sets_time: bool,
 }
 
 impl Gates {
-    /// `None` for a queue without such limits, of which the claim refuses nothing.
+    /// `None` for a queue without such limits if the claim refuses nothing.
     pub(super) fn of(step: &Step<'_>, queue: i64, refused: Refused) -> Result<Option<Self>> {
         let config = step.catalog().gated.get(&queue).cloned();
         if config.is_some() {
@@ -222,7 +221,7 @@ impl Gates {
         }))
     }
 
-    /// Lets tasks come back whose gates may let them pass: by a change of limits, by an end, by a rate.
+    /// Lets tasks return whose gates may let them pass: after a change of limits, an end, or by a rate.
     pub(super) fn let_back(&mut self, step: &Step<'_>, wanted: usize) -> Result<()> {
         let Some(config) = self.config.clone() else { return Ok(()) };
         self.sweep(step)?;
@@ -234,8 +233,8 @@ impl Gates {
         self.refused.leaves(fields).is_some()
     }
 
-    /// Sets aside what may not start, until `wanted` tasks at the queue's front may, or there are no more. Answers how many
-    /// these are, and counts them as started; `None` for none.
+    /// Sets aside tasks that may not start, until `wanted` tasks at the queue's front may, or none are left. Returns
+    /// how many may start, and counts them as started; `None` means none.
     pub(super) fn make_way(&mut self, step: &Step<'_>, wanted: usize) -> Result<Option<usize>> {
         if wanted == 0 || self.left == 0 {
             return Ok(None);
@@ -266,7 +265,7 @@ impl Gates {
         rows.collect::<rusqlite::Result<_>>().or_store()
     }
 
-    /// Whether a task may start; then it is counted. One that may not is set aside.
+    /// Whether a task may start; if so, counts it. One that may not is set aside.
     pub(super) fn ask(&mut self, step: &Step<'_>, key: i64, fields: &GateFields) -> Result<bool> {
         if let Some(gate) = self.refused.leaves(fields) {
             step.prepare(sql::SET_ASIDE)?.execute((key, gate)).or_store()?;
@@ -298,7 +297,7 @@ impl Gates {
         Ok(self.known.entry(gate.clone()).or_insert_with(|| GateState::open(limits)))
     }
 
-    /// A shut gate is due when its rate has the next turn; one without free slots, when a task ends.
+    /// A gate shut by its rate is due when the rate allows the next; one without free slots, when a task ends.
     fn note_shut(&self, step: &Step<'_>, code: &str, shut: Shut) -> Result<()> {
         match shut {
             Shut::Full => forget_due(step, self.queue, code),
@@ -306,7 +305,7 @@ impl Gates {
         }
     }
 
-    /// After a change of limits: gates somebody waits for are due now.
+    /// After a change of limits: gates with waiting tasks are due now.
     fn sweep(&self, step: &Step<'_>) -> Result<()> {
         let after = step.prepare(sql::GATE_SWEEP)?.query_row([self.queue], |row| row.get(0)).optional().or_store()?;
         let Some(mut after): Option<String> = after else { return Ok(()) };
@@ -324,7 +323,7 @@ impl Gates {
         Ok(())
     }
 
-    /// Lets as many come back as may start, of each gate that is due.
+    /// Lets as many tasks of each due gate return as may start.
     fn let_due_pass(&mut self, step: &Step<'_>, config: &QueueConfig, wanted: usize) -> Result<()> {
         let mut statement = step.prepare(sql::DUE_GATES)?;
         let rows = statement
@@ -351,8 +350,8 @@ impl Gates {
         Ok(())
     }
 
-    /// Writes where the rates stand of what has started. The worker that claimed will be busy: another one is to know when a
-    /// rate has the next turn. Workers that take what the claim refused are woken.
+    /// Writes the rate marks after the started tasks. The worker that claimed will be busy, so another one must know
+    /// when a rate allows the next. Wakes workers that take what the claim refused.
     pub(super) fn note_started(self, step: &mut Step<'_>, started: usize) -> Result<()> {
         if self.sets_time && started > 0 {
             step.ledger.notifications.push(Notification::Ready(self.queue));

@@ -1,4 +1,4 @@
-//! What happens to a running task from outside: its lease is renewed, it is asked to stop.
+//! Changes of a running task from outside: its lease is renewed, or it is cancelled.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use super::{
     step::{Notification, Step},
 };
 
-/// Renews leases, each for itself.
+/// Renews leases, each one independently.
 pub(super) fn extend(step: &mut Step<'_>, lease: Duration, extensions: &[Extension]) -> Result<Vec<ExtendAnswer>> {
     let expires_at = step.now.after(lease).as_micros();
     extensions.iter().map(|extension| extend_one(step, expires_at, extension)).collect()
@@ -28,7 +28,7 @@ fn extend_one(step: &mut Step<'_>, expires_at: i64, extension: &Extension) -> Re
     let held = find(step, &extension.id)?.filter(|found| found.status == Status::Started && found.fence == fence);
     let Some(found) = held else { return Ok(ExtendAnswer::LeaseLost) };
     step.prepare(sql::EXTEND_LEASE)?.execute((found.key, expires_at)).or_store()?;
-    // Usually later than what is noted; a shorter lease is not.
+    // Usually later than the noted time, but a shorter lease is not.
     step.note_due(Chore::Reclaim, found.queue, expires_at);
     if let Some(heartbeat) = &extension.heartbeat {
         note_heartbeat(step, found.key, heartbeat)?;

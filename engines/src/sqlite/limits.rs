@@ -1,4 +1,4 @@
-//! What a queue's limits leave at this moment. A queue without limits costs one look into an empty map.
+//! How much a queue's limits allow now. A queue without limits costs one lookup in an empty map.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use jobbers_common::{
 
 use super::{error::OrStore, sql, step::Step};
 
-/// What may be claimed from a queue now.
+/// How much may be claimed from a queue now.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Room {
-    /// Tasks that may run beside those that do.
+    /// Free slots.
     pub(super) slots: usize,
     rate: Option<(RateLimit, Timestamp)>,
 }
@@ -40,7 +40,7 @@ impl Room {
         self.rate.map_or(self.slots, |(rate, mark)| self.slots.min(rate.allowed(mark, now)))
     }
 
-    /// When the rate lets up to `wanted` tasks start, if it is the rate that stands against it.
+    /// When the rate lets up to `wanted` tasks start, if the rate is the limit that prevents it.
     pub(super) fn wait(&self, now: Timestamp, wanted: usize) -> Option<Duration> {
         let (rate, mark) = self.rate.filter(|_| self.slots > 0)?;
         (rate.allowed(mark, now) == 0).then(|| rate.wait(mark, now, wanted.min(self.slots)))
@@ -62,7 +62,7 @@ fn rate_of(step: &Step<'_>, queue: i64, config: &QueueConfig) -> Result<Option<(
     Ok(Some((rate, Timestamp::from_micros(mark))))
 }
 
-/// Holds to the rate at which a queue takes tasks in.
+/// Enforces the rate at which a queue accepts tasks.
 pub(super) fn note_entered(step: &Step<'_>, queue: i64, count: usize) -> Result<()> {
     let Some(config) = step.catalog().limited.get(&queue) else { return Ok(()) };
     let Some(rate) = config.submit_rate_limit else { return Ok(()) };

@@ -1,8 +1,8 @@
-//! Lists of tasks, a page at a time.
+//! Lists of tasks, in pages.
 //!
-//! A page walks sections; within a live section queue by queue. Each stretch is one range of one partial index, begun
-//! after the cursor's place, so a deep page costs what the first does. What no index narrows is looked at row by row,
-//! and a page that has looked at enough rows ends early.
+//! A page walks sections, and a live section queue by queue. Each stretch is one range of one partial index that begins
+//! after the cursor's place, so a deep page costs as much as the first. Conditions without an index are checked row by
+//! row, and a page that has checked enough rows ends early.
 
 use jobbers_common::{
     engine::{Error, ListRequest, Page, Result},
@@ -34,9 +34,9 @@ const SECTIONS: [(Status, &str); 4] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
     section: usize,
-    /// Empty before the first queue, and among what is over.
+    /// Empty before the first queue, and among finished tasks.
     queue: String,
-    /// Where in the queue: the columns that order the section.
+    /// The place in the queue: the columns that order the section.
     major: i64,
     minor: i64,
     id: String,
@@ -59,7 +59,7 @@ impl Place {
         })
     }
 
-    /// `~` stands in no name.
+    /// `~` is in no name.
     fn cursor(&self) -> String {
         let Self { section, queue, major, minor, id } = self;
         format!("{section}~{queue}~{major}~{minor}~{id}")
@@ -88,7 +88,7 @@ pub(super) fn list(view: &View<'_>, request: &ListRequest) -> Result<Page> {
 }
 
 impl Walker<'_> {
-    /// Fills the page from `place` on. Answers the place the page ends at, if there is more.
+    /// Fills the page from `place` on. Returns the place where the page ends, if there is more.
     fn walk(&mut self, mut place: Place) -> Result<Option<Place>> {
         for (section, (status, sql)) in SECTIONS.into_iter().enumerate().skip(place.section) {
             if !self.request.filter.wants(status) {
@@ -121,7 +121,7 @@ impl Walker<'_> {
         Ok(queues)
     }
 
-    /// The queue asked for, if one was; `None` when it does not exist.
+    /// The queue of the filter, if it has one; `None` if that queue does not exist.
     fn only_queue(&self) -> Result<Option<Option<i64>>> {
         match &self.request.filter.queue {
             None => Ok(Some(None)),
@@ -171,13 +171,14 @@ impl Walker<'_> {
         }
     }
 
-    /// How many rows to fetch next: one more than the page takes, so that a page that is just full knows its end.
+    /// How many rows to fetch next: one more than the page takes, so that a page that is exactly full knows it is the
+    /// last.
     fn room(&self) -> usize {
         self.request.limit - self.tasks.len() + 1
     }
 
-    /// Looks at a task, and takes it into the page if it matches. `false` when the page ends before it: it is full, or
-    /// has looked at enough.
+    /// Checks a task, and adds it to the page if it matches. Returns `false` if the page ends before it: it is full, or
+    /// has checked enough rows.
     fn take(&mut self, key: i64) -> Result<bool> {
         if self.looked_at == LOOKED_AT {
             return Ok(false);
@@ -198,7 +199,7 @@ impl Walker<'_> {
     }
 }
 
-/// How many rows to fetch after so many of which few matched.
+/// How many rows to fetch after this number of rows with few matches.
 fn more(rows: usize) -> usize {
     (4 * rows).min(MAX_BATCH)
 }

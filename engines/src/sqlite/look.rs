@@ -1,4 +1,4 @@
-//! One task, and counts.
+//! Reading one task, and counts.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use super::{
     view::View,
 };
 
-/// Everything known of a task.
+/// The whole task.
 pub(super) fn get(view: &View<'_>, id: &TaskId) -> Result<Option<Task>> {
     let mut statement = view.prepare(sql::GET_TASK)?;
     let mut rows = statement.query([id.as_str()]).or_store()?;
@@ -40,7 +40,7 @@ pub(super) fn get(view: &View<'_>, id: &TaskId) -> Result<Option<Task>> {
     Ok(Some(task))
 }
 
-/// Where a ready task stands in its queue.
+/// The place of a ready task in its queue.
 pub(super) fn place(view: &View<'_>, id: &TaskId) -> Result<Option<QueuePlace>> {
     let mut statement = view.prepare(sql::PLACE)?;
     let found = statement
@@ -102,7 +102,7 @@ fn stats_of(view: &View<'_>, queue: QueueName, key: i64, removed: u64) -> Result
     };
     Ok(QueueStats {
         queue,
-        // Not a counter of its own, so that the two sides of `accepted = removed + tasks` can't drift apart.
+        // Not a separate counter, so that the two sides of `accepted = removed + tasks` can't differ.
         accepted: removed + tasks.values().sum::<u64>(),
         removed,
         tasks,
@@ -111,7 +111,7 @@ fn stats_of(view: &View<'_>, queue: QueueName, key: i64, removed: u64) -> Result
     })
 }
 
-/// The workers heard of within their time.
+/// The workers with a recent report.
 pub(super) fn workers(view: &View<'_>) -> Result<Vec<RegisteredWorker>> {
     let mut statement = view.prepare(sql::ALL_WORKERS)?;
     let mut rows = statement.query([view.now.as_micros()]).or_store()?;
@@ -129,7 +129,7 @@ pub(super) fn workers(view: &View<'_>) -> Result<Vec<RegisteredWorker>> {
     Ok(workers)
 }
 
-/// A catalogue of tasks, unless its time is over.
+/// A catalogue of tasks, unless it has expired.
 pub(super) fn catalogue(view: &View<'_>, id: CatalogueId) -> Result<Option<Catalogue>> {
     let mut statement = view.prepare(sql::GET_CATALOGUE)?;
     let found = statement.query_row((id.to_string(), view.now.as_micros()), |row| row.get::<_, String>(0));

@@ -1,4 +1,4 @@
-//! Workers that vanished, and the suspects that a worker holds.
+//! Vanished workers, and the suspects that a worker holds.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -15,7 +15,8 @@ use super::{error::OrStore, sql, step::Step};
 /// How long a loss is remembered. A lease that outlives it is judged by what its worker holds then.
 const REMEMBERED: Duration = Duration::from_secs(24 * 3_600);
 
-/// How many leases each worker holds, read when the first loss opens: one walk over all leases, however many workers vanished.
+/// How many leases each worker holds, read when the first loss opens: one walk over all leases, however many workers
+/// vanished.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
     held: Option<HashMap<String, HeldLeases>>,
@@ -29,8 +30,8 @@ struct HeldLeases {
 }
 
 impl Losses {
-    /// The loss to which an expired lease belongs; a new one if this lease is its first. The lease counts as taken back
-    /// from here on.
+    /// The loss to which an expired lease belongs; a new one if this lease is its first. From here on the lease counts
+    /// as taken back.
     pub(super) fn take(
         &mut self,
         step: &Step<'_>,
@@ -83,7 +84,7 @@ fn count_leases(step: &Step<'_>) -> Result<HashMap<String, HeldLeases>> {
     Ok(held)
 }
 
-/// The suspects that a worker holds a lease on.
+/// The suspects leased to a worker.
 pub(super) fn held_by(step: &Step<'_>, worker: &WorkerId) -> Result<HeldSuspects> {
     let mut held = HeldSuspects::default();
     let mut statement = step.prepare(sql::HELD_SUSPECTS)?;

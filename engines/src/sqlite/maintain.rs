@@ -29,10 +29,10 @@ use super::{
     step::Step,
 };
 
-/// How many queues a chore looks at together, and how many in all.
+/// How many queues a chore handles together, and how many in total.
 const QUEUES_AT_ONCE: usize = 100;
 const MOST_QUEUES: usize = 1_000;
-/// How many rows of a queue a search for what is overdue reads at least.
+/// The least number of rows of a queue that a search for overdue tasks reads.
 const LEAST_READ: usize = 16;
 
 /// Moves up to `limit` due tasks of any queue to their ends, the longest due first. Returns how many.
@@ -59,8 +59,8 @@ pub(super) fn reclaim_all(step: &mut Step<'_>, limit: usize) -> Result<Reclaimed
     Ok(total)
 }
 
-/// Does a chore in the queues it is due in, group by group, until it has come to `limit` tasks; and notes when it is due in
-/// them next.
+/// Does a chore in the queues where it is due, group by group, until it has handled `limit` tasks, and notes when it is
+/// due there next.
 fn walk(
     step: &mut Step<'_>,
     chore: Chore,
@@ -136,7 +136,7 @@ fn read_lost(step: &Step<'_>, key: i64) -> Result<LostTask> {
     })
 }
 
-/// Returns where the task is now, and its key.
+/// Returns the task's status now, and its key.
 fn reclaim(step: &mut Step<'_>, losses: &mut Losses, expired: &Expired) -> Result<(Status, i64)> {
     let Expired { id, worker, started_at, blames, suspicion, overrides } = expired;
     let Judgement { suspicion, is_blamed } = losses.take(step, worker, *started_at, *suspicion)?.judge(*suspicion);
@@ -159,17 +159,19 @@ fn read_expired(row: &Row<'_>, _queue: i64) -> Result<Expired> {
         started_at: columns.time()?,
         blames: columns.take()?,
         suspicion: Suspicion::new(columns.take()?),
-        // A policy that can't be read does not keep a task from ending. No copy is made: it could not be read either.
+        // A policy that can't be read does not prevent a task's end. No copy is made, because it could not be read
+        // either.
         overrides: columns
             .overrides()
             .unwrap_or_else(|_| PolicyOverrides { dead_letter: Some(DeadLetter::None), ..PolicyOverrides::default() }),
     })
 }
 
-/// What is overdue in several queues: up to `limit` rows as one sequence by a row's first columns, a time and what decides ties.
+/// The overdue tasks of several queues: up to `limit` rows as one sequence by a row's first columns, a time and a
+/// tie-break.
 ///
-/// Reads a few rows of each queue, and more of those whose rows come first, so that many queues with many tasks each are
-/// not read whole.
+/// It reads a few rows of each queue, and more of the queues whose rows come first, so that many queues with many tasks
+/// are not read whole.
 fn overdue<K: Ord + Clone + FromSql, T>(
     step: &Step<'_>,
     sql: &'static str,
@@ -214,10 +216,10 @@ fn overdue<K: Ord + Clone + FromSql, T>(
     Ok(found)
 }
 
-/// A queue in the search for what is overdue.
+/// A queue in the search for overdue tasks.
 struct Source<K, T> {
     queue: i64,
-    /// Rows that were read and not yet taken.
+    /// Rows that were read and not taken yet.
     rows: VecDeque<((i64, K), T)>,
     /// How many rows were read.
     read: usize,

@@ -1,8 +1,8 @@
 //! The ways out of a lease, and the one way a task ends.
 //!
-//! Every end of a task passes [`end`], and every started task that goes back to its queue passes [`requeue`]: what holds
-//! for all of them (the limits of a queue, counts, waiters, dead letters) is done there. Which of the two it is, and with
-//! what, is decided by [`Transition`].
+//! Every end of a task passes [`end`], and every started task that goes back to its queue passes [`requeue`]. What all
+//! of them need (the limits of a queue, counts, waiters, dead letters) is done there. A [`Transition`] decides which of
+//! the two it is.
 
 use jobbers_common::{
     engine::Result,
@@ -15,10 +15,11 @@ use jobbers_common::{
 
 use super::{dead, dependency, due::Chore, error::OrStore, find::Found, gates, settle::note_failure, sql, step::Step};
 
-/// What the end of an attempt leaves besides its [`Transition`].
+/// What the end of an attempt stores besides its [`Transition`].
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Attempt<'a> {
-    /// Whether a settlement ended it. A task that ends so keeps its fence, by which a repetition is recognised.
+    /// Whether a settlement ended it. A task that ends so keeps its fence, by which a repeated settlement is
+    /// recognised.
     pub(super) is_settled: bool,
     /// Its failure, if it had one.
     pub(super) failure: Option<&'a AttemptFailure>,
@@ -28,7 +29,7 @@ pub(super) struct Attempt<'a> {
     pub(super) result: Option<&'a Payload>,
 }
 
-/// Carries out the end of an attempt. Returns where the task is now.
+/// Carries out the end of an attempt. Returns the task's status now.
 pub(super) fn leave(
     step: &mut Step<'_>,
     id: &TaskId,
@@ -74,7 +75,7 @@ impl Ending<'_> {
     pub(super) const ABORTED: Self = Self { event: Move::Abort, to: Status::Aborted, ..Self::CANCELLED };
 }
 
-/// Ends a task. Every task that ends does so here.
+/// Ends a task. Every end of a task passes here.
 pub(super) fn end(step: &mut Step<'_>, id: &TaskId, found: &Found, ending: &Ending<'_>) -> Result<()> {
     gates::note_ended(step, found)?;
     let (revision, now) = (step.next_revision(), step.now_micros());

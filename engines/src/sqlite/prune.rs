@@ -1,7 +1,8 @@
-//! Deleting what is over.
+//! Deletes finished tasks.
 //!
-//! Retention goes by [`due`]: a queue is looked at when it has too many finished tasks, or its oldest is too old. A filter
-//! may pass over many tasks, so a reader looks for those that match, and the writer deletes what has not moved since.
+//! Retention uses [`due`]: a queue is checked when it has too many finished tasks, or its oldest is too old. A filter
+//! may skip many tasks, so a reader searches for those that match, and the writer deletes those that have not moved
+//! since.
 
 use jobbers_common::{
     engine::{Error, PruneRequest, PruneScope, Pruned, Result, TaskFilter},
@@ -25,10 +26,10 @@ use super::{
     view::View,
 };
 
-/// Of how many queues the oldest tasks are compared when there is no room left.
+/// Of how many queues the oldest tasks are compared when the store is full.
 const OLDEST_QUEUES: usize = 64;
 
-/// What a piece of pruning found.
+/// The result of one search.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Found {
     doomed: Vec<Finished>,
@@ -36,13 +37,13 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// What a dry run answers.
+    /// The answer of a dry run.
     pub(super) fn counted(self) -> Pruned {
         Pruned { removed: self.doomed.len() as u64, next: self.next }
     }
 }
 
-/// Finds a piece of what a request means. The search may look at many tasks, so a reader does it.
+/// Finds the next tasks that a request selects. The search may check many tasks, so a reader does it.
 pub(super) fn find(view: &View<'_>, request: &PruneRequest) -> Result<Found> {
     match &request.scope {
         PruneScope::Retention => past_retention(view, request),
@@ -52,7 +53,7 @@ pub(super) fn find(view: &View<'_>, request: &PruneRequest) -> Result<Found> {
     }
 }
 
-/// Deletes what was found, except for tasks that have moved since.
+/// Deletes the tasks found, except those that have moved since.
 pub(super) fn remove_found(step: &mut Step<'_>, found: &Found) -> Result<Pruned> {
     let mut is_unmoved = step.prepare(sql::IS_AT_REVISION)?;
     let mut doomed = Vec::with_capacity(found.doomed.len());
@@ -68,10 +69,11 @@ pub(super) fn remove_found(step: &mut Step<'_>, found: &Found) -> Result<Pruned>
 
 /// How many queues one call looks at.
 const MOST_QUEUES: usize = 1_000;
-/// How many tasks of a queue are asked for their age first.
+/// For how many tasks of a queue the age is read first.
 const FIRST_LOOK: usize = 64;
 
-/// Deletes up to `limit` tasks past the retention of their queues; and of a file whose quota is nearly used up the oldest.
+/// Deletes up to `limit` tasks past the retention of their queues; if the quota is nearly used up, also the oldest
+/// tasks.
 pub(super) fn prune_retention(step: &mut Step<'_>, quota: Quota, limit: usize) -> Result<Pruned> {
     let (mut removed, mut has_more) = prune_due(step, limit)?;
     if removed < limit && quota.is_nearly_full(step.conn).or_store()? {
@@ -79,7 +81,7 @@ pub(super) fn prune_retention(step: &mut Step<'_>, quota: Quota, limit: usize) -
         has_more = removed == limit && quota.is_nearly_full(step.conn).or_store()?;
     }
     tombstones::sweep(step)?;
-    // Any place goes on: what was deleted is not found again.
+    // Any place will do: deleted tasks are not found again.
     let next = has_more.then(|| Place::START.write());
     Ok(Pruned { removed: removed as u64, next })
 }
@@ -115,9 +117,9 @@ pub(super) fn next_past_retention(view: &View<'_>, queue: i64, retention: &Reten
     Ok(over.map(|over| Timestamp::from_micros(over).after(retention.age).as_micros()))
 }
 
-/// Deletes up to `limit` of the oldest finished tasks, whatever their retention. Returns how many.
+/// Deletes up to `limit` of the oldest finished tasks, regardless of retention. Returns how many.
 pub(super) fn prune_oldest(step: &mut Step<'_>, limit: usize) -> Result<usize> {
-    // Those whose retention ends first: their tasks go first, and most queues have the same.
+    // The queues whose retention ends first: their tasks go first, and most queues have the same retention.
     let queues = due::by(step, Chore::Prune, i64::MAX, OLDEST_QUEUES)?;
     let view = step.view()?;
     let mut runs = Vec::new();
@@ -140,7 +142,7 @@ fn not_ours() -> Error {
     Error::Invalid("this cursor is not from this store".to_owned())
 }
 
-/// Those that match, the oldest first. The cursor is the revision of the last one looked at.
+/// The tasks that match, the oldest first. The cursor is the revision of the last one checked.
 fn matching(
     view: &View<'_>,
     request: &PruneRequest,
@@ -181,12 +183,12 @@ fn is_larger(view: &View<'_>, key: i64, than: Option<u64>) -> Result<bool> {
     Ok(bytes.unsigned_abs() > than)
 }
 
-/// Where pruning by retention stands: `queue~revision~passed`.
+/// The progress of pruning by retention: `queue~revision~passed`.
 struct Place {
     queue: String,
-    /// Of the last task looked at in it.
+    /// Of the last task checked in it.
     revision: i64,
-    /// How many tasks of the queue a dry run has counted already: they are still there.
+    /// How many tasks of the queue a dry run has counted already; they still exist.
     passed: u64,
 }
 
@@ -208,8 +210,8 @@ impl Place {
     }
 }
 
-/// Those past their queue's retention: queue by queue in the order of names, in each the oldest first. A dry run asks this;
-/// it looks at a bounded number of queues as well.
+/// Tasks past their queue's retention: queue by queue in the order of names, in each the oldest first. For a dry run,
+/// which checks a bounded number of queues too.
 fn past_retention(view: &View<'_>, request: &PruneRequest) -> Result<Found> {
     let start = match &request.cursor {
         None => Place::START,
@@ -239,7 +241,7 @@ fn past_retention(view: &View<'_>, request: &PruneRequest) -> Result<Found> {
     Ok(found)
 }
 
-/// Queues from one on, in the order of names, one more than a call looks at.
+/// Queues from one on, in the order of names, one more than a call checks.
 fn queues_from(view: &View<'_>, name: &str) -> Result<Vec<(i64, String)>> {
     let mut statement = view.prepare(sql::QUEUES_FROM)?;
     let rows = statement.query_map((name, sql::count(MOST_QUEUES + 1)), |row| Ok((row.get(0)?, row.get(1)?)));
@@ -252,8 +254,8 @@ fn held(view: &View<'_>, queue: i64) -> Result<u64> {
     Ok(held.unsigned_abs())
 }
 
-/// Those of one queue. The oldest come first and tasks end in the order of their revisions, so the first that may stay
-/// ends the search.
+/// Those of one queue. The oldest come first and tasks end in the order of their revisions, so the first one that may
+/// stay ends the search.
 fn past_retention_of(
     view: &View<'_>,
     queue: i64,
@@ -275,7 +277,7 @@ fn past_retention_of(
     }
 }
 
-/// Ends a sequence of finished tasks before the first that may stay, if there is one.
+/// Cuts a sequence of finished tasks before the first one that may stay.
 fn cut_at_kept(view: &View<'_>, doomed: &mut Vec<Finished>, too_many: usize, retention: &Retention) -> Result<bool> {
     let mut completed_at = view.prepare(sql::COMPLETED_AT)?;
     for place in too_many..doomed.len() {
@@ -298,7 +300,7 @@ pub(super) fn purge_queue(step: &mut Step<'_>, queue: &QueueName, limit: usize) 
     let mut doomed = Vec::with_capacity(waiting.len());
     for (key, code, id) in waiting {
         doomed.push(Doomed { key, queue, status: row::status(code)? });
-        // It is gone: whoever waits for its end need not wait on.
+        // It is gone, so callers that wait for its end must stop waiting.
         step.note_finished(TaskId::new(id).map_err(|_| Error::Corrupt("a task's id can't be read".to_owned()))?);
     }
     dependency::note_withdrawn(step, &doomed, Status::Cancelled)?;

@@ -1,13 +1,13 @@
-//! `max_bytes`: what it is compared with, and what it means that it is used up.
+//! Enforcing `max_bytes`: how the used space is measured, and the error when it is used up.
 
 use jobbers_common::engine::Error;
 use jobbers_sqlite_file::Quota;
 use rusqlite::Connection;
 
-/// What a task takes besides its payload: its row, its index entries, and room in pages that are not full.
+/// The space of a task besides its payload: its row, its index entries, and room in pages that are not full.
 pub(super) const TASK_BYTES: u64 = 512;
 
-/// What it means that a verb failed so: SQLite says the same of its own limit, above the quota, as of a full disk.
+/// Explains the failure of a verb: SQLite reports its own limit, above the quota, like a full disk.
 pub(super) fn explain(quota: Quota, conn: &Connection, error: Error) -> Error {
     match (&error, quota.passed(conn)) {
         (Error::Full(_), Ok(Some(max_bytes))) => Error::Full(format!(

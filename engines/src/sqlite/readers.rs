@@ -1,5 +1,5 @@
-//! Connections that only read, off the runtime's threads. None keeps a transaction open between two calls: that would
-//! keep the log from ever being carried over.
+//! Connections that only read, off the runtime's threads. None keeps a transaction open between two calls, because that
+//! would prevent the log from being copied into the database.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -11,7 +11,7 @@ use tokio::{sync::Semaphore, task::spawn_blocking};
 
 use super::{Shared, catalog::Catalog, connection, error::OrStore, view::View, writer::Meta};
 
-/// How many reads run at a time; more wait their turn.
+/// How many reads run concurrently; further ones wait.
 const READERS: usize = 4;
 
 /// The readers.
@@ -43,7 +43,7 @@ impl Readers {
         self.run_bare(move |conn| read(conn, &shared, verb)).await
     }
 
-    /// Runs what asks of the store not even that its counters can be read.
+    /// Runs a read that works even if the store's counters can't be read.
     pub(super) async fn run_bare<T, F>(&self, look: F) -> Result<T>
     where
         T: Send + 'static,
@@ -63,7 +63,7 @@ impl Readers {
 
 impl Pool {
     fn run<T>(&self, look: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        // Before one is opened: it would take the log that lies there for that of a file which is another's by now.
+        // Check before opening: SQLite would use the log at this path, which may belong to another file by now.
         self.shared.files.check().or_store()?;
         let idle = self.idle.lock().pop();
         let conn = idle.map_or_else(|| self.open(), Ok)?;
@@ -88,7 +88,7 @@ impl Drop for Pool {
     }
 }
 
-/// One verb on one state, as one connection sees it.
+/// Runs one verb on one consistent state, as one connection sees it.
 pub(super) fn read<T>(conn: &Connection, shared: &Shared, verb: impl FnOnce(&View<'_>) -> Result<T>) -> Result<T> {
     let transaction = Transaction::new_unchecked(conn, TransactionBehavior::Deferred).or_store()?;
     let meta = Meta::read(conn)?;
@@ -100,7 +100,7 @@ pub(super) fn read<T>(conn: &Connection, shared: &Shared, verb: impl FnOnce(&Vie
     };
     let now = shared.clock.now_since(meta.clock);
     let answer = verb(&View { conn, catalog, now });
-    // Nothing was written; and after a check that met damaged pages SQLite refuses to commit even that.
+    // Nothing was written, and after a check that met damaged pages SQLite refuses to commit even that.
     drop(transaction);
     answer
 }

@@ -1,13 +1,13 @@
-//! Deleting tasks, whatever their status: each with all that is stored beside it, and counted.
+//! Deletes tasks in any status, with all their side records, and counts them.
 //!
-//! The tables beside `task` are emptied by statements of their own, and only those that hold anything are asked: as foreign
-//! keys, which SQLite checks row by row and table by table, they took most of the time of a deletion.
+//! Statements of their own empty the side tables of `task`, and only for tables that hold anything. As foreign keys,
+//! which SQLite checks row by row and table by table, they took most of the time of a deletion.
 
 use jobbers_common::{engine::Result, lifecycle::Status};
 
 use super::{error::OrStore, sql, step::Step};
 
-/// What is stored beside tasks, in the order of `side_tables`: by which statement it is deleted.
+/// The side tables in the order of `side_tables`, each with the statement that deletes from it.
 const SIDE_TABLES: [&str; 9] = [
     sql::DELETE_LARGE_PARAMETERS,
     sql::DELETE_CHECKPOINT,
@@ -54,7 +54,7 @@ pub(super) fn remove(step: &mut Step<'_>, doomed: &[Doomed]) -> Result<()> {
     Ok(())
 }
 
-/// Keys as statements take them.
+/// Keys in the form that statements take.
 pub(super) fn json_array(keys: impl Iterator<Item = i64>) -> String {
     format!("[{}]", keys.map(|key| key.to_string()).collect::<Vec<_>>().join(","))
 }

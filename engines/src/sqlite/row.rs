@@ -1,4 +1,4 @@
-//! Rows as tasks.
+//! Reads rows as tasks.
 
 use bytes::Bytes;
 use jobbers_common::{
@@ -87,7 +87,7 @@ pub(super) fn status(code: u8) -> Result<Status> {
     Status::from_code(code).ok_or_else(|| corrupt("a status", code))
 }
 
-/// What a submission overrode, as stored.
+/// The overrides of a submission, as stored.
 pub(super) fn overrides(text: Option<&str>) -> Result<PolicyOverrides> {
     text.map_or_else(|| Ok(PolicyOverrides::default()), serde_json::from_str)
         .map_err(|error| corrupt("overrides", error))

@@ -96,7 +96,7 @@ pub(super) fn due(view: &View<'_>, limit: usize) -> Result<DueSchedules> {
     Ok(found)
 }
 
-/// A step of a schedule, with what it would store.
+/// A step of a schedule, with its encoded entries.
 pub(super) struct Prepared {
     fire: Fire,
     batch: Option<Submit>,
@@ -105,7 +105,7 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    /// Checks a step and writes its entries out.
+    /// Checks a step and encodes its entries.
     ///
     /// # Errors
     /// [`Error::Invalid`].
@@ -124,7 +124,7 @@ impl Prepared {
     }
 }
 
-/// Carries a step out, if the schedule is at its revision.
+/// Carries out a step if the schedule has the expected revision.
 pub(super) fn fire(step: &mut Step<'_>, prepared: &Prepared) -> Result<Fired> {
     let Prepared { fire, batch, text, held } = prepared;
     if revision_of(step, fire.name())? != Some(fire.revision) {

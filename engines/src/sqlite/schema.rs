@@ -1,8 +1,8 @@
-//! The schema's versions, and what marks a file as a store.
+//! The schema's versions, and the mark of a store's file.
 
 use jobbers_sqlite_file::Schema;
 
-/// That of a store; its mark is "jobb".
+/// The schema of a store; its mark is "jobb".
 pub(super) const SCHEMA: Schema = Schema {
     application_id: 0x6a6f_6262,
     migrations: &[

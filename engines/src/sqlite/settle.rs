@@ -1,4 +1,4 @@
-//! The end of an attempt, by whoever holds the fence.
+//! The end of an attempt, settled with its fence.
 
 use jobbers_common::{
     engine::{Outcome, Result, SettleAnswer, Settlement},
@@ -18,7 +18,7 @@ use super::{
     step::Step,
 };
 
-/// Settles a batch, each settlement for itself.
+/// Settles a batch, each settlement independently.
 pub(super) fn settle(step: &mut Step<'_>, settlements: &[Settlement]) -> Result<Vec<SettleAnswer>> {
     settlements.iter().map(|settlement| settle_one(step, settlement)).collect()
 }
@@ -30,14 +30,14 @@ fn settle_one(step: &mut Step<'_>, settlement: &Settlement) -> Result<SettleAnsw
         return Ok(SettleAnswer::LeaseLost);
     };
     if found.status.is_finished() {
-        // The fence is kept only by the settlement that ended the task: this is its repetition.
+        // Only the settlement that ended the task has this fence: this one is its repetition.
         return Ok(SettleAnswer::Accepted(found.status));
     }
     let status = end_attempt(step, &found, settlement)?;
     Ok(SettleAnswer::Accepted(status))
 }
 
-/// A fence as stored; one that can't be stored was never given.
+/// A fence as stored; one that can't be stored was never given out.
 pub(super) fn stored(fence: Fence) -> i64 {
     i64::try_from(fence.0).unwrap_or(-1)
 }
@@ -71,16 +71,16 @@ fn failure_of(outcome: &Outcome) -> Option<&AttemptFailure> {
     }
 }
 
-/// Since when workers have been giving a task back for not knowing it.
+/// Since when workers have been giving a task back as unknown.
 fn note_stranger(step: &Step<'_>, found: &Found) -> Result<Timestamp> {
     let mut statement = step.prepare(sql::NOTE_STRANGER)?;
     let since = statement.query_row((found.key, step.now_micros()), |row| row.get(0)).or_store()?;
     Ok(Timestamp::from_micros(since))
 }
 
-/// Adds to a task's history.
+/// Adds a failure to a task's history.
 pub(super) fn note_failure(step: &mut Step<'_>, found: &Found, failure: &AttemptFailure) -> Result<()> {
-    // The revision of the move that goes with it: no two failures of a task have the same.
+    // The revision of the move that belongs to it, so no two failures of a task have the same number.
     let number = step.ledger.revision + 1;
     let worker = found.worker.as_ref().map_or("", |worker| worker.as_str());
     let AttemptFailure { kind, error_kind, message } = failure;

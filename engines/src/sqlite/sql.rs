@@ -226,7 +226,7 @@ statements! {
     ENDED_PREDECESSORS = "ended_predecessors";
 }
 
-/// A number of rows, as SQL takes it.
+/// A number of rows in SQL's type.
 pub(super) fn count(rows: usize) -> i64 {
     i64::try_from(rows).unwrap_or(i64::MAX)
 }
@@ -250,7 +250,7 @@ mod tests {
         connection::open_writer(&address).unwrap()
     }
 
-    /// How SQLite goes about a statement, one line per stage.
+    /// SQLite's plan for a statement, one line per stage.
     fn plan(conn: &Connection, sql: &str) -> Vec<String> {
         let mut statement = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         for parameter in 1..=statement.parameter_count() {
@@ -330,7 +330,7 @@ mod tests {
         let pages = plan(&conn, LIST_SUBMITTED).into_iter().filter(|stage| stage.contains("(rank,position)>(?,?)"));
         assert_eq!(pages.count(), 2, "{:?}", plan(&conn, LIST_SUBMITTED));
         assert!(plan(&conn, LIST_SCHEDULED)[0].contains("(ready_at,id)>(?,?)"), "{:?}", plan(&conn, LIST_SCHEDULED));
-        // The latest term of its order is sorted among leases of one instant only.
+        // The last term of its order sorts only leases of one instant.
         assert!(plan(&conn, EXPIRED_LEASES)[0].contains("INDEX task_leased (queue=? AND lease_expires_at<?)"));
     }
 
@@ -354,7 +354,7 @@ mod tests {
         for none in [-1, i64::try_from(Status::ALL.len()).unwrap()] {
             assert_eq!(put(none).unwrap_err().sqlite_error_code(), Some(ErrorCode::ConstraintViolation));
         }
-        // The numbers that statements write out.
+        // The numbers that statements contain.
         assert_eq!(
             [Status::Waiting, Status::Scheduled, Status::Submitted, Status::Completed].map(Status::code),
             [0, 1, 2, 4]

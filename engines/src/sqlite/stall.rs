@@ -1,5 +1,5 @@
-//! Whether the writer gets its transactions through: a process that was frozen while it held the file's lock keeps every
-//! other one from writing, and nothing but the waiting shows it.
+//! Notices when the writer can't complete its transactions. A process that was frozen while it held the file's lock
+//! blocks every other writer, and only the waiting shows it.
 
 use std::time::{Duration, Instant};
 
@@ -10,17 +10,17 @@ use parking_lot::Mutex;
 pub(super) struct Stall(Mutex<Option<Instant>>);
 
 impl Stall {
-    /// A transaction is to begin.
+    /// A transaction is about to begin.
     pub(super) fn begin(&self) {
         self.0.lock().get_or_insert_with(Instant::now);
     }
 
-    /// It is over, and had the lock.
+    /// A transaction ended, so it had the lock.
     pub(super) fn end(&self) {
         *self.0.lock() = None;
     }
 
-    /// Whether none has got through for this long.
+    /// Whether none has completed for this long.
     pub(super) fn lasts(&self, at_least: Duration) -> bool {
         self.0.lock().is_some_and(|since| since.elapsed() >= at_least)
     }

@@ -1,4 +1,4 @@
-//! What a verb works with while it runs inside the writer's transaction.
+//! What a verb uses while it runs inside the writer's transaction.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -33,7 +33,7 @@ pub(super) enum Notification {
     Config,
 }
 
-/// What the verbs of a transaction leave behind besides their rows.
+/// What the verbs of a transaction change besides their rows.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     pub(super) revision: i64,
@@ -51,7 +51,7 @@ pub(super) struct Ledger {
     pub(super) ended: Vec<Ended>,
 }
 
-/// How a [`Ledger`] stood, so that a failing verb's share can be taken back.
+/// The state of a [`Ledger`], so that a failing verb's share can be undone.
 #[derive(Debug)]
 pub(super) struct Mark {
     revision: i64,
@@ -88,7 +88,7 @@ impl Ledger {
     }
 }
 
-/// One verb's turn.
+/// The turn of one verb.
 pub(super) struct Step<'a> {
     pub(super) conn: &'a Connection,
     pub(super) now: Timestamp,
@@ -111,13 +111,13 @@ impl<'a> Step<'a> {
         self.now.as_micros()
     }
 
-    /// A number no change had before.
+    /// A revision that no change had before.
     pub(super) fn next_revision(&mut self) -> i64 {
         self.ledger.revision += 1;
         self.ledger.revision
     }
 
-    /// Counts a task that came in, with all that lies beside it.
+    /// Counts a new task, with all its side records.
     pub(super) fn note_entered(&mut self, key: i64, queue: i64, to: Status) -> Result<()> {
         self.arrive(queue, to);
         waiting_bytes::note(self, key, queue, None, Some(to))
@@ -143,7 +143,7 @@ impl<'a> Step<'a> {
         waiting_bytes::note(self, key, queue, Some(from), Some(to))
     }
 
-    /// How many tasks of a queue stand at any of these.
+    /// How many tasks of a queue have one of these statuses.
     pub(super) fn tally(&self, queue: i64, statuses: &[Status]) -> Result<i64> {
         let mut stored = self.prepare(sql::QUEUE_TALLY)?;
         let mut sum = 0;
@@ -155,7 +155,7 @@ impl<'a> Step<'a> {
         Ok(sum)
     }
 
-    /// Counts a task that is in this queue no longer.
+    /// Counts a task that left this queue.
     pub(super) fn note_left(&mut self, key: i64, queue: i64, from: Status) -> Result<()> {
         self.count(queue, from, -1);
         *self.ledger.removed.entry(queue).or_default() += 1;
@@ -169,18 +169,18 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// What of that is not yet written.
+    /// The part of it that is not written yet.
     pub(super) fn bytes_to_write(&self, queue: i64) -> i64 {
         self.ledger.bytes.get(&queue).copied().unwrap_or(0)
     }
 
-    /// Notes that a chore has something to do in a queue from a time on.
+    /// Notes that a chore has work in a queue from a time on.
     pub(super) fn note_due(&mut self, chore: Chore, queue: i64, at: i64) {
         let earliest = self.ledger.due.entry((chore, queue)).or_insert(at);
         *earliest = at.min(*earliest);
     }
 
-    /// Says, after the commit, that a task is over.
+    /// Notifies, after the commit, that a task is over.
     pub(super) fn note_finished(&mut self, id: TaskId) {
         self.ledger.notifications.push(Notification::Finished(id));
     }
@@ -197,7 +197,7 @@ impl<'a> Step<'a> {
             if self.prepare(sql::UPDATE_TALLY)?.execute((queue, status, change)).or_store()? == 0 {
                 self.prepare(sql::INSERT_TALLY)?.execute((queue, status, change)).or_store()?;
             }
-            // A queue's statuses follow one another, those of finished tasks last.
+            // The statuses of a queue come together, those of finished tasks last.
             if ended_in.is_some_and(|known| known != queue) {
                 self.note_ends(ended_in.take())?;
             }
@@ -229,13 +229,13 @@ impl<'a> Step<'a> {
         Ok(())
     }
 
-    /// What readers see, seen from within this transaction.
+    /// The view that readers get, from within this transaction.
     pub(super) fn view(&mut self) -> Result<View<'a>> {
         self.write_tallies()?;
         Ok(View { conn: self.conn, catalog: Arc::clone(&self.ledger.catalog), now: self.now })
     }
 
-    /// The keys of those of these queues that exist, each once.
+    /// The keys of those queues that exist, each once.
     pub(super) fn known<'q>(&self, queues: impl IntoIterator<Item = &'q QueueName>) -> Result<Vec<i64>> {
         let keys = queues.into_iter().map(|queue| self.find_queue(queue)).collect::<Result<Vec<_>>>()?;
         let mut keys: Vec<i64> = keys.into_iter().flatten().collect();

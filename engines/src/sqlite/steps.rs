@@ -11,7 +11,7 @@ pub struct StepCounter {
 }
 
 impl StepCounter {
-    /// Begins to count again.
+    /// Starts counting again.
     pub fn reset(&self) {
         self.since_commit.store(0, Ordering::Relaxed);
         self.most.store(0, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Taking tasks in.
+//! Accepting submissions.
 
 use std::borrow::Cow;
 
@@ -36,17 +36,18 @@ pub(super) fn growth(batch: &Submit) -> u64 {
     batch.tasks.iter().map(|task| TASK_BYTES + task.parameters.len() as u64).sum()
 }
 
-/// Takes a batch in: all of it or, by the writer's savepoint, nothing.
+/// Accepts a batch: all of it or, by the writer's savepoint, nothing.
 pub(super) fn submit(step: &mut Step<'_>, batch: &Submit) -> Result<Vec<Submitted>> {
     let queues = batch.tasks.iter().map(|task| step.queue(&task.queue)).collect::<Result<Vec<i64>>>()?;
     let mut linked = Vec::<Successor<'_>>::new();
     let mut insert = step.prepare(sql::INSERT_TASK)?;
     let mut taken = Vec::with_capacity(batch.tasks.len());
-    // Told when all are in: a conflict, which asking again does not cure, goes before a queue that is full.
+    // Reported after all tasks were checked: a conflict, which a retry does not cure, takes precedence over a full
+    // queue.
     let mut full = None;
-    // Of queues with limits: how many tasks need room there.
+    // Queues with limits, and how many tasks need room there.
     let mut in_need = Vec::new();
-    // Of queues with limits: how many tasks each took in.
+    // Queues with limits, and how many tasks each accepted.
     let mut entered = Vec::<(i64, usize)>::new();
     for (task, queue) in batch.tasks.iter().zip(queues) {
         let bytes_before = if full.is_none() { waiting_bytes::total(step, queue)? } else { None };
@@ -86,13 +87,13 @@ pub(super) fn submit(step: &mut Step<'_>, batch: &Submit) -> Result<Vec<Submitte
         dependency::move_at_once(step, &at_once)?;
     }
     if may_move || taken.len() > 1 && batch.tasks.iter().any(|task| task.unique.is_some()) {
-        // A task of the batch may have moved another.
+        // A task of the batch may have moved another one.
         taken.iter_mut().try_for_each(|submitted| look_again(step, submitted))?;
     }
     Ok(taken)
 }
 
-/// Whether more tasks wait in a queue than may.
+/// The error if more tasks wait in a queue than allowed.
 fn overfull(step: &Step<'_>, queue: i64) -> Result<Option<Error>> {
     let Some(config) = step.catalog().limited.get(&queue) else { return Ok(None) };
     let Some(max_length) = config.max_length else { return Ok(None) };
@@ -100,7 +101,7 @@ fn overfull(step: &Step<'_>, queue: i64) -> Result<Option<Error>> {
     Ok((length > max_length).then(|| Error::QueueFull { queue: config.name.clone(), max_length }))
 }
 
-/// That a queue is full, or that what needs room there never fits.
+/// The error for a full queue, or for tasks that will never fit there.
 fn told(step: &Step<'_>, full: Error, in_need: &[i64]) -> Error {
     let Error::QueueFull { queue, max_length } = &full else { return full };
     let is_there = |key: &&i64| step.catalog().limited.get(key).is_some_and(|config| config.name == *queue);
@@ -115,7 +116,7 @@ fn look_again(step: &Step<'_>, submitted: &mut Submitted) -> Result<()> {
     Ok(())
 }
 
-/// Takes one task in; answers also whether its queue must have room for it.
+/// Accepts one task; also returns whether its queue must have room for it.
 fn take(
     step: &mut Step<'_>,
     insert: &mut CachedStatement<'_>,
@@ -139,7 +140,7 @@ fn take(
     Ok((submitted(new, status, SubmittedHow::Replaced), !stored.waits_in(queue)))
 }
 
-/// The same, of a task that is to be the only one of its kind.
+/// The same for a task with a uniqueness constraint.
 fn take_unique(
     step: &mut Step<'_>,
     insert: &mut CachedStatement<'_>,
@@ -178,7 +179,7 @@ fn take_unique(
     Ok((submitted(new, status, how), !in_place))
 }
 
-/// Makes the holder of a key what a submission says.
+/// Turns the holder of a key into what a submission asks for.
 fn update(
     step: &mut Step<'_>,
     insert: &mut CachedStatement<'_>,
@@ -220,7 +221,7 @@ fn existing(step: &Step<'_>, id: TaskId, stored: &Stored) -> Result<Submitted> {
     Ok(Submitted { id, queue, status: stored.status, how: SubmittedHow::Existing })
 }
 
-/// A task that is there.
+/// A stored task.
 struct Stored {
     key: i64,
     queue: i64,
@@ -232,7 +233,7 @@ impl Stored {
         self.queue == queue && WAITING.contains(&self.status)
     }
 
-    /// Removes it, as another takes its place.
+    /// Removes it, because another takes its place.
     fn give_way(&self, step: &mut Step<'_>) -> Result<()> {
         let Self { key, queue, status } = *self;
         dependency::note_withdrawn(step, &[Doomed { key, queue, status }], Status::Aborted)?;
@@ -264,7 +265,7 @@ fn find(step: &Step<'_>, id: &TaskId) -> Result<Option<(Stored, u128)>> {
     found.map(read).transpose()
 }
 
-/// What a task is known by: its own, or that of the task which it makes anew.
+/// The identity of a task: its own, or that of the task it replaces.
 struct Identity<'a> {
     id: Cow<'a, str>,
     fingerprint: [u8; 16],
@@ -284,7 +285,7 @@ impl<'a> Identity<'a> {
     }
 }
 
-/// Stores a task and answers its key and where it stands; `None` when its id is taken.
+/// Stores a task and returns its key and status; `None` if its id is taken.
 fn store(
     step: &mut Step<'_>,
     insert: &mut CachedStatement<'_>,

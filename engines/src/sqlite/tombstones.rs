@@ -1,4 +1,4 @@
-//! What is remembered of pruned tasks whose ids their clients chose.
+//! Tombstones: what is remembered of pruned tasks whose clients chose their ids.
 
 use jobbers_common::{
     engine::Result,
@@ -18,7 +18,7 @@ use super::{
 /// How many tombstones one call deletes: as many as a call that prunes may add.
 const MAX_SWEPT: u64 = 1_000;
 
-/// What is remembered of a task.
+/// The tombstone of a task.
 pub(super) fn find(conn: &Connection, id: &TaskId, now: Timestamp) -> Result<Option<Tombstone>> {
     let mut statement = conn.prepare_cached(sql::FIND_TOMBSTONE).or_store()?;
     let mut rows = statement.query((id.as_str(), now.as_micros())).or_store()?;
@@ -40,7 +40,7 @@ pub(super) fn forget(step: &Step<'_>, id: &str) -> Result<()> {
     note(step, -sql::count(forgotten), None)
 }
 
-/// Remembers finished tasks that are about to be deleted, as far as their clients chose their ids.
+/// Remembers finished tasks that are about to be deleted, if their clients chose their ids.
 pub(super) fn bury(step: &Step<'_>, doomed: &[Finished]) -> Result<()> {
     let keys = removal::json_array(doomed.iter().map(|task| task.key));
     let is_any_chosen: bool = step.prepare(sql::ANY_CHOSEN)?.query_row([&keys], |row| row.get(0)).or_store()?;
@@ -53,7 +53,7 @@ pub(super) fn bury(step: &Step<'_>, doomed: &[Finished]) -> Result<()> {
     note(step, sql::count(put) - sql::count(cleared), None)
 }
 
-/// Deletes tombstones whose time is over, and the oldest of those that are too many.
+/// Deletes expired tombstones, and the oldest ones beyond the limit.
 pub(super) fn sweep(step: &Step<'_>) -> Result<()> {
     let TombstoneHealth { count, .. } = health(step.conn)?;
     if count == 0 {

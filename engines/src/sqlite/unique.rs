@@ -1,4 +1,4 @@
-//! Unique keys: who holds one, and what a submission does that meets its holder.
+//! Unique keys: who holds one, and what a submission does when another task holds its key.
 
 use jobbers_common::{
     engine::{Error, Result},
@@ -22,27 +22,27 @@ pub(super) struct Taker {
     pub(super) id: TaskId,
     pub(super) queue: i64,
     pub(super) status: Status,
-    /// Until when it holds the key, by the time.
+    /// Until when it holds the key, if the key has a span.
     pub(super) until: Option<i64>,
-    /// Whether it holds it, by its status and the time.
+    /// Whether it holds the key now, by its status and the time.
     holds: bool,
-    /// The latest submission that it has become.
+    /// The latest submission that it became.
     last_word: Option<(String, [u8; 16])>,
 }
 
 /// What a submission meets.
 pub(super) enum Met {
-    /// Nobody who minds: it goes in.
+    /// No holder in conflict: it is accepted.
     Nobody,
-    /// This task, which is its answer.
+    /// This task is its answer.
     Answer(Taker),
-    /// This task, which is to be cancelled.
+    /// This task must be cancelled.
     Replace(Taker),
-    /// This task, which becomes what it says.
+    /// This task becomes the submission.
     Update(Taker),
 }
 
-/// What a submission is to do about its unique key.
+/// What a submission must do about its unique key.
 pub(super) fn meet(step: &Step<'_>, new: &NewTask, unique: &Unique) -> Result<Met> {
     let Some(taker) = find(step, &new.name, unique)? else { return Ok(Met::Nobody) };
     let is_last_word =
@@ -77,7 +77,7 @@ fn find(step: &Step<'_>, name: &TaskName, unique: &Unique) -> Result<Option<Take
     Ok(Some(Taker { key, id, queue, status, until, holds, last_word }))
 }
 
-/// What a submission said, as stored.
+/// The uniqueness constraint of a submission, as stored.
 pub(super) fn read(said: &str) -> Result<Unique> {
     serde_json::from_str(said).map_err(|error| corrupt("a unique key", error))
 }
@@ -92,7 +92,7 @@ pub(super) fn held_by_another(
     Ok(find(step, name, unique)?.filter(|taker| taker.holds && taker.id != *id).map(|taker| taker.id))
 }
 
-/// Of what a stored task is to be the only one.
+/// The uniqueness constraint of a stored task.
 pub(super) fn of_task(step: &Step<'_>, key: i64) -> Result<Option<(TaskName, Unique)>> {
     let found: Option<(String, String)> = step
         .prepare(sql::FIND_UNIQUENESS)?
@@ -103,7 +103,7 @@ pub(super) fn of_task(step: &Step<'_>, key: i64) -> Result<Option<(TaskName, Uni
     Ok(Some((TaskName::new(name).map_err(|error| corrupt("a name", error))?, read(&said)?)))
 }
 
-/// Keeps what a new task says.
+/// Stores the uniqueness constraint of a new task.
 pub(super) fn keep(step: &Step<'_>, key: i64, unique: &Unique) -> Result<()> {
     let said = serde_json::to_string(unique).map_err(|error| Error::Invalid(error.to_string()))?;
     step.prepare(sql::INSERT_UNIQUENESS)?.execute((key, said)).or_store()?;
@@ -120,7 +120,7 @@ pub(super) fn take(step: &Step<'_>, key: i64, name: &TaskName, unique: &Unique) 
     Ok(())
 }
 
-/// Gives the key of a task to the one that it has become, by this submission.
+/// Gives the key of a task to the one that replaces it, by this submission.
 pub(super) fn pass_on(step: &Step<'_>, taker: &Taker, to: i64, new: &NewTask, unique: &Unique) -> Result<()> {
     let fingerprint = new.fingerprint().to_be_bytes();
     let (name, id) = (new.name.as_str(), new.id.as_str());

@@ -1,9 +1,9 @@
 //! Tasks of kinds that some workers of their queue do not know, in the claim.
 //!
-//! A claim that refuses kinds sets their ready tasks aside, behind a gate of the kind (`?`, name, `@`, version), so that no later
-//! claim that refuses the kind walks past them. A claim that does not refuse it lets as many return to their places as it may
-//! claim, and claims in order. A queue without such tasks, and a claim that refuses nothing, cost no more than the look for
-//! suspects, which every claim makes.
+//! A claim that refuses kinds sets their ready tasks aside, behind a gate of the kind (`?`, name, `@`, version), so
+//! that no later claim that refuses the kind walks past them. A claim that does not refuse it lets as many return to
+//! their places as it may claim, and claims in order. A queue without such tasks, and a claim that refuses nothing,
+//! cost no more than the search for suspects, which every claim makes.
 
 use std::collections::BTreeMap;
 
@@ -22,18 +22,18 @@ use super::{
     view::View,
 };
 
-/// The gate before all those of kinds, and the one of suspects.
+/// Sorts before all gates of kinds, and after the gate of suspects.
 const BEFORE_KINDS: &str = "?";
 pub(super) const SUSPECTS: &str = "!";
 
-/// How many gates of kinds one claim looks at beside those that it refuses.
+/// How many gates of kinds one claim checks, in addition to those it refuses.
 const MAX_GATES: usize = 100;
 
 /// The kinds of tasks that a claim refuses from a queue.
 #[derive(Debug, Default)]
 pub(super) struct Refused {
     kinds: Vec<(TaskKind, String)>,
-    /// How many tasks of each were left to others, by gate.
+    /// How many tasks of each kind were left to other workers, by gate.
     left: BTreeMap<String, usize>,
 }
 
@@ -52,14 +52,14 @@ impl Refused {
         self.kinds.iter().map(|(_, gate)| gate)
     }
 
-    /// The gate behind which a ready task is to wait for others, if it is refused; then it is counted.
+    /// The gate behind which a ready task must wait for other workers, if it is refused; then it is counted.
     pub(super) fn leaves(&mut self, fields: &GateFields) -> Option<&str> {
         let (_, gate) = self.kinds.iter().find(|(kind, _)| fields.is_of(kind))?;
         *self.left.entry(gate.clone()).or_default() += 1;
         Some(gate)
     }
 
-    /// Tells the workers that take them.
+    /// Notifies the workers that take them.
     pub(super) fn tell(self, step: &mut Step<'_>, queue: i64) {
         let notifications = self.left.into_iter().map(|(gate, tasks)| Notification::SetAside(queue, gate, tasks));
         step.ledger.notifications.extend(notifications);
@@ -71,7 +71,7 @@ fn next_gate(conn: &Connection, queue: i64, after: &str) -> Result<Option<String
     statement.query_row((queue, after), |row| row.get(0)).optional().or_store()
 }
 
-/// The first gate of a queue that is no limit's and behind which a task waits. Every claim asks for it.
+/// The first gate of a queue that is not a limit's and has waiting tasks. Every claim reads it.
 pub(super) fn first_gate(step: &Step<'_>, queue: i64) -> Result<Option<String>> {
     next_gate(step.conn, queue, "")
 }

@@ -1,4 +1,4 @@
-//! What a verb that only reads works with: one consistent state of the store.
+//! What a read-only verb uses: one consistent state of the store.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl<'a> View<'a> {
         found.map(|(key, name)| Ok((key, queue_name(name)?))).transpose()
     }
 
-    /// How many tasks stand where, of all queues or of one: `(queue, status, tasks)`, without zeroes.
+    /// How many tasks have each status, of all queues or of one: `(queue, status, tasks)`, without zeroes.
     pub(super) fn tallies(&self, queue: Option<i64>) -> Result<Vec<(i64, Status, i64)>> {
         let (mut all, mut one) = (self.prepare(sql::TALLIES)?, self.prepare(sql::TALLIES_OF_QUEUE)?);
         let mut rows = match queue {

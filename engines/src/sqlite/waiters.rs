@@ -1,8 +1,8 @@
-//! Who waits for what in this process: workers for work, callers for the end of a task.
+//! The waiting callers of this process: workers that wait for tasks, and callers that wait for the end of a task.
 //!
-//! Nothing here decides anything; whoever is told looks at the store again. Being told twice, or for nothing, is
-//! harmless; what must not happen is that a change is missed. So interest is noted before the store is looked at: a
-//! worker's inside the transaction of its claim, a caller's before it reads its task.
+//! Nothing is decided here: a notified caller looks at the store again. A second or needless notification is harmless,
+//! but no change may be missed. So interest is noted before the store is read: a worker's inside the transaction of its
+//! claim, a caller's before it reads its task.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -16,25 +16,25 @@ use jobbers_common::name::{TaskId, WorkerId};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// Above this many workers, those nobody has a use for any more are forgotten.
+/// Above this number of workers, unused entries are removed.
 const WORKERS_KEPT: usize = 1_024;
 
 #[derive(Debug, Default)]
 struct Worker {
     /// Keeps one wake-up for a worker that is not waiting yet.
     wake: Arc<Notify>,
-    /// What it waits for, if its last claim took all there was.
+    /// What it waits for, if its last claim took every ready task.
     wants: Option<Wants>,
 }
 
 /// What an idle worker waits for.
 #[derive(Debug)]
 pub(super) struct Wants {
-    /// Queues of which ready tasks would be given out, and how many of each.
+    /// Queues from which it would take ready tasks, and how many of each.
     pub(super) ready: Vec<(i64, usize)>,
-    /// Queues that give nothing out until one of their tasks ends.
+    /// Queues that hand out nothing until one of their tasks ends.
     pub(super) freed: Vec<i64>,
-    /// How many tasks it asked for, of all queues.
+    /// How many tasks it requested in total.
     pub(super) limit: usize,
     /// The gates of the kinds of tasks that it refuses, by queue.
     pub(super) refused: BTreeMap<i64, BTreeSet<String>>,
@@ -48,7 +48,7 @@ impl Wants {
         self.refused.get(&queue).is_none_or(|gates| !gates.contains(gate))
     }
 
-    /// Takes from what there is as much as the worker asked for. Returns whether there was anything for it.
+    /// Takes from the available tasks as many as the worker requested. Returns whether there was any for it.
     fn take(&self, ready: &mut BTreeMap<i64, usize>, set_aside: &mut SetAside) -> bool {
         let mut room = self.limit;
         let mut useful = false;
@@ -71,7 +71,7 @@ impl Wants {
 pub(super) struct Waiters {
     workers: Mutex<HashMap<WorkerId, Worker>>,
     tasks: Mutex<HashMap<TaskId, Arc<Notify>>>,
-    /// Callers that block at this moment.
+    /// Callers that block now.
     blocked: AtomicUsize,
 }
 
@@ -86,7 +86,7 @@ impl Drop for Blocked<'_> {
 }
 
 impl Waiters {
-    /// What a worker waits at.
+    /// The signal that a worker waits for.
     pub(super) fn wake_of(&self, worker: &WorkerId) -> Arc<Notify> {
         let mut workers = self.workers.lock();
         if workers.len() > WORKERS_KEPT {
@@ -95,12 +95,12 @@ impl Waiters {
         Arc::clone(&workers.entry(worker.clone()).or_default().wake)
     }
 
-    /// A worker's claim took all there was: it is woken when there may be something for it.
+    /// A worker's claim took every ready task: it is woken when there may be one for it.
     pub(super) fn register(&self, worker: &WorkerId, wants: Wants) {
         self.workers.lock().entry(worker.clone()).or_default().wants = Some(wants);
     }
 
-    /// A worker is back, and for now wants nothing. From here on cancel requests are kept for its next wait.
+    /// A worker is back and does not wait. From here on cancel requests are kept for its next wait.
     pub(super) fn unregister(&self, worker: &WorkerId) {
         self.workers.lock().entry(worker.clone()).or_default().wants = None;
     }
@@ -110,8 +110,8 @@ impl Waiters {
         self.workers.lock().remove(worker);
     }
 
-    /// Tells as many workers as there is work for: `ready` is how many tasks became ready, per queue. Workers that refuse
-    /// kinds of tasks come last: what there is may be of such a kind.
+    /// Notifies as many workers as there are tasks: `ready` is how many tasks became ready, per queue. Workers that
+    /// refuse kinds of tasks come last, because the tasks may be of such a kind.
     pub(super) fn tell_ready(&self, mut ready: BTreeMap<i64, usize>, mut set_aside: SetAside) {
         if ready.is_empty() && set_aside.is_empty() {
             return;
@@ -134,7 +134,7 @@ impl Waiters {
         workers.values().filter_map(|worker| worker.wants.as_ref()).any(|wants| wants.refused.contains_key(&queue))
     }
 
-    /// Tells as many of the workers that wait for it as tasks ended, per queue.
+    /// For each queue, notifies as many of the workers that wait for free slots as tasks ended.
     pub(super) fn tell_freed(&self, mut freed: BTreeMap<i64, usize>) {
         if freed.is_empty() {
             return;
@@ -150,26 +150,26 @@ impl Waiters {
         }
     }
 
-    /// Tells one worker, if it is of this process.
+    /// Notifies one worker, if it is of this process.
     pub(super) fn tell_worker(&self, worker: &WorkerId) {
         if let Some(known) = self.workers.lock().get(worker) {
             known.wake.notify_one();
         }
     }
 
-    /// Tells every worker.
+    /// Notifies every worker.
     pub(super) fn tell_workers(&self) {
         for worker in self.workers.lock().values() {
             worker.wake.notify_one();
         }
     }
 
-    /// The queues of which some worker waits for a ready task.
+    /// The queues with a worker that waits for a ready task.
     pub(super) fn wanted_queues(&self) -> Vec<i64> {
         self.queues_of(|wants| wants.ready.iter().map(|(queue, _)| *queue).collect())
     }
 
-    /// The queues of which some worker waits for the end of a task.
+    /// The queues with a worker that waits for the end of a task.
     pub(super) fn blocked_queues(&self) -> Vec<i64> {
         self.queues_of(|wants| wants.freed.clone())
     }
@@ -182,31 +182,31 @@ impl Waiters {
         queues
     }
 
-    /// Notes a caller's interest in the end of a task, for as long as the answer lives.
+    /// Notes a caller's interest in the end of a task, for as long as the returned value lives.
     pub(super) fn await_task(&self, id: &TaskId) -> AwaitedTask<'_> {
         let over = Arc::clone(self.tasks.lock().entry(id.clone()).or_default());
         AwaitedTask { waiters: self, id: id.clone(), over }
     }
 
-    /// Tells those who wait for the end of a task.
+    /// Notifies the callers that wait for the end of a task.
     pub(super) fn tell_finished(&self, id: &TaskId) {
         if let Some(over) = self.tasks.lock().get(id) {
             over.notify_waiters();
         }
     }
 
-    /// The tasks whose end somebody waits for.
+    /// The tasks whose end a caller waits for.
     pub(super) fn awaited_tasks(&self) -> Vec<TaskId> {
         self.tasks.lock().keys().cloned().collect()
     }
 
-    /// Counts a caller that blocks, for as long as the answer lives.
+    /// Counts a caller that blocks, for as long as the returned value lives.
     pub(super) fn enter(&self) -> Blocked<'_> {
         self.blocked.fetch_add(1, Ordering::SeqCst);
         Blocked(self)
     }
 
-    /// Whether anybody blocks until something happens.
+    /// Whether any caller blocks until something happens.
     pub(super) fn is_anybody_blocked(&self) -> bool {
         self.blocked.load(Ordering::SeqCst) > 0
     }
@@ -223,7 +223,7 @@ pub(super) struct AwaitedTask<'a> {
 impl Drop for AwaitedTask<'_> {
     fn drop(&mut self) {
         let mut tasks = self.waiters.tasks.lock();
-        // The register's own and this one: nobody else is interested.
+        // Only the register's own and this one: no other caller is interested.
         if Arc::strong_count(&self.over) == 2 {
             tasks.remove(&self.id);
         }

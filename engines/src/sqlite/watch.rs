@@ -32,19 +32,19 @@ use super::{
     writer::Meta,
 };
 
-/// How long another process's commit can go unnoticed when the operating system says nothing.
+/// How long another process's commit can go unnoticed if the operating system does not signal it.
 const FALLBACK: Duration = Duration::from_secs(1);
-/// Rest after a look, so that a burst of commits costs one look and not one each.
+/// The pause after a look, so that a burst of commits costs one look and not one each.
 const PAUSE: Duration = Duration::from_micros(500);
-/// Looking at awaited tasks takes at most one part in so many of this thread's time, however many they are.
+/// Checking awaited tasks takes at most one part in this many of this thread's time, however many they are.
 const REST_PER_LOOK: u32 = 20;
 
-/// The engine's handle on the watching thread. A store in memory has none, and nobody to watch.
+/// The engine's handle on the watching thread. A store in memory has none, because no other process sees it.
 #[derive(Debug)]
 pub(super) struct Watch {
     signal: Option<SyncSender<()>>,
     is_awake: AtomicBool,
-    /// A look is due, whoever the last commit was by.
+    /// A look is due, whichever process made the last commit.
     is_due: AtomicBool,
     is_stopped: AtomicBool,
 }
@@ -64,14 +64,14 @@ impl Watch {
         Self { signal, is_awake, is_due, is_stopped }
     }
 
-    /// Somebody has begun to wait.
+    /// A caller has begun to wait.
     pub(super) fn wake(&self) {
         if !self.is_awake.load(Ordering::SeqCst) {
             self.signal();
         }
     }
 
-    /// Another process has written: tell whom it concerns.
+    /// Another process has written: notify the callers it concerns.
     pub(super) fn look(&self) {
         self.is_due.store(true, Ordering::SeqCst);
         self.signal();
@@ -96,12 +96,12 @@ pub(super) struct Lookout {
     conn: Connection,
     path: PathBuf,
     shared: Arc<Shared>,
-    /// The commits that have been looked at.
+    /// The commits that have been checked.
     seen: i64,
     config_version: i64,
-    /// Whether awaited tasks may have ended since they were looked at.
+    /// Whether awaited tasks may have ended since they were last checked.
     tasks_are_due: bool,
-    /// Not before that they are looked at again.
+    /// The earliest time to check them again.
     tasks_at: Instant,
 }
 
@@ -127,7 +127,7 @@ impl Lookout {
         self.shared.watch.is_stopped.load(Ordering::SeqCst)
     }
 
-    /// Watches until nobody has waited for a while.
+    /// Watches until no caller has waited for a while.
     fn keep_watch(&mut self, signals: &Receiver<()>) {
         let is_awake = |shared: &Shared, awake| shared.watch.is_awake.store(awake, Ordering::SeqCst);
         is_awake(&self.shared, true);
@@ -149,7 +149,7 @@ impl Lookout {
                 last_needed = Instant::now();
             } else if last_needed.elapsed() > FALLBACK {
                 is_awake(&self.shared, false);
-                // Whoever came before that has not signalled; whoever comes after does.
+                // A caller that came before this point has not signalled; a later one does.
                 if !self.shared.waiters.is_anybody_blocked() {
                     return;
                 }
@@ -158,7 +158,7 @@ impl Lookout {
         }
     }
 
-    /// In what time to look although no commit was noticed.
+    /// When to look next although no commit was noticed.
     fn next_look(&self) -> Duration {
         match self.tasks_are_due {
             true => self.tasks_at.saturating_duration_since(Instant::now()).min(FALLBACK),
@@ -202,7 +202,7 @@ fn free_slots(view: &View<'_>, queues: &[i64]) -> Result<BTreeMap<i64, usize>> {
     Ok(free)
 }
 
-/// Tells the workers of this process what they find now.
+/// Notifies the workers of this process of the tasks they can get now.
 fn tell_workers(view: &View<'_>, shared: &Shared) -> Result<()> {
     let waiters = &shared.waiters;
     let (mut ready, mut set_aside) = (BTreeMap::new(), SetAside::new());
@@ -229,7 +229,7 @@ fn tell_workers(view: &View<'_>, shared: &Shared) -> Result<()> {
     Ok(())
 }
 
-/// Tells the callers of this process whose tasks are over.
+/// Notifies the callers of this process whose tasks are over.
 fn tell_finished(view: &View<'_>, shared: &Shared) -> Result<()> {
     let waiters = &shared.waiters;
     let mut is_finished = view.prepare(sql::IS_FINISHED)?;

@@ -1,13 +1,13 @@
 //! The one thread that writes, and its group commit.
 //!
-//! Callers hand it their verbs over a bounded channel. It takes what waits, runs all of it in one transaction, each
-//! verb in a savepoint of its own so that a failing one undoes only itself, commits once, and then answers. Nobody is
-//! answered before the commit; if that fails, nobody's verb has happened. Nor is anybody once the file is not in its
-//! place any more (`jobbers_sqlite_file::OpenFiles`).
+//! Callers send it their verbs over a bounded channel. It takes the waiting verbs, runs all of them in one transaction,
+//! each in its own savepoint so that a failing verb undoes only itself, commits once, and then answers. No caller gets
+//! an answer before the commit; if the commit fails, no verb has happened. The same holds if the file is no longer in
+//! its place (`jobbers_sqlite_file::OpenFiles`).
 //!
-//! A panic is a defect, and ends neither the thread nor a neighbour's verb: the verb that panicked is undone and answered
-//! with [`Error::Defect`]; should the panic lie outside any verb, the whole transaction is undone, and all its callers
-//! are told to try again.
+//! A panic is a defect, but ends neither the thread nor another verb. The verb that panicked is undone and answered
+//! with [`Error::Defect`]. After a panic outside any verb, the whole transaction is undone, and all its callers get a
+//! transient error.
 
 use std::{
     collections::BTreeMap,
@@ -40,13 +40,14 @@ use super::{
     waiters::SetAside,
 };
 
-/// How many verbs may wait to be taken; more callers wait their turn outside.
+/// How many verbs may wait in the channel; further callers wait outside.
 const WAITING: usize = 1_024;
-/// How many tasks' worth of verbs share a commit: enough to pay for it, few enough that nobody waits long.
+/// How many tasks' worth of verbs share a commit: enough to pay for it, and few enough for short waits.
 const GROUP_WEIGHT: usize = 2_000;
 /// How many batches of finished tasks are deleted early for one verb: some milliseconds' worth.
 const EARLY_PRUNINGS: usize = 4;
-/// How often the length of the log is looked at; and when again after it could not be cut, since trying holds writers up.
+/// How often the length of the log is checked, and how soon again after it could not be cut, because trying delays
+/// writers.
 const LOG_LOOK: Duration = Duration::from_secs(1);
 const LOG_LOOK_AGAIN: Duration = Duration::from_secs(30);
 
@@ -54,11 +55,11 @@ const LOG_LOOK_AGAIN: Duration = Duration::from_secs(30);
 trait Job: Send {
     /// About how many tasks it touches, at least 1.
     fn weight(&self) -> usize;
-    /// How many bytes it adds to the store; `None` for what must work even when the store is full.
+    /// How many bytes it adds to the store; `None` for a verb that must work even when the store is full.
     fn growth(&self) -> Option<u64>;
-    /// Does it. May be called again when the transaction was lost through no fault of the verb.
+    /// Runs it. May be called again if the transaction was lost for a reason outside the verb.
     fn run(&mut self, step: &mut Step<'_>) -> Result<()>;
-    /// Answers the caller: what [`Job::run`] came to, or why it did not last.
+    /// Answers the caller: the result of [`Job::run`], or why it was undone.
     fn answer(self: Box<Self>, fate: Result<()>);
 }
 
@@ -90,7 +91,7 @@ where
 
     fn answer(self: Box<Self>, fate: Result<()>) {
         let Self { outcome, caller, .. } = *self;
-        // A caller that has gone away wants no answer; what it asked for has happened all the same.
+        // A caller that has gone away needs no answer; its verb has still happened.
         caller.send(fate.and_then(|()| outcome.ok_or_else(gone))).ok();
     }
 }
@@ -99,7 +100,7 @@ fn gone() -> Error {
     Error::unavailable("the store's writer has stopped")
 }
 
-/// The way to the writer's thread. The thread ends when this is dropped and all that waits is done.
+/// The handle on the writer's thread. The thread ends when this is dropped and all waiting verbs are done.
 #[derive(Debug)]
 pub(super) struct Writer {
     jobs: mpsc::Sender<Box<dyn Job>>,
@@ -118,7 +119,7 @@ impl Writer {
         Ok(Self { jobs })
     }
 
-    /// Runs a verb that frees or moves what is there; it works even when the store's quota is used up.
+    /// Runs a verb that frees or moves records; it works even when the store's quota is used up.
     pub(super) async fn run<T, F>(&self, weight: usize, verb: F) -> Result<T>
     where
         T: Send + 'static,
@@ -147,23 +148,23 @@ impl Writer {
         answer.await.map_err(|_| gone())?
     }
 
-    /// Whether the thread lives.
+    /// Whether the thread is alive.
     pub(super) fn is_running(&self) -> bool {
         !self.jobs.is_closed()
     }
 }
 
-/// What is told of a panic without words.
+/// The text for a panic without a message.
 const WORDLESS: &str = "it said nothing";
 
 /// Verbs that share a commit.
 type Group = Vec<Box<dyn Job>>;
 
-/// How a group came out.
+/// The result for a group.
 enum Outcome {
-    /// Committed; for each verb whether it had its way.
+    /// Committed; for each verb whether it succeeded.
     Committed(Vec<Result<()>>),
-    /// This verb's failure took the whole transaction with it; the others have not happened, and may.
+    /// This verb's failure rolled back the whole transaction; the others have not happened and may be retried.
     Torn(usize, Error),
 }
 
@@ -172,9 +173,9 @@ struct Committer {
     shared: Arc<Shared>,
     quota: Quota,
     notifier: CommitNotifier,
-    /// How many commits the store had seen after ours; `None` before the first transaction.
+    /// The commit counter of the store after our last commit; `None` before the first transaction.
     commits: Option<i64>,
-    /// When the length of the log is to be looked at.
+    /// When to check the length of the log next.
     look_at_log_at: Instant,
 }
 
@@ -195,7 +196,7 @@ impl Committer {
         self.shared.files.before_closing_writer(&self.conn);
     }
 
-    /// Refuses to write to a file that is not in its place, and says so at the first notice.
+    /// Refuses to write to a file that is not in its place, and logs it at the first notice.
     fn check_in_place(&self) -> Result<()> {
         self.shared.files.check_writer(&self.conn).map_err(|adrift| {
             let error = in_words_of_the_store(adrift.error);
@@ -206,7 +207,7 @@ impl Committer {
         })
     }
 
-    /// Cuts a log that readers have kept from starting anew; unless it may be another store's by now.
+    /// Cuts a log that readers have prevented from starting again, unless it may be another store's by now.
     fn keep_log_short(&mut self) {
         if self.shared.files.is_adrift() || Instant::now() < self.look_at_log_at {
             return;
@@ -226,7 +227,7 @@ impl Committer {
         self.look_at_log_at = Instant::now() + pause;
     }
 
-    /// Commits, and survives a panic outside the verbs: their callers then hear that nothing has happened.
+    /// Commits, and survives a panic outside the verbs: their callers then get an error that nothing has happened.
     fn commit_guarded(&mut self, group: Group) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.commit(group))) {
             tracing::error!(
@@ -237,7 +238,7 @@ impl Committer {
         }
     }
 
-    /// Ends a transaction that is open still. One that can't be rolled back has been already.
+    /// Ends a transaction that is still open. If the rollback fails, it was rolled back already.
     fn roll_back(&self) {
         if !self.conn.is_autocommit() {
             self.conn.execute_batch("ROLLBACK").ok();
@@ -295,7 +296,7 @@ impl Committer {
         for (place, job) in group.iter_mut().enumerate() {
             let has_pruned = make_room(job.as_ref(), &mut step, quota)?;
             if is_alone && !has_pruned {
-                // Its failure may take the transaction with it: that spares it a savepoint.
+                // Its failure may roll back the whole transaction, so it needs no savepoint.
                 run_within(job.as_mut(), &mut step, quota)?;
                 fates.push(Ok(()));
                 continue;
@@ -320,9 +321,10 @@ impl Committer {
         let Ledger { catalog, notifications, .. } = step.ledger;
         self.conn.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([])).or_store()?;
         if commits != meta.commits {
-            // Taken away meanwhile: whoever opens the path may not see this commit, so nobody is told that it is there.
+            // The file was taken away meanwhile: a process that opens the path may not see this commit, so it is not
+            // reported.
             self.shared.files.check().or_store()?;
-            // Not before: what was not committed is somebody else's number yet.
+            // Not earlier: before our commit, this number may become another process's.
             self.shared.own_commits.store(commits, Ordering::SeqCst);
             self.notifier.notify();
         }
@@ -336,17 +338,17 @@ impl Committer {
     }
 }
 
-/// Revisions count microseconds from here, in September 2020, as those of the other engine do.
+/// Revisions count microseconds from here, in September 2020, as in the other engine.
 const FIRST_REVISION_AT: i64 = 1_600_000_000_000_000;
 
-/// Below what no revision is given now. They keep up with the clock, so that they grow on, and fences with them, even
-/// after the file lost the last of its writes or was restored from a copy.
+/// The least revision to give out now. Revisions keep up with the clock, so that they and the fences keep growing even
+/// after the file lost its last writes or was restored from a copy.
 fn least_revision(now: Timestamp) -> i64 {
     now.as_micros().saturating_sub(FIRST_REVISION_AT)
 }
 
-/// Deletes the oldest finished tasks, a bounded number, for a verb that would pass the quota: before it is refused, what is
-/// kept for reading goes. Returns whether any were deleted; that lasts even if the verb is refused.
+/// Deletes the oldest finished tasks, a bounded number, for a verb that would exceed the quota: they go before the verb
+/// is refused. Returns whether any were deleted; the deletion lasts even if the verb is refused.
 fn make_room(job: &dyn Job, step: &mut Step<'_>, quota: Quota) -> Result<bool> {
     let mut has_pruned = false;
     if let Some(growth) = job.growth() {
@@ -360,7 +362,7 @@ fn make_room(job: &dyn Job, step: &mut Step<'_>, quota: Quota) -> Result<bool> {
     Ok(has_pruned)
 }
 
-/// Runs a verb so that its failure undoes it alone.
+/// Runs a verb so that its failure undoes only itself.
 fn run_apart(job: &mut dyn Job, step: &mut Step<'_>, quota: Quota) -> Result<()> {
     let mark = step.ledger.mark();
     step.prepare("SAVEPOINT verb")?.execute([]).or_store()?;
@@ -389,7 +391,7 @@ fn run_within(job: &mut dyn Job, step: &mut Step<'_>, quota: Quota) -> Result<()
     ran.map_err(|error| quota::explain(quota, step.conn, error))
 }
 
-/// Tells whoever waits what has happened.
+/// Notifies the waiting callers of what has happened.
 fn tell(shared: &Shared, notifications: Vec<Notification>) {
     let (mut ready, mut set_aside, mut freed) = (BTreeMap::new(), SetAside::new(), BTreeMap::new());
     for item in notifications {
@@ -481,7 +483,7 @@ mod tests {
         assert!(engine.health().await.is_ok());
     }
 
-    /// Panics where no verb is to blame.
+    /// Panics outside any verb.
     struct Faulty;
 
     impl Job for Faulty {

@@ -1,12 +1,12 @@
 #!lua flags=allow-oom
--- Everything known of a task; and while it is not over, that a process waits for its end.
+-- The whole task; and while it is not over, notes that a process waits for its end.
 --
 -- The process reports each task it awaits once and then only renews its own entry in `awaiting` (see
 -- `renew_awaiting.lua`). Looking and noting are one step, so an end in between is not missed.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 id, 3 instance, 4 mark: a number that grows with each such call of the
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 id, 3 instance, 4 mark: a number that grows with each such call of the
 -- process, 5 for how many milliseconds the process counts as alive.
--- Answers as `get.lua`.
+-- Returns as `get.lua`.
 
 -- include base view
 
@@ -25,7 +25,7 @@ if not is_over(record) then
     call('HSET', awaited, id, others .. instance .. '=' .. format('%040.0f', mark) .. ';')
   end
   call('PEXPIRE', awaited, ARGV[5])
-  -- By the server's own clock: how long a process may be silent has nothing to do with the time of tasks.
+  -- By the server's own clock, because the silence of a process is unrelated to the time of tasks.
   local time = call('TIME')
   call('ZADD', P .. 'awaiting', 'GT', format('%.0f', time[1] * 1000 + time[2] / 1000 + ARGV[5]), instance)
   call('PEXPIRE', P .. 'awaiting', ARGV[5])

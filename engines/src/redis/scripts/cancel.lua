@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Cancels tasks: what waits is over at once; what runs is marked and its worker told.
+-- Cancels tasks: a waiting one is over at once; a running one is marked and its worker notified.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2- ids, at most 1,000.
--- Answers a letter for each: d done, r requested, u unknown, or the digit of the status it had when it was over already.
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2- ids, at most 1,000.
+-- Returns a letter for each: d done, r requested, u unknown, or the digit of the status it had when it was over already.
 
 -- include base numbers wake moves aside lane places withdraw
 
@@ -16,7 +16,7 @@ local function mark_running(id, lease)
   told[worker] = true
 end
 
--- Notes a task that is to be withdrawn from its queue.
+-- Notes a task to withdraw from its queue.
 local function note_withdrawn(id, record, revision)
   local name = queue_of(record)
   local list = by_queue[name] or { ids = {}, found = {}, revisions = {} }
@@ -42,7 +42,7 @@ for i, record in ipairs(call('HMGET', T, unpack(ARGV, 2))) do
   local id = ARGV[i + 1]
   local answer = before[id] or cancel(id, record, i - 1)
   answers[i] = answer
-  -- Named again, what was done just now is over.
+  -- If the id is given twice, the task is over the second time.
   before[id] = answer == @cancelled.done and @state.cancelled or answer
 end
 for name, list in pairs(by_queue) do

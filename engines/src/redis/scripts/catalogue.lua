@@ -1,8 +1,8 @@
 #!lua flags=no-writes
--- Reads a catalogue of tasks, unless its time is over.
+-- Reads a catalogue of tasks, unless it has expired.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 its digest.
--- Answers its text, or nothing.
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 its digest.
+-- Returns its text, or nothing.
 
 -- include base
 

@@ -1,9 +1,8 @@
 #!lua flags=allow-oom
--- Takes a duty that is free, or keeps one.
+-- Takes a free duty, or renews one.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 name, 3 holder, 4 microseconds, 5 note.
--- Answers {who has it, as it is stored}, and the note of the holder before if it was taken over
--- from one.
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 name, 3 holder, 4 microseconds, 5 note.
+-- Returns {the holder, as stored}, and a new holder also receives the previous holder's note.
 
 -- include base
 

@@ -1,8 +1,8 @@
 #!lua flags=no-writes
 -- Reads the configuration, unless the caller has it, and whether some queues exist.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 the version that the caller has, or nothing, 3- queues.
--- Answers {{field, value, …} or nothing if the caller has it, 1 if a queue exists else 0, …}.
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 the version that the caller has, or nothing, 3- queues.
+-- Returns {{field, value, …} or nothing if the caller has it, 1 if a queue exists else 0, …}.
 
 -- include base
 

@@ -1,14 +1,14 @@
 #!lua flags=allow-oom
 -- Changes the configuration, if it is still the one the change was made from.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 the version it was made from, 3 field, 4 value, or nothing to delete
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 the version it was made from, 3 field, 4 value, or nothing to delete
 -- the field, 5 1 if the field is a paused queue, 6 the change's id. A change that is sent again, because its answer got
 -- lost, is answered as the first time, unless another came between. 7 the limits of a queue (see limits.lua), or
 -- nothing, 8 its limits by key and by task (see gates.lua), or nothing,
 -- 9 its max_bytes, or nothing, 10 1 if all live workers must be among those from 12 on, which the change was decided by.
 -- 11 for how many microseconds after its end a task with a chosen id is remembered.
 -- Deleting a queue deletes its finished tasks, 1,000 a call.
--- Answers {'done', version}, {'stale'}, {'live', how many} for a queue with live tasks, {'more'}.
+-- Returns {'done', version}, {'stale'}, {'live', how many} for a queue with live tasks, {'more'}.
 
 -- include base numbers wake over unique aside lane places remove tombstones trim queue
 
@@ -69,11 +69,11 @@ elseif name then
   end
   if ARGV[8] ~= '' or call('EXISTS', of(name, 'p')) == 1 then
     if ARGV[7] == '' then
-      -- What stands aside comes back by and by, and until then the queue is looked at as one with limits.
+      -- Tasks that are set aside return over time; until then the queue counts as one with limits.
       call('HSET', P .. 'limits', name, '0 0 0 0 0 0 0 0')
     end
     call('HSET', P .. 'gates', name, ARGV[8])
-    -- Claims note by the leases who holds a slot, before they give out any.
+    -- Claims first note the holders of slots from the leases, before they lease any task.
     call('SET', of(name, 'v'), '')
     call('SET', of(name, 'k'), '0')
     call('UNLINK', of(name, 'h'))
@@ -93,7 +93,7 @@ elseif name then
     call('HDEL', P .. 'sizing', name)
     call('UNLINK', of(name, 'z'))
   end
-  -- All workers are told of the change, and then wait anew.
+  -- All workers are notified of the change, and then wait again.
   call('DEL', of(name, 'b'))
 end
 

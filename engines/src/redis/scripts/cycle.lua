@@ -2,12 +2,12 @@
 -- The worker's loop in one step: settles what finished, promotes due tasks, reclaims expired leases, claims what fits, and
 -- registers the worker as waiting when the queues hold nothing more for it.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 worker, 3 instance, 4 the slot of this request, 5 the request's id,
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 worker, 3 instance, 4 the slot of this request, 5 the request's id,
 -- 6 `again` when an earlier sending may have been carried out, 7 how many settlements, then these (see settle.lua);
--- then how many queues the worker may stand waiting in, and their names; then nothing, or: limit, lease in
+-- then in how many queues the worker may be registered as waiting, and their names; then nothing, or: limit, lease in
 -- microseconds, until when the answer is waited for or 0, how many kinds of tasks it refuses, then pairs of queue and the
 -- gate of a kind (see unknown.lua); then pairs of queue and limit.
--- Answers {settled, claims of each queue (see claim.lua), ids with a cancel request, configuration's version,
+-- Returns {settled, claims of each queue (see claim.lua), ids with a cancel request, configuration's version,
 -- microseconds to the next due task, or until a rate allows more, or -1, the present, 1 if there may be more to claim at
 -- once and the worker is not registered as waiting, and what was done with expired leases: nothing, or {how many tasks went
 -- back, records of those that ended}}.
@@ -37,7 +37,7 @@ if ARGV[claim_at] then
 end
 
 local settled, once, claims, next_due, more, reclaimed = '', false, {}, '-1', 0, false
--- Of what is leased now; kept for a repetition.
+-- The leases of this cycle; stored for a repetition.
 local first_fence, last_fence, deadline = NO_NUMBER, NO_NUMBER, NO_TIME
 
 local function answer()
@@ -80,7 +80,7 @@ if limited or is_picky then
   back_in, ask_in, refused_in = let_back, ask_suspect, refused
 end
 if is_picky then
-  -- Before anything wakes a worker: not this one, for what it refuses.
+  -- Before anything wakes a worker: not this one for kinds it refuses.
   local kinds = {}
   for name, gates in pairs(refused) do
     for gate in pairs(gates) do
@@ -102,7 +102,7 @@ end
 if limit == 0 or #names == 0 then
   stop_waiting()
 elseif is_late then
-  -- Nobody would know of what is leased. Should the clock have gone forward instead, the answer says so.
+  -- No caller would learn of the leases. If instead the clock jumped forward, the answer shows it.
   stop_waiting()
   next_due = '0'
 else
@@ -132,7 +132,7 @@ else
   end
 
   local ready, has_ready, taken = {}, {}, 0
-  -- The sum tells which are there: 1, 2 and 4.
+  -- The sum tells which keys exist: 1, 2 and 4.
   local put_off = P .. 'g:due'
   local kept = call('EXISTS', P .. 'suspects', P .. 'unknown', P .. 'unknown', put_off, put_off, put_off, put_off)
   local has_suspects, has_unknown = kept % 2 == 1, kept % 4 >= 2
@@ -143,8 +143,8 @@ else
       soonest[i] = tonumber(due or math.huge)
     end
   end
-  -- Whether a queue may have more than it gave: limits, suspicion and refusals hold tasks back, and a queue that gave all
-  -- it was asked for was not looked through.
+  -- Whether a queue may have more than it gave: limits, suspicion and refusals hold tasks back, and a queue that gave
+  -- as many as requested was not read to its end.
   local may_have_more = limited or is_picky or kept % 4 > 0
   for i, name in ipairs(names) do
     local is_any = call('EXISTS', of(name, 'q'), of(name, 'r'), of(name, 'p')) > 0
@@ -212,7 +212,7 @@ else
       end
       local is_filled = taken > before and taken - before == wanted
       may_have_more = may_have_more or is_filled
-      -- Full, and there is more: another worker may have been asleep since before.
+      -- Full, and there is more: another worker may have been waiting since before.
       if is_filled and call('EXISTS', of(name, 'w')) == 1
         and call('EXISTS', of(name, 'q'), of(name, 'r')) > 0 then
         wake(name, 1)
@@ -226,7 +226,7 @@ else
   else
     local first = math.huge
     for i, name in ipairs(names) do
-      -- What the worker is to wait for is exact.
+      -- The time that the worker waits for is exact.
       if soonest[i] < math.huge then
         soonest[i] = tonumber(call('ZRANGE', of(name, 's'), 0, 0, 'WITHSCORES')[2]) or math.huge
       end
@@ -241,7 +241,7 @@ else
       if room and room.free == 0 then
         part = 'b'
       elseif room and room.left == 0 and has_ready[i] then
-        -- It comes back by itself; a further submission would wake it in vain.
+        -- It returns by itself at that time; waking it for a further submission would be useless.
         part, soonest[i] = nil, min(soonest[i], now + wait_for(room, min(limits[i], limit, room.free)))
       end
       local is_gated = refused[name] or room and rules_in(name)
@@ -255,11 +255,11 @@ else
         call('ZREM', of(name, 'b'), sleeper)
       end
       if part then
-        -- It keeps its place: the longest waiting is woken first.
+        -- It keeps its place: the worker that waits longest is woken first.
         call('ZADD', of(name, part), 'NX', NOW, sleeper)
       end
       if has_ready[i] and not room and call('EXISTS', of(name, 'q')) == 1 then
-        -- Cut short by ghosts: there is more at once.
+        -- Ghosts cut the claim short: there is more at once.
         soonest[i] = now
       end
       first = min(first, soonest[i])

@@ -1,9 +1,9 @@
 #!lua flags=no-writes
 -- The oldest copies of the outbox, from a revision on.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at most how many, 3 at most about how many bytes, or one copy,
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 a limit, 3 at most about how many bytes, or one copy,
 -- 4 the revision (15 digits).
--- Answers {the present, how many there are, revision and id, copy or nothing if it is lost, …}.
+-- Returns {the present, how many there are, revision and id, copy or nothing if it is lost, …}.
 
 -- include base
 

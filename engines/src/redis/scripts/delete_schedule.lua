@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- Deletes a schedule.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 name, 3 the digits of the revision it must be at, or nothing.
--- Answers `done`, `unknown` or `changed`.
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 name, 3 the digits of the revision it must be at, or nothing.
+-- Returns `done`, `unknown` or `changed`.
 
 -- include base numbers schedules
 

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Forgets a worker, that it waits, and that it was to drain.
+-- Forgets a worker, where it waits, and its drain.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 worker, 3 instance, 4- queues it may stand waiting in.
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 worker, 3 instance, 4- queues where it may be registered as waiting.
 
 -- include base
 

@@ -1,8 +1,8 @@
 #!lua flags=no-writes
 -- The schedules that are due, the longest due first, and when the next one is.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at most how many.
--- Answers {the present, when the next one is due or nothing, those that are due as they are stored, …}.
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 a limit.
+-- Returns {the present, when the next one is due or nothing, those that are due as they are stored, …}.
 
 -- include base
 

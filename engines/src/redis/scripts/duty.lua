@@ -1,8 +1,8 @@
 #!lua flags=no-writes
--- Who has a duty.
+-- The holder of a duty.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 name.
--- Answers who has it, as claim_duty does, or nothing when it is free.
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 name.
+-- Returns it, as claim_duty does, or nothing if the duty is free.
 
 -- include base
 

@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
--- Renews leases by their fences, and notes heartbeats, progress and checkpoints. A lease that ran out is renewed too, as
--- long as nobody has reclaimed it.
+-- Renews leases by their fences, and notes heartbeats, progress and checkpoints. An expired lease is renewed too, unless
+-- it was reclaimed.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 lease in microseconds; for each task five: id, the fence's 15
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 lease in microseconds; for each task five: id, the fence's 15
 -- digits, h for a heartbeat or nothing, its progress (`-` leaves it), its checkpoint (`-` leaves it, else after a `+`).
--- Answers a letter for each: e extended, c extended and a cancel is requested, l lost.
+-- Returns a letter for each: e extended, c extended and a cancel is requested, l lost.
 
 -- include base numbers wake moves
 

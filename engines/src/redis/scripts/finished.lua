@@ -1,8 +1,8 @@
 #!lua flags=no-writes
 -- A piece of one queue's finished tasks, the oldest first.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 queue, 3 the revision after which to go on (15 digits, or nothing),
--- 4 at most how many, 5 whether their sizes are asked for (0 or 1). Answers {the revision to go on after, or nothing at
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 queue, 3 the revision after which to go on (15 digits, or nothing),
+-- 4 a limit, 5 whether their sizes are asked for (0 or 1). Returns {the revision to go on after, or nothing at
 -- the end of the list, the bytes of what a view leaves out (large parameters and the result) of each if asked for, views
 -- (see view.lua), …}.
 

@@ -1,13 +1,13 @@
 #!lua
--- One step of a schedule, if it is still at its revision: its task is submitted, unless its latest run is not over and the
--- step says to hold it back, and the schedule becomes what the step says. Without `allow-oom`: a full server refuses before
+-- One step of a schedule, if it still has its revision: submits its task, unless its latest run is not over and the step
+-- holds it back, and stores the schedule's new state. Without `allow-oom`: a full server refuses before
 -- the first write.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 name, 3 the digits of its revision, 4 the task of its latest run, or
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 name, 3 the digits of its revision, 4 the task of its latest run, or
 -- nothing, 5 what is done while that is not over: s submit, c submit and cancel that one, h hold, 6 when there is something
 -- to do next, or nothing, 7 settings and state, 8 and 9 the same of a schedule that is held, 10- what submit.lua takes from 2
 -- on, of one task, or nothing.
--- Answers {'done', revision, submit.lua's answer if there was a task}, {'held', revision}, {'changed'}, or {'refused',
+-- Returns {'done', revision, submit.lua's answer if there was a task}, {'held', revision}, {'changed'}, or {'refused',
 -- submit.lua's answer}.
 
 -- include base numbers schedules

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Takes copies off the outbox.
+-- Deletes copies from the outbox.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2- revision (15 digits) and id.
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2- revision (15 digits) and id.
 
 -- include base numbers
 

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Takes the receipts of copies away that were sent again.
+-- Deletes the receipts of copies that were sent again.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2- revision (15 digits) and id.
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2- revision (15 digits) and id.
 
 -- include base numbers
 

@@ -1,8 +1,8 @@
 #!lua flags=no-writes
--- Everything known of a task.
+-- The whole task.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 id.
--- Answers nothing for an unknown task, else its view (see view.lua), its errors and its parameters if they lie apart.
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 id.
+-- Returns nothing for an unknown task, else its view (see view.lua), its errors and its parameters if they are stored separately.
 
 -- include base view
 

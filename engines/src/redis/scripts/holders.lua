@@ -1,9 +1,9 @@
 #!lua flags=no-writes
 -- Queues that may have leases, scheduled or finished tasks: a piece of the index by which chores find them.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 the part: l leases, s scheduled tasks, f finished ones, 3 where the
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 the part: l leases, s scheduled tasks, f finished ones, 3 where the
 -- walk goes on (0 at its beginning).
--- Answers {where the walk goes on, names, …}, in no order. A queue may be answered twice; one that keeps such tasks is not
+-- Returns {where the walk goes on, names, …}, in no order. A queue may be answered twice; one that keeps such tasks is not
 -- missed. A queue may have none any more.
 
 -- include base

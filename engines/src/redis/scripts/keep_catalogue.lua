@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Keeps a catalogue of tasks, for longer if it is there, and forgets those whose time is over.
+-- Stores a catalogue of tasks, or extends its life, and deletes expired ones.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 its digest, 3 microseconds to keep it, 4 its text.
--- Answers 1.
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 its digest, 3 microseconds to keep it, 4 its text.
+-- Returns 1.
 
 -- include base
 

@@ -1,9 +1,9 @@
 #!lua flags=no-writes
 -- Tasks that run, queue by queue, in no order.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at about how many leases to stop, 3 where the walk of the first queue
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 at about how many leases to stop, 3 where the walk of the first queue
 -- goes on (0 at its beginning), 4- queues.
--- Answers {queues that are done, where the walk of the next one goes on, and of each queue that was looked at a table of
+-- Returns {queues that are done, where the walk of the next one goes on, and of each queue that was looked at a table of
 -- entries: fence and id}. A lease may be answered twice while its queue changes; one that stays is not missed.
 
 -- include base

@@ -1,10 +1,10 @@
 #!lua flags=no-writes
 -- A piece of the list of tasks that wait: one section, queue by queue.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 the section (r submitted by score, s scheduled by due time, d waiting
--- by revision, then id), 3 at most how many, 4 and 5 where the piece before ended in the first queue (score or due time;
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 the section (r submitted by score, s scheduled by due time, d waiting
+-- by revision, then id), 3 a limit, 4 and 5 where the piece before ended in the first queue (score or due time;
 -- id), empty for its beginning, 6- queues.
--- Answers {how many queues are done, the score after which the next one goes on or nothing, views (see view.lua), …}. Where
+-- Returns {how many queues are done, the score after which the next one goes on or nothing, views (see view.lua), …}. Where
 -- to go on after a view, its record says; a score is only answered where many ghosts were passed over.
 
 -- include base view over lane
@@ -57,7 +57,7 @@ local function first_of(list, wanted, last)
   return ids
 end
 
--- Tasks of the lane after a score, with their scores; and where it stopped looking, if it did.
+-- Tasks of the lane after a score, with their scores; and where it stopped, if it did.
 local function in_lane(name, score, wanted)
   local lane, found, first = of(name, 'q'), {}, 0
   if score ~= '' and tonumber(score) >= 1e15 then
@@ -72,7 +72,7 @@ local function in_lane(name, score, wanted)
   return found, stopped_at
 end
 
--- Submitted tasks, in the lane or not, those that are set aside among them; up to where it stopped looking, if it did.
+-- Submitted tasks, in the lane or not, including those that are set aside; up to where it stopped, if it did.
 local function submitted(name, score, id, wanted)
   local found, stopped_at = in_lane(name, score, wanted)
   for _, part in ipairs({ 'r', 'p' }) do

@@ -1,9 +1,9 @@
 #!lua flags=no-writes
 -- The latest entries of some queues' lists of finished tasks, the latest first over all of them.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at most how many, 3 the revision before which to go on (15 digits,
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 a limit, 3 the revision before which to go on (15 digits,
 -- or nothing), 4- queues.
--- Answers {the horizon, entries, …}: what is older than the horizon may be missing, so that no two queues' order is mixed
+-- Returns {the horizon, entries, …}: what is older than the horizon may be missing, so that no two queues' order is mixed
 -- up; it is empty if nothing is missing.
 
 -- include base over
@@ -32,7 +32,7 @@ for _, list in ipairs(lists) do
     horizon = sub(entries[1], @entry.revision)
   end
 end
--- Ascending, as a function that compares would cost more than all the rest.
+-- Ascending, because a comparison function would cost more than all the rest.
 table.sort(found)
 local answer, first = {}, math.max(1, #found - limit + 1)
 if first > 1 then

@@ -1,8 +1,8 @@
 #!lua flags=no-writes
 -- Schedules in the order of their names.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 where to begin: `-` or `(name`, 3 at most how many.
--- Answers them as they are stored.
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 where to begin: `-` or `(name`, 3 a limit.
+-- Returns them as they are stored.
 
 -- include base
 

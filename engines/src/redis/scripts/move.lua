@@ -1,9 +1,9 @@
 #!lua
 -- Moves tasks of one queue that are waiting, scheduled or submitted to another, those that are next in line first: each keeps its
--- score, and all that is known of it. Without `allow-oom`: what has to be noted of each adds to the store.
+-- score, and its side records. Without `allow-oom`: the notes for each add to the store.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 queue, 3 the other queue, 4 at most how many.
--- Answers how many, or the name of the one that does not exist.
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 queue, 3 the other queue, 4 a limit.
+-- Returns how many, or the name of the one that does not exist.
 
 -- include base numbers wake moves aside lane places
 
@@ -27,7 +27,7 @@ local function next_in(part)
   return entries
 end
 
--- The ready tasks, those that stand aside among them.
+-- The ready tasks, including those that are set aside.
 local function next_ready()
   local entries, aside = next_in('r'), next_in('p')
   for _, entry in ipairs(aside) do
@@ -48,7 +48,7 @@ end
 
 local target = gathered(to)
 
--- Moves tasks in this order, as many as may be.
+-- Moves tasks in this order, as many as allowed.
 local function move(entries, list)
   local ids, scores = {}, {}
   for i = 1, min(limit - moved, #entries) do
@@ -63,7 +63,7 @@ local function move(entries, list)
     note_out(from, ids)
   end
   for i, record in ipairs(found) do
-    -- A place without a record is what is left of a deleted key: it is dropped.
+    -- An entry without a record is left from a deleted key: it is dropped.
     if record then
       push(records, ids[i], renamed(with_history(record), number_at(high, low, next_high, moved)))
       if list == target.ready then

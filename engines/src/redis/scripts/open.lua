@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Makes a new store, or finds out what is there.
+-- Creates a new store, or reads the existing one's version.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 this program's schema version, 3- the fields of a new store's
--- configuration and their values. Answers {the schema's version, 1 if the store is new else 0}.
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 this program's schema version, 3- the fields of a new store's
+-- configuration and their values. Returns {the schema's version, 1 if the store is new else 0}.
 
 -- include base queue
 
@@ -11,7 +11,7 @@ if schema then
   return { schema, 0 }
 end
 call('SET', P .. 'schema', ARGV[2])
--- A version that grows even if the store is emptied and made again: workers notice.
+-- A version that grows even if the store is emptied and created again, so that workers notice.
 call('HSET', P .. 'config', 'version', format('%.0f', math.max(1, math.floor(now / 1000))))
 for i = 3, #ARGV, 2 do
   call('HSET', P .. 'config', ARGV[i], ARGV[i + 1])

@@ -1,8 +1,8 @@
 #!lua flags=no-writes
--- Where a ready task stands in its queue.
+-- The place of a ready task in its queue.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 id.
--- Answers nothing unless the task is ready, else {how many come before it, microseconds until its queue's rate lets one
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 id.
+-- Returns nothing unless the task is ready, else {how many come before it, microseconds until its queue's rate lets one
 -- start or -1, gates that hold it back, …}: of each {gate, how many of its tasks run, microseconds until its rate lets one
 -- start or -1, ids of those that run if these are as many as may, …}.
 
@@ -16,7 +16,7 @@ local function lane_score(name, id, record)
   return is_there and position
 end
 
--- As many entries of a lane with ghosts are compared with their records; from there on ghosts count as tasks.
+-- This many entries of a lane with ghosts are compared with their records; beyond that, ghosts count as tasks.
 local COMPARED = 2000
 
 -- How many tasks of the lane come before a score.

@@ -1,19 +1,19 @@
 #!lua flags=allow-oom
 -- Deletes the oldest finished tasks before their retention ends, if the server's memory is nearly used up.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at most how many, 3 from how many percent of maxmemory on, 4 bytes
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 a limit, 3 from how many percent of maxmemory on, 4 bytes
 -- that are to be free below that, 5 for how many microseconds after its end a task with a chosen id is remembered, 6 how
 -- many tombstones there may be.
--- Answers {how many were deleted, 1 if the memory is still nearly used up else 0}.
+-- Returns {how many were deleted, 1 if the memory is still nearly used up else 0}.
 
 -- include base numbers sized over unique aside lane places remove tombstones trim
 
--- Of how many queues the oldest tasks are compared, how many of one queue are deleted before its next is compared, and the
--- work of one call (see trim.lua).
+-- Of how many queues the oldest tasks are compared, how many of one queue are deleted before its next is compared, and
+-- the work of one call (see trim.lua).
 local MOST_QUEUES, A_TIME, WORK = 64, 25, 1000
 
 local function is_pressed()
-  -- A user who may not ask does not know.
+  -- A user without permission can't know.
   local memory = redis.pcall('INFO', 'memory')
   if type(memory) ~= 'string' then
     return false

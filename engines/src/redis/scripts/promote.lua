@@ -1,13 +1,13 @@
 #!lua flags=allow-oom
--- Moves due tasks of all queues to their queues, the longest due first, and wakes workers. Goes on with counting what
--- stood in queues when they got a max_bytes, and with signals that earlier steps put off.
+-- Moves due tasks of all queues to their queues, the longest due first, and wakes workers. Continues counting tasks that
+-- queues held when they got a max_bytes, and sending signals that earlier steps left.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at most how many. Answers how many, and 1 if further queues are due
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 a limit. Returns how many, and 1 if further queues are due
 -- else 0.
 
 -- include base numbers wake moves lane agenda maintain
 
--- Queues that one call looks at.
+-- How many queues one call checks.
 local MOST_QUEUES = 500
 
 if call('EXISTS', P .. 'g:due') == 1 then
@@ -19,7 +19,7 @@ local promoted = promote(overdue(late, 's', tonumber(ARGV[2])))
 write_moves(true)
 note_first(late, 's')
 if limited then
-  -- Gates whose time has come: who was told of it may be busy by now.
+  -- Gates that are due: the worker that knew of the time may be busy by now.
   for _, name in ipairs(call('HKEYS', P .. 'gates')) do
     local due = call('ZCOUNT', of(name, 'e'), '-inf', NOW)
     if due > 0 then
@@ -28,15 +28,15 @@ if limited then
   end
 end
 
--- What is gone through after a part of a queue.
+-- The part that the walk reads after a part of a queue.
 local NEXT_PART = { q = 'r', r = 'p', p = 's', s = 'd' }
 
--- A piece of what stood in a queue: first what is ready, then what stands aside, what is scheduled, and what
--- waits for others. What comes to stand there meanwhile, or moves from one to the other, is counted as it does.
+-- Counts a piece of the tasks in a queue: first ready tasks, then those set aside, scheduled, and waiting for others. A
+-- task that joins or moves meanwhile is counted when it does.
 local function size_more(name, place)
   local part, found = sub(place, @sizing.part), nil
   if part == 'q' then
-    -- Queues with limits of their own do without a lane.
+    -- Queues with limits of their own use no lane.
     leave_lane(name, LANE_PIECE)
     if call('EXISTS', of(name, 'q')) == 0 then
       size_more(name, NEXT_PART[part] .. '0')

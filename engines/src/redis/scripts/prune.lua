@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- Deletes finished tasks of one queue, each only if it is still the one that was looked at.
+-- Deletes finished tasks of one queue, each only if it has not moved since it was checked.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 queue, 3 for how many microseconds after its end a task with a chosen
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 queue, 3 for how many microseconds after its end a task with a chosen
 -- id is remembered, 4 how many tombstones there may be, then pairs of id and revision (15 digits).
--- Answers how many were deleted.
+-- Returns how many were deleted.
 
 -- include base numbers sized over unique aside lane places remove tombstones
 

@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- Queues whose retention may have something to delete, the longest due first.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at most how many. Answers their names.
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 a limit. Returns their names.
 
 -- include base
 

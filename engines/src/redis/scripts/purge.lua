@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- Deletes tasks of one queue that are waiting, scheduled or submitted.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 queue, 3 at most how many.
--- Answers how many, or -1 for an unknown queue.
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 queue, 3 a limit.
+-- Returns how many, or -1 for an unknown queue.
 
 -- include base numbers wake moves over unique aside lane places remove withdrawn
 
@@ -18,7 +18,7 @@ for _, part in ipairs({ 'r', 's', 'd', 'p' }) do
   end
 end
 local high, low, next_high = take_numbers(1)
--- To those that wait for it a purged task is cancelled.
+-- For its successors, a purged task is cancelled.
 remove(name, ids, false, function(gone, found)
   note_withdrawn(gone, found, @state.cancelled, number_at(high, low, next_high, 0))
 end)

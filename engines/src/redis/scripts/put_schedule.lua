@@ -1,9 +1,9 @@
 #!lua
 -- Creates or replaces a schedule. Without `allow-oom`: it adds to the store.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 name, 3 the digits of the revision it must be at, or nothing if there
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 name, 3 the digits of the revision it must be at, or nothing if there
 -- must be none, 4 when there is something to do, or nothing, 5 settings and state, 6 how many schedules a store holds.
--- Answers {'done', revision}, {'exists'}, {'unknown'}, {'changed'} or {'many'}.
+-- Returns {'done', revision}, {'exists'}, {'unknown'}, {'changed'} or {'many'}.
 
 -- include base numbers schedules
 

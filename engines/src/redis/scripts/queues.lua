@@ -1,13 +1,13 @@
 #!lua flags=no-writes
 -- Names of queues, in their order.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 where to begin: `-`, `[name` or `(name`, 3 at most how many names,
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 where to begin: `-`, `[name` or `(name`, 3 a limit,
 -- 4 what they must have: r ready tasks, d waiting ones, or nothing.
--- Answers {the name at which the walk goes on, or nothing at its end, names, …}.
+-- Returns {the name at which the walk goes on, or nothing at its end, names, …}.
 
 -- include base
 
--- Names that one call looks at.
+-- How many names one call reads.
 local MOST_NAMES = 1000
 
 local part, most = ARGV[4], tonumber(ARGV[3])

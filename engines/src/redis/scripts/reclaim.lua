@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Takes expired leases of all queues back, the longest expired first, and wakes workers.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at most how many. Answers {how many went back to their
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 a limit. Returns {how many went back to their
 -- queues, records of those that ended, 1 if leases of further queues have ended else 0}.
 
 -- include base numbers wake moves agenda maintain
@@ -10,7 +10,7 @@ if limited then
   -- include limits aside gates
   on_ended = note_ended
 end
--- Queues that one call looks at.
+-- How many queues one call checks.
 local MOST_QUEUES = 500
 
 local expired = queues_due('l', MOST_QUEUES)

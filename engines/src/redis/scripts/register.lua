@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- Notes a worker's report and forgets those that fell silent. Then also looks, in a part of the queues, for workers that
--- stand as waiting and that nobody listens for any more: they would only go as they are woken, in place of living ones.
+-- Notes a worker's report and forgets silent workers. Then, in a part of the queues, removes waiting workers without a
+-- listening process, which would otherwise be woken in place of live ones.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 worker, 3 microseconds until it is forgotten, 4 report.
--- Answers the configuration's version.
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 worker, 3 microseconds until it is forgotten, 4 report.
+-- Returns the configuration's version.
 
 -- include base
 
@@ -13,7 +13,7 @@ local listening = {}
 local function is_listened_for(sleeper)
   local instance = string.match(sleeper, '@(.*)$')
   if listening[instance] == nil then
-    -- Who may not ask does not know.
+    -- A user without permission can't know.
     local found = redis.pcall('PUBSUB', 'NUMSUB', P .. 'instance:' .. instance)
     listening[instance] = found.err ~= nil or found[2] > 0
   end
@@ -38,7 +38,7 @@ if #silent > 0 then
   call('HDEL', workers, unpack(silent))
   call('HDEL', P .. 'picky', unpack(silent))
   call('ZREM', expiries, unpack(silent))
-  -- Long leases may outlive the report: the loss of their worker is still to be judged.
+  -- Long leases may outlive the report: the loss of their worker must still be judged.
   for _, worker in ipairs(silent) do
     call('PEXPIRE', P .. 'leased:' .. worker, KEPT_MS)
   end

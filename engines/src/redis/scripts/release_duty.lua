@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- A holder gives its duty back. It stays known, so that terms go on growing.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 name, 3 holder.
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 name, 3 holder.
 
 -- include base
 

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- Keeps a process that waits for the end of tasks on record, and forgets the tasks it does not wait for any more.
+-- Renews the entry of a process that waits for the end of tasks, and forgets the tasks it no longer waits for.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 instance, 3 for how many milliseconds it counts as alive; then for
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 instance, 3 for how many milliseconds it counts as alive; then for
 -- each task to forget: its id and the mark it was last noted with. One that was noted again since stays.
--- Answers whether the process was on record (if not, what it awaits may be forgotten), and the processes that have been
+-- Returns whether the process was on record (if not, what it awaits may be forgotten), and the processes that have been
 -- silent for too long: see `sweep_awaited.lua`.
 
 -- include base

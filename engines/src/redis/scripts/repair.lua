@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- Looks over a piece of the store for what does not agree, and mends what is certain.
+-- Checks a piece of the store for inconsistencies, and repairs what is certain.
 --
 -- KEYS[1] the shard's prefix. ARGV: as of `audit.lua`, and 6 how long a lease lasts that is found nowhere, in
 -- microseconds: as long as its worker needs to renew it if it lives.
--- Answers as `audit.lua`, with a 1 for what was mended.
+-- Returns as `audit.lua`, with a 1 for what was repaired.
 
 local MENDS = true
 -- include base numbers wake over limits aside lane places gates agenda edges audit

@@ -1,11 +1,12 @@
 #!lua
--- Sends tasks that are over again, each answered for itself. Without `allow-oom`: it adds to the store.
+-- Sends finished tasks again, each independently. Without `allow-oom`: it adds to the store.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present; for each task thirteen: id; the revision it must have (15 digits), or
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time; for each task thirteen: id; the revision it must have (15 digits), or
 -- nothing; 1 if it is sent from a copy; 1 if attempts, crashes and time are counted from the start; the queue it goes to, or
--- nothing for its own; 1 if its core and parameters give way to those that follow; its core and its parameters if
--- they lie apart; and, to make it anew from a copy: started_at to blames as in a lease, its worker, its errors, its news; what it said of its unique key (see unique.lua), or nothing.
--- Answers for each: d done, a sent again before, l<status> live, m<status> not to be sent again, u unknown, q<queue> for
+-- nothing for its own; 1 if its core and parameters give way to those that follow; its core, and its parameters
+-- if they are stored separately; and, to create it again from a copy: started_at to blames as in a lease, its worker, its
+-- errors, its news; its uniqueness constraint (see unique.lua), or nothing.
+-- Returns for each: d done, a sent again before, l<status> live, m<status> not to be sent again, u unknown, q<queue> for
 -- one that does not exist, h<id> another task, which holds its unique key.
 
 -- include base numbers wake unique moves
@@ -13,11 +14,11 @@
 local STRIDE, sent = 13, P .. 'o:sent'
 local high, low, next_high = take_numbers((#ARGV - 1) / STRIDE)
 local receipts = {}
--- Most often no task has a unique key. By id: what was sent again just now.
+-- Most often no task has a unique key. By id: tasks that were just sent again.
 local is_any_unique, again = call('EXISTS', SAID) == 1, {}
 local has_unknown, is_known = call('EXISTS', P .. 'u') == 1, {}
 
--- In its queue, at the end of its priority, due now. `facts` are started_at to blames as in a lease.
+-- Into its queue, at the end of its priority, due now. `facts` are started_at to blames as in a lease.
 local function put_in(name, id, core, facts, worker, revision, resets)
   local priority = sub(core, @core.priority)
   if resets then
@@ -76,7 +77,7 @@ local function make_anew(id, at, name, revision)
   put_in(name, id, ARGV[at + 6], ARGV[at + 8], ARGV[at + 9], revision, ARGV[at + 3] == '1')
 end
 
--- What a task said of its unique key, or nothing.
+-- The uniqueness constraint of a task, or nothing.
 local function said_of(id, at, record)
   if not record then
     return ARGV[at + 12] ~= '' and ARGV[at + 12]

@@ -1,13 +1,14 @@
 #!lua flags=no-writes
 -- Queues in numbers.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2- queues.
--- Answers for each {0 if it is unknown else 1, waiting, scheduled, submitted, started, when the longest ready became so
--- or nothing, counters, the bytes that wait in it or nothing}: counters are pairs of accepted, removed or a finished status' digit, and its count.
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2- queues.
+-- Returns for each {0 if it is unknown else 1, waiting, scheduled, submitted, started, when the longest ready became so
+-- or nothing, counters, the bytes that wait in it or nothing}: counters are pairs of accepted, removed or a finished
+-- status' digit, and its count.
 
 -- include base counter lane
 
--- The first task between two scores, of those that stand aside too if there are any.
+-- The first task between two scores, including tasks that are set aside.
 local function first_between(name, least, below, aside)
   local found = call('ZRANGEBYSCORE', of(name, 'r'), least, below, 'WITHSCORES', 'LIMIT', 0, 1)
   local other = aside > 0 and call('ZRANGEBYSCORE', of(name, 'p'), least, below, 'WITHSCORES', 'LIMIT', 0, 1) or {}
@@ -35,7 +36,7 @@ local function oldest_ready(name, aside)
   local entries, stopped_at = look_in_lane(name, 0, 1)
   local record = entries[1] and call('HGET', T, sub(entries[1], @entry.rest.at))
   if stopped_at then
-    -- Behind many ghosts: about when the last of these came.
+    -- Behind many ghosts: roughly when the last of these came.
     oldest = min(oldest or math.huge, FIRST_NUMBER_AT + stopped_at)
   elseif record then
     oldest = min(oldest or math.huge, (unpack_at('>I7', record, @fresh.submitted_at.at)))
@@ -50,7 +51,7 @@ for i = 2, #ARGV do
   local submitted = count_lane(name) + call('ZCARD', of(name, 'r')) + aside
   answers[i - 1] = {
     call('ZSCORE', P .. 'queues', name) and 1 or 0, call('ZCARD', of(name, 'd')), call('ZCARD', of(name, 's')), submitted,
-    -- Not the sentinel, which stands at infinity.
+    -- Without the sentinel, which is at infinity.
     call('ZCOUNT', of(name, 'l'), '-inf', '(inf'), submitted > 0 and oldest_ready(name, aside) or '',
     call('HGETALL', of(name, 'n')),
     call('HGET', P .. 'sized', name) or '',

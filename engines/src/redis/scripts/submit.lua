@@ -1,28 +1,33 @@
 #!lua
--- Takes groups of tasks in, each group wholly or not at all and none of the others' business; or, of a group whose tasks
--- come from as many callers, each task for itself. Nothing is written before all groups are judged. Without `allow-oom`:
+-- Accepts groups of tasks, each group entirely or not at all, and independently of the others; or, for a group whose tasks
+-- come from as many callers, each task independently. Nothing is written before all groups are judged. Without `allow-oom`:
 -- a full server refuses before the first write.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 how many groups; for each: what to do about ids that are taken
--- (f fail, s skip, r replace; F, S, R where each task stands for itself), how many runs; for each run of tasks that are
--- alike: queue, priority, start (nothing: now, a<microseconds> after now, t<microseconds> at), l if their parameters lie
--- apart and u if they have unique keys and d if they depend on others and c if clients chose their ids, how many; for each task: id, core without its submitted_at, its
--- parameters if they lie apart, and if it has a unique key what is done about who holds it (j refuse, t answer with it, p
--- replace, k keep the last) and what it says of it (see unique.lua); if it depends on others, the policy and id of each,
--- with a zero byte between them. No id stands twice; at most 1,000 tasks in all; a group with unique keys or dependencies
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 how many groups; for each: what to do about ids that are taken
+-- (f fail, s skip, r replace; F, S, R if each task is independent), how many runs; for each run of tasks that are
+-- alike: queue, priority, start (nothing: now, a<microseconds> after now, t<microseconds> at), l if their parameters are
+-- separate and u if they have unique keys and d if they depend on others and c if clients chose their ids, how many;
+-- for each task: id, core without its submitted_at, its
+-- parameters if they are separate, and if it has a unique key the action if it is held (j refuse, t answer with the
+-- holder, p
+-- replace, k keep the last) and its uniqueness constraint (see unique.lua); if it depends on others, the policy and
+-- id of each,
+-- with a zero byte between them. No id occurs twice; at most 1,000 tasks in all; a group with unique keys or dependencies
 -- comes alone.
--- Answers for each group 1 (all are created and ready), {'queue', name} (unknown), {'conflict', place, status, b|s} (the
--- body differs, or it has started), {'predecessor', place, id} (it waits for an unknown task), {'duplicate', place, id and status of who holds the key}, {'full', queue,
+-- Returns for each group 1 (all are created and ready), {'queue', name} (unknown), {'conflict', place, status, b|s} (the
+-- body differs, or it has started), {'predecessor', place, id} (it waits for an unknown task), {'duplicate', place,
+-- id and status of who holds the key}, {'full', queue,
 -- max_length}, {'heavy', queue, max_bytes}, {'rate', queue, microseconds until it may go in}, {'burst', queue, how many,
 -- how many it takes at once}, {'length', queue, how many, max_length} (more than ever fit), for a group with unique keys
--- what duplicates.lua says, for one with dependencies C, R and E and the id, queue and status of each task, or {letters, queue and status of each existing one, …}, a letter
--- for each task: c created and ready, d created and scheduled, r, p replaced likewise, e existing; where each stands for
--- itself also b, s, f, g, q: it is in conflict, its queue is full, of tasks or bytes, or takes no more in for now, and
--- instead of queue and status there is just the status of the one that stands in its way, max_length, max_bytes, or the
+-- what duplicates.lua says, for one with dependencies C, R and E and the id, queue and status of each task, or
+-- {letters, queue and status of each existing one, …}, a letter
+-- for each task: c created and ready, d created and scheduled, r, p replaced likewise, e existing; if each is
+-- independent also b, s, f, g, q: it is in conflict, its queue is full, of tasks or bytes, or accepts no more for now, and
+-- instead of queue and status there is only the status of the conflicting task, max_length, max_bytes, or the
 -- microseconds.
 
--- One run of small tasks of the default priority that are ready at once, without unique keys, in a store without limits:
--- most calls are that. Nothing is written here before it is certain.
+-- One run of small tasks of the default priority that are ready at once, without unique keys, in a store without
+-- limits: most calls are of this kind. Nothing is written here before success is certain.
 local said = ARGV[6] .. ARGV[7] .. ARGV[8]
 if ARGV[2] == '1' and ARGV[4] == '1' and (said == '5' or said == '5c') then
   -- include plain
@@ -32,7 +37,7 @@ end
 
 local is_any_unique, is_any_chosen, is_any_linked = false, false, false
 
--- What letters say of a run's tasks, and how many arguments each of these takes; known once for all runs that are alike.
+-- The traits in the letters of a run, and how many arguments each task takes; computed once for all similar runs.
 local traits = {}
 
 local function traits_of(letters)
@@ -47,7 +52,8 @@ local function traits_of(letters)
   return traits[letters]
 end
 
--- The groups as they came; of a run's tasks the `first` argument, the `stride` to the next one's, and the place in `ids`.
+-- The groups as they came; for a run's tasks the `first` argument, the `stride` to the next one's, and the place in
+-- `ids`.
 local function read_groups()
   local groups, ids, at = {}, {}, 3
   for g = 1, tonumber(ARGV[2]) do
@@ -89,8 +95,8 @@ for i = 1, #ids do
   is_any_stored = is_any_stored or stored[i]
 end
 
--- What stands against a group, and by their place in `ids` what becomes of tasks whose id is taken: letter e or r, or x
--- for one that is refused for itself, and what stands against that one.
+-- Refusals per group; by place in `ids`, the action for tasks whose id is taken: letter e or r, or x for one that is
+-- refused independently, and the refusal of that one.
 local refusals, letters, stands = {}, {}, {}
 
 local named = {}
@@ -122,12 +128,12 @@ local function due_of(start)
   return min(math.max(tonumber(sub(start, @start.rest.at)), now), END_OF_TIME)
 end
 
--- What stands in front of the core of a task that is not simply ready as it was submitted.
+-- The beginning of the record of a task that is not simply ready since its submission.
 local function history_of(state, revision, ready_at)
   return state .. revision .. revision .. ready_at .. NO_STAMP .. @attempts.none .. '\0'
 end
 
--- Whether a queue has limits of its own; where any has some.
+-- Whether a queue has limits of its own; only if any queue has some.
 local has_limits
 
 -- Whether ready tasks of a run go into their queue's lane (lane.lua).
@@ -138,9 +144,9 @@ end
 local bodies = {}
 local high, low, next_high = take_numbers(#ids)
 local take_replaced, remove_replaced, left_by, take_unique, is_any_refused
--- By place: what a task waits for. Stores these edges; moves tasks on that wait for none that is still to end.
+-- By place: the predecessors of a task. Stores these edges; moves tasks whose predecessors are all over.
 local waiting_at, put_links, move_linked = {}, nil, nil
--- By place: the task that is answered, updated or cancelled there.
+-- By place: the task that is answered, updated or cancelled for it.
 local met = {}
 if is_any_unique then
   -- include over unique aside lane places remove withdrawn judge returns withdraw duplicates
@@ -169,12 +175,12 @@ if limited then
   note_entered()
 end
 
--- Takes a run's tasks in; answers whether they are scheduled.
+-- Writes a run's tasks; returns whether they are scheduled.
 local function take_run(run)
   local queue, due, priority, stride = gathered(run.queue), due_of(run.start), run.priority, run.stride
   local lane, due_at = queue.lane, due > now and format('%d', due)
   local ready_at, is_in_lane = due_at and stamp_of(due), not due_at and has_lane(run)
-  -- Where the lists end is counted along, for it is not known without a search.
+  -- The ends of the lists are counted along, because finding them needs a search.
   local record_end, lane_end, taken = #records, #lane, 0
   for place = run.place, run.place + run.count - 1 do
     local letter = letters[place]
@@ -234,7 +240,7 @@ local function tell_run(run, scheduled, said, existing)
   end
 end
 
--- For each task of a group a letter, its id, and its queue and status as it stands now.
+-- For each task of a group a letter, its id, and its present queue and status.
 local function tell_as_they_stand(group)
   local answer = { '' }
   for _, run in ipairs(group.runs) do
@@ -275,7 +281,7 @@ spread('HSET', B, bodies)
 if put_links and not refusals[1] then
   put_links()
 end
--- Tasks of the call may have moved others of it.
+-- Tasks of the call may have moved others of the call.
 local may_have_moved = put_links or ended_links[1]
 write_moves(true)
 if put_links and not refusals[1] then

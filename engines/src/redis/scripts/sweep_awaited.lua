@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Forgets what processes awaited that have been silent for too long, piece by piece.
+-- Forgets the awaited tasks of processes that have been silent for too long, in pieces.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 cursor, then these processes.
--- Answers the next cursor, 0 at the end; then the processes are forgotten too.
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 cursor, then these processes.
+-- Returns the next cursor, 0 at the end; then the processes are forgotten too.
 
 -- include base
 

@@ -1,8 +1,8 @@
 #!lua flags=no-writes
--- What is remembered of a deleted task whose id its client chose.
+-- The tombstone of a deleted task whose id its client chose.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 id.
--- Answers its tombstone; nothing after its time, and while a task of this id is stored.
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 id.
+-- Returns its tombstone; nothing after its time, and while a task of this id is stored.
 
 -- include base
 

@@ -1,8 +1,8 @@
 #!lua flags=no-writes
 -- The tombstones of deleted tasks in numbers.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present.
--- Answers {how many, when one was last forgotten before its time, or nothing}.
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time.
+-- Returns {how many, when one was last forgotten before its time, or nothing}.
 
 -- include base
 

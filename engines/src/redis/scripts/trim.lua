@@ -1,12 +1,12 @@
 #!lua flags=allow-oom
 -- Deletes finished tasks past their queues' retention, the oldest of each queue first, and sweeps tombstones.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2 at most how many, 3 1 to only count, 4 the
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 a limit, 3 1 to only count, 4 the
 -- configuration's version that the retention is from, 5 and 6 at which place in the first queue's list to go on, and how
 -- many tasks were counted before it (0 unless they are only counted), 7 for how many microseconds after its end a task
 -- with a chosen id is remembered, 8 how many tombstones there may be, then of each queue: name, how many tasks it keeps,
 -- for how many microseconds. Sets by `pruning` when these queues have something to delete next.
--- Answers {tasks, queues that are done, where to go on in the next queue: place, tasks before it}; or nothing if the
+-- Returns {tasks, queues that are done, where to go on in the next queue: place, tasks before it}; or nothing if the
 -- configuration has changed.
 
 -- include base numbers sized over unique aside lane places remove tombstones trim
@@ -15,7 +15,7 @@ if call('HGET', P .. 'config', 'version') ~= ARGV[4] then
   return false
 end
 
--- Notes when a queue whose oldest finished task ended at some time, if it has one, has something to delete next.
+-- Notes when a queue, whose oldest finished task ended at this time, has something to delete next.
 local function note_next(name, oldest, age)
   if oldest then
     call('ZADD', P .. 'pruning', min(oldest + age, 9e15), name)
@@ -24,7 +24,7 @@ local function note_next(name, oldest, age)
   end
 end
 
--- What one call may do, in entries: together with the queues it must stay below 5 ms.
+-- The work of one call, in entries: together with the queues it must stay below 5 ms.
 local limit, is_dry, work = tonumber(ARGV[2]), ARGV[3] == '1', 2000
 local first, passed, total, done = tonumber(ARGV[5]), tonumber(ARGV[6]), 0, 0
 local place, tasks_before, age, bound = 0, 0, tonumber(ARGV[7]), tonumber(ARGV[8])

@@ -1,8 +1,8 @@
 #!lua flags=no-writes
 -- Tasks as lists show them, by entries: revision and id.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the present, 2- entries.
--- Answers views (see view.lua) of those whose tasks still have these revisions.
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2- entries.
+-- Returns views (see view.lua) of those whose tasks still have these revisions.
 
 -- include base view over
 

@@ -1,4 +1,4 @@
-//! One task on its way in as a part of another step, which includes `scripts/submit.lua`.
+//! One submitted task as a part of another step, which includes `scripts/submit.lua`.
 
 use jobbers_common::{
     engine::{OnConflict, Result, Submitted},
@@ -8,7 +8,7 @@ use redis::{Cmd, Value};
 
 use super::wire::{Named, Run, encode, mode_of, read_answer, write_group};
 
-/// A task as the script takes it, and what its answer is read with.
+/// A task in the script's format, and what is needed to read its answer.
 #[derive(Debug)]
 pub(in crate::redis) struct One {
     runs: Vec<Run>,
@@ -24,7 +24,7 @@ impl One {
         Ok(Self { runs: encode(std::slice::from_ref(&task))?, task })
     }
 
-    /// What is sent of it, in bytes.
+    /// Its size in bytes.
     pub(in crate::redis) fn bytes(&self) -> usize {
         self.runs.iter().map(Run::bytes).sum()
     }
@@ -35,7 +35,7 @@ impl One {
         write_group(mode_of(OnConflict::Fail), &[self.runs.as_slice()], command);
     }
 
-    /// Reads what became of it.
+    /// Reads the result for it.
     ///
     /// # Errors
     /// As a submission's.

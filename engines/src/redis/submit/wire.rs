@@ -1,4 +1,4 @@
-//! What `scripts/submit.lua` is sent, and what it answers.
+//! The arguments of `scripts/submit.lua`, and its answers.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -20,7 +20,7 @@ use crate::redis::{
     unique,
 };
 
-/// A task as far as its answer needs it.
+/// The parts of a task that are needed to read its answer.
 #[derive(Debug)]
 pub(super) struct Named {
     pub(super) id: TaskId,
@@ -56,7 +56,7 @@ impl Arguments {
     }
 }
 
-/// Tasks that differ in nothing the script must know: what that is, how many they are, and each of them.
+/// Tasks that differ in nothing the script must know: the common arguments, the number of tasks, and each of them.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) head: Arguments,
@@ -65,13 +65,13 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// What is sent of it.
+    /// Its size in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.head.bytes.len() + self.tasks.bytes.len()
     }
 }
 
-/// Makes runs of a caller's tasks, in their order.
+/// Forms runs of a caller's tasks, in their order.
 pub(super) fn encode(tasks: &[NewTask]) -> Result<Vec<Run>> {
     let named: HashSet<&TaskId> = tasks.iter().flat_map(|task| &task.depends_on).map(|edge| &edge.on).collect();
     let alike = tasks.chunk_by(|a, b| traits_of(a) == traits_of(b));
@@ -79,11 +79,11 @@ pub(super) fn encode(tasks: &[NewTask]) -> Result<Vec<Run>> {
     runs.map(|(first, tasks)| encode_run(first, tasks, &named)).collect()
 }
 
-/// What the script must know of tasks beside their records.
+/// What the script must know about tasks besides their records.
 type Traits<'a> = (&'a QueueName, u8, Start, [bool; 4]);
 
-/// The same of one task: its queue, priority and start; whether its parameters are large, it has a unique key, it depends on
-/// others, and its client chose its id.
+/// The same for one task: its queue, priority and start; whether its parameters are large, it has a unique key, it
+/// depends on others, and its client chose its id.
 fn traits_of(task: &NewTask) -> Traits<'_> {
     let flags = [record::is_large(task), task.unique.is_some(), !task.depends_on.is_empty(), task.id_is_chosen];
     (&task.queue, task.priority.get(), task.start, flags)
@@ -125,7 +125,7 @@ fn encode_run(first: &NewTask, tasks: &[NewTask], named: &HashSet<&TaskId>) -> R
     Ok(Run { head, count: tasks.len(), tasks: written })
 }
 
-/// What is done about ids that are taken.
+/// The action for ids that are taken.
 pub(super) const fn mode_of(on_conflict: OnConflict) -> u8 {
     match on_conflict {
         OnConflict::Fail => b'f',
@@ -134,7 +134,7 @@ pub(super) const fn mode_of(on_conflict: OnConflict) -> u8 {
     }
 }
 
-/// Writes a group: the runs of one caller; or of several callers one run each, with a task each, that have one head.
+/// Writes a group: the runs of one caller; or one run of several callers, each with one task, that share a head.
 pub(super) fn write_group(mode: u8, callers: &[&[Run]], command: &mut Cmd) {
     let [first, others @ ..] = callers else { return };
     command.arg(&[if others.is_empty() { mode } else { mode.to_ascii_uppercase() }]).arg(first.len());
@@ -146,7 +146,7 @@ pub(super) fn write_group(mode: u8, callers: &[&[Run]], command: &mut Cmd) {
     others.iter().copied().flatten().for_each(|run| run.tasks.write_to(command));
 }
 
-/// Reads what became of one caller's tasks.
+/// Reads the results for one caller's tasks.
 pub(super) fn read_answer(answer: Value, tasks: Vec<Named>) -> Result<Vec<Submitted>> {
     let (letters, mut words) = match read_reply(answer, tasks.len())? {
         GroupReply::Conflict(mut words) => return Err(read_conflict(&mut words, tasks)?),
@@ -160,7 +160,7 @@ pub(super) fn read_answer(answer: Value, tasks: Vec<Named>) -> Result<Vec<Submit
     letters.bytes().zip(tasks).map(|(letter, task)| read_letter(letter, task, &mut words)).collect()
 }
 
-/// Reads what became of tasks of as many callers.
+/// Reads the results for tasks of as many callers.
 pub(super) fn read_single_answers(answer: Value, tasks: Vec<Named>) -> Vec<Result<Submitted>> {
     match read_reply(answer, tasks.len()) {
         Ok(GroupReply::Letters(letters, mut words)) => {
@@ -267,7 +267,7 @@ fn read_letter(letter: u8, task: Named, words: &mut Words) -> Result<Submitted> 
     Ok(Submitted { id, queue, status, how })
 }
 
-/// What is answered where unique keys are about: the task may be another.
+/// The answer when unique keys are involved: the task may be another one.
 fn read_whole(how: SubmittedHow, words: &mut Words) -> Result<Submitted> {
     Ok(Submitted { id: task_id(words)?, queue: queue_name(words)?, status: status_word(words)?, how })
 }

@@ -1,4 +1,4 @@
-//! Where one gate stands: how many of its tasks run, and what its rate allows.
+//! The state of one gate: how many of its tasks run, and what its rate allows.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::sqlite::{
     sql,
 };
 
-/// What is read once for all gates of a queue: how many tasks of each name run.
+/// Read once for all gates of a queue: how many tasks of each name run.
 #[derive(Debug, Default)]
 pub(super) struct RunningByName(Option<HashMap<String, u64>>);
 
@@ -38,12 +38,12 @@ impl RunningByName {
     }
 }
 
-/// Why nothing passes.
+/// Why a gate is shut.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Shut {
-    /// As many run as may.
+    /// Its slots are taken.
     Full,
-    /// The rate has its next turn then.
+    /// Its rate allows the next task at this time.
     Until(Timestamp),
 }
 
@@ -87,7 +87,7 @@ impl GateState {
         allowed.min(usize::try_from(slots).unwrap_or(usize::MAX))
     }
 
-    /// Why none may.
+    /// Why no task may start.
     pub(super) fn shut(&self, now: Timestamp) -> Option<Shut> {
         if self.limits.max_concurrent.is_some_and(|most| self.running >= u64::from(most)) {
             return Some(Shut::Full);
@@ -105,17 +105,17 @@ impl GateState {
         }
     }
 
-    /// Whether its rate stands elsewhere than is written.
+    /// Whether its rate mark differs from the stored one.
     pub(super) const fn is_marked(&self) -> bool {
         self.is_marked
     }
 
-    /// Where its rate stands.
+    /// The mark of its rate.
     pub(super) const fn mark(&self) -> Timestamp {
         self.mark
     }
 
-    /// What there is to say of a gate that is shut.
+    /// The description of a shut gate.
     pub(super) fn describe(&self, conn: &Connection, queue: i64, gate: Gate, now: Timestamp) -> Result<ShutGate> {
         let holders = match self.shut(now) {
             Some(Shut::Full) => holders(conn, queue, &gate)?,

@@ -1,5 +1,5 @@
--- add_weight: counts what a waiting task weighs in its queue: the bytes of its parameters. Answers them, or no row when it
--- is counted already.
+-- add_weight: adds a waiting task to the bytes counted in its queue: the bytes of its parameters. Returns them, or no row if the
+-- task is counted already.
 -- ?1 task  ?2 queue
 INSERT INTO weight (task, queue, bytes)
 SELECT key, ?2, coalesce(length(parameters), (SELECT length(bytes) FROM large_parameters WHERE task = key), 0)

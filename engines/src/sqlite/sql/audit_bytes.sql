@@ -1,5 +1,5 @@
--- audit_bytes: of a queue that limits them: the bytes counted, the sum of what tasks weigh there, and how many tasks weigh
--- something else than they should: that do not wait there, or lack their weight though all were come to, or have another.
+-- audit_bytes: for a queue that limits bytes: the counted bytes, the sum over its tasks, and how many tasks have a wrong count: that do
+-- not wait there, lack a count though the walk is over, or have another number of bytes.
 -- ?1 queue
 SELECT waiting_bytes,
        (SELECT coalesce(sum(bytes), 0) FROM weight WHERE weight.queue = ?1),

@@ -1,6 +1,6 @@
 -- audit_waiting: what a waiting task waits for.
 -- ?1 key
--- Answers its dependencies, those that are signalled, its edges, and how many of these no end will signal: their
+-- Returns its dependencies, those that are signalled, its edges, and how many of these no end will signal: their
 -- predecessor is gone or over, and that is not still to be signalled.
 SELECT coalesce((SELECT total FROM dependent WHERE task = ?1), 0),
        coalesce((SELECT signals FROM dependent WHERE task = ?1), 0),

@@ -1,3 +1,3 @@
--- delete_draining: a worker may claim again, or is gone.
+-- delete_draining: ends the drain of a worker, because it may claim again or is gone.
 -- ?1 worker
 DELETE FROM draining WHERE worker = ?1

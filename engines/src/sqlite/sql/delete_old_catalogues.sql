@@ -1,3 +1,3 @@
--- delete_old_catalogues: forgets the catalogues whose time is over.
+-- delete_old_catalogues: deletes expired catalogues.
 -- ?1 now
 DELETE FROM catalogue WHERE expires_at <= ?1

@@ -1,3 +1,3 @@
--- delete_silent_workers: forgets the workers that were not heard of within their time.
+-- delete_silent_workers: deletes workers without a recent report.
 -- ?1 now
 DELETE FROM worker WHERE expires_at <= ?1

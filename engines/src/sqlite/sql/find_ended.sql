@@ -1,4 +1,4 @@
 -- find_ended: what must be known of a task before it is sent again.
 -- ?1 id
--- Answers key, queue, status, revision.
+-- Returns key, queue, status, revision.
 SELECT key, queue, status, revision FROM task WHERE id = ?1

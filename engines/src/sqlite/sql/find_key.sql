@@ -1,6 +1,6 @@
 -- find_key: the task that took a unique key last.
 -- ?1 name  ?2 key
--- Answers the task's key, id, queue and status, what it said of its key, until when it holds that, and id and fingerprint
+-- Returns the task's key, id, queue and status, its uniqueness constraint, until when it holds the key, and id and fingerprint
 -- of the latest submission that it has become.
 SELECT task.key, task.id, task.queue, task.status, uniqueness.said, unique_key.until, unique_key.last_id,
        unique_key.last_fingerprint

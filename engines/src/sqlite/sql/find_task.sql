@@ -1,6 +1,6 @@
 -- find_task: what a verb must know of a task before it moves it.
 -- ?1 id
--- Answers key, queue, status, fence, attempt, worker, cancel_requested, whether its parameters lie beside it, and linked.
+-- Returns key, queue, status, fence, attempt, worker, cancel_requested, whether its parameters are in a side table, and linked.
 SELECT key, queue, status, fence, attempt, worker, cancel_requested, parameters IS NULL,
        linked
 FROM task WHERE id = ?1

@@ -1,4 +1,4 @@
--- find_uniqueness: what a task's submission said of being the only one of its kind.
+-- find_uniqueness: the uniqueness constraint of a task's submission.
 -- ?1 task
--- Answers the task's name, and what was said.
+-- Returns the task's name, and what was said.
 SELECT task.name, uniqueness.said FROM uniqueness JOIN task ON task.key = uniqueness.task WHERE uniqueness.task = ?1

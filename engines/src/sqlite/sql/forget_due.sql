@@ -1,3 +1,3 @@
--- forget_due: a look at a queue found nothing there for a chore, now or later.
+-- forget_due: removes a queue from the list of a chore, because nothing is or will be due there.
 -- ?1 chore  ?2 queue
 DELETE FROM due WHERE chore = ?1 AND queue = ?2

@@ -1,3 +1,3 @@
--- forget_weights: nothing of a queue is counted any more.
+-- forget_weights: deletes the byte counts of a queue.
 -- ?1 queue
 DELETE FROM weight WHERE queue = ?1

@@ -1,3 +1,3 @@
--- gate_sweep: the gate after which a queue's gates are still to be looked at anew.
+-- gate_sweep: the gate after which a queue's gates must still be checked again.
 -- ?1 queue
 SELECT after FROM gate_sweep WHERE queue = ?1

@@ -1,3 +1,3 @@
--- insert_uniqueness: keeps what a submission said of being the only one of its kind.
+-- insert_uniqueness: stores the uniqueness constraint of a submission.
 -- ?1 task  ?2 said
 INSERT INTO uniqueness (task, said) VALUES (?1, ?2)

@@ -1,3 +1,3 @@
--- intake_mark: where the rate stands at which a queue takes tasks in.
+-- intake_mark: the mark of the rate at which a queue accepts tasks.
 -- ?1 queue
 SELECT intake_mark FROM queue WHERE key = ?1

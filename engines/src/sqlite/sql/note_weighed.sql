@@ -1,3 +1,3 @@
--- note_weighed: up to which key tasks have been come to.
+-- note_weighed: notes the key up to which tasks are counted.
 -- ?1 queue  ?2 key
 UPDATE queue SET weighed = ?2 WHERE key = ?1

@@ -1,6 +1,6 @@
--- place: where a ready task stands in its queue. Each sum counts one stretch of an index, and compares no row.
+-- place: the place of a ready task in its queue. Each sum counts one stretch of an index, and compares no row.
 -- ?1 id
--- Answers queue, how many come before it, the mark of its queue's rate, its name, its key and its version.
+-- Returns queue, how many come before it, the mark of its queue's rate, its name, its key and its version.
 SELECT task.queue,
        (SELECT count(*) FROM task AS before
         WHERE before.status = 2 AND before.gate IS NULL AND before.queue = task.queue

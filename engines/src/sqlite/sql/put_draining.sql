@@ -1,3 +1,3 @@
--- put_draining: a worker is to claim nothing more.
+-- put_draining: asks a worker to claim nothing more.
 -- ?1 worker  ?2 now
 INSERT INTO draining (worker, since) VALUES (?1, ?2)

@@ -1,3 +1,3 @@
--- queue_tally: how many tasks of a queue stand at one status.
+-- queue_tally: how many tasks of a queue have one status.
 -- ?1 queue  ?2 status
 SELECT tasks FROM tally WHERE queue = ?1 AND status = ?2

@@ -1,3 +1,3 @@
--- rate_mark: where the rate of a queue stands.
+-- rate_mark: the rate mark of a queue.
 -- ?1 queue
 SELECT rate_mark FROM queue WHERE key = ?1

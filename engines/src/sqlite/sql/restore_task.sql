@@ -1,4 +1,4 @@
--- restore_task: makes a task anew from a copy, in its queue.
+-- restore_task: creates a task again from a copy, in its queue.
 -- ?1 id  ?2 fingerprint  ?3 name  ?4 version  ?5 queue  ?6 rank  ?7 revision and position  ?8 attempt  ?9 crashes
 -- ?10 submitted_at  ?11 now  ?12 started_at  ?13 worker  ?14 overrides  ?15 trace  ?16 last_span
 -- ?17 concurrency_key  ?18 blames  ?19 id_is_chosen

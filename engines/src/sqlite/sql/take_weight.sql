@@ -1,3 +1,3 @@
--- take_weight: counts a task no longer. Answers what it weighed, or no row when it was not counted.
+-- take_weight: stops counting the bytes of a task. Returns them, or no row if it was not counted.
 -- ?1 task
 DELETE FROM weight WHERE task = ?1 RETURNING bytes

@@ -1,4 +1,4 @@
--- The lease of a task that is ready and has a history: of `record`, with `fence`, for `worker`.
+-- Builds the lease of a ready task with a history: from `record`, with `fence`, for `worker`.
 local high_count, low_count = byte(record, @lease.attempt)
 local core = sub(record, @lease.core.at, #record - byte(record, @lease.worker_length.at))
 lease = @state.started .. fence .. sub(record, @lease.position.at, @lease.ready_at.last) .. STAMP

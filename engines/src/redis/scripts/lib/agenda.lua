@@ -1,8 +1,8 @@
 -- When queues have something to do.
 --
--- By queue a lower bound of when its first scheduled task is due (`due`), and of when its first lease ends (`expiring`):
--- so ticks and claims cost by what there is to do and not by how many queues exist. A step that adds an earlier task or
--- lease lowers the bound; a step that looks at the queue then sets it to what comes first.
+-- By queue a lower bound of when its first scheduled task is due (`due`), and of when its first lease ends
+-- (`expiring`). So ticks and claims cost by their work and not by the number of queues. A step that adds an earlier
+-- task or lease lowers the bound; a step that looks at the queue then sets it to the first time.
 
 local BOUNDS = { s = P .. 'due', l = P .. 'expiring' }
 
@@ -11,13 +11,13 @@ local function queues_due(part, count)
   return call('ZRANGEBYSCORE', BOUNDS[part], '-inf', NOW, 'LIMIT', 0, count)
 end
 
--- When a part of a queue has something to do, or nothing. The sentinel among the leases is at infinity.
+-- When a part of a queue is due, or nothing. The sentinel among the leases is at infinity.
 local function first_time(name, part)
   local first = call('ZRANGE', of(name, part), 0, 0, 'WITHSCORES')[2]
   return first ~= 'inf' and first
 end
 
--- Sets the bounds of queues that were looked at.
+-- Sets the bounds of queues that were checked.
 local function note_first(names, part)
   for _, name in ipairs(names) do
     local first = first_time(name, part)

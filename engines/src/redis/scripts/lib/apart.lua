@@ -1,5 +1,5 @@
--- What only some tasks have, into `apart`: {place in ids, news, body}, each but the place perhaps an empty string. `leases`
--- holds deadlines and ids by now; `found` the records as they were.
+-- Collects the side records of tasks into `apart`: {place in ids, news, body}, each but the place perhaps an empty
+-- string. `leases` holds deadlines and ids by now; `found` the records as they were.
 local news = call('HMGET', X, unpack(ids))
 for i, id in ipairs(ids) do
   local is_fresh = byte(found[i]) == @state.fresh.byte

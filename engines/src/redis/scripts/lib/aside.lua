@@ -1,19 +1,19 @@
--- Ready tasks that stand aside, behind a gate that is shut: of limits by key and by task (see gates.lua).
+-- Ready tasks that are set aside, behind a shut gate: of limits by key and by task (see gates.lua).
 --
--- A gate is `k` and a key, or `t` and a task's name; neither has a zero byte. Suspects wait behind the gate `!`, which
--- sorts before all others (suspected.lua). Tasks that some workers do not know wait behind `?`, their name, `@` and their
--- version (unknown.lua). By queue:
+-- A gate is `k` and a key, or `t` and a task's name; neither contains a zero byte. Suspects wait behind the gate `!`,
+-- which sorts before all others (suspected.lua). Tasks that some workers do not know wait behind `?`, their name, `@`
+-- and their version (unknown.lua). By queue:
 --
---   p  id by score, as in `r`: tasks are in one of the two
---   y  the same once more, by gate and in the order of claiming: the gate, a zero byte, the score in 17 digits, the id
+--   p  id by score, as in `r`: a task is in one of the two
+--   y  the same, by gate and in the order of claiming: the gate, a zero byte, the score in 17 digits, the id
 
 local NUL = '\0'
 local FIRST_SCORE = 5e15
 
--- Where the open part of a record, an array, has the name and the key (`record.rs`).
+-- The indexes of name, version and key in the open part of a record, an array (`record.rs`).
 local NAME_PLACE, VERSION_PLACE, KEY_PLACE = 1, 2, 7
 
--- The name, the key and the version that a record tells, behind the queue's name; nothing of what can't be read.
+-- The name, the key and the version in a record, after the queue's name; nothing for parts that can't be read.
 local function told_by(record)
   local core = core_of(record)
   local is_read, _, open = pcall(cmsgpack.unpack_one, core, @core.queue.at - 1 + (byte(core, @core.queue_length.at) or 0))
@@ -38,12 +38,12 @@ local function read_place(gate, place)
   return format('%.0f', sub(place_in, @aside.score) - FIRST_SCORE), sub(place_in, @aside.rest.at)
 end
 
--- The bounds between which the entries of a gate lie, in `y` and in `h`.
+-- The bounds of the entries of a gate, in `y` and in `h`.
 local function bounds_of(gate)
   return '[' .. gate .. NUL, '(' .. gate .. '\1'
 end
 
--- Takes a task out of those that stand aside; answers its score, or nil if it was not there.
+-- Removes a task from those that are set aside; returns its score, or nil if it was not there.
 local function leave_aside(name, id, record)
   local score = call('ZSCORE', of(name, 'p'), id)
   if not score then

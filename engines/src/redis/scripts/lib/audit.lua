@@ -1,15 +1,15 @@
--- An audit of one piece: the record of a task is right, and what lies beside it is compared with that.
+-- The audit of one piece: the record of a task is right, and its side records and references are compared with it.
 --
--- ARGV[2] is what to look over: `tasks`, by their records; `q`, `r`, `p`, `y`, `h`, `s`, `d`, `l`, `z` or `f`, that part of the
--- queue in ARGV[3];
--- `beside`, the hash ARGV[3] of what belongs to tasks; `keys`, `outbox`, `order`, `edges` and `edges_out`; `counts` of the queue ARGV[3].
+-- ARGV[2] is the piece: `tasks`, by their records; `q`, `r`, `p`, `y`, `h`, `s`, `d`, `l`, `z` or `f`, that part of the
+-- queue in ARGV[3]; `beside`, the side hash ARGV[3] of tasks; `keys`, `outbox`, `order`, `edges` and `edges_out`;
+-- `counts` of the queue ARGV[3].
 
 local piece, part, from, limit = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local looked_at, findings = 0, {}
 -- Lists up to this length are counted exactly, in one step.
 local COUNTED = 2000
 
--- Notes a flaw; `mend`, if there is one, mends it.
+-- Notes a flaw; `mend`, if given, repairs it.
 local function note(flaw, subject, detail, mend)
   local mends = MENDS and mend
   if mends then
@@ -18,7 +18,7 @@ local function note(flaw, subject, detail, mend)
   findings[#findings + 1] = { flaw, subject, detail, mends and 1 or 0 }
 end
 
--- A piece of a hash or a sorted set: {where to go on or nothing, {entry, value, …}}.
+-- A piece of a hash or a sorted set: {where to continue or nothing, {entry, value, …}}.
 local function scan(command, key, count)
   local found = call(command, key, from == '' and '0' or from, 'COUNT', count)
   return { found[1] == '0' and '' or found[1], found[2] }
@@ -39,7 +39,7 @@ local function places_of(name, id)
   }
 end
 
--- Takes a task out of all parts but one.
+-- Removes a task from all parts but one.
 local function check_elsewhere(name, id, places, right)
   for part_name, score in pairs(places) do
     if part_name ~= right and score then
@@ -97,7 +97,7 @@ local function check_leased(name, id, record, places)
   end
 end
 
--- Where a task that waits belongs, by its record: the part of the queue and the score.
+-- The place that a waiting task's record gives: the part of the queue and the score.
 local function right_place(record)
   local state = byte(record)
   if state == @state.scheduled.byte then
@@ -108,7 +108,7 @@ local function right_place(record)
   return 'r', score_in(record)
 end
 
--- Whether a task that stands aside is known to one of its gates.
+-- Whether a task that is set aside is known to one of its gates.
 local function check_aside(name, id, record, score)
   local task, key, version = told_by(record)
   for _, gate in ipairs({ 't' .. (task or ''), 'k' .. (key or ''), @gate.suspect, gate_of_kind(task, version) }) do
@@ -128,7 +128,7 @@ local function is_in_lane(name, id, record)
   return byte(record) == @state.fresh.byte and call('LINDEX', lane, place_of_revision(lane, position)) == position .. id
 end
 
--- Whether the end of a task is still to be signalled to those that wait for it.
+-- Whether the end of a task must still be signalled to its successors.
 local function is_put_off(id)
   for _, entry in ipairs(call('ZRANGE', DUE, 0, -1)) do
     if sub(entry, @ending_due.rest.at) == id then
@@ -138,7 +138,7 @@ local function is_put_off(id)
   return false
 end
 
--- Whether a waiting task has the edges that it counts.
+-- Whether a waiting task has as many edges as it counts.
 local function check_edges(name, id, record)
   local total, signals = read_counts(call('HGET', COUNTS, id) or write_counts(0, 0))
   local edges = call('ZLEXCOUNT', IN, '[' .. id .. ZERO, '(' .. id .. '\1')
@@ -154,7 +154,7 @@ local function check_edges(name, id, record)
   end
 end
 
--- Edges by those who wait: whether these wait, and whether an end will come that signals them.
+-- Edges by successor: whether these wait, and whether an end will come that signals them.
 local function look_over_edges()
   local found = scan('ZSCAN', IN, limit)
   for i = 1, #found[2], 2 do
@@ -184,7 +184,7 @@ local function look_over_edges()
   return found[1]
 end
 
--- Edges by those who are waited for: whether they are known to those who wait.
+-- Edges by predecessor: whether their successors have them too.
 local function look_over_edges_out()
   local found = scan('ZSCAN', OUT, limit)
   for i = 1, #found[2], 2 do
@@ -222,7 +222,7 @@ local function check_waiting(name, id, record, places)
   end
 end
 
--- Whether a record is long enough for what its fields say.
+-- Whether a record is as long as its fields require.
 local function is_whole(record)
   local state, length = byte(record), #record
   local is_fresh = state == @state.fresh.byte
@@ -267,16 +267,16 @@ local function look_over_tasks()
   return found[1]
 end
 
--- Whether a place in a queue has a task of that queue.
+-- Whether an entry of a queue is a task of that queue.
 local function is_of(name, id)
   local record = call('HGET', T, id)
   return record and queue_of(record) == name
 end
 
--- The sentinel among the leases stands for no task.
+-- The sentinel among the leases is not a task.
 local SENTINEL = string.rep('#', 65)
 
--- What a task counts in a queue that limits its bytes, by where it stands; nothing if it counts none.
+-- The bytes that a task counts in a queue with `max_bytes`, by its state; nothing if it counts none.
 local function check_weight(name, id, noted)
   local places = places_of(name, id)
   local bytes = (places.r or places.p or places.s or places.d) and bytes_stored(id)
@@ -351,7 +351,7 @@ local function look_over_finished(name)
   return #entries < limit and '' or sub(entries[#entries], @entry.revision)
 end
 
--- Entries of the lane that are no task's, where no ghosts are counted.
+-- Entries of the lane without a task, if no ghosts are counted.
 local function look_over_lane(name)
   local lane, first = of(name, 'q'), 0
   if from ~= '' then
@@ -374,7 +374,7 @@ local function look_over_lane(name)
   return #entries < limit and '' or sub(entries[#entries], @entry.revision)
 end
 
--- Whether the ghosts of a lane are as many as are counted.
+-- Whether the lane has as many ghosts as are counted.
 local function check_ghosts(name)
   local counted, lane = ghosts_in(name), of(name, 'q')
   if counted == 0 or call('LLEN', lane) > COUNTED then
@@ -392,7 +392,7 @@ local function check_ghosts(name)
   end
 end
 
--- Places behind gates; and gates that would let tasks pass and are due at no time.
+-- Places behind gates; and gates that would let tasks pass and have no due time.
 local function look_over_aside(name)
   local found = scan('ZSCAN', of(name, 'y'), limit)
   for i = 1, #found[2], 2 do
@@ -444,7 +444,7 @@ local function look_over_slots(name)
   return found[1]
 end
 
--- Values may be large and come along, so that few are looked at in one step.
+-- Values may be large and are read too, so few are checked in one step.
 local function look_over_beside(hash)
   local key = P .. hash
   local found = scan('HSCAN', key, math.max(1, min(limit, 50)))
@@ -529,7 +529,7 @@ local STATUSES_OVER = {
   @state.completed, @state.failed, @state.cancelled, @state.aborted, @state.dropped, @state.stalled,
 }
 
--- Compares the counters of a queue with its list of finished tasks. Answers how many of these the queue has.
+-- Compares the counters of a queue with its list of finished tasks. Returns how many of these the queue has.
 local function check_finished_counts(name)
   local listed, ghosts, counted, differs = call('LLEN', of(name, 'f')), count_finished_ghosts(name), 0, false
   local counts, right_ghosts
@@ -554,7 +554,7 @@ local function check_finished_counts(name)
   return listed - (right_ghosts or ghosts)
 end
 
--- Whether the bytes of a queue are the sum of what its tasks count.
+-- Whether the bytes of a queue are the sum over its tasks.
 local function check_sum(name)
   local weights = of(name, 'z')
   if call('HLEN', weights) > COUNTED then
@@ -571,7 +571,7 @@ local function check_sum(name)
   end
 end
 
--- Whether the queue's bounds are no later than what comes first in it.
+-- Whether the queue's bounds are no later than its first times.
 local function check_bounds(name)
   for part_name, bounds in pairs(BOUNDS) do
     local first, bound = first_time(name, part_name), call('ZSCORE', bounds, name)
@@ -607,7 +607,7 @@ local function look_over_counts(name)
   if lost ~= 0 then
     note('miscounted', name, accepted .. ' were accepted; ' .. live .. ' live, ' .. finished .. ' finished and ' .. removed
       .. ' removed make ' .. accepted - lost, function()
-      -- What vanished was removed, by whomever; what is there beyond that was accepted.
+      -- Missing tasks count as removed, whatever removed them; additional ones count as accepted.
       call('HINCRBY', counters, lost > 0 and 'removed' or 'accepted', math.abs(lost))
     end)
   end

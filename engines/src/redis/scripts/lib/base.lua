@@ -1,3 +1,3 @@
--- Names, time, and how records are read. A script that is called often includes the pieces it needs where it needs them.
+-- Names, time, and reading records. A script that is called often includes these pieces where it needs them.
 
 -- include time records

@@ -3,7 +3,8 @@
 -- How many entries of lanes with ghosts this step may still compare with their records.
 local may_compare = 2000
 
--- Takes the ids of the first ready tasks, at most `limit`. Behind gates only those of the sorted set have been asked.
+-- Takes the ids of the first ready tasks, at most `limit`. Behind gates, only those of the sorted set have been
+-- checked.
 local function take_ready(name, limit, is_gated)
   if is_gated then
     local ids, popped = {}, call('ZPOPMIN', of(name, 'r'), limit)
@@ -22,9 +23,9 @@ local function take_ready(name, limit, is_gated)
   return ids
 end
 
--- Takes up to `limit` tasks of a queue, or those whose ids are given. Answers {queue, the first one's fence, ids, records as
--- they were, apart, lost}, or nil for none. The fences of the others follow, in the order of their ids. Lost are ids
--- without a record, or whose record says that they are not ready.
+-- Leases up to `limit` tasks of a queue, or those whose ids are given. Returns {queue, the first one's fence, ids,
+-- records as they were, apart, lost}, or nil for none. The fences of the others follow, in the order of their ids. Lost
+-- are ids without a record, or whose record is not that of a ready task.
 local function claim(name, limit, worker, deadline, is_gated, given)
   local ids, leases, lost, count = given or take_ready(name, limit, is_gated), {}, {}, 0
   if not ids[1] then
@@ -66,7 +67,7 @@ local function claim(name, limit, worker, deadline, is_gated, given)
   end
   spread('HSET', T, leases)
   call('SADD', P .. 'leased:' .. worker, name)
-  -- The same table once more: a new one would cost as much as a command.
+  -- Reuses the table, because a new one would cost as much as a command.
   for i = 1, count do
     leases[2 * i - 1], leases[2 * i] = deadline, ids[i]
   end

@@ -9,14 +9,14 @@ local function three(number)
   return sub(THREE, 3 * number + 1, 3 * number + 3)
 end
 
--- Numbers count microseconds from here, in September 2020, so that they stay below 10^15, and so exact in a score, until
--- the year 2052.
+-- Numbers count microseconds from here, in September 2020. So they stay below 10^15, and exact in a score, until the
+-- year 2052.
 local FIRST_NUMBER_AT = 1600000000000000
 
--- Takes `count` numbers, at most 1,000, of the store's one counter, each greater than any before. Answers the first one's
--- leading 12 digits, its last three as a number, and the leading digits of those behind the next thousand. The counter
--- never falls behind the clock, and as nobody takes a million numbers a second, it is never ahead of it for long: so
--- numbers grow on even after the server lost the last of its writes, by a crash or a failover.
+-- Takes `count` numbers, at most 1,000, of the store's one counter, each greater than any before. Returns the first
+-- one's leading 12 digits, its last three as a number, and the leading digits of those after the next thousand. The
+-- counter is never behind the clock, and never ahead of it for long, because no store takes a million numbers a second.
+-- So numbers keep growing even after the server lost its last writes, by a crash or a failover.
 local function take_numbers(count)
   local key, least = P .. 'c', now - FIRST_NUMBER_AT
   local first = call('INCRBY', key, count) - count + 1
@@ -29,7 +29,7 @@ local function take_numbers(count)
   return format('%012.0f', high), low, low + count > 1000 and format('%012.0f', high + 1) or nil
 end
 
--- None: less than any that is taken.
+-- No number: less than any that is taken.
 local NO_NUMBER = '000000000000000'
 
 -- The digits of the number `index` after the first of those taken.

@@ -1,4 +1,4 @@
--- What the ends of tasks do to those that wait for them, as `dependency.rs` says.
+-- The effect of the ends of tasks on those that wait for them, as in `dependency.rs`.
 
 -- include edges
 
@@ -13,7 +13,7 @@ local function aborts(policy, status)
   return string.find(status, ABORTS[policy]) ~= nil
 end
 
--- A task that came before a revision waits for none any more.
+-- Deletes the edges of a task from before a revision: it no longer waits for any predecessor.
 local function drop_edges(id, before)
   local entries, others = edges_of(IN, id, before, -1), {}
   for i, entry in ipairs(entries) do
@@ -37,7 +37,7 @@ local function release(queue, id, record, revision)
   end
 end
 
--- Moves tasks on that waited: {id, record, whether it is aborted}, in this order.
+-- Moves tasks that waited: {id, record, whether it is aborted}, in this order.
 local function leave_waiting(moves)
   local high, low, next_high = take_numbers(#moves)
   local left = {}
@@ -64,7 +64,7 @@ local function is_before(a, b)
   return a.since < b.since or a.since == b.since and a.on < b.on
 end
 
--- What is stored by id, of many tasks.
+-- The values stored by id, of many tasks.
 local function fetch(key, ids)
   local found = {}
   for first = 1, #ids, 1000 do
@@ -75,7 +75,7 @@ local function fetch(key, ids)
   return found
 end
 
--- Signals edges, and moves the tasks on that wait for none any more, or are aborted.
+-- Signals edges, and moves the tasks that no longer wait, or are aborted.
 local function signal(round)
   table.sort(round, is_before)
   local gone_in, gone_out, ids, seen = {}, {}, {}, {}
@@ -110,8 +110,8 @@ local function signal(round)
   end
 end
 
--- Signals the ends that were noted, and those that follow from them, round by round, as long as signals are left for this
--- step. The rest is put off.
+-- Signals the ends that were noted, and those that follow from them, round by round, while signals are left for this
+-- step. Leaves the rest to later steps.
 local function signal_ended()
   while ended_links[1] do
     local ended, round = ended_links, {}

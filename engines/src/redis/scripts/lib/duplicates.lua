@@ -1,10 +1,10 @@
--- What submissions do that meet the holders of their unique keys. A call with such tasks has one group, whose tasks are
--- judged, and then written, one after the other, as if each came alone: what one does, the next one meets.
+-- Submissions whose unique keys are held. A call with such tasks has one group, whose tasks are judged, and then
+-- written, one after the other, as if each came alone: the effect of one is visible to the next.
 
--- By place: the queues that tasks leave there, and these tasks.
+-- By place: the queues that tasks leave for that place, and these tasks.
 local left = {}
--- As all will stand when the tasks before are in. By key: who took it last, or false. By id:
--- {status, queue} of what they changed.
+-- The state after the tasks before. By key: the task that took it last, or false. By id: {status, queue} of the changed
+-- tasks.
 local takers, changed = {}, {}
 
 local function taker_of(key)
@@ -24,7 +24,7 @@ local function leave(place, status, queue, id)
   end
 end
 
--- A task gives way to one of its id, and so does its key.
+-- A task is replaced by another with its id, and loses its key.
 local function give_way(id, record, place)
   local at = changed[id] or { status = status_of(record), queue = queue_of(record) }
   leave(place, at.status, at.queue, id)
@@ -36,8 +36,8 @@ local function give_way(id, record, place)
   end
 end
 
--- Judges what stands at a place by its key. Answers the letter of what is done about its holder (t answer, p cancel, k
--- update), or nothing, and that holder; or what stands against the task.
+-- Judges the task at a place by its key. Returns the letter of the action for the holder (t answer, p cancel, k
+-- update), or nothing, and that holder; or the refusal of the task.
 local function meet(id, new_core, rule, said, place)
   local taker = taker_of(key_in(said))
   if not taker then
@@ -104,7 +104,7 @@ local function plan(run, place, mode, first)
   end
 end
 
--- Plans a group; answers what stands against it, if anything does.
+-- Plans a group; returns its refusal, if any.
 local function plan_group(group)
   local first = group.runs[1].place
   for _, run in ipairs(group.runs) do
@@ -189,8 +189,8 @@ local function take_one(run, place)
   end
 end
 
--- Takes a group in that was planned. Answers letters, E existing, U updated, R replaced, C created, and for each task the
--- id, queue and status of the one it is answered with.
+-- Writes a planned group. Returns letters, E existing, U updated, R replaced, C created, and for each task the id,
+-- queue and status of the task that is its answer.
 local function take_group(group)
   are_signals_held = true
   for _, run in ipairs(group.runs) do

@@ -9,12 +9,12 @@
 
 local COUNTS, IN, OUT, DUE, ZERO = P .. 'g', P .. 'g:in', P .. 'g:out', P .. 'g:due', '\0'
 
--- Edges of a task, at most `limit`: those of tasks that were taken in before a revision, or all.
+-- Edges of a task, at most `limit`: of tasks accepted before a revision, or all.
 local function edges_of(key, id, before, limit)
   return call('ZRANGEBYLEX', key, '[' .. id .. ZERO, '(' .. id .. (before and ZERO .. before or '\1'), 'LIMIT', 0, limit)
 end
 
--- An entry of `g:in` or `g:out`: whose it is, since when, the task at the other end, and the policy.
+-- An entry of `g:in` or `g:out`: its task, since when, the task at the other end, and the policy.
 local function read_edge(entry)
   local zero = string.find(entry, ZERO, 1, true)
   local edge = sub(entry, zero + 1)

@@ -1,17 +1,16 @@
 -- The moves of tasks, gathered and written at the end: record, lease and place of a task change in one step.
 
--- What is gathered: records {id, record}, parameters that are let go {id}, and by queue: unlease {id}, over
--- {revision..id}, lane {position..id}, ready {score, id}, suspects {score, id} if there are any, later {due, id}, waiting
--- {revision, id}, counts.
+-- The gathered moves: records {id, record}, parameters to delete {id}, and by queue: unlease {id}, over {revision..id},
+-- lane {position..id}, ready {score, id}, suspects {score, id} if any, later {due, id}, waiting {revision, id}, counts.
 local queues = {}
 local records, bodies_gone, finished = {}, {}, {}
--- Whether a caller waits for the end of some task. Most often none does, and the tasks that end are not gathered.
+-- Whether a caller waits for the end of any task. Most often none does, and ended tasks are not gathered.
 local watched = call('EXISTS', P .. 'awaited') == 1
 -- Linked tasks that ended (see edges.lua): id, status, before what revision its edges were made, and whether it waited.
 -- How many edges this step may still signal; and whether ends are only gathered for now.
 local ended_links, signals_left, are_signals_held = {}, 200, false
 
--- A list that is asked for is made: most moves fill one or two of a queue's lists.
+-- Lists are created on demand: most moves fill one or two of a queue's lists.
 local ON_DEMAND = {
   __index = function(queue, part)
     local list = {}
@@ -35,8 +34,9 @@ local function push(list, first, second)
   list[count + 2] = second
 end
 
--- A task ends. All ends pass here. `lease` is its last record, with a history; `by` and `fence` say who settled what lease;
--- a completed task has a result, or an empty one, and lets its parameters go, which begin behind `kept`.
+-- Ends a task. Every end passes here. `lease` is its last record, with a history; `by` and `fence` identify the
+-- settlement and its lease; a completed task has a result, or an empty one, and loses its parameters, which begin after
+-- `kept`.
 local function finish(queue, id, lease, status, revision, dead_letter, by, fence, result, kept)
   local record
   if status == @state.completed then
@@ -64,7 +64,7 @@ local function finish(queue, id, lease, status, revision, dead_letter, by, fence
   end
 end
 
--- Notes that a queue has tasks that are due at some times, given with their ids (see agenda.lua).
+-- Notes the due times of tasks of a queue, given with their ids (see agenda.lua).
 local function lower_due(name, list)
   local first, least = list[1], tonumber(list[1])
   for i = 3, #list, 2 do
@@ -85,7 +85,7 @@ local function is_any_waiting()
   return keys[1] and call('EXISTS', unpack(keys)) > 0
 end
 
--- How the lists of a queue are written: the command, and the part of the queue it is for.
+-- How each list of a queue is written: the command, and the part of the queue.
 local WRITES = {
   unlease = { 'ZREM', 'l' }, over = { 'RPUSH', 'f' }, lane = { 'RPUSH', 'q' }, ready = { 'ZADD', 'r' },
   later = { 'ZADD', 's' }, waiting = { 'ZADD', 'd' },
@@ -97,7 +97,7 @@ local function count_ready(queue)
   return (queue.lane and #queue.lane or 0) + (ready and #ready / 2 or 0) + (suspects and #suspects / 2 or 0)
 end
 
--- Writes what was gathered of a queue.
+-- Writes the gathered moves of a queue.
 local function write_queue(name, queue, wakes)
   for part, list in pairs(queue) do
     local write = WRITES[part]
@@ -106,7 +106,7 @@ local function write_queue(name, queue, wakes)
     end
   end
   if queue.over and queue.over[1] then
-    -- The next look finds out when its retention has something to delete.
+    -- The next look finds when its retention has something to delete.
     call('ZADD', P .. 'pruning', 'LT', NOW, name)
   end
   if queue.later and queue.later[1] then
@@ -136,7 +136,7 @@ local function write_queue(name, queue, wakes)
   end
 end
 
--- Writes all that was gathered, but signals nothing. `wakes`: whether to wake workers for what became ready.
+-- Writes all gathered moves without signals. `wakes`: whether to wake workers for tasks that became ready.
 local function flush_moves(wakes)
   wakes = wakes and is_any_waiting()
   spread('HSET', T, records)
@@ -151,7 +151,7 @@ local function flush_moves(wakes)
   queues, records, bodies_gone, finished = {}, {}, {}, {}
 end
 
--- Writes all that was gathered, and signals the ends of linked tasks.
+-- Writes all gathered moves, and signals the ends of linked tasks.
 local function write_moves(wakes)
   flush_moves(wakes)
   if ended_links[1] and not are_signals_held then

@@ -1,24 +1,24 @@
--- Limits by key and by task, in the claim, and kinds of tasks that it refuses. Included, behind `limits` and `aside`, only
--- where some queue has limits, or a claim refuses something.
+-- Limits by key and by task, in the claim, and kinds of tasks that it refuses. Included, behind `limits` and `aside`,
+-- only if a queue has limits, or a claim refuses kinds.
 --
--- A claim from a queue with such limits first makes way: of the tasks at its front, those whose gate is shut are set
--- aside (aside.lua), so that what is then leased is free to start, and no later claim walks past them again. The hash
--- `gates` holds, by queue, a line for each limit: `k` or `t` and a task's name, how many may run, and tasks, period and
--- burst of the rate; 0 for none. A queue whose limits were taken away has an empty text until nothing stands aside. By
--- queue:
+-- A claim from a queue with such limits first clears the front: it sets aside the tasks there whose gate is shut
+-- (aside.lua), so that every task it then leases may start, and no later claim walks past them again. The hash `gates`
+-- holds, by queue, a line for each limit: `k` or `t` and a task's name, how many may run, and tasks, period and burst
+-- of the rate; 0 for none. A queue whose limits were removed has an empty text until no task is set aside. By queue:
 --
---   h  who holds a slot: a gate with a limit of slots, a zero byte, the id; as long as the task is leased
---   e  gates that may let tasks pass, by when: now, when one of its tasks has ended, or when its rate has the next turn
---   t  gates by the marks of their rates, of those that lie ahead
---   v  the gate after which, in the order of their names, the gates are still to be looked at anew: limits have changed
---   k  where the walk over the leases goes on that notes who holds a slot: limits have changed
+--   h  the holders of slots: a gate with a limit of slots, a zero byte, the id; as long as the task is leased
+--   e  gates that may let tasks pass, by time: now, after one of its tasks has ended, or when its rate allows the next
+--   t  gates by the marks of their rates, of those in the future
+--   v  the gate after which, in the order of names, the gates must still be checked again: limits have changed
+--   k  where the walk continues that notes the holders of slots from the leases: limits have changed
 --
--- A claim lets as many come back as may start; each is asked for its gates again. So an entry of `e` too many costs
--- a look, and one is taken away only by who sees that the gate is shut until a task ends, or that nobody waits for it.
+-- A claim lets as many tasks return as may start, and checks the gates of each again. So an unneeded entry of `e` costs
+-- one check. An entry is removed only by a claim that finds the gate shut until a task ends, or finds no task behind
+-- it.
 
--- How many tasks one claim asks, and lets come back, of each queue; and how many gates it looks at.
+-- For how many tasks of each queue one claim checks gates, and how many it lets return; and how many gates it checks.
 local MAX_ASKED, MAX_GATES = 1000, 100
--- How many leases one step may still look at to note who holds a slot.
+-- How many leases one step may still read to note the holders of slots.
 local may_count = 500
 
 local rules, stands, budgets = {}, {}, {}
@@ -45,7 +45,7 @@ local function rule_of(queue_rules, gate)
   return queue_rules[byte(gate) == @gate.key.byte and 'k' or gate]
 end
 
--- The gates that a task passes, in the order in which they are asked.
+-- The gates that a task passes, in the order in which they are checked.
 local function gates_of(queue_rules, record)
   local gates, task, key = {}, told_by(record)
   if key and queue_rules.k then
@@ -57,7 +57,7 @@ local function gates_of(queue_rules, record)
   return gates
 end
 
--- Where a gate stands in this call: how many of its tasks run, and where its rate stands.
+-- The state of a gate in this call: how many of its tasks run, and the mark of its rate.
 local function stand_of(name, gate)
   local at = name .. NUL .. gate
   if not stands[at] then
@@ -75,14 +75,14 @@ local function stand_of(name, gate)
   return stands[at]
 end
 
--- In how long what is due in 10 ms may start, no more than half a burst, at least one task.
+-- In how long the tasks due within 10 ms may start: no more than half a burst, at least one task.
 local function next_wait(stand)
   local few = math.max(min(floor(stand.tasks * 10000 / stand.period), floor(stand.burst / 2)), 1)
   local lacking = stand.debt + (few - stand.burst) * stand.period
   return math.max(divide(lacking + stand.tasks - 1, stand.tasks), 0)
 end
 
--- Why a gate is shut: 'full', or when its rate has the next turn; nil for an open one.
+-- Why a gate is shut: 'full', or when its rate allows the next; nil for an open one.
 local function shut_by(stand)
   if stand.slots > 0 and stand.running >= stand.slots then
     return 'full'
@@ -114,10 +114,10 @@ local function is_awaited(name, gate)
   return call('ZRANGEBYLEX', of(name, 'y'), first, last, 'LIMIT', 0, 1)[1] ~= nil
 end
 
--- After a change of limits: gates somebody waits for are due now.
+-- After a change of limits: gates with waiting tasks are due now.
 local function look_anew(name)
   local key, after = of(name, 'v'), call('GET', of(name, 'v'))
-  -- Suspects and tasks of unknown kinds wait for no limit.
+  -- Suspects and tasks of unknown kinds do not wait for a limit.
   after = after == '' and '@' or after
   for _ = 1, after and MAX_GATES or 0 do
     local place = call('ZRANGEBYLEX', of(name, 'y'), '(' .. after .. '\1', '+', 'LIMIT', 0, 1)[1]
@@ -133,7 +133,7 @@ local function look_anew(name)
   end
 end
 
--- Lets as many come back as may start, of each gate that is due.
+-- Lets as many tasks of each due gate return as may start.
 local function let_due_pass(name, wanted, budget)
   for _, gate in ipairs(call('ZRANGEBYSCORE', of(name, 'e'), '-inf', NOW, 'LIMIT', 0, MAX_GATES)) do
     local stand = rule_of(rules_of(name), gate) and stand_of(name, gate)
@@ -156,7 +156,7 @@ local function let_due_pass(name, wanted, budget)
   end
 end
 
--- Forgets a queue whose limits were taken away, once nothing stands aside.
+-- Forgets a queue whose limits were removed, once no task is set aside.
 local function forget_if_done(name)
   if not rules_of(name) or next(rules_of(name)) or call('EXISTS', of(name, 'p')) == 1 then
     return
@@ -170,7 +170,7 @@ local function forget_if_done(name)
   end
 end
 
--- Whether a task may start; then it is counted. Else the gate that is shut.
+-- Whether a task may start; if so, counts it. Else returns the shut gate.
 local function ask(name, id, record, budget)
   local kind
   if refused_in[name] then
@@ -210,8 +210,8 @@ local function slots_of(queue_rules, id, record)
   return held
 end
 
--- After a change of limits: notes by the leases who holds a slot, a piece in each step. Answers whether all are noted. Until
--- then nothing is claimed, for a slot might be given out twice.
+-- After a change of limits: notes the holders of slots from the leases, a piece in each step. Returns whether all are
+-- noted. Until then nothing is claimed, because a slot might be given twice.
 local function are_slots_known(name)
   local key = of(name, 'k')
   local from = call('GET', key)
@@ -237,7 +237,7 @@ local function are_slots_known(name)
   return false
 end
 
--- Lets tasks come back whose gates may let them pass. Answers whether any task may be claimed.
+-- Lets tasks return whose gates may let them pass. Returns whether any task may be claimed.
 local function let_back(name, wanted)
   if not budgets[name] then
     budgets[name] = { left = MAX_ASKED, may_pass = MAX_ASKED, held = {}, left_to_others = {} }
@@ -257,8 +257,8 @@ local function ask_suspect(name, id, record)
   return ask(name, id, record, budgets[name])
 end
 
--- Sets aside what may not start, until `wanted` tasks at the queue's front may, or there are no more. Answers how many
--- these are; they are counted as started.
+-- Sets aside tasks that may not start, until `wanted` tasks at the queue's front may, or none are left. Returns how
+-- many may start; they are counted as started.
 local function make_way(name, wanted)
   if not let_back(name, wanted) then
     return 0
@@ -301,8 +301,8 @@ local function make_way(name, wanted)
   return open
 end
 
--- Writes what has started. The worker that claimed will be busy: another one is to know when a rate has the next turn. Workers
--- that take what the claim refused are woken.
+-- Writes the started tasks. The worker that claimed will be busy, so another one must know when a rate allows the next.
+-- Wakes workers that take what the claim refused.
 local function note_passed(name, started)
   local budget = budgets[name]
   spread('ZADD', of(name, 'h'), budget.held)
@@ -320,7 +320,7 @@ local function note_passed(name, started)
   end
 end
 
--- When an empty claim is worth repeating for a queue's gates: now when it was cut short.
+-- When to repeat an empty claim for a queue's gates: now if it was cut short.
 local function gates_due(name)
   if call('EXISTS', of(name, 'q'), of(name, 'r'), of(name, 'v'), of(name, 'k')) > 0 then
     return now
@@ -337,7 +337,7 @@ local function gates_due(name)
   return now
 end
 
--- Tasks run no more, and may be gone: their gates may let others pass.
+-- Tasks stopped running, and may be gone: their gates may let others pass.
 local function note_ended(name, ids)
   local queue_rules, gone, freed = rules_of(name), {}, 0
   for first = 1, queue_rules and #ids or 0, 1000 do

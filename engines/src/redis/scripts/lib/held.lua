@@ -1,4 +1,4 @@
--- The suspects that a worker holds: the set `held:<worker>` names them, and their records say whether that still holds.
+-- The suspects that a worker holds: the set `held:<worker>` names them, and their records decide whether it still does.
 
 local CAPACITIES, KEPT_MS = @suspicion.capacities, 86400000
 

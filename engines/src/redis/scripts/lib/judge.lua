@@ -1,11 +1,11 @@
--- What becomes of submissions whose ids are taken.
+-- Judges submissions whose ids are taken.
 
--- A refusal of the task at a place: what a whole group is told, and what one that stands for itself is.
+-- A refusal of the task at a place: for the whole group, and for a task that is judged independently.
 local function refuse(place, status, letter)
   return { 'conflict', place, status, letter, letter = letter, word = status }
 end
 
--- Letter e, r or c for a task, or why it is refused; `place` is its place in its group.
+-- The letter e, r or c for a task, or its refusal; `place` is its place in its group.
 local function judge_against(mode, record, new_core, place)
   if sub(core_of(record), @core.fingerprint) == fingerprint_of(new_core) or mode == @conflict.skip then
     return @submitted.existing
@@ -19,7 +19,7 @@ local function judge_against(mode, record, new_core, place)
   return @submitted.replaced
 end
 
--- The same for the task at a place whose id is taken. What takes the place of a task that is only remembered is new.
+-- The same for the task at a place whose id is taken. A task that replaces one that is only remembered is new.
 local function judge(mode, place, new_core, first)
   local letter, refusal = judge_against(mode, stored[place], new_core, place - first)
   if letter == @submitted.replaced and is_remembered[place] then
@@ -28,8 +28,8 @@ local function judge(mode, place, new_core, first)
   return letter, refusal
 end
 
--- Gives the tasks of a group their letters; answers what stands against it, if anything does. Where each task stands for
--- itself, a refused one harms no other.
+-- Gives the tasks of a group their letters; returns the group's refusal, if any. If tasks are judged independently, a
+-- refused one does not affect the others.
 local function judge_group(group)
   local first, mode = group.runs[1].place, string.lower(group.mode)
   local is_each_for_itself = mode ~= group.mode
@@ -48,7 +48,7 @@ local function judge_group(group)
   end
 end
 
--- What new tasks take the place of, by queue: ids that wait, and ids that are over.
+-- The tasks that new ones replace, by queue: ids that wait, and ids that are over.
 local replaced = {}
 
 local function note_replaced(id, record)
@@ -58,12 +58,12 @@ local function note_replaced(id, record)
   gone[#gone + 1] = id
 end
 
--- To those that wait for it a replaced task is aborted.
+-- For its successors, a replaced task is aborted.
 local function note_replacement(gone, found)
   note_withdrawn(gone, found, @state.aborted, number_at(high, low, next_high, 0))
 end
 
--- Deletes it, all of a queue together: its list of finished tasks is swept once.
+-- Deletes the replaced tasks, all of a queue together: its list of finished tasks is swept once.
 local function remove_all_replaced()
   for name, gone in pairs(replaced) do
     remove(name, gone.waiting, false, note_replacement)

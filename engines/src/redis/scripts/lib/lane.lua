@@ -1,13 +1,15 @@
--- The lane of a queue: ready tasks of the default priority that stand as they were submitted, in the order of their positions.
+-- The lane of a queue: ready tasks of the default priority, unchanged since their submission, in the order of their
+-- positions.
 --
--- A list of position and id (`q`). It takes a tenth of the time and half of the memory of the sorted set `r`, in which all
--- other ready tasks stand: those of other priorities, and those that came back. A queue with limits of its own uses only
--- the sorted set. A task that leaves the lane from its middle (cancelled, replaced) leaves its entry behind as a ghost. `x`
--- counts these; while it does, each entry is compared with its record: a live one's revision is its position. What makes
--- ghosts also clears them away, a bounded number at a time (`thin_lanes` in places.lua).
+-- A list of position and id (`q`). It takes a tenth of the time and half of the memory of the sorted set `r`, which
+-- holds all other ready tasks: those of other priorities, and those that came back. A queue with limits of its own uses
+-- only the sorted set. A task that leaves the lane from its middle (cancelled, replaced) leaves its entry as a ghost.
+-- `x` counts the ghosts. While there are some, each entry is compared with its record: a live one's revision is its
+-- position. The step that makes ghosts also removes them, a bounded number each time (`thin_lanes` in places.lua).
 
 local LANE_PIECE, LANE_PIECES = 1000, 2
--- As few entries are not taken by themselves; and as many are looked at first, since most often the first is no ghost.
+-- Fewer entries are not taken by themselves; and this many are compared first, since most often the first is not a
+-- ghost.
 local LEAST_PIECE, FIRST_PIECE = 100, 16
 
 local function ghosts_in(name)
@@ -19,12 +21,12 @@ local function count_lane(name)
   return math.max(call('LLEN', of(name, 'q')) - ghosts_in(name), 0)
 end
 
--- Whether a record, if there is one, is that of the task which an entry of the lane is.
+-- Whether a record, if it exists, is that of the task in an entry of the lane.
 local function is_entered(record, entry)
   return record and byte(record) == @state.fresh.byte and sub(record, @record.revision) == sub(entry, @entry.revision)
 end
 
--- Of entries those that are no ghosts, and how many are.
+-- The entries that are not ghosts, and how many are.
 local function without_ghosts(entries)
   local live, ids = {}, {}
   for i, entry in ipairs(entries) do
@@ -38,7 +40,7 @@ local function without_ghosts(entries)
   return live, #entries - #live
 end
 
--- Entries have left the lane, of which some were ghosts.
+-- Notes that entries have left the lane, some of them ghosts.
 local function note_dropped(name, dropped)
   local ghosts = ghosts_in(name)
   if dropped >= ghosts or call('EXISTS', of(name, 'q')) == 0 then
@@ -48,8 +50,8 @@ local function note_dropped(name, dropped)
   end
 end
 
--- Takes the first entries of the lane, at most `count`, of which ghosts are dropped. Returns the others, and how many
--- entries had to be compared with their records.
+-- Takes the first entries of the lane, at most `count`, and drops the ghosts among them. Returns the others, and how
+-- many entries were compared with their records.
 local function pop_lane(name, count)
   local entries = call('LPOP', of(name, 'q'), count) or {}
   if ghosts_in(name) == 0 then
@@ -60,8 +62,8 @@ local function pop_lane(name, count)
   return live, #entries
 end
 
--- Drops the ghosts at the front of the lane, comparing at most so many entries with their records; returns how many it
--- compared.
+-- Drops the ghosts at the front of the lane; compares at most this number of entries with their records, and returns
+-- how many it compared.
 local function drop_ghosts(name, most)
   local compared, piece = 0, FIRST_PIECE
   while compared < most and ghosts_in(name) > 0 do
@@ -102,8 +104,8 @@ local function leave_lane(name, count)
   end
 end
 
--- The live entries of the lane from an index on, at most `count`; and where it stopped looking among ghosts, if it did: the
--- revision of the last entry it compared.
+-- The live entries of the lane from an index on, at most `count`; and, if it stopped among ghosts, the revision of the
+-- last entry it compared.
 local function look_in_lane(name, index, count)
   local found, lane, has_ghosts = {}, of(name, 'q'), ghosts_in(name) > 0
   for piece = 1, math.huge do

@@ -1,10 +1,10 @@
--- Whether queues that limit what they take in have room for what is new in a group: by a max_length, a max_bytes, or a
+-- Checks whether queues with limits on submissions have room for the new tasks of a group: max_length, max_bytes, or a
 -- rate.
 
--- By queue: how many tasks wait in it, with what the groups before this one bring, and how many may; and where its rate
--- of submissions stands: `left` may go in, `taken` go in. Each nil where there is no such limit.
+-- By queue: how many tasks wait in it, including those of the groups before this one, and how many may; and the state
+-- of its rate of submissions: `left` may enter, `taken` do enter. Each nil without such a limit.
 local gates = {}
--- By queue what its limits are, as they are written, and how many bytes may wait in it; false for none.
+-- By queue its limits, as written, and how many bytes may wait in it; false for none.
 local limits_of, most_bytes_of = {}, {}
 for i, words in ipairs(call('HMGET', P .. 'limits', unpack(named))) do
   limits_of[named[i]] = words
@@ -39,12 +39,12 @@ has_limits = function(name)
   return limits_of[name] or most_bytes_of[name]
 end
 
--- A refusal: what a whole group is told, and what a task that stands for itself is.
+-- A refusal: for the whole group, and for a task that is judged independently.
 local function refuse_room(why, name, word, letter)
   return { why, name, word, letter = letter, word = word, queue = name }
 end
 
--- What stands against `count` more tasks by the rate of a queue, of which `before` have gone in.
+-- The refusal of `count` more tasks by the rate of a queue, after `before` have entered.
 local function refused_by_rate(gate, count, before)
   local rate = gate.rate
   if not rate or count + before <= gate.left then
@@ -68,14 +68,14 @@ local function left_for(place)
   return is_waiting and queue_of(stored[place]), nil, ids[place]
 end
 
--- What tasks that this call takes in count, by id: they are not yet noted.
+-- The bytes of the tasks that this call accepts, by id: they are not noted yet.
 local weights = {}
 
 local function weight_of(name, id)
   return id and (weights[id] or tonumber(call('HGET', of(name, 'z'), id) or 0)) or 0
 end
 
--- By how many bytes the queue of a run grows when the task at a place goes in; and what it counts.
+-- By how many bytes the queue of a run grows with the task at a place; and the bytes of the task.
 local function growth_at(run, place, left, also, left_id, also_id)
   local argument = argument_of(run, place)
   local bytes = run.kind.is_large and #ARGV[argument + 2] or bytes_in(NO_STAMP .. ARGV[argument + 1], 0)
@@ -89,8 +89,8 @@ local function growth_at(run, place, left, also, left_id, also_id)
   return grows, bytes
 end
 
--- What a group changes in a queue, by its name: by how many tasks and bytes it grows, how many tasks enter it, and how many of
--- them need room.
+-- The changes of a group in a queue, by its name: by how many tasks and bytes it grows, how many tasks enter it, and
+-- how many of them need room.
 local TALLIES = {
   __index = function(tallies, name)
     local tally = { gate = gate_of(name), change = 0, growth = 0, entered = 0, in_need = 0 }
@@ -99,7 +99,7 @@ local TALLIES = {
   end,
 }
 
--- Counts the growth of a task's queue, and what those weighed that left others for it.
+-- Counts the growth of a task's queue, and the bytes of tasks that left other queues for it.
 local function note_weight(tallies, name, grows, left, also, left_id, also_id)
   tallies[name].growth = tallies[name].growth + grows
   if left and left ~= name then
@@ -116,12 +116,12 @@ local function note_weight(tallies, name, grows, left, also, left_id, also_id)
   end
 end
 
--- The id under which the task at a place will stand: that of the one it becomes, or its own.
+-- The id of the task at a place after the call: that of the one it becomes, or its own.
 local function id_at(place)
   return letters[place] == @submitted.updated and met[place] or ids[place]
 end
 
--- Counts the task at a place in and answers nil, or why it is refused.
+-- Counts the task at a place and returns nil, or its refusal.
 local function check_task(tallies, tally, run, place, is_for_itself)
   local name, gate, left, also, left_id, also_id = run.queue, tally.gate, left_for(place)
   local refused, grows, bytes
@@ -153,8 +153,8 @@ local function check_task(tallies, tally, run, place, is_for_itself)
   end
 end
 
--- Counts a group in and answers nil, or why it is refused. Where each task stands for itself, one that there is no
--- room for harms no other.
+-- Counts a group and returns nil, or its refusal. If tasks are judged independently, a task without room does not
+-- affect the others.
 local function check_room(group)
   local tallies, order, refusal = setmetatable({}, TALLIES), {}, nil
   local is_each_for_itself = string.lower(group.mode) ~= group.mode
@@ -190,7 +190,7 @@ local function check_room(group)
   end
 end
 
--- Notes what goes in.
+-- Notes the accepted tasks.
 local function note_entered()
   for name, gate in pairs(gates) do
     local rate = gate.rate

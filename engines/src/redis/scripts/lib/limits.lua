@@ -1,7 +1,8 @@
--- What the limits of queues leave at this moment. Included only where some queue has limits.
+-- How much the limits of queues allow now. Included only if a queue has limits.
 --
--- The hash `limits` holds, by queue: max_concurrent; tasks, period in microseconds and burst of its rate; max_length; and
--- the same three of the rate at which it takes tasks in, which older ones lack. Each in digits, 0 for none. The arithmetic of rates is that of common's `rate.rs`, in whole numbers that a double holds.
+-- The hash `limits` holds, by queue: max_concurrent; tasks, period in microseconds and burst of its rate; max_length;
+-- and the same three of the rate at which it accepts tasks, which older entries lack. Each in digits, 0 for none. The
+-- arithmetic of rates is that of common's `rate.rs`, in whole numbers that a double holds.
 
 local floor, huge = math.floor, math.huge
 
@@ -15,22 +16,22 @@ local function read_limits(word)
     length = tonumber(length), intake = intake }
 end
 
--- Of whole numbers; the quotient of doubles could be rounded up.
+-- For whole numbers; the quotient of doubles could be rounded up.
 local function divide(dividend, divisor)
   return (dividend - dividend % divisor) / divisor
 end
 
--- Where a rate stands, by its mark or false; answers how many tasks it lets pass now.
+-- Reads the state of a rate, from its mark or false; returns how many tasks it lets pass now.
 local function take_stand(rate, marked)
   local mark, most = tonumber(marked or 0), rate.burst * rate.period
-  -- One that lies further ahead than a burst reaches was set under a slower rate, or before the clock went back.
+  -- A mark further ahead than a burst reaches was set under a slower rate, or before the clock went back.
   rate.mark = mark > now and mark - now <= divide(most, rate.tasks) and mark or now
   rate.debt = (rate.mark - now) * rate.tasks
   return divide(most - rate.debt, rate.period)
 end
 
--- What may be claimed from a queue now, or nil if it has no limits: `free` tasks may run beside those that do, `left` of
--- them may start now; and where its rate stands.
+-- How much may be claimed from a queue now, or nil without limits: `free` slots, `left` tasks that may start now, and
+-- the state of its rate.
 local function room_in(name)
   local limits = read_limits(call('HGET', P .. 'limits', name))
   if not limits then

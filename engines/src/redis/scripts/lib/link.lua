@@ -2,7 +2,7 @@
 
 -- include edges
 
--- By place: {predecessor, policy, how it ended or nothing, its record if it is stored and lives}.
+-- By place: {predecessor, policy, its end or nothing, its record if it is stored and live}.
 local edges_at = {}
 
 -- The edges of the task at a place: pairs of policy and predecessor.
@@ -27,7 +27,7 @@ local function each_linked(group, act)
   end
 end
 
--- Looks up what tasks of a batch wait for; answers the refusal of the first that waits for an unknown one.
+-- Looks up the predecessors of the tasks of a batch; returns the refusal of the first that waits for an unknown one.
 local function find_predecessors(group)
   local place_of, asked, is_asked, records_of_asked, tombstones = {}, {}, {}, {}, {}
   for place, id in ipairs(ids) do
@@ -72,7 +72,7 @@ local function find_predecessors(group)
   end)
 end
 
--- Stores the edges of the tasks of a batch, and notes in the records of their predecessors that they are linked.
+-- Stores the edges of the tasks of a batch, and marks the records of their predecessors as linked.
 local function put_edges()
   local entries_in, entries_out, counts, patched = {}, {}, {}, {}
   for place, id in ipairs(ids) do
@@ -100,7 +100,7 @@ local function put_edges()
   spread('HSET', COUNTS, counts)
 end
 
--- Moves the tasks of a batch on that still wait, and whose predecessors were over: all of them, or one so that it aborts.
+-- Moves the tasks of a batch that still wait, and whose predecessors were over: all of them, or one so that it aborts.
 local function move_at_once()
   -- include dependencies
   local moves = {}

@@ -1,7 +1,7 @@
--- Workers that vanished: what each held when the first of its leases was taken back (common's `suspicion.rs`). Included,
+-- Vanished workers: what each held when the first of its leases was taken back (common's `suspicion.rs`). Included,
 -- behind `held`, where leases are taken back.
 
--- How many leases one loss looks at: those that end first, where the leases of a dead worker are.
+-- How many leases one loss reads: those that end first, among which are the leases of a dead worker.
 local MAX_LOOKED_AT = 1000
 
 -- How many leases a worker holds, counted up to two. It claimed from the queues of the set `leased:<worker>`.
@@ -22,7 +22,7 @@ local function count_leases(worker)
   return count
 end
 
--- The loss that a lease belongs to: {at, suspects, leases}. It begins now if this lease is the first of it.
+-- The loss of a lease: {at, suspects, leases}. It begins now if this lease is its first.
 local function loss_of(lease)
   local worker, started_at = worker_of(lease), sub(lease, @lease.started_at)
   local key = P .. 'loss:' .. worker
@@ -38,7 +38,7 @@ local function loss_of(lease)
   return suspects, leases
 end
 
--- What the loss of its worker means for a task: its new suspicion, and its blames.
+-- The effect of a worker's loss on a task: its new suspicion, and its blames.
 local function judge_loss(lease)
   local level, blames = tonumber(sub(lease, @lease.suspicion)), byte(lease, @lease.blames.at)
   local suspects, leases = loss_of(lease)

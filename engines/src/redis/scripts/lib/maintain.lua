@@ -4,7 +4,7 @@ local function earlier(a, b)
   return a.score < b.score or (a.score == b.score and a.id < b.id)
 end
 
--- Walks what is overdue in a part of a queue, the earliest first: `entry` is the present one. Reads a piece at a time.
+-- Walks the overdue entries in a part of a queue, the earliest first: `entry` is the present one. Reads in pieces.
 local function walk(name, part, piece)
   local walker = { read = 0, pieces = {}, at = 0 }
   function walker.step()
@@ -23,7 +23,7 @@ local function walk(name, part, piece)
   return walker
 end
 
--- Puts the first of a heap of walkers where it belongs.
+-- Restores the heap order below the first walker.
 local function sink(walkers, place)
   while 2 * place <= #walkers do
     local child = 2 * place
@@ -64,7 +64,7 @@ local function overdue(names, part, limit)
   return found
 end
 
--- The records of what is overdue.
+-- The records of overdue entries.
 local function records_of(found)
   local ids = {}
   for i, entry in ipairs(found) do
@@ -73,7 +73,7 @@ local function records_of(found)
   return call('HMGET', T, unpack(ids))
 end
 
--- Of tasks that workers gave back with a delay for not knowing them: since when each was ready before.
+-- For tasks that workers gave back as unknown with a delay: since when each was ready before.
 local function ready_before(found)
   local since, ids = {}, {}
   if call('EXISTS', P .. 'u') == 1 then
@@ -87,7 +87,7 @@ local function ready_before(found)
   return since
 end
 
--- Moves due tasks to the ends of their queues. Answers how many.
+-- Moves due tasks to the ends of their queues. Returns how many.
 local function promote(found)
   if #found == 0 then
     return 0
@@ -98,7 +98,7 @@ local function promote(found)
   for i, entry in ipairs(found) do
     local id, name, record = entry.id, entry.queue, stored[i]
     call('ZREM', of(name, 's'), id)
-    -- A place that the record does not tell of is what is left of a deleted key: it is dropped.
+    -- An entry that does not match the record is left from a deleted key: it is dropped.
     if record and byte(record) == @state.scheduled.byte then
       local position = number_at(high, low, next_high, i - 1)
       push(records, id, @state.submitted .. position .. position .. (ready_since[i] or sub(record, @lease.ready_at))
@@ -113,7 +113,7 @@ local function promote(found)
 end
 
 -- Takes expired leases back. The task keeps its place and its attempt number; its crashes grow by one, and it may be
--- suspected or blamed. Answers how many were requeued, and the records of those that ended.
+-- suspected or blamed. Returns how many were requeued, and the records of those that ended.
 local function reclaim(found)
   local requeued, ended = 0, {}
   if #found == 0 then

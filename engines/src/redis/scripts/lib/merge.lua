@@ -1,4 +1,4 @@
--- Taking ready tasks where not all of them are in the lane, or it has ghosts. Included only in the branch that needs it.
+-- Takes ready tasks if not all of them are in the lane, or it has ghosts. Included only in the branch that needs it.
 
 local MAX_ROUNDS = 200
 
@@ -13,8 +13,8 @@ local function count_before(name, score, most)
   return #entries
 end
 
--- Takes the ids of the first ready tasks of lane and sorted set, in one order. They may be fewer than there are, after
--- many ghosts.
+-- Takes the ids of the first ready tasks of lane and sorted set, in one order. May take fewer than exist, after many
+-- ghosts.
 local function take_merged(name, limit)
   local ids, set, lane = {}, of(name, 'r'), of(name, 'q')
   may_compare = may_compare - drop_ghosts(name, may_compare)

@@ -1,4 +1,4 @@
--- What becomes of attempts that did not just complete. Included only where there is one.
+-- Outcomes of attempts other than plain completion. Included only if there is one.
 
 -- Back to the queue: at once or later. Only a release at once keeps the place and the time it became due.
 local function go_back(queue, id, lease, revision, attempt, delay, keeps_place)
@@ -11,7 +11,7 @@ local function go_back(queue, id, lease, revision, attempt, delay, keeps_place)
     ready_at = sub(lease, @lease.ready_at)
   end
   local status = due and @state.scheduled or @state.submitted
-  -- One that ran to an end of its own is suspect no more.
+  -- A task whose attempt ended by itself is no longer suspect.
   local suspicion = keeps_place and sub(lease, @lease.suspicion) or @suspicion.none
   local record = status .. revision .. position .. ready_at .. sub(lease, @lease.started_at) .. two_bytes(attempt)
     .. sub(lease, @lease.crashes) .. suspicion .. sub(lease, @lease.blames.at)
@@ -35,7 +35,7 @@ local function give_back_unknown(queue, id, lease, revision, outcome, payload)
   return @state.dropped, false
 end
 
--- Answers the status, and whether repeating this would answer otherwise.
+-- Returns the status, and whether a repetition would get another answer.
 local function settle_outcome(queue, id, lease, revision, outcome, payload)
   local kind, is_cancelled = sub(outcome, @outcome.kind), byte(lease) == @state.cancelling.byte
   local fence = sub(lease, @lease.revision)
@@ -60,7 +60,7 @@ local function settle_outcome(queue, id, lease, revision, outcome, payload)
   elseif kind == @outcome.unknown then
     return give_back_unknown(queue, id, lease, revision, outcome, payload)
   end
-  -- It ran: patience with an unknown task begins again.
+  -- It ran, so the patience for an unknown task begins again.
   call('HDEL', P .. 'u', id)
   local attempt, delay = number_in(lease, @lease.attempt), tonumber(sub(outcome, @outcome.dead_letter.at))
   if kind == @outcome.retry then

@@ -1,7 +1,7 @@
 -- A queue's list of finished tasks: revision and id of each, in the order of their revisions.
 --
--- A task that is deleted or sent again before its entry is trimmed leaves this entry behind as a ghost: its id has no
--- record, or one of another revision. The counter `ghosts` of the queue counts them; trimming drops them.
+-- A task that is deleted or sent again before its entry is trimmed leaves this entry as a ghost: its id has no record,
+-- or one of another revision. The counter `ghosts` of the queue counts them; trimming drops them.
 
 -- The first place in a queue's list of finished tasks at or after a revision.
 local function place_of_revision(list, revision)
@@ -17,7 +17,7 @@ local function place_of_revision(list, revision)
   return low
 end
 
--- Whether a record, if there is one, is that of the task whose end an entry lists.
+-- Whether a record, if it exists, is that of the finished task in an entry.
 local function is_listed(record, entry)
   return record and string.find(entry, sub(record, @record.revision), 1, true) == 1
 end

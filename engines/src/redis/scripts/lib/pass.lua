@@ -5,7 +5,7 @@ local function add_pair(list, first, second)
   list[count + 1], list[count + 2] = first, second
 end
 
--- Lets the next tasks behind a gate come back to their places, or among the suspects; answers how many.
+-- Lets the next tasks behind a gate return to their places, or among the suspects; returns how many.
 local function let_pass(name, gate, count)
   local first, last = bounds_of(gate)
   local places, ids, scores, ready, suspects =

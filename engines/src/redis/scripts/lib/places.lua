@@ -4,7 +4,7 @@
 -- Queues that tasks have left, and how many entries of their lanes one step compares with their records.
 local left_queues, MOST_COMPARED = {}, 1000
 
--- Parts ids into those that a sorted set has, and the others.
+-- Splits ids into those in a sorted set, and the others.
 local function part_ids(key, ids)
   if #ids == 0 or call('EXISTS', key) == 0 then
     return {}, ids
@@ -17,8 +17,8 @@ local function part_ids(key, ids)
   return inside, others
 end
 
--- Takes ready tasks out of the sorted set, or from behind their gates. What remains is in the lane, where its entries stay
--- as ghosts.
+-- Removes ready tasks from the sorted set, or from behind their gates. The others are in the lane, where their entries
+-- stay as ghosts.
 local function leave_ready(name, ids, record_of)
   local in_set, others = part_ids(of(name, 'r'), ids)
   spread('ZREM', of(name, 'r'), in_set)
@@ -34,8 +34,8 @@ local function leave_ready(name, ids, record_of)
   end
 end
 
--- Takes tasks of one queue, at most 1,000, out of where they wait. A place without a record, which is what is left of a
--- deleted key, is dropped.
+-- Removes tasks of one queue, at most 1,000, from the places where they wait. An entry without a record is left from a
+-- deleted key: it is dropped.
 local function leave(name, ids, found)
   local ready, scheduled, waiting, lost, record_of = {}, {}, {}, {}, {}
   for i, id in ipairs(ids) do
@@ -53,8 +53,8 @@ local function leave(name, ids, found)
   end
 end
 
--- Clears ghosts away in queues that tasks have left: those at the front of the lane are dropped, and a lane with more ghosts
--- than tasks gives up its first entries. So a queue that is cancelled whole leaves no claim a walk over ghosts. To be called
+-- Removes ghosts in queues that tasks have left: it drops those at the front of the lane, and a lane with more ghosts
+-- than tasks gives up its first entries. So after a whole queue is cancelled, claims do not walk over ghosts. Call it
 -- when the records are written.
 local function thin_lanes()
   local left = MOST_COMPARED
@@ -70,10 +70,10 @@ local function thin_lanes()
   left_queues = {}
 end
 
--- How many tasks wait in a queue, also those that are set aside.
+-- How many tasks wait in a queue, including those that are set aside.
 local function count_waiting(name)
   local ready = of(name, 'r')
-  -- A queue with limits mostly has these alone.
+  -- A queue with limits mostly has only these parts.
   if call('EXISTS', of(name, 'q'), of(name, 'p'), of(name, 's'), of(name, 'd')) == 0 then
     return call('ZCARD', ready)
   end

@@ -1,5 +1,5 @@
--- Takes in tasks that are all alike, new, and ready at once, as `submit.lua` describes them; leaves all others to what
--- follows. Makes few functions, for a task may come alone.
+-- Accepts tasks that are all alike, new, and ready at once, as `submit.lua` describes them; leaves all others to the
+-- code that follows. Creates few functions, because a task may come alone.
 
 local key_of_queue, count = KEYS[1] .. 'q:' .. ARGV[5] .. ':', tonumber(ARGV[9])
 local is_plain = redis.call('EXISTS', KEYS[1] .. 'limits', KEYS[1] .. 'sizes') == 0

@@ -1,4 +1,4 @@
--- Signals what earlier steps put off: a bounded number of edges.
+-- Sends signals that earlier steps left: a bounded number of edges.
 
 -- include edges
 

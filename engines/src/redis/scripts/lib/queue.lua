@@ -1,4 +1,4 @@
--- What a queue needs whose settings are put. One that was only created is a name, and makes do without the rest.
+-- Adds a queue with settings. A queue that was only created is a name without the rest.
 
 local function add_queue(name, paused)
   call('ZADD', P .. 'queues', 0, name)

@@ -1,4 +1,4 @@
--- How records are read.
+-- Reads records.
 
 -- Whether a task with this record is over.
 local function is_over(record)
@@ -17,7 +17,7 @@ local function status_of(record)
   return state == @state.fresh and @state.submitted or state == @state.cancelling and @state.started or state
 end
 
--- Where a record begins to say what never changes.
+-- Where the unchanging part of a record begins.
 local function core_at(record)
   if byte(record) == @state.fresh.byte then
     return @fresh.core.at
@@ -25,7 +25,7 @@ local function core_at(record)
   return is_over(record) and @ending.core.at or @lease.core.at
 end
 
--- What a record says that never changes, and what follows it.
+-- The unchanging part of a record, and what follows it.
 local function core_of(record)
   return sub(record, core_at(record))
 end
@@ -34,7 +34,7 @@ local function queue_in(core)
   return sub(core, @core.queue.at, @core.queue.at - 1 + byte(core, @core.queue_length.at))
 end
 
--- The queue a record names, cut out at once: a copy of the whole core would cost more than all else.
+-- The queue in a record, cut out directly: a copy of the whole core would cost more than the rest.
 local function queue_of(record)
   local at = core_at(record) - 1
   return sub(record, at + @core.queue.at, at + @core.queue.at - 1 + byte(record, at + @core.queue_length.at))

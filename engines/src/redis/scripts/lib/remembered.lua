@@ -1,8 +1,8 @@
--- Ids that clients chose and whose tasks were pruned. A submission meets them as it meets the ids of stored tasks.
+-- Ids that clients chose and whose tasks were pruned. For a submission they are taken like the ids of stored tasks.
 
 local BLANK = string.rep('0', @ending.queue.at)
 
--- A tombstone as the record of a task that is over, as far as submissions read it.
+-- A tombstone as the record of a finished task, as far as submissions read it.
 local function record_in(tombstone)
   local queue = sub(tombstone, @tombstone.rest.at)
   return sub(tombstone, @tombstone.state) .. sub(BLANK, @ending.revision.at, @ending.submitted_at.last)

@@ -1,6 +1,6 @@
--- Deleting tasks with every trace they left.
+-- Deletes tasks with all their side records.
 
--- Deletes what is stored by id, of at most 1,000 tasks of one queue. Most side hashes are empty most of the time.
+-- Deletes the values stored by id, of at most 1,000 tasks of one queue. Most side hashes are empty most of the time.
 local function erase(name, ids)
   release_keys(ids)
   for _, hash in ipairs({ B, H, X, P .. 'u', P .. 'g' }) do

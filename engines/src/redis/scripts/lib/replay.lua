@@ -1,7 +1,7 @@
--- Answering a claim again whose first answer got lost.
+-- Repeats the answer of a claim whose first answer was lost.
 
--- What a request leased and nobody has taken since, as claims (see claim.lua) of one task each, with their leases as
--- records. They still end when they did: a worker that never heard of them renews none.
+-- The leases of a request that are still its own, as claims (see claim.lua) of one task each, with their leases as
+-- records. They end when they would have: a worker that never received them renews none.
 local function leased_before(request, names)
   local first_fence, last_fence = sub(request, @request.first_fence), sub(request, @request.last_fence)
   local expires_at, claims = sub(request, @request.expires_at), {}

@@ -1,4 +1,4 @@
--- What tasks that go back, or end without completing, leave behind.
+-- The side records of tasks that go back, or end without completing.
 
 local MAX_ERRORS = 100
 
@@ -22,7 +22,7 @@ local function push_ready(queue, record, score, id)
   end
 end
 
--- Parts news: the mark and the span, or nothing; and the rest.
+-- Splits news: the mark and the span, or nothing; and the rest.
 local function part_news(news)
   if byte(news) == @span.kept.byte then
     return sub(news, 1, @span.span.last), sub(news, @span.rest.at)
@@ -43,7 +43,7 @@ local function told_in(news)
   return sub(news, @news.rest.at, @news.rest.at - 1 + length), sub(news, @news.rest.at + length)
 end
 
--- A task goes back with its new record: to its queue with a score, or to its time with none.
+-- Puts a task back with its new record: into its queue with a score, or among the scheduled without one.
 local function put_back(queue, id, record, score, due)
   push(records, id, record)
   if score then
@@ -64,7 +64,7 @@ local function put_back(queue, id, record, score, due)
   end
 end
 
--- Notes an error of the attempt that a lease stands for.
+-- Notes an error of the attempt of a lease.
 local function note_error(id, lease, failure)
   local entry = NOW .. format('%06d', number_in(lease, @lease.attempt)) .. worker_of(lease) .. ';' .. failure
   local history = call('HGET', H, id) or '000'

@@ -10,7 +10,7 @@ local function score_of(priority, position)
   return (5 - priority) * 1e15 + tonumber(position)
 end
 
--- The score that a task has with this record, which is not that of one that is over.
+-- The score of a task with this record, which is not that of a finished one.
 local function score_in(record)
   if byte(record) == @state.fresh.byte then
     return score_of(sub(record, @fresh.priority), sub(record, @fresh.revision))

@@ -1,4 +1,4 @@
--- Settling attempts, each compared by its fence and answered for itself.
+-- Settles attempts, each compared by its fence and answered independently.
 
 -- Settles `count` attempts, four arguments each from `at`: id, the fence's 15 digits, an outcome and its payload:
 --   c         completed; payload: the result, or nothing
@@ -10,7 +10,7 @@
 --   x         cancelled
 --   l<delay>  released
 -- Each but `c` may be followed by ; and the span that the task's next attempt is to know.
--- Answers a string with a letter for each: the digit of the status the task now has, or `-` for a lost lease; and
+-- Returns a string with a letter for each: the digit of the status the task now has, or `-` for a lost lease; and
 -- whether repeating this would answer otherwise.
 local function settle(count, at)
   local ids, answers = {}, {}
@@ -21,8 +21,8 @@ local function settle(count, at)
   local high, low, next_high = take_numbers(count)
   local once = false
 
-  -- Comparing by `find` makes no strings, whose hashing would cost more than the search. Tasks of a batch most often share
-  -- their shape: the length of the open part, and the queue's name and length.
+  -- Comparing by `find` creates no strings, whose hashing would cost more than the search. Tasks of a batch most often
+  -- share their shape: the length of the open part, and the queue's name and length.
   local find, shape, queue, unlease, kept = string.find, nil, nil, nil, nil
   for i = 1, count do
     local first, lease, id, answer = at + 4 * i - 4, leases[i], ids[i], @settled.lost
@@ -56,7 +56,7 @@ local function settle(count, at)
       end
     elseif lease and state >= @state.completed.byte and state <= @state.stalled.byte
       and byte(lease, @ending.by.at) == @by.worker.byte and sub(lease, @ending.fence) == fence then
-      -- It is over, settled by its worker under this very fence: then this is a repetition.
+      -- It is over, settled by its worker under this very fence: this is a repetition.
       answer = sub(lease, @record.state)
     end
     answers[i] = answer

@@ -1,4 +1,4 @@
--- Whether some queue limits the bytes that wait in it, for scripts that wake nobody.
+-- Whether any queue limits its waiting bytes, for scripts that wake no worker.
 
 local note_in, note_out, is_sized, bytes_in, bytes_stored
 local sized = call('EXISTS', P .. 'sizes') == 1

@@ -1,9 +1,9 @@
--- The bytes that wait in queues which limit them. Included only where some queue does; sets the functions that
--- were declared where it is included.
+-- The waiting bytes of queues with `max_bytes`. Included only if a queue has it; sets the functions that were declared
+-- where it is included.
 --
--- By queue: `sizes` its max_bytes, `sized` the bytes that wait in it, `sizing` where the walk stands over what it held when
--- it got its limit. What each waiting task counts stands in the queue's `z`, so that nothing is counted twice, or taken away
--- that was never counted, whatever path a task takes.
+-- By queue: `sizes` its max_bytes, `sized` the bytes that wait in it, `sizing` the progress of the walk over the tasks
+-- it held when it got its limit. The bytes of each waiting task are stored in the queue's `z`, so no path of a task
+-- counts them twice or subtracts bytes that were never counted.
 
 local sized_queues = {}
 
@@ -52,7 +52,7 @@ local function note_some_in(name, ids)
   end
 end
 
--- Counts what stands in a part of the queue now: {score, id, …}.
+-- Counts the entries of a part of the queue: {score, id, …}.
 note_in = function(name, entries)
   if #entries == 0 or not is_sized(name) then
     return
@@ -66,7 +66,7 @@ note_in = function(name, entries)
   end
 end
 
--- Counts tasks no longer, at most 1,000, that have left the parts of the queue.
+-- Stops counting tasks, at most 1,000, that have left the parts of the queue.
 note_out = function(name, ids)
   if #ids == 0 or not is_sized(name) then
     return

@@ -1,5 +1,5 @@
--- Ready tasks that are suspected of crashing their workers: they wait aside (see aside.lua), behind a gate of their own, so
--- that a claim takes few of them at a time. The set `suspects` names the queues that may have some.
+-- Ready tasks that are suspected of crashing their workers: they are set aside (see aside.lua), behind a gate of their
+-- own, so that a claim takes few of them. The set `suspects` names the queues that may have some.
 
 -- Puts suspects, {score, id, …}, behind their gate.
 local function put_suspects(name, list)

@@ -1,5 +1,5 @@
--- Claiming suspects: few of them run on one worker at a time (common's `suspicion.rs`). Included, behind `held`, `aside` and
--- `claim`, only where some queue has suspects.
+-- Claims suspects: few of them run on one worker concurrently (common's `suspicion.rs`). Included, behind `held`,
+-- `aside` and `claim`, only if a queue has suspects.
 
 -- How many suspects of a queue one claim looks at.
 local MAX_SUSPECTS = 1000
@@ -9,8 +9,9 @@ local function leave_suspects(name, ids, places)
   spread('ZREM', of(name, 'y'), places)
 end
 
--- Takes ready suspects of a queue, at most `limit`, as many as the worker may hold beside those that it holds. `ask` answers
--- the gate that holds a task back, if the queue has limits by key or by task, or the claim refuses kinds. Answers their ids, or nil for none.
+-- Takes ready suspects of a queue, at most `limit`, as many as the worker may hold in addition to those it holds. `ask`
+-- returns the gate that holds a task back, if the queue has limits by key or by task, or the claim refuses kinds.
+-- Returns their ids, or nil for none.
 local function take_suspects(name, worker, limit, ask)
   local first, last = bounds_of(@gate.suspect)
   local places, ids = call('ZRANGEBYLEX', of(name, 'y'), first, last, 'LIMIT', 0, MAX_SUSPECTS), {}
@@ -35,7 +36,7 @@ local function take_suspects(name, worker, limit, ask)
         left[#left + 1] = places[i]
       end
       if is_refused then
-        -- It waits where it is: suspects are set aside already.
+        -- It waits at its place: suspects are set aside already.
       elseif gate then
         shut[#shut + 1] = 0
         shut[#shut + 1] = aside_place(gate, scores[i], ids[i])

@@ -1,11 +1,11 @@
 -- Names and time, shared by all scripts.
 --
 -- KEYS[1] is the shard's prefix, e.g. `jobbers:{0}:`. Every key begins with it, so all of them share its hash tag and
--- lie in one slot; their names are built here and nowhere else in Lua. `keys.rs` documents what each key holds,
--- `layout.rs` the strings in them: a name with an @ is a position or a letter of its table.
--- ARGV[1] is the present in microseconds, or empty for the server's own clock. A script's own arguments follow.
+-- are in one slot; Lua builds their names here and nowhere else. `keys.rs` documents what each key holds, `layout.rs`
+-- the strings in them: a name with an @ is a position or a letter of its table. ARGV[1] is the current time in
+-- microseconds, or empty for the server's own clock. A script's own arguments follow.
 --
--- What is included creates its functions each time it is passed, at a tenth of a microsecond each: a script that is
+-- An include creates its functions each time the code passes it, at a tenth of a microsecond each. So a script that is
 -- called often includes the rest only in the branch that needs it.
 
 local call, sub, byte, format, min = redis.call, string.sub, string.byte, string.format, math.min
@@ -21,7 +21,7 @@ local function of(queue, part)
   return P .. 'q:' .. queue .. ':' .. part
 end
 
--- The present, as a number, as 16 digits, and as a stamp.
+-- The current time, as a number, as 16 digits, and as a stamp.
 local now, NOW
 if ARGV[1] == '' then
   local time = call('TIME')

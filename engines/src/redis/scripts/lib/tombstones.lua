@@ -1,11 +1,11 @@
--- What is remembered of deleted tasks whose ids their clients chose.
+-- Tombstones of deleted tasks whose ids their clients chose.
 
 local TOMBSTONES, BURIED = P .. 'e', P .. 'e:order'
 -- How many tombstones this call has added, and how many more than that it sweeps at most.
 local buried, SPARE_SWEEPS = 0, 200
 
 -- Remembers finished tasks of one queue that are about to be deleted, at most 1,000, until `age` microseconds after their
--- ends. Answers how many.
+-- ends. Returns how many.
 local function bury(name, ids, ended, age)
   local tombstones, order = {}, {}
   for i, record in ipairs(ended) do
@@ -26,8 +26,8 @@ local function bury(name, ids, ended, age)
   return #order
 end
 
--- How many of the oldest entries may go, the ids whose tombstones go with them, and whether one goes before its time. An
--- entry whose id is no longer remembered, or remembered again, is passed over. The first `surplus` entries go in any case.
+-- How many of the oldest entries may go, the ids whose tombstones go with them, and whether one goes before its time.
+-- Skips an entry whose id is no longer remembered, or remembered again. The first `surplus` entries always go.
 local function find_expired(entries, ids, surplus)
   local kept, passed, gone, is_cut = call('HMGET', TOMBSTONES, unpack(ids)), 0, {}, false
   for i, entry in ipairs(entries) do
@@ -44,8 +44,8 @@ local function find_expired(entries, ids, surplus)
   return passed, gone, is_cut
 end
 
--- Forgets tombstones whose time is over, and the oldest of those beyond `bound`: a bounded number, and more than this call
--- has added.
+-- Forgets expired tombstones, and the oldest of those beyond `bound`: a bounded number, and more than this call has
+-- added.
 local function sweep_tombstones(bound)
   local surplus = call('LLEN', BURIED) - bound
   local oldest = call('LINDEX', BURIED, 0)

@@ -1,10 +1,10 @@
--- Deleting the oldest finished tasks of a queue.
+-- Deletes the oldest finished tasks of a queue.
 
--- Entries read at once: at first, as records may be large, and later at most. Bytes of records that are as much work as
--- one entry. The work of looking at a queue, and of a tombstone: of one that is added and another that is swept.
+-- Entries read together: at first, as records may be large, and later at most. Bytes of records that are as much work
+-- as one entry. The work of checking a queue, and of a tombstone: of adding one and sweeping another.
 local FIRST_PIECE, TRIM_PIECE, BYTES_AN_ENTRY, WORK_A_QUEUE, WORK_A_TOMBSTONE = 8, 250, 1000, 2, 2
 
--- How many entries to read next, after `seen` with so many bytes of records.
+-- How many entries to read next, after `seen` with this number of bytes of records.
 local function piece_of(work, limit, seen, bytes)
   if seen == 0 then
     return min(FIRST_PIECE, limit)
@@ -15,7 +15,7 @@ end
 -- Trims a queue's list: entries from the place `first` on that are more than `kept` tasks old, or ended at or before the
 -- stamp `before`, and ghosts between them; up to `limit` tasks, and until `work` is used up. Tasks with chosen ids are
 -- remembered for `age` after their ends. With `is_dry` it only counts.
--- Answers how many tasks were deleted, how many entries it passed, whether nothing is left to trim, the work that is
+-- Returns how many tasks were deleted, how many entries it passed, whether nothing is left to trim, the work that is
 -- left, and then when the oldest task that stays ended.
 local function trim(name, kept, before, limit, work, is_dry, first, passed, age)
   local list, length = of(name, 'f'), call('LLEN', of(name, 'f'))
@@ -23,7 +23,7 @@ local function trim(name, kept, before, limit, work, is_dry, first, passed, age)
   local removed, passed_entries, bytes, oldest = 0, 0, 0, nil
   work = work - WORK_A_QUEUE
   while removed < limit and work > 0 do
-    -- Most often nothing is to be done, and the oldest one says so.
+    -- Most often nothing needs deleting, and the oldest task shows it.
     local count = surplus <= 0 and passed_entries == 0 and 1
       or piece_of(work, limit - removed, passed_entries, bytes)
     local entries = call('LRANGE', list, first, first + count - 1)

@@ -1,5 +1,5 @@
--- Unique keys, which few tasks have: how what stands for them is read and written. Who holds one is judged when somebody
--- asks, by the holder's record and the time: a task that moves touches none of this.
+-- Unique keys, which few tasks have: reading and writing their entries. The holder of a key is determined when a
+-- submission comes, from the holder's record and the time; a task that moves changes nothing here.
 
 local HOLDERS, SAID = P .. 'k', P .. 'k:of'
 
@@ -15,13 +15,13 @@ local function last_word(entry)
   return sub(entry, @kept.rest.at + sub(entry, @kept.key_length))
 end
 
--- Whether a task that took its key holds it, standing where it does.
+-- Whether a task that took its key still holds it, with this status.
 local function holds(entry, status)
   local ends = sub(entry, @kept.ends)
   return byte(entry, @kept.statuses.at + status) == @flag.yes.byte and (ends == NO_TIME or ends > NOW)
 end
 
--- Until when a task holds its key that takes it now.
+-- Until when a task that takes its key now holds it.
 local function end_of(said)
   local span = sub(said, @said.span)
   return span == NO_TIME and NO_TIME or format('%016.0f', now + span)
@@ -32,7 +32,7 @@ local function take_key(id, said, ends, word)
   call('HSET', SAID, id, ends .. said .. word)
 end
 
--- Takes the keys of tasks that go, at most 1,000.
+-- Deletes the keys of removed tasks, at most 1,000.
 local function release_keys(ids)
   if call('EXISTS', SAID) == 0 then
     return

@@ -1,9 +1,9 @@
--- Tasks of kinds that some workers of their queue do not know. Included, behind `aside`, only where some queue may have some
+-- Tasks of kinds that some workers of their queue do not know. Included, behind `aside`, only if a queue may have some
 -- that are set aside.
 --
--- A claim that refuses kinds sets their ready tasks aside (gates.lua), behind a gate of the kind, so that no later claim that
--- refuses the kind walks past them. A claim that does not refuse it lets as many return as it may claim. The set `unknown` names
--- the queues that may have such tasks.
+-- A claim that refuses kinds sets their ready tasks aside (gates.lua), behind a gate of the kind, so that no later
+-- claim that refuses the kind walks past them. A claim that does not refuse it lets as many return as it may claim. The
+-- set `unknown` names the queues that may have such tasks.
 
 -- How many gates one claim looks at.
 local MAX_KINDS = 200

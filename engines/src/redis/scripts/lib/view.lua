@@ -1,10 +1,9 @@
--- Everything about one task, as Rust puts it together (`state.rs`).
+-- The view of one task, from which Rust decodes it (`state.rs`).
 
 local EDGES_SHOWN = 100
 
--- {id, record, the end of its lease or nothing, news, its dependencies or nothing: their counts, and unless it is slim the
--- first edges of a waiting one}; nil for an unknown task. A `slim` view leaves result and
--- checkpoint out.
+-- {id, record, the end of its lease or nothing, news, its dependencies or nothing: their counts, and unless it is slim
+-- the first edges of a waiting one}; nil for an unknown task. A `slim` view omits result and checkpoint.
 local function view(id, slim)
   local record = call('HGET', T, id)
   if not record then

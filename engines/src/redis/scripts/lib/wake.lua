@@ -1,32 +1,31 @@
--- Waking idle workers.
+-- Wakes idle workers.
 --
--- A worker whose claim left nothing for it is in `w` of its queues as `worker@instance`, the longest waiting first. Each
--- is told once and taken out; one that nobody listens for any more (its process is gone) does not count.
+-- A worker whose claim left no task for it is in `w` of its queues as `worker@instance`, the one that waits longest
+-- first. Each is notified once and removed. An entry without a listener (its process is gone) does not count.
 
 --
--- One that could have claimed but for the queue's max_concurrent stands in `b` instead, and is told when a task ends.
+-- A worker that could claim but for the queue's max_concurrent is in `b` instead, and is notified when a task ends.
 
 local MAX_WAKES, MAX_TRIES, MAX_PIECES = 4, 64, 16
--- Whether any queue has limits, and whether any limits the bytes that wait in it. Most often none has, and nothing more is
--- asked.
--- Nor whether any worker refuses kinds of tasks. A key that is named three times counts three times.
+-- Whether any queue has limits, and whether any limits its waiting bytes; also whether any worker refuses kinds of
+-- tasks. Most often none does, and nothing more is read. A key that is named three times counts three times.
 local kept = call('EXISTS', P .. 'limits', P .. 'sizes', P .. 'picky', P .. 'picky', P .. 'picky')
 local limited, sized, has_picky = kept % 3 > 0, kept % 3 == 2, kept >= 3
 local note_in, note_out, is_sized, bytes_in, bytes_stored
 if sized then
   -- include records sizes
 end
--- Where tasks end and queues may have limits by key or by task: what is to be done about those that ended.
+-- For scripts that end tasks while queues may have limits by key or by task: handles the ended tasks.
 local on_ended
 
--- Wakes the worker of an entry of `w` or `b`. Answers whether anybody listens.
+-- Wakes the worker of an entry of `w` or `b`. Returns whether a process listens.
 local function tell_sleeper(sleeper)
   local worker, instance = string.match(sleeper, '^(.*)@(.*)$')
   return call('PUBLISH', P .. 'instance:' .. instance, 'wake ' .. worker) > 0
 end
 
--- Wakes workers where some refuse kinds of tasks: these come last, since what there is may be of such a kind. Of a gate of
--- one kind only workers that do not refuse it.
+-- Wakes workers if some refuse kinds of tasks: these come last, because the tasks may be of such a kind. For a gate of
+-- a kind, wakes only workers that do not refuse it.
 local function wake_picky(waiting, queue, count, gate)
   local left = count
   for piece = 0, MAX_PIECES - 1 do
@@ -56,7 +55,7 @@ local function wake_picky(waiting, queue, count, gate)
   end
 end
 
--- Wakes at most so many workers that wait in a queue; with a gate, for tasks that are set aside behind it.
+-- Wakes at most this number of workers that wait in a queue; with a gate, for tasks that are set aside behind it.
 local function wake(queue, count, part, gate)
   local waiting = of(queue, part or 'w')
   local left = min(count, MAX_WAKES)

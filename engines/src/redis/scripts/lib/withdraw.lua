@@ -1,4 +1,4 @@
--- Cancelling tasks that do not run.
+-- Cancels tasks that do not run.
 
 -- Ends tasks of one queue with these records, each with its own revision.
 local function withdraw(name, ids, found, revisions)
