@@ -54,8 +54,8 @@ pub fn format(duration: Duration) -> String {
     if micros == 0 { "0s".to_owned() } else { format!("{micros}us") }
 }
 
-/// Rounded up to what people tell apart at that length: milliseconds below a second, seconds below two minutes, minutes
-/// below two hours, hours beyond. For sentences; whoever waits goes by the exact duration.
+/// Rounded up to a unit that suits the length: milliseconds below a second, seconds below two minutes, minutes below two
+/// hours, hours beyond. For sentences; a caller that waits uses the exact duration.
 #[must_use]
 pub fn rounded_up(duration: Duration) -> Duration {
     let unit: u128 = match duration.as_secs() {

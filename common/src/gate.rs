@@ -1,9 +1,9 @@
-//! Limits by key and by task: at most so many tasks of one customer run at a time, at most so many of one kind start in
-//! so much time.
+//! Limits by key and by task: how many tasks of one customer may run concurrently, how many tasks of one name may start
+//! per period.
 //!
-//! A [`Gate`] is what such a limit is for: within one queue, a key or a task's name. A ready task whose gate is shut
-//! waits with its place, and stands in nobody's way; the slots of a gate are the leases of its tasks. Whether a gate is
-//! shut the engines decide, in the claim.
+//! A [`Gate`] is the target of such a limit: within one queue, a key or a task's name. A ready task whose gate is shut
+//! waits at its place and blocks no other tasks. The slots of a gate are the leases of its tasks. The engines decide in
+//! the claim whether a gate is shut.
 
 use std::{fmt, str::FromStr, sync::Arc};
 
@@ -17,11 +17,11 @@ use crate::{
     rate::RateLimit,
 };
 
-/// Whose task it is, such as `customer:42`: a queue may limit how many of one key run, and start.
+/// The concurrency key of a task, such as `customer:42`: a queue may limit how many tasks of one key run, and start.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConcurrencyKey(Arc<str>);
 
-/// Why a text is no key.
+/// Why a text is not a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a concurrency key is 1 to 256 bytes of text without control characters, not {0:?}")]
 pub struct ConcurrencyKeyError(String);
@@ -43,9 +43,10 @@ impl ConcurrencyKey {
         Ok(Self(text.into()))
     }
 
-    /// The key that JSON parameters give by one of their values: a top-level field by its name, any other by a JSON pointer
-    /// (RFC 6901, `/order/customer`). A text is its own key, a number and a boolean are as JSON writes them; one that is
-    /// too long for a key, or has control characters, is known by a digest. `None` when there is no such value.
+    /// The key that JSON parameters give by one of their values: a top-level field by its name, any other by a JSON
+    /// pointer (RFC 6901, `/order/customer`). A text is its own key; a number or boolean is written as JSON. A value
+    /// that is too long for a key, or has control characters, is replaced by a digest. `None` if the value does not
+    /// exist.
     #[must_use]
     pub fn of_parameter(parameters: &Payload, parameter: &str) -> Option<Self> {
         let value: serde_json::Value = parameters.decode().ok()?;
@@ -99,10 +100,10 @@ impl<'de> Deserialize<'de> for ConcurrencyKey {
     }
 }
 
-/// Checks where a queue finds its tasks' keys.
+/// Checks the parameter from which a queue takes its tasks' keys.
 ///
 /// # Errors
-/// What is wrong with it, in a sentence.
+/// The problem, in a sentence.
 pub fn validate_key_parameter(parameter: &str) -> Result<(), String> {
     let escapes = parameter.split('~').skip(1);
     let is_pointer = parameter.starts_with('/');
@@ -115,13 +116,13 @@ pub fn validate_key_parameter(parameter: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What the tasks of a gate may do. Stored, so fields are only ever added, with a default.
+/// The limits of a gate. Stored, so fields are only ever added, with a default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct GateLimits {
-    /// At most this many run at a time.
+    /// How many tasks may run concurrently.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_concurrent: Option<u32>,
-    /// At most so many start in so much time.
+    /// How many may start per period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<RateLimit>,
 }
@@ -145,7 +146,7 @@ impl GateLimits {
     }
 }
 
-/// What a limit is for, within its queue.
+/// The target of a limit within its queue.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Gate {
     /// The tasks of one key.
@@ -155,7 +156,7 @@ pub enum Gate {
 }
 
 impl Gate {
-    /// As stores write it: a letter, `k` or `t`, and the key or the name.
+    /// Its stored form: a letter, `k` or `t`, and the key or the name.
     #[must_use]
     pub fn code(&self) -> String {
         match self {
@@ -187,13 +188,13 @@ impl fmt::Display for Gate {
 /// A gate that holds a ready task back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShutGate {
-    /// Which.
+    /// The gate.
     pub gate: Gate,
-    /// How many of its tasks run, where that is limited; else 0.
+    /// How many of its tasks run, if that is limited; else 0.
     pub running: u64,
-    /// The first ten of these, by their ids; none where it is not their number that stands against it.
+    /// The first ten of these, by their ids; empty if their number is not the obstacle.
     pub holders: Vec<TaskId>,
-    /// How long until its rate lets a task start; `None` where it does now.
+    /// How long until its rate lets a task start; `None` if it does now.
     pub rate_wait: Option<std::time::Duration>,
 }
 

@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// Where a task stands.
+/// The status of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
@@ -49,7 +49,7 @@ pub enum Move {
     Release,
     /// The lease ended without a word.
     Expire,
-    /// Somebody cancels it, or its worker acknowledges that.
+    /// It is cancelled, or its worker acknowledges a cancel.
     Cancel,
     /// The worker, or a predecessor, aborts it.
     Abort,

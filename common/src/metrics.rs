@@ -21,9 +21,9 @@ pub enum Kind {
     Counter,
     /// Sorts values into buckets, with their sum and count.
     Histogram,
-    /// Is read off whenever somebody looks.
+    /// Is read whenever metrics are collected.
     Gauge,
-    /// A total that is kept elsewhere and read off whenever somebody looks.
+    /// A total that is kept elsewhere and read whenever metrics are collected.
     ObservedCounter,
 }
 

@@ -59,7 +59,7 @@ impl Payload {
         self.bytes.len()
     }
 
-    /// Whether there are no bytes at all.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()

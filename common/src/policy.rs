@@ -98,7 +98,7 @@ impl TaskPolicy {
         max_crashes: 3,
     };
 
-    /// This policy with a submission's wishes laid over it. A `retry_for` that comes without a `max_retries` stands in
+    /// This policy with a submission's overrides. A `retry_for` without a `max_retries` is used in
     /// its place: then retries end with that time, not with a count.
     #[must_use]
     pub fn with(&self, overrides: &PolicyOverrides) -> Self {

@@ -216,7 +216,7 @@ pub struct RoleConfig {
     /// How often each queue is asked first, for [`QueueOrder::Weighted`]; one that is not named has the weight 1.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub weights: BTreeMap<QueueName, u32>,
-    /// New each time somebody asks the role's workers to read the configuration anew.
+    /// New each time a client asks the role's workers to read the configuration again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refresh_tag: Option<Box<str>>,
 }

@@ -1,8 +1,8 @@
-//! Rate limits: how many tasks may be claimed now, and when it is worth asking again.
+//! Rate limits: how many tasks may be claimed now, and when to ask again.
 //!
-//! The generic cell rate algorithm (ITU-T I.371): all that is kept of the past is one point in time, the *mark*, at which
-//! the tasks claimed so far would all have had their turn. Integers throughout, so that every engine counts alike; the
-//! Redis engine's copy is `scripts/lib/limits.lua`.
+//! The generic cell rate algorithm (ITU-T I.371). The only state is one point in time, the *mark*, at which all tasks
+//! claimed so far would have had their turn. It uses integers throughout, so that every engine counts alike; the Redis
+//! engine's copy is `scripts/lib/limits.lua`.
 
 use std::time::Duration;
 
@@ -14,13 +14,13 @@ use crate::{
     time::{Timestamp, micros},
 };
 
-/// The part of a period whose tasks may start at once after a quiet time, unless said otherwise.
+/// The default part of a period whose tasks may start at once after a quiet time.
 const DEFAULT_BURST: Duration = Duration::from_millis(100);
 
-/// Who waits for a rate comes back no more often than this, where that costs no task its time.
+/// A caller that waits for a rate asks no more often than this, if that costs no task its time.
 const WORTH_ASKING: Duration = Duration::from_millis(10);
 
-/// At most so many tasks in so much time, evenly spread. Stored, so fields are only ever added, with a default.
+/// A number of tasks per period, evenly spread. Stored, so fields are only ever added, with a default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateLimit {
     /// How many tasks may start in each period, 1 to 100,000.
@@ -75,8 +75,8 @@ impl RateLimit {
         Timestamp::from_micros(mark.as_micros() + started.saturating_mul(self.period()) / i64::from(self.tasks))
     }
 
-    /// How long until half a burst may start, or `wanted` if that is less: whoever asks then finds a batch, and does not
-    /// have to ask for each task.
+    /// How long until half a burst may start, or `wanted` if that is less, so that a caller gets a batch and does not
+    /// ask for each task.
     #[must_use]
     pub fn wait(&self, mark: Timestamp, now: Timestamp, wanted: usize) -> Duration {
         let batch = usize::try_from(self.burst() / 2).unwrap_or(0).min(wanted).max(1);
@@ -85,15 +85,15 @@ impl RateLimit {
         Duration::from_micros(u64::try_from((lacking + tasks - 1) / tasks).unwrap_or(0))
     }
 
-    /// How long until it is worth asking again for a few: what is due in 10 ms, no more than half a burst, at least one. A
-    /// slow rate is waited for task by task, a fast one by batches.
+    /// How long until it is worth asking for a few tasks: those due within 10 ms, no more than half a burst, at least
+    /// one. A slow rate is waited for task by task, a fast one by batches.
     #[must_use]
     pub fn next_wait(&self, mark: Timestamp, now: Timestamp) -> Duration {
         let few = u128::from(self.tasks) * WORTH_ASKING.as_micros() / self.per.as_micros().max(1);
         self.wait_for_all(mark, now, usize::try_from(few.min(u128::from(self.burst() / 2)).max(1)).unwrap_or(1))
     }
 
-    /// How long until as many as `wanted` may start, of which there are no more than a burst.
+    /// How long until `wanted` tasks may start, which must not exceed a burst.
     #[must_use]
     pub fn wait_for_all(&self, mark: Timestamp, now: Timestamp, wanted: usize) -> Duration {
         let lacking = self.debt(mark, now) + i64::try_from(wanted).unwrap_or(0) * self.period() - self.most();
@@ -111,7 +111,7 @@ impl RateLimit {
         i64::from(self.burst()) * self.period()
     }
 
-    /// The mark, or the present where it has passed. One that lies further ahead than a burst reaches was set under a
+    /// The mark, or the current time if the mark has passed. A mark further ahead than a burst reaches was set under a
     /// slower rate, or before the clock went back: it does not count.
     fn standing(&self, mark: Timestamp, now: Timestamp) -> Timestamp {
         let reach = self.most() / i64::from(self.tasks);
@@ -132,7 +132,7 @@ mod tests {
         RateLimit { tasks, per, burst: None }
     }
 
-    /// How many start in `span` when somebody asks for all there is each time it is worth it.
+    /// How many tasks start in `span` if a caller claims all it can each time it is worth it.
     fn started_in(rate: &RateLimit, span: Duration) -> usize {
         let (start, mut mark, mut started) = (Timestamp::from_micros(1_700_000_000_000_000), Timestamp::default(), 0);
         let mut now = start;

@@ -28,7 +28,7 @@ pub struct TaskSpec {
     /// What its author writes about it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// What its author says of workers that vanish: submissions that do not say otherwise carry it.
+    /// Its author's policy for workers that vanish, which submissions carry by default.
     #[serde(default, skip_serializing_if = "CrashPolicy::is_default")]
     pub on_crash: CrashPolicy,
 }

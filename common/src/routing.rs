@@ -1,7 +1,7 @@
-//! Which queue a submission goes to. A pure function of the rules, the submission and one random draw.
+//! Chooses the queue of a submission. A pure function of the rules, the submission and one random draw.
 //!
-//! The rules of one task's name are ranges of versions that lie apart or within each other ([`check_place`] keeps it so),
-//! so that there is one most specific rule for each version, whatever the order in which they came.
+//! The rules of one task's name are ranges of versions that are disjoint or nested ([`check_place`] ensures it), so
+//! that each version has one most specific rule, whatever the order in which they were stored.
 
 use std::fmt;
 
@@ -23,12 +23,12 @@ pub use find::{check_place, find_rule};
 pub use turns::Turns;
 pub use versions::{EmptyRange, Versions};
 
-/// What a rule is for. Keys are in the order of their names; of one name, a range comes before what lies within it.
+/// The tasks of a rule. Keys are in the order of names; for one name, a range comes before those within it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RouteKey {
     /// The task's name.
     pub name: TaskName,
-    /// Which versions of it, but for those that a narrower rule is for.
+    /// Its versions, except those of a narrower rule.
     #[serde(default, rename = "version", skip_serializing_if = "Versions::is_all")]
     pub versions: Versions,
 }
@@ -52,10 +52,10 @@ pub struct WeightedQueue {
 /// How the tasks of a [`RouteKey`] find their queue. Stored, so fields are only ever added, with a default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RouteRule {
-    /// Where those go that name none.
+    /// Where tasks go that name no queue.
     #[serde(flatten)]
     pub route: Route,
-    /// What becomes of those that name one.
+    /// The rule for tasks that name one.
     #[serde(default, skip_serializing_if = "ExplicitQueue::is_allowed")]
     pub explicit_queue: ExplicitQueue,
 }
@@ -72,10 +72,10 @@ impl RouteRule {
         self.route.queues()
     }
 
-    /// Checks that there is a queue to choose and no share of 0.
+    /// Checks that the route has a queue and no share of 0.
     ///
     /// # Errors
-    /// A sentence on what is wrong.
+    /// The problem, in a sentence.
     pub fn validate(&self) -> Result<(), String> {
         self.route.validate()
     }
@@ -135,7 +135,7 @@ impl Route {
     }
 }
 
-/// The chance and the count a choice may need.
+/// The random number and the count that a choice may need.
 #[derive(Debug, Clone, Copy)]
 pub struct Draw {
     /// Any number, uniform over `u64`; feeds `weighted`.
@@ -144,16 +144,17 @@ pub struct Draw {
     pub count: u64,
 }
 
-/// The text by which `hash` knows a top-level field of JSON parameters: the value written anew, so that one value sent in
-/// two spellings (escapes, blanks) is one text, whoever routes it. `None` when there is no such field, or no object.
+/// The text by which `hash` knows a top-level field of JSON parameters: the value written in canonical form, so that
+/// two spellings of one value (escapes, blanks) give the same text in every process. `None` if the field does not
+/// exist, or the parameters are not an object.
 #[must_use]
 pub fn field_text(parameters: &Payload, field: &str) -> Option<String> {
     let fields: serde_json::Map<String, serde_json::Value> = parameters.decode().ok()?;
     fields.get(field).map(ToString::to_string)
 }
 
-/// The queue a route leads to. `parameter` looks a top-level field of the parameters up ([`field_text`]); a task
-/// without it hashes as if it were empty. `None` only for one that names no queue.
+/// The queue of a route. `parameter` looks up a top-level field of the parameters ([`field_text`]); a task without it
+/// hashes like an empty one. `None` only for a route without queues.
 #[must_use]
 pub fn choose<'a>(
     route: &'a Route,

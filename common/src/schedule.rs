@@ -46,11 +46,11 @@ pub enum Timing {
     Every(Duration),
 }
 
-/// What is done about a slot while the latest run is not over.
+/// The action for a slot while the latest run is not over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Overlap {
-    /// It is submitted all the same.
+    /// It is submitted regardless.
     #[default]
     Allow,
     /// It is skipped.
@@ -61,7 +61,7 @@ pub enum Overlap {
     CancelPrevious,
 }
 
-/// What is done about slots that no manager fired in time.
+/// The action for slots that no manager fired in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CatchUp {
@@ -253,7 +253,7 @@ pub struct SlotRefusal {
     pub reason: String,
 }
 
-/// What became of a schedule's slots so far.
+/// The outcomes of a schedule's slots so far.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ScheduleState {

@@ -1,4 +1,4 @@
-//! What becomes of an attempt that did not succeed. A pure function, so that every runtime decides alike.
+//! Decides the outcome of an attempt that did not succeed. A pure function, so that every runtime decides alike.
 
 use std::time::Duration;
 

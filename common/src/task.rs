@@ -112,7 +112,7 @@ pub struct NewTask {
     pub start: Start,
     /// What this submission changes of the task's policy.
     pub overrides: PolicyOverrides,
-    /// What its submitter said of the policy, where `overrides` holds more than that ([`NewTask::fill`]).
+    /// The submitter's own overrides, if `overrides` has further ones ([`NewTask::fill`]).
     pub said: Option<Box<PolicyOverrides>>,
     /// Of what it is to be the only one.
     pub unique: Option<Box<Unique>>,
@@ -125,7 +125,7 @@ pub struct NewTask {
     /// W3C `traceparent`, carried along.
     pub trace: Option<Box<str>>,
     /// A digest of the whole request it came in, for requests that carry an idempotency key: so that the same key with
-    /// another batch is told apart.
+    /// another batch is distinguished.
     pub request_digest: Option<u64>,
 }
 
@@ -154,7 +154,7 @@ impl NewTask {
         }
     }
 
-    /// Has the task carry what its author says of workers that vanish, where its submitter says nothing. It stays the same
+    /// Sets the author's policy for workers that vanish, unless the submitter set one. It stays the same
     /// submission: a worker of another build that registers meanwhile makes no other [`NewTask::fingerprint`].
     pub fn fill(&mut self, author: CrashPolicy) {
         let legal = author.max_crashes.filter(|crashes| (1..=MAX_CRASHES).contains(crashes));
@@ -239,7 +239,7 @@ pub struct Task {
     pub queue: QueueName,
     /// Its rank in the queue.
     pub priority: Priority,
-    /// Where it stands.
+    /// Its status.
     pub status: Status,
     /// From one counter of the store; new at each change except heartbeat, progress and signals.
     pub revision: u64,
@@ -271,7 +271,7 @@ pub struct Task {
     pub lease: Option<Lease>,
     /// Who ran it last, or runs it.
     pub worker: Option<WorkerId>,
-    /// Whether somebody asked for it to be cancelled and its worker has not yet answered.
+    /// Whether its cancel is requested and its worker has not yet answered.
     pub cancel_requested: bool,
     /// Its latest word on how far it is, in the current attempt.
     pub progress: Option<Progress>,

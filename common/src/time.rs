@@ -73,7 +73,7 @@ pub trait Clock: Send + Sync + fmt::Debug {
     fn now(&self) -> Timestamp;
 }
 
-/// A clock that stands still until it is told to move. For tests.
+/// A clock that only moves by hand. For tests.
 #[derive(Debug)]
 pub struct ManualClock(AtomicI64);
 

@@ -1,10 +1,10 @@
-//! Unique keys: a submission's word that there is to be one such task at a time.
+//! Unique keys: allow at most one task per key.
 //!
 //! A key belongs to a task's name, whatever version and queue: routing may send two submissions to two queues, and they
-//! are still the same work. The task that takes a key in holds it from its submission on, while it stands in one of
-//! [`Unique::statuses`] and until [`Unique::span`] is over; what a submission does that meets a holder,
-//! [`OnDuplicate`] says. Who holds a key is judged when it is asked for, by the holder's record: nothing has to be
-//! released, and nothing can leak.
+//! are still the same work. A task that takes a key holds it from its submission on, while it has one of
+//! [`Unique::statuses`] and until [`Unique::span`] is over. [`OnDuplicate`] decides about a submission whose key is
+//! held. The holder is determined when a submission comes, from the holder's record: nothing has to be released, and
+//! nothing can leak.
 
 use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 
@@ -16,11 +16,11 @@ use crate::{
     limits::{MAX_DELAY, MAX_UNIQUE_KEY_BYTES},
 };
 
-/// What a task is the only one of, such as `customer:42`.
+/// A unique key, such as `customer:42`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UniqueKey(Arc<str>);
 
-/// Why a text is no unique key.
+/// Why a text is not a unique key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a unique key is 1 to 256 bytes of text without control characters, not {0:?}")]
 pub struct UniqueKeyError(String);
@@ -78,20 +78,20 @@ impl<'de> Deserialize<'de> for UniqueKey {
     }
 }
 
-/// What a submission does that meets the task that holds its unique key.
+/// The action for a submission whose unique key another task holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnDuplicate {
     /// It is refused, and its whole batch with it.
     #[default]
     Reject,
-    /// It is answered with the holder, which stays as it is.
+    /// The holder is returned, and stays as it is.
     Return,
-    /// The holder is cancelled, and it takes its place; it is refused if the holder runs.
+    /// The holder is cancelled, and the submission replaces it; refused if the holder runs.
     Replace,
-    /// A holder that has not started, or waits for its retry, becomes what the submission says, at the end of its queue
-    /// and with a clean slate: it keeps only its id, when it was submitted, and until when it holds the key. A repetition
-    /// of the latest such submission is answered with the holder as it stands. It is refused if the holder runs.
+    /// A holder that has not started, or waits for its retry, becomes the submission, at the end of its queue and with
+    /// a clean state: it keeps only its id, when it was submitted, and until when it holds the key. A repetition of the
+    /// latest such submission is answered with the holder's present state. Refused if the holder runs.
     KeepLast,
 }
 
@@ -110,8 +110,8 @@ impl OnDuplicate {
         }
     }
 
-    /// The statuses in which a task holds its key unless its submission says otherwise: until it is over, or for
-    /// [`OnDuplicate::KeepLast`] until it starts, since what runs has read what it was given.
+    /// The default statuses in which a task holds its key: until it is over, or for [`OnDuplicate::KeepLast`] until it
+    /// starts, because a running task has already read its parameters.
     #[must_use]
     pub const fn usual_statuses(self) -> StatusSet {
         match self {
@@ -129,7 +129,7 @@ pub struct StatusSet(u16);
 impl StatusSet {
     /// Those of a task that is not over.
     pub const LIVE: Self = Self(0b1111);
-    /// Those of a task that waits for its turn.
+    /// Those of a task that has not started.
     pub const UNSTARTED: Self = Self(0b0111);
 
     /// Whether a status is among them.
@@ -168,27 +168,27 @@ impl From<StatusSet> for Vec<Status> {
     }
 }
 
-/// What a submission says about being the only one of its kind.
+/// The uniqueness constraint of a submission.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unique {
-    /// Of what, among tasks of its name.
+    /// The key, among tasks of its name.
     pub key: UniqueKey,
-    /// For how long at most it holds the key, counted from its submission, or from when it is sent again.
+    /// The longest time that it holds the key, counted from its submission, or from when it is sent again.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "duration::text::option")]
     pub span: Option<Duration>,
-    /// In which statuses it does.
+    /// The statuses in which it holds the key.
     pub statuses: StatusSet,
-    /// What the submission does when another task holds the key.
+    /// The action if another task holds the key.
     pub on_duplicate: OnDuplicate,
 }
 
-/// A rule of [`Unique`] that is broken: the field, and the rule.
+/// A broken rule of [`Unique`]: the field, and the rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{field} {rule}")]
 pub struct UniqueError {
     /// The field's name on the wire.
     pub field: &'static str,
-    /// What holds for it.
+    /// The rule.
     pub rule: &'static str,
 }
 
@@ -199,7 +199,7 @@ impl Unique {
         Self { key, span: None, statuses: StatusSet::LIVE, on_duplicate: OnDuplicate::Reject }
     }
 
-    /// The same with another rule for duplicates, and its usual statuses.
+    /// The same with another rule for duplicates, and the default statuses of that rule.
     #[must_use]
     pub fn on_duplicate(self, rule: OnDuplicate) -> Self {
         Self { on_duplicate: rule, statuses: rule.usual_statuses(), ..self }

@@ -55,7 +55,7 @@ pub struct WorkerReport {
     /// While it drains: for how long already.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "duration::text::option")]
     pub draining_for: Option<Duration>,
-    /// While it drains: how long until it has nothing left to run, at the latest. `None` when nobody knows: a task
+    /// While it drains: how long until it has nothing left to run, at the latest. `None` if unknown: a task
     /// without a timeout.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "duration::text::option")]
     pub done_within: Option<Duration>,

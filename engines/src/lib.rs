@@ -22,8 +22,8 @@ use self::measured::Measured;
 pub struct OpenOptions {
     /// The clock to go by in place of the store's own. For tests.
     pub clock: Option<Arc<dyn Clock>>,
-    /// Refuse to open what is no store yet, in place of making one: for whoever only looks after what is there, and
-    /// would find that all is well in a store nobody uses.
+    /// Refuse to open a missing store instead of creating it: for a caller that only examines an existing one, and
+    /// would find that all is well in an unused store.
     pub must_exist: bool,
     /// Counts the steps of SQLite's virtual machine on all connections to the store. For tests.
     pub steps: Option<Arc<sqlite::StepCounter>>,
@@ -39,7 +39,7 @@ impl OpenOptions {
     }
 }
 
-/// The store used when nobody names one.
+/// The default store.
 pub const DEFAULT_URL: &str = "sqlite://./jobbers.db";
 
 /// Opens the store at `url`, creating (unless [`OpenOptions::must_exist`]) or migrating it where needed. Its calls are measured on OpenTelemetry's global

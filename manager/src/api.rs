@@ -32,7 +32,7 @@ mod search;
 mod tasks;
 mod workers;
 
-/// What stands at the head of the document.
+/// The head of the document.
 #[derive(OpenApi)]
 #[openapi(
     info(
@@ -56,7 +56,7 @@ mod workers;
 )]
 struct Head;
 
-/// Every operation, and what stands at the head of the document.
+/// Every operation, and the head of the document.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     let head = OpenApiRouter::with_openapi(Head::openapi())
         // Pages for people, and no operations of the API.

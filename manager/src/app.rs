@@ -34,7 +34,7 @@ pub(crate) struct App {
     /// Cancelled when the manager begins to stop: long polls then answer at once.
     pub(crate) drain: CancellationToken,
     pub(crate) started: Instant,
-    /// Told when a schedule was changed here.
+    /// Notified when a schedule was changed here.
     pub(crate) schedules_changed: Notify,
     pub(crate) meters: Meters,
     pub(crate) gauges: Gauges,
@@ -75,7 +75,7 @@ impl App {
         self.drain.run_until_cancelled(repeating).await;
     }
 
-    /// The store's present: ages are told by the clock that set the times they are counted from.
+    /// The store's time: ages are computed with the clock that set the times they are counted from.
     pub(crate) async fn now(&self) -> Result<Timestamp, Problem> {
         Ok(self.engine.health().await?.now)
     }

@@ -1,7 +1,7 @@
-//! The tick: what must happen even where no worker claims.
+//! The tick: chores that must happen even if no worker claims.
 //!
 //! Every manager ticks; none is special. Each chore is a bounded call that is safe to repeat, so several at once only
-//! share the work. The pause is drawn anew each time, so that managers started together do not march in step.
+//! share the work. The pause is drawn at random each time, so that managers started together do not march in step.
 
 use std::{
     sync::Arc,
@@ -41,7 +41,7 @@ struct Chores {
     prune_from: Option<String>,
     /// Whether the latest tick left finished tasks to prune. A tick that failed leaves none: the next one waits.
     has_backlog: bool,
-    /// The trouble that was told last, so that a store that is down is told once and not every second.
+    /// The error that was logged last, so that a store that is down is logged once and not every second.
     trouble: Option<Error>,
 }
 

@@ -1,4 +1,4 @@
-//! What the manager is told: flags over environment over file over `manager.default.toml`.
+//! The manager's configuration: flags over environment over file over `manager.default.toml`.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -32,7 +32,7 @@ Exit codes:
 SIGTERM or SIGINT stops it in good order: requests under way are answered first. A second one stops it at once.
 The API is described at /docs and /openapi.json.";
 
-/// Takes tasks in over HTTP, routes them to queues, and tells how they stand
+/// Accepts tasks over HTTP, routes them to queues, and shows their status
 #[derive(Debug, Clone, Parser, Serialize)]
 #[command(name = "manager", version, after_help = AFTER_HELP)]
 pub struct Args {
@@ -44,7 +44,7 @@ pub struct Args {
     #[command(flatten)]
     #[serde(flatten)]
     pub engine: EngineArgs,
-    /// Listen on an address that isn't loopback although there is no authentication
+    /// Listen on an address that isn't loopback, without authentication
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
@@ -56,7 +56,7 @@ pub struct Args {
     #[arg(long)]
     #[serde(skip)]
     pub print_config: bool,
-    /// What is said of dead letters.
+    /// Settings for dead letters.
     #[command(flatten)]
     #[serde(flatten)]
     pub dead_letters: DeadLetterArgs,
@@ -70,7 +70,7 @@ pub struct Args {
     pub log: LogArgs,
 }
 
-/// What is said of dead letters.
+/// Settings for dead letters.
 #[derive(Debug, Clone, Default, clap::Args, Serialize)]
 pub struct DeadLetterArgs {
     /// The file that dead letters are kept in, or `none` [default: beside the data]
@@ -82,7 +82,7 @@ pub struct DeadLetterArgs {
 /// Under which names a manager is reached.
 #[derive(Debug, Clone, Default, clap::Args, Serialize)]
 pub struct NameArgs {
-    /// Where other managers send whoever asks for dead letters [default: the address listened on]
+    /// Where other managers redirect requests for dead letters [default: the address listened on]
     #[arg(long, env = "MANAGER_ADVERTISE_URL", value_name = "URL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advertise_url: Option<String>,
@@ -126,7 +126,7 @@ pub struct Config {
     /// How long requests under way may take when the manager stops.
     #[serde(with = "duration::text")]
     pub drain_timeout: Duration,
-    /// How often the live configuration is read anew.
+    /// How often the live configuration is read again.
     #[serde(with = "duration::text")]
     pub config_refresh: Duration,
     /// How often the chores are done.
@@ -146,7 +146,7 @@ pub struct Config {
     pub dlq_retention: Duration,
     /// How many dead letters are kept at most; 0 does not bound them. Those that were looked after go first.
     pub dlq_max_letters: u64,
-    /// Where other managers send whoever asks for dead letters; empty is the address listened on.
+    /// Where other managers redirect requests for dead letters; empty is the address listened on.
     pub advertise_url: String,
     /// Names under which a manager on loopback may be asked for, beside localhost; `*` for any.
     pub allowed_hosts: Vec<String>,
@@ -170,7 +170,7 @@ impl Config {
         layered::<Self>(DEFAULTS, args.config.as_deref(), &args)?.checked()
     }
 
-    /// Zero would mean "never", "nothing" or "without a pause", and nobody who writes it means that.
+    /// Zero would mean "never", "nothing" or "without a pause", which is never intended.
     fn checked(self) -> Result<Self, ConfigError> {
         let positive = [
             ("max_payload_bytes", self.max_payload_bytes > 0),

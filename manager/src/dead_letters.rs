@@ -1,7 +1,7 @@
 //! Dead letters: this manager's part in keeping them.
 //!
 //! One manager at a time keeps the archive; which one, a duty in the store says ([`keeper`]). That one moves what the
-//! store's outbox holds into the archive, and sends letters again ([`sender`]); the others send whoever asks on to it.
+//! store's outbox holds into the archive, and sends letters again ([`sender`]); the others redirect requests to it.
 //! The duty only keeps the work in one place: should two managers believe to have it, the archive's transactions and the
 //! store's receipts still make each letter arrive once and be sent once.
 
@@ -45,21 +45,21 @@ mod sender;
 const TTL: Duration = Duration::from_secs(8);
 /// How long a request waits for letters that are on their way to the archive.
 const CATCH_UP: Duration = Duration::from_secs(2);
-/// How long a request waits until somebody keeps the archive.
+/// How long a request waits until a manager keeps the archive.
 const TAKE_OVER: Duration = Duration::from_secs(2);
-/// How long it is told of that another archive was kept before.
+/// How long the manager reports that another archive was kept before.
 const TOLD_FOR: Duration = Duration::from_secs(7 * 24 * 3_600);
 /// The name of the duty to keep the archive; its note says where the holder listens, as `{"url": …}`.
 pub const DUTY: &str = "dead-letters";
 
-/// What the holder of the duty says of itself. Stored as JSON, so fields are only ever added, with a default.
+/// The note of the duty's holder. Stored as JSON, so fields are only ever added, with a default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Note {
     /// Where it listens, e.g. `http://10.0.0.1:8000`.
     url: String,
     /// Which archive it keeps.
     archive: String,
-    /// The other archive that was kept before, for as long as that is told of.
+    /// The other archive that was kept before, for as long as that is reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<Before>,
 }
@@ -78,7 +78,7 @@ struct Before {
 /// Who keeps the archive, as far as this manager knows.
 #[derive(Debug, Clone)]
 enum Keeper {
-    /// Nobody, or it is not known yet.
+    /// No manager, or it is not known yet.
     Nobody,
     /// This manager, until then at least.
     Us(Instant),
@@ -105,22 +105,22 @@ pub(crate) struct DeadLetters {
     archive: Mutex<Option<Arc<Archive>>>,
     /// Why the archive can't be used, or the outbox not emptied.
     trouble: Mutex<Option<Trouble>>,
-    /// Copies on the outbox that are in nobody's way, and that nobody can read.
+    /// Copies on the outbox that can't be read; they block no others.
     unreadable: Mutex<Vec<Unreadable>>,
-    /// Told when it was found out anew who keeps the archive.
+    /// Notified when the keeper of the archive was looked up again.
     found: Notify,
-    /// Told when there is an operation to begin, or somebody waits for a letter.
+    /// Notified when an operation must begin, or a request waits for a letter.
     begun: Notify,
-    /// Told when the outbox was emptied.
+    /// Notified when the outbox was emptied.
     drained: Notify,
-    /// Told when an operation has ended.
+    /// Notified when an operation has ended.
     ended: Notify,
-    /// Told when an operation is cancelled.
+    /// Notified when an operation is cancelled.
     cancels: watch::Sender<()>,
 }
 
 impl DeadLetters {
-    /// `url` is where other managers send whoever asks for the archive.
+    /// `url` is where other managers redirect requests for the archive.
     pub(crate) fn new(config: &Config, url: String) -> Self {
         #[expect(clippy::expect_used, reason = "letters and digits")]
         let holder = HolderId::new(Ulid::generate().to_string()).expect("a legal id");
@@ -179,18 +179,18 @@ impl DeadLetters {
         waiting.into_iter().chain(damage).chain(elsewhere).collect()
     }
 
-    /// Tells the keeper that there is something to do.
+    /// Notifies the keeper of work.
     pub(crate) fn begin(&self) {
         self.begun.notify_one();
     }
 
-    /// Tells whoever carries operations out that one of them is to be stopped.
+    /// Notifies the senders that an operation must stop.
     pub(crate) fn cancel(&self) {
         self.cancels.send_replace(());
         self.begun.notify_one();
     }
 
-    /// Told when some operation has ended.
+    /// Notified when an operation has ended.
     pub(crate) fn ended(&self) -> &Notify {
         &self.ended
     }
@@ -269,8 +269,8 @@ impl FromRequestParts<Arc<App>> for LocalArchive {
     }
 }
 
-/// Has the keeper empty the outbox first, so that whoever saw a task fail finds its letter. A file that can't be written
-/// holds nobody up for long.
+/// Makes the keeper empty the outbox first, so that a client that saw a task fail finds its letter. A file that can't be
+/// written does not block requests for long.
 async fn catch_up(app: &App) {
     let deadline = tokio::time::Instant::now() + CATCH_UP;
     loop {
@@ -338,7 +338,7 @@ async fn held(app: &App, path: &str) -> Result<Arc<Archive>, Response> {
 /// Sends a request for `path` on to the manager at `url`, which keeps the archive.
 fn sent_on(letters: &DeadLetters, url: &str, path: &str) -> Response {
     let url = url.trim_end_matches('/');
-    // Whoever is sent to where it came from goes round in circles.
+    // A client redirected to where it came from would loop.
     if url == letters.url.trim_end_matches('/') {
         return refused(&format!(
             "the manager that has kept the archive says it is at {url}, where this one is: either it has just ended, \

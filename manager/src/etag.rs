@@ -1,5 +1,5 @@
-//! Entity tags of configuration: what was read is changed on the condition that nobody changed it meanwhile (RFC 9110,
-//! `If-Match`). A tag stands for an entry's settings, not for its numbers, which change all the time.
+//! Entity tags of configuration: an entry is changed on the condition that it has not changed since it was read (RFC 9110,
+//! `If-Match`). A tag identifies an entry's settings, not its numbers, which change all the time.
 
 use axum::{
     extract::FromRequestParts,

@@ -51,7 +51,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Json<T> {
     }
 }
 
-/// A whole JSON body as a `T`, or its default where there is no body.
+/// A whole JSON body as a `T`, or its default without a body.
 pub(crate) struct JsonIfAny<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + Default> FromRequest<Arc<App>> for JsonIfAny<T> {
@@ -80,7 +80,7 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Query<T> {
         let reader = serde_html_form::Deserializer::from_bytes(query.as_bytes());
         serde_path_to_error::deserialize(reader).map(Self).map_err(|error| {
             let (path, reason) = (error.path().to_string(), error.inner());
-            // A name that nobody knows stands in the reason.
+            // The reason contains an unknown name.
             let place = if path == "." || path == "?" { String::new() } else { format!("{path}: ") };
             Problem::new(Code::InvalidParameter, format!("the query: {place}{reason}"))
         })

@@ -1,7 +1,7 @@
-//! What the store knows, for whoever looks: depths, ages, lags, workers.
+//! Gauges read from the store: depths, ages, lags, workers.
 //!
-//! The tick reads it every few seconds, and only while somebody looks; the readers themselves see what was read last and
-//! never wait for a store.
+//! The tick reads the store every few seconds, and only while metrics are scraped; readers see the latest values and never
+//! wait for a store.
 
 use std::{
     collections::BTreeMap,
@@ -30,16 +30,16 @@ use parking_lot::Mutex;
 
 use crate::app::App;
 
-/// How often the store is asked while somebody looks.
+/// How often the store is read while metrics are scraped.
 const EVERY: Duration = Duration::from_secs(5);
-/// Whoever has not looked for this long has gone.
+/// Without a scrape for this long, the readers are gone.
 const GONE_AFTER: Duration = Duration::from_secs(120);
 /// Queues whose numbers are read at most, the first by name: each is a series of every metric by queue.
 const MOST_QUEUES: usize = 10_000;
 /// Most queues whose next scheduled task is looked up in one round.
 const MOST_LAGS: usize = 200;
 
-/// What was read last, and when somebody looked last.
+/// The latest values, and when metrics were last scraped.
 #[derive(Debug)]
 pub(crate) struct Gauges {
     latest: ArcSwapOption<Reading>,

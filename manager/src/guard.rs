@@ -1,12 +1,12 @@
-//! No web page steers a manager through the browser of whoever looks at it.
+//! Protects a manager from web pages that use their visitor's browser.
 //!
-//! There is no authentication yet: a manager listens on loopback, and whoever reaches it may do anything. A browser on that
-//! machine reaches it too, and sends what any page of any site tells it to send. It says so, though: by
-//! `Sec-Fetch-Site` or `Origin`. What changes something is refused when it comes from a page of another site. A page that has
-//! its own name point to this machine (DNS rebinding) is no other site to the browser; it shows by the `Host` it asks for,
-//! so a manager on loopback answers only to names it knows.
+//! Jobbers has no authentication yet: a manager listens on loopback, and any client that reaches it may do anything. A
+//! browser on that machine reaches it too, and sends requests for any page of any site. The browser marks these requests with
+//! `Sec-Fetch-Site` or `Origin`, and a request that changes something is refused if it comes from a page of another site. A
+//! page whose own name points to this machine (DNS rebinding) is the same site for the browser, but its `Host` shows that
+//! name, so a manager on loopback answers only to known names.
 //!
-//! Programs send neither header, and are no concern of this. Nor does it keep out anybody who can reach the address.
+//! Programs send neither header and are not affected. This is no access control: it does not stop clients that reach the address.
 
 use std::{
     net::{IpAddr, SocketAddr},

@@ -5,7 +5,7 @@ use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use ulid::{Generator, Ulid};
 
-/// Gives ids out: monotonic ULIDs, so that those of one manager sort by their time and stand close together in indexes.
+/// Gives ids out: monotonic ULIDs, so that those of one manager sort by their time and are close together in indexes.
 #[derive(Debug, Default)]
 pub(crate) struct Ids(Mutex<Generator>);
 
@@ -30,7 +30,7 @@ pub(crate) fn derived(key: &str, index: usize) -> TaskId {
     legal(&format!("key:{text}"))
 }
 
-/// A digest of a whole request, so that a key that is used again for another one is told apart.
+/// A digest of a whole request, so that a key used again for another request is detected.
 pub(crate) fn request_digest(body: &[u8]) -> u64 {
     Sha256::digest(body).iter().take(8).fold(0, |digest, byte| digest << 8 | u64::from(*byte))
 }

@@ -35,7 +35,7 @@ const MOST_TOLD: usize = 5;
 /// A task's description, ready to check parameters.
 pub(crate) struct Described {
     pub(crate) spec: TaskSpec,
-    /// `None` without a schema, or with one that takes anything or makes no sense.
+    /// `None` without a schema, or with one that accepts anything or is invalid.
     validator: Option<Validator>,
 }
 
@@ -249,7 +249,7 @@ impl Described {
     }
 }
 
-/// Reads the workers anew every so often, until the manager stops.
+/// Reads the workers again every `every`, until the manager stops.
 pub(crate) async fn keep_fresh(app: Arc<App>, every: Duration) {
     let app = app.as_ref();
     app.every(every, || async {

@@ -51,7 +51,7 @@ pub use dead_letters::DUTY as DEAD_LETTERS_DUTY;
 
 use crate::app::App;
 
-/// How often the workers are read anew: what they can run is known within this.
+/// How often the workers are read again: what they can run is known within this time.
 const KNOWN_TASKS_REFRESH: std::time::Duration = std::time::Duration::from_millis(800);
 
 /// How often what workers over HTTP hold is reported again.
@@ -63,7 +63,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
     api::routes().into_openapi()
 }
 
-/// Serves HTTP on `listener` until `shutdown` says so, and returns when the last request is answered or cut off.
+/// Serves HTTP on `listener` until `shutdown`, and returns when the last request is answered or cut off.
 ///
 /// `shutdown.drain` stops accepting, answers waiting long polls, and lets requests under way finish, for at most
 /// [`Config::drain_timeout`]; `shutdown.now` cuts them at once. The caller has checked the address

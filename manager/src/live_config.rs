@@ -1,6 +1,6 @@
 //! Queues, roles and routing as this manager knows them: a snapshot, at most half a second old by default.
 //!
-//! The store decides; a snapshot only spares the common submission a read. Whoever misses something in it reads anew.
+//! The store decides; a snapshot only spares the common submission a read. A caller that misses an entry in it reads again.
 
 use std::{sync::Arc, time::Duration};
 
@@ -68,7 +68,7 @@ impl LiveConfig {
         self.cache.adopt(config);
     }
 
-    /// Changes a queue's settings from what they are, whoever else changes them at the same time.
+    /// Changes a queue's settings, safely with concurrent changes.
     pub(crate) async fn alter_queue(&self, name: &QueueName, alter: impl Fn(&mut QueueConfig)) -> Result<()> {
         for _ in 0..ATTEMPTS {
             let stored = self.fresh().await?.settings_of(name).into_owned();
@@ -121,14 +121,14 @@ impl LiveConfig {
     }
 }
 
-/// How often a change is made anew because another came between.
+/// How often a change is tried again because another came between.
 const ATTEMPTS: usize = 100;
 
 fn too_busy() -> Error {
     Error::unavailable("the configuration is being changed all the time")
 }
 
-/// Reads the configuration anew every so often, until the manager stops. A store that is down leaves the snapshot as it
+/// Reads the configuration again every `every`, until the manager stops. A store that is down leaves the snapshot as it
 /// is; the chores report it.
 pub(crate) async fn keep_fresh(app: Arc<App>, every: Duration) {
     let app = app.as_ref();

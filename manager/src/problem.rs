@@ -324,7 +324,7 @@ impl From<Error> for Problem {
         let retry_after = match &error {
             Error::Unavailable { retry_after, .. } | Error::RateLimited { retry_after, .. } => Some(*retry_after),
             Error::QueueFull { .. } | Error::QueueBytesFull { .. } => Some(Duration::from_secs(1)),
-            // Somebody has to mend these; asking every second would not help.
+            // An operator must repair these; asking every second would not help.
             Error::Full(_) | Error::ReadOnly(_) | Error::Config(_) => Some(Duration::from_secs(5)),
             _ => None,
         };
@@ -391,7 +391,7 @@ impl IntoResponse for Problem {
             end: self.end.as_deref(),
         };
         let mut response = (code.status(), axum::Json(body)).into_response();
-        // For whoever counts refusals.
+        // For the metric of refusals.
         response.extensions_mut().insert(code);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));

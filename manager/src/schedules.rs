@@ -1,7 +1,7 @@
 //! Fires schedules: submits the task of each slot when it comes.
 //!
 //! Every manager does so, and none is special: the store lets one step of a schedule through and tells the others that it
-//! changed ([`Engine::fire_schedule`](jobbers_common::engine::Engine::fire_schedule)). What is due, and what becomes of it,
+//! changed ([`Engine::fire_schedule`](jobbers_common::engine::Engine::fire_schedule)). What is due, and the next state,
 //! [`jobbers_common::schedule::plan`] decides; this sleeps until the next slot, makes the task and carries the step out.
 
 use std::{
@@ -108,7 +108,7 @@ async fn attend(app: &App, mut stored: StoredSchedule, now: Timestamp) -> Result
     Ok(())
 }
 
-/// Stores what became of slots that have no task.
+/// Stores the outcome of slots without a task.
 async fn note(app: &App, revision: u64, entry: ScheduleEntry, missed: u64) -> Result<Option<StoredSchedule>> {
     let name = entry.schedule.name.clone();
     let fire = Fire { revision, entry: entry.clone(), task: None, previous: None, if_busy: IfBusy::Submit };
@@ -277,7 +277,7 @@ mod tests {
     }
 
     impl Bench {
-        /// A store whose clock stands at the epoch, with one schedule, and a manager that does nothing by itself.
+        /// A store whose clock is at the epoch, with one schedule, and a manager that does nothing by itself.
         async fn with(schedule: Schedule) -> Self {
             let clock = Arc::new(ManualClock::new(Timestamp::from_micros(0)));
             let engine = Arc::new(ModelEngine::new(clock.clone()));

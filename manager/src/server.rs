@@ -29,7 +29,7 @@ use crate::{
     leases::Undelivered,
 };
 
-/// Serves until `shutdown` says so; returns when no connection is left.
+/// Serves until `shutdown`; returns when no connection is left.
 pub(crate) async fn serve(listener: TcpListener, router: Router, config: &Config, shutdown: &Shutdown) {
     let mut builder = http1::Builder::new();
     // Patience has one timer for all connections.
@@ -133,7 +133,7 @@ async fn accept(listener: &TcpListener, places: &Connections) -> Option<(TcpStre
                 }
                 return Some((stream, peer, place));
             }
-            // Mostly "too many open files", which passes when a connection ends; there is no event to await for it.
+            // Mostly "too many open files", which passes when a connection ends; no event signals that.
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 places.make_room();

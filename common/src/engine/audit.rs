@@ -1,7 +1,7 @@
-//! Looking over a store for what does not agree with itself, and mending what is certain.
+//! Checking a store for inconsistencies, and repairing what is certain.
 //!
-//! What moves a task moves all that belongs to it in one step, so a sound store has nothing to find. What an audit finds
-//! was brought about from outside: a server that deleted keys, a file that was damaged, a hand in the data.
+//! A move of a task changes everything that belongs to it in one step, so a sound store gives no finding. An audit
+//! finds damage from outside: a server that deleted keys, a damaged file, a manual change of the data.
 
 use serde::Serialize;
 
@@ -10,9 +10,9 @@ use crate::engine::{Result, look::validate_limit};
 /// A bounded piece of an audit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditRequest {
-    /// About how many tasks or entries to look at, 1 to 1,000.
+    /// About how many tasks or entries to check, 1 to 1,000.
     pub limit: usize,
-    /// Mend what can be mended for certain. Else nothing is changed.
+    /// Repair what is certain. Otherwise nothing is changed.
     pub repair: bool,
     /// Where the call before ended.
     pub cursor: Option<String>,
@@ -28,28 +28,28 @@ impl AuditRequest {
     }
 }
 
-/// What does not agree.
+/// The kind of inconsistency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Flaw {
-    /// A task whose place is missing: nobody will claim, promote or reclaim it, or it is missing among the finished ones.
-    /// Mended: it is put in its place.
+    /// A task whose place is missing: no process will claim, promote or reclaim it, or it is missing among the finished
+    /// ones. Repaired: it is put in its place.
     Unplaced,
-    /// A task that stands in a place that is not the one its record tells of. Mended: the record is right.
+    /// A task in a place other than its record says. Repaired: the record is right.
     Misplaced,
-    /// A place of a task that is not there. Mended: it is taken out.
+    /// A place of a task that does not exist. Repaired: it is removed.
     PlaceWithoutTask,
-    /// What belonged to a task that is not there: its state, its errors, its parameters. Mended: it is deleted.
+    /// Side records of a task that does not exist: its state, its errors, its parameters. Repaired: they are deleted.
     Orphan,
-    /// A task whose record can't be read. Not mended.
+    /// A task whose record can't be read. Not repaired.
     Unreadable,
-    /// A task that has lost its parameters. Not mended.
+    /// A task that has lost its parameters. Not repaired.
     ParametersLost,
-    /// A task of a queue that does not exist. Not mended: create the queue, or the task stays where it is.
+    /// A task of a queue that does not exist. Not repaired: create the queue, or the task stays where it is.
     QueueUnknown,
-    /// Counts that don't agree with what is there. Mended by counting anew.
+    /// Wrong counts. Repaired by counting again.
     Miscounted,
-    /// The store's file is damaged. An index is mended by building it anew; nothing else is.
+    /// The store's file is damaged. Only an index is repaired, by rebuilding it.
     FileDamaged,
 }
 
@@ -90,27 +90,27 @@ impl Flaw {
     }
 }
 
-/// One thing that does not agree.
+/// One inconsistency.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What.
+    /// Its kind.
     pub flaw: Flaw,
-    /// Of what: a task's id, a queue's name, a table.
+    /// Its subject: a task's id, a queue's name, a table.
     pub subject: String,
-    /// In words.
+    /// Its description.
     pub detail: String,
-    /// Whether this call has mended it.
+    /// Whether this call has repaired it.
     pub repaired: bool,
 }
 
-/// What a piece of an audit found.
+/// The result of a piece of an audit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Audited {
-    /// Tasks and entries looked at.
+    /// The number of tasks and entries checked.
     pub looked_at: u64,
-    /// What does not agree.
+    /// The inconsistencies.
     pub findings: Vec<Finding>,
-    /// Where to go on; `None` when everything has been looked at.
+    /// Where to continue; `None` when everything has been checked.
     pub next: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 //! Dead letters as the store knows them: an outbox of copies, and tasks sent again.
 //!
-//! The store keeps a copy only until somebody has written it to an archive and says so. What an archive is, where it
-//! lies and how it is searched is not the store's business.
+//! The store keeps a copy only until an archive has confirmed that it holds it. The store does not know what an archive
+//! is, where it is, or how it is searched.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ use crate::{
     task::Task,
 };
 
-/// A task as it stood when it failed for good, with all the store knew of it: enough to make it anew.
+/// A task as it was when it failed for good, complete enough to create it again.
 ///
 /// Archives keep it, so fields are only ever added, with a default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ pub struct DeadTask {
 }
 
 impl DeadTask {
-    /// What tells it apart from every other.
+    /// Its identity.
     #[must_use]
     pub fn key(&self) -> DeadKey {
         DeadKey { id: self.task.id.clone(), revision: self.task.revision }
@@ -65,16 +65,16 @@ pub struct DeadKey {
 pub struct Outbox {
     /// Copies, the oldest first.
     pub copies: Vec<DeadTask>,
-    /// What stands between them and can't be read.
+    /// Entries between them that can't be read.
     pub unreadable: Vec<Unreadable>,
-    /// The revision after which to go on; `None` when there was nothing.
+    /// The revision to continue after; `None` if the outbox was empty.
     pub last: Option<u64>,
 }
 
 /// A copy that is damaged, or of a version that this program does not know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
-    /// The task, as far as that can be told.
+    /// The task's id, if it can be read.
     pub id: String,
     /// Its revision when it ended.
     pub revision: u64,
@@ -82,33 +82,33 @@ pub struct Unreadable {
     pub why: String,
 }
 
-/// What a task is sent again from.
+/// The source of a task that is sent again.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ResubmitFrom {
     /// The store's own task.
     Store {
-        /// Only if it still has this revision; `None`: however it ended.
+        /// Only if it still has this revision; `None` allows any.
         revision: Option<u64>,
     },
-    /// A copy that came from the outbox. If the store still has the task with the copy's revision, that is sent again;
-    /// if it has no such task any more, the task is made anew from the copy. Leaves a receipt, so that the same copy is
-    /// sent again once and no more, until [`crate::engine::Engine::forget_receipts`] takes the receipt away.
+    /// A copy that came from the outbox. If the store still has the task with the copy's revision, that task is sent
+    /// again; if the store has no such task, it is created again from the copy. Leaves a receipt, so that the same copy
+    /// is sent again only once, until [`crate::engine::Engine::forget_receipts`] deletes the receipt.
     Archive(Box<DeadTask>),
 }
 
-/// The wish to send one task again.
+/// A request to send one task again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resubmit {
     /// The task.
     pub id: TaskId,
-    /// From what.
+    /// Its source.
     pub from: ResubmitFrom,
     /// Into this queue; `None`: the one it was in.
     pub queue: Option<QueueName>,
     /// With these parameters; `None`: those it had.
     pub parameters: Option<Payload>,
-    /// Whether attempts and crashes are counted from the start, and the task counts as submitted now: so a span of time for
-    /// its retries begins anew too. Else they go on from where they were.
+    /// Whether attempts and crashes are counted from the start, and the task counts as submitted now, so that the time
+    /// span for its retries starts again too. Otherwise they continue.
     pub reset_attempts: bool,
 }
 
@@ -147,7 +147,7 @@ impl Resubmit {
     }
 }
 
-/// What became of the wish to send a task again.
+/// The result of a request to send a task again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resubmitted {
     /// It is `submitted`, at the end of its priority.
@@ -156,9 +156,9 @@ pub enum Resubmitted {
     Already,
     /// It is not over: it waits for its turn or runs. Nothing changed.
     Live(Status),
-    /// It is over, and not to be sent again: it completed, or it has ended anew since. Nothing changed.
+    /// It is over and can't be sent again: it completed, or has ended again since. Nothing changed.
     Moved(Status),
-    /// There is no such task, and no copy of it was given.
+    /// The task does not exist, and no copy of it was given.
     Unknown,
     /// The queue it would go to does not exist. Nothing changed.
     UnknownQueue(QueueName),

@@ -1,8 +1,8 @@
-//! Duties that one process at a time has, such as keeping the archive of dead letters.
+//! Duties that one process holds, such as keeping the archive of dead letters.
 //!
-//! A duty is a lease of its own: whoever claims it first has it, keeps it by claiming it again in time, and loses it by
-//! falling silent. Nothing that must be correct may rest on it alone, for a holder that was suspended may not know that
-//! it is one no longer: it keeps work in one place, while fences and revisions keep it right.
+//! A duty is a lease of its own: the first process that claims it holds it, renews it by claiming it again in time, and
+//! loses it by staying silent. Correctness must not depend on it alone, because a suspended holder may not know that it
+//! has lost the duty: it keeps work in one place, while fences and revisions keep it right.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use crate::{
     time::Timestamp,
 };
 
-/// The wish to have a duty, or to keep it.
+/// A claim of a duty, new or renewed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DutyClaim {
-    /// Which.
+    /// The duty.
     pub duty: DutyName,
-    /// Who asks; new at each start of a process.
+    /// The caller; a new id at each start of a process.
     pub holder: HolderId,
-    /// What others shall know of the holder, e.g. its address; at most 1 KiB.
+    /// What others should know about the holder, e.g. its address; at most 1 KiB.
     pub note: String,
     /// For how long, unless claimed again.
     pub ttl: Duration,
@@ -42,17 +42,17 @@ impl DutyClaim {
     }
 }
 
-/// Who has a duty.
+/// The holder of a duty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Duty {
     /// The holder.
     pub holder: HolderId,
-    /// What it said of itself.
+    /// Its note.
     pub note: String,
     /// Grows by one each time another holder takes over.
     pub term: u64,
     /// When it is free again.
     pub expires_at: Timestamp,
-    /// What the holder before had said of itself: only in the answer to the very claim that took the duty over from it.
+    /// The previous holder's note; only in the answer to the claim that took the duty over.
     pub taken_from: Option<String>,
 }

@@ -9,29 +9,29 @@ use crate::{
     unique::UniqueKey,
 };
 
-/// Why a submission met a task it can't stand beside.
+/// Why a submission conflicts with a stored task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConflictReason {
     /// The id is taken by a submission with another body.
     BodyDiffers,
-    /// It was to be replaced, and runs.
+    /// It should be replaced, but runs.
     Started,
 }
 
-/// How a verb can fail. Each is a clear answer: nothing was changed, unless [`Error::is_transient`].
+/// How a verb can fail. Nothing was changed, unless [`Error::is_transient`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No such queue.
+    /// The queue does not exist.
     #[error("queue {0} does not exist")]
     UnknownQueue(QueueName),
-    /// No such role.
+    /// The role does not exist.
     #[error("role {0} does not exist")]
     UnknownRole(RoleName),
-    /// No such worker is alive.
+    /// No live worker has this id.
     #[error("no worker {0} is alive")]
     UnknownWorker(WorkerId),
-    /// No such schedule.
+    /// The schedule does not exist.
     #[error("schedule {0} does not exist")]
     UnknownSchedule(ScheduleName),
     /// The id is taken.
@@ -42,12 +42,12 @@ pub enum Error {
     Conflict {
         /// The id.
         id: TaskId,
-        /// Where the task that holds it stands.
+        /// The status of the task with this id.
         status: Status,
-        /// What stands against it.
+        /// The reason.
         reason: ConflictReason,
     },
-    /// Another task holds the unique key of a submission, which must not or can't change it. Nothing was taken in.
+    /// Another task holds the unique key of a submission, which must not or can't change it. Nothing was accepted.
     #[error("task {id} has the unique key {key:?}, which task {holder} holds ({status})")]
     Duplicate {
         /// The submission's id.
@@ -56,10 +56,11 @@ pub enum Error {
         key: UniqueKey,
         /// The task that holds it.
         holder: TaskId,
-        /// Where that one stands.
+        /// The status of the holder.
         status: Status,
     },
-    /// A submission depends on a task that is neither stored, nor remembered, nor part of the batch. Nothing was taken in.
+    /// A submission depends on a task that is neither stored, nor remembered, nor part of the batch. Nothing was
+    /// accepted.
     #[error("task {id} depends on task {predecessor}, which does not exist")]
     UnknownPredecessor {
         /// The submission's id.
@@ -67,7 +68,7 @@ pub enum Error {
         /// The task that it names.
         predecessor: TaskId,
     },
-    /// The queue holds as many tasks as it may. Nothing was taken in.
+    /// The queue holds as many tasks as it may. Nothing was accepted.
     #[error("queue {queue} holds as many tasks as its max_length of {max_length} allows")]
     QueueFull {
         /// The queue.
@@ -75,7 +76,7 @@ pub enum Error {
         /// How many tasks may wait in it.
         max_length: u64,
     },
-    /// As many bytes of parameters wait in the queue as may. Nothing was taken in.
+    /// As many bytes of parameters wait in the queue as may. Nothing was accepted.
     #[error("queue {queue} holds as many bytes of parameters as its max_bytes of {max_bytes} allows")]
     QueueBytesFull {
         /// The queue.
@@ -83,21 +84,21 @@ pub enum Error {
         /// How many bytes may wait in it.
         max_bytes: u64,
     },
-    /// The queue takes no more in for now, by its `submit_rate_limit`. Nothing was taken in.
+    /// The queue accepts no more for now, by its `submit_rate_limit`. Nothing was accepted.
     #[error("queue {queue} takes no more tasks in for {} by its submit_rate_limit", crate::duration::format(crate::duration::rounded_up(*retry_after)))]
     RateLimited {
         /// The queue.
         queue: QueueName,
-        /// When all of them may go in.
+        /// When all of them may be accepted.
         retry_after: Duration,
     },
-    /// It was to be created and is there.
+    /// The entry to create exists.
     #[error("{0} exists")]
     Exists(String),
-    /// It was to be changed from a state that it is not in any more.
+    /// The entry to change is no longer in the expected state.
     #[error("{0} was changed meanwhile")]
     Changed(String),
-    /// A queue with live tasks was to be deleted.
+    /// The queue to delete has live tasks.
     #[error("queue {queue} holds {live} live tasks")]
     NotEmpty {
         /// The queue.
@@ -105,15 +106,15 @@ pub enum Error {
         /// Its live tasks.
         live: u64,
     },
-    /// A queue was to be deleted that a role or a rule names.
+    /// A role or a rule names the queue to delete.
     #[error("queue {queue} is named by {by}")]
     InUse {
         /// The queue.
         queue: QueueName,
-        /// Who names it, e.g. `role default`.
+        /// The role or rule, e.g. `role default`.
         by: String,
     },
-    /// A role was to be deleted that live workers serve.
+    /// Live workers serve the role to delete.
     #[error("role {role} is served by {workers} live {}", if *workers == 1 { "worker" } else { "workers" })]
     RoleInUse {
         /// The role.
@@ -121,14 +122,14 @@ pub enum Error {
         /// How many workers serve it.
         workers: u64,
     },
-    /// A routing rule was to be put that shares versions with another, and neither holds all of the other's.
+    /// The routing rule shares versions with another one, and neither contains the other.
     #[error(
         "the routing rule of {rule} would overlap that of {other}, and neither lies within the other; change that first"
     )]
     RulesOverlap {
         /// The new one.
         rule: RouteKey,
-        /// The one that is there.
+        /// The existing one.
         other: RouteKey,
     },
     /// The call breaks a bound or a rule.
@@ -142,8 +143,8 @@ pub enum Error {
         /// When it is worth trying again.
         retry_after: Duration,
     },
-    /// The store takes no more: disk, quota or memory is full. Nothing was changed; settling still works where the
-    /// store allows it.
+    /// The store accepts no more: disk, quota or memory is full. Nothing was changed; settling still works if the store
+    /// allows it.
     #[error("the store is full: {0}")]
     Full(String),
     /// The store only reads: a replica, or a file without write permission. Nothing was changed.
@@ -152,24 +153,24 @@ pub enum Error {
     /// The store was written by a newer or an unknown version.
     #[error("the store's schema is version {found}; this program reads and writes version {supported}")]
     Schema {
-        /// What was found.
+        /// The version found.
         found: String,
-        /// What is supported.
+        /// The supported version.
         supported: String,
     },
-    /// What is stored can't be read.
+    /// Stored data can't be read.
     #[error("the store is damaged: {0}")]
     Corrupt(String),
-    /// A defect of this program was met on the way. Nothing was changed.
+    /// A defect in this program. Nothing was changed.
     #[error("a defect was met, and nothing was changed: {0}")]
     Defect(String),
-    /// The URL or path of the store makes no sense.
+    /// The URL or path of the store is invalid.
     #[error("{0}")]
     Config(String),
 }
 
 impl Error {
-    /// Whether the same call may succeed later without anybody changing anything else.
+    /// Whether the same call may succeed later without any other change.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         matches!(
@@ -183,7 +184,7 @@ impl Error {
         )
     }
 
-    /// The kind of failure in a stable word, for metrics and logs.
+    /// The kind of failure as a stable word, for metrics and logs.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -214,7 +215,7 @@ impl Error {
         }
     }
 
-    /// A batch of which more go into one queue than it ever takes in at once.
+    /// A batch with more tasks for one queue than that queue ever accepts at once.
     #[must_use]
     pub fn over_burst(queue: &QueueName, tasks: usize, burst: u32) -> Self {
         Self::Invalid(format!(
@@ -223,7 +224,7 @@ impl Error {
         ))
     }
 
-    /// A batch of which more need room in one queue than it ever has.
+    /// A batch with more tasks for one queue than that queue ever holds.
     #[must_use]
     pub fn over_length(queue: &QueueName, tasks: usize, max_length: u64) -> Self {
         Self::Invalid(format!(
@@ -232,7 +233,7 @@ impl Error {
         ))
     }
 
-    /// An [`Error::Unavailable`] worth trying again in a second.
+    /// An [`Error::Unavailable`] to retry in a second.
     #[must_use]
     pub fn unavailable(reason: impl Into<String>) -> Self {
         Self::Unavailable { reason: reason.into(), retry_after: Duration::from_secs(1) }

@@ -25,7 +25,7 @@ pub enum PruneScope {
         filter: TaskFilter,
         /// Only those that were over before this.
         finished_before: Option<Timestamp>,
-        /// Only those whose parameters and result, as they are kept, take about more bytes than this.
+        /// Only those whose stored parameters and result take more than about this many bytes.
         larger_than: Option<u64>,
     },
 }
@@ -64,7 +64,7 @@ impl PruneRequest {
 pub struct Pruned {
     /// Tasks deleted, or in a dry run those that would be.
     pub removed: u64,
-    /// Where to go on; `None` when there is nothing left to look at.
+    /// Where to continue; `None` if nothing is left to check.
     pub next: Option<String>,
 }
 
@@ -128,28 +128,28 @@ impl Reclaimed {
         self.requeued + self.ended.len() as u64
     }
 
-    /// How many tasks ended at a status.
+    /// How many tasks ended with a status.
     #[must_use]
     pub fn count(&self, status: Status) -> u64 {
         self.ended.iter().filter(|task| task.status == status).count() as u64
     }
 }
 
-/// What must stand where a configuration entry is put.
+/// The entry that must exist where a configuration entry is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PutMode<T> {
     /// Nothing.
     Create,
-    /// An entry of that name.
+    /// An entry with this name.
     Replace,
     /// Either.
     Upsert,
-    /// This very entry: what was read, changed and is now put back. Whoever changed it meanwhile is not overruled.
+    /// This very entry, as it was read before the change. A change made meanwhile by another caller is not overwritten.
     Unchanged(T),
 }
 
 impl<T: PartialEq> PutMode<T> {
-    /// Checks what stands there. `unknown` is the error for nothing, `what` names the entry, e.g. `queue mail`.
+    /// Checks the stored entry. `unknown` is the error for a missing one, `what` names the entry, e.g. `queue mail`.
     ///
     /// # Errors
     /// [`Error::Exists`], [`Error::Changed`] and `unknown`.
@@ -163,16 +163,16 @@ impl<T: PartialEq> PutMode<T> {
     }
 }
 
-/// On what condition a role is deleted; by default, that no live worker serves it.
+/// The condition for deleting a role; by default, that no live worker serves it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeleteRole {
-    /// That this very entry stands there: what was read. Whoever changed it meanwhile is not overruled.
+    /// This very entry must be stored, as it was read. A change made meanwhile by another caller is not overwritten.
     pub expected: Option<RoleConfig>,
     /// Even while live workers serve it.
     pub force: bool,
 }
 
-/// Checks what stands where an entry is to be deleted. `unknown` is the error for nothing, `what` names the entry, e.g.
+/// Checks the stored entry before a deletion. `unknown` is the error for a missing one, `what` names the entry, e.g.
 /// `queue mail`.
 ///
 /// # Errors
@@ -190,7 +190,7 @@ pub fn check_deletion<T: PartialEq>(
     }
 }
 
-/// How far the deletion of a queue has come.
+/// The progress of the deletion of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deleted {
     /// It is gone.

@@ -99,7 +99,7 @@ pub struct Page {
     pub next: Option<String>,
 }
 
-/// Where a ready task stands in its queue.
+/// The place of a ready task in its queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuePlace {
     /// How many tasks of its queue are claimed before it.

@@ -21,7 +21,7 @@ use crate::{
 pub struct ScheduleEntry {
     /// Its settings.
     pub schedule: Schedule,
-    /// What became of its slots.
+    /// The outcomes of its slots.
     pub state: ScheduleState,
     /// When it is due; `None` while it is paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -141,7 +141,7 @@ impl Fire {
     }
 }
 
-/// What became of a step.
+/// The result of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fired {
     /// The task was submitted, if there was one, and the schedule is at this revision.

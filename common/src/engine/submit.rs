@@ -1,4 +1,4 @@
-//! Taking tasks in.
+//! Submitting tasks.
 
 use std::collections::HashSet;
 
@@ -17,15 +17,15 @@ pub enum OnConflict {
     /// Refuse the whole batch.
     #[default]
     Fail,
-    /// Leave the stored task as it is and go on.
+    /// Leave the stored task as it is and continue.
     Skip,
-    /// Put the new one in its place, with a clean slate; refuse the batch if the stored one is running.
+    /// Replace the stored task, with a clean state; refuse the batch if it is running.
     Replace,
 }
 
 impl OnConflict {
-    /// Whether the stored task keeps the id that `new` names, or gives way to it. `status` and `fingerprint` are the
-    /// stored task's.
+    /// Whether the stored task keeps the id that `new` names, or is replaced. `status` and `fingerprint` are the stored
+    /// task's.
     ///
     /// # Errors
     /// [`Error::Conflict`].
@@ -41,7 +41,7 @@ impl OnConflict {
     }
 }
 
-/// A batch of tasks on their way in.
+/// A batch of submitted tasks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Submit {
     /// 1 to 1,000 tasks with distinct ids.
@@ -92,23 +92,23 @@ impl Submit {
 pub enum SubmittedHow {
     /// A new task was stored.
     Created,
-    /// The same submission was there already, or another one was left as it is, or the holder of its unique key is
-    /// answered in its place; nothing changed.
+    /// The same submission was stored already, or another one was left as it is, or the holder of its unique key is
+    /// returned instead; nothing changed.
     Existing,
-    /// It took the place of another.
+    /// It replaced another task.
     Replaced,
-    /// The holder of its unique key, which is the one answered, has become what it says.
+    /// The holder of its unique key, which is returned, has become this submission.
     Updated,
 }
 
-/// A submitted task as it stands.
+/// The result for a submitted task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Submitted {
     /// Its id, or that of the task that holds its unique key.
     pub id: TaskId,
     /// Its queue; for an existing task, the stored one's.
     pub queue: QueueName,
-    /// Where it stands when the whole batch is taken in.
+    /// Its status after the whole batch.
     pub status: Status,
     /// What the submission did.
     pub how: SubmittedHow,

@@ -18,7 +18,7 @@ use crate::{
 pub enum Outcome {
     /// `started -> completed`.
     Completed {
-        /// What the task function answered.
+        /// The result of the task function.
         result: Option<Payload>,
     },
     /// `started -> scheduled`, or `submitted` when the delay is zero: then at the end of its priority.
@@ -42,32 +42,32 @@ pub enum Outcome {
         /// Whether the task is to be kept in the dead-letter store.
         dead_letter: bool,
     },
-    /// The worker does not know the task and gives it back for another that does: as [`Outcome::Released`], as long as
-    /// its queue's patience lasts. Then `started -> dropped`, with `failure`. Patience begins with the first give-back
-    /// since the task last ran, or was submitted. When its delay is over the task is ready since it was before the first
-    /// give-back: the time in its queue includes the delays.
+    /// The worker does not know the task and gives it back for another that does: like [`Outcome::Released`], as long
+    /// as its queue's patience lasts. Then `started -> dropped`, with `failure`. Patience begins with the first
+    /// give-back since the task last ran, or was submitted. After its delay the task counts as ready since before the
+    /// first give-back, so the time in its queue includes the delays.
     Unknown {
-        /// How long nobody shall try it again.
+        /// How long no worker may try it again.
         delay: Duration,
-        /// How long workers may go on giving it back.
+        /// How long workers may keep giving it back.
         patience: Duration,
         /// What is noted when it is dropped. Only then it is an attempt.
         failure: AttemptFailure,
         /// Whether the task is then to be kept in the dead-letter store.
         dead_letter: bool,
     },
-    /// `started -> cancelled`: the worker acknowledges a cancel, or the task function answered that it is cancelled.
+    /// `started -> cancelled`: the worker acknowledges a cancel, or the task function returned that it is cancelled.
     Cancelled,
     /// The worker gives it back unharmed: the attempt does not count and no error is noted. With a delay of zero
     /// `started -> submitted`, at its old place; else `started -> scheduled`.
     Released {
-        /// How long nobody shall try it again.
+        /// How long no worker may try it again.
         delay: Duration,
     },
 }
 
 impl Outcome {
-    /// Bytes of what the task answered; other outcomes are short.
+    /// The size of the result in bytes; other outcomes are short.
     #[must_use]
     pub fn bytes(&self) -> usize {
         match self {
@@ -91,7 +91,7 @@ impl Outcome {
     }
 }
 
-/// The end of one attempt, by whoever holds the fence.
+/// The end of one attempt, proved by its fence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settlement {
     /// The task.
@@ -106,23 +106,23 @@ pub struct Settlement {
 }
 
 impl Settlement {
-    /// One whose attempt is not kept in a trace.
+    /// A settlement whose attempt is not kept in a trace.
     #[must_use]
     pub const fn new(id: TaskId, fence: Fence, outcome: Outcome) -> Self {
         Self { id, fence, outcome, span: None }
     }
 
-    /// The span its task is to keep.
+    /// The span to store with the task.
     #[must_use]
     pub fn span_to_keep(&self) -> Option<&str> {
         self.span.as_deref().filter(|_| !matches!(self.outcome, Outcome::Completed { .. }))
     }
 }
 
-/// What became of a settlement.
+/// The result of a settlement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettleAnswer {
-    /// It was accepted; the task now stands here. `cancelled` whenever a cancel was requested before.
+    /// It was accepted, and this is the task's status now: `cancelled` if a cancel was requested before.
     Accepted(Status),
     /// The lease was lost: expired and reclaimed, or the task is gone. Nothing changed.
     LeaseLost,
@@ -147,12 +147,12 @@ pub struct Refusal {
     pub kind: TaskKind,
 }
 
-/// A wish for work.
+/// A claim for tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimRequest {
     /// The queues to ask, first to last; at most 256.
     pub queues: Vec<QueueClaim>,
-    /// What the worker leaves to other workers of these queues; at most 100. Most often nothing.
+    /// The kinds that the worker leaves to other workers of these queues; at most 100. Most often none.
     pub refused: Vec<Refusal>,
     /// At most this many in all, 0 to 1,000.
     pub limit: usize,
@@ -170,11 +170,11 @@ impl ClaimRequest {
 /// What [`crate::engine::Engine::cycle`] does in one step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cycle {
-    /// Who asks.
+    /// The caller.
     pub worker: WorkerId,
-    /// What finished; at most 1,000.
+    /// Finished attempts; at most 1,000.
     pub settlements: Vec<Settlement>,
-    /// What fits; `None` claims nothing and registers for nothing.
+    /// The claim; `None` claims nothing and registers for nothing.
     pub claim: Option<ClaimRequest>,
 }
 
@@ -229,7 +229,7 @@ pub fn validate_lease(lease: Duration) -> Result<()> {
     Ok(())
 }
 
-/// What a cycle came to.
+/// The result of a cycle.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CycleReply {
     /// One answer per settlement, in order.
@@ -238,8 +238,8 @@ pub struct CycleReply {
     pub claimed: Vec<ClaimedTask>,
     /// Tasks leased to this worker for which a cancel is requested: all of them, each time, until they are settled.
     pub cancel_requested: Vec<TaskId>,
-    /// The configuration's version; when it is another than the caller's, read [`crate::engine::Engine::config`]. It
-    /// grows, save where a store is restored from a copy.
+    /// The configuration's version. If it differs from the caller's, read [`crate::engine::Engine::config`]. It grows,
+    /// except when a store is restored from a copy.
     pub config_version: u64,
     /// How long until the next scheduled task of the claimed queues is due, or a rate limit lets more of them start, if
     /// that is known and `more` is not set: do not wait longer than this.
@@ -267,19 +267,19 @@ pub struct Extension {
     pub id: TaskId,
     /// The number its claim came with.
     pub fence: Fence,
-    /// A progress heartbeat of the task itself, if it gave one since the last time.
+    /// A progress heartbeat of the task itself, if it sent one since the last call.
     pub heartbeat: Option<Heartbeat>,
 }
 
-/// What became of a renewal.
+/// The result of a renewal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExtendAnswer {
-    /// The lease goes on.
+    /// The lease was extended.
     Extended {
-        /// Whether somebody asked for the task to be cancelled.
+        /// Whether a cancel of the task is requested.
         cancel_requested: bool,
     },
-    /// Somebody else has it, or it is over. Nothing changed.
+    /// Another worker has the lease, or the task is over. Nothing changed.
     LeaseLost,
 }
 
@@ -303,15 +303,15 @@ pub fn validate_extend(lease: Duration, extensions: &[Extension]) -> Result<()> 
     validate_lease(lease)
 }
 
-/// What became of a cancel.
+/// The result of a cancel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cancelled {
     /// It did not run and is `cancelled` now.
     Done,
-    /// It runs; its worker has been told.
+    /// It runs; its worker has been notified.
     Requested,
     /// It was over before.
     AlreadyOver(Status),
-    /// There is no such task.
+    /// The task does not exist.
     Unknown,
 }

@@ -1,6 +1,6 @@
 //! What the series of a metric differ in, and how many values each may have in one process.
 //!
-//! Never a task id, a worker id, an attempt's number or a message: these grow without end. A worker is told apart by the
+//! Never a task id, a worker id, an attempt's number or a message: these grow without end. Workers are distinguished by the
 //! `instance` its series come from.
 
 /// A key of a series.
@@ -16,7 +16,7 @@ pub struct Attribute {
 
 /// The value for names past [`MOST_NAMES`].
 pub const OTHER: &str = "_other";
-/// Most pairs of queue and task one process tells apart; what comes later is counted as [`OTHER`].
+/// The most pairs of queue and task that one process distinguishes; later ones are counted as [`OTHER`].
 pub const MOST_NAMES: usize = 1_000;
 
 macro_rules! attributes {

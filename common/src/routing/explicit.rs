@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Draw, Route, RouteKey, RouteRule, choose, find_rule};
 use crate::name::{QueueName, TaskName};
 
-/// What becomes of a submission that names a queue itself.
+/// The rule for a submission that names a queue itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExplicitQueue {

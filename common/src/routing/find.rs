@@ -19,7 +19,7 @@ pub fn find_rule<'a>(
 }
 
 /// Checks that a rule for `key` may stand among the others: that of two rules which share versions, one holds all of the
-/// other's. Otherwise nobody could say which of the two is the more specific one.
+/// other's. Otherwise neither of the two would be the more specific one.
 ///
 /// # Errors
 /// [`Error::RulesOverlap`], which names the other.
@@ -56,7 +56,7 @@ mod tests {
         assert_eq!(find_rule(&routes, &TaskName::new("other").unwrap(), 2), None);
     }
 
-    /// Versions close together, so that ranges meet; names, so that they must be told apart.
+    /// Versions close together, so that ranges meet; and several names, so that they must be distinguished.
     fn keys() -> impl Strategy<Value = Vec<RouteKey>> {
         let end = || proptest::option::of(0_u32..12);
         let key = ("[ab]", end(), end()).prop_filter_map("a range goes upwards", |(name, from, to)| {

@@ -20,7 +20,7 @@ impl Turns {
         }
     }
 
-    /// Forgets rules that there are no more.
+    /// Forgets deleted rules.
     pub fn retain(&self, exists: impl Fn(&RouteKey) -> bool) {
         self.0.lock().retain(|key, _| exists(key));
     }

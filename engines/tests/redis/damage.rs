@@ -1,4 +1,4 @@
-//! Stores of another version, and stores somebody else has had their hands in.
+//! Stores of another version, and stores changed by another program.
 
 use jobbers_common::{
     engine::{
@@ -50,7 +50,7 @@ async fn who_only_looks_makes_no_store() {
     drop(connect(&server.url()).await);
     let looking = look().await.unwrap();
     assert!(looking.config().await.is_ok());
-    // Emptied meanwhile: it is not set up anew by who only looks.
+    // Emptied meanwhile: a process that only reads does not set it up again.
     assert_eq!(server.command("FLUSHDB"), "+OK\r\n");
     says_so(looking.config().await.map(drop));
     assert_eq!(server.command("DBSIZE"), ":0\r\n");

@@ -33,7 +33,7 @@ async fn a_full_server_refuses_submissions_and_can_be_drained() {
     assert_eq!(pruned.removed, 3);
     let health = f.engine.health().await.unwrap();
     assert!(health.warnings.iter().any(|warning| warning.contains("maxmemory")), "{health:?}");
-    // Whoever starts now is to help with draining.
+    // A process that starts now must help with draining.
     let other = connect(&server.url()).await;
     let catalogue = Catalogue { tasks: Vec::new() };
     other.engine.keep_catalogue(&catalogue, LEASE).await.unwrap();

@@ -1,4 +1,4 @@
-//! What an audit finds in a store somebody has had their hands in, and what a repair makes of it.
+//! What an audit finds in a store changed by hand, and what a repair makes of it.
 
 use jobbers_common::{
     engine::{
@@ -195,7 +195,7 @@ async fn what_is_left_of_a_task_without_a_record_is_cleared_away_and_counted_as_
     assert_eq!(f.engine.dead_letters(0, 10).await.unwrap().copies.len(), 1, "a copy outlives its task");
 }
 
-/// A store in which one task of a key runs and two stand aside.
+/// A store in which one task of a key runs and two are set aside.
 async fn gated() -> (RedisServer, Fixture) {
     let (server, f) = store().await;
     let limits = QueueConfig { max_concurrent_per_key: Some(1), ..QueueConfig::new(queue("default")) };

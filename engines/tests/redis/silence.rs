@@ -102,7 +102,7 @@ async fn a_server_that_was_only_slow_is_not_left() {
     assert!(matches!(f.engine.get(&id("a")).await, Err(Error::Unavailable { .. })));
     server.resume();
     until(A_WHILE, "it was asked for a word", async || (calls_of(&server, "ping") > 0).then_some(())).await;
-    // Each lane would connect anew.
+    // Each lane would connect again.
     until(A_WHILE, "it answers again", async || f.engine.get(&id("a")).await.ok()).await;
     let held = f.claim_one().await;
     renew(&f, &held).await;
@@ -147,7 +147,7 @@ async fn who_follows_to_a_server_that_is_not_there_yet_listens_once_it_is_and_wa
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn idle_connections_are_asked_for_a_sign_of_life() {
-    /// What the system's table of connections says of one whose timer is that of its probes.
+    /// The entry in the system's table of connections for one whose timer is that of its probes.
     const PROBES: &str = "02:";
     let server = RedisServer::start(RedisOptions::default());
     let f = connect(&server.url()).await;

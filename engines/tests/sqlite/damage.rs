@@ -1,4 +1,4 @@
-//! Rows somebody else has had their hands in, and a log that readers hold.
+//! Rows changed by another program, and a log that readers hold.
 
 use std::{
     path::Path,
@@ -66,7 +66,7 @@ async fn a_log_that_overlapping_readers_hold_is_cut_all_the_same() {
     let f = open(&file).await;
     let (written, heard) = mpsc::channel();
     let path = file.clone();
-    // At every moment one of the two reads, from before the newest commit on: the log never starts anew by itself.
+    // At every moment one of the two reads, from before the newest commit on: the log never starts again by itself.
     let reader = thread::spawn(move || {
         let pair = [Connection::open(&path).unwrap(), Connection::open(&path).unwrap()];
         let begin = "BEGIN; SELECT count(*) FROM sqlite_schema;";

@@ -1,4 +1,4 @@
-//! What an audit finds in a file somebody has had their hands in, and what a repair makes of it.
+//! What an audit finds in a file changed by hand, and what a repair makes of it.
 
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ async fn a_task_that_waits_for_none_any_more_is_released() {
     assert_eq!(released.status, Status::Submitted);
 }
 
-/// A store with a task in each of a few situations, as a fixture whose clock nobody moves.
+/// A store with a task in each of a few situations, as a fixture whose clock does not move.
 async fn filled() -> Store {
     let store = Store::new().await;
     let Store { folder, engine } = store;

@@ -1,4 +1,4 @@
-//! Files as they are found: new, empty, old, newer, damaged, somebody else's, opened by two at once.
+//! Files as they are found: new, empty, old, newer, damaged, another program's, opened by two at once.
 
 use std::{
     fs,

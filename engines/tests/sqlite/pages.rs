@@ -1,4 +1,4 @@
-//! Files whose pages somebody has overwritten: what an audit makes of them, and that a repair leaves them alone.
+//! Files whose pages were overwritten: what an audit makes of them, and that a repair leaves them alone.
 
 use std::{
     fs,
@@ -26,7 +26,7 @@ const PAGE_BYTES: usize = 4_096;
 /// How a page with rows of a table begins.
 const TABLE_LEAF: u8 = 0x0d;
 
-/// A store of many pages that nobody has open, with a count that is off and may be mended.
+/// A store of many pages that no process has open, with a count that is off and may be mended.
 async fn filled() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("store.db");

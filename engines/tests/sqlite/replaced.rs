@@ -113,7 +113,7 @@ async fn a_file_that_was_replaced_takes_nothing_more_in_and_the_new_one_is_left_
     closed(|file| file.to_string_lossy().starts_with(&*other.to_string_lossy()));
     fs::rename(&other, store.path("store.db")).unwrap();
     store.refuses("another file is in its place").await;
-    // Whoever starts anew has a log of its own.
+    // A process that starts again has a log of its own.
     fs::remove_file(store.path("store.db-wal")).unwrap();
     fs::remove_file(store.path("store.db-shm")).unwrap();
     let anew = open_file(&store.path("store.db")).await;

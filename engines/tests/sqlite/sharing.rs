@@ -38,7 +38,7 @@ async fn cycle(engine: &SqliteEngine, name: &str, limit: usize, settlements: Vec
     engine.cycle(Cycle { worker: worker(name), settlements, claim }).await.unwrap()
 }
 
-/// Waits as worker `w` does until it is told of something; `false` when that takes too long. A wait may end early for
+/// Waits as worker `w` does until it is notified; `false` if that takes too long. A wait may end early for
 /// no reason, so it looks each time.
 async fn hears(engine: &SqliteEngine, of: impl AsyncFn(&SqliteEngine) -> bool) -> bool {
     let hearing = async {

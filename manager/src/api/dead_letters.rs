@@ -43,7 +43,7 @@ problems!(ResubmitProblems: WITH_BODY, ARCHIVE, [
 
 /// Find dead letters
 ///
-/// The latest first. Without a `state`, those that nobody has looked after yet.
+/// The latest first. Without a `state`, those that are not handled yet.
 #[utoipa::path(
     get, path = "/dead-letter-queue", tag = "dead letters", operation_id = "list_dead_letters",
     params(LetterParams),
@@ -103,8 +103,8 @@ pub(crate) async fn history(LocalArchive(archive): LocalArchive, Path(id): Path<
 /// Send dead letters again
 ///
 /// By `ids`, or by a filter: then up to `limit` of them, the oldest first, or `all`. Each is sent once, however often
-/// the request is repeated and whoever dies meanwhile; with an `Idempotency-Key`, a repeated request is answered with the
-/// operation it began. An operation that takes longer than `wait` (2s) is answered as it stands, with 202.
+/// the request is repeated and whichever process dies meanwhile; with an `Idempotency-Key`, a repeated request is answered with the
+/// operation it began. An operation that takes longer than `wait` (2s) is answered with its progress, with 202.
 #[utoipa::path(
     post, path = "/dead-letter-queue/resubmit", tag = "dead letters", operation_id = "resubmit_dead_letters",
     params(

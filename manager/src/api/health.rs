@@ -15,14 +15,14 @@ use crate::{
     wire::worker::{LiveView, ReadyView},
 };
 
-/// Whoever asks wants to know now; a store that is slower than this is as good as down.
+/// A probe needs an answer now; a store that is slower than this is as good as down.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 problems!(ReadyProblems: [Code::ShuttingDown]);
 
 /// Whether the process is alive
 ///
-/// Asks nobody, so it also shows what an empty request costs.
+/// Calls no other process, so it also shows what an empty request costs.
 #[utoipa::path(
     get, path = "/health/live", tag = "health", operation_id = "live",
     responses((status = 200, description = "It is", body = LiveView))

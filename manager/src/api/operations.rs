@@ -24,7 +24,7 @@ use crate::{
 
 /// How long an operation is waited for unless told otherwise: most are done by then.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
-/// Tasks of an operation that are told one by one.
+/// The most tasks of an operation that are listed one by one.
 const TOLD: usize = 1_000;
 
 problems!(ListProblems: ARCHIVE);
@@ -49,7 +49,7 @@ pub(crate) async fn list(
     Ok(Json(OperationPageView { operations, next_cursor: page.next.as_deref() }).into_response())
 }
 
-/// How an operation stands
+/// The state of an operation
 #[utoipa::path(
     get, path = "/dead-letter-queue/operations/{id}", tag = "dead letters", operation_id = "get_resubmit_operation",
     params(("id" = String, Path, description = "The operation's id"), WaitParams),
@@ -73,7 +73,7 @@ pub(crate) async fn operation(
 /// Cancel an operation
 ///
 /// What it has not sent yet is dead as before, and may be sent by another. What was sent stays sent. One that is finished
-/// is answered as it stands; cancelling twice is no error.
+/// is answered with its state; cancelling twice is not an error.
 #[utoipa::path(
     delete, path = "/dead-letter-queue/operations/{id}", tag = "dead letters", operation_id = "cancel_resubmit_operation",
     params(("id" = String, Path, description = "The operation's id")),

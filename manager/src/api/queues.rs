@@ -80,7 +80,7 @@ pub(crate) async fn get(State(app): State<Arc<App>>, Path(name): Path<QueueName>
 
 /// Create a queue or replace its settings
 ///
-/// With `If-Match` only if nobody changed it since it was read: its `ETag` stands for its settings.
+/// With `If-Match` only if it has not changed since it was read: its `ETag` identifies its settings.
 #[utoipa::path(
     put, path = "/queues/{queue}", tag = "queues", operation_id = "put_queue",
     params(
@@ -106,8 +106,8 @@ pub(crate) async fn put(
 ///
 /// A queue that a role or a routing rule names is not deleted, and one that holds live tasks only with `force`: what
 /// does not run is deleted with it, what runs is asked to stop; or with `move_to`: what does not run goes to that queue,
-/// where it stands as if it had been there all along, and what runs goes on to its end, or back to this queue, from where
-/// the next call moves it. While tasks are left, the answer is 202. With `If-Match` only if nobody changed its settings
+/// where it keeps its place as if it had always been there, and running tasks continue to their end, or back to this queue, from where
+/// the next call moves it. While tasks are left, the answer is 202. With `If-Match` only if its settings have not changed
 /// since they were read: a change that comes while its tasks are deleted or moved leaves the queue and what is left in it.
 #[utoipa::path(
     delete, path = "/queues/{queue}", tag = "queues", operation_id = "delete_queue",
@@ -137,7 +137,7 @@ pub(crate) async fn delete(
                 return Ok(StatusCode::NO_CONTENT);
             }
             Ok(Deleted::More) => {}
-            // Nobody serves it any more: what is deleted here can't be claimed in between.
+            // No worker serves it any more, so tasks deleted here can't be claimed in between.
             Err(Error::NotEmpty { .. }) if force => {
                 if app.engine.purge_queue(&name, MAX_BATCH).await? == 0 {
                     stop_running(&app, &name).await?;

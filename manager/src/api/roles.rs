@@ -69,7 +69,7 @@ pub(crate) async fn get(State(app): State<Arc<App>>, Path(name): Path<RoleName>)
 
 /// Create a role or replace its queues
 ///
-/// Workers of the role follow within a second. With `If-Match` only if nobody changed it since it was read.
+/// Workers of the role follow within a second. With `If-Match` only if it has not changed since it was read.
 #[utoipa::path(
     put, path = "/roles/{role}", tag = "roles", operation_id = "put_role",
     params(
@@ -93,7 +93,7 @@ pub(crate) async fn put(
     tell(&config, &name)
 }
 
-/// Ask the role's workers to read the configuration anew
+/// Ask the role's workers to read the configuration again
 ///
 /// They follow every change within a second without being asked. The answer's tag is new each time, and kept with the
 /// role.
@@ -111,7 +111,7 @@ pub(crate) async fn refresh(State(app): State<Arc<App>>, Path(name): Path<RoleNa
 /// Delete a role
 ///
 /// One that live workers serve is deleted only with `force`: they live on, finish what they run, claim nothing, and serve
-/// it again when there is a role of that name again. With `If-Match` only if nobody changed it since it was read.
+/// it again when a role of that name is created again. With `If-Match` only if it has not changed since it was read.
 #[utoipa::path(
     delete, path = "/roles/{role}", tag = "roles", operation_id = "delete_role",
     params(

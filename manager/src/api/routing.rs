@@ -31,7 +31,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response> {
 /// Create or replace a routing rule
 ///
 /// A rule is for one version of a task, a range of versions, or all. Of several rules for one version the narrowest holds;
-/// two rules of one task lie apart or one within the other, or the later one is refused. A queue named in a submission wins
+/// two rules of one task must be disjoint or nested, or the later one is refused. A queue named in a submission wins
 /// over rules, unless the rule says `"explicit_queue": "forbid"`: then the submission is refused, if the rule could not have
 /// chosen that queue for it.
 #[utoipa::path(

@@ -90,7 +90,7 @@ pub(crate) async fn get(State(app): State<Arc<App>>, Path(name): Path<ScheduleNa
 /// Create a schedule or replace its settings
 ///
 /// Its counts and its latest run stay. Slots that are due stay due, unless its timing changes: then it fires at its first
-/// slot after now. With `If-Match` only if nobody changed its settings since they were read.
+/// slot after now. With `If-Match` only if its settings have not changed since they were read.
 #[utoipa::path(
     put, path = "/schedules/{schedule}", tag = "schedules", operation_id = "put_schedule",
     params(
@@ -121,7 +121,7 @@ pub(crate) async fn put(
 
 /// Delete a schedule
 ///
-/// The tasks that it submitted stay. With `If-Match` only if nobody changed its settings since they were read.
+/// The tasks that it submitted stay. With `If-Match` only if its settings have not changed since they were read.
 #[utoipa::path(
     delete, path = "/schedules/{schedule}", tag = "schedules", operation_id = "delete_schedule",
     params(

@@ -36,7 +36,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response> {
 /// Tell a worker to drain
 ///
 /// It claims nothing more within a second, finishes what it runs, and goes on living; `resume` makes it claim again.
-/// Kept in the store until then, or until the worker ends. Told twice is told once.
+/// Kept in the store until then, or until the worker ends. Repeating it changes nothing.
 #[utoipa::path(
     post, path = "/workers/{id}/drain", tag = "workers", operation_id = "drain_worker",
     params(("id" = String, Path, description = "The worker's id")),

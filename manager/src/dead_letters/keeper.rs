@@ -1,7 +1,7 @@
 //! Keeping the archive: having the duty, and moving letters from the store's outbox into the file.
 //!
 //! A letter is written to the archive first and taken off the outbox then, each repeatable, so a crash in between writes
-//! it once more to no effect. A file that is full leaves letters on the outbox, and says so.
+//! it once more to no effect. A full file leaves letters on the outbox, and a warning reports it.
 
 use std::{
     collections::HashMap,
@@ -93,7 +93,7 @@ impl Rounds {
         let letters = &self.app.dead_letters;
         let trouble = match outcome {
             Ok(()) => None,
-            // The chores tell of a store that is down.
+            // The chores log a store that is down.
             Err(Trouble::Store(error @ Error::Unavailable { .. })) => {
                 tracing::debug!(%error, "the store does not let dead letters be kept");
                 return;
@@ -112,7 +112,7 @@ impl Rounds {
         let app = Arc::clone(&self.app);
         let letters = &app.dead_letters;
         let Some(archive) = open(letters).await? else {
-            // One without an archive still sends on whoever asks.
+            // A manager without an archive still redirects requests.
             look_for_keeper(&app).await?;
             return Ok(());
         };
@@ -128,7 +128,7 @@ impl Rounds {
         if drained.is_ok() {
             letters.drained.notify_waiters();
         }
-        // A file that can't be written can still be counted, and just then somebody looks.
+        // A file that can't be written can still be counted, and just then the count matters.
         if letters.meters.are_due() {
             let now = app.engine.health().await?.now;
             let config = app.live.current().await?;
@@ -137,7 +137,7 @@ impl Rounds {
         drained
     }
 
-    /// Goes on with operations that are not finished, whoever began them.
+    /// Continues unfinished operations, whichever manager began them.
     async fn resume(&mut self, archive: &Arc<Archive>) -> Result<(), Trouble> {
         self.resting.retain(|_, since| since.elapsed() < REST);
         for operation in blocking(archive, Archive::running_operations).await? {
@@ -176,7 +176,7 @@ impl Rounds {
         Ok(())
     }
 
-    /// Tells of copies that can't be read, each once. They stay where they are: a newer program may know them.
+    /// Logs copies that can't be read, each once. They stay, because a newer program may read them.
     fn note_unreadable(&self, unreadable: Vec<Unreadable>) {
         let mut known = self.app.dead_letters.unreadable.lock();
         for Unreadable { id, revision, why } in unreadable.iter().filter(|copy| !known.contains(copy)) {
@@ -251,7 +251,7 @@ async fn claim(app: &App, archive: &Archive) -> Result<bool, Error> {
                 "another archive held the dead letters before; give managers that are to follow one another one file"
             );
         }
-        // So that whoever follows this manager in this archive knows of the other one too.
+        // So that the next keeper of this archive learns of the other one too.
         claim_as(app, archive, before).await?;
     }
     let keeper = if is_ours { Keeper::Us(asked + TTL) } else { other(&had.note) };
@@ -277,7 +277,7 @@ async fn claim_as(app: &App, archive: &Archive, before: Option<Before>) -> Resul
     app.engine.claim_duty(DutyClaim { duty: duty(), holder: letters.holder.clone(), note, ttl: TTL }).await
 }
 
-/// The other archive to be told of: that of the manager the duty was taken over from, or else the one that this manager,
+/// The other archive to report: that of the manager the duty was taken over from, or else the one that this manager,
 /// or the one before it in the same archive, knows of; not for ever.
 fn kept_before(had: &Duty, known: Option<Before>, archive: &str) -> Option<Before> {
     let now = had.expires_at.before(TTL);

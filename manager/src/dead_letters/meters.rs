@@ -1,6 +1,6 @@
-//! What the archive tells of itself: how many letters it holds and since when, and what became of them.
+//! The archive's metrics: how many letters it holds and since when, and their outcomes.
 //!
-//! Only the manager that keeps the archive tells its size, so that no letter is counted twice.
+//! Only the manager that keeps the archive reports its size, so that no letter is counted twice.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! How the letters of an operation are to be sent: what the archive keeps for whoever carries it out.
+//! The order of an operation: how its letters are sent. The archive keeps it for the manager that carries it out.
 
 use std::time::Duration;
 

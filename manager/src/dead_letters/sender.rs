@@ -1,8 +1,8 @@
 //! Carrying out an operation: sending its letters again, in batches, at its rate.
 //!
 //! What the store has done and the archive has not yet noted is asked of the store again; its receipt answers that it was
-//! done. The receipts are taken away when nothing is left to send, and only then the operation is finished: whoever goes
-//! on with it after a crash does no more than repeat. Between two batches it looks whether the operation is cancelled: so
+//! done. The receipts are taken away when nothing is left to send, and only then the operation is finished: a manager
+//! that continues it after a crash only repeats. Between two batches it looks whether the operation is cancelled: so
 //! nothing is given back that is on its way.
 
 use std::{sync::Arc, time::Duration};
@@ -25,7 +25,7 @@ const BATCH: usize = 100;
 /// How long to wait before trying again what failed.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What became of one item.
+/// The outcome of one item.
 type Settled = (i64, ItemOutcome, Option<String>);
 
 /// Sends what is left of an operation, and tries again what fails in passing. Returns early when this manager does not
@@ -96,7 +96,7 @@ fn batch(rate: Option<f64>) -> usize {
 
 async fn send(app: &App, order: &Order, pending: Vec<(i64, DeadTask)>) -> anyhow::Result<Vec<Settled>> {
     let (mut settled, mut places, mut wishes): (Vec<Settled>, Vec<(i64, Pair)>, Vec<Resubmit>) = Default::default();
-    // Fresh, once for all of these: whoever mends a task's workers sends its letters again the next moment.
+    // Fresh, once for all of these: an operator who repairs a task's workers sends its letters again the next moment.
     let known = app.known.fresh().await?;
     for (place, dead) in pending {
         let pair = pair(&dead);

@@ -33,7 +33,7 @@ const AT_ONCE: usize = 16;
 /// Past so many names, those that are not heard of any more are forgotten.
 const MANY_WORKERS: usize = 1_024;
 
-/// What a worker says of itself when it asks for tasks.
+/// The worker's description in its claim.
 #[derive(Debug, Clone)]
 pub(crate) struct Claimant {
     /// Where its request came from.

@@ -33,15 +33,15 @@ pub struct CancelRequest {
 pub enum CancelOutcome {
     /// It did not run, and is cancelled now.
     Cancelled,
-    /// It runs; its worker has been told.
+    /// It runs; its worker has been notified.
     Requested,
     /// It was over before.
     AlreadyOver,
-    /// There is no such task.
+    /// The task does not exist.
     Unknown,
 }
 
-/// What became of one task.
+/// The result for one task.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = CancelledTask)]
 pub struct CancelledView<'a> {
@@ -50,7 +50,7 @@ pub struct CancelledView<'a> {
     pub(crate) id: &'a TaskId,
     /// What the cancel did.
     pub(crate) outcome: CancelOutcome,
-    /// Where it stands now, if it exists.
+    /// Its status now, if it exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<StatusDoc>)]
     pub(crate) status: Option<Status>,
@@ -68,13 +68,13 @@ impl<'a> CancelledView<'a> {
     }
 }
 
-/// What became of all of them.
+/// The total result.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = CancelAnswer)]
 pub struct CancelReport<'a> {
     /// How many are cancelled now.
     cancelled: usize,
-    /// How many run and have been told.
+    /// How many run; their workers have been notified.
     requested: usize,
     /// How many were over before.
     already_over: usize,

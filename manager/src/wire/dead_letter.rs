@@ -61,7 +61,7 @@ pub struct LetterParams {
     /// That failed before this time.
     #[param(value_type = Option<String>, format = DateTime)]
     failed_before: Option<Rfc3339>,
-    /// What has become of them; `all` for all. Default: `dead`, those nobody has looked after.
+    /// Their state; `all` for all. Default: `dead`, those that are not handled yet.
     #[param(value_type = Option<LetterStateDoc>)]
     state: Option<StateParam>,
     /// At most this many.
@@ -283,7 +283,7 @@ impl ResubmitRequest {
     }
 }
 
-/// Whoever sends an empty text, perhaps for want of a value, does not mean every dead letter.
+/// An empty text, perhaps from a missing value, must not select every dead letter.
 fn check_restricts(field: &str, text: Option<&str>) -> Result<()> {
     if text == Some("") {
         let detail = format!("an empty {field} restricts nothing; leave it out, and say all for every dead letter");
@@ -418,7 +418,7 @@ pub struct LetterPageView<'a> {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = DeadLetter)]
 pub struct WholeLetterView<'a> {
-    /// What lists tell of it.
+    /// The fields that lists show.
     #[serde(flatten)]
     entry: LetterView<'a>,
     /// The whole task as it ended.

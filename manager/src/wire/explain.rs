@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use super::value::{NameDoc, Rfc3339, StatusDoc};
 
-/// Why a task stands where it does.
+/// Why a task has its status.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Explanation)]
 pub struct ExplainView<'a> {
@@ -16,13 +16,13 @@ pub struct ExplainView<'a> {
     /// Its queue.
     #[schema(value_type = NameDoc)]
     pub(crate) queue: &'a str,
-    /// Where it stands.
+    /// Its status.
     #[schema(value_type = StatusDoc)]
     pub(crate) status: &'static str,
     /// How many tasks of its queue are claimed before it; only while it is submitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ahead: Option<u64>,
-    /// Everything that stands in its way, and what it waits for; never empty.
+    /// Everything that keeps it from running; never empty.
     pub(crate) reasons: Vec<Reason>,
 }
 
@@ -89,7 +89,7 @@ pub enum ReasonCode {
     BehindOthers,
     /// The function of one of its earlier attempts has not returned and holds a thread of its worker.
     HoldsThread,
-    /// Nothing stands in its way: it is claimed next.
+    /// Nothing keeps it from running: it is claimed next.
     Next,
 }
 

@@ -14,7 +14,7 @@ pub mod claim;
 pub mod extend;
 pub mod returned;
 
-/// How long a lease lasts unless the worker says so.
+/// How long a lease lasts by default.
 const DEFAULT_LEASE: Duration = Duration::from_secs(30);
 /// The shortest and the longest lease that is given over HTTP.
 const LEASES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(24 * 3_600));
@@ -34,7 +34,7 @@ fn lease_or_default(lease: Option<Duration>) -> Result<Duration> {
 pub struct Token(String);
 
 impl Token {
-    /// The fence it stands for; a number that is never given out for what this manager did not write.
+    /// The fence in it; for a token that no manager wrote, a number that is never given out.
     pub(crate) fn fence(&self) -> Fence {
         let canonical = self.0.parse::<u64>().ok().filter(|fence| fence.to_string() == self.0);
         Fence(canonical.unwrap_or(0))

@@ -66,7 +66,7 @@ impl OperationParams {
 pub struct OperationView<'a> {
     /// Its id.
     id: &'a str,
-    /// Where it stands.
+    /// Its state.
     #[schema(value_type = OperationStateDoc)]
     state: &'static str,
     /// When it began.
@@ -81,7 +81,7 @@ pub struct OperationView<'a> {
     /// How many were sent again.
     resubmitted: u64,
     /// How many came to what: `resubmitted`, `already_resubmitted`, `unknown`, `live` (it waits or runs already), `moved`
-    /// (it has ended anew), `unknown_queue`, `duplicate`, `bad_parameters` (they can't be patched, or do not fit the task's schema), `cancelled`.
+    /// (it has ended again), `unknown_queue`, `duplicate`, `bad_parameters` (they can't be patched, or do not fit the task's schema), `cancelled`.
     outcomes: BTreeMap<&'static str, u64>,
 }
 
@@ -115,14 +115,14 @@ pub struct OperationPageView<'a> {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ResubmitOperation)]
 pub struct WholeOperationView<'a> {
-    /// What lists tell of it.
+    /// The fields that lists show.
     #[serde(flatten)]
     entry: OperationView<'a>,
     /// Its first 1,000 tasks.
     tasks: Vec<ItemView<'a>>,
 }
 
-/// What became of a request to send dead letters again.
+/// The result of a request to send dead letters again.
 #[derive(Debug, ToSchema)]
 #[serde(untagged)]
 #[schema(as = ResubmitAnswer)]
@@ -141,7 +141,7 @@ struct ItemView<'a> {
     /// The task.
     #[schema(value_type = NameDoc)]
     id: &'a TaskId,
-    /// What became of it, or `pending`.
+    /// Its outcome, or `pending`.
     outcome: &'static str,
     /// More about that.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! What workers can run, out; and what a submission is told about it.
+//! What workers can run, as JSON; and the warnings of a submission about it.
 
 use jobbers_common::{
     name::{QueueName, RoleName, TaskName},
@@ -30,7 +30,7 @@ pub struct RegisteredTaskView<'a> {
     /// carry it.
     #[serde(skip_serializing_if = "Option::is_none")]
     max_crashes: Option<u32>,
-    /// Whether it is kept when it fails for good, where its author says so; carried alike.
+    /// Whether it is kept when it fails for good, if its author set it; carried alike.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     dead_letter: Option<DeadLetter>,

@@ -52,7 +52,7 @@ pub struct ResubmittedView<'a> {
     /// Its id.
     #[schema(value_type = NameDoc)]
     id: &'a TaskId,
-    /// Where it stands.
+    /// Its status.
     #[schema(value_type = StatusDoc)]
     status: Status,
 }

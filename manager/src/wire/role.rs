@@ -73,7 +73,7 @@ pub struct RoleView<'a> {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = BTreeMap<NameDoc, u32>)]
     weights: &'a BTreeMap<QueueName, u32>,
-    /// New each time the role's workers were asked to read the configuration anew.
+    /// New each time the role's workers were asked to read the configuration again.
     #[serde(skip_serializing_if = "Option::is_none")]
     refresh_tag: Option<&'a str>,
 }

@@ -28,7 +28,7 @@ pub struct Rule {
     /// How they find their queue.
     #[serde(deserialize_with = "json::object")]
     pub route: Route,
-    /// What becomes of those that name a queue themselves. Default: `allow`.
+    /// The rule for tasks that name a queue themselves. Default: `allow`.
     #[serde(default)]
     #[schema(value_type = Option<ExplicitQueueDoc>)]
     pub explicit_queue: ExplicitQueue,

@@ -124,7 +124,7 @@ pub enum CatchUpRule {
 /// Late slots that are fired with `catch_up: all` where the request names no limit.
 const DEFAULT_CATCH_UP: u32 = 100;
 
-/// The problem of a setting that makes no sense.
+/// The problem of an invalid setting.
 pub(crate) fn problem_of(error: &ScheduleError) -> Problem {
     invalid(error.field, &error.rule)
 }
@@ -133,7 +133,7 @@ impl ScheduleRequest<'_> {
     /// The schedule they describe. `path` is the name in the path, if there is one.
     ///
     /// # Errors
-    /// [`Code::InvalidRequest`] with the field that makes no sense.
+    /// [`Code::InvalidRequest`] with the invalid field.
     pub(crate) fn schedule(mut self, path: Option<ScheduleName>) -> Result<Schedule> {
         let name = super::one_name(path, self.name.take())?;
         let timing = self.timing()?;
@@ -199,7 +199,7 @@ fn template(mut task: TaskRequest<'_>) -> Result<ScheduledTask> {
     })
 }
 
-/// A schedule: its settings, and what became of its slots.
+/// A schedule: its settings, and the outcomes of its slots.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Schedule)]
 pub struct ScheduleView<'a> {

@@ -129,7 +129,7 @@ pub struct ActiveParams {
     /// In this queue.
     #[param(value_type = Option<NameDoc>)]
     pub queue: Option<QueueName>,
-    /// Whether somebody asked for them to be cancelled: with `true`, those that have not heeded it yet.
+    /// Whether their cancel is requested: with `true`, those that still run.
     pub cancel_requested: Option<bool>,
     /// At most this many.
     #[serde(default = "default_limit")]
@@ -167,7 +167,7 @@ pub struct WaitParams {
 }
 
 impl WaitParams {
-    /// How long to wait, `default` unless it says so.
+    /// How long to wait; `default` if not set.
     ///
     /// # Errors
     /// [`Code::InvalidParameter`] over [`MAX_WAIT`].
@@ -312,7 +312,7 @@ pub struct ActiveTaskView<'a> {
     /// How far it says it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     progress: Option<ProgressView<'a>>,
-    /// Whether somebody asked for it to be cancelled.
+    /// Whether its cancel is requested.
     cancel_requested: bool,
 }
 

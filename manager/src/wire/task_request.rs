@@ -76,7 +76,7 @@ pub struct TaskRequest<'a> {
     /// Not before this point in time; one that has passed means at once. Not beside `delay`.
     #[serde(default)]
     pub run_at: Option<Rfc3339>,
-    /// What to do when the id is taken by another submission. Not in a batch, where it stands beside `tasks`.
+    /// What to do when the id is taken by another submission. Not in a batch, where it is next to `tasks`.
     #[serde(default)]
     pub on_conflict: Option<ConflictRule>,
     /// Whose it is, for the limits by key of its queue. 1 to 256 bytes of text. Default: what the queue's `key_parameter`
@@ -121,7 +121,7 @@ pub struct TaskRequest<'a> {
     #[serde(default, with = "duration::text::option")]
     #[schema(value_type = Option<DurationDoc>)]
     pub max_retry_delay: Option<Duration>,
-    /// No attempt begins later than this after the submission. Without `max_retries`, it stands in its place.
+    /// No attempt begins later than this after the submission. Without `max_retries`, it replaces that limit.
     #[serde(default, with = "duration::text::option")]
     #[schema(value_type = Option<DurationDoc>)]
     pub retry_for: Option<Duration>,

@@ -1,4 +1,4 @@
-//! What is told of a task.
+//! The JSON of a task.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use jobbers_common::{
@@ -25,7 +25,7 @@ use super::value::{
     StatusDoc,
 };
 
-/// What became of a submitted task.
+/// The result for a submitted task.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = SubmittedTask)]
 pub struct SubmittedView<'a> {
@@ -35,7 +35,7 @@ pub struct SubmittedView<'a> {
     /// Its queue.
     #[schema(value_type = NameDoc)]
     queue: &'a QueueName,
-    /// Where it stands.
+    /// Its status.
     #[schema(value_type = StatusDoc)]
     status: Status,
     /// Whether a task was stored; false when the same submission was there already, or another one was left in place.
@@ -63,7 +63,7 @@ impl<'a> SubmittedView<'a> {
     }
 }
 
-/// What became of a batch: its tasks, in the order they were sent.
+/// The result of a batch: its tasks, in the order they were sent.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = SubmittedTasks)]
 pub struct SubmittedList<'a> {
@@ -71,7 +71,7 @@ pub struct SubmittedList<'a> {
     pub(crate) tasks: Vec<SubmittedView<'a>>,
 }
 
-/// What became of a submission, as it was sent: of a task, or of a batch.
+/// The result of a submission, in its form: of a task, or of a batch.
 #[derive(Debug, ToSchema)]
 #[serde(untagged)]
 #[schema(as = SubmitAnswer)]
@@ -100,7 +100,7 @@ pub struct TaskView<'a> {
     queue: &'a QueueName,
     /// 0 to 9; higher is claimed first.
     priority: u8,
-    /// Where it stands.
+    /// Its status.
     #[schema(value_type = StatusDoc)]
     status: Status,
     /// Grows with each change except heartbeat and progress.
@@ -138,7 +138,7 @@ pub struct TaskView<'a> {
     /// The lease it runs under.
     #[serde(skip_serializing_if = "Option::is_none")]
     lease: Option<LeaseView<'a>>,
-    /// Whether somebody asked for it to be cancelled and its worker has not yet answered.
+    /// Whether its cancel is requested and its worker has not yet answered.
     cancel_requested: bool,
     /// How far it says it is.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -208,7 +208,7 @@ enum Content<'a> {
 /// The content and, unless it is JSON, its type.
 type EncodedContent<'a> = (Option<Content<'a>>, Option<&'a str>);
 
-/// A worker's bytes need not be the JSON it said they are; then they are told as what they are.
+/// A worker's bytes need not be the JSON they are declared as; then they are sent as plain bytes.
 fn tell(payload: Option<&Payload>) -> EncodedContent<'_> {
     let Some(payload) = payload else { return (None, None) };
     if payload.is_json()

@@ -125,7 +125,7 @@ described! {
     NameDoc as "Name", text().min_length(Some(1)).max_length(Some(128)).pattern(Some("^[A-Za-z0-9._:/-]+$"))
 }
 described! {
-    /// Where a task stands. All but `waiting`, `scheduled`, `submitted` and `started` are over.
+    /// The status of a task. All but `waiting`, `scheduled`, `submitted` and `started` are over.
     StatusDoc as "Status", one_of(Status::ALL.map(Status::as_str))
 }
 described! {
@@ -151,7 +151,7 @@ described! {
     DependencyPolicyDoc as "DependencyPolicy", one_of(DependencyPolicy::ALL.map(DependencyPolicy::as_str))
 }
 described! {
-    /// What becomes of a submission that names a queue itself: `allow` sends it there; `forbid` refuses it, unless the queue
+    /// The rule for a submission that names a queue itself: `allow` sends it there; `forbid` refuses it, unless the queue
     /// is one that the rule may choose for it.
     ExplicitQueueDoc as "ExplicitQueue", one_of(["allow", "forbid"])
 }
@@ -172,7 +172,7 @@ described! {
     LetterStateDoc as "DeadLetterState", one_of(LetterState::ALL.map(LetterState::as_str))
 }
 described! {
-    /// Where an operation that sends dead letters again stands.
+    /// The state of an operation that sends dead letters again.
     OperationStateDoc as "ResubmitOperationState", one_of(OperationState::ALL.map(OperationState::as_str))
 }
 described! {

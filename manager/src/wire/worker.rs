@@ -40,7 +40,7 @@ pub struct WorkerView<'a> {
     tasks: &'a [String],
     /// How many it has settled since it started.
     settled: u64,
-    /// Since when it has been told to drain.
+    /// Since when it drains by request.
     #[serde(skip_serializing_if = "Option::is_none")]
     draining_since: Option<Rfc3339>,
     /// While it drains: what it still runs, the first hundred.
@@ -157,7 +157,7 @@ impl WorkerSelection {
     }
 }
 
-/// The workers that were told.
+/// The workers that got the request.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = SteeredWorkers)]
 pub struct SteeredView {

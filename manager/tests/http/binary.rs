@@ -1,4 +1,4 @@
-//! The program itself: what it prints, what it refuses, and that it serves until it is told to stop.
+//! The program itself: what it prints, what it refuses, and that it serves until it is stopped.
 
 use std::{
     io::{BufRead, BufReader},

@@ -59,7 +59,7 @@ async fn a_filter_cancels_what_matches_until_nothing_is_left() {
     assert_eq!((&first["more"], first["tasks"].as_array().unwrap().len()), (&json!(true), 2));
     let second = cancel().await.expect(200);
     assert_eq!((&second["more"], &second["cancelled"]), (&json!(false), &json!(1)));
-    // The running task was told before and is not found again.
+    // The running task has a cancel request already and is not found again.
     assert_eq!(cancel().await.expect(200)["tasks"], json!([]));
     assert_eq!(server.get("/tasks/d").await.expect(200)["status"], "submitted");
 }

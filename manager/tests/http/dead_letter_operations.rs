@@ -119,7 +119,7 @@ async fn operations_are_listed_the_latest_first() {
     let first = bench.get("/dead-letter-queue/operations?limit=2").await.expect(200);
     let next = first["next_cursor"].as_str().unwrap();
     assert_eq!(ids(&format!("limit=2&cursor={next}")).await, begun[2..]);
-    // Each as it is told alone, but for its tasks.
+    // Each as it is shown alone, except its tasks.
     let listed = &first["operations"][1];
     let mut alone =
         bench.get(&format!("/dead-letter-queue/operations/{}", begun[1].as_str().unwrap())).await.expect(200);
@@ -191,7 +191,7 @@ async fn nobody_is_sent_to_where_it_came_from() {
     let same = Config { advertise_url: "http://127.0.0.1:1".to_owned(), ..config(&folder) };
     let server = Server::with(engine, same).await;
     let bench = Bench { server, folder };
-    // Until it has looked who keeps the archive, it says that nobody does.
+    // Until it has looked up the keeper of the archive, it reports that no manager keeps it.
     let says_why = |answer: &Answer| answer.text.contains("where this one is");
     bench.until("/dead-letter-queue", says_why).await;
     let answer = bench.get("/dead-letter-queue").await;

@@ -256,7 +256,7 @@ async fn a_claim_that_is_under_way_when_its_client_goes_away_is_given_back() {
     soon(engine.claims(1)).await;
     assert_eq!(status(&server, "x").await["status"], "started");
     drop(waiting);
-    // The manager hears of the closed connection before it answers this on another one.
+    // The manager notices the closed connection before it answers this on another one.
     server.get("/health/live").await.expect(200);
     engine.hold_claims(false);
     until(&server, "submitted", 1).await;

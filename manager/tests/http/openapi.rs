@@ -127,7 +127,7 @@ async fn an_unknown_query_parameter_is_refused_on_every_route() {
             let (line, asked) = (format!("{method} {path}"), path.replace(['{', '}'], ""));
             let request = server.request(method.parse().unwrap(), &format!("{asked}?nonsense=1"));
             let answer = server.send(request).await;
-            // Whoever probes or scrapes may add parameters of their own.
+            // Probes and scrapers may add parameters of their own.
             if EXEMPT.contains(&line.as_str()) {
                 assert_eq!(answer.status, 200, "{line}: {}", answer.text);
                 continue;

@@ -1,4 +1,4 @@
-//! What workers can run, and what that means for submissions; and workers that are told to drain.
+//! What workers can run, and what that means for submissions; and workers that drain on request.
 
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ async fn register_resizer(engine: &dyn Engine) {
     engine.register_worker(report, TTL).await.unwrap();
 }
 
-/// Submits until the manager has looked at the workers anew.
+/// Submits until the manager has read the workers again.
 async fn until(server: &Server, task: &Value, holds: impl Fn(&Value) -> bool) -> Value {
     let mut ticks = tokio::time::interval(Duration::from_millis(20));
     soon(async {

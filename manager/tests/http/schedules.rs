@@ -95,7 +95,7 @@ async fn a_change_of_what_changed_meanwhile_is_refused() {
     server.post("/schedules", yearly(&json!({}))).await.expect(201);
     let read = server.get("/schedules/yearly").await;
     let tag = read.headers["etag"].to_str().unwrap().to_owned();
-    // Runs change what became of it and not its settings.
+    // Runs change its outcomes and not its settings.
     server.post("/schedules/yearly/run", "").await.expect(201);
     let put =
         |tag: &str, more: Value| server.json(Method::PUT, "/schedules/yearly", yearly(&more)).header("if-match", tag);

@@ -219,7 +219,7 @@ async fn a_rule_may_forbid_to_name_another_queue() {
     server.post("/tasks", json!({"name": "t", "version": 5, "queue": "c"})).await.expect(201);
     server.post("/tasks", json!({"name": "t", "version": 3, "queue": "none"})).await.refused(404, "unknown_queue");
 
-    // What was taken in before is answered as it stands; what would take its place is judged anew.
+    // A task accepted before is answered with its present state; one that would replace it is judged again.
     assert_eq!(server.post("/tasks", &before).await.expect(200)["queue"], "c");
     assert_eq!(with_key(&server, "before", task("c")).await.expect(200)["id"], keyed["id"]);
     before["on_conflict"] = json!("replace");

@@ -61,12 +61,6 @@ pub(crate) fn file(path: &str) -> Option<String> {
 #[derive(Default)]
 pub(crate) struct Complaints(String);
 
-impl std::fmt::Display for Complaints {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 impl Complaints {
     /// Notes one: where, and what to do about it.
     pub(crate) fn add(&mut self, place: impl std::fmt::Display, advice: impl std::fmt::Display) {

@@ -161,7 +161,7 @@ pub async fn waiting_bytes_follow_every_path(f: Fixture) {
     f.engine.purge_queue(&queue("mail"), MAX_BATCH).await.unwrap();
     f.engine.purge_queue(&queue("default"), MAX_BATCH).await.unwrap();
     assert_eq!((waiting(&f).await, f.stats("mail").await.waiting_bytes), (0, Some(0)));
-    // The copy makes its task anew.
+    // The copy creates its task again.
     assert_eq!(f.engine.resubmit(vec![Resubmit::of_archive(copy)]).await, Ok(vec![Resubmitted::Done]));
     assert_counted(&f, "default", "made anew").await;
     assert_sound(&f, 3, false).await;
@@ -198,7 +198,7 @@ pub async fn what_limits_by_key_hold_back_counts_as_waiting(f: Fixture) {
     assert_counted(&f, "default", "one that stands aside was cancelled").await;
     assert_eq!(f.engine.move_tasks(&queue("default"), &queue("mail"), 1).await, Ok(1));
     assert_counted(&f, "default", "one was moved").await;
-    // Counted anew while some stand aside.
+    // Counted again while some are set aside.
     limit(&f, "default", None).await;
     limit_with_keys(&f, 1_000).await;
     for _ in 0..10 {

@@ -1,4 +1,4 @@
-//! Deleting queues and roles: on the condition that nobody changed them, and that no worker serves them.
+//! Deleting queues and roles: on the condition that they have not changed, and that no worker serves them.
 
 use super::{DONE, Fixture, arrange::report, queue, seconds, task_in, worker};
 use crate::{
@@ -25,7 +25,7 @@ pub async fn a_queue_that_changed_meanwhile_is_not_deleted(f: Fixture) {
     f.submit(vec![task_in("a", "mail")]).await;
     let paused = QueueConfig { paused: true, ..read.clone() };
     f.engine.put_queue(paused.clone(), PutMode::Upsert).await.unwrap();
-    // That it changed is told before that it holds tasks, which whoever deletes may be about to delete.
+    // The change is reported before the tasks that it holds, which the caller may be about to delete.
     let refused = f.engine.delete_queue(&read.name, Some(read.clone())).await;
     assert!(matches!(refused, Err(Error::Changed(_))), "{refused:?}");
     let refused = f.engine.delete_queue(&read.name, Some(paused.clone())).await;
@@ -112,7 +112,7 @@ pub async fn a_role_that_workers_serve_is_deleted_by_force_only(f: Fixture) {
     f.engine.delete_role(&role.name, DeleteRole::default()).await.unwrap();
 }
 
-/// Whoever came first is seen: a worker that was told of a configuration with the role keeps the role.
+/// The first of the two wins: a worker that got a configuration with the role keeps the role.
 pub async fn of_a_worker_that_comes_and_a_deletion_at_once_one_is_first(f: Fixture) {
     let role = mailer();
     f.engine.register_worker(report("elsewhere"), seconds(10)).await.unwrap();

@@ -499,7 +499,7 @@ pub async fn a_graph_of_divisors_in_pieces_runs_in_order(f: Fixture) {
     assert_sound(&f, 50, false).await;
 }
 
-/// Random graphs with failures, retries, cancels and settlements that come twice, compared with what each policy says of
+/// Random graphs with failures, retries, cancels and settlements that come twice, compared with what each policy requires for
 /// each edge.
 pub async fn random_graphs_run_to_their_end(f: Fixture) {
     let mut random = super::sequence::Random::new(0x0ed6_e5ee);

@@ -376,7 +376,7 @@ impl Pair<'_> {
         };
         for engine in [&self.model as &dyn Engine, &*self.f.engine] {
             engine.put_queue(config.clone(), PutMode::Replace).await.unwrap();
-            // What stood there when it got a max_bytes is counted by then.
+            // The tasks that it held when it got a max_bytes are counted by then.
             engine.promote_due(1_000).await.unwrap();
         }
     }

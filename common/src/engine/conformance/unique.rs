@@ -1,4 +1,4 @@
-//! Unique keys: one such task at a time, whoever submits and however.
+//! Unique keys: at most one task per key, for every client and way of submission.
 
 use std::{sync::Arc, time::Duration};
 

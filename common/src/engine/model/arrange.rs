@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl State {
-    /// Changes the configuration; a change that changes nothing raises no version and wakes nobody.
+    /// Changes the configuration; a change that changes nothing raises no version and wakes no worker.
     fn change(&mut self, change: impl FnOnce(&mut Config)) -> Arc<Config> {
         let mut config = (*self.config).clone();
         change(&mut config);

@@ -22,7 +22,7 @@ pub(super) struct Signal {
 }
 
 impl State {
-    /// Notes that a task has ended, or is removed before its end: those that wait for it are to hear of it.
+    /// Notes that a task has ended, or is removed before its end: its successors must be signalled.
     pub(super) fn note_end(&mut self, on: &TaskId, end: Status) {
         let is_older = |stored: &&Stored| self.taken_from.is_none_or(|first| stored.position <= first);
         let waits = self.tasks.values().filter(|stored| stored.waits_for.contains_key(on)).filter(is_older);
@@ -120,7 +120,7 @@ impl State {
     }
 }
 
-/// What a new task says of its dependencies.
+/// The dependencies of a new task.
 pub(super) fn counted(depends_on: &[Dependency]) -> Option<Box<Dependencies>> {
     let total = u32::try_from(depends_on.len()).unwrap_or(u32::MAX);
     (total > 0).then(|| Box::new(Dependencies { total, ..Dependencies::default() }))

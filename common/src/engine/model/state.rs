@@ -76,7 +76,7 @@ pub(super) struct State {
     pub(super) waiting: HashMap<WorkerId, ClaimRequest>,
     /// The revision before the submission under way: what it takes in does not wait for what it replaces.
     pub(super) taken_from: Option<u64>,
-    /// Ends that successors are still to hear of.
+    /// Ends that must still be signalled to successors.
     pub(super) signals: Vec<Signal>,
     /// Whom to wake when this verb is done.
     pub(super) wakes: Vec<WorkerId>,

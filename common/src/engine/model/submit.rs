@@ -16,13 +16,13 @@ use crate::{
     time::Timestamp,
 };
 
-/// What becomes of one task: the id under which it stands, how, and whether its queue must have room for it.
+/// The result for one task: its id, what the submission did, and whether its queue must have room for it.
 type Taken = (TaskId, SubmittedHow, bool);
-/// What became of a batch, and the moves of those of its tasks whose predecessors are over.
+/// The results for a batch, and the moves of those of its tasks whose predecessors are over.
 type TakenIn = (Vec<(TaskId, SubmittedHow)>, Vec<(TaskId, Move)>);
 
 impl State {
-    /// Takes a batch in as if its tasks came one after the other. What stands against one stands against all.
+    /// Accepts a batch as if its tasks came one after the other. The refusal of one refuses all.
     pub(super) fn submit(&mut self, batch: Submit, now: Timestamp) -> Result<Vec<Submitted>> {
         if let Some(task) = batch.tasks.iter().find(|task| !self.queues.contains(&task.queue)) {
             return Err(Error::UnknownQueue(task.queue.clone()));

@@ -1,4 +1,4 @@
-//! Unique keys: who holds one, and what a submission does that meets its holder.
+//! Unique keys: who holds one, and what a submission does when its key is held.
 
 use super::state::State;
 use crate::{
@@ -22,7 +22,7 @@ pub(super) struct KeyHolder {
 
 /// What a submission meets.
 pub(super) enum Met {
-    /// Nobody who minds: it goes in.
+    /// No holder in conflict: it is accepted.
     Nobody,
     /// This task, which is its answer.
     Answer(TaskId),
@@ -56,7 +56,7 @@ impl State {
         }
     }
 
-    /// Where the task stands that took a key, if it holds it.
+    /// The status of the task that took a key, if it still holds it.
     fn holds(&self, held: &KeyHolder, now: Timestamp) -> Option<Status> {
         let task = &self.tasks.get(&held.task)?.task;
         let holds = task.unique.as_ref()?.statuses.contains(task.status) && held.until.is_none_or(|until| until > now);

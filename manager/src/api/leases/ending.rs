@@ -1,4 +1,4 @@
-//! What becomes of tasks that are returned: their outcomes, decided from their policies as every runtime decides them.
+//! The outcomes of returned tasks, decided from their policies as every runtime decides them.
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ fn failed(verdict: Verdict, error: Option<ErrorRequest>) -> Ending {
     Ending::Failed(verdict, AttemptFailure::new(how, message).of(kind))
 }
 
-/// What its submission says of it, and what it has used up. The fence decides whether this still matters: a task that has
+/// Its submission's policy, and what it has used up. The fence decides whether this still matters: a task that has
 /// gone on meanwhile is not settled.
 async fn policy_of(app: &App, id: &TaskId) -> Result<(TaskPolicy, Spent)> {
     let Some(task) = app.engine.get(id).await? else {

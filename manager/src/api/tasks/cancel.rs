@@ -57,7 +57,7 @@ pub(crate) async fn cancel_one(State(app): State<Arc<App>>, Path(id): Path<TaskI
 
 /// Cancel several tasks, by id or by filter
 ///
-/// With a filter, tasks that are over and running ones that were told already are passed by; `more` says whether to
+/// With a filter, tasks that are over and running ones with a cancel request are skipped; `more` says whether to
 /// call again.
 #[utoipa::path(
     post, path = "/tasks/cancel", tag = "tasks", operation_id = "cancel_tasks",

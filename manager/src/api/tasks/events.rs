@@ -33,7 +33,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Follow a task
 ///
-/// A stream of server-sent events. The first tells how the task stands, later ones what changed, within a second:
+/// A stream of server-sent events. The first reports the task's present state, later ones what changed, within a second:
 /// `status` when its status, its attempt, its worker or a wish to cancel it changed; `progress` at its heartbeats. Each has
 /// the task as its data, without parameters, result and errors. The last is `end`, with result and errors, at once when the
 /// task is over; or `deleted`. Then the stream ends. It also ends when the manager stops: connect again.
@@ -57,14 +57,14 @@ pub(crate) async fn events(State(app): State<Arc<App>>, Path(id): Path<TaskId>) 
 struct Follower {
     app: Arc<App>,
     id: TaskId,
-    /// The task as it stood when the request came.
+    /// The task as it was when the request came.
     news: Option<Task>,
     seen: Option<Seen>,
     /// One of as many as there may be.
     _place: OwnedSemaphorePermit,
 }
 
-/// What of a task was told last.
+/// The fields of a task that were sent last.
 #[derive(Debug, PartialEq)]
 struct Seen {
     standing: (Status, u64, bool),
@@ -114,7 +114,7 @@ impl Follower {
         }
     }
 
-    /// The task when it is over, or as it stands after a while. A store that can't answer is asked again.
+    /// The task when it is over, or its state after a while. A store that can't answer is asked again.
     async fn look(&self) -> Option<Task> {
         loop {
             match self.app.engine.await_finished(&self.id, LOOK_EVERY).await {

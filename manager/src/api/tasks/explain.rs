@@ -41,7 +41,7 @@ const NAMED: usize = 10;
 
 /// Why a task does not run now
 ///
-/// Everything that stands in its way, each with a code and a sentence: a paused queue, a time that lies ahead, a limit
+/// Everything that keeps it from running, each with a code and a sentence: a paused queue, a time in the future, a limit
 /// and who uses it up, no worker that serves its queue or knows its name and version, other queues that its workers empty
 /// first; and its place in the queue.
 #[utoipa::path(

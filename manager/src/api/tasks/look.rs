@@ -62,7 +62,7 @@ pub(crate) async fn get_task_named_cancel(state: State<Arc<App>>, query: Query<W
     get_task(state, Path(id), query).await
 }
 
-/// The store watches for the end; a manager that stops does not let anybody wait any longer.
+/// The store watches for the end; a manager that stops ends the wait.
 async fn find(app: &App, id: &TaskId, wait: Duration) -> Result<Option<Task>> {
     if wait.is_zero() {
         return Ok(app.engine.get(id).await?);

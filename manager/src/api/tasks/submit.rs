@@ -65,7 +65,7 @@ problems!(SubmitProblems: WITH_BODY, [
 /// Submit one task or a batch
 ///
 /// A batch is taken in as a whole or not at all. Sending the same task (the same id and body) again changes nothing and
-/// is answered as it stands, so a request whose answer was lost may be repeated; give ids of your own, or an
+/// is answered with its present state, so a request whose answer was lost may be repeated; give ids of your own, or an
 /// `Idempotency-Key`, from which ids are derived. Both are honoured for as long as the tasks are kept, and for at least a
 /// day after they ended.
 #[utoipa::path(
@@ -232,7 +232,7 @@ impl RequestReader<'_> {
         };
         let key_is_explicit = request.concurrency_key.is_some();
         let concurrency_key = request.concurrency_key.or_else(|| self.config.key_of(&queue, &parameters));
-        // What a key tells apart are requests without ids: a task with its own is the same under whatever key.
+        // A key distinguishes requests without ids: a task with its own id is the same under every key.
         let request_digest = if request.id.is_some() { None } else { self.envelope.request_digest };
         let given = request.id.or_else(|| self.envelope.key.map(|key| ids::derived(key, index)));
         let judged = match queue_is_explicit {
@@ -323,7 +323,7 @@ impl RequestReader<'_> {
         checked.map_err(|forbidden| Problem::new(Code::QueueForbidden, forbidden.to_string()).at("/queue"))
     }
 
-    /// What live workers say of a task.
+    /// What live workers registered about a task.
     fn described(&self, name: &TaskName, version: u32) -> Option<&Described> {
         self.known.as_ref()?.find(name, version)?.described.as_deref()
     }

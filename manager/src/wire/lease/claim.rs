@@ -129,7 +129,7 @@ fn read_kind(text: &str) -> Option<TaskKind> {
 pub struct LeasesView<'a> {
     /// The tasks, in the order of claiming. None if the wait ended first.
     pub(crate) leases: Vec<LeasedTaskView<'a>>,
-    /// Tasks that this worker runs and somebody cancelled: all of them, each time, until they are returned.
+    /// Tasks of this worker with a cancel request: all of them, each time, until they are returned.
     #[schema(value_type = Vec<NameDoc>)]
     pub(crate) cancel_requested: &'a [TaskId],
     /// Whether the worker is to drain: it is given nothing more until it is resumed.
@@ -169,7 +169,7 @@ pub struct LeasedTaskView<'a> {
     /// What an earlier attempt left for this one.
     #[serde(flatten)]
     checkpoint: Checkpoint<'a>,
-    /// What the submission says of its policy. Time limits are the worker's to keep.
+    /// The submission's policy. The worker must keep time limits itself.
     policy: PolicyView<'a>,
     /// When the store took it.
     submitted_at: Rfc3339,

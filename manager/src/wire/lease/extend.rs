@@ -113,7 +113,7 @@ impl ExtensionRequest<'_> {
     }
 }
 
-/// What became of each lease, in the order sent.
+/// The result for each lease, in the order sent.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ExtendedLeases)]
 pub struct ExtendedListView {
@@ -128,7 +128,7 @@ impl ExtendedListView {
     }
 }
 
-/// What became of a lease that was to be extended.
+/// The result for one lease.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ExtendedLease)]
 pub struct ExtendedView {
@@ -137,7 +137,7 @@ pub struct ExtendedView {
     id: TaskId,
     /// Whether the lease goes on, under the same token.
     extended: bool,
-    /// Whether somebody cancelled the task: stop it, and return it.
+    /// Whether the task's cancel is requested: stop it, and return it.
     cancel_requested: bool,
     /// Why it does not go on: `lease_lost`. Stop the task; nothing it does counts any more.
     #[serde(skip_serializing_if = "Option::is_none")]

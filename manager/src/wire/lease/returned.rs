@@ -145,7 +145,7 @@ impl ReturnedRequest<'_> {
     }
 }
 
-/// What became of each task, in the order sent.
+/// The result for each task, in the order sent.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ReturnedTasks)]
 pub struct ReturnedListView {
@@ -165,7 +165,7 @@ impl ReturnedListView {
     }
 }
 
-/// What became of a task that was returned.
+/// The result for a returned task.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ReturnedTask)]
 pub struct ReturnedView {
@@ -174,7 +174,7 @@ pub struct ReturnedView {
     id: TaskId,
     /// Whether the store took it. One that ended its task is taken again, to the same effect.
     accepted: bool,
-    /// Where the task then stands; `cancelled` whenever somebody cancelled it before.
+    /// The task's status then; `cancelled` if its cancel was requested before.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<StatusDoc>)]
     status: Option<Status>,
