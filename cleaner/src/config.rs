@@ -32,7 +32,7 @@ Exit codes:
   0   all there was to do was done
   1   something was left undone: a pass failed, it was stopped before the end, or it found what it can't mend
   2   the command line makes no sense, or names nothing to do
-  64  the configuration makes no sense, or there is no store where it says
+  64  the configuration is invalid, or no store exists at the address
   69  the store can't be reached
 
 Examples:

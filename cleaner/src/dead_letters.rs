@@ -41,7 +41,7 @@ impl DeadLetters {
         let wrong = |error: String| Error::Config(format!("{manager:?} is not a manager's address: {error}"));
         let mut url = Url::parse(manager).map_err(|error| wrong(error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(wrong("write http://HOST:PORT, or https:// of what stands before it".to_owned()));
+            return Err(wrong("write http://HOST:PORT, or https:// with the address of its proxy".to_owned()));
         }
         url.path_segments_mut()
             .map_err(|()| wrong("it can't have a path".to_owned()))?

@@ -131,7 +131,7 @@ impl Client {
         })?;
         if !matches!(parsed.scheme(), "http" | "https") {
             return Err(Failure::Usage(format!(
-                "{url:?} is not a manager's address: write http://HOST:PORT, or https:// of what stands before it"
+                "{url:?} is not a manager's address: write http://HOST:PORT, or https:// with the address of its proxy"
             )));
         }
         // A manager is asked directly: a proxy of the environment is for the world outside.

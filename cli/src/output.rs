@@ -106,7 +106,7 @@ pub(crate) fn is_terminal() -> bool {
 /// Without a terminal to ask on; then `--yes` is required.
 pub(crate) fn confirm(question: &str) -> Result<bool, Failure> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        return Err(Failure::Usage(format!("{question} There is nobody to ask: say --yes")));
+        return Err(Failure::Usage(format!("{question} No terminal to ask on: say --yes")));
     }
     write!(anstream::stderr().lock(), "{question} [y/N] ").ok();
     let mut answer = String::new();

@@ -111,7 +111,7 @@ pub fn validate_key_parameter(parameter: &str) -> Result<(), String> {
         return Err("key_parameter is 1 to 256 bytes of text without control characters".to_owned());
     }
     if is_pointer && !escapes.into_iter().all(|rest| rest.starts_with(['0', '1'])) {
-        return Err("key_parameter is no JSON pointer: ~ stands only in ~0 and ~1".to_owned());
+        return Err("key_parameter is not a JSON pointer: ~ is only allowed in ~0 and ~1".to_owned());
     }
     Ok(())
 }

@@ -79,7 +79,7 @@ struct Before {
 #[derive(Debug, Clone)]
 enum Keeper {
     /// No manager, or it is not known yet.
-    Nobody,
+    Unknown,
     /// This manager, until then at least.
     Us(Instant),
     /// Another one.
@@ -132,7 +132,7 @@ impl DeadLetters {
             url,
             holder,
             meters: LetterMeters::new(&opentelemetry::global::meter(SCOPE)),
-            keeper: Mutex::new(Keeper::Nobody),
+            keeper: Mutex::new(Keeper::Unknown),
             before: Mutex::default(),
             archive: Mutex::default(),
             trouble: Mutex::default(),
@@ -164,10 +164,12 @@ impl DeadLetters {
             let count = unreadable.len();
             format!("{count} dead letters in the store can't be read, that of task {id} ({revision}) first: {why}")
         });
-        let nobody = matches!(*self.keeper.lock(), Keeper::Nobody) && outbox > 0;
+        let is_unknown = matches!(*self.keeper.lock(), Keeper::Unknown) && outbox > 0;
         let waiting = match self.trouble.lock().as_ref() {
             Some(trouble) => Some(format!("{trouble}; {outbox} dead letters wait in the store")),
-            None if nobody => Some(format!("no manager keeps the archive; {outbox} dead letters wait in the store")),
+            None if is_unknown => {
+                Some(format!("no manager keeps the archive; {outbox} dead letters wait in the store"))
+            }
             None => None,
         };
         let elsewhere = self.before.lock().as_ref().map(|Before { archive, url, .. }| {
@@ -307,7 +309,7 @@ async fn keeper_now(app: &App) -> Keeper {
         Ok(Some(had)) if had.holder != letters.holder => keeper::other(&had.note),
         Ok(_) => {
             letters.begin();
-            Keeper::Nobody
+            Keeper::Unknown
         }
         Err(_) => known,
     }
@@ -330,7 +332,7 @@ async fn held(app: &App, path: &str) -> Result<Arc<Archive>, Response> {
         }
         let is_about_to = letters.path.is_some() && letters.trouble.lock().is_none() && !app.drain.is_cancelled();
         if !is_about_to || tokio::time::timeout_at(deadline, found).await.is_err() {
-            return Err(nobody(letters));
+            return Err(no_keeper(letters));
         }
     }
 }
@@ -347,11 +349,11 @@ fn sent_on(letters: &DeadLetters, url: &str, path: &str) -> Response {
     }
     match HeaderValue::from_str(&format!("{url}{path}")) {
         Ok(to) => (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, to)]).into_response(),
-        Err(_) => nobody(letters),
+        Err(_) => no_keeper(letters),
     }
 }
 
-fn nobody(letters: &DeadLetters) -> Response {
+fn no_keeper(letters: &DeadLetters) -> Response {
     if let Some(trouble) = letters.trouble.lock().clone() {
         return Problem::from(trouble).into_response();
     }

@@ -65,7 +65,7 @@ impl Condition {
             (Self::Tagged(tags), Some(stored)) if tags.contains(&tag_of(stored)) => {
                 Ok(PutMode::Unchanged(stored.clone()))
             }
-            (_, None) => Err(Problem::new(Code::Changed, "If-Match: there is no such entry")),
+            (_, None) => Err(Problem::new(Code::Changed, "If-Match: the entry does not exist")),
             (Self::Tagged(_), Some(stored)) => {
                 Err(Problem::new(Code::Changed, format!("If-Match: its tag is {} now", tag_of(stored))))
             }

@@ -83,21 +83,21 @@ codes! {
     /// No such path. The paths are listed at /openapi.json.
     NotFound = "not_found", NOT_FOUND, "There is nothing at this path";
     /// No task has this id: it was never submitted, or it has been pruned.
-    UnknownTask = "unknown_task", NOT_FOUND, "There is no such task";
+    UnknownTask = "unknown_task", NOT_FOUND, "Task not found";
     /// The task is over and was pruned. Its id is remembered for a time: `end` has its status, its queue and when it ended.
     Gone = "gone", GONE, "The task is over and was pruned";
     /// No queue has this name. Create it with POST /queues.
-    UnknownQueue = "unknown_queue", NOT_FOUND, "There is no such queue";
+    UnknownQueue = "unknown_queue", NOT_FOUND, "Queue not found";
     /// This task has no dead letter: it did not fail for good, was not to be kept, or was deleted.
-    UnknownDeadLetter = "unknown_dead_letter", NOT_FOUND, "There is no such dead letter";
+    UnknownDeadLetter = "unknown_dead_letter", NOT_FOUND, "Dead letter not found";
     /// No operation has this id, or it was finished over a week ago.
-    UnknownOperation = "unknown_operation", NOT_FOUND, "There is no such operation";
+    UnknownOperation = "unknown_operation", NOT_FOUND, "Operation not found";
     /// No role has this name. Create it with POST /roles.
-    UnknownRole = "unknown_role", NOT_FOUND, "There is no such role";
+    UnknownRole = "unknown_role", NOT_FOUND, "Role not found";
     /// No live worker has this id. The workers are listed at GET /workers.
-    UnknownWorker = "unknown_worker", NOT_FOUND, "There is no such worker";
+    UnknownWorker = "unknown_worker", NOT_FOUND, "Worker not found";
     /// No schedule has this name. Create it with POST /schedules.
-    UnknownSchedule = "unknown_schedule", NOT_FOUND, "There is no such schedule";
+    UnknownSchedule = "unknown_schedule", NOT_FOUND, "Schedule not found";
     /// The path exists, the method on it does not; see the Allow header.
     MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED, "This path does not take this method";
     /// The body did not arrive in time. Send it again.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, de};
 /// A listen address that other machines can reach.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{address} is not a loopback address, and there is no authentication: anyone who reaches it could run tasks. Listen on 127.0.0.1 behind a proxy that authenticates, or say {flag}"
+    "{address} is not a loopback address, and Jobbers has no authentication: any client that reaches it could run tasks. Listen on 127.0.0.1 behind a proxy that authenticates, or say {flag}"
 )]
 pub struct NotLoopback {
     /// The address.

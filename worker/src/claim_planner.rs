@@ -90,7 +90,7 @@ impl ClaimPlanner {
         self.version = config.version;
         let Some(role) = config.roles.get(&self.role) else {
             if first || !self.served.is_empty() {
-                tracing::warn!(role = %self.role, "there is no such role; waiting until there is");
+                tracing::warn!(role = %self.role, "the role does not exist; waiting until it is created");
             }
             self.served.clear();
             return true;

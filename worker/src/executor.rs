@@ -199,7 +199,7 @@ async fn wind_up(attempt: &Attempt, running: &mut Running) -> Option<Result<Answ
             () = sleep_until(until.into()) => {}
         }
     }
-    tracing::warn!(id = %attempt.task.id, name = %attempt.task.name, "the task goes on after it was told to end");
+    tracing::warn!(id = %attempt.task.id, name = %attempt.task.name, "the task continues after its stop request");
     None
 }
 

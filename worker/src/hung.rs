@@ -38,7 +38,7 @@ impl HungThreads {
         let held_for = attempt.runs_for();
         tracing::error!(
             id = %task.id, name = %task.name, attempt = task.attempt, ran = ?held_for,
-            "the task did not end when it was told to; its thread is written off"
+            "the task ignored its stop request; its thread is written off"
         );
         let thread = HungThread {
             id: task.id.clone(),

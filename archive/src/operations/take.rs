@@ -16,7 +16,7 @@ pub(super) fn tasks(transaction: &Transaction<'_>, operation: &str, tasks: &[Tas
     for (place, task) in (0_i64..).zip(tasks) {
         let found = latest(transaction, task)?.map(|letter| letter.summary);
         let (letter, outcome, detail) = match &found {
-            None => (None, Some(ItemOutcome::Unknown), Some("there is no dead letter of this task".to_owned())),
+            None => (None, Some(ItemOutcome::Unknown), Some("this task has no dead letter".to_owned())),
             Some(letter) => match letter.state {
                 LetterState::Dead | LetterState::Superseded => (Some(letter), None, None),
                 LetterState::Resubmitting | LetterState::Resubmitted => {

@@ -137,10 +137,10 @@ fn a_store_that_is_not_there_is_not_made() {
     let folder = tempfile::tempdir().unwrap();
     let url = |name: &str| format!("sqlite://{}", folder.path().join(name).display());
     for asked in ["--retention", "--repair"] {
-        fails_with(64, "there is no store at", &[asked, "--engine-url", &url("none.db")]);
+        fails_with(64, "no store exists at", &[asked, "--engine-url", &url("none.db")]);
         fails_with(64, "in memory", &[asked, "--engine-url", "sqlite::memory:"]);
     }
-    fails_with(64, "there is no store at", &["--retention", "--watch", "1m", "--engine-url", &url("none.db")]);
+    fails_with(64, "no store exists at", &["--retention", "--watch", "1m", "--engine-url", &url("none.db")]);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was made");
     fs::write(folder.path().join("empty.db"), b"").unwrap();
     fails_with(64, "the file is empty", &["--repair", "--engine-url", &url("empty.db")]);

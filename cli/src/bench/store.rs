@@ -13,7 +13,7 @@ use crate::scratch::{FILE, Place, Scratch};
 
 /// The bare SQLite's file, beside the engine's.
 const BARE_FILE: &str = "bare.db";
-const NO_SERVER: &str = "there is no connection to the server";
+const NO_SERVER: &str = "no connection to the server";
 
 pub(super) struct Store {
     pub(super) scratch: Scratch,

@@ -76,7 +76,7 @@ fn show(report: &CancelAnswer) -> Result<(), Failure> {
     let mut table = output::table_of(&["ID", "OUTCOME"]);
     for task in &report.tasks {
         let outcome = match (task.outcome.as_str(), &task.status) {
-            ("requested", _) => "runs; its worker has been told".to_owned(),
+            ("requested", _) => "runs; its worker has been notified".to_owned(),
             ("already_over", Some(status)) => format!("was over already: {status}"),
             ("unknown", _) => "does not exist".to_owned(),
             (outcome, _) => outcome.to_owned(),

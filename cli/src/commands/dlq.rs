@@ -20,7 +20,7 @@ mod operations;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Dead letters are tasks that failed for good and were to be kept: submitted with --dead-letter save, or of a task whose code \
-says so. They stay when the store forgets their tasks, with every failure, until somebody deletes them.")]
+says so. They stay when the store forgets their tasks, with every failure, until they are deleted.")]
 pub struct Args {
     #[command(subcommand)]
     action: Action,

@@ -164,7 +164,7 @@ async fn list(args: &ClientArgs) -> Result<(), Failure> {
     }
     let Rules { rules } = answer.read()?;
     if rules.is_empty() {
-        output::note("there are no rules: a task that names no queue goes to `default`");
+        output::note("no rules: a task that names no queue goes to `default`");
         return Ok(());
     }
     let mut table = output::table_of(&["TASK", "VERSIONS", "GOES TO", "NAMED QUEUES"]);

@@ -231,7 +231,7 @@ async fn list(args: &ClientArgs) -> Result<(), Failure> {
         return Ok(());
     };
     if schedules.is_empty() {
-        output::note("there are no schedules: create one with jobbers schedules put");
+        output::note("no schedules: create one with jobbers schedules put");
         return Ok(());
     }
     let mut table = output::table_of(&["SCHEDULE", "WHEN", "TASK", "NEXT SLOT", "FIRED", "MISSED", "SKIPPED"]);

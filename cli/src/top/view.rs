@@ -198,8 +198,8 @@ fn worker_table(workers: &[Worker], width: u16) -> Table<'static> {
         Column::new("QUEUES", 13).growing(1).giving_way(1),
         Column::new("STATE", 8),
     ];
-    let nobody = vec![Cell::from("no worker is alive").red()];
-    let rows = if workers.is_empty() { vec![nobody] } else { workers.iter().map(row).collect() };
+    let no_worker = vec![Cell::from("no worker is alive").red()];
+    let rows = if workers.is_empty() { vec![no_worker] } else { workers.iter().map(row).collect() };
     table(&columns, rows, width)
 }
 

@@ -128,14 +128,14 @@ fn a_redis_that_lost_a_key_is_told() {
 fn a_store_that_is_not_there_is_not_made() {
     let folder = tempfile::tempdir().unwrap();
     let examine = |path: &str| run_in(folder.path(), &["doctor", "--engine-url", &format!("sqlite://{path}")]);
-    examine("none.db").fails(64, "there is no store at none.db: no such file");
-    examine("no%20ne.db?synchronous=normal").fails(64, "there is no store at no ne.db");
-    run_in(folder.path(), &["doctor"]).fails(64, "there is no store at ./jobbers.db");
+    examine("none.db").fails(64, "no store exists at none.db: no such file");
+    examine("no%20ne.db?synchronous=normal").fails(64, "no store exists at no ne.db");
+    run_in(folder.path(), &["doctor"]).fails(64, "no store exists at ./jobbers.db");
     examine(".").fails(64, "is a folder");
     run(&["doctor", "--engine-url", "sqlite::memory:"]).fails(64, "in memory");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was made");
     fs::write(folder.path().join("empty.db"), b"").unwrap();
-    examine("empty.db").fails(64, "there is no store at empty.db: the file is empty");
+    examine("empty.db").fails(64, "no store exists at empty.db: the file is empty");
     assert_eq!(fs::metadata(folder.path().join("empty.db")).unwrap().len(), 0);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was made beside it");
     run(&["doctor", "--engine-url", "redis://127.0.0.1:1"]).fails(69, "can't be opened");

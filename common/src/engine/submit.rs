@@ -74,7 +74,7 @@ impl Submit {
         }
         let mut seen = HashSet::with_capacity(self.tasks.len());
         match self.tasks.iter().find(|task| !seen.insert(&task.id)) {
-            Some(twice) => Err(Error::Invalid(format!("task id {} stands twice in one batch", twice.id))),
+            Some(twice) => Err(Error::Invalid(format!("task id {} occurs twice in one batch", twice.id))),
             None => Ok(()),
         }
     }

@@ -230,7 +230,7 @@ impl Lane {
                 match subscribe(manager.clone(), &channels).await {
                     // Its first message makes all callers look for what they missed.
                     Ok(()) => return,
-                    Err(error) => warn!(%error, "nothing is heard from the server as yet"),
+                    Err(error) => warn!(%error, "no message from the server yet"),
                 }
                 sleep(pause).await;
                 pause = (pause * 2).min(LONGEST_PAUSE);

@@ -225,6 +225,6 @@ fn read_answer(answer: &str) -> Result<Resubmitted> {
         "u" => Resubmitted::Unknown,
         "q" => Resubmitted::UnknownQueue(QueueName::new(rest).map_err(|error| Error::Corrupt(error.to_string()))?),
         "h" => Resubmitted::Held(TaskId::new(rest).map_err(|error| Error::Corrupt(error.to_string()))?),
-        _ => return Err(malformed("what became of a task was due")),
+        _ => return Err(malformed("the result for a task was expected")),
     })
 }

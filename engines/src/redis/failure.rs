@@ -27,7 +27,7 @@ pub(super) fn translate(error: &RedisError) -> Error {
             Error::Config("this is a node of a Redis Cluster; clusters are not supported yet".to_owned())
         }
         "ERR" if detail.starts_with("DB index") => {
-            Error::Config(format!("there is no such database on the Redis server: {detail}"))
+            Error::Config(format!("the database does not exist on the Redis server: {detail}"))
         }
         "ERR" if detail.starts_with("unknown command") => {
             Error::Config(format!("Redis 7.0 or newer is needed, with all of its commands: {detail}"))

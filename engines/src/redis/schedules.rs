@@ -56,7 +56,7 @@ pub(super) async fn put(store: &Store, entry: &ScheduleEntry, put: PutSchedule) 
         "unknown" => Err(Error::UnknownSchedule(name.clone())),
         "changed" => Err(Error::Changed(format!("schedule {name}"))),
         "many" => Err(Error::Invalid(format!("a store holds at most {MAX_SCHEDULES} schedules"))),
-        _ => Err(malformed("what became of a schedule was due")),
+        _ => Err(malformed("the result for a schedule was expected")),
     }
 }
 
@@ -101,7 +101,7 @@ pub(super) async fn delete(store: &Store, name: &ScheduleName, revision: Option<
         "done" => Ok(()),
         "unknown" => Err(Error::UnknownSchedule(name.clone())),
         "changed" => Err(Error::Changed(format!("schedule {name}"))),
-        _ => Err(malformed("what became of a schedule was due")),
+        _ => Err(malformed("the result for a schedule was expected")),
     }
 }
 
@@ -154,6 +154,6 @@ pub(super) async fn fire(store: &Store, fire: Fire) -> Result<Fired> {
             Err(refusal) => Err(refusal),
             Ok(_) => Err(malformed("a refusal was due")),
         },
-        _ => Err(malformed("what became of a schedule was due")),
+        _ => Err(malformed("the result for a schedule was expected")),
     }
 }

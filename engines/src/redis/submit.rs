@@ -99,7 +99,7 @@ impl Submitter {
         match answered.await.map_err(|_| gone())? {
             // A server that was emptied knows no queue at all.
             Err(Error::UnknownQueue(_)) if self.store.prepare().await? => {
-                Err(Error::unavailable("Redis lost its data; the store has been set up anew"))
+                Err(Error::unavailable("Redis lost its data; the store has been created again"))
             }
             answer => Ok(as_given(answer?, places)),
         }

@@ -104,7 +104,7 @@ pub(super) async fn cycle(store: &Store, cycle: &Cycle) -> Result<CycleReply> {
         store.notifications.registered(&cycle.worker, claim.queues.iter().map(|it| it.queue.clone()).collect());
     }
     if reply.config_version == 0 && store.prepare().await? {
-        warn!("Redis lost its data; the store has been set up anew");
+        warn!("Redis lost its data; the store has been created again");
     }
     Ok(reply)
 }

@@ -36,11 +36,11 @@ pub(super) fn open_writer(address: &Address) -> Result<Connection> {
 /// [`Error::Config`] if no store exists.
 pub(super) fn open_existing(address: &Address) -> Result<Connection> {
     let Place::File(path) = &address.place else {
-        let why = "a store in memory is new and empty, and nobody else's: name the one to look at with --engine-url";
+        let why = "a store in memory is new, empty and private: name the one to examine with --engine-url";
         return Err(Error::Config(why.to_owned()));
     };
     let none = |found| {
-        Error::Config(format!("there is no store at {}: {found}; say with --engine-url where it is", path.display()))
+        Error::Config(format!("no store exists at {}: {found}; say with --engine-url where it is", path.display()))
     };
     if matches!(path.try_exists(), Ok(false)) {
         return Err(none("no such file"));

@@ -161,7 +161,7 @@ fn take_unique(
     let mut in_place = replaced.as_ref().is_some_and(|stored| stored.waits_in(queue));
     let mut how = if replaced.is_some() { SubmittedHow::Replaced } else { SubmittedHow::Created };
     match unique::meet(step, new, unique)? {
-        Met::Nobody => {}
+        Met::Free => {}
         Met::Answer(taker) => return Ok((existing(step, taker.id.clone(), &Stored::from(&taker))?, false)),
         Met::Replace(taker) => {
             in_place |= Stored::from(&taker).waits_in(queue);

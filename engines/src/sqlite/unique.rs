@@ -33,7 +33,7 @@ pub(super) struct Taker {
 /// What a submission meets.
 pub(super) enum Met {
     /// No holder in conflict: it is accepted.
-    Nobody,
+    Free,
     /// This task is its answer.
     Answer(Taker),
     /// This task must be cancelled.
@@ -44,18 +44,18 @@ pub(super) enum Met {
 
 /// What a submission must do about its unique key.
 pub(super) fn meet(step: &Step<'_>, new: &NewTask, unique: &Unique) -> Result<Met> {
-    let Some(taker) = find(step, &new.name, unique)? else { return Ok(Met::Nobody) };
+    let Some(taker) = find(step, &new.name, unique)? else { return Ok(Met::Free) };
     let is_last_word =
         |(id, fingerprint): &(String, _)| *id == new.id.as_str() && *fingerprint == new.fingerprint().to_be_bytes();
     if taker.last_word.as_ref().is_some_and(is_last_word) {
         return Ok(Met::Answer(taker));
     }
     if !taker.holds || taker.id == new.id {
-        return Ok(Met::Nobody);
+        return Ok(Met::Free);
     }
     match (unique.on_duplicate, taker.status) {
         (OnDuplicate::Return, _) => Ok(Met::Answer(taker)),
-        (OnDuplicate::Replace | OnDuplicate::KeepLast, status) if status.is_finished() => Ok(Met::Nobody),
+        (OnDuplicate::Replace | OnDuplicate::KeepLast, status) if status.is_finished() => Ok(Met::Free),
         (OnDuplicate::Reject, status) | (_, status @ Status::Started) => {
             Err(Error::Duplicate { id: new.id.clone(), key: unique.key.clone(), holder: taker.id, status })
         }

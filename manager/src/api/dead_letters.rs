@@ -175,7 +175,7 @@ pub(crate) async fn delete(
 }
 
 fn unknown(id: &TaskId) -> Problem {
-    Problem::new(Code::UnknownDeadLetter, format!("there is no dead letter of task {id}"))
+    Problem::new(Code::UnknownDeadLetter, format!("task {id} has no dead letter"))
 }
 
 /// How many letters are meant, and how many of them would be sent.

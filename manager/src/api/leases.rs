@@ -202,7 +202,7 @@ fn kind_of(task: &ClaimedTask) -> TaskKind {
 /// ended is extended too, as long as the task was not given to another. The tokens stay the same.
 #[utoipa::path(
     post, path = "/leases/extend", tag = "leases", operation_id = "extend_leases", request_body = ExtendRequest,
-    responses((status = 200, description = "What became of each", body = ExtendedListView), ExtendProblems)
+    responses((status = 200, description = "The result for each", body = ExtendedListView), ExtendProblems)
 )]
 pub(crate) async fn extend(State(app): State<Arc<App>>, request: JsonBytes) -> Result<Response> {
     let request_body: ExtendRequest<'_> = json::decode(&request.bytes)?;
@@ -228,7 +228,7 @@ pub(crate) async fn extend(State(app): State<Arc<App>>, request: JsonBytes) -> R
 /// is safe: what ended its task is answered like the first time, anything else then is `lease_lost`.
 #[utoipa::path(
     post, path = "/leases/return", tag = "leases", operation_id = "return_leases", request_body = ReturnRequest,
-    responses((status = 200, description = "What became of each", body = ReturnedListView), ReturnProblems)
+    responses((status = 200, description = "The result for each", body = ReturnedListView), ReturnProblems)
 )]
 pub(crate) async fn give_back(State(app): State<Arc<App>>, request: JsonBytes) -> Result<Response> {
     let ReturnRequest { worker, leases } = json::decode(&request.bytes)?;

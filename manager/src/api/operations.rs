@@ -97,7 +97,7 @@ pub(crate) async fn cancel(
 }
 
 fn unknown_operation(id: &str) -> Problem {
-    Problem::new(Code::UnknownOperation, format!("there is no operation {id}"))
+    Problem::new(Code::UnknownOperation, format!("operation {id} does not exist"))
 }
 
 pub(super) async fn wait_for(

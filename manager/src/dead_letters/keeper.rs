@@ -50,7 +50,7 @@ pub(crate) async fn run(app: Arc<App>, every: Duration) {
     app.drain.run_until_cancelled(keeping).await;
     rounds.sending.shutdown().await;
     if app.dead_letters.held().is_some() {
-        *app.dead_letters.keeper.lock() = Keeper::Nobody;
+        *app.dead_letters.keeper.lock() = Keeper::Unknown;
         // Another manager then takes over at once; else it would wait for the duty's end.
         app.engine.release_duty(&duty(), &app.dead_letters.holder).await.ok();
     }
@@ -294,12 +294,12 @@ fn kept_before(had: &Duty, known: Option<Before>, archive: &str) -> Option<Befor
 
 /// The manager that said this of itself.
 pub(super) fn other(note: &str) -> Keeper {
-    serde_json::from_str(note).map_or(Keeper::Nobody, Keeper::Other)
+    serde_json::from_str(note).map_or(Keeper::Unknown, Keeper::Other)
 }
 
 async fn look_for_keeper(app: &App) -> Result<(), Error> {
     let had = app.engine.duty(&duty()).await?;
-    *app.dead_letters.keeper.lock() = had.map_or(Keeper::Nobody, |had| other(&had.note));
+    *app.dead_letters.keeper.lock() = had.map_or(Keeper::Unknown, |had| other(&had.note));
     Ok(())
 }
 

@@ -125,7 +125,7 @@ fn outcome(place: i64, answer: Resubmitted) -> Settled {
         // The letter is this operation's alone: its receipt is this operation's own.
         Resubmitted::Done | Resubmitted::Already => (ItemOutcome::Resubmitted, None),
         Resubmitted::Live(status) => (ItemOutcome::Live, Some(format!("the task is {status}"))),
-        Resubmitted::Moved(status) => (ItemOutcome::Moved, Some(format!("the task has ended anew: {status}"))),
+        Resubmitted::Moved(status) => (ItemOutcome::Moved, Some(format!("the task has ended again: {status}"))),
         Resubmitted::Unknown => (ItemOutcome::Unknown, None),
         Resubmitted::UnknownQueue(queue) => {
             (ItemOutcome::UnknownQueue, Some(format!("queue {queue} does not exist; say to_queue")))

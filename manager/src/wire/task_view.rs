@@ -225,7 +225,7 @@ macro_rules! payload_fields {
         $(#[doc = $doc])+
         #[derive(Debug, Serialize, ToSchema)]
         pub(crate) struct $name<'a> {
-            #[doc = "The JSON; base64 text when the content type stands beside it."]
+            #[doc = "The JSON; base64 text if the content type is given."]
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schema(value_type = AnyJsonDoc, required = false)]
             $field: Option<Content<'a>>,

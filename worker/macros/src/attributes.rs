@@ -93,7 +93,7 @@ fn take(attributes: &mut Attributes, seen: &mut Vec<String>, meta: &Meta) -> Res
         ("unlisted", Meta::Path(_)) => attributes.unlisted = true,
         ("unique", Meta::Path(_)) => attributes.unique.by_parameters = true,
         ("blocking" | "unlisted" | "unique", other) => {
-            return Err(Error::new(other.span(), format!("`{word}` stands alone, without a value")));
+            return Err(Error::new(other.span(), format!("`{word}` takes no value")));
         }
         (known, Meta::NameValue(pair)) if KNOWN.contains(&known) => set(attributes, known, &pair.value)?,
         (known, other) if KNOWN.contains(&known) => {
@@ -328,10 +328,10 @@ mod tests {
             (quote!(fatal_on = []), "names nothing"),
             (quote!(fatal_on = ["two words"]), "is not a kind of error"),
             (quote!(on_shutdown = "explode"), "unknown variant `explode`, expected one of `finish`, `requeue`, `fail`"),
-            (quote!(blocking = true), "stands alone"),
-            (quote!(unlisted(yes)), "stands alone"),
-            (quote!(unique = true), "stands alone"),
-            (quote!(unique, unique_by = "a"), "`unique_by` says of what: leave `unique` out"),
+            (quote!(blocking = true), "takes no value"),
+            (quote!(unlisted(yes)), "takes no value"),
+            (quote!(unique = true), "takes no value"),
+            (quote!(unique, unique_by = "a"), "`unique_by` already makes it unique: leave `unique` out"),
             (quote!(unique_for = "10m"), "`unique_for` needs `unique`, for all parameters, or `unique_by`"),
             (quote!(unique_while = ["started"]), "`unique_while` needs"),
             (quote!(on_duplicate = "return"), "`on_duplicate` needs"),

@@ -55,7 +55,7 @@ pub(crate) fn check_span(span: Duration) -> std::result::Result<(), UniqueError>
 pub(crate) fn check(said: &Uniqueness, metas: &Punctuated<Meta, Token![,]>) -> Result<()> {
     let find = |key: &str| metas.iter().find(|meta| meta.path().is_ident(key)).map(Spanned::span);
     if let (true, Some(at)) = (said.by_parameters, find("unique_by")) {
-        return Err(Error::new(at, "`unique_by` says of what: leave `unique` out"));
+        return Err(Error::new(at, "`unique_by` already makes it unique: leave `unique` out"));
     }
     if said.is_unique() {
         return Ok(());

@@ -71,7 +71,7 @@ pub enum ResultError {
         error: Option<String>,
     },
     /// The task does not exist: it was never submitted, or has been pruned.
-    #[error("there is no such task")]
+    #[error("the task does not exist")]
     Unknown,
     /// The result is not of the requested type.
     #[error("the result does not fit: {0}")]

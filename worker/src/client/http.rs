@@ -139,7 +139,7 @@ impl Http {
             |problem: &dyn std::fmt::Display| Error::Config(format!("{url:?} is no manager's address: {problem}"));
         let mut tasks = Url::parse(url).map_err(|error| wrong(&error))?;
         if !matches!(tasks.scheme(), "http" | "https") || tasks.host_str().is_none() {
-            return Err(wrong(&"write http://HOST:PORT, or https:// of what stands before it"));
+            return Err(wrong(&"write http://HOST:PORT, or https:// with the address of its proxy"));
         }
         tasks.path_segments_mut().map_err(|()| wrong(&"it can't have a path"))?.pop_if_empty().push("tasks");
         // The manager is asked directly, because a proxy of the environment is meant for other hosts.

@@ -65,7 +65,7 @@ impl Wish {
 
     fn check(self) -> Result<Unique, SubmitError> {
         let invalid = |error: &dyn std::fmt::Display| SubmitError::Invalid(error.to_string());
-        let key = self.key.ok_or_else(|| invalid(&"what is said of duplicates needs a unique key"))?;
+        let key = self.key.ok_or_else(|| invalid(&"a rule for duplicates needs a unique key"))?;
         let key = key.map_err(|error| invalid(&error))?;
         let mut unique = Unique::new(UniqueKey::new(key).map_err(|error| invalid(&error))?).on_duplicate(self.rule);
         unique.span = self.span;

@@ -46,7 +46,7 @@ pub async fn fail(ctx: Context, job: Fail) -> Result<Failed, TaskError> {
     if job.times.is_some_and(|times| attempt > times) {
         return Ok(Failed { attempt });
     }
-    let message = job.message.unwrap_or_else(|| format!("attempt {attempt} fails, as it was told to"));
+    let message = job.message.unwrap_or_else(|| format!("attempt {attempt} fails, as requested"));
     let error = match job.kind {
         FailKind::Retry => TaskError::retry(message),
         FailKind::Fatal => TaskError::fatal(message),

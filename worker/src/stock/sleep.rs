@@ -48,7 +48,7 @@ pub struct Slept {
 #[task(name = "sleep", unlisted)]
 pub async fn sleep(ctx: Context, job: Sleep) -> Result<Slept, TaskError> {
     let start = Instant::now();
-    let end = start.checked_add(job.seconds).ok_or_else(|| TaskError::fatal("nobody can sleep that long"))?;
+    let end = start.checked_add(job.seconds).ok_or_else(|| TaskError::fatal("the duration is too long"))?;
     let every = job.heartbeat_every.map(|every| every.max(Duration::from_millis(1)));
     loop {
         let next = every.map_or(end, |every| (Instant::now() + every).min(end));

@@ -147,7 +147,7 @@ impl State {
         let (is_known, in_place) = (stored.is_some(), waits(stored));
         match self.meet(&new, now)? {
             Met::Answer(holder) => Ok((holder, SubmittedHow::Existing, false)),
-            Met::Nobody => {
+            Met::Free => {
                 let how = if is_known { SubmittedHow::Replaced } else { SubmittedHow::Created };
                 Ok((self.enter(new, now), how, !in_place))
             }

@@ -23,7 +23,7 @@ pub(super) struct KeyHolder {
 /// What a submission meets.
 pub(super) enum Met {
     /// No holder in conflict: it is accepted.
-    Nobody,
+    Free,
     /// This task, which is its answer.
     Answer(TaskId),
     /// This task, which is to be cancelled.
@@ -40,16 +40,16 @@ fn key_of(task: &Task) -> Option<Key> {
 
 impl State {
     pub(super) fn meet(&self, new: &NewTask, now: Timestamp) -> Result<Met> {
-        let Some(unique) = &new.unique else { return Ok(Met::Nobody) };
-        let Some(held) = self.keys.get(&(new.name.clone(), unique.key.clone())) else { return Ok(Met::Nobody) };
+        let Some(unique) = &new.unique else { return Ok(Met::Free) };
+        let Some(held) = self.keys.get(&(new.name.clone(), unique.key.clone())) else { return Ok(Met::Free) };
         if held.last_word.as_ref() == Some(&(new.id.clone(), new.fingerprint())) {
             return Ok(Met::Answer(held.task.clone()));
         }
-        let Some(status) = self.holds(held, now).filter(|_| held.task != new.id) else { return Ok(Met::Nobody) };
+        let Some(status) = self.holds(held, now).filter(|_| held.task != new.id) else { return Ok(Met::Free) };
         let holder = held.task.clone();
         match unique.on_duplicate {
             OnDuplicate::Return => Ok(Met::Answer(holder)),
-            OnDuplicate::Replace | OnDuplicate::KeepLast if status.is_finished() => Ok(Met::Nobody),
+            OnDuplicate::Replace | OnDuplicate::KeepLast if status.is_finished() => Ok(Met::Free),
             OnDuplicate::Replace if status != Status::Started => Ok(Met::Replace(holder)),
             OnDuplicate::KeepLast if status != Status::Started => Ok(Met::Update(holder)),
             _ => Err(Error::Duplicate { id: new.id.clone(), key: unique.key.clone(), holder, status }),

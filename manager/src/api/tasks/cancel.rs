@@ -37,7 +37,7 @@ problems!(CancelManyProblems: WITH_BODY, [Code::BatchTooLarge]);
     params(("id" = NameDoc, Path, description = "The task's id")),
     responses(
         (status = 200, description = "It is cancelled", body = CancelledView),
-        (status = 202, description = "It runs; its worker has been told", body = CancelledView),
+        (status = 202, description = "It runs; its worker has been notified", body = CancelledView),
         CancelOneProblems,
     )
 )]
@@ -62,7 +62,7 @@ pub(crate) async fn cancel_one(State(app): State<Arc<App>>, Path(id): Path<TaskI
 #[utoipa::path(
     post, path = "/tasks/cancel", tag = "tasks", operation_id = "cancel_tasks",
     request_body = CancelRequest,
-    responses((status = 200, description = "What became of them", body = CancelReport), CancelManyProblems)
+    responses((status = 200, description = "The result for them", body = CancelReport), CancelManyProblems)
 )]
 pub(crate) async fn cancel_many(State(app): State<Arc<App>>, Json(request): Json<CancelRequest>) -> Result<Response> {
     let refused = |detail: &str| Err(Problem::new(Code::InvalidRequest, detail));

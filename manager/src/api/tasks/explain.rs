@@ -66,8 +66,8 @@ pub(crate) async fn explain(State(app): State<Arc<App>>, Path(id): Path<TaskId>)
         // When its time comes, this will matter.
         Status::Scheduled => {
             let config = app.live.fresh().await?;
-            let nobody = able_workers(&task, &config, &workers).err();
-            elsewhere(&task).into_iter().chain(nobody).collect()
+            let unable = able_workers(&task, &config, &workers).err();
+            elsewhere(&task).into_iter().chain(unable).collect()
         }
         _ => elsewhere(&task),
     };
@@ -87,7 +87,7 @@ async fn worker_reasons(
 ) -> Result<Vec<Reason>> {
     let able = match able_workers(task, config, workers) {
         Ok(able) => able,
-        Err(nobody) => return Ok(vec![nobody]),
+        Err(unable) => return Ok(vec![unable]),
     };
     let mut reasons = match free_workers(task, &able) {
         Ok(free) => per_worker_reason(app, task, queue, &free).await?.into_iter().collect(),
@@ -98,7 +98,7 @@ async fn worker_reasons(
 }
 
 fn next() -> Reason {
-    Reason::new(C::Next, "nothing stands in its way: it is the next to be claimed")
+    Reason::new(C::Next, "nothing keeps it from running: it is the next to be claimed")
 }
 
 /// Of a task that is in no queue of ready ones.

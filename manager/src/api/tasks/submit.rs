@@ -183,7 +183,7 @@ fn check_batch(
         return Err(Problem::new(Code::BatchTooLarge, detail).at("/tasks"));
     }
     if is_batch && let Some(index) = requests.iter().position(|request| request.on_conflict.is_some()) {
-        let detail = "on_conflict stands beside tasks and holds for all of them";
+        let detail = "on_conflict belongs next to tasks and applies to all of them";
         return Err(Problem::new(Code::InvalidRequest, detail).at(format!("/tasks/{index}/on_conflict")));
     }
     let derives = envelope.key.is_some() && requests.iter().any(|request| request.id.is_none());
