@@ -29,7 +29,7 @@ pub(crate) struct App {
     pub(crate) max_body_bytes: usize,
     pub(crate) body_timeout: Duration,
     pub(crate) body_memory: Arc<BodyMemory>,
-    /// Places for clients that follow a task: half of the connections, which they hold for long.
+    /// Places for clients that follow a task: half of the connections, because followers hold them for long.
     pub(crate) followers: Arc<Semaphore>,
     /// Cancelled when the manager begins to stop: long polls then answer at once.
     pub(crate) drain: CancellationToken,
@@ -62,7 +62,7 @@ impl App {
         }
     }
 
-    /// Does something every so often, until the manager stops.
+    /// Runs a chore at an interval, until the manager stops.
     pub(crate) async fn every<F: Future<Output = ()>>(&self, period: Duration, chore: impl Fn() -> F) {
         let mut ticks = tokio::time::interval(period);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -1,18 +1,18 @@
-//! A bound on what all request bodies hold in memory together.
+//! Limits the memory that all request bodies hold together.
 
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},
 };
 
-/// What is left for request bodies.
+/// The memory left for request bodies.
 #[derive(Debug)]
 pub(crate) struct BodyMemory {
     used: AtomicUsize,
     most: usize,
 }
 
-/// The part of one body, given back when this is dropped.
+/// The share of one body, given back when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
     memory: Arc<BodyMemory>,
@@ -24,14 +24,14 @@ impl BodyMemory {
         Self { used: AtomicUsize::new(0), most }
     }
 
-    /// A part of nothing yet.
+    /// An empty share.
     pub(crate) fn share(self: &Arc<Self>) -> Share {
         Share { memory: Arc::clone(self), bytes: 0 }
     }
 }
 
 impl Share {
-    /// Takes more. False: all bodies together would hold too much.
+    /// Takes more. Returns false if all bodies together would hold too much.
     #[must_use]
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
         let before = self.memory.used.fetch_add(bytes, Ordering::Relaxed);

@@ -24,7 +24,7 @@ pub(crate) async fn run(app: Arc<App>, every: Duration) {
     let ticking = async {
         let mut chores = Chores::new(Arc::clone(&app));
         loop {
-            // What is past its retention does not wait for the next pause: the bound holds at full speed too.
+            // Tasks past their retention do not wait for the next pause, so that the limit also holds at full speed.
             if !chores.has_backlog {
                 tokio::time::sleep(every.mul_f64(rand::random_range(0.75..1.0))).await;
             }
@@ -37,9 +37,9 @@ pub(crate) async fn run(app: Arc<App>, every: Duration) {
 #[derive(Debug)]
 struct Chores {
     app: Arc<App>,
-    /// Where pruning goes on at the next tick.
+    /// Where pruning continues at the next tick.
     prune_from: Option<String>,
-    /// Whether the latest tick left finished tasks to prune. A tick that failed leaves none: the next one waits.
+    /// Whether the latest tick left finished tasks to prune; false after a failed tick, so that the next one waits.
     has_backlog: bool,
     /// The error that was logged last, so that a store that is down is logged once and not every second.
     trouble: Option<Error>,
@@ -65,7 +65,7 @@ impl Chores {
         }
     }
 
-    /// A store that lets nothing be moved is looked at all the same: what waits too long for that is to be seen.
+    /// A store that refuses moves is still read, because the ages of waiting tasks must be visible.
     async fn all(&mut self) -> Result<()> {
         let moved = self.move_tasks().await;
         let observed = self.observe().await;
@@ -93,7 +93,7 @@ impl Chores {
         self.note("observe", began, read.map(|()| 0))
     }
 
-    /// Counts what a chore did.
+    /// Counts the work of a chore.
     fn note(&self, chore: &'static str, began: Instant, tasks: Result<u64>) -> Result<()> {
         self.app.meters.chore(chore, began.elapsed(), tasks.as_ref().ok().copied());
         tasks.map(|_| ())
@@ -135,13 +135,13 @@ impl Chores {
                 scope: PruneScope::Retention,
                 limit: MAX_BATCH,
                 dry_run: false,
-                // Taken, so that a cursor the store no longer understands is not offered twice.
+                // Taken, so that a cursor that the store no longer accepts is not sent twice.
                 cursor: self.prune_from.take(),
             };
             let pruned = self.app.engine.prune(request).await?;
             removed += pruned.removed;
             self.prune_from = pruned.next;
-            // Where many queues have nothing to prune, a tick looks at some of them.
+            // If many queues have nothing to prune, a tick checks only some of them.
             self.has_backlog = pruned.removed > 0 && self.prune_from.is_some();
             if !self.has_backlog {
                 break;

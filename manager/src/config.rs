@@ -48,11 +48,11 @@ pub struct Args {
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
-    /// A configuration file; --print-config shows what may stand in it
+    /// A configuration file; --print-config shows its keys
     #[arg(long, env = "MANAGER_CONFIG", value_name = "FILE")]
     #[serde(skip)]
     pub config: Option<PathBuf>,
-    /// Print the configuration as it is put together from all layers, and exit
+    /// Print the merged configuration of all layers, and exit
     #[arg(long)]
     #[serde(skip)]
     pub print_config: bool,
@@ -86,7 +86,7 @@ pub struct NameArgs {
     #[arg(long, env = "MANAGER_ADVERTISE_URL", value_name = "URL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advertise_url: Option<String>,
-    /// A name under which a manager on loopback may be asked for, beside localhost: that of a proxy; * for any
+    /// A host name accepted by a manager on loopback besides localhost, such as a proxy's; * for any
     #[arg(long = "allowed-host", env = "MANAGER_ALLOWED_HOSTS", value_name = "NAME", value_delimiter = ',')]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed_hosts: Vec<String>,
@@ -99,7 +99,7 @@ pub struct Config {
     /// Where to listen.
     #[serde(deserialize_with = "listen::read")]
     pub listen: SocketAddr,
-    /// Whether that address may be other than loopback.
+    /// Whether that address may be another than loopback.
     pub insecure: bool,
     /// The store's address.
     pub engine_url: String,
@@ -107,20 +107,20 @@ pub struct Config {
     pub max_payload_bytes: usize,
     /// Most bytes of one request's body.
     pub max_body_bytes: usize,
-    /// Most bytes of all bodies that are read or worked on at a time.
+    /// Most bytes of all bodies being read or processed.
     pub max_body_memory: usize,
-    /// Most connections at a time.
+    /// Most concurrent connections.
     pub max_connections: usize,
-    /// How long a connection may be without a request.
+    /// How long a connection may be idle.
     #[serde(with = "duration::text")]
     pub idle_timeout: Duration,
-    /// How long a request may take over its headers.
+    /// How long a request's headers may take.
     #[serde(with = "duration::text")]
     pub header_timeout: Duration,
-    /// How long a request may take over its body.
+    /// How long a request's body may take.
     #[serde(with = "duration::text")]
     pub body_timeout: Duration,
-    /// How long a client may take over an answer.
+    /// How long a client may take to read an answer.
     #[serde(with = "duration::text")]
     pub write_timeout: Duration,
     /// How long requests under way may take when the manager stops.
@@ -139,20 +139,20 @@ pub struct Config {
     pub tombstone_count: u64,
     /// The file of dead letters; empty is beside the data, `none` keeps none.
     pub dlq_path: String,
-    /// How large that file may grow, in bytes; 0 does not bound it.
+    /// How large that file may grow, in bytes; 0 does not limit it.
     pub dlq_max_bytes: u64,
     /// How long dead letters are kept; 0 keeps them until they are deleted.
     #[serde(with = "duration::text")]
     pub dlq_retention: Duration,
-    /// How many dead letters are kept at most; 0 does not bound them. Those that were looked after go first.
+    /// How many dead letters are kept at most; 0 does not limit them. Handled ones are deleted first.
     pub dlq_max_letters: u64,
     /// Where other managers redirect requests for dead letters; empty is the address listened on.
     pub advertise_url: String,
-    /// Names under which a manager on loopback may be asked for, beside localhost; `*` for any.
+    /// Host names accepted by a manager on loopback besides localhost; `*` for any.
     pub allowed_hosts: Vec<String>,
 }
 
-/// What is promised to happen within a second is not looked for less often.
+/// Chores with a promise of one second must run at least this often.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Longest `advertise_url`, in bytes: other managers read it in a note of bounded length.
 const MAX_URL_BYTES: usize = 512;
@@ -161,7 +161,7 @@ const MAX_URL_BYTES: usize = 512;
 const DEAD_LETTER_FILE: &str = "jobbers.dead-letters.db";
 
 impl Config {
-    /// Puts the layers together.
+    /// Merges the layers.
     ///
     /// # Errors
     /// [`ConfigError`], with the key that is wrong.
@@ -215,7 +215,7 @@ impl Config {
         OpenOptions { tombstones, ..OpenOptions::default() }
     }
 
-    /// The file that dead letters are kept in; `None`: this manager keeps none.
+    /// The file of dead letters; `None` if this manager keeps none.
     #[must_use]
     pub fn dead_letter_file(&self) -> Option<PathBuf> {
         match self.dlq_path.as_str() {
@@ -225,8 +225,8 @@ impl Config {
         }
     }
 
-    /// Where this manager is reached by others when it listens on `address`: on every address of this machine, by the
-    /// machine's name.
+    /// The URL at which others reach this manager when it listens on `address`; for an address that means every
+    /// interface, with the machine's name.
     #[must_use]
     pub fn url(&self, address: SocketAddr) -> String {
         match host::name() {
@@ -240,7 +240,7 @@ impl Config {
     #[must_use]
     pub fn to_toml(&self) -> String {
         let shown = Self { engine_url: without_password(&self.engine_url), ..self.clone() };
-        // Plain keys and values always are TOML; were they not, the debug form still tells what is set.
+        // Plain keys and values always are TOML; if not, the debug form still shows the settings.
         toml::to_string(&shown).unwrap_or_else(|_| format!("# {shown:?}\n"))
     }
 }
@@ -252,7 +252,7 @@ impl Default for Config {
     }
 }
 
-/// Whether clients can be sent there: what follows is put behind it.
+/// Whether clients can be redirected there: paths are appended to it.
 fn check_url(text: &str) -> Result<(), &'static str> {
     let url: Uri = text.parse().map_err(|_| "is no URL; write http://HOST:PORT")?;
     if !matches!(url.scheme_str(), Some("http" | "https")) {
@@ -268,7 +268,7 @@ fn check_url(text: &str) -> Result<(), &'static str> {
     if text.len() > MAX_URL_BYTES { Err("is over 512 bytes") } else { Ok(()) }
 }
 
-/// The file of dead letters beside a store's data; `None` for a store in memory, which has no place.
+/// The default file of dead letters next to a store's data; `None` for a store in memory.
 fn beside(engine_url: &str) -> Option<PathBuf> {
     let Some(rest) = engine_url.strip_prefix("sqlite:") else { return Some(PathBuf::from(DEAD_LETTER_FILE)) };
     let path = rest.split('?').next().unwrap_or_default();

@@ -28,10 +28,10 @@ use crate::{config::Config, head_scan::HeadScan, leases::Undelivered};
 
 /// Waiting is measured in ticks, which is exact enough for seconds.
 const TICK: Duration = Duration::from_millis(250);
-/// When no place is left, a client that does not take its answer keeps its place for so many ticks.
+/// When no place is left, a client that does not read its answer keeps its place for this number of ticks.
 const STALLED_TOO_LONG: u64 = 5 * 4;
-/// When no place is left, up to one in so many connections makes room, so that not every client that comes has all of them
-/// looked over.
+/// When no place is left, up to one in this many connections is closed, so that not every new client causes a check of
+/// all of them.
 const SHARE_CLOSED: usize = 100;
 
 /// The open connections and their limit.
@@ -39,7 +39,7 @@ const SHARE_CLOSED: usize = 100;
 pub(crate) struct Connections {
     slots: Arc<Semaphore>,
     states: Mutex<Vec<Arc<ConnectionState>>>,
-    /// The present, in ticks.
+    /// The current time, in ticks.
     now: Arc<AtomicU64>,
     idle: u64,
     header: u64,
@@ -63,13 +63,13 @@ pub(crate) struct ConnectionState {
     now: Arc<AtomicU64>,
     /// The [`Phase`] in the two lowest bits, and the tick at which it began.
     phase: AtomicU64,
-    /// The tick since which the client does not take what is written, plus one; 0: it does.
+    /// The tick since which the client does not read what is written, plus one; 0 if it does.
     stalled: AtomicU64,
     /// What [`HeadScan`] saw of the request that is read.
     framing: AtomicU8,
     /// Ends the connection, unless the manager works for it.
     close: CancellationToken,
-    /// What was leased by answers that have not been written yet.
+    /// Leases in answers that have not been written yet.
     undelivered: Mutex<Vec<Undelivered>>,
 }
 
@@ -86,7 +86,7 @@ impl Connections {
         }
     }
 
-    /// A place for one more connection, as soon as there is one. `None` when there will be no more.
+    /// A place for one more connection, as soon as one is free. `None` if no more will come.
     pub(crate) async fn place(&self) -> Option<OwnedSemaphorePermit> {
         loop {
             if let Ok(place) = Arc::clone(&self.slots).try_acquire_owned() {
@@ -141,7 +141,7 @@ impl Connections {
         is_too_long || state.stalled_for(now).is_some_and(|ticks| ticks > self.write)
     }
 
-    /// Closes those connections that have waited longest for their clients. Not such as have only just come.
+    /// Closes the connections that have waited longest for their clients, except very recent ones.
     pub(crate) fn make_room(&self) {
         let now = self.now.load(Ordering::Relaxed);
         let states = self.states.lock();
@@ -168,7 +168,7 @@ impl ConnectionState {
         Some(now.saturating_sub(since))
     }
 
-    /// Since when it has waited for its client, if it has for long enough to be closed for another one.
+    /// Since when it has waited for its client, if that is long enough to be closed for another one.
     fn waits_since(&self, now: u64) -> Option<u64> {
         if let Some(ticks) = self.stalled_for(now) {
             return (ticks >= STALLED_TOO_LONG).then(|| now - ticks);
@@ -179,7 +179,7 @@ impl ConnectionState {
         }
     }
 
-    /// Whether the manager works for this connection, which then is not to be cut off.
+    /// Whether the manager works for this connection, which then must not be closed.
     pub(crate) fn is_busy(&self) -> bool {
         self.phase().0 == Phase::Busy && self.stalled.load(Ordering::Relaxed) == 0
     }
@@ -189,7 +189,7 @@ impl ConnectionState {
         self.close.cancelled()
     }
 
-    /// Notes what an answer that is about to be written has leased.
+    /// Notes the leases in an answer that is about to be written.
     pub(crate) fn owes(&self, undelivered: Undelivered) {
         self.undelivered.lock().push(undelivered);
     }
@@ -199,14 +199,14 @@ impl ConnectionState {
         self.undelivered.lock().drain(..).for_each(|it| it.delivered());
     }
 
-    /// The connection has ended: what could not be delivered is given back.
+    /// The connection has ended: undelivered leases are given back.
     pub(crate) fn give_up(&self) {
         let undelivered = std::mem::take(&mut *self.undelivered.lock());
         drop(undelivered);
     }
 
-    /// Notes that a request has come, until what is answered here is dropped. Answers whether its head is known to declare
-    /// its length in one way only.
+    /// Notes that a request has come, until the returned value is dropped. Returns whether its head surely declares its
+    /// length in one way only.
     pub(crate) fn begin(self: Arc<Self>) -> (Busy, bool) {
         self.enter(Phase::Busy);
         let is_plain = self.framing.swap(UNKNOWN, Ordering::Relaxed) == PLAIN;

@@ -30,7 +30,7 @@ fn tag_of(entry: &impl Serialize) -> String {
 pub(crate) enum Condition {
     /// Nothing.
     None,
-    /// That there is such an entry.
+    /// That the entry exists.
     Exists,
     /// That it has one of these tags.
     Tagged(Vec<String>),
@@ -54,10 +54,10 @@ impl Condition {
         Ok(if tags.is_empty() { Self::None } else { Self::Tagged(tags) })
     }
 
-    /// How an entry is put under this condition, given what is stored.
+    /// The mode of storing an entry under this condition, given the stored one.
     ///
     /// # Errors
-    /// [`Code::Changed`] when the condition does not hold.
+    /// [`Code::Changed`] if the condition does not hold.
     pub(crate) fn mode<T: Serialize + Clone>(&self, stored: Option<&T>) -> Result<PutMode<T>> {
         match (self, stored) {
             (Self::None, _) => Ok(PutMode::Upsert),
@@ -72,11 +72,11 @@ impl Condition {
         }
     }
 
-    /// What must still stand there when an entry is deleted under this condition, given what is stored; `None` for
-    /// anything.
+    /// The entry that must still be stored when it is deleted under this condition, given the stored one; `None` for
+    /// any.
     ///
     /// # Errors
-    /// [`Code::Changed`] when the condition does not hold.
+    /// [`Code::Changed`] if the condition does not hold.
     pub(crate) fn expected<T: Serialize + Clone>(&self, stored: Option<&T>) -> Result<Option<T>> {
         match self.mode(stored)? {
             PutMode::Unchanged(stored) => Ok(Some(stored)),

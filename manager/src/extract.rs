@@ -1,4 +1,4 @@
-//! What handlers take in, with every refusal a [`Problem`].
+//! Extractors for handlers; every refusal is a [`Problem`].
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,12 +18,12 @@ use crate::{
     problem::{Code, Problem},
 };
 
-/// The bytes of a JSON body: within the bound, in time, and declared as JSON. With the headers, which are moved here
-/// because taking them apart from the body would copy them.
+/// The bytes of a JSON body: within the limit, in time, and declared as JSON. With the headers, which are moved here
+/// because separating them from the body would copy them.
 pub(crate) struct JsonBytes {
     pub(crate) headers: HeaderMap,
     pub(crate) bytes: Bytes,
-    /// To be kept as long as the bytes.
+    /// Must be kept as long as the bytes.
     pub(crate) share: Share,
 }
 
@@ -126,8 +126,7 @@ async fn read_body(body: Body, app: &App) -> Result<(Bytes, Share), Problem> {
     Ok((bytes, share))
 }
 
-/// Reads a body piece by piece, each of which counts before the next is waited for. One that comes in a single piece is
-/// not copied.
+/// Reads a body in pieces, and counts each before it waits for the next. A body in a single piece is not copied.
 async fn read_pieces(mut body: Body, limit: usize, share: &mut Share) -> Result<Bytes, Problem> {
     let (mut first, mut rest) = (Bytes::new(), BytesMut::new());
     while let Some(frame) = body.frame().await {

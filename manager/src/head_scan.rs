@@ -1,13 +1,13 @@
-//! Looks whether a request's head declares the length of its body in two ways, which the HTTP library does not say: it
-//! drops `Content-Length` where there is `Transfer-Encoding`. A proxy in front may have gone by the other of the two.
+//! Checks whether a request's head declares the length of its body in two ways. The HTTP library does not report this:
+//! it ignores `Content-Length` beside `Transfer-Encoding`. A proxy in front may have used the other one.
 
 const LENGTH: &[u8] = b"content-length:";
 const ENCODING: &[u8] = b"transfer-encoding:";
 
-/// What was seen of one head.
+/// The state of scanning one head.
 #[derive(Debug, Default)]
 pub(crate) struct HeadScan {
-    /// How the line that is being read begins.
+    /// The beginning of the line being read.
     start: [u8; ENCODING.len()],
     length: usize,
     has_lines: bool,
@@ -17,7 +17,7 @@ pub(crate) struct HeadScan {
 }
 
 impl HeadScan {
-    /// Reads on. At the end of the head answers whether it has both; nothing before and after.
+    /// Reads on. At the end of the head returns whether it has both; nothing before and after.
     pub(crate) fn read(&mut self, bytes: &[u8]) -> Option<bool> {
         let mut rest = bytes;
         while !self.is_over && !rest.is_empty() {

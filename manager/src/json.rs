@@ -1,4 +1,4 @@
-//! Reading JSON from requests, with errors that say where and what.
+//! Reads JSON from requests, with errors that name the place and the problem.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -13,16 +13,16 @@ use crate::problem::{Code, Problem};
 
 /// Reads one JSON document.
 ///
-/// The plain parser is tried first; only what it refuses is read again with a trail, to say which field is meant.
+/// The plain parser is tried first; only a refused document is read again with a trail, to name the field.
 ///
 /// # Errors
-/// [`Code::MalformedJson`] for what is no JSON, with its place; [`Code::InvalidRequest`] for JSON of another shape,
-/// with a pointer to the field.
+/// [`Code::MalformedJson`] for invalid JSON, with its place; [`Code::InvalidRequest`] for JSON of another shape, with a
+/// pointer to the field.
 pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Problem> {
     read(bytes).map_err(|error| explain::<T>(bytes, &error))
 }
 
-/// Reads one JSON document, and does not say why it can't be read.
+/// Reads one JSON document, without a reason if it can't be read.
 pub(crate) fn decode_if_valid<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
     read(bytes).ok()
 }
@@ -89,7 +89,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// Whatever is asked of it, it reads an object.
+/// Reads only an object, whatever the caller asks for.
 struct ObjectOnly<D>(D);
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for ObjectOnly<D> {
@@ -154,8 +154,8 @@ pub(crate) fn is_object(json: &RawValue) -> bool {
     json.get().trim_start().starts_with('{')
 }
 
-/// Whether arrays and objects stand more than `limit` deep in each other. `json` is a valid JSON document: a parser
-/// that keeps raw text does not descend, so it never counted.
+/// Whether arrays and objects are nested more than `limit` deep. `json` is a valid JSON document; a parser that keeps
+/// raw text does not descend, so it never counted.
 pub(crate) fn is_deeper_than(json: &str, limit: usize) -> bool {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for byte in json.bytes() {

@@ -1,10 +1,10 @@
-//! Query parameters that an operation does not have are refused, on every route alike.
+//! Refuses query parameters that an operation does not have, on every route.
 //!
-//! A mistyped `?dryrun=true` that is passed over changes what was meant to be looked at only. What an operation takes is
-//! what its OpenAPI description names, so a route that is added later is held to it without a word of its own; whether a
-//! value makes sense is its handler's to say.
+//! A mistyped `?dryrun=true` that is ignored would change what the client only wanted to look at. The OpenAPI
+//! description names the parameters of each operation, so the check covers later routes by itself; their handlers check
+//! the values.
 //!
-//! Not held to it is what programs ask that may add parameters of their own: the probes and `/metrics`, and the pages that
+//! Exempt are paths that programs request with parameters of their own: the probes and `/metrics`, and the pages that
 //! show the description.
 
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ use utoipa::openapi::{
 
 use crate::problem::{Code, Problem, Result};
 
-/// What balancers and scrapers ask, some of them with parameters against caches.
+/// Paths for load balancers and scrapers, some of which add parameters against caches.
 const EXEMPT: [&str; 3] = ["/health/live", "/health/ready", "/metrics"];
 
 /// The names of each operation's query parameters, by path and method.
@@ -31,8 +31,8 @@ impl KnownParameters {
         Self(paths.map(|(path, item)| (path.clone(), operations(item))).collect())
     }
 
-    /// Refuses a request with a query parameter that its operation lacks, before its body is read; `path` is the route's.
-    /// What the description does not know, `GET /tasks/cancel`, is its handler's to check.
+    /// Refuses a request with a query parameter that its operation lacks, before its body is read; `path` is the
+    /// route's. The handler of `GET /tasks/cancel`, which the description does not contain, checks its own.
     pub(crate) fn check(&self, method: &Method, path: &str, uri: &Uri) -> Result<()> {
         // A HEAD is answered as the GET is.
         let method = if method == Method::HEAD { &Method::GET } else { method };

@@ -1,8 +1,8 @@
 //! What live workers can run, as this manager knows it: at most a second old by default.
 //!
 //! Built from the workers' reports and their catalogues, which are read once each. It gives advice at submission: a
-//! warning, a refusal where a queue is strict, and a look at the parameters where a task has a schema. What runs where is
-//! decided by the workers alone, so an old snapshot costs a warning too many or too few, never a task.
+//! warning, a refusal for a strict queue, and a check of the parameters if a task has a schema. Only the workers decide
+//! what runs where, so an old snapshot costs a warning too many or too few, never a task.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -26,10 +26,10 @@ use serde_json::json;
 
 use crate::app::App;
 
-/// A snapshot of this age is read again before a submission is warned: its worker may have started since. It bounds how
-/// often submissions that no worker can run have the workers read.
+/// A snapshot of this age is read again before a submission gets a warning, because its worker may have started since.
+/// This limits how often submissions without an able worker cause a read of the workers.
 const RECENT: Duration = Duration::from_millis(10);
-/// Most mismatches told at once.
+/// Most mismatches reported together.
 const MOST_TOLD: usize = 5;
 
 /// A task's description, ready to check parameters.
@@ -43,13 +43,13 @@ pub(crate) struct Described {
 #[derive(Clone)]
 pub(crate) struct KnownTask {
     pub(crate) version: u32,
-    /// Workers that can run it, those that drain among them.
+    /// Workers that can run it, including draining ones.
     pub(crate) workers: u32,
     /// Queues from which workers claim that can run it.
     pub(crate) queues: BTreeSet<QueueName>,
     /// The roles of the workers that can run it.
     pub(crate) roles: BTreeSet<RoleName>,
-    /// As the worker that started last describes it.
+    /// Its description by the worker that started last.
     pub(crate) described: Option<Arc<Described>>,
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct KnownTasks {
 #[derive(Default)]
 struct Reading {
     catalogues: HashMap<CatalogueId, Arc<Vec<Arc<Described>>>>,
-    /// When the snapshot was asked for.
+    /// When the snapshot was requested.
     asked: Option<Instant>,
 }
 
@@ -76,7 +76,7 @@ struct Reading {
 pub(crate) struct Mismatch {
     /// A JSON pointer into the parameters.
     pub(crate) pointer: String,
-    /// What is wrong, there and elsewhere.
+    /// The problem, there and elsewhere.
     pub(crate) detail: String,
 }
 
@@ -103,7 +103,7 @@ impl KnownTasks {
         self.snapshot.load_full()
     }
 
-    /// The workers' own word, which becomes the snapshot.
+    /// Reads the workers; the result becomes the snapshot.
     ///
     /// # Errors
     /// Those of the store.
@@ -120,11 +120,11 @@ impl KnownTasks {
         self.asked_after(now.checked_sub(RECENT).unwrap_or(now)).await
     }
 
-    /// The snapshot if the workers were asked for after `earliest`, else their word now.
+    /// The snapshot if it was requested after `earliest`, else a new one.
     async fn asked_after(&self, earliest: Instant) -> Result<Arc<Known>> {
         let mut reading = self.reading.lock().await;
         let Reading { catalogues, asked } = &mut *reading;
-        // Another caller may have asked for them while this call waited.
+        // Another caller may have read them while this call waited.
         if let (Some(known), Some(asked)) = (self.current(), *asked)
             && asked > earliest
         {
@@ -179,7 +179,7 @@ impl Known {
         self.0.get(name)?.iter().find(|task| task.version == version)
     }
 
-    /// The kinds that a claim from these queues leaves to other workers, which know them: all but its own, as many as a
+    /// The kinds that a claim from these queues leaves to other workers that know them: all but its own, as many as a
     /// claim may refuse.
     pub(crate) fn refusals(&self, queues: &[QueueName], own: &BTreeSet<TaskKind>) -> Vec<Refusal> {
         let kinds = self.0.iter().flat_map(|(name, versions)| versions.iter().map(move |task| (name, task)));
@@ -194,8 +194,8 @@ impl Known {
         refusals.take(MAX_REFUSALS_PER_CLAIM).collect()
     }
 
-    /// How a task is handed on to other workers that know it, if there are some: at once if the next claim refuses its
-    /// kind, or else after a delay.
+    /// How a task is given back to other workers that know it, if there are some: at once if the next claim refuses its
+    /// kind, else after a delay.
     pub(crate) fn hand_on(&self, task: &ClaimedTask, refused: &[Refusal], else_after: Duration) -> Option<Outcome> {
         self.find(&task.name, task.version).filter(|known| known.queues.contains(&task.queue))?;
         let is_meant =
@@ -228,10 +228,11 @@ impl Known {
 }
 
 impl Described {
-    /// Checks parameters against the schema, if there is one that says anything.
+    /// Checks parameters against the schema, if it restricts anything.
     ///
     /// # Errors
-    /// [`Mismatch`], also of what can't be held against a schema: half a surrogate pair, a number beyond an `f64`.
+    /// [`Mismatch`], also for parameters that can't be compared with a schema: half a surrogate pair, a number beyond
+    /// an `f64`.
     pub(crate) fn check(&self, parameters: &Payload) -> Result<(), Mismatch> {
         let Some(validator) = &self.validator else { return Ok(()) };
         let value = parameters.decode::<serde_json::Value>().map_err(|error| Mismatch {

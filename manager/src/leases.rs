@@ -1,11 +1,11 @@
-//! Leases of workers that speak HTTP: claimed, settled, and given back when their answer can't be delivered.
+//! Leases of workers that use HTTP: claimed, settled, and given back if their answer can't be delivered.
 //!
-//! A claim is carried out in a task of its own, so that it is never abandoned halfway when the client goes away. What it
-//! leased is [`Undelivered`] until the connection has written the answer: dropped before that, the leases go back to their
-//! places, as if they had not been claimed. Bytes that the client's machine took count as delivered; if the client dies
-//! before it reads them, the leases come back when they end.
+//! A claim runs in a tokio task of its own, so that it is never abandoned halfway when the client goes away. Its leases
+//! are [`Undelivered`] until the connection has written the answer. If that is dropped before, the leases go back to
+//! their places, as if they had not been claimed. Bytes that the client's machine accepted count as delivered; if the
+//! client dies before it reads them, the leases return when they expire.
 //!
-//! [`http_workers`] keeps what these workers are listed with.
+//! [`http_workers`] keeps the registrations of these workers.
 
 use std::{panic::resume_unwind, sync::Arc, time::Duration};
 
@@ -26,7 +26,8 @@ use self::http_workers::HttpWorkers;
 #[derive(Debug)]
 pub(crate) struct Leases {
     engine: Arc<dyn Engine>,
-    /// Settles in the name of all: a settlement is judged by its fence, and the worker's own name may be waiting.
+    /// Settles in the name of all: a settlement is judged by its fence, and the worker's own name may be in use for
+    /// waiting.
     settler: WorkerId,
     /// Claims and give-backs under way.
     calls: TaskTracker,
@@ -75,7 +76,8 @@ impl Leases {
         Ok(self.engine.cycle(cycle).await?.settled)
     }
 
-    /// Settles tasks even if the caller goes away meanwhile. A refusal is logged: the leases then come back when they end.
+    /// Settles tasks even if the caller goes away meanwhile. A refusal is logged: the leases then return when they
+    /// expire.
     pub(crate) fn settle_detached(self: &Arc<Self>, settlements: Vec<Settlement>) -> impl Future<Output = ()> + use<> {
         let leases = Arc::clone(self);
         let count = settlements.len();
@@ -89,7 +91,7 @@ impl Leases {
         }
     }
 
-    /// Waits until what was undelivered is given back, at most so long. After the last request.
+    /// Waits until undelivered leases are given back, at most this long. Call it after the last request.
     pub(crate) async fn finish(&self, at_most: Duration) {
         self.calls.close();
         tokio::time::timeout(at_most, self.calls.wait()).await.ok();
@@ -117,7 +119,7 @@ impl Undelivered {
         self.0.tasks.lock().clear();
     }
 
-    /// Leaves out what is settled otherwise.
+    /// Excludes tasks that are settled otherwise.
     pub(crate) fn leave_out(&self, settled: &[Settlement]) {
         self.0.tasks.lock().retain(|(id, _)| settled.iter().all(|other| other.id != *id));
     }
@@ -126,7 +128,7 @@ impl Undelivered {
 impl Drop for UndeliveredLeases {
     fn drop(&mut self) {
         let tasks = std::mem::take(self.tasks.get_mut());
-        // Without a runtime the manager is gone, and the leases come back when they end.
+        // Without a runtime the manager is gone, and the leases return when they expire.
         if tasks.is_empty() || tokio::runtime::Handle::try_current().is_err() {
             return;
         }

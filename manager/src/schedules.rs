@@ -21,11 +21,11 @@ use jobbers_common::{
 
 use crate::{app::App, meters::Sent, sends::Sends};
 
-/// Schedules that one look reads at most.
+/// The most schedules that one look reads.
 const READ_AT_ONCE: usize = 100;
-/// Schedules that are attended to at a time.
+/// The most schedules that are handled concurrently.
 const AT_A_TIME: usize = 16;
-/// Looks without a pause at most.
+/// The most looks without a pause.
 const LOOKS: usize = 100;
 
 /// Fires schedules until the manager stops. Looks at least once in `every`, for schedules that others changed.
@@ -39,7 +39,7 @@ pub(crate) async fn run(app: Arc<App>, every: Duration) {
                 Err(_) => every,
             };
             note_trouble(&mut trouble, looked.err());
-            // A change made here is looked at once.
+            // A change made here is handled at once.
             tokio::time::timeout(pause, app.schedules_changed.notified()).await.ok();
         }
     };
@@ -60,14 +60,14 @@ fn note_trouble(before: &mut Option<Error>, now: Option<Error>) {
     *before = now;
 }
 
-/// Attends to all schedules that are due. Answers how long it is until the next one is.
+/// Handles all due schedules. Returns how long it is until the next one is due.
 async fn fire_due(app: &App) -> Result<Option<Duration>> {
     for _ in 0..LOOKS {
         let looked_at = Instant::now();
         let looked = app.engine.due_schedules(READ_AT_ONCE).await?;
         if looked.due.is_empty() {
             let until = looked.next_at.map(|at| at.since(looked.now).saturating_sub(looked_at.elapsed()));
-            // Not a moment too early: the store's clock decides what is due.
+            // Not too early: the store's clock decides what is due.
             return Ok(until.map(|until| until + Duration::from_millis(1)));
         }
         let now = looked.now;
@@ -80,7 +80,7 @@ async fn fire_due(app: &App) -> Result<Option<Duration>> {
     Ok(None)
 }
 
-/// Carries out all that is due of a schedule, unless another manager changes it meanwhile.
+/// Carries out everything due for a schedule, unless another manager changes it meanwhile.
 async fn attend(app: &App, mut stored: StoredSchedule, now: Timestamp) -> Result<()> {
     if let Some(slot) = stored.entry.state.buffered {
         match fire_slot(app, stored, slot, now).await? {
@@ -120,7 +120,7 @@ async fn note(app: &App, revision: u64, entry: ScheduleEntry, missed: u64) -> Re
     Ok(Some(StoredSchedule { entry, revision }))
 }
 
-/// Fires one slot. Answers the schedule as it then is; `None` if another manager changed it, or the slot is to be tried again.
+/// Fires one slot. Returns the schedule's new state; `None` if another manager changed it, or the slot must be retried.
 async fn fire_slot(
     app: &App,
     stored: StoredSchedule,
@@ -160,7 +160,7 @@ async fn fire_slot(
     }
 }
 
-/// Notes that the task of a slot was refused: given up, or tried again where it may be taken in later.
+/// Notes that the task of a slot was refused: given up, or retried if it may be accepted later.
 async fn refuse(
     app: &App,
     revision: u64,
@@ -195,7 +195,7 @@ const fn is_trouble(error: &Error) -> bool {
     )
 }
 
-/// Submits a schedule's task by hand. Answers `None` if the schedule changed meanwhile.
+/// Submits a schedule's task on request. Returns `None` if the schedule changed meanwhile.
 pub(crate) async fn run_now(app: &App, stored: &StoredSchedule) -> Result<Option<Submitted>> {
     let schedule = &stored.entry.schedule;
     let id = format!("schedule:{}:run:{}", schedule.name, app.ids.next());

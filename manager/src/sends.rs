@@ -1,4 +1,4 @@
-//! `send {queue}`: the span of a submission, one for each of its queues, and what the tasks carry of it.
+//! `send {queue}`: the span of a submission, one for each of its queues, and the trace context that the tasks carry.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use opentelemetry::{Context, trace::TraceContextExt};
 pub(crate) struct Sends(BTreeMap<QueueName, Context>);
 
 impl Sends {
-    /// Begins them, below `parent` (a `traceparent`) if there is one, and has each task carry its own's context. While
-    /// nothing is traced here, tasks carry what their submitter sent.
+    /// Begins them, below `parent` (a `traceparent`) if given, and sets each span's context on its tasks. While nothing
+    /// is traced here, tasks keep their submitter's context.
     pub(crate) fn begin(tasks: &mut [NewTask], parent: Option<&str>) -> Self {
         let Some(tracing) = traces::current() else { return Self::default() };
         let mut sizes: BTreeMap<QueueName, usize> = BTreeMap::new();

@@ -32,7 +32,7 @@ use crate::{
 /// Serves until `shutdown`; returns when no connection is left.
 pub(crate) async fn serve(listener: TcpListener, router: Router, config: &Config, shutdown: &Shutdown) {
     let mut builder = http1::Builder::new();
-    // Patience has one timer for all connections.
+    // One timer serves the timeouts of all connections.
     builder.header_read_timeout(None);
     let places = Arc::new(Connections::new(config));
     let watching = tokio::spawn({
@@ -47,7 +47,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, config: &Config
         let cut = cut.clone();
         connections.spawn(async move {
             let ended = cut.run_until_cancelled(until_closed(connection, &state)).await;
-            // A client that goes away in the middle is its own business.
+            // A client that goes away in the middle is not an error here.
             if let Some(Some(Err(error))) = ended {
                 tracing::debug!(%error, "a connection broke");
             }
@@ -55,7 +55,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, config: &Config
             drop(place);
         });
     }
-    // From here on a client that connects is refused, and goes to another manager.
+    // From here on new connections are refused and go to another manager.
     drop(listener);
     tokio::select! {
         () = graceful.shutdown() => {}
@@ -70,7 +70,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, config: &Config
     watching.abort();
 }
 
-/// The routes, for one connection, which notes while they work for it.
+/// The routes for one connection, which notes while they work for it.
 fn noted(
     router: &Router,
     state: &Arc<ConnectionState>,
@@ -91,11 +91,12 @@ fn noted(
             if let (true, Ok(answer)) = (is_ambiguous, &mut answer) {
                 answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
-            // The next flush is after the whole answer: it is handed over in this same poll.
+            // The next flush is after the whole answer, which is handed over in this same poll.
             if let Ok(Some(undelivered)) = answer.as_mut().map(|it| it.extensions_mut().remove::<Undelivered>()) {
                 state.owes(undelivered);
             }
-            // The manager works for a stream until its end. What has a length is written as fast as the client takes it.
+            // The manager works for a stream until its end. A response with a length is written as fast as the client
+            // reads it.
             match answer {
                 Ok(answer) if answer.body().size_hint().exact().is_none() => {
                     Ok(answer.map(|body| Body::new(body.map_frame(move |frame| held(&busy, frame)))))
@@ -121,7 +122,7 @@ async fn until_closed<C: Future>(connection: C, state: &ConnectionState) -> Opti
     if state.is_busy() { Some(connection.await) } else { None }
 }
 
-/// The next connection, once there is room for one. `None` when there will be no more.
+/// The next connection, once there is room for one. `None` if no more will come.
 async fn accept(listener: &TcpListener, places: &Connections) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
     let place = places.place().await?;
     loop {

@@ -15,7 +15,7 @@ pub(crate) const MAX_DATA: usize = 4_096;
 pub(crate) const MINUTE: i64 = 60_000_000_000;
 /// Whose tasks most are.
 pub(crate) const OWNER: i64 = 7;
-/// Somebody else.
+/// Another owner.
 pub(crate) const OTHER: i64 = 8;
 
 /// What keeps the tasks.

@@ -28,7 +28,7 @@ const CALLS_A_TICK: usize = 40;
 const PRUNE_EVERY: Duration = Duration::from_secs(60);
 /// Letters pruned by one call; as many calls as it takes.
 const PRUNE_LETTERS: usize = 2_000;
-/// How long an operation rests that met a defect.
+/// How long an operation rests after it met a defect.
 const REST: Duration = Duration::from_secs(30);
 /// How long operations can be looked up after they were finished.
 const KEEP_OPERATIONS: Duration = Duration::from_secs(7 * 24 * 3_600);
@@ -51,7 +51,7 @@ pub(crate) async fn run(app: Arc<App>, every: Duration) {
     rounds.sending.shutdown().await;
     if app.dead_letters.held().is_some() {
         *app.dead_letters.keeper.lock() = Keeper::Unknown;
-        // Another manager then takes over at once; else it would wait for the duty's end.
+        // So that another manager takes over at once; otherwise it would wait for the duty's end.
         app.engine.release_duty(&duty(), &app.dead_letters.holder).await.ok();
     }
 }
@@ -71,7 +71,7 @@ impl Rounds {
         Self { app, sending: JoinSet::new(), under_way: HashMap::new(), resting: HashMap::new(), pruned: None }
     }
 
-    /// An operation is not carried out any longer: it is done, or its task panicked.
+    /// An operation ended: it is done, or its task panicked.
     fn note_end(&mut self, ended: Result<(task::Id, ()), JoinError>) {
         let id = ended.as_ref().map_or_else(JoinError::id, |(id, ())| *id);
         let Some(operation) = self.under_way.remove(&id) else { return };
@@ -122,7 +122,7 @@ impl Rounds {
             return Ok(());
         }
         self.resume(&archive).await?;
-        // Before the outbox: in a file that is full it makes room.
+        // Before the outbox, because it makes room in a full file.
         self.prune(&archive).await?;
         let drained = self.drain_outbox(&archive).await;
         if drained.is_ok() {
@@ -212,10 +212,11 @@ impl Rounds {
     }
 }
 
-/// The open archive; opens it if it is not. `None`: this manager keeps none.
+/// The open archive; opens it if needed. `None` if this manager keeps none.
 ///
-/// SQLite opens a file it may not write for reading only, and that connection stays so when the file can be written
-/// again. So an archive that refused writes is opened again; until that succeeds, the old one answers who reads.
+/// SQLite opens a file without write permission as read-only, and that connection stays read-only when the file can be
+/// written again. So an archive that refused writes is opened again; until that succeeds, the old connection serves
+/// readers.
 async fn open(letters: &DeadLetters) -> jobbers_archive::Result<Option<Arc<Archive>>> {
     let known = letters.archive.lock().clone();
     let refused = letters.trouble.lock().as_ref().is_some_and(Trouble::is_read_only_archive);
@@ -233,7 +234,7 @@ async fn open(letters: &DeadLetters) -> jobbers_archive::Result<Option<Arc<Archi
     Ok(Some(archive))
 }
 
-/// Takes the duty, or keeps it. Answers whether it is ours.
+/// Takes or renews the duty. Returns whether this manager holds it.
 async fn claim(app: &App, archive: &Archive) -> Result<bool, Error> {
     let letters = &app.dead_letters;
     let asked = Instant::now();
@@ -292,7 +293,7 @@ fn kept_before(had: &Duty, known: Option<Before>, archive: &str) -> Option<Befor
     before.filter(|it| it.archive != archive && Timestamp::from_micros(it.until).after(TOLD_FOR) > now)
 }
 
-/// The manager that said this of itself.
+/// The manager that wrote this note.
 pub(super) fn other(note: &str) -> Keeper {
     serde_json::from_str(note).map_or(Keeper::Unknown, Keeper::Other)
 }

@@ -30,7 +30,7 @@ const EVERY: Duration = Duration::from_secs(10);
 /// The dead letters of each queue: how many, and when the first of them failed.
 type Letters = BTreeMap<QueueName, (u64, Timestamp)>;
 
-/// The instruments, and the letters as they were last counted.
+/// The instruments, and the latest counts.
 #[derive(Debug)]
 pub(crate) struct LetterMeters {
     resubmitted: Counter<u64>,
@@ -72,7 +72,7 @@ impl LetterMeters {
         let known = self.counted.lock().as_ref().map(|(_, _, letters)| letters.clone()).unwrap_or_default();
         let mut letters: Letters = known.into_keys().chain(configured).map(|queue| (queue, (0, now))).collect();
         for Waiting { queue, name, count: dead, first_failed_at } in waiting {
-            // From 0, so that the first that is sent again is seen as a step.
+            // From 0, so that the first resubmission appears as a step.
             self.resubmitted.add(0, &names(&queue, &name));
             let (count, first) = letters.entry(queue).or_insert((0, first_failed_at));
             *count += dead;

@@ -39,11 +39,11 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// What to ask of the store for one letter. Its parameters are held against the schema that live workers have for
-    /// them, as a submission's are: what does not fit would only fail once more.
+    /// The store's request for one letter. Its parameters are checked against the schema that live workers registered,
+    /// like a submission's, because others would only fail again.
     ///
     /// # Errors
-    /// Why its parameters can't be what they are to be.
+    /// Why its parameters are invalid.
     pub(crate) fn wish(&self, dead: DeadTask, max_payload_bytes: usize, known: &Known) -> Result<Resubmit, String> {
         let parameters = match &self.parameters {
             None => None,
@@ -63,14 +63,14 @@ impl Order {
     }
 }
 
-/// How long to pause after so many letters.
+/// How long to pause after this number of letters.
 pub(crate) fn pause(rate: f64, sent: usize) -> Duration {
-    // Clamped, because what is stored may be of a version that took any rate.
+    // Clamped, because the stored value may be from a version that accepted any rate.
     Duration::try_from_secs_f64(sent as f64 / rate.clamp(MIN_RATE, MAX_RATE)).unwrap_or(Duration::from_secs(1))
 }
 
-/// The parameters with a merge patch. Both may come from another version, or past the API, and are checked again: merging
-/// goes as deep as the patch does.
+/// The parameters with a merge patch. Both may come from another version, or bypass the API, so they are checked again:
+/// merging goes as deep as the patch does.
 fn patched(before: Option<&Payload>, patch: &RawValue, max_bytes: usize) -> Result<Payload, String> {
     let Some(before) = before.filter(|before| before.is_json()) else {
         let what = before.map_or("gone", Payload::content_type);

@@ -1,4 +1,5 @@
-//! JSON merge patch (RFC 7396) over bytes: what the patch does not name stays as it was written, numbers and all.
+//! JSON merge patch (RFC 7396) over bytes: fields that the patch does not name stay as they were written, including
+//! numbers.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +9,10 @@ use crate::json::is_object;
 
 type Members = BTreeMap<String, Box<RawValue>>;
 
-/// The document with the patch merged into it.
+/// The document merged with the patch.
 ///
 /// # Errors
-/// When the document is not JSON.
+/// If the document is not JSON.
 pub(super) fn merge(document: &[u8], patch: &RawValue) -> Result<Vec<u8>> {
     let document: &RawValue = serde_json::from_slice(document)?;
     Ok(merged(Some(document), patch)?.get().as_bytes().to_vec())

@@ -28,8 +28,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The outcome of one item.
 type Settled = (i64, ItemOutcome, Option<String>);
 
-/// Sends what is left of an operation, and tries again what fails in passing. Returns early when this manager does not
-/// keep the archive any more.
+/// Sends the rest of an operation, and retries transient failures. Returns early if this manager no longer keeps the
+/// archive.
 pub(super) async fn carry_out(app: &App, archive: &Arc<Archive>, operation: RunningOperation) {
     let RunningOperation { id, request, .. } = operation;
     let order: Option<Order> = serde_json::from_str(&request)
@@ -48,7 +48,7 @@ pub(super) async fn carry_out(app: &App, archive: &Arc<Archive>, operation: Runn
                 PAUSE
             }
         };
-        // Some operation is cancelled: perhaps this one.
+        // An operation was cancelled, perhaps this one.
         tokio::time::timeout(pause, cancels.changed()).await.ok();
     }
 }
@@ -73,7 +73,7 @@ async fn advance(
         tracing::info!(operation, "an operation was cancelled; what it had not sent is dead as before");
         return Ok(Progress::Done);
     }
-    // Only cancelling helps.
+    // Only a cancel helps.
     let Some(order) = order else { return Ok(Progress::Sent(PAUSE)) };
     let (limit, id) = (batch(order.rate), operation.to_owned());
     let pending = blocking(archive, move |archive| archive.pending(&id, limit)).await?;
@@ -88,7 +88,7 @@ async fn advance(
     Ok(Progress::Sent(order.rate.map_or(Duration::ZERO, |rate| order::pause(rate, sent))))
 }
 
-/// So many that a quarter of a second passes between calls.
+/// As many as take a quarter of a second at this rate.
 fn batch(rate: Option<f64>) -> usize {
     let quarter = rate.map_or(f64::INFINITY, |rate| (rate / 4.0).ceil());
     (1..BATCH).find(|size| *size as f64 >= quarter).unwrap_or(BATCH)
@@ -122,7 +122,7 @@ async fn send(app: &App, order: &Order, pending: Vec<(i64, DeadTask)>) -> anyhow
 
 fn outcome(place: i64, answer: Resubmitted) -> Settled {
     let (outcome, detail) = match answer {
-        // The letter is this operation's alone: its receipt is this operation's own.
+        // The letter belongs to this operation only, so its receipt is this operation's.
         Resubmitted::Done | Resubmitted::Already => (ItemOutcome::Resubmitted, None),
         Resubmitted::Live(status) => (ItemOutcome::Live, Some(format!("the task is {status}"))),
         Resubmitted::Moved(status) => (ItemOutcome::Moved, Some(format!("the task has ended again: {status}"))),
