@@ -4,7 +4,10 @@
 use std::sync::Arc;
 
 use jobbers_common::{
-    engine::{conformance::Fixture, model::ModelEngine},
+    engine::{
+        conformance::{Fixture, boards::BoardFixture},
+        model::ModelEngine,
+    },
     time::{Clock, ManualClock, Timestamp},
 };
 
@@ -14,7 +17,14 @@ async fn open() -> Fixture {
     Fixture { engine, clock, guard: Box::new(()) }
 }
 
+async fn open_boards() -> BoardFixture {
+    let clock = Arc::new(ManualClock::new(Timestamp::from_micros(1_700_000_000_000_000)));
+    let boards = Arc::new(ModelEngine::new(Arc::clone(&clock) as Arc<dyn Clock>));
+    BoardFixture { boards, clock, guard: Box::new(()) }
+}
+
 jobbers_common::conformance_suite!(open);
+jobbers_common::board_conformance_suite!(open_boards);
 
 /// A case that is written and not listed would never run.
 #[test]
@@ -32,9 +42,23 @@ fn every_case_is_listed() {
         include_str!("../src/engine/conformance/arrange.rs"),
         include_str!("../src/engine/conformance/wake.rs"),
     ];
+    assert_listed(suite, &groups, "(f: Fixture) {");
+    let boards = [
+        include_str!("../src/engine/conformance/boards_bounds.rs"),
+        include_str!("../src/engine/conformance/boards_commit.rs"),
+        include_str!("../src/engine/conformance/boards_look.rs"),
+        include_str!("../src/engine/conformance/boards_select.rs"),
+        include_str!("../src/engine/conformance/boards_sequence.rs"),
+        include_str!("../src/engine/conformance/boards_take.rs"),
+        include_str!("../src/engine/conformance/boards_wait.rs"),
+    ];
+    assert_listed(include_str!("../src/engine/conformance/boards.rs"), &boards, "(f: BoardFixture) {");
+}
+
+fn assert_listed(suite: &str, groups: &[&str], signature: &str) {
     for line in groups.iter().flat_map(|text| text.lines()) {
-        if let Some(name) = line.strip_prefix("pub async fn ").and_then(|rest| rest.strip_suffix("(f: Fixture) {")) {
-            assert!(suite.contains(&format!(" {name}\n")), "{name} is not in conformance_suite!");
+        if let Some(name) = line.strip_prefix("pub async fn ").and_then(|rest| rest.strip_suffix(signature)) {
+            assert!(suite.contains(&format!(" {name}\n")), "{name} is not in its suite");
         }
     }
 }

@@ -38,6 +38,14 @@ use crate::{
 
 pub mod arrange;
 pub mod audit;
+pub mod boards;
+pub mod boards_bounds;
+pub mod boards_commit;
+pub mod boards_look;
+pub mod boards_select;
+pub mod boards_sequence;
+pub mod boards_take;
+pub mod boards_wait;
 pub mod bytes;
 pub mod cancel;
 pub mod dead;
