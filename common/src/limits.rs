@@ -20,6 +20,8 @@ pub const SIGNALS_A_STEP: usize = 200;
 pub const SIGNALS_A_CHORE: usize = 1_000;
 /// Most tasks that one commit to a board may create, update and delete together.
 pub const MAX_BOARD_CHANGES: usize = 10_000;
+/// Most groups and labels by which one commit to a board may select tasks.
+pub const MAX_BOARD_SELECTIONS: usize = 64;
 /// Longest name of a board's group, in bytes.
 pub const MAX_BOARD_GROUP_BYTES: usize = 1_024;
 /// Longest content type, label or value of a label of a board's task, in bytes.

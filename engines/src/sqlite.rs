@@ -60,6 +60,7 @@ use crate::{OpenOptions, announce};
 mod address;
 mod arrange;
 mod audit;
+mod boards;
 mod catalog;
 mod clock;
 mod commit_notifier;

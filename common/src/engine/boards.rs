@@ -27,7 +27,7 @@ pub trait Boards: Send + Sync + std::fmt::Debug {
     /// that received a task or whose task moved to an earlier time.
     ///
     /// # Errors
-    /// [`crate::engine::Error::Invalid`] past a bound, also when a selection finds more than
+    /// [`crate::engine::Error::Invalid`] past a bound, also when selections find more than
     /// [`crate::limits::MAX_BOARD_CHANGES`] tasks; nothing has changed then. After a transient error the commit may have
     /// been carried out; revisions say which.
     async fn commit(&self, commit: Commit) -> Result<CommitAnswer>;

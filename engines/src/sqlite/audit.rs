@@ -1,4 +1,4 @@
-//! The audit: SQLite's own check of the file, then the tasks, their side records, and the counts.
+//! The audit: SQLite's own check of the file, then the tasks, their side records, the counts, and the boards.
 //!
 //! A look is a question to a [`View`]; the writer then repairs, after it looked again. Nothing is repaired in a file
 //! whose pages are damaged: there the damage may cause the findings, and a write may overwrite what a rescue could
@@ -8,6 +8,7 @@ use jobbers_common::engine::{AuditRequest, Audited, Error, Finding, Flaw, Result
 use rusqlite::{Connection, OptionalExtension, ToSql};
 
 use super::{
+    boards::audit as boards,
     dependency, due,
     error::{OrStore, corrupt},
     gates, row, sql,
@@ -17,7 +18,7 @@ use super::{
 };
 
 /// The side tables of tasks: name, the statement that checks them, and the one that deletes an entry.
-const BESIDE: [(&str, &str, &str); 9] = [
+const BESIDE: [(&str, &str, &str); 10] = [
     ("large_parameters", sql::AUDIT_LARGE_PARAMETERS, sql::DELETE_LARGE_PARAMETERS),
     ("checkpoint", sql::AUDIT_CHECKPOINTS, sql::DELETE_CHECKPOINT),
     ("failure", sql::AUDIT_FAILURES, sql::DELETE_FAILURES),
@@ -27,6 +28,7 @@ const BESIDE: [(&str, &str, &str); 9] = [
     ("weight", sql::AUDIT_WEIGHTS, sql::DELETE_WEIGHT),
     ("dependency", sql::AUDIT_DEPENDENCIES, sql::DELETE_DEPENDENCIES),
     ("dependent", sql::AUDIT_DEPENDENTS, sql::DELETE_DEPENDENTS),
+    ("board_label", sql::AUDIT_BOARD_LABELS, sql::DELETE_BOARD_LABELS),
 ];
 
 /// How many lines of SQLite's own check are reported for each table.
@@ -36,7 +38,7 @@ const DAMAGED: &str = "damaged|";
 
 /// The part that one call checks, and where it continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
+pub(super) enum Piece {
     /// The table after the one of this name.
     File(String),
     /// Tasks after this key.
@@ -47,6 +49,10 @@ enum Piece {
     Gates(i64, String),
     /// The queue after the one of this key.
     Counts(i64),
+    /// Tasks of boards after this key.
+    BoardTasks(i64),
+    /// The board after the one of this key.
+    Boards(i64),
 }
 
 impl Piece {
@@ -59,6 +65,8 @@ impl Piece {
             Self::Beside(place, key) => format!("{}|{key}", BESIDE[*place].0),
             Self::Gates(queue, gate) => format!("gates|{queue}|{gate}"),
             Self::Counts(key) => format!("counts|{key}"),
+            Self::BoardTasks(key) => format!("board_tasks|{key}"),
+            Self::Boards(key) => format!("boards|{key}"),
         }
     }
 
@@ -69,6 +77,8 @@ impl Piece {
             "file" => Some(Self::File(after.to_owned())),
             "tasks" => Some(Self::Tasks(key()?)),
             "counts" => Some(Self::Counts(key()?)),
+            "board_tasks" => Some(Self::BoardTasks(key()?)),
+            "boards" => Some(Self::Boards(key()?)),
             "gates" => {
                 let (queue, gate) = after.split_once('|')?;
                 Some(Self::Gates(queue.parse().ok()?, gate.to_owned()))
@@ -85,6 +95,8 @@ impl Piece {
             Self::Beside(place, _) => BESIDE[*place].0,
             Self::Gates(..) => "gate",
             Self::Counts(_) => "tally",
+            Self::BoardTasks(_) => "board_task",
+            Self::Boards(_) => "board",
         }
     }
 
@@ -100,14 +112,20 @@ impl Piece {
                 let next = view.next_queue(*queue).unwrap_or_default();
                 Some(next.map_or(Self::Counts(0), |(next, _)| Self::Gates(next, String::new())))
             }
-            Self::Counts(after) => view.next_queue(*after).unwrap_or_default().map(|(queue, _)| Self::Counts(queue)),
+            Self::Counts(after) => {
+                let next = view.next_queue(*after).unwrap_or_default();
+                Some(next.map_or(Self::BoardTasks(0), |(queue, _)| Self::Counts(queue)))
+            }
+            Self::BoardTasks(_) => Some(Self::Boards(0)),
+            // A board that can't be read ends the walk over boards.
+            Self::Boards(_) => None,
         }
     }
 }
 
 /// How a finding is repaired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mend {
+pub(super) enum Mend {
     /// Delete the entry of a table of [`BESIDE`] for this task.
     Delete(usize, i64),
     /// Make claims look at the gates of a queue again.
@@ -120,6 +138,10 @@ enum Mend {
     LookForDue(i64),
     /// Signal the finished predecessors of a waiting task.
     Signal(i64),
+    /// Store the labels again by which a task of a board is found.
+    Relabel(i64),
+    /// Count the tasks of a board again.
+    CountBoard(i64),
     /// Rebuild the indexes of `task`.
     Reindex,
 }
@@ -127,15 +149,22 @@ enum Mend {
 /// A checked piece: the findings, and how each is repaired if it can be.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Look {
-    looked_at: u64,
+    pub(super) looked_at: u64,
     findings: Vec<(Finding, Option<Mend>)>,
-    next: Option<Piece>,
+    pub(super) next: Option<Piece>,
     /// Pages of the file were found damaged, now or earlier in this audit.
     is_damaged: bool,
 }
 
 impl Look {
-    fn note(&mut self, flaw: Flaw, subject: impl Into<String>, detail: impl Into<String>, mend: Option<Mend>) {
+    /// Notes what does not agree.
+    pub(super) fn note(
+        &mut self,
+        flaw: Flaw,
+        subject: impl Into<String>,
+        detail: impl Into<String>,
+        mend: Option<Mend>,
+    ) {
         let finding = Finding { flaw, subject: subject.into(), detail: detail.into(), repaired: false };
         self.findings.push((finding, mend));
     }
@@ -172,6 +201,8 @@ pub(super) fn look(view: &View<'_>, request: &AuditRequest) -> Result<Look> {
         Piece::Beside(place, after) => beside(view, *place, *after, request.limit),
         Piece::Gates(queue, after) => gates(view, *queue, after, request.limit),
         Piece::Counts(after) => counts(view, *after),
+        Piece::BoardTasks(after) => boards::tasks(view, *after, request.limit),
+        Piece::Boards(after) => boards::counts(view, *after),
     };
     let mut look = match looked {
         Err(Error::Corrupt(text)) => {
@@ -311,7 +342,9 @@ fn miscounted(view: &View<'_>, queue: i64) -> Result<Vec<(u8, i64, i64)>> {
 
 /// The counts of one queue.
 fn counts(view: &View<'_>, after: i64) -> Result<Look> {
-    let Some((queue, name)) = view.next_queue(after)? else { return Ok(Look::default()) };
+    let Some((queue, name)) = view.next_queue(after)? else {
+        return Ok(Look { next: Some(Piece::BoardTasks(0)), ..Look::default() });
+    };
     let mut look = Look { looked_at: 1, next: Some(Piece::Counts(queue)), ..Look::default() };
     for (code, tallied, found) in miscounted(view, queue)? {
         let detail = format!("{tallied} tasks are counted as {} and {found} are there", row::status(code)?);
@@ -371,6 +404,8 @@ fn carry_out(step: &mut Step<'_>, mend: Mend) -> Result<()> {
         Mend::Signal(task) => dependency::mend(step, task)?,
         Mend::LookForDue(queue) => due::look_again(step, queue)?,
         Mend::RecountBytes(queue) => waiting_bytes::recount(step, queue)?,
+        Mend::Relabel(task) => boards::relabel(step, task)?,
+        Mend::CountBoard(board) => boards::count_again(step, board)?,
         Mend::Reindex => step.conn.execute_batch("REINDEX task").or_store()?,
     }
     Ok(())
@@ -389,6 +424,8 @@ mod tests {
             Piece::Tasks(9),
             Piece::Gates(3, "ka|b".to_owned()),
             Piece::Counts(3),
+            Piece::BoardTasks(5),
+            Piece::Boards(2),
         ]
         .into_iter()
         .chain(beside)

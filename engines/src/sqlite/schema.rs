@@ -25,5 +25,6 @@ pub(super) const SCHEMA: Schema = Schema {
         include_str!("sql/migrations/0017_unknown_tasks.sql"),
         include_str!("sql/migrations/0018_schedules.sql"),
         include_str!("sql/migrations/0019_dependencies.sql"),
+        include_str!("sql/migrations/0020_boards.sql"),
     ],
 };

@@ -224,6 +224,37 @@ statements! {
     AUDIT_DEPENDENTS = "audit_dependents";
     AUDIT_WAITING = "audit_waiting";
     ENDED_PREDECESSORS = "ended_predecessors";
+    ADVANCE_BOARD = "advance_board";
+    AUDIT_BOARD = "audit_board";
+    AUDIT_BOARD_GROUPS = "audit_board_groups";
+    AUDIT_BOARD_LABELS = "audit_board_labels";
+    AUDIT_BOARD_TASKS = "audit_board_tasks";
+    BOARD_GROUP_SIZE = "board_group_size";
+    BOARD_GROUP_WOKEN_AT = "board_group_woken_at";
+    BOARD_LABELS_OF_TASK = "board_labels_of_task";
+    BOARD_TASKS_OF_GROUP = "board_tasks_of_group";
+    BOARD_TASKS_OF_LABEL = "board_tasks_of_label";
+    COUNT_BOARD_GROUP = "count_board_group";
+    CREATE_BOARD = "create_board";
+    DELETE_BOARD_LABELS = "delete_board_labels";
+    DELETE_BOARD_TASK = "delete_board_task";
+    DROP_BOARD_GROUP = "drop_board_group";
+    DROP_EMPTY_BOARD_GROUPS = "drop_empty_board_groups";
+    FIND_BOARD = "find_board";
+    FIND_BOARD_MARK = "find_board_mark";
+    FIND_BOARD_TASK = "find_board_task";
+    GET_BOARD_TASK = "get_board_task";
+    INSERT_BOARD_LABEL = "insert_board_label";
+    INSERT_BOARD_TASK = "insert_board_task";
+    LABELS_OF_BOARD_TASK = "labels_of_board_task";
+    LIST_BOARD_GROUPS = "list_board_groups";
+    LIST_BOARD_TASKS = "list_board_tasks";
+    MOVE_BOARD_TASK = "move_board_task";
+    NEXT_BOARD_TASKS = "next_board_tasks";
+    PUT_BOARD_MARK = "put_board_mark";
+    RECOUNT_BOARD = "recount_board";
+    RECOUNT_BOARD_GROUPS = "recount_board_groups";
+    SET_BOARD_CONTENT = "set_board_content";
 }
 
 /// A number of rows in SQL's type.
@@ -311,6 +342,12 @@ mod tests {
             (DUE_SCHEDULES, "schedule_due"),
             (LATEST_RUNS, "task_finished"),
             (OLDEST_RUNS, "task_finished"),
+            (FIND_BOARD_TASK, "board_task_revision"),
+            (GET_BOARD_TASK, "board_task_revision"),
+            (BOARD_TASKS_OF_GROUP, "board_task_order"),
+            (BOARD_TASKS_OF_LABEL, "board_label_value"),
+            (NEXT_BOARD_TASKS, "board_task_order"),
+            (LIST_BOARD_TASKS, "board_task_order"),
         ] {
             let plan = plan(&conn, sql);
             assert!(plan.iter().any(|stage| stage.contains(&format!("INDEX {index} "))), "{sql}: {plan:?}");
@@ -320,6 +357,18 @@ mod tests {
             assert!(!plan.iter().any(sorts_all), "{sql}: {plan:?}");
             assert!(!plan.iter().any(|stage| stage.starts_with("SCAN task")), "{sql}: {plan:?}");
         }
+        // A page of a group begins at its place, and a take reads the index alone.
+        assert!(
+            plan(&conn, LIST_BOARD_TASKS)[0].contains("(at,revision)>(?,?)"),
+            "{:?}",
+            plan(&conn, LIST_BOARD_TASKS)
+        );
+        assert!(plan(&conn, NEXT_BOARD_TASKS)[0].contains("COVERING INDEX"), "{:?}", plan(&conn, NEXT_BOARD_TASKS));
+        assert!(
+            plan(&conn, LIST_BOARD_GROUPS)[0].contains("(board=? AND name>?)"),
+            "{:?}",
+            plan(&conn, LIST_BOARD_GROUPS)
+        );
         for sql in [TALLIES_OF_QUEUE, COUNT_FINISHED] {
             assert!(plan(&conn, sql)[0].contains("(queue=?"), "{sql}: {:?}", plan(&conn, sql));
         }

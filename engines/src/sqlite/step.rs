@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use jobbers_common::{
     engine::{Error, Result},
     lifecycle::{Move, Status, is_legal},
-    name::{QueueName, TaskId, WorkerId},
+    name::{BoardName, QueueName, TaskId, WorkerId},
     time::Timestamp,
     tombstone::TombstonePolicy,
 };
@@ -29,6 +29,8 @@ pub(super) enum Notification {
     Cancel(WorkerId),
     /// This task is over.
     Finished(TaskId),
+    /// A group of a board received a task, or one of its tasks moved to an earlier time: at this revision.
+    Board(BoardName, String, u64),
     /// The configuration changed.
     Config,
 }

@@ -16,6 +16,8 @@ use jobbers_common::name::{TaskId, WorkerId};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use super::boards::waiters::GroupWaiters;
+
 /// Above this number of workers, unused entries are removed.
 const WORKERS_KEPT: usize = 1_024;
 
@@ -71,6 +73,8 @@ impl Wants {
 pub(super) struct Waiters {
     workers: Mutex<HashMap<WorkerId, Worker>>,
     tasks: Mutex<HashMap<TaskId, Arc<Notify>>>,
+    /// Callers that wait for tasks of boards.
+    pub(super) groups: GroupWaiters,
     /// Callers that block now.
     blocked: AtomicUsize,
 }

@@ -24,7 +24,7 @@ use jobbers_common::{
 use rusqlite::{Connection, OptionalExtension};
 
 use super::{
-    Shared, commit_notifier, connection,
+    Shared, boards, commit_notifier, connection,
     error::{OrStore, corrupt},
     readers, sql, unknown,
     view::View,
@@ -36,7 +36,7 @@ use super::{
 const FALLBACK: Duration = Duration::from_secs(1);
 /// The pause after a look, so that a burst of commits costs one look and not one each.
 const PAUSE: Duration = Duration::from_micros(500);
-/// Checking awaited tasks takes at most one part in this many of this thread's time, however many they are.
+/// Checking awaited tasks and groups takes at most one part in this many of this thread's time, however many they are.
 const REST_PER_LOOK: u32 = 20;
 
 /// The engine's handle on the watching thread. A store in memory has none, because no other process sees it.
@@ -99,7 +99,7 @@ pub(super) struct Lookout {
     /// The commits that have been checked.
     seen: i64,
     config_version: i64,
-    /// Whether awaited tasks may have ended since they were last checked.
+    /// Whether awaited tasks may have ended, or awaited groups changed, since they were last checked.
     tasks_are_due: bool,
     /// The earliest time to check them again.
     tasks_at: Instant,
@@ -181,7 +181,10 @@ impl Lookout {
         }
         let start = Instant::now();
         if self.tasks_are_due && self.tasks_at <= start {
-            readers::read(&self.conn, &self.shared, |view| tell_finished(view, &self.shared))?;
+            readers::read(&self.conn, &self.shared, |view| {
+                tell_groups(view, &self.shared)?;
+                tell_finished(view, &self.shared)
+            })?;
             self.tasks_are_due = false;
             self.tasks_at = start + start.elapsed() * REST_PER_LOOK;
         }
@@ -225,6 +228,16 @@ fn tell_workers(view: &View<'_>, shared: &Shared) -> Result<()> {
     for worker in told.query_map([], |row| row.get::<_, String>(0)).or_store()? {
         let worker = WorkerId::new(worker.or_store()?).map_err(|error| corrupt("worker", error))?;
         waiters.tell_worker(&worker);
+    }
+    Ok(())
+}
+
+/// Wakes the callers of this process that wait for a group that received a task.
+fn tell_groups(view: &View<'_>, shared: &Shared) -> Result<()> {
+    let groups = &shared.waiters.groups;
+    for (board, group) in groups.awaited() {
+        let woken_at = boards::woken_at(view.conn, &board, &group)?;
+        groups.tell(board, group, woken_at);
     }
     Ok(())
 }

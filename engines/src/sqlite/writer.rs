@@ -403,6 +403,7 @@ fn tell(shared: &Shared, notifications: Vec<Notification>) {
             Notification::Ready(queue) => *ready.entry(queue).or_default() += 1,
             Notification::Cancel(worker) => shared.waiters.tell_worker(&worker),
             Notification::Finished(id) => shared.waiters.tell_finished(&id),
+            Notification::Board(board, group, woken_at) => shared.waiters.groups.tell(board, group, woken_at),
             Notification::Config => shared.waiters.tell_workers(),
         }
     }

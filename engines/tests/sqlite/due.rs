@@ -127,7 +127,8 @@ async fn a_store_of_the_version_before_is_migrated_and_its_chores_find_what_is_d
     drop(f);
     let hand = Connection::open(&file).unwrap();
     hand.execute_batch(
-        "DROP TABLE schedule; DROP TABLE dependency; DROP TABLE dependent; DROP TABLE signal_due; ALTER TABLE task DROP COLUMN linked;
+        "DROP TABLE board; DROP TABLE board_task; DROP TABLE board_label; DROP TABLE board_group; DROP TABLE board_mark;
+         DROP TABLE schedule; DROP TABLE dependency; DROP TABLE dependent; DROP TABLE signal_due; ALTER TABLE task DROP COLUMN linked;
          ALTER TABLE stranger DROP COLUMN ready_at; DROP INDEX queue_configured; DROP TABLE due;
          DROP TABLE worker_loss; DROP INDEX task_held_suspect;
          ALTER TABLE task DROP COLUMN blames; ALTER TABLE task DROP COLUMN suspicion; DROP TABLE tombstone;

@@ -4,11 +4,12 @@
 use std::{fs, path::Path, sync::Arc, thread};
 
 use jobbers_common::{
-    engine::conformance::Fixture,
+    engine::conformance::{Fixture, boards::BoardFixture},
     time::{Clock, ManualClock, Timestamp},
 };
 use jobbers_engines::{OpenOptions, sqlite::SqliteEngine};
 
+mod boards;
 mod bounds;
 #[path = "../shared/crowd.rs"]
 mod crowd;
@@ -56,7 +57,15 @@ async fn open() -> Fixture {
     Fixture { engine: Arc::new(engine), clock, guard: Box::new(folder) }
 }
 
+async fn open_boards() -> BoardFixture {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::new(START));
+    let boards = SqliteEngine::open(&url(&folder.path().join("store.db")), manual(&clock)).await.unwrap();
+    BoardFixture { boards: Arc::new(boards), clock, guard: Box::new(folder) }
+}
+
 jobbers_common::conformance_suite!(open);
+jobbers_common::board_conformance_suite!(open_boards);
 
 mod in_memory {
     use super::*;
@@ -67,5 +76,12 @@ mod in_memory {
         Fixture { engine: Arc::new(engine), clock, guard: Box::new(()) }
     }
 
+    async fn open_boards() -> BoardFixture {
+        let clock = Arc::new(ManualClock::new(START));
+        let boards = SqliteEngine::open("sqlite::memory:", manual(&clock)).await.unwrap();
+        BoardFixture { boards: Arc::new(boards), clock, guard: Box::new(()) }
+    }
+
     jobbers_common::conformance_suite!(open);
+    jobbers_common::board_conformance_suite!(open_boards);
 }

@@ -8,7 +8,7 @@ use crate::{
     engine::{Error, Result, look::validate_limit},
     limits::{
         MAX_BATCH, MAX_BOARD_CHANGES, MAX_BOARD_COMMIT_BYTES, MAX_BOARD_GROUP_BYTES, MAX_BOARD_LABELS,
-        MAX_BOARD_TEXT_BYTES,
+        MAX_BOARD_SELECTIONS, MAX_BOARD_TEXT_BYTES,
     },
 };
 
@@ -23,6 +23,8 @@ impl Commit {
         at_most("required revisions", self.require.len(), MAX_BOARD_CHANGES)?;
         let selections = || self.delete.iter().chain(self.update.iter().map(|update| &update.which));
         selections().try_for_each(Selection::validate)?;
+        let searches = selections().map(Selection::searches).sum();
+        at_most("groups and labels that select tasks", searches, MAX_BOARD_SELECTIONS)?;
         let groups = self.update.iter().filter_map(|update| update.group.as_deref());
         groups.chain(self.create.iter().map(|create| create.group.as_str())).try_for_each(validate_group)?;
         self.contents().try_for_each(Content::validate)?;
@@ -72,6 +74,15 @@ impl Selection {
         match self {
             Self::Revision(revision) => Some(*revision),
             Self::Group(_) | Self::AnyLabel(_) => None,
+        }
+    }
+
+    /// How many groups and labels it searches.
+    fn searches(&self) -> usize {
+        match self {
+            Self::Revision(_) => 0,
+            Self::Group(_) => 1,
+            Self::AnyLabel(labels) => labels.len(),
         }
     }
 

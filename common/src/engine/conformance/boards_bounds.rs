@@ -7,7 +7,8 @@ use crate::{
     board::Content,
     engine::boards::{Commit, Create, Selection, Take, Update},
     limits::{
-        MAX_BOARD_CHANGES, MAX_BOARD_COMMIT_BYTES, MAX_BOARD_GROUP_BYTES, MAX_BOARD_LABELS, MAX_BOARD_TEXT_BYTES,
+        MAX_BOARD_CHANGES, MAX_BOARD_COMMIT_BYTES, MAX_BOARD_GROUP_BYTES, MAX_BOARD_LABELS, MAX_BOARD_SELECTIONS,
+        MAX_BOARD_TEXT_BYTES,
     },
 };
 
@@ -64,8 +65,17 @@ pub async fn a_commit_past_its_bounds_is_refused(f: BoardFixture) {
     f.assert_refused(Commit { once: Some(long), ..commit() }).await;
     f.assert_refused(Commit { create: vec![create("g"); MAX_BOARD_CHANGES + 1], ..commit() }).await;
     f.assert_refused(Commit { require: vec![1; MAX_BOARD_CHANGES + 1], ..commit() }).await;
-    let delete = vec![group("none"); MAX_BOARD_CHANGES];
+    let delete = vec![revision(1); MAX_BOARD_CHANGES];
     f.assert_refused(Commit { delete, create: vec![create("g")], ..commit() }).await;
+    let delete = vec![group("none"); MAX_BOARD_SELECTIONS + 1];
+    f.assert_refused(Commit { delete, ..commit() }).await;
+    let (delete, update) = (vec![group("none"); MAX_BOARD_SELECTIONS], move_labelled());
+    f.assert_refused(Commit { delete: delete.clone(), update, ..commit() }).await;
+    f.commit(Commit { delete, ..commit() }).await;
+}
+
+fn move_labelled() -> Vec<Update> {
+    vec![Update { which: Selection::AnyLabel(many_labels(1)), ..touch(0) }]
 }
 
 pub async fn a_take_past_its_bounds_is_refused(f: BoardFixture) {
