@@ -33,6 +33,7 @@ mod address;
 mod arrange;
 mod audit;
 mod awaiting;
+mod boards;
 mod connection;
 mod connection_health;
 mod dead;
@@ -42,6 +43,7 @@ mod failure;
 mod keep;
 mod keys;
 mod layout;
+mod line;
 mod list;
 mod look;
 mod notifications;
@@ -70,6 +72,7 @@ use submit::Submitter;
 pub struct RedisEngine {
     store: Arc<Store>,
     submitter: Submitter,
+    board_lines: boards::Lines,
 }
 
 impl RedisEngine {
@@ -82,7 +85,8 @@ impl RedisEngine {
     pub async fn open(url: &str, options: OpenOptions) -> Result<Self> {
         let store = Arc::new(Store::open(Address::parse(url)?, options).await?);
         let submitter = Submitter::start(Arc::clone(&store));
-        Ok(Self { store, submitter })
+        let board_lines = boards::Lines::start(&store);
+        Ok(Self { store, submitter, board_lines })
     }
 }
 

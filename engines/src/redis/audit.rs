@@ -1,6 +1,7 @@
 //! The audit: the pieces of a store, and the order in which they are checked.
 //!
-//! First the tasks by their records, then their references, then the counts, so that repairs on the way are counted.
+//! First the tasks by their records, then their references, then the counts, so that repairs on the way are counted. Boards
+//! come last (`boards/audit.rs`).
 
 use jobbers_common::{
     engine::{AuditRequest, Audited, Error, Finding, Flaw, Result},
@@ -10,6 +11,7 @@ use jobbers_common::{
 use redis::{Cmd, Value};
 
 use super::{
+    boards::audit::BoardPiece,
     failure::malformed,
     queues::{self, From},
     record::micros,
@@ -42,6 +44,7 @@ enum Piece {
     Edges,
     EdgesOut,
     Counts(QueueName),
+    Board(BoardPiece),
 }
 
 impl Piece {
@@ -58,9 +61,18 @@ impl Piece {
             Self::Outbox => Some(Self::Order),
             Self::Order => Some(Self::Edges),
             Self::Edges => Some(Self::EdgesOut),
-            Self::EdgesOut => queue_from(From::Start).await?.map(Self::Counts),
-            Self::Counts(queue) => queue_from(From::After(&queue)).await?.map(Self::Counts),
+            Self::EdgesOut => Self::counts_or_boards(store, From::Start).await?,
+            Self::Counts(queue) => Self::counts_or_boards(store, From::After(&queue)).await?,
+            Self::Board(piece) => piece.next(store).await?.map(Self::Board),
         })
+    }
+
+    /// The counts of the next queue; the first board after the last of them.
+    async fn counts_or_boards(store: &Store, from: From<'_>) -> Result<Option<Self>> {
+        match queues::next(store, from).await? {
+            Some(queue) => Ok(Some(Self::Counts(queue))),
+            None => Ok(BoardPiece::first(store).await?.map(Self::Board)),
+        }
     }
 
     /// The first part of a queue; after the last queue, the piece that follows the queues.
@@ -68,18 +80,19 @@ impl Piece {
         queue.map_or(Self::Beside(0), |queue| Self::Place(queue, 0))
     }
 
-    /// Its name in the script: the kind, and the queue or hash.
-    fn words(&self) -> (&'static str, &str) {
+    /// Its name in the script: the kind, and the queue, hash or board.
+    fn words(&self) -> (&'static str, String) {
         match self {
-            Self::Tasks => ("tasks", ""),
-            Self::Place(queue, part) => (PARTS[*part], queue.as_str()),
-            Self::Beside(hash) => ("beside", BESIDE[*hash]),
-            Self::Keys => ("keys", ""),
-            Self::Outbox => ("outbox", ""),
-            Self::Order => ("order", ""),
-            Self::Edges => ("edges", ""),
-            Self::EdgesOut => ("edges_out", ""),
-            Self::Counts(queue) => ("counts", queue.as_str()),
+            Self::Tasks => ("tasks", String::new()),
+            Self::Place(queue, part) => (PARTS[*part], queue.to_string()),
+            Self::Beside(hash) => ("beside", BESIDE[*hash].to_owned()),
+            Self::Keys => ("keys", String::new()),
+            Self::Outbox => ("outbox", String::new()),
+            Self::Order => ("order", String::new()),
+            Self::Edges => ("edges", String::new()),
+            Self::EdgesOut => ("edges_out", String::new()),
+            Self::Counts(queue) => ("counts", queue.to_string()),
+            Self::Board(piece) => piece.words(),
         }
     }
 
@@ -103,6 +116,7 @@ impl Piece {
             "edges" => Some(Self::Edges),
             "edges_out" => Some(Self::EdgesOut),
             "counts" => queue().map(Self::Counts),
+            what if what.starts_with("board_") => BoardPiece::read(what, of).map(Self::Board),
             part => Some(Self::Place(queue()?, PARTS.iter().position(|known| *known == part)?)),
         }
     }
@@ -155,7 +169,7 @@ async fn look_over(
     let script = if request.repair { &script::REPAIR } else { &script::AUDIT };
     let (what, of) = piece.words();
     let add = |command: &mut Cmd| {
-        command.arg(what).arg(of).arg(from).arg(request.limit.min(piece.most())).arg(micros(DEFAULT_LEASE));
+        command.arg(what).arg(&of).arg(from).arg(request.limit.min(piece.most())).arg(micros(DEFAULT_LEASE));
     };
     let mut answer = array(store.run(&store.bulk, script, add).await?)?.into_iter();
     let mut next = || answer.next().unwrap_or(Value::Nil);

@@ -1,8 +1,8 @@
-//! Waiting until a task is over, at no cost to the store meanwhile.
+//! Waiting until a task is over, or a task may be visible in a group of a board, at no cost to the store meanwhile.
 //!
 //! A process notes each task it awaits with the store once, in the step that looks at it (`scripts/await.lua`), and
-//! receives one message when the task ends. While it awaits anything, it renews a single entry of its own
-//! ([`RENEW_EVERY`]), whatever the number of tasks. A waiting caller looks at its task again
+//! receives one message when the task ends. Groups of boards are awaited alike (`scripts/board_wait.lua`). While it awaits
+//! anything, it renews a single entry of its own ([`RENEW_EVERY`]), whatever their number. A waiting caller looks again
 //! - when its end is reported,
 //! - when messages may have been missed: after a reconnection, or when the store turns out to have forgotten the process,
 //! - and rarely ([`LOOK_AGAIN`]), spread over time, as a safety net.
@@ -17,12 +17,16 @@ use std::{
     time::Duration,
 };
 
-use jobbers_common::{engine::Result, name::TaskId, task::Task};
+use jobbers_common::{
+    engine::Result,
+    name::{BoardName, TaskId},
+    task::Task,
+};
 use parking_lot::Mutex;
 use redis::Cmd;
 use tokio::{
     sync::Notify,
-    time::{Instant, sleep, timeout},
+    time::{Instant, sleep, sleep_until, timeout},
 };
 use tracing::debug;
 
@@ -56,9 +60,10 @@ pub(super) struct AwaitedTasks {
 
 #[derive(Debug, Default)]
 struct Register {
-    tasks: HashMap<TaskId, Awaited>,
+    /// By the task's id, or what a group is awaited by ([`group_key`]).
+    tasks: HashMap<String, Awaited>,
     /// Tasks without callers that the store may still count as awaited, with their marks.
-    left: Vec<(TaskId, u64)>,
+    left: Vec<(String, u64)>,
     /// The latest mark. It grows with each call that notes a task, so that an older call to forget it has no effect.
     mark: u64,
     is_renewed: bool,
@@ -94,15 +99,15 @@ impl AwaitedTasks {
         self.is_deaf.store(is_deaf, Ordering::SeqCst);
     }
 
-    fn enter(&self, id: &TaskId) -> Caller<'_> {
+    fn enter(&self, id: &str) -> Caller<'_> {
         let mut register = self.register.lock();
-        let awaited = register.tasks.entry(id.clone()).or_default();
+        let awaited = register.tasks.entry(id.to_owned()).or_default();
         awaited.callers += 1;
-        Caller { tasks: self, id: id.clone(), ended: Arc::clone(&awaited.ended) }
+        Caller { tasks: self, id: id.to_owned(), ended: Arc::clone(&awaited.ended) }
     }
 
     /// The mark for a call that notes this task.
-    fn next_mark(&self, id: &TaskId) -> u64 {
+    fn next_mark(&self, id: &str) -> u64 {
         let mut register = self.register.lock();
         register.mark += 1;
         let mark = register.mark;
@@ -122,7 +127,7 @@ impl AwaitedTasks {
     }
 
     /// What the next renewal forgets; `None`, and the renewal ends, if no caller waits.
-    fn take_left(&self) -> Option<Vec<(TaskId, u64)>> {
+    fn take_left(&self) -> Option<Vec<(String, u64)>> {
         let mut register = self.register.lock();
         if register.tasks.is_empty() && register.left.is_empty() {
             register.is_renewed = false;
@@ -136,7 +141,7 @@ impl AwaitedTasks {
 /// A caller that waits for the end of a task.
 struct Caller<'a> {
     tasks: &'a AwaitedTasks,
-    id: TaskId,
+    id: String,
     ended: Arc<Notify>,
 }
 
@@ -157,9 +162,57 @@ impl Drop for Caller<'_> {
 
 /// Waits until a task is over.
 pub(super) async fn await_finished(store: &Arc<Store>, id: &TaskId, limit: Duration) -> Result<Option<Task>> {
+    let found = until_found(store, id.as_str(), limit, |mark| async move {
+        let task = note(store, id, mark).await?;
+        Ok(Some(task).filter(|task| task.as_ref().is_none_or(|task| task.status.is_finished())))
+    });
+    match found.await? {
+        Some(task) => Ok(task),
+        None => look::get(store, id).await,
+    }
+}
+
+/// Waits until a group of a board has changed since a revision, or for some time.
+pub(super) async fn await_group(store: &Arc<Store>, board: &BoardName, group: &str, seen: u64, limit: Duration) {
+    let key = &group_key(board, group);
+    let changed = until_found(store, key, limit, |mark| async move {
+        let add = |command: &mut Cmd| {
+            command.arg(board.as_str()).arg(group).arg(format!("{seen:016}"));
+            command.arg(key).arg(&store.instance).arg(mark).arg(REMEMBERED_FOR.as_millis());
+        };
+        let has_changed = number(store.run(&store.work, &script::BOARD_WAIT, add).await?)? == 1;
+        Ok(has_changed.then_some(()))
+    });
+    let deadline = Instant::now() + limit;
+    if let Err(error) = timeout(limit, changed).await.unwrap_or(Ok(None)) {
+        debug!(%error, "a group of a board can't be awaited");
+        // The caller looks by itself then, and not in a hurry.
+        sleep_until(deadline.min(Instant::now() + notifications::LOOK_AGAIN)).await;
+    }
+}
+
+/// What a group is awaited by: no id of a task has a `|`, and no blank separates it from others in a message.
+fn group_key(board: &BoardName, group: &str) -> String {
+    format!("{board}|{}", hex(group))
+}
+
+/// The bytes of a text as hexadecimal digits.
+pub(super) fn hex(text: &str) -> String {
+    let digits = text.bytes().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
+}
+
+/// Looks, notes that this process waits, and looks again when there is news, until `look` finds what it looks for. Returns
+/// `None` when the time is over. `look` is passed a mark for the store to note.
+async fn until_found<T, F: Future<Output = Result<Option<T>>>>(
+    store: &Arc<Store>,
+    key: &str,
+    limit: Duration,
+    look: impl Fn(u64) -> F,
+) -> Result<Option<T>> {
     let deadline = Instant::now() + limit;
     let awaited = &store.notifications.awaited;
-    let caller = awaited.enter(id);
+    let caller = awaited.enter(key);
     loop {
         store.leases.follow();
         // Before the look, so that an end reported right after it is not missed.
@@ -168,12 +221,11 @@ pub(super) async fn await_finished(store: &Arc<Store>, id: &TaskId, limit: Durat
         ended.as_mut().enable();
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return look::get(store, id).await;
+            return Ok(None);
         }
-        let mark = awaited.next_mark(id);
-        let task = note(store, id, mark).await?;
-        if task.as_ref().is_none_or(|task| task.status.is_finished()) {
-            return Ok(task);
+        let mark = awaited.next_mark(key);
+        if let Some(found) = look(mark).await? {
+            return Ok(Some(found));
         }
         keep_renewing(store);
         timeout(left.min(awaited.look_again(mark)), ended).await.ok();
@@ -236,11 +288,11 @@ fn keep_renewing(store: &Arc<Store>) {
 }
 
 /// Renews this process's entry, and forgets processes that are gone.
-async fn renew(store: &Store, left: &[(TaskId, u64)]) -> Result<()> {
+async fn renew(store: &Store, left: &[(String, u64)]) -> Result<()> {
     let add = |command: &mut Cmd| {
         command.arg(&store.instance).arg(REMEMBERED_FOR.as_millis());
         left.iter().for_each(|(id, mark)| {
-            command.arg(id.as_str()).arg(*mark);
+            command.arg(id).arg(*mark);
         });
     };
     let [was_known, silent] = tuple(store.run(&store.leases, &script::RENEW_AWAITING, add).await?)?;
@@ -251,30 +303,29 @@ async fn renew(store: &Store, left: &[(TaskId, u64)]) -> Result<()> {
     if silent.is_empty() {
         return Ok(());
     }
-    let mut cursor = "0".to_owned();
-    loop {
-        let add = |command: &mut Cmd| {
-            command.arg(&cursor).arg(&silent);
-        };
-        cursor = text(store.run(&store.leases, &script::SWEEP_AWAITED, add).await?)?;
-        if cursor == "0" {
-            return Ok(());
+    for awaited in ["awaited:groups", "awaited"] {
+        let mut cursor = "0".to_owned();
+        loop {
+            let add = |command: &mut Cmd| {
+                command.arg(awaited).arg(&cursor).arg(&silent);
+            };
+            cursor = text(store.run(&store.leases, &script::SWEEP_AWAITED, add).await?)?;
+            if cursor == "0" {
+                break;
+            }
         }
     }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn id(text: &str) -> TaskId {
-        TaskId::new(text).unwrap()
-    }
-
     #[tokio::test]
     async fn all_callers_of_a_task_hear_of_its_end() {
         let tasks = AwaitedTasks::default();
-        let (first, second, other) = (tasks.enter(&id("a")), tasks.enter(&id("a")), tasks.enter(&id("b")));
+        let (first, second, other) = (tasks.enter("a"), tasks.enter("a"), tasks.enter("b"));
         let (one, two, three) = (first.ended.notified(), second.ended.notified(), other.ended.notified());
         tasks.tell(["a", "unknown"].into_iter());
         one.await;
@@ -285,16 +336,23 @@ mod tests {
     #[test]
     fn the_store_forgets_what_no_caller_awaits_any_more_unless_it_has_ended() {
         let tasks = AwaitedTasks::default();
-        let (ended, first, second) = (tasks.enter(&id("ended")), tasks.enter(&id("a")), tasks.enter(&id("a")));
+        let (ended, first, second) = (tasks.enter("ended"), tasks.enter("a"), tasks.enter("a"));
         let marks: Vec<u64> = [&ended, &first, &second].iter().map(|caller| tasks.next_mark(&caller.id)).collect();
         assert_eq!(marks, [1, 2, 3]);
         tasks.tell(["ended"].into_iter());
         drop((ended, first));
         assert_eq!(tasks.take_left().unwrap(), [], "somebody waits still");
         drop(second);
-        assert_eq!(tasks.take_left().unwrap(), [(id("a"), 3)]);
+        assert_eq!(tasks.take_left().unwrap(), [("a".to_owned(), 3)]);
         assert_eq!(tasks.take_left(), None);
         assert!(tasks.register.lock().tasks.is_empty());
+    }
+
+    #[test]
+    fn a_group_is_awaited_by_a_word_that_no_task_has() {
+        let board = BoardName::new("b.1:x/y").unwrap();
+        assert_eq!(group_key(&board, ""), "b.1:x/y|");
+        assert_eq!(group_key(&board, "a \u{e9}\n|"), "b.1:x/y|6120c3a90a7c");
     }
 
     #[test]

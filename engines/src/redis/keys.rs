@@ -46,6 +46,7 @@
 //! | `workers`, `workers:expiry` | hash, sorted set | reports, and when they are forgotten |
 //! | `awaited` | hash | id: the processes that wait for the end of the task, each with a mark |
 //! | `g`, `g:in`, `g:out`, `g:due` | hash, sorted sets | id: how many dependencies a task has; edges by the task that waits, and by the one waited for; ends that are still to be signalled (see `scripts/lib/edges.lua`) |
+//! | `awaited:groups` | hash | board, `\|` and the bytes of a group in hexadecimal: the processes that wait for a task of it |
 //! | `awaiting` | sorted set | these processes, by when they count as dead unless they renew it |
 //! | `suspects` | set | queues that may have tasks suspected of crashing their workers |
 //! | `unknown` | set | queues that may have tasks set aside for workers that know their kind |
@@ -54,6 +55,16 @@
 //! | `loss:<worker>` | string | what it held when the first of its leases was taken back, for a day |
 //! | `cancel:<worker>` | set | ids that it runs and that are to be cancelled |
 //! | `request:<worker>:<slot>` | string | what a recent cycle did, for 30 s, in case its answer got lost |
+//! | `answered:<instance>:<slot>` | string | what a recent call to boards did, for 30 s, in case its answer got lost |
+//! | `boards` | sorted set | names of all boards, all with the score 0 |
+//! | `boards:run` | hash | the server's run, when it wrote last, and how many revisions boards skip (see `scripts/lib/board_run.lua`) |
+//! | `board:c:<board>` | number | how many revisions it took |
+//! | `board:t:<board>` | hash | revision: a task |
+//! | `board:g:<board>\|<group>` | sorted set | time and revision of its tasks, all with the score 0, so that they are in exact order |
+//! | `board:n:<board>` | sorted set | groups that hold tasks, all with the score 0 |
+//! | `board:l:<board>` | sorted set | label and revision of its tasks, all with the score 0 |
+//! | `board:w:<board>` | hash | group: the revision at which it last received a task, or one of it became earlier |
+//! | `board:m:<board>` | set | the marks under which commits were applied |
 //! | `schema` | number | the version of all this |
 //!
 //! The strings inside are described in `layout.rs`.
@@ -85,7 +96,7 @@ pub(super) fn shard(prefix: &str) -> String {
     format!("{prefix}:{{0}}:")
 }
 
-/// The channel of one process: `wake <worker>`, `done <id> …`.
+/// The channel of one process: `wake <worker>`, `done <id or group> …`.
 pub(super) fn instance_channel(shard: &str, instance: &str) -> String {
     format!("{shard}instance:{instance}")
 }

@@ -8,7 +8,10 @@
 
 use std::{fmt::Write, ops::Range};
 
-use jobbers_common::suspicion::Suspicion;
+use jobbers_common::{
+    limits::{MAX_BOARD_CHANGES, MAX_BOARD_COMMIT_BYTES},
+    suspicion::Suspicion,
+};
 
 /// How a field is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +72,10 @@ const fn bytes(name: &'static str, width: usize, meaning: &'static str) -> Field
 pub(super) const STAMP_BYTES: usize = 7;
 /// The width of revisions, fences and positions.
 pub(super) const REVISION_DIGITS: usize = 15;
+/// The width of times of boards, and of their owners.
+pub(super) const BOARD_TIME_DIGITS: usize = 20;
+/// The width of revisions of boards.
+pub(super) const BOARD_REVISION_DIGITS: usize = 16;
 
 /// A string: its fields in order, from its first byte, and the rest that follows them.
 #[derive(Debug)]
@@ -413,7 +420,91 @@ const ENDING_DUE: Layout = Layout {
     rest: "id",
 };
 
-const LAYOUTS: [&Layout; 31] = [
+/// A task of a board.
+pub(super) const BOARD_TASK: Layout = Layout {
+    name: "board_task",
+    what: "`board:t:<board>`: a task of a board",
+    fields: &[
+        digits("at", BOARD_TIME_DIGITS, "nanoseconds, plus 2^63"),
+        digits("owner", BOARD_TIME_DIGITS, "a number, plus 2^63"),
+        digits("group_length", 5, ""),
+    ],
+    has_core: false,
+    rest: "group, content",
+};
+
+/// What a task of a board says.
+pub(super) const CONTENT: Layout = Layout {
+    name: "content",
+    what: "what the record of a board's task ends with, and an argument of commits",
+    fields: &[
+        digits("type_length", 5, ""),
+        digits("labels_length", 7, "of all labels together"),
+        digits("error_length", 8, ""),
+    ],
+    has_core: false,
+    rest: "type of the data, labels, error, data",
+};
+
+/// A label of a board's task.
+pub(super) const LABEL: Layout = Layout {
+    name: "label",
+    what: "a label in a content; `board:l:<board>`, with the task's revision behind it",
+    fields: &[digits("key_length", 4, ""), digits("value_length", 4, "")],
+    has_core: false,
+    rest: "key, value",
+};
+
+/// The place of a task in its group.
+pub(super) const BOARD_PLACE: Layout = Layout {
+    name: "board_place",
+    what: "`board:g:<board>|<group>`: a task's place",
+    fields: &[digits("at", BOARD_TIME_DIGITS, "nanoseconds, plus 2^63"), digits("revision", BOARD_REVISION_DIGITS, "")],
+    has_core: false,
+    rest: "nothing",
+};
+
+const BOARD_TIME: Layout = Layout {
+    name: "board_time",
+    what: "a time of a board, for exact sums",
+    fields: &[digits("high", BOARD_TIME_DIGITS / 2, ""), digits("low", BOARD_TIME_DIGITS / 2, "")],
+    has_core: false,
+    rest: "nothing",
+};
+
+const WHEN: Layout = Layout {
+    name: "when",
+    what: "an argument of commits: a time",
+    fields: &[letter("kind", "of `when_kind`")],
+    has_core: false,
+    rest: "20 digits: nanoseconds, plus 2^63",
+};
+
+const PICK: Layout = Layout {
+    name: "pick",
+    what: "an argument of commits: a selection",
+    fields: &[letter("kind", "of `pick_kind`")],
+    has_core: false,
+    rest: "a revision, a group, or labels",
+};
+
+const GIVEN: Layout = Layout {
+    name: "given",
+    what: "an argument of commits: a group or a mark, if there is one",
+    fields: &[letter("mark", "`=`")],
+    has_core: false,
+    rest: "the group or the mark",
+};
+
+const ANSWERED: Layout = Layout {
+    name: "answered",
+    what: "`answered:<instance>:<slot>`: what a recent call to boards did",
+    fields: &[bytes("id", 26, "of the call")],
+    has_core: false,
+    rest: "its answers (MessagePack)",
+};
+
+const LAYOUTS: [&Layout; 40] = [
     &RECORD,
     &FRESH,
     &LEASE,
@@ -445,6 +536,15 @@ const LAYOUTS: [&Layout; 31] = [
     &EDGE,
     &DEPENDENT,
     &ENDING_DUE,
+    &BOARD_TASK,
+    &CONTENT,
+    &LABEL,
+    &BOARD_PLACE,
+    &BOARD_TIME,
+    &WHEN,
+    &PICK,
+    &GIVEN,
+    &ANSWERED,
 ];
 
 const OUTCOME: Layout = Layout {
@@ -569,6 +669,12 @@ codes! {
     gate { key "k" task "t" suspect "!" unknown "?" }
     suspicion { none "0" }
     fire { submit "s" cancel "c" hold "h" }
+    board_call { commit "c" take "t" }
+    board_said {
+        done "d" already "a" conflict "x" twice "w" many "m" bytes "b" found "f" none "n" missing "r" late "l"
+    }
+    pick_kind { revision "r" group "g" labels "l" }
+    when_kind { at "a" span "i" }
     policy { abort_successors "0" run_with_failures "1" run_on_error "2" }
 }
 
@@ -589,6 +695,8 @@ fn meaning_of(name: &str) -> Option<String> {
     let literal = match name {
         "digits.three" => Some((0..1_000).fold(String::new(), |text, number| format!("{text}{number:03}"))),
         "suspicion.capacities" => return Some(capacities()),
+        "limit.board_changes" => return Some(MAX_BOARD_CHANGES.to_string()),
+        "limit.board_bytes" => return Some(MAX_BOARD_COMMIT_BYTES.to_string()),
         "attempts.none" => Some(attempts(0)),
         "attempts.one" => Some(attempts(1)),
         _ => None,

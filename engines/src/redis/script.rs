@@ -16,7 +16,7 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 57] = [
+const LIBRARY: [(&str, &str); 66] = [
     ("base", include_str!("scripts/lib/base.lua")),
     ("numbers", include_str!("scripts/lib/numbers.lua")),
     ("time", include_str!("scripts/lib/time.lua")),
@@ -71,6 +71,15 @@ const LIBRARY: [(&str, &str); 57] = [
     ("remove", include_str!("scripts/lib/remove.lua")),
     ("audit", include_str!("scripts/lib/audit.lua")),
     ("queue", include_str!("scripts/lib/queue.lua")),
+    ("note_waiting", include_str!("scripts/lib/note_waiting.lua")),
+    ("board", include_str!("scripts/lib/board.lua")),
+    ("board_time", include_str!("scripts/lib/board_time.lua")),
+    ("board_run", include_str!("scripts/lib/board_run.lua")),
+    ("board_write", include_str!("scripts/lib/board_write.lua")),
+    ("board_commit", include_str!("scripts/lib/board_commit.lua")),
+    ("board_take", include_str!("scripts/lib/board_take.lua")),
+    ("board_audit", include_str!("scripts/lib/board_audit.lua")),
+    ("board_calls", include_str!("scripts/lib/board_calls.lua")),
     ("schedules", include_str!("scripts/lib/schedules.lua")),
     // Whole scripts, as bodies of functions whose parameter is their ARGV.
     ("submit", include_str!("scripts/submit.lua")),
@@ -118,6 +127,13 @@ macro_rules! scripts {
 scripts! {
     AUDIT = "scripts/audit.lua";
     AWAIT = "scripts/await.lua";
+    BOARD_ADD = "scripts/board_add.lua";
+    BOARD_FREE = "scripts/board_free.lua";
+    BOARD_GET = "scripts/board_get.lua";
+    BOARD_GROUPS = "scripts/board_groups.lua";
+    BOARD_LIST = "scripts/board_list.lua";
+    BOARD_NAMES = "scripts/board_names.lua";
+    BOARD_WAIT = "scripts/board_wait.lua";
     CANCEL = "scripts/cancel.lua";
     CATALOGUE = "scripts/catalogue.lua";
     CLAIM_DUTY = "scripts/claim_duty.lua";
@@ -279,10 +295,10 @@ mod tests {
     fn what_drains_a_full_server_may_run_on_one_and_what_fills_it_may_not() {
         let flags = |script: &Script| script.text.lines().next().unwrap().to_owned();
         let writers = [&CYCLE, &EXTEND, &CANCEL, &PROMOTE, &RECLAIM, &PRUNE, &TRIM, &PRESS, &PURGE, &REPAIR];
-        for script in writers.into_iter().chain([&FORGET_DEAD_LETTERS, &FORGET_RECEIPTS]) {
+        for script in writers.into_iter().chain([&FORGET_DEAD_LETTERS, &FORGET_RECEIPTS, &BOARD_FREE]) {
             assert_eq!(flags(script), "#!lua flags=allow-oom");
         }
-        for script in [&SUBMIT, &RESUBMIT, &MOVE, &FIRE, &PUT_SCHEDULE] {
+        for script in [&SUBMIT, &RESUBMIT, &MOVE, &FIRE, &PUT_SCHEDULE, &BOARD_ADD] {
             assert_eq!(flags(script), "#!lua");
         }
     }

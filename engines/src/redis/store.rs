@@ -78,23 +78,28 @@ impl Store {
             config: Mutex::default(),
             options,
         };
-        let is_new = store.prepare().await?;
+        let is_new = store.set_up(false).await?;
         announce(&store.address, is_new);
         let channels = [common_channel(&store.shard), instance_channel(&store.shard, &store.instance)];
         store.leases.subscribe(&channels).await?;
         Ok(store)
     }
 
-    /// Creates a new store if none exists, and refuses one of another version. Returns whether it is new: then a server
-    /// known before has been emptied.
+    /// Creates the store again if the server lost it. Returns whether it did.
     pub(super) async fn prepare(&self) -> Result<bool> {
+        self.set_up(true).await
+    }
+
+    /// Creates a new store if none exists, and refuses one of another version. Returns whether it is new: if `was_known`,
+    /// a server that this process has used has been emptied then.
+    async fn set_up(&self, was_known: bool) -> Result<bool> {
         if self.options.must_exist {
             self.check_exists().await?;
         }
         let fields = arrange::fields(&Config::initial())?;
         let build = |_| {
             let mut command = self.command(&script::OPEN);
-            command.arg(SCHEMA_VERSION);
+            command.arg(SCHEMA_VERSION).arg(u8::from(was_known));
             fields.iter().for_each(|(field, value)| {
                 command.arg(field).arg(value);
             });

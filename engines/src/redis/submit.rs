@@ -1,9 +1,7 @@
 //! Accepting submissions. Callers that come while a call is under way share the next one.
 //!
-//! For a server, a hundred tasks in one call are as much work as a dozen in calls of their own. So submissions wait in
-//! a queue while a few calls are in flight, and then go together. With one caller nothing waits, not even for another
-//! tokio task, and under load batches form by themselves. Each submission stays all or nothing, and another's refusal
-//! does not affect it. `submit/wire.rs` has the arguments and the answers of the script.
+//! Submissions wait in line (`line.rs`) while a few calls are under way, and then go together. Each submission stays all or
+//! nothing, and another's refusal does not affect it. `submit/wire.rs` has the arguments and the answers of the script.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -16,11 +14,12 @@ use jobbers_common::{
     task::NewTask,
 };
 use redis::Value;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use self::wire::{Named, Run, encode, mode_of, read_answer, read_single_answers, write_group};
 use super::{
     failure::malformed,
+    line::{Line, Request},
     pressure::{self, TASK_BYTES},
     reply::array,
     script,
@@ -30,8 +29,6 @@ use super::{
 pub(super) mod one;
 mod wire;
 
-/// The number of calls under way. With two, one is prepared while the other runs.
-const IN_FLIGHT: usize = 2;
 /// Submissions of several callers share a call up to this number of bytes, so that it is sent and answered within the
 /// time for an answer. The submission of a single caller is never divided.
 const SHARED_BYTES: usize = 4 * 1024 * 1024;
@@ -40,8 +37,6 @@ const SHARED_BYTES: usize = 4 * 1024 * 1024;
 const SHARED_RUNS: usize = 250;
 /// A batch whose tasks change the queue more often than this is sent queue by queue: a run costs as much as two tasks.
 const RUNS_AS_GIVEN: usize = 20;
-/// The number of queued submissions; further callers wait outside.
-const LINE: usize = 1_024;
 
 type Answer = Result<Vec<Submitted>>;
 
@@ -66,19 +61,25 @@ type Lot = Vec<Group>;
 /// The queue of submissions.
 #[derive(Debug)]
 pub(super) struct Submitter {
-    store: Arc<Store>,
-    line: mpsc::Sender<Group>,
-    /// Fair: while the queue waits for a permit, no other caller goes before it.
-    in_flight: Arc<Semaphore>,
+    line: Line<Group>,
+}
+
+impl Request for Group {
+    type Sender = Store;
+
+    fn fitting(line: &[Self]) -> usize {
+        fitting(line)
+    }
+
+    async fn send(store: &Store, call: Vec<Self>) {
+        send(store, call).await;
+    }
 }
 
 impl Submitter {
     /// Opens the queue; it closes when this is dropped.
     pub(super) fn start(store: Arc<Store>) -> Self {
-        let (line, groups) = mpsc::channel(LINE);
-        let in_flight = Arc::new(Semaphore::new(IN_FLIGHT));
-        tokio::spawn(serve(Arc::clone(&store), groups, Arc::clone(&in_flight)));
-        Self { store, line, in_flight }
+        Self { line: Line::start(store) }
     }
 
     /// Submits one caller's tasks.
@@ -92,13 +93,10 @@ impl Submitter {
         let gone = || Error::unavailable("the engine is shutting down");
         let bytes = runs.iter().map(Run::bytes).sum();
         let group = Group { tasks, goes_alone, mode, runs, bytes, answer };
-        match self.in_flight.try_acquire() {
-            Ok(_permit) => send(&self.store, vec![group]).await,
-            Err(_) => self.line.send(group).await.map_err(|_| gone())?,
-        }
+        self.line.enter(group).await;
         match answered.await.map_err(|_| gone())? {
             // A server that was emptied knows no queue at all.
-            Err(Error::UnknownQueue(_)) if self.store.prepare().await? => {
+            Err(Error::UnknownQueue(_)) if self.line.sender.prepare().await? => {
                 Err(Error::unavailable("Redis lost its data; the store has been created again"))
             }
             answer => Ok(as_given(answer?, places)),
@@ -124,29 +122,6 @@ fn as_given(submitted: Vec<Submitted>, places: Option<Vec<usize>>) -> Vec<Submit
     let mut numbered: Vec<_> = places.into_iter().zip(submitted).collect();
     numbered.sort_unstable_by_key(|(place, _)| *place);
     numbered.into_iter().map(|(_, submitted)| submitted).collect()
-}
-
-async fn serve(store: Arc<Store>, mut groups: mpsc::Receiver<Group>, in_flight: Arc<Semaphore>) {
-    let mut line = Vec::new();
-    loop {
-        // Once a submission waits: first the permit, then the rest of the queue, so that later submissions join.
-        if line.is_empty() && groups.recv_many(&mut line, MAX_BATCH).await == 0 {
-            return;
-        }
-        let Ok(permit) = Arc::clone(&in_flight).acquire_owned().await else { return };
-        while line.len() < MAX_BATCH
-            && let Ok(group) = groups.try_recv()
-        {
-            line.push(group);
-        }
-        let rest = line.split_off(fitting(&line));
-        let call = std::mem::replace(&mut line, rest);
-        let store = Arc::clone(&store);
-        tokio::spawn(async move {
-            send(&store, call).await;
-            drop(permit);
-        });
-    }
 }
 
 /// How many groups from the front go into one call: at most [`MAX_BATCH`] tasks, [`SHARED_RUNS`] and [`SHARED_BYTES`],

@@ -35,9 +35,24 @@ pub(super) struct Cycles(Mutex<HashMap<WorkerId, Slots>>);
 
 /// Numbers of places: the free ones, and the next unused one.
 #[derive(Debug, Default)]
-struct Slots {
+pub(super) struct Slots {
     free: Vec<u64>,
     next: u64,
+}
+
+impl Slots {
+    /// Takes a place.
+    pub(super) fn take(&mut self) -> u64 {
+        self.free.pop().unwrap_or_else(|| {
+            self.next += 1;
+            self.next - 1
+        })
+    }
+
+    /// Gives a place back.
+    pub(super) fn give_back(&mut self, place: u64) {
+        self.free.push(place);
+    }
 }
 
 impl Cycles {
@@ -46,11 +61,7 @@ impl Cycles {
     /// that cycle; the server forgets places by itself.
     fn take_slot(&self, worker: &WorkerId) -> Slot<'_> {
         let mut of_workers = self.0.lock();
-        let slots = of_workers.entry(worker.clone()).or_default();
-        let number = slots.free.pop().unwrap_or_else(|| {
-            slots.next += 1;
-            slots.next - 1
-        });
+        let number = of_workers.entry(worker.clone()).or_default().take();
         Slot { cycles: self, worker: worker.clone(), number }
     }
 
@@ -71,7 +82,7 @@ impl Slot<'_> {
     /// Gives it back: the cycle's result is not needed again.
     fn release(self) {
         if let Some(slots) = self.cycles.0.lock().get_mut(&self.worker) {
-            slots.free.push(self.number);
+            slots.give_back(self.number);
         }
     }
 }

@@ -12,6 +12,7 @@ use jobbers_engines::{OpenOptions, redis::RedisEngine};
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 
 mod awaiting;
+mod boards;
 mod bounds;
 #[path = "../shared/crowd.rs"]
 mod crowd;

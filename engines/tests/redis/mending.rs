@@ -17,7 +17,7 @@ use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 use super::connect;
 
 /// Everything an audit finds, from end to end.
-async fn audit(engine: &dyn Engine, repair: bool) -> Vec<Finding> {
+pub(super) async fn audit(engine: &dyn Engine, repair: bool) -> Vec<Finding> {
     let (mut findings, mut cursor) = (Vec::new(), None);
     loop {
         let audited = engine.audit(AuditRequest { limit: 3, repair, cursor }).await.unwrap();

@@ -8,26 +8,14 @@
 -- process, 5 for how many milliseconds the process counts as alive.
 -- Returns as `get.lua`.
 
--- include base view
+-- include base view note_waiting
 
-local id, instance, mark = ARGV[2], ARGV[3], tonumber(ARGV[4])
-local seen = view(id, false)
+local seen = view(ARGV[2], false)
 if not seen then
   return false
 end
 local _, record = unpack(seen)
 if not is_over(record) then
-  local awaited, waiting = P .. 'awaited', call('HGET', P .. 'awaited', id) or ''
-  local before = string.match(waiting, instance .. '=(%d+);')
-  if not before or tonumber(before) < mark then
-    -- Over 64 bytes, so that `awaited` is never a listpack, in which each access would be a linear search.
-    local others = string.gsub(waiting, instance .. '=%d+;', '')
-    call('HSET', awaited, id, others .. instance .. '=' .. format('%040.0f', mark) .. ';')
-  end
-  call('PEXPIRE', awaited, ARGV[5])
-  -- By the server's own clock, because the silence of a process is unrelated to the time of tasks.
-  local time = call('TIME')
-  call('ZADD', P .. 'awaiting', 'GT', format('%.0f', time[1] * 1000 + time[2] / 1000 + ARGV[5]), instance)
-  call('PEXPIRE', P .. 'awaiting', ARGV[5])
+  note_waiting(P .. 'awaited', ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5])
 end
-return { seen, call('HGET', H, id) or '', call('HGET', B, id) or '' }
+return { seen, call('HGET', H, ARGV[2]) or '', call('HGET', B, ARGV[2]) or '' }

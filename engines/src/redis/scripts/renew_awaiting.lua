@@ -2,14 +2,17 @@
 -- Renews the entry of a process that waits for the end of tasks, and forgets the tasks it no longer waits for.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 instance, 3 for how many milliseconds it counts as alive; then for
--- each task to forget: its id and the mark it was last noted with. One that was noted again since stays.
+-- each task to forget: its id, or the entry of a board's group (see `board_wait.lua`), and the mark it was last noted with.
+-- One that was noted again since stays.
 -- Returns whether the process was on record (if not, what it awaits may be forgotten), and the processes that have been
 -- silent for too long: see `sweep_awaited.lua`.
 
 -- include base
 
-local instance, awaited, awaiting = ARGV[2], P .. 'awaited', P .. 'awaiting'
+local instance, awaiting = ARGV[2], P .. 'awaiting'
 for i = 4, #ARGV, 2 do
+  -- No id of a task has a `|`.
+  local awaited = P .. (string.find(ARGV[i], '|', 1, true) and 'awaited:groups' or 'awaited')
   local waiting = call('HGET', awaited, ARGV[i])
   local mark = waiting and string.match(waiting, instance .. '=(%d+);')
   if mark and tonumber(mark) <= tonumber(ARGV[i + 1]) then
@@ -26,5 +29,6 @@ local present = time[1] * 1000 + time[2] / 1000
 local silent = call('ZRANGE', awaiting, '-inf', '(' .. format('%.0f', present), 'BYSCORE', 'LIMIT', 0, 16)
 local was_known = 1 - call('ZADD', awaiting, format('%.0f', present + ARGV[3]), instance)
 call('PEXPIRE', awaiting, ARGV[3])
-call('PEXPIRE', awaited, ARGV[3])
+call('PEXPIRE', P .. 'awaited', ARGV[3])
+call('PEXPIRE', P .. 'awaited:groups', ARGV[3])
 return { was_known, silent }

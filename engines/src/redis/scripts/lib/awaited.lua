@@ -3,13 +3,12 @@
 -- `awaited` maps the id of such a task to `instance=mark;` of each process that waits for it (see `await.lua`). Most often
 -- it is empty, and nothing is gathered. One call looks up all tasks of a batch, however many others are awaited.
 
-local watched = call('EXISTS', P .. 'awaited') == 1
-
--- Sends each waiting process one message with those of these tasks that it awaits, and forgets them.
-local function tell_ended(ids)
+-- Sends each waiting process one message with those of these tasks, or groups of boards, that it awaits by an entry of
+-- `key`, and forgets them.
+local function tell_waiting(key, ids)
   local ended, told = {}, {}
   for first = 1, #ids, 1000 do
-    local waiting = call('HMGET', P .. 'awaited', unpack(ids, first, min(first + 999, #ids)))
+    local waiting = call('HMGET', key, unpack(ids, first, min(first + 999, #ids)))
     for i, instances in ipairs(waiting) do
       local id = ids[first + i - 1]
       if instances then
@@ -22,10 +21,12 @@ local function tell_ended(ids)
       end
     end
   end
-  if #ended > 0 then
-    call('HDEL', P .. 'awaited', unpack(ended))
-  end
+  spread('HDEL', key, ended)
   for instance, message in pairs(told) do
     call('PUBLISH', P .. 'instance:' .. instance, table.concat(message, ' '))
   end
+end
+
+local function tell_ended(ids)
+  tell_waiting(P .. 'awaited', ids)
 end

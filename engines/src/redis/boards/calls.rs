@@ -1,0 +1,230 @@
+//! Commits and takes on their way. Callers that come while a call is under way share the next one (`line.rs`), and each is
+//! answered for itself.
+//!
+//! What stores something new goes in calls of its own: a full server refuses these as a whole, and must not refuse what
+//! empties it. A call whose answer got lost is sent again under its id, by which the server recognises it.
+
+use std::sync::Arc;
+
+use jobbers_common::{
+    engine::{
+        Error, Result,
+        boards::{Commit, CommitAnswer, Take, TakeAnswer},
+    },
+    limits::MAX_BATCH,
+};
+use parking_lot::Mutex;
+use redis::{Cmd, Value};
+use tokio::sync::oneshot;
+use ulid::Ulid;
+
+use super::wire::{adds, read_commit, read_take, write_commit, write_take};
+use crate::redis::{
+    connection::ANSWER_WITHIN,
+    failure::malformed,
+    line::{Line, Request},
+    pressure::{self, TASK_BYTES},
+    record::time,
+    reply::{array, bytes},
+    script,
+    store::Store,
+    work::Slots,
+};
+
+/// Requests share a call up to so many bytes, so that it is carried out and answered soon.
+const SHARED_BYTES: usize = 4 * 1024 * 1024;
+/// For how many tasks a selection by group or label counts, so that few of them share a call.
+const OF_A_SELECTION: usize = MAX_BATCH / 4;
+
+/// What a caller wants.
+#[derive(Debug)]
+enum Wish {
+    Commit(Commit, oneshot::Sender<Result<CommitAnswer>>),
+    Take(Take, oneshot::Sender<Result<TakeAnswer>>),
+}
+
+/// A request in line.
+#[derive(Debug)]
+pub(super) struct Asked {
+    wish: Wish,
+    /// Whether it stores something new.
+    adds: bool,
+    /// About how many tasks it is about.
+    size: usize,
+    /// What is sent of it.
+    bytes: usize,
+}
+
+/// What sends the calls of one line.
+#[derive(Debug)]
+pub(super) struct Calls {
+    store: Arc<Store>,
+    /// Where the server remembers calls.
+    slots: Mutex<Slots>,
+    /// Tells the places of one line from those of the other.
+    name: &'static str,
+}
+
+/// The lines of all boards.
+#[derive(Debug)]
+pub(in crate::redis) struct Lines {
+    adding: Line<Asked>,
+    freeing: Line<Asked>,
+}
+
+impl Lines {
+    /// Opens the lines; they close with this.
+    pub(in crate::redis) fn start(store: &Arc<Store>) -> Self {
+        let calls = |name| Arc::new(Calls { store: Arc::clone(store), slots: Mutex::default(), name });
+        Self { adding: Line::start(calls("a")), freeing: Line::start(calls("f")) }
+    }
+
+    /// Carries a commit out.
+    pub(super) async fn commit(&self, commit: Commit) -> Result<CommitAnswer> {
+        let (answer, answered) = oneshot::channel();
+        let size = size_of(&commit);
+        let (adds, bytes) = (adds(&commit), commit.bytes());
+        self.ask(Asked { wish: Wish::Commit(commit, answer), adds, size, bytes }).await;
+        answered.await.map_err(|_| gone())?
+    }
+
+    /// Carries a take out.
+    pub(super) async fn take(&self, take: Take) -> Result<TakeAnswer> {
+        let (answer, answered) = oneshot::channel();
+        let size = take.require.len() + 1;
+        self.ask(Asked { wish: Wish::Take(take, answer), adds: false, size, bytes: 0 }).await;
+        answered.await.map_err(|_| gone())?
+    }
+
+    async fn ask(&self, asked: Asked) {
+        let line = if asked.adds { &self.adding } else { &self.freeing };
+        line.enter(asked).await;
+    }
+}
+
+/// How many tasks a commit is about, as far as it says so: a group or a label may mean thousands.
+fn size_of(commit: &Commit) -> usize {
+    let selections = commit.delete.iter().chain(commit.update.iter().map(|update| &update.which));
+    let selected: usize = selections.map(|which| if which.revision().is_some() { 1 } else { OF_A_SELECTION }).sum();
+    commit.require.len() + selected + commit.create.len()
+}
+
+fn gone() -> Error {
+    Error::unavailable("the engine is shutting down")
+}
+
+impl Request for Asked {
+    type Sender = Calls;
+
+    fn fitting(line: &[Self]) -> usize {
+        let (mut size, mut bytes) = (0, 0);
+        let fits = line.iter().take_while(|asked| {
+            size += asked.size;
+            bytes += asked.bytes;
+            size <= MAX_BATCH && bytes <= SHARED_BYTES
+        });
+        fits.count().max(1)
+    }
+
+    async fn send(calls: &Calls, mut call: Vec<Self>) {
+        // A caller that has gone takes nothing.
+        call.retain(Self::is_awaited);
+        if call.is_empty() {
+            return;
+        }
+        match send(calls, &call).await {
+            Ok(answers) => call.into_iter().zip(answers).for_each(|(asked, answer)| asked.answer(Ok(answer))),
+            Err(error) => call.into_iter().for_each(|asked| asked.answer(Err(error.clone()))),
+        }
+    }
+}
+
+impl Asked {
+    fn is_awaited(&self) -> bool {
+        match &self.wish {
+            Wish::Commit(_, answer) => !answer.is_closed(),
+            Wish::Take(_, answer) => !answer.is_closed(),
+        }
+    }
+
+    fn write(&self, random: u64, until: i64, command: &mut Cmd) {
+        match &self.wish {
+            Wish::Commit(commit, _) => write_commit(commit, command),
+            Wish::Take(take, _) => write_take(take, random, until, command),
+        }
+    }
+
+    /// Answers the caller. One that has gone does not want to know.
+    fn answer(self, outcome: Result<Value>) {
+        match self.wish {
+            Wish::Commit(commit, answer) => drop(answer.send(outcome.and_then(|value| read_commit(value, &commit)))),
+            Wish::Take(_, answer) => drop(answer.send(outcome.and_then(read_take))),
+        }
+    }
+}
+
+/// Sends a call, and sets the store up first if it has to be. Returns an answer per request.
+async fn send(calls: &Calls, call: &[Asked]) -> Result<Vec<Value>> {
+    let mut words = array(send_once(calls, call).await?)?;
+    if words.is_empty() {
+        if calls.store.prepare().await? {
+            return Err(Error::unavailable("Redis lost its data; the store has been created again"));
+        }
+        words = array(send_once(calls, call).await?)?;
+    }
+    if words.len() != call.len() + 1 {
+        return Err(malformed("the present and an answer per request were due"));
+    }
+    let answers = words.split_off(1);
+    calls.store.note_present(time(&bytes(words.pop().unwrap_or(Value::Nil))?)?);
+    Ok(answers)
+}
+
+async fn send_once(calls: &Calls, call: &[Asked]) -> Result<Value> {
+    let Calls { store, slots, name } = calls;
+    let adds = call.iter().any(|asked| asked.adds);
+    let script = if adds { &script::BOARD_ADD } else { &script::BOARD_FREE };
+    let (id, slot) = (Ulid::generate().to_string(), slots.lock().take());
+    let until = store.present_after(ANSWER_WITHIN).as_micros();
+    let random: u64 = rand::random();
+    let build = |_| {
+        let mut command = store.command(script);
+        command.arg(format!("{}:{name}{slot}", store.instance)).arg(&id).arg(call.len());
+        for (place, asked) in call.iter().enumerate() {
+            asked.write(random.rotate_left(u32::try_from(place % 64).unwrap_or(0)), until, &mut command);
+        }
+        command
+    };
+    let answer = if adds {
+        let growth = call.iter().map(|asked| asked.bytes + TASK_BYTES * asked.size).sum();
+        pressure::call(store, script, growth, build).await?
+    } else {
+        store.work.call(Some(script), build).await?
+    };
+    // A call that was given up keeps its place: the server may come to it later.
+    slots.lock().give_back(slot);
+    Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use jobbers_common::{engine::boards::Selection, name::BoardName};
+
+    use super::*;
+
+    fn commit(delete: Vec<Selection>) -> Asked {
+        let commit = Commit { delete, ..Commit::new(BoardName::new("b").unwrap(), 1) };
+        let size = size_of(&commit);
+        Asked { wish: Wish::Commit(commit, oneshot::channel().0), adds: false, size, bytes: 0 }
+    }
+
+    #[test]
+    fn few_commits_share_a_call_that_may_find_many_tasks() {
+        let line: Vec<Asked> = (0..20).map(|_| commit(vec![Selection::Group(String::new())])).collect();
+        assert_eq!(Asked::fitting(&line), 4);
+        let line: Vec<Asked> = (0..20).map(|n| commit(vec![Selection::Revision(n)])).collect();
+        assert_eq!(Asked::fitting(&line), 20);
+        let line: Vec<Asked> = (0..2).map(|_| commit((0..5_000).map(Selection::Revision).collect())).collect();
+        assert_eq!(Asked::fitting(&line), 1, "a large one goes alone");
+    }
+}
