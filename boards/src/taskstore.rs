@@ -112,7 +112,11 @@ struct Front {
 ///
 /// # Panics
 /// Never: the board's name is valid.
-pub fn router(boards: Arc<dyn Boards>, unit: Unit, max_data_bytes: usize) -> Router {
+pub fn router<S: Clone + Send + Sync + 'static>(
+    boards: Arc<dyn Boards>,
+    unit: Unit,
+    max_data_bytes: usize,
+) -> Router<S> {
     #[expect(clippy::expect_used, reason = "a constant that a test reads")]
     let board = BoardName::new(BOARD).expect("the board's name is valid");
     let front = Front { boards, board, unit, max_data_bytes };

@@ -86,15 +86,16 @@ fn bugs(request: &UpdateRequest) -> Vec<String> {
 
 /// Why nothing changed. Ids that no task can have are missing, whatever the store says.
 fn failure(request: &UpdateRequest, conflicts: &Conflicts, bugs: Vec<String>) -> Failure {
-    let missing = |ids: &mut dyn Iterator<Item = i64>, found: &[u64]| {
-        let found: HashSet<u64> = found.iter().copied().collect();
+    let missing = |ids: &mut dyn Iterator<Item = i64>, found: &[&[u64]]| {
+        let found: HashSet<u64> = found.iter().copied().flatten().copied().collect();
         ids.filter(|id| revision(*id).is_none_or(|id| found.contains(&id))).collect()
     };
     let mut updates = request.updates.iter().filter(|task| !is_add(task)).map(|task| task.id);
     Failure {
-        changes: missing(&mut updates, &conflicts.updated),
-        deletes: missing(&mut request.deletes.iter().copied(), &conflicts.deleted),
-        depends: missing(&mut request.depends.iter().copied(), &conflicts.required),
+        // Of a task that is also deleted, the store is asked once.
+        changes: missing(&mut updates, &[&conflicts.updated, &conflicts.deleted]),
+        deletes: missing(&mut request.deletes.iter().copied(), &[&conflicts.deleted]),
+        depends: missing(&mut request.depends.iter().copied(), &[&conflicts.required]),
         owned: conflicts.owned.iter().filter_map(|id| i64::try_from(*id).ok()).collect(),
         bugs,
     }

@@ -11,4 +11,5 @@ mod claims;
 mod dialects;
 mod lists;
 mod map_reduce;
+mod sequence;
 mod updates;

@@ -241,6 +241,8 @@ async fn a_task_changed_twice_in_one_update_is_a_bug(store: Store) {
         assert!(told["bugs"][0].as_str().unwrap().starts_with("task 1 is updated "), "{told}");
     }
     assert_eq!(ids(&store.all("a").await), [task]);
+    let told = store.failed(json!({"updates": [{"id": 9}], "deletes": [9]})).await;
+    assert_eq!((&told["changes"], &told["deletes"]), (&json!([9]), &json!([9])), "missing is reported too");
 }
 
 async fn an_empty_update_is_a_bug(store: Store) {
