@@ -10,7 +10,7 @@
 //!   not have been carried out; each verb says why repeating it is safe.
 //!
 //! Start reading at [`Engine`]; then [`submit`], [`work`], [`look`], [`keep`], [`audit`], [`dead`], [`duty`],
-//! [`schedules`].
+//! [`schedules`], [`boards`].
 
 use std::{sync::Arc, time::Duration};
 
@@ -62,6 +62,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// A store of tasks.
 #[async_trait]
 pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
+    /// The boards of this store: tasks that are addressed by revision ([`boards`]).
+    fn boards(self: Arc<Self>) -> Arc<dyn boards::Boards>;
+
     // ---- submit -------------------------------------------------------------------------------------------------
 
     /// Accepts tasks: all of them or, on any error, none. Returns results in the order given.

@@ -15,7 +15,7 @@ use jobbers_common::{
         AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueSchedules, Duty,
         DutyClaim, Engine, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, PruneRequest,
         Pruned, PutMode, PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit,
-        Resubmitted, Result, ScheduleEntry, StoredSchedule, Submit, Submitted,
+        Resubmitted, Result, ScheduleEntry, StoredSchedule, Submit, Submitted, boards::Boards,
     },
     metrics::catalogue::{ENGINE_ERRORS, ENGINE_OPERATION_DURATION},
     name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId},
@@ -30,6 +30,8 @@ use opentelemetry::{
     KeyValue,
     metrics::{BoundHistogram, Counter, Meter},
 };
+
+mod boards;
 
 macro_rules! operations {
     ($($name:ident),*) => {
@@ -93,13 +95,19 @@ operations!(
     workers,
     set_draining,
     keep_catalogue,
-    catalogue
+    catalogue,
+    board_commit,
+    board_take,
+    board_get,
+    board_list,
+    board_groups
 );
 
 /// A store whose calls are measured.
 #[derive(Debug)]
 pub struct Measured {
     inner: Arc<dyn Engine>,
+    boards: Arc<dyn Boards>,
     engine: &'static str,
     operations: Operations,
     errors: Counter<u64>,
@@ -109,7 +117,8 @@ impl Measured {
     /// Measures the calls to `inner` on `meter`; `engine` is `sqlite` or `redis`.
     #[must_use]
     pub fn new(inner: Arc<dyn Engine>, engine: &'static str, meter: &Meter) -> Self {
-        Self { inner, engine, operations: Operations::new(engine, meter), errors: ENGINE_ERRORS.counter(meter) }
+        let (operations, errors) = (Operations::new(engine, meter), ENGINE_ERRORS.counter(meter));
+        Self { boards: Arc::clone(&inner).boards(), inner, engine, operations, errors }
     }
 
     async fn measure<T>(
@@ -139,6 +148,10 @@ macro_rules! measured {
     ($($name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*) => {
         #[async_trait]
         impl Engine for Measured {
+            fn boards(self: Arc<Self>) -> Arc<dyn Boards> {
+                self
+            }
+
             $(
                 async fn $name(&self, $($argument: $type),*) -> Result<$answer> {
                     self.measure(stringify!($name), &self.operations.$name, self.inner.$name($($argument),*)).await

@@ -92,6 +92,10 @@ impl RedisEngine {
 
 #[async_trait]
 impl Engine for RedisEngine {
+    fn boards(self: Arc<Self>) -> Arc<dyn jobbers_common::engine::boards::Boards> {
+        self
+    }
+
     async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>> {
         self.submitter.submit(batch).await
     }

@@ -243,6 +243,10 @@ impl Address {
 
 #[async_trait]
 impl Engine for SqliteEngine {
+    fn boards(self: Arc<Self>) -> Arc<dyn jobbers_common::engine::boards::Boards> {
+        self
+    }
+
     async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>> {
         batch.validate()?;
         let growth = submit::growth(&batch);

@@ -123,6 +123,10 @@ impl ModelEngine {
 
 #[async_trait]
 impl Engine for ModelEngine {
+    fn boards(self: Arc<Self>) -> Arc<dyn super::boards::Boards> {
+        self
+    }
+
     async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>> {
         batch.validate()?;
         self.step(|state, now| state.submit(batch, now))

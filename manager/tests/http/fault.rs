@@ -31,7 +31,7 @@ pub(crate) enum Fault {
 
 #[derive(Debug)]
 pub(crate) struct FaultyEngine {
-    inner: ModelEngine,
+    inner: Arc<ModelEngine>,
     fault: watch::Sender<Fault>,
     waiting: watch::Sender<usize>,
     /// Claims carried out, and whether their answers are held back.
@@ -42,7 +42,7 @@ pub(crate) struct FaultyEngine {
 impl FaultyEngine {
     pub(crate) fn new() -> Self {
         Self {
-            inner: ModelEngine::with_system_clock(),
+            inner: Arc::new(ModelEngine::with_system_clock()),
             fault: watch::Sender::new(Fault::None),
             waiting: watch::Sender::new(0),
             claims: watch::Sender::new(0),
@@ -89,6 +89,10 @@ impl Drop for Waiting<'_> {
 
 #[async_trait]
 impl Engine for FaultyEngine {
+    fn boards(self: Arc<Self>) -> Arc<dyn jobbers_common::engine::boards::Boards> {
+        Arc::clone(&self.inner).boards()
+    }
+
     async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>> {
         self.well()?.submit(batch).await
     }

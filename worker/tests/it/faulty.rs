@@ -158,6 +158,10 @@ impl Faulty {
 
 #[async_trait]
 impl Engine for Faulty {
+    fn boards(self: Arc<Self>) -> Arc<dyn jobbers_common::engine::boards::Boards> {
+        Arc::clone(&self.inner).boards()
+    }
+
     async fn cycle(&self, cycle: Cycle) -> Result<CycleReply> {
         let settles = !cycle.settlements.is_empty();
         if settles && self.down.load(Ordering::SeqCst) {
