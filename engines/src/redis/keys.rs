@@ -28,7 +28,7 @@
 //! | `q:<queue>:s` | sorted set | scheduled tasks by the time they are due |
 //! | `q:<queue>:d` | sorted set | tasks that wait for others, in the order they came |
 //! | `q:<queue>:l` | sorted set | leases by their ends, and a sentinel |
-//! | `q:<queue>:f` | list | revision and id of finished tasks, in that order; ghosts among them (see `scripts/lib/over.lua`) |
+//! | `q:<queue>:f` | list | revision, mark and id of finished tasks, in that order; ghosts among them (see `scripts/lib/over.lua`) |
 //! | `q:<queue>:w` | sorted set | idle workers, `worker@instance`, by when they came |
 //! | `q:<queue>:b` | sorted set | the same, of workers that wait for the end of one of its tasks |
 //! | `q:<queue>:g` | number | the mark of its rate: when all tasks started so far would have had their turn |
@@ -70,7 +70,7 @@
 //! The strings inside are described in `layout.rs`.
 
 /// The version of the layout. A store with another one is refused.
-pub(super) const SCHEMA_VERSION: u32 = 2;
+pub(super) const SCHEMA_VERSION: u32 = 3;
 
 /// The prefix used when the URL names none.
 pub(super) const DEFAULT_PREFIX: &str = "jobbers";

@@ -70,6 +70,8 @@ const fn bytes(name: &'static str, width: usize, meaning: &'static str) -> Field
 
 /// The width of a [`Kind::Stamp`].
 pub(super) const STAMP_BYTES: usize = 7;
+/// Records of more bytes than this are read before they are deleted: freeing them is work that pruning must count.
+const UNREAD_BYTES: usize = 4_096;
 /// The width of revisions, fences and positions.
 pub(super) const REVISION_DIGITS: usize = 15;
 /// The width of times of boards, and of their owners.
@@ -224,8 +226,20 @@ pub(super) const COPY: Layout = Layout {
 
 pub(super) const ENTRY: Layout = Layout {
     name: "entry",
-    what: "`q:<queue>:f`, `o`, `o:sent`: a task as it ended",
+    what: "`q:<queue>:q`, `o`, `o:sent`: a task by the revision it had",
     fields: &[revision("revision", "")],
+    has_core: false,
+    rest: "id",
+};
+
+/// An entry of a queue's list of finished tasks. Most are deleted by their entries alone.
+pub(super) const FINISHED: Layout = Layout {
+    name: "finished",
+    what: "`q:<queue>:f`: a task as it ended",
+    fields: &[
+        revision("revision", ""),
+        letter("mark", "its state; or `needs_record`: its deletion leaves a tombstone, or its record is long"),
+    ],
     has_core: false,
     rest: "id",
 };
@@ -504,7 +518,7 @@ const ANSWERED: Layout = Layout {
     rest: "its answers (MessagePack)",
 };
 
-const LAYOUTS: [&Layout; 40] = [
+const LAYOUTS: [&Layout; 41] = [
     &RECORD,
     &FRESH,
     &LEASE,
@@ -516,6 +530,7 @@ const LAYOUTS: [&Layout; 40] = [
     &ERROR,
     &COPY,
     &ENTRY,
+    &FINISHED,
     &SAID,
     &KEPT,
     &REQUEST,
@@ -663,6 +678,7 @@ codes! {
     }
     whole { created "C" replaced "R" existing "E" updated "U" }
     settled { lost "-" }
+    mark { needs_record "R" }
     extended { done "e" cancelling "c" lost "l" }
     cancelled { done "d" requested "r" unknown "u" }
     resubmitted { done "d" already "a" live "l" moved "m" unknown "u" queue "q" held "h" }
@@ -695,6 +711,7 @@ fn meaning_of(name: &str) -> Option<String> {
     let literal = match name {
         "digits.three" => Some((0..1_000).fold(String::new(), |text, number| format!("{text}{number:03}"))),
         "suspicion.capacities" => return Some(capacities()),
+        "mark.most_bytes" => return Some(UNREAD_BYTES.to_string()),
         "limit.board_changes" => return Some(MAX_BOARD_CHANGES.to_string()),
         "limit.board_bytes" => return Some(MAX_BOARD_COMMIT_BYTES.to_string()),
         "attempts.none" => Some(attempts(0)),

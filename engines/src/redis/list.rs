@@ -11,7 +11,7 @@ use jobbers_common::{
 use redis::{Cmd, Value};
 
 use super::{
-    layout::ENTRY,
+    layout::{ENTRY, FINISHED},
     queues::{self, From, Queues},
     reply::{array, number, text},
     script,
@@ -265,7 +265,7 @@ async fn over(store: &Store, filter: &TaskFilter, place: &Place, limit: usize) -
         };
         let mut answer = array(store.run(&store.bulk, &script::LIST_OVER, add).await?)?.into_iter();
         horizon = horizon.max(text(answer.next().unwrap_or(Value::Nil))?);
-        entries.extend(texts(answer.collect())?);
+        entries.extend(texts(answer.collect())?.iter().map(|entry| without_mark(entry)));
     }
     entries.retain(|entry| revision_of(entry) >= horizon.as_str());
     entries.sort_unstable_by(|one, other| other.cmp(one));
@@ -276,6 +276,12 @@ async fn over(store: &Store, filter: &TaskFilter, place: &Place, limit: usize) -
         Place { after, ..Place::start_of(place.section) }
     });
     Ok((views(store, &entries).await?, next))
+}
+
+/// An entry of a list of finished tasks as the other entries are: revision and id.
+fn without_mark(entry: &str) -> String {
+    let id = FINISHED.range("mark").end;
+    [revision_of(entry), entry.get(id..).unwrap_or_default()].concat()
 }
 
 /// The revision an entry begins with.

@@ -135,7 +135,7 @@ async fn a_finished_task_is_listed_again_in_its_place() {
         f.settle(&claimed, DONE).await;
     }
     let revision = f.get("b").await.revision;
-    tell(&server, &format!("LREM jobbers:{{0}}:q:default:f 1 {revision:015}b"), ":1");
+    tell(&server, &format!("LREM jobbers:{{0}}:q:default:f 1 {revision:015}4b"), ":1");
     assert_eq!(
         mended(&f).await,
         [flaw(Flaw::Unplaced, "b"), flaw(Flaw::Miscounted, "default"), flaw(Flaw::Miscounted, "default")]

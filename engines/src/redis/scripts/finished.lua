@@ -12,14 +12,14 @@ local list = of(ARGV[2], 'f')
 local first = 0
 if ARGV[3] ~= '' then
   first = place_of_revision(list, ARGV[3])
-  if first < call('LLEN', list) and sub(call('LINDEX', list, first), @entry.revision) == ARGV[3] then
+  if first < call('LLEN', list) and sub(call('LINDEX', list, first), @finished.revision) == ARGV[3] then
     first = first + 1
   end
 end
 local limit, views, sizes = tonumber(ARGV[4]), {}, {}
 local entries = call('LRANGE', list, first, first + limit - 1)
 for _, entry in ipairs(entries) do
-  local id = sub(entry, @entry.rest.at)
+  local id = sub(entry, @finished.rest.at)
   local found = view(id, true)
   if found and is_listed(found[2], entry) then
     views[#views + 1] = found
@@ -28,5 +28,5 @@ for _, entry in ipairs(entries) do
     end
   end
 end
-local last = #entries == limit and sub(entries[#entries], @entry.revision) or ''
+local last = #entries == limit and sub(entries[#entries], @finished.revision) or ''
 return { last, sizes, unpack(views) }

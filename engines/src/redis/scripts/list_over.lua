@@ -28,15 +28,15 @@ for _, list in ipairs(lists) do
   for _, entry in ipairs(entries) do
     found[#found + 1] = entry
   end
-  if first > 0 and sub(entries[1], @entry.revision) > horizon then
-    horizon = sub(entries[1], @entry.revision)
+  if first > 0 and sub(entries[1], @finished.revision) > horizon then
+    horizon = sub(entries[1], @finished.revision)
   end
 end
 -- Ascending, because a comparison function would cost more than all the rest.
 table.sort(found)
 local answer, first = {}, math.max(1, #found - limit + 1)
 if first > 1 then
-  local cut = sub(found[first], @entry.revision)
+  local cut = sub(found[first], @finished.revision)
   horizon = cut > horizon and cut or horizon
 end
 for i = #found, first, -1 do

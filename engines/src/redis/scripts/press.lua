@@ -26,7 +26,7 @@ end
 -- The revision of the first task in a queue's list, or nothing.
 local function head_of(name)
   local head = call('LINDEX', of(name, 'f'), 0)
-  return head and sub(head, @entry.revision)
+  return head and sub(head, @finished.revision)
 end
 
 -- The queue whose first finished task is the oldest.

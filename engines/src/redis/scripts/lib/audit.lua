@@ -53,7 +53,7 @@ end
 -- The place of a finished task in its queue's list: before the first that ended later.
 local function list_finished(name, entry)
   local list = of(name, 'f')
-  local place = place_of_revision(list, sub(entry, @entry.revision))
+  local place = place_of_revision(list, sub(entry, @finished.revision))
   local next_one = call('LINDEX', list, place)
   if next_one then
     call('LINSERT', list, 'BEFORE', next_one, entry)
@@ -65,8 +65,8 @@ end
 
 local function check_finished(name, id, record, places)
   check_elsewhere(name, id, places, nil)
-  local entry = sub(record, @record.revision) .. id
-  if call('LINDEX', of(name, 'f'), place_of_revision(of(name, 'f'), sub(entry, @entry.revision))) ~= entry then
+  local entry = sub(record, @record.revision) .. mark_of(record) .. id
+  if call('LINDEX', of(name, 'f'), place_of_revision(of(name, 'f'), sub(record, @record.revision))) ~= entry then
     note('unplaced', id, 'it is over and not among the finished tasks of its queue', function()
       list_finished(name, entry)
     end)
@@ -330,25 +330,25 @@ local function look_over_finished(name)
   local list, first = of(name, 'f'), 0
   if from ~= '' then
     first = place_of_revision(list, from)
-    while sub(call('LINDEX', list, first) or '', @entry.revision) == from do
+    while sub(call('LINDEX', list, first) or '', @finished.revision) == from do
       first = first + 1
     end
   end
   local entries = call('LRANGE', list, first, first + limit - 1)
   for _, entry in ipairs(entries) do
-    local id = sub(entry, @entry.rest.at)
+    local id = sub(entry, @finished.rest.at)
     local record = call('HGET', T, id)
     looked_at = looked_at + 1
     local is_right = is_listed(record, entry) and is_over(record) and queue_of(record) == name
     -- The task of a ghost is gone, or has moved on.
-    local is_ghost = not record or sub(record, @record.revision) > sub(entry, @entry.revision)
+    local is_ghost = not record or sub(record, @record.revision) > sub(entry, @finished.revision)
     if not is_right and not is_ghost then
       note('place_without_task', id, 'it stands in ' .. list .. ' and has not ended as that says', function()
         call('LREM', list, 1, entry)
       end)
     end
   end
-  return #entries < limit and '' or sub(entries[#entries], @entry.revision)
+  return #entries < limit and '' or sub(entries[#entries], @finished.revision)
 end
 
 -- Entries of the lane without a task, if no ghosts are counted.
@@ -506,7 +506,7 @@ end
 local function count_listed(name)
   local counts, live, entries, ids = {}, 0, call('LRANGE', of(name, 'f'), 0, -1), {}
   for i, entry in ipairs(entries) do
-    ids[i] = sub(entry, @entry.rest.at)
+    ids[i] = sub(entry, @finished.rest.at)
   end
   for i, record in ipairs(#ids > 0 and call('HMGET', T, unpack(ids)) or {}) do
     if is_listed(record, entries[i]) then

@@ -1,7 +1,7 @@
 -- The moves of tasks, gathered and written at the end: record, lease and place of a task change in one step.
 
--- The gathered moves: records {id, record}, parameters to delete {id}, and by queue: unlease {id}, over {revision..id},
--- lane {position..id}, ready {score, id}, suspects {score, id} if any, later {due, id}, waiting {revision, id}, counts.
+-- The gathered moves: records {id, record}, parameters to delete {id}, and by queue: unlease {id}, over
+-- {revision..mark..id}, lane {position..id}, ready {score, id}, suspects {score, id} if any, later {due, id}, waiting {revision, id}, counts.
 local queues = {}
 local records, bodies_gone, finished = {}, {}, {}
 -- Whether a caller waits for the end of any task. Most often none does, and ended tasks are not gathered.
@@ -53,7 +53,8 @@ local function finish(queue, id, lease, status, revision, dead_letter, by, fence
   end
   local last, over, counts = #records, queue.over, queue.counts
   records[last + 1], records[last + 2] = id, record
-  over[#over + 1] = revision .. id
+  local is_read = #record > @mark.most_bytes or byte(lease, @lease.remember.at) == @flag.yes.byte
+  over[#over + 1] = revision .. (is_read and @mark.needs_record or status) .. id
   counts[status] = (counts[status] or 0) + 1
   if watched then
     finished[#finished + 1] = id

@@ -1,4 +1,4 @@
--- A queue's list of finished tasks: revision and id of each, in the order of their revisions.
+-- A queue's list of finished tasks: revision, mark and id of each, in the order of their revisions.
 --
 -- A task that is deleted or sent again before its entry is trimmed leaves this entry as a ghost: its id has no record,
 -- or one of another revision. The counter `ghosts` of the queue counts them; trimming drops them.
@@ -8,13 +8,19 @@ local function place_of_revision(list, revision)
   local low, high = 0, call('LLEN', list)
   while low < high do
     local middle = math.floor((low + high) / 2)
-    if sub(call('LINDEX', list, middle), @entry.revision) < revision then
+    if sub(call('LINDEX', list, middle), @finished.revision) < revision then
       low = middle + 1
     else
       high = middle
     end
   end
   return low
+end
+
+-- The mark of an entry for the record of a task that ended.
+local function mark_of(record)
+  local is_read = #record > @mark.most_bytes or byte(record, @ending.remember.at) == @flag.yes.byte
+  return is_read and @mark.needs_record or sub(record, @record.state)
 end
 
 -- Whether a record, if it exists, is that of the finished task in an entry.

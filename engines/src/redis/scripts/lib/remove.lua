@@ -12,16 +12,21 @@ local function erase(name, ids)
   call('HINCRBY', of(name, 'n'), 'removed', #ids)
 end
 
--- Deletes finished tasks of one queue, at most 1,000, with their records. Every deletion of a finished task passes here;
--- its entry has left the queue's list, or has been counted as a ghost.
-local function erase_finished(name, ids, ended)
-  local counters, counts = of(name, 'n'), {}
-  for _, record in ipairs(ended) do
-    local status = byte(record)
-    counts[status] = (counts[status] or 0) - 1
+-- How many of some records have each state, by its byte.
+local function count_states(records)
+  local counts = {}
+  for _, record in ipairs(records) do
+    local state = byte(record)
+    counts[state] = (counts[state] or 0) + 1
   end
-  for status, change in pairs(counts) do
-    call('HINCRBY', counters, string.char(status), change)
+  return counts
+end
+
+-- Deletes finished tasks of one queue, at most 1,000; `counts` says how many have each state. Every deletion of a finished
+-- task passes here; its entry has left the queue's list, or has been counted as a ghost.
+local function erase_finished(name, ids, counts)
+  for state, count in pairs(counts) do
+    call('HINCRBY', of(name, 'n'), string.char(state), -count)
   end
   erase(name, ids)
 end
@@ -50,7 +55,7 @@ local function remove_finished(name, ids)
   end
   if #found > 0 then
     call('HINCRBY', of(name, 'n'), 'ghosts', #found)
-    erase_finished(name, found, ended)
+    erase_finished(name, found, count_states(ended))
   end
 end
 
