@@ -95,6 +95,15 @@ pub struct Dependency {
     pub policy: DependencyPolicy,
 }
 
+/// A predecessor that has ended, and how.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct EndedPredecessor {
+    /// Its id.
+    pub id: TaskId,
+    /// How it ended.
+    pub status: Status,
+}
+
 /// What a task waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Dependencies {
@@ -105,6 +114,9 @@ pub struct Dependencies {
     /// The edges that are not: the first 100 by the ids of their predecessors. Empty in lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<Dependency>,
+    /// The predecessor whose end aborted the task, if one did; the first of several that ended in the same step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aborted_by: Option<EndedPredecessor>,
 }
 
 /// What the end of a predecessor, `end`, does to a waiting successor that has `left` other edges without a signal. `None`:

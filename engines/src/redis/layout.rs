@@ -420,7 +420,8 @@ pub(super) const DEPENDENT: Layout = Layout {
     what: "`g`: a task with dependencies",
     fields: &[digits("total", 6, ""), digits("signals", 6, "how many of them are signalled")],
     has_core: false,
-    rest: "nothing; in a view the first edges: a letter of `policy`, the predecessor's id, a zero byte",
+    rest: "if a predecessor aborted the task: that one's state and id; in a view of a waiting task the first edges: a \
+           letter of `policy`, the predecessor's id, a zero byte",
 };
 
 const ENDING_DUE: Layout = Layout {

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, ops::Range};
 
 use jobbers_common::{
-    dependency::{Dependencies, Dependency, DependencyPolicy},
+    dependency::{Dependencies, Dependency, DependencyPolicy, EndedPredecessor},
     engine::{DeadTask, Error, Result},
     lifecycle::Status,
     name::{TaskId, WorkerId},
@@ -141,28 +141,45 @@ pub(super) fn read_view(view: Value) -> Result<Seen> {
         _ => format!("{:015}", standing.revision),
     };
     let (large, fingerprint) = (record.large, record.fingerprint);
-    let dependencies = read_dependencies(&bytes(depends)?)?;
+    let dependencies = read_dependencies(standing.status, &bytes(depends)?)?;
     let task = Task { dependencies, ..task_from(id, record, side, &expires_at)? };
     Ok(Seen { task, large, fingerprint, place })
 }
 
 /// The dependencies of a task, as a view has them.
-fn read_dependencies(from: &[u8]) -> Result<Option<Box<Dependencies>>> {
+fn read_dependencies(status: Status, from: &[u8]) -> Result<Option<Box<Dependencies>>> {
     if from.is_empty() {
         return Ok(None);
     }
-    let fixed = part(from, ..DEPENDENT.len(), "dependencies")?;
-    let edges = from[DEPENDENT.len()..].split(|byte| *byte == 0).filter(|edge| !edge.is_empty());
-    let read = |edge: &[u8]| {
-        let (policy, on) = edge.split_first()?;
-        let on = TaskId::new(std::str::from_utf8(on).ok()?).ok()?;
-        Some(Dependency { on, policy: DependencyPolicy::from_code(policy.wrapping_sub(b'0'))? })
-    };
-    Ok(Some(Box::new(Dependencies {
+    let (fixed, rest) = (part(from, ..DEPENDENT.len(), "dependencies")?, &from[DEPENDENT.len()..]);
+    let mut dependencies = Dependencies {
         total: count(&fixed[const { DEPENDENT.range("total") }])?,
         signals: count(&fixed[const { DEPENDENT.range("signals") }])?,
-        waits_for: edges.map(read).collect::<Option<_>>().ok_or_else(|| corrupt("dependencies"))?,
-    })))
+        ..Dependencies::default()
+    };
+    match (status, rest.split_first()) {
+        (Status::Waiting, _) => {
+            let edges = rest.split(|byte| *byte == 0).filter(|edge| !edge.is_empty());
+            dependencies.waits_for = edges.map(read_edge).collect::<Result<_>>()?;
+        }
+        (Status::Aborted, Some((end, id))) => {
+            dependencies.aborted_by = Some(EndedPredecessor { id: read_id(id)?, status: status_of(&[*end])? });
+        }
+        _ => {}
+    }
+    Ok(Some(Box::new(dependencies)))
+}
+
+/// An edge in a view: a letter for its policy, and the predecessor's id.
+fn read_edge(edge: &[u8]) -> Result<Dependency> {
+    let (policy, on) = edge.split_first().ok_or_else(|| corrupt("dependencies"))?;
+    let policy = DependencyPolicy::from_code(policy.wrapping_sub(b'0')).ok_or_else(|| corrupt("dependencies"))?;
+    Ok(Dependency { on: read_id(on)?, policy })
+}
+
+fn read_id(bytes: &[u8]) -> Result<TaskId> {
+    let text = std::str::from_utf8(bytes).map_err(|_| corrupt("dependencies"))?;
+    TaskId::new(text).map_err(|_| corrupt("dependencies"))
 }
 
 /// The status of a stored digit.

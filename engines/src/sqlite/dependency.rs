@@ -5,7 +5,7 @@
 //! signal the rest ([`work_off`]). Only `linked` tasks reach this module.
 
 use jobbers_common::{
-    dependency::{Dependencies, Dependency, DependencyPolicy, consequence},
+    dependency::{Dependencies, Dependency, DependencyPolicy, EndedPredecessor, consequence},
     engine::{Error, Result},
     lifecycle::{Move, Status},
     limits::{MAX_DEPENDENCIES_SHOWN, SIGNALS_A_CHORE, SIGNALS_A_STEP},
@@ -164,13 +164,16 @@ fn signal_one(step: &mut Step<'_>, edge: &Signal) -> Result<()> {
     }
     let left = step.prepare(sql::COUNT_SIGNAL)?.query_row([successor], |row| row.get(0)).optional().or_store()?;
     match consequence(policy, end, left.unwrap_or(0)) {
-        Some(event) => leave_waiting(step, successor, event),
+        Some(Move::Abort) => {
+            leave_waiting(step, successor, Some(&EndedPredecessor { id: edge.on.clone(), status: end }))
+        }
+        Some(_) => leave_waiting(step, successor, None),
         None => Ok(()),
     }
 }
 
-/// Moves a task that waited for others, if it still waits.
-fn leave_waiting(step: &mut Step<'_>, key: i64, event: Move) -> Result<()> {
+/// Moves a task that waited for others, if it still waits: it is released, or aborted by a predecessor.
+fn leave_waiting(step: &mut Step<'_>, key: i64, aborted_by: Option<&EndedPredecessor>) -> Result<()> {
     let mut statement = step.prepare(sql::FIND_WAITING)?;
     let mut rows = statement.query([key]).or_store()?;
     let Some(row) = rows.next().or_store()? else { return Ok(()) };
@@ -178,7 +181,8 @@ fn leave_waiting(step: &mut Step<'_>, key: i64, event: Move) -> Result<()> {
     let (id, queue, ready_at) = (columns.name(TaskId::new)?, columns.take()?, columns.time()?);
     let has_large_parameters = columns.take()?;
     drop(rows);
-    if event == Move::Abort {
+    if let Some(EndedPredecessor { id: predecessor, status }) = aborted_by {
+        step.prepare(sql::NOTE_ABORTED_BY)?.execute((key, predecessor.as_str(), status.code())).or_store()?;
         let found = Found::waiting(key, queue, has_large_parameters);
         return moves::end(step, &id, &found, &Ending::ABORTED);
     }
@@ -189,18 +193,20 @@ fn leave_waiting(step: &mut Step<'_>, key: i64, event: Move) -> Result<()> {
     if to == Status::Scheduled {
         step.note_due(Chore::Promote, queue, ready_at.as_micros());
     }
-    step.note_moved(key, queue, Status::Waiting, event, to)
+    step.note_moved(key, queue, Status::Waiting, Move::Signal, to)
 }
 
 /// A new task that waits for others: its key, and its position.
 pub(super) type Successor<'a> = (i64, i64, &'a NewTask);
 
-/// Stores the edges of new tasks, all of which are stored already. Returns the tasks that need not wait, and their
-/// moves.
-pub(super) fn link(step: &Step<'_>, new: &[Successor<'_>]) -> Result<Vec<(i64, Move)>> {
+/// A new task that need not wait, by its key, and the predecessor that aborts it, if one does.
+pub(super) type AtOnce = (i64, Option<EndedPredecessor>);
+
+/// Stores the edges of new tasks, all of which are stored already. Returns the tasks that need not wait.
+pub(super) fn link(step: &Step<'_>, new: &[Successor<'_>]) -> Result<Vec<AtOnce>> {
     let mut at_once = Vec::new();
     for (key, since, task) in new {
-        let (mut signals, mut aborts) = (0, false);
+        let (mut signals, mut aborted_by) = (0, None);
         for Dependency { on, policy } in &task.depends_on {
             let end = match find(step, on)? {
                 Some(found) if !found.status.is_finished() => {
@@ -212,13 +218,15 @@ pub(super) fn link(step: &Step<'_>, new: &[Successor<'_>]) -> Result<Vec<(i64, M
                 None => remembered(step, &task.id, on)?,
             };
             signals += 1;
-            aborts |= policy.aborts(end);
+            if policy.aborts(end) && aborted_by.is_none() {
+                aborted_by = Some(EndedPredecessor { id: on.clone(), status: end });
+            }
         }
         let total = sql::count(task.depends_on.len());
         step.prepare(sql::INSERT_DEPENDENT)?.execute((key, total, signals)).or_store()?;
         step.prepare(sql::LINK_TASK)?.execute([key]).or_store()?;
-        if aborts || signals == total {
-            at_once.push((*key, if aborts { Move::Abort } else { Move::Signal }));
+        if aborted_by.is_some() || signals == total {
+            at_once.push((*key, aborted_by));
         }
     }
     Ok(at_once)
@@ -232,10 +240,10 @@ fn remembered(step: &Step<'_>, id: &TaskId, on: &TaskId) -> Result<Status> {
 }
 
 /// Signals the ends of a batch, and then moves those of its tasks whose predecessors were over.
-pub(super) fn move_at_once(step: &mut Step<'_>, moves: &[(i64, Move)]) -> Result<()> {
+pub(super) fn move_at_once(step: &mut Step<'_>, moves: &[AtOnce]) -> Result<()> {
     signal_all(step)?;
-    for (key, event) in moves {
-        leave_waiting(step, *key, *event)?;
+    for (key, aborted_by) in moves {
+        leave_waiting(step, *key, aborted_by.as_ref())?;
     }
     signal_all(step)
 }
@@ -281,7 +289,7 @@ pub(super) fn mend(step: &mut Step<'_>, key: i64) -> Result<()> {
     }
     drop(rows);
     if step.ledger.ended.is_empty() {
-        return leave_waiting(step, key, Move::Signal);
+        return leave_waiting(step, key, None);
     }
     signal_all(step)
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use jobbers_common::{
-    dependency::Dependencies,
+    dependency::{Dependencies, EndedPredecessor},
     engine::{Error, Result},
     error_kind::ErrorKind,
     gate::ConcurrencyKey,
@@ -148,9 +148,18 @@ pub(super) fn task(row: &Row<'_>, view: &View<'_>) -> Result<(i64, Task)> {
     let told = columns.take::<Option<String>>()?.map(ConcurrencyKey::new).transpose();
     task.concurrency_key = told.map_err(|error| corrupt("a concurrency key", error))?;
     let (total, signals) = (columns.take::<Option<u32>>()?, columns.take::<Option<u32>>()?);
-    let counted = total.zip(signals).map(|(total, signals)| Dependencies { total, signals, waits_for: Vec::new() });
-    task.dependencies = counted.map(Box::new);
+    let aborted_by = ended_predecessor(columns.take()?, columns.take()?)?;
+    let counted = total.zip(signals);
+    task.dependencies =
+        counted.map(|(total, signals)| Box::new(Dependencies { total, signals, waits_for: Vec::new(), aborted_by }));
     Ok((key, task))
+}
+
+/// The predecessor that aborted a task, if one did.
+fn ended_predecessor(id: Option<String>, end: Option<u8>) -> Result<Option<EndedPredecessor>> {
+    let Some((id, end)) = id.zip(end) else { return Ok(None) };
+    let id = TaskId::new(id).map_err(|error| corrupt("a predecessor", error))?;
+    Ok(Some(EndedPredecessor { id, status: status(end)? }))
 }
 
 /// A stored worker's id.

@@ -26,5 +26,6 @@ pub(super) const SCHEMA: Schema = Schema {
         include_str!("sql/migrations/0018_schedules.sql"),
         include_str!("sql/migrations/0019_dependencies.sql"),
         include_str!("sql/migrations/0020_boards.sql"),
+        include_str!("sql/migrations/0021_aborted_by.sql"),
     ],
 };

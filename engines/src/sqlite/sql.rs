@@ -143,6 +143,7 @@ statements! {
     NEXT_QUEUE = "next_queue";
     NEXT_READY = "next_ready";
     NEXT_UNLIMITED_GATE = "next_unlimited_gate";
+    NOTE_ABORTED_BY = "note_aborted_by";
     NOTE_DUE = "note_due";
     NOTE_FAILURE = "note_failure";
     NOTE_HEARTBEAT = "note_heartbeat";

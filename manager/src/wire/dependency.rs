@@ -3,7 +3,8 @@
 use std::fmt;
 
 use jobbers_common::{
-    dependency::{Dependencies, Dependency, DependencyPolicy},
+    dependency::{Dependencies, Dependency, DependencyPolicy, EndedPredecessor},
+    lifecycle::Status,
     name::TaskId,
 };
 use serde::{
@@ -12,10 +13,10 @@ use serde::{
 };
 use utoipa::{
     PartialSchema, ToSchema,
-    openapi::{OneOfBuilder, RefOr, Schema},
+    openapi::{RefOr, Schema},
 };
 
-use super::value::{DependencyPolicyDoc, NameDoc};
+use super::value::{DependencyPolicyDoc, NameDoc, StatusDoc};
 
 /// A task to wait for: its id, or an object that also says what its end means.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +64,7 @@ impl<'de> Visitor<'de> for EdgeVisitor {
 
 impl PartialSchema for DependencyRequest {
     fn schema() -> RefOr<Schema> {
-        OneOfBuilder::new()
+        utoipa::openapi::OneOfBuilder::new()
             .item(NameDoc::schema())
             .item(Edge::schema())
             .description(Some("A task to wait for: its id, or an object that also says what its end means."))
@@ -92,6 +93,21 @@ pub(crate) struct DependenciesView<'a> {
     /// The others while it waits, by their ids, the first 100. Not in lists.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     waits_for: Vec<DependencyView<'a>>,
+    /// If the task is aborted because of a predecessor: which one, and how it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    aborted_by: Option<EndedPredecessorView<'a>>,
+}
+
+/// A predecessor that has ended.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = EndedPredecessor)]
+struct EndedPredecessorView<'a> {
+    /// Its id.
+    #[schema(value_type = NameDoc)]
+    id: &'a TaskId,
+    /// How it ended.
+    #[schema(value_type = StatusDoc)]
+    status: Status,
 }
 
 /// A task that is waited for.
@@ -108,8 +124,10 @@ struct DependencyView<'a> {
 
 impl<'a> From<&'a Dependencies> for DependenciesView<'a> {
     fn from(dependencies: &'a Dependencies) -> Self {
-        let Dependencies { total, signals, waits_for } = dependencies;
+        let Dependencies { total, signals, waits_for, aborted_by } = dependencies;
         let waits_for = waits_for.iter().map(|edge| DependencyView { id: &edge.on, policy: edge.policy }).collect();
-        Self { total: *total, signals: *signals, waits_for }
+        let aborted_by =
+            aborted_by.as_ref().map(|EndedPredecessor { id, status }| EndedPredecessorView { id, status: *status });
+        Self { total: *total, signals: *signals, waits_for, aborted_by }
     }
 }

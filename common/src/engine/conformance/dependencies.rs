@@ -9,7 +9,7 @@ use super::{
     DONE, Fixture, LEASE, audit::assert_sound, failed, failure, id, ids, queue, retry, seconds, task, task_in, worker,
 };
 use crate::{
-    dependency::{Dependencies, Dependency, DependencyPolicy},
+    dependency::{Dependencies, Dependency, DependencyPolicy, EndedPredecessor},
     engine::{
         Error, OnConflict, Outcome, PruneRequest, PruneScope, Resubmit, Resubmitted, SettleAnswer, SubmittedHow,
         TaskFilter,
@@ -43,6 +43,10 @@ impl Fixture {
     async fn signals(&self, text: &str) -> (u32, u32) {
         let Dependencies { total, signals, .. } = *self.get(text).await.dependencies.unwrap();
         (total, signals)
+    }
+
+    async fn aborted_by(&self, text: &str) -> Option<EndedPredecessor> {
+        self.get(text).await.dependencies.unwrap().aborted_by
     }
 
     async fn waits_for(&self, text: &str) -> Vec<String> {
@@ -115,7 +119,20 @@ pub async fn an_abort_goes_from_successor_to_successor(f: Fixture) {
         assert!(task.completed_at.is_some() && task.parameters.is_some() && task.errors.is_empty());
         assert_eq!(f.signals(aborted).await, (1, 1));
     }
+    f.submit(vec![after("f", &["e", "d", "a"])]).await;
+    for (aborted, by, end) in [
+        ("b", "a", Status::Failed),
+        ("c", "b", Status::Aborted),
+        ("d", "c", Status::Aborted),
+        ("f", "d", Status::Aborted),
+    ] {
+        assert_eq!(f.aborted_by(aborted).await, Some(EndedPredecessor { id: id(by), status: end }), "{aborted}");
+    }
+    let listed = f.list(Default::default(), 10).await;
+    let listed = listed.into_iter().find(|task| task.id == id("b")).and_then(|task| task.dependencies);
+    assert_eq!(listed.and_then(|it| it.aborted_by), f.aborted_by("b").await);
     f.run_one("e", DONE).await;
+    assert_eq!(f.aborted_by("e").await, None);
     f.assert_conserved().await;
     assert_sound(&f, 7, false).await;
 }
@@ -347,6 +364,7 @@ pub async fn a_predecessor_sent_again_revives_no_successor(f: Fixture) {
     assert_eq!((f.status("b").await, f.status("c").await), (Status::Aborted, Status::Submitted));
     // An aborted task that is sent again runs, whatever it waited for.
     assert_eq!(f.engine.resubmit(vec![Resubmit::of_store(id("b"))]).await.unwrap(), [Resubmitted::Done]);
+    assert_eq!(f.aborted_by("b").await, None);
     assert_eq!(ids(&f.claim(10).await), ["c", "b"]);
     assert_sound(&f, 7, false).await;
 }

@@ -2,7 +2,7 @@
 
 use super::state::{State, Stored};
 use crate::{
-    dependency::{Dependencies, Dependency, consequence},
+    dependency::{Dependencies, Dependency, EndedPredecessor, consequence},
     engine::{Error, Result},
     lifecycle::{Move, Status},
     limits::MAX_DEPENDENCIES_SHOWN,
@@ -20,6 +20,9 @@ pub(super) struct Signal {
     successor: TaskId,
     end: Status,
 }
+
+/// A new task that moves on at once, and the predecessor that aborts it, if one does.
+pub(super) type AtOnce = (TaskId, Option<EndedPredecessor>);
 
 impl State {
     /// Notes that a task has ended, or is removed before its end: its successors must be signalled.
@@ -50,31 +53,35 @@ impl State {
                 }
                 let left = u32::try_from(stored.waits_for.len()).unwrap_or(u32::MAX);
                 if let Some(event) = consequence(policy, end, left) {
-                    self.leave_waiting(&successor, event, now);
+                    let cause = (event == Move::Abort).then_some(EndedPredecessor { id: on, status: end });
+                    self.leave_waiting(&successor, cause, now);
                 }
             }
         }
     }
 
-    /// Moves a task on that waited for others.
-    fn leave_waiting(&mut self, id: &TaskId, event: Move, now: Timestamp) {
-        let Some(task) = self.tasks.get(id).map(|stored| &stored.task) else { return };
-        if event == Move::Abort {
-            return self.go(id, event, Status::Aborted, now);
+    /// Moves a task on that waited for others: it is released, or aborted by a predecessor.
+    fn leave_waiting(&mut self, id: &TaskId, aborted_by: Option<EndedPredecessor>, now: Timestamp) {
+        let Some(task) = self.tasks.get_mut(id).map(|stored| &mut stored.task) else { return };
+        if aborted_by.is_some() {
+            if let Some(dependencies) = &mut task.dependencies {
+                dependencies.aborted_by = aborted_by;
+            }
+            return self.go(id, Move::Abort, Status::Aborted, now);
         }
         let is_due = task.ready_at <= now;
-        self.go(id, event, if is_due { Status::Submitted } else { Status::Scheduled }, now);
+        self.go(id, Move::Signal, if is_due { Status::Submitted } else { Status::Scheduled }, now);
         let Some(stored) = self.tasks.get_mut(id) else { return };
         stored.position = stored.task.revision;
         stored.task.ready_at = stored.task.ready_at.max(now);
     }
 
     /// Finds the predecessors of new tasks, which are all in. Returns the tasks that wait for none of them any more, and
-    /// their moves.
-    pub(super) fn link(&mut self, new: &[(TaskId, Vec<Dependency>)], now: Timestamp) -> Result<Vec<(TaskId, Move)>> {
+    /// who aborts them.
+    pub(super) fn link(&mut self, new: &[(TaskId, Vec<Dependency>)], now: Timestamp) -> Result<Vec<AtOnce>> {
         let mut at_once = Vec::new();
         for (id, depends_on) in new {
-            let mut aborts = false;
+            let mut aborted_by = None;
             for Dependency { on, policy } in depends_on {
                 let unknown = || Error::UnknownPredecessor { id: id.clone(), predecessor: on.clone() };
                 let stored = self.tasks.get(on).map(|stored| stored.task.status);
@@ -82,7 +89,9 @@ impl State {
                     end if end.is_finished() => end,
                     _ => continue,
                 };
-                aborts |= policy.aborts(end);
+                if policy.aborts(end) && aborted_by.is_none() {
+                    aborted_by = Some(EndedPredecessor { id: on.clone(), status: end });
+                }
                 let Some(stored) = self.tasks.get_mut(id) else { continue };
                 stored.waits_for.remove(on);
                 if let Some(dependencies) = &mut stored.task.dependencies {
@@ -90,19 +99,19 @@ impl State {
                 }
             }
             let is_free = self.tasks.get(id).is_some_and(|stored| stored.waits_for.is_empty());
-            if aborts || is_free {
-                at_once.push((id.clone(), if aborts { Move::Abort } else { Move::Signal }));
+            if aborted_by.is_some() || is_free {
+                at_once.push((id.clone(), aborted_by));
             }
         }
         Ok(at_once)
     }
 
     /// Moves new tasks on whose predecessors were over.
-    pub(super) fn move_at_once(&mut self, moves: Vec<(TaskId, Move)>, now: Timestamp) {
+    pub(super) fn move_at_once(&mut self, moves: Vec<AtOnce>, now: Timestamp) {
         self.signal_all(now);
-        for (id, event) in moves {
+        for (id, aborted_by) in moves {
             if self.tasks.get(&id).is_some_and(|stored| stored.task.status == Status::Waiting) {
-                self.leave_waiting(&id, event, now);
+                self.leave_waiting(&id, aborted_by, now);
             }
         }
         self.signal_all(now);

@@ -139,6 +139,9 @@ impl State {
         let was_running = task.status == Status::Started;
         task.status = to;
         task.revision = revision;
+        if let Some(dependencies) = task.dependencies.as_mut().filter(|_| to != Status::Aborted) {
+            dependencies.aborted_by = None;
+        }
         if to != Status::Started {
             task.lease = None;
         }

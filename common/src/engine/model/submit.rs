@@ -1,7 +1,7 @@
 //! Taking tasks in.
 
 use super::{
-    dependency::counted,
+    dependency::{AtOnce, counted},
     state::{State, Stored},
     unique::Met,
 };
@@ -19,7 +19,7 @@ use crate::{
 /// The result for one task: its id, what the submission did, and whether its queue must have room for it.
 type Taken = (TaskId, SubmittedHow, bool);
 /// The results for a batch, and the moves of those of its tasks whose predecessors are over.
-type TakenIn = (Vec<(TaskId, SubmittedHow)>, Vec<(TaskId, Move)>);
+type TakenIn = (Vec<(TaskId, SubmittedHow)>, Vec<AtOnce>);
 
 impl State {
     /// Accepts a batch as if its tasks came one after the other. The refusal of one refuses all.

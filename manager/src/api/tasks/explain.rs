@@ -12,6 +12,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use jobbers_common::{
+    dependency::EndedPredecessor,
     duration,
     engine::{ListRequest, QueuePlace, TaskFilter},
     gate::{Gate, ShutGate},
@@ -112,9 +113,21 @@ fn elsewhere(task: &Task) -> Vec<Reason> {
         }
         Status::Scheduled => Reason::new(C::NotDue, "its time lies ahead").until(task.ready_at),
         Status::Waiting => waiting(task),
-        over => Reason::new(C::Over, format!("it is over: {over}")),
+        over => self::over(task, over),
     };
     vec![reason]
+}
+
+/// How it ended, and which predecessor aborted it if one did.
+fn over(task: &Task, status: Status) -> Reason {
+    let aborted_by = task.dependencies.as_deref().and_then(|dependencies| dependencies.aborted_by.clone());
+    match aborted_by {
+        Some(EndedPredecessor { id, status: end }) => {
+            let message = format!("it is over: {status}, because task {id}, which it depends on, ended as {end}");
+            Reason::new(C::Over, message).held_by(vec![id])
+        }
+        None => Reason::new(C::Over, format!("it is over: {status}")),
+    }
 }
 
 /// Which tasks it waits for, and since when.

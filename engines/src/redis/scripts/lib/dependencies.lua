@@ -37,16 +37,22 @@ local function release(queue, id, record, revision)
   end
 end
 
--- Moves tasks that waited: {id, record, whether it is aborted}, in this order.
+-- Notes the predecessor that aborts a task: how it ended, and its id.
+local function note_aborted_by(id, cause)
+  call('HSET', COUNTS, id, sub(call('HGET', COUNTS, id) or write_counts(0, 0), 1, @dependent.signals.last) .. cause)
+end
+
+-- Moves tasks that waited, in this order: {id, record, and for an aborted one the state and id of its predecessor}.
 local function leave_waiting(moves)
   local high, low, next_high = take_numbers(#moves)
   local left = {}
   for i, move in ipairs(moves) do
-    local id, record, is_aborted = unpack(move)
+    local id, record, cause = unpack(move)
     local name, revision = queue_of(record), number_at(high, low, next_high, i - 1)
     left[name] = left[name] or {}
     left[name][#left[name] + 1] = id
-    if is_aborted then
+    if cause then
+      note_aborted_by(id, cause)
       if sized then
         note_out(name, { id })
       end
@@ -96,7 +102,7 @@ local function signal(round)
       local is_aborted = aborts(edge.policy, edge.status)
       counts[id], counted[id] = write_counts(total, signals + 1), true
       if is_aborted or signals + 1 >= total then
-        has_moved[id], moves[#moves + 1] = true, { id, record, is_aborted }
+        has_moved[id], moves[#moves + 1] = true, { id, record, is_aborted and edge.status .. edge.on or nil }
       end
     end
   end

@@ -105,14 +105,14 @@ local function move_at_once()
   -- include dependencies
   local moves = {}
   for place, id in ipairs(ids) do
-    local is_any_open, is_aborted = false, false
+    local is_any_open, cause = false, nil
     for _, edge in ipairs(edges_at[place] or {}) do
       is_any_open = is_any_open or not edge.status
-      is_aborted = is_aborted or edge.status and aborts(edge.policy, edge.status)
+      cause = cause or edge.status and aborts(edge.policy, edge.status) and edge.status .. edge.on or nil
     end
-    local record = edges_at[place] and (is_aborted or not is_any_open) and call('HGET', T, id)
+    local record = edges_at[place] and (cause or not is_any_open) and call('HGET', T, id)
     if record and byte(record) == @state.waiting.byte then
-      moves[#moves + 1] = { id, record, is_aborted }
+      moves[#moves + 1] = { id, record, cause }
     end
   end
   if #moves > 0 then
