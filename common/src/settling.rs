@@ -22,6 +22,8 @@ pub enum Verdict {
     Fatal,
     /// Its progress heartbeat was overdue, and its policy says `stall`.
     Stalled,
+    /// The work is given up.
+    Aborted,
 }
 
 /// The outcome for a task the worker does not know. No code speaks for it, so it is kept as a dead letter unless its
@@ -63,6 +65,7 @@ pub fn settle_failure(
     let backoff = || policy.backoff.delay(spent.attempt, policy.retry_delay, policy.max_retry_delay, draw);
     let delay = match verdict {
         Verdict::Stalled => return Outcome::Stalled { failure, dead_letter },
+        Verdict::Aborted => return Outcome::Aborted { failure },
         Verdict::Fatal => None,
         _ if gives_up_on(policy, verdict, &failure) || spent.attempt > policy.max_retries => None,
         Verdict::RetryAfter(delay) => Some((*delay).min(MAX_DELAY)),
@@ -141,6 +144,7 @@ mod tests {
             for (verdict, expected) in [
                 (Verdict::Fatal, Outcome::Failed { failure: failure(), dead_letter: kept }),
                 (Verdict::Stalled, Outcome::Stalled { failure: failure(), dead_letter: kept }),
+                (Verdict::Aborted, Outcome::Aborted { failure: failure() }),
             ] {
                 assert_eq!(settle_failure(&policy, spent(1, 0), &verdict, failure(), 0.0), expected);
             }

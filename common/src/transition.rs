@@ -96,7 +96,7 @@ impl Transition {
     /// What an outcome does.
     #[must_use]
     pub fn of_outcome(outcome: &Outcome, facts: &Facts) -> Self {
-        let failed = matches!(outcome, Outcome::Retry { .. } | Outcome::Failed { .. } | Outcome::Stalled { .. });
+        let failed = !matches!(outcome, Outcome::Unknown { .. }) && outcome.failure().is_some();
         if facts.cancel_requested {
             return Self { notes_failure: failed, ..Self::over(Move::Cancel, Status::Cancelled) };
         }
@@ -109,6 +109,7 @@ impl Transition {
             Outcome::Stalled { dead_letter, .. } => {
                 Self { notes_failure: true, dead_letter: *dead_letter, ..Self::over(Move::Stall, Status::Stalled) }
             }
+            Outcome::Aborted { .. } => Self { notes_failure: true, ..Self::over(Move::Abort, Status::Aborted) },
             Outcome::Retry { delay, .. } => {
                 Self { notes_failure: true, ..Self::back(Move::Retry, Return::After(*delay)) }
             }
@@ -150,7 +151,8 @@ mod tests {
 
     fn outcomes() -> Vec<Outcome> {
         let failure = || AttemptFailure::new(FailureKind::Error, "boom");
-        let mut all = vec![Outcome::Completed { result: None }, Outcome::Cancelled];
+        let mut all =
+            vec![Outcome::Completed { result: None }, Outcome::Cancelled, Outcome::Aborted { failure: failure() }];
         for delay in [Duration::ZERO, Duration::from_secs(1)] {
             all.extend([Outcome::Retry { delay, failure: failure() }, Outcome::Released { delay }]);
             for patience in [Duration::ZERO, Duration::from_secs(9)] {

@@ -22,6 +22,9 @@ pub enum TaskError {
     RetryAfter(Duration, Reason),
     /// Retries can't help: fail for good.
     Fatal(Reason),
+    /// The work is given up: end as `aborted`, without a retry or a dead letter. Tasks that depend on it are aborted too,
+    /// unless their policies say otherwise.
+    Aborted(Reason),
     /// It stopped because of a stop request.
     Cancelled,
 }
@@ -55,11 +58,19 @@ impl TaskError {
         Self::Fatal(message.to_string().into())
     }
 
+    /// Give the work up: it is void.
+    #[must_use]
+    pub fn abort(message: impl fmt::Display) -> Self {
+        Self::Aborted(message.to_string().into())
+    }
+
     /// Sets the kind of the error, such as `rate_limited`. The policy's `retry_on` and `fatal_on` match this word, and
     /// dead letters are grouped by it. Characters other than `A-Z a-z 0-9 . _ : / -` become `_`.
     #[must_use]
     pub fn kind(mut self, kind: impl AsRef<str>) -> Self {
-        if let Self::Retry(reason) | Self::RetryAfter(_, reason) | Self::Fatal(reason) = &mut self {
+        if let Self::Retry(reason) | Self::RetryAfter(_, reason) | Self::Fatal(reason) | Self::Aborted(reason) =
+            &mut self
+        {
             reason.kind = ErrorKind::lossy(kind.as_ref());
         }
         self
@@ -87,7 +98,9 @@ impl fmt::Display for Reason {
 impl fmt::Display for TaskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Retry(reason) | Self::RetryAfter(_, reason) | Self::Fatal(reason) => reason.fmt(f),
+            Self::Retry(reason) | Self::RetryAfter(_, reason) | Self::Fatal(reason) | Self::Aborted(reason) => {
+                reason.fmt(f)
+            }
             Self::Cancelled => f.write_str("cancelled"),
         }
     }

@@ -112,19 +112,9 @@ pub(crate) async fn execute(handover: Handover, task: &'static dyn AnyTask, tool
         keep_checkpoint(&attempt, tools.engine.as_ref()).await;
     }
     if let Some(span) = span {
-        traces::end(&span, outcome.as_ref().and_then(failure_of));
+        traces::end(&span, outcome.as_ref().and_then(Outcome::failure).map(|failure| failure.kind.as_str()));
     }
     handover.end(outcome);
-}
-
-/// Why an attempt failed, if it did.
-const fn failure_of(outcome: &Outcome) -> Option<&'static str> {
-    match outcome {
-        Outcome::Retry { failure, .. } | Outcome::Failed { failure, .. } | Outcome::Stalled { failure, .. } => {
-            Some(failure.kind.as_str())
-        }
-        _ => None,
-    }
 }
 
 /// When a function that must end gets time for it.
@@ -263,6 +253,7 @@ fn failed(attempt: &Attempt, end: End) -> Outcome {
             (Verdict::RetryAfter(delay), told(FailureKind::Error, reason))
         }
         End::Answered(Err(TaskError::Fatal(reason))) => (Verdict::Fatal, told(FailureKind::Fatal, reason)),
+        End::Answered(Err(TaskError::Aborted(reason))) => (Verdict::Aborted, told(FailureKind::Fatal, reason)),
         End::Panicked(failure) => (Verdict::Retry, failure),
         End::TimedOut => {
             let message = format!("ran longer than {}", duration::format(policy.timeout.unwrap_or_default()));

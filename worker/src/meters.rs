@@ -163,6 +163,7 @@ pub(crate) fn settled(attempt: &Attempt, outcome: &Outcome, status: Status) {
                 pair.dead_lettered();
             }
         }
+        Outcome::Aborted { failure } => failed(attempt, pair, failure, status),
         _ => {}
     }
     pair.ended(status, attempt.ran(), status.is_finished().then(|| attempt.lived()));

@@ -42,6 +42,12 @@ pub enum Outcome {
         /// Whether the task is to be kept in the dead-letter store.
         dead_letter: bool,
     },
+    /// `started -> aborted`: the task function gave the work up. Its failure is noted, it is never retried and never a dead
+    /// letter, and its successors go by the policies of their dependencies.
+    Aborted {
+        /// Why.
+        failure: AttemptFailure,
+    },
     /// The worker does not know the task and gives it back for another that does: like [`Outcome::Released`], as long
     /// as its queue's patience lasts. Then `started -> dropped`, with `failure`. Patience begins with the first
     /// give-back since the task last ran, or was submitted. After its delay the task counts as ready since before the
@@ -76,6 +82,19 @@ impl Outcome {
         }
     }
 
+    /// Why the attempt failed, if it did. An unknown task's failure is noted only when it is dropped.
+    #[must_use]
+    pub const fn failure(&self) -> Option<&AttemptFailure> {
+        match self {
+            Self::Retry { failure, .. }
+            | Self::Failed { failure, .. }
+            | Self::Stalled { failure, .. }
+            | Self::Aborted { failure }
+            | Self::Unknown { failure, .. } => Some(failure),
+            Self::Completed { .. } | Self::Cancelled | Self::Released { .. } => None,
+        }
+    }
+
     /// Its name in logs.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
@@ -84,6 +103,7 @@ impl Outcome {
             Self::Retry { .. } => "retry",
             Self::Failed { .. } => "failed",
             Self::Stalled { .. } => "stalled",
+            Self::Aborted { .. } => "aborted",
             Self::Unknown { .. } => "unknown",
             Self::Cancelled => "cancelled",
             Self::Released { .. } => "released",

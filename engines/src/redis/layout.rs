@@ -666,7 +666,7 @@ codes! {
     by { worker "S" store "N" }
     span { kept "T" }
     outcome {
-        completed "c" retry "r" failed "f" stalled "s" unknown "u" cancelled "x" released "l"
+        completed "c" retry "r" failed "f" stalled "s" aborted "a" unknown "u" cancelled "x" released "l"
     }
     failure { crash "c" }
     flag { yes "1" no "0" }

@@ -144,6 +144,10 @@ fn write_settlement(settlement: &Settlement, command: &mut Cmd, payload: &mut Ve
             write_failure(failure, payload);
             format!("s{}", u8::from(*dead_letter))
         }
+        Outcome::Aborted { failure } => {
+            write_failure(failure, payload);
+            "a".to_owned()
+        }
         Outcome::Unknown { delay, patience, failure, dead_letter } => {
             write_failure(failure, payload);
             format!("u{}{}:{}", u8::from(*dead_letter), micros(*patience), micros(*delay))

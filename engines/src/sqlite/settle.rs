@@ -51,7 +51,7 @@ fn end_attempt(step: &mut Step<'_>, found: &Found, settlement: &Settlement) -> R
     let facts = Facts { now: step.now, cancel_requested: found.cancel_requested, unknown_since };
     let attempt = Attempt {
         is_settled: true,
-        failure: failure_of(outcome),
+        failure: outcome.failure(),
         span: settlement.span_to_keep(),
         result: match outcome {
             Outcome::Completed { result } => result.as_ref(),
@@ -59,16 +59,6 @@ fn end_attempt(step: &mut Step<'_>, found: &Found, settlement: &Settlement) -> R
         },
     };
     moves::leave(step, id, found, &Transition::of_outcome(outcome, &facts), &attempt)
-}
-
-fn failure_of(outcome: &Outcome) -> Option<&AttemptFailure> {
-    match outcome {
-        Outcome::Retry { failure, .. }
-        | Outcome::Failed { failure, .. }
-        | Outcome::Stalled { failure, .. }
-        | Outcome::Unknown { failure, .. } => Some(failure),
-        Outcome::Completed { .. } | Outcome::Cancelled | Outcome::Released { .. } => None,
-    }
 }
 
 /// Since when workers have been giving a task back as unknown.

@@ -113,6 +113,31 @@ async fn the_policy_of_a_task_decides_what_becomes_of_a_failure() {
 }
 
 #[tokio::test]
+async fn a_task_that_is_given_up_is_aborted_and_so_are_its_successors() {
+    let server = Server::start().await;
+    submit(&server, "a", json!({"max_retries": 9})).await;
+    submit(&server, "b", json!({"depends_on": ["a"]})).await;
+    submit(&server, "c", json!({"depends_on": [{"id": "a", "policy": "run_on_error"}]})).await;
+    let leased = lease(&server, 3).await;
+    assert_eq!(leased.len(), 1, "the others wait");
+    let error = json!({"message": "no such branch", "kind": "void"});
+    let aborted = json!({"outcome": "aborted", "error": error});
+    for _ in 0..2 {
+        let returned = give_back(&server, &leased[0], aborted.clone()).await;
+        assert_eq!((&returned["accepted"], &returned["status"]), (&json!(true), &json!("aborted")));
+    }
+    let told = status(&server, "a").await;
+    assert_eq!((&told["status"], &told["dead_letter"]), (&json!("aborted"), &json!(false)));
+    assert_eq!((&told["errors"][0]["message"], &told["errors"][0]["error_kind"]), (&error["message"], &error["kind"]));
+    let successor = status(&server, "b").await;
+    let cause = json!({"id": "a", "status": "aborted"});
+    assert_eq!((&successor["status"], &successor["dependencies"]["aborted_by"]), (&json!("aborted"), &cause));
+    let reason = &server.get("/tasks/b/explain").await.expect(200)["reasons"][0];
+    assert!(reason["message"].as_str().unwrap().contains("task a, which it depends on, ended as aborted"), "{reason}");
+    assert_eq!(status(&server, "c").await["status"], "submitted");
+}
+
+#[tokio::test]
 async fn a_task_may_be_retried_later_given_back_or_acknowledged_as_cancelled() {
     let server = Server::start().await;
     for id in ["later", "back", "over"] {

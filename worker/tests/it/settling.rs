@@ -77,6 +77,11 @@ async fn hopeless() -> Result<(), TaskError> {
     Err(TaskError::fatal("never"))
 }
 
+#[task(max_retries = 5)]
+async fn void() -> Result<(), TaskError> {
+    Err(TaskError::abort("the order was withdrawn").kind("withdrawn"))
+}
+
 #[task]
 async fn later() -> Result<(), TaskError> {
     Err(TaskError::retry_after(Duration::from_secs(7), "busy"))
@@ -86,12 +91,16 @@ async fn later() -> Result<(), TaskError> {
 async fn the_error_says_what_becomes_of_the_task() {
     let bench = Bench::new();
     let (fatal, after) = (bench.submit(&hopeless, NoParameters).await, bench.submit(&later, NoParameters).await);
+    let aborted = bench.submit(&void, NoParameters).await;
     let _worker = bench.worker();
     let task = bench.over(&fatal).await;
     assert_eq!((task.status, task.attempt, task.dead_letter), (Status::Failed, 1, true));
     assert_eq!(task.errors[0].kind, FailureKind::Fatal);
     let task = bench.until_status(&after, Status::Scheduled).await;
     assert_eq!(task.ready_at.since(task.errors[0].at), Duration::from_secs(7));
+    let task = bench.over(&aborted).await;
+    assert_eq!((task.status, task.attempt, task.dead_letter), (Status::Aborted, 1, false));
+    assert_eq!(task.errors[0].error_kind.as_ref().unwrap().as_str(), "withdrawn");
 }
 
 struct PanicsWhenDropped;

@@ -197,13 +197,14 @@ impl Pair<'_> {
 
     fn outcome(&mut self) -> Outcome {
         let delay = self.random.one_of(&[Duration::ZERO, seconds(3), seconds(9)]);
-        match self.random.below(8) {
+        match self.random.below(9) {
             0 | 1 => Outcome::Completed { result: self.random.one_of(&[None, Some(Payload::json("[1]"))]) },
             2 => Outcome::Retry { delay, failure: failure("boom").of(self.random.one_of(&[None, Some(BUSY)])) },
             3 => Outcome::Failed { failure: failure("over"), dead_letter: self.random.chance(50) },
             4 => Outcome::Cancelled,
             5 => Outcome::Stalled { failure: failure("silent"), dead_letter: self.random.chance(50) },
-            6 => Outcome::Unknown {
+            6 => Outcome::Aborted { failure: failure("void") },
+            7 => Outcome::Unknown {
                 delay,
                 patience: self.random.one_of(&[Duration::ZERO, seconds(5), seconds(20)]),
                 failure: failure("unknown"),

@@ -302,7 +302,7 @@ pub async fn a_large_batch_is_settled_at_once(f: Fixture) {
 /// Each outcome with each delay, patience and wish for a dead letter.
 fn all_outcomes() -> Vec<Outcome> {
     let boom = || failure("boom");
-    let mut all = vec![DONE, Outcome::Cancelled];
+    let mut all = vec![DONE, Outcome::Cancelled, Outcome::Aborted { failure: boom() }];
     for delay in [Duration::ZERO, seconds(10)] {
         all.extend([retry(delay), Outcome::Released { delay }]);
         for patience in [Duration::ZERO, seconds(60)] {

@@ -59,19 +59,12 @@ impl State {
         let unknown_since = stored.unknown.map(|first| first.at);
         let facts = Facts { now, cancel_requested: stored.task.cancel_requested, unknown_since };
         let transition = Transition::of_outcome(&outcome, &facts);
-        let failure = match outcome {
-            Outcome::Completed { result } => {
-                if transition.to == Status::Completed {
-                    stored.task.result = result;
-                }
-                None
-            }
-            Outcome::Retry { failure, .. }
-            | Outcome::Failed { failure, .. }
-            | Outcome::Stalled { failure, .. }
-            | Outcome::Unknown { failure, .. } => Some(failure),
-            Outcome::Cancelled | Outcome::Released { .. } => None,
-        };
+        let failure = outcome.failure().cloned();
+        if let Outcome::Completed { result } = outcome
+            && transition.to == Status::Completed
+        {
+            stored.task.result = result;
+        }
         self.end_attempt(&id, &transition, failure, now);
         let Some(stored) = self.tasks.get_mut(&id) else { return SettleAnswer::LeaseLost };
         if stored.task.status.is_finished() {

@@ -55,6 +55,7 @@ fn ending(lease: &mut ReturnedRequest<'_>, max_bytes: usize) -> Result<Ending> {
         ReturnOutcome::Released => Ending::Known(Outcome::Released { delay }),
         ReturnOutcome::Cancelled => Ending::Known(Outcome::Cancelled),
         ReturnOutcome::Failed => failed(Verdict::Retry, lease.error.take()),
+        ReturnOutcome::Aborted => aborted(lease.error.take()),
         ReturnOutcome::Retry => failed(Verdict::RetryAfter(delay), lease.error.take()),
     })
 }
@@ -63,6 +64,11 @@ fn failed(verdict: Verdict, error: Option<ErrorRequest>) -> Ending {
     let ErrorRequest { message, kind, fatal } = error.unwrap_or_default();
     let (verdict, how) = if fatal { (Verdict::Fatal, FailureKind::Fatal) } else { (verdict, FailureKind::Error) };
     Ending::Failed(verdict, AttemptFailure::new(how, message).of(kind))
+}
+
+fn aborted(error: Option<ErrorRequest>) -> Ending {
+    let ErrorRequest { message, kind, .. } = error.unwrap_or_default();
+    Ending::Known(Outcome::Aborted { failure: AttemptFailure::new(FailureKind::Fatal, message).of(kind) })
 }
 
 /// Its submission's policy, and what it has used up. The fence decides whether this still matters: a task that has

@@ -58,7 +58,7 @@ pub struct ReturnedRequest<'a> {
     /// The type of a result that is not JSON.
     #[serde(default)]
     result_content_type: Option<String>,
-    /// With `failed` and `retry`: what went wrong.
+    /// With `failed`, `retry` and `aborted`: what went wrong.
     #[serde(default, deserialize_with = "json::object_if_any")]
     pub error: Option<ErrorRequest>,
     /// With `retry` and `released`: not before this long. Default: at once.
@@ -80,6 +80,9 @@ pub enum ReturnOutcome {
     Retry,
     /// It goes back unharmed: the attempt does not count and no error is noted.
     Released,
+    /// The work is given up: the task ends as `aborted`, and tasks that depend on it go by their policies. Never retried,
+    /// never a dead letter.
+    Aborted,
     /// It was cancelled.
     Cancelled,
 }
@@ -127,12 +130,12 @@ impl ReturnedRequest<'_> {
     /// # Errors
     /// [`Code::InvalidRequest`].
     pub(crate) fn check(&self) -> Result<()> {
-        use ReturnOutcome::{Completed, Failed, Released, Retry};
+        use ReturnOutcome::{Aborted, Completed, Failed, Released, Retry};
         let is = |outcomes: &[ReturnOutcome]| outcomes.contains(&self.outcome);
         let has_result = self.result.is_some() || self.result_content_type.is_some();
         let misplaced = [
             ("result", has_result && !is(&[Completed]), "completed"),
-            ("error", self.error.is_some() && !is(&[Failed, Retry]), "failed or retry"),
+            ("error", self.error.is_some() && !is(&[Failed, Retry, Aborted]), "failed, retry or aborted"),
             ("delay", self.delay.is_some() && !is(&[Retry, Released]), "retry or released"),
         ];
         if self.outcome == Retry && self.error.as_ref().is_some_and(|error| error.fatal) {

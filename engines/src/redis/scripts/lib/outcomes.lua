@@ -44,7 +44,7 @@ local function settle_outcome(queue, id, lease, revision, outcome, payload)
     note_span(id, sub(outcome, span_at + 1))
     outcome = sub(outcome, 1, span_at - 1)
   end
-  if kind == @outcome.retry or kind == @outcome.failed or kind == @outcome.stalled then
+  if kind == @outcome.retry or kind == @outcome.failed or kind == @outcome.stalled or kind == @outcome.aborted then
     note_error(id, lease, payload)
   end
   if is_cancelled then
@@ -57,6 +57,9 @@ local function settle_outcome(queue, id, lease, revision, outcome, payload)
     local status = kind == @outcome.failed and @state.failed or @state.stalled
     finish(queue, id, lease, status, revision, sub(outcome, @outcome.dead_letter), @by.worker, fence)
     return status, false
+  elseif kind == @outcome.aborted then
+    finish(queue, id, lease, @state.aborted, revision, @flag.no, @by.worker, fence)
+    return @state.aborted, false
   elseif kind == @outcome.unknown then
     return give_back_unknown(queue, id, lease, revision, outcome, payload)
   end

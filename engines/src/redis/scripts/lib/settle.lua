@@ -6,6 +6,7 @@
 --             (a capital letter is followed by the kind of error and a ;)
 --   f<0|1>    failed, dead letter or not; payload: as for retry
 --   s<0|1>    stalled, likewise
+--   a         aborted; payload: as for retry
 --   u<0|1><patience>:<delay>  unknown to its worker: released, or dropped when patience ends; payload: as for retry
 --   x         cancelled
 --   l<delay>  released
