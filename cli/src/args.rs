@@ -41,7 +41,7 @@ pub struct Cli {
 pub enum Command {
     /// Start manager, worker and cleaner in one process
     Up(up::Args),
-    /// Start a manager: it takes tasks in over HTTP, routes them to queues, and shows their status
+    /// Start a manager: it accepts tasks over HTTP, routes them to queues, and shows their status
     Manager(Box<jobbers_manager::config::Args>),
     /// Start a worker with the stock tasks: it leases tasks from the store, runs them, and settles them
     Worker(Box<jobbers_worker::config::Args>),

@@ -47,7 +47,7 @@ impl Check {
 pub struct Books {
     /// The queue.
     pub queue: String,
-    /// Tasks ever taken in.
+    /// Tasks ever accepted.
     pub accepted: u64,
     /// Of these: waiting, scheduled, ready or running.
     pub live: u64,

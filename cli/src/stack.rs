@@ -37,7 +37,7 @@ pub(crate) struct Plan {
     pub(crate) now: CancellationToken,
 }
 
-/// What runs.
+/// Its name.
 #[derive(Debug)]
 pub(crate) struct Stack {
     /// Where the manager listens.

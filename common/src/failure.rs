@@ -78,7 +78,7 @@ pub struct AttemptError {
     pub at: Timestamp,
     /// Which attempt, 1 for the first.
     pub attempt: u32,
-    /// Who ran it.
+    /// The worker that ran it.
     pub worker: WorkerId,
     /// Its kind.
     pub kind: FailureKind,

@@ -9,7 +9,7 @@ use crate::{limits::MAX_PROGRESS_BYTES, text::cut};
 pub struct Progress {
     /// 0 to 1.
     pub fraction: f64,
-    /// A word to the reader, at most 1 KiB; may be empty.
+    /// A message for the reader, at most 1 KiB; may be empty.
     pub message: String,
 }
 

@@ -50,10 +50,10 @@ pub struct QueueConfig {
     /// At most this many of its tasks run at a time, wherever they run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_concurrent: Option<u32>,
-    /// At most so many of its tasks start in so much time, wherever they start. Each claim counts, a retry's too.
+    /// How many of its tasks may start per period, wherever they start. Each claim counts, a retry's too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<RateLimit>,
-    /// At most so many tasks are taken in in so much time: more are refused. Only submissions count, and of these only
+    /// How many tasks it accepts per period: more are refused. Only submissions count, and of these only
     /// what they store; what is sent again or comes back is never turned away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submit_rate_limit: Option<RateLimit>,
@@ -67,13 +67,13 @@ pub struct QueueConfig {
     /// At most this many of its tasks of one key run at a time, wherever they run. A task without a key has no such limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_concurrent_per_key: Option<u32>,
-    /// At most so many of its tasks of one key start in so much time.
+    /// How many of its tasks of one key may start per period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limit_per_key: Option<RateLimit>,
     /// What its tasks of these names may do, whatever their version and key.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub task_limits: BTreeMap<TaskName, GateLimits>,
-    /// At most so many bytes of parameters wait in it: those of the tasks that `max_length` counts. More are not taken in;
+    /// How many bytes of parameters may wait in it: those of the tasks that `max_length` counts. More are not taken in;
     /// what comes back is never turned away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<u64>,

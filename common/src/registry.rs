@@ -18,14 +18,14 @@ use crate::{
 /// One task a worker can run. Stored, so fields are only ever added, with a default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskSpec {
-    /// What submissions call it.
+    /// Its name.
     pub name: TaskName,
-    /// Which version of that name.
+    /// Its version.
     pub version: u32,
     /// The JSON Schema of its parameters, if its author derives one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<Value>,
-    /// What its author writes about it.
+    /// Its author's description.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// Its author's policy for workers that vanish, which submissions carry by default.

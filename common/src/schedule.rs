@@ -117,7 +117,7 @@ impl<'de> Deserialize<'de> for Document {
 pub struct ScheduledTask {
     /// What to run.
     pub name: TaskName,
-    /// Which version of it.
+    /// Its version.
     pub version: u32,
     /// Where it goes; `None` leaves it to the routing rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -125,9 +125,9 @@ pub struct ScheduledTask {
     /// Its rank in the queue.
     #[serde(default)]
     pub priority: Priority,
-    /// What it is given.
+    /// Its parameters.
     pub parameters: Document,
-    /// Whose it is, for limits by key.
+    /// Its concurrency key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency_key: Option<ConcurrencyKey>,
     /// What it changes of the task's policy.

@@ -98,7 +98,7 @@ pub struct NewTask {
     pub id_is_chosen: bool,
     /// What to run.
     pub name: TaskName,
-    /// Which version of it.
+    /// Its version.
     pub version: u32,
     /// Where it goes; routing has been done.
     pub queue: QueueName,
@@ -106,7 +106,7 @@ pub struct NewTask {
     pub queue_is_explicit: bool,
     /// Its rank in the queue.
     pub priority: Priority,
-    /// What it is given.
+    /// Its parameters.
     pub parameters: Payload,
     /// When it may start.
     pub start: Start,
@@ -114,9 +114,9 @@ pub struct NewTask {
     pub overrides: PolicyOverrides,
     /// The submitter's own overrides, if `overrides` has further ones ([`NewTask::fill`]).
     pub said: Option<Box<PolicyOverrides>>,
-    /// Of what it is to be the only one.
+    /// Its uniqueness constraint.
     pub unique: Option<Box<Unique>>,
-    /// Whose it is, for limits by key.
+    /// Its concurrency key.
     pub concurrency_key: Option<ConcurrencyKey>,
     /// Whether the submitter named that key (then it is part of the [`NewTask::fingerprint`]) or a parameter gave it.
     pub key_is_explicit: bool,
@@ -231,9 +231,9 @@ pub struct Task {
     /// Whether the client chose the id, or an idempotency key gave it.
     #[serde(default)]
     pub id_is_chosen: bool,
-    /// What is run.
+    /// Its name.
     pub name: TaskName,
-    /// Which version of it.
+    /// Its version.
     pub version: u32,
     /// Its queue.
     pub queue: QueueName,
@@ -243,7 +243,7 @@ pub struct Task {
     pub status: Status,
     /// From one counter of the store; new at each change except heartbeat, progress and signals.
     pub revision: u64,
-    /// What it is given. `None` in lists, and for a completed task: they are let go when it completes.
+    /// Its parameters. `None` in lists, and for a completed task: they are let go when it completes.
     pub parameters: Option<Payload>,
     /// What the submission changed of the task's policy.
     pub overrides: PolicyOverrides,
@@ -257,7 +257,7 @@ pub struct Task {
     /// Whether it is suspected of crashing its workers.
     #[serde(default, skip_serializing_if = "is_fresh")]
     pub suspicion: Suspicion,
-    /// When the store took it: for the last time, if it was sent again from the start.
+    /// When the store accepted it: for the last time, if it was sent again from the start.
     pub submitted_at: Timestamp,
     /// When it became, or becomes, due.
     pub ready_at: Timestamp,
@@ -286,7 +286,7 @@ pub struct Task {
     /// Of what its submission said it is to be the only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unique: Option<Box<Unique>>,
-    /// Whose it is, for limits by key.
+    /// Its concurrency key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency_key: Option<ConcurrencyKey>,
     /// What it waits for, or waited for. `None` for a task that was submitted without dependencies, and in a copy on the
@@ -317,13 +317,13 @@ pub struct ClaimedTask {
     pub id: TaskId,
     /// What to run.
     pub name: TaskName,
-    /// Which version of it.
+    /// Its version.
     pub version: u32,
     /// Its queue.
     pub queue: QueueName,
     /// Its rank in the queue.
     pub priority: Priority,
-    /// What it is given.
+    /// Its parameters.
     pub parameters: Payload,
     /// What the submission changed of the task's policy.
     pub overrides: PolicyOverrides,
@@ -333,7 +333,7 @@ pub struct ClaimedTask {
     pub crashes: u32,
     /// The number to settle with.
     pub fence: Fence,
-    /// When the store took it: for the last time, if it was sent again from the start.
+    /// When the store accepted it: for the last time, if it was sent again from the start.
     pub submitted_at: Timestamp,
     /// When it became due.
     pub ready_at: Timestamp,

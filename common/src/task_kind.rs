@@ -16,9 +16,9 @@ use crate::{
 /// A kind of task: every worker that knows it runs it by the same name and version.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskKind {
-    /// What submissions call it.
+    /// Its name.
     pub name: TaskName,
-    /// Which version of that name.
+    /// Its version.
     pub version: u32,
 }
 

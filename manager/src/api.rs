@@ -1,7 +1,7 @@
 //! The native HTTP API: one function per operation, each with its description for OpenAPI.
 //!
-//! A handler reads what came, calls a verb of the store, and tells the answer; it decides nothing that the store
-//! decides. [`routes`] is the list of all of them, and the OpenAPI document comes from the same list.
+//! A handler reads the request, calls a verb of the store, and returns the answer; it decides nothing that the store
+//! decides. [`routes`] is the list of all handlers, and the OpenAPI document comes from the same list.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ struct Head;
 /// Every operation, and the head of the document.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     let head = OpenApiRouter::with_openapi(Head::openapi())
-        // Pages for people, and no operations of the API.
+        // Pages for people, which are not operations of the API.
         .route("/", axum::routing::get(front::front))
         .route("/problems", axum::routing::get(problems::list))
         .route("/problems/{code}", axum::routing::get(problems::one))

@@ -1,6 +1,6 @@
 //! The manager: Jobbers' HTTP front.
 //!
-//! It takes tasks in and routes them to queues, tells how they stand, cancels them, keeps what failed for good, and keeps
+//! It accepts tasks and routes them to queues, tells how they stand, cancels them, keeps what failed for good, and keeps
 //! queues, roles and routing.
 //! It alone knows the JSON on the wire ([`wire`]); the store sees tasks, never requests. Beside its requests it ticks:
 //! it promotes due tasks, takes expired leases back and prunes, for queues where no worker does so on its way; and it fires

@@ -119,7 +119,7 @@ impl Meters {
         }
     }
 
-    /// A submission was taken in. Neighbours of one queue, name and outcome are counted together.
+    /// A submission was accepted. Neighbours of one queue, name and outcome are counted together.
     pub(crate) fn submitted(&self, sent: &[Sent], submitted: &[Submitted]) {
         self.batch_size.record(sent.len() as f64, &[]);
         let same = |a: &(&Sent, &Submitted), b: &(&Sent, &Submitted)| {

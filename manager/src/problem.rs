@@ -164,10 +164,10 @@ codes! {
     StoreSchema = "store_schema", INTERNAL_SERVER_ERROR, "The store has another version";
     /// What is stored can't be read; the log tells more.
     StoreCorrupt = "store_corrupt", INTERNAL_SERVER_ERROR, "The store is damaged";
-    /// The queue holds as many tasks, or bytes, as its `max_length` or `max_bytes` allows. Nothing was taken in; send it again
+    /// The queue holds as many tasks, or bytes, as its `max_length` or `max_bytes` allows. Nothing was accepted; send it again
     /// after Retry-After. A batch that brings more tasks than ever fit is `invalid_request`.
     QueueFull = "queue_full", TOO_MANY_REQUESTS, "The queue is full";
-    /// The queue takes no more tasks in for now, by its `submit_rate_limit`. Nothing was taken in; send it again after
+    /// The queue takes no more tasks in for now, by its `submit_rate_limit`. Nothing was accepted; send it again after
     /// Retry-After.
     RateLimited = "rate_limited", TOO_MANY_REQUESTS, "The queue takes no more in for now";
     /// The archive of dead letters was written by another version of Jobbers. Run matching versions.

@@ -51,7 +51,7 @@ struct Listed {
     /// How many tasks a search looked at.
     scanned: u64,
     gave_up: bool,
-    /// Where to go on.
+    /// Where to continue.
     cursor: Option<String>,
 }
 

@@ -16,7 +16,7 @@ use crate::{
 /// Which tasks; what is empty or `None` does not restrict.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TaskFilter {
-    /// Standing at one of these.
+    /// With one of these statuses.
     pub statuses: Vec<Status>,
     /// In this queue.
     pub queue: Option<QueueName>,

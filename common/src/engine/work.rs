@@ -276,7 +276,7 @@ pub struct CycleReply {
 pub struct Heartbeat {
     /// How far it is, within the bounds of [`Progress::new`]; `None` leaves what was said before.
     pub progress: Option<Progress>,
-    /// What its next attempt shall find; `None` leaves what was said before.
+    /// The checkpoint for its next attempt; `None` leaves what was said before.
     pub checkpoint: Option<Payload>,
 }
 

@@ -38,7 +38,7 @@ impl Store {
         submit(&self.engine, id).await
     }
 
-    /// Nothing is taken in or told any more, and why is said.
+    /// Nothing is accepted or told any more, and why is said.
     async fn refuses(&self, words: &str) {
         let refused = [
             self.submit("refused").await,

@@ -1,4 +1,4 @@
-//! `GET /active-tasks` and `GET /scheduled-tasks`: what runs, and what waits for its time.
+//! `GET /active-tasks` and `GET /scheduled-tasks`: running and scheduled tasks.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::{
 
 problems!(ActivityProblems: [Code::UnknownQueue]);
 
-/// What runs, where and for how long
+/// Running tasks, their workers and running times
 #[utoipa::path(
     get, path = "/active-tasks", tag = "tasks", operation_id = "list_active_tasks",
     params(ActiveParams),
@@ -39,7 +39,7 @@ pub(crate) async fn active_tasks(State(app): State<Arc<App>>, Query(params): Que
     Ok(Json(ActivePageView { tasks, total, next_cursor: page.next.as_deref() }).into_response())
 }
 
-/// What waits for its time: delayed submissions, and retries
+/// Scheduled tasks: delayed submissions, and retries
 #[utoipa::path(
     get, path = "/scheduled-tasks", tag = "tasks", operation_id = "list_scheduled_tasks",
     params(PageParams),
@@ -55,7 +55,7 @@ pub(crate) async fn scheduled_tasks(State(app): State<Arc<App>>, Query(params): 
     Ok(Json(ScheduledPageView { tasks, total, next_cursor: page.next.as_deref() }).into_response())
 }
 
-/// A page of the tasks of a status, and how many tasks it has where that is counted.
+/// A page of the tasks of a status, and their number if it is counted.
 async fn page(
     app: &App,
     status: Status,

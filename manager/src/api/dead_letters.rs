@@ -1,6 +1,6 @@
-//! `/dead-letter-queue`: what failed for good, why, and sending it again.
+//! `/dead-letter-queue`: tasks that failed for good, why, and sending them again.
 //!
-//! The manager that keeps the archive answers; another one sends the request on to it with a `307`.
+//! The manager that keeps the archive answers; any other one redirects the request to it with a `307`.
 
 use std::{sync::Arc, time::Duration};
 
@@ -58,7 +58,7 @@ pub(crate) async fn list(LocalArchive(archive): LocalArchive, Query(params): Que
 
 /// Dead letters by queue, task, version and cause
 ///
-/// The cause is the last error without what differs each time: numbers, ids, quoted parts.
+/// The cause is the last error without the parts that differ each time: numbers, ids, quoted parts.
 #[utoipa::path(
     get, path = "/dead-letter-queue/stats", tag = "dead letters", operation_id = "dead_letter_stats",
     params(LetterParams),
@@ -87,7 +87,7 @@ pub(crate) async fn get(LocalArchive(archive): LocalArchive, Path(id): Path<Task
 
 /// Every failure of a task, the oldest first
 ///
-/// It goes on growing each time the task is sent again and fails.
+/// The list grows each time the task is sent again and fails.
 #[utoipa::path(
     get, path = "/dead-letter-queue/{task_id}/history", tag = "dead letters", operation_id = "dead_letter_history",
     params(("task_id" = NameDoc, Path, description = "The task's id")),
@@ -103,8 +103,9 @@ pub(crate) async fn history(LocalArchive(archive): LocalArchive, Path(id): Path<
 /// Send dead letters again
 ///
 /// By `ids`, or by a filter: then up to `limit` of them, the oldest first, or `all`. Each is sent once, however often
-/// the request is repeated and whichever process dies meanwhile; with an `Idempotency-Key`, a repeated request is answered with the
-/// operation it began. An operation that takes longer than `wait` (2s) is answered with its progress, with 202.
+/// the request is repeated and whichever process dies meanwhile. With an `Idempotency-Key`, a repeated request is
+/// answered with the operation it began. An operation that takes longer than `wait` (2s) is answered with its progress,
+/// with 202.
 #[utoipa::path(
     post, path = "/dead-letter-queue/resubmit", tag = "dead letters", operation_id = "resubmit_dead_letters",
     params(
@@ -148,8 +149,8 @@ fn key_of(headers: &HeaderMap) -> Result<Option<String>> {
 
 /// Delete dead letters
 ///
-/// By `ids`, or by a filter as for a resubmission. What is being sent again stays; the tasks in the store are not
-/// touched.
+/// By `ids`, or by a filter as for a resubmission. Letters that are being sent again stay; tasks in the store are not
+/// changed.
 #[utoipa::path(
     delete, path = "/dead-letter-queue", tag = "dead letters", operation_id = "delete_dead_letters",
     request_body = DeleteRequest,
@@ -178,7 +179,7 @@ fn unknown(id: &TaskId) -> Problem {
     Problem::new(Code::UnknownDeadLetter, format!("task {id} has no dead letter"))
 }
 
-/// How many letters are meant, and how many of them would be sent.
+/// How many letters match, and how many of them would be sent.
 async fn would_send(archive: &Arc<Archive>, selection: Selection) -> Result<Response> {
     let counted = blocking(archive, move |archive| match selection {
         Selection::Matching(filter, limit) => count_matching(archive, &filter, limit),
@@ -195,7 +196,8 @@ async fn would_send(archive: &Arc<Archive>, selection: Selection) -> Result<Resp
     Ok(preview(counted.await?))
 }
 
-/// How many letters are meant, and how many of them would be deleted: with ids, all of a task's and not only the latest.
+/// How many letters match, and how many of them would be deleted: with ids, all letters of a task and not only the
+/// latest.
 async fn would_delete(archive: &Arc<Archive>, selection: Selection) -> Result<Response> {
     let counted = blocking(archive, move |archive| match selection {
         Selection::Matching(filter, limit) => count_matching(archive, &filter, limit),

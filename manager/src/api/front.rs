@@ -1,4 +1,4 @@
-//! `GET /`: what runs, as a page for people. The API, to which it links, says all of it and more.
+//! `GET /`: what runs, as a page for people. The API, to which it links, has all of it and more.
 
 use std::sync::Arc;
 

@@ -31,7 +31,7 @@ pub(crate) async fn live() -> Response {
     Json(LiveView { status: "live" }).into_response()
 }
 
-/// Whether the manager can do its work, and what its store promises
+/// Whether the manager can do its work, and what its store guarantees
 #[utoipa::path(
     get, path = "/health/ready", tag = "health", operation_id = "ready",
     responses((status = 200, description = "It can", body = ReadyView), ReadyProblems)

@@ -44,17 +44,17 @@ problems!(LeaseProblems: WITH_BODY, [Code::UnknownQueue]);
 problems!(ExtendProblems: WITH_BODY, [Code::PayloadTooLarge, Code::BatchTooLarge, Code::JsonTooDeep]);
 problems!(ReturnProblems: WITH_BODY, [Code::PayloadTooLarge, Code::BatchTooLarge, Code::JsonTooDeep]);
 
-/// Longest wait before the store is asked again without having woken the caller.
+/// The longest wait before the store is asked again without a wake-up.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// For how long a task that no live worker knows is not offered again.
+/// How long a task that no live worker knows is not offered again.
 const UNKNOWN_DELAY: Duration = Duration::from_secs(10);
 
 /// Lease tasks
 ///
 /// For workers in any language. Each task is leased to `worker` until `expires_at`: extend the lease before that, and
-/// return the task when it is done. A lease that ends counts as a crash of the worker, and the task is given to another.
-/// With `wait` the answer comes when there is a task. A request whose client goes away leases nothing: what could not be
-/// delivered goes back to its place, and no attempt is counted.
+/// return the task when it is done. A lease that expires counts as a crash of the worker, and the task is given to
+/// another. With `wait` the answer comes when a task is available. A request whose client goes away leases nothing:
+/// undelivered tasks go back to their places, and no attempt is counted.
 #[utoipa::path(
     post, path = "/leases", tag = "leases", operation_id = "lease_tasks", request_body = LeaseRequest,
     responses((status = 200, description = "The leased tasks, perhaps none", body = LeasesView), LeaseProblems)
@@ -112,7 +112,7 @@ struct Claimer<'a> {
     lease: Duration,
 }
 
-/// What one call of the store came to.
+/// The result of one call of the store.
 #[derive(Default)]
 struct Claimed {
     tasks: Vec<ClaimedTask>,
@@ -151,8 +151,8 @@ impl Claimer<'_> {
         Ok(most.saturating_sub(running).min(self.limit))
     }
 
-    /// Gives back what the worker does not know: at once to others that know it, or else for a while, until the queue's
-    /// patience ends.
+    /// Gives back tasks that the worker does not know: at once to others that know them, or else for a while, until the
+    /// queue's patience ends.
     async fn leave_unknown(
         &self,
         claimed: Vec<ClaimedTask>,
@@ -198,8 +198,8 @@ fn kind_of(task: &ClaimedTask) -> TaskKind {
 
 /// Extend leases
 ///
-/// Several at once, with heartbeats, progress and checkpoints. Each is answered for itself, in the order sent; a lease that
-/// ended is extended too, as long as the task was not given to another. The tokens stay the same.
+/// Several at once, with heartbeats, progress and checkpoints. Each is answered independently, in the order sent. An
+/// expired lease is extended too, unless the task was given to another worker. The tokens stay the same.
 #[utoipa::path(
     post, path = "/leases/extend", tag = "leases", operation_id = "extend_leases", request_body = ExtendRequest,
     responses((status = 200, description = "The result for each", body = ExtendedListView), ExtendProblems)
@@ -224,8 +224,8 @@ pub(crate) async fn extend(State(app): State<Arc<App>>, request: JsonBytes) -> R
 
 /// Return tasks
 ///
-/// Several at once, each with how its attempt ended, and each answered for itself, in the order sent. Sending this again
-/// is safe: what ended its task is answered like the first time, anything else then is `lease_lost`.
+/// Several at once, each with how its attempt ended, and each answered independently, in the order sent. Sending this
+/// again is safe: the request that ended a task gets the first answer again, any other one `lease_lost`.
 #[utoipa::path(
     post, path = "/leases/return", tag = "leases", operation_id = "return_leases", request_body = ReturnRequest,
     responses((status = 200, description = "The result for each", body = ReturnedListView), ReturnProblems)

@@ -1,4 +1,4 @@
-//! Walking lists of the store, which may answer short pages.
+//! Reads lists of the store, which may return short pages.
 
 use std::time::{Duration, Instant};
 
@@ -9,15 +9,15 @@ use jobbers_common::{
 
 use crate::problem::{Code, Problem, Result};
 
-/// Most calls of the store for one page; a page that is still short then is answered short.
+/// Most calls of the store for one page; a page that is still short then is returned short.
 const MAX_CALLS: usize = 20;
-/// After this time the store is not called again for a page, which is then answered short. Without a queue named, and
-/// where few tasks match, each call may look at hundreds of queues.
+/// After this time the store is not called again for a page, which is then returned short. Without a queue, and with
+/// few matches, each call may check hundreds of queues.
 const PATIENCE: Duration = Duration::from_millis(200);
 /// With more queues than this, tasks of all queues are not counted for a page.
 const COUNTED_QUEUES: usize = 100;
 
-/// Up to `limit` tasks that match and that `wanted` keeps, and where to go on.
+/// Up to `limit` tasks that match and that `wanted` keeps, and where to continue.
 pub(super) async fn fill(
     engine: &dyn Engine,
     filter: TaskFilter,
@@ -37,7 +37,7 @@ async fn fill_within(
     wanted: impl Fn(&Task) -> bool,
 ) -> Result<Page> {
     let start = Instant::now();
-    // What is wrong about a limit or a cursor came in the query.
+    // A limit or cursor that the store refuses came from the query.
     let refused = |error: Error| Problem::from(error).recode(Code::InvalidRequest, Code::InvalidParameter);
     validate_limit(limit).map_err(refused)?;
     let mut filled = Page { tasks: Vec::new(), next: cursor };

@@ -1,4 +1,4 @@
-//! `/dead-letter-queue/operations`: what sends dead letters again, listed, looked at, waited for, cancelled.
+//! `/dead-letter-queue/operations`: the operations that send dead letters again: list, get, wait, cancel.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// How long an operation is waited for unless told otherwise: most are done by then.
+/// The default time to wait for an operation: most are done by then.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 /// The most tasks of an operation that are listed one by one.
 const TOLD: usize = 1_000;
@@ -33,7 +33,7 @@ problems!(OperationProblems: ARCHIVE, [Code::UnknownOperation]);
 /// The operations that send dead letters again
 ///
 /// The latest first, without their tasks. They are kept for a week after they were finished. A page may hold fewer than
-/// `limit`, where operations are large, and still have a successor.
+/// `limit`, if operations are large, and still have a next page.
 #[utoipa::path(
     get, path = "/dead-letter-queue/operations", tag = "dead letters", operation_id = "list_resubmit_operations",
     params(OperationParams),
@@ -72,8 +72,8 @@ pub(crate) async fn operation(
 
 /// Cancel an operation
 ///
-/// What it has not sent yet is dead as before, and may be sent by another. What was sent stays sent. One that is finished
-/// is answered with its state; cancelling twice is not an error.
+/// Letters that it has not sent are dead as before, and may be sent by another operation. Sent ones stay sent. A
+/// finished operation is answered with its state; cancelling twice is not an error.
 #[utoipa::path(
     delete, path = "/dead-letter-queue/operations/{id}", tag = "dead letters", operation_id = "cancel_resubmit_operation",
     params(("id" = String, Path, description = "The operation's id")),

@@ -1,4 +1,4 @@
-//! `/queues`: create, look, change, pause, purge, delete.
+//! `/queues`: create, get, change, pause, purge, delete.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ problems!(GetProblems: [Code::UnknownQueue]);
 problems!(PutProblems: WITH_BODY, [Code::Changed]);
 problems!(DeleteProblems: [Code::Changed, Code::UnknownQueue, Code::QueueNotEmpty, Code::QueueInUse]);
 
-/// The queues, with their numbers, a page at a time
+/// The queues, with their numbers, in pages
 #[utoipa::path(
     get, path = "/queues", tag = "queues", operation_id = "list_queues",
     params(QueueListParams),
@@ -104,11 +104,12 @@ pub(crate) async fn put(
 
 /// Delete a queue and the finished tasks in it
 ///
-/// A queue that a role or a routing rule names is not deleted, and one that holds live tasks only with `force`: what
-/// does not run is deleted with it, what runs is asked to stop; or with `move_to`: what does not run goes to that queue,
-/// where it keeps its place as if it had always been there, and running tasks continue to their end, or back to this queue, from where
-/// the next call moves it. While tasks are left, the answer is 202. With `If-Match` only if its settings have not changed
-/// since they were read: a change that comes while its tasks are deleted or moved leaves the queue and what is left in it.
+/// A queue that a role or a routing rule names is not deleted. One with live tasks is deleted only with `force`: tasks
+/// that do not run are deleted with it, and running ones are asked to stop; or with `move_to`: tasks that do not run go
+/// to that queue and keep their places, and running tasks continue to their end, or back to this queue, from where the
+/// next call moves them. While tasks are left, the answer is 202. With `If-Match` only if its settings have not changed
+/// since they were read: a change that comes while its tasks are deleted or moved leaves the queue and the tasks left
+/// in it.
 #[utoipa::path(
     delete, path = "/queues/{queue}", tag = "queues", operation_id = "delete_queue",
     params(
@@ -155,7 +156,7 @@ pub(crate) async fn delete(
     Ok(StatusCode::ACCEPTED)
 }
 
-/// Checks where tasks are to go before any is touched.
+/// Checks the target of a move before any task is moved.
 async fn check_target(app: &App, name: &QueueName, force: bool, target: Option<&QueueName>) -> Result<()> {
     let Some(target) = target else { return Ok(()) };
     if force {
@@ -167,7 +168,7 @@ async fn check_target(app: &App, name: &QueueName, force: bool, target: Option<&
     Ok(app.live.check_queue(target).await?)
 }
 
-/// Asks what runs in a queue to stop.
+/// Asks the running tasks of a queue to stop.
 async fn stop_running(app: &App, name: &QueueName) -> Result<()> {
     let filter = TaskFilter { statuses: vec![Status::Started], queue: Some(name.clone()), ..TaskFilter::default() };
     let mut cursor = None;
@@ -183,7 +184,7 @@ async fn stop_running(app: &App, name: &QueueName) -> Result<()> {
     Ok(())
 }
 
-/// Let a queue give nothing out; it still takes tasks in
+/// Pause a queue: it gives no tasks out, and still accepts them
 #[utoipa::path(
     post, path = "/queues/{queue}/pause", tag = "queues", operation_id = "pause_queue",
     params(("queue" = NameDoc, Path, description = "The queue's name")),
@@ -193,7 +194,7 @@ pub(crate) async fn pause(State(app): State<Arc<App>>, Path(name): Path<QueueNam
     set_paused(&app, &name, true).await
 }
 
-/// Let a paused queue give tasks out again
+/// Resume a paused queue
 #[utoipa::path(
     post, path = "/queues/{queue}/resume", tag = "queues", operation_id = "resume_queue",
     params(("queue" = NameDoc, Path, description = "The queue's name")),
@@ -203,9 +204,9 @@ pub(crate) async fn resume(State(app): State<Arc<App>>, Path(name): Path<QueueNa
     set_paused(&app, &name, false).await
 }
 
-/// Delete the tasks of a queue that wait, are scheduled or submitted
+/// Delete the tasks of a queue that are waiting, scheduled or submitted
 ///
-/// Running tasks go on, finished ones are kept.
+/// Running tasks continue, finished ones are kept.
 #[utoipa::path(
     post, path = "/queues/{queue}/purge", tag = "queues", operation_id = "purge_queue",
     params(("queue" = NameDoc, Path, description = "The queue's name")),

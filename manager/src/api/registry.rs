@@ -18,7 +18,7 @@ problems!(RegistryProblems:);
 
 /// What live workers can run
 ///
-/// Each name and version, how many workers can run it, from which queues they claim, and how its parameters have to look.
+/// Each name and version, how many workers can run it, from which queues they claim, and the schema of its parameters.
 #[utoipa::path(
     get, path = "/tasks/registry", tag = "workers", operation_id = "list_registered_tasks",
     responses((status = 200, description = "The tasks, in the order of their names and versions", body = RegistryView),

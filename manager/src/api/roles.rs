@@ -95,8 +95,7 @@ pub(crate) async fn put(
 
 /// Ask the role's workers to read the configuration again
 ///
-/// They follow every change within a second without being asked. The answer's tag is new each time, and kept with the
-/// role.
+/// They follow every change within a second without this. The answer's tag is new each time, and kept with the role.
 #[utoipa::path(
     post, path = "/roles/{role}/refresh", tag = "roles", operation_id = "refresh_role",
     params(("role" = NameDoc, Path, description = "The role's name")),
@@ -110,8 +109,9 @@ pub(crate) async fn refresh(State(app): State<Arc<App>>, Path(name): Path<RoleNa
 
 /// Delete a role
 ///
-/// One that live workers serve is deleted only with `force`: they live on, finish what they run, claim nothing, and serve
-/// it again when a role of that name is created again. With `If-Match` only if it has not changed since it was read.
+/// A role that live workers serve is deleted only with `force`: they stay alive, finish their tasks, claim nothing, and
+/// serve it again when a role of that name is created again. With `If-Match` only if it has not changed since it was
+/// read.
 #[utoipa::path(
     delete, path = "/roles/{role}", tag = "roles", operation_id = "delete_role",
     params(

@@ -1,4 +1,4 @@
-//! `/routing`: which queue a task goes to when its submission names none.
+//! `/routing`: the queue of a task whose submission names none.
 
 use std::sync::Arc;
 
@@ -30,10 +30,10 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response> {
 
 /// Create or replace a routing rule
 ///
-/// A rule is for one version of a task, a range of versions, or all. Of several rules for one version the narrowest holds;
-/// two rules of one task must be disjoint or nested, or the later one is refused. A queue named in a submission wins
-/// over rules, unless the rule says `"explicit_queue": "forbid"`: then the submission is refused, if the rule could not have
-/// chosen that queue for it.
+/// A rule is for one version of a task, a range of versions, or all. If several rules match a version, the narrowest
+/// applies; two rules of one task must be disjoint or nested, or the later one is refused. A queue named in a
+/// submission wins over rules, unless the rule has `"explicit_queue": "forbid"`: then the submission is refused if the
+/// rule could not have chosen that queue.
 #[utoipa::path(
     put, path = "/routing", tag = "routing", operation_id = "put_routing_rule",
     request_body = Rule,
@@ -47,7 +47,7 @@ pub(crate) async fn put(State(app): State<Arc<App>>, Json(rule): Json<Rule>) -> 
     Ok(axum::Json(told).into_response())
 }
 
-/// Delete a routing rule; one that does not exist is no error
+/// Delete a routing rule; not an error if it does not exist
 #[utoipa::path(
     delete, path = "/routing", tag = "routing", operation_id = "delete_routing_rule",
     params(RuleParams),

@@ -1,4 +1,4 @@
-//! `/schedules`: what is submitted by cron or at an interval.
+//! `/schedules`: tasks submitted by cron or at an interval.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ problems!(DeleteProblems: [Code::Changed, Code::UnknownSchedule]);
 problems!(NextProblems: [Code::InvalidParameter, Code::UnknownSchedule]);
 problems!(RunProblems: [Code::UnknownSchedule, Code::UnknownQueue, Code::QueueFull, Code::RateLimited]);
 
-/// The schedules, a page at a time
+/// The schedules, in pages
 #[utoipa::path(
     get, path = "/schedules", tag = "schedules", operation_id = "list_schedules",
     params(ScheduleListParams),
@@ -63,7 +63,7 @@ pub(crate) async fn list(
 
 /// Create a schedule
 ///
-/// It fires at its first slot after now. Each slot is fired once, by whichever manager is there.
+/// It fires at its first slot after now. Each slot is fired once, whichever manager does it.
 #[utoipa::path(
     post, path = "/schedules", tag = "schedules", operation_id = "create_schedule",
     request_body = ScheduleRequest,
@@ -108,7 +108,7 @@ pub(crate) async fn put(
 ) -> Result<Response> {
     let schedule = read(&app, &request, Some(name.clone())).await?;
     let stored = app.engine.schedule(&name).await?;
-    // Firing changes a schedule's state and not its settings, for which the condition holds.
+    // Firing changes a schedule's state and not its settings, which the condition compares.
     let mode = condition.mode(stored.as_ref().map(|stored| &stored.entry.schedule))?;
     let put = alter(&app, &name, |stored, now| match (stored, &mode) {
         (None, PutMode::Unchanged(_)) => Err(changed(&name)),
@@ -147,9 +147,9 @@ pub(crate) async fn delete(
     Err(too_busy())
 }
 
-/// Let a schedule rest
+/// Pause a schedule
 ///
-/// What would have been its slots meanwhile are not missed.
+/// Slots during the pause do not count as missed.
 #[utoipa::path(
     post, path = "/schedules/{schedule}/pause", tag = "schedules", operation_id = "pause_schedule",
     params(("schedule" = NameDoc, Path, description = "The schedule's name")),
@@ -159,7 +159,7 @@ pub(crate) async fn pause(State(app): State<Arc<App>>, Path(name): Path<Schedule
     set_paused(&app, &name, true).await
 }
 
-/// Let a paused schedule fire again, at its first slot after now
+/// Resume a paused schedule, at its first slot after now
 #[utoipa::path(
     post, path = "/schedules/{schedule}/resume", tag = "schedules", operation_id = "resume_schedule",
     params(("schedule" = NameDoc, Path, description = "The schedule's name")),
@@ -171,7 +171,7 @@ pub(crate) async fn resume(State(app): State<Arc<App>>, Path(name): Path<Schedul
 
 /// Submit a schedule's task now
 ///
-/// Whatever its `overlap` says, and also while it is paused. It uses up no slot, and is the latest run from then on.
+/// Regardless of its `overlap`, and also while it is paused. It uses no slot, and becomes the latest run.
 #[utoipa::path(
     post, path = "/schedules/{schedule}/run", tag = "schedules", operation_id = "run_schedule",
     params(("schedule" = NameDoc, Path, description = "The schedule's name")),
@@ -236,7 +236,7 @@ async fn set_paused(app: &App, name: &ScheduleName, paused: bool) -> Result<Resp
     Ok(tell(&altered.await?))
 }
 
-/// Changes a schedule from what it is, whatever else changes it at the same time.
+/// Changes a schedule, safely with concurrent changes.
 async fn alter(
     app: &App,
     name: &ScheduleName,

@@ -1,7 +1,7 @@
 //! Lists that show more of a task than the store's lists do, or that are filtered by it.
 //!
-//! A store's list leaves parameters, result and errors out, and no store looks into parameters. So each listed task is
-//! read as a whole here. How much one request reads is bounded: by tasks, by time, and by the bytes of its answer.
+//! A store's list omits parameters, result and errors, and no store reads parameters. So each listed task is read as a
+//! whole here. One request reads a bounded amount: by tasks, by time, and by the bytes of its answer.
 
 use std::time::{Duration, Instant};
 
@@ -19,28 +19,28 @@ use crate::{
 
 /// Most conditions of one search.
 const MOST_CONDITIONS: usize = 10;
-/// Tasks listed at a time.
+/// The number of tasks listed per call.
 const CHUNK: usize = 100;
-/// Tasks read at a time.
+/// The number of tasks read concurrently.
 const READERS: usize = 16;
 
-/// What is looked for.
+/// A search.
 #[derive(Debug)]
 pub(super) struct Search {
     pub(super) filter: TaskFilter,
-    /// All have to hold.
+    /// The conditions, all of which must hold.
     pub(super) conditions: Vec<Condition>,
     pub(super) included: Included,
     /// Most tasks of the answer.
     pub(super) limit: usize,
 }
 
-/// How much one request looks at.
+/// How much one request reads.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
     tasks: u64,
     time: Duration,
-    /// Of what is included in the answer. One task is answered, whatever its size.
+    /// The bytes included in the answer. One task is returned, whatever its size.
     bytes: usize,
 }
 
@@ -50,7 +50,7 @@ const BOUNDS: Bounds = Bounds { tasks: 10_000, time: Duration::from_secs(2), byt
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) tasks: Vec<Task>,
-    /// Where to go on; `None` at the end.
+    /// Where to continue; `None` at the end.
     pub(super) next: Option<String>,
     /// How many tasks were read.
     pub(super) scanned: u64,
@@ -58,7 +58,7 @@ pub(super) struct Found {
     pub(super) gave_up: bool,
 }
 
-/// Tasks of one chunk that are to be answered.
+/// The tasks of one chunk to return.
 struct Examined {
     tasks: Vec<Task>,
     bytes: usize,
@@ -133,8 +133,8 @@ impl Search {
         Ok(())
     }
 
-    /// Reads listed tasks as a whole and keeps those that match, at most `room` and `bytes`. What has gone since it was
-    /// listed, or no longer matches, is left out.
+    /// Reads listed tasks as a whole and keeps those that match, at most `room` and `bytes`. Omits tasks that are gone
+    /// since they were listed, or no longer match.
     async fn examine(
         &self,
         engine: &dyn Engine,
@@ -174,7 +174,7 @@ impl Search {
     }
 }
 
-/// The task without what is not included.
+/// The task without the parts that are not included.
 fn cut(task: Task, included: Included) -> Task {
     Task {
         parameters: task.parameters.filter(|_| included.parameters),
@@ -185,7 +185,7 @@ fn cut(task: Task, included: Included) -> Task {
     }
 }
 
-/// The bytes of what is included.
+/// The bytes of the included parts.
 fn size_of(task: &Task) -> usize {
     let payloads = [&task.parameters, &task.result].into_iter().flatten().map(|payload| payload.bytes.len());
     payloads.chain(task.errors.iter().map(|error| error.message.len())).sum()
@@ -202,7 +202,7 @@ mod tests {
 
     use super::*;
 
-    /// Tasks `t000`, `t001` and so on, whose parameters say their number, and whether it is even.
+    /// Tasks `t000`, `t001` and so on, whose parameters contain their number, and whether it is even.
     async fn store_of(tasks: usize) -> ModelEngine {
         let engine = ModelEngine::with_system_clock();
         let task = |n: usize| {

@@ -1,4 +1,4 @@
-//! Tasks: taken in, looked at, cancelled.
+//! Tasks: submit, get, list, cancel.
 
 pub(super) mod cancel;
 pub(super) mod events;

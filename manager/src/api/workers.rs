@@ -1,4 +1,4 @@
-//! Workers: listed, told to drain, told to claim again.
+//! Workers: list, drain, resume.
 
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ problems!(ListProblems:);
 problems!(SteerProblems: [Code::UnknownWorker]);
 problems!(SteerManyProblems: WITH_BODY);
 
-/// The workers heard of lately
+/// The workers with a recent report
 ///
-/// A worker that drains says what it still runs and, if it can know, when it has nothing left.
+/// A draining worker reports what it still runs and, if known, when it will be done.
 #[utoipa::path(
     get, path = "/workers", tag = "workers", operation_id = "list_workers",
     responses((status = 200, description = "The workers, in the order of their ids", body = WorkerListView),
@@ -33,10 +33,10 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response> {
     Ok(axum::Json(WorkerListView { workers: views.collect() }).into_response())
 }
 
-/// Tell a worker to drain
+/// Ask a worker to drain
 ///
-/// It claims nothing more within a second, finishes what it runs, and goes on living; `resume` makes it claim again.
-/// Kept in the store until then, or until the worker ends. Repeating it changes nothing.
+/// It claims nothing more within a second, finishes its tasks, and stays alive; `resume` makes it claim again. The
+/// request is kept in the store until then, or until the worker ends. Repeating it changes nothing.
 #[utoipa::path(
     post, path = "/workers/{id}/drain", tag = "workers", operation_id = "drain_worker",
     params(("id" = String, Path, description = "The worker's id")),
@@ -56,9 +56,10 @@ pub(crate) async fn resume(State(app): State<Arc<App>>, Path(id): Path<WorkerId>
     steer_one(&app, id, false).await
 }
 
-/// Tell the workers of a host or a version to drain
+/// Ask the workers of a host or a version to drain
 ///
-/// Those that are alive now; at least one of `host`, `version` and `role` must be said, and all that are said must fit.
+/// Those that are alive now; at least one of `host`, `version` and `role` must be given, and a worker must match all
+/// that are.
 #[utoipa::path(
     post, path = "/workers/drain", tag = "workers", operation_id = "drain_workers", request_body = WorkerSelection,
     responses((status = 200, description = "Told, perhaps none", body = SteeredView), SteerManyProblems)

@@ -33,7 +33,7 @@ pub(crate) struct Order {
     pub(crate) parameters: Option<Box<RawValue>>,
     /// Whether attempts and crashes are counted from the start.
     pub(crate) reset_retry_count: bool,
-    /// At most so many a second.
+    /// At most this many per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) rate: Option<f64>,
 }

@@ -23,7 +23,7 @@ use crate::{
     problem::{Code, Problem, Result},
 };
 
-/// The limit where none is said.
+/// The default limit.
 pub const DEFAULT_LIMIT: usize = 100;
 
 const fn default_limit() -> usize {
@@ -251,7 +251,7 @@ selecting! {
         #[serde(default)]
         #[schema(value_type = Option<Object>)]
         pub(crate) parameters: Option<Box<RawValue>>,
-        /// At most so many tasks a second; 0.001 to 10,000.
+        /// At most this many tasks per second; 0.001 to 10,000.
         #[serde(default)]
         #[schema(minimum = 0.001, maximum = 10_000)]
         pub(crate) rate: Option<f64>,
@@ -338,7 +338,7 @@ fn bound(limit: Option<usize>, all: bool) -> Result<usize> {
     }
 }
 
-/// A dead letter, as lists tell it.
+/// A dead letter, as lists show it.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = DeadLetterEntry)]
 pub struct LetterView<'a> {
@@ -348,10 +348,10 @@ pub struct LetterView<'a> {
     /// Its queue.
     #[schema(value_type = NameDoc)]
     queue: &'a QueueName,
-    /// What was run.
+    /// Its name.
     #[schema(value_type = NameDoc)]
     name: &'a TaskName,
-    /// Which version of it.
+    /// Its version.
     version: u32,
     /// How it ended.
     #[schema(value_type = StatusDoc)]
@@ -360,7 +360,7 @@ pub struct LetterView<'a> {
     failed_at: Rfc3339,
     /// After how many attempts.
     attempt: u32,
-    /// Who ran it last.
+    /// The worker that ran it last.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<NameDoc>)]
     worker: Option<&'a WorkerId>,
@@ -371,7 +371,7 @@ pub struct LetterView<'a> {
     error: &'a str,
     /// What that message has in common with others of its cause.
     fingerprint: &'a str,
-    /// What has become of it: `dead`, `resubmitting`, `resubmitted`, or `superseded` when the task went on without it.
+    /// Its state: `dead`, `resubmitting`, `resubmitted`, or `superseded` when the task went on without it.
     #[schema(value_type = LetterStateDoc)]
     state: &'static str,
     /// When it was sent again.

@@ -55,7 +55,7 @@ pub enum ReasonCode {
     Running,
     /// It waits for other tasks.
     WaitsForTasks,
-    /// Its time lies ahead.
+    /// Its time is in the future.
     NotDue,
     /// Its queue is paused.
     QueuePaused,

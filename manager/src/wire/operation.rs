@@ -143,7 +143,7 @@ struct ItemView<'a> {
     id: &'a TaskId,
     /// Its outcome, or `pending`.
     outcome: &'static str,
-    /// More about that.
+    /// Details.
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<&'a str>,
 }

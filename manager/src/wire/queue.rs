@@ -18,12 +18,12 @@ use utoipa::{IntoParams, ToSchema};
 use super::value::{DurationDoc, NameDoc, Rfc3339, StatusDoc, seconds};
 use crate::{json, problem::Result};
 
-/// A queue's settings. What is left out has its default, also when a queue is replaced.
+/// A queue's settings. Absent fields have their defaults, also when a queue is replaced.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = QueueSettings)]
 pub struct QueueRequest {
-    /// Its name. With PUT it may be left out; the path says it.
+    /// Its name. Optional with PUT; the path contains it.
     #[serde(default)]
     #[schema(value_type = Option<NameDoc>)]
     pub name: Option<QueueName>,
@@ -38,10 +38,10 @@ pub struct QueueRequest {
     #[serde(default)]
     #[schema(minimum = 1)]
     pub max_concurrent: Option<u32>,
-    /// At most so many of its tasks start in so much time, in all workers together. Default: no limit.
+    /// How many of its tasks may start per period, in all workers together. Default: no limit.
     #[serde(default, deserialize_with = "json::object_if_any")]
     pub rate_limit: Option<RateLimitSettings>,
-    /// At most so many tasks are taken in in so much time; more are refused with 429, the whole batch. Default: no limit.
+    /// How many tasks it accepts per period; more are refused with 429, the whole batch. Default: no limit.
     #[serde(default, deserialize_with = "json::object_if_any")]
     pub submit_rate_limit: Option<RateLimitSettings>,
     /// At most this many of its tasks wait, are scheduled or submitted; more are refused with 429, and a batch of more than that with
@@ -59,14 +59,14 @@ pub struct QueueRequest {
     #[serde(default)]
     #[schema(minimum = 1)]
     pub max_concurrent_per_key: Option<u32>,
-    /// At most so many of its tasks of one concurrency key start in so much time. Default: no limit.
+    /// How many of its tasks of one concurrency key may start per period. Default: no limit.
     #[serde(default, deserialize_with = "json::object_if_any")]
     pub rate_limit_per_key: Option<RateLimitSettings>,
     /// The same by the tasks' names, whatever their version and key. At most 100 names, each with a limit at least.
     #[serde(default, deserialize_with = "json::named_objects")]
     #[schema(value_type = BTreeMap<NameDoc, TaskLimitSettings>)]
     pub task_limits: BTreeMap<TaskName, TaskLimitSettings>,
-    /// At most so many bytes of parameters wait in it, of the tasks that `max_length` counts; more are refused with 429.
+    /// How many bytes of parameters may wait in it, of the tasks that `max_length` counts; more are refused with 429.
     /// Default: no limit.
     #[serde(default)]
     #[schema(minimum = 1)]
@@ -88,7 +88,7 @@ pub struct QueueRequest {
 #[serde(deny_unknown_fields)]
 #[schema(as = RateLimit)]
 pub struct RateLimitSettings {
-    /// How many tasks start, or are taken in, in each period.
+    /// How many tasks start, or are accepted, in each period.
     #[schema(minimum = 1, maximum = 100_000)]
     pub tasks: u32,
     /// The period, 1 ms to one day.
@@ -122,7 +122,7 @@ pub struct TaskLimitSettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1)]
     pub max_concurrent: Option<u32>,
-    /// At most so many start in so much time. Default: no limit.
+    /// How many may start per period. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::object_if_any")]
     pub rate_limit: Option<RateLimitSettings>,
 }
@@ -202,10 +202,10 @@ pub struct QueueView<'a> {
     /// At most this many of its tasks run at a time; absent is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     max_concurrent: Option<u32>,
-    /// At most so many of its tasks start in so much time; absent is no limit.
+    /// How many of its tasks may start per period; absent is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     rate_limit: Option<RateLimitSettings>,
-    /// At most so many tasks are taken in in so much time; absent is no limit.
+    /// How many tasks it accepts per period; absent is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     submit_rate_limit: Option<RateLimitSettings>,
     /// At most this many of its tasks wait, are scheduled or submitted; absent is no limit.
@@ -217,14 +217,14 @@ pub struct QueueView<'a> {
     /// At most this many of its tasks of one concurrency key run at a time; absent is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     max_concurrent_per_key: Option<u32>,
-    /// At most so many of its tasks of one concurrency key start in so much time; absent is no limit.
+    /// How many of its tasks of one concurrency key may start per period; absent is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     rate_limit_per_key: Option<RateLimitSettings>,
     /// What its tasks of these names may do; absent is no limit.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = BTreeMap<NameDoc, TaskLimitSettings>)]
     task_limits: BTreeMap<&'a TaskName, TaskLimitSettings>,
-    /// At most so many bytes of parameters wait in it; absent is no limit.
+    /// How many bytes of parameters may wait in it; absent is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     max_bytes: Option<u64>,
     /// How long finished tasks are kept.
@@ -243,7 +243,7 @@ pub struct QueueView<'a> {
     /// How long that has been, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     oldest_ready_age: Option<f64>,
-    /// Tasks ever taken in.
+    /// Tasks ever accepted.
     accepted: u64,
     /// Tasks deleted since: pruned, purged or replaced.
     removed: u64,

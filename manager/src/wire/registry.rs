@@ -14,12 +14,12 @@ use crate::known_tasks::{Known, KnownTask};
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RegisteredTask)]
 pub struct RegisteredTaskView<'a> {
-    /// What submissions call it.
+    /// Its name.
     #[schema(value_type = NameDoc)]
     name: &'a TaskName,
-    /// Which version of that name.
+    /// Its version.
     version: u32,
-    /// What its author writes about it.
+    /// Its author's description.
     #[serde(skip_serializing_if = "str::is_empty")]
     description: &'a str,
     /// The JSON Schema of its parameters, if it has one. Submissions that do not fit are refused.
@@ -76,12 +76,12 @@ impl<'a> From<&'a Known> for RegistryView<'a> {
     }
 }
 
-/// Something about a submission that was taken in and may not be what its sender wants.
+/// Something about a submission that was accepted and may not be what its sender wants.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = Warning)]
 pub struct WarningView {
     /// `no_worker`: no live worker that claims from its queue can run it.
     pub(crate) code: &'static str,
-    /// What is the matter, in a sentence.
+    /// The problem, in a sentence.
     pub(crate) detail: String,
 }

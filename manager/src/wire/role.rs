@@ -17,7 +17,7 @@ use crate::problem::Result;
 #[serde(deny_unknown_fields)]
 #[schema(as = RoleSettings)]
 pub struct RoleRequest {
-    /// Its name. With PUT it may be left out; the path says it.
+    /// Its name. Optional with PUT; the path contains it.
     #[serde(default)]
     #[schema(value_type = Option<NameDoc>)]
     pub name: Option<RoleName>,
@@ -85,7 +85,7 @@ impl<'a> From<&'a RoleConfig> for RoleView<'a> {
     }
 }
 
-/// What a refresh came to.
+/// The result of a refresh.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RoleRefreshed)]
 pub struct RefreshedView {

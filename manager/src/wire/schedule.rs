@@ -25,12 +25,12 @@ use crate::{
     problem::{Code, Problem, Result},
 };
 
-/// A schedule's settings. What is left out has its default, also when a schedule is replaced.
+/// A schedule's settings. Absent fields have their defaults, also when a schedule is replaced.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ScheduleSettings)]
 pub struct ScheduleRequest<'a> {
-    /// Its name, at most 80 characters. With PUT it may be left out; the path says it.
+    /// Its name, at most 80 characters. Optional with PUT; the path contains it.
     #[serde(default)]
     #[schema(value_type = Option<NameDoc>)]
     pub name: Option<ScheduleName>,
@@ -259,10 +259,10 @@ pub struct ScheduleView<'a> {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ScheduleTask)]
 struct ScheduledTaskView<'a> {
-    /// What is run.
+    /// Its name.
     #[schema(value_type = NameDoc)]
     name: &'a TaskName,
-    /// Which version of it.
+    /// Its version.
     version: u32,
     /// The queue it goes to; absent where the routing rules decide.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -270,10 +270,10 @@ struct ScheduledTaskView<'a> {
     queue: Option<&'a QueueName>,
     /// 0 to 9; higher is claimed first.
     priority: u8,
-    /// What it is given.
+    /// Its parameters.
     #[schema(value_type = AnyJsonDoc)]
     parameters: Option<&'a RawValue>,
-    /// Whose it is, for limits by key.
+    /// Its concurrency key.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     concurrency_key: Option<&'a ConcurrencyKey>,

@@ -26,7 +26,7 @@ use crate::problem::{Code, Problem, Result};
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ListParams {
-    /// Standing at one of these: repeated, or separated by commas.
+    /// With one of these statuses: repeated, or separated by commas.
     #[serde(default)]
     #[param(value_type = Vec<StatusDoc>)]
     pub status: Vec<Commas<Status>>,
@@ -49,7 +49,7 @@ pub struct ListParams {
     #[param(value_type = Option<String>, format = DateTime)]
     pub submitted_before: Option<Rfc3339>,
     /// Holding this value in their parameters; repeated, all have to hold. Completed tasks keep no parameters. One request
-    /// looks at a bounded number of tasks; if that ends the search, the answer says `gave_up` and where to go on.
+    /// looks at a bounded number of tasks; if that ends the search, the answer says `gave_up` and where to continue.
     #[serde(default, rename = "where")]
     #[param(rename = "where", inline)]
     pub conditions: Vec<Condition>,
@@ -92,9 +92,9 @@ impl ListParams {
 /// What of a task a list shows only when it is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Include {
-    /// What it is given.
+    /// Its parameters.
     Parameters,
-    /// What the function answered.
+    /// The result of the function.
     Result,
     /// Its failed attempts.
     Errors,
@@ -190,7 +190,7 @@ const fn default_limit() -> usize {
 #[serde(deny_unknown_fields, default)]
 #[schema(as = TaskFilter)]
 pub struct FilterRequest {
-    /// Standing at one of these.
+    /// With one of these statuses.
     #[schema(value_type = Vec<StatusDoc>)]
     pub status: Vec<Status>,
     /// In this queue.
@@ -287,15 +287,15 @@ pub struct ActiveTaskView<'a> {
     /// Its id.
     #[schema(value_type = NameDoc)]
     id: &'a TaskId,
-    /// What runs.
+    /// Its name.
     #[schema(value_type = NameDoc)]
     name: &'a TaskName,
-    /// Which version of it.
+    /// Its version.
     version: u32,
     /// Its queue.
     #[schema(value_type = NameDoc)]
     queue: &'a QueueName,
-    /// Who runs it.
+    /// The worker that runs it.
     #[schema(value_type = Option<NameDoc>)]
     worker: Option<&'a WorkerId>,
     /// Which attempt, 1 for the first.
@@ -309,7 +309,7 @@ pub struct ActiveTaskView<'a> {
     heartbeat_at: Option<Rfc3339>,
     /// When its lease ends unless renewed.
     lease_expires_at: Option<Rfc3339>,
-    /// How far it says it is.
+    /// Its reported progress.
     #[serde(skip_serializing_if = "Option::is_none")]
     progress: Option<ProgressView<'a>>,
     /// Whether its cancel is requested.
@@ -335,7 +335,7 @@ impl<'a> ActiveTaskView<'a> {
     }
 }
 
-/// A page of tasks whose time lies ahead.
+/// A page of tasks whose time is in the future.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ScheduledTaskPage)]
 pub struct ScheduledPageView<'a> {
@@ -350,17 +350,17 @@ pub struct ScheduledPageView<'a> {
     pub(crate) next_cursor: Option<&'a str>,
 }
 
-/// A task whose time lies ahead: a delayed submission, or a retry that waits.
+/// A task whose time is in the future: a delayed submission, or a retry that waits.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ScheduledTask)]
 pub struct ScheduledTaskView<'a> {
     /// Its id.
     #[schema(value_type = NameDoc)]
     id: &'a TaskId,
-    /// What will run.
+    /// Its name.
     #[schema(value_type = NameDoc)]
     name: &'a TaskName,
-    /// Which version of it.
+    /// Its version.
     version: u32,
     /// Its queue.
     #[schema(value_type = NameDoc)]
@@ -369,7 +369,7 @@ pub struct ScheduledTaskView<'a> {
     priority: u8,
     /// Attempts so far.
     attempt: u32,
-    /// When the store took it.
+    /// When the store accepted it.
     submitted_at: Rfc3339,
     /// When it is due.
     ready_at: Rfc3339,

@@ -48,7 +48,7 @@ pub struct TaskRequest<'a> {
     /// What to run: the name a worker has registered a function under.
     #[schema(value_type = NameDoc, example = "text.wordcount")]
     pub name: TaskName,
-    /// Which version of it.
+    /// Its version.
     #[serde(default = "first_version", deserialize_with = "super::value::version")]
     #[schema(default = 1)]
     pub version: u32,
@@ -69,7 +69,7 @@ pub struct TaskRequest<'a> {
     #[serde(default)]
     #[schema(max_length = 255)]
     pub parameters_content_type: Option<String>,
-    /// Not before this long after it is taken in.
+    /// Not before this long after it is accepted.
     #[serde(default, with = "duration::text::option")]
     #[schema(value_type = Option<DurationDoc>)]
     pub delay: Option<Duration>,
@@ -79,7 +79,7 @@ pub struct TaskRequest<'a> {
     /// What to do when the id is taken by another submission. Not in a batch, where it is next to `tasks`.
     #[serde(default)]
     pub on_conflict: Option<ConflictRule>,
-    /// Whose it is, for the limits by key of its queue. 1 to 256 bytes of text. Default: what the queue's `key_parameter`
+    /// Its concurrency key, for the limits by key of its queue. 1 to 256 bytes of text. Default: what the queue's `key_parameter`
     /// finds in the parameters, else none.
     #[serde(default)]
     #[schema(value_type = Option<String>, max_length = 256, example = "customer:42")]
@@ -89,7 +89,7 @@ pub struct TaskRequest<'a> {
     #[serde(default)]
     #[schema(max_items = 1000)]
     pub depends_on: Vec<DependencyRequest>,
-    /// There is to be one such task at a time: of what, among tasks of this name. 1 to 256 bytes of text.
+    /// Its unique key: at most one task per key, among tasks of this name. 1 to 256 bytes of text.
     #[serde(default)]
     #[schema(value_type = Option<String>, max_length = 256, example = "customer:42")]
     pub unique_key: Option<UniqueKey>,
@@ -160,7 +160,7 @@ pub struct TaskRequest<'a> {
     pub max_crashes: Option<u32>,
 }
 
-/// Several tasks, taken in all together or not at all.
+/// Several tasks, accepted all together or not at all.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskBatch<'a> {
@@ -288,7 +288,7 @@ impl TaskRequest<'_> {
         std::mem::take(&mut self.depends_on).into_iter().map(|DependencyRequest(edge)| edge).collect()
     }
 
-    /// Of what it is to be the only one.
+    /// Its uniqueness constraint.
     ///
     /// # Errors
     /// [`Code::InvalidRequest`] for a value out of its bounds, and for what says more of a key that is not there.

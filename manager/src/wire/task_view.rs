@@ -83,17 +83,17 @@ pub enum SubmitAnswer<'a> {
     Many(SubmittedList<'a>),
 }
 
-/// All that is known of a task. What is not known, or not told in lists, is absent.
+/// A task. Unknown fields, and fields that lists omit, are absent.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Task)]
 pub struct TaskView<'a> {
     /// Its id.
     #[schema(value_type = NameDoc)]
     id: &'a TaskId,
-    /// What is run.
+    /// Its name.
     #[schema(value_type = NameDoc)]
     name: &'a TaskName,
-    /// Which version of it.
+    /// Its version.
     version: u32,
     /// Its queue.
     #[schema(value_type = NameDoc)]
@@ -105,7 +105,7 @@ pub struct TaskView<'a> {
     status: Status,
     /// Grows with each change except heartbeat and progress.
     revision: u64,
-    /// What it is given. Not in lists; let go when the task completes.
+    /// Its parameters. Not in lists; let go when the task completes.
     #[serde(flatten)]
     parameters: Parameters<'a>,
     /// What the submission changed of the task's policy.
@@ -118,7 +118,7 @@ pub struct TaskView<'a> {
     blames: u32,
     /// How far it is suspected of crashing its workers, 0 to 3. Few suspects run on one worker at a time.
     suspicion: u8,
-    /// When the store took it: for the last time, if it was sent again with its attempts counted from the start.
+    /// When the store accepted it: for the last time, if it was sent again with its attempts counted from the start.
     submitted_at: Rfc3339,
     /// When it became, or becomes, due.
     ready_at: Rfc3339,
@@ -131,7 +131,7 @@ pub struct TaskView<'a> {
     /// When it was over.
     #[serde(skip_serializing_if = "Option::is_none")]
     finished_at: Option<Rfc3339>,
-    /// Who runs it, or ran it last.
+    /// The worker that runs it or ran it last.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<NameDoc>)]
     worker: Option<&'a WorkerId>,
@@ -140,23 +140,23 @@ pub struct TaskView<'a> {
     lease: Option<LeaseView<'a>>,
     /// Whether its cancel is requested and its worker has not yet answered.
     cancel_requested: bool,
-    /// How far it says it is.
+    /// Its reported progress.
     #[serde(skip_serializing_if = "Option::is_none")]
     progress: Option<ProgressView<'a>>,
     /// What it wants to find again at its next attempt.
     #[serde(flatten)]
     checkpoint: Checkpoint<'a>,
-    /// What the function answered. Not in lists.
+    /// The result of the function. Not in lists.
     #[serde(flatten)]
     result: TaskResult<'a>,
     /// Its failed attempts, oldest first, the latest 100. Empty in lists.
     errors: Vec<AttemptView<'a>>,
     /// Whether it is to be kept in the dead-letter store.
     dead_letter: bool,
-    /// Of what it is to be the only one.
+    /// Its uniqueness constraint.
     #[serde(skip_serializing_if = "Option::is_none")]
     unique: Option<UniqueView<'a>>,
-    /// Whose it is, for limits by key.
+    /// Its concurrency key.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     concurrency_key: Option<&'a ConcurrencyKey>,
@@ -357,7 +357,7 @@ impl<'a> From<&'a Lease> for LeaseView<'a> {
 pub(crate) struct ProgressView<'a> {
     /// 0 to 1.
     fraction: f64,
-    /// A word to the reader.
+    /// A message for the reader.
     message: &'a str,
 }
 
@@ -375,7 +375,7 @@ pub(crate) struct AttemptView<'a> {
     at: Rfc3339,
     /// Which attempt, 1 for the first.
     attempt: u32,
-    /// Who ran it.
+    /// The worker that ran it.
     #[schema(value_type = NameDoc)]
     worker: &'a WorkerId,
     /// `error`, `fatal`, `timeout`, `panic`, `crash`, `shutdown`, `cancelled`, `stall` or `unknown`.

@@ -24,7 +24,7 @@ pub struct Submitted {
 /// Something about a submission that may not be what its sender wants.
 #[derive(Debug, Deserialize)]
 pub struct Warning {
-    /// What is the matter.
+    /// The problem.
     pub detail: String,
 }
 

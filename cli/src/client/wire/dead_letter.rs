@@ -145,6 +145,6 @@ pub struct ResubmittedTask {
     pub id: String,
     /// Its outcome.
     pub outcome: String,
-    /// More about that.
+    /// Details.
     pub detail: Option<String>,
 }

@@ -34,9 +34,9 @@ pub struct Queue {
     pub max_per_worker: Option<u32>,
     /// At most this many of its tasks run at a time.
     pub max_concurrent: Option<u32>,
-    /// At most so many of its tasks start in so much time.
+    /// How many of its tasks may start per period.
     pub rate_limit: Option<Rate>,
-    /// At most so many tasks are taken in in so much time.
+    /// How many tasks it accepts per period.
     pub submit_rate_limit: Option<Rate>,
     /// At most this many of its tasks wait.
     pub max_length: Option<u64>,
@@ -44,12 +44,12 @@ pub struct Queue {
     pub key_parameter: Option<String>,
     /// At most this many of its tasks of one key run at a time.
     pub max_concurrent_per_key: Option<u32>,
-    /// At most so many of its tasks of one key start in so much time.
+    /// How many of its tasks of one key may start per period.
     pub rate_limit_per_key: Option<Rate>,
     /// What its tasks of these names may do.
     #[serde(default)]
     pub task_limits: BTreeMap<String, TaskLimits>,
-    /// At most so many bytes of parameters wait in it.
+    /// How many bytes of parameters may wait in it.
     pub max_bytes: Option<u64>,
     /// As many do now, where that is limited.
     pub waiting_bytes: Option<u64>,
@@ -65,7 +65,7 @@ pub struct Queue {
     pub tasks: BTreeMap<String, u64>,
     /// For how many seconds the task that has been ready longest has been so.
     pub oldest_ready_age: Option<f64>,
-    /// Tasks ever taken in.
+    /// Tasks ever accepted.
     pub accepted: u64,
     /// Tasks deleted since.
     pub removed: u64,
@@ -76,7 +76,7 @@ pub struct Queue {
 pub struct TaskLimits {
     /// At most this many run at a time.
     pub max_concurrent: Option<u32>,
-    /// At most so many start in so much time.
+    /// How many may start per period.
     pub rate_limit: Option<Rate>,
 }
 

@@ -28,7 +28,7 @@ pub struct Task {
     /// Its lost leases.
     #[serde(default)]
     pub crashes: u32,
-    /// When the store took it.
+    /// When the store accepted it.
     pub submitted_at: Timestamp,
     /// When it became, or becomes, due.
     pub ready_at: Timestamp,
@@ -173,7 +173,7 @@ pub struct ActiveTask {
     pub cancel_requested: bool,
 }
 
-/// A page of tasks whose time lies ahead.
+/// A page of tasks whose time is in the future.
 #[derive(Debug, Deserialize)]
 pub struct ScheduledPage {
     /// Next due first.
@@ -182,7 +182,7 @@ pub struct ScheduledPage {
     pub next_cursor: Option<String>,
 }
 
-/// A task whose time lies ahead.
+/// A task whose time is in the future.
 #[derive(Debug, Deserialize)]
 pub struct ScheduledTask {
     /// Its identity.

@@ -34,7 +34,7 @@ pub(super) struct Resubmit {
     /// What to change in their parameters, a JSON object (merge patch), e.g. '{"timeout": 30}'
     #[arg(long, value_name = "JSON", value_parser = patch)]
     parameters: Option<Box<RawValue>>,
-    /// At most so many tasks a second
+    /// At most this many tasks per second
     #[arg(long, value_name = "N")]
     rate: Option<f64>,
     /// Let attempts go on from where they were: what had used up its retries fails for good at its next failure

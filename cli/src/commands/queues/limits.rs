@@ -47,11 +47,11 @@ pub(super) struct Limits {
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_concurrent: Option<u32>,
-    /// At most so many of its tasks start in so much time, e.g. 50/1s, or 50/1s/100 with bursts of 100
+    /// How many of its tasks may start per period, e.g. 50/1s, or 50/1s/100 with bursts of 100
     #[arg(long = "rate", value_name = "TASKS/PERIOD[/BURST]", value_parser = parse_rate)]
     #[serde(skip_serializing_if = "Option::is_none")]
     rate_limit: Option<RateLimit>,
-    /// At most so many tasks are taken in in so much time; more are refused
+    /// How many tasks it accepts per period; more are refused
     #[arg(long = "submit-rate", value_name = "TASKS/PERIOD[/BURST]", value_parser = parse_rate)]
     #[serde(skip_serializing_if = "Option::is_none")]
     submit_rate_limit: Option<RateLimit>,
@@ -59,7 +59,7 @@ pub(super) struct Limits {
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_length: Option<u64>,
-    /// At most so many bytes of parameters wait in it; more are refused
+    /// How many bytes of parameters may wait in it; more are refused
     #[arg(long, value_name = "BYTES")]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_bytes: Option<u64>,
@@ -71,11 +71,11 @@ pub(super) struct Limits {
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_concurrent_per_key: Option<u32>,
-    /// At most so many of its tasks of one concurrency key start in so much time
+    /// How many of its tasks of one concurrency key may start per period
     #[arg(long = "rate-per-key", value_name = "TASKS/PERIOD[/BURST]", value_parser = parse_rate)]
     #[serde(skip_serializing_if = "Option::is_none")]
     rate_limit_per_key: Option<RateLimit>,
-    /// At most so many tasks of this name run, or start in so much time: email.send=3, email.send=50/1s, or both as
+    /// How many tasks of this name may run, or start per period: email.send=3, email.send=50/1s, or both as
     /// email.send=3,50/1s; email.send=none takes its limits away. May be said several times
     #[arg(long = "task-limit", value_name = "TASK=LIMIT", value_parser = parse_task_limit)]
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "by_name")]

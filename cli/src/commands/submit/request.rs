@@ -162,7 +162,7 @@ pub(super) struct TaskRequest<'a> {
     pub(super) flags: &'a TaskFlags,
 }
 
-/// A submission: `content` is one task, or [`Tasks`] that are taken in all together or not at all.
+/// A submission: `content` is one task, or [`Tasks`] that are accepted all together or not at all.
 #[derive(Debug, Serialize)]
 pub(super) struct Submission<'a, T> {
     #[serde(flatten)]

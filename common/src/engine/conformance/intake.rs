@@ -1,4 +1,4 @@
-//! The rate at which a queue takes tasks in: what is over it is refused, and told when to come back.
+//! The rate at which a queue accepts tasks: what is over it is refused, and told when to come back.
 
 use std::{sync::Arc, time::Duration};
 

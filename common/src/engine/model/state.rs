@@ -60,7 +60,7 @@ pub(super) struct State {
     pub(super) rate_marks: HashMap<QueueName, Timestamp>,
     /// The same of the rates of gates.
     pub(super) gate_marks: HashMap<(QueueName, Gate), Timestamp>,
-    /// The same of rates at which tasks are taken in.
+    /// The same of rates at which tasks are accepted.
     pub(super) intake_marks: HashMap<QueueName, Timestamp>,
     pub(super) workers: BTreeMap<WorkerId, RegisteredWorker>,
     /// By revision.

@@ -94,7 +94,7 @@ impl State {
         Ok((taken, at_once))
     }
 
-    /// Holds to the rate at which a queue takes tasks in.
+    /// Holds to the rate at which a queue accepts tasks.
     fn note_entered(&mut self, queue: QueueName, count: usize, now: Timestamp) -> Result<()> {
         let Some(rate) = self.config.queues.get(&queue).and_then(|config| config.submit_rate_limit) else {
             return Ok(());

@@ -18,16 +18,16 @@ use crate::{
     wire::lease::returned::{ErrorRequest, ReturnOutcome, ReturnedRequest},
 };
 
-/// How many tasks are read at a time, of those whose policy is asked.
+/// How many tasks are read concurrently, of those whose policy is needed.
 const AT_ONCE: usize = 32;
 
-/// What an attempt came to, before its task's policy is asked.
+/// The result of an attempt, before its task's policy is read.
 enum Ending {
     Known(Outcome),
     Failed(Verdict, AttemptFailure),
 }
 
-/// What the store is to settle, in the order sent. All of it is checked before any task is read.
+/// The settlements for the store, in the order sent. All of them are checked before any task is read.
 pub(super) async fn settlements(app: &App, leases: Vec<ReturnedRequest<'_>>) -> Result<Vec<Settlement>> {
     let mut endings = Vec::with_capacity(leases.len());
     for (index, mut lease) in leases.into_iter().enumerate() {
@@ -72,7 +72,7 @@ fn aborted(error: Option<ErrorRequest>) -> Ending {
 }
 
 /// Its submission's policy, and what it has used up. The fence decides whether this still matters: a task that has
-/// gone on meanwhile is not settled.
+/// moved meanwhile is not settled.
 async fn policy_of(app: &App, id: &TaskId) -> Result<(TaskPolicy, Spent)> {
     let Some(task) = app.engine.get(id).await? else {
         return Ok((TaskPolicy::DEFAULT, Spent { attempt: 0, age: Duration::ZERO }));

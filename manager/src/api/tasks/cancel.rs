@@ -30,8 +30,8 @@ problems!(CancelManyProblems: WITH_BODY, [Code::BatchTooLarge]);
 
 /// Cancel one task
 ///
-/// A task that does not run is cancelled at once. One that runs is marked, durably, and its worker told: whatever the
-/// worker answers afterwards, it ends as cancelled. Cancelling twice is no error.
+/// A task that does not run is cancelled at once. A running one is marked, durably, and its worker notified: whatever
+/// the worker returns afterwards, it ends as cancelled. Cancelling twice is not an error.
 #[utoipa::path(
     post, path = "/tasks/{id}/cancel", tag = "tasks", operation_id = "cancel_task",
     params(("id" = NameDoc, Path, description = "The task's id")),
@@ -80,7 +80,7 @@ pub(crate) async fn cancel_many(State(app): State<Arc<App>>, Json(request): Json
     Ok(axum::Json(CancelReport::new(&ids, &answers, more)).into_response())
 }
 
-/// The tasks a filter means, and whether there are more of them.
+/// The tasks that match a filter, and whether there are more of them.
 async fn find(app: &App, filter: TaskFilter, limit: usize) -> Result<(Vec<TaskId>, bool)> {
     let page = listing::fill(&*app.engine, filter, limit, None, |task| !task.cancel_requested)
         .await

@@ -1,6 +1,6 @@
-//! `GET /tasks/{id}/events`: what happens to a task, as server-sent events.
+//! `GET /tasks/{id}/events`: the changes of a task, as server-sent events.
 //!
-//! The store wakes the listener when the task ends; other changes are seen when it looks, once a second.
+//! The store wakes the listener when the task ends; it looks for other changes once a second.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -26,7 +26,7 @@ use crate::{
 
 problems!(EventsProblems: [Code::UnknownTask, Code::Gone, Code::Overloaded]);
 
-/// How often a task is looked at that does not end.
+/// How often a task that has not ended is read.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How often a silent stream is written to, so that a client that is gone is noticed.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -60,7 +60,7 @@ struct Follower {
     /// The task as it was when the request came.
     news: Option<Task>,
     seen: Option<Seen>,
-    /// One of as many as there may be.
+    /// One of a limited number of places.
     _place: OwnedSemaphorePermit,
 }
 
@@ -137,7 +137,7 @@ fn event(name: &str, mut task: Task, is_over: bool) -> Event {
     let event = Event::default().event(name).id(task.revision.to_string());
     match serde_json::to_string(&TaskView::from(&task)) {
         Ok(text) => event.data(text),
-        // No task is without a form as JSON, save for a time that no calendar has.
+        // Every task can be written as JSON, except for a time that no calendar has.
         Err(error) => event.data(json!({"id": task.id, "detail": error.to_string()}).to_string()),
     }
 }

@@ -1,6 +1,6 @@
 //! `GET /tasks/{id}/explain`: why a task does not run now.
 //!
-//! The facts come from several reads, so they may be a moment apart: this is an answer to a person, and decides nothing.
+//! The facts come from several reads, so they may be a moment apart: the answer is for people, and decides nothing.
 
 mod workers;
 
@@ -42,9 +42,9 @@ const NAMED: usize = 10;
 
 /// Why a task does not run now
 ///
-/// Everything that keeps it from running, each with a code and a sentence: a paused queue, a time in the future, a limit
-/// and who uses it up, no worker that serves its queue or knows its name and version, other queues that its workers empty
-/// first; and its place in the queue.
+/// Everything that keeps it from running, each with a code and a sentence: a paused queue, a time in the future, a
+/// limit and the tasks that use it up, no worker that serves its queue or knows its name and version, other queues that
+/// its workers empty first; and its place in the queue.
 #[utoipa::path(
     get, path = "/tasks/{id}/explain", tag = "tasks", operation_id = "explain_task",
     params(("id" = NameDoc, Path, description = "The task's id")),
@@ -64,7 +64,7 @@ pub(crate) async fn explain(State(app): State<Arc<App>>, Path(id): Path<TaskId>)
             reasons.extend(place.as_ref().filter(|place| place.ahead > 0).map(behind_others));
             reasons
         }
-        // When its time comes, this will matter.
+        // This will matter when its time comes.
         Status::Scheduled => {
             let config = app.live.fresh().await?;
             let unable = able_workers(&task, &config, &workers).err();
@@ -78,7 +78,7 @@ pub(crate) async fn explain(State(app): State<Arc<App>>, Path(id): Path<TaskId>)
     Ok(Json(ExplainView::new(&id, task.queue.as_str(), task.status, ahead, reasons)).into_response())
 }
 
-/// What keeps its workers from it.
+/// What keeps its workers from claiming it.
 async fn worker_reasons(
     app: &App,
     task: &Task,
@@ -102,7 +102,7 @@ fn next() -> Reason {
     Reason::new(C::Next, "nothing keeps it from running: it is the next to be claimed")
 }
 
-/// Of a task that is in no queue of ready ones.
+/// For a task that is not in a queue of ready ones.
 fn elsewhere(task: &Task) -> Vec<Reason> {
     let reason = match task.status {
         Status::Started => running(task),
@@ -150,7 +150,7 @@ fn behind_others(place: &QueuePlace) -> Reason {
     Reason::new(C::BehindOthers, format!("{} {tasks} before it in its queue", place.ahead))
 }
 
-/// What its queue's settings say.
+/// The reasons from its queue's settings.
 async fn queue_reasons(app: &App, task: &Task, queue: &QueueConfig, place: Option<&QueuePlace>) -> Result<Vec<Reason>> {
     let mut reasons = Vec::new();
     if queue.paused {
@@ -179,7 +179,7 @@ async fn queue_reasons(app: &App, task: &Task, queue: &QueueConfig, place: Optio
     Ok(reasons)
 }
 
-/// What the limits of its key or its name say.
+/// The reasons from the limits of its key or its name.
 fn gate_reasons(queue: &QueueConfig, shut: &ShutGate, now: Timestamp) -> Vec<Reason> {
     let ShutGate { gate, running, holders, rate_wait } = shut;
     let (full, slow) = match gate {

@@ -29,8 +29,8 @@ problems!(ListProblems:);
 
 /// One task, with its result and history
 ///
-/// With `wait` the answer comes when the task is over, or with its state at that time when the wait ends first. A task
-/// that was pruned, and whose id its client chose, is `410 gone` for a day: with its end, without its result.
+/// With `wait` the answer comes when the task is over, or with its present state when the wait ends first. A task that
+/// was pruned, and whose id its client chose, is `410 gone` for a day: with its end, without its result.
 #[utoipa::path(
     get, path = "/tasks/{id}", tag = "tasks", operation_id = "get_task",
     params(("id" = NameDoc, Path, description = "The task's id"), WaitParams),
@@ -56,7 +56,7 @@ pub(super) async fn missing(app: &App, id: &TaskId) -> Result<Problem> {
     })
 }
 
-/// The task that happens to be called like the operation beside it.
+/// The task whose id equals the operation's name.
 pub(crate) async fn get_task_named_cancel(state: State<Arc<App>>, query: Query<WaitParams>) -> Result<Response> {
     let id = TaskId::new("cancel").map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
     get_task(state, Path(id), query).await
@@ -76,8 +76,8 @@ async fn find(app: &App, id: &TaskId, wait: Duration) -> Result<Option<Task>> {
 /// Find tasks
 ///
 /// Running tasks come first, then submitted ones in the order in which they will be claimed, scheduled ones by their
-/// time, waiting ones, and last what is over, the latest first. A page may hold fewer tasks than `limit` and still have
-/// a `next_cursor`.
+/// time, waiting ones, and last finished ones, the latest first. A page may hold fewer tasks than `limit` and still
+/// have a `next_cursor`.
 #[utoipa::path(
     get, path = "/tasks", tag = "tasks", operation_id = "list_tasks",
     params(ListParams),
@@ -100,7 +100,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>, Query(params): Query<ListP
     Ok(Json(view).into_response())
 }
 
-/// A page of the store's list; what that does not answer is searched for.
+/// A page of the store's list; a search if that list can't answer.
 async fn find_many(app: &App, params: ListParams) -> Result<Found> {
     let (filter, included) = (params.filter(), params.included());
     if params.conditions.is_empty() && included == Included::default() {

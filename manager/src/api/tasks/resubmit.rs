@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// How long the sending of a dead letter is waited for.
+/// How long to wait while a dead letter is sent.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 problems!(ResubmitTaskProblems: WITH_BODY, ARCHIVE, [

@@ -1,8 +1,8 @@
 //! `POST /tasks`: the path that must be fast.
 //!
-//! The body is parsed once, into borrowed text; parameters are carried on as a slice of it. Queues and rules come from
-//! the snapshot ([`crate::live_config`]). Batches form in the engine, which shares one round trip or commit among all
-//! calls that arrive while the last one is under way.
+//! The body is parsed once, into borrowed text; parameters are a slice of it. Queues and rules come from the snapshot
+//! ([`crate::live_config`]). Batches form in the engine, which shares one round trip or commit among all calls that
+//! arrive while the last one is under way.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -64,10 +64,10 @@ problems!(SubmitProblems: WITH_BODY, [
 
 /// Submit one task or a batch
 ///
-/// A batch is taken in as a whole or not at all. Sending the same task (the same id and body) again changes nothing and
-/// is answered with its present state, so a request whose answer was lost may be repeated; give ids of your own, or an
-/// `Idempotency-Key`, from which ids are derived. Both are honoured for as long as the tasks are kept, and for at least a
-/// day after they ended.
+/// A batch is accepted as a whole or not at all. Sending the same task (the same id and body) again changes nothing and
+/// is answered with its present state, so a request whose answer was lost may be repeated; set your own ids, or an
+/// `Idempotency-Key`, from which ids are derived. Both are honoured while the tasks are kept, and for at least a day
+/// after they ended.
 #[utoipa::path(
     post, path = "/tasks", tag = "tasks", operation_id = "submit_tasks",
     params(
@@ -113,10 +113,10 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: JsonBytes) -> R
     Ok(answer(&submitted, &warnings, is_batch))
 }
 
-/// The tasks of a body, what to do about ids that are taken, and whether it is a batch.
+/// The tasks of a body, the rule for ids that are taken, and whether it is a batch.
 fn read_tasks(body: &[u8]) -> Result<(Vec<TaskRequest<'_>>, Option<ConflictRule>, bool)> {
     let may_be_single = !begins_as_batch(body);
-    // A single task has no `tasks`, so what reads as one is one.
+    // A single task has no `tasks` field, so a body that parses as one is one.
     if may_be_single && let Some(task) = json::decode_if_valid::<TaskRequest<'_>>(body) {
         let on_conflict = task.on_conflict;
         return Ok((vec![task], on_conflict, false));
@@ -130,20 +130,20 @@ fn read_tasks(body: &[u8]) -> Result<(Vec<TaskRequest<'_>>, Option<ConflictRule>
     Ok((batch.tasks, batch.on_conflict, true))
 }
 
-/// Whether a batch is all that the body can be, at a glance: most say their tasks first.
+/// Whether the body can only be a batch, by its beginning: most name their tasks first.
 fn begins_as_batch(body: &[u8]) -> bool {
     let fields = body.trim_ascii_start().strip_prefix(b"{");
     fields.is_some_and(|fields| fields.trim_ascii_start().starts_with(b"\"tasks\""))
 }
 
-/// Looks only whether the body is a batch.
+/// Reads only whether the body is a batch.
 #[derive(Deserialize)]
 struct Shape {
     #[serde(default)]
     tasks: Option<IgnoredAny>,
 }
 
-/// What the headers say about all tasks of a request.
+/// The headers' settings for all tasks of a request.
 struct Envelope<'a> {
     key: Option<&'a str>,
     request_digest: Option<u64>,
@@ -251,7 +251,7 @@ impl RequestReader<'_> {
             Ok(warning) => warning,
             Err(_) if self.is_taken(given.as_ref()).await? => None,
             Err(problem) => {
-                // A queue that does not exist is the better reason; otherwise the store finds out.
+                // A queue that does not exist is the better reason; otherwise the store finds it.
                 self.app.live.check_queue(&queue).await?;
                 return Err(problem);
             }
@@ -281,11 +281,11 @@ impl RequestReader<'_> {
         Ok((task, warning))
     }
 
-    /// Whether there is a task of this id, so that what is refused today may have been accepted before: then the store says
-    /// whether it is the same submission, and answers as it did.
+    /// Whether a task with this id exists, so that a task refused today may have been accepted before: then the store
+    /// decides whether it is the same submission, and answers as it did.
     async fn is_taken(&self, id: Option<&TaskId>) -> Result<bool> {
         match id {
-            // What would take the place of a task must fit like any other.
+            // A task that replaces another must fit like any other.
             Some(id) if self.on_conflict != OnConflict::Replace => {
                 Ok(self.app.engine.get(id).await?.is_some() || self.app.engine.tombstone(id).await?.is_some())
             }
@@ -293,7 +293,8 @@ impl RequestReader<'_> {
         }
     }
 
-    /// Whether the queue could ever hold the parameters. Before they are refused the store is asked: the limit may be another.
+    /// Whether the queue could ever hold the parameters. Before refusing, it asks the store, because the limit may have
+    /// changed.
     async fn check_size(&self, queue: &QueueName, parameters: &Payload) -> Result<()> {
         let exceeded =
             |config: &Config| config.queues.get(queue)?.max_bytes.filter(|most| parameters.len() as u64 > *most);
@@ -328,8 +329,8 @@ impl RequestReader<'_> {
         self.known.as_ref()?.find(name, version)?.described.as_deref()
     }
 
-    /// Whether a worker could run it, and whether its parameters fit. Nothing is said before this manager knows of any
-    /// worker's word, unless the queue is strict.
+    /// Whether a worker could run it, and whether its parameters fit. Gives no warning before this manager has read the
+    /// workers, unless the queue is strict.
     async fn judge(
         &mut self,
         name: &TaskName,
@@ -343,7 +344,7 @@ impl RequestReader<'_> {
         // The snapshot may be older than the worker.
         let newer = match (strict, is_served) {
             (true, _) if !is_served || self.known.is_none() => Some(self.app.known.fresh().await?),
-            // A warning is advice: a store that can't say who is alive must not refuse the task for it.
+            // A warning is advice: a store that can't list the workers must not cause a refusal of the task.
             (false, false) => self.app.known.recent().await.ok(),
             _ => None,
         };
@@ -402,7 +403,7 @@ impl Edges {
     }
 }
 
-/// What a refusal of the store means for a request; `queues` are those of the tasks of a batch.
+/// The problem for a refusal of the store; `queues` are those of the tasks of a batch.
 fn refusal(error: Error, envelope: &Envelope<'_>, queues: &[QueueName], edges: &Edges) -> Problem {
     match &error {
         Error::UnknownQueue(unknown) => {
@@ -439,7 +440,7 @@ fn answer(submitted: &[Submitted], warnings: &[Option<WarningView>], is_batch: b
     }
 }
 
-/// Where a task is to be found. Most ids need no escaping.
+/// The URL of a task. Most ids need no escaping.
 fn location(id: &TaskId) -> Result<HeaderValue, InvalidHeaderValue> {
     let id = id.as_str();
     let mut location = String::with_capacity("/tasks/".len() + id.len());
@@ -448,7 +449,7 @@ fn location(id: &TaskId) -> Result<HeaderValue, InvalidHeaderValue> {
     HeaderValue::try_from(location)
 }
 
-/// An answer about so many tasks, in one piece of memory that is large enough from the beginning.
+/// An answer about this number of tasks, in one allocation that is large enough from the beginning.
 fn json_answer(status: StatusCode, value: &impl Serialize, tasks: usize) -> Response {
     let mut text = Vec::with_capacity(tasks * ANSWER_BYTES);
     if let Err(error) = serde_json::to_writer(&mut text, value) {
@@ -460,7 +461,7 @@ fn json_answer(status: StatusCode, value: &impl Serialize, tasks: usize) -> Resp
     response
 }
 
-/// About as many bytes as the answer has for each task.
+/// About as many bytes as the answer has per task.
 const ANSWER_BYTES: usize = 256;
 
 /// Of the characters of an id or a name, only `/` means something else in a path.

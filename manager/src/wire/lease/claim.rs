@@ -152,14 +152,14 @@ pub struct LeasedTaskView<'a> {
     /// What to run.
     #[schema(value_type = NameDoc)]
     name: &'a TaskName,
-    /// Which version of it.
+    /// Its version.
     version: u32,
     /// Its queue.
     #[schema(value_type = NameDoc)]
     queue: &'a QueueName,
     /// 0 to 9.
     priority: u8,
-    /// What it is given.
+    /// Its parameters.
     #[serde(flatten)]
     parameters: Parameters<'a>,
     /// This attempt's number, 1 for the first.
@@ -171,7 +171,7 @@ pub struct LeasedTaskView<'a> {
     checkpoint: Checkpoint<'a>,
     /// The submission's policy. The worker must keep time limits itself.
     policy: PolicyView<'a>,
-    /// When the store took it.
+    /// When the store accepted it.
     submitted_at: Rfc3339,
     /// When it became due.
     ready_at: Rfc3339,

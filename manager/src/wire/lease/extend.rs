@@ -64,10 +64,10 @@ pub struct ExtensionRequest<'a> {
     /// Whether the task itself says that it goes on. Implied by `progress` and `checkpoint`.
     #[serde(default)]
     heartbeat: bool,
-    /// How far it is.
+    /// Its progress.
     #[serde(default, deserialize_with = "json::object_if_any")]
     progress: Option<ProgressRequest>,
-    /// What its next attempt shall find: any JSON, or base64 text if `checkpoint_content_type` names another type.
+    /// The checkpoint for its next attempt: any JSON, or base64 text if `checkpoint_content_type` names another type.
     #[serde(default, borrow, deserialize_with = "present")]
     #[schema(value_type = AnyJsonDoc, required = false)]
     checkpoint: Option<&'a RawValue>,
@@ -83,7 +83,7 @@ pub struct ProgressRequest {
     /// 0 to 1.
     #[schema(minimum = 0, maximum = 1)]
     fraction: f64,
-    /// A word to the reader, at most 1 KiB.
+    /// A message for the reader, at most 1 KiB.
     #[serde(default)]
     #[schema(max_length = 1024)]
     message: String,

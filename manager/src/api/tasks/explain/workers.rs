@@ -1,4 +1,4 @@
-//! What the workers have to do with it.
+//! The reasons that concern workers.
 
 use jobbers_common::{
     lifecycle::Status,
@@ -35,7 +35,7 @@ pub(super) async fn per_worker_reason(
     Ok(Some(Reason::new(C::MaxPerWorker, message).held_by(holders)))
 }
 
-/// The workers that serve its queue and know it; or what there is to say when there are none.
+/// The workers that serve its queue and know it; or the reason if none does.
 pub(super) fn able_workers<'a>(
     task: &Task,
     config: &Config,
@@ -62,7 +62,7 @@ pub(super) fn able_workers<'a>(
     Ok(able)
 }
 
-/// Those of the able workers that could claim it now; or what there is to say when there are none.
+/// Those of the able workers that could claim it now; or the reason if none could.
 pub(super) fn free_workers(task: &Task, able: &[&WorkerReport]) -> Result<Vec<WorkerId>, Reason> {
     let wanted = format!("{}@{}", task.name, task.version);
     let awake: Vec<_> = able.iter().filter(|worker| worker.state == WorkerState::Running).collect();
