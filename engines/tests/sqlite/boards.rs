@@ -90,6 +90,7 @@ async fn a_store_of_the_schema_before_boards_is_migrated() {
     let hand = Connection::open(&file).unwrap();
     hand.execute_batch(
         "DROP TABLE board; DROP TABLE board_task; DROP TABLE board_label; DROP TABLE board_group; DROP TABLE board_mark;
+         ALTER TABLE dependent DROP COLUMN aborted_by; ALTER TABLE dependent DROP COLUMN aborted_end;
          PRAGMA user_version = 19",
     )
     .unwrap();
