@@ -10,20 +10,22 @@
 //!   not have been carried out; each verb says why repeating it is safe.
 //!
 //! Start reading at [`Engine`]; then [`submit`], [`work`], [`look`], [`keep`], [`audit`], [`dead`], [`duty`],
-//! [`schedules`], [`boards`].
+//! [`schedules`], [`workflows`], [`boards`].
 
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 
 use crate::{
-    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId},
+    lifecycle::Status,
+    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
     task::Task,
     tombstone::Tombstone,
     worker::{RegisteredWorker, WorkerReport},
+    workflow::Run,
 };
 
 pub mod audit;
@@ -40,6 +42,7 @@ pub mod model;
 pub mod schedules;
 pub mod submit;
 pub mod work;
+pub mod workflows;
 
 pub use self::{
     audit::{AuditRequest, Audited, Finding, Flaw},
@@ -54,6 +57,7 @@ pub use self::{
         Cancelled, ClaimRequest, Cycle, CycleReply, ExtendAnswer, Extension, Heartbeat, Outcome, QueueClaim, Refusal,
         SettleAnswer, Settlement,
     },
+    workflows::{DueRuns, PutRun, RunCounts, RunQuery, StoredRun},
 };
 
 /// The result of every verb.
@@ -140,6 +144,13 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// # Errors
     /// Only those of the store.
     async fn tombstone(&self, id: &TaskId) -> Result<Option<Tombstone>>;
+
+    /// The status of each of some tasks, in the order given; also of tasks that were pruned and are remembered. `None` for a
+    /// task that is neither stored nor remembered.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] past a bound.
+    async fn statuses(&self, ids: &[TaskId]) -> Result<Vec<Option<Status>>>;
 
     /// Waits until the task is over or deleted, at most `timeout`, and returns its state then. Returns at once if it is
     /// over already or unknown. Dropping the future is safe. Waiting costs the store next to nothing.
@@ -413,6 +424,53 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// Those of [`Engine::submit`]; [`Error::Invalid`] by [`Fire::validate`] and [`ScheduleEntry::encode`]. Safe to
     /// repeat: a step that was carried out is then [`Fired::Changed`].
     async fn fire_schedule(&self, fire: Fire) -> Result<Fired>;
+
+    // ---- workflows ----------------------------------------------------------------------------------------------
+
+    /// Creates or replaces the record of a run. Answers its new revision.
+    ///
+    /// # Errors
+    /// [`Error::Exists`], [`Error::UnknownWorkflow`] or [`Error::Changed`] by [`PutRun`]; [`Error::Invalid`] by
+    /// [`workflows::encode_run`] and [`workflows::validate_definition`], and for one more than a store holds. After a
+    /// transient error, read it again.
+    async fn put_workflow(&self, run: Run, put: PutRun) -> Result<u64>;
+
+    /// A run.
+    ///
+    /// # Errors
+    /// Only those of the store.
+    async fn workflow(&self, id: &WorkflowId) -> Result<Option<StoredRun>>;
+
+    /// The definition of a run, as it was created with it.
+    ///
+    /// # Errors
+    /// Only those of the store.
+    async fn workflow_definition(&self, id: &WorkflowId) -> Result<Option<String>>;
+
+    /// Runs by the time of their creation, the latest or the oldest first. One that exists, and keeps the state that is asked
+    /// for, during a whole walk is listed exactly once.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a limit of 0 or over 1,000.
+    async fn list_workflows(&self, query: RunQuery) -> Result<Vec<StoredRun>>;
+
+    /// Deletes a run with its definition, if it is at this revision. Its tasks stay.
+    ///
+    /// # Errors
+    /// [`Error::UnknownWorkflow`]; [`Error::Changed`].
+    async fn delete_workflow(&self, id: &WorkflowId, revision: u64) -> Result<()>;
+
+    /// Up to `limit` runs with something to do, the longest due first, and when the next one is due. Costs by what is due.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a limit of 0 or over 1,000.
+    async fn due_workflows(&self, limit: usize) -> Result<DueRuns>;
+
+    /// How many runs there are by state.
+    ///
+    /// # Errors
+    /// Only those of the store.
+    async fn count_workflows(&self) -> Result<RunCounts>;
 
     // ---- workers ------------------------------------------------------------------------------------------------
 

@@ -92,3 +92,17 @@ pub const MAX_SCHEDULE_BYTES: usize = 16 * 1024;
 pub const MAX_CATCH_UP: u32 = 1_000;
 /// Longest jitter of a schedule.
 pub const MAX_JITTER: Duration = Duration::from_secs(24 * 3_600);
+/// Most nodes of a workflow.
+pub const MAX_WORKFLOW_NODES: usize = 10_000;
+/// Most edges of a workflow.
+pub const MAX_WORKFLOW_EDGES: usize = 100_000;
+/// Longest id of a run, in bytes: the ids of its tasks contain it.
+pub const MAX_WORKFLOW_ID_BYTES: usize = 64;
+/// Longest name of a node, in bytes: the id of its task contains it.
+pub const MAX_NODE_NAME_BYTES: usize = 63;
+/// Largest workflow with the parameters of its tasks, as it is stored, in bytes.
+pub const MAX_WORKFLOW_BYTES: usize = 8 * 1024 * 1024;
+/// Largest record of a run, as it is stored, in bytes: a byte per node, and some text.
+pub const MAX_RUN_BYTES: usize = 16 * 1024;
+/// Most runs of workflows that a store holds.
+pub const MAX_RUNS: usize = 10_000;

@@ -152,6 +152,21 @@ name!(
     "board name"
 );
 name!(
+    /// A run of a workflow: a ULID unless the client chose one. The ids of its tasks begin with it.
+    WorkflowId,
+    "workflow id"
+);
+name!(
+    /// What a workflow is called: many runs may have one name.
+    WorkflowName,
+    "workflow name"
+);
+name!(
+    /// A node of a workflow. The id of its task ends in it.
+    NodeName,
+    "node name"
+);
+name!(
     /// A process that may have duties. New at each start.
     HolderId,
     "holder id"

@@ -12,19 +12,22 @@ use std::{
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueSchedules, Duty,
+        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules, Duty,
         DutyClaim, Engine, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, PruneRequest,
-        Pruned, PutMode, PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit,
-        Resubmitted, Result, ScheduleEntry, StoredSchedule, Submit, Submitted, boards::Boards,
+        Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit,
+        Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun, StoredSchedule, Submit, Submitted,
+        boards::Boards,
     },
+    lifecycle::Status,
     metrics::catalogue::{ENGINE_ERRORS, ENGINE_OPERATION_DURATION},
-    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId},
+    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
     task::Task,
     tombstone::Tombstone,
     worker::{RegisteredWorker, WorkerReport},
+    workflow::Run,
 };
 use opentelemetry::{
     KeyValue,
@@ -57,6 +60,7 @@ operations!(
     extend,
     get,
     tombstone,
+    statuses,
     list,
     place,
     queue_stats,
@@ -90,6 +94,13 @@ operations!(
     delete_schedule,
     due_schedules,
     fire_schedule,
+    put_workflow,
+    workflow,
+    workflow_definition,
+    list_workflows,
+    delete_workflow,
+    due_workflows,
+    count_workflows,
     register_worker,
     deregister_worker,
     workers,
@@ -175,6 +186,7 @@ measured! {
     extend(worker: &WorkerId, lease: Duration, extensions: Vec<Extension>) -> Vec<ExtendAnswer>;
     get(id: &TaskId) -> Option<Task>;
     tombstone(id: &TaskId) -> Option<Tombstone>;
+    statuses(ids: &[TaskId]) -> Vec<Option<Status>>;
     list(request: ListRequest) -> Page;
     place(id: &TaskId) -> Option<QueuePlace>;
     queue_stats(queue: &QueueName) -> QueueStats;
@@ -208,6 +220,13 @@ measured! {
     delete_schedule(name: &ScheduleName, revision: Option<u64>) -> ();
     due_schedules(limit: usize) -> DueSchedules;
     fire_schedule(fire: Fire) -> Fired;
+    put_workflow(run: Run, put: PutRun) -> u64;
+    workflow(id: &WorkflowId) -> Option<StoredRun>;
+    workflow_definition(id: &WorkflowId) -> Option<String>;
+    list_workflows(query: RunQuery) -> Vec<StoredRun>;
+    delete_workflow(id: &WorkflowId, revision: u64) -> ();
+    due_workflows(limit: usize) -> DueRuns;
+    count_workflows() -> RunCounts;
     register_worker(report: WorkerReport, ttl: Duration) -> u64;
     deregister_worker(worker: &WorkerId) -> ();
     workers() -> Vec<RegisteredWorker>;

@@ -12,18 +12,20 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueSchedules, Duty,
+        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules, Duty,
         DutyClaim, Engine, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, PruneRequest,
-        Pruned, PutMode, PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit,
-        Resubmitted, Result, ScheduleEntry, StoredSchedule, Submit, Submitted,
+        Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit,
+        Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun, StoredSchedule, Submit, Submitted,
     },
-    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId},
+    lifecycle::Status,
+    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
     task::Task,
     tombstone::Tombstone,
     worker::{RegisteredWorker, WorkerReport},
+    workflow::Run,
 };
 use tokio::time::timeout;
 
@@ -61,6 +63,7 @@ mod tls;
 mod tombstones;
 mod unique;
 mod work;
+mod workflows;
 
 use address::Address;
 use notifications::LOOK_AGAIN;
@@ -125,6 +128,10 @@ impl Engine for RedisEngine {
 
     async fn tombstone(&self, id: &TaskId) -> Result<Option<Tombstone>> {
         tombstones::find(&self.store, id).await
+    }
+
+    async fn statuses(&self, ids: &[TaskId]) -> Result<Vec<Option<Status>>> {
+        workflows::statuses(&self.store, ids).await
     }
 
     async fn await_finished(&self, id: &TaskId, limit: Duration) -> Result<Option<Task>> {
@@ -261,6 +268,34 @@ impl Engine for RedisEngine {
 
     async fn fire_schedule(&self, fire: Fire) -> Result<Fired> {
         schedules::fire(&self.store, fire).await
+    }
+
+    async fn put_workflow(&self, run: Run, put: PutRun) -> Result<u64> {
+        workflows::put(&self.store, &run, put).await
+    }
+
+    async fn workflow(&self, id: &WorkflowId) -> Result<Option<StoredRun>> {
+        workflows::find(&self.store, id).await
+    }
+
+    async fn workflow_definition(&self, id: &WorkflowId) -> Result<Option<String>> {
+        workflows::definition(&self.store, id).await
+    }
+
+    async fn list_workflows(&self, query: RunQuery) -> Result<Vec<StoredRun>> {
+        workflows::list(&self.store, &query).await
+    }
+
+    async fn delete_workflow(&self, id: &WorkflowId, revision: u64) -> Result<()> {
+        workflows::delete(&self.store, id, revision).await
+    }
+
+    async fn due_workflows(&self, limit: usize) -> Result<DueRuns> {
+        workflows::due(&self.store, limit).await
+    }
+
+    async fn count_workflows(&self) -> Result<RunCounts> {
+        workflows::count(&self.store).await
     }
 
     async fn register_worker(&self, report: WorkerReport, ttl: Duration) -> Result<u64> {

@@ -19,23 +19,27 @@ use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueSchedules, Duty,
+        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules, Duty,
         DutyClaim, Engine, Error, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page,
-        PruneRequest, PruneScope, Pruned, PutMode, PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats,
-        Reclaimed, Resubmit, Resubmitted, Result, ScheduleEntry, StoredSchedule, Submit, Submitted,
+        PruneRequest, PruneScope, Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace,
+        QueueStats, Reclaimed, Resubmit, Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun,
+        StoredSchedule, Submit, Submitted,
         dead::{validate_forget, validate_resubmit},
         keep::{validate_creation, validate_move},
         look::validate_limit,
         work::validate_extend,
+        workflows::validate_ids,
     },
+    lifecycle::Status,
     limits::MAX_BATCH,
-    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId},
+    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
     task::Task,
     tombstone::{Tombstone, TombstonePolicy},
     worker::{RegisteredWorker, WorkerReport},
+    workflow::Run,
 };
 use jobbers_sqlite_file::{OpenFiles, Quota};
 use tokio::{task::spawn_blocking, time::timeout};
@@ -102,6 +106,7 @@ mod view;
 mod waiters;
 mod waiting_bytes;
 mod watch;
+mod workflows;
 mod writer;
 
 /// After this long without a completed transaction the store counts as unhealthy: the time a transaction waits for
@@ -284,6 +289,12 @@ impl Engine for SqliteEngine {
     async fn tombstone(&self, id: &TaskId) -> Result<Option<Tombstone>> {
         let id = id.clone();
         self.read(move |view| tombstones::find(view.conn, &id, view.now)).await
+    }
+
+    async fn statuses(&self, ids: &[TaskId]) -> Result<Vec<Option<Status>>> {
+        validate_ids(ids)?;
+        let ids = ids.to_vec();
+        self.read(move |view| workflows::statuses(view, &ids)).await
     }
 
     async fn await_finished(&self, id: &TaskId, longest: Duration) -> Result<Option<Task>> {
@@ -522,6 +533,40 @@ impl Engine for SqliteEngine {
         let step_of_it = schedules::Prepared::of(fire)?;
         let growth = step_of_it.growth();
         self.writer.grow(1, growth, move |step| schedules::fire(step, &step_of_it)).await
+    }
+
+    async fn put_workflow(&self, run: Run, put: PutRun) -> Result<u64> {
+        let put = workflows::Prepared::of(run, put)?;
+        self.writer.grow(1, put.growth(), move |step| workflows::put(step, &put)).await
+    }
+
+    async fn workflow(&self, id: &WorkflowId) -> Result<Option<StoredRun>> {
+        let id = id.clone();
+        self.read(move |view| workflows::find(view.conn, &id)).await
+    }
+
+    async fn workflow_definition(&self, id: &WorkflowId) -> Result<Option<String>> {
+        let id = id.clone();
+        self.read(move |view| workflows::definition(view.conn, &id)).await
+    }
+
+    async fn list_workflows(&self, query: RunQuery) -> Result<Vec<StoredRun>> {
+        query.validate()?;
+        self.read(move |view| workflows::list(view.conn, &query)).await
+    }
+
+    async fn delete_workflow(&self, id: &WorkflowId, revision: u64) -> Result<()> {
+        let id = id.clone();
+        self.writer.run(1, move |step| workflows::delete(step, &id, revision)).await
+    }
+
+    async fn due_workflows(&self, limit: usize) -> Result<DueRuns> {
+        validate_limit(limit)?;
+        self.read(move |view| workflows::due(view, limit)).await
+    }
+
+    async fn count_workflows(&self) -> Result<RunCounts> {
+        self.read(|view| workflows::count(view.conn)).await
     }
 
     async fn register_worker(&self, report: WorkerReport, ttl: Duration) -> Result<u64> {

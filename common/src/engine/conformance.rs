@@ -70,6 +70,7 @@ pub mod tombstones;
 pub mod unique;
 pub mod wake;
 pub mod work;
+pub mod workflows;
 
 /// The lease that the helpers take.
 pub const LEASE: Duration = Duration::from_secs(8);
@@ -739,6 +740,16 @@ macro_rules! conformance_suite {
             one_slot_waits_for_the_end_of_the_latest_run
             the_latest_run_is_cancelled_where_that_is_asked_for
             a_refused_task_cancels_nothing
+        );
+        $crate::conformance_group!($open, workflows:
+            a_run_is_kept_as_it_was_put
+            a_run_that_changed_meanwhile_stays
+            runs_are_listed_by_age_and_state_page_by_page
+            due_runs_come_in_their_order_and_the_next_one_is_told
+            runs_are_counted_by_state
+            a_deleted_run_is_gone_with_its_definition
+            a_run_past_its_bounds_is_refused
+            the_statuses_of_many_tasks_are_answered_in_their_order
         );
         $crate::conformance_group!($open, sequence:
             random_operations_answer_as_the_model_does

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     lifecycle::Status,
-    name::{QueueName, RoleName, ScheduleName, TaskId, WorkerId},
+    name::{QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
     routing::RouteKey,
     unique::UniqueKey,
 };
@@ -34,6 +34,9 @@ pub enum Error {
     /// The schedule does not exist.
     #[error("schedule {0} does not exist")]
     UnknownSchedule(ScheduleName),
+    /// No such run of a workflow.
+    #[error("workflow {0} does not exist")]
+    UnknownWorkflow(WorkflowId),
     /// The id is taken.
     #[error("task {id} exists ({status}) {}", match reason {
         ConflictReason::BodyDiffers => "and was submitted with another body",
@@ -192,6 +195,7 @@ impl Error {
             Self::UnknownRole(_) => "unknown_role",
             Self::UnknownWorker(_) => "unknown_worker",
             Self::UnknownSchedule(_) => "unknown_schedule",
+            Self::UnknownWorkflow(_) => "unknown_workflow",
             Self::Conflict { .. } => "conflict",
             Self::Duplicate { .. } => "duplicate",
             Self::UnknownPredecessor { .. } => "unknown_predecessor",

@@ -15,17 +15,19 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::{
-    AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueSchedules, Duty, DutyClaim,
-    Engine, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, PruneRequest, Pruned, PutMode,
-    PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, Result,
-    ScheduleEntry, StoredSchedule, Submit, Submitted,
+    AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules, Duty,
+    DutyClaim, Engine, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, PruneRequest, Pruned,
+    PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit,
+    Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun, StoredSchedule, Submit, Submitted,
     dead::{validate_forget, validate_resubmit},
     keep::{validate_creation, validate_move},
     look::validate_limit,
     work::validate_extend,
+    workflows::{encode_run, validate_definition, validate_ids},
 };
 use crate::{
-    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId},
+    lifecycle::Status,
+    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
@@ -33,6 +35,7 @@ use crate::{
     time::{Clock, Timestamp},
     tombstone::{Tombstone, TombstoneHealth},
     worker::{RegisteredWorker, WorkerReport},
+    workflow::Run,
 };
 
 mod arrange;
@@ -48,6 +51,7 @@ mod state;
 mod submit;
 mod unique;
 mod work;
+mod workflows;
 
 use state::State;
 
@@ -159,6 +163,11 @@ impl Engine for ModelEngine {
 
     async fn tombstone(&self, id: &TaskId) -> Result<Option<Tombstone>> {
         Ok(self.step(|state, now| state.tombstone(id, now).cloned()))
+    }
+
+    async fn statuses(&self, ids: &[TaskId]) -> Result<Vec<Option<Status>>> {
+        validate_ids(ids)?;
+        Ok(self.step(|state, now| state.statuses(ids, now)))
     }
 
     async fn await_finished(&self, id: &TaskId, timeout: Duration) -> Result<Option<Task>> {
@@ -341,6 +350,40 @@ impl Engine for ModelEngine {
         fire.validate()?;
         fire.entry.encode()?;
         self.step(|state, now| state.fire_schedule(fire, now))
+    }
+
+    async fn put_workflow(&self, run: Run, put: PutRun) -> Result<u64> {
+        encode_run(&run)?;
+        if let PutRun::Create(definition) = &put {
+            validate_definition(definition)?;
+        }
+        self.step(|state, _| state.put_workflow(run, put))
+    }
+
+    async fn workflow(&self, id: &WorkflowId) -> Result<Option<StoredRun>> {
+        Ok(self.step(|state, _| state.workflows.get(id).map(|(stored, _)| stored.clone())))
+    }
+
+    async fn workflow_definition(&self, id: &WorkflowId) -> Result<Option<String>> {
+        Ok(self.step(|state, _| state.workflows.get(id).map(|(_, definition)| definition.clone())))
+    }
+
+    async fn list_workflows(&self, query: RunQuery) -> Result<Vec<StoredRun>> {
+        query.validate()?;
+        Ok(self.step(|state, _| state.list_workflows(&query)))
+    }
+
+    async fn delete_workflow(&self, id: &WorkflowId, revision: u64) -> Result<()> {
+        self.step(|state, _| state.delete_workflow(id, revision))
+    }
+
+    async fn due_workflows(&self, limit: usize) -> Result<DueRuns> {
+        validate_limit(limit)?;
+        Ok(self.step(|state, now| state.due_workflows(limit, now)))
+    }
+
+    async fn count_workflows(&self) -> Result<RunCounts> {
+        Ok(self.step(|state, _| state.count_workflows()))
     }
 
     async fn register_worker(&self, report: WorkerReport, ttl: Duration) -> Result<u64> {

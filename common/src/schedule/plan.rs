@@ -221,8 +221,9 @@ mod tests {
     use crate::{
         name::{ScheduleName, TaskName},
         policy::PolicyOverrides,
-        schedule::{ScheduledTask, Timing},
+        schedule::Timing,
         task::Priority,
+        template::TaskTemplate,
     };
 
     const SECOND: i64 = 1_000_000;
@@ -235,7 +236,7 @@ mod tests {
         Schedule {
             name: ScheduleName::new("s").unwrap(),
             timing: Timing::Every(Duration::from_secs(every)),
-            task: ScheduledTask {
+            task: TaskTemplate {
                 name: TaskName::new("echo").unwrap(),
                 version: 1,
                 queue: None,

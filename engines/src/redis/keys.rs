@@ -17,6 +17,8 @@
 //! | `e`, `e:order`, `e:cut` | hash, list, string | id: what is remembered of a deleted task whose id its client chose; their order; when one was last forgotten early |
 //! | `duties` | hash | name: term, end, holder and note |
 //! | `schedules`, `schedules:order`, `schedules:due` | hash, sorted sets | name: a schedule; all names with the score 0, so that they are in order; names by when there is something to do |
+//! | `workflows`, `workflows:definitions` | hash | id: a run of a workflow; its definition |
+//! | `workflows:order`, `workflows:state:<state>`, `workflows:due` | sorted sets | runs by when they were created, with the score 0, of all states and of one; ids by when there is something to do |
 //! | `c` | number | the one counter behind revisions, fences and positions |
 //! | `q:<queue>:q` | list | the lane: position and id of ready tasks of the default priority, as they were submitted |
 //! | `q:<queue>:x` | number | entries of the lane that are no tasks any more |
@@ -94,6 +96,11 @@ pub(super) const VERSION_FIELD: &str = "version";
 /// The prefix of the keys of the store's one shard.
 pub(super) fn shard(prefix: &str) -> String {
     format!("{prefix}:{{0}}:")
+}
+
+/// The key of the definitions of workflows, which no script reads: they may be large.
+pub(super) fn definitions(shard: &str) -> String {
+    format!("{shard}workflows:definitions")
 }
 
 /// The channel of one process: `wake <worker>`, `done <id or group> …`.

@@ -321,6 +321,27 @@ pub(super) const SCHEDULE: Layout = Layout {
     rest: "settings and state (JSON, which only Rust reads)",
 };
 
+/// A run of a workflow.
+pub(super) const RUN: Layout = Layout {
+    name: "run",
+    what: "`workflows`: a run of a workflow",
+    fields: &[
+        revision("revision", ""),
+        digits("state", 1, "0 submitting, 1 running, 2 completed, 3 failed, 4 cancelled"),
+        time("created_at", ""),
+    ],
+    has_core: false,
+    rest: "the run (JSON, which only Rust reads)",
+};
+
+const RUN_PLACE: Layout = Layout {
+    name: "run_place",
+    what: "`workflows:order`, `workflows:state:<state>`: a run by when it was created",
+    fields: &[time("created_at", "")],
+    has_core: false,
+    rest: "id",
+};
+
 const ASIDE: Layout = Layout {
     name: "aside",
     what: "`q:<queue>:y`, behind a gate and a zero byte",
@@ -519,7 +540,7 @@ const ANSWERED: Layout = Layout {
     rest: "its answers (MessagePack)",
 };
 
-const LAYOUTS: [&Layout; 41] = [
+const LAYOUTS: [&Layout; 43] = [
     &RECORD,
     &FRESH,
     &LEASE,
@@ -541,6 +562,8 @@ const LAYOUTS: [&Layout; 41] = [
     &BURIED,
     &DUTY,
     &SCHEDULE,
+    &RUN,
+    &RUN_PLACE,
     &ASIDE,
     &UNKNOWN,
     &SIZING,

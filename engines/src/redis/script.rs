@@ -16,7 +16,7 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 66] = [
+const LIBRARY: [(&str, &str); 67] = [
     ("base", include_str!("scripts/lib/base.lua")),
     ("numbers", include_str!("scripts/lib/numbers.lua")),
     ("time", include_str!("scripts/lib/time.lua")),
@@ -81,6 +81,7 @@ const LIBRARY: [(&str, &str); 66] = [
     ("board_audit", include_str!("scripts/lib/board_audit.lua")),
     ("board_calls", include_str!("scripts/lib/board_calls.lua")),
     ("schedules", include_str!("scripts/lib/schedules.lua")),
+    ("workflows", include_str!("scripts/lib/workflows.lua")),
     // Whole scripts, as bodies of functions whose parameter is their ARGV.
     ("submit", include_str!("scripts/submit.lua")),
     ("cancel", include_str!("scripts/cancel.lua")),
@@ -138,13 +139,16 @@ scripts! {
     CATALOGUE = "scripts/catalogue.lua";
     CLAIM_DUTY = "scripts/claim_duty.lua";
     CONFIG = "scripts/config.lua";
+    COUNT_WORKFLOWS = "scripts/count_workflows.lua";
     CONFIGURE = "scripts/configure.lua";
     CREATE_QUEUES = "scripts/create_queues.lua";
     CYCLE = "scripts/cycle.lua";
     DEAD_LETTERS = "scripts/dead_letters.lua";
     DELETE_SCHEDULE = "scripts/delete_schedule.lua";
+    DELETE_WORKFLOW = "scripts/delete_workflow.lua";
     DEREGISTER = "scripts/deregister.lua";
     DUE_SCHEDULES = "scripts/due_schedules.lua";
+    DUE_WORKFLOWS = "scripts/due_workflows.lua";
     DUTY = "scripts/duty.lua";
     EXTEND = "scripts/extend.lua";
     FINISHED = "scripts/finished.lua";
@@ -158,6 +162,7 @@ scripts! {
     LIST_LIVE = "scripts/list_live.lua";
     LIST_OVER = "scripts/list_over.lua";
     LIST_SCHEDULES = "scripts/list_schedules.lua";
+    LIST_WORKFLOWS = "scripts/list_workflows.lua";
     MOVE = "scripts/move.lua";
     OPEN = "scripts/open.lua";
     PLACE = "scripts/place.lua";
@@ -167,6 +172,7 @@ scripts! {
     PRUNING = "scripts/pruning.lua";
     PURGE = "scripts/purge.lua";
     PUT_SCHEDULE = "scripts/put_schedule.lua";
+    PUT_WORKFLOW = "scripts/put_workflow.lua";
     QUEUES = "scripts/queues.lua";
     READ = "scripts/read.lua";
     RECLAIM = "scripts/reclaim.lua";
@@ -177,11 +183,13 @@ scripts! {
     RESUBMIT = "scripts/resubmit.lua";
     SCHEDULE = "scripts/schedule.lua";
     STATS = "scripts/stats.lua";
+    STATUSES = "scripts/statuses.lua";
     SUBMIT = "scripts/submit.lua";
     TRIM = "scripts/trim.lua";
     TOMBSTONE = "scripts/tombstone.lua";
     TOMBSTONES = "scripts/tombstones.lua";
     VIEWS = "scripts/views.lua";
+    WORKFLOW = "scripts/workflow.lua";
     SWEEP_AWAITED = "scripts/sweep_awaited.lua";
 }
 
@@ -298,7 +306,7 @@ mod tests {
         for script in writers.into_iter().chain([&FORGET_DEAD_LETTERS, &FORGET_RECEIPTS, &BOARD_FREE]) {
             assert_eq!(flags(script), "#!lua flags=allow-oom");
         }
-        for script in [&SUBMIT, &RESUBMIT, &MOVE, &FIRE, &PUT_SCHEDULE, &BOARD_ADD] {
+        for script in [&SUBMIT, &RESUBMIT, &MOVE, &FIRE, &PUT_SCHEDULE, &PUT_WORKFLOW, &BOARD_ADD] {
             assert_eq!(flags(script), "#!lua");
         }
     }

@@ -11,6 +11,7 @@ macro_rules! statements {
 
 statements! {
     ADD_WEIGHT = "add_weight";
+    ADVANCE_BOARD = "advance_board";
     ALL_DRAINING = "all_draining";
     ALL_GATE_SWEEPS = "all_gate_sweeps";
     ALL_LEASES = "all_leases";
@@ -18,33 +19,54 @@ statements! {
     ALL_ROUTES = "all_routes";
     ALL_WORKERS = "all_workers";
     ANY_CHOSEN = "any_chosen";
+    AUDIT_BOARD = "audit_board";
+    AUDIT_BOARD_GROUPS = "audit_board_groups";
+    AUDIT_BOARD_LABELS = "audit_board_labels";
+    AUDIT_BOARD_TASKS = "audit_board_tasks";
     AUDIT_BYTES = "audit_bytes";
     AUDIT_CHECKPOINTS = "audit_checkpoints";
     AUDIT_COUNTS = "audit_counts";
+    AUDIT_DEPENDENCIES = "audit_dependencies";
+    AUDIT_DEPENDENTS = "audit_dependents";
     AUDIT_FAILURES = "audit_failures";
     AUDIT_LARGE_PARAMETERS = "audit_large_parameters";
     AUDIT_STRANGERS = "audit_strangers";
     AUDIT_TABLES = "audit_tables";
     AUDIT_TASKS = "audit_tasks";
-    AUDIT_UNIQUE_KEYS = "audit_unique_keys";
     AUDIT_UNIQUENESS = "audit_uniqueness";
+    AUDIT_UNIQUE_KEYS = "audit_unique_keys";
+    AUDIT_WAITING = "audit_waiting";
     AUDIT_WEIGHTS = "audit_weights";
     BEGIN_WEIGHING = "begin_weighing";
     BEING_WEIGHED = "being_weighed";
+    BOARD_GROUP_SIZE = "board_group_size";
+    BOARD_GROUP_WOKEN_AT = "board_group_woken_at";
+    BOARD_LABELS_OF_TASK = "board_labels_of_task";
+    BOARD_TASKS_OF_GROUP = "board_tasks_of_group";
+    BOARD_TASKS_OF_LABEL = "board_tasks_of_label";
     CANCEL_REQUESTS = "cancel_requests";
     CLAIM_TASK = "claim_task";
     CLEAR_BYTES = "clear_bytes";
     CLEAR_TOMBSTONES = "clear_tombstones";
     COMPLETED_AT = "completed_at";
     CONFIGURED_QUEUES = "configured_queues";
+    COUNT_BOARD_GROUP = "count_board_group";
     COUNT_BYTES = "count_bytes";
     COUNT_FINISHED = "count_finished";
     COUNT_REMOVED = "count_removed";
     COUNT_SCHEDULES = "count_schedules";
+    COUNT_SIGNAL = "count_signal";
     COUNT_TOMBSTONES = "count_tombstones";
+    COUNT_WORKFLOWS = "count_workflows";
+    CREATE_BOARD = "create_board";
     CREATE_QUEUE = "create_queue";
     CUT_TOMBSTONES = "cut_tombstones";
+    DELETE_BOARD_LABELS = "delete_board_labels";
+    DELETE_BOARD_TASK = "delete_board_task";
     DELETE_CHECKPOINT = "delete_checkpoint";
+    DELETE_DEPENDENCIES = "delete_dependencies";
+    DELETE_DEPENDENCY = "delete_dependency";
+    DELETE_DEPENDENTS = "delete_dependents";
     DELETE_DRAINING = "delete_draining";
     DELETE_DUE = "delete_due";
     DELETE_FAILURES = "delete_failures";
@@ -57,18 +79,25 @@ statements! {
     DELETE_ROUTE = "delete_route";
     DELETE_ROUTE_RANGE = "delete_route_range";
     DELETE_SCHEDULE = "delete_schedule";
+    DELETE_SIGNAL_DUE = "delete_signal_due";
     DELETE_SILENT_WORKERS = "delete_silent_workers";
     DELETE_TALLIES = "delete_tallies";
     DELETE_TASKS = "delete_tasks";
     DELETE_TOMBSTONE = "delete_tombstone";
-    DELETE_UNIQUE_KEYS = "delete_unique_keys";
     DELETE_UNIQUENESS = "delete_uniqueness";
+    DELETE_UNIQUE_KEYS = "delete_unique_keys";
     DELETE_WEIGHT = "delete_weight";
     DELETE_WORKER = "delete_worker";
+    DELETE_WORKFLOW = "delete_workflow";
+    DELETE_WORKFLOW_DEFINITION = "delete_workflow_definition";
+    DROP_BOARD_GROUP = "drop_board_group";
+    DROP_EMPTY_BOARD_GROUPS = "drop_empty_board_groups";
     DUE_GATES = "due_gates";
     DUE_QUEUES = "due_queues";
     DUE_SCHEDULES = "due_schedules";
     DUE_TASKS = "due_tasks";
+    DUE_WORKFLOWS = "due_workflows";
+    ENDED_PREDECESSORS = "ended_predecessors";
     END_DUTY = "end_duty";
     END_GATE_SWEEP = "end_gate_sweep";
     END_TASK = "end_task";
@@ -76,11 +105,14 @@ statements! {
     EXPIRED_LEASES = "expired_leases";
     EXTEND_LEASE = "extend_lease";
     FAILURES = "failures";
+    FIND_BOARD = "find_board";
+    FIND_BOARD_MARK = "find_board_mark";
+    FIND_BOARD_TASK = "find_board_task";
     FIND_DUE = "find_due";
     FIND_DUTY = "find_duty";
     FIND_ENDED = "find_ended";
-    FIND_LOSS = "find_loss";
     FIND_KEY = "find_key";
+    FIND_LOSS = "find_loss";
     FIND_QUEUE = "find_queue";
     FIND_RECEIPT = "find_receipt";
     FIND_REPLACED = "find_replaced";
@@ -89,6 +121,9 @@ statements! {
     FIND_TASK = "find_task";
     FIND_TOMBSTONE = "find_tombstone";
     FIND_UNIQUENESS = "find_uniqueness";
+    FIND_WAITING = "find_waiting";
+    FIND_WORKFLOW = "find_workflow";
+    FIND_WORKFLOW_DEFINITION = "find_workflow_definition";
     FINISHED_LATEST = "finished_latest";
     FINISHED_OLDEST = "finished_oldest";
     FORGET_COPY = "forget_copy";
@@ -102,11 +137,16 @@ statements! {
     GATES_OF_TASK = "gates_of_task";
     GATE_MARK = "gate_mark";
     GATE_SWEEP = "gate_sweep";
+    GET_BOARD_TASK = "get_board_task";
     GET_CATALOGUE = "get_catalogue";
     GET_TASK = "get_task";
     HELD_SUSPECTS = "held_suspects";
     HOLDERS_OF_KEY = "holders_of_key";
     HOLDERS_OF_NAME = "holders_of_name";
+    INSERT_BOARD_LABEL = "insert_board_label";
+    INSERT_BOARD_TASK = "insert_board_task";
+    INSERT_DEPENDENCY = "insert_dependency";
+    INSERT_DEPENDENT = "insert_dependent";
     INSERT_LARGE_PARAMETERS = "insert_large_parameters";
     INSERT_TALLY = "insert_tally";
     INSERT_TASK = "insert_task";
@@ -120,26 +160,37 @@ statements! {
     IS_GATE_DUE = "is_gate_due";
     IS_WORKER_ALIVE = "is_worker_alive";
     KEEP_CATALOGUE = "keep_catalogue";
+    LABELS_OF_BOARD_TASK = "labels_of_board_task";
+    LATEST_RUNS = "latest_runs";
     LEASED_OF_KEY = "leased_of_key";
     LEASED_OF_NAMES = "leased_of_names";
-    LATEST_RUNS = "latest_runs";
     LEAVE_RECEIPT = "leave_receipt";
     LET_PASS = "let_pass";
+    LINKED_TASKS = "linked_tasks";
+    LINK_TASK = "link_task";
+    LIST_BOARD_GROUPS = "list_board_groups";
+    LIST_BOARD_TASKS = "list_board_tasks";
     LIST_SCHEDULED = "list_scheduled";
     LIST_SCHEDULES = "list_schedules";
     LIST_STARTED = "list_started";
     LIST_SUBMITTED = "list_submitted";
     LIST_TASK = "list_task";
     LIST_WAITING = "list_waiting";
+    LIST_WORKFLOWS = "list_workflows";
+    LIST_WORKFLOWS_IN = "list_workflows_in";
+    LIST_WORKFLOWS_OLDEST = "list_workflows_oldest";
+    LIST_WORKFLOWS_OLDEST_IN = "list_workflows_oldest_in";
     LOSE_LEASE = "lose_lease";
     LOST_TASK = "lost_task";
     MOVABLE_TASKS = "movable_tasks";
+    MOVE_BOARD_TASK = "move_board_task";
     MOVE_TASK = "move_task";
+    NEXT_BOARD_TASKS = "next_board_tasks";
     NEXT_DUE = "next_due";
     NEXT_EXPIRY = "next_expiry";
-    NEXT_GATE_DUE = "next_gate_due";
     NEXT_GATE = "next_gate";
     NEXT_GATED = "next_gated";
+    NEXT_GATE_DUE = "next_gate_due";
     NEXT_QUEUE = "next_queue";
     NEXT_READY = "next_ready";
     NEXT_UNLIMITED_GATE = "next_unlimited_gate";
@@ -154,8 +205,10 @@ statements! {
     OLDEST_RUNS = "oldest_runs";
     OUTBOX_COPIES = "outbox_copies";
     OUTBOX_SIZE = "outbox_size";
+    PASS_SUCCESSORS_ON = "pass_successors_on";
     PLACE = "place";
     PROMOTE_TASK = "promote_task";
+    PUT_BOARD_MARK = "put_board_mark";
     PUT_DRAINING = "put_draining";
     PUT_DUTY = "put_duty";
     PUT_IN_OUTBOX = "put_in_outbox";
@@ -165,9 +218,12 @@ statements! {
     PUT_ROUTE = "put_route";
     PUT_ROUTE_RANGE = "put_route_range";
     PUT_SCHEDULE = "put_schedule";
+    PUT_SIGNAL_DUE = "put_signal_due";
     PUT_TALLY = "put_tally";
     PUT_TOMBSTONES = "put_tombstones";
     PUT_WORKER = "put_worker";
+    PUT_WORKFLOW = "put_workflow";
+    PUT_WORKFLOW_DEFINITION = "put_workflow_definition";
     QUEUES_AFTER = "queues_after";
     QUEUES_FROM = "queues_from";
     QUEUE_NAME = "queue_name";
@@ -177,6 +233,9 @@ statements! {
     READY_SUSPECTS = "ready_suspects";
     READY_TASK = "ready_task";
     READ_META = "read_meta";
+    RECOUNT_BOARD = "recount_board";
+    RECOUNT_BOARD_GROUPS = "recount_board_groups";
+    RELEASE_TASK = "release_task";
     REQUEST_CANCEL = "request_cancel";
     REQUEUE_TASK = "requeue_task";
     RESTORE_TASK = "restore_task";
@@ -184,6 +243,7 @@ statements! {
     SAVE_CHECKPOINT = "save_checkpoint";
     SCHEDULE_REVISION = "schedule_revision";
     SET_ASIDE = "set_aside";
+    SET_BOARD_CONTENT = "set_board_content";
     SET_DUE = "set_due";
     SET_GATE_DUE = "set_gate_due";
     SET_GATE_MARK = "set_gate_mark";
@@ -192,6 +252,8 @@ statements! {
     SET_PARAMETERS = "set_parameters";
     SET_RATE_MARK = "set_rate_mark";
     SIDE_TABLES = "side_tables";
+    SIGNALS_DUE = "signals_due";
+    SUCCESSORS = "successors";
     SWEEP_TOMBSTONES = "sweep_tombstones";
     TAKE_KEY = "take_key";
     TAKE_WEIGHT = "take_weight";
@@ -199,63 +261,15 @@ statements! {
     TALLIES_OF_QUEUE = "tallies_of_queue";
     TASKS_TO_WEIGH = "tasks_to_weigh";
     TASK_BYTES = "task_bytes";
+    TASK_STATUS = "task_status";
     TRIM_FAILURES = "trim_failures";
     UNCLAIMED_TASKS = "unclaimed_tasks";
     UPDATE_TALLY = "update_tally";
     WAITING_BYTES = "waiting_bytes";
-    WORKERS_TOLD_TO_CANCEL = "workers_told_to_cancel";
-    WRITE_META = "write_meta";
-    INSERT_DEPENDENCY = "insert_dependency";
-    INSERT_DEPENDENT = "insert_dependent";
-    LINK_TASK = "link_task";
-    SUCCESSORS = "successors";
-    DELETE_DEPENDENCY = "delete_dependency";
-    DELETE_DEPENDENCIES = "delete_dependencies";
-    DELETE_DEPENDENTS = "delete_dependents";
-    COUNT_SIGNAL = "count_signal";
-    FIND_WAITING = "find_waiting";
-    RELEASE_TASK = "release_task";
-    LINKED_TASKS = "linked_tasks";
-    PASS_SUCCESSORS_ON = "pass_successors_on";
-    PUT_SIGNAL_DUE = "put_signal_due";
-    SIGNALS_DUE = "signals_due";
-    DELETE_SIGNAL_DUE = "delete_signal_due";
     WAITS_FOR = "waits_for";
-    AUDIT_DEPENDENCIES = "audit_dependencies";
-    AUDIT_DEPENDENTS = "audit_dependents";
-    AUDIT_WAITING = "audit_waiting";
-    ENDED_PREDECESSORS = "ended_predecessors";
-    ADVANCE_BOARD = "advance_board";
-    AUDIT_BOARD = "audit_board";
-    AUDIT_BOARD_GROUPS = "audit_board_groups";
-    AUDIT_BOARD_LABELS = "audit_board_labels";
-    AUDIT_BOARD_TASKS = "audit_board_tasks";
-    BOARD_GROUP_SIZE = "board_group_size";
-    BOARD_GROUP_WOKEN_AT = "board_group_woken_at";
-    BOARD_LABELS_OF_TASK = "board_labels_of_task";
-    BOARD_TASKS_OF_GROUP = "board_tasks_of_group";
-    BOARD_TASKS_OF_LABEL = "board_tasks_of_label";
-    COUNT_BOARD_GROUP = "count_board_group";
-    CREATE_BOARD = "create_board";
-    DELETE_BOARD_LABELS = "delete_board_labels";
-    DELETE_BOARD_TASK = "delete_board_task";
-    DROP_BOARD_GROUP = "drop_board_group";
-    DROP_EMPTY_BOARD_GROUPS = "drop_empty_board_groups";
-    FIND_BOARD = "find_board";
-    FIND_BOARD_MARK = "find_board_mark";
-    FIND_BOARD_TASK = "find_board_task";
-    GET_BOARD_TASK = "get_board_task";
-    INSERT_BOARD_LABEL = "insert_board_label";
-    INSERT_BOARD_TASK = "insert_board_task";
-    LABELS_OF_BOARD_TASK = "labels_of_board_task";
-    LIST_BOARD_GROUPS = "list_board_groups";
-    LIST_BOARD_TASKS = "list_board_tasks";
-    MOVE_BOARD_TASK = "move_board_task";
-    NEXT_BOARD_TASKS = "next_board_tasks";
-    PUT_BOARD_MARK = "put_board_mark";
-    RECOUNT_BOARD = "recount_board";
-    RECOUNT_BOARD_GROUPS = "recount_board_groups";
-    SET_BOARD_CONTENT = "set_board_content";
+    WORKERS_TOLD_TO_CANCEL = "workers_told_to_cancel";
+    WORKFLOW_REVISION = "workflow_revision";
+    WRITE_META = "write_meta";
 }
 
 /// A number of rows in SQL's type.
@@ -341,6 +355,11 @@ mod tests {
             (NEXT_EXPIRY, "task_leased"),
             (DUE_QUEUES, "due_at"),
             (DUE_SCHEDULES, "schedule_due"),
+            (DUE_WORKFLOWS, "workflow_due"),
+            (LIST_WORKFLOWS, "workflow_created"),
+            (LIST_WORKFLOWS_OLDEST, "workflow_created"),
+            (LIST_WORKFLOWS_IN, "workflow_state"),
+            (LIST_WORKFLOWS_OLDEST_IN, "workflow_state"),
             (LATEST_RUNS, "task_finished"),
             (OLDEST_RUNS, "task_finished"),
             (FIND_BOARD_TASK, "board_task_revision"),

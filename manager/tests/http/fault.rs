@@ -5,18 +5,21 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueSchedules, Duty,
+        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules, Duty,
         DutyClaim, Engine, Error, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page,
-        PruneRequest, Pruned, PutMode, PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed,
-        Resubmit, Resubmitted, Result, ScheduleEntry, StoredSchedule, Submit, Submitted, model::ModelEngine,
+        PruneRequest, Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats,
+        Reclaimed, Resubmit, Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun, StoredSchedule,
+        Submit, Submitted, model::ModelEngine,
     },
-    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId},
+    lifecycle::Status,
+    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
     task::Task,
     tombstone::Tombstone,
     worker::{RegisteredWorker, WorkerReport},
+    workflow::Run,
 };
 use tokio::sync::watch;
 
@@ -227,6 +230,30 @@ impl Engine for FaultyEngine {
     }
     async fn delete_route(&self, key: &RouteKey) -> Result<Arc<Config>> {
         self.well()?.delete_route(key).await
+    }
+    async fn statuses(&self, ids: &[TaskId]) -> Result<Vec<Option<Status>>> {
+        self.well()?.statuses(ids).await
+    }
+    async fn put_workflow(&self, run: Run, put: PutRun) -> Result<u64> {
+        self.well()?.put_workflow(run, put).await
+    }
+    async fn workflow(&self, id: &WorkflowId) -> Result<Option<StoredRun>> {
+        self.well()?.workflow(id).await
+    }
+    async fn workflow_definition(&self, id: &WorkflowId) -> Result<Option<String>> {
+        self.well()?.workflow_definition(id).await
+    }
+    async fn list_workflows(&self, query: RunQuery) -> Result<Vec<StoredRun>> {
+        self.well()?.list_workflows(query).await
+    }
+    async fn delete_workflow(&self, id: &WorkflowId, revision: u64) -> Result<()> {
+        self.well()?.delete_workflow(id, revision).await
+    }
+    async fn due_workflows(&self, limit: usize) -> Result<DueRuns> {
+        self.well()?.due_workflows(limit).await
+    }
+    async fn count_workflows(&self) -> Result<RunCounts> {
+        self.well()?.count_workflows().await
     }
     async fn register_worker(&self, report: WorkerReport, ttl: Duration) -> Result<u64> {
         self.inner.register_worker(report, ttl).await

@@ -12,18 +12,21 @@ use std::{
 use async_trait::async_trait;
 use jobbers_common::{
     engine::{
-        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueSchedules, Duty,
+        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules, Duty,
         DutyClaim, Engine, Error, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page,
-        PruneRequest, Pruned, PutMode, PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed,
-        Resubmit, Resubmitted, Result, ScheduleEntry, StoredSchedule, Submit, Submitted,
+        PruneRequest, Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats,
+        Reclaimed, Resubmit, Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun, StoredSchedule,
+        Submit, Submitted,
     },
-    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId},
+    lifecycle::Status,
+    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
     task::Task,
     tombstone::Tombstone,
     worker::{RegisteredWorker, WorkerReport},
+    workflow::Run,
 };
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -204,6 +207,38 @@ impl Engine for Faulty {
         self.renewed.fetch_add(leases, Ordering::SeqCst);
         self.called.notify_waiters();
         answers
+    }
+
+    async fn statuses(&self, ids: &[TaskId]) -> Result<Vec<Option<Status>>> {
+        self.inner.statuses(ids).await
+    }
+
+    async fn put_workflow(&self, run: Run, put: PutRun) -> Result<u64> {
+        self.inner.put_workflow(run, put).await
+    }
+
+    async fn workflow(&self, id: &WorkflowId) -> Result<Option<StoredRun>> {
+        self.inner.workflow(id).await
+    }
+
+    async fn workflow_definition(&self, id: &WorkflowId) -> Result<Option<String>> {
+        self.inner.workflow_definition(id).await
+    }
+
+    async fn list_workflows(&self, query: RunQuery) -> Result<Vec<StoredRun>> {
+        self.inner.list_workflows(query).await
+    }
+
+    async fn delete_workflow(&self, id: &WorkflowId, revision: u64) -> Result<()> {
+        self.inner.delete_workflow(id, revision).await
+    }
+
+    async fn due_workflows(&self, limit: usize) -> Result<DueRuns> {
+        self.inner.due_workflows(limit).await
+    }
+
+    async fn count_workflows(&self) -> Result<RunCounts> {
+        self.inner.count_workflows().await
     }
 
     async fn register_worker(&self, report: WorkerReport, ttl: Duration) -> Result<u64> {

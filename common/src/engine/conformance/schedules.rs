@@ -16,8 +16,9 @@ use crate::{
     name::{ScheduleName, TaskId, TaskName},
     policy::PolicyOverrides,
     queue::{QueueConfig, Retention},
-    schedule::{CatchUp, Overlap, Schedule, ScheduledTask, Timing},
+    schedule::{CatchUp, Overlap, Schedule, Timing},
     task::{NewTask, Priority, Start},
+    template::TaskTemplate,
     time::Timestamp,
 };
 
@@ -25,7 +26,7 @@ fn named(name: &str) -> Schedule {
     Schedule {
         name: ScheduleName::new(name).unwrap(),
         timing: Timing::Every(seconds(60)),
-        task: ScheduledTask {
+        task: TaskTemplate {
             name: TaskName::new("echo").unwrap(),
             version: 1,
             queue: Some(queue("default")),

@@ -8,11 +8,11 @@ use std::{
 use super::{boards::Board, dependency::Signal, unique::KeyHolder};
 use crate::{
     dependency::DependencyPolicy,
-    engine::{ClaimRequest, DeadKey, DeadTask, Duty, StoredSchedule},
+    engine::{ClaimRequest, DeadKey, DeadTask, Duty, StoredRun, StoredSchedule},
     gate::Gate,
     lifecycle::{Move, Status, is_legal},
     limits::MAX_ERRORS_KEPT,
-    name::{BoardName, DutyName, QueueName, ScheduleName, TaskId, TaskName, WorkerId},
+    name::{BoardName, DutyName, QueueName, ScheduleName, TaskId, TaskName, WorkerId, WorkflowId},
     queue::Config,
     registry::{Catalogue, CatalogueId},
     suspicion::{Suspicion, WorkerLoss},
@@ -87,6 +87,8 @@ pub(super) struct State {
     pub(super) losses: HashMap<WorkerId, WorkerLoss>,
     pub(super) schedules: BTreeMap<ScheduleName, StoredSchedule>,
     pub(super) boards: BTreeMap<BoardName, Board>,
+    /// Runs of workflows, with their definitions.
+    pub(super) workflows: BTreeMap<WorkflowId, (StoredRun, String)>,
 }
 
 impl Default for State {
@@ -116,6 +118,7 @@ impl Default for State {
             losses: HashMap::new(),
             schedules: BTreeMap::new(),
             boards: BTreeMap::new(),
+            workflows: BTreeMap::new(),
         }
     }
 }

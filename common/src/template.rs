@@ -1,0 +1,97 @@
+//! Templates: tasks that Jobbers submits later, or in pieces, from what a client gave it once.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::{
+    gate::ConcurrencyKey,
+    name::{QueueName, TaskId, TaskName},
+    payload::Payload,
+    policy::PolicyOverrides,
+    task::{NewTask, Priority, Start},
+};
+
+/// A JSON document, as it was given.
+#[derive(Debug, Clone)]
+pub struct Document(Box<RawValue>);
+
+impl Document {
+    /// Its text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl From<Box<RawValue>> for Document {
+    fn from(value: Box<RawValue>) -> Self {
+        Self(value)
+    }
+}
+
+impl PartialEq for Document {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Document {}
+
+impl Serialize for Document {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Document {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Box::<RawValue>::deserialize(deserializer).map(Self)
+    }
+}
+
+/// What a schedule or a node of a workflow submits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskTemplate {
+    /// What to run.
+    pub name: TaskName,
+    /// Which version of it.
+    pub version: u32,
+    /// Where it goes; `None` leaves it to the routing rules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueName>,
+    /// Its rank in the queue.
+    #[serde(default)]
+    pub priority: Priority,
+    /// What it is given.
+    pub parameters: Document,
+    /// Whose it is, for limits by key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrency_key: Option<ConcurrencyKey>,
+    /// What it changes of the task's policy.
+    #[serde(default)]
+    pub overrides: PolicyOverrides,
+}
+
+impl TaskTemplate {
+    /// Its parameters, as bytes.
+    #[must_use]
+    pub fn payload(&self) -> Payload {
+        Payload::json(self.parameters.as_str().as_bytes().to_vec())
+    }
+
+    /// The task made from it. `queue` and `key` are those of its template, or what routing and the queue found.
+    #[must_use]
+    pub fn new_task(&self, id: TaskId, queue: QueueName, key: Option<ConcurrencyKey>, start: Start) -> NewTask {
+        NewTask {
+            id_is_chosen: true,
+            version: self.version,
+            queue_is_explicit: self.queue.is_some(),
+            priority: self.priority,
+            start,
+            overrides: self.overrides.clone(),
+            key_is_explicit: self.concurrency_key.is_some(),
+            concurrency_key: key,
+            ..NewTask::new(id, self.name.clone(), queue, self.payload())
+        }
+    }
+}

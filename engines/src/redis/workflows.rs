@@ -1,0 +1,175 @@
+//! Runs of workflows: compare-and-set on a revision; and where their tasks stand.
+
+use jobbers_common::{
+    engine::{
+        DueRuns, Error, PutRun, Result, RunCounts, RunQuery, StoredRun,
+        look::validate_limit,
+        workflows::{decode_run, encode_run, validate_definition, validate_ids},
+    },
+    lifecycle::Status,
+    limits::MAX_RUNS,
+    name::{TaskId, WorkflowId},
+    time::Timestamp,
+    workflow::{Run, RunState},
+};
+use redis::{Cmd, Value};
+
+use super::{
+    failure::malformed,
+    keys,
+    layout::{REVISION_DIGITS, RUN},
+    pressure,
+    record::time,
+    reply::{array, bytes, digits, number, text},
+    script,
+    state::status_of,
+    store::Store,
+};
+
+/// A revision as the scripts compare it.
+fn written(revision: u64) -> String {
+    format!("{revision:0REVISION_DIGITS$}")
+}
+
+fn created(at: Timestamp) -> String {
+    format!("{:016}", at.as_micros().max(0))
+}
+
+fn next(words: &mut std::vec::IntoIter<Value>) -> Value {
+    words.next().unwrap_or(Value::Nil)
+}
+
+/// Creates or replaces a run.
+pub(super) async fn put(store: &Store, run: &Run, put: PutRun) -> Result<u64> {
+    let (id, stored) = (&run.id, encode_run(run)?);
+    let (expected, definition) = match put {
+        PutRun::Create(definition) => {
+            validate_definition(&definition)?;
+            (String::new(), definition)
+        }
+        PutRun::Replace(revision) => (written(revision), String::new()),
+    };
+    let next_at = run.next_at.map(|at| at.as_micros().to_string()).unwrap_or_default();
+    let build = |_| {
+        let mut command = store.command(&script::PUT_WORKFLOW);
+        command.arg(id.as_str()).arg(&expected).arg(&next_at).arg(run.state.code()).arg(created(run.created_at));
+        command.arg(&stored).arg(MAX_RUNS).arg(&definition);
+        command
+    };
+    let growth = stored.len() + definition.len();
+    let mut words = array(pressure::call(store, &script::PUT_WORKFLOW, growth, build).await?)?.into_iter();
+    match text(next(&mut words))?.as_str() {
+        "done" => digits(&bytes(next(&mut words))?),
+        "exists" => Err(Error::Exists(format!("workflow {id}"))),
+        "unknown" => Err(Error::UnknownWorkflow(id.clone())),
+        "changed" => Err(Error::Changed(format!("workflow {id}"))),
+        "many" => Err(Error::Invalid(format!("a store holds at most {MAX_RUNS} workflows"))),
+        _ => Err(malformed("what became of a workflow was due")),
+    }
+}
+
+fn read(stored: &str) -> Result<StoredRun> {
+    let corrupt = || Error::Corrupt("a run of a workflow can't be read".to_owned());
+    let (fixed, run) = stored.split_at_checked(RUN.len()).ok_or_else(corrupt)?;
+    let revision = digits(&fixed.as_bytes()[const { RUN.range("revision") }])?;
+    Ok(StoredRun { run: decode_run(run)?, revision })
+}
+
+/// Reads runs; one that was deleted from under its index is left out.
+fn read_all(found: impl Iterator<Item = Value>) -> Result<Vec<StoredRun>> {
+    found.filter(|found| *found != Value::Nil).map(|found| read(&text(found)?)).collect()
+}
+
+/// A run.
+pub(super) async fn find(store: &Store, id: &WorkflowId) -> Result<Option<StoredRun>> {
+    let add = |command: &mut Cmd| {
+        command.arg(id.as_str());
+    };
+    match store.run(&store.bulk, &script::WORKFLOW, add).await? {
+        Value::Nil => Ok(None),
+        found => read(&text(found)?).map(Some),
+    }
+}
+
+/// The definition of a run.
+pub(super) async fn definition(store: &Store, id: &WorkflowId) -> Result<Option<String>> {
+    let build = |_| {
+        let mut command = redis::cmd("HGET");
+        command.arg(keys::definitions(&store.shard)).arg(id.as_str());
+        command
+    };
+    match store.bulk.call(None, build).await? {
+        Value::Nil => Ok(None),
+        found => text(found).map(Some),
+    }
+}
+
+/// Runs by the time of their creation.
+pub(super) async fn list(store: &Store, query: &RunQuery) -> Result<Vec<StoredRun>> {
+    query.validate()?;
+    let after = query.after.as_ref().map(|(at, id)| format!("({}{id}", created(*at)));
+    let (command_name, from, to) = match query.oldest_first {
+        true => ("ZRANGEBYLEX", after.as_deref().unwrap_or("-"), "+"),
+        false => ("ZREVRANGEBYLEX", after.as_deref().unwrap_or("+"), "-"),
+    };
+    let state = query.state.map(|state| state.code().to_string()).unwrap_or_default();
+    let add = |command: &mut Cmd| {
+        command.arg(&state).arg(command_name).arg(from).arg(to).arg(query.limit);
+    };
+    read_all(array(store.run(&store.bulk, &script::LIST_WORKFLOWS, add).await?)?.into_iter())
+}
+
+/// Deletes a run with its definition.
+pub(super) async fn delete(store: &Store, id: &WorkflowId, revision: u64) -> Result<()> {
+    let add = |command: &mut Cmd| {
+        command.arg(id.as_str()).arg(written(revision));
+    };
+    match text(store.run(&store.bulk, &script::DELETE_WORKFLOW, add).await?)?.as_str() {
+        "done" => Ok(()),
+        "unknown" => Err(Error::UnknownWorkflow(id.clone())),
+        "changed" => Err(Error::Changed(format!("workflow {id}"))),
+        _ => Err(malformed("what became of a workflow was due")),
+    }
+}
+
+/// The runs that are due, and when the next one is.
+pub(super) async fn due(store: &Store, limit: usize) -> Result<DueRuns> {
+    validate_limit(limit)?;
+    let add = |command: &mut Cmd| {
+        command.arg(limit);
+    };
+    let mut words = array(store.run(&store.bulk, &script::DUE_WORKFLOWS, add).await?)?.into_iter();
+    let now = time(&bytes(next(&mut words))?)?;
+    let next_at = bytes(next(&mut words))?;
+    let next_at = if next_at.is_empty() { None } else { Some(digits(&next_at)?) };
+    let next_at = next_at.map(|at| Timestamp::from_micros(i64::try_from(at).unwrap_or(i64::MAX)));
+    Ok(DueRuns { now, due: read_all(words)?, next_at })
+}
+
+/// How many runs there are by state.
+pub(super) async fn count(store: &Store) -> Result<RunCounts> {
+    let add = |command: &mut Cmd| {
+        command.arg(RunState::ALL.len());
+    };
+    let found = array(store.run(&store.bulk, &script::COUNT_WORKFLOWS, add).await?)?;
+    let mut counts = RunCounts::default();
+    for (count, found) in counts.iter_mut().zip(found) {
+        *count = number(found)?;
+    }
+    Ok(counts)
+}
+
+/// Where tasks stand.
+pub(super) async fn statuses(store: &Store, ids: &[TaskId]) -> Result<Vec<Option<Status>>> {
+    validate_ids(ids)?;
+    let add = |command: &mut Cmd| {
+        ids.iter().for_each(|id| {
+            command.arg(id.as_str());
+        });
+    };
+    let letters = bytes(store.run(&store.bulk, &script::STATUSES, add).await?)?;
+    if letters.len() != ids.len() {
+        return Err(malformed("a letter per task was due"));
+    }
+    letters.chunks(1).map(|letter| if letter == b"-" { Ok(None) } else { status_of(letter).map(Some) }).collect()
+}

@@ -1,0 +1,3 @@
+-- workflow_revision: the revision of a run.
+-- ?1 id
+SELECT revision FROM workflow WHERE id = ?1
