@@ -31,13 +31,14 @@ mod schedules;
 mod search;
 mod tasks;
 mod workers;
+mod workflows;
 
 /// The head of the document.
 #[derive(OpenApi)]
 #[openapi(
     info(
         title = "Jobbers",
-        description = "Submit background tasks, follow them, cancel them, send again what failed, and arrange queues, roles, routing and schedules.\n\n\
+        description = "Submit background tasks, follow them, cancel them, send again what failed, and arrange queues, roles, routing, schedules and workflows.\n\n\
             Errors are problem documents (RFC 9457) with a stable `code`. Durations are written `500ms`, `10s`, `5m`; \
             a bare number is seconds. Times are RFC 3339. Ids may hold `/`: percent-encode them in paths.",
     ),
@@ -50,6 +51,7 @@ mod workers;
         (name = "roles", description = "Which queues which workers serve"),
         (name = "routing", description = "Which queue a task goes to"),
         (name = "schedules", description = "What is submitted by cron or at an interval"),
+        (name = "workflows", description = "Graphs of tasks, submitted, watched and kept as one run"),
         (name = "workers", description = "Who runs tasks"),
         (name = "health", description = "Whether all is well"),
     )
@@ -106,6 +108,10 @@ fn operations() -> Vec<UtoipaMethodRouter<Arc<App>>> {
         routes!(schedules::resume),
         routes!(schedules::run),
         routes!(schedules::next),
+        routes!(workflows::list, workflows::submit),
+        routes!(workflows::get, workflows::delete),
+        routes!(workflows::cancel),
+        routes!(workflows::retry),
         routes!(registry::list),
         routes!(workers::list),
         routes!(workers::drain_matching),

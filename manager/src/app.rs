@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use jobbers_common::{engine::Engine, time::Timestamp};
+use jobbers_common::{engine::Engine, queue::Retention, time::Timestamp};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -14,6 +14,7 @@ use jobbers_process::telemetry::SCOPE;
 use crate::{
     body_memory::BodyMemory, config::Config, dead_letters::DeadLetters, gauges::Gauges, ids::Ids,
     known_tasks::KnownTasks, leases::Leases, live_config::LiveConfig, meters::Meters, problem::Problem,
+    workflows::Definitions,
 };
 
 /// The state of a running manager: a store, and caches that may be lost at any time.
@@ -36,6 +37,10 @@ pub(crate) struct App {
     pub(crate) started: Instant,
     /// Notified when a schedule was changed here.
     pub(crate) schedules_changed: Notify,
+    /// Told when a workflow was changed here.
+    pub(crate) workflows_changed: Notify,
+    pub(crate) definitions: Definitions,
+    pub(crate) workflow_retention: Retention,
     pub(crate) meters: Meters,
     pub(crate) gauges: Gauges,
 }
@@ -57,6 +62,9 @@ impl App {
             drain,
             started: Instant::now(),
             schedules_changed: Notify::new(),
+            workflows_changed: Notify::new(),
+            definitions: Definitions::default(),
+            workflow_retention: Retention { age: config.workflow_age, count: config.workflow_count },
             meters: Meters::new(&opentelemetry::global::meter(SCOPE)),
             gauges: Gauges::default(),
         }

@@ -19,6 +19,9 @@ use jobbers_process::{
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
+/// Most workflows that are over and may be kept: half of what a store holds.
+const MOST_WORKFLOWS_KEPT: u64 = 5_000;
+
 /// The commented file shipped to users is the layer everything starts from.
 const DEFAULTS: &str = include_str!("../manager.default.toml");
 
@@ -137,6 +140,11 @@ pub struct Config {
     pub tombstone_age: Duration,
     /// How many such tasks are remembered at most.
     pub tombstone_count: u64,
+    /// How long a workflow is kept after its end.
+    #[serde(with = "duration::text")]
+    pub workflow_age: Duration,
+    /// How many workflows that are over are kept at most.
+    pub workflow_count: u64,
     /// The file of dead letters; empty is beside the data, `none` keeps none.
     pub dlq_path: String,
     /// How large that file may grow, in bytes; 0 does not limit it.
@@ -193,6 +201,10 @@ impl Config {
             return Err(ConfigError::Invalid(format!(
                 "max_payload_bytes is at most {HIGHEST_MAX_PAYLOAD_BYTES}: store large data elsewhere and pass its address"
             )));
+        }
+        if self.workflow_count > MOST_WORKFLOWS_KEPT {
+            let rule = format!("workflow_count is at most {MOST_WORKFLOWS_KEPT}");
+            return Err(ConfigError::Invalid(rule));
         }
         let pauses = [("config_refresh", self.config_refresh), ("tick", self.tick)];
         if let Some((key, pause)) = pauses.iter().find(|(_, pause)| *pause > LONGEST_PAUSE) {

@@ -10,13 +10,14 @@ use utoipa::openapi::{
 };
 
 /// The path parameters: the operation's tag, the name, the example.
-const IN_PATHS: [(&str, &str, &str); 6] = [
+const IN_PATHS: [(&str, &str, &str); 7] = [
     ("tasks", "id", "order-7"),
     ("dead letters", "task_id", "order-7"),
     ("queues", "queue", "mail"),
     ("roles", "role", "mailers"),
     ("schedules", "schedule", "nightly"),
     ("workers", "id", "worker-1"),
+    ("workflows", "workflow", "nightly-1"),
 ];
 
 /// The body of an operation that takes one.
@@ -53,6 +54,14 @@ fn body(operation: &str) -> Option<Value> {
         "create_queue" | "put_queue" => queue,
         "create_role" | "put_role" => role,
         "create_schedule" | "put_schedule" => schedule,
+        "submit_workflow" => json!({
+            "id": "nightly-1", "name": "nightly",
+            "nodes": [
+                {"id": "extract", "name": "echo", "parameters": {"step": "extract"}, "max_retries": 3},
+                {"id": "load", "name": "echo", "parameters": {"step": "load"}, "depends_on": ["extract"]},
+                {"id": "alarm", "name": "echo", "depends_on": [{"id": "load", "policy": "run_on_error"}]},
+            ],
+        }),
         "put_routing_rule" => json!({"name": "send_mail", "route": {"kind": "single", "queue": "mail"}}),
         "drain_workers" | "resume_workers" => json!({"role": "mailers"}),
         _ => return None,

@@ -3,8 +3,8 @@
 //! It accepts tasks and routes them to queues, tells how they stand, cancels them, keeps what failed for good, and keeps
 //! queues, roles and routing.
 //! It alone knows the JSON on the wire ([`wire`]); the store sees tasks, never requests. Beside its requests it ticks:
-//! it promotes due tasks, takes expired leases back and prunes, for queues where no worker does so on its way; and it fires
-//! schedules ([`schedules`]).
+//! it promotes due tasks, takes expired leases back and prunes, for queues where no worker does so on its way; it fires
+//! schedules ([`schedules`]) and moves workflows on ([`workflows`]).
 //!
 //! It holds no state that matters but the archive of dead letters ([`dead_letters`]), which one manager keeps at a time:
 //! any number of managers run side by side on one store, and none is needed alive. It runs no tasks.
@@ -45,6 +45,7 @@ mod schedules;
 mod sends;
 mod server;
 pub mod wire;
+mod workflows;
 
 pub use config::Config;
 pub use dead_letters::DUTY as DEAD_LETTERS_DUTY;
@@ -78,6 +79,7 @@ pub async fn run(config: Config, engine: Arc<dyn Engine>, listener: TcpListener,
     let mut background = JoinSet::new();
     background.spawn(chores::run(Arc::clone(&app), config.tick));
     background.spawn(schedules::run(Arc::clone(&app), config.tick));
+    background.spawn(workflows::run(Arc::clone(&app), config.tick));
     background.spawn(live_config::keep_fresh(Arc::clone(&app), config.config_refresh));
     background.spawn(known_tasks::keep_fresh(Arc::clone(&app), KNOWN_TASKS_REFRESH));
     background.spawn(leases::http_workers::keep_registered(Arc::clone(&app), LEASES_REPORTED));

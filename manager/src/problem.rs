@@ -98,6 +98,8 @@ codes! {
     UnknownWorker = "unknown_worker", NOT_FOUND, "Worker not found";
     /// No schedule has this name. Create it with POST /schedules.
     UnknownSchedule = "unknown_schedule", NOT_FOUND, "Schedule not found";
+    /// No run of a workflow has this id: it was never submitted, or it is past its retention.
+    UnknownWorkflow = "unknown_workflow", NOT_FOUND, "Workflow not found";
     /// The path exists, the method on it does not; see the Allow header.
     MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED, "This path does not take this method";
     /// The body did not arrive in time. Send it again.
@@ -113,6 +115,12 @@ codes! {
     Duplicate = "duplicate", CONFLICT, "Another task holds the unique key";
     /// The task was over before it could be cancelled.
     TaskOver = "task_over", CONFLICT, "The task is over";
+    /// The workflow's id is taken by another one. Choose another id, or send the body that it was submitted with.
+    WorkflowExists = "workflow_exists", CONFLICT, "The workflow exists";
+    /// The workflow is over; only one that is not can be cancelled.
+    WorkflowOver = "workflow_over", CONFLICT, "The workflow is over";
+    /// Only a workflow that is over is deleted, and only one with nodes that did not complete is run again.
+    WorkflowNotOver = "workflow_not_over", CONFLICT, "The workflow is not over, or has nothing left to run";
     /// The task waits for its turn or runs; it can be sent again when it is over.
     TaskLive = "task_live", CONFLICT, "The task is not over";
     /// The task completed, or has ended again; look at its present state.
@@ -237,6 +245,12 @@ impl Problem {
         Self { code, detail: detail.into(), pointer: None, retry_after: None, holder: None, end: None }
     }
 
+    /// The same, with a place in a text of the body.
+    pub(crate) fn with_place(mut self, place: impl std::fmt::Display) -> Self {
+        self.detail = format!("{place}: {}", self.detail);
+        self
+    }
+
     /// The same, about one field of the body.
     pub(crate) fn at(mut self, pointer: impl Into<String>) -> Self {
         self.pointer = Some(pointer.into()).filter(|pointer| !pointer.is_empty());
@@ -297,6 +311,7 @@ impl From<Error> for Problem {
             Error::UnknownRole(_) => Code::UnknownRole,
             Error::UnknownWorker(_) => Code::UnknownWorker,
             Error::UnknownSchedule(_) => Code::UnknownSchedule,
+            Error::UnknownWorkflow(_) => Code::UnknownWorkflow,
             Error::Conflict { reason: ConflictReason::BodyDiffers, .. } => Code::TaskExists,
             Error::Conflict { reason: ConflictReason::Started, .. } => Code::TaskStarted,
             Error::Duplicate { .. } => Code::Duplicate,

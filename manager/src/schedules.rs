@@ -14,8 +14,9 @@ use jobbers_common::{
     engine::{Error, Fire, Fired, IfBusy, Result, ScheduleEntry, StoredSchedule, Submitted},
     name::TaskId,
     routing::field_text,
-    schedule::{Overlap, Schedule, SlotRefusal},
+    schedule::{Overlap, SlotRefusal},
     task::{NewTask, Start},
+    template::TaskTemplate,
     time::Timestamp,
 };
 
@@ -129,7 +130,7 @@ async fn fire_slot(
 ) -> Result<Option<StoredSchedule>> {
     let StoredSchedule { entry, revision } = stored;
     let schedule = &entry.schedule;
-    let mut task = make_task(app, schedule, schedule.task_id(slot), schedule.start_of(slot)).await?;
+    let mut task = make_task(app, &schedule.task, schedule.task_id(slot), schedule.start_of(slot)).await?;
     let (sent, sends) = (Sent::from(&task), Sends::begin(std::slice::from_mut(&mut task), None));
     let fired = entry.fired(slot, task.id.clone(), now);
     let held = entry.held_back(slot, now);
@@ -181,8 +182,8 @@ async fn refuse(
     Ok(noted.filter(|_| again_after.is_none()))
 }
 
-/// Whether the store, and not the task, is why a slot could not be fired.
-const fn is_trouble(error: &Error) -> bool {
+/// Whether the store, and not the task, is why a task could not be submitted.
+pub(crate) const fn is_trouble(error: &Error) -> bool {
     matches!(
         error,
         Error::Unavailable { .. }
@@ -200,7 +201,7 @@ pub(crate) async fn run_now(app: &App, stored: &StoredSchedule) -> Result<Option
     let schedule = &stored.entry.schedule;
     let id = format!("schedule:{}:run:{}", schedule.name, app.ids.next());
     let id = TaskId::new(id).map_err(|error| Error::Invalid(error.to_string()))?;
-    let mut task = make_task(app, schedule, id.clone(), Start::Now).await?;
+    let mut task = make_task(app, &schedule.task, id.clone(), Start::Now).await?;
     let (sent, sends) = (Sent::from(&task), Sends::begin(std::slice::from_mut(&mut task), None));
     let fire = Fire {
         revision: stored.revision,
@@ -216,9 +217,9 @@ pub(crate) async fn run_now(app: &App, stored: &StoredSchedule) -> Result<Option
     Ok(submitted)
 }
 
-/// The task of one run: routed, keyed and filled as a submission is.
-async fn make_task(app: &App, schedule: &Schedule, id: TaskId, start: Start) -> Result<NewTask> {
-    let (template, config) = (&schedule.task, app.live.current().await?);
+/// The task of a template: routed, keyed and filled as a submission is.
+pub(crate) async fn make_task(app: &App, template: &TaskTemplate, id: TaskId, start: Start) -> Result<NewTask> {
+    let config = app.live.current().await?;
     let parameters = template.payload();
     let queue = template.queue.clone().unwrap_or_else(|| {
         app.live.route(&config, &template.name, template.version, |field| field_text(&parameters, field))
@@ -241,7 +242,7 @@ mod tests {
         name::{QueueName, ScheduleName, TaskName},
         policy::PolicyOverrides,
         queue::QueueConfig,
-        schedule::{CatchUp, ScheduledTask, Timing},
+        schedule::{CatchUp, Schedule, Timing},
         task::Priority,
         time::ManualClock,
     };
@@ -260,7 +261,7 @@ mod tests {
         Schedule {
             name: ScheduleName::new("s").unwrap(),
             timing: Timing::Every(Duration::from_secs(60)),
-            task: ScheduledTask {
+            task: TaskTemplate {
                 name: TaskName::new("echo").unwrap(),
                 version: 1,
                 queue: None,

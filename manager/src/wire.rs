@@ -22,6 +22,7 @@ pub mod task_request;
 pub mod task_view;
 pub mod value;
 pub mod worker;
+pub mod workflow;
 
 use crate::problem::{Code, Problem, Result};
 

@@ -6,9 +6,10 @@ use jobbers_common::{
     duration,
     engine::{ScheduleEntry, StoredSchedule},
     gate::ConcurrencyKey,
-    limits::{MAX_CATCH_UP, MAX_JSON_DEPTH},
+    limits::MAX_CATCH_UP,
     name::{QueueName, ScheduleName, TaskId, TaskName},
-    schedule::{CatchUp, Document, Overlap, Schedule, ScheduleError, ScheduledTask, SlotRefusal, Slots, Timing},
+    schedule::{CatchUp, Overlap, Schedule, ScheduleError, SlotRefusal, Slots, Timing},
+    template::TaskTemplate,
     time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
@@ -20,10 +21,7 @@ use super::{
     task_view::PolicyView,
     value::{AnyJsonDoc, DurationDoc, NameDoc, Rfc3339},
 };
-use crate::{
-    json,
-    problem::{Code, Problem, Result},
-};
+use crate::problem::{Code, Problem, Result};
 
 /// A schedule's settings. Absent fields have their defaults, also when a schedule is replaced.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -167,7 +165,7 @@ impl ScheduleRequest<'_> {
 }
 
 /// The template of a schedule's tasks.
-fn template(mut task: TaskRequest<'_>) -> Result<ScheduledTask> {
+fn template(task: TaskRequest<'_>) -> Result<TaskTemplate> {
     let refused = [
         ("id", task.id.is_some(), "is made of the schedule's name and the slot"),
         ("delay", task.delay.is_some(), "is not for schedules: see jitter"),
@@ -177,26 +175,7 @@ fn template(mut task: TaskRequest<'_>) -> Result<ScheduledTask> {
         ("depends_on", !task.depends_on.is_empty(), "is not for schedules: a run waits for no other task"),
         ("unique_key", task.unique_key.is_some(), "is not for schedules: see overlap"),
     ];
-    if let Some((field, _, rule)) = refused.into_iter().find(|(_, is_said, _)| *is_said) {
-        return Err(invalid(field, rule));
-    }
-    task.unique()?;
-    if task.parameters.is_some_and(|raw| json::is_deeper_than(raw.get(), MAX_JSON_DEPTH)) {
-        let detail = format!("parameters are nested at most {MAX_JSON_DEPTH} deep");
-        return Err(Problem::new(Code::JsonTooDeep, detail).at("/parameters"));
-    }
-    let (priority, overrides) = (task.priority()?, task.overrides()?);
-    let parameters = serde_json::from_str::<Document>(task.parameters.map_or("{}", RawValue::get))
-        .map_err(|error| invalid("parameters", error))?;
-    Ok(ScheduledTask {
-        name: task.name,
-        version: task.version,
-        queue: task.queue,
-        priority,
-        parameters,
-        concurrency_key: task.concurrency_key,
-        overrides,
-    })
+    task.template(&refused)
 }
 
 /// A schedule: its settings, and the outcomes of its slots.
@@ -305,8 +284,8 @@ struct SlotRefusalView<'a> {
     reason: &'a str,
 }
 
-impl<'a> From<&'a ScheduledTask> for ScheduledTaskView<'a> {
-    fn from(task: &'a ScheduledTask) -> Self {
+impl<'a> From<&'a TaskTemplate> for ScheduledTaskView<'a> {
+    fn from(task: &'a TaskTemplate) -> Self {
         Self {
             name: &task.name,
             version: task.version,

@@ -11,11 +11,12 @@ use jobbers_common::{
     error_kind::ErrorKind,
     gate::ConcurrencyKey,
     lifecycle::Status,
-    limits::MAX_DELAY,
+    limits::{MAX_DELAY, MAX_JSON_DEPTH},
     name::{QueueName, TaskId, TaskName},
     payload::Payload,
     policy::{DeadLetter, OnShutdown, OnStall, PolicyOverrides},
     task::{Priority, Start},
+    template::{Document, TaskTemplate},
     time::Timestamp,
     unique::{OnDuplicate, Unique, UniqueKey},
 };
@@ -321,6 +322,34 @@ impl TaskRequest<'_> {
         let content_type = self.parameters_content_type.as_deref();
         let sent = Sent { field: "parameters", text: self.parameters, content_type, max_bytes };
         Ok(sent.payload_in(body)?.unwrap_or_else(|| Payload::json(Bytes::from_static(b"{}"))))
+    }
+
+    /// The template it describes, where tasks are made later.
+    ///
+    /// # Errors
+    /// [`Code::InvalidRequest`] with the first of the `refused` fields that is said, and for one that makes no sense;
+    /// [`Code::JsonTooDeep`].
+    pub(crate) fn template(mut self, refused: &[(&str, bool, &str)]) -> Result<TaskTemplate> {
+        if let Some((field, _, rule)) = refused.iter().find(|(_, is_said, _)| *is_said) {
+            return Err(invalid(field, rule));
+        }
+        self.unique()?;
+        if self.parameters.is_some_and(|raw| json::is_deeper_than(raw.get(), MAX_JSON_DEPTH)) {
+            let detail = format!("parameters are nested at most {MAX_JSON_DEPTH} deep");
+            return Err(Problem::new(Code::JsonTooDeep, detail).at("/parameters"));
+        }
+        let (priority, overrides) = (self.priority()?, self.overrides()?);
+        let parameters = serde_json::from_str::<Document>(self.parameters.map_or("{}", RawValue::get))
+            .map_err(|error| invalid("parameters", error))?;
+        Ok(TaskTemplate {
+            name: self.name,
+            version: self.version,
+            queue: self.queue,
+            priority,
+            parameters,
+            concurrency_key: self.concurrency_key,
+            overrides,
+        })
     }
 }
 

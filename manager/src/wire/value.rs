@@ -5,6 +5,7 @@ use std::{borrow::Cow, str::FromStr, time::Duration};
 use jobbers_archive::{LetterState, OperationState};
 use jobbers_common::{
     backoff::Backoff, dependency::DependencyPolicy, lifecycle::Status, time::Timestamp, unique::OnDuplicate,
+    workflow::RunState,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use utoipa::{
@@ -149,6 +150,10 @@ described! {
     /// `run_on_error`: it runs if the task is failed, stalled, dropped or aborted, and is aborted if it completed or was
     /// cancelled.
     DependencyPolicyDoc as "DependencyPolicy", one_of(DependencyPolicy::ALL.map(DependencyPolicy::as_str))
+}
+described! {
+    /// Where a run of a workflow is. `completed`, `failed` and `cancelled` are over.
+    RunStateDoc as "WorkflowState", one_of(RunState::ALL.map(RunState::as_str))
 }
 described! {
     /// The rule for a submission that names a queue itself: `allow` sends it there; `forbid` refuses it, unless the queue

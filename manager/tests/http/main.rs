@@ -27,3 +27,4 @@ mod stop;
 mod store_down;
 mod submit;
 mod unique;
+mod workflows;

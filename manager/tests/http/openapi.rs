@@ -14,13 +14,14 @@ use crate::{
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH];
 
 /// Every operation of the API. A new one is added here on purpose.
-const OPERATIONS: [&str; 57] = [
+const OPERATIONS: [&str; 63] = [
     "DELETE /dead-letter-queue",
     "DELETE /dead-letter-queue/operations/{id}",
     "DELETE /queues/{queue}",
     "DELETE /roles/{role}",
     "DELETE /routing",
     "DELETE /schedules/{schedule}",
+    "DELETE /workflows/{workflow}",
     "GET /active-tasks",
     "GET /dead-letter-queue",
     "GET /dead-letter-queue/operations",
@@ -46,6 +47,8 @@ const OPERATIONS: [&str; 57] = [
     "GET /tasks/{id}/events",
     "GET /tasks/{id}/explain",
     "GET /workers",
+    "GET /workflows",
+    "GET /workflows/{workflow}",
     "POST /dead-letter-queue/resubmit",
     "POST /leases",
     "POST /leases/extend",
@@ -68,6 +71,9 @@ const OPERATIONS: [&str; 57] = [
     "POST /workers/resume",
     "POST /workers/{id}/drain",
     "POST /workers/{id}/resume",
+    "POST /workflows",
+    "POST /workflows/{workflow}/cancel",
+    "POST /workflows/{workflow}/retry",
     "PUT /queues/{queue}",
     "PUT /roles/{role}",
     "PUT /routing",
@@ -259,6 +265,14 @@ async fn prepare(bench: &Bench, operation: &str) {
     if operation != "create_schedule" && (operation.ends_with("_schedule") || operation == "next_slots") {
         let nightly = json!({"name": "nightly", "every": "1d", "task": {"name": "echo"}});
         bench.post("/schedules", nightly).await.expect(201);
+    }
+    if operation != "submit_workflow" && operation.ends_with("_workflow") {
+        let nightly = json!({"id": "nightly-1", "nodes": [{"id": "a", "name": "echo"}]});
+        bench.post("/workflows", nightly).await.expect(201);
+        if operation != "get_workflow" && operation != "cancel_workflow" {
+            bench.post("/workflows/nightly-1/cancel", json!(null)).await.expect(200);
+            bench.get("/workflows/nightly-1").await.expect(200);
+        }
     }
     if matches!(operation, "drain_worker" | "resume_worker") {
         register(&*bench.engine, "worker-1").await;

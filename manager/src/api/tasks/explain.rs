@@ -22,6 +22,7 @@ use jobbers_common::{
     task::Task,
     time::Timestamp,
     worker::RegisteredWorker,
+    workflow::run_of,
 };
 
 use self::workers::{able_workers, earlier_queues, free_workers, held_threads, per_worker_reason};
@@ -68,9 +69,9 @@ pub(crate) async fn explain(State(app): State<Arc<App>>, Path(id): Path<TaskId>)
         Status::Scheduled => {
             let config = app.live.fresh().await?;
             let unable = able_workers(&task, &config, &workers).err();
-            elsewhere(&task).into_iter().chain(unable).collect()
+            elsewhere(&task, "").into_iter().chain(unable).collect()
         }
-        _ => elsewhere(&task),
+        _ => elsewhere(&task, &workflow_of(&app, &task).await?),
     };
     reasons.extend(held_threads(&task, &workers));
     let reasons = if reasons.is_empty() { vec![next()] } else { reasons };
@@ -103,7 +104,7 @@ fn next() -> Reason {
 }
 
 /// For a task that is not in a queue of ready ones.
-fn elsewhere(task: &Task) -> Vec<Reason> {
+fn elsewhere(task: &Task, workflow: &str) -> Vec<Reason> {
     let reason = match task.status {
         Status::Started => running(task),
         Status::Scheduled if task.attempt > 0 => {
@@ -112,7 +113,7 @@ fn elsewhere(task: &Task) -> Vec<Reason> {
                 .until(task.ready_at)
         }
         Status::Scheduled => Reason::new(C::NotDue, "its time lies ahead").until(task.ready_at),
-        Status::Waiting => waiting(task),
+        Status::Waiting => waiting(task, workflow),
         over => self::over(task, over),
     };
     vec![reason]
@@ -130,11 +131,21 @@ fn over(task: &Task, status: Status) -> Reason {
     }
 }
 
-/// Which tasks it waits for, and since when.
-fn waiting(task: &Task) -> Reason {
+/// Of which workflow a waiting task is a node, as the end of a sentence; nothing for another task.
+async fn workflow_of(app: &App, task: &Task) -> Result<String> {
+    match run_of(&task.id).filter(|_| task.status == Status::Waiting) {
+        Some((run, node)) if app.engine.workflow(&run).await?.is_some() => {
+            Ok(format!(", as node {node} of workflow {run}"))
+        }
+        _ => Ok(String::new()),
+    }
+}
+
+/// Which tasks it waits for, and since when; `workflow` ends the sentence.
+fn waiting(task: &Task, workflow: &str) -> Reason {
     let dependencies = task.dependencies.as_deref().cloned().unwrap_or_default();
     let open = dependencies.total.saturating_sub(dependencies.signals);
-    let message = format!("it waits for {open} of {} tasks to end", dependencies.total);
+    let message = format!("it waits for {open} of {} tasks to end{workflow}", dependencies.total);
     let first = dependencies.waits_for.into_iter().take(NAMED).map(|edge| edge.on).collect();
     Reason::new(C::WaitsForTasks, message).since(task.submitted_at).held_by(first)
 }

@@ -24,6 +24,7 @@ use jobbers_common::{
     queue::Config,
     routing::field_text,
     task::NewTask,
+    template::TaskTemplate,
     time::Timestamp,
     trace::is_traceparent,
 };
@@ -366,6 +367,56 @@ impl RequestReader<'_> {
             return Err(Problem::new(Code::NoWorker, format!("{detail}, and the queue is strict")).at("/name"));
         }
         Ok(Some(WarningView { code: "no_worker", detail }))
+    }
+}
+
+/// Checks tasks that are submitted later as a submission is: their sizes, queues and parameters, and whether a worker could
+/// run them. Answers what may be wrong with them.
+///
+/// # Errors
+/// The first problem, with the place of its task.
+pub(in crate::api) async fn check_templates(
+    app: &App,
+    templates: impl Iterator<Item = &TaskTemplate>,
+) -> Result<Vec<WarningView>, (usize, Problem)> {
+    let config = app.live.current().await.map_err(|error| (0, error.into()))?;
+    let (body, envelope) = (Bytes::new(), Envelope { key: None, request_digest: None, trace: None });
+    let on_conflict = OnConflict::Fail;
+    let mut reader =
+        RequestReader { app, config, known: app.known.current(), body: &body, envelope: &envelope, on_conflict };
+    let (mut warnings, mut queues): (Vec<WarningView>, HashSet<QueueName>) = (Vec::new(), HashSet::new());
+    for (index, template) in templates.enumerate() {
+        let checked = reader.check_template(template, &mut queues).await.map_err(|problem| (index, problem))?;
+        warnings.extend(checked.filter(|new| warnings.iter().all(|warning| warning.detail != new.detail)));
+    }
+    Ok(warnings)
+}
+
+impl RequestReader<'_> {
+    async fn check_template(
+        &mut self,
+        template: &TaskTemplate,
+        queues: &mut HashSet<QueueName>,
+    ) -> Result<Option<WarningView>> {
+        let parameters = template.payload();
+        if parameters.len() > self.app.max_payload_bytes {
+            let detail = format!("parameters: at most {} bytes, not {}", self.app.max_payload_bytes, parameters.len());
+            return Err(Problem::new(Code::PayloadTooLarge, detail).at("/parameters"));
+        }
+        let (name, version) = (&template.name, template.version);
+        let queue = match &template.queue {
+            Some(queue) => queue.clone(),
+            None => self.app.live.route(&self.config, name, version, |field| field_text(&parameters, field)),
+        };
+        if !queues.contains(&queue) {
+            self.app.live.check_queue(&queue).await.map_err(|error| Problem::from(error).at("/queue"))?;
+            queues.insert(queue.clone());
+        }
+        if template.queue.is_some() {
+            self.check_explicit(name, version, &queue, &parameters).await?;
+        }
+        self.check_size(&queue, &parameters).await?;
+        self.judge(name, version, &queue, &parameters).await
     }
 }
 

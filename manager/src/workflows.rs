@@ -1,0 +1,413 @@
+//! Moves runs of workflows on: submits what is left of them, notes how their tasks ended, and deletes them past their
+//! retention.
+//!
+//! Every manager does so, and none is special. A run's tasks have fixed ids, so submitting a piece twice changes nothing, and
+//! its record is changed by compare-and-set: of two managers at one step, one goes on. Nothing here decides when a task runs:
+//! that is the store's, by the tasks' dependencies.
+
+use std::{
+    collections::HashSet,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use futures_util::{StreamExt, stream};
+use jobbers_common::{
+    dependency::Dependency,
+    engine::{
+        Error, OnConflict, PutRun, Result, RunQuery, StoredRun, Submit, SubmittedHow, workflows::decode_workflow,
+    },
+    lifecycle::Status,
+    limits::{MAX_BATCH, MAX_BATCH_DEPENDENCIES, MAX_QUEUES_PER_BATCH},
+    name::{TaskId, WorkflowId},
+    task::{NewTask, Start},
+    time::Timestamp,
+    workflow::{Node, Run, RunState, Workflow, node_task_id},
+};
+use parking_lot::Mutex;
+
+use crate::{app::App, meters::Sent, schedules, sends::Sends};
+
+/// Runs that one look reads at most.
+const READ_AT_ONCE: usize = 100;
+/// Runs that are attended to at a time.
+const AT_A_TIME: usize = 8;
+/// Looks without a pause at most.
+const LOOKS: usize = 100;
+/// Bytes of parameters from which on a piece takes no further task.
+const PIECE_BYTES: usize = 4 * 1024 * 1024;
+/// Nodes of all definitions that are kept in memory at most, beside the latest one.
+const NODES_KEPT: usize = 20_000;
+
+/// Definitions that were read last: a long run is looked at often, and its definition never changes.
+#[derive(Debug, Default)]
+pub(crate) struct Definitions(Mutex<Vec<Kept>>);
+
+/// A definition, and of which run it is: an id may be used again once its run was deleted.
+#[derive(Debug)]
+struct Kept {
+    id: WorkflowId,
+    created_at: Timestamp,
+    workflow: Arc<Workflow>,
+}
+
+impl Definitions {
+    fn find(&self, run: &Run) -> Option<Arc<Workflow>> {
+        let kept = self.0.lock();
+        let found = kept.iter().find(|kept| kept.id == run.id && kept.created_at == run.created_at);
+        found.map(|kept| Arc::clone(&kept.workflow))
+    }
+
+    fn keep(&self, run: &Run, workflow: &Arc<Workflow>) {
+        let mut kept = self.0.lock();
+        let mut room = NODES_KEPT.saturating_sub(workflow.len());
+        kept.retain(|other| {
+            let nodes = other.workflow.len();
+            let fits = nodes <= room;
+            room -= if fits { nodes } else { 0 };
+            fits
+        });
+        let (id, created_at) = (run.id.clone(), run.created_at);
+        kept.insert(0, Kept { id, created_at, workflow: Arc::clone(workflow) });
+    }
+}
+
+/// The definition of a run; `None` if the run is gone.
+pub(crate) async fn definition(app: &App, run: &Run) -> Result<Option<Arc<Workflow>>> {
+    if let Some(workflow) = app.definitions.find(run) {
+        return Ok(Some(workflow));
+    }
+    let Some(text) = app.engine.workflow_definition(&run.id).await? else { return Ok(None) };
+    let workflow = Arc::new(decode_workflow(&text)?);
+    app.definitions.keep(run, &workflow);
+    Ok(Some(workflow))
+}
+
+/// Attends to runs until the manager stops.
+pub(crate) async fn run(app: Arc<App>, every: Duration) {
+    let mut is_in_trouble = false;
+    let moving = async {
+        loop {
+            let looked = attend_to_due(&app).await;
+            let pause = match looked {
+                Ok(pause) => {
+                    if std::mem::take(&mut is_in_trouble) {
+                        tracing::info!("workflows are moved on again");
+                    }
+                    pause.map_or(every, |pause| pause.min(every))
+                }
+                Err(error) => {
+                    if !std::mem::replace(&mut is_in_trouble, true) {
+                        tracing::warn!(%error, "workflows can't be moved on");
+                    }
+                    every
+                }
+            };
+            // A change made here is looked at once.
+            tokio::time::timeout(pause, app.workflows_changed.notified()).await.ok();
+        }
+    };
+    app.drain.run_until_cancelled(moving).await;
+}
+
+/// Attends to all runs that are due. Answers how long it is until the next one is.
+pub(crate) async fn attend_to_due(app: &App) -> Result<Option<Duration>> {
+    for _ in 0..LOOKS {
+        let looked_at = Instant::now();
+        let looked = app.engine.due_workflows(READ_AT_ONCE).await?;
+        if looked.due.is_empty() {
+            let until = looked.next_at.map(|at| at.since(looked.now).saturating_sub(looked_at.elapsed()));
+            return Ok(until.map(|until| until + Duration::from_millis(1)));
+        }
+        let now = looked.now;
+        let attended = stream::iter(looked.due).map(|stored| attend(app, stored, now)).buffer_unordered(AT_A_TIME);
+        let failed: Vec<Error> = attended.filter_map(|done| async { done.err() }).collect().await;
+        if let Some(error) = failed.into_iter().next() {
+            return Err(error);
+        }
+    }
+    Ok(None)
+}
+
+/// Does what is due of a run.
+async fn attend(app: &App, stored: StoredRun, now: Timestamp) -> Result<()> {
+    if stored.run.state.is_over() {
+        return match app.engine.delete_workflow(&stored.run.id, stored.revision).await {
+            Ok(()) | Err(Error::Changed(_) | Error::UnknownWorkflow(_)) => Ok(()),
+            Err(error) => Err(error),
+        };
+    }
+    let Some(workflow) = definition(app, &stored.run).await? else { return Ok(()) };
+    if stored.run.state == RunState::Submitting {
+        submit_rest(app, stored, &workflow).await.map(drop)
+    } else {
+        look(app, stored, &workflow, now, MAX_BATCH).await.map(drop)
+    }
+}
+
+/// Stores what a run becomes. Answers `None` if another manager changed it.
+async fn put(app: &App, run: Run, revision: u64) -> Result<Option<StoredRun>> {
+    match app.engine.put_workflow(run.clone(), PutRun::Replace(revision)).await {
+        Ok(revision) => Ok(Some(StoredRun { run, revision })),
+        Err(Error::Changed(_) | Error::UnknownWorkflow(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Submits what is left of a run, piece by piece. Answers the run as it then is; `None` if it is gone.
+///
+/// # Errors
+/// Those of the store; the run then goes on later.
+pub(crate) async fn submit_rest(app: &App, mut stored: StoredRun, workflow: &Workflow) -> Result<Option<StoredRun>> {
+    while stored.run.state == RunState::Submitting {
+        let next = match stored.run.cancel_requested {
+            true => cancel_rest(app, stored.clone(), workflow).await?,
+            false => submit_piece(app, stored.clone(), workflow).await?,
+        };
+        stored = match next {
+            Some(next) if next.run.refusal.is_some() && next.run.failure.is_none() => return Ok(Some(next)),
+            Some(next) => next,
+            None => {
+                // Another manager, or a cancel, came between.
+                let Some(found) = app.engine.workflow(&stored.run.id).await? else { return Ok(None) };
+                if found.run.cancel_requested {
+                    // By what was known before: the cancel may have taken for never stored what was stored just now.
+                    cancel_all(app, &stored.run, workflow).await?;
+                }
+                found
+            }
+        };
+    }
+    Ok(Some(stored))
+}
+
+/// The next tasks of a run, and up to which node they go.
+async fn piece(app: &App, run: &Run, workflow: &Workflow) -> Result<(Vec<NewTask>, usize)> {
+    let (mut tasks, mut edges, mut bytes) = (Vec::new(), 0, 0);
+    let mut queues = HashSet::new();
+    for (place, node) in workflow.nodes().iter().enumerate().skip(run.submitted as usize) {
+        if run.ends.get(place).is_some() {
+            continue;
+        }
+        let task = make_task(app, run, workflow, node).await?;
+        edges += task.depends_on.len();
+        bytes += task.parameters.len();
+        let is_new_queue = !queues.contains(&task.queue);
+        let is_full = tasks.len() == MAX_BATCH
+            || edges > MAX_BATCH_DEPENDENCIES
+            || bytes > PIECE_BYTES
+            || is_new_queue && queues.len() == MAX_QUEUES_PER_BATCH;
+        if is_full && !tasks.is_empty() {
+            return Ok((tasks, place));
+        }
+        queues.insert(task.queue.clone());
+        tasks.push(task);
+    }
+    Ok((tasks, workflow.len()))
+}
+
+/// The task of a node: routed and filled as a submission is. It depends on those that run in this attempt of the run; what
+/// ended in an earlier one stays.
+async fn make_task(app: &App, run: &Run, workflow: &Workflow, node: &Node) -> Result<NewTask> {
+    let id = node_task_id(&run.id, &node.name);
+    let mut task = schedules::make_task(app, &node.task, id, Start::Now).await?;
+    let open = node.depends_on.iter().filter(|edge| run.ends.get(edge.on as usize).is_none());
+    let dependency = |on: u32| node_task_id(&run.id, &workflow.nodes()[on as usize].name);
+    task.depends_on = open.map(|edge| Dependency { on: dependency(edge.on), policy: edge.policy }).collect();
+    // Another attempt is another submission, which takes the place of the one before.
+    task.request_digest = (run.attempt > 1).then(|| u64::from(run.attempt));
+    Ok(task)
+}
+
+/// Submits one piece of a run. Answers `None` if another manager changed it.
+async fn submit_piece(app: &App, stored: StoredRun, workflow: &Workflow) -> Result<Option<StoredRun>> {
+    let StoredRun { run, revision } = stored;
+    let (mut tasks, next) = piece(app, &run, workflow).await?;
+    if !tasks.is_empty() {
+        let sent: Vec<Sent> = tasks.iter().map(Sent::from).collect();
+        let sends = Sends::begin(&mut tasks, None);
+        let on_conflict = if run.attempt > 1 { OnConflict::Replace } else { OnConflict::Fail };
+        let answer = app.engine.submit(Submit { tasks, on_conflict }).await;
+        sends.end(answer.as_ref().err().map(Error::kind));
+        match answer {
+            Ok(submitted) => {
+                let new = |(_, task): &(_, &jobbers_common::engine::Submitted)| task.how != SubmittedHow::Existing;
+                let (sent, new): (Vec<_>, Vec<_>) =
+                    sent.into_iter().zip(&submitted).filter(new).map(|(sent, task)| (sent, task.clone())).unzip();
+                app.meters.submitted(&sent, &new);
+            }
+            Err(error) if schedules::is_trouble(&error) => return Err(error),
+            Err(error) => return refuse(app, run, revision, &error).await,
+        }
+    }
+    let now = app.engine.health().await?.now;
+    put(app, run.with_submitted(u32::try_from(next).unwrap_or(u32::MAX), now), revision).await
+}
+
+/// Notes that the store did not take a piece in: it is tried again where it may be taken in later, else the run fails.
+async fn refuse(app: &App, run: Run, revision: u64, error: &Error) -> Result<Option<StoredRun>> {
+    let again_after = match error {
+        Error::RateLimited { retry_after, .. } => Some(*retry_after),
+        Error::QueueFull { .. } | Error::QueueBytesFull { .. } => Some(Duration::from_secs(1)),
+        _ => None,
+    };
+    if run.refusal.is_none() {
+        tracing::warn!(workflow = %run.id, %error, again = again_after.is_some(), "a workflow's tasks were refused");
+    }
+    let now = app.engine.health().await?.now;
+    let mut run = run.with_refusal(error.to_string(), now, again_after.unwrap_or_default());
+    if again_after.is_none() {
+        // What is stored of it is cancelled, and nothing more submitted.
+        run.failure.clone_from(&run.refusal);
+        run.cancel_requested = true;
+    }
+    put(app, run, revision).await
+}
+
+/// Ends the submission of a run that is cancelled: the nodes that are not stored never will be.
+async fn cancel_rest(app: &App, stored: StoredRun, workflow: &Workflow) -> Result<Option<StoredRun>> {
+    let StoredRun { mut run, revision } = stored;
+    cancel_all(app, &run, workflow).await?;
+    let places: Vec<usize> = run.ends.open_from(0).collect();
+    for places in places.chunks(MAX_BATCH) {
+        let found = app.engine.statuses(&ids_of(&run, workflow, places)).await?;
+        let ends = places.iter().zip(found).map(|(place, status)| (*place, Some(status.unwrap_or(Status::Cancelled))));
+        run.ends.set_all(ends);
+    }
+    let (nodes, now) = (run.nodes, app.engine.health().await?.now);
+    put(app, run.with_submitted(nodes, now), revision).await
+}
+
+fn ids_of(run: &Run, workflow: &Workflow, places: &[usize]) -> Vec<TaskId> {
+    places.iter().map(|place| node_task_id(&run.id, &workflow.nodes()[*place].name)).collect()
+}
+
+/// Cancels all tasks of a run that are not known to be over.
+///
+/// # Errors
+/// Those of the store. Safe to repeat.
+pub(crate) async fn cancel_all(app: &App, run: &Run, workflow: &Workflow) -> Result<()> {
+    let places: Vec<usize> = run.ends.open_from(0).collect();
+    for places in places.chunks(MAX_BATCH) {
+        app.engine.cancel(&ids_of(run, workflow, places)).await?;
+    }
+    Ok(())
+}
+
+/// Where tasks of a run stand that are not known to be over, by their places.
+pub(crate) type Live = Vec<(usize, Status)>;
+
+/// Looks at up to `most` tasks of a run that are not known to be over, and stores what it finds: how some ended, or that all
+/// did. Answers the run as it then is, and those that are not over.
+///
+/// # Errors
+/// Those of the store.
+pub(crate) async fn look(
+    app: &App,
+    stored: StoredRun,
+    workflow: &Workflow,
+    now: Timestamp,
+    most: usize,
+) -> Result<(StoredRun, Live)> {
+    let StoredRun { run: before, revision } = stored;
+    let (mut run, mut live) = (before.clone(), Live::new());
+    let from = run.looked as usize;
+    let before_it = run.ends.open_from(0).take_while(|place| *place < from);
+    let places: Vec<usize> = run.ends.open_from(from).chain(before_it).take(most).collect();
+    read_ends(app, &mut run, workflow, &places, &mut live).await?;
+    if run.ends.are_all_known() {
+        // What did not complete may have been sent again by hand since.
+        let nodes = 0..workflow.len();
+        let again: Vec<usize> =
+            nodes.filter(|place| run.ends.get(*place).is_some_and(|end| end != Status::Completed)).collect();
+        read_ends(app, &mut run, workflow, &again, &mut live).await?;
+    }
+    let next = if run.ends.are_all_known() {
+        let state = match &run.failure {
+            Some(_) => RunState::Failed,
+            None => workflow.outcome(&run.ends, run.cancel_requested),
+        };
+        run.ended(state, now, app.workflow_retention.age)
+    } else {
+        if run.cancel_requested && !live.is_empty() {
+            let places: Vec<usize> = live.iter().map(|(place, _)| *place).collect();
+            for places in places.chunks(MAX_BATCH) {
+                app.engine.cancel(&ids_of(&run, workflow, places)).await?;
+            }
+        }
+        let looked = places.last().map_or(0, |place| place + 1);
+        run.looked_at(looked, now)
+    };
+    let is_due = before.next_at.is_none_or(|at| at <= now);
+    if next.ends == before.ends && !next.state.is_over() && !is_due {
+        return Ok((StoredRun { run: before, revision }, live));
+    }
+    let has_ended = next.state.is_over();
+    match put(app, next, revision).await? {
+        Some(stored) => {
+            if has_ended {
+                note_end(app, &stored.run).await?;
+            }
+            Ok((stored, live))
+        }
+        None => {
+            let found = app.engine.workflow(&before.id).await?;
+            Ok((found.unwrap_or(StoredRun { run: before, revision }), live))
+        }
+    }
+}
+
+/// Where the tasks of a run stand that are not known to be over, as far as they are stored.
+///
+/// # Errors
+/// Those of the store.
+pub(crate) async fn read_live(app: &App, run: &Run, workflow: &Workflow) -> Result<Live> {
+    let (mut live, places) = (Live::new(), run.ends.open_from(0).collect::<Vec<_>>());
+    for places in places.chunks(MAX_BATCH) {
+        let found = app.engine.statuses(&ids_of(run, workflow, places)).await?;
+        live.extend(places.iter().zip(found).filter_map(|(place, status)| Some((*place, status?))));
+    }
+    Ok(live)
+}
+
+/// Reads how the tasks at these places stand. One that is neither stored nor remembered was deleted before its end was seen,
+/// and counts as cancelled, as it does for the tasks that wait for it.
+async fn read_ends(app: &App, run: &mut Run, workflow: &Workflow, places: &[usize], live: &mut Live) -> Result<()> {
+    for places in places.chunks(MAX_BATCH) {
+        let found = app.engine.statuses(&ids_of(run, workflow, places)).await?;
+        let known = run.ends.clone();
+        let found: Vec<(usize, Status)> = places
+            .iter()
+            .zip(found)
+            .map(|(place, status)| (*place, status.or_else(|| known.get(*place)).unwrap_or(Status::Cancelled)))
+            .collect();
+        live.extend(found.iter().filter(|(_, status)| !status.is_finished()));
+        run.ends.set_all(found.into_iter().map(|(place, status)| (place, Some(status))));
+    }
+    Ok(())
+}
+
+/// Counts a run that has ended, and deletes the oldest ones past the number that is kept.
+async fn note_end(app: &App, run: &Run) -> Result<()> {
+    tracing::info!(workflow = %run.id, state = %run.state, nodes = run.nodes, "a workflow is over");
+    let over = RunState::ALL.into_iter().filter(|state| state.is_over());
+    let counts = app.engine.count_workflows().await?;
+    let kept: u64 = over.clone().map(|state| counts[usize::from(state.code())]).sum();
+    let surplus = usize::try_from(kept.saturating_sub(app.workflow_retention.count)).unwrap_or(MAX_BATCH);
+    if surplus == 0 {
+        return Ok(());
+    }
+    let mut oldest = Vec::new();
+    for state in over {
+        let query = RunQuery { state: Some(state), after: None, oldest_first: true, limit: surplus.min(MAX_BATCH) };
+        oldest.extend(app.engine.list_workflows(query).await?);
+    }
+    oldest.sort_by_key(|stored| stored.run.finished_at);
+    for stored in oldest.into_iter().take(surplus) {
+        match app.engine.delete_workflow(&stored.run.id, stored.revision).await {
+            Ok(()) | Err(Error::Changed(_) | Error::UnknownWorkflow(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
