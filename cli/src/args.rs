@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     active, bench, cancel, complete, completions, demo, dlq, doctor, explain, list, queues, registry, resubmit, roles,
-    routes, scheduled, schedules, status, submit, top, up, workers,
+    routes, scheduled, schedules, status, submit, top, up, workers, workflow,
 };
 
 const AFTER_HELP: &str = "\
@@ -77,6 +77,8 @@ pub enum Command {
     Routes(routes::Args),
     /// List schedules, which submit tasks by cron or at an interval, and change them
     Schedules(schedules::Args),
+    /// Submit workflows, which are graphs of tasks; look at them, cancel them and run them again
+    Workflow(workflow::Args),
     /// List the tasks that live workers can run
     Registry(registry::Args),
     /// List the workers that are alive

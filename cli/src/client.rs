@@ -14,7 +14,7 @@ use std::{
 use clap::Args;
 use jobbers_common::{
     duration,
-    name::{RoleName, ScheduleName, TaskId, WorkerId},
+    name::{RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Method, Response, StatusCode, Url, header, redirect};
@@ -88,6 +88,12 @@ pub fn worker_path(id: &WorkerId, verb: &str) -> String {
 #[must_use]
 pub fn schedule_path(name: &ScheduleName, verb: &str) -> String {
     format!("/schedules/{}{verb}", utf8_percent_encode(name.as_str(), SEGMENT))
+}
+
+/// The path of a workflow in the API, or of what is asked of it: `/cancel`.
+#[must_use]
+pub fn workflow_path(id: &WorkflowId, verb: &str) -> String {
+    format!("/workflows/{}{verb}", utf8_percent_encode(id.as_str(), SEGMENT))
 }
 
 /// The path of a task in the API.

@@ -24,3 +24,4 @@ pub mod submit;
 pub mod top;
 pub mod up;
 pub mod workers;
+pub mod workflow;

@@ -50,6 +50,7 @@ pub async fn run(cli: Cli) -> ExitCode {
         Command::Roles(args) => commands::roles::run(&args).await,
         Command::Routes(args) => commands::routes::run(&args).await,
         Command::Schedules(args) => commands::schedules::run(&args).await,
+        Command::Workflow(args) => commands::workflow::run(&args).await,
         Command::Registry(args) => commands::registry::run(&args).await,
         Command::Workers(args) => commands::workers::run(&args).await,
         Command::Top(args) => commands::top::run(&args).await,

@@ -7,6 +7,7 @@ mod routing;
 mod schedule;
 mod task;
 mod worker;
+mod workflow;
 
 use serde::{Deserialize, de::DeserializeOwned};
 
@@ -17,6 +18,7 @@ pub use routing::*;
 pub use schedule::*;
 pub use task::*;
 pub use worker::*;
+pub use workflow::*;
 
 /// A page of a list that may be longer than one answer.
 pub trait Page: DeserializeOwned {

@@ -5,7 +5,7 @@ use std::fs;
 use crate::guide::{Session, first_id, workspace};
 
 /// The documents whose commands are followed, each by a test below.
-const FOLLOWED: [&str; 13] = [
+const FOLLOWED: [&str; 14] = [
     "README.md",
     "docs/guides/coming-from-celery.md",
     "docs/guides/coming-from-sidekiq.md",
@@ -16,6 +16,7 @@ const FOLLOWED: [&str; 13] = [
     "docs/guides/queues-and-roles.md",
     "docs/guides/schedules.md",
     "docs/guides/unique-tasks.md",
+    "docs/guides/workflows.md",
     "docs/reference/cli.md",
     "docs/reference/http-api.md",
     "docs/start.md",
@@ -140,6 +141,15 @@ fn the_guide_to_schedules_works_as_printed() {
     assert!(session.told("jobbers schedules run nightly").starts_with("schedule:nightly:run:"));
     let listed = session.told("jobbers schedules");
     assert!(listed.contains("0 2 * * * (Europe/Berlin)") && listed.contains("every 1h"), "{listed}");
+}
+
+#[test]
+fn the_guide_to_workflows_works_as_printed() {
+    let session = follow("docs/guides/workflows.md", &[("jobbers workflow submit import.mmd", 1)]);
+    let drawn = session.told("jobbers workflow submit count.mmd --id count-1 --name count --wait");
+    assert!(drawn.contains("completed, 6 of 6 nodes are over") && drawn.contains("skipped"), "{drawn}");
+    assert!(session.told("jobbers workflow show count-1 --mermaid").contains("total -.-> alarm"));
+    assert!(session.told("jobbers workflow submit import.mmd").contains("failed"));
 }
 
 #[test]

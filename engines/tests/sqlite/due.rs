@@ -128,6 +128,7 @@ async fn a_store_of_the_version_before_is_migrated_and_its_chores_find_what_is_d
     let hand = Connection::open(&file).unwrap();
     hand.execute_batch(
         "DROP TABLE board; DROP TABLE board_task; DROP TABLE board_label; DROP TABLE board_group; DROP TABLE board_mark;
+         DROP TABLE workflow; DROP TABLE workflow_definition;
          DROP TABLE schedule; DROP TABLE dependency; DROP TABLE dependent; DROP TABLE signal_due; ALTER TABLE task DROP COLUMN linked;
          ALTER TABLE stranger DROP COLUMN ready_at; DROP INDEX queue_configured; DROP TABLE due;
          DROP TABLE worker_loss; DROP INDEX task_held_suspect;

@@ -76,7 +76,7 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: JsonBytes) -> R
         check_id(id)?;
     }
     let digest = ids::request_digest(&request.bytes);
-    let chosen = chosen.or_else(|| key.map(|key| legal(ids::derived(key, 0))));
+    let chosen = chosen.or_else(|| key.map(|key| legal(&ids::derived(key, 0))));
     if let Some(id) = &chosen
         && let Some(stored) = app.engine.workflow(id).await?
     {
@@ -90,7 +90,7 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: JsonBytes) -> R
     if let Some(id) = &chosen {
         check_ids(&app, id, &workflow).await?;
     }
-    let id = chosen.unwrap_or_else(|| legal(app.ids.next()));
+    let id = chosen.unwrap_or_else(|| legal(&app.ids.next()));
     let run = Run::new(id, name, &workflow, digest, app.now().await?);
     let definition = encode_workflow(&workflow)?;
     let revision = match app.engine.put_workflow(run.clone(), PutRun::Create(definition)).await {
@@ -115,7 +115,7 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: JsonBytes) -> R
 }
 
 /// An id of a task that was made here, as one of a run.
-fn legal(id: TaskId) -> WorkflowId {
+fn legal(id: &TaskId) -> WorkflowId {
     #[expect(clippy::expect_used, reason = "both take the same characters, and it is short")]
     WorkflowId::new(id.as_str()).expect("a legal workflow id")
 }
@@ -190,7 +190,7 @@ pub(crate) async fn list(
 
 /// One workflow with its graph
 ///
-/// Where its nodes stand is read from its tasks; a task that was pruned stands as it ended.
+/// The statuses of its nodes are read from its tasks; a task that was pruned keeps the status it ended with.
 #[utoipa::path(
     get, path = "/workflows/{workflow}", tag = "workflows", operation_id = "get_workflow",
     params(("workflow" = NameDoc, Path, description = "The run's id"), WorkflowParams),

@@ -242,7 +242,7 @@ struct NodeView<'a> {
     /// What it is given.
     #[schema(value_type = AnyJsonDoc)]
     parameters: Option<&'a RawValue>,
-    /// Where its task stands; of one that was pruned, how it ended.
+    /// The status of its task; of one that was pruned, how it ended.
     #[schema(value_type = StatusDoc)]
     status: Status,
     /// Whether it was aborted because it was not needed: what it was to handle did not fail.

@@ -72,3 +72,5 @@ mod unknown_tasks;
 mod upgrade;
 #[cfg(test)]
 mod wakeups;
+#[cfg(test)]
+mod workflows;

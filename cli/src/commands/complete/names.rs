@@ -8,7 +8,7 @@ use super::place::{Kind, Place};
 use crate::{
     client::{
         self, Client, ClientArgs,
-        wire::{DeadLetterPage, Queues, RegisteredTasks, Roles, Schedules, TaskPage, Workers},
+        wire::{DeadLetterPage, Queues, RegisteredTasks, Roles, Schedules, TaskPage, Workers, Workflows},
     },
     failure::Failure,
 };
@@ -50,6 +50,10 @@ async fn ask(client: &Client, kind: Kind, path: &[&str]) -> Result<Vec<String>, 
         Kind::Schedule => {
             let Schedules { schedules, .. } = client.get("/schedules", Some(&most)).await?.read()?;
             schedules.into_iter().map(|schedule| schedule.name).collect()
+        }
+        Kind::Workflow => {
+            let Workflows { workflows, .. } = client.get("/workflows", Some(&most)).await?.read()?;
+            workflows.into_iter().map(|run| run.id).collect()
         }
         Kind::Worker => {
             let Workers { workers } = client.get("/workers", client::NOTHING).await?.read()?;

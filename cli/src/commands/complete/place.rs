@@ -3,7 +3,7 @@
 use std::any::TypeId;
 
 use clap::{Arg, Command};
-use jobbers_common::name::{QueueName, RoleName, ScheduleName, TaskId, TaskName, WorkerId};
+use jobbers_common::name::{QueueName, RoleName, ScheduleName, TaskId, TaskName, WorkerId, WorkflowId};
 
 /// Names that only the manager knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,6 +12,7 @@ pub(super) enum Kind {
     Task,
     Role,
     Schedule,
+    Workflow,
     Worker,
     /// A task's id.
     Id,
@@ -89,6 +90,7 @@ impl<'a> Place<'a> {
             (TypeId::of::<TaskName>(), Kind::Task),
             (TypeId::of::<RoleName>(), Kind::Role),
             (TypeId::of::<ScheduleName>(), Kind::Schedule),
+            (TypeId::of::<WorkflowId>(), Kind::Workflow),
             (TypeId::of::<WorkerId>(), Kind::Worker),
             (TypeId::of::<TaskId>(), Kind::Id),
         ];

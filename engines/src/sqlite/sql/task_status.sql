@@ -1,4 +1,4 @@
--- task_status: where a task stands: one that is stored, or pruned and remembered.
+-- task_status: the status of a task that is stored, or was pruned and is remembered.
 -- ?1 id  ?2 now
 SELECT status FROM task WHERE id = ?1
 UNION ALL
