@@ -7,9 +7,10 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use jobbers_cleaner::{Prune, Runner};
 use jobbers_common::engine::Engine;
+use jobbers_manager::Listeners;
 use jobbers_process::shutdown::Shutdown;
 use jobbers_worker::{Report, Worker, WorkerError, stock};
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
@@ -30,7 +31,7 @@ pub(crate) struct Plan {
     /// The worker's; `None` for no worker.
     pub(crate) worker: Option<jobbers_worker::Config>,
     /// Where the manager listens.
-    pub(crate) listener: TcpListener,
+    pub(crate) listeners: Listeners,
     /// The store.
     pub(crate) engine: Arc<dyn Engine>,
     /// Stops all at once.
@@ -83,8 +84,8 @@ impl Stack {
     /// # Errors
     /// When the listener has no address.
     pub(crate) async fn start(plan: Plan) -> Result<Self, Failure> {
-        let Plan { manager, worker, listener, engine, now } = plan;
-        let address = listener.local_addr().map_err(|error| Failure::Unavailable(error.to_string()))?;
+        let Plan { manager, worker, listeners, engine, now } = plan;
+        let address = listeners.http.local_addr().map_err(|error| Failure::Unavailable(error.to_string()))?;
         let (for_manager, for_cleaner) = (Arc::clone(&engine), Arc::clone(&engine));
         let ended = CancellationToken::new();
         let worker = worker.map(|config| Worker::new(config, Arc::clone(&engine)).tasks(stock::ALL));
@@ -95,7 +96,7 @@ impl Stack {
                 () = ended.cancelled() => {}
             }
         }
-        let manage = |shutdown| jobbers_manager::run(manager, for_manager, listener, shutdown);
+        let manage = |shutdown| jobbers_manager::run(manager, for_manager, listeners, shutdown);
         Ok(Self {
             address,
             manager: Service::start(&now, &ended, manage),

@@ -5,7 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use jobbers_common::{engine::Engine, queue::Retention, time::Timestamp};
+use jobbers_common::{
+    engine::{Engine, boards::Boards},
+    queue::Retention,
+    time::Timestamp,
+};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +25,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) boards: Arc<dyn Boards>,
     pub(crate) live: LiveConfig,
     pub(crate) known: KnownTasks,
     pub(crate) leases: Arc<Leases>,
@@ -51,6 +56,7 @@ impl App {
             live: LiveConfig::new(Arc::clone(&engine)),
             known: KnownTasks::new(Arc::clone(&engine)),
             leases: Arc::new(Leases::new(Arc::clone(&engine))),
+            boards: Arc::clone(&engine).boards(),
             engine,
             ids: Ids::default(),
             dead_letters: DeadLetters::new(config, url),

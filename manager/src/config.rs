@@ -8,12 +8,14 @@ use std::{
 
 use axum::http::Uri;
 use clap::Parser;
+use jobbers_boards::taskstore::Unit;
 use jobbers_common::{duration, limits::HIGHEST_MAX_PAYLOAD_BYTES, tombstone::TombstonePolicy};
 use jobbers_engines::OpenOptions;
 use jobbers_process::{
     config::{ConfigError, layered},
     engine_url::{EngineArgs, without_password},
-    host, listen,
+    host,
+    listen::{self, NotLoopback},
     logging::LogArgs,
 };
 use percent_encoding::percent_decode_str;
@@ -67,10 +69,27 @@ pub struct Args {
     #[command(flatten)]
     #[serde(flatten)]
     pub names: NameArgs,
+    /// Where TaskStore's clients are answered.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub taskstore: TaskStoreArgs,
     /// What is logged.
     #[command(flatten)]
     #[serde(skip)]
     pub log: LogArgs,
+}
+
+/// Where TaskStore's clients are answered, beside `/taskstore` and `/taskstore-ns`.
+#[derive(Debug, Clone, Default, clap::Args, Serialize)]
+pub struct TaskStoreArgs {
+    /// Also answer TaskStore's clients at the root of this address
+    #[arg(long, env = "MANAGER_TASKSTORE_LISTEN", value_name = "ADDRESS", value_parser = listen::parse)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taskstore_listen: Option<SocketAddr>,
+    /// In which unit that address counts time: ns as the Go client does, ms as TaskStore's document says [default: ns]
+    #[arg(long, env = "MANAGER_TASKSTORE_UNIT", value_name = "UNIT")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taskstore_unit: Option<Unit>,
 }
 
 /// Settings for dead letters.
@@ -158,6 +177,11 @@ pub struct Config {
     pub advertise_url: String,
     /// Host names accepted by a manager on loopback besides localhost; `*` for any.
     pub allowed_hosts: Vec<String>,
+    /// Where TaskStore's clients are answered at the root.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "listen::read_if_any")]
+    pub taskstore_listen: Option<SocketAddr>,
+    /// In which unit that address counts time.
+    pub taskstore_unit: Unit,
 }
 
 /// Chores with a promise of one second must run at least this often.
@@ -218,6 +242,15 @@ impl Config {
                 .map_err(|rule| ConfigError::Invalid(format!("advertise_url {:?} {rule}", self.advertise_url)))?;
         }
         Ok(self)
+    }
+
+    /// Refuses addresses that aren't loopback, unless they are meant.
+    ///
+    /// # Errors
+    /// The first such address.
+    pub fn check_addresses(&self) -> Result<(), NotLoopback> {
+        let mut addresses = [Some(self.listen), self.taskstore_listen].into_iter().flatten();
+        addresses.try_for_each(|address| listen::check(address, self.insecure, "--insecure"))
     }
 
     /// How to open the store.

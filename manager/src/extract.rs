@@ -33,8 +33,7 @@ impl FromRequest<Arc<App>> for JsonBytes {
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
         check_media_type(&parts.headers)?;
-        check_length(&parts.headers, app.max_body_bytes)?;
-        let (bytes, share) = read_body(body, app).await?;
+        let (bytes, share) = read_bounded(&parts.headers, body, app).await?;
         Ok(Self { headers: parts.headers, bytes, share })
     }
 }
@@ -59,8 +58,7 @@ impl<T: DeserializeOwned + Default> FromRequest<Arc<App>> for JsonIfAny<T> {
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
-        check_length(&parts.headers, app.max_body_bytes)?;
-        let (bytes, _share) = read_body(body, app).await?;
+        let (bytes, _share) = read_bounded(&parts.headers, body, app).await?;
         if bytes.is_empty() {
             return Ok(Self(T::default()));
         }
@@ -117,6 +115,12 @@ fn check_media_type(headers: &HeaderMap) -> Result<(), Problem> {
 fn check_length(headers: &HeaderMap, limit: usize) -> Result<(), Problem> {
     let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if declared.is_some_and(|length| length > limit as u64) { Err(too_large(limit)) } else { Ok(()) }
+}
+
+/// The bytes of any body: within the bound, and in time.
+pub(crate) async fn read_bounded(headers: &HeaderMap, body: Body, app: &App) -> Result<(Bytes, Share), Problem> {
+    check_length(headers, app.max_body_bytes)?;
+    read_body(body, app).await
 }
 
 async fn read_body(body: Body, app: &App) -> Result<(Bytes, Share), Problem> {

@@ -21,7 +21,7 @@ use crate::problem::{Code, Problem, Result};
 const EXEMPT: [&str; 3] = ["/health/live", "/health/ready", "/metrics"];
 
 /// The names of each operation's query parameters, by path and method.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct KnownParameters(HashMap<String, HashMap<Method, Vec<String>>>);
 
 impl KnownParameters {

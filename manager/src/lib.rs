@@ -35,6 +35,7 @@ mod json;
 mod known_parameters;
 mod known_tasks;
 mod leases;
+mod listeners;
 mod live_config;
 mod meters;
 mod middleware;
@@ -44,11 +45,13 @@ mod router;
 mod schedules;
 mod sends;
 mod server;
+mod taskstore;
 pub mod wire;
 mod workflows;
 
 pub use config::Config;
 pub use dead_letters::DUTY as DEAD_LETTERS_DUTY;
+pub use listeners::{ListenError, Listeners};
 
 use crate::app::App;
 
@@ -64,13 +67,14 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
     api::routes().into_openapi()
 }
 
-/// Serves HTTP on `listener` until `shutdown`, and returns when the last request is answered or cut off.
+/// Serves HTTP on `listeners` until `shutdown`, and returns when the last request is answered or cut off.
 ///
 /// `shutdown.drain` stops accepting, answers waiting long polls, and lets requests under way finish, for at most
 /// [`Config::drain_timeout`]; `shutdown.now` cuts them at once. The caller has checked the address
 /// ([`jobbers_process::listen::check`]).
-pub async fn run(config: Config, engine: Arc<dyn Engine>, listener: TcpListener, shutdown: Shutdown) {
-    let address = listener.local_addr().unwrap_or(config.listen);
+pub async fn run(config: Config, engine: Arc<dyn Engine>, listeners: impl Into<Listeners>, shutdown: Shutdown) {
+    let Listeners { http, taskstore } = listeners.into();
+    let address = http.local_addr().unwrap_or(config.listen);
     tracing::info!(%address, "listening");
     let app = Arc::new(App::new(&config, engine, config.url(address), shutdown.drain.clone()));
     gauges::observe(&app, &opentelemetry::global::meter(SCOPE));
@@ -84,11 +88,25 @@ pub async fn run(config: Config, engine: Arc<dyn Engine>, listener: TcpListener,
     background.spawn(known_tasks::keep_fresh(Arc::clone(&app), KNOWN_TASKS_REFRESH));
     background.spawn(leases::http_workers::keep_registered(Arc::clone(&app), LEASES_REPORTED));
     let keeping = tokio::spawn(dead_letters::keeper::run(Arc::clone(&app), config.tick));
-    server::serve(listener, router::router(Arc::clone(&app), guard), &config, &shutdown).await;
+    let native = server::serve(http, router::router(Arc::clone(&app), guard), &config, &shutdown);
+    match taskstore {
+        Some(listener) => {
+            tokio::join!(native, serve_taskstore(listener, &app, &config, &shutdown));
+        }
+        None => native.await,
+    }
     app.leases.finish(config.drain_timeout).await;
     // Both stop with `drain` and are safe to interrupt; a store that hangs must not hold the stop up.
     background.shutdown().await;
     // It stops with `drain` too, and gives its duty back, so that another manager need not wait for that to end.
     tokio::time::timeout(config.drain_timeout, keeping).await.ok();
     tracing::info!("stopped");
+}
+
+/// Answers TaskStore's clients on a port of their own.
+async fn serve_taskstore(listener: TcpListener, app: &Arc<App>, config: &Config, shutdown: &Shutdown) {
+    let address = listener.local_addr().unwrap_or(config.listen);
+    tracing::info!(%address, unit = %config.taskstore_unit, "TaskStore's clients are answered");
+    let guard = guard::Guard::new(config, address);
+    server::serve(listener, router::taskstore(app, guard, config.taskstore_unit), config, shutdown).await;
 }

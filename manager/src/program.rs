@@ -6,15 +6,15 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::Context;
+use crate::{
+    Listeners,
+    config::{Args, Config},
+};
 use jobbers_process::{
-    exit, listen, logging,
+    exit, logging,
     shutdown::Shutdown,
     telemetry::{Options, Telemetry, TelemetryError},
 };
-use tokio::net::TcpListener;
-
-use crate::config::{Args, Config};
 
 /// Runs the program, and returns its exit code.
 pub async fn run(args: Args) -> ExitCode {
@@ -44,7 +44,7 @@ pub async fn run(args: Args) -> ExitCode {
 fn configure(args: &Args) -> anyhow::Result<Config> {
     logging::check(&args.log).map_err(anyhow::Error::msg)?;
     let config = Config::load(args)?;
-    listen::check(config.listen, config.insecure, "--insecure")?;
+    config.check_addresses()?;
     Ok(config)
 }
 
@@ -60,9 +60,8 @@ async fn serve(args: &Args, config: Config) -> anyhow::Result<()> {
     telemetry.announce();
     let shutdown = Shutdown::on_signals()?;
     let engine = jobbers_engines::open(&config.engine_url, config.open_options()).await?;
-    let listener =
-        TcpListener::bind(config.listen).await.with_context(|| format!("can't listen on {}", config.listen))?;
-    crate::run(config, engine, listener, shutdown).await;
+    let listeners = Listeners::bind(&config).await?;
+    crate::run(config, engine, listeners, shutdown).await;
     telemetry.shutdown().await;
     Ok(())
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use axum::{
     Router,
     http::{Method, Uri},
+    middleware::from_fn_with_state,
 };
+use jobbers_boards::taskstore::Unit;
 use utoipa_swagger_ui::SwaggerUi;
 
 use crate::{
@@ -15,6 +17,7 @@ use crate::{
     known_parameters::KnownParameters,
     middleware::{Middleware, handle},
     problem::{Code, Problem},
+    taskstore,
 };
 
 /// The whole service.
@@ -25,11 +28,16 @@ pub(crate) fn router(app: Arc<App>, guard: Guard) -> Router {
         .merge(SwaggerUi::new("/docs").url("/openapi.json", description))
         .fallback(unknown_path)
         .method_not_allowed_fallback(unknown_method)
-        .layer(axum::middleware::from_fn_with_state(
-            Arc::new(Middleware { app: Arc::clone(&app), guard, known }),
-            handle,
-        ))
+        // Behind the line above: to the front's clients, a wrong method has no body.
+        .merge(taskstore::mounted(&app))
+        .layer(from_fn_with_state(Arc::new(Middleware { app: Arc::clone(&app), guard, known }), handle))
         .with_state(app)
+}
+
+/// What TaskStore's clients find at the root of a port of their own.
+pub(crate) fn taskstore(app: &Arc<App>, guard: Guard, unit: Unit) -> Router {
+    let middleware = Middleware { app: Arc::clone(app), guard, known: KnownParameters::default() };
+    taskstore::front(app, unit).layer(from_fn_with_state(Arc::new(middleware), handle))
 }
 
 async fn unknown_path(uri: Uri) -> Problem {

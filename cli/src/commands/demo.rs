@@ -89,18 +89,19 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 async fn play(args: &Args, corpus: Corpus, scratch: &Scratch, shutdown: &Shutdown) -> Result<bool, Failure> {
     let engine = Arc::clone(&scratch.engine);
     let health = engine.health().await.map_err(|error| Failure::Unavailable(error.to_string()))?;
-    let listener = up::bind(([127, 0, 0, 1], 0).into()).await?;
     let parts = TempDir::new().map_err(|error| Failure::Unavailable(format!("no temporary folder: {error}")))?;
+    let manager = jobbers_manager::Config {
+        listen: ([127, 0, 0, 1], 0).into(),
+        dlq_path: scratch.dead_letters().display().to_string(),
+        ..jobbers_manager::Config::default()
+    };
     let plan = Plan {
-        manager: jobbers_manager::Config {
-            dlq_path: scratch.dead_letters().display().to_string(),
-            ..jobbers_manager::Config::default()
-        },
+        listeners: up::bind(&manager).await?,
+        manager,
         worker: Some(jobbers_worker::Config {
             stock_root: [args.folder.as_path(), parts.path()].into_iter().collect(),
             ..jobbers_worker::Config::default()
         }),
-        listener,
         engine,
         now: shutdown.now.clone(),
     };

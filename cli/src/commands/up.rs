@@ -2,7 +2,10 @@
 
 use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
 
-use jobbers_manager::config::{DeadLetterArgs, NameArgs};
+use jobbers_manager::{
+    Listeners,
+    config::{DeadLetterArgs, NameArgs, TaskStoreArgs},
+};
 use jobbers_process::{
     config::layered,
     engine_url::EngineArgs,
@@ -12,7 +15,6 @@ use jobbers_process::{
     telemetry::{MetricsArgs, Options, Telemetry, TelemetryError},
 };
 use jobbers_worker::config::WorkerArgs;
-use tokio::net::TcpListener;
 
 use crate::{
     failure::Failure,
@@ -55,6 +57,8 @@ pub struct Args {
     #[command(flatten)]
     names: NameArgs,
     #[command(flatten)]
+    taskstore: TaskStoreArgs,
+    #[command(flatten)]
     worker: WorkerArgs,
     #[command(flatten)]
     metrics: MetricsArgs,
@@ -72,11 +76,11 @@ impl Args {
             print_config: false,
             dead_letters: self.dead_letters.clone(),
             names: self.names.clone(),
+            taskstore: self.taskstore.clone(),
             log: self.log.clone(),
         };
         let config = jobbers_manager::Config::load(&args).map_err(|error| Failure::Config(error.to_string()))?;
-        listen::check(config.listen, config.insecure, "--insecure")
-            .map_err(|error| Failure::Config(error.to_string()))?;
+        config.check_addresses().map_err(|error| Failure::Config(error.to_string()))?;
         Ok(config)
     }
 
@@ -118,12 +122,12 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     telemetry.announce();
     let has_worker = worker.is_some();
     let shutdown = on_signals()?;
-    let listener = bind(manager.listen).await?;
+    let listeners = bind(&manager).await?;
     let store = manager.engine_url.clone();
     let opened = jobbers_engines::open(&store, manager.open_options()).await;
     let engine = opened.map_err(|error| cant_open(&store, &error))?;
     let health = engine.health().await.map_err(|error| cant_open(&store, &error))?;
-    let stack = Stack::start(Plan { manager, worker, listener, engine, now: shutdown.now.clone() }).await?;
+    let stack = Stack::start(Plan { manager, worker, listeners, engine, now: shutdown.now.clone() }).await?;
     let _marker = mark(stack.address, &store, &health.store);
     for warning in &health.warnings {
         tracing::warn!("{warning}");
@@ -165,12 +169,10 @@ pub fn on_signals() -> Result<Shutdown, Failure> {
     Shutdown::on_signals().map_err(|error| Failure::Unavailable(format!("signals can't be followed: {error}")))
 }
 
-/// Listens.
+/// Listens where the manager is to.
 ///
 /// # Errors
-/// When the address can't be had.
-pub async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
-    TcpListener::bind(address).await.map_err(|error| {
-        Failure::Unavailable(format!("can't listen on {address}: {error}; choose another address with --listen"))
-    })
+/// When an address can't be had.
+pub async fn bind(manager: &jobbers_manager::Config) -> Result<Listeners, Failure> {
+    Listeners::bind(manager).await.map_err(|error| Failure::Unavailable(error.to_string()))
 }

@@ -15,6 +15,7 @@ const FOLLOWED: [&str; 14] = [
     "docs/guides/first-worker.md",
     "docs/guides/queues-and-roles.md",
     "docs/guides/schedules.md",
+    "docs/guides/taskstore.md",
     "docs/guides/unique-tasks.md",
     "docs/guides/workflows.md",
     "docs/reference/cli.md",
@@ -157,6 +158,18 @@ fn the_guide_to_dependencies_works_as_printed() {
     let session = follow("docs/guides/dependencies.md", &[]);
     let aborted = session.told("jobbers status later/second");
     assert!(aborted.contains("aborted"), "{aborted}");
+}
+
+#[test]
+fn the_guide_to_taskstore_works_as_printed() {
+    let session = follow("docs/guides/taskstore.md", &[]);
+    let claimed = session.told("curl -s http://127.0.0.1:8000/taskstore/claim");
+    assert!(claimed.contains(r#""id":2"#) && claimed.contains("/path/to/file:0:1024"), "{claimed}");
+    let deleted = session.told(r#"curl -s http://127.0.0.1:8000/taskstore/update -d '{"clientid": 1532"#);
+    assert_eq!(deleted, r#"{"tasks":[],"error":null}"#);
+    let counted = session.told("python3 wordcount.py");
+    assert!(counted.ends_with(" distinct: right\n"), "{counted}");
+    assert!(session.told("curl -s http://127.0.0.1:8000/health/ready").contains("synchronous=FULL"));
 }
 
 #[test]

@@ -51,13 +51,16 @@ fn what_makes_no_sense_is_refused_with_its_code() {
     std::fs::write(&file, "tikc = \"3s\"\n").unwrap();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
-    let cases: [(&[&str], i32, &str); 8] = [
+    let cases: [(&[&str], i32, &str); 11] = [
         (&["--lisen", "x"], 2, "--listen"),
         (&["--listen", "here"], 2, "--listen"),
         (&["--config", file.to_str().unwrap()], 64, "tikc"),
         (&["--config", "/no/such/file.toml"], 64, "/no/such/file.toml"),
         (&["--log", "a=b=c"], 64, "--log"),
         (&["--listen", "0.0.0.0:0"], 64, "--insecure"),
+        (&["--taskstore-listen", "here"], 2, "--taskstore-listen"),
+        (&["--taskstore-listen", "0.0.0.0:0"], 64, "--insecure"),
+        (&["--taskstore-unit", "s"], 2, "write ms or ns"),
         (&["--engine-url", "carrier://me:s3cret@pigeon"], 64, "carrier://…"),
         (&["--engine-url", "sqlite:///no/such/folder/jobbers.db"], 64, "/no/such/folder"),
     ];
@@ -68,6 +71,9 @@ fn what_makes_no_sense_is_refused_with_its_code() {
     }
     let (code, _, err) = run(&["--engine-url", "sqlite::memory:", "--listen", &taken]);
     assert!(code == Some(69) && err.contains(&taken), "{code:?} {err}");
+    let both = ["--engine-url", "sqlite::memory:", "--listen", "127.0.0.1:0", "--taskstore-listen", &taken];
+    let (code, _, err) = run(&both);
+    assert!(code == Some(69) && err.contains("--taskstore-listen"), "{code:?} {err}");
 }
 
 #[test]

@@ -26,5 +26,6 @@ mod server;
 mod stop;
 mod store_down;
 mod submit;
+mod taskstore;
 mod unique;
 mod workflows;

@@ -57,6 +57,8 @@ mod stack;
 #[cfg(test)]
 mod storm;
 #[cfg(test)]
+mod taskstore;
+#[cfg(test)]
 mod telemetry;
 #[cfg(test)]
 mod tombstones;
