@@ -1,10 +1,12 @@
 //! A store of tasks for one test, and a client for it.
 
-use std::{sync::Arc, time::Duration};
+use std::{any::Any, sync::Arc, time::Duration};
 
 use axum::Router;
 use jobbers_boards::taskstore::{Unit, router};
 use jobbers_common::engine::{boards::Boards, model::ModelEngine};
+use jobbers_engines::{OpenOptions, redis::RedisEngine, sqlite::SqliteEngine};
+use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 use reqwest::{Client, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -22,6 +24,8 @@ pub(crate) const OTHER: i64 = 8;
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
     Model,
+    Sqlite,
+    Redis,
 }
 
 /// Makes a test of each `async fn NAME(store: Store)`, one per kind of store.
@@ -35,24 +39,42 @@ macro_rules! on_every_store {
                 }
             )+
         }
+        mod on_sqlite {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $test() {
+                    super::$test($crate::store::Store::on($crate::store::Kind::Sqlite).await).await;
+                }
+            )+
+        }
+        mod on_redis {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $test() {
+                    super::$test($crate::store::Store::on($crate::store::Kind::Redis).await).await;
+                }
+            )+
+        }
     };
 }
 
 /// A front on a store, at the address of nanoseconds; [`Store::milliseconds`] is the other one.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Store {
     client: Client,
     base: String,
     _serving: Arc<Serving>,
 }
 
-/// Serves until it is dropped.
-#[derive(Debug)]
-struct Serving(JoinHandle<()>);
+/// Serves, and keeps the store, until it is dropped.
+struct Serving {
+    task: JoinHandle<()>,
+    _store: Box<dyn Any + Send + Sync>,
+}
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        self.0.abort();
+        self.task.abort();
     }
 }
 
@@ -86,18 +108,35 @@ impl Store {
     pub(crate) async fn on(kind: Kind) -> Self {
         match kind {
             Kind::Model => Self::over(Arc::new(ModelEngine::with_system_clock())).await,
+            Kind::Sqlite => {
+                let folder = tempfile::tempdir().unwrap();
+                let url = format!("sqlite://{}", folder.path().join("tasks.db").display());
+                let engine = SqliteEngine::open(&url, OpenOptions::default()).await.unwrap();
+                Self::keeping(Arc::new(engine), Box::new(folder)).await
+            }
+            Kind::Redis => {
+                let start = || RedisServer::start(RedisOptions::default());
+                let server = tokio::task::spawn_blocking(start).await.unwrap();
+                let engine = RedisEngine::open(&server.url(), OpenOptions::default()).await.unwrap();
+                Self::keeping(Arc::new(engine), Box::new(server)).await
+            }
         }
     }
 
     pub(crate) async fn over(boards: Arc<dyn Boards>) -> Self {
+        Self::keeping(boards, Box::new(())).await
+    }
+
+    /// A front on boards whose store is kept with it.
+    async fn keeping(boards: Arc<dyn Boards>, store: Box<dyn Any + Send + Sync>) -> Self {
         let routes = Router::new()
             .nest("/ms", router(Arc::clone(&boards), Unit::Milliseconds, MAX_DATA))
             .nest("/ns", router(boards, Unit::Nanoseconds, MAX_DATA));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}/ns", listener.local_addr().unwrap());
-        let serving = tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
+        let task = tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
         let client = Client::builder().no_proxy().timeout(Duration::from_secs(30)).build().unwrap();
-        Self { client, base, _serving: Arc::new(Serving(serving)) }
+        Self { client, base, _serving: Arc::new(Serving { task, _store: store }) }
     }
 
     /// The same store at the address of milliseconds.
