@@ -5,7 +5,7 @@ use std::fs;
 use crate::guide::{Session, first_id, workspace};
 
 /// The documents whose commands are followed, each by a test below.
-const FOLLOWED: [&str; 14] = [
+const FOLLOWED: [&str; 15] = [
     "README.md",
     "docs/guides/coming-from-celery.md",
     "docs/guides/coming-from-sidekiq.md",
