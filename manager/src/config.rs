@@ -8,8 +8,12 @@ use std::{
 
 use axum::http::Uri;
 use clap::Parser;
-use jobbers_boards::taskstore::Unit;
-use jobbers_common::{duration, limits::HIGHEST_MAX_PAYLOAD_BYTES, tombstone::TombstonePolicy};
+use jobbers_boards::{masstasker::HIGHEST_MAX_MESSAGE_BYTES, taskstore::Unit};
+use jobbers_common::{
+    duration,
+    limits::{HIGHEST_MAX_PAYLOAD_BYTES, MAX_BOARD_GROUP_BYTES},
+    tombstone::TombstonePolicy,
+};
 use jobbers_engines::OpenOptions;
 use jobbers_process::{
     config::{ConfigError, layered},
@@ -73,6 +77,10 @@ pub struct Args {
     #[command(flatten)]
     #[serde(flatten)]
     pub taskstore: TaskStoreArgs,
+    /// Where MassTasker's clients are answered.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub masstasker: MassTaskerArgs,
     /// What is logged.
     #[command(flatten)]
     #[serde(skip)]
@@ -90,6 +98,26 @@ pub struct TaskStoreArgs {
     #[arg(long, env = "MANAGER_TASKSTORE_UNIT", value_name = "UNIT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taskstore_unit: Option<Unit>,
+}
+
+/// Where MassTasker's clients are answered.
+#[derive(Debug, Clone, Default, clap::Args, Serialize)]
+pub struct MassTaskerArgs {
+    /// Answer MassTasker's clients over gRPC at this address [without an address: 127.0.0.1:50053]
+    #[arg(
+        long,
+        env = "MASSTASKER_LISTEN_RPC",
+        value_name = "ADDRESS",
+        num_args = 0..=1,
+        default_missing_value = "127.0.0.1:50053",
+        value_parser = listen::parse
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub masstasker_listen: Option<SocketAddr>,
+    /// Create one empty task in this group, once per store
+    #[arg(long, env = "MASSTASKER_BOOTSTRAP_TASK_GROUP", value_name = "GROUP")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bootstrap_task_group: Option<String>,
 }
 
 /// Settings for dead letters.
@@ -182,6 +210,13 @@ pub struct Config {
     pub taskstore_listen: Option<SocketAddr>,
     /// In which unit that address counts time.
     pub taskstore_unit: Unit,
+    /// Where MassTasker's clients are answered.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "listen::read_if_any")]
+    pub masstasker_listen: Option<SocketAddr>,
+    /// The group that gets one empty task, once per store; empty for none.
+    pub bootstrap_task_group: String,
+    /// Most bytes of one message of MassTasker's clients.
+    pub masstasker_max_message_bytes: usize,
 }
 
 /// Chores with a promise of one second must run at least this often.
@@ -214,6 +249,7 @@ impl Config {
             ("write_timeout", !self.write_timeout.is_zero()),
             ("config_refresh", !self.config_refresh.is_zero()),
             ("tick", !self.tick.is_zero()),
+            ("masstasker_max_message_bytes", self.masstasker_max_message_bytes > 0),
         ];
         if let Some((key, _)) = positive.iter().find(|(_, fine)| !fine) {
             return Err(ConfigError::Invalid(format!("{key} must be above 0")));
@@ -225,6 +261,14 @@ impl Config {
             return Err(ConfigError::Invalid(format!(
                 "max_payload_bytes is at most {HIGHEST_MAX_PAYLOAD_BYTES}: store large data elsewhere and pass its address"
             )));
+        }
+        if self.masstasker_max_message_bytes > HIGHEST_MAX_MESSAGE_BYTES {
+            let rule = format!("masstasker_max_message_bytes is at most {HIGHEST_MAX_MESSAGE_BYTES}");
+            return Err(ConfigError::Invalid(rule));
+        }
+        if self.bootstrap_task_group.len() > MAX_BOARD_GROUP_BYTES {
+            let rule = format!("bootstrap_task_group has at most {MAX_BOARD_GROUP_BYTES} bytes");
+            return Err(ConfigError::Invalid(rule));
         }
         if self.workflow_count > MOST_WORKFLOWS_KEPT {
             let rule = format!("workflow_count is at most {MOST_WORKFLOWS_KEPT}");
@@ -249,7 +293,7 @@ impl Config {
     /// # Errors
     /// The first such address.
     pub fn check_addresses(&self) -> Result<(), NotLoopback> {
-        let mut addresses = [Some(self.listen), self.taskstore_listen].into_iter().flatten();
+        let mut addresses = [Some(self.listen), self.taskstore_listen, self.masstasker_listen].into_iter().flatten();
         addresses.try_for_each(|address| listen::check(address, self.insecure, "--insecure"))
     }
 

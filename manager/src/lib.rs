@@ -13,6 +13,7 @@
 
 use std::sync::Arc;
 
+use jobbers_boards::masstasker;
 use jobbers_common::engine::Engine;
 use jobbers_process::{shutdown::Shutdown, telemetry::SCOPE};
 use tokio::{net::TcpListener, task::JoinSet};
@@ -73,7 +74,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
 /// [`Config::drain_timeout`]; `shutdown.now` cuts them at once. The caller has checked the address
 /// ([`jobbers_process::listen::check`]).
 pub async fn run(config: Config, engine: Arc<dyn Engine>, listeners: impl Into<Listeners>, shutdown: Shutdown) {
-    let Listeners { http, taskstore } = listeners.into();
+    let Listeners { http, taskstore, masstasker } = listeners.into();
     let address = http.local_addr().unwrap_or(config.listen);
     tracing::info!(%address, "listening");
     let app = Arc::new(App::new(&config, engine, config.url(address), shutdown.drain.clone()));
@@ -89,12 +90,11 @@ pub async fn run(config: Config, engine: Arc<dyn Engine>, listeners: impl Into<L
     background.spawn(leases::http_workers::keep_registered(Arc::clone(&app), LEASES_REPORTED));
     let keeping = tokio::spawn(dead_letters::keeper::run(Arc::clone(&app), config.tick));
     let native = server::serve(http, router::router(Arc::clone(&app), guard), &config, &shutdown);
-    match taskstore {
-        Some(listener) => {
-            tokio::join!(native, serve_taskstore(listener, &app, &config, &shutdown));
-        }
-        None => native.await,
-    }
+    tokio::join!(
+        native,
+        serve_taskstore(taskstore, &app, &config, &shutdown),
+        serve_masstasker(masstasker, &app, &config, &shutdown),
+    );
     app.leases.finish(config.drain_timeout).await;
     // Both stop with `drain` and are safe to interrupt; a store that hangs must not hold the stop up.
     background.shutdown().await;
@@ -103,10 +103,24 @@ pub async fn run(config: Config, engine: Arc<dyn Engine>, listeners: impl Into<L
     tracing::info!("stopped");
 }
 
-/// Answers TaskStore's clients on a port of their own.
-async fn serve_taskstore(listener: TcpListener, app: &Arc<App>, config: &Config, shutdown: &Shutdown) {
+/// Answers TaskStore's clients on a port of their own, if they have one.
+async fn serve_taskstore(listener: Option<TcpListener>, app: &Arc<App>, config: &Config, shutdown: &Shutdown) {
+    let Some(listener) = listener else { return };
     let address = listener.local_addr().unwrap_or(config.listen);
     tracing::info!(%address, unit = %config.taskstore_unit, "TaskStore's clients are answered");
     let guard = guard::Guard::new(config, address);
     server::serve(listener, router::taskstore(app, guard, config.taskstore_unit), config, shutdown).await;
+}
+
+/// Answers MassTasker's clients, if they have a port.
+async fn serve_masstasker(listener: Option<TcpListener>, app: &Arc<App>, config: &Config, shutdown: &Shutdown) {
+    let Some(listener) = listener else { return };
+    let settings = masstasker::Settings {
+        max_message_bytes: config.masstasker_max_message_bytes,
+        bootstrap_group: Some(config.bootstrap_task_group.clone()).filter(|group| !group.is_empty()),
+        max_connections: config.max_connections,
+        drain_timeout: config.drain_timeout,
+        ..masstasker::Settings::default()
+    };
+    masstasker::serve(settings, Arc::clone(&app.boards), listener, shutdown.clone()).await;
 }

@@ -13,6 +13,8 @@ pub struct Listeners {
     pub http: TcpListener,
     /// TaskStore's clients, at the root.
     pub taskstore: Option<TcpListener>,
+    /// MassTasker's clients, over gRPC.
+    pub masstasker: Option<TcpListener>,
 }
 
 /// An address can't be had.
@@ -31,11 +33,16 @@ impl Listeners {
     /// When an address can't be had.
     pub async fn bind(config: &Config) -> Result<Self, ListenError> {
         let http = bind(config.listen, "--listen").await?;
-        let taskstore = match config.taskstore_listen {
-            Some(address) => Some(bind(address, "--taskstore-listen").await?),
-            None => None,
-        };
-        Ok(Self { http, taskstore })
+        let taskstore = bind_if_any(config.taskstore_listen, "--taskstore-listen").await?;
+        let masstasker = bind_if_any(config.masstasker_listen, "--masstasker-listen").await?;
+        Ok(Self { http, taskstore, masstasker })
+    }
+}
+
+async fn bind_if_any(address: Option<SocketAddr>, flag: &'static str) -> Result<Option<TcpListener>, ListenError> {
+    match address {
+        Some(address) => Ok(Some(bind(address, flag).await?)),
+        None => Ok(None),
     }
 }
 
@@ -45,6 +52,6 @@ async fn bind(address: SocketAddr, flag: &'static str) -> Result<TcpListener, Li
 
 impl From<TcpListener> for Listeners {
     fn from(http: TcpListener) -> Self {
-        Self { http, taskstore: None }
+        Self { http, taskstore: None, masstasker: None }
     }
 }

@@ -2,12 +2,16 @@
 
 use std::{any::Any, sync::Arc};
 
-use jobbers_common::engine::{boards::Boards, model::ModelEngine};
+use jobbers_common::engine::{Engine, boards::Boards, model::ModelEngine};
+use jobbers_engines::{OpenOptions, redis::RedisEngine, sqlite::SqliteEngine};
+use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 
 /// A store of one test's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Model,
+    Sqlite,
+    Redis,
 }
 
 impl Kind {
@@ -15,6 +19,17 @@ impl Kind {
     pub(crate) async fn open(self) -> (Arc<dyn Boards>, Box<dyn Any + Send>) {
         match self {
             Self::Model => (Arc::new(ModelEngine::with_system_clock()), Box::new(())),
+            Self::Sqlite => {
+                let folder = tempfile::tempdir().unwrap();
+                let url = format!("sqlite://{}", folder.path().join("store.db").display());
+                let engine = SqliteEngine::open(&url, OpenOptions::default()).await.unwrap();
+                (Arc::new(engine).boards(), Box::new(folder))
+            }
+            Self::Redis => {
+                let server = RedisServer::start(RedisOptions::default());
+                let engine = RedisEngine::open(&server.url(), OpenOptions::default()).await.unwrap();
+                (Arc::new(engine).boards(), Box::new(server))
+            }
         }
     }
 }
@@ -22,11 +37,16 @@ impl Kind {
 /// Makes a test of each `async fn NAME(kind: Kind)` on each store.
 macro_rules! on_every_store {
     ($($test:ident),+ $(,)?) => {
-        mod on_model {
+        on_every_store!(on_model Model $($test)+);
+        on_every_store!(on_sqlite Sqlite $($test)+);
+        on_every_store!(on_redis Redis $($test)+);
+    };
+    ($room:ident $kind:ident $($test:ident)+) => {
+        mod $room {
             $(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $test() {
-                    super::$test($crate::stores::Kind::Model).await;
+                    super::$test($crate::stores::Kind::$kind).await;
                 }
             )+
         }

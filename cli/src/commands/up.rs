@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
 
 use jobbers_manager::{
     Listeners,
-    config::{DeadLetterArgs, NameArgs, TaskStoreArgs},
+    config::{DeadLetterArgs, MassTaskerArgs, NameArgs, TaskStoreArgs},
 };
 use jobbers_process::{
     config::layered,
@@ -59,6 +59,8 @@ pub struct Args {
     #[command(flatten)]
     taskstore: TaskStoreArgs,
     #[command(flatten)]
+    masstasker: MassTaskerArgs,
+    #[command(flatten)]
     worker: WorkerArgs,
     #[command(flatten)]
     metrics: MetricsArgs,
@@ -77,6 +79,7 @@ impl Args {
             dead_letters: self.dead_letters.clone(),
             names: self.names.clone(),
             taskstore: self.taskstore.clone(),
+            masstasker: self.masstasker.clone(),
             log: self.log.clone(),
         };
         let config = jobbers_manager::Config::load(&args).map_err(|error| Failure::Config(error.to_string()))?;

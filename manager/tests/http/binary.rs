@@ -49,9 +49,10 @@ fn what_makes_no_sense_is_refused_with_its_code() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("m.toml");
     std::fs::write(&file, "tikc = \"3s\"\n").unwrap();
+    let group = "g".repeat(1_025);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
-    let cases: [(&[&str], i32, &str); 11] = [
+    let cases: [(&[&str], i32, &str); 14] = [
         (&["--lisen", "x"], 2, "--listen"),
         (&["--listen", "here"], 2, "--listen"),
         (&["--config", file.to_str().unwrap()], 64, "tikc"),
@@ -61,6 +62,9 @@ fn what_makes_no_sense_is_refused_with_its_code() {
         (&["--taskstore-listen", "here"], 2, "--taskstore-listen"),
         (&["--taskstore-listen", "0.0.0.0:0"], 64, "--insecure"),
         (&["--taskstore-unit", "s"], 2, "write ms or ns"),
+        (&["--masstasker-listen", "here"], 2, "--masstasker-listen"),
+        (&["--masstasker-listen", "0.0.0.0:0"], 64, "--insecure"),
+        (&["--bootstrap-task-group", &group], 64, "at most 1024 bytes"),
         (&["--engine-url", "carrier://me:s3cret@pigeon"], 64, "carrier://…"),
         (&["--engine-url", "sqlite:///no/such/folder/jobbers.db"], 64, "/no/such/folder"),
     ];

@@ -19,6 +19,7 @@ mod front;
 mod gates;
 mod leases;
 mod look;
+mod masstasker;
 mod openapi;
 mod registry;
 mod schedules;
