@@ -25,7 +25,7 @@ use jobbers_engines::{
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::{closed, url};
+use super::{closed, earlier::take_back_to, url};
 
 /// Longer than anything here takes, and shorter than a test may hang.
 const LONG: Duration = Duration::from_secs(60);
@@ -88,12 +88,7 @@ async fn a_store_of_the_schema_before_boards_is_migrated() {
     drop(engine);
     closed(|open| open.starts_with(folder.path()));
     let hand = Connection::open(&file).unwrap();
-    hand.execute_batch(
-        "DROP TABLE board; DROP TABLE board_task; DROP TABLE board_label; DROP TABLE board_group; DROP TABLE board_mark;
-         ALTER TABLE dependent DROP COLUMN aborted_by; ALTER TABLE dependent DROP COLUMN aborted_end;
-         PRAGMA user_version = 19",
-    )
-    .unwrap();
+    take_back_to(19, &hand);
     drop(hand);
     let engine = open(&file).await;
     assert!(Engine::get(&*engine, &id("a")).await.unwrap().is_some());

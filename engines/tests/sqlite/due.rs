@@ -15,7 +15,7 @@ use jobbers_common::{
 use jobbers_engines::sqlite::SqliteEngine;
 use rusqlite::Connection;
 
-use super::{START, manual, url};
+use super::{START, earlier::take_back_to, manual, url};
 
 /// More queues than a chore looks at together.
 const QUEUES: usize = 130;
@@ -126,16 +126,7 @@ async fn a_store_of_the_version_before_is_migrated_and_its_chores_find_what_is_d
     f.submit(vec![NewTask { start: Start::After(seconds(10)), ..task_in("later", "mail") }]).await;
     drop(f);
     let hand = Connection::open(&file).unwrap();
-    hand.execute_batch(
-        "DROP TABLE board; DROP TABLE board_task; DROP TABLE board_label; DROP TABLE board_group; DROP TABLE board_mark;
-         DROP TABLE workflow; DROP TABLE workflow_definition;
-         DROP TABLE schedule; DROP TABLE dependency; DROP TABLE dependent; DROP TABLE signal_due; ALTER TABLE task DROP COLUMN linked;
-         ALTER TABLE stranger DROP COLUMN ready_at; DROP INDEX queue_configured; DROP TABLE due;
-         DROP TABLE worker_loss; DROP INDEX task_held_suspect;
-         ALTER TABLE task DROP COLUMN blames; ALTER TABLE task DROP COLUMN suspicion; DROP TABLE tombstone;
-         DROP TABLE tombstones; ALTER TABLE task DROP COLUMN id_is_chosen; PRAGMA user_version = 12",
-    )
-    .unwrap();
+    take_back_to(12, &hand);
     drop(hand);
     let f = open().await;
     f.advance(seconds(86_400));

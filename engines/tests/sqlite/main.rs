@@ -15,6 +15,7 @@ mod bounds;
 mod crowd;
 mod damage;
 mod due;
+mod earlier;
 mod forgetting;
 mod group_commit;
 mod health;

@@ -1,0 +1,32 @@
+//! Stores of earlier schemas, made from one of the present schema by undoing its migrations.
+
+use rusqlite::Connection;
+
+/// By the schema that a migration leads to: what undoes it.
+const UNDO: &[(u32, &str)] = &[
+    (13, "DROP TABLE due"),
+    (
+        14,
+        "DROP TABLE worker_loss; DROP INDEX task_held_suspect;
+          ALTER TABLE task DROP COLUMN blames; ALTER TABLE task DROP COLUMN suspicion",
+    ),
+    (15, "DROP TABLE tombstone; DROP TABLE tombstones; ALTER TABLE task DROP COLUMN id_is_chosen"),
+    (16, "DROP INDEX queue_configured"),
+    (17, "ALTER TABLE stranger DROP COLUMN ready_at"),
+    (18, "DROP TABLE schedule"),
+    (19, "DROP TABLE dependency; DROP TABLE dependent; DROP TABLE signal_due; ALTER TABLE task DROP COLUMN linked"),
+    (
+        20,
+        "DROP TABLE board; DROP TABLE board_task; DROP TABLE board_label; DROP TABLE board_group; DROP TABLE board_mark",
+    ),
+    (21, "ALTER TABLE dependent DROP COLUMN aborted_by; ALTER TABLE dependent DROP COLUMN aborted_end"),
+    (22, "DROP TABLE workflow; DROP TABLE workflow_definition"),
+];
+
+/// Takes a store that no program has open back to a schema.
+pub(crate) fn take_back_to(schema: u32, store: &Connection) {
+    for (_, statements) in UNDO.iter().rev().filter(|(made, _)| *made > schema) {
+        store.execute_batch(statements).unwrap();
+    }
+    store.pragma_update(None, "user_version", schema).unwrap();
+}
