@@ -13,6 +13,20 @@ use jobbers_common::{
     suspicion::Suspicion,
 };
 
+mod boards;
+mod codes;
+mod task;
+
+use self::{
+    boards::{ANSWERED, BOARD_TIME, GIVEN, PICK, WHEN},
+    codes::CODES,
+    task::{BURIED, EDGE, ENDING_DUE, SPAN, UNKNOWN},
+};
+pub(super) use self::{
+    boards::{BOARD_PLACE, BOARD_TASK, CONTENT, LABEL},
+    task::{COPY, CORE, DEPENDENT, ENDING, ENTRY, ERROR, FINISHED, FRESH, HISTORY, LEASE, NEWS, RECORD, TOMBSTONE},
+};
+
 /// How a field is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -91,158 +105,6 @@ pub(super) struct Layout {
     #[cfg_attr(not(test), expect(dead_code, reason = "read where the documentation is written"))]
     rest: &'static str,
 }
-
-const WORKER: &str = "what only Rust reads (MessagePack), parameters unless they are large or the task completed, the \
-                      result of a completed one, the worker";
-
-/// The beginning of every task's record.
-pub(super) const RECORD: Layout = Layout {
-    name: "record",
-    what: "`t`: what all records begin with",
-    fields: &[
-        letter("state", "the task's state"),
-        revision("revision", "the task's revision; while it runs, the fence"),
-    ],
-    has_core: false,
-    rest: "as below, by the state",
-};
-
-/// The record of a task that still waits since its submission.
-pub(super) const FRESH: Layout = Layout {
-    name: "fresh",
-    what: "`t`, state `fresh`: ready as it was submitted; its revision is its position",
-    fields: &[letter("state", "`fresh`"), revision("revision", "")],
-    has_core: true,
-    rest: "the queue's name, what only Rust reads (MessagePack), parameters unless they are large",
-};
-
-/// The record of a task that runs, or that waits and has a history.
-pub(super) const LEASE: Layout = Layout {
-    name: "lease",
-    what: "`t`, states `waiting` to `started` and `cancelling`: runs, or waits and has a history",
-    fields: &[
-        letter("state", ""),
-        revision("revision", ""),
-        revision("position", "its place among those of its priority"),
-        stamp("ready_at", "when it became, or becomes, due"),
-        stamp("started_at", "when its latest attempt started"),
-        number("attempt", 2, "attempts that count"),
-        number("crashes", 2, "lost leases"),
-        letter("suspicion", "0 to 3: how far it is suspected of killing workers"),
-        number("blames", 1, "workers that only it can have killed"),
-        number("worker_length", 1, "the length of the name of who runs it, or ran it last"),
-    ],
-    has_core: true,
-    rest: "the queue's name, what only Rust reads (MessagePack), parameters unless they are large, the worker",
-};
-
-/// The record of a finished task. From `ready_at` on it equals that of its lease.
-pub(super) const ENDING: Layout = Layout {
-    name: "ending",
-    what: "`t`, states `completed` to `stalled`: over",
-    fields: &[
-        letter("state", ""),
-        revision("revision", ""),
-        stamp("completed_at", ""),
-        letter("dead_letter", "1 if it was put on the outbox, else 0"),
-        letter("by", "who ended it"),
-        revision("fence", "of the lease it was settled by; zeros if it had none"),
-        stamp("ready_at", ""),
-        stamp("started_at", ""),
-        number("attempt", 2, ""),
-        number("crashes", 2, ""),
-        letter("suspicion", ""),
-        number("blames", 1, ""),
-        number("worker_length", 1, ""),
-    ],
-    has_core: true,
-    rest: WORKER,
-};
-
-/// The submission, which never changes.
-pub(super) const CORE: Layout = Layout {
-    name: "core",
-    what: "what follows in each record and never changes",
-    fields: &[
-        stamp("submitted_at", ""),
-        bytes("fingerprint", 16, "of the submission"),
-        letter("size", "whether the parameters are here or in `b`"),
-        letter("dead_letter", "1 if it is kept when it fails for good, else 0"),
-        number("max_crashes", 1, "blames until it is failed"),
-        letter("priority", "0 to 9"),
-        letter("remember", "1 if its client chose its id, else 0"),
-        letter("linked", "1 if it has dependencies, or others have depended on it, else 0"),
-        bytes("reserved", 2, "zeros: room for what comes next"),
-        number("open_length", 2, "the length of the queue's name and of what only Rust reads"),
-        number("queue_length", 1, "the length of the queue's name"),
-    ],
-    has_core: false,
-    rest: "the queue's name",
-};
-
-/// What a task's attempts reported.
-pub(super) const NEWS: Layout = Layout {
-    name: "news",
-    what: "`x`: what attempts reported; perhaps behind a `span`",
-    fields: &[time("heartbeat_at", ""), digits("progress_length", 6, "")],
-    has_core: false,
-    rest: "progress, checkpoint",
-};
-
-const SPAN: Layout = Layout {
-    name: "span",
-    what: "what news begin with if the span of the last attempt is kept",
-    fields: &[letter("mark", ""), bytes("span", 55, "as a `traceparent`")],
-    has_core: false,
-    rest: "news",
-};
-
-/// The errors of a task.
-pub(super) const HISTORY: Layout = Layout {
-    name: "history",
-    what: "`h`: errors of attempts",
-    fields: &[digits("count", 3, "")],
-    has_core: false,
-    rest: "as many errors",
-};
-
-/// An error in a history.
-pub(super) const ERROR: Layout = Layout {
-    name: "error",
-    what: "an error in `h`",
-    fields: &[digits("length", 5, "of what follows this field"), time("at", ""), digits("attempt", 6, "")],
-    has_core: false,
-    rest: "worker, `;`, a letter for the kind of failure, message; a capital letter is followed by the kind of error and `;`",
-};
-
-/// A copy on the outbox.
-pub(super) const COPY: Layout = Layout {
-    name: "copy",
-    what: "`o`: a copy of a task that failed for good",
-    fields: &[digits("record_length", 8, ""), digits("news_length", 8, ""), digits("errors_length", 8, "")],
-    has_core: false,
-    rest: "record, news, errors, parameters if they are large",
-};
-
-pub(super) const ENTRY: Layout = Layout {
-    name: "entry",
-    what: "`q:<queue>:q`, `o`, `o:sent`: a task by the revision it had",
-    fields: &[revision("revision", "")],
-    has_core: false,
-    rest: "id",
-};
-
-/// An entry of a queue's list of finished tasks. Most are deleted by their entries alone.
-pub(super) const FINISHED: Layout = Layout {
-    name: "finished",
-    what: "`q:<queue>:f`: a task as it ended",
-    fields: &[
-        revision("revision", ""),
-        letter("mark", "its state; or `needs_record`: its deletion leaves a tombstone, or its record is long"),
-    ],
-    has_core: false,
-    rest: "id",
-};
 
 const SAID: Layout = Layout {
     name: "said",
@@ -397,149 +259,6 @@ pub(super) const FACTS: Layout = Layout {
     rest: "nothing",
 };
 
-/// The tombstone of a deleted task.
-pub(super) const TOMBSTONE: Layout = Layout {
-    name: "tombstone",
-    what: "`e`: a deleted task whose id its client chose",
-    fields: &[
-        stamp("forget_at", "until when it is remembered"),
-        letter("state", "as in its ending"),
-        stamp("finished_at", ""),
-        bytes("fingerprint", 16, "of the submission"),
-    ],
-    has_core: false,
-    rest: "the queue's name",
-};
-
-const BURIED: Layout = Layout {
-    name: "buried",
-    what: "`e:order`: a tombstone, or one that is gone",
-    fields: &[stamp("forget_at", "as in the tombstone")],
-    has_core: false,
-    rest: "id",
-};
-
-const UNKNOWN: Layout = Layout {
-    name: "unknown",
-    what: "`u`: the first time that a worker gave a task back for not knowing it",
-    fields: &[time("since", ""), stamp("ready_at", "since when it was ready by then; older ones lack it")],
-    has_core: false,
-    rest: "",
-};
-
-const EDGE: Layout = Layout {
-    name: "edge",
-    what: "`g:in`, `g:out`: behind a task's id and a zero byte",
-    fields: &[revision("since", "of the task that waits, as it was taken in")],
-    has_core: false,
-    rest: "the other task's id, a zero byte, a letter of `policy`",
-};
-
-/// The number of a task's dependencies.
-pub(super) const DEPENDENT: Layout = Layout {
-    name: "dependent",
-    what: "`g`: a task with dependencies",
-    fields: &[digits("total", 6, ""), digits("signals", 6, "how many of them are signalled")],
-    has_core: false,
-    rest: "if a predecessor aborted the task: that one's state and id; in a view of a waiting task the first edges: a \
-           letter of `policy`, the predecessor's id, a zero byte",
-};
-
-const ENDING_DUE: Layout = Layout {
-    name: "ending_due",
-    what: "`g:due`: an end that is still to be signalled to some successors",
-    fields: &[
-        revision("before", "later edges belong to a later life of the task"),
-        letter("state", "as in its ending"),
-    ],
-    has_core: false,
-    rest: "id",
-};
-
-/// A task of a board.
-pub(super) const BOARD_TASK: Layout = Layout {
-    name: "board_task",
-    what: "`board:t:<board>`: a task of a board",
-    fields: &[
-        digits("at", BOARD_TIME_DIGITS, "nanoseconds, plus 2^63"),
-        digits("owner", BOARD_TIME_DIGITS, "a number, plus 2^63"),
-        digits("group_length", 5, ""),
-    ],
-    has_core: false,
-    rest: "group, content",
-};
-
-/// What a task of a board says.
-pub(super) const CONTENT: Layout = Layout {
-    name: "content",
-    what: "what the record of a board's task ends with, and an argument of commits",
-    fields: &[
-        digits("type_length", 5, ""),
-        digits("labels_length", 7, "of all labels together"),
-        digits("error_length", 8, ""),
-    ],
-    has_core: false,
-    rest: "type of the data, labels, error, data",
-};
-
-/// A label of a board's task.
-pub(super) const LABEL: Layout = Layout {
-    name: "label",
-    what: "a label in a content; `board:l:<board>`, with the task's revision behind it",
-    fields: &[digits("key_length", 4, ""), digits("value_length", 4, "")],
-    has_core: false,
-    rest: "key, value",
-};
-
-/// The place of a task in its group.
-pub(super) const BOARD_PLACE: Layout = Layout {
-    name: "board_place",
-    what: "`board:g:<board>|<group>`: a task's place",
-    fields: &[digits("at", BOARD_TIME_DIGITS, "nanoseconds, plus 2^63"), digits("revision", BOARD_REVISION_DIGITS, "")],
-    has_core: false,
-    rest: "nothing",
-};
-
-const BOARD_TIME: Layout = Layout {
-    name: "board_time",
-    what: "a time of a board, for exact sums",
-    fields: &[digits("high", BOARD_TIME_DIGITS / 2, ""), digits("low", BOARD_TIME_DIGITS / 2, "")],
-    has_core: false,
-    rest: "nothing",
-};
-
-const WHEN: Layout = Layout {
-    name: "when",
-    what: "an argument of commits: a time",
-    fields: &[letter("kind", "of `when_kind`")],
-    has_core: false,
-    rest: "20 digits: nanoseconds, plus 2^63",
-};
-
-const PICK: Layout = Layout {
-    name: "pick",
-    what: "an argument of commits: a selection",
-    fields: &[letter("kind", "of `pick_kind`")],
-    has_core: false,
-    rest: "a revision, a group, or labels",
-};
-
-const GIVEN: Layout = Layout {
-    name: "given",
-    what: "an argument of commits: a group or a mark, if there is one",
-    fields: &[letter("mark", "`=`")],
-    has_core: false,
-    rest: "the group or the mark",
-};
-
-const ANSWERED: Layout = Layout {
-    name: "answered",
-    what: "`answered:<instance>:<slot>`: what a recent call to boards did",
-    fields: &[bytes("id", 26, "of the call")],
-    has_core: false,
-    rest: "its answers (MessagePack)",
-};
-
 const LAYOUTS: [&Layout; 43] = [
     &RECORD,
     &FRESH,
@@ -663,59 +382,6 @@ impl Layout {
             _ => None,
         }
     }
-}
-
-/// A letter, or a few, with a meaning.
-struct Code {
-    group: &'static str,
-    name: &'static str,
-    letters: &'static str,
-}
-
-macro_rules! codes {
-    ($($group:ident { $($name:ident $letters:literal)* })*) => {
-        /// All letters, by their group.
-        const CODES: &[Code] =
-            &[$($(Code { group: stringify!($group), name: stringify!($name), letters: $letters }),*),*];
-    };
-}
-
-codes! {
-    state {
-        waiting "0" scheduled "1" submitted "2" started "3" completed "4" failed "5" cancelled "6" aborted "7"
-        dropped "8" stalled "9" fresh "N" cancelling "K"
-    }
-    size { small "S" large "L" }
-    by { worker "S" store "N" }
-    span { kept "T" }
-    outcome {
-        completed "c" retry "r" failed "f" stalled "s" aborted "a" unknown "u" cancelled "x" released "l"
-    }
-    failure { crash "c" }
-    flag { yes "1" no "0" }
-    start { after "a" at "t" }
-    conflict { fail "f" skip "s" replace "r" }
-    duplicate { reject "j" answer "t" replace "p" keep_last "k" }
-    submitted {
-        created "c" scheduled "d" replaced "r" replaced_scheduled "p" existing "e" refused "x" held "h" updated "u"
-        body_differs "b" started "s" full "f" heavy "g" rate "q"
-    }
-    whole { created "C" replaced "R" existing "E" updated "U" }
-    settled { lost "-" }
-    mark { needs_record "R" }
-    extended { done "e" cancelling "c" lost "l" }
-    cancelled { done "d" requested "r" unknown "u" }
-    resubmitted { done "d" already "a" live "l" moved "m" unknown "u" queue "q" held "h" }
-    gate { key "k" task "t" suspect "!" unknown "?" }
-    suspicion { none "0" }
-    fire { submit "s" cancel "c" hold "h" }
-    board_call { commit "c" take "t" }
-    board_said {
-        done "d" already "a" conflict "x" twice "w" many "m" bytes "b" found "f" none "n" missing "r" late "l"
-    }
-    pick_kind { revision "r" group "g" labels "l" }
-    when_kind { at "a" span "i" }
-    policy { abort_successors "0" run_with_failures "1" run_on_error "2" }
 }
 
 /// The replacement for a name in a script; `None` for an unknown name.

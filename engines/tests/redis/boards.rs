@@ -249,7 +249,7 @@ async fn around_a_crash(server: &mut RedisServer, f: &BoardFixture) -> (u64, u64
 
 #[tokio::test]
 async fn a_crash_that_loses_the_last_writes_gives_no_revision_out_twice() {
-    // The server writes to its file only when a test says so: a crash loses what came after that.
+    // The server writes to its file only when a test asks for it: a crash loses what came after that.
     let mut server = RedisServer::start(RedisOptions::default());
     let f = connect(&server.url()).await;
     f.create(vec![create("g")]).await;

@@ -102,7 +102,7 @@ impl Lines {
     }
 }
 
-/// How many tasks a commit is about, as far as it says so: a group or a label may mean thousands.
+/// How many tasks a commit is about, as far as it names them: a group or a label may mean thousands.
 fn size_of(commit: &Commit) -> usize {
     let selections = commit.delete.iter().chain(commit.update.iter().map(|update| &update.which));
     let selected: usize = selections.map(|which| if which.revision().is_some() { 1 } else { OF_A_SELECTION }).sum();

@@ -76,7 +76,7 @@ pub(super) fn adds(commit: &Commit) -> bool {
     commit.once.is_some() || commit.contents().next().is_some()
 }
 
-/// Reads what became of a commit.
+/// Reads the outcome of a commit.
 pub(super) fn read_commit(answer: Value, commit: &Commit) -> Result<CommitAnswer> {
     let mut words = array(answer)?.into_iter();
     match text(next(&mut words))?.as_str() {

@@ -230,7 +230,7 @@ local function apply_plan(plan)
   return answer
 end
 
--- Carries out a commit. Returns what became of it.
+-- Carries out a commit. Returns its outcome.
 local function carry_out(commit)
   local marks = of_board('m', commit.board)
   local mark = commit.mark ~= '' and sub(commit.mark, @given.rest.at)

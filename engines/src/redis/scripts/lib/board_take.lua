@@ -41,7 +41,7 @@ local function lease_task(take, revision, record)
   return leased, new_record
 end
 
--- Carries out a take. Returns what became of it.
+-- Carries out a take. Returns its outcome.
 local function carry_out_take(take)
   local function answer(letter, ...)
     local counter = format('%.0f', skipped + (call('GET', of_board('c', take.board)) or 0))

@@ -29,7 +29,7 @@ local PRESENT = time_of(PRESENT_HIGH + ZERO_HIGH, (now - PRESENT_HIGH * 1e7) * 1
 -- Most spans of a call are the same.
 local resolved = {}
 
--- What a caller says of a time.
+-- The time that a caller means.
 local function resolve(said)
   if byte(said) == @when_kind.at.byte then
     return sub(said, @when.rest.at)
