@@ -7,6 +7,7 @@ use jobbers_common::engine::model::ModelEngine;
 use jobbers_manager::{Config, Listeners};
 use jobbers_process::shutdown::Shutdown;
 use tokio::net::TcpListener;
+use tonic::transport::Channel;
 
 use crate::server::soon;
 
@@ -22,7 +23,7 @@ async fn a_port_of_their_own_answers_masstasker_s_clients_and_the_bootstrap_task
             Config { dlq_path: "none".to_owned(), bootstrap_task_group: "boot".to_owned(), ..Config::default() };
         let listeners = Listeners { masstasker: Some(grpc), ..Listeners::from(http) };
         let running = tokio::spawn(jobbers_manager::run(config, Arc::clone(&engine) as _, listeners, shutdown.clone()));
-        let mut client = MassTaskerClient::connect(address).await.unwrap();
+        let mut client = MassTaskerClient::new(Channel::from_shared(address).unwrap().connect().await.unwrap());
         let made = client.update(UpdateRequest {
             created: vec![Task { group: "work".to_owned(), ..Task::default() }],
             ..UpdateRequest::default()
