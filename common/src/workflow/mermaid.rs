@@ -11,7 +11,7 @@
 //! A node's label is a task's name, and optionally `@version`, `:queue` and parameters: `key=value` pairs, or one JSON value.
 //! A value is JSON, text in single quotes, `~` with base64 of JSON, or bare text without quotes, commas and parentheses.
 //! `-->` is `abort_successors`, `-.->` is `run_on_error`, `==>` is `run_with_failures`. Comments, classes, styles, subgraphs and
-//! a status in braces at the end of a label are passed over, so what [`write`] wrote can be read again.
+//! a status in braces at the end of a label are passed over, so what [`write()`] wrote can be read again.
 
 use std::{collections::HashMap, fmt::Write as _};
 
