@@ -250,7 +250,7 @@ impl Described {
     }
 }
 
-/// Reads the workers again every `every`, until the manager stops.
+/// Reads the workers again at intervals of `every`, until the manager stops.
 pub(crate) async fn keep_fresh(app: Arc<App>, every: Duration) {
     let app = app.as_ref();
     app.every(every, || async {

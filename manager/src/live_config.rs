@@ -128,7 +128,7 @@ fn too_busy() -> Error {
     Error::unavailable("the configuration is being changed all the time")
 }
 
-/// Reads the configuration again every `every`, until the manager stops. A store that is down leaves the snapshot as it
+/// Reads the configuration again at intervals of `every`, until the manager stops. A store that is down leaves the snapshot as it
 /// is; the chores report it.
 pub(crate) async fn keep_fresh(app: Arc<App>, every: Duration) {
     let app = app.as_ref();
