@@ -30,6 +30,8 @@ pub const MAX_BOARD_TEXT_BYTES: usize = 1_024;
 pub const MAX_BOARD_LABELS: usize = 64;
 /// Most bytes of data, labels and errors in one commit to a board.
 pub const MAX_BOARD_COMMIT_BYTES: usize = 16 * 1024 * 1024;
+/// A page of a board's tasks ends once their contents are so many bytes together.
+pub const MAX_BOARD_PAGE_BYTES: usize = 8 * 1024 * 1024;
 /// Among how many of the earliest visible tasks of a group a random take chooses.
 pub const BOARD_RANDOM_CHOICE: usize = 64;
 /// Longest unique key, in bytes.

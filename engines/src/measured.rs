@@ -111,7 +111,8 @@ operations!(
     board_take,
     board_get,
     board_list,
-    board_groups
+    board_groups,
+    board_names
 );
 
 /// A store whose calls are measured.

@@ -17,7 +17,7 @@ use jobbers_common::{
     board::BoardTask,
     engine::{
         Result,
-        boards::{Boards, Commit, CommitAnswer, GroupCount, ListTasks, Take, TakeAnswer, TaskPage},
+        boards::{BoardCount, Boards, Commit, CommitAnswer, GroupCount, ListTasks, Take, TakeAnswer, TaskPage},
     },
     name::BoardName,
 };
@@ -115,6 +115,10 @@ impl Boards for Watched {
 
     async fn groups(&self, board: &BoardName, after: Option<&str>, limit: usize) -> Result<Vec<GroupCount>> {
         self.boards.groups(board, after, limit).await
+    }
+
+    async fn boards(&self, after: Option<&BoardName>, limit: usize) -> Result<Vec<BoardCount>> {
+        self.boards.boards(after, limit).await
     }
 }
 

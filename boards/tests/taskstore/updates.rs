@@ -10,7 +10,7 @@ use jobbers_common::{
     board::BoardTask,
     engine::{
         Error, Result,
-        boards::{Boards, Commit, CommitAnswer, GroupCount, ListTasks, Take, TakeAnswer, TaskPage},
+        boards::{BoardCount, Boards, Commit, CommitAnswer, GroupCount, ListTasks, Take, TakeAnswer, TaskPage},
         model::ModelEngine,
     },
     name::BoardName,
@@ -324,6 +324,10 @@ impl Boards for Closable {
 
     async fn groups(&self, board: &BoardName, after: Option<&str>, limit: usize) -> Result<Vec<GroupCount>> {
         self.boards.groups(board, after, limit).await
+    }
+
+    async fn boards(&self, after: Option<&BoardName>, limit: usize) -> Result<Vec<BoardCount>> {
+        self.boards.boards(after, limit).await
     }
 }
 

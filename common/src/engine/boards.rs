@@ -56,7 +56,8 @@ pub trait Boards: Send + Sync + std::fmt::Debug {
     async fn get(&self, board: &BoardName, revisions: &[u64]) -> Result<Vec<Option<BoardTask>>>;
 
     /// A page of a group's tasks in the order of time and revision. A task that stays unchanged during the walk is listed
-    /// exactly once.
+    /// exactly once. A page ends early, but not without a task, once its contents are
+    /// [`crate::limits::MAX_BOARD_PAGE_BYTES`] together.
     ///
     /// # Errors
     /// [`crate::engine::Error::Invalid`] past a bound.
@@ -67,6 +68,13 @@ pub trait Boards: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// [`crate::engine::Error::Invalid`] past a bound.
     async fn groups(&self, board: &BoardName, after: Option<&str>, limit: usize) -> Result<Vec<GroupCount>>;
+
+    /// A page of the boards that exist, by name, with their counters and the number of their tasks. Costs the same whatever
+    /// they hold.
+    ///
+    /// # Errors
+    /// [`crate::engine::Error::Invalid`] past a bound.
+    async fn boards(&self, after: Option<&BoardName>, limit: usize) -> Result<Vec<BoardCount>>;
 }
 
 /// One atomic change of a board.
@@ -293,6 +301,17 @@ pub struct TaskPage {
 pub struct GroupCount {
     /// Its name.
     pub group: String,
+    /// How many tasks it holds.
+    pub tasks: u64,
+}
+
+/// A board and its size.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BoardCount {
+    /// Its name.
+    pub board: BoardName,
+    /// Its counter: the latest revision given.
+    pub revision: u64,
     /// How many tasks it holds.
     pub tasks: u64,
 }

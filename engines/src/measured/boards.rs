@@ -7,7 +7,7 @@ use jobbers_common::{
     board::BoardTask,
     engine::{
         Result,
-        boards::{Boards, Commit, CommitAnswer, GroupCount, ListTasks, Take, TakeAnswer, TaskPage},
+        boards::{BoardCount, Boards, Commit, CommitAnswer, GroupCount, ListTasks, Take, TakeAnswer, TaskPage},
     },
     name::BoardName,
 };
@@ -38,5 +38,9 @@ impl Boards for Measured {
 
     async fn groups(&self, board: &BoardName, after: Option<&str>, limit: usize) -> Result<Vec<GroupCount>> {
         self.measure("board_groups", &self.operations.board_groups, self.boards.groups(board, after, limit)).await
+    }
+
+    async fn boards(&self, after: Option<&BoardName>, limit: usize) -> Result<Vec<BoardCount>> {
+        self.measure("board_names", &self.operations.board_names, self.boards.boards(after, limit)).await
     }
 }

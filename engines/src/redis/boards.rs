@@ -11,10 +11,12 @@ use jobbers_common::{
     engine::{
         Result,
         boards::{
-            Boards, Commit, CommitAnswer, GroupCount, ListTasks, Take, TakeAnswer, TaskPage,
+            BoardCount, Boards, Commit, CommitAnswer, GroupCount, ListTasks, Take, TakeAnswer, TaskPage,
             validate::{validate_get, validate_groups},
         },
+        look::validate_limit,
     },
+    limits::MAX_BOARD_PAGE_BYTES,
     name::BoardName,
 };
 use redis::{Cmd, Value};
@@ -33,15 +35,12 @@ mod calls;
 mod record;
 mod wire;
 
-/// An answer with tasks ends once they are so many bytes together.
-const ANSWERED_BYTES: usize = 8 * 1024 * 1024;
-
 /// Reads a page of a group.
 async fn page(store: &Store, list: &ListTasks) -> Result<TaskPage> {
     let after = list.after.map(|(at, revision)| record::place(at, revision)).unwrap_or_default();
     let add = |command: &mut Cmd| {
         command.arg(list.board.as_str()).arg(&list.group).arg(&after).arg(u8::from(list.visible_only));
-        command.arg(list.limit).arg(ANSWERED_BYTES);
+        command.arg(list.limit).arg(MAX_BOARD_PAGE_BYTES);
     };
     let mut words = array(store.run(&store.bulk, &script::BOARD_LIST, add).await?)?.into_iter();
     let mut next = || words.next().unwrap_or(Value::Nil);
@@ -75,7 +74,7 @@ impl Boards for RedisEngine {
         let mut tasks = Vec::with_capacity(revisions.len());
         while let Some(left) = revisions.get(tasks.len()..).filter(|left| !left.is_empty()) {
             let add = |command: &mut Cmd| {
-                command.arg(board.as_str()).arg(ANSWERED_BYTES);
+                command.arg(board.as_str()).arg(MAX_BOARD_PAGE_BYTES);
                 left.iter().for_each(|of| {
                     command.arg(record::revision(*of));
                 });
@@ -103,6 +102,25 @@ impl Boards for RedisEngine {
         validate_groups(after, limit)?;
         groups(&self.store, board, after, limit).await
     }
+
+    async fn boards(&self, after: Option<&BoardName>, limit: usize) -> Result<Vec<BoardCount>> {
+        validate_limit(limit)?;
+        boards(&self.store, after, limit).await
+    }
+}
+
+/// A page of the boards.
+async fn boards(store: &Store, after: Option<&BoardName>, limit: usize) -> Result<Vec<BoardCount>> {
+    let add = |command: &mut Cmd| {
+        command.arg(after.map_or_else(|| "-".to_owned(), |after| format!("({after}"))).arg(limit);
+    };
+    let mut words = array(store.run(&store.bulk, &script::BOARD_NAMES, add).await?)?.into_iter();
+    let mut boards = Vec::with_capacity(words.len() / 3);
+    while let (Some(name), Some(revision), Some(tasks)) = (words.next(), words.next(), words.next()) {
+        let board = BoardName::new(text(name)?).map_err(|_| malformed("the name of a board was due"))?;
+        boards.push(BoardCount { board, revision: digits(&bytes(revision)?)?, tasks: number(tasks)? });
+    }
+    Ok(boards)
 }
 
 /// A page of a board's groups.

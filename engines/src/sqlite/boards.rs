@@ -13,17 +13,24 @@ use jobbers_common::{
     engine::{
         Result,
         boards::{
-            Boards, Commit, CommitAnswer, GroupCount, ListTasks, Take, TakeAnswer, TaskPage,
+            BoardCount, Boards, Commit, CommitAnswer, GroupCount, ListTasks, Take, TakeAnswer, TaskPage,
             validate::{validate_get, validate_groups},
         },
+        look::validate_limit,
     },
+    limits::MAX_BOARD_PAGE_BYTES,
     name::BoardName,
 };
 use rusqlite::{Connection, OptionalExtension};
 use tokio::time::timeout;
 
 use self::row::find_board;
-use super::{SqliteEngine, error::OrStore, sql, view::View};
+use super::{
+    SqliteEngine,
+    error::{OrStore, corrupt},
+    sql,
+    view::View,
+};
 
 pub(super) mod audit;
 mod commit;
@@ -84,6 +91,12 @@ impl Boards for SqliteEngine {
         let (board, from) = (board.clone(), after.map_or_else(String::new, |after| format!("{after}\0")));
         self.read(move |view| groups(view.conn, &board, &from, limit)).await
     }
+
+    async fn boards(&self, after: Option<&BoardName>, limit: usize) -> Result<Vec<BoardCount>> {
+        validate_limit(limit)?;
+        let after = after.map(ToString::to_string).unwrap_or_default();
+        self.read(move |view| boards(view, &after, limit)).await
+    }
 }
 
 /// The revision at which callers that wait for a group were last woken; 0 for a group that is empty.
@@ -110,14 +123,30 @@ fn page(view: &View<'_>, list: &ListTasks) -> Result<TaskPage> {
     let most = sql::count(list.limit + 1);
     let mut rows = statement.query((board.key, &list.group, after.0, revision, latest.0, most)).or_store()?;
     let mut page = TaskPage { total: total.unwrap_or_default().unsigned_abs(), ..TaskPage::default() };
+    let mut bytes = 0;
     while let Some(found) = rows.next().or_store()? {
-        if page.tasks.len() == list.limit {
+        if page.tasks.len() == list.limit || bytes >= MAX_BOARD_PAGE_BYTES {
             page.next = page.tasks.last().map(|task| (task.at, task.revision));
             break;
         }
-        page.tasks.push(row::task(found)?);
+        let task = row::task(found)?;
+        bytes += task.content.bytes();
+        page.tasks.push(task);
     }
     Ok(page)
+}
+
+fn boards(view: &View<'_>, after: &str, limit: usize) -> Result<Vec<BoardCount>> {
+    let mut statement = view.prepare(sql::LIST_BOARDS)?;
+    let mut rows = statement.query((after, sql::count(limit))).or_store()?;
+    let mut boards = Vec::new();
+    while let Some(found) = rows.next().or_store()? {
+        let name: String = found.get(0).or_store()?;
+        let board = BoardName::new(name).map_err(|error| corrupt("the name of a board", error))?;
+        let (revision, tasks): (i64, i64) = (found.get(1).or_store()?, found.get(2).or_store()?);
+        boards.push(BoardCount { board, revision: revision.unsigned_abs(), tasks: u64::try_from(tasks).unwrap_or(0) });
+    }
+    Ok(boards)
 }
 
 fn groups(conn: &Connection, board: &BoardName, from: &str, limit: usize) -> Result<Vec<GroupCount>> {

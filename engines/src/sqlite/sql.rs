@@ -170,6 +170,7 @@ statements! {
     LINK_TASK = "link_task";
     LIST_BOARD_GROUPS = "list_board_groups";
     LIST_BOARD_TASKS = "list_board_tasks";
+    LIST_BOARDS = "list_boards";
     LIST_SCHEDULED = "list_scheduled";
     LIST_SCHEDULES = "list_schedules";
     LIST_STARTED = "list_started";

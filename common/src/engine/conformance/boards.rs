@@ -291,6 +291,8 @@ macro_rules! board_conformance_suite {
             groups_are_listed_page_by_page
             a_group_exists_while_it_holds_a_task
             an_empty_name_is_a_group
+            boards_are_listed_page_by_page
+            a_page_of_large_tasks_ends_early
             looks_past_their_bounds_are_refused
         );
         $crate::conformance_group!($open, boards_bounds:

@@ -1,12 +1,13 @@
 //! Looking at boards: by revision, by group, and at groups.
 
 use super::boards::{
-    BoardFixture, MINUTE, SECOND, assert_invalid, board, commit, create, create_at, group, revision, take, touch,
+    BoardFixture, MINUTE, SECOND, assert_invalid, board, commit, create, create_at, group, revision, take, text, touch,
 };
 use crate::{
     board::When,
-    engine::boards::{Commit, Create, GroupCount, ListTasks, TaskPage},
-    limits::{MAX_BATCH, MAX_BOARD_GROUP_BYTES},
+    engine::boards::{BoardCount, Commit, Create, GroupCount, ListTasks, TaskPage},
+    limits::{MAX_BATCH, MAX_BOARD_GROUP_BYTES, MAX_BOARD_PAGE_BYTES},
+    name::BoardName,
 };
 
 pub async fn tasks_are_read_in_the_order_asked(f: BoardFixture) {
@@ -100,6 +101,66 @@ pub async fn an_empty_name_is_a_group(f: BoardFixture) {
     assert_eq!(f.groups().await, [("g".to_owned(), 1)]);
 }
 
+pub async fn boards_are_listed_page_by_page(f: BoardFixture) {
+    assert_eq!(f.boards.boards(None, 1_000).await.unwrap(), []);
+    let named = |name: &str| BoardName::new(name).unwrap();
+    let commit_to = |name: &str, create: Vec<Create>| Commit { create, ..Commit::new(named(name), 0) };
+    for name in ["c", "B", "a/1", "a", "empty"] {
+        f.commit(commit_to(name, vec![create("g"), create("h"), create("g")])).await;
+    }
+    f.commit(Commit { delete: vec![group("g")], create: vec![create("h")], ..commit_to("a", Vec::new()) }).await;
+    f.commit(Commit { delete: vec![group("g"), group("h")], ..commit_to("empty", Vec::new()) }).await;
+    f.commit(Commit { once: Some("m".to_owned()), ..commit_to("marked", Vec::new()) }).await;
+    // A look, an empty commit and a refused one make no board.
+    f.take(take("g", MINUTE)).await;
+    f.commit(commit()).await;
+    f.conflicts(Commit { require: vec![1], create: vec![create("g")], ..commit() }).await;
+    let count = |name: &str, revision, tasks| BoardCount { board: named(name), revision, tasks };
+    let expected = [
+        count("B", 3, 3),
+        count("a", 4, 2),
+        count("a/1", 3, 3),
+        count("c", 3, 3),
+        count("empty", 3, 0),
+        count("marked", 0, 0),
+    ];
+    assert_eq!(f.boards.boards(None, 1_000).await.unwrap(), expected);
+    for limit in 1..=6 {
+        let (mut all, mut after) = (Vec::new(), None::<BoardName>);
+        loop {
+            let page = f.boards.boards(after.as_ref(), limit).await.unwrap();
+            assert!(page.len() <= limit);
+            let Some(last) = page.last() else { break };
+            after = Some(last.board.clone());
+            all.extend(page);
+        }
+        assert_eq!(all, expected, "by {limit}");
+    }
+    let after = f.boards.boards(Some(&named("b")), 1).await.unwrap();
+    assert_eq!(after, [count("c", 3, 3)], "after a name that does not exist");
+}
+
+pub async fn a_page_of_large_tasks_ends_early(f: BoardFixture) {
+    const EACH: usize = 3 * 1024 * 1024;
+    let large = || Create { content: text(&"x".repeat(EACH)), ..create("g") };
+    for _ in 0..7 {
+        f.create(vec![large()]).await;
+    }
+    let (mut revisions, mut after, mut pages) = (Vec::new(), None, 0);
+    loop {
+        let page = f.page("g", after, 1_000).await;
+        let bytes: usize = page.tasks.iter().map(|task| task.content.bytes()).sum();
+        assert!((1..MAX_BOARD_PAGE_BYTES + EACH).contains(&bytes), "{bytes}");
+        assert_eq!(page.total, 7);
+        revisions.extend(page.tasks.iter().map(|task| task.revision));
+        (after, pages) = (page.next, pages + 1);
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!((revisions, pages), ((1..=7).collect::<Vec<u64>>(), 3));
+}
+
 pub async fn looks_past_their_bounds_are_refused(f: BoardFixture) {
     let long = "g".repeat(MAX_BOARD_GROUP_BYTES + 1);
     assert_invalid(&f.boards.get(&board(), &vec![1; MAX_BATCH + 1]).await);
@@ -114,6 +175,7 @@ pub async fn looks_past_their_bounds_are_refused(f: BoardFixture) {
     for limit in [0, MAX_BATCH + 1] {
         assert_invalid(&f.boards.list(list("g", limit)).await);
         assert_invalid(&f.boards.groups(&board(), None, limit).await);
+        assert_invalid(&f.boards.boards(None, limit).await);
     }
     assert_invalid(&f.boards.list(list(&long, 1)).await);
     assert_invalid(&f.boards.groups(&board(), Some(&long), 1).await);

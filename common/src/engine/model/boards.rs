@@ -14,11 +14,13 @@ use crate::{
     engine::{
         Result,
         boards::{
-            Boards, Commit, CommitAnswer, Committed, Conflicts, GroupCount, ListTasks, Placed, Selection, Take,
-            TakeAnswer, TaskPage, Update,
+            BoardCount, Boards, Commit, CommitAnswer, Committed, Conflicts, GroupCount, ListTasks, Placed, Selection,
+            Take, TakeAnswer, TaskPage, Update,
             validate::{changed_twice, validate_changes, validate_get, validate_groups},
         },
+        look::validate_limit,
     },
+    limits::MAX_BOARD_PAGE_BYTES,
     name::BoardName,
 };
 
@@ -193,14 +195,19 @@ impl Board {
     fn list(&self, list: &ListTasks, now: BoardTime) -> TaskPage {
         let ordered = self.ordered(&list.group);
         let total = ordered.len() as u64;
-        let is_listed = |task: &&&BoardTask| {
+        let is_listed = |task: &BoardTask| {
             (!list.visible_only || task.at <= now) && list.after.is_none_or(|after| (task.at, task.revision) > after)
         };
-        let mut tasks: Vec<BoardTask> =
-            ordered.iter().filter(is_listed).take(list.limit + 1).map(|task| (*task).clone()).collect();
-        let is_last = tasks.len() <= list.limit;
-        tasks.truncate(list.limit);
-        let next = tasks.last().filter(|_| !is_last).map(|task| (task.at, task.revision));
+        let listed: Vec<&BoardTask> = ordered.into_iter().filter(|task| is_listed(task)).collect();
+        let mut bytes = 0;
+        let fits = |task: &&&BoardTask| {
+            let is_next = bytes < MAX_BOARD_PAGE_BYTES;
+            bytes += task.content.bytes();
+            is_next
+        };
+        let tasks: Vec<BoardTask> =
+            listed.iter().take(list.limit).take_while(fits).map(|task| (*task).clone()).collect();
+        let next = tasks.last().filter(|_| tasks.len() < listed.len()).map(|task| (task.at, task.revision));
         TaskPage { tasks, next, total }
     }
 
@@ -254,6 +261,17 @@ impl Boards for ModelEngine {
     async fn groups(&self, board: &BoardName, after: Option<&str>, limit: usize) -> Result<Vec<GroupCount>> {
         validate_groups(after, limit)?;
         Ok(self.step(|state, _| state.board(board).groups(after, limit)))
+    }
+
+    async fn boards(&self, after: Option<&BoardName>, limit: usize) -> Result<Vec<BoardCount>> {
+        validate_limit(limit)?;
+        let exists = |board: &Board| board.revision > 0 || !board.marks.is_empty();
+        let is_listed = |name: &BoardName, board: &Board| exists(board) && after.is_none_or(|after| name > after);
+        let count = |(name, board): (&BoardName, &Board)| {
+            let (revision, tasks) = (board.revision, board.tasks.len() as u64);
+            is_listed(name, board).then(|| BoardCount { board: name.clone(), revision, tasks })
+        };
+        Ok(self.step(|state, _| state.boards.iter().filter_map(count).take(limit).collect()))
     }
 }
 

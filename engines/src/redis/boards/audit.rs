@@ -1,15 +1,8 @@
 //! The pieces of an audit of boards, and their order: first the tasks of a board by their records, then what refers to them.
 
 use jobbers_common::{engine::Result, name::BoardName};
-use redis::Cmd;
 
-use crate::redis::{
-    awaiting::hex,
-    failure::malformed,
-    reply::{array, text},
-    script,
-    store::Store,
-};
+use crate::redis::{awaiting::hex, store::Store};
 
 /// What is looked over by one call of the script.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,14 +27,8 @@ impl BoardPiece {
     }
 
     async fn first_after(store: &Store, board: Option<&BoardName>) -> Result<Option<Self>> {
-        let after = board.map_or_else(|| "-".to_owned(), |board| format!("({board}"));
-        let add = |command: &mut Cmd| {
-            command.arg(&after).arg(1);
-        };
-        let mut names = array(store.run(&store.bulk, &script::BOARD_NAMES, add).await?)?;
-        let Some(name) = names.pop() else { return Ok(None) };
-        let board = BoardName::new(text(name)?).map_err(|_| malformed("the name of a board was due"))?;
-        Ok(Some(Self { board, part: Part::Tasks }))
+        let next = super::boards(store, board, 1).await?.pop();
+        Ok(next.map(|next| Self { board: next.board, part: Part::Tasks }))
     }
 
     /// What comes after it, as of now.

@@ -14,7 +14,7 @@ local last = ARGV[5] == @flag.yes and '[' .. PRESENT .. LAST_REVISION or '+'
 local places = call('ZRANGEBYLEX', key, first, last, 'LIMIT', 0, limit + 1)
 local answer, bytes, next_after = { call('ZCARD', key), '' }, 0, ''
 for i, place in ipairs(places) do
-  if i > limit or bytes > tonumber(ARGV[7]) then
+  if i > limit or bytes >= tonumber(ARGV[7]) then
     answer[2] = next_after
     break
   end
