@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    active, bench, cancel, complete, completions, demo, dlq, doctor, explain, list, queues, registry, resubmit, roles,
-    routes, scheduled, schedules, status, submit, top, up, workers, workflow,
+    active, bench, boards, cancel, complete, completions, demo, dlq, doctor, explain, list, queues, registry, resubmit,
+    roles, routes, scheduled, schedules, status, submit, top, up, workers, workflow,
 };
 
 const AFTER_HELP: &str = "\
@@ -79,6 +79,8 @@ pub enum Command {
     Schedules(schedules::Args),
     /// Submit workflows, which are graphs of tasks; look at them, cancel them and run them again
     Workflow(workflow::Args),
+    /// List boards, where clients of MassTasker and TaskStore keep tasks; look at their tasks, delete and release them
+    Boards(boards::Args),
     /// List the tasks that live workers can run
     Registry(registry::Args),
     /// List the workers that are alive

@@ -14,7 +14,7 @@ use std::{
 use clap::Args;
 use jobbers_common::{
     duration,
-    name::{RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
+    name::{BoardName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Method, Response, StatusCode, Url, header, redirect};
@@ -112,6 +112,12 @@ pub fn dead_letter_path(id: &TaskId) -> String {
 #[must_use]
 pub fn operation_path(id: &str) -> String {
     format!("/dead-letter-queue/operations/{}", utf8_percent_encode(id, SEGMENT))
+}
+
+/// The path of a board's part in the API: `groups`, `tasks`.
+#[must_use]
+pub fn board_path(board: &BoardName, part: &str) -> String {
+    format!("/boards/{}/{part}", utf8_percent_encode(board.as_str(), SEGMENT))
 }
 
 /// A call without query or body.

@@ -2,6 +2,7 @@
 
 pub mod active;
 pub mod bench;
+pub mod boards;
 pub mod cancel;
 pub mod complete;
 pub mod completions;

@@ -3,16 +3,21 @@
 //! It reads and changes nothing; what it finds, `cleaner --repair` may mend. The store's own part is
 //! [`Engine::audit`]; here it is put beside what the store promises, who keeps the archive, and who runs which version.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jobbers_common::{
-    engine::{AuditRequest, Duty, Engine, Error, Finding, Flaw, Health, QueueStats, Result, look::first_queues},
+    engine::{
+        AuditRequest, Duty, Engine, Error, Finding, Flaw, Health, QueueStats, Result, boards::Boards,
+        look::first_queues,
+    },
     limits::MAX_BATCH,
     name::DutyName,
 };
 use jobbers_manager::DEAD_LETTERS_DUTY;
 use serde::Serialize;
 use serde_json::Value;
+
+use crate::output;
 
 /// Findings that a report names; of more it tells the number.
 const NAMED: usize = 100;
@@ -127,7 +132,8 @@ impl Audit {
 ///
 /// # Errors
 /// Those of the store, but for damage.
-pub async fn examine(engine: &dyn Engine, watch: impl FnMut(u64)) -> Result<Report> {
+pub async fn examine(store: &Arc<dyn Engine>, watch: impl FnMut(u64)) -> Result<Report> {
+    let engine = store.as_ref();
     let mut checks = Vec::new();
     let health = readable(engine.health().await)?;
     checks.push(match &health {
@@ -145,6 +151,7 @@ pub async fn examine(engine: &dyn Engine, watch: impl FnMut(u64)) -> Result<Repo
             Vec::new()
         }
     };
+    checks.push(readable(boards(&*Arc::clone(store).boards()).await)?.unwrap_or_else(|why| unread("boards", &why)));
     let audit = audit(engine, watch).await?;
     checks.push(records(&audit));
     let letters = match health {
@@ -214,6 +221,21 @@ fn books(queues: &[Books]) -> Check {
         )
     });
     Check::new("queues", seen, off.collect())
+}
+
+/// How many boards the store has. Their tasks, places and counts are compared by the audit.
+async fn boards(boards: &dyn Boards) -> Result<Check> {
+    let (mut count, mut tasks, mut last) = (0_u64, 0, None);
+    loop {
+        let page = boards.boards(last.as_ref(), MAX_BATCH).await?;
+        count += page.len() as u64;
+        tasks += page.iter().map(|board| board.tasks).sum::<u64>();
+        last = page.last().filter(|_| page.len() == MAX_BATCH).map(|last| last.board.clone());
+        if last.is_none() {
+            let seen = format!("{}, {}", output::count(count, "board"), output::count(tasks, "task"));
+            return Ok(Check::new("boards", seen, Vec::new()));
+        }
+    }
 }
 
 fn records(audit: &Audit) -> Check {

@@ -51,6 +51,7 @@ pub async fn run(cli: Cli) -> ExitCode {
         Command::Routes(args) => commands::routes::run(&args).await,
         Command::Schedules(args) => commands::schedules::run(&args).await,
         Command::Workflow(args) => commands::workflow::run(&args).await,
+        Command::Boards(args) => commands::boards::run(&args).await,
         Command::Registry(args) => commands::registry::run(&args).await,
         Command::Workers(args) => commands::workers::run(&args).await,
         Command::Top(args) => commands::top::run(&args).await,

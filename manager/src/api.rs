@@ -14,6 +14,7 @@ use utoipa_axum::{
 use crate::{app::App, examples, problem::ProblemBody};
 
 mod activity;
+mod boards;
 mod dead_letters;
 mod front;
 mod health;
@@ -53,6 +54,7 @@ mod workflows;
         (name = "schedules", description = "What is submitted by cron or at an interval"),
         (name = "workflows", description = "Graphs of tasks, submitted, watched and kept as one run"),
         (name = "workers", description = "Who runs tasks"),
+        (name = "boards", description = "What clients of MassTasker and TaskStore keep: look, delete, end a lease"),
         (name = "health", description = "Whether all is well"),
     )
 )]
@@ -112,6 +114,11 @@ fn operations() -> Vec<UtoipaMethodRouter<Arc<App>>> {
         routes!(workflows::get, workflows::delete),
         routes!(workflows::cancel),
         routes!(workflows::retry),
+        routes!(boards::list),
+        routes!(boards::groups),
+        routes!(boards::tasks, boards::delete_group),
+        routes!(boards::get, boards::delete),
+        routes!(boards::release),
         routes!(registry::list),
         routes!(workers::list),
         routes!(workers::drain_matching),

@@ -10,7 +10,7 @@ use utoipa::openapi::{
 };
 
 /// The path parameters: the operation's tag, the name, the example.
-const IN_PATHS: [(&str, &str, &str); 7] = [
+const IN_PATHS: [(&str, &str, &str); 9] = [
     ("tasks", "id", "order-7"),
     ("dead letters", "task_id", "order-7"),
     ("queues", "queue", "mail"),
@@ -18,6 +18,8 @@ const IN_PATHS: [(&str, &str, &str); 7] = [
     ("schedules", "schedule", "nightly"),
     ("workers", "id", "worker-1"),
     ("workflows", "workflow", "nightly-1"),
+    ("boards", "board", "masstasker"),
+    ("boards", "revision", "1"),
 ];
 
 /// The body of an operation that takes one.
@@ -72,6 +74,7 @@ fn body(operation: &str) -> Option<Value> {
 fn query(operation: &str) -> &'static [(&'static str, &'static str)] {
     match operation {
         "delete_routing_rule" => &[("name", "send_mail")],
+        "list_board_tasks" | "delete_board_group" => &[("group", "mail")],
         _ => &[],
     }
 }

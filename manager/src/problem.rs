@@ -100,6 +100,11 @@ codes! {
     UnknownSchedule = "unknown_schedule", NOT_FOUND, "Schedule not found";
     /// No run of a workflow has this id: it was never submitted, or it is past its retention.
     UnknownWorkflow = "unknown_workflow", NOT_FOUND, "Workflow not found";
+    /// No task was ever put on a board of this name. The boards are listed at GET /boards.
+    UnknownBoard = "unknown_board", NOT_FOUND, "Board not found";
+    /// The board has no task at this revision. Each change gives a task a new one: list its group at
+    /// GET /boards/{board}/tasks.
+    UnknownBoardTask = "unknown_board_task", NOT_FOUND, "Task of the board not found";
     /// The path exists, the method on it does not; see the Allow header.
     MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED, "This path does not take this method";
     /// The body did not arrive in time. Send it again.

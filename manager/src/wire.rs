@@ -3,6 +3,7 @@
 //! Parameters and results pass through as raw text, so that numbers of any size and the order of keys come back as they
 //! were sent. Start reading at [`task_request`] and [`task_view`].
 
+pub(crate) mod board;
 pub mod cancel;
 pub mod condition;
 pub mod dead_letter;

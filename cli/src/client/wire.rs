@@ -1,5 +1,6 @@
 //! The types of the manager's answers. Unknown fields are ignored, so an older client works with a newer manager.
 
+mod board;
 mod change;
 mod dead_letter;
 mod queue;
@@ -11,6 +12,7 @@ mod workflow;
 
 use serde::{Deserialize, de::DeserializeOwned};
 
+pub use board::*;
 pub use change::*;
 pub use dead_letter::*;
 pub use queue::*;

@@ -49,7 +49,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     };
     let bar = ProgressBar::new_spinner();
     let watch = |looked_at| bar.set_message(format!("{} looked at", output::thousands(looked_at)));
-    let examined = doctor::examine(engine.as_ref(), watch).await;
+    let examined = doctor::examine(&engine, watch).await;
     bar.finish_and_clear();
     tell(args, &examined.map_err(|error| Failure::Unavailable(error.to_string()))?)
 }

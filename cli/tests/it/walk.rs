@@ -170,6 +170,8 @@ fn the_guide_to_taskstore_works_as_printed() {
     let counted = session.told("python3 wordcount.py");
     assert!(counted.ends_with(" distinct: right\n"), "{counted}");
     assert!(session.told("curl -s http://127.0.0.1:8000/health/ready").contains("synchronous=FULL"));
+    assert!(session.told("jobbers boards list taskstore mail").contains("to: Ada"));
+    assert_eq!(session.told("jobbers boards delete taskstore --group mail"), "1 task deleted\n");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{extract::State, response::Response};
 use jobbers_common::{
-    engine::{Health, QueueStats, TaskFilter, look::first_queues},
+    engine::{Health, QueueStats, TaskFilter, boards::BoardCount, look::first_queues},
     lifecycle::Status,
     task::Task,
     worker::RegisteredWorker,
@@ -41,7 +41,8 @@ pub(crate) async fn front(State(app): State<Arc<App>>) -> Result<Response> {
     let failed = TaskFilter { statuses: vec![Status::Failed], ..TaskFilter::default() };
     let failures = listing::fill(&*app.engine, failed, FAILURES, None, |_| true).await?.tasks;
     let failures = with_errors(&app, failures).await?;
-    Ok(page::answer("Jobbers", &body(&health, &queues, &workers, &failures)))
+    let boards = app.boards.boards(None, ROWS).await?;
+    Ok(page::answer("Jobbers", &body(&health, &queues, &boards, &workers, &failures)))
 }
 
 /// The same tasks with their errors, which lists leave out. A task that was deleted since is left out.
@@ -53,7 +54,13 @@ async fn with_errors(app: &App, tasks: Vec<Task>) -> Result<Vec<Task>> {
     Ok(whole)
 }
 
-fn body(health: &Health, queues: &[QueueStats], workers: &[RegisteredWorker], failures: &[Task]) -> Markup {
+fn body(
+    health: &Health,
+    queues: &[QueueStats],
+    boards: &[BoardCount],
+    workers: &[RegisteredWorker],
+    failures: &[Task],
+) -> Markup {
     html! {
         h1 { "Jobbers" }
         p.note {
@@ -70,6 +77,7 @@ fn body(health: &Health, queues: &[QueueStats], workers: &[RegisteredWorker], fa
             a href="/problems" { "Errors" }
         }
         (queue_table(queues))
+        @if !boards.is_empty() { (board_table(boards)) }
         (worker_table(workers))
         (failure_table(failures))
     }
@@ -88,6 +96,23 @@ fn queue_table(queues: &[QueueStats]) -> Markup {
                 tr {
                     td { a href=(link("queues", queue.queue.as_str())) { (queue.queue) } }
                     @for status in COLUMNS { td.number { (queue.tasks.get(&status).copied().unwrap_or_default()) } }
+                }
+            }
+        }
+    }
+}
+
+/// What clients of MassTasker and TaskStore keep.
+fn board_table(boards: &[BoardCount]) -> Markup {
+    html! {
+        h2 { "Boards" }
+        table {
+            tr { th { "board" } th.number { "tasks" } th.number { "revision" } }
+            @for BoardCount { board, revision, tasks } in boards {
+                tr {
+                    td { a href=(format!("{}/groups", link("boards", board.as_str()))) { (board) } }
+                    td.number { (tasks) }
+                    td.number { (revision) }
                 }
             }
         }

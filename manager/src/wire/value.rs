@@ -19,6 +19,11 @@ use utoipa::{
 /// The highest version of a task on the wire: described as `int32`, so that clients in any language can hold it.
 const HIGHEST_VERSION: u32 = i32::MAX as u32;
 
+/// Bytes that are written as text.
+pub(crate) const TEXT: &str = "text";
+/// Bytes that are written as base64.
+pub(crate) const BASE64: &str = "base64";
+
 /// Reads the version of a task.
 ///
 /// # Errors
@@ -183,6 +188,10 @@ described! {
 described! {
     /// What of a task a list shows only when it is asked for.
     IncludeDoc as "Include", one_of(["parameters", "result", "errors"])
+}
+described! {
+    /// How bytes are written: as they are, for they are UTF-8, or as base64.
+    DataEncodingDoc as "DataEncoding", one_of([TEXT, BASE64])
 }
 described! {
     /// Any JSON value, kept as it was sent.

@@ -1,13 +1,14 @@
 //! The pages for people: `/`, and those that the `type` of an error leads to.
 
 use jobbers_common::{
+    board::When,
     engine::Outcome,
     failure::{AttemptFailure, FailureKind},
 };
 use jobbers_manager::problem::Code;
 use serde_json::json;
 
-use crate::server::Server;
+use crate::{boards, server::Server};
 
 #[tokio::test]
 async fn the_first_page_shows_queues_failures_and_where_to_go() {
@@ -23,6 +24,10 @@ async fn the_first_page_shows_queues_failures_and_where_to_go() {
     for shown in ["href=\"/docs\"", "href=\"/queues/media%2Fvideo\"", "href=\"/tasks/a%2Fb\"", "No worker is alive"] {
         assert!(page.text.contains(shown), "{shown} is not in {}", page.text);
     }
+    assert!(!page.text.contains("Boards"), "it has none: {}", page.text);
+    boards::put(&server, "mail", b"x", When::NOW).await;
+    let page = server.get("/").await;
+    assert!(page.text.contains("href=\"/boards/masstasker/groups\""), "{}", page.text);
     assert!(page.text.contains("&lt;script&gt;") && !page.text.contains("<script>"), "{}", page.text);
 }
 

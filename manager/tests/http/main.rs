@@ -5,6 +5,7 @@
 mod arrange;
 mod bad_input;
 mod binary;
+mod boards;
 mod cancel;
 mod clients;
 mod contract;

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jobbers_common::board::When;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
+    boards,
     dead_letters::{Bench, bench},
     registry::register,
     server::Server,
@@ -14,7 +16,9 @@ use crate::{
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH];
 
 /// Every operation of the API. A new one is added here on purpose.
-const OPERATIONS: [&str; 63] = [
+const OPERATIONS: [&str; 70] = [
+    "DELETE /boards/{board}/tasks",
+    "DELETE /boards/{board}/tasks/{revision}",
     "DELETE /dead-letter-queue",
     "DELETE /dead-letter-queue/operations/{id}",
     "DELETE /queues/{queue}",
@@ -23,6 +27,10 @@ const OPERATIONS: [&str; 63] = [
     "DELETE /schedules/{schedule}",
     "DELETE /workflows/{workflow}",
     "GET /active-tasks",
+    "GET /boards",
+    "GET /boards/{board}/groups",
+    "GET /boards/{board}/tasks",
+    "GET /boards/{board}/tasks/{revision}",
     "GET /dead-letter-queue",
     "GET /dead-letter-queue/operations",
     "GET /dead-letter-queue/operations/{id}",
@@ -49,6 +57,7 @@ const OPERATIONS: [&str; 63] = [
     "GET /workers",
     "GET /workflows",
     "GET /workflows/{workflow}",
+    "POST /boards/{board}/tasks/{revision}/release",
     "POST /dead-letter-queue/resubmit",
     "POST /leases",
     "POST /leases/extend",
@@ -273,6 +282,9 @@ async fn prepare(bench: &Bench, operation: &str) {
             bench.post("/workflows/nightly-1/cancel", json!(null)).await.expect(200);
             bench.get("/workflows/nightly-1").await.expect(200);
         }
+    }
+    if operation.contains("board") {
+        boards::put(bench, "mail", b"to: Ada", When::NOW).await;
     }
     if matches!(operation, "drain_worker" | "resume_worker") {
         register(&*bench.engine, "worker-1").await;

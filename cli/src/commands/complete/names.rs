@@ -8,7 +8,7 @@ use super::place::{Kind, Place};
 use crate::{
     client::{
         self, Client, ClientArgs,
-        wire::{DeadLetterPage, Queues, RegisteredTasks, Roles, Schedules, TaskPage, Workers, Workflows},
+        wire::{Boards, DeadLetterPage, Queues, RegisteredTasks, Roles, Schedules, TaskPage, Workers, Workflows},
     },
     failure::Failure,
 };
@@ -33,6 +33,10 @@ pub(super) async fn of(kind: Kind, place: &Place<'_>, words: &[String]) -> Vec<S
 async fn ask(client: &Client, kind: Kind, path: &[&str]) -> Result<Vec<String>, Failure> {
     let most = [("limit", MAX_BATCH)];
     Ok(match kind {
+        Kind::Board => {
+            let Boards { boards, .. } = client.get("/boards", Some(&most)).await?.read()?;
+            boards.into_iter().map(|board| board.name).collect()
+        }
         Kind::Queue => {
             let Queues { queues, .. } = client.get("/queues", Some(&most)).await?.read()?;
             queues.into_iter().map(|queue| queue.name).collect()

@@ -3,11 +3,12 @@
 use std::any::TypeId;
 
 use clap::{Arg, Command};
-use jobbers_common::name::{QueueName, RoleName, ScheduleName, TaskId, TaskName, WorkerId, WorkflowId};
+use jobbers_common::name::{BoardName, QueueName, RoleName, ScheduleName, TaskId, TaskName, WorkerId, WorkflowId};
 
 /// Names that only the manager knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
+    Board,
     Queue,
     Task,
     Role,
@@ -86,6 +87,7 @@ impl<'a> Place<'a> {
     pub(super) fn kind(&self) -> Option<Kind> {
         let argument = self.argument?;
         let kinds = [
+            (TypeId::of::<BoardName>(), Kind::Board),
             (TypeId::of::<QueueName>(), Kind::Queue),
             (TypeId::of::<TaskName>(), Kind::Task),
             (TypeId::of::<RoleName>(), Kind::Role),
