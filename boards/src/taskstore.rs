@@ -107,19 +107,21 @@ struct Front {
     max_data_bytes: usize,
 }
 
+/// The board's name.
+#[must_use]
+pub fn board() -> BoardName {
+    #[expect(clippy::expect_used, reason = "nine letters")]
+    BoardName::new(BOARD).expect("a legal board name")
+}
+
 /// The routes of one base URL, on the board [`BOARD`]. A task holds at most `max_data_bytes` of data. The host bounds
 /// the size of bodies.
-///
-/// # Panics
-/// Never: the board's name is valid.
 pub fn router<S: Clone + Send + Sync + 'static>(
     boards: Arc<dyn Boards>,
     unit: Unit,
     max_data_bytes: usize,
 ) -> Router<S> {
-    #[expect(clippy::expect_used, reason = "a constant that a test reads")]
-    let board = BoardName::new(BOARD).expect("the board's name is valid");
-    let front = Front { boards, board, unit, max_data_bytes };
+    let front = Front { boards, board: board(), unit, max_data_bytes };
     Router::new()
         .route("/groups", get(look::groups))
         // The Go client asks for the groups here.

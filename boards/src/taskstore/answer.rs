@@ -26,7 +26,7 @@ pub(super) struct TaskView<'a> {
     data_encoding: Option<&'static str>,
     timespec: i64,
     duration: i64,
-    ownerid: i64,
+    ownerid: i32,
 }
 
 impl<'a> TaskView<'a> {
@@ -37,7 +37,9 @@ impl<'a> TaskView<'a> {
             Err(_) => (Cow::Owned(STANDARD.encode(data)), Some(BASE64)),
         };
         let time = unit.written(at);
-        Self { id, group, data, data_encoding, timespec: time, duration: time, ownerid: owner }
+        // Only a bridge's id does not fit, and the Go client decodes 32 bits.
+        let ownerid = i32::try_from(owner).unwrap_or(i32::MIN);
+        Self { id, group, data, data_encoding, timespec: time, duration: time, ownerid }
     }
 
     /// A stored task.
@@ -96,5 +98,18 @@ impl FromIterator<i64> for Ids {
 impl Serialize for Ids {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::BRIDGE_OWNER;
+
+    #[test]
+    fn the_id_of_a_bridge_is_read_as_the_lowest_one() {
+        for (owner, shown) in [(7, 7), (-1, -1), (BRIDGE_OWNER, i32::MIN)] {
+            assert_eq!(TaskView::new(Unit::Nanoseconds, 1, "g", b"", BoardTime(0), owner).ownerid, shown);
+        }
     }
 }
