@@ -21,6 +21,7 @@ mod query;
 mod service;
 mod translate;
 mod undelivered;
+pub mod wrapper;
 
 /// The board that holds the tasks of MassTasker's clients.
 pub const BOARD: &str = "masstasker";
