@@ -34,6 +34,8 @@ mod tasks;
 mod workers;
 mod workflows;
 
+pub(crate) use self::tasks::submit::check_templates;
+
 /// The head of the document.
 #[derive(OpenApi)]
 #[openapi(

@@ -25,6 +25,8 @@ use jobbers_process::{
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
+use crate::bridges::{self, Bridges};
+
 /// Most workflows that are over and may be kept: half of what a store holds.
 const MOST_WORKFLOWS_KEPT: u64 = 5_000;
 
@@ -217,6 +219,9 @@ pub struct Config {
     pub bootstrap_task_group: String,
     /// Most bytes of one message of MassTasker's clients.
     pub masstasker_max_message_bytes: usize,
+    /// Groups of boards that native tasks serve.
+    #[serde(default, skip_serializing_if = "Bridges::is_empty")]
+    pub bridges: Bridges,
 }
 
 /// Chores with a promise of one second must run at least this often.
@@ -274,6 +279,7 @@ impl Config {
             let rule = format!("workflow_count is at most {MOST_WORKFLOWS_KEPT}");
             return Err(ConfigError::Invalid(rule));
         }
+        bridges::check(&self.bridges).map_err(ConfigError::Invalid)?;
         let pauses = [("config_refresh", self.config_refresh), ("tick", self.tick)];
         if let Some((key, pause)) = pauses.iter().find(|(_, pause)| *pause > LONGEST_PAUSE) {
             let pause = duration::format(*pause);
@@ -415,6 +421,24 @@ mod tests {
         let with = |max_payload_bytes| Config { max_payload_bytes, ..Config::default() }.checked();
         assert!(with(1 << 20).is_ok());
         assert!(with((1 << 20) + 1).unwrap_err().to_string().contains("at most 1048576"));
+    }
+
+    #[test]
+    fn a_bridge_of_a_file_is_read_checked_and_printed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("manager.toml");
+        let load = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            load(&["--config", path.to_str().unwrap()])
+        };
+        let bridge = "[bridges.resize]\nboard = \"masstasker\"\ngroup = \"resize\"\n";
+        let config = load(&format!("{bridge}reply_group = \"resized\"\nlease = \"30s\"\n")).unwrap();
+        assert_eq!(config.bridges["resize"].lease, Duration::from_secs(30));
+        assert_eq!(toml::from_str::<Config>(&config.to_toml()).unwrap(), config);
+        let error = load(bridge).unwrap_err().to_string();
+        assert!(error.contains("bridges.resize: needs reply_group"), "{error}");
+        let error = load(&format!("{bridge}grup = \"x\"\n")).unwrap_err().to_string();
+        assert!(error.contains("unknown field: found `grup`") && error.contains("bridges.resize"), "{error}");
     }
 
     #[test]

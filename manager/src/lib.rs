@@ -4,7 +4,7 @@
 //! queues, roles and routing.
 //! It alone knows the JSON on the wire ([`wire`]); the store sees tasks, never requests. Beside its requests it ticks:
 //! it promotes due tasks, takes expired leases back and prunes, for queues where no worker does so on its way; it fires
-//! schedules ([`schedules`]) and moves workflows on ([`workflows`]).
+//! schedules ([`schedules`]), moves workflows on ([`workflows`]) and serves groups of boards ([`bridge`]).
 //!
 //! It holds no state that matters but the archive of dead letters ([`dead_letters`]), which one manager keeps at a time:
 //! any number of managers run side by side on one store, and none is needed alive. It runs no tasks.
@@ -21,6 +21,7 @@ use tokio::{net::TcpListener, task::JoinSet};
 mod api;
 mod app;
 mod body_memory;
+mod bridge;
 mod chores;
 pub mod config;
 mod connections;
@@ -50,6 +51,7 @@ mod taskstore;
 pub mod wire;
 mod workflows;
 
+pub use bridge::settings as bridges;
 pub use config::Config;
 pub use dead_letters::DUTY as DEAD_LETTERS_DUTY;
 pub use listeners::{ListenError, Listeners};
@@ -89,6 +91,7 @@ pub async fn run(config: Config, engine: Arc<dyn Engine>, listeners: impl Into<L
     background.spawn(known_tasks::keep_fresh(Arc::clone(&app), KNOWN_TASKS_REFRESH));
     background.spawn(leases::http_workers::keep_registered(Arc::clone(&app), LEASES_REPORTED));
     let keeping = tokio::spawn(dead_letters::keeper::run(Arc::clone(&app), config.tick));
+    let bridging = tokio::spawn(bridge::run(Arc::clone(&app), config.bridges.clone()));
     let native = server::serve(http, router::router(Arc::clone(&app), guard), &config, &shutdown);
     tokio::join!(
         native,
@@ -98,8 +101,8 @@ pub async fn run(config: Config, engine: Arc<dyn Engine>, listeners: impl Into<L
     app.leases.finish(config.drain_timeout).await;
     // Both stop with `drain` and are safe to interrupt; a store that hangs must not hold the stop up.
     background.shutdown().await;
-    // It stops with `drain` too, and gives its duty back, so that another manager need not wait for that to end.
-    tokio::time::timeout(config.drain_timeout, keeping).await.ok();
+    // Both stop with `drain` too, and give back what they hold, so that another manager need not wait for a lease to end.
+    tokio::time::timeout(config.drain_timeout, futures_util::future::join(keeping, bridging)).await.ok();
     tracing::info!("stopped");
 }
 

@@ -302,6 +302,11 @@ impl Problem {
         &self.detail
     }
 
+    /// When it is worth trying again, if that is known.
+    pub(crate) const fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+
     /// The field of the body that is meant, as a JSON pointer.
     #[must_use]
     pub fn pointer(&self) -> Option<&str> {

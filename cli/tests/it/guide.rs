@@ -161,8 +161,13 @@ impl Session {
 
     /// Starts the system in the folder where the reader is.
     pub(crate) fn start(&mut self) {
+        self.start_with(&[]);
+    }
+
+    /// The same with these flags.
+    fn start_with(&mut self, flags: &[&str]) {
         if self.system.is_none() {
-            self.system = Some(Running::start(&self.folder, &[]));
+            self.system = Some(Running::start(&self.folder, flags));
         }
     }
 
@@ -202,8 +207,8 @@ impl Session {
         if NOT_REPEATED.iter().any(|(start, _)| begins(start)) {
             return;
         }
-        if command == "jobbers up" {
-            self.start();
+        if let Some(flags) = command.strip_prefix("jobbers up") {
+            self.start_with(&flags.split_whitespace().collect::<Vec<_>>());
         } else if let Some(folder) = command.strip_prefix("cd ") {
             self.folder.push(folder);
         } else if command.contains("() {") {

@@ -5,8 +5,9 @@ use std::fs;
 use crate::guide::{Session, first_id, workspace};
 
 /// The documents whose commands are followed, each by a test below.
-const FOLLOWED: [&str; 15] = [
+const FOLLOWED: [&str; 16] = [
     "README.md",
+    "docs/guides/bridge.md",
     "docs/guides/coming-from-celery.md",
     "docs/guides/coming-from-sidekiq.md",
     "docs/guides/dependencies.md",
@@ -45,7 +46,7 @@ fn follow(document: &str, others: &[(&str, i32)]) -> Session {
     assert!(FOLLOWED.contains(&document), "add {document} to those that are followed");
     let text = fs::read_to_string(workspace().join(document)).unwrap();
     let mut session = Session::new();
-    if !text.lines().any(|line| line == "jobbers up" || line.starts_with("jobbers up  ")) {
+    if !text.lines().any(|line| line == "jobbers up" || line.starts_with("jobbers up ")) {
         session.start();
     }
     fs::copy(workspace().join("README.md"), session.folder.join("README.md")).unwrap();
@@ -172,6 +173,14 @@ fn the_guide_to_taskstore_works_as_printed() {
     assert!(session.told("curl -s http://127.0.0.1:8000/health/ready").contains("synchronous=FULL"));
     assert!(session.told("jobbers boards list taskstore mail").contains("to: Ada"));
     assert_eq!(session.told("jobbers boards delete taskstore --group mail"), "1 task deleted\n");
+}
+
+#[test]
+fn the_guide_to_bridges_works_as_printed() {
+    let session = follow("docs/guides/bridge.md", &[]);
+    let replies = session.told("until curl -s 'http://127.0.0.1:8000/taskstore/group/counted");
+    assert!(replies.contains(r#"\"task\":1,\"jobbers_task\":\"bridge:taskstore:1\""#), "{replies}");
+    assert!(session.told("jobbers status bridge:taskstore:1").contains("completed"));
 }
 
 #[test]

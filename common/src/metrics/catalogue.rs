@@ -60,7 +60,7 @@ macro_rules! catalogue {
 catalogue! {
     // ---- submission ----
     TASKS_SUBMITTED: Counter "jobbers.tasks.submitted", "{task}", [QUEUE, TASK, OUTCOME], PAIRS_BY_STATUS, &[], MANAGER,
-        "Tasks of accepted submissions over HTTP, and of schedules: outcome is `created`, `existing` (nothing changed), `replaced` or `updated` (the holder of its unique key).";
+        "Tasks of accepted submissions over HTTP, of schedules, workflows and bridges: outcome is `created`, `existing` (nothing changed), `replaced` or `updated` (the holder of its unique key).";
     SUBMISSIONS_REFUSED: Counter "jobbers.submissions.refused", "{request}", [CODE], 64, &[], MANAGER,
         "Submissions that were answered with a problem, by its code; no task of such a request was taken in.";
     SUBMIT_BATCH_SIZE: Histogram "jobbers.submit.batch.size", "{task}", [], 1, BATCH, MANAGER,

@@ -375,7 +375,7 @@ impl RequestReader<'_> {
 ///
 /// # Errors
 /// The first problem, with the place of its task.
-pub(in crate::api) async fn check_templates(
+pub(crate) async fn check_templates(
     app: &App,
     templates: impl Iterator<Item = &TaskTemplate>,
 ) -> Result<Vec<WarningView>, (usize, Problem)> {
