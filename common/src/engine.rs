@@ -10,7 +10,7 @@
 //!   not have been carried out; each verb says why repeating it is safe.
 //!
 //! Start reading at [`Engine`]; then [`submit`], [`work`], [`look`], [`keep`], [`audit`], [`dead`], [`duty`],
-//! [`schedules`], [`workflows`], [`boards`].
+//! [`schedules`], [`workflows`], [`boards`], [`backup`].
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,6 +29,7 @@ use crate::{
 };
 
 pub mod audit;
+pub mod backup;
 pub mod boards;
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -68,6 +69,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// The boards of this store: tasks that are addressed by revision ([`boards`]).
     fn boards(self: Arc<Self>) -> Arc<dyn boards::Boards>;
+
+    /// Whole tasks of this store, to be stored elsewhere, and those of another ([`backup`]).
+    fn backup(self: Arc<Self>) -> Arc<dyn backup::Backup>;
 
     // ---- submit -------------------------------------------------------------------------------------------------
 

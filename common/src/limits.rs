@@ -84,6 +84,8 @@ pub const DEFAULT_LEASE: Duration = Duration::from_secs(8);
 pub const MAX_DUTY_NOTE_BYTES: usize = 1_024;
 /// Copies of dead letters answered by one call are at most about this many bytes, or one.
 pub const DEAD_LETTERS_BYTES: usize = 16 * 1024 * 1024;
+/// The greatest revision that a restored task may have: what stores give out by the year 2049, so that numbers stay legal.
+pub const MAX_RESTORED_REVISION: u64 = 900_000_000_000_000;
 /// Most schedules of a store.
 pub const MAX_SCHEDULES: usize = 10_000;
 /// Longest name of a schedule, in bytes: the ids of its tasks contain it.

@@ -41,6 +41,7 @@ fn every_case_is_listed() {
         include_str!("../src/engine/conformance/keep.rs"),
         include_str!("../src/engine/conformance/arrange.rs"),
         include_str!("../src/engine/conformance/wake.rs"),
+        include_str!("../src/engine/conformance/backup.rs"),
     ];
     assert_listed(suite, &groups, "(f: Fixture) {");
     let boards = [

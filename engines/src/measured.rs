@@ -16,7 +16,7 @@ use jobbers_common::{
         DutyClaim, Engine, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, PruneRequest,
         Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit,
         Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun, StoredSchedule, Submit, Submitted,
-        boards::Boards,
+        backup::Backup, boards::Boards,
     },
     lifecycle::Status,
     metrics::catalogue::{ENGINE_ERRORS, ENGINE_OPERATION_DURATION},
@@ -34,6 +34,7 @@ use opentelemetry::{
     metrics::{BoundHistogram, Counter, Meter},
 };
 
+mod backup;
 mod boards;
 
 macro_rules! operations {
@@ -112,7 +113,10 @@ operations!(
     board_get,
     board_list,
     board_groups,
-    board_names
+    board_names,
+    backup_dump,
+    backup_restore,
+    backup_link
 );
 
 /// A store whose calls are measured.
@@ -120,6 +124,7 @@ operations!(
 pub struct Measured {
     inner: Arc<dyn Engine>,
     boards: Arc<dyn Boards>,
+    backup: Arc<dyn Backup>,
     engine: &'static str,
     operations: Operations,
     errors: Counter<u64>,
@@ -130,7 +135,8 @@ impl Measured {
     #[must_use]
     pub fn new(inner: Arc<dyn Engine>, engine: &'static str, meter: &Meter) -> Self {
         let (operations, errors) = (Operations::new(engine, meter), ENGINE_ERRORS.counter(meter));
-        Self { boards: Arc::clone(&inner).boards(), inner, engine, operations, errors }
+        let (boards, backup) = (Arc::clone(&inner).boards(), Arc::clone(&inner).backup());
+        Self { inner, boards, backup, engine, operations, errors }
     }
 
     async fn measure<T>(
@@ -161,6 +167,10 @@ macro_rules! measured {
         #[async_trait]
         impl Engine for Measured {
             fn boards(self: Arc<Self>) -> Arc<dyn Boards> {
+                self
+            }
+
+            fn backup(self: Arc<Self>) -> Arc<dyn Backup> {
                 self
             }
 

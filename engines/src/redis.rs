@@ -35,6 +35,7 @@ mod address;
 mod arrange;
 mod audit;
 mod awaiting;
+mod backup;
 mod boards;
 mod connection;
 mod connection_health;
@@ -96,6 +97,10 @@ impl RedisEngine {
 #[async_trait]
 impl Engine for RedisEngine {
     fn boards(self: Arc<Self>) -> Arc<dyn jobbers_common::engine::boards::Boards> {
+        self
+    }
+
+    fn backup(self: Arc<Self>) -> Arc<dyn jobbers_common::engine::backup::Backup> {
         self
     }
 

@@ -64,6 +64,7 @@ use crate::{OpenOptions, announce};
 mod address;
 mod arrange;
 mod audit;
+mod backup;
 mod boards;
 mod catalog;
 mod clock;
@@ -249,6 +250,10 @@ impl Address {
 #[async_trait]
 impl Engine for SqliteEngine {
     fn boards(self: Arc<Self>) -> Arc<dyn jobbers_common::engine::boards::Boards> {
+        self
+    }
+
+    fn backup(self: Arc<Self>) -> Arc<dyn jobbers_common::engine::backup::Backup> {
         self
     }
 

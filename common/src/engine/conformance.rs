@@ -38,6 +38,7 @@ use crate::{
 
 pub mod arrange;
 pub mod audit;
+pub mod backup;
 pub mod boards;
 pub mod boards_bounds;
 pub mod boards_commit;
@@ -750,6 +751,24 @@ macro_rules! conformance_suite {
             a_deleted_run_is_gone_with_its_definition
             a_run_past_its_bounds_is_refused
             the_statuses_of_many_tasks_are_answered_in_their_order
+        );
+        $crate::conformance_group!($open, backup:
+            a_restored_task_is_what_it_was
+            a_restored_queue_keeps_its_order
+            a_task_that_ran_is_ready_at_its_old_place
+            a_suspect_stays_one
+            edges_to_tasks_that_are_over_signal_when_they_are_linked
+            restoring_again_changes_nothing
+            a_restore_cut_short_is_finished_by_the_next
+            another_submission_of_an_id_is_left_alone
+            a_pruned_task_that_is_remembered_is_not_restored
+            a_restored_task_holds_its_unique_key
+            limits_do_not_refuse_a_restore
+            a_queue_that_does_not_exist_takes_nothing
+            revisions_given_out_later_are_greater
+            finished_tasks_are_in_the_order_of_their_ends
+            a_restored_task_is_promoted_in_time
+            what_no_store_holds_is_not_restored
         );
         $crate::conformance_group!($open, sequence:
             random_operations_answer_as_the_model_does

@@ -40,6 +40,7 @@ use crate::{
 
 mod arrange;
 mod audit;
+mod backup;
 mod boards;
 mod dead;
 mod dependency;
@@ -128,6 +129,10 @@ impl ModelEngine {
 #[async_trait]
 impl Engine for ModelEngine {
     fn boards(self: Arc<Self>) -> Arc<dyn super::boards::Boards> {
+        self
+    }
+
+    fn backup(self: Arc<Self>) -> Arc<dyn super::backup::Backup> {
         self
     }
 

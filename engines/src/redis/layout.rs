@@ -118,7 +118,7 @@ const SAID: Layout = Layout {
     rest: "key: the task's name, a blank, what the submitter chose",
 };
 
-const KEPT: Layout = Layout {
+pub(super) const KEPT: Layout = Layout {
     name: "kept",
     what: "`k:of`: the uniqueness constraint of a task",
     fields: &[

@@ -149,6 +149,7 @@ scripts! {
     DEREGISTER = "scripts/deregister.lua";
     DUE_SCHEDULES = "scripts/due_schedules.lua";
     DUE_WORKFLOWS = "scripts/due_workflows.lua";
+    DUMP = "scripts/dump.lua";
     DUTY = "scripts/duty.lua";
     EXTEND = "scripts/extend.lua";
     FINISHED = "scripts/finished.lua";
@@ -159,6 +160,7 @@ scripts! {
     HOLDERS = "scripts/holders.lua";
     KEEP_CATALOGUE = "scripts/keep_catalogue.lua";
     LEASES = "scripts/leases.lua";
+    LINK_RESTORED = "scripts/link_restored.lua";
     LIST_LIVE = "scripts/list_live.lua";
     LIST_OVER = "scripts/list_over.lua";
     LIST_SCHEDULES = "scripts/list_schedules.lua";
@@ -180,6 +182,7 @@ scripts! {
     RELEASE_DUTY = "scripts/release_duty.lua";
     RENEW_AWAITING = "scripts/renew_awaiting.lua";
     REPAIR = "scripts/repair.lua";
+    RESTORE = "scripts/restore.lua";
     RESUBMIT = "scripts/resubmit.lua";
     SCHEDULE = "scripts/schedule.lua";
     STATS = "scripts/stats.lua";
@@ -306,7 +309,7 @@ mod tests {
         for script in writers.into_iter().chain([&FORGET_DEAD_LETTERS, &FORGET_RECEIPTS, &BOARD_FREE]) {
             assert_eq!(flags(script), "#!lua flags=allow-oom");
         }
-        for script in [&SUBMIT, &RESUBMIT, &MOVE, &FIRE, &PUT_SCHEDULE, &PUT_WORKFLOW, &BOARD_ADD] {
+        for script in [&SUBMIT, &RESUBMIT, &RESTORE, &MOVE, &FIRE, &PUT_SCHEDULE, &PUT_WORKFLOW, &BOARD_ADD] {
             assert_eq!(flags(script), "#!lua");
         }
     }

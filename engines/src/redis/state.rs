@@ -4,7 +4,10 @@ use std::{collections::HashMap, ops::Range};
 
 use jobbers_common::{
     dependency::{Dependencies, Dependency, DependencyPolicy, EndedPredecessor},
-    engine::{DeadTask, Error, Result},
+    engine::{
+        DeadTask, Error, Result,
+        backup::{StoredTask, Submission, TakenKey},
+    },
     lifecycle::Status,
     name::{TaskId, WorkerId},
     payload::Payload,
@@ -16,7 +19,7 @@ use redis::Value;
 
 use super::{
     errors::read_errors,
-    layout::{COPY, DEPENDENT, NEWS},
+    layout::{COPY, DEPENDENT, KEPT, NEWS},
     record::{Record, Standing, time},
     reply::{array, bytes, digits, text, tuple},
 };
@@ -123,6 +126,8 @@ pub(super) struct Seen {
     large: bool,
     /// Of its submission.
     fingerprint: u128,
+    /// Its place among those of its priority; 0 for one that has none.
+    position: u64,
     /// Its score or due time, as the server writes it; or its fence or revision, in 15 digits.
     pub(super) place: String,
 }
@@ -140,10 +145,14 @@ pub(super) fn read_view(view: Value) -> Result<Seen> {
         Status::Waiting => format!("{:015}", standing.position),
         _ => format!("{:015}", standing.revision),
     };
+    let position = match standing.status {
+        Status::Waiting | Status::Submitted | Status::Started => standing.position,
+        _ => 0,
+    };
     let (large, fingerprint) = (record.large, record.fingerprint);
     let dependencies = read_dependencies(standing.status, &bytes(depends)?)?;
     let task = Task { dependencies, ..task_from(id, record, side, &expires_at)? };
-    Ok(Seen { task, large, fingerprint, place })
+    Ok(Seen { task, large, fingerprint, position, place })
 }
 
 /// The dependencies of a task, as a view has them.
@@ -244,17 +253,44 @@ pub(super) fn read_task(answer: Value) -> Result<Option<DeadTask>> {
         return Ok(None);
     }
     let [view, errors, body] = tuple(answer)?;
-    whole(view, &bytes(errors)?, bytes(body)?).map(Some)
+    whole(view, &bytes(errors)?, bytes(body)?).map(|(dead, _)| Some(dead))
 }
 
-/// A view and its side records.
-fn whole(view: Value, errors: &[u8], body: Vec<u8>) -> Result<DeadTask> {
-    let Seen { mut task, large, fingerprint, .. } = read_view(view)?;
+/// Reads an answer of `dump`.
+pub(super) fn read_stored(answer: Value) -> Result<Option<StoredTask>> {
+    if answer == Value::Nil {
+        return Ok(None);
+    }
+    let [view, errors, body, kept] = tuple(answer)?;
+    let (DeadTask { task, fingerprint }, position) = whole(view, &bytes(errors)?, bytes(body)?)?;
+    let kept = bytes(kept)?;
+    let key = if kept.is_empty() { None } else { Some(read_taken(&kept)?) };
+    Ok(Some(StoredTask { task, fingerprint, position, key }))
+}
+
+/// Reads an entry of `k:of`, besides the constraint in it.
+fn read_taken(kept: &[u8]) -> Result<TakenKey> {
+    let key_length = digits(part(kept, const { KEPT.range("key_length") }, "unique key")?)?;
+    let after = KEPT.len() + usize::try_from(key_length).map_err(|_| corrupt("unique key"))?;
+    let until = some_time(part(kept, const { KEPT.range("ends") }, "unique key")?)?;
+    let became = match part(kept, after.., "unique key")? {
+        [] => None,
+        word => {
+            let (fingerprint, id) = word.split_first_chunk().ok_or_else(|| corrupt("unique key"))?;
+            Some(Submission { id: read_id(id)?, fingerprint: u128::from_be_bytes(*fingerprint) })
+        }
+    };
+    Ok(TakenKey { until, became })
+}
+
+/// A view and its side records; and the task's position.
+fn whole(view: Value, errors: &[u8], body: Vec<u8>) -> Result<(DeadTask, u64)> {
+    let Seen { mut task, large, fingerprint, position, .. } = read_view(view)?;
     task.errors = read_errors(errors)?;
     if large {
         task.parameters = task.parameters.map(|kept| Payload { bytes: body.into(), ..kept });
     }
-    Ok(DeadTask { task, fingerprint })
+    Ok((DeadTask { task, fingerprint }, position))
 }
 
 /// Reads a copy of the outbox.
@@ -270,17 +306,35 @@ pub(super) fn read_copy(id: &TaskId, copy: &[u8]) -> Result<DeadTask> {
     let news = piece(const { COPY.range("news_length") })?;
     let errors = piece(const { COPY.range("errors_length") })?;
     let words = [id.as_str().as_bytes().to_vec(), record, Vec::new(), news, Vec::new()];
-    whole(Value::Array(words.map(Value::BulkString).to_vec()), &errors, rest.to_vec())
+    let (dead, _) = whole(Value::Array(words.map(Value::BulkString).to_vec()), &errors, rest.to_vec())?;
+    Ok(dead)
 }
 
 /// Writes the news of a task that is not running: the span of its last attempt, and its checkpoint.
 pub(super) fn write_news(last_span: Option<&str>, checkpoint: Option<&Payload>, into: &mut Vec<u8>) {
+    write_side_fields(last_span, (None, None), checkpoint, into);
+}
+
+/// Writes all the news of a task: also the last heartbeat and progress of one that is over.
+pub(super) fn write_all_news(task: &Task, into: &mut Vec<u8>) {
+    let heartbeat = (task.heartbeat_at, task.progress.as_ref());
+    write_side_fields(task.last_span.as_deref(), heartbeat, task.checkpoint.as_ref(), into);
+}
+
+fn write_side_fields(
+    last_span: Option<&str>,
+    (heartbeat_at, progress): (Option<Timestamp>, Option<&Progress>),
+    checkpoint: Option<&Payload>,
+    into: &mut Vec<u8>,
+) {
     if let Some(span) = last_span.filter(|span| is_traceparent(span)) {
         into.push(HAS_SPAN);
         into.extend_from_slice(span.as_bytes());
     }
-    if checkpoint.is_some() || !into.is_empty() {
-        into.extend_from_slice(&[b'0'; NEWS.len()]);
+    if checkpoint.is_some() || heartbeat_at.is_some() || progress.is_some() || !into.is_empty() {
+        let progress = progress.and_then(|progress| serde_json::to_string(progress).ok()).unwrap_or_default();
+        let at = heartbeat_at.map_or(0, Timestamp::as_micros);
+        into.extend_from_slice(format!("{at:016}{:06}{progress}", progress.len()).as_bytes());
         write_payload(checkpoint, into);
     }
 }

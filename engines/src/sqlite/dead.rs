@@ -257,7 +257,8 @@ fn make_anew(step: &mut Step<'_>, wish: &Resubmit, dead: &DeadTask, queue: i64) 
     Ok(key)
 }
 
-fn restore_history(step: &Step<'_>, key: i64, task: &Task) -> Result<()> {
+/// Stores the checkpoint and the failed attempts of a task that was stored elsewhere.
+pub(super) fn restore_history(step: &Step<'_>, key: i64, task: &Task) -> Result<()> {
     if let Some(checkpoint) = &task.checkpoint {
         step.prepare(sql::SAVE_CHECKPOINT)?
             .execute((key, checkpoint.content_type.as_deref(), &checkpoint.bytes[..]))

@@ -6,9 +6,9 @@
 
 use jobbers_common::{
     dependency::{Dependencies, Dependency, DependencyPolicy, EndedPredecessor, consequence},
-    engine::{Error, Result},
+    engine::{Error, Result, backup::Edges},
     lifecycle::{Move, Status},
-    limits::{MAX_DEPENDENCIES_SHOWN, SIGNALS_A_CHORE, SIGNALS_A_STEP},
+    limits::{SIGNALS_A_CHORE, SIGNALS_A_STEP},
     name::TaskId,
     task::NewTask,
 };
@@ -206,30 +206,84 @@ pub(super) type AtOnce = (i64, Option<EndedPredecessor>);
 pub(super) fn link(step: &Step<'_>, new: &[Successor<'_>]) -> Result<Vec<AtOnce>> {
     let mut at_once = Vec::new();
     for (key, since, task) in new {
-        let (mut signals, mut aborted_by) = (0, None);
-        for Dependency { on, policy } in &task.depends_on {
-            let end = match find(step, on)? {
-                Some(found) if !found.status.is_finished() => {
-                    step.prepare(sql::INSERT_DEPENDENCY)?.execute((found.key, since, key, policy.code())).or_store()?;
-                    step.prepare(sql::LINK_TASK)?.execute([found.key]).or_store()?;
-                    continue;
-                }
-                Some(found) => found.status,
-                None => remembered(step, &task.id, on)?,
-            };
-            signals += 1;
-            if policy.aborts(end) && aborted_by.is_none() {
-                aborted_by = Some(EndedPredecessor { id: on.clone(), status: end });
-            }
-        }
+        let edges = put_edges(step, *key, *since, &task.depends_on, |on| remembered(step, &task.id, on))?;
         let total = sql::count(task.depends_on.len());
-        step.prepare(sql::INSERT_DEPENDENT)?.execute((key, total, signals)).or_store()?;
+        step.prepare(sql::INSERT_DEPENDENT)?.execute((key, total, edges.signals)).or_store()?;
         step.prepare(sql::LINK_TASK)?.execute([key]).or_store()?;
-        if aborted_by.is_some() || signals == total {
-            at_once.push((*key, aborted_by));
+        if edges.aborted_by.is_some() || edges.signals == total {
+            at_once.push((*key, edges.aborted_by));
         }
     }
     Ok(at_once)
+}
+
+/// What the edges of a task come to.
+struct PutEdges {
+    /// How many predecessors are over.
+    signals: i64,
+    /// The first of them that aborts the task.
+    aborted_by: Option<EndedPredecessor>,
+}
+
+/// Stores the edges of a task whose predecessors are not over. `gone` returns the end of one that is not stored.
+fn put_edges(
+    step: &Step<'_>,
+    key: i64,
+    since: i64,
+    depends_on: &[Dependency],
+    gone: impl Fn(&TaskId) -> Result<Status>,
+) -> Result<PutEdges> {
+    let mut edges = PutEdges { signals: 0, aborted_by: None };
+    for Dependency { on, policy } in depends_on {
+        let end = match find(step, on)? {
+            Some(found) if !found.status.is_finished() => {
+                step.prepare(sql::INSERT_DEPENDENCY)?.execute((found.key, since, key, policy.code())).or_store()?;
+                step.prepare(sql::LINK_TASK)?.execute([found.key]).or_store()?;
+                continue;
+            }
+            Some(found) => found.status,
+            None => gone(on)?,
+        };
+        edges.signals += 1;
+        if policy.aborts(end) && edges.aborted_by.is_none() {
+            edges.aborted_by = Some(EndedPredecessor { id: on.clone(), status: end });
+        }
+    }
+    Ok(edges)
+}
+
+/// Stores how many dependencies a restored task has, and which predecessor aborted it.
+pub(super) fn restore(step: &Step<'_>, key: i64, dependencies: &Dependencies) -> Result<()> {
+    let Dependencies { total, signals, aborted_by, .. } = dependencies;
+    step.prepare(sql::INSERT_DEPENDENT)?.execute((key, total, signals)).or_store()?;
+    if let Some(EndedPredecessor { id, status }) = aborted_by {
+        step.prepare(sql::NOTE_ABORTED_BY)?.execute((key, id.as_str(), status.code())).or_store()?;
+    }
+    Ok(())
+}
+
+/// Gives restored tasks the edges they still had, unless they have some or do not wait. Returns how many it linked.
+pub(super) fn link_restored(step: &mut Step<'_>, tasks: &[Edges]) -> Result<u64> {
+    let (mut at_once, mut linked) = (Vec::new(), 0);
+    for Edges { id, waits_for } in tasks {
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?));
+        let found = step.prepare(sql::FIND_UNLINKED)?.query_row([id.as_str()], read).optional().or_store()?;
+        let Some((key, since, open)) = found.filter(|(_, _, open)| *open == sql::count(waits_for.len())) else {
+            continue;
+        };
+        let gone = |on: &TaskId| {
+            let tombstone = tombstones::find(step.conn, on, step.now)?;
+            Ok(tombstone.map_or(Status::Cancelled, |tombstone| tombstone.status))
+        };
+        let edges = put_edges(step, key, since, waits_for, gone)?;
+        step.prepare(sql::COUNT_SIGNALS)?.execute((key, edges.signals)).or_store()?;
+        if edges.aborted_by.is_some() || edges.signals == open {
+            at_once.push((key, edges.aborted_by));
+        }
+        linked += 1;
+    }
+    move_at_once(step, &at_once)?;
+    Ok(linked)
 }
 
 /// The end of a predecessor that is no longer stored.
@@ -248,10 +302,10 @@ pub(super) fn move_at_once(step: &mut Step<'_>, moves: &[AtOnce]) -> Result<()> 
     signal_all(step)
 }
 
-/// Adds the predecessors that a task waits for, and the counts.
-pub(super) fn show(view: &View<'_>, key: i64, dependencies: &mut Dependencies) -> Result<()> {
+/// Adds the predecessors that a task waits for, at most `limit`.
+pub(super) fn show(view: &View<'_>, key: i64, dependencies: &mut Dependencies, limit: usize) -> Result<()> {
     let mut statement = view.prepare(sql::WAITS_FOR)?;
-    let mut rows = statement.query((key, sql::count(MAX_DEPENDENCIES_SHOWN))).or_store()?;
+    let mut rows = statement.query((key, sql::count(limit))).or_store()?;
     while let Some(row) = rows.next().or_store()? {
         let mut columns = row::Columns::of(row);
         let (on, policy) = (columns.name(TaskId::new)?, policy(columns.take()?)?);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jobbers_common::{
     engine::{QueueListRequest, QueuePage, QueuePlace, QueueStats, Result},
     lifecycle::Status,
+    limits::MAX_DEPENDENCIES_SHOWN,
     name::{QueueName, TaskId},
     registry::{Catalogue, CatalogueId},
     task::Task,
@@ -25,12 +26,17 @@ use super::{
 
 /// The whole task.
 pub(super) fn get(view: &View<'_>, id: &TaskId) -> Result<Option<Task>> {
+    read(view, id, MAX_DEPENDENCIES_SHOWN)
+}
+
+/// The whole task, with so many of the edges it waits for.
+pub(super) fn read(view: &View<'_>, id: &TaskId, edges: usize) -> Result<Option<Task>> {
     let mut statement = view.prepare(sql::GET_TASK)?;
     let mut rows = statement.query([id.as_str()]).or_store()?;
     let Some(found) = rows.next().or_store()? else { return Ok(None) };
     let (key, mut task) = row::task(found, view)?;
     if let Some(dependencies) = &mut task.dependencies {
-        dependency::show(view, key, dependencies)?;
+        dependency::show(view, key, dependencies, edges)?;
     }
     let mut failures = view.prepare(sql::FAILURES)?;
     let mut rows = failures.query([key]).or_store()?;

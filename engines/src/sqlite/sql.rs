@@ -56,6 +56,7 @@ statements! {
     COUNT_REMOVED = "count_removed";
     COUNT_SCHEDULES = "count_schedules";
     COUNT_SIGNAL = "count_signal";
+    COUNT_SIGNALS = "count_signals";
     COUNT_TOMBSTONES = "count_tombstones";
     COUNT_WORKFLOWS = "count_workflows";
     CREATE_BOARD = "create_board";
@@ -97,6 +98,7 @@ statements! {
     DUE_SCHEDULES = "due_schedules";
     DUE_TASKS = "due_tasks";
     DUE_WORKFLOWS = "due_workflows";
+    DUMP_TASK = "dump_task";
     ENDED_PREDECESSORS = "ended_predecessors";
     END_DUTY = "end_duty";
     END_GATE_SWEEP = "end_gate_sweep";
@@ -121,6 +123,7 @@ statements! {
     FIND_TASK = "find_task";
     FIND_TOMBSTONE = "find_tombstone";
     FIND_UNIQUENESS = "find_uniqueness";
+    FIND_UNLINKED = "find_unlinked";
     FIND_WAITING = "find_waiting";
     FIND_WORKFLOW = "find_workflow";
     FIND_WORKFLOW_DEFINITION = "find_workflow_definition";
@@ -148,6 +151,7 @@ statements! {
     INSERT_DEPENDENCY = "insert_dependency";
     INSERT_DEPENDENT = "insert_dependent";
     INSERT_LARGE_PARAMETERS = "insert_large_parameters";
+    INSERT_RESTORED = "insert_restored";
     INSERT_TALLY = "insert_tally";
     INSERT_TASK = "insert_task";
     INSERT_UNIQUENESS = "insert_uniqueness";

@@ -1,7 +1,7 @@
 //! Unique keys: who holds one, and what a submission does when another task holds its key.
 
 use jobbers_common::{
-    engine::{Error, Result},
+    engine::{Error, Result, backup::TakenKey},
     lifecycle::Status,
     name::{TaskId, TaskName},
     task::NewTask,
@@ -116,6 +116,20 @@ pub(super) fn take(step: &Step<'_>, key: i64, name: &TaskName, unique: &Unique) 
     let none: (Option<&str>, Option<&[u8]>) = (None, None);
     step.prepare(sql::TAKE_KEY)?
         .execute((name.as_str(), unique.key.as_str(), key, until, none.0, none.1))
+        .or_store()?;
+    Ok(())
+}
+
+/// Gives a restored task its key, for as long as it held it.
+pub(super) fn restore(step: &Step<'_>, key: i64, name: &TaskName, unique: &Unique, taken: &TakenKey) -> Result<()> {
+    let until = taken.until.map(Timestamp::as_micros);
+    let (id, fingerprint) = match &taken.became {
+        Some(became) => (Some(became.id.as_str()), Some(became.fingerprint.to_be_bytes())),
+        None => (None, None),
+    };
+    let fingerprint = fingerprint.as_ref().map(|bytes| &bytes[..]);
+    step.prepare(sql::TAKE_KEY)?
+        .execute((name.as_str(), unique.key.as_str(), key, until, id, fingerprint))
         .or_store()?;
     Ok(())
 }

@@ -96,6 +96,10 @@ impl Engine for FaultyEngine {
         Arc::clone(&self.inner).boards()
     }
 
+    fn backup(self: Arc<Self>) -> Arc<dyn jobbers_common::engine::backup::Backup> {
+        Arc::clone(&self.inner).backup()
+    }
+
     async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>> {
         self.well()?.submit(batch).await
     }

@@ -165,6 +165,10 @@ impl Engine for Faulty {
         Arc::clone(&self.inner).boards()
     }
 
+    fn backup(self: Arc<Self>) -> Arc<dyn jobbers_common::engine::backup::Backup> {
+        Arc::clone(&self.inner).backup()
+    }
+
     async fn cycle(&self, cycle: Cycle) -> Result<CycleReply> {
         let settles = !cycle.settlements.is_empty();
         if settles && self.down.load(Ordering::SeqCst) {

@@ -13,11 +13,11 @@ use crate::{
 /// The task that took a key last. Whether it holds it, its record says.
 #[derive(Debug, Clone)]
 pub(super) struct KeyHolder {
-    task: TaskId,
+    pub(super) task: TaskId,
     /// `None`: without end.
-    until: Option<Timestamp>,
+    pub(super) until: Option<Timestamp>,
     /// The latest submission that it has become, by id and fingerprint.
-    last_word: Option<(TaskId, u128)>,
+    pub(super) last_word: Option<(TaskId, u128)>,
 }
 
 /// What a submission meets.

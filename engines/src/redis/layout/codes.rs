@@ -41,6 +41,7 @@ codes! {
     extended { done "e" cancelling "c" lost "l" }
     cancelled { done "d" requested "r" unknown "u" }
     resubmitted { done "d" already "a" live "l" moved "m" unknown "u" queue "q" held "h" }
+    restored { done "d" already "a" conflict "c" queue "q" held "h" }
     gate { key "k" task "t" suspect "!" unknown "?" }
     suspicion { none "0" }
     fire { submit "s" cancel "c" hold "h" }

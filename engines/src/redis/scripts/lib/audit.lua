@@ -66,7 +66,8 @@ end
 local function check_finished(name, id, record, places)
   check_elsewhere(name, id, places, nil)
   local entry = sub(record, @record.revision) .. mark_of(record) .. id
-  if call('LINDEX', of(name, 'f'), place_of_revision(of(name, 'f'), sub(record, @record.revision))) ~= entry then
+  local _, listed = place_of_entry(of(name, 'f'), sub(record, @record.revision), id)
+  if listed ~= entry then
     note('unplaced', id, 'it is over and not among the finished tasks of its queue', function()
       list_finished(name, entry)
     end)
@@ -340,8 +341,8 @@ local function look_over_finished(name)
     local record = call('HGET', T, id)
     looked_at = looked_at + 1
     local is_right = is_listed(record, entry) and is_over(record) and queue_of(record) == name
-    -- The task of a ghost is gone, or has moved on.
-    local is_ghost = not record or sub(record, @record.revision) > sub(entry, @finished.revision)
+    -- The task of a ghost is gone, has moved on, or was restored from before.
+    local is_ghost = not is_listed(record, entry)
     if not is_right and not is_ghost then
       note('place_without_task', id, 'it stands in ' .. list .. ' and has not ended as that says', function()
         call('LREM', list, 1, entry)

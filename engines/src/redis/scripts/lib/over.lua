@@ -17,6 +17,20 @@ local function place_of_revision(list, revision)
   return low
 end
 
+-- The place of a task's entry in a queue's list of finished tasks, or nothing. Tasks of two stores may have one revision.
+local function place_of_entry(list, revision, id)
+  local place = place_of_revision(list, revision)
+  local entry = call('LINDEX', list, place)
+  while entry and sub(entry, @finished.revision) == revision do
+    if sub(entry, @finished.rest.at) == id then
+      return place, entry
+    end
+    place = place + 1
+    entry = call('LINDEX', list, place)
+  end
+  return nil
+end
+
 -- The mark of an entry for the record of a task that ended.
 local function mark_of(record)
   local is_read = #record > @mark.most_bytes or byte(record, @ending.remember.at) == @flag.yes.byte

@@ -1,0 +1,27 @@
+//! Calls that move whole tasks are measured like the other verbs, as `backup_dump` and so on.
+
+use async_trait::async_trait;
+use jobbers_common::{
+    engine::{
+        Result,
+        backup::{Backup, Edges, Restored, StoredTask},
+    },
+    name::TaskId,
+};
+
+use super::Measured;
+
+#[async_trait]
+impl Backup for Measured {
+    async fn dump(&self, ids: &[TaskId]) -> Result<Vec<Option<StoredTask>>> {
+        self.measure("backup_dump", &self.operations.backup_dump, self.backup.dump(ids)).await
+    }
+
+    async fn restore(&self, tasks: Vec<StoredTask>) -> Result<Vec<Restored>> {
+        self.measure("backup_restore", &self.operations.backup_restore, self.backup.restore(tasks)).await
+    }
+
+    async fn link(&self, tasks: Vec<Edges>) -> Result<u64> {
+        self.measure("backup_link", &self.operations.backup_link, self.backup.link(tasks)).await
+    }
+}

@@ -1,0 +1,84 @@
+#!lua
+-- Gives restored tasks that wait the edges they still had. Without `allow-oom`: it adds to the store.
+--
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time; for each task: id, how many edges it has, and of each the policy and
+-- the predecessor's id.
+-- Returns how many tasks it linked: those that wait, and had no edges.
+
+-- include base numbers wake moves
+
+-- The end of a predecessor; nothing if it is live. One that is neither stored nor remembered counts as cancelled.
+local function end_of_predecessor(id)
+  local record = call('HGET', T, id)
+  if record then
+    return is_over(record) and status_of(record) or nil
+  end
+  local tombstone = call('HGET', P .. 'e', id)
+  local is_remembered = tombstone and sub(tombstone, @tombstone.forget_at) > STAMP
+  return is_remembered and sub(tombstone, @tombstone.state) or @state.cancelled
+end
+
+-- Marks the record of a predecessor, so that its end is signalled.
+local function mark_linked(id)
+  local record = call('HGET', T, id)
+  local at = core_at(record) - 1 + @core.linked.at
+  if sub(record, at, at) ~= @flag.yes then
+    call('HSET', T, id, sub(record, 1, at - 1) .. @flag.yes .. sub(record, at + 1))
+  end
+end
+
+local function link_all()
+  -- include dependencies
+  local entries_in, entries_out, counts, linked = {}, {}, {}, {}
+
+  -- Gathers the edges of a task.
+  local function link(id, record, total, signals, first, last)
+    local since, task = sub(record, @lease.position), { id = id }
+    for i = first, last, 2 do
+      local policy, on = ARGV[i], ARGV[i + 1]
+      local status = end_of_predecessor(on)
+      if status then
+        signals = signals + 1
+        task.cause = task.cause or aborts(policy, status) and status .. on or nil
+      else
+        push(entries_in, 0, edge_entry(id, since, on, policy))
+        push(entries_out, 0, edge_entry(on, since, id, policy))
+        mark_linked(on)
+      end
+    end
+    task.is_free = signals == total
+    push(counts, id, write_counts(total, signals))
+    linked[#linked + 1] = task
+  end
+
+  local at = 2
+  while ARGV[at] do
+    local id, count = ARGV[at], tonumber(ARGV[at + 1])
+    local record, stored = call('HGET', T, id), call('HGET', COUNTS, id)
+    local last = at + 1 + 2 * count
+    if record and stored and byte(record) == @state.waiting.byte and not edges_of(IN, id, nil, 1)[1] then
+      local total, signals = read_counts(stored)
+      if total - signals == count then
+        link(id, record, total, signals, at + 2, last)
+      end
+    end
+    at = last + 1
+  end
+  spread('ZADD', IN, entries_in)
+  spread('ZADD', OUT, entries_out)
+  spread('HSET', COUNTS, counts)
+
+  local moves = {}
+  for _, task in ipairs(linked) do
+    if task.cause or task.is_free then
+      moves[#moves + 1] = { task.id, call('HGET', T, task.id), task.cause }
+    end
+  end
+  if moves[1] then
+    leave_waiting(moves)
+    write_moves(true)
+  end
+  return #linked
+end
+
+return link_all()
