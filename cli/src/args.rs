@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    active, bench, boards, cancel, complete, completions, demo, dlq, doctor, explain, list, queues, registry, resubmit,
-    roles, routes, scheduled, schedules, status, submit, top, up, workers, workflow,
+    active, bench, boards, cancel, complete, completions, demo, dlq, doctor, explain, export, import, list, queues,
+    registry, resubmit, roles, routes, scheduled, schedules, status, submit, top, up, workers, workflow,
 };
 
 const AFTER_HELP: &str = "\
@@ -69,6 +69,10 @@ pub enum Command {
     Dlq(dlq::Args),
     /// Examine a store: whether everything in it agrees, and holds what it promises
     Doctor(doctor::Args),
+    /// Write all that a store holds as a journal, for a backup or for another engine
+    Export(export::Args),
+    /// Store what a journal holds
+    Import(import::Args),
     /// List queues, and steer them
     Queues(queues::Args),
     /// List roles, which are the queues that workers serve, and change them

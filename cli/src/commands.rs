@@ -10,6 +10,8 @@ pub mod demo;
 pub mod dlq;
 pub mod doctor;
 pub mod explain;
+pub mod export;
+pub mod import;
 pub mod list;
 pub mod pages;
 mod parameters;

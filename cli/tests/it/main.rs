@@ -19,6 +19,8 @@ mod https;
 #[cfg(test)]
 mod jobbers;
 #[cfg(test)]
+mod journal;
+#[cfg(test)]
 mod routing;
 #[cfg(test)]
 mod steer;

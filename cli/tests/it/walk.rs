@@ -5,8 +5,9 @@ use std::fs;
 use crate::guide::{Session, first_id, workspace};
 
 /// The documents whose commands are followed, each by a test below.
-const FOLLOWED: [&str; 16] = [
+const FOLLOWED: [&str; 17] = [
     "README.md",
+    "docs/guides/backups.md",
     "docs/guides/bridge.md",
     "docs/guides/coming-from-celery.md",
     "docs/guides/coming-from-sidekiq.md",
@@ -101,6 +102,12 @@ fn the_first_worker_of_a_reader_runs_as_printed() {
     assert!(waited.contains(r#""result":"hello, Grace""#), "{waited}");
     assert!(session.told("jobbers dlq show ID").contains("the name is empty"));
     assert!(session.told("jobbers status ID --wait").contains("hello, Edsger"));
+}
+
+#[test]
+fn a_store_is_exported_and_imported_as_printed() {
+    let session = follow("docs/guides/backups.md", &[]);
+    assert!(session.told("jobbers doctor").contains("1 live"), "{session:?}");
 }
 
 #[test]

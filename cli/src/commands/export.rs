@@ -1,0 +1,87 @@
+//! `jobbers export`: all that a store holds as a journal.
+
+use std::{
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+};
+
+use indicatif::ProgressBar;
+use jobbers_common::engine::Engine;
+use jobbers_engines::{DEFAULT_URL, OpenOptions};
+use jobbers_process::{engine_url::EngineArgs, exit};
+use tempfile::NamedTempFile;
+
+use crate::{
+    failure::Failure,
+    journal::{Counts, Error, export::export},
+    output,
+    scratch::cant_open,
+    site::Site,
+};
+
+const AFTER_HELP: &str = "\
+It reads straight from the store, beside whatever else goes on, and changes nothing. What moves meanwhile may be in the \
+journal as it was before or after; for an exact copy, stop the other processes first.
+
+Exit codes: 0 the journal is whole; 64 the address makes no sense, or leads to no store; 69 the store can't be reached, or \
+the file can't be written; 74 standard output can't be written to.";
+
+/// Flags of `jobbers export`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    #[command(flatten)]
+    engine: EngineArgs,
+    /// Where the journal goes; `-` is standard output. A file appears once it is whole
+    #[arg(short, long, default_value = "-", value_name = "FILE")]
+    output: PathBuf,
+}
+
+/// Writes the journal.
+///
+/// # Errors
+/// When the store can't be opened or stops answering, or the journal can't be written.
+pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let site = Site::find(Path::new("."));
+    let url = args.engine.given().or(site.as_ref().map(|site| site.store.as_str())).unwrap_or(DEFAULT_URL);
+    let engine = jobbers_engines::open(url, OpenOptions::existing()).await.map_err(|error| cant_open(url, &error))?;
+    let counts = if args.output == Path::new("-") {
+        let (_, counts) = write(&engine, io::stdout()).await.map_err(|error| match error {
+            Error::Io(error) => Failure::output(&error),
+            error => Failure::Unavailable(error.to_string()),
+        })?;
+        counts
+    } else {
+        write_file(&engine, &args.output).await.map_err(|error| {
+            Failure::Unavailable(format!("the journal {} can't be written: {error}", args.output.display()))
+        })?
+    };
+    output::note(format!("exported {}", told(&counts)));
+    Ok(exit::OK)
+}
+
+async fn write<W: Write>(engine: &Arc<dyn Engine>, into: W) -> Result<(BufWriter<W>, Counts), Error> {
+    let bar = ProgressBar::new_spinner();
+    let watch = |count| bar.set_message(format!("{} exported", output::thousands(count)));
+    let written = export(engine, BufWriter::new(into), watch).await;
+    bar.finish_and_clear();
+    written
+}
+
+/// Writes a file beside the one that is named, and gives it this name once it is whole.
+async fn write_file(engine: &Arc<dyn Engine>, path: &Path) -> Result<Counts, Error> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (file, counts) = write(engine, NamedTempFile::new_in(folder)?).await?;
+    let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(counts)
+}
+
+/// `3 tasks, 1 queue`.
+pub(super) fn told(counts: &Counts) -> String {
+    let told: Vec<String> = counts.iter().map(|(kind, count)| output::count(*count, &kind.replace('_', " "))).collect();
+    if told.is_empty() { "nothing".to_owned() } else { told.join(", ") }
+}

@@ -1,0 +1,90 @@
+//! `jobbers import`: a journal into a store.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use indicatif::ProgressBar;
+use jobbers_engines::OpenOptions;
+use jobbers_process::{engine_url::EngineArgs, exit};
+
+use super::export::told;
+use crate::{
+    failure::Failure,
+    journal::{
+        Journal,
+        import::{Report, Tally, import},
+    },
+    output,
+    scratch::cant_open,
+};
+
+const AFTER_HELP: &str = "\
+The journal is read to its end and checked before anything is stored. What the store holds already stays as it is, so an \
+import that was interrupted is run again. Import before managers and workers are started.
+
+Exit codes: 0 all is stored; 1 the journal is damaged, or something in it differs from what the store holds; 64 the address \
+makes no sense; 69 the store or the file can't be read.";
+
+/// Flags of `jobbers import`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    /// The journal; `-` is standard input
+    #[arg(value_name = "FILE")]
+    journal: PathBuf,
+    #[command(flatten)]
+    engine: EngineArgs,
+}
+
+/// Imports the journal.
+///
+/// # Errors
+/// When the journal is damaged, and when the store can't be opened or refuses.
+pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let Some(url) = args.engine.given() else {
+        return Err(Failure::Usage("name the store to import into with --engine-url".to_owned()));
+    };
+    let journal = open(&args.journal)?;
+    output::note(format!(
+        "the journal of {} from a {} store is whole: {}",
+        journal.header.exported_at,
+        journal.header.engine,
+        told(&journal.counts)
+    ));
+    let engine = jobbers_engines::open(url, OpenOptions::default()).await.map_err(|error| cant_open(url, &error))?;
+    let bar = ProgressBar::new_spinner();
+    let watch = |count| bar.set_message(format!("{} imported", output::thousands(count)));
+    let imported = import(&engine, &journal, watch).await;
+    bar.finish_and_clear();
+    let report = imported.map_err(|error| Failure::Unavailable(format!("{error}; run the import again")))?;
+    tell(&report)?;
+    Ok(if report.count_conflicts() == 0 { exit::OK } else { exit::FAILURE.into() })
+}
+
+fn open(path: &Path) -> Result<Journal, Failure> {
+    let opened = if path == Path::new("-") { Journal::spool(io::stdin().lock()) } else { Journal::open(path) };
+    opened.map_err(|error| match error {
+        crate::journal::Error::Io(error) => Failure::Unavailable(format!("{}: {error}", path.display())),
+        error => Failure::Negative(format!("{}: {error}; nothing was imported", path.display())),
+    })
+}
+
+fn tell(report: &Report) -> Result<(), Failure> {
+    let mut table = output::table_of(&["KIND", "STORED", "ALREADY THERE", "CONFLICTS"]);
+    for (kind, Tally { stored, already, conflicts }) in &report.tallies {
+        let numbers = [stored, already, conflicts].map(|count| output::number(output::thousands(*count)));
+        table.add_row(std::iter::once(kind.replace('_', " ").into()).chain(numbers));
+    }
+    output::table(&table)?;
+    for conflict in &report.conflicts {
+        output::note(conflict);
+    }
+    let unnamed = report.count_conflicts() - report.conflicts.len() as u64;
+    if unnamed > 0 {
+        output::note(format!("and {} more", output::count(unnamed, "conflict")));
+    }
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! The lines of a journal between its first and its last: one thing of a store each.
+
+use jobbers_common::{
+    engine::{ScheduleEntry, backup::StoredTask},
+    name::QueueName,
+    payload::Payload,
+    queue::{QueueConfig, RoleConfig},
+    routing::{RouteKey, RouteRule},
+    workflow::Run,
+};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
+
+use super::payload::PayloadLine;
+
+/// One thing of a store.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Entry {
+    /// A queue.
+    Queue(Queue),
+    /// A role.
+    Role(RoleConfig),
+    /// A routing rule.
+    Route(RouteLine),
+    /// A task.
+    Task(Box<StoredTask>),
+    /// A schedule, with what became of its slots.
+    Schedule(Box<ScheduleEntry>),
+    /// A run of a workflow.
+    Workflow(Box<Workflow>),
+}
+
+/// A queue, and its settings if some were put.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Queue {
+    /// Its name.
+    pub name: QueueName,
+    /// Its settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<QueueConfig>,
+}
+
+/// A routing rule, and which tasks go by it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RouteLine {
+    /// Which tasks.
+    pub tasks: RouteKey,
+    /// The rule.
+    pub rule: RouteRule,
+}
+
+/// A run of a workflow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workflow {
+    /// How far it is.
+    pub run: Run,
+    /// Its definition, as the store has it.
+    pub definition: String,
+}
+
+/// A line: what it is, and what it says.
+#[derive(Serialize, Deserialize)]
+struct Line<'a> {
+    #[serde(borrow)]
+    kind: std::borrow::Cow<'a, str>,
+    #[serde(borrow)]
+    value: &'a RawValue,
+}
+
+/// A task with its payloads beside it, because those are bytes.
+#[derive(Serialize, Deserialize)]
+struct TaskLine {
+    stored: StoredTask,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    parameters: Option<PayloadLine>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    result: Option<PayloadLine>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    checkpoint: Option<PayloadLine>,
+}
+
+impl TaskLine {
+    fn of(stored: &StoredTask) -> Self {
+        let mut stored = stored.clone();
+        let task = &mut stored.task;
+        let take = |payload: &mut Option<Payload>| payload.take().map(|payload| PayloadLine::of(&payload));
+        let (parameters, result) = (take(&mut task.parameters), take(&mut task.result));
+        let checkpoint = take(&mut task.checkpoint);
+        Self { stored, parameters, result, checkpoint }
+    }
+
+    fn read(self) -> Result<StoredTask, String> {
+        let read = |line: Option<PayloadLine>| line.map(|line| line.read()).transpose();
+        let mut stored = self.stored;
+        (stored.task.parameters, stored.task.result) = (read(self.parameters)?, read(self.result)?);
+        stored.task.checkpoint = read(self.checkpoint)?;
+        stored.validate()?;
+        Ok(stored)
+    }
+}
+
+impl Entry {
+    /// Its kind, as lines name it.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Queue(_) => "queue",
+            Self::Role(_) => "role",
+            Self::Route(_) => "route",
+            Self::Task(_) => "task",
+            Self::Schedule(_) => "schedule",
+            Self::Workflow(_) => "workflow",
+        }
+    }
+
+    /// Its line, without the line's end.
+    ///
+    /// # Errors
+    /// Never, as all of it can be written as JSON.
+    pub fn write(&self) -> serde_json::Result<String> {
+        let value = match self {
+            Self::Queue(queue) => serde_json::to_string(queue),
+            Self::Role(role) => serde_json::to_string(role),
+            Self::Route(route) => serde_json::to_string(route),
+            Self::Task(task) => serde_json::to_string(&TaskLine::of(task)),
+            Self::Schedule(schedule) => serde_json::to_string(schedule),
+            Self::Workflow(workflow) => serde_json::to_string(workflow),
+        }?;
+        Ok(format!("{{\"kind\":\"{}\",\"value\":{value}}}", self.kind()))
+    }
+
+    /// Reads a line; `None` if it is the last of a journal.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read(line: &str) -> Result<Option<Self>, String> {
+        /// The kind alone: the last line has no value.
+        #[derive(Deserialize)]
+        struct Kind<'a> {
+            #[serde(borrow)]
+            kind: std::borrow::Cow<'a, str>,
+        }
+        let damaged = |error: serde_json::Error| format!("it is damaged: {error}");
+        let Kind { kind } = serde_json::from_str(line).map_err(damaged)?;
+        if kind == super::END {
+            return Ok(None);
+        }
+        let Line { kind, value } = serde_json::from_str(line).map_err(damaged)?;
+        let text = value.get();
+        Ok(Some(match &*kind {
+            "queue" => Self::Queue(read(text)?),
+            "role" => Self::Role(read(text)?),
+            "route" => Self::Route(read(text)?),
+            "task" => Self::Task(Box::new(read::<TaskLine>(text)?.read()?)),
+            "schedule" => {
+                let entry: ScheduleEntry = read(text)?;
+                entry.encode().map_err(|error| error.to_string())?;
+                Self::Schedule(Box::new(entry))
+            }
+            "workflow" => Self::Workflow(Box::new(read(text)?)),
+            other => {
+                let other: String = other.chars().take(40).collect();
+                return Err(format!("{other:?} is a kind that this program does not know; import it with a newer one"));
+            }
+        }))
+    }
+}
+
+fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|error| format!("it is damaged: {error}"))
+}

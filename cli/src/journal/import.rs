@@ -1,0 +1,255 @@
+//! Stores what a journal holds.
+//!
+//! What is stored already is left as it is, so an import that was cut short is repeated. What differs from what is stored
+//! is a conflict: it is named, and nothing is overwritten.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jobbers_common::{
+    engine::{
+        Engine, Error as StoreError, PutMode, PutRun, PutSchedule, ScheduleEntry,
+        backup::{Backup, Edges, Restored, StoredTask},
+    },
+    limits::MAX_BATCH_DEPENDENCIES,
+    payload::Payload,
+    queue::{Config, QueueConfig, RoleConfig},
+};
+
+use super::{
+    Journal, Result,
+    entry::{Entry, Queue, RouteLine, Workflow},
+};
+
+/// The most tasks, and about the most bytes of their payloads, that are stored by one call.
+const TASKS_AT_ONCE: usize = 200;
+const BYTES_AT_ONCE: usize = 4 * 1024 * 1024;
+/// How many conflicts a report names.
+const NAMED: usize = 100;
+
+/// What became of the entries of one kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Stored.
+    pub stored: u64,
+    /// There already.
+    pub already: u64,
+    /// In conflict with what is there.
+    pub conflicts: u64,
+}
+
+/// What an import did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// By kind.
+    pub tallies: BTreeMap<&'static str, Tally>,
+    /// The first conflicts, a sentence each.
+    pub conflicts: Vec<String>,
+}
+
+impl Report {
+    /// How many entries are in conflict.
+    #[must_use]
+    pub fn count_conflicts(&self) -> u64 {
+        self.tallies.values().map(|tally| tally.conflicts).sum()
+    }
+
+    fn note(&mut self, kind: &'static str, outcome: Outcome) {
+        let tally = self.tallies.entry(kind).or_default();
+        match outcome {
+            Outcome::Stored => tally.stored += 1,
+            Outcome::Already => tally.already += 1,
+            Outcome::Conflict(why) => {
+                tally.conflicts += 1;
+                if self.conflicts.len() < NAMED {
+                    self.conflicts.push(why);
+                }
+            }
+        }
+    }
+}
+
+/// What became of an entry.
+enum Outcome {
+    Stored,
+    Already,
+    Conflict(String),
+}
+
+/// Stores all entries of a journal. `watch` is called with the number of entries so far.
+///
+/// # Errors
+/// Those of the store and of the file. Safe to repeat.
+pub async fn import(engine: &Arc<dyn Engine>, journal: &Journal, watch: impl FnMut(u64)) -> Result<Report> {
+    let backup = Arc::clone(engine).backup();
+    let mut import = Import { engine, backup, watch, count: 0, report: Report::default(), tasks: Batch::default() };
+    journal.each(async |entry| import.take(entry).await).await?;
+    import.flush().await?;
+    import.link(journal).await?;
+    Ok(import.report)
+}
+
+/// Tasks that are stored together.
+#[derive(Default)]
+struct Batch {
+    tasks: Vec<StoredTask>,
+    bytes: usize,
+}
+
+impl Batch {
+    fn is_full(&self) -> bool {
+        self.tasks.len() >= TASKS_AT_ONCE || self.bytes >= BYTES_AT_ONCE
+    }
+
+    fn holds(&self, stored: &StoredTask) -> bool {
+        self.tasks.iter().any(|it| it.task.id == stored.task.id)
+    }
+
+    fn push(&mut self, stored: StoredTask) {
+        let payloads = [&stored.task.parameters, &stored.task.result, &stored.task.checkpoint];
+        self.bytes += payloads.into_iter().flatten().map(Payload::len).sum::<usize>();
+        self.tasks.push(stored);
+    }
+}
+
+struct Import<'a, F> {
+    engine: &'a Arc<dyn Engine>,
+    backup: Arc<dyn Backup>,
+    watch: F,
+    count: u64,
+    report: Report,
+    tasks: Batch,
+}
+
+impl<F: FnMut(u64)> Import<'_, F> {
+    async fn take(&mut self, entry: Entry) -> Result<()> {
+        self.count += 1;
+        (self.watch)(self.count);
+        let kind = entry.kind();
+        let outcome = match entry {
+            Entry::Task(stored) => return self.take_task(*stored).await,
+            Entry::Queue(queue) => self.put_queue(queue).await?,
+            Entry::Role(role) => self.put_role(role).await?,
+            Entry::Route(route) => self.put_route(route).await?,
+            Entry::Schedule(entry) => self.put_schedule(*entry).await?,
+            Entry::Workflow(workflow) => self.put_workflow(*workflow).await?,
+        };
+        self.report.note(kind, outcome);
+        Ok(())
+    }
+
+    async fn take_task(&mut self, stored: StoredTask) -> Result<()> {
+        if self.tasks.is_full() || self.tasks.holds(&stored) {
+            self.flush().await?;
+        }
+        self.tasks.push(stored);
+        Ok(())
+    }
+
+    /// Stores the tasks that were gathered.
+    async fn flush(&mut self) -> Result<()> {
+        let Batch { tasks, .. } = std::mem::take(&mut self.tasks);
+        let ids: Vec<_> = tasks.iter().map(|stored| stored.task.id.clone()).collect();
+        for (id, restored) in ids.into_iter().zip(self.backup.restore(tasks).await?) {
+            let outcome = match restored {
+                Restored::Done => Outcome::Stored,
+                Restored::Already => Outcome::Already,
+                Restored::Conflict => Outcome::Conflict(format!("task {id}: another submission has this id")),
+                Restored::Held(holder) => Outcome::Conflict(format!("task {id}: task {holder} holds its unique key")),
+                Restored::UnknownQueue(queue) => Outcome::Conflict(format!(
+                    "task {id}: its queue {queue} is neither in the journal nor in the store"
+                )),
+            };
+            self.report.note("task", outcome);
+        }
+        Ok(())
+    }
+
+    /// Gives the tasks that wait their edges: all tasks are stored by now.
+    async fn link(&mut self, journal: &Journal) -> Result<()> {
+        let mut gathered: Vec<Edges> = Vec::new();
+        let backup = &self.backup;
+        let gather = async |entry| {
+            let Entry::Task(stored) = entry else { return Ok(()) };
+            let Some(edges) = stored.edges() else { return Ok(()) };
+            let count: usize = gathered.iter().map(|task| task.waits_for.len()).sum();
+            if gathered.len() >= TASKS_AT_ONCE || count + edges.waits_for.len() > MAX_BATCH_DEPENDENCIES {
+                backup.link(std::mem::take(&mut gathered)).await?;
+            }
+            gathered.push(edges);
+            Ok(())
+        };
+        journal.each(gather).await?;
+        backup.link(gathered).await?;
+        Ok(())
+    }
+
+    async fn put_queue(&self, queue: Queue) -> Result<Outcome> {
+        let Queue { name, settings } = queue;
+        let before = self.engine.config().await?;
+        self.engine.create_queues(std::slice::from_ref(&name)).await?;
+        let Some(settings) = settings else { return Ok(Outcome::Already) };
+        if *before.settings_of(&name) == settings {
+            return Ok(Outcome::Already);
+        }
+        let untouched = PutMode::Unchanged(QueueConfig::new(name.clone()));
+        match self.engine.put_queue(settings, untouched).await {
+            Ok(_) => Ok(Outcome::Stored),
+            Err(StoreError::Changed { .. }) => Ok(Outcome::Conflict(format!("queue {name} has other settings"))),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn put_role(&self, role: RoleConfig) -> Result<Outcome> {
+        let (name, config) = (role.name.clone(), self.engine.config().await?);
+        let mode = match config.roles.get(&name) {
+            Some(known) if *known == role => return Ok(Outcome::Already),
+            Some(known) if Config::initial().roles.get(&name) != Some(known) => {
+                return Ok(Outcome::Conflict(format!("role {name} has other queues or settings")));
+            }
+            Some(known) => PutMode::Unchanged(known.clone()),
+            None => PutMode::Create,
+        };
+        self.engine.put_role(role, mode).await?;
+        Ok(Outcome::Stored)
+    }
+
+    async fn put_route(&self, route: RouteLine) -> Result<Outcome> {
+        let RouteLine { tasks, rule } = route;
+        match self.engine.config().await?.routes.get(&tasks) {
+            Some(known) if *known == rule => return Ok(Outcome::Already),
+            Some(_) => return Ok(Outcome::Conflict(format!("the routing rule of {tasks} is another"))),
+            None => {}
+        }
+        match self.engine.put_route(tasks.clone(), rule).await {
+            Ok(_) => Ok(Outcome::Stored),
+            Err(error @ StoreError::RulesOverlap { .. }) => {
+                Ok(Outcome::Conflict(format!("the routing rule of {tasks}: {error}")))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn put_schedule(&self, entry: ScheduleEntry) -> Result<Outcome> {
+        let name = entry.schedule.name.clone();
+        match self.engine.schedule(&name).await? {
+            Some(known) if known.entry.schedule == entry.schedule => return Ok(Outcome::Already),
+            Some(_) => return Ok(Outcome::Conflict(format!("schedule {name} has other settings"))),
+            None => {}
+        }
+        self.engine.put_schedule(entry, PutSchedule::Create).await?;
+        Ok(Outcome::Stored)
+    }
+
+    async fn put_workflow(&self, workflow: Workflow) -> Result<Outcome> {
+        let Workflow { run, definition } = workflow;
+        match self.engine.workflow(&run.id).await? {
+            Some(known) if known.run.digest == run.digest => return Ok(Outcome::Already),
+            Some(known) => {
+                return Ok(Outcome::Conflict(format!("workflow {}: another one has this id", known.run.id)));
+            }
+            None => {}
+        }
+        self.engine.put_workflow(run, PutRun::Create(definition)).await?;
+        Ok(Outcome::Stored)
+    }
+}

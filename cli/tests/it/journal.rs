@@ -1,0 +1,309 @@
+//! `jobbers export` and `jobbers import`: from store to store, through damaged files, and after a kill.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::Arc,
+};
+
+use jobbers_common::{
+    dependency::{Dependency, DependencyPolicy},
+    engine::{
+        ClaimRequest, Cycle, Engine, OnConflict, Outcome, PutMode, QueueClaim, Settlement, Submit, backup::StoredTask,
+    },
+    gate::ConcurrencyKey,
+    lifecycle::Status,
+    name::{QueueName, RoleName, TaskId, TaskName, WorkerId},
+    payload::Payload,
+    policy::{DeadLetter, PolicyOverrides},
+    queue::{QueueConfig, RoleConfig},
+    task::{AttemptFailure, FailureKind, NewTask, Priority, Start},
+    unique::{Unique, UniqueKey},
+};
+use jobbers_engines::OpenOptions;
+use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+
+use crate::jobbers::{Running, Said, Up, run, run_in};
+
+fn id(text: &str) -> TaskId {
+    TaskId::new(text).unwrap()
+}
+
+fn queue(text: &str) -> QueueName {
+    QueueName::new(text).unwrap()
+}
+
+fn task(text: &str) -> NewTask {
+    let name = TaskName::new("echo").unwrap();
+    NewTask::new(id(text), name, queue("default"), Payload::json(&b"{\"n\": 1.50, \"a\":[1]}"[..]))
+}
+
+fn after(text: &str, on: &[&str]) -> NewTask {
+    let edge = |on: &&str| Dependency { on: id(on), policy: DependencyPolicy::RunWithFailures };
+    NewTask { depends_on: on.iter().map(edge).collect(), ..task(text) }
+}
+
+async fn open(url: &str) -> Arc<dyn Engine> {
+    jobbers_engines::open(url, OpenOptions::default()).await.unwrap()
+}
+
+async fn submit(engine: &dyn Engine, tasks: Vec<NewTask>) {
+    engine.submit(Submit { tasks, on_conflict: OnConflict::Fail }).await.unwrap();
+}
+
+/// Claims all that is ready in `default`, and settles it by its id.
+async fn settle_all(engine: &dyn Engine) {
+    let worker = WorkerId::new("w1").unwrap();
+    let claim = ClaimRequest {
+        queues: vec![QueueClaim { queue: queue("default"), limit: 100 }],
+        refused: Vec::new(),
+        limit: 100,
+        lease: std::time::Duration::from_secs(60),
+    };
+    let cycle = Cycle { worker: worker.clone(), settlements: Vec::new(), claim: Some(claim) };
+    let claimed = engine.cycle(cycle).await.unwrap().claimed;
+    let settle = |task: jobbers_common::task::ClaimedTask| {
+        let failure = AttemptFailure::new(FailureKind::Error, "it broke");
+        let outcome = match task.id.as_str() {
+            "done" => Outcome::Completed { result: Some(Payload::json(&b"[1]"[..])) },
+            "failed" => Outcome::Failed { failure, dead_letter: false },
+            "retried" => Outcome::Retry { delay: std::time::Duration::from_secs(3_600), failure },
+            _ => Outcome::Released { delay: std::time::Duration::ZERO },
+        };
+        Settlement::new(task.id, task.fence, outcome)
+    };
+    let settlements = claimed.into_iter().map(settle).collect();
+    engine.cycle(Cycle { worker, settlements, claim: None }).await.unwrap();
+}
+
+/// A store with something of every kind, of which nothing runs.
+async fn fill(engine: &dyn Engine) {
+    let mail = QueueConfig { max_length: Some(3), max_concurrent: Some(2), ..QueueConfig::new(queue("mail")) };
+    engine.put_queue(mail, PutMode::Create).await.unwrap();
+    engine.create_queues(&[queue("plain")]).await.unwrap();
+    let role = RoleConfig::new(RoleName::new("media").unwrap(), vec![queue("mail"), queue("default")]);
+    engine.put_role(role, PutMode::Create).await.unwrap();
+    for text in ["done", "failed", "retried", "released"] {
+        submit(engine, vec![task(text)]).await;
+    }
+    settle_all(engine).await;
+    submit(
+        engine,
+        vec![
+            NewTask { priority: Priority::new(9).unwrap(), ..task("high") },
+            NewTask { start: Start::After(std::time::Duration::from_secs(3_600)), ..task("later") },
+            NewTask { queue: queue("mail"), queue_is_explicit: true, ..task("mailed") },
+            NewTask {
+                concurrency_key: Some(ConcurrencyKey::new("acme").unwrap()),
+                parameters: Payload {
+                    content_type: Some("text/plain".into()),
+                    bytes: (0..=255).collect::<Vec<_>>().into(),
+                },
+                overrides: PolicyOverrides { dead_letter: Some(DeadLetter::Save), ..PolicyOverrides::default() },
+                trace: Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".into()),
+                ..task("bytes")
+            },
+            NewTask { parameters: Payload::json(vec![b' '; 5_000]), ..task("large") },
+        ],
+    )
+    .await;
+    submit(engine, vec![NewTask { unique: Some(Box::new(Unique::new(UniqueKey::new("k").unwrap()))), ..task("only") }])
+        .await;
+    submit(engine, vec![after("last", &["next", "later", "done"]), after("next", &["high"])]).await;
+}
+
+/// The lines of a journal between its first and its last, in an order of their own.
+fn entries(journal: &Path) -> BTreeSet<String> {
+    let text = fs::read_to_string(journal).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[1..lines.len() - 1].iter().map(|line| (*line).to_owned()).collect()
+}
+
+fn export(url: &str, journal: &Path) -> Said {
+    run(&["export", "--engine-url", url, "-o", journal.to_str().unwrap()])
+}
+
+fn import(url: &str, journal: &Path) -> Said {
+    run(&["import", journal.to_str().unwrap(), "--engine-url", url])
+}
+
+fn sqlite_in(folder: &TempDir, name: &str) -> String {
+    format!("sqlite://{}", folder.path().join(name).display())
+}
+
+#[tokio::test]
+async fn a_store_goes_to_another_engine_and_back_and_runs_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let (first, redis, third) =
+        (sqlite_in(&folder, "first.db"), RedisServer::start(RedisOptions::default()), sqlite_in(&folder, "third.db"));
+    fill(&*open(&first).await).await;
+    export(&first, &at("1.journal")).ok();
+    let told = import(&redis.url(), &at("1.journal")).ok();
+    assert!(told.err.contains("12 tasks") && !told.out.contains("error"), "{told:?}");
+    export(&redis.url(), &at("2.journal")).ok();
+    assert_eq!(entries(&at("1.journal")), entries(&at("2.journal")));
+    import(&third, &at("2.journal")).ok();
+    export(&third, &at("3.journal")).ok();
+    assert_eq!(entries(&at("1.journal")), entries(&at("3.journal")));
+    for url in [&redis.url(), &third] {
+        let again = import(url, &at("1.journal")).ok();
+        assert!(again.out.contains("task"), "{again:?}");
+        run(&["doctor", "--engine-url", url]).ends_with(i32::from(url.starts_with("redis")));
+    }
+    for url in [redis.url(), third] {
+        let up = Running::start(folder.path(), &["--engine-url", &url]);
+        let wait = |text: &str| run_in(folder.path(), &["status", text, "--wait=30s", "--manager", &up.url]);
+        for text in ["next", "high", "large", "only", "released"] {
+            wait(text).ok();
+        }
+        drop(up);
+    }
+}
+
+#[tokio::test]
+async fn what_runs_is_imported_as_ready_with_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let (url, journal) = (sqlite_in(&folder, "a.db"), folder.path().join("a.journal"));
+    let engine = open(&url).await;
+    submit(&*engine, vec![task("a"), task("b")]).await;
+    let claim = ClaimRequest {
+        queues: vec![QueueClaim { queue: queue("default"), limit: 1 }],
+        refused: Vec::new(),
+        limit: 1,
+        lease: std::time::Duration::from_secs(60),
+    };
+    let worker = WorkerId::new("w1").unwrap();
+    engine.cycle(Cycle { worker, settlements: Vec::new(), claim: Some(claim) }).await.unwrap();
+    export(&url, &journal).ok();
+    let into = sqlite_in(&folder, "b.db");
+    import(&into, &journal).ok();
+    let moved = Arc::clone(&open(&into).await).backup().dump(&[id("a"), id("b")]).await.unwrap();
+    let [Some(a), Some(b)] = &moved[..] else { panic!("both are there") };
+    let facts =
+        |stored: &StoredTask| (stored.task.status, stored.task.attempt, stored.task.crashes, stored.task.blames);
+    assert_eq!((facts(a), facts(b)), ((Status::Submitted, 0, 1, 0), (Status::Submitted, 0, 0, 0)));
+    assert!(a.position < b.position);
+}
+
+/// A journal with this text as its lines, and a right end.
+fn journal_of(folder: &TempDir, lines: &[&str]) -> PathBuf {
+    let mut text = lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    let digest: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    text += &format!("{{\"kind\":\"end\",\"counts\":{{}},\"digest\":\"{digest}\"}}\n");
+    let path = folder.path().join("made.journal");
+    fs::write(&path, text).unwrap();
+    path
+}
+
+const HEADER: &str = r#"{"journal":1,"exported_at":"x","program":"x","engine":"sqlite"}"#;
+
+#[tokio::test]
+async fn a_damaged_journal_is_refused_before_anything_is_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let (url, journal) = (sqlite_in(&folder, "a.db"), folder.path().join("a.journal"));
+    fill(&*open(&url).await).await;
+    export(&url, &journal).ok();
+    let whole = fs::read(&journal).unwrap();
+    let into = sqlite_in(&folder, "none.db");
+    let refused = |bytes: &[u8], words: &str| {
+        let damaged = folder.path().join("damaged.journal");
+        fs::write(&damaged, bytes).unwrap();
+        import(&into, &damaged).fails(1, words);
+    };
+    let lines = whole.split_inclusive(|byte| *byte == b'\n').count();
+    let last = whole[..whole.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+    refused(&whole[..last], &format!("line {lines}: the journal ends without its last line"));
+    refused(&whole[..whole.len() / 2], "the journal was cut short");
+    refused(&[&whole[..], b"{}\n"].concat(), "goes on behind its last line");
+    let text = String::from_utf8(whole.clone()).unwrap();
+    refused(text.replacen("\"n\": 1.50", "\"n\": 1.51", 1).as_bytes(), "the digest or the counts are not those");
+    let mut flipped = whole;
+    flipped[last / 2] ^= 0x80;
+    refused(&flipped, "damaged");
+    refused(b"", "line 1: the file is empty");
+    refused(b"{\"tasks\": []}\n", "line 1: it is not the first line of a journal");
+    refused(b"\xff\xfe\n", "line 1: it is not UTF-8");
+    refused(text.replacen("\"journal\":1", "\"journal\":2", 1).as_bytes(), "version 2; this program reads version 1");
+    let made = |line: &str, words: &str| import(&into, &journal_of(&folder, &[HEADER, line])).fails(1, words);
+    made(r#"{"kind":"spell","value":{}}"#, "line 2: \"spell\" is a kind that this program does not know");
+    made(r#"{"kind":"task","value":{"stored":{}}}"#, "line 2: it is damaged");
+    made(r#"{"kind":"queue","value":{"name":"a b"}}"#, "line 2: it is damaged");
+    made("[]", "line 2: it is damaged");
+    // A line without an end, longer than any.
+    let long = fs::File::create(folder.path().join("damaged.journal")).unwrap();
+    long.set_len(65 * 1024 * 1024).unwrap();
+    import(&into, &folder.path().join("damaged.journal")).fails(1, "line 1: it is longer than");
+    assert!(!folder.path().join("none.db").exists(), "nothing was stored");
+    import(&into, &folder.path().join("missing.journal")).fails(69, "missing.journal");
+    run(&["import", journal.to_str().unwrap()]).fails(2, "--engine-url");
+}
+
+#[tokio::test]
+async fn a_journal_goes_through_a_pipe() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = sqlite_in(&folder, "a.db");
+    fill(&*open(&url).await).await;
+    let written = run(&["export", "--engine-url", &url]).ok().out;
+    let up = Up::start();
+    let into = sqlite_in(&folder, "b.db");
+    up.jobbers_fed(&["import", "-", "--engine-url", &into], &written).ok();
+    assert_eq!(run(&["export", "--engine-url", &into]).ok().out.lines().count(), written.lines().count());
+    let cut = &written[..written.len() / 2];
+    let none = sqlite_in(&folder, "c.db");
+    up.jobbers_fed(&["import", "-", "--engine-url", &none], cut).fails(1, "cut short");
+    assert!(!folder.path().join("c.db").exists());
+}
+
+#[tokio::test]
+async fn what_differs_is_named_and_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let (url, journal) = (sqlite_in(&folder, "a.db"), folder.path().join("a.journal"));
+    fill(&*open(&url).await).await;
+    export(&url, &journal).ok();
+    let into = sqlite_in(&folder, "b.db");
+    let engine = open(&into).await;
+    let other = QueueConfig { max_length: Some(9), ..QueueConfig::new(queue("mail")) };
+    engine.put_queue(other.clone(), PutMode::Create).await.unwrap();
+    submit(&*engine, vec![NewTask { version: 2, ..task("high") }]).await;
+    let told = import(&into, &journal).ends_with(1);
+    for words in ["task high: another submission has this id", "queue mail has other settings"] {
+        assert!(told.err.contains(words), "{words}: {told:?}");
+    }
+    assert_eq!(engine.config().await.unwrap().queues[&queue("mail")], other);
+    let kept = engine.get(&id("high")).await.unwrap().unwrap();
+    assert_eq!((kept.version, engine.get(&id("mailed")).await.unwrap().is_some()), (2, true));
+}
+
+#[tokio::test]
+async fn an_import_that_was_killed_is_run_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (url, journal) = (sqlite_in(&folder, "a.db"), folder.path().join("a.journal"));
+    let engine = open(&url).await;
+    fill(&*engine).await;
+    for batch in 0..10 {
+        submit(&*engine, (0..500).map(|n| task(&format!("t{batch}-{n}"))).collect()).await;
+    }
+    export(&url, &journal).ok();
+    let redis = RedisServer::start(RedisOptions::default());
+    for into in [sqlite_in(&folder, "b.db"), redis.url()] {
+        let target = open(&into).await;
+        let mut importing = Command::new(env!("CARGO_BIN_EXE_jobbers"))
+            .args(["import", journal.to_str().unwrap(), "--engine-url", &into])
+            .stderr(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        while target.queue_stats(&queue("default")).await.unwrap().accepted == 0 {}
+        importing.kill().unwrap();
+        importing.wait().unwrap();
+        import(&into, &journal).ok();
+        let copy = folder.path().join("copy.journal");
+        export(&into, &copy).ok();
+        assert_eq!(entries(&journal), entries(&copy));
+    }
+}
