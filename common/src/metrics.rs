@@ -133,6 +133,8 @@ mod tests {
             ("end_to_end_latency", "ms", &["task", "queue", "status"]),
             ("time_in_queue", "ms", &["task", "queue", "role"]),
             ("tasks_selected", "{task}", &["task", "queue", "role"]),
+            // The original MassTasker's.
+            ("masstasker_num_tasks", "{task}", &["group"]),
         ];
         for (name, unit, attributes) in letter {
             let metric = find(name).unwrap_or_else(|| panic!("{name} is missing"));

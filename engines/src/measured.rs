@@ -19,7 +19,7 @@ use jobbers_common::{
         backup::Backup, boards::Boards,
     },
     lifecycle::Status,
-    metrics::catalogue::{ENGINE_ERRORS, ENGINE_OPERATION_DURATION},
+    metrics::catalogue::{BOARD_CALLS, ENGINE_ERRORS, ENGINE_OPERATION_DURATION},
     name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
@@ -128,6 +128,7 @@ pub struct Measured {
     engine: &'static str,
     operations: Operations,
     errors: Counter<u64>,
+    board_calls: Counter<u64>,
 }
 
 impl Measured {
@@ -135,8 +136,9 @@ impl Measured {
     #[must_use]
     pub fn new(inner: Arc<dyn Engine>, engine: &'static str, meter: &Meter) -> Self {
         let (operations, errors) = (Operations::new(engine, meter), ENGINE_ERRORS.counter(meter));
+        let board_calls = BOARD_CALLS.counter(meter);
         let (boards, backup) = (Arc::clone(&inner).boards(), Arc::clone(&inner).backup());
-        Self { inner, boards, backup, engine, operations, errors }
+        Self { inner, boards, backup, engine, operations, errors, board_calls }
     }
 
     async fn measure<T>(
@@ -258,7 +260,7 @@ mod tests {
     use super::*;
 
     /// The values of attributes, in the order of their keys.
-    fn words<'a>(attributes: impl Iterator<Item = &'a KeyValue>) -> String {
+    pub(super) fn words<'a>(attributes: impl Iterator<Item = &'a KeyValue>) -> String {
         let mut pairs: Vec<(&str, String)> =
             attributes.map(|pair| (pair.key.as_str(), pair.value.to_string())).collect();
         pairs.sort();

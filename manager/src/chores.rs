@@ -89,7 +89,7 @@ impl Chores {
             return Ok(());
         }
         let began = Instant::now();
-        let read = self.app.gauges.read(self.app.engine.as_ref()).await;
+        let read = self.app.gauges.read(self.app.engine.as_ref(), self.app.boards.as_ref()).await;
         self.note("observe", began, read.map(|()| 0))
     }
 

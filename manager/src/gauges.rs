@@ -11,7 +11,7 @@ use std::{
 
 use arc_swap::ArcSwapOption;
 use jobbers_common::{
-    engine::{Engine, Health, ListRequest, QueueStats, Result, TaskFilter, look::first_queues},
+    engine::{Engine, Health, ListRequest, QueueStats, Result, TaskFilter, boards::Boards, look::first_queues},
     lifecycle::Status,
     metrics::catalogue::{
         CONFIG_AGE, CONFIG_VERSION, DEAD_LETTERS_OUTBOX, QUEUE_ACCEPTED, QUEUE_DEPTH, QUEUE_LIMIT, QUEUE_OLDEST_AGE,
@@ -28,7 +28,10 @@ use opentelemetry::{
 };
 use parking_lot::Mutex;
 
+use self::boards::BoardReading;
 use crate::app::App;
+
+mod boards;
 
 /// How often the store is read while metrics are scraped.
 const EVERY: Duration = Duration::from_secs(5);
@@ -62,6 +65,7 @@ struct Reading {
     stats: Vec<QueueStats>,
     lags: BTreeMap<QueueName, Duration>,
     workers: Vec<RegisteredWorker>,
+    boards: BoardReading,
 }
 
 impl Gauges {
@@ -72,7 +76,7 @@ impl Gauges {
     }
 
     /// Reads the store. What was read before is kept on a failure: better old than none, and the failure is counted.
-    pub(crate) async fn read(&self, engine: &dyn Engine) -> Result<()> {
+    pub(crate) async fn read(&self, engine: &dyn Engine, boards: &dyn Boards) -> Result<()> {
         *self.read_at.lock() = Some(Instant::now());
         let Health { now, outbox, tombstones, .. } = engine.health().await?;
         let stats = first_queues(engine, MOST_QUEUES).await?;
@@ -90,9 +94,16 @@ impl Gauges {
                 lags.insert(stats.queue.clone(), since(next.ready_at, now));
             }
         }
+        let before = self.latest.load_full();
+        let before = before.as_deref().map(|before| &before.boards);
+        // Queues are seen also when boards can't be read.
+        let (boards, done) = match BoardReading::read(boards, before).await {
+            Ok(boards) => (boards, Ok(())),
+            Err(error) => (before.cloned().unwrap_or_default(), Err(error)),
+        };
         let tombstones = tombstones.count;
-        self.latest.store(Some(Arc::new(Reading { now, outbox, tombstones, stats, lags, workers })));
-        Ok(())
+        self.latest.store(Some(Arc::new(Reading { now, outbox, tombstones, stats, lags, workers, boards })));
+        done
     }
 
     fn look(&self) -> Option<Arc<Reading>> {
@@ -161,6 +172,7 @@ pub(crate) fn observe(app: &Arc<App>, meter: &Meter) {
         }),
     );
     of_workers(&app, meter);
+    boards::observe(&app, meter);
 }
 
 fn of_workers(app: &Weak<App>, meter: &Meter) {

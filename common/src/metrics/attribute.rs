@@ -71,6 +71,12 @@ attributes! {
     CHORE = "chore", 8, "`promote`, `reclaim`, `prune` or `observe`";
     /// A pass of the cleaner.
     PASS = "pass", 16, "the pass's name, such as `prune_retention`";
+    /// A board.
+    BOARD = "board", 100, "the board: `masstasker`, `taskstore` and others; each front has one of its own";
+    /// A group of a board.
+    GROUP = "group", MOST_NAMES, "the group's name; `_other` past the bound";
+    /// A call to a board.
+    CALL = "call", 3, "`commit`, `take` or `wait`";
     /// The service.
     SERVICE = "service", 4, "`manager`, `worker`, `cleaner`, or `jobbers` for all of them in one process";
 }

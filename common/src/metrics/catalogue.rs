@@ -3,8 +3,8 @@
 use super::{
     Attribute, Kind, Metric, Service,
     attribute::{
-        ACTION, CHORE, CODE, ENGINE, ERROR, LIMIT, METHOD, MOST_NAMES, NEXT, OPERATION, OUTCOME, PASS, QUEUE, REASON,
-        ROLE, ROUTE, SERVICE, STATE, STATUS, STATUS_CODE, TASK, VERSION,
+        ACTION, BOARD, CALL, CHORE, CODE, ENGINE, ERROR, GROUP, LIMIT, METHOD, MOST_NAMES, NEXT, OPERATION, OUTCOME,
+        PASS, QUEUE, REASON, ROLE, ROUTE, SERVICE, STATE, STATUS, STATUS_CODE, TASK, VERSION,
     },
 };
 
@@ -27,6 +27,8 @@ const WORKER: &[Service] = &[Service::Worker];
 const CLEANER: &[Service] = &[Service::Cleaner];
 /// Whichever of the two takes expired leases back counts what that ends.
 const MANAGER_AND_WORKER: &[Service] = &[Service::Manager, Service::Worker];
+/// Managers carry out what clients of boards ask for, and a cleaner what is past its retention.
+const MANAGER_AND_CLEANER: &[Service] = &[Service::Manager, Service::Cleaner];
 const EVERY: &[Service] = Service::ALL;
 
 /// Series of a metric of queue and task with few further values each.
@@ -166,6 +168,18 @@ catalogue! {
         "For how long the function that holds the longest held of these threads has run.";
     WORKER_DRAIN_DURATION: Histogram "jobbers.worker.drain.duration", "s", [ROLE, OUTCOME], 800, LONG_S, WORKER,
         "From the word to stop to the end of the worker: outcome is `done`, or `late` when tasks had to be given back or the store did not take the end of some. A worker that has ended is not scraped, so this leaves by OTLP only.";
+
+    // ---- boards ----
+    BOARD_TASKS: Gauge "jobbers.board.tasks", "{task}", [BOARD, GROUP], PAIRS, &[], MANAGER,
+        "Tasks of a board by group, visible or not; a group that was emptied stays at 0. Of the first 950 groups by name; those of further ones are together in `_other`. Take the `max`.";
+    BOARD_OLDEST_AGE: Gauge "jobbers.board.oldest.age", "s", [BOARD, GROUP], 100, &[], MANAGER,
+        "For how long the first visible task of a group has been visible; 0 for a group with none. Of the first 100 groups. Tasks that clients only read, such as their settings, count too. Take the `max`.";
+    BOARD_REVISIONS: ObservedCounter "jobbers.board.revisions", "{revision}", [BOARD], 100, &[], MANAGER,
+        "Revisions that a board ever gave: one for each task that was created, updated or leased; take the `max`.";
+    BOARD_CALLS: Counter "jobbers.board.calls", "{call}", [BOARD, CALL, OUTCOME], 800, &[], MANAGER_AND_CLEANER,
+        "Calls to boards. A `commit` is `done`, `conflict` (a task that it names has changed) or `repeated` (its mark is taken); a `take` with a lease is `hit`, `empty` or `conflict` (a task that it requires has changed); either may be `error`; a `wait` is `begun`.";
+    MASSTASKER_NUM_TASKS: Gauge "masstasker_num_tasks", "{task}", [GROUP], PAIRS, &[], MANAGER,
+        "The gauge of the original MassTasker: tasks of its clients by group, as `jobbers.board.tasks` of the board `masstasker`. Take the `max`.";
 
     // ---- engine ----
     ENGINE_OPERATION_DURATION: Histogram "jobbers.engine.operation.duration", "s", [ENGINE, OPERATION], 128, CALL_S, EVERY,

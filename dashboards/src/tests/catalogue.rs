@@ -17,7 +17,8 @@ const OF_PROMETHEUS: &[&str] = &["ALERTS"];
 /// Labels that come with a scrape or a histogram, not from the catalogue.
 const ON_EVERY_SERIES: &[&str] = &["cluster", "instance", "__name__", "le", "otel_metric_overflow"];
 /// Labels with more values than their sentence can name.
-const OPEN: &[&str] = &["queue", "task", "role", "version", "route", "method", "status_code", "code", "limit", "pass"];
+const OPEN: &[&str] =
+    &["board", "group", "queue", "task", "role", "version", "route", "method", "status_code", "code", "limit", "pass"];
 /// Functions that turn a counter into what it grew by.
 const GROWTH: &[&str] = &["rate", "increase"];
 /// Counters that an alert also reads as they are, since their series may begin with the first event.

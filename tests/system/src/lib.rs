@@ -13,6 +13,8 @@ mod any_language;
 #[cfg(test)]
 mod blame;
 #[cfg(test)]
+mod boards;
+#[cfg(test)]
 mod configuration;
 #[cfg(test)]
 mod creation;

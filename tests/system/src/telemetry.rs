@@ -287,7 +287,7 @@ pub(crate) async fn scrape(address: impl std::fmt::Display) -> Vec<String> {
 }
 
 /// The value of the one series that begins so.
-fn value(lines: &[String], series: &str) -> Option<f64> {
+pub(crate) fn value(lines: &[String], series: &str) -> Option<f64> {
     lines.iter().find(|line| line.starts_with(series)).and_then(|line| line.rsplit(' ').next()?.parse().ok())
 }
 

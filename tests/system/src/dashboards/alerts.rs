@@ -59,6 +59,9 @@ const BY_DEATH_OF_A_WORKER: [&str; 2] = ["JobbersWorkersGone", "JobbersLeasesLos
 /// What is seen when the only manager is killed.
 const BY_DEATH_OF_THE_MANAGER: [&str; 1] = ["JobbersManagerGone"];
 
+/// What clients of TaskStore bring about: some add tasks, some change what is gone, and none takes.
+const BY_CLIENTS_OF_BOARDS: [&str; 2] = ["JobbersBoardNotTaken", "JobbersBoardConflicts"];
+
 /// A quota that holds a few dead letters, but not a large one.
 const ARCHIVE_BYTES: usize = 300_000;
 
@@ -72,6 +75,7 @@ async fn every_alert_fires_when_its_trouble_is_there() {
     let mut site = Site::on(&stack, &plan).await;
 
     bad_work(&site, begun).await;
+    boards(&site, begun).await;
     too_much(&site, begun).await;
     a_hung_store(&stack, &site, begun).await;
     a_store_that_refuses(&stack, &site, begun).await;
@@ -85,7 +89,8 @@ fn every_alert_is_brought_about() {
     let [refused, too_many] = [&BY_A_STORE_THAT_REFUSES, &BY_TOO_MANY_NAMES].map(|alerts| &alerts[..]);
     let hung = [&BY_A_HUNG_STORE[..], &BY_ITS_RETURN].concat();
     let deaths = [&BY_DEATH_OF_A_WORKER[..], &BY_DEATH_OF_THE_MANAGER].concat();
-    let mut listed = [&BY_BAD_WORK[..], &BY_TOO_MUCH, &hung, refused, too_many, &deaths].concat();
+    let mut listed =
+        [&BY_BAD_WORK[..], &BY_TOO_MUCH, &hung, refused, too_many, &deaths, &BY_CLIENTS_OF_BOARDS].concat();
     let mut all = rules::alerts();
     listed.sort_unstable();
     all.sort_unstable();
@@ -149,6 +154,21 @@ pub(super) async fn lose_control(site: &Site) {
     let hangs = json!({"name": "stubborn", "queue": "stubborn", "timeout": "200ms", "max_retries": 0});
     let hangs = site.api.submit(&hangs).await;
     site.effects.happened("started", &hangs).await;
+}
+
+async fn boards(site: &Site, begun: SystemTime) {
+    fire(site, begun, &BY_CLIENTS_OF_BOARDS, async || {
+        site.api
+            .post("/taskstore/update", &json!({"clientid": 1, "adds": [{"group": "mail", "data": "x"}]}))
+            .await
+            .ok();
+        for _ in 0..10 {
+            let gone = json!({"clientid": 1, "deletes": [1_000_000]});
+            let refused = site.api.post("/taskstore/update", &gone).await.ok();
+            assert_eq!(refused["error"]["deletes"], json!([1_000_000]), "{refused}");
+        }
+    })
+    .await;
 }
 
 async fn too_much(site: &Site, begun: SystemTime) {

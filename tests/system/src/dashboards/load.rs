@@ -32,6 +32,7 @@ pub(super) async fn run(site: &Site) {
     let waves = if std::env::var_os("PICTURES").is_some() { 5 * WAVES } else { WAVES };
     for wave in 0..waves {
         send(api, wave).await;
+        boards(api).await;
         over(api).await;
         seen(site).await;
         tend_dead_letters(api, wave).await;
@@ -65,6 +66,17 @@ async fn go_wrong(site: &Site) {
     }
     let other = api.post("/tasks", &json!({"id": "twice", "name": "echo", "queue": "stuck", "priority": 9})).await;
     assert_eq!(other.code(), "task_exists");
+}
+
+/// Clients of TaskStore: one adds, one takes what it can get, and one changes what is gone.
+async fn boards(api: &Api) {
+    let adds = vec![json!({"group": "mail", "data": "x"}); 20];
+    api.post("/taskstore/update", &json!({"clientid": 1, "adds": adds})).await.ok();
+    for group in ["mail", "mail", "none"] {
+        api.post("/taskstore/claim", &json!({"clientid": 2, "group": group, "duration": 60_000})).await.ok();
+    }
+    let refused = api.post("/taskstore/update", &json!({"clientid": 1, "deletes": [1_000_000]})).await.ok();
+    assert!(!refused["error"].is_null(), "{refused}");
 }
 
 /// One wave of the mixture: 1,250 tasks, and some that the cleaner sweeps.

@@ -23,6 +23,8 @@ const THRESHOLDS: &[(&str, &str, &str)] = &[
     ("JobbersDeadLettersForgotten", "> 7 * 86400", "> 5"),
     ("JobbersConfigurationDiffers", "> 60", "> 3"),
     ("JobbersCleanerFails", "> 86400", "> 5"),
+    ("JobbersBoardNotTaken", "> 300", "> 3"),
+    ("JobbersBoardConflicts", "> 100", "> 20"),
 ];
 
 /// The names of all alerts.
