@@ -9,6 +9,7 @@
 pub mod entry;
 pub mod export;
 pub mod import;
+mod import_boards;
 mod payload;
 mod reader;
 mod writer;

@@ -42,6 +42,7 @@ fn every_case_is_listed() {
         include_str!("../src/engine/conformance/arrange.rs"),
         include_str!("../src/engine/conformance/wake.rs"),
         include_str!("../src/engine/conformance/backup.rs"),
+        include_str!("../src/engine/conformance/backup_boards.rs"),
     ];
     assert_listed(suite, &groups, "(f: Fixture) {");
     let boards = [

@@ -116,7 +116,9 @@ operations!(
     board_names,
     backup_dump,
     backup_restore,
-    backup_link
+    backup_link,
+    backup_board_marks,
+    backup_restore_board
 );
 
 /// A store whose calls are measured.

@@ -1,8 +1,14 @@
 //! The lines of a journal between its first and its last: one thing of a store each.
 
+use std::collections::BTreeMap;
+
 use jobbers_common::{
-    engine::{ScheduleEntry, backup::StoredTask},
-    name::QueueName,
+    board::{BoardTask, BoardTime, Content},
+    engine::{
+        ScheduleEntry,
+        backup::{BoardPiece, StoredTask},
+    },
+    name::{BoardName, QueueName},
     payload::Payload,
     queue::{QueueConfig, RoleConfig},
     routing::{RouteKey, RouteRule},
@@ -11,7 +17,7 @@ use jobbers_common::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
-use super::payload::PayloadLine;
+use super::payload::{Bytes, PayloadLine};
 
 /// One thing of a store.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +34,10 @@ pub enum Entry {
     Schedule(Box<ScheduleEntry>),
     /// A run of a workflow.
     Workflow(Box<Workflow>),
+    /// A task of a board.
+    BoardTask(Box<TaskOfBoard>),
+    /// A board. Its tasks come before it.
+    Board(Board),
 }
 
 /// A queue, and its settings if some were put.
@@ -56,6 +66,58 @@ pub struct Workflow {
     pub run: Run,
     /// Its definition, as the store has it.
     pub definition: String,
+}
+
+/// A task of a board, and which board.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskOfBoard {
+    /// The board.
+    pub board: BoardName,
+    /// The task.
+    pub task: BoardTask,
+}
+
+/// What is known of a board besides its tasks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Board {
+    /// Its name.
+    pub name: BoardName,
+    /// Its counter.
+    pub revision: u64,
+    /// The marks of its commits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<String>,
+}
+
+/// A task of a board as a line has it.
+#[derive(Serialize, Deserialize)]
+struct BoardTaskLine {
+    board: BoardName,
+    revision: u64,
+    group: String,
+    at: BoardTime,
+    owner: i64,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    labels: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    error: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    data_type: String,
+    data: Bytes,
+}
+
+impl BoardTaskLine {
+    fn of(of: &TaskOfBoard) -> Self {
+        let TaskOfBoard { board, task } = of.clone();
+        let BoardTask { revision, group, at, owner, content: Content { data, data_type, labels, error } } = task;
+        Self { board, revision, group, at, owner, labels, error, data_type, data: Bytes::of(&data) }
+    }
+
+    fn read(self) -> Result<TaskOfBoard, String> {
+        let Self { board, revision, group, at, owner, labels, error, data_type, data } = self;
+        let content = Content { data: data.read()?, data_type, labels, error };
+        Ok(TaskOfBoard { board, task: BoardTask { revision, group, at, owner, content } })
+    }
 }
 
 /// A line: what it is, and what it says.
@@ -110,6 +172,8 @@ impl Entry {
             Self::Task(_) => "task",
             Self::Schedule(_) => "schedule",
             Self::Workflow(_) => "workflow",
+            Self::BoardTask(_) => "board_task",
+            Self::Board(_) => "board",
         }
     }
 
@@ -125,6 +189,8 @@ impl Entry {
             Self::Task(task) => serde_json::to_string(&TaskLine::of(task)),
             Self::Schedule(schedule) => serde_json::to_string(schedule),
             Self::Workflow(workflow) => serde_json::to_string(workflow),
+            Self::BoardTask(task) => serde_json::to_string(&BoardTaskLine::of(task)),
+            Self::Board(board) => serde_json::to_string(board),
         }?;
         Ok(format!("{{\"kind\":\"{}\",\"value\":{value}}}", self.kind()))
     }
@@ -158,12 +224,26 @@ impl Entry {
                 Self::Schedule(Box::new(entry))
             }
             "workflow" => Self::Workflow(Box::new(read(text)?)),
+            "board_task" => {
+                let of = read::<BoardTaskLine>(text)?.read()?;
+                check(of.board.clone(), 0, Vec::new(), vec![of.task.clone()])?;
+                Self::BoardTask(Box::new(of))
+            }
+            "board" => {
+                let board: Board = read(text)?;
+                check(board.name.clone(), board.revision, board.marks.clone(), Vec::new())?;
+                Self::Board(board)
+            }
             other => {
                 let other: String = other.chars().take(40).collect();
                 return Err(format!("{other:?} is a kind that this program does not know; import it with a newer one"));
             }
         }))
     }
+}
+
+fn check(board: BoardName, revision: u64, marks: Vec<String>, tasks: Vec<BoardTask>) -> Result<(), String> {
+    BoardPiece { board, revision, marks, tasks }.validate().map_err(|error| error.to_string())
 }
 
 fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {

@@ -2,22 +2,26 @@
 //!
 //! The walk over tasks goes the way that they go: waiting, scheduled, ready, running, over. So one that moves on meanwhile
 //! is seen at least once, and perhaps twice. A task that goes back while it is read may be missed: an exact copy needs a
-//! store that no process changes.
+//! store that no process changes. So does a journal with boards: each change of their tasks gives them another address.
 
 use std::io::Write;
 
 use jobbers_common::{
-    engine::{Engine, ListRequest, RunQuery, TaskFilter, look::first_queues},
+    engine::{
+        Engine, ListRequest, RunQuery, TaskFilter,
+        boards::{Boards, ListTasks, Take, TakeOrder},
+        look::first_queues,
+    },
     lifecycle::Status,
     limits::MAX_BATCH,
-    name::{ScheduleName, TaskId},
+    name::{BoardName, ScheduleName, TaskId},
     time::Timestamp,
 };
 use std::sync::Arc;
 
 use super::{
     Counts, Header, Result, VERSION,
-    entry::{Entry, Queue, RouteLine, Workflow},
+    entry::{Board, Entry, Queue, RouteLine, TaskOfBoard, Workflow},
     writer::Writer,
 };
 
@@ -43,6 +47,7 @@ pub async fn export<W: Write>(engine: &Arc<dyn Engine>, into: W, watch: impl FnM
     export.tasks().await?;
     export.schedules().await?;
     export.workflows().await?;
+    export.boards().await?;
     export.writer.end()
 }
 
@@ -114,6 +119,58 @@ impl<W: Write, F: FnMut(u64)> Export<'_, W, F> {
             after = Some(last.entry.schedule.name.clone());
             for stored in page {
                 self.add(&Entry::Schedule(Box::new(stored.entry)))?;
+            }
+        }
+    }
+
+    async fn boards(&mut self) -> Result<()> {
+        let boards = Arc::clone(self.engine).boards();
+        let mut after: Option<BoardName> = None;
+        loop {
+            let page = boards.boards(after.as_ref(), MAX_BATCH).await?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = Some(last.board.clone());
+            for counted in page {
+                self.board(&*boards, counted.board).await?;
+            }
+        }
+    }
+
+    /// All tasks of a board, and then its counter, which is past all of theirs.
+    async fn board(&mut self, boards: &dyn Boards, name: BoardName) -> Result<()> {
+        let mut after: Option<String> = None;
+        loop {
+            let page = boards.groups(&name, after.as_deref(), MAX_BATCH).await?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.group.clone());
+            for counted in page {
+                self.group(boards, &name, counted.group).await?;
+            }
+        }
+        let look = Take {
+            board: name.clone(),
+            group: String::new(),
+            order: TakeOrder::FirstInFirstOut,
+            owner: 0,
+            now: None,
+            lease: None,
+            require: Vec::new(),
+        };
+        let revision = boards.take(look).await?.revision;
+        let marks = Arc::clone(self.engine).backup().board_marks(&name).await?;
+        self.add(&Entry::Board(Board { name, revision, marks }))
+    }
+
+    async fn group(&mut self, boards: &dyn Boards, board: &BoardName, group: String) -> Result<()> {
+        let mut list = ListTasks { board: board.clone(), group, visible_only: false, after: None, limit: MAX_BATCH };
+        loop {
+            let page = boards.list(list.clone()).await?;
+            for task in page.tasks {
+                self.add(&Entry::BoardTask(Box::new(TaskOfBoard { board: board.clone(), task })))?;
+            }
+            list.after = page.next;
+            if list.after.is_none() {
+                return Ok(());
             }
         }
     }

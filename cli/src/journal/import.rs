@@ -18,6 +18,7 @@ use jobbers_common::{
 use super::{
     Journal, Result,
     entry::{Entry, Queue, RouteLine, Workflow},
+    import_boards::{BoardImport, counters},
 };
 
 /// The most tasks, and about the most bytes of their payloads, that are stored by one call.
@@ -53,7 +54,7 @@ impl Report {
         self.tallies.values().map(|tally| tally.conflicts).sum()
     }
 
-    fn note(&mut self, kind: &'static str, outcome: Outcome) {
+    pub(super) fn note(&mut self, kind: &'static str, outcome: Outcome) {
         let tally = self.tallies.entry(kind).or_default();
         match outcome {
             Outcome::Stored => tally.stored += 1,
@@ -69,7 +70,7 @@ impl Report {
 }
 
 /// What became of an entry.
-enum Outcome {
+pub(super) enum Outcome {
     Stored,
     Already,
     Conflict(String),
@@ -81,7 +82,9 @@ enum Outcome {
 /// Those of the store and of the file. Safe to repeat.
 pub async fn import(engine: &Arc<dyn Engine>, journal: &Journal, watch: impl FnMut(u64)) -> Result<Report> {
     let backup = Arc::clone(engine).backup();
-    let mut import = Import { engine, backup, watch, count: 0, report: Report::default(), tasks: Batch::default() };
+    let boards = BoardImport::new(Arc::clone(&backup), counters(engine).await?, &journal.boards);
+    let (report, tasks) = (Report::default(), Batch::default());
+    let mut import = Import { engine, backup, watch, count: 0, report, tasks, boards };
     journal.each(async |entry| import.take(entry).await).await?;
     import.flush().await?;
     import.link(journal).await?;
@@ -118,6 +121,7 @@ struct Import<'a, F> {
     count: u64,
     report: Report,
     tasks: Batch,
+    boards: BoardImport<'a>,
 }
 
 impl<F: FnMut(u64)> Import<'_, F> {
@@ -127,6 +131,8 @@ impl<F: FnMut(u64)> Import<'_, F> {
         let kind = entry.kind();
         let outcome = match entry {
             Entry::Task(stored) => return self.take_task(*stored).await,
+            Entry::BoardTask(of) => return self.boards.take(*of, &mut self.report).await,
+            Entry::Board(board) => return self.boards.end(board, &mut self.report).await,
             Entry::Queue(queue) => self.put_queue(queue).await?,
             Entry::Role(role) => self.put_role(role).await?,
             Entry::Route(route) => self.put_route(route).await?,

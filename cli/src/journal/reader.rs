@@ -1,11 +1,13 @@
 //! Reads a journal: first all of it for the check, then as often as needed.
 
 use std::{
+    collections::BTreeMap,
     fs::File,
     io::{self, BufRead, BufReader, Read, Seek},
     path::Path,
 };
 
+use jobbers_common::name::BoardName;
 use sha2::{Digest, Sha256};
 
 use super::{Counts, End, Entry, Error, Header, MAX_LINE_BYTES, Result, VERSION, writer::hex};
@@ -18,6 +20,8 @@ pub struct Journal {
     pub header: Header,
     /// How many entries it has.
     pub counts: Counts,
+    /// The counters of its boards.
+    pub boards: BTreeMap<BoardName, u64>,
 }
 
 impl Journal {
@@ -44,14 +48,19 @@ impl Journal {
         let mut lines = Lines::new(&file)?;
         let Some(first) = lines.next()? else { return Err(lines.wrong("the file is empty: this is no journal")) };
         let header = read_header(&first).map_err(|why| lines.wrong(why))?;
-        let (mut counts, mut digest) = (Counts::new(), Sha256::new());
+        let (mut counts, mut boards, mut digest) = (Counts::new(), BTreeMap::new(), Sha256::new());
         digest.update(&first);
         loop {
             let Some(line) = lines.next()? else {
                 return Err(lines.wrong("the journal ends without its last line: it was cut short"));
             };
             match read_entry(&line).map_err(|why| lines.wrong(why))? {
-                Some(entry) => *counts.entry(entry.kind().to_owned()).or_default() += 1,
+                Some(entry) => {
+                    *counts.entry(entry.kind().to_owned()).or_default() += 1;
+                    if let Entry::Board(board) = entry {
+                        boards.insert(board.name, board.revision);
+                    }
+                }
                 None => {
                     let end: End = serde_json::from_slice(&line)
                         .map_err(|error| lines.wrong(format!("it is damaged: {error}")))?;
@@ -63,7 +72,7 @@ impl Journal {
                     if lines.next()?.is_some() {
                         return Err(lines.wrong("the journal goes on behind its last line"));
                     }
-                    return Ok(Self { file, header, counts });
+                    return Ok(Self { file, header, counts, boards });
                 }
             }
             digest.update(&line);

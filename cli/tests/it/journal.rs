@@ -9,13 +9,16 @@ use std::{
 };
 
 use jobbers_common::{
+    board::{BoardTime, Content, When},
     dependency::{Dependency, DependencyPolicy},
     engine::{
-        ClaimRequest, Cycle, Engine, OnConflict, Outcome, PutMode, QueueClaim, Settlement, Submit, backup::StoredTask,
+        ClaimRequest, Cycle, Engine, OnConflict, Outcome, PutMode, QueueClaim, Settlement, Submit,
+        backup::StoredTask,
+        boards::{Commit, Create, Selection},
     },
     gate::ConcurrencyKey,
     lifecycle::Status,
-    name::{QueueName, RoleName, TaskId, TaskName, WorkerId},
+    name::{BoardName, QueueName, RoleName, TaskId, TaskName, WorkerId},
     payload::Payload,
     policy::{DeadLetter, PolicyOverrides},
     queue::{QueueConfig, RoleConfig},
@@ -116,6 +119,26 @@ async fn fill(engine: &dyn Engine) {
     submit(engine, vec![after("last", &["next", "later", "done"]), after("next", &["high"])]).await;
 }
 
+/// Boards with tasks, one with a deleted one behind its last, and one that is empty.
+async fn fill_boards(engine: &Arc<dyn Engine>) {
+    let boards = Arc::clone(engine).boards();
+    let create = |group: &str, data: &'static [u8]| Create {
+        group: group.to_owned(),
+        at: When::At(BoardTime(-5)),
+        content: Content { data: data.into(), labels: [("k".to_owned(), "v".to_owned())].into(), ..Content::default() },
+    };
+    let name = |text: &str| BoardName::new(text).unwrap();
+    for text in ["one", "two", "empty"] {
+        let tasks = vec![create("a", b"{\"n\": 1.50}"), create("", b"\xff\x00"), create("b", b"")];
+        let begin = Commit { create: tasks, once: Some("begun".to_owned()), ..Commit::new(name(text), i64::MIN) };
+        boards.commit(begin).await.unwrap();
+    }
+    for (text, gone) in [("two", vec![3]), ("empty", vec![1, 2, 3])] {
+        let delete = gone.into_iter().map(Selection::Revision).collect();
+        boards.commit(Commit { delete, ..Commit::new(name(text), 0) }).await.unwrap();
+    }
+}
+
 /// The lines of a journal between its first and its last, in an order of their own.
 fn entries(journal: &Path) -> BTreeSet<String> {
     let text = fs::read_to_string(journal).unwrap();
@@ -142,6 +165,7 @@ async fn a_store_goes_to_another_engine_and_back_and_runs_there() {
     let (first, redis, third) =
         (sqlite_in(&folder, "first.db"), RedisServer::start(RedisOptions::default()), sqlite_in(&folder, "third.db"));
     fill(&*open(&first).await).await;
+    fill_boards(&open(&first).await).await;
     export(&first, &at("1.journal")).ok();
     let told = import(&redis.url(), &at("1.journal")).ok();
     assert!(told.err.contains("12 tasks") && !told.out.contains("error"), "{told:?}");

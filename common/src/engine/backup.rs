@@ -11,11 +11,17 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    board::{BoardTask, When},
     dependency::Dependency,
-    engine::{Error, Result, dead::halves, workflows::validate_ids},
+    engine::{
+        Error, Result,
+        boards::{Commit, Create},
+        dead::halves,
+        workflows::validate_ids,
+    },
     lifecycle::Status,
     limits::{MAX_BATCH, MAX_BATCH_DEPENDENCIES, MAX_DEPENDENCIES, MAX_ERRORS_KEPT, MAX_RESTORED_REVISION},
-    name::{QueueName, TaskId},
+    name::{BoardName, QueueName, TaskId},
     suspicion::Suspicion,
     task::Task,
     time::Timestamp,
@@ -46,6 +52,21 @@ pub trait Backup: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// [`Error::Invalid`] by [`validate_link`]. Safe to repeat.
     async fn link(&self, tasks: Vec<Edges>) -> Result<u64>;
+
+    /// The marks under which commits to a board were applied ([`super::boards::Commit::once`]), in their order.
+    ///
+    /// # Errors
+    /// Only those of the store.
+    async fn board_marks(&self, board: &BoardName) -> Result<Vec<String>>;
+
+    /// Stores tasks of a board under the revisions they had, adds its marks, and raises its counter, so that no revision is
+    /// given twice. Each task is answered independently, in the order given: one that is stored exactly so is
+    /// [`Restored::Already`], and another one under its revision is [`Restored::Conflict`]. Wakes callers that wait for
+    /// its groups.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] by [`BoardPiece::validate`]. Safe to repeat.
+    async fn restore_board(&self, piece: BoardPiece) -> Result<Vec<Restored>>;
 }
 
 /// All that a store holds of a task. Journals keep it, so fields are only ever added, with a default.
@@ -83,6 +104,51 @@ pub struct Submission {
     /// Its fingerprint.
     #[serde(with = "halves")]
     pub fingerprint: u128,
+}
+
+/// Some tasks of a board, and what is known of it besides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BoardPiece {
+    /// Which board. Made on demand.
+    pub board: BoardName,
+    /// What its counter is at least; 0 where only its tasks raise it.
+    pub revision: u64,
+    /// Marks of its commits.
+    pub marks: Vec<String>,
+    /// Tasks under the revisions they had.
+    pub tasks: Vec<BoardTask>,
+}
+
+impl BoardPiece {
+    /// What the board's counter is at least, once this is stored.
+    #[must_use]
+    pub fn counter(&self) -> u64 {
+        self.tasks.iter().map(|task| task.revision).max().unwrap_or(0).max(self.revision)
+    }
+
+    /// Checks what every engine holds to.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a revision that no board gives out or that is named twice, more than 1,000 marks, or what a
+    /// commit that creates these tasks is refused for.
+    pub fn validate(&self) -> Result<()> {
+        let mut seen = HashSet::with_capacity(self.tasks.len());
+        if self.tasks.iter().any(|task| task.revision == 0 || !seen.insert(task.revision)) {
+            return Err(Error::Invalid("each task of a board has a revision of its own, from 1".to_owned()));
+        }
+        if self.counter() > MAX_RESTORED_REVISION || self.marks.len() > MAX_BATCH || self.tasks.len() > MAX_BATCH {
+            let rule =
+                format!("a call restores at most {MAX_BATCH} tasks and marks, of revisions that boards give out");
+            return Err(Error::Invalid(rule));
+        }
+        let create = |task: &BoardTask| Create {
+            group: task.group.clone(),
+            at: When::At(task.at),
+            content: task.content.clone(),
+        };
+        let create = self.tasks.iter().map(create).collect();
+        Commit { create, ..Commit::new(self.board.clone(), 0) }.validate()
+    }
 }
 
 /// The result for a task that was to be restored.

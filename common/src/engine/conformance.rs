@@ -39,6 +39,7 @@ use crate::{
 pub mod arrange;
 pub mod audit;
 pub mod backup;
+pub mod backup_boards;
 pub mod boards;
 pub mod boards_bounds;
 pub mod boards_commit;
@@ -769,6 +770,13 @@ macro_rules! conformance_suite {
             finished_tasks_are_in_the_order_of_their_ends
             a_restored_task_is_promoted_in_time
             what_no_store_holds_is_not_restored
+        );
+        $crate::conformance_group!($open, backup_boards:
+            a_restored_board_is_what_it_was
+            revisions_go_on_behind_those_of_a_restored_board
+            restoring_a_board_again_changes_nothing
+            a_restored_task_wakes_those_who_wait_for_its_group
+            what_no_board_holds_is_not_restored
         );
         $crate::conformance_group!($open, sequence:
             random_operations_answer_as_the_model_does

@@ -4,9 +4,9 @@ use async_trait::async_trait;
 use jobbers_common::{
     engine::{
         Result,
-        backup::{Backup, Edges, Restored, StoredTask},
+        backup::{Backup, BoardPiece, Edges, Restored, StoredTask},
     },
-    name::TaskId,
+    name::{BoardName, TaskId},
 };
 
 use super::Measured;
@@ -23,5 +23,15 @@ impl Backup for Measured {
 
     async fn link(&self, tasks: Vec<Edges>) -> Result<u64> {
         self.measure("backup_link", &self.operations.backup_link, self.backup.link(tasks)).await
+    }
+
+    async fn board_marks(&self, board: &BoardName) -> Result<Vec<String>> {
+        let call = self.backup.board_marks(board);
+        self.measure("backup_board_marks", &self.operations.backup_board_marks, call).await
+    }
+
+    async fn restore_board(&self, piece: BoardPiece) -> Result<Vec<Restored>> {
+        let call = self.backup.restore_board(piece);
+        self.measure("backup_restore_board", &self.operations.backup_restore_board, call).await
     }
 }

@@ -4,10 +4,12 @@ use async_trait::async_trait;
 use jobbers_common::{
     engine::{
         Error, Result,
-        backup::{Backup, Edges, Restored, StoredTask, TakenKey, validate_dump, validate_link, validate_restore},
+        backup::{
+            Backup, BoardPiece, Edges, Restored, StoredTask, TakenKey, validate_dump, validate_link, validate_restore,
+        },
     },
     limits::MAX_ERRORS_KEPT,
-    name::{QueueName, TaskId, WorkerId},
+    name::{BoardName, QueueName, TaskId, WorkerId},
     payload::Payload,
     task::{NewTask, Task},
     time::Timestamp,
@@ -15,7 +17,7 @@ use jobbers_common::{
 use redis::Cmd;
 
 use super::{
-    RedisEngine,
+    RedisEngine, boards,
     errors::write_errors,
     failure::malformed,
     layout::REVISION_DIGITS,
@@ -80,6 +82,15 @@ impl Backup for RedisEngine {
             rest = after;
         }
         Ok(linked)
+    }
+
+    async fn board_marks(&self, board: &BoardName) -> Result<Vec<String>> {
+        boards::restore::marks(&self.store, board).await
+    }
+
+    async fn restore_board(&self, piece: BoardPiece) -> Result<Vec<Restored>> {
+        piece.validate()?;
+        boards::restore::restore(&self.store, &piece).await
     }
 }
 

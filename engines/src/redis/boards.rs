@@ -33,6 +33,7 @@ use super::{
 pub(super) mod audit;
 mod calls;
 mod record;
+pub(super) mod restore;
 mod wire;
 
 /// Reads a page of a group.

@@ -16,7 +16,7 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 67] = [
+const LIBRARY: [(&str, &str); 68] = [
     ("base", include_str!("scripts/lib/base.lua")),
     ("numbers", include_str!("scripts/lib/numbers.lua")),
     ("time", include_str!("scripts/lib/time.lua")),
@@ -79,6 +79,7 @@ const LIBRARY: [(&str, &str); 67] = [
     ("board_commit", include_str!("scripts/lib/board_commit.lua")),
     ("board_take", include_str!("scripts/lib/board_take.lua")),
     ("board_audit", include_str!("scripts/lib/board_audit.lua")),
+    ("board_woken", include_str!("scripts/lib/board_woken.lua")),
     ("board_calls", include_str!("scripts/lib/board_calls.lua")),
     ("schedules", include_str!("scripts/lib/schedules.lua")),
     ("workflows", include_str!("scripts/lib/workflows.lua")),
@@ -133,7 +134,9 @@ scripts! {
     BOARD_GET = "scripts/board_get.lua";
     BOARD_GROUPS = "scripts/board_groups.lua";
     BOARD_LIST = "scripts/board_list.lua";
+    BOARD_MARKS = "scripts/board_marks.lua";
     BOARD_NAMES = "scripts/board_names.lua";
+    BOARD_RESTORE = "scripts/board_restore.lua";
     BOARD_WAIT = "scripts/board_wait.lua";
     CANCEL = "scripts/cancel.lua";
     CATALOGUE = "scripts/catalogue.lua";
@@ -309,7 +312,9 @@ mod tests {
         for script in writers.into_iter().chain([&FORGET_DEAD_LETTERS, &FORGET_RECEIPTS, &BOARD_FREE]) {
             assert_eq!(flags(script), "#!lua flags=allow-oom");
         }
-        for script in [&SUBMIT, &RESUBMIT, &RESTORE, &MOVE, &FIRE, &PUT_SCHEDULE, &PUT_WORKFLOW, &BOARD_ADD] {
+        for script in
+            [&SUBMIT, &RESUBMIT, &RESTORE, &MOVE, &FIRE, &PUT_SCHEDULE, &PUT_WORKFLOW, &BOARD_ADD, &BOARD_RESTORE]
+        {
             assert_eq!(flags(script), "#!lua");
         }
     }

@@ -5,13 +5,14 @@ use jobbers_common::{
     engine::{
         Error, Result,
         backup::{
-            Backup, Edges, Restored, StoredTask, Submission, TakenKey, validate_dump, validate_link, validate_restore,
+            Backup, BoardPiece, Edges, Restored, StoredTask, Submission, TakenKey, validate_dump, validate_link,
+            validate_restore,
         },
     },
     gate::ConcurrencyKey,
     lifecycle::Status,
     limits::{KEPT_PARAMETER_BYTES, MAX_DEPENDENCIES},
-    name::TaskId,
+    name::{BoardName, TaskId},
     payload::Payload,
     task::Task,
     time::Timestamp,
@@ -19,7 +20,7 @@ use jobbers_common::{
 use rusqlite::{OptionalExtension, params};
 
 use super::{
-    SqliteEngine, dead, dependency,
+    SqliteEngine, boards, dead, dependency,
     due::Chore,
     error::{OrStore, corrupt},
     look,
@@ -50,6 +51,18 @@ impl Backup for SqliteEngine {
         validate_link(&tasks)?;
         let edges = tasks.iter().map(|task| task.waits_for.len()).sum();
         self.writer.run(edges, move |step| dependency::link_restored(step, &tasks)).await
+    }
+
+    async fn board_marks(&self, board: &BoardName) -> Result<Vec<String>> {
+        let board = board.clone();
+        self.read(move |view| boards::restore::marks(view, &board)).await
+    }
+
+    async fn restore_board(&self, piece: BoardPiece) -> Result<Vec<Restored>> {
+        piece.validate()?;
+        let bytes: usize = piece.tasks.iter().map(|task| task.content.bytes()).sum();
+        let (count, growth) = (piece.tasks.len() + 1, piece.tasks.len() as u64 * TASK_BYTES + bytes as u64);
+        self.writer.grow(count, growth, move |step| boards::restore::restore(step, &piece)).await
     }
 }
 

@@ -35,6 +35,7 @@ use super::{
 pub(super) mod audit;
 mod commit;
 mod plan;
+pub(super) mod restore;
 mod row;
 mod take;
 pub(super) mod waiters;

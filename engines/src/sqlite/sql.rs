@@ -12,6 +12,7 @@ macro_rules! statements {
 statements! {
     ADD_WEIGHT = "add_weight";
     ADVANCE_BOARD = "advance_board";
+    ALL_BOARD_MARKS = "all_board_marks";
     ALL_DRAINING = "all_draining";
     ALL_GATE_SWEEPS = "all_gate_sweeps";
     ALL_LEASES = "all_leases";

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 
 use super::{
     ModelEngine,
+    boards::Board,
     dependency::AtOnce,
     state::{State, Stored},
     unique::KeyHolder,
@@ -15,11 +16,12 @@ use crate::{
     engine::{
         Result,
         backup::{
-            Backup, Edges, Restored, StoredTask, Submission, TakenKey, validate_dump, validate_link, validate_restore,
+            Backup, BoardPiece, Edges, Restored, StoredTask, Submission, TakenKey, validate_dump, validate_link,
+            validate_restore,
         },
     },
     lifecycle::Status,
-    name::TaskId,
+    name::{BoardName, TaskId},
     task::Task,
     time::Timestamp,
 };
@@ -39,6 +41,17 @@ impl Backup for ModelEngine {
     async fn link(&self, tasks: Vec<Edges>) -> Result<u64> {
         validate_link(&tasks)?;
         Ok(self.step(|state, now| state.link_restored(&tasks, now)))
+    }
+
+    async fn board_marks(&self, board: &BoardName) -> Result<Vec<String>> {
+        Ok(self.step(|state, _| state.boards.get(board).map(Board::marks).unwrap_or_default()))
+    }
+
+    async fn restore_board(&self, piece: BoardPiece) -> Result<Vec<Restored>> {
+        piece.validate()?;
+        let restored = self.step(|state, _| state.board(&piece.board).restore(&piece));
+        self.committed.notify_waiters();
+        Ok(restored)
     }
 }
 

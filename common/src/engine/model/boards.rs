@@ -13,6 +13,7 @@ use crate::{
     board::{BoardTask, BoardTime},
     engine::{
         Result,
+        backup::{BoardPiece, Restored},
         boards::{
             BoardCount, Boards, Commit, CommitAnswer, Committed, Conflicts, GroupCount, ListTasks, Placed, Selection,
             Take, TakeAnswer, TaskPage, Update,
@@ -43,7 +44,7 @@ struct Plan<'a> {
 }
 
 impl State {
-    fn board(&mut self, name: &BoardName) -> &mut Board {
+    pub(super) fn board(&mut self, name: &BoardName) -> &mut Board {
         self.boards.entry(name.clone()).or_default()
     }
 }
@@ -209,6 +210,28 @@ impl Board {
             listed.iter().take(list.limit).take_while(fits).map(|task| (*task).clone()).collect();
         let next = tasks.last().filter(|_| tasks.len() < listed.len()).map(|task| (task.at, task.revision));
         TaskPage { tasks, next, total }
+    }
+
+    pub(super) fn marks(&self) -> Vec<String> {
+        self.marks.iter().cloned().collect()
+    }
+
+    pub(super) fn restore(&mut self, piece: &BoardPiece) -> Vec<Restored> {
+        self.marks.extend(piece.marks.iter().cloned());
+        self.revision = self.revision.max(piece.counter());
+        let mut restored = Vec::with_capacity(piece.tasks.len());
+        for task in &piece.tasks {
+            restored.push(match self.tasks.get(&task.revision) {
+                Some(known) if known == task => Restored::Already,
+                Some(_) => Restored::Conflict,
+                None => {
+                    self.woken_at.insert(task.group.clone(), self.revision);
+                    self.tasks.insert(task.revision, task.clone());
+                    Restored::Done
+                }
+            });
+        }
+        restored
     }
 
     fn groups(&self, after: Option<&str>, limit: usize) -> Vec<GroupCount> {

@@ -75,27 +75,28 @@ pub(super) fn commit(step: &mut Step<'_>, commit: &Commit) -> Result<CommitAnswe
     Ok(CommitAnswer::Done(committed))
 }
 
-fn create_board(step: &Step<'_>, name: &BoardName) -> Result<Board> {
+/// Creates a board.
+pub(super) fn create_board(step: &Step<'_>, name: &BoardName) -> Result<Board> {
     let key = step.prepare(sql::CREATE_BOARD)?.query_row([name.as_str()], |row| row.get(0)).or_store()?;
     Ok(Board { key, revision: 0 })
 }
 
 /// What a change does to a group.
 #[derive(Debug, Default)]
-struct GroupChange {
+pub(super) struct GroupChange {
     /// How many more tasks it holds.
     tasks: i64,
     /// The latest revision that wakes callers, or 0.
     woken_at: i64,
 }
 
-/// A commit being applied.
-struct Change<'a> {
-    conn: &'a Connection,
-    board: Board,
-    now: BoardTime,
-    owner: i64,
-    groups: BTreeMap<String, GroupChange>,
+/// A commit being applied, or tasks being restored.
+pub(super) struct Change<'a> {
+    pub(super) conn: &'a Connection,
+    pub(super) board: Board,
+    pub(super) now: BoardTime,
+    pub(super) owner: i64,
+    pub(super) groups: BTreeMap<String, GroupChange>,
 }
 
 impl Change<'_> {
@@ -149,13 +150,26 @@ impl Change<'_> {
         let Create { group, content, .. } = create;
         let at = create.at.resolve(self.now);
         let revision = self.next_revision();
+        self.insert(revision, group, at, self.owner, content)?;
+        Ok(Placed { revision: revision.unsigned_abs(), group: group.clone(), at })
+    }
+
+    /// Stores a task under a revision. Callers that wait for its group see it as of the board's counter.
+    pub(super) fn insert(
+        &mut self,
+        revision: i64,
+        group: &str,
+        at: BoardTime,
+        owner: i64,
+        content: &Content,
+    ) -> Result<()> {
         let labels = write_labels(content)?;
         let (data_type, error, data) = (&content.data_type, &content.error, &content.data[..]);
-        let columns = (self.board.key, revision, group, at.0, self.owner, labels, data_type, error, data);
+        let columns = (self.board.key, revision, group, at.0, owner, labels, data_type, error, data);
         let key = self.prepare(sql::INSERT_BOARD_TASK)?.query_row(columns, |row| row.get(0)).or_store()?;
         self.insert_labels(key, content)?;
-        self.note_arrival(group, revision, 1);
-        Ok(Placed { revision: revision.unsigned_abs(), group: group.clone(), at })
+        self.note_arrival(group, self.board.revision, 1);
+        Ok(())
     }
 
     fn insert_labels(&self, task: i64, content: &Content) -> Result<()> {
@@ -187,7 +201,7 @@ impl Change<'_> {
     }
 
     /// Writes the counts. Returns the groups in which callers are woken, and by which revision.
-    fn finish(self, created: usize, deleted: usize) -> Result<Vec<(String, u64)>> {
+    pub(super) fn finish(self, created: usize, deleted: usize) -> Result<Vec<(String, u64)>> {
         let board = self.board;
         let counts = (board.key, board.revision, sql::count(created), sql::count(deleted));
         self.prepare(sql::ADVANCE_BOARD)?.execute(counts).or_store()?;

@@ -44,14 +44,5 @@ end
 if has_written then
   call('SET', remembered, ARGV[3] .. cmsgpack.pack(answers), 'PX', 30000)
 end
-if woken[1] and call('EXISTS', P .. 'awaited:groups') == 1 then
-  -- include awaited
-  local fields = {}
-  for i, place in ipairs(woken) do
-    fields[i] = place[1] .. '|' .. string.gsub(place[2], '.', function(letter)
-      return format('%02x', byte(letter))
-    end)
-  end
-  tell_waiting(P .. 'awaited:groups', fields)
-end
+-- include board_woken
 return answers
