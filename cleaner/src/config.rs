@@ -7,7 +7,7 @@ use jobbers_common::{
     duration,
     engine::TaskFilter,
     lifecycle::Status,
-    name::{QueueName, TaskName},
+    name::{BoardName, QueueName, TaskName},
     time::Timestamp,
 };
 use jobbers_process::{
@@ -16,6 +16,7 @@ use jobbers_process::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    boards::{BoardRetention, BoardRule},
     dead_letters::DeadLetters,
     pass::Pass,
     prune::{Criteria, Prune},
@@ -39,12 +40,13 @@ Examples:
   cleaner --retention                                  apply each queue's own retention
   cleaner --older-than 7d --status failed --dry-run    count what would go
   cleaner --larger-than 100000 --older-than 1h         large ones sooner than the others
+  cleaner --board masstasker --group dead --older-than 7d   tasks of a board that became visible longer ago
   cleaner --dead-letters-older-than 90d                dead letters, through the manager that keeps them
   cleaner --repair                                     mend what does not agree; `jobbers doctor` only looks
   cleaner --retention --repair --watch 5m              for ever, every five minutes";
 
-/// Deletes finished tasks, by their queue's retention or by all criteria given, and old dead letters. Repairs
-/// inconsistencies of the store
+/// Deletes finished tasks, by their queue's retention or by all criteria given, tasks of boards, and old dead letters.
+/// Repairs inconsistencies of the store
 #[derive(Debug, Clone, Parser, Serialize)]
 #[command(name = "cleaner", version, after_help = EXIT_CODES)]
 pub struct Args {
@@ -100,6 +102,22 @@ pub struct Args {
     #[arg(long, env = "CLEANER_SUBMITTED_BEFORE", value_name = "TIME", value_parser = when::parse)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub submitted_before: Option<jiff::Timestamp>,
+    /// Delete visible tasks of this board, not finished tasks of queues: those that became visible before --older-than, and
+    /// those over --max-tasks. Leased ones stay
+    #[arg(long, env = "CLEANER_BOARD", value_name = "BOARD", conflicts_with_all = [
+        "name", "task_version", "task_version_from", "task_version_to", "larger_than", "queue", "status",
+        "submitted_after", "submitted_before",
+    ])]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub board: Option<BoardName>,
+    /// With --board: only of this group
+    #[arg(long, env = "CLEANER_GROUP", value_name = "GROUP", requires = "board")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// With --board: keep the latest N tasks of each group
+    #[arg(long, env = "CLEANER_MAX_TASKS", value_name = "N", requires = "board")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tasks: Option<u64>,
     /// Delete dead letters that failed longer ago than this, e.g. 90d; asks the manager
     #[arg(long, env = "CLEANER_DEAD_LETTERS_OLDER_THAN", value_name = "DURATION", value_parser = duration::parse)]
     #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
@@ -190,6 +208,18 @@ pub struct Config {
     /// See [`TaskFilter::submitted_before`].
     #[serde(default)]
     pub submitted_before: Option<jiff::Timestamp>,
+    /// The board that the command line or the environment names: `older_than` and `max_tasks` are then about it.
+    #[serde(default)]
+    pub board: Option<BoardName>,
+    /// See [`BoardRule::group`].
+    #[serde(default)]
+    pub group: Option<String>,
+    /// See [`BoardRule::max_tasks`].
+    #[serde(default)]
+    pub max_tasks: Option<u64>,
+    /// The retention of boards.
+    #[serde(default)]
+    pub boards: Vec<BoardRule>,
     /// The age at which dead letters are deleted; `None` keeps them.
     #[serde(default, with = "duration::text::option")]
     pub dead_letters_older_than: Option<Duration>,
@@ -227,7 +257,7 @@ pub enum ConfigError {
     Value(String),
     /// The configuration does not name anything to prune.
     #[error(
-        "nothing says what to do: give --retention, --repair, --dead-letters-older-than, or at least one of --older-than, --larger-than, --name, --task-version, --task-version-from, --task-version-to, --queue, --status, --submitted-after, --submitted-before; --dry-run counts first"
+        "nothing says what to do: give --retention, --repair, --dead-letters-older-than, or at least one of --older-than, --larger-than, --name, --task-version, --task-version-from, --task-version-to, --queue, --status, --submitted-after, --submitted-before, or --board with --older-than or --max-tasks; --dry-run counts first"
     )]
     NoCriterion,
 }
@@ -252,7 +282,28 @@ impl Config {
         {
             return Err(ConfigError::Value(format!("task_version_from {from} lies above task_version_to {to}")));
         }
+        if config.board.is_none() && (config.group.is_some() || config.max_tasks.is_some()) {
+            return Err(ConfigError::Value("group and max_tasks need a board".to_owned()));
+        }
+        let has_others = config.filter() != TaskFilter::default() || config.larger_than.is_some();
+        if config.board.is_some() && has_others {
+            return Err(ConfigError::Value(
+                "a board's tasks are chosen by group, older_than and max_tasks only".to_owned(),
+            ));
+        }
+        config.board_rules().iter().try_for_each(BoardRule::validate).map_err(ConfigError::Value)?;
         Ok(config)
+    }
+
+    /// The rules of boards, with the one of the command line first.
+    fn board_rules(&self) -> Vec<BoardRule> {
+        let named = self.board.clone().map(|board| BoardRule {
+            board,
+            group: self.group.clone(),
+            max_age: self.older_than,
+            max_tasks: self.max_tasks,
+        });
+        named.into_iter().chain(self.boards.iter().cloned()).collect()
     }
 
     /// The passes that the configuration requests.
@@ -260,11 +311,18 @@ impl Config {
     /// # Errors
     /// [`ConfigError::NoCriterion`] if it requests none; [`ConfigError::Value`] for an invalid manager address.
     pub fn passes(&self) -> Result<Vec<Box<dyn Pass>>, ConfigError> {
-        let criteria = self.criteria();
+        // With a board, `older_than` is about that.
+        let criteria = if self.board.is_some() { Criteria::default() } else { self.criteria() };
         let retention = self.retention.then_some(Prune::Retention);
         let matching = (criteria != Criteria::default()).then_some(Prune::Matching(criteria));
         let mut passes: Vec<Box<dyn Pass>> =
             retention.into_iter().chain(matching).map(|pass| Box::new(pass) as Box<dyn Pass>).collect();
+        let rules = self.board_rules();
+        if !rules.is_empty() {
+            // While it watches, a rule may be there before its board.
+            let expected = self.board.clone().filter(|_| self.watch.is_none());
+            passes.push(Box::new(BoardRetention::new(rules, expected)));
+        }
         if let Some(age) = self.dead_letters_older_than {
             let pass = DeadLetters::new(&self.manager, age).map_err(|error| ConfigError::Value(error.to_string()))?;
             passes.push(Box::new(pass));
@@ -276,21 +334,21 @@ impl Config {
     }
 
     fn criteria(&self) -> Criteria {
+        Criteria { filter: self.filter(), older_than: self.older_than, larger_than: self.larger_than }
+    }
+
+    fn filter(&self) -> TaskFilter {
         let timestamp = |time: jiff::Timestamp| Timestamp::from_micros(time.as_microsecond());
-        Criteria {
-            filter: TaskFilter {
-                statuses: self.status.clone(),
-                queue: self.queue.clone(),
-                name: self.name.clone(),
-                version: self.task_version,
-                version_from: self.task_version_from,
-                version_to: self.task_version_to,
-                worker: None,
-                submitted_after: self.submitted_after.map(timestamp),
-                submitted_before: self.submitted_before.map(timestamp),
-            },
-            older_than: self.older_than,
-            larger_than: self.larger_than,
+        TaskFilter {
+            statuses: self.status.clone(),
+            queue: self.queue.clone(),
+            name: self.name.clone(),
+            version: self.task_version,
+            version_from: self.task_version_from,
+            version_to: self.task_version_to,
+            worker: None,
+            submitted_after: self.submitted_after.map(timestamp),
+            submitted_before: self.submitted_before.map(timestamp),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use jobbers_common::{
-    engine::{Engine, Finding, Result},
+    engine::{Engine, Finding, Result, boards::Boards},
     time::Timestamp,
 };
 
@@ -11,6 +11,8 @@ use jobbers_common::{
 pub struct Round<'a> {
     /// The store.
     pub engine: &'a dyn Engine,
+    /// Its boards.
+    pub boards: &'a dyn Boards,
     /// The store's time when the round began. Ages are measured from here, so that a long round does not move its own
     /// goal.
     pub now: Timestamp,

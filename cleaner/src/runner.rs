@@ -8,7 +8,7 @@ use std::{
 };
 
 use jobbers_common::{
-    engine::{Engine, Error, Finding},
+    engine::{Engine, Error, Finding, boards::Boards},
     time::Timestamp,
 };
 use jobbers_process::{shutdown::Shutdown, telemetry::SCOPE};
@@ -29,6 +29,7 @@ const NAMED: usize = 100;
 #[derive(Debug)]
 pub struct Runner {
     engine: Arc<dyn Engine>,
+    boards: Arc<dyn Boards>,
     passes: Vec<Box<dyn Pass>>,
     dry_run: bool,
     meters: Meters,
@@ -39,7 +40,7 @@ impl Runner {
     #[must_use]
     pub fn new(engine: Arc<dyn Engine>, passes: Vec<Box<dyn Pass>>, dry_run: bool) -> Self {
         let meters = Meters::new(&opentelemetry::global::meter(SCOPE));
-        Self { engine, passes, dry_run, meters }
+        Self { boards: Arc::clone(&engine).boards(), engine, passes, dry_run, meters }
     }
 
     /// Carries out each pass until nothing is left to do or until `shutdown`: `drain` ends it between two batches,
@@ -63,7 +64,8 @@ impl Runner {
 
     async fn run_pass(&self, pass: &dyn Pass, now: Timestamp, shutdown: &Shutdown) -> PassReport {
         let began = Instant::now();
-        let round = Round { engine: self.engine.as_ref(), now, dry_run: self.dry_run };
+        let (engine, boards) = (self.engine.as_ref(), self.boards.as_ref());
+        let round = Round { engine, boards, now, dry_run: self.dry_run };
         let mut tally = Tally::default();
         let mut cursor = None;
         loop {

@@ -161,3 +161,28 @@ fn it_reports_in_json_what_it_did() {
     assert_eq!(report["passes"][0]["pass"], "prune_retention");
     assert_eq!(report["passes"][1]["pass"], "prune_matching");
 }
+
+#[test]
+fn a_rule_for_a_board_that_makes_no_sense_is_refused() {
+    fails_with(64, "needs max_age or max_tasks", &["--board", "b"]);
+    fails_with(64, "needs max_age or max_tasks", &["--board", "b", "--group", "g"]);
+    fails_with(2, "--board", &["--group", "g", "--older-than", "7d"]);
+    fails_with(2, "--board", &["--max-tasks", "7"]);
+    fails_with(2, "cannot be used with", &["--board", "b", "--older-than", "7d", "--queue", "mail"]);
+    fails_with(2, "invalid value", &["--board", "no name", "--older-than", "7d"]);
+    fails_with(2, "invalid value", &["--board", "b", "--max-tasks", "many"]);
+    let long = "g".repeat(1_025);
+    fails_with(64, "at most 1024 bytes", &["--board", "b", "--group", &long, "--older-than", "7d"]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cleaner.toml");
+    for (text, word) in [
+        ("[[boards]]\nboard = \"b\"\n", "needs max_age or max_tasks"),
+        ("[[boards]]\nmax_age = \"7d\"\n", "missing field `board`"),
+        ("[[boards]]\nboard = \"b\"\nage = \"7d\"\n", "unknown field"),
+        ("group = \"g\"\nretention = true\n", "need a board"),
+        ("board = \"b\"\nmax_tasks = 3\nqueue = \"mail\"\n", "only"),
+    ] {
+        fs::write(&file, text).unwrap();
+        fails_with(64, word, &["--config", file.to_str().unwrap()]);
+    }
+}

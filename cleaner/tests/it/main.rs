@@ -1,6 +1,8 @@
 //! The cleaner on the reference store, its runner on passes made for the purpose, and its command line.
 
 #[cfg(test)]
+mod boards;
+#[cfg(test)]
 mod command_line;
 #[cfg(test)]
 mod prune;
