@@ -30,7 +30,7 @@ pub enum Entry {
     Route(RouteLine),
     /// A task.
     Task(Box<StoredTask>),
-    /// A schedule, with what became of its slots.
+    /// A schedule, with the outcomes of its slots.
     Schedule(Box<ScheduleEntry>),
     /// A run of a workflow.
     Workflow(Box<Workflow>),

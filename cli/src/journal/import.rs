@@ -27,7 +27,7 @@ const BYTES_AT_ONCE: usize = 4 * 1024 * 1024;
 /// How many conflicts a report names.
 const NAMED: usize = 100;
 
-/// What became of the entries of one kind.
+/// The outcomes of the entries of one kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Stored.
@@ -69,7 +69,7 @@ impl Report {
     }
 }
 
-/// What became of an entry.
+/// The outcome of an entry.
 pub(super) enum Outcome {
     Stored,
     Already,

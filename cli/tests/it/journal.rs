@@ -331,3 +331,25 @@ async fn an_import_that_was_killed_is_run_again() {
         assert_eq!(entries(&journal), entries(&copy));
     }
 }
+
+#[test]
+fn schedules_and_workflows_go_along() {
+    let folder = tempfile::tempdir().unwrap();
+    let up = Up::in_folder(tempfile::tempdir().unwrap(), &["--no-worker"]);
+    up.jobbers(&["schedules", "put", "poll", "--every", "1h", "echo", "feed=news"]).ok();
+    fs::write(up.folder.path().join("w.mmd"), "flowchart LR\n  a[\"echo\"] --> b[\"echo\"]\n").unwrap();
+    up.jobbers(&["workflow", "submit", "w.mmd", "--id", "w"]).ok();
+    while !up.jobbers(&["workflow", "show", "w"]).ok().out.contains("1 submitted, 1 waiting") {}
+    up.terminate();
+    let (_, from) = up.ended();
+    let (url, journal, copy) =
+        (sqlite_in(&from, "jobbers.db"), folder.path().join("a.journal"), folder.path().join("b.journal"));
+    let told = export(&url, &journal).ok();
+    assert!(told.err.contains("1 schedule") && told.err.contains("1 workflow"), "{told:?}");
+    let redis = RedisServer::start(RedisOptions::default());
+    for _ in 0..2 {
+        import(&redis.url(), &journal).ok();
+        export(&redis.url(), &copy).ok();
+        assert_eq!(entries(&journal), entries(&copy));
+    }
+}
