@@ -5,8 +5,9 @@
 //! the manager with the cleaner, in processes of their own, with their telemetry. Tasks do nothing and carry 100 bytes.
 //!
 //! Start reading at [`run`]; `phases` and `steady` say what is measured, `limit_redis` and `limit_sqlite` what a bare store
-//! is.
+//! is. `boards` is a benchmark of its own, for the fronts of boards.
 
+mod boards;
 mod cpu;
 mod figures;
 mod http;
@@ -28,12 +29,13 @@ mod watching;
 mod worker;
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use jobbers_common::queue::Retention;
 use jobbers_process::engine_url::EngineArgs;
 
 use self::{phases::Bench, steady::Plan, store::Store};
 pub use self::{
+    boards::BoardsReport,
     profile::Profile,
     report::{Report, Row},
     services::{BenchServicesArgs, run as run_services},
@@ -43,6 +45,9 @@ pub use self::{
 /// Measure this machine: submit, drain, latency and cost per task, beside the bare store's limits
 #[derive(Debug, Args)]
 pub struct BenchArgs {
+    /// What is measured
+    #[arg(value_enum, default_value_t)]
+    pub subject: Subject,
     #[command(flatten)]
     engine: EngineArgs,
     /// One round with few tasks: a look in seconds, with rougher figures
@@ -51,6 +56,16 @@ pub struct BenchArgs {
     /// How many tasks the worker runs at a time [default: the worker's own default]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     concurrency: Option<u32>,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Subject {
+    /// Tasks through a manager, a worker and the store
+    #[default]
+    Tasks,
+    /// MassTasker over gRPC and TaskStore over HTTP
+    Boards,
 }
 
 /// How much is measured.
@@ -83,6 +98,17 @@ impl Size {
 pub async fn run(args: &BenchArgs) -> Result<Report> {
     let store = Store::open(args.engine.given()).await?;
     let report = measure(&store, args).await;
+    store.remove().await?;
+    report
+}
+
+/// Measures the fronts of boards on a fresh store, and leaves nothing behind.
+///
+/// # Errors
+/// When the store or the manager's process can't be had, or an answer is wrong.
+pub async fn run_boards(args: &BenchArgs) -> Result<BoardsReport> {
+    let store = Store::open(args.engine.given()).await?;
+    let report = boards::measure(&store, args.quick).await;
     store.remove().await?;
     report
 }

@@ -43,7 +43,7 @@ pub(super) async fn measure(address: SocketAddr, tasks: usize) -> Result<Http> {
 }
 
 /// A request's bytes, complete.
-fn request(method: &str, path: &str, body: &str) -> Vec<u8> {
+pub(super) fn request(method: &str, path: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
         .into_bytes()
@@ -53,7 +53,7 @@ fn request(method: &str, path: &str, body: &str) -> Vec<u8> {
 ///
 /// # Errors
 /// When any answer is not of the 2xx kind.
-async fn rate(address: SocketAddr, request: &[u8], connections: usize, count: usize) -> Result<f64> {
+pub(super) async fn rate(address: SocketAddr, request: &[u8], connections: usize, count: usize) -> Result<f64> {
     let mut streams = Vec::with_capacity(connections);
     for _ in 0..connections {
         let stream = TcpStream::connect(address).await?;

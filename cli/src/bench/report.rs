@@ -130,12 +130,8 @@ impl Report {
     /// The line above the table: what was measured, and how.
     #[must_use]
     pub fn heading(&self) -> String {
-        let Self { engine, build: Profile { name, opt_level, .. }, rounds, concurrency, .. } = self;
-        let rounds =
-            if *rounds == 1 { "one round".to_owned() } else { format!("median of {rounds} rounds (min..max)") };
-        format!(
-            "{engine}, {name} build (opt-level {opt_level}), {concurrency} slots, no-op tasks of 100 bytes; {rounds}"
-        )
+        let Self { engine, build, rounds, concurrency, .. } = self;
+        heading(engine, build, &format!("{concurrency} slots, no-op tasks of 100 bytes"), *rounds)
     }
 
     /// The table.
@@ -236,7 +232,14 @@ impl Report {
     }
 }
 
-fn rate(name: &'static str, limit_is: &'static str, rate: Rate) -> Row {
+/// What was measured, by which program, and how often.
+pub(super) fn heading(engine: &str, build: &Profile, what: &str, rounds: usize) -> String {
+    let Profile { name, opt_level, .. } = build;
+    let rounds = if rounds == 1 { "one round".to_owned() } else { format!("median of {rounds} rounds (min..max)") };
+    format!("{engine}, {name} build (opt-level {opt_level}), {what}; {rounds}")
+}
+
+pub(super) fn rate(name: &'static str, limit_is: &'static str, rate: Rate) -> Row {
     let Rate { ratio, ratio_min, ratio_max, .. } = rate;
     Row {
         limit: per_second(rate.limit_per_s),
@@ -251,7 +254,7 @@ fn with_range(figure: String, min: f64, max: f64, digits: usize) -> String {
     if min < max { format!("{figure} ({min:.digits$}..{max:.digits$})") } else { figure }
 }
 
-fn fact(name: impl Into<String>, figure: String) -> Row {
+pub(super) fn fact(name: impl Into<String>, figure: String) -> Row {
     Row { name: name.into(), limit_is: "", figure, limit: String::new(), ratio: String::new() }
 }
 
@@ -259,7 +262,7 @@ fn millis(value: f64) -> String {
     format!("{:.3} ms", rounded(value, 3))
 }
 
-fn micros(value: f64, digits: usize) -> String {
+pub(super) fn micros(value: f64, digits: usize) -> String {
     format!("{value:.digits$} us")
 }
 

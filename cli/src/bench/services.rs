@@ -6,7 +6,7 @@ use std::{io::Write, net::SocketAddr, process::Stdio, sync::Arc};
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 use jobbers_engines::OpenOptions;
-use jobbers_manager::Config;
+use jobbers_manager::{Config, Listeners};
 use jobbers_process::{
     shutdown::Shutdown,
     telemetry::{Options, Telemetry},
@@ -25,9 +25,13 @@ use crate::stack::clean;
 pub struct BenchServicesArgs {
     #[arg(long)]
     engine_url: String,
+    /// Answer MassTasker's clients too
+    #[arg(long)]
+    masstasker: bool,
 }
 
-/// Serves until SIGTERM, or until the process that started it is gone. Prints the manager's address.
+/// Serves until SIGTERM, or until the process that started it is gone. Prints the addresses for HTTP, and for MassTasker's
+/// clients if these are answered.
 ///
 /// # Errors
 /// When the store can't be opened, or no address can be had.
@@ -40,13 +44,18 @@ pub async fn run(args: BenchServicesArgs) -> Result<()> {
         exposed_elsewhere: true,
     })?;
     let engine = jobbers_engines::open(&args.engine_url, OpenOptions::existing()).await?;
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+    let http = TcpListener::bind(("127.0.0.1", 0)).await?;
+    let masstasker = if args.masstasker { Some(TcpListener::bind(("127.0.0.1", 0)).await?) } else { None };
     let shutdown = Shutdown::on_signals()?;
     process::end_with_parent(shutdown.drain.clone(), || None);
-    writeln!(std::io::stdout(), "{}", listener.local_addr()?)?;
+    let listening = [Some(&http), masstasker.as_ref()].into_iter().flatten();
+    let addresses: Vec<String> =
+        listening.map(|listener| Ok(listener.local_addr()?.to_string())).collect::<Result<_>>()?;
+    writeln!(std::io::stdout(), "{}", addresses.join(" "))?;
     let config = Config { dlq_path: "none".to_owned(), ..Config::default() };
     let cleaning = tokio::spawn(clean(Arc::clone(&engine), shutdown.clone()));
-    jobbers_manager::run(config, engine, listener, shutdown).await;
+    let listeners = Listeners { masstasker, ..http.into() };
+    jobbers_manager::run(config, engine, listeners, shutdown).await;
     cleaning.await?;
     telemetry.shutdown().await;
     Ok(())
@@ -57,20 +66,31 @@ pub(super) struct Services {
     process: Child,
     /// Where the manager listens.
     pub(super) address: SocketAddr,
+    /// Where it answers MassTasker's clients, if it does.
+    pub(super) masstasker: Option<SocketAddr>,
 }
 
 impl Services {
     /// Starts them and waits until the manager listens.
     pub(super) async fn start(store: &Store) -> Result<Self> {
+        Self::start_with(store, &[]).await
+    }
+
+    /// The same with more flags.
+    pub(super) async fn start_with(store: &Store, flags: &[&str]) -> Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(["bench-services", "--engine-url", &store.scratch.url]);
+        command.args(["bench-services", "--engine-url", &store.scratch.url]).args(flags);
         process::without_telemetry_settings(&mut command);
         let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).spawn();
         let mut process = spawned.context("the manager's process can't be started")?;
         let told = process.stdout.take().context("the manager's process has no standard output")?;
         let line = BufReader::new(told).lines().next_line().await?;
-        let address = line.context("the manager's process ended before it listened")?.parse()?;
-        Ok(Self { process, address })
+        let line = line.context("the manager's process ended before it listened")?;
+        let (address, masstasker) = match line.split_once(' ') {
+            Some((address, masstasker)) => (address, Some(masstasker.parse()?)),
+            None => (line.as_str(), None),
+        };
+        Ok(Self { process, address: address.parse()?, masstasker })
     }
 
     pub(super) fn cpu(&self) -> Result<CpuTime> {

@@ -4,9 +4,10 @@ use std::process::ExitCode;
 
 use comfy_table::Cell;
 use jobbers_process::exit;
+use serde::Serialize;
 
 use crate::{
-    bench::{self, BenchArgs, BenchServicesArgs, BenchWorkerArgs, Profile},
+    bench::{self, BenchArgs, BenchServicesArgs, BenchWorkerArgs, Profile, Row, Subject},
     failure::Failure,
     output,
 };
@@ -29,15 +30,26 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     if Profile::own().debug_assertions {
         output::note("this is a debug build: its figures say nothing; measure with cargo run --release -- bench");
     }
-    let report = bench::run(&args.bench).await.map_err(|error| Failure::Unavailable(format!("{error:#}")))?;
-    if args.json {
-        let text = serde_json::to_string(&report).map_err(|error| Failure::Unavailable(error.to_string()))?;
-        output::line(text)?;
-        return Ok(exit::OK);
+    match args.bench.subject {
+        Subject::Tasks => {
+            let report = bench::run(&args.bench).await.map_err(unavailable)?;
+            show(args.json, &report, &report.heading(), report.rows())?;
+        }
+        Subject::Boards => {
+            let report = bench::run_boards(&args.bench).await.map_err(unavailable)?;
+            show(args.json, &report, &report.heading(), report.rows())?;
+        }
     }
-    output::line(report.heading())?;
+    Ok(exit::OK)
+}
+
+fn show(json: bool, report: &impl Serialize, heading: &str, rows: Vec<Row>) -> Result<(), Failure> {
+    if json {
+        return output::line(serde_json::to_string(report).map_err(|error| Failure::Unavailable(error.to_string()))?);
+    }
+    output::line(heading)?;
     let mut table = output::table_of(&["MEASURED", "FIGURE", "LIMIT", "RATIO"]);
-    for row in report.rows() {
+    for row in rows {
         let [figure, limit] = [row.figure, row.limit].map(output::number);
         let name = match row.limit_is {
             "" => row.name,
@@ -45,8 +57,12 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         };
         table.add_row(vec![Cell::new(name), figure, limit, Cell::new(row.ratio)]);
     }
-    output::table(&table)?;
-    Ok(exit::OK)
+    output::table(&table)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the argument of map_err")]
+fn unavailable(error: anyhow::Error) -> Failure {
+    Failure::Unavailable(format!("{error:#}"))
 }
 
 /// Runs the worker that a bench in another process measures.
@@ -54,7 +70,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
 /// # Errors
 /// When the store can't be opened.
 pub async fn run_worker(args: BenchWorkerArgs) -> Result<ExitCode, Failure> {
-    bench::run_worker(args).await.map_err(|error| Failure::Unavailable(format!("{error:#}")))?;
+    bench::run_worker(args).await.map_err(unavailable)?;
     Ok(exit::OK)
 }
 
@@ -63,6 +79,6 @@ pub async fn run_worker(args: BenchWorkerArgs) -> Result<ExitCode, Failure> {
 /// # Errors
 /// When the store can't be opened.
 pub async fn run_services(args: BenchServicesArgs) -> Result<ExitCode, Failure> {
-    bench::run_services(args).await.map_err(|error| Failure::Unavailable(format!("{error:#}")))?;
+    bench::run_services(args).await.map_err(unavailable)?;
     Ok(exit::OK)
 }
