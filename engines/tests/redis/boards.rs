@@ -20,7 +20,7 @@ use jobbers_test_support::{
     wait::until,
 };
 
-use super::{START, mending::audit};
+use super::{START, mending::audit, shared_million};
 
 /// Boards on a server of their own, by a clock of the test.
 async fn open_boards() -> BoardFixture {
@@ -292,4 +292,17 @@ async fn what_an_append_only_file_kept_is_there_after_a_crash() {
             assert_eq!(f.revisions("g").await, [1, 2, 3, 4, 5, next]);
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "long: a million commits"]
+async fn a_million_commits_and_a_restart_lose_nothing() {
+    let mut server = RedisServer::start(RedisOptions { persistence: Persistence::Always, ..RedisOptions::default() });
+    let f = connect(&server.url()).await;
+    let left = shared_million::commit_a_million(Arc::clone(&f.boards)).await;
+    drop(f);
+    server.kill_9();
+    server.restart();
+    let f = connect(&server.url()).await;
+    shared_million::assert_left(&*f.boards, &left).await;
 }

@@ -23,6 +23,8 @@ mod lane;
 mod mending;
 mod outages;
 mod pressure;
+#[path = "../shared/million.rs"]
+mod shared_million;
 #[path = "../shared/tombstones.rs"]
 mod shared_tombstones;
 mod sharing;

@@ -25,7 +25,7 @@ use jobbers_engines::{
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::{closed, earlier::take_back_to, url};
+use super::{closed, earlier::take_back_to, shared_million, url};
 
 /// Longer than anything here takes, and shorter than a test may hang.
 const LONG: Duration = Duration::from_secs(60);
@@ -274,4 +274,17 @@ async fn a_large_group_costs_what_a_small_one_costs() {
     counter.reset();
     assert!(engine.commit(Commit { delete: vec![group("large")], ..commit() }).await.is_err());
     assert!(counter.most() < 3_000, "{} hundred steps", counter.most());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "long: a million commits"]
+async fn a_million_commits_and_a_restart_lose_nothing() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("tasks.db");
+    let engine = open(&file).await;
+    let left = shared_million::commit_a_million(engine).await;
+    closed(|open| open.starts_with(folder.path()));
+    let engine = open(&file).await;
+    shared_million::assert_left(&*engine, &left).await;
+    assert_eq!(audit(&engine, false).await, []);
 }

@@ -24,6 +24,8 @@ mod opening;
 mod pages;
 mod quota;
 mod replaced;
+#[path = "../shared/million.rs"]
+mod shared_million;
 #[path = "../shared/tombstones.rs"]
 mod shared_tombstones;
 mod sharing;

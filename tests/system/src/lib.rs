@@ -31,6 +31,8 @@ mod dependencies;
 #[cfg(test)]
 mod deploy;
 #[cfg(test)]
+mod fronts;
+#[cfg(test)]
 mod gates;
 #[cfg(test)]
 mod hanging;
@@ -60,8 +62,6 @@ mod silent_redis;
 mod stack;
 #[cfg(test)]
 mod storm;
-#[cfg(test)]
-mod taskstore;
 #[cfg(test)]
 mod telemetry;
 #[cfg(test)]

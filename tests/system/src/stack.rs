@@ -172,13 +172,15 @@ impl Stack {
 impl Manager {
     /// Waits until a manager listens.
     pub(crate) async fn ready(program: Program) -> Self {
-        let line = program.line("listening").await;
-        let address = line
-            .split(|c: char| c.is_whitespace() || matches!(c, '=' | '/' | '"'))
-            .find_map(|word| word.parse().ok())
-            .unwrap_or_else(|| panic!("no address in {line:?}"));
+        let address = address_in(&program.line("listening").await);
         Self { program, api: Api::at(address), address }
     }
+}
+
+/// The address that a line of a program's log names.
+pub(crate) fn address_in(line: &str) -> SocketAddr {
+    let mut words = line.split(|c: char| c.is_whitespace() || matches!(c, '=' | '/' | '"'));
+    words.find_map(|word| word.parse().ok()).unwrap_or_else(|| panic!("no address in {line:?}"))
 }
 
 /// The ids of all tasks a list names; `query` has a question mark already.
