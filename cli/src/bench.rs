@@ -33,7 +33,6 @@ use clap::{Args, ValueEnum};
 use jobbers_common::queue::Retention;
 use jobbers_process::engine_url::EngineArgs;
 
-use self::{phases::Bench, steady::Plan, store::Store};
 pub use self::{
     boards::BoardsReport,
     profile::Profile,
@@ -41,6 +40,7 @@ pub use self::{
     services::{BenchServicesArgs, run as run_services},
     worker::{BenchWorkerArgs, run as run_worker},
 };
+use self::{phases::Bench, steady::Plan, store::Store};
 
 /// Measure this machine: submit, drain, latency and cost per task, beside the bare store's limits
 #[derive(Debug, Args)]

@@ -68,9 +68,9 @@ pub(crate) async fn assert_left(boards: &dyn Boards, left: &BTreeMap<u64, String
     loop {
         let list = ListTasks { board: board(), group: "g".to_owned(), visible_only: false, after, limit: 1_000 };
         let page = boards.list(list).await.unwrap();
-        found.extend(page.tasks.into_iter().map(|task| {
-            (task.revision, String::from_utf8(task.content.data.to_vec()).unwrap())
-        }));
+        found.extend(
+            page.tasks.into_iter().map(|task| (task.revision, String::from_utf8(task.content.data.to_vec()).unwrap())),
+        );
         after = page.next;
         if after.is_none() {
             break;
