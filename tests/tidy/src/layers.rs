@@ -26,6 +26,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "jobbers-engines",
             "jobbers-common",
             "jobbers-process",
+            "jobbers-boards",
             "jobbers-manager",
             "jobbers-worker",
             "jobbers-cleaner",
@@ -33,7 +34,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     (SUPPORT, &[]),
     // The system tests run real binaries; the one program of their own is a worker.
-    ("jobbers-system-tests", &["jobbers-worker", "jobbers-common", SUPPORT]),
+    ("jobbers-system-tests", &["jobbers-worker", "jobbers-boards", "jobbers-common", SUPPORT]),
     ("jobbers-tidy", &["jobbers-common"]),
     ("jobbers-dashboards", &["jobbers-common"]),
 ];
