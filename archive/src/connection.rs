@@ -30,6 +30,18 @@ pub(crate) fn open_reader(path: &Path) -> Result<Connection> {
     SETTINGS.open_reader(path).map_err(cant_open(path))
 }
 
+/// Opens a connection that can't write, and changes nothing in the file: it is neither created nor migrated. Letters have
+/// had the same columns since the first version.
+pub(crate) fn open_only_to_read(path: &Path) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags).map_err(|error| cant_open(path)(error.into()))?;
+    conn.busy_timeout(SETTINGS.busy_timeout)?;
+    if !SCHEMA.is_ours(&conn)? || SCHEMA.version(&conn)? == 0 {
+        return Err(Error::NotOurs(path.display().to_string()));
+    }
+    Ok(conn)
+}
+
 fn cant_open(path: &Path) -> impl Fn(FileError) -> Error {
     move |error| Error::Open(format!("{}: {error}", path.display()))
 }

@@ -234,19 +234,7 @@ impl Archive {
     /// Those of the file.
     pub fn history(&self, id: &TaskId) -> Result<Option<Vec<AttemptError>>> {
         self.read(|transaction| {
-            let mut statement = transaction.prepare_cached(sql::HISTORY)?;
-            let mut rows = statement.query([id.as_str()])?;
-            let mut failures = Vec::new();
-            while let Some(row) = rows.next()? {
-                failures.push(AttemptError {
-                    at: Timestamp::from_micros(row.get(0)?),
-                    attempt: row.get(1)?,
-                    worker: name(row, 2, WorkerId::new)?,
-                    kind: word(&row.get::<_, String>(3)?)?,
-                    message: row.get(4)?,
-                    error_kind: row.get::<_, Option<String>>(5)?.and_then(|kind| ErrorKind::new(kind).ok()),
-                });
-            }
+            let failures = failures(transaction, id)?;
             if failures.is_empty() && latest(transaction, id)?.is_none() {
                 return Ok(None);
             }
@@ -276,7 +264,26 @@ impl Archive {
     }
 }
 
-fn put_one(transaction: &Transaction<'_>, copy: &DeadTask, quota: Quota) -> Result<bool> {
+/// Every failure of a task, the oldest first.
+pub(crate) fn failures(transaction: &Transaction<'_>, id: &TaskId) -> Result<Vec<AttemptError>> {
+    let mut statement = transaction.prepare_cached(sql::HISTORY)?;
+    let mut rows = statement.query([id.as_str()])?;
+    let mut failures = Vec::new();
+    while let Some(row) = rows.next()? {
+        failures.push(AttemptError {
+            at: Timestamp::from_micros(row.get(0)?),
+            attempt: row.get(1)?,
+            worker: name(row, 2, WorkerId::new)?,
+            kind: word(&row.get::<_, String>(3)?)?,
+            message: row.get(4)?,
+            error_kind: row.get::<_, Option<String>>(5)?.and_then(|kind| ErrorKind::new(kind).ok()),
+        });
+    }
+    Ok(failures)
+}
+
+/// Inserts a copy, with its failures, unless it exists. Returns whether it is new.
+pub(crate) fn put_one(transaction: &Transaction<'_>, copy: &DeadTask, quota: Quota) -> Result<bool> {
     let mut bytes = Vec::new();
     copy.serialize(&mut rmp_serde::Serializer::new(&mut bytes).with_struct_map())
         .map_err(|error| corrupt("a letter can't be written", error))?;
@@ -300,10 +307,16 @@ fn put_one(transaction: &Transaction<'_>, copy: &DeadTask, quota: Quota) -> Resu
         fingerprint::of(error),
         bytes,
     ))?;
-    transaction.prepare_cached(sql::SUPERSEDE)?.execute((task.id.as_str(), revision))?;
-    for error in &task.errors {
+    transaction.prepare_cached(sql::SUPERSEDE)?.execute([task.id.as_str()])?;
+    insert_failures(transaction, &task.id, &task.errors)?;
+    Ok(added > 0)
+}
+
+/// Adds failures to a task's history, each once.
+pub(crate) fn insert_failures(transaction: &Transaction<'_>, id: &TaskId, failures: &[AttemptError]) -> Result<()> {
+    for error in failures {
         transaction.prepare_cached(sql::INSERT_FAILURE)?.execute((
-            task.id.as_str(),
+            id.as_str(),
             error.at.as_micros(),
             error.attempt,
             error.worker.as_str(),
@@ -312,7 +325,7 @@ fn put_one(transaction: &Transaction<'_>, copy: &DeadTask, quota: Quota) -> Resu
             error.error_kind.as_ref().map(ErrorKind::as_str),
         ))?;
     }
-    Ok(added > 0)
+    Ok(())
 }
 
 /// The latest letter of a task.

@@ -24,6 +24,7 @@ pub mod fingerprint;
 pub mod letters;
 pub mod operations;
 mod sql;
+pub mod whole;
 
 pub use self::{
     error::{Error, Result},
@@ -32,6 +33,7 @@ pub use self::{
     operations::{
         Item, ItemOutcome, NewOperation, Operation, OperationPage, OperationState, RunningOperation, Selection,
     },
+    whole::{LetterReader, WholeLetter},
 };
 
 /// How to open an archive.

@@ -21,6 +21,7 @@ macro_rules! filtered {
 const MATCHING: &str = include_str!("sql/matching.sql");
 
 statements! {
+    ADVANCE_LETTER = "advance_letter";
     ARCHIVE_ID = "archive_id";
     CANCEL_ITEMS = "cancel_items";
     CANCEL_OPERATION = "cancel_operation";
@@ -54,6 +55,7 @@ statements! {
     TAKE_LETTER = "take_letter";
     TOTAL = "total";
     WAITING = "waiting";
+    WHOLE_LETTERS = "whole_letters";
 }
 
 filtered! {
@@ -125,6 +127,8 @@ mod tests {
             (PRUNE_OF_STATE, &[]),
             (OPERATIONS, &[]),
             (LATEST_OPERATION, &[]),
+            (WHOLE_LETTERS, &[]),
+            (SUPERSEDE, &[]),
         ] {
             let plan = plan(&matching(sql, given));
             assert!(!plan.contains("SCAN letter") && !plan.contains("USE TEMP B-TREE"), "{sql} with {given:?}: {plan}");

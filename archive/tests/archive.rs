@@ -5,7 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use jobbers_archive::{
-    Archive, Error, Filter, ItemOutcome, LetterState, NewOperation, OperationState, Options, Selection,
+    Archive, Error, Filter, ItemOutcome, LetterReader, LetterState, NewOperation, OperationState, Options, Selection,
+    WholeLetter,
 };
 use jobbers_common::{
     engine::DeadTask,
@@ -540,4 +541,67 @@ fn two_processes_may_have_one_archive_open() {
     assert_eq!(bench.archive.put(&[one("a", 5)]), Ok(1));
     assert_eq!(other.put(&[one("a", 5), one("b", 6)]), Ok(1));
     assert_eq!(bench.states().len(), 2);
+}
+
+fn whole(path: &Path, at_once: usize) -> Vec<WholeLetter> {
+    let reader = LetterReader::open(path).unwrap().unwrap();
+    let (mut letters, mut after) = (Vec::new(), None);
+    loop {
+        let page = reader.letters(after, at_once).unwrap();
+        let Some((last, _)) = page.last() else { return letters };
+        after = Some(*last);
+        letters.extend(page.into_iter().map(|(_, letter)| letter));
+    }
+}
+
+#[test]
+fn whole_letters_go_to_another_archive_with_their_states_and_histories() {
+    let from = bench();
+    from.archive.put(&[one("a", 5), one("b", 6), one("c", 7)]).unwrap();
+    let sent = from.begin(Selection::Tasks(vec![id("a")])).id;
+    from.archive.settle(&sent, &[(0, ItemOutcome::Resubmitted, None)], at(200)).unwrap();
+    from.archive.put(&[dead("a", 9, vec![failure(30, 1, "boom")])]).unwrap();
+    let letters = whole(&from.path, 3);
+    assert_eq!(letters, whole(&from.path, 1), "in pages of any size");
+    assert_eq!((letters[0].state, letters[0].resubmitted_at), (LetterState::Resubmitted, Some(at(200))));
+    assert_eq!((letters[0].operation.as_deref(), letters[0].history.len()), (Some(&*sent), 0));
+    assert_eq!((letters[3].state, &letters[3].history), (LetterState::Dead, &one("a", 5).task.errors));
+    let into = bench();
+    assert_eq!(into.archive.restore(&letters), Ok(vec![true; 4]));
+    assert_eq!(into.archive.restore(&letters), Ok(vec![false; 4]));
+    assert_eq!(whole(&into.path, 9), letters);
+    assert_eq!(into.archive.history(&id("a")), from.archive.history(&id("a")));
+    assert_eq!(into.begin(all_dead()).total(), 3, "what was sent again is not sent again");
+    let backwards = bench();
+    let turned: Vec<WholeLetter> = letters.iter().rev().cloned().collect();
+    assert_eq!(backwards.archive.restore(&turned), Ok(vec![true; 4]));
+    assert_eq!(whole(&backwards.path, 9), turned, "whatever the order");
+}
+
+#[test]
+fn a_restored_letter_is_not_sent_twice_by_one_that_is_there() {
+    let bench = bench();
+    bench.archive.put(&[one("a", 5), one("b", 6)]).unwrap();
+    let with = |dead, state| WholeLetter { state, resubmitted_at: Some(at(9)), ..WholeLetter::new(dead) };
+    let letters = [with(one("a", 5), LetterState::Resubmitted), WholeLetter::new(one("b", 4))];
+    assert_eq!(bench.archive.restore(&letters), Ok(vec![true, true]));
+    assert_eq!(bench.archive.restore(&[WholeLetter::new(one("a", 5))]), Ok(vec![false]), "what was sent stays sent");
+    let states: Vec<_> =
+        whole(&bench.path, 9).into_iter().map(|letter| (letter.dead.task.revision, letter.state)).collect();
+    assert_eq!(states, [(5, LetterState::Resubmitted), (6, LetterState::Dead), (4, LetterState::Superseded)]);
+    let under_way = [with(one("c", 7), LetterState::Resubmitting)];
+    assert_eq!(bench.archive.restore(&under_way), Ok(vec![true]));
+    assert_eq!(bench.archive.letter(&id("c")).unwrap().unwrap().summary.state, LetterState::Superseded);
+    assert_eq!(bench.archive.restore(&under_way), Ok(vec![false]));
+}
+
+#[test]
+fn a_reader_creates_nothing_and_refuses_what_is_no_archive() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("dead.db");
+    assert!(LetterReader::open(&path).unwrap().is_none() && !path.exists());
+    std::fs::write(&path, "").unwrap();
+    assert!(matches!(LetterReader::open(&path), Err(Error::NotOurs(_))));
+    std::fs::write(&path, "no database, and long enough to be looked at").unwrap();
+    assert!(matches!(LetterReader::open(&path), Err(Error::Corrupt(_))));
 }

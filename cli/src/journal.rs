@@ -1,4 +1,4 @@
-//! Journals: a store as newline JSON, for backups and for moving between engines.
+//! Journals: a store and its dead letters as newline JSON, for backups and for moving between engines.
 //!
 //! The first line is a [`Header`], each further one an [`Entry`], and the last one counts them and has the digest of all
 //! before it. A journal is read twice, for the check comes before the first write, and tasks that wait get their edges
@@ -10,6 +10,7 @@ pub mod entry;
 pub mod export;
 pub mod import;
 mod import_boards;
+mod letters;
 mod payload;
 mod reader;
 mod writer;
@@ -71,6 +72,9 @@ pub enum Error {
     /// The store refused or failed.
     #[error("the store: {0}")]
     Store(#[from] engine::Error),
+    /// The archive of dead letters refused or failed.
+    #[error("{0}")]
+    Archive(#[from] jobbers_archive::Error),
     /// A part of the program failed.
     #[error("{0}")]
     Defect(String),

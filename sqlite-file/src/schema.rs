@@ -45,7 +45,11 @@ impl Schema {
         Ok(transaction.commit()?)
     }
 
-    fn version(&self, conn: &Connection) -> Result<usize> {
+    /// The version of the schema; 0 if the file is empty.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Newer`]; those of SQLite.
+    pub fn version(&self, conn: &Connection) -> Result<usize> {
         let (found, supported) = (pragma(conn, "user_version")?, self.migrations.len());
         let text = format!("it has version {found}; this program reads and writes version {supported}");
         let known = usize::try_from(found).ok().filter(|found| *found <= supported);

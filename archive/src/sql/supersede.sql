@@ -1,3 +1,4 @@
--- supersede: a task has ended again, so its earlier dead letters are superseded.
--- ?1 id  ?2 revision of the new one
-UPDATE letter SET state = 'superseded' WHERE id = ?1 AND revision < ?2 AND state = 'dead'
+-- supersede: of the dead letters of a task, those before its latest letter are superseded.
+-- ?1 id
+UPDATE letter SET state = 'superseded'
+WHERE id = ?1 AND state = 'dead' AND revision < (SELECT max(revision) FROM letter WHERE id = ?1)

@@ -1,4 +1,4 @@
-//! `jobbers export`: all that a store holds as a journal.
+//! `jobbers export`: all that a store and its archive of dead letters hold as a journal.
 
 use std::{
     io::{self, BufWriter, Write},
@@ -10,12 +10,16 @@ use std::{
 use indicatif::ProgressBar;
 use jobbers_common::engine::Engine;
 use jobbers_engines::{DEFAULT_URL, OpenOptions};
+use jobbers_manager::Config;
 use jobbers_process::{engine_url::EngineArgs, exit};
 use tempfile::NamedTempFile;
 
 use crate::{
     failure::Failure,
-    journal::{Counts, Error, export::export},
+    journal::{
+        Counts, Error,
+        export::{Exported, export},
+    },
     output,
     scratch::cant_open,
     site::Site,
@@ -37,6 +41,24 @@ pub struct Args {
     /// Where the journal goes; `-` is standard output. A file appears once it is whole
     #[arg(short, long, default_value = "-", value_name = "FILE")]
     output: PathBuf,
+    #[command(flatten)]
+    letters: ArchiveArgs,
+}
+
+/// `--archive`, of `jobbers export` and `jobbers import`.
+#[derive(Debug, clap::Args)]
+pub(super) struct ArchiveArgs {
+    /// The file that dead letters are kept in, or `none` to leave them out [default: beside the data, as for a manager]
+    #[arg(long, env = "DLQ_PATH", value_name = "FILE")]
+    archive: Option<String>,
+}
+
+impl ArchiveArgs {
+    /// The file, as a manager of this store finds it.
+    pub(super) fn file(&self, url: &str) -> Option<PathBuf> {
+        let dlq_path = self.archive.clone().unwrap_or_default();
+        Config { engine_url: url.to_owned(), dlq_path, ..Config::default() }.dead_letter_file()
+    }
 }
 
 /// Writes the journal.
@@ -47,37 +69,50 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let site = Site::find(Path::new("."));
     let url = args.engine.given().or(site.as_ref().map(|site| site.store.as_str())).unwrap_or(DEFAULT_URL);
     let engine = jobbers_engines::open(url, OpenOptions::existing()).await.map_err(|error| cant_open(url, &error))?;
-    let counts = if args.output == Path::new("-") {
-        let (_, counts) = write(&engine, io::stdout()).await.map_err(|error| match error {
+    let archive = args.letters.file(url);
+    let (counts, unreadable) = if args.output == Path::new("-") {
+        let written = write(&engine, archive.as_deref(), io::stdout()).await.map_err(|error| match error {
             Error::Io(error) => Failure::output(&error),
             error => Failure::Unavailable(error.to_string()),
         })?;
-        counts
+        (written.counts, written.unreadable)
     } else {
-        write_file(&engine, &args.output).await.map_err(|error| {
+        write_file(&engine, archive.as_deref(), &args.output).await.map_err(|error| {
             Failure::Unavailable(format!("the journal {} can't be written: {error}", args.output.display()))
         })?
     };
     output::note(format!("exported {}", told(&counts)));
+    if unreadable > 0 {
+        let letters = output::count(unreadable as u64, "dead letter");
+        output::note(format!("left out: {letters} on the store's outbox that can't be read"));
+    }
+    let outbox = if archive.is_none() { engine.health().await.map_or(0, |health| health.outbox) } else { 0 };
+    if outbox > 0 {
+        output::note(format!("left out: {} on the store's outbox", output::count(outbox, "dead letter")));
+    }
     Ok(exit::OK)
 }
 
-async fn write<W: Write>(engine: &Arc<dyn Engine>, into: W) -> Result<(BufWriter<W>, Counts), Error> {
+async fn write<W: Write>(
+    engine: &Arc<dyn Engine>,
+    archive: Option<&Path>,
+    into: W,
+) -> Result<Exported<BufWriter<W>>, Error> {
     let bar = ProgressBar::new_spinner();
     let watch = |count| bar.set_message(format!("{} exported", output::thousands(count)));
-    let written = export(engine, BufWriter::new(into), watch).await;
+    let written = export(engine, archive, BufWriter::new(into), watch).await;
     bar.finish_and_clear();
     written
 }
 
 /// Writes a file beside the one that is named, and gives it this name once it is whole.
-async fn write_file(engine: &Arc<dyn Engine>, path: &Path) -> Result<Counts, Error> {
+async fn write_file(engine: &Arc<dyn Engine>, archive: Option<&Path>, path: &Path) -> Result<(Counts, usize), Error> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let (file, counts) = write(engine, NamedTempFile::new_in(folder)?).await?;
-    let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+    let Exported { into, counts, unreadable } = write(engine, archive, NamedTempFile::new_in(folder)?).await?;
+    let file = into.into_inner().map_err(io::IntoInnerError::into_error)?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;
-    Ok(counts)
+    Ok((counts, unreadable))
 }
 
 /// `3 tasks, 1 queue`.

@@ -7,10 +7,11 @@ use std::{
 };
 
 use indicatif::ProgressBar;
+use jobbers_archive::Archive;
 use jobbers_engines::OpenOptions;
 use jobbers_process::{engine_url::EngineArgs, exit};
 
-use super::export::told;
+use super::export::{ArchiveArgs, told};
 use crate::{
     failure::Failure,
     journal::{
@@ -37,6 +38,8 @@ pub struct Args {
     journal: PathBuf,
     #[command(flatten)]
     engine: EngineArgs,
+    #[command(flatten)]
+    letters: ArchiveArgs,
 }
 
 /// Imports the journal.
@@ -55,9 +58,10 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         told(&journal.counts)
     ));
     let engine = jobbers_engines::open(url, OpenOptions::default()).await.map_err(|error| cant_open(url, &error))?;
+    let archive = open_archive(args, &journal, url)?;
     let bar = ProgressBar::new_spinner();
     let watch = |count| bar.set_message(format!("{} imported", output::thousands(count)));
-    let imported = import(&engine, &journal, watch).await;
+    let imported = import(&engine, archive.as_ref(), &journal, watch).await;
     bar.finish_and_clear();
     let report = imported.map_err(|error| Failure::Unavailable(format!("{error}; run the import again")))?;
     tell(&report)?;
@@ -70,6 +74,17 @@ fn open(path: &Path) -> Result<Journal, Failure> {
         crate::journal::Error::Io(error) => Failure::Unavailable(format!("{}: {error}", path.display())),
         error => Failure::Negative(format!("{}: {error}; nothing was imported", path.display())),
     })
+}
+
+/// The archive for the journal's dead letters, if it has some and they are wanted.
+fn open_archive(args: &Args, journal: &Journal, url: &str) -> Result<Option<Archive>, Failure> {
+    let Some(count) = journal.counts.get("dead_letter") else { return Ok(None) };
+    let Some(path) = args.letters.file(url) else {
+        output::note(format!("left out: {}", output::count(*count, "dead letter")));
+        return Ok(None);
+    };
+    let opened = Archive::open(&path, jobbers_archive::Options::default());
+    opened.map(Some).map_err(|error| Failure::Unavailable(error.to_string()))
 }
 
 fn tell(report: &Report) -> Result<(), Failure> {

@@ -1,7 +1,8 @@
-//! The lines of a journal between its first and its last: one thing of a store each.
+//! The lines of a journal between its first and its last: one thing of a store or its archive each.
 
 use std::collections::BTreeMap;
 
+use jobbers_archive::WholeLetter;
 use jobbers_common::{
     board::{BoardTask, BoardTime, Content},
     engine::{
@@ -17,7 +18,10 @@ use jobbers_common::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
-use super::payload::{Bytes, PayloadLine};
+use super::{
+    letters::LetterLine,
+    payload::{Bytes, PayloadLine},
+};
 
 /// One thing of a store.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +38,8 @@ pub enum Entry {
     Schedule(Box<ScheduleEntry>),
     /// A run of a workflow.
     Workflow(Box<Workflow>),
+    /// A dead letter.
+    DeadLetter(Box<WholeLetter>),
     /// A task of a board.
     BoardTask(Box<TaskOfBoard>),
     /// A board. Its tasks come before it.
@@ -131,7 +137,7 @@ struct Line<'a> {
 
 /// A task with its payloads beside it, because those are bytes.
 #[derive(Serialize, Deserialize)]
-struct TaskLine {
+pub(super) struct TaskLine {
     stored: StoredTask,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     parameters: Option<PayloadLine>,
@@ -142,7 +148,7 @@ struct TaskLine {
 }
 
 impl TaskLine {
-    fn of(stored: &StoredTask) -> Self {
+    pub(super) fn of(stored: &StoredTask) -> Self {
         let mut stored = stored.clone();
         let task = &mut stored.task;
         let take = |payload: &mut Option<Payload>| payload.take().map(|payload| PayloadLine::of(&payload));
@@ -151,7 +157,7 @@ impl TaskLine {
         Self { stored, parameters, result, checkpoint }
     }
 
-    fn read(self) -> Result<StoredTask, String> {
+    pub(super) fn read(self) -> Result<StoredTask, String> {
         let read = |line: Option<PayloadLine>| line.map(|line| line.read()).transpose();
         let mut stored = self.stored;
         (stored.task.parameters, stored.task.result) = (read(self.parameters)?, read(self.result)?);
@@ -172,6 +178,7 @@ impl Entry {
             Self::Task(_) => "task",
             Self::Schedule(_) => "schedule",
             Self::Workflow(_) => "workflow",
+            Self::DeadLetter(_) => "dead_letter",
             Self::BoardTask(_) => "board_task",
             Self::Board(_) => "board",
         }
@@ -189,6 +196,7 @@ impl Entry {
             Self::Task(task) => serde_json::to_string(&TaskLine::of(task)),
             Self::Schedule(schedule) => serde_json::to_string(schedule),
             Self::Workflow(workflow) => serde_json::to_string(workflow),
+            Self::DeadLetter(letter) => serde_json::to_string(&LetterLine::of(letter)),
             Self::BoardTask(task) => serde_json::to_string(&BoardTaskLine::of(task)),
             Self::Board(board) => serde_json::to_string(board),
         }?;
@@ -224,6 +232,7 @@ impl Entry {
                 Self::Schedule(Box::new(entry))
             }
             "workflow" => Self::Workflow(Box::new(read(text)?)),
+            "dead_letter" => Self::DeadLetter(Box::new(read::<LetterLine>(text)?.read()?)),
             "board_task" => {
                 let of = read::<BoardTaskLine>(text)?.read()?;
                 check(of.board.clone(), 0, Vec::new(), vec![of.task.clone()])?;

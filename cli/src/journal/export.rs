@@ -1,11 +1,17 @@
-//! Writes all that a store holds.
+//! Writes all that a store and its archive of dead letters hold.
 //!
 //! The walk over tasks goes the way that they go: waiting, scheduled, ready, running, over. So one that moves on meanwhile
 //! is seen at least once, and perhaps twice. A task that goes back while it is read may be missed: an exact copy needs a
 //! store that no process changes. So does a journal with boards: each change of their tasks gives them another address.
 
-use std::io::Write;
+use std::{io::Write, path::Path, sync::Arc};
 
+use super::{
+    Counts, Header, Result, VERSION,
+    entry::{Board, Entry, Queue, RouteLine, TaskOfBoard, Workflow},
+    writer::Writer,
+};
+use jobbers_archive::{LetterReader, WholeLetter};
 use jobbers_common::{
     engine::{
         Engine, ListRequest, RunQuery, TaskFilter,
@@ -17,24 +23,35 @@ use jobbers_common::{
     name::{BoardName, ScheduleName, TaskId},
     time::Timestamp,
 };
-use std::sync::Arc;
-
-use super::{
-    Counts, Header, Result, VERSION,
-    entry::{Board, Entry, Queue, RouteLine, TaskOfBoard, Workflow},
-    writer::Writer,
-};
 
 /// Tasks that are read whole at once. Their payloads are in memory together.
 const TASKS_AT_ONCE: usize = 100;
 /// Runs that are read at once, with their definitions one by one.
 const RUNS_AT_ONCE: usize = 100;
+/// Dead letters that are read whole at once.
+const LETTERS_AT_ONCE: usize = 100;
 
-/// Writes a journal of the store. `watch` is called with the number of entries so far.
+/// A journal that was written.
+#[derive(Debug)]
+pub struct Exported<W> {
+    /// What it was written into.
+    pub into: W,
+    /// How many entries it has.
+    pub counts: Counts,
+    /// How many copies on the store's outbox can't be read, and are not in it.
+    pub unreadable: usize,
+}
+
+/// Writes a journal of the store and of the dead letters in `archive`; without it, of no dead letters. `watch` is called with the number of entries so far.
 ///
 /// # Errors
-/// Those of the store and of `into`.
-pub async fn export<W: Write>(engine: &Arc<dyn Engine>, into: W, watch: impl FnMut(u64)) -> Result<(W, Counts)> {
+/// Those of the store, of the archive and of `into`.
+pub async fn export<W: Write>(
+    engine: &Arc<dyn Engine>,
+    archive: Option<&Path>,
+    into: W,
+    watch: impl FnMut(u64),
+) -> Result<Exported<W>> {
     let health = engine.health().await?;
     let header = Header {
         journal: VERSION,
@@ -48,7 +65,14 @@ pub async fn export<W: Write>(engine: &Arc<dyn Engine>, into: W, watch: impl FnM
     export.schedules().await?;
     export.workflows().await?;
     export.boards().await?;
-    export.writer.end()
+    let mut unreadable = 0;
+    if let Some(archive) = archive {
+        // A manager puts a letter into the archive before it takes it off the outbox, so none is missed in between.
+        unreadable = export.outbox().await?;
+        export.archive(archive)?;
+    }
+    let (into, counts) = export.writer.end()?;
+    Ok(Exported { into, counts, unreadable })
 }
 
 /// A point in time as people and programs read it.
@@ -119,6 +143,33 @@ impl<W: Write, F: FnMut(u64)> Export<'_, W, F> {
             after = Some(last.entry.schedule.name.clone());
             for stored in page {
                 self.add(&Entry::Schedule(Box::new(stored.entry)))?;
+            }
+        }
+    }
+
+    /// Dead letters that no manager has put into the archive yet. They stay on the outbox. Returns how many can't be read.
+    async fn outbox(&mut self) -> Result<usize> {
+        let (mut after, mut unreadable) = (0, 0);
+        loop {
+            let page = self.engine.dead_letters(after, LETTERS_AT_ONCE).await?;
+            for dead in page.copies {
+                self.add(&Entry::DeadLetter(Box::new(WholeLetter::new(dead))))?;
+            }
+            unreadable += page.unreadable.len();
+            let Some(last) = page.last else { return Ok(unreadable) };
+            after = last;
+        }
+    }
+
+    fn archive(&mut self, path: &Path) -> Result<()> {
+        let Some(reader) = LetterReader::open(path)? else { return Ok(()) };
+        let mut after = None;
+        loop {
+            let page = reader.letters(after, LETTERS_AT_ONCE)?;
+            let Some((last, _)) = page.last() else { return Ok(()) };
+            after = Some(*last);
+            for (_, letter) in page {
+                self.add(&Entry::DeadLetter(Box::new(letter)))?;
             }
         }
     }

@@ -5,6 +5,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use jobbers_archive::Archive;
 use jobbers_common::{
     engine::{
         Engine, Error as StoreError, PutMode, PutRun, PutSchedule, ScheduleEntry,
@@ -19,6 +20,7 @@ use super::{
     Journal, Result,
     entry::{Entry, Queue, RouteLine, Workflow},
     import_boards::{BoardImport, counters},
+    letters::LetterImport,
 };
 
 /// The most tasks, and about the most bytes of their payloads, that are stored by one call.
@@ -76,17 +78,24 @@ pub(super) enum Outcome {
     Conflict(String),
 }
 
-/// Stores all entries of a journal. `watch` is called with the number of entries so far.
+/// Stores all entries of a journal; dead letters in the archive, or not at all without one. `watch` is called with the number of entries so far.
 ///
 /// # Errors
-/// Those of the store and of the file. Safe to repeat.
-pub async fn import(engine: &Arc<dyn Engine>, journal: &Journal, watch: impl FnMut(u64)) -> Result<Report> {
+/// Those of the store, the archive and the file. Safe to repeat.
+pub async fn import(
+    engine: &Arc<dyn Engine>,
+    archive: Option<&Archive>,
+    journal: &Journal,
+    watch: impl FnMut(u64),
+) -> Result<Report> {
     let backup = Arc::clone(engine).backup();
     let boards = BoardImport::new(Arc::clone(&backup), counters(engine).await?, &journal.boards);
     let (report, tasks) = (Report::default(), Batch::default());
-    let mut import = Import { engine, backup, watch, count: 0, report, tasks, boards };
+    let letters = LetterImport::new(archive);
+    let mut import = Import { engine, backup, watch, count: 0, report, tasks, boards, letters };
     journal.each(async |entry| import.take(entry).await).await?;
     import.flush().await?;
+    import.letters.flush(&mut import.report)?;
     import.link(journal).await?;
     Ok(import.report)
 }
@@ -122,6 +131,7 @@ struct Import<'a, F> {
     report: Report,
     tasks: Batch,
     boards: BoardImport<'a>,
+    letters: LetterImport<'a>,
 }
 
 impl<F: FnMut(u64)> Import<'_, F> {
@@ -131,6 +141,7 @@ impl<F: FnMut(u64)> Import<'_, F> {
         let kind = entry.kind();
         let outcome = match entry {
             Entry::Task(stored) => return self.take_task(*stored).await,
+            Entry::DeadLetter(letter) => return self.letters.take(*letter, &mut self.report),
             Entry::BoardTask(of) => return self.boards.take(*of, &mut self.report).await,
             Entry::Board(board) => return self.boards.end(board, &mut self.report).await,
             Entry::Queue(queue) => self.put_queue(queue).await?,

@@ -8,11 +8,12 @@ use std::{
     sync::Arc,
 };
 
+use jobbers_archive::{Archive, Filter, ItemOutcome, LetterState, NewOperation, Options};
 use jobbers_common::{
     board::{BoardTime, Content, When},
     dependency::{Dependency, DependencyPolicy},
     engine::{
-        ClaimRequest, Cycle, Engine, OnConflict, Outcome, PutMode, QueueClaim, Settlement, Submit,
+        ClaimRequest, Cycle, DeadTask, Engine, OnConflict, Outcome, PutMode, QueueClaim, Resubmit, Settlement, Submit,
         backup::StoredTask,
         boards::{Commit, Create, Selection},
     },
@@ -73,6 +74,7 @@ async fn settle_all(engine: &dyn Engine) {
         let failure = AttemptFailure::new(FailureKind::Error, "it broke");
         let outcome = match task.id.as_str() {
             "done" => Outcome::Completed { result: Some(Payload::json(&b"[1]"[..])) },
+            "dead" | "dead-too" => Outcome::Failed { failure, dead_letter: true },
             "failed" => Outcome::Failed { failure, dead_letter: false },
             "retried" => Outcome::Retry { delay: std::time::Duration::from_secs(3_600), failure },
             _ => Outcome::Released { delay: std::time::Duration::ZERO },
@@ -352,4 +354,95 @@ fn schedules_and_workflows_go_along() {
         export(&redis.url(), &copy).ok();
         assert_eq!(entries(&journal), entries(&copy));
     }
+}
+
+/// A letter that is taken from the store's outbox into an archive.
+async fn keep(engine: &dyn Engine, archive: &Archive) {
+    let outbox = engine.dead_letters(0, 100).await.unwrap().copies;
+    archive.put(&outbox).unwrap();
+    let keys: Vec<_> = outbox.iter().map(DeadTask::key).collect();
+    engine.forget_dead_letters(&keys).await.unwrap();
+}
+
+/// Two letters of one task, of which the first was sent again, in the archive beside the store, and one on the outbox.
+async fn fill_letters(engine: &dyn Engine, archive: &Archive) {
+    submit(engine, vec![task("dead")]).await;
+    settle_all(engine).await;
+    keep(engine, archive).await;
+    let selection = jobbers_archive::Selection::Tasks(vec![id("dead")]);
+    let operation = NewOperation { key: None, digest: 0, request: "{}".to_owned(), selection };
+    let now = engine.health().await.unwrap().now;
+    let begun = archive.begin(&operation, now).unwrap().id;
+    let (place, copy) = archive.pending(&begun, 1).unwrap().remove(0);
+    engine.resubmit(vec![Resubmit::of_archive(copy)]).await.unwrap();
+    archive.settle(&begun, &[(place, ItemOutcome::Resubmitted, None)], now).unwrap();
+    settle_all(engine).await;
+    keep(engine, archive).await;
+    submit(engine, vec![NewTask { parameters: Payload::json(&b"\xff"[..]), ..task("dead-too") }]).await;
+    settle_all(engine).await;
+}
+
+fn run_with(command: &[&str], url: &str, archive: &Path) -> Said {
+    run(&[command, &["--engine-url", url, "--archive", archive.to_str().unwrap()]].concat())
+}
+
+#[tokio::test]
+async fn dead_letters_go_along_with_their_states() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let text = |name: &str| at(name).to_str().unwrap().to_owned();
+    let (url, redis) = (sqlite_in(&folder, "a.db"), RedisServer::start(RedisOptions::default()));
+    let engine = open(&url).await;
+    // A manager has both open.
+    let kept = Archive::open(&at("a.dead-letters.db"), Options::default()).unwrap();
+    fill_letters(&*engine, &kept).await;
+    let told = export(&url, &at("a.journal")).ok();
+    assert!(told.err.contains("3 dead letters"), "{told:?}");
+    assert_eq!(engine.health().await.unwrap().outbox, 1, "the outbox stays as it is");
+    let import_into_redis = || run_with(&["import", &text("a.journal")], &redis.url(), &at("redis-letters.db")).ok();
+    import_into_redis();
+    run_with(&["export", "-o", &text("redis.journal")], &redis.url(), &at("redis-letters.db")).ok();
+    assert_eq!(entries(&at("a.journal")), entries(&at("redis.journal")));
+    let into = sqlite_in(&folder, "b.db");
+    for _ in 0..2 {
+        import(&into, &at("redis.journal")).ok();
+        import_into_redis();
+        export(&into, &at("b.journal")).ok();
+        assert_eq!(entries(&at("a.journal")), entries(&at("b.journal")));
+    }
+    let moved = Archive::open(&at("b.dead-letters.db"), Options::default()).unwrap();
+    let count = |state| moved.count(&Filter { state: Some(state), ..Filter::default() }).unwrap();
+    assert_eq!([LetterState::Resubmitted, LetterState::Dead].map(count), [1, 2]);
+    assert_eq!(moved.history(&id("dead")), kept.history(&id("dead")));
+    keep(&*engine, &kept).await;
+    export(&url, &at("kept.journal")).ok();
+    assert_eq!(entries(&at("a.journal")), entries(&at("kept.journal")), "the archive was not harmed");
+}
+
+#[tokio::test]
+async fn dead_letters_are_left_out_or_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (url, journal) = (sqlite_in(&folder, "a.db"), folder.path().join("a.journal"));
+    let engine = open(&url).await;
+    submit(&*engine, vec![task("dead")]).await;
+    settle_all(&*engine).await;
+    export(&url, &journal).ok();
+    assert!(!folder.path().join("a.dead-letters.db").exists(), "an export creates no archive");
+    let written = fs::read_to_string(&journal).unwrap();
+    let line = written.lines().find(|line| line.contains("\"dead_letter\",")).unwrap().to_owned();
+    let without = run_with(&["export"], &url, Path::new("none")).ok();
+    assert!(without.err.contains("left out: 1 dead letter on the store's outbox"), "{without:?}");
+    assert!(!without.out.contains("\"kind\":\"dead_letter\""));
+    let into = sqlite_in(&folder, "b.db");
+    for damaged in [
+        line.replacen("\"state\":\"dead\"", "\"state\":\"undead\"", 1),
+        line.replacen("\"status\":\"failed\"", "\"status\":\"cancelled\"", 1),
+        line.replacen("\"parameters\":{\"as\"", "\"parameters\":{\"bs\"", 1),
+    ] {
+        assert_ne!(damaged, line);
+        import(&into, &journal_of(&folder, &[HEADER, &damaged])).fails(1, "line 2: ");
+    }
+    assert!(!folder.path().join("b.db").exists() && !folder.path().join("b.dead-letters.db").exists());
+    let told = run_with(&["import", journal.to_str().unwrap()], &into, Path::new("none")).ok();
+    assert!(told.err.contains("left out: 1 dead letter") && !folder.path().join("b.dead-letters.db").exists());
 }

@@ -27,6 +27,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "jobbers-common",
             "jobbers-process",
             "jobbers-boards",
+            "jobbers-archive",
             "jobbers-manager",
             "jobbers-worker",
             "jobbers-cleaner",

@@ -1,0 +1,87 @@
+//! Dead letters in a journal, and on their way into an archive.
+
+use jobbers_archive::{Archive, LetterState, WholeLetter};
+use jobbers_common::{
+    engine::{DeadTask, backup::StoredTask},
+    lifecycle::Status,
+    payload::Payload,
+    task::{AttemptError, Task},
+    time::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Result,
+    entry::TaskLine,
+    import::{Outcome, Report},
+};
+
+/// The most letters, and about the most bytes of their payloads, that are stored by one call.
+const LETTERS_AT_ONCE: usize = 200;
+const BYTES_AT_ONCE: usize = 4 * 1024 * 1024;
+
+/// A letter as a line has it.
+#[derive(Serialize, Deserialize)]
+pub(super) struct LetterLine {
+    task: TaskLine,
+    state: LetterState,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    resubmitted_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    operation: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    history: Vec<AttemptError>,
+}
+
+impl LetterLine {
+    pub(super) fn of(letter: &WholeLetter) -> Self {
+        let WholeLetter { dead, state, resubmitted_at, operation, history } = letter.clone();
+        let DeadTask { task, fingerprint } = dead;
+        let task = TaskLine::of(&StoredTask { task, fingerprint, position: 0, key: None });
+        Self { task, state, resubmitted_at, operation, history }
+    }
+
+    pub(super) fn read(self) -> Result<WholeLetter, String> {
+        let Self { task, state, resubmitted_at, operation, history } = self;
+        let StoredTask { task, fingerprint, .. } = task.read()?;
+        if !matches!(task.status, Status::Failed | Status::Stalled | Status::Dropped) {
+            return Err(format!("task {} is {} and no dead letter", task.id, task.status.as_str()));
+        }
+        Ok(WholeLetter { dead: DeadTask { task, fingerprint }, state, resubmitted_at, operation, history })
+    }
+}
+
+/// Letters on their way from a journal into an archive.
+pub(super) struct LetterImport<'a> {
+    /// `None`: letters are left out.
+    archive: Option<&'a Archive>,
+    gathered: Vec<WholeLetter>,
+    bytes: usize,
+}
+
+impl<'a> LetterImport<'a> {
+    pub(super) const fn new(archive: Option<&'a Archive>) -> Self {
+        Self { archive, gathered: Vec::new(), bytes: 0 }
+    }
+
+    pub(super) fn take(&mut self, letter: WholeLetter, report: &mut Report) -> Result<()> {
+        let Task { parameters, checkpoint, .. } = &letter.dead.task;
+        self.bytes += [parameters, checkpoint].into_iter().flatten().map(Payload::len).sum::<usize>();
+        self.gathered.push(letter);
+        if self.gathered.len() >= LETTERS_AT_ONCE || self.bytes >= BYTES_AT_ONCE {
+            self.flush(report)?;
+        }
+        Ok(())
+    }
+
+    /// Stores the letters that were gathered.
+    pub(super) fn flush(&mut self, report: &mut Report) -> Result<()> {
+        self.bytes = 0;
+        let letters = std::mem::take(&mut self.gathered);
+        let Some(archive) = self.archive.filter(|_| !letters.is_empty()) else { return Ok(()) };
+        for is_changed in archive.restore(&letters)? {
+            report.note("dead_letter", if is_changed { Outcome::Stored } else { Outcome::Already });
+        }
+        Ok(())
+    }
+}
