@@ -25,7 +25,7 @@ const CALLS: usize = 16;
 /// The most entries that one script call checks: tasks, each of which is searched for in its queue's lists, and other
 /// entries.
 const TASKS_A_CALL: usize = 12;
-const ENTRIES_A_CALL: usize = 200;
+const ENTRIES_A_CALL: usize = 400;
 
 /// The side hashes of tasks, by id.
 const BESIDE: [&str; 6] = ["b", "h", "x", "u", "k:of", "g"];

@@ -16,7 +16,7 @@ use super::{
 /// The most scripts that one call runs if many queues have little to do each.
 const PIECES: usize = 16;
 /// The most tasks that one script moves, so that none holds the server for long.
-const PROMOTED_A_PIECE: u64 = 80;
+const PROMOTED_A_PIECE: u64 = 125;
 const RECLAIMED_A_PIECE: u64 = 100;
 const PURGED_A_PIECE: u64 = 500;
 const MOVED_A_PIECE: u64 = 250;
