@@ -64,6 +64,12 @@ impl AttemptFailure {
         Self { kind, error_kind: None, message: cut(message.into(), MAX_ERROR_BYTES) }
     }
 
+    /// The failure of a task that is given back at its last try.
+    #[must_use]
+    pub fn given_back_at_last_try() -> Self {
+        Self::new(FailureKind::Fatal, "given back at its last try")
+    }
+
     /// The same, of this sort of error.
     #[must_use]
     pub fn of(self, error_kind: Option<ErrorKind>) -> Self {

@@ -60,6 +60,8 @@ pub const MAX_RETRIES: u32 = 1_000;
 pub const MAX_ERROR_KINDS: usize = 64;
 /// Most lost leases a submission may allow.
 pub const MAX_CRASHES: u32 = 100;
+/// Most tries a submission may allow.
+pub const MAX_TRIES: u32 = 100;
 /// Longest delay, backoff cap or timeout a task may carry.
 pub const MAX_DELAY: Duration = Duration::from_secs(366 * 24 * 3_600);
 /// Most queues whose settings were put, roles or routing rules.

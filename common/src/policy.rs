@@ -8,7 +8,7 @@ use crate::{
     backoff::Backoff,
     duration,
     error_kind::ErrorKind,
-    limits::{MAX_CRASHES, MAX_DELAY, MAX_ERROR_KINDS, MAX_RETRIES},
+    limits::{MAX_CRASHES, MAX_DELAY, MAX_ERROR_KINDS, MAX_RETRIES, MAX_TRIES},
 };
 
 /// What a stopping worker does with a running task.
@@ -46,6 +46,33 @@ pub enum OnStall {
     Retry,
     /// It ends as `failed`.
     Fail,
+}
+
+/// How a task ends whose tries are used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Exhausted {
+    /// It is `failed`, and a dead letter unless its policy says otherwise.
+    #[default]
+    Failed,
+    /// It is `aborted`, so the tasks that wait for it go by the policies of their dependencies.
+    Aborted,
+}
+
+/// What the lease that ends means for a task's tries ([`PolicyOverrides::max_tries`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tries {
+    /// They are not limited: leases that were lost or given back do not count as attempts.
+    Unlimited,
+    /// Each lease counts as an attempt, and there are more.
+    Left,
+    /// This was the last: the task does not go back to its queue.
+    Last {
+        /// How it ends instead.
+        exhausted: Exhausted,
+        /// Whether it is then kept as a dead letter; never if it is aborted.
+        dead_letter: bool,
+    },
 }
 
 /// A task's policy with every question answered.
@@ -98,11 +125,12 @@ impl TaskPolicy {
         max_crashes: 3,
     };
 
-    /// This policy with a submission's overrides. A `retry_for` without a `max_retries` is used in
-    /// its place: then retries end with that time, not with a count.
+    /// This policy with a submission's overrides. A `retry_for` or a `max_tries` without a `max_retries` is used in its
+    /// place: then retries end with that time or with the tries, which the store counts.
     #[must_use]
     pub fn with(&self, overrides: &PolicyOverrides) -> Self {
-        let count = if overrides.retry_for.is_some() { MAX_RETRIES } else { self.max_retries };
+        let is_bounded_otherwise = overrides.retry_for.is_some() || overrides.max_tries.is_some();
+        let count = if is_bounded_otherwise { MAX_RETRIES } else { self.max_retries };
         let kinds = |said: &Option<Vec<ErrorKind>>, ours: &Cow<'static, [ErrorKind]>| {
             said.as_ref().map_or_else(|| ours.clone(), |kinds| Cow::Owned(kinds.clone()))
         };
@@ -207,6 +235,13 @@ pub struct PolicyOverrides {
     /// See [`TaskPolicy::max_crashes`]; 1 to 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_crashes: Option<u32>,
+    /// How many leases may be taken on the task, 1 to 100. Each counts as an attempt, also one that is lost or given back
+    /// after the task began. Without `max_crashes` and `max_retries`, this alone ends the task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tries: Option<u32>,
+    /// How it ends when its tries are used up. Only beside `max_tries`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exhausted: Option<Exhausted>,
 }
 
 /// A policy value outside its bounds.
@@ -226,6 +261,25 @@ impl PolicyOverrides {
         self.dead_letter.unwrap_or_default() == DeadLetter::Save
     }
 
+    /// Blames after which the task is failed as poison; `None` if only its tries are limited.
+    #[must_use]
+    pub fn blames_allowed(&self) -> Option<u32> {
+        self.max_crashes.or_else(|| self.max_tries.is_none().then_some(TaskPolicy::DEFAULT.max_crashes))
+    }
+
+    /// What the end of a lease means for the tries of a task at this attempt.
+    #[must_use]
+    pub fn tries(&self, attempt: u32) -> Tries {
+        match self.max_tries {
+            None => Tries::Unlimited,
+            Some(most) if attempt < most => Tries::Left,
+            Some(_) => {
+                let exhausted = self.exhausted.unwrap_or_default();
+                Tries::Last { exhausted, dead_letter: exhausted == Exhausted::Failed && self.keeps_poison() }
+            }
+        }
+    }
+
     /// Whether nothing is overridden.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -242,6 +296,8 @@ impl PolicyOverrides {
         let positive = |value: Option<Duration>| value.is_none_or(|value| !value.is_zero());
         check(self.max_retries.is_none_or(|n| n <= MAX_RETRIES), "max_retries", "must be 0 to 1000")?;
         check(self.max_crashes.is_none_or(|n| (1..=MAX_CRASHES).contains(&n)), "max_crashes", "must be 1 to 100")?;
+        check(self.max_tries.is_none_or(|n| (1..=MAX_TRIES).contains(&n)), "max_tries", "must be 1 to 100")?;
+        check(self.exhausted.is_none() || self.max_tries.is_some(), "exhausted", "needs max_tries")?;
         check(within(self.retry_delay), "retry_delay", "must be at most 366d")?;
         check(within(self.max_retry_delay), "max_retry_delay", "must be at most 366d")?;
         check(within(self.retry_for) && positive(self.retry_for), "retry_for", "must be above 0 and at most 366d")?;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::{
     engine::Outcome,
     lifecycle::{Move, Status},
+    policy::{Exhausted, Tries},
     time::Timestamp,
 };
 
@@ -62,6 +63,8 @@ pub struct Facts {
     pub cancel_requested: bool,
     /// Since when workers have been giving the task back.
     pub unknown_since: Option<Timestamp>,
+    /// What the end of this lease means for its tries.
+    pub tries: Tries,
 }
 
 impl Transition {
@@ -93,12 +96,26 @@ impl Transition {
         Self { counts: false, ran: false, ..Self::back(Move::Release, back) }
     }
 
+    /// The tries of the task are used up by a lease that ends with `event`. What failed is noted.
+    fn exhausted(event: Move, exhausted: Exhausted, dead_letter: bool) -> Self {
+        let over = match exhausted {
+            Exhausted::Failed => Self::over(event, Status::Failed),
+            Exhausted::Aborted => Self::over(Move::Abort, Status::Aborted),
+        };
+        Self { notes_failure: true, dead_letter, ..over }
+    }
+
     /// What an outcome does.
     #[must_use]
     pub fn of_outcome(outcome: &Outcome, facts: &Facts) -> Self {
         let failed = !matches!(outcome, Outcome::Unknown { .. }) && outcome.failure().is_some();
         if facts.cancel_requested {
             return Self { notes_failure: failed, ..Self::over(Move::Cancel, Status::Cancelled) };
+        }
+        if let Tries::Last { exhausted, dead_letter } = facts.tries
+            && matches!(outcome, Outcome::Retry { .. } | Outcome::Released { .. })
+        {
+            return Self::exhausted(Move::Fail, exhausted, dead_letter);
         }
         match outcome {
             Outcome::Completed { .. } => Self::over(Move::Complete, Status::Completed),
@@ -113,7 +130,8 @@ impl Transition {
             Outcome::Retry { delay, .. } => {
                 Self { notes_failure: true, ..Self::back(Move::Retry, Return::After(*delay)) }
             }
-            Outcome::Released { delay } => Self::released(*delay),
+            Outcome::Released { delay } => Self { counts: facts.tries == Tries::Left, ..Self::released(*delay) },
+            Outcome::Unstarted { delay } => Self::released(*delay),
             Outcome::Unknown { delay, patience, dead_letter, .. } => {
                 if facts.unknown_since.unwrap_or(facts.now).after(*patience) > facts.now {
                     return Self { unknown: UnknownMark::Set, ..Self::released(*delay) };
@@ -126,14 +144,18 @@ impl Transition {
     /// What the loss of a lease does. `is_poison`: the task's blames have reached its `max_crashes`; `saves`: a poison task is kept
     /// as a dead letter.
     #[must_use]
-    pub fn of_lost_lease(cancel_requested: bool, is_poison: bool, saves: bool) -> Self {
+    pub fn of_lost_lease(cancel_requested: bool, is_poison: bool, saves: bool, tries: Tries) -> Self {
         if cancel_requested {
             return Self { notes_failure: true, ..Self::over(Move::Cancel, Status::Cancelled) };
         }
         if is_poison {
             return Self { notes_failure: true, dead_letter: saves, ..Self::over(Move::Expire, Status::Failed) };
         }
-        Self { counts: false, notes_failure: true, ran: false, ..Self::back(Move::Expire, Return::OldPlace) }
+        if let Tries::Last { exhausted, dead_letter } = tries {
+            return Self::exhausted(Move::Expire, exhausted, dead_letter);
+        }
+        let counts = tries == Tries::Left;
+        Self { counts, notes_failure: true, ran: false, ..Self::back(Move::Expire, Return::OldPlace) }
     }
 }
 
@@ -146,7 +168,7 @@ mod tests {
     };
 
     fn facts(cancel_requested: bool) -> Facts {
-        Facts { now: Timestamp::from_micros(100), cancel_requested, unknown_since: None }
+        Facts { now: Timestamp::from_micros(100), cancel_requested, unknown_since: None, tries: Tries::Unlimited }
     }
 
     fn outcomes() -> Vec<Outcome> {
@@ -154,7 +176,11 @@ mod tests {
         let mut all =
             vec![Outcome::Completed { result: None }, Outcome::Cancelled, Outcome::Aborted { failure: failure() }];
         for delay in [Duration::ZERO, Duration::from_secs(1)] {
-            all.extend([Outcome::Retry { delay, failure: failure() }, Outcome::Released { delay }]);
+            all.extend([
+                Outcome::Retry { delay, failure: failure() },
+                Outcome::Released { delay },
+                Outcome::Unstarted { delay },
+            ]);
             for patience in [Duration::ZERO, Duration::from_secs(9)] {
                 all.push(Outcome::Unknown { delay, patience, failure: failure(), dead_letter: true });
             }
@@ -169,10 +195,19 @@ mod tests {
     #[test]
     fn every_transition_is_legal_and_only_an_ended_task_waits_nowhere() {
         let lost = [(false, false), (false, true), (true, false), (true, true)];
-        let of_losses = lost.map(|(cancelled, poison)| Transition::of_lost_lease(cancelled, poison, true));
-        let of_outcomes = outcomes()
+        let tries = [
+            Tries::Unlimited,
+            Tries::Left,
+            Tries::Last { exhausted: Exhausted::Failed, dead_letter: true },
+            Tries::Last { exhausted: Exhausted::Aborted, dead_letter: false },
+        ];
+        let of_losses = lost
             .into_iter()
-            .flat_map(|outcome| [false, true].map(|cancelled| Transition::of_outcome(&outcome, &facts(cancelled))));
+            .flat_map(|(cancelled, poison)| tries.map(|it| Transition::of_lost_lease(cancelled, poison, true, it)));
+        let of_outcomes = outcomes().into_iter().flat_map(|outcome| {
+            let facts = tries.into_iter().flat_map(|tries| [false, true].map(|it| Facts { tries, ..facts(it) }));
+            facts.map(|facts| Transition::of_outcome(&outcome, &facts)).collect::<Vec<_>>()
+        });
         for transition in of_outcomes.chain(of_losses) {
             assert!(is_legal(Status::Started, transition.event, transition.to), "{transition:?}");
             assert_eq!(transition.back.is_none(), transition.to.is_finished(), "{transition:?}");
@@ -186,7 +221,7 @@ mod tests {
             let transition = Transition::of_outcome(&outcome, &facts(true));
             assert_eq!((transition.to, transition.dead_letter), (Status::Cancelled, false), "{outcome:?}");
         }
-        assert_eq!(Transition::of_lost_lease(true, true, true).to, Status::Cancelled);
+        assert_eq!(Transition::of_lost_lease(true, true, true, Tries::Left).to, Status::Cancelled);
     }
 
     #[test]
@@ -207,7 +242,35 @@ mod tests {
             let is_release = transition.event == Move::Release;
             assert_eq!((transition.counts, transition.ran), (!is_release, !is_release), "{outcome:?}");
         }
-        let lost = Transition::of_lost_lease(false, false, true);
+        let lost = Transition::of_lost_lease(false, false, true, Tries::Unlimited);
         assert_eq!((lost.counts, lost.ran, lost.back), (false, false, Some(Return::OldPlace)));
+    }
+
+    #[test]
+    fn where_tries_are_limited_every_lease_counts_but_one_on_which_nothing_began() {
+        let facts = Facts { tries: Tries::Left, ..facts(false) };
+        for outcome in outcomes() {
+            let is_untried = matches!(outcome, Outcome::Unstarted { .. } | Outcome::Unknown { .. });
+            let transition = Transition::of_outcome(&outcome, &facts);
+            assert_eq!(transition.counts, !is_untried || transition.to.is_finished(), "{outcome:?}");
+        }
+        assert!(Transition::of_lost_lease(false, false, true, Tries::Left).counts);
+    }
+
+    #[test]
+    fn the_last_try_ends_a_task_that_would_go_back() {
+        for (exhausted, to) in [(Exhausted::Failed, Status::Failed), (Exhausted::Aborted, Status::Aborted)] {
+            let tries = Tries::Last { exhausted, dead_letter: false };
+            let facts = Facts { tries, ..facts(false) };
+            for outcome in outcomes() {
+                let transition = Transition::of_outcome(&outcome, &facts);
+                match outcome {
+                    Outcome::Retry { .. } | Outcome::Released { .. } => assert_eq!(transition.to, to, "{outcome:?}"),
+                    Outcome::Unstarted { .. } => assert_eq!(transition.event, Move::Release),
+                    other => assert_eq!(transition, Transition::of_outcome(&other, &self::facts(false))),
+                }
+            }
+            assert_eq!(Transition::of_lost_lease(false, false, true, tries).to, to);
+        }
     }
 }

@@ -201,7 +201,7 @@ impl Known {
         let is_meant =
             |it: &Refusal| (&it.queue, &it.kind.name, it.kind.version) == (&task.queue, &task.name, task.version);
         let delay = if refused.iter().any(is_meant) { Duration::ZERO } else { else_after };
-        Some(Outcome::Released { delay })
+        Some(Outcome::Unstarted { delay })
     }
 
     fn add(&mut self, worker: &RegisteredWorker, described: &[Arc<Described>]) {

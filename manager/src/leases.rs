@@ -133,7 +133,7 @@ impl Drop for UndeliveredLeases {
             return;
         }
         tracing::debug!(leases = tasks.len(), "an answer could not be delivered; its leases are given back");
-        let release = |(id, fence)| Settlement::new(id, fence, Outcome::Released { delay: Duration::ZERO });
+        let release = |(id, fence)| Settlement::new(id, fence, Outcome::Unstarted { delay: Duration::ZERO });
         drop(self.leases.settle_detached(tasks.into_iter().map(release).collect()));
     }
 }

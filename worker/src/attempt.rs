@@ -12,7 +12,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use jobbers_common::{engine::Heartbeat, name::WorkerId, policy::TaskPolicy, task::ClaimedTask, time::Timestamp};
+use jobbers_common::{
+    engine::{Heartbeat, Outcome},
+    name::WorkerId,
+    policy::TaskPolicy,
+    task::ClaimedTask,
+    time::Timestamp,
+};
 use jobbers_process::{
     logging::label::{Label, Labels},
     telemetry::traces::{self, Tracing},
@@ -334,6 +340,12 @@ impl Attempt {
             0 => Duration::ZERO,
             began => self.shared.instant(began).elapsed(),
         }
+    }
+
+    /// The outcome of an attempt that is given back.
+    pub(crate) fn given_back(&self) -> Outcome {
+        let delay = Duration::ZERO;
+        if self.has_begun() { Outcome::Released { delay } } else { Outcome::Unstarted { delay } }
     }
 
     /// Whether the task function began.

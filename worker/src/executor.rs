@@ -13,7 +13,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
     sync::Arc,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use futures_util::FutureExt;
@@ -219,12 +219,11 @@ async fn first_limit(attempt: &Attempt) -> End {
 
 /// The outcome to settle, from how the attempt ended and why it got a stop request. `None` if its lease is lost.
 fn judge(attempt: &Attempt, end: End) -> Option<Outcome> {
-    let given_back = Outcome::Released { delay: Duration::ZERO };
     match (attempt.stopped(), end) {
         (Some(Stop::LeaseLost), _) => None,
         (Some(Stop::Cancel), _) => Some(Outcome::Cancelled),
         (_, End::Answered(Ok(result))) => Some(completed(attempt, result)),
-        (Some(Stop::Requeue | Stop::LeaseEnding), _) => Some(given_back),
+        (Some(Stop::Requeue | Stop::LeaseEnding), _) => Some(attempt.given_back()),
         (Some(Stop::Fail), _) => {
             let failure = AttemptFailure::new(FailureKind::Shutdown, "its worker shut down");
             Some(settle(attempt, &Verdict::Fatal, failure))
@@ -268,7 +267,7 @@ fn failed(attempt: &Attempt, end: End) -> Outcome {
             };
             (verdict, AttemptFailure::new(FailureKind::Stall, format!("no heartbeat for {limit}")))
         }
-        End::Answered(Ok(_)) | End::Abandoned => return Outcome::Released { delay: Duration::ZERO },
+        End::Answered(Ok(_)) | End::Abandoned => return attempt.given_back(),
     };
     let AttemptFailure { kind, error_kind, message } = &failure;
     let error_kind = error_kind.as_ref().map(ErrorKind::as_str);
@@ -321,8 +320,7 @@ impl Handover {
 impl Drop for Handover {
     fn drop(&mut self) {
         if !self.0.has_ended() {
-            let outcome =
-                (self.0.stopped() != Some(Stop::LeaseLost)).then_some(Outcome::Released { delay: Duration::ZERO });
+            let outcome = (self.0.stopped() != Some(Stop::LeaseLost)).then(|| self.0.given_back());
             self.hand_over(outcome);
         }
     }

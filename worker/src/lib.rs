@@ -100,7 +100,7 @@ pub mod policy {
         dependency::DependencyPolicy,
         error_kind::ErrorKind,
         lifecycle::Status,
-        policy::{DeadLetter, OnShutdown, OnStall, PolicyOverrides, TaskPolicy},
+        policy::{DeadLetter, Exhausted, OnShutdown, OnStall, PolicyOverrides, TaskPolicy},
         unique::OnDuplicate,
     };
 }

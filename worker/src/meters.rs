@@ -142,7 +142,7 @@ fn role_of(role: &RoleName) -> KeyValue {
 pub(crate) fn settled(attempt: &Attempt, outcome: &Outcome, status: Status) {
     let Some(pair) = &attempt.pair else { return };
     match outcome {
-        Outcome::Released { .. } if !status.is_finished() => {
+        Outcome::Released { .. } | Outcome::Unstarted { .. } if !status.is_finished() => {
             pair.released(match attempt.stopped() {
                 Some(Stop::LeaseEnding) => "lease_ending",
                 Some(_) => "shutdown",

@@ -5,7 +5,7 @@ use std::fs;
 use crate::guide::{Session, first_id, workspace};
 
 /// The documents whose commands are followed, each by a test below.
-const FOLLOWED: [&str; 17] = [
+const FOLLOWED: [&str; 18] = [
     "README.md",
     "docs/guides/backups.md",
     "docs/guides/bridge.md",
@@ -16,6 +16,7 @@ const FOLLOWED: [&str; 17] = [
     "docs/guides/faq.md",
     "docs/guides/first-worker.md",
     "docs/guides/queues-and-roles.md",
+    "docs/guides/retries-and-backoff.md",
     "docs/guides/schedules.md",
     "docs/guides/taskstore.md",
     "docs/guides/unique-tasks.md",
@@ -159,6 +160,12 @@ fn the_guide_to_workflows_works_as_printed() {
     assert!(drawn.contains("completed, 6 of 6 nodes are over") && drawn.contains("skipped"), "{drawn}");
     assert!(session.told("jobbers workflow show count-1 --mermaid").contains("total -.-> alarm"));
     assert!(session.told("jobbers workflow submit import.mmd").contains("failed"));
+}
+
+#[test]
+fn the_guide_to_retries_works_as_printed() {
+    let session = follow("docs/guides/retries-and-backoff.md", &[]);
+    session.told("jobbers submit echo --id once --max-tries 1 --wait");
 }
 
 #[test]

@@ -69,6 +69,7 @@ pub mod spans;
 pub mod submit;
 pub mod suspicion;
 pub mod tombstones;
+pub mod tries;
 pub mod unique;
 pub mod wake;
 pub mod work;
@@ -649,6 +650,17 @@ macro_rules! conformance_suite {
             an_id_is_forgotten_after_its_time
             expired_tombstones_are_swept_away
             a_pruned_task_made_anew_is_remembered_no_more
+        );
+        $crate::conformance_group!($open, tries:
+            expiries_give_backs_and_retries_use_up_tries
+            a_task_of_one_try_runs_at_most_once
+            a_lease_on_which_nothing_began_uses_up_no_try
+            a_task_that_says_so_is_aborted_when_its_tries_are_used_up
+            tasks_that_wait_for_a_failure_run_when_its_tries_are_used_up
+            blames_do_not_end_a_task_before_its_tries_unless_it_says_so
+            no_dead_letter_is_made_of_a_task_that_wants_none
+            a_cancel_wins_over_the_last_try
+            a_task_that_is_sent_again_from_the_start_has_its_tries_again
         );
         $crate::conformance_group!($open, audit:
             an_audit_of_a_sound_store_finds_nothing

@@ -65,8 +65,14 @@ pub enum Outcome {
     /// `started -> cancelled`: the worker acknowledges a cancel, or the task function returned that it is cancelled.
     Cancelled,
     /// The worker gives it back unharmed: the attempt does not count and no error is noted. With a delay of zero
-    /// `started -> submitted`, at its old place; else `started -> scheduled`.
+    /// `started -> submitted`, at its old place; else `started -> scheduled`. It counts for a task with `max_tries`, and
+    /// ends it at its last try.
     Released {
+        /// How long no worker may try it again.
+        delay: Duration,
+    },
+    /// The worker gives it back before the task began: as [`Outcome::Released`], and no try is used up.
+    Unstarted {
         /// How long no worker may try it again.
         delay: Duration,
     },
@@ -91,7 +97,7 @@ impl Outcome {
             | Self::Stalled { failure, .. }
             | Self::Aborted { failure }
             | Self::Unknown { failure, .. } => Some(failure),
-            Self::Completed { .. } | Self::Cancelled | Self::Released { .. } => None,
+            Self::Completed { .. } | Self::Cancelled | Self::Released { .. } | Self::Unstarted { .. } => None,
         }
     }
 
@@ -107,6 +113,7 @@ impl Outcome {
             Self::Unknown { .. } => "unknown",
             Self::Cancelled => "cancelled",
             Self::Released { .. } => "released",
+            Self::Unstarted { .. } => "unstarted",
         }
     }
 }
@@ -214,8 +221,10 @@ impl Cycle {
             }
         }
         for settlement in &self.settlements {
-            if let Outcome::Retry { delay, .. } | Outcome::Released { delay } | Outcome::Unknown { delay, .. } =
-                &settlement.outcome
+            if let Outcome::Retry { delay, .. }
+            | Outcome::Released { delay }
+            | Outcome::Unstarted { delay }
+            | Outcome::Unknown { delay, .. } = &settlement.outcome
                 && *delay > MAX_DELAY
             {
                 return Err(Error::Invalid("a delay is at most 366d".to_owned()));

@@ -310,7 +310,7 @@ const OUTCOME: Layout = Layout {
     what: "an argument of `cycle`: the outcome of an attempt",
     fields: &[letter("kind", ""), letter("dead_letter", "of `failed`, `stalled` and `unknown`: 1 or 0")],
     has_core: false,
-    rest: "of `retry` and `released` a delay in microseconds instead of the second letter; of `unknown` patience, `:`, \
+    rest: "of `retry`, `released` and `unstarted` a delay in microseconds instead of the second letter; of `unknown` patience, `:`, \
            delay; of all but `completed` perhaps `;` and a span",
 };
 

@@ -10,10 +10,10 @@ use jobbers_common::{
     engine::{Error, Result},
     gate::ConcurrencyKey,
     lifecycle::Status,
-    limits::KEPT_PARAMETER_BYTES,
+    limits::{KEPT_PARAMETER_BYTES, MAX_TRIES},
     name::{QueueName, TaskName, WorkerId},
     payload::Payload,
-    policy::{PolicyOverrides, TaskPolicy},
+    policy::{Exhausted, PolicyOverrides},
     suspicion::Suspicion,
     task::{NewTask, Priority},
     time::Timestamp,
@@ -67,7 +67,7 @@ pub(super) fn encode_as(fingerprint: u128, task: &NewTask, into: &mut Vec<u8>) -
     let refuse = |what: String| Error::Invalid(format!("task {} can't be stored: {what}", task.id));
     let start = into.len();
     let (large, queue) = (is_large(task), task.queue.as_str());
-    let max_crashes = task.overrides.max_crashes.unwrap_or(TaskPolicy::DEFAULT.max_crashes);
+    let max_crashes = task.overrides.blames_allowed().map_or(u8::MAX, |most| u8::try_from(most).unwrap_or(u8::MAX));
     into.resize(start + CORE.len() - BEFORE, b'0');
     into.extend_from_slice(queue.as_bytes());
     let (name, version, content_type, trace, overrides): Open<'_> = (
@@ -93,7 +93,8 @@ pub(super) fn encode_as(fingerprint: u128, task: &NewTask, into: &mut Vec<u8>) -
     put(const { CORE.range("fingerprint") }, &fingerprint.to_be_bytes());
     put(const { CORE.range("size") }, &[if large { LARGE } else { SMALL }]);
     put(const { CORE.range("dead_letter") }, &flag(task.overrides.keeps_poison()));
-    put(const { CORE.range("max_crashes") }, &[u8::try_from(max_crashes).unwrap_or(u8::MAX)]);
+    put(const { CORE.range("max_crashes") }, &[max_crashes]);
+    put(const { CORE.range("tries") }, &[tries_byte(&task.overrides)]);
     put(const { CORE.range("priority") }, &[b'0' + task.priority.get()]);
     put(const { CORE.range("remember") }, &flag(task.id_is_chosen));
     put(const { CORE.range("open_length") }, &open.to_be_bytes());
@@ -102,6 +103,14 @@ pub(super) fn encode_as(fingerprint: u128, task: &NewTask, into: &mut Vec<u8>) -
         into.extend_from_slice(&task.parameters.bytes);
     }
     Ok(())
+}
+
+/// A task's `max_tries` above the character 0, and how it ends without any left.
+fn tries_byte(overrides: &PolicyOverrides) -> u8 {
+    let tries = overrides.max_tries.map_or(0, |most| most.min(MAX_TRIES));
+    let is_aborted = overrides.exhausted == Some(Exhausted::Aborted) && tries > 0;
+    let said = tries + if is_aborted { MAX_TRIES } else { 0 };
+    b'0' + u8::try_from(said).unwrap_or(0)
 }
 
 /// Marks in the output of [`encode`] that the task has dependencies, or that others depend on it.
@@ -340,6 +349,8 @@ mod tests {
             backoff: Some(Backoff::Linear),
             retry_delay: Some(Duration::from_millis(1_500)),
             max_crashes: Some(7),
+            max_tries: Some(MAX_TRIES),
+            exhausted: Some(Exhausted::Aborted),
             dead_letter: Some(DeadLetter::Save),
             ..PolicyOverrides::default()
         };

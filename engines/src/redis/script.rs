@@ -16,7 +16,7 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 68] = [
+const LIBRARY: [(&str, &str); 69] = [
     ("base", include_str!("scripts/lib/base.lua")),
     ("numbers", include_str!("scripts/lib/numbers.lua")),
     ("time", include_str!("scripts/lib/time.lua")),
@@ -38,6 +38,7 @@ const LIBRARY: [(&str, &str); 68] = [
     ("agenda", include_str!("scripts/lib/agenda.lua")),
     ("maintain", include_str!("scripts/lib/maintain.lua")),
     ("settle", include_str!("scripts/lib/settle.lua")),
+    ("tries", include_str!("scripts/lib/tries.lua")),
     ("outcomes", include_str!("scripts/lib/outcomes.lua")),
     ("lane", include_str!("scripts/lib/lane.lua")),
     ("merge", include_str!("scripts/lib/merge.lua")),

@@ -154,6 +154,7 @@ fn write_settlement(settlement: &Settlement, command: &mut Cmd, payload: &mut Ve
         }
         Outcome::Cancelled => "x".to_owned(),
         Outcome::Released { delay } => format!("l{}", micros(*delay)),
+        Outcome::Unstarted { delay } => format!("n{}", micros(*delay)),
     };
     if let Some(span) = settlement.span_to_keep() {
         outcome.push(';');

@@ -4,6 +4,7 @@ use jobbers_common::{
     engine::Result,
     lifecycle::Status,
     name::{TaskId, WorkerId},
+    policy::Tries,
 };
 
 use super::{error::OrStore, row, sql, step::Step};
@@ -21,9 +22,19 @@ pub(super) struct Found {
     pub(super) has_large_parameters: bool,
     /// Whether it has dependencies, or others depend on it.
     pub(super) is_linked: bool,
+    /// What it said of its policy, as stored.
+    overrides: Option<String>,
 }
 
 impl Found {
+    /// What the end of its lease means for its tries.
+    pub(super) fn tries(&self) -> Result<Tries> {
+        match &self.overrides {
+            None => Ok(Tries::Unlimited),
+            said => Ok(row::overrides(said.as_deref())?.tries(self.attempt)),
+        }
+    }
+
     /// A task that waits for others.
     pub(super) const fn waiting(key: i64, queue: i64, has_large_parameters: bool) -> Self {
         Self {
@@ -36,6 +47,7 @@ impl Found {
             cancel_requested: false,
             has_large_parameters,
             is_linked: true,
+            overrides: None,
         }
     }
 }
@@ -56,5 +68,6 @@ pub(super) fn find(step: &Step<'_>, id: &TaskId) -> Result<Option<Found>> {
         cancel_requested: columns.take()?,
         has_large_parameters: columns.take()?,
         is_linked: columns.take()?,
+        overrides: columns.take()?,
     }))
 }

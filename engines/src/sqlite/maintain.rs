@@ -9,7 +9,7 @@ use jobbers_common::{
     engine::{LostTask, Reclaimed, Result},
     lifecycle::{Move, Status},
     name::{QueueName, TaskId, TaskName, WorkerId},
-    policy::{DeadLetter, PolicyOverrides, TaskPolicy},
+    policy::{DeadLetter, PolicyOverrides},
     suspicion::{Judgement, Suspicion},
     task::{AttemptFailure, FailureKind},
     time::Timestamp,
@@ -144,8 +144,9 @@ fn reclaim(step: &mut Step<'_>, losses: &mut Losses, expired: &Expired) -> Resul
     step.prepare(sql::LOSE_LEASE)?.execute((found.key, u8::from(is_blamed), suspicion.level())).or_store()?;
     let message = format!("the worker {worker} vanished: its lease ended");
     let failure = AttemptFailure::new(FailureKind::Crash, message);
-    let is_poison = is_blamed && blames + 1 >= overrides.max_crashes.unwrap_or(TaskPolicy::DEFAULT.max_crashes);
-    let transition = Transition::of_lost_lease(found.cancel_requested, is_poison, overrides.keeps_poison());
+    let is_poison = is_blamed && overrides.blames_allowed().is_some_and(|allowed| blames + 1 >= allowed);
+    let (saves, tries) = (overrides.keeps_poison(), overrides.tries(found.attempt));
+    let transition = Transition::of_lost_lease(found.cancel_requested, is_poison, saves, tries);
     let attempt = Attempt { failure: Some(&failure), ..Attempt::default() };
     Ok((moves::leave(step, id, found, &transition, &attempt)?, found.key))
 }

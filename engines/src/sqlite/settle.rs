@@ -5,6 +5,7 @@ use jobbers_common::{
     error_kind::ErrorKind,
     lifecycle::Status,
     limits::MAX_ERRORS_KEPT,
+    policy::Tries,
     task::{AttemptFailure, Fence},
     time::Timestamp,
     transition::{Facts, Transition},
@@ -48,17 +49,23 @@ fn end_attempt(step: &mut Step<'_>, found: &Found, settlement: &Settlement) -> R
         Outcome::Unknown { .. } => Some(note_stranger(step, found)?),
         _ => None,
     };
-    let facts = Facts { now: step.now, cancel_requested: found.cancel_requested, unknown_since };
+    let tries = match outcome {
+        Outcome::Retry { .. } | Outcome::Released { .. } => found.tries()?,
+        _ => Tries::Unlimited,
+    };
+    let facts = Facts { now: step.now, cancel_requested: found.cancel_requested, unknown_since, tries };
+    let transition = Transition::of_outcome(outcome, &facts);
+    let given_back = AttemptFailure::given_back_at_last_try();
     let attempt = Attempt {
         is_settled: true,
-        failure: outcome.failure(),
+        failure: Some(outcome.failure().unwrap_or(&given_back)),
         span: settlement.span_to_keep(),
         result: match outcome {
             Outcome::Completed { result } => result.as_ref(),
             _ => None,
         },
     };
-    moves::leave(step, id, found, &Transition::of_outcome(outcome, &facts), &attempt)
+    moves::leave(step, id, found, &transition, &attempt)
 }
 
 /// Since when workers have been giving a task back as unknown.

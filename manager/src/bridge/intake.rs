@@ -47,7 +47,7 @@ struct Planned {
 enum Step {
     /// Its native task was submitted.
     Follow,
-    Submit(TaskTemplate),
+    Submit(Box<TaskTemplate>),
     /// It is answered with an error.
     Refuse(String),
 }
@@ -106,7 +106,8 @@ impl Bridge {
                 }
                 Mark::None => (native_id(&self.board, task.revision), false),
             };
-            let step = template(&self.settings, &task.content).map_or_else(Step::Refuse, Step::Submit);
+            let step = template(&self.settings, &task.content)
+                .map_or_else(Step::Refuse, |template| Step::Submit(Box::new(template)));
             planned.extend(id.map(|id| Planned { task, id, is_labelled, step }));
         }
         if !stale.is_empty() {
@@ -131,7 +132,7 @@ impl Bridge {
             let rest = planned.iter().enumerate().skip(from);
             let (places, templates): (Vec<usize>, Vec<&TaskTemplate>) = rest
                 .filter_map(|(place, it)| match &it.step {
-                    Step::Submit(template) => Some((place, template)),
+                    Step::Submit(template) => Some((place, &**template)),
                     Step::Follow | Step::Refuse(_) => None,
                 })
                 .unzip();
@@ -164,7 +165,7 @@ impl Bridge {
             }
             match step {
                 Step::Follow => self.follow(&id),
-                Step::Submit(template) => wanted.push((id, template)),
+                Step::Submit(template) => wanted.push((id, *template)),
                 Step::Refuse(reason) => tracing::debug!(bridge = %self.name, task = %id, %reason, "refused a task"),
             }
         }

@@ -14,7 +14,7 @@ use jobbers_common::{
     limits::{MAX_DELAY, MAX_JSON_DEPTH},
     name::{QueueName, TaskId, TaskName},
     payload::Payload,
-    policy::{DeadLetter, OnShutdown, OnStall, PolicyOverrides},
+    policy::{DeadLetter, Exhausted, OnShutdown, OnStall, PolicyOverrides},
     task::{Priority, Start},
     template::{Document, TaskTemplate},
     time::Timestamp,
@@ -28,8 +28,8 @@ use super::{
     dependency::DependencyRequest,
     payload::Sent,
     value::{
-        AnyJsonDoc, BackoffDoc, DeadLetterDoc, DurationDoc, NameDoc, OnDuplicateDoc, OnShutdownDoc, OnStallDoc,
-        Rfc3339, StatusDoc,
+        AnyJsonDoc, BackoffDoc, DeadLetterDoc, DurationDoc, ExhaustedDoc, NameDoc, OnDuplicateDoc, OnShutdownDoc,
+        OnStallDoc, Rfc3339, StatusDoc,
     },
 };
 use crate::{
@@ -159,6 +159,15 @@ pub struct TaskRequest<'a> {
     #[serde(default)]
     #[schema(minimum = 1, maximum = 100)]
     pub max_crashes: Option<u32>,
+    /// How many leases may be taken on it: each counts as an attempt, also one that expires or is given back. Without
+    /// `max_retries` and `max_crashes`, it replaces those limits.
+    #[serde(default)]
+    #[schema(minimum = 1, maximum = 100)]
+    pub max_tries: Option<u32>,
+    /// How it ends when its tries are used up: `failed`, the default, or `aborted`. Only beside `max_tries`.
+    #[serde(default)]
+    #[schema(value_type = Option<ExhaustedDoc>)]
+    pub exhausted: Option<Exhausted>,
 }
 
 /// Several tasks, accepted all together or not at all.
@@ -279,6 +288,8 @@ impl TaskRequest<'_> {
             on_shutdown: self.on_shutdown,
             dead_letter: self.dead_letter,
             max_crashes: self.max_crashes,
+            max_tries: self.max_tries,
+            exhausted: self.exhausted,
         };
         overrides.validate().map_err(|error| invalid(error.field, error.rule))?;
         Ok(overrides)

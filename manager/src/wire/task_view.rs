@@ -10,7 +10,7 @@ use jobbers_common::{
     lifecycle::Status,
     name::{QueueName, TaskId, TaskName, WorkerId},
     payload::Payload,
-    policy::{DeadLetter, OnShutdown, OnStall, PolicyOverrides},
+    policy::{DeadLetter, Exhausted, OnShutdown, OnStall, PolicyOverrides},
     task::{AttemptError, Lease, Progress, Task},
     unique::{OnDuplicate, StatusSet, Unique},
 };
@@ -21,8 +21,8 @@ use utoipa::ToSchema;
 use super::dependency::DependenciesView;
 use super::registry::WarningView;
 use super::value::{
-    AnyJsonDoc, BackoffDoc, DeadLetterDoc, DurationDoc, NameDoc, OnDuplicateDoc, OnShutdownDoc, OnStallDoc, Rfc3339,
-    StatusDoc,
+    AnyJsonDoc, BackoffDoc, DeadLetterDoc, DurationDoc, ExhaustedDoc, NameDoc, OnDuplicateDoc, OnShutdownDoc,
+    OnStallDoc, Rfc3339, StatusDoc,
 };
 
 /// The result for a submitted task.
@@ -310,6 +310,13 @@ pub(crate) struct PolicyView<'a> {
     /// Lost leases until it counts as poison.
     #[serde(skip_serializing_if = "Option::is_none")]
     max_crashes: Option<u32>,
+    /// How many leases may be taken on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tries: Option<u32>,
+    /// How it ends when they are used up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<ExhaustedDoc>)]
+    exhausted: Option<Exhausted>,
 }
 
 impl<'a> From<&'a PolicyOverrides> for PolicyView<'a> {
@@ -328,6 +335,8 @@ impl<'a> From<&'a PolicyOverrides> for PolicyView<'a> {
             on_shutdown: overrides.on_shutdown,
             dead_letter: overrides.dead_letter,
             max_crashes: overrides.max_crashes,
+            max_tries: overrides.max_tries,
+            exhausted: overrides.exhausted,
         }
     }
 }

@@ -178,6 +178,10 @@ described! {
     DeadLetterDoc as "DeadLetterPolicy", one_of(["none", "save"])
 }
 described! {
+    /// How a task ends when its tries are used up.
+    ExhaustedDoc as "Exhausted", one_of(["failed", "aborted"])
+}
+described! {
     /// What has become of a dead letter.
     LetterStateDoc as "DeadLetterState", one_of(LetterState::ALL.map(LetterState::as_str))
 }

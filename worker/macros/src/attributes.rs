@@ -282,6 +282,8 @@ mod tests {
             on_shutdown: Some(OnShutdown::Requeue),
             dead_letter: Some(DeadLetter::Save),
             max_crashes: Some(4),
+            max_tries: None,
+            exhausted: None,
         };
         assert_eq!(said.policy, policy);
     }

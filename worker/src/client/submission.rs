@@ -9,7 +9,7 @@ use jobbers_common::{
     limits::{DEFAULT_MAX_PAYLOAD_BYTES, HIGHEST_MAX_PAYLOAD_BYTES, MAX_DELAY},
     name::{QueueName, TaskId, TaskName},
     payload::Payload,
-    policy::{CrashPolicy, PolicyOverrides},
+    policy::{CrashPolicy, Exhausted, PolicyOverrides},
     task::{Priority, Start},
     time::Timestamp,
     unique::{OnDuplicate, StatusSet, Unique, UniqueKey},
@@ -171,6 +171,20 @@ impl<R> Submission<R> {
     /// Retries after the first attempt, for this submission only.
     pub fn max_retries(mut self, retries: u32) -> Self {
         self.overrides.max_retries = Some(retries);
+        self
+    }
+
+    /// How many leases may be taken on this task, 1 to 100. Each counts as an attempt, also one that expires or is given
+    /// back after the function began: with 1, it runs at most once. Without [`Submission::max_retries`], this replaces that
+    /// limit.
+    pub fn max_tries(mut self, tries: u32) -> Self {
+        self.overrides.max_tries = Some(tries);
+        self
+    }
+
+    /// How the task ends when its tries are used up.
+    pub fn when_exhausted(mut self, exhausted: Exhausted) -> Self {
+        self.overrides.exhausted = Some(exhausted);
         self
     }
 

@@ -247,7 +247,7 @@ impl Fetcher {
                     }
                     known.push((task, policy, pair));
                 }
-                Some(_) => self.settle_unstarted(task, Outcome::Released { delay: Duration::ZERO }),
+                Some(_) => self.settle_unstarted(task, Outcome::Unstarted { delay: Duration::ZERO }),
                 None => self.unknown.keep(task),
             }
         }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use jobbers_common::{engine::Outcome, policy::OnShutdown};
+use jobbers_common::policy::OnShutdown;
 
 use super::{Fetcher, Settling};
 use crate::attempt::Stop;
@@ -129,7 +129,7 @@ impl Fetcher {
                     if attempt.take_end() {
                         self.left(&attempt);
                         let (id, fence) = (attempt.task.id.clone(), attempt.task.fence);
-                        let outcome = Outcome::Released { delay: Duration::ZERO };
+                        let outcome = attempt.given_back();
                         self.unsettled.push(Settling { id, unstarted: None, fence, outcome, attempt: Some(attempt) });
                     }
                 }

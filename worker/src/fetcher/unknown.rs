@@ -17,7 +17,7 @@ impl Fetcher {
     pub(super) fn decide_unknown(&mut self) {
         if !self.claims() {
             for task in self.unknown.take_undecided() {
-                self.settle_unstarted(task, Outcome::Released { delay: Duration::ZERO });
+                self.settle_unstarted(task, Outcome::Unstarted { delay: Duration::ZERO });
             }
             return;
         }
@@ -60,7 +60,7 @@ impl Fetcher {
     fn give_back_undecided(&mut self, now: Instant) {
         for task in self.unknown.take_undecided() {
             let outcome = match self.unknown.judge(&task, &self.parts.shared.worker, now) {
-                UnknownTaskAction::HandOn => Outcome::Released { delay: Duration::ZERO },
+                UnknownTaskAction::HandOn => Outcome::Unstarted { delay: Duration::ZERO },
                 UnknownTaskAction::GiveBack(delay) => {
                     settle_unknown(&task, delay, self.parts.planner.patience(&task.queue))
                 }

@@ -123,6 +123,14 @@ pub(super) struct TaskFlags {
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_crashes: Option<u32>,
+    /// How many leases may be taken on it, also ones that expire or are given back
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tries: Option<u32>,
+    /// How it ends when its tries are used up
+    #[arg(long, value_name = "STATUS", value_parser = ["failed", "aborted"], requires = "max_tries")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exhausted: Option<String>,
 }
 
 /// A task to wait for.

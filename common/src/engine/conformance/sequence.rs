@@ -18,7 +18,7 @@ use crate::{
     lifecycle::Status,
     name::{TaskId, TaskName},
     payload::Payload,
-    policy::{DeadLetter, PolicyOverrides},
+    policy::{DeadLetter, Exhausted, PolicyOverrides},
     queue::{QueueConfig, Retention},
     rate::RateLimit,
     task::{ClaimedTask, FailureKind, Fence, Lease, NewTask, Priority, Progress, Start, Task},
@@ -148,8 +148,11 @@ impl Pair<'_> {
             start =
                 if self.random.chance(50) { Start::After(delay) } else { Start::At(self.f.clock.now().after(delay)) };
         }
+        let max_tries = self.random.one_of(&[None, None, None, Some(1), Some(3)]);
         let overrides = PolicyOverrides {
             max_crashes: self.random.one_of(&[None, None, Some(1), Some(2)]),
+            max_tries,
+            exhausted: self.random.one_of(&[None, Some(Exhausted::Aborted)]).filter(|_| max_tries.is_some()),
             dead_letter: self.random.one_of(&[None, Some(DeadLetter::Save)]),
             ..PolicyOverrides::default()
         };
@@ -197,7 +200,7 @@ impl Pair<'_> {
 
     fn outcome(&mut self) -> Outcome {
         let delay = self.random.one_of(&[Duration::ZERO, seconds(3), seconds(9)]);
-        match self.random.below(9) {
+        match self.random.below(10) {
             0 | 1 => Outcome::Completed { result: self.random.one_of(&[None, Some(Payload::json("[1]"))]) },
             2 => Outcome::Retry { delay, failure: failure("boom").of(self.random.one_of(&[None, Some(BUSY)])) },
             3 => Outcome::Failed { failure: failure("over"), dead_letter: self.random.chance(50) },
@@ -210,6 +213,7 @@ impl Pair<'_> {
                 failure: failure("unknown"),
                 dead_letter: self.random.chance(50),
             },
+            8 => Outcome::Unstarted { delay },
             _ => Outcome::Released { delay },
         }
     }

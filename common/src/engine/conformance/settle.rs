@@ -9,6 +9,7 @@ use crate::{
     lifecycle::Status,
     limits::{KEPT_PARAMETER_BYTES, MAX_BATCH, MAX_ERROR_BYTES, MAX_ERRORS_KEPT},
     payload::Payload,
+    policy::Tries,
     task::{AttemptError, FailureKind, Fence, NewTask},
     time::Clock,
     transition::{Facts, Return, Transition},
@@ -304,7 +305,7 @@ fn all_outcomes() -> Vec<Outcome> {
     let boom = || failure("boom");
     let mut all = vec![DONE, Outcome::Cancelled, Outcome::Aborted { failure: boom() }];
     for delay in [Duration::ZERO, seconds(10)] {
-        all.extend([retry(delay), Outcome::Released { delay }]);
+        all.extend([retry(delay), Outcome::Released { delay }, Outcome::Unstarted { delay }]);
         for patience in [Duration::ZERO, seconds(60)] {
             all.push(Outcome::Unknown { delay, patience, failure: boom(), dead_letter: true });
         }
@@ -326,7 +327,7 @@ pub async fn every_outcome_moves_a_task_as_the_table_says(f: Fixture) {
             if cancel_requested {
                 f.engine.cancel(std::slice::from_ref(&claimed.id)).await.unwrap();
             }
-            let facts = Facts { now: f.clock.now(), cancel_requested, unknown_since: None };
+            let facts = Facts { now: f.clock.now(), cancel_requested, unknown_since: None, tries: Tries::Unlimited };
             let expected = Transition::of_outcome(&outcome, &facts);
             let said = format!("{outcome:?}, cancel requested: {cancel_requested}");
             assert_eq!(f.settle(&claimed, outcome.clone()).await, Accepted(expected.to), "{said}");

@@ -9,7 +9,7 @@ use crate::{
     lifecycle::Status,
     limits::{MAX_BATCH, MAX_QUEUES_PER_BATCH},
     payload::Payload,
-    policy::{DeadLetter, OnShutdown, PolicyOverrides},
+    policy::{DeadLetter, Exhausted, OnShutdown, PolicyOverrides},
     task::{NewTask, Priority, Start},
     time::Clock,
 };
@@ -22,6 +22,8 @@ pub async fn a_submitted_task_is_stored_as_it_was_given(f: Fixture) {
         on_shutdown: Some(OnShutdown::Requeue),
         dead_letter: Some(DeadLetter::Save),
         max_crashes: Some(9),
+        max_tries: Some(100),
+        exhausted: Some(Exhausted::Aborted),
         retry_for: Some(seconds(90)),
         fatal_on: Some(vec![ErrorKind::checked("invalid"), ErrorKind::checked("core::num::ParseIntError")]),
         ..PolicyOverrides::default()

@@ -5,7 +5,6 @@ use crate::{
     engine::{Error, LostTask, PruneRequest, PruneScope, Pruned, Reclaimed, Result},
     lifecycle::{Move, Status},
     name::{QueueName, TaskId, WorkerId},
-    policy::TaskPolicy,
     suspicion::{Judgement, WorkerLoss},
     task::{AttemptFailure, FailureKind},
     time::Timestamp,
@@ -79,10 +78,10 @@ impl State {
         task.suspicion = suspicion;
         task.crashes += 1;
         task.blames += u32::from(is_blamed);
-        let max_crashes = task.overrides.max_crashes.unwrap_or(TaskPolicy::DEFAULT.max_crashes);
-        let saves = task.overrides.keeps_poison();
-        let is_poison = is_blamed && task.blames >= max_crashes;
-        let transition = Transition::of_lost_lease(task.cancel_requested, is_poison, saves);
+        let (overrides, attempt) = (&task.overrides, task.attempt);
+        let is_poison = is_blamed && overrides.blames_allowed().is_some_and(|allowed| task.blames >= allowed);
+        let (saves, tries) = (overrides.keeps_poison(), overrides.tries(attempt));
+        let transition = Transition::of_lost_lease(task.cancel_requested, is_poison, saves, tries);
         let message = format!("the worker {worker} vanished: its lease ended");
         self.end_attempt(id, &transition, Some(AttemptFailure::new(FailureKind::Crash, message)), now);
         Some(transition.to)

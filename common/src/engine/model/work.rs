@@ -57,15 +57,16 @@ impl State {
             stored.task.last_span = span;
         }
         let unknown_since = stored.unknown.map(|first| first.at);
-        let facts = Facts { now, cancel_requested: stored.task.cancel_requested, unknown_since };
+        let tries = stored.task.overrides.tries(stored.task.attempt);
+        let facts = Facts { now, cancel_requested: stored.task.cancel_requested, unknown_since, tries };
         let transition = Transition::of_outcome(&outcome, &facts);
-        let failure = outcome.failure().cloned();
+        let failure = outcome.failure().cloned().unwrap_or_else(AttemptFailure::given_back_at_last_try);
         if let Outcome::Completed { result } = outcome
             && transition.to == Status::Completed
         {
             stored.task.result = result;
         }
-        self.end_attempt(&id, &transition, failure, now);
+        self.end_attempt(&id, &transition, Some(failure), now);
         let Some(stored) = self.tasks.get_mut(&id) else { return SettleAnswer::LeaseLost };
         if stored.task.status.is_finished() {
             stored.settled_by = Some(fence);

@@ -25,8 +25,9 @@ codes! {
     span { kept "T" }
     outcome {
         completed "c" retry "r" failed "f" stalled "s" aborted "a" unknown "u" cancelled "x" released "l"
+        unstarted "n"
     }
-    failure { crash "c" }
+    failure { crash "c" fatal "f" }
     flag { yes "1" no "0" }
     start { after "a" at "t" }
     conflict { fail "f" skip "s" replace "r" }

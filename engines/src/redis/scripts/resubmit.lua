@@ -56,7 +56,7 @@ local function send_again(id, at, record, name, revision)
     count(name, 'accepted', 1)
   end
   if ARGV[at + 5] == '1' then
-    core = sub(ARGV[at + 6], 1, @core.remember.last) .. sub(core, @core.linked) .. sub(ARGV[at + 6], @core.reserved.at)
+    core = sub(ARGV[at + 6], 1, @core.remember.last) .. sub(core, @core.linked) .. sub(ARGV[at + 6], @core.tries.at)
     write_body(id, at)
   end
   put_in(name, id, core, sub(record, @ending.started_at.at, @ending.blames.last), worker, revision, ARGV[at + 3] == '1')

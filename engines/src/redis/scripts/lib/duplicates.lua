@@ -157,7 +157,7 @@ local function take_one(run, place)
     word, id = fingerprint_of(new_core) .. id, met[place]
     local before = core_of(call('HGET', T, id))
     core = sub(before, @core.submitted_at.at, @core.fingerprint.last) .. sub(core, @core.size.at, @core.priority.last)
-      .. sub(before, @core.remember.at, @core.linked.last) .. sub(core, @core.reserved.at)
+      .. sub(before, @core.remember.at, @core.linked.last) .. sub(core, @core.tries.at)
     ends = sub(call('HGET', SAID, id), @kept.ends)
     remove(queue_in(before), { id }, false)
   elseif met[place] then

@@ -119,7 +119,7 @@ local function reclaim(found)
   if #found == 0 then
     return requeued, ended
   end
-  -- include held losses
+  -- include held losses tries
   local stored = records_of(found)
   local high, low, next_high = take_numbers(#found)
   local has_unknown = call('EXISTS', P .. 'u') == 1
@@ -131,21 +131,25 @@ local function reclaim(found)
       local revision = number_at(high, low, next_high, i - 1)
       note_error(id, lease, @failure.crash)
       local level, blames, is_blamed = judge_loss(lease)
+      local counts, exhausted, dead_letter = tries_of(lease)
+      if is_blamed and blames >= byte(lease, @lease.max_crashes.at) then
+        exhausted, dead_letter = @state.failed, sub(lease, @lease.dead_letter)
+      end
       local counted = sub(lease, 1, @lease.attempt.last) .. two_bytes(crashes) .. level .. string.char(blames)
         .. sub(lease, @lease.worker_length.at)
       if byte(lease) == @state.cancelling.byte then
         call('SREM', P .. 'cancel:' .. worker_of(lease), id)
         finish(queue, id, counted, @state.cancelled, revision, @flag.no, @by.store, fence)
         ended[#ended + 1] = records[#records]
-      elseif is_blamed and blames >= byte(lease, @lease.max_crashes.at) then
-        finish(queue, id, counted, @state.failed, revision, sub(lease, @lease.dead_letter), @by.store, fence)
+      elseif exhausted then
+        finish(queue, id, counted, exhausted, revision, dead_letter, @by.store, fence)
         ended[#ended + 1] = records[#records]
       else
         if has_unknown then
           call('HDEL', P .. 'u', id)
         end
         local record = @state.submitted .. revision .. sub(counted, @lease.position.at, @lease.started_at.last)
-          .. two_bytes(number_in(lease, @lease.attempt) - 1) .. sub(counted, @lease.crashes.at)
+          .. two_bytes(number_in(lease, @lease.attempt) - (counts and 0 or 1)) .. sub(counted, @lease.crashes.at)
         put_back(queue, id, record, score_in(record))
         requeued = requeued + 1
       end

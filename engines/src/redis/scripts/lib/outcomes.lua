@@ -1,5 +1,7 @@
 -- Outcomes of attempts other than plain completion. Included only if there is one.
 
+-- include tries
+
 -- Back to the queue: at once or later. Only a release at once keeps the place and the time it became due.
 local function go_back(queue, id, lease, revision, attempt, delay, keeps_place)
   local position = keeps_place and delay == 0 and sub(lease, @lease.position) or revision
@@ -35,6 +37,8 @@ local function give_back_unknown(queue, id, lease, revision, outcome, payload)
   return @state.dropped, false
 end
 
+local GIVEN_BACK_AT_LAST = @failure.fatal .. 'given back at its last try'
+
 -- Returns the status, and whether a repetition would get another answer.
 local function settle_outcome(queue, id, lease, revision, outcome, payload)
   local kind, is_cancelled = sub(outcome, @outcome.kind), byte(lease) == @state.cancelling.byte
@@ -66,8 +70,17 @@ local function settle_outcome(queue, id, lease, revision, outcome, payload)
   -- It ran, so the patience for an unknown task begins again.
   call('HDEL', P .. 'u', id)
   local attempt, delay = number_in(lease, @lease.attempt), tonumber(sub(outcome, @outcome.dead_letter.at))
-  if kind == @outcome.retry then
+  local counts, exhausted, dead_letter = tries_of(lease)
+  if kind == @outcome.unstarted then
+    return go_back(queue, id, lease, revision, attempt - 1, delay, true)
+  elseif exhausted then
+    if kind == @outcome.released then
+      note_error(id, lease, GIVEN_BACK_AT_LAST)
+    end
+    finish(queue, id, lease, exhausted, revision, dead_letter, @by.worker, fence)
+    return exhausted, false
+  elseif kind == @outcome.retry then
     return go_back(queue, id, lease, revision, attempt, delay, false)
   end
-  return go_back(queue, id, lease, revision, attempt - 1, delay, true)
+  return go_back(queue, id, lease, revision, counts and attempt or attempt - 1, delay, true)
 end

@@ -9,7 +9,7 @@
 --   a         aborted; payload: as for retry
 --   u<0|1><patience>:<delay>  unknown to its worker: released, or dropped when patience ends; payload: as for retry
 --   x         cancelled
---   l<delay>  released
+--   l<delay>  released; n<delay> before the task began
 -- Each but `c` may be followed by ; and the span that the task's next attempt is to know.
 -- Returns a string with a letter for each: the digit of the status the task now has, or `-` for a lost lease; and
 -- whether repeating this would answer otherwise.
