@@ -8,7 +8,7 @@
 -- include base numbers wake moves lane agenda maintain
 
 -- How many queues one call checks.
-local MOST_QUEUES = 500
+local MOST_QUEUES = 250
 
 if call('EXISTS', P .. 'g:due') == 1 then
   -- include put_off
