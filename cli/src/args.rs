@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    active, bench, boards, cancel, complete, completions, demo, dlq, doctor, explain, export, import, list, queues,
+    active, bench, boards, cancel, complete, completions, demo, depend, dlq, doctor, explain, export, import, list, queues,
     registry, resubmit, roles, routes, scheduled, schedules, status, submit, top, up, workers, workflow,
 };
 
@@ -63,6 +63,8 @@ pub enum Command {
     Scheduled(scheduled::Args),
     /// Cancel tasks, by id or by filter
     Cancel(cancel::Args),
+    /// Make a task that has not started wait for further tasks
+    Depend(depend::Args),
     /// Send tasks again that are over and did not complete
     Resubmit(resubmit::Args),
     /// Look at dead letters: what failed for good, and why; send it again, or delete it

@@ -7,6 +7,7 @@ pub mod cancel;
 pub mod complete;
 pub mod completions;
 pub mod demo;
+pub mod depend;
 pub mod dlq;
 pub mod doctor;
 pub mod explain;

@@ -8,6 +8,7 @@
 //! - A predecessor that is over when its successor is submitted signals at once, by its end. So does one that was pruned
 //!   and is remembered ([`crate::tombstone`]).
 //! - A predecessor that is purged counts as cancelled, and one that another submission replaces counts as aborted.
+//! - Edges between stored tasks may be added ([`added`]).
 //! - A task that is over stays over: sending a predecessor again revives no successor that was aborted.
 
 use std::{
@@ -23,6 +24,8 @@ use crate::{
     name::TaskId,
     task::NewTask,
 };
+
+pub mod added;
 
 /// What the end of a predecessor means to its successor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -107,7 +110,7 @@ pub struct EndedPredecessor {
 /// What a task waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Dependencies {
-    /// How many edges it was submitted with.
+    /// How many edges it was submitted with, or received later.
     pub total: u32,
     /// How many of them are signalled. Edges that were not when the task ended no longer count.
     pub signals: u32,

@@ -17,6 +17,7 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 
 use crate::{
+    dependency::added::NewDependency,
     lifecycle::Status,
     name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
     queue::{Config, QueueConfig, RoleConfig},
@@ -95,6 +96,19 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// `max_bytes`, and [`Error::RateLimited`]. [`Error::Invalid`] for a batch over 1,000, an empty one, one that names
     /// an id twice, or an invalid unique key.
     async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>>;
+
+    /// Adds dependencies between stored tasks ([`crate::dependency::added`]): all of them or, on any error, none. Returns
+    /// for each whether it is new, in the order given.
+    ///
+    /// A task that is scheduled or submitted becomes `waiting` again. It keeps its due time, and joins the end of its
+    /// queue when it is released. Dependencies that it did not wait for any more do not come back.
+    ///
+    /// # Errors
+    /// [`Error::DependencyRefused`] for the first edge, in the order given, that can't be added; then for a task with too
+    /// many; then for a circle, or if it takes too long to rule one out. [`Error::Invalid`] beyond a bound. Safe to
+    /// repeat: an edge that exists stays as it is. If a task has started or ended meanwhile, the repeated call is
+    /// refused.
+    async fn add_dependencies(&self, edges: &[NewDependency]) -> Result<Vec<bool>>;
 
     // ---- work ---------------------------------------------------------------------------------------------------
 

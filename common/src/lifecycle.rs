@@ -61,6 +61,8 @@ pub enum Move {
     Replace,
     /// An operator sends it again.
     Resubmit,
+    /// It receives dependencies before it has started.
+    Depend,
 }
 
 use Move as M;
@@ -77,11 +79,13 @@ pub const TRANSITIONS: &[(Status, Move, Status)] = &[
     (S::Waiting, M::Replace, S::Scheduled),
     (S::Waiting, M::Replace, S::Submitted),
     (S::Scheduled, M::Promote, S::Submitted),
+    (S::Scheduled, M::Depend, S::Waiting),
     (S::Scheduled, M::Cancel, S::Cancelled),
     (S::Scheduled, M::Replace, S::Waiting),
     (S::Scheduled, M::Replace, S::Scheduled),
     (S::Scheduled, M::Replace, S::Submitted),
     (S::Submitted, M::Claim, S::Started),
+    (S::Submitted, M::Depend, S::Waiting),
     (S::Submitted, M::Cancel, S::Cancelled),
     (S::Submitted, M::Drop, S::Dropped),
     (S::Submitted, M::Replace, S::Waiting),
@@ -145,7 +149,7 @@ pub const fn is_legal(from: Status, event: Move, to: Status) -> bool {
 
 impl Move {
     /// How many there are.
-    const COUNT: usize = Self::Resubmit as usize + 1;
+    const COUNT: usize = Self::Depend as usize + 1;
 }
 
 impl Status {

@@ -11,6 +11,7 @@ use std::{
 
 use async_trait::async_trait;
 use jobbers_common::{
+    dependency::added::NewDependency,
     engine::{
         AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules, Duty,
         DutyClaim, Engine, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, PruneRequest,
@@ -57,6 +58,7 @@ macro_rules! operations {
 
 operations!(
     submit,
+    add_dependencies,
     cycle,
     extend,
     get,
@@ -197,6 +199,7 @@ macro_rules! measured {
 
 measured! {
     submit(batch: Submit) -> Vec<Submitted>;
+    add_dependencies(edges: &[NewDependency]) -> Vec<bool>;
     cycle(cycle: Cycle) -> CycleReply;
     extend(worker: &WorkerId, lease: Duration, extensions: Vec<Extension>) -> Vec<ExtendAnswer>;
     get(id: &TaskId) -> Option<Task>;

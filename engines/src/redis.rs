@@ -11,6 +11,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use jobbers_common::{
+    dependency::added::NewDependency,
     engine::{
         AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules, Duty,
         DutyClaim, Engine, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, PruneRequest,
@@ -40,6 +41,7 @@ mod boards;
 mod connection;
 mod connection_health;
 mod dead;
+mod dependencies;
 mod duty;
 mod errors;
 mod failure;
@@ -106,6 +108,10 @@ impl Engine for RedisEngine {
 
     async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>> {
         self.submitter.submit(batch).await
+    }
+
+    async fn add_dependencies(&self, edges: &[NewDependency]) -> Result<Vec<bool>> {
+        dependencies::add(&self.store, edges).await
     }
 
     async fn cycle(&self, cycle: Cycle) -> Result<CycleReply> {

@@ -18,6 +18,7 @@ use std::{
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use jobbers_common::{
+    dependency::added::{NewDependency, validate_new},
     engine::{
         AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules, Duty,
         DutyClaim, Engine, Error, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page,
@@ -261,6 +262,12 @@ impl Engine for SqliteEngine {
         batch.validate()?;
         let growth = submit::growth(&batch);
         self.writer.grow(batch.tasks.len(), growth, move |step| submit::submit(step, &batch)).await
+    }
+
+    async fn add_dependencies(&self, edges: &[NewDependency]) -> Result<Vec<bool>> {
+        validate_new(edges)?;
+        let (growth, edges) = (dependency::add::growth(edges.len()), edges.to_vec());
+        self.writer.grow(edges.len(), growth, move |step| dependency::add::add(step, &edges)).await
     }
 
     async fn cycle(&self, cycle: Cycle) -> Result<CycleReply> {

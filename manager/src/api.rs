@@ -84,6 +84,8 @@ fn operations() -> Vec<UtoipaMethodRouter<Arc<App>>> {
         routes!(tasks::events::events),
         routes!(tasks::cancel::cancel_one),
         routes!(tasks::resubmit::resubmit),
+        routes!(tasks::dependencies::add_to_task),
+        routes!(tasks::dependencies::add_many),
         routes!(leases::lease),
         routes!(leases::extend),
         routes!(leases::give_back),

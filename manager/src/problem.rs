@@ -9,7 +9,9 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use jobbers_common::{
+    dependency::added::AddRefusal,
     engine::{ConflictReason, Error},
+    lifecycle::Status,
     name::TaskId,
     tombstone::Tombstone,
 };
@@ -114,12 +116,18 @@ codes! {
     /// The token holds no lease on the task: the lease ended and the task was given to another, or it is over or gone. Nothing
     /// changed; stop the task.
     LeaseLost = "lease_lost", CONFLICT, "The lease is lost";
-    /// A task that runs can't be replaced. Cancel it first.
+    /// A task that runs can't be replaced: cancel it first. Nor can it wait for further tasks.
     TaskStarted = "task_started", CONFLICT, "The task is running";
     /// Another task, `holder`, holds the task's unique key. Wait until it is over, or say on_duplicate.
     Duplicate = "duplicate", CONFLICT, "Another task holds the unique key";
-    /// The task was over before it could be cancelled.
+    /// The task was over before it could be cancelled, or could wait for another one.
     TaskOver = "task_over", CONFLICT, "The task is over";
+    /// A task to wait for is over, so no dependency on it was added, and none of the same request. If that is no obstacle, add
+    /// the others.
+    PredecessorOver = "predecessor_over", CONFLICT, "The task to wait for is over";
+    /// The task waits for that task already, with another policy. Policies do not change; none of the request's dependencies
+    /// was added.
+    DependencyExists = "dependency_exists", CONFLICT, "The dependency exists with another policy";
     /// The workflow's id is taken by another one. Choose another id, or send the body that it was submitted with.
     WorkflowExists = "workflow_exists", CONFLICT, "The workflow exists";
     /// The workflow is over; only one that is not can be cancelled.
@@ -169,6 +177,12 @@ codes! {
     /// A task names a dependency on a task that is not stored, not remembered and not part of the same batch. Submit that
     /// one first or with it, or correct the id; `pointer` says where it is. Nothing was accepted.
     UnknownPredecessor = "unknown_predecessor", UNPROCESSABLE_ENTITY, "A task to wait for does not exist";
+    /// With this dependency tasks would wait for each other for ever; the detail names them. None of the request's dependencies
+    /// was added.
+    CircularDependency = "circular_dependency", UNPROCESSABLE_ENTITY, "The tasks would wait for each other";
+    /// Too many dependencies lead from the task and to the one that it is to wait for: whether they would wait for each other
+    /// can't be checked in one step. Name the dependency when the task is submitted. None of the request was added.
+    TooManyToCheck = "too_many_to_check", UNPROCESSABLE_ENTITY, "The graph is too large to check";
     /// The routing rule for the task forbids to name a queue other than its own. Leave `queue` out.
     QueueForbidden = "queue_forbidden", UNPROCESSABLE_ENTITY, "The queue is not the submitter's to choose";
     /// A defect of ours; the log tells more.
@@ -335,6 +349,17 @@ impl From<Error> for Problem {
             Error::RoleInUse { .. } => Code::RoleInUse,
             Error::Invalid(_) => Code::InvalidRequest,
             Error::UnknownPredecessor { .. } => Code::UnknownPredecessor,
+            Error::DependencyRefused(refused) => match refused.why {
+                AddRefusal::UnknownRun => Code::UnknownTask,
+                AddRefusal::RunStarted(Status::Started) => Code::TaskStarted,
+                AddRefusal::RunStarted(_) => Code::TaskOver,
+                AddRefusal::UnknownAfter => Code::UnknownPredecessor,
+                AddRefusal::AfterOver(_) => Code::PredecessorOver,
+                AddRefusal::OtherPolicy(_) => Code::DependencyExists,
+                AddRefusal::RunIsUnique | AddRefusal::TooMany => Code::InvalidRequest,
+                AddRefusal::Circle(_) => Code::CircularDependency,
+                AddRefusal::TooManyToCheck => Code::TooManyToCheck,
+            },
             // What was right when the program started and is not any more, such as a login.
             Error::Unavailable { .. } | Error::Config(_) => Code::StoreUnavailable,
             Error::Full(_) => Code::StoreFull,

@@ -24,6 +24,7 @@
 use std::sync::Arc;
 
 use jobbers_common::{
+    dependency::added::NewDependency,
     engine::{Engine, Error},
     name::{NameError, TaskId},
     policy::PolicyError,
@@ -152,6 +153,31 @@ impl Client {
             Way::Http(http) => http.submit(&batch).await?,
         };
         Ok(taken.into_iter().map(|taken| Handle::new(self.clone(), taken)).collect())
+    }
+
+    /// Makes stored tasks wait for others, up to 500 dependencies: all of them are added or, on any error, none. The tasks that
+    /// are to wait have not started, and those that they are to wait for are not over. Returns how many are new; one that
+    /// exists stays as it is.
+    ///
+    /// ```no_run
+    /// # use jobbers_worker::{SubmitError, policy::{DependencyPolicy, NewDependency}, prelude::*};
+    /// # async fn example(client: &Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let (run, after) = ("clean/7".parse()?, "export/7".parse()?);
+    /// client.add_dependencies(&[NewDependency { run, after, policy: DependencyPolicy::RunWithFailures }]).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`SubmitError`], with the code of [`Error::DependencyRefused`] over HTTP; then none was added.
+    pub async fn add_dependencies(&self, edges: &[NewDependency]) -> Result<usize, SubmitError> {
+        match &self.0.way {
+            Way::Store(store) => {
+                let answers = store.engine().add_dependencies(edges).await?;
+                Ok(answers.into_iter().filter(|is_new| *is_new).count())
+            }
+            Way::Http(http) => http.add_dependencies(edges).await,
+        }
     }
 
     /// A task that was submitted earlier, to await its result.

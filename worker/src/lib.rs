@@ -97,7 +97,7 @@ pub mod prelude {
 pub mod policy {
     pub use jobbers_common::{
         backoff::Backoff,
-        dependency::DependencyPolicy,
+        dependency::{DependencyPolicy, added::NewDependency},
         error_kind::ErrorKind,
         lifecycle::Status,
         policy::{DeadLetter, Exhausted, OnShutdown, OnStall, PolicyOverrides, TaskPolicy},

@@ -12,6 +12,7 @@ use jobbers_common::{
 use jobbers_process::exit;
 use serde_json::value::RawValue;
 
+pub(crate) use self::request::Predecessor;
 use self::request::{Submission, TaskFlags, TaskRequest, Tasks};
 use super::{
     parameters::{self, Documents, Given},

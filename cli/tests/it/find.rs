@@ -72,6 +72,23 @@ fn a_task_that_is_over_is_sent_again_kept_or_not() {
 }
 
 #[test]
+fn a_task_is_made_to_wait_for_further_tasks() {
+    let up = Up::start();
+    for id in ["first", "second", "third"] {
+        up.jobbers(&["submit", "echo", "--id", id, "--delay", "1h"]).ok();
+    }
+    let depend = ["depend", "third", "--on", "first", "--on", "second=run_with_failures"];
+    assert_eq!(up.jobbers(&depend).ok().out, "third waits for 2 further tasks\n");
+    assert_eq!(up.jobbers(&depend).ok().out, "third waits for 0 further tasks, and for 2 as before\n");
+    assert_eq!(up.jobbers(&["status", "third", "--json"]).ok().json()["status"], "waiting");
+    up.jobbers(&["depend", "first", "--on", "third"]).fails(1, "first -> third -> first");
+    up.jobbers(&["depend", "first", "--on", "nobody"]).fails(1, "unknown_predecessor");
+    up.jobbers(&["depend", "first"]).ends_with(2);
+    up.jobbers(&["cancel", "first"]).ok();
+    assert_eq!(up.jobbers(&["status", "third", "--json"]).ok().json()["status"], "aborted");
+}
+
+#[test]
 fn what_can_be_run_is_listed_and_shown_with_its_parameters() {
     let up = Up::start();
     let listed = up.jobbers(&["registry"]).ok().out;

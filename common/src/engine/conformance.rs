@@ -36,6 +36,7 @@ use crate::{
     time::ManualClock,
 };
 
+pub mod added_dependencies;
 pub mod arrange;
 pub mod audit;
 pub mod backup;
@@ -377,6 +378,21 @@ macro_rules! conformance_suite {
             a_full_queue_counts_what_waits_for_others
             a_graph_of_divisors_in_pieces_runs_in_order
             random_graphs_run_to_their_end
+        );
+        $crate::conformance_group!($open, added_dependencies:
+            a_ready_task_with_a_new_edge_waits_again
+            a_waiting_task_waits_for_the_new_edge_too
+            a_scheduled_task_keeps_its_time
+            one_edge_that_can_t_be_added_refuses_all
+            a_task_has_no_more_edges_than_it_may
+            a_circle_is_refused_and_named
+            a_long_circle_is_found_or_the_check_is_refused
+            two_callers_do_not_close_a_circle_together
+            a_new_edge_goes_by_its_policy
+            a_task_that_is_set_aside_may_wait_and_comes_back
+            a_task_sent_again_waits_for_what_is_added_alone
+            an_end_that_is_still_to_be_signalled_is_not_that_of_a_new_edge
+            a_task_with_a_new_edge_can_be_cancelled_replaced_and_purged
         );
         $crate::conformance_group!($open, work:
             a_claimed_task_is_not_claimed_twice

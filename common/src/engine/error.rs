@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::{
+    dependency::added::RefusedDependency,
     lifecycle::Status,
     name::{QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
     routing::RouteKey,
@@ -71,6 +72,9 @@ pub enum Error {
         /// The task that it names.
         predecessor: TaskId,
     },
+    /// An edge between stored tasks can't be added. None was.
+    #[error("{0}")]
+    DependencyRefused(Box<RefusedDependency>),
     /// The queue holds as many tasks as it may. Nothing was accepted.
     #[error("queue {queue} holds as many tasks as its max_length of {max_length} allows")]
     QueueFull {
@@ -199,6 +203,7 @@ impl Error {
             Self::Conflict { .. } => "conflict",
             Self::Duplicate { .. } => "duplicate",
             Self::UnknownPredecessor { .. } => "unknown_predecessor",
+            Self::DependencyRefused(refused) => refused.kind(),
             Self::Exists(_) => "exists",
             Self::NotEmpty { .. } => "not_empty",
             Self::InUse { .. } => "in_use",

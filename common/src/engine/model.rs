@@ -26,6 +26,7 @@ use super::{
     workflows::{encode_run, validate_definition, validate_ids},
 };
 use crate::{
+    dependency::added::{NewDependency, validate_new},
     lifecycle::Status,
     name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
     queue::{Config, QueueConfig, RoleConfig},
@@ -139,6 +140,11 @@ impl Engine for ModelEngine {
     async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>> {
         batch.validate()?;
         self.step(|state, now| state.submit(batch, now))
+    }
+
+    async fn add_dependencies(&self, edges: &[NewDependency]) -> Result<Vec<bool>> {
+        validate_new(edges)?;
+        self.step(|state, now| state.add_dependencies(edges, now))
     }
 
     async fn cycle(&self, cycle: Cycle) -> Result<CycleReply> {

@@ -128,6 +128,7 @@ macro_rules! scripts {
 }
 
 scripts! {
+    ADD_DEPENDENCIES = "scripts/add_dependencies.lua";
     AUDIT = "scripts/audit.lua";
     AWAIT = "scripts/await.lua";
     BOARD_ADD = "scripts/board_add.lua";
@@ -314,7 +315,7 @@ mod tests {
             assert_eq!(flags(script), "#!lua flags=allow-oom");
         }
         for script in
-            [&SUBMIT, &RESUBMIT, &RESTORE, &MOVE, &FIRE, &PUT_SCHEDULE, &PUT_WORKFLOW, &BOARD_ADD, &BOARD_RESTORE]
+            [&SUBMIT, &ADD_DEPENDENCIES, &RESUBMIT, &RESTORE, &MOVE, &FIRE, &PUT_SCHEDULE, &PUT_WORKFLOW, &BOARD_ADD, &BOARD_RESTORE]
         {
             assert_eq!(flags(script), "#!lua");
         }

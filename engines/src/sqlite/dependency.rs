@@ -26,6 +26,8 @@ use super::{
     view::View,
 };
 
+pub(super) mod add;
+
 /// The most ends that one call continues.
 const ENDS_A_CHORE: usize = 1_000;
 

@@ -92,6 +92,7 @@ statements! {
     DELETE_WORKER = "delete_worker";
     DELETE_WORKFLOW = "delete_workflow";
     DELETE_WORKFLOW_DEFINITION = "delete_workflow_definition";
+    DEPENDENCY_POLICY = "dependency_policy";
     DROP_BOARD_GROUP = "drop_board_group";
     DROP_EMPTY_BOARD_GROUPS = "drop_empty_board_groups";
     DUE_GATES = "due_gates";
@@ -111,6 +112,7 @@ statements! {
     FIND_BOARD = "find_board";
     FIND_BOARD_MARK = "find_board_mark";
     FIND_BOARD_TASK = "find_board_task";
+    FIND_DEPENDENT = "find_dependent";
     FIND_DUE = "find_due";
     FIND_DUTY = "find_duty";
     FIND_ENDED = "find_ended";
@@ -197,8 +199,10 @@ statements! {
     NEXT_GATE = "next_gate";
     NEXT_GATED = "next_gated";
     NEXT_GATE_DUE = "next_gate_due";
+    NEXT_PREDECESSORS = "next_predecessors";
     NEXT_QUEUE = "next_queue";
     NEXT_READY = "next_ready";
+    NEXT_SUCCESSORS = "next_successors";
     NEXT_UNLIMITED_GATE = "next_unlimited_gate";
     NOTE_ABORTED_BY = "note_aborted_by";
     NOTE_DUE = "note_due";
@@ -250,6 +254,7 @@ statements! {
     SCHEDULE_REVISION = "schedule_revision";
     SET_ASIDE = "set_aside";
     SET_BOARD_CONTENT = "set_board_content";
+    SET_DEPENDENCIES = "set_dependencies";
     SET_DUE = "set_due";
     SET_GATE_DUE = "set_gate_due";
     SET_GATE_MARK = "set_gate_mark";
@@ -267,12 +272,14 @@ statements! {
     TALLIES_OF_QUEUE = "tallies_of_queue";
     TASKS_TO_WEIGH = "tasks_to_weigh";
     TASK_BYTES = "task_bytes";
+    TASK_ID = "task_id";
     TASK_STATUS = "task_status";
     TRIM_FAILURES = "trim_failures";
     UNCLAIMED_TASKS = "unclaimed_tasks";
     UPDATE_TALLY = "update_tally";
     WAITING_BYTES = "waiting_bytes";
     WAITS_FOR = "waits_for";
+    WAIT_FOR_OTHERS = "wait_for_others";
     WORKERS_TOLD_TO_CANCEL = "workers_told_to_cancel";
     WORKFLOW_REVISION = "workflow_revision";
     WRITE_META = "write_meta";

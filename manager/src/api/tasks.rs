@@ -1,6 +1,7 @@
-//! Tasks: submit, get, list, cancel.
+//! Tasks: submit, get, list, cancel, add dependencies.
 
 pub(super) mod cancel;
+pub(super) mod dependencies;
 pub(super) mod events;
 pub(super) mod explain;
 pub(super) mod look;

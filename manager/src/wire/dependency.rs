@@ -3,7 +3,7 @@
 use std::fmt;
 
 use jobbers_common::{
-    dependency::{Dependencies, Dependency, DependencyPolicy, EndedPredecessor},
+    dependency::{Dependencies, Dependency, DependencyPolicy, EndedPredecessor, added::NewDependency},
     lifecycle::Status,
     name::TaskId,
 };
@@ -82,11 +82,71 @@ impl ToSchema for DependencyRequest {
     }
 }
 
+/// Tasks that a stored task is to wait for too.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = AddDependenciesToTask)]
+pub struct AddToTask {
+    /// The tasks, 1 to 500: each an id, or an object that also says what its end means.
+    #[schema(min_items = 1, max_items = 500)]
+    pub(crate) depends_on: Vec<DependencyRequest>,
+}
+
+/// A dependency between stored tasks.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewDependency)]
+pub struct NewDependencyRequest {
+    /// The task that waits. It has not started.
+    #[schema(value_type = NameDoc)]
+    run: TaskId,
+    /// The task that it waits for. It is not over.
+    #[schema(value_type = NameDoc)]
+    after: TaskId,
+    /// What its end means. Default: `abort_successors`.
+    #[serde(default)]
+    #[schema(value_type = DependencyPolicyDoc, required = false)]
+    policy: DependencyPolicy,
+}
+
+impl From<NewDependencyRequest> for NewDependency {
+    fn from(request: NewDependencyRequest) -> Self {
+        let NewDependencyRequest { run, after, policy } = request;
+        Self { run, after, policy }
+    }
+}
+
+/// Dependencies between stored tasks.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = AddDependencies)]
+pub struct AddDependencies {
+    /// The dependencies, 1 to 500: all of them are added, or none.
+    #[schema(min_items = 1, max_items = 500)]
+    pub(crate) dependencies: Vec<NewDependencyRequest>,
+}
+
+/// What became of dependencies.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct AddedDependencies {
+    /// How many are new.
+    added: usize,
+    /// How many existed before.
+    existing: usize,
+}
+
+impl AddedDependencies {
+    pub(crate) fn new(answers: &[bool]) -> Self {
+        let added = answers.iter().filter(|is_new| **is_new).count();
+        Self { added, existing: answers.len() - added }
+    }
+}
+
 /// How many tasks a task waits for.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Dependencies)]
 pub(crate) struct DependenciesView<'a> {
-    /// How many tasks it was submitted to wait for.
+    /// How many tasks it waited for, since its submission or since they were added.
     total: u32,
     /// How many of them have signalled their end. The task runs when this is `total`.
     signals: u32,

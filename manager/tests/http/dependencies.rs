@@ -118,3 +118,60 @@ async fn nonsense_about_dependencies_is_refused_and_named() {
     assert!(problem["detail"].as_str().unwrap().contains("not both"), "{problem}");
     server.get("/tasks/b").await.refused(404, "unknown_task");
 }
+
+#[tokio::test]
+async fn a_stored_task_waits_for_further_tasks() {
+    let server = Server::start().await;
+    let batch = json!({"tasks": [
+        {"id": "a", "name": "echo"}, {"id": "b/1", "name": "echo"}, {"id": "c", "name": "echo"}, after("d", &json!(["a"])),
+    ]});
+    server.post("/tasks", batch).await.expect(201);
+    let wanted = json!({"depends_on": ["a", {"id": "c", "policy": "run_on_error"}]});
+    for expected in [json!({"added": 2, "existing": 0}), json!({"added": 0, "existing": 2})] {
+        assert_eq!(server.post("/tasks/b%2F1/dependencies", &wanted).await.expect(200), expected);
+    }
+    let task = server.get("/tasks/b%2F1").await.expect(200);
+    let open = json!([{"id": "a", "policy": "abort_successors"}, {"id": "c", "policy": "run_on_error"}]);
+    assert_eq!(task["status"], "waiting");
+    assert_eq!(task["dependencies"], json!({"total": 2, "signals": 0, "waits_for": open}));
+    let pairs = json!({"dependencies": [{"run": "d", "after": "c"}, {"run": "d", "after": "a"}]});
+    assert_eq!(server.post("/dependencies", pairs).await.expect(200), json!({"added": 1, "existing": 1}));
+    assert_eq!(server.get("/tasks/d").await.expect(200)["dependencies"]["total"], 2);
+}
+
+#[tokio::test]
+async fn a_dependency_that_can_t_be_added_is_refused_and_named() {
+    let server = Server::start().await;
+    let batch = json!({"tasks": [
+        {"id": "over", "name": "echo"}, {"id": "running", "name": "echo"}, {"id": "a", "name": "echo"},
+        after("b", &json!(["a"])), {"id": "free", "name": "echo"},
+    ]});
+    server.post("/tasks", batch).await.expect(201);
+    let claimed = server.claim("default", 2).await;
+    server.settle(&claimed[0], DONE).await;
+    for (run, after, status, code) in [
+        ("ghost", "a", 404, "unknown_task"),
+        ("running", "a", 409, "task_started"),
+        ("over", "a", 409, "task_over"),
+        ("b", "ghost", 422, "unknown_predecessor"),
+        ("b", "over", 409, "predecessor_over"),
+        ("a", "a", 422, "circular_dependency"),
+    ] {
+        let bad = json!({"dependencies": [{"run": "free", "after": "a"}, {"run": run, "after": after}]});
+        let problem = server.post("/dependencies", bad).await.refused(status, code);
+        let pointer = if code == "circular_dependency" { "/dependencies" } else { "/dependencies/1" };
+        assert_eq!(problem["pointer"], pointer, "{problem}");
+    }
+    let circle = json!({"depends_on": ["b"]});
+    let problem = server.post("/tasks/a/dependencies", circle).await.refused(422, "circular_dependency");
+    assert_eq!(problem["detail"], "these tasks would wait for each other: a -> b -> a");
+    let other = json!({"depends_on": [{"id": "a", "policy": "run_on_error"}]});
+    server.post("/tasks/b/dependencies", other).await.refused(409, "dependency_exists");
+    let many: Vec<String> = (0..501).map(|n| format!("t{n}")).collect();
+    for bad in [json!([]), json!(["a", "a"]), json!(many)] {
+        let problem = server.post("/tasks/free/dependencies", json!({"depends_on": bad})).await;
+        assert_eq!(problem.refused(422, "invalid_request")["pointer"], "/depends_on");
+    }
+    server.post("/tasks/free/dependencies", json!({})).await.refused(422, "invalid_request");
+    assert_eq!(server.get("/tasks/free").await.expect(200)["status"], "submitted");
+}

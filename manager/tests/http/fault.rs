@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use jobbers_common::{
+    dependency::added::NewDependency,
     engine::{
         AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules, Duty,
         DutyClaim, Engine, Error, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page,
@@ -102,6 +103,9 @@ impl Engine for FaultyEngine {
 
     async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>> {
         self.well()?.submit(batch).await
+    }
+    async fn add_dependencies(&self, edges: &[NewDependency]) -> Result<Vec<bool>> {
+        self.well()?.add_dependencies(edges).await
     }
     async fn cycle(&self, cycle: Cycle) -> Result<CycleReply> {
         let claims = cycle.claim.is_some();

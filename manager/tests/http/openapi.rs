@@ -59,6 +59,7 @@ const OPERATIONS: [&str; 70] = [
     "GET /workflows/{workflow}",
     "POST /boards/{board}/tasks/{revision}/release",
     "POST /dead-letter-queue/resubmit",
+    "POST /dependencies",
     "POST /leases",
     "POST /leases/extend",
     "POST /leases/return",
@@ -75,6 +76,7 @@ const OPERATIONS: [&str; 70] = [
     "POST /tasks",
     "POST /tasks/cancel",
     "POST /tasks/{id}/cancel",
+    "POST /tasks/{id}/dependencies",
     "POST /tasks/{id}/resubmit",
     "POST /workers/drain",
     "POST /workers/resume",
@@ -294,6 +296,9 @@ async fn prepare(bench: &Bench, operation: &str) {
         bench.archived(1).await;
     } else {
         bench.post("/tasks", json!({"id": "order-7", "name": "echo"})).await.expect(201);
+    }
+    if operation.starts_with("add_dependencies") {
+        bench.post("/tasks", json!({"id": "order-6", "name": "echo"})).await.expect(201);
     }
     if operation == "follow_task" {
         // Its stream ends with the task.

@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use jobbers_common::{engine::SubmittedHow, lifecycle::Status};
 use jobbers_test_support::fault_proxy::FaultProxy;
-use jobbers_worker::{Client, ResultError, SubmitError, policy::OnDuplicate, stock};
+use jobbers_worker::{
+    Client, ResultError, SubmitError,
+    policy::{DependencyPolicy, NewDependency, OnDuplicate},
+    stock,
+};
 use serde_json::json;
 
 use crate::{engines::Kind, stack::Stack};
@@ -68,6 +72,20 @@ async fn the_manager_s_word_reaches_the_client(kind: Kind) {
     let last = unique("c").on_duplicate(OnDuplicate::KeepLast).unique_while([Status::Submitted]);
     let updated = last.submit(&client).await.unwrap();
     assert_eq!((updated.id.as_str(), updated.how), ("b", SubmittedHow::Updated));
+    let edge = |run: &str, after: &str| NewDependency {
+        run: run.parse().unwrap(),
+        after: after.parse().unwrap(),
+        policy: DependencyPolicy::RunWithFailures,
+    };
+    stock::sleep.with(sleep(1)).id("d/1").submit(&client).await.unwrap();
+    for new in [1, 0] {
+        assert_eq!(client.add_dependencies(&[edge("d/1", "a")]).await.unwrap(), new);
+    }
+    let circle = client.add_dependencies(&[edge("a", "d/1")]).await.unwrap_err();
+    assert!(
+        matches!(&circle, SubmitError::Refused { status: 422, code, .. } if code == "circular_dependency"),
+        "{circle}"
+    );
     let strict = manager.api.put("/queues/default", &json!({"strict": true})).await;
     assert_eq!(strict.status, 200, "{}", strict.body);
     let lonely = stock::sleep.with(sleep(0)).queue("default").submit(&client).await.unwrap_err();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use jobbers_common::{
-    dependency::DependencyPolicy,
+    dependency::{DependencyPolicy, added::NewDependency},
     engine::{Error, Submitted, SubmittedHow},
     gate::ConcurrencyKey,
     lifecycle::Status,
@@ -43,6 +43,16 @@ const IN_A_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(
 pub(super) struct Http {
     client: reqwest::Client,
     tasks: Url,
+}
+
+#[derive(Serialize)]
+struct Edges<'a> {
+    dependencies: &'a [NewDependency],
+}
+
+#[derive(Deserialize)]
+struct AddedEdges {
+    added: usize,
 }
 
 #[derive(Serialize)]
@@ -162,6 +172,16 @@ impl Http {
         };
         let answers: Answers = self.send(request).await?;
         Ok(answers.tasks.into_iter().map(Taken::from).collect())
+    }
+
+    pub(super) async fn add_dependencies(&self, edges: &[NewDependency]) -> Result<usize, SubmitError> {
+        let mut url = self.tasks.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop().push("dependencies");
+        }
+        let body = Edges { dependencies: edges };
+        let AddedEdges { added } = self.send(|| self.client.post(url.clone()).timeout(PATIENCE).json(&body)).await?;
+        Ok(added)
     }
 
     pub(super) async fn await_finished(&self, id: &TaskId, wait: Duration) -> Result<Option<Standing>, SubmitError> {

@@ -11,6 +11,7 @@ use std::{
 
 use async_trait::async_trait;
 use jobbers_common::{
+    dependency::added::NewDependency,
     engine::{
         AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules, Duty,
         DutyClaim, Engine, Error, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page,
@@ -271,6 +272,9 @@ impl Engine for Faulty {
 
     async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>> {
         self.inner.submit(batch).await
+    }
+    async fn add_dependencies(&self, edges: &[NewDependency]) -> Result<Vec<bool>> {
+        self.inner.add_dependencies(edges).await
     }
 
     async fn get(&self, id: &TaskId) -> Result<Option<Task>> {

@@ -5,12 +5,16 @@ use std::{sync::atomic::Ordering, time::Duration};
 use jobbers_common::{
     engine::{Engine, Error, PutMode, SubmittedHow},
     lifecycle::Status,
-    name::{QueueName, TaskName},
+    name::{QueueName, TaskId, TaskName},
     payload::Payload,
     queue::QueueConfig,
     routing::{ExplicitQueue, Route, RouteKey, RouteRule, Versions},
 };
-use jobbers_worker::{SubmitError, policy::OnDuplicate, prelude::*};
+use jobbers_worker::{
+    SubmitError,
+    policy::{DependencyPolicy, NewDependency, OnDuplicate},
+    prelude::*,
+};
 
 use crate::bench::{Bench, json};
 
@@ -41,6 +45,22 @@ async fn everything_said_of_a_submission_arrives() {
     assert_eq!((task.priority.get(), task.parameters), (7, Some(json(r#"{"to":"you"}"#))));
     assert_eq!(task.ready_at.since(task.submitted_at), Duration::from_secs(9));
     assert_eq!(submission.submit(&bench.client).await.unwrap().how, SubmittedHow::Existing);
+}
+
+#[tokio::test]
+async fn stored_tasks_are_made_to_wait_for_others() {
+    let bench = Bench::new();
+    let first = mail.delay(&bench.client, to("you")).await.unwrap();
+    let second = mail.delay(&bench.client, to("them")).await.unwrap();
+    let edge = |run: &TaskId, after: &TaskId| NewDependency {
+        run: run.clone(),
+        after: after.clone(),
+        policy: DependencyPolicy::default(),
+    };
+    assert_eq!(bench.client.add_dependencies(&[edge(&first.id, &second.id)]).await.unwrap(), 1);
+    assert_eq!(bench.get(&first.id).await.status, Status::Waiting);
+    let circle = bench.client.add_dependencies(&[edge(&second.id, &first.id)]).await.unwrap_err();
+    assert!(matches!(&circle, SubmitError::Engine(error) if error.kind() == "circular_dependency"), "{circle}");
 }
 
 #[tokio::test]

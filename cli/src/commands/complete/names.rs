@@ -76,6 +76,7 @@ async fn ids(client: &Client, path: &[&str]) -> Result<Vec<String>, Failure> {
             return Ok(page.dead_letters.into_iter().map(|letter| letter.id).collect());
         }
         ["resubmit"] => query.push(("status", "failed,stalled,dropped,aborted,cancelled")),
+        ["depend"] => query.push(("status", "waiting,scheduled,submitted")),
         ["cancel"] => query.push(("status", "waiting,scheduled,submitted,started")),
         _ => {}
     }

@@ -135,7 +135,7 @@ pub(super) struct TaskFlags {
 
 /// A task to wait for.
 #[derive(Debug, Clone, Serialize)]
-struct Predecessor {
+pub(crate) struct Predecessor {
     id: TaskId,
     policy: DependencyPolicy,
 }

@@ -3,13 +3,20 @@
 //! Revisions and fences differ between engines, so they are compared by what they do: each lease is remembered as the
 //! pair of both stores' claims, and settled, extended or settled too late on both.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use super::{Fixture, LEASE, audit::assert_sound, failure, id, queue, seconds, task_in, worker};
 use crate::{
-    dependency::{Dependency, DependencyPolicy},
+    dependency::{
+        Dependency, DependencyPolicy,
+        added::{AddRefusal, NewDependency},
+    },
     engine::{
-        ClaimRequest, Cycle, CycleReply, DeadKey, DeadTask, Engine, Extension, Heartbeat, ListRequest, OnConflict,
+        ClaimRequest, Cycle, CycleReply, DeadKey, DeadTask, Engine, Error, Extension, Heartbeat, ListRequest, OnConflict,
         Outcome, PruneRequest, PruneScope, PutMode, QueueClaim, QueueStats, Reclaimed, Refusal, Resubmit, Settlement,
         Submit, TaskFilter, look::first_queues, model::ModelEngine,
     },
@@ -106,7 +113,8 @@ impl Pair<'_> {
                 let by = Duration::from_millis(self.random.below(6_000));
                 self.f.clock.advance(by);
             }
-            78..84 => self.cancel().await,
+            78..82 => self.cancel().await,
+            82..84 => self.add_edges().await,
             84..87 => {
                 let (a, b) = (self.model.promote_due(1_000).await, self.f.engine.promote_due(1_000).await);
                 assert_eq!(a, b, "promoted, {}", self.at);
@@ -300,6 +308,29 @@ impl Pair<'_> {
         let ids: Vec<TaskId> = ids.into_iter().collect();
         let (a, b) = (self.model.cancel(&ids).await, self.f.engine.cancel(&ids).await);
         assert_eq!(a, b, "cancelled {ids:?}, {}", self.at);
+    }
+
+    /// Edges between stored tasks. Which way leads in a circle is not compared: there may be several.
+    async fn add_edges(&mut self) {
+        let mut edges = BTreeMap::new();
+        for _ in 0..=self.random.below(3) {
+            let (run, after) = (self.random.below(POOL), self.random.below(POOL));
+            if run != after {
+                edges.insert((run, after), self.random.one_of(&DependencyPolicy::ALL));
+            }
+        }
+        let name = |n| id(&format!("t{n:02}"));
+        let edges: Vec<NewDependency> = edges
+            .into_iter()
+            .map(|((run, after), policy)| NewDependency { run: name(run), after: name(after), policy })
+            .collect();
+        let plain = |answer: Result<Vec<bool>, Error>| match answer {
+            Err(Error::DependencyRefused(it)) if matches!(it.why, AddRefusal::Circle(_)) => Err(it.kind().to_owned()),
+            answer => answer.map_err(|error| error.to_string()),
+        };
+        let a = self.model.add_dependencies(&edges).await;
+        let b = self.f.engine.add_dependencies(&edges).await;
+        assert_eq!(plain(a), plain(b), "added {edges:?}, {}", self.at);
     }
 
     async fn resubmit(&mut self) {

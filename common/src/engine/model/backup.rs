@@ -8,7 +8,7 @@ use super::{
     ModelEngine,
     boards::Board,
     dependency::AtOnce,
-    state::{State, Stored},
+    state::{OpenEdge, State, Stored},
     unique::KeyHolder,
 };
 use crate::{
@@ -60,7 +60,7 @@ impl State {
         let stored = self.tasks.get(id)?;
         let mut task = stored.task.clone();
         if let Some(dependencies) = &mut task.dependencies {
-            let edges = stored.waits_for.iter().map(|(on, policy)| Dependency { on: on.clone(), policy: *policy });
+            let edges = stored.waits_for.iter().map(|(on, edge)| Dependency { on: on.clone(), policy: edge.policy });
             dependencies.waits_for = edges.collect();
         }
         let has_place = matches!(task.status, Status::Waiting | Status::Submitted | Status::Started);
@@ -139,7 +139,7 @@ impl State {
                         aborted_by = Some(EndedPredecessor { id: on.clone(), status: end });
                     }
                 }
-                _ => drop(edges.insert(on.clone(), *policy)),
+                _ => drop(edges.insert(on.clone(), OpenEdge { policy: *policy, since: stored.position })),
             }
         }
         let moves = (aborted_by.is_some() || edges.is_empty()).then(|| (task.id.clone(), aborted_by));

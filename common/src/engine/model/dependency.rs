@@ -1,11 +1,15 @@
 //! Dependencies: what the ends of tasks do to those that wait for them.
 
-use super::state::{State, Stored};
+use super::state::{OpenEdge, State, Stored};
 use crate::{
-    dependency::{Dependencies, Dependency, EndedPredecessor, consequence},
+    dependency::{
+        Dependencies, Dependency, EndedPredecessor,
+        added::{AddRefusal, NewDependency, Search, find_circle},
+        consequence,
+    },
     engine::{Error, Result},
     lifecycle::{Move, Status},
-    limits::MAX_DEPENDENCIES_SHOWN,
+    limits::{MAX_DEPENDENCIES, MAX_DEPENDENCIES_SHOWN, MAX_EDGES_CHECKED},
     name::TaskId,
     task::Task,
     time::Timestamp,
@@ -14,8 +18,8 @@ use crate::{
 /// The end of a predecessor on its way to a successor.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Signal {
-    /// When the successor came, so that one of the same id that came later is another.
-    position: u64,
+    /// When the edge was made, so that one that was made later is another.
+    since: u64,
     on: TaskId,
     successor: TaskId,
     end: Status,
@@ -27,15 +31,12 @@ pub(super) type AtOnce = (TaskId, Option<EndedPredecessor>);
 impl State {
     /// Notes that a task has ended, or is removed before its end: its successors must be signalled.
     pub(super) fn note_end(&mut self, on: &TaskId, end: Status) {
-        let is_older = |stored: &&Stored| self.taken_from.is_none_or(|first| stored.position <= first);
-        let waits = self.tasks.values().filter(|stored| stored.waits_for.contains_key(on)).filter(is_older);
-        let signal = |stored: &Stored| Signal {
-            position: stored.position,
-            on: on.clone(),
-            successor: stored.task.id.clone(),
-            end,
+        let is_older = |edge: &&OpenEdge| self.taken_from.is_none_or(|first| edge.since <= first);
+        let signal = |stored: &Stored| {
+            let since = stored.waits_for.get(on).filter(is_older)?.since;
+            Some(Signal { since, on: on.clone(), successor: stored.task.id.clone(), end })
         };
-        self.signals.extend(waits.map(signal));
+        self.signals.extend(self.tasks.values().filter_map(signal));
     }
 
     /// Gives the signals that were noted, and those that follow from them. Successors move in the order they came.
@@ -43,16 +44,17 @@ impl State {
         while !self.signals.is_empty() {
             let mut round = std::mem::take(&mut self.signals);
             round.sort();
-            for Signal { position, on, successor, end } in round {
-                let Some(stored) = self.tasks.get_mut(&successor).filter(|stored| stored.position == position) else {
+            for Signal { since, on, successor, end } in round {
+                let Some(stored) = self.tasks.get_mut(&successor) else { continue };
+                let Some(edge) = stored.waits_for.get(&on).copied().filter(|edge| edge.since == since) else {
                     continue;
                 };
-                let Some(policy) = stored.waits_for.remove(&on) else { continue };
+                stored.waits_for.remove(&on);
                 if let Some(dependencies) = &mut stored.task.dependencies {
                     dependencies.signals += 1;
                 }
                 let left = u32::try_from(stored.waits_for.len()).unwrap_or(u32::MAX);
-                if let Some(event) = consequence(policy, end, left) {
+                if let Some(event) = consequence(edge.policy, end, left) {
                     let cause = (event == Move::Abort).then_some(EndedPredecessor { id: on, status: end });
                     self.leave_waiting(&successor, cause, now);
                 }
@@ -106,6 +108,78 @@ impl State {
         Ok(at_once)
     }
 
+    /// Adds edges between stored tasks.
+    pub(super) fn add_dependencies(&mut self, edges: &[NewDependency], now: Timestamp) -> Result<Vec<bool>> {
+        let mut answers = Vec::with_capacity(edges.len());
+        for edge in edges {
+            let run = self.tasks.get(&edge.run);
+            let after = self.tasks.get(&edge.after).map(|stored| stored.task.status);
+            let remembered = || self.tombstone(&edge.after, now).map(|it| it.status);
+            let state = run.map(|stored| (stored.task.status, stored.task.unique.is_some()));
+            edge.check_states(state, after.or_else(remembered))?;
+            let known = run.and_then(|stored| stored.waits_for.get(&edge.after));
+            known.map_or(Ok(()), |known| edge.check_stored(known.policy))?;
+            answers.push(known.is_none());
+        }
+        let new: Vec<&NewDependency> = edges.iter().zip(&answers).filter(|(_, new)| **new).map(|(edge, _)| edge).collect();
+        let totals = new.iter().map(|edge| self.count_with(edge, &new)).collect::<Result<Vec<u32>>>()?;
+        self.check_circle(&new)?;
+        let since = self.next_revision();
+        for (edge, total) in new.into_iter().zip(totals) {
+            self.add_edge(edge, total, since, now);
+        }
+        Ok(answers)
+    }
+
+    /// How many dependencies a task has with the new ones.
+    fn count_with(&self, edge: &NewDependency, new: &[&NewDependency]) -> Result<u32> {
+        let stored = self.tasks.get(&edge.run);
+        let waits = stored.is_some_and(|stored| stored.task.status == Status::Waiting);
+        let before = stored.and_then(|stored| stored.task.dependencies.as_ref());
+        let before = before.map_or(0, |it| if waits { it.total } else { it.signals });
+        let added = new.iter().filter(|other| other.run == edge.run).count();
+        let total = before as usize + added;
+        if total > MAX_DEPENDENCIES {
+            return Err(edge.refused(AddRefusal::TooMany));
+        }
+        Ok(u32::try_from(total).unwrap_or(u32::MAX))
+    }
+
+    fn check_circle(&self, new: &[&NewDependency]) -> Result<()> {
+        let waits_for = |id: &TaskId, _| {
+            let stored = self.tasks.get(id).into_iter().flat_map(|stored| stored.waits_for.keys().cloned());
+            Ok(stored.chain(new.iter().filter(|edge| edge.run == *id).map(|edge| edge.after.clone())).collect())
+        };
+        let leads_to = |id: &TaskId, _| {
+            let waits = self.tasks.values().filter(|stored| stored.waits_for.contains_key(id));
+            let stored = waits.map(|stored| stored.task.id.clone());
+            Ok(stored.chain(new.iter().filter(|edge| edge.after == *id).map(|edge| edge.run.clone())).collect())
+        };
+        let Some(first) = new.first() else { return Ok(()) };
+        match find_circle(new.iter().map(|edge| edge.run.clone()), MAX_EDGES_CHECKED, leads_to)? {
+            Search::Clear => return Ok(()),
+            Search::Circle(way) => return Err(first.refused(AddRefusal::Circle(way))),
+            Search::TooMany => {}
+        }
+        match find_circle(new.iter().map(|edge| edge.after.clone()), MAX_EDGES_CHECKED, waits_for)? {
+            Search::Clear => Ok(()),
+            Search::Circle(way) => Err(first.refused(AddRefusal::Circle(way.into_iter().rev().collect()))),
+            Search::TooMany => Err(first.refused(AddRefusal::TooManyToCheck)),
+        }
+    }
+
+    fn add_edge(&mut self, edge: &NewDependency, total: u32, since: u64, now: Timestamp) {
+        if self.tasks.get(&edge.run).is_some_and(|stored| stored.task.status != Status::Waiting) {
+            self.go(&edge.run, Move::Depend, Status::Waiting, now);
+            if let Some(stored) = self.tasks.get_mut(&edge.run) {
+                stored.position = stored.task.revision;
+            }
+        }
+        let Some(stored) = self.tasks.get_mut(&edge.run) else { return };
+        stored.task.dependencies.get_or_insert_default().total = total;
+        stored.waits_for.insert(edge.after.clone(), OpenEdge { policy: edge.policy, since });
+    }
+
     /// Moves new tasks on whose predecessors were over.
     pub(super) fn move_at_once(&mut self, moves: Vec<AtOnce>, now: Timestamp) {
         self.signal_all(now);
@@ -123,7 +197,7 @@ impl State {
         let mut task = stored.task.clone();
         if let Some(dependencies) = &mut task.dependencies {
             let edges = stored.waits_for.iter().take(MAX_DEPENDENCIES_SHOWN);
-            dependencies.waits_for = edges.map(|(on, policy)| Dependency { on: on.clone(), policy: *policy }).collect();
+            dependencies.waits_for = edges.map(|(on, edge)| Dependency { on: on.clone(), policy: edge.policy }).collect();
         }
         Some(task)
     }

@@ -36,7 +36,15 @@ pub(super) struct Stored {
     /// The first time that a worker gave it back for not knowing it, since it last ran.
     pub(super) unknown: Option<FirstGiveBack>,
     /// Its edges without a signal, by their predecessors.
-    pub(super) waits_for: BTreeMap<TaskId, DependencyPolicy>,
+    pub(super) waits_for: BTreeMap<TaskId, OpenEdge>,
+}
+
+/// An edge without a signal.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OpenEdge {
+    pub(super) policy: DependencyPolicy,
+    /// The revision with which it was made.
+    pub(super) since: u64,
 }
 
 /// A task was given back by a worker that does not know it.

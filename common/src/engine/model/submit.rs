@@ -2,7 +2,7 @@
 
 use super::{
     dependency::{AtOnce, counted},
-    state::{State, Stored},
+    state::{OpenEdge, State, Stored},
     unique::Met,
 };
 use crate::{
@@ -177,6 +177,7 @@ impl State {
     pub(super) fn insert(&mut self, mut stored: Stored) {
         let (queue, revision) = (stored.task.queue.clone(), self.next_revision());
         (stored.task.revision, stored.position) = (revision, revision);
+        stored.waits_for.values_mut().for_each(|edge| edge.since = revision);
         if stored.task.id_is_chosen {
             self.tombstones.remove(&stored.task.id);
         }
@@ -234,7 +235,7 @@ impl State {
             trace: new.trace,
             last_span: None,
         };
-        let waits_for = new.depends_on.into_iter().map(|edge| (edge.on, edge.policy)).collect();
+        let waits_for = new.depends_on.into_iter().map(|edge| (edge.on, OpenEdge { policy: edge.policy, since: 0 })).collect();
         Stored { task, fingerprint, position: 0, settled_by: None, unknown: None, waits_for }
     }
 }

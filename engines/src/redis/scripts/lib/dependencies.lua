@@ -33,7 +33,12 @@ local function release(queue, id, record, revision)
     push(queue.later, format('%.0f', (unpack_at('>I7', record, @lease.ready_at.at))), id)
   else
     push(records, id, @state.submitted .. numbers .. STAMP .. rest)
-    push(queue.ready, score_of(sub(record, @lease.priority), revision), id)
+    local is_suspect = byte(record, @lease.suspicion.at) ~= @suspicion.none.byte
+    if is_suspect then
+      -- It ran before dependencies were added to it.
+      queue.suspects = queue.suspects or {}
+    end
+    push(is_suspect and queue.suspects or queue.ready, score_of(sub(record, @lease.priority), revision), id)
   end
 end
 

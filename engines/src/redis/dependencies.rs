@@ -1,0 +1,70 @@
+//! Edges between stored tasks. Why no two calls together close a circle is in `jobbers_common::dependency::added`.
+
+use jobbers_common::{
+    dependency::{
+        DependencyPolicy,
+        added::{AddRefusal, NewDependency, validate_new},
+    },
+    engine::{Error, Result},
+    limits::{MAX_DEPENDENCIES, MAX_EDGES_CHECKED},
+    name::TaskId,
+};
+use redis::Value;
+
+use super::{
+    failure::malformed,
+    pressure,
+    reply::{bytes, digits, number, text},
+    script,
+    state::status_of,
+    store::Store,
+};
+
+/// About how many bytes an edge adds, beside its two ids.
+const EDGE_BYTES: usize = 200;
+
+/// Adds edges between stored tasks; returns for each whether it is new.
+pub(super) async fn add(store: &Store, edges: &[NewDependency]) -> Result<Vec<bool>> {
+    validate_new(edges)?;
+    let build = |_| {
+        let mut command = store.command(&script::ADD_DEPENDENCIES);
+        command.arg(MAX_EDGES_CHECKED).arg(MAX_DEPENDENCIES);
+        for NewDependency { run, after, policy } in edges {
+            command.arg(policy.code()).arg(run.as_str()).arg(after.as_str());
+        }
+        command
+    };
+    match pressure::call(store, &script::ADD_DEPENDENCIES, EDGE_BYTES * edges.len(), build).await? {
+        Value::Array(refusal) => Err(read_refusal(refusal, edges)?),
+        letters => Ok(bytes(letters)?.into_iter().map(|letter| letter == b'n').collect()),
+    }
+}
+
+fn read_refusal(words: Vec<Value>, edges: &[NewDependency]) -> Result<Error> {
+    let mut words = words.into_iter();
+    let mut next = || words.next().unwrap_or(Value::Nil);
+    let place = usize::try_from(number(next())?).unwrap_or(usize::MAX);
+    let edge = edges.get(place).ok_or_else(|| malformed("the place of an edge was due"))?;
+    let (why, what) = (text(next())?, bytes(next())?);
+    let why = match why.as_str() {
+        "unknown_run" => AddRefusal::UnknownRun,
+        "run_started" => AddRefusal::RunStarted(status_of(&what)?),
+        "run_is_unique" => AddRefusal::RunIsUnique,
+        "unknown_after" => AddRefusal::UnknownAfter,
+        "after_over" => AddRefusal::AfterOver(status_of(&what)?),
+        "other_policy" => {
+            let policy = u8::try_from(digits(&what)?).ok().and_then(DependencyPolicy::from_code);
+            AddRefusal::OtherPolicy(policy.ok_or_else(|| malformed("a policy was due"))?)
+        }
+        "too_many" => AddRefusal::TooMany,
+        "too_many_to_check" => AddRefusal::TooManyToCheck,
+        "circle" => {
+            let rest = words.map(text).collect::<Result<Vec<String>>>()?;
+            let first = String::from_utf8(what).map_err(|_| malformed("a task's id was due"))?;
+            let ids = std::iter::once(first).chain(rest).map(TaskId::new);
+            AddRefusal::Circle(ids.collect::<Result<_, _>>().map_err(|_| malformed("a task's id was due"))?)
+        }
+        _ => return Err(malformed("why an edge can't be added was due")),
+    };
+    Ok(edge.refused(why))
+}
