@@ -9,7 +9,7 @@
 
 local COUNTS, IN, OUT, DUE, ZERO = P .. 'g', P .. 'g:in', P .. 'g:out', P .. 'g:due', '\0'
 
--- Edges of a task, at most `limit`: of tasks accepted before a revision, or all.
+-- Edges of a task, at most `limit`: those made before a revision, or all.
 local function edges_of(key, id, before, limit)
   return call('ZRANGEBYLEX', key, '[' .. id .. ZERO, '(' .. id .. (before and ZERO .. before or '\1'), 'LIMIT', 0, limit)
 end
