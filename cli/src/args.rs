@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    active, bench, boards, cancel, complete, completions, demo, depend, dlq, doctor, explain, export, import, list, queues,
-    registry, resubmit, roles, routes, scheduled, schedules, status, submit, top, up, workers, workflow,
+    active, bench, boards, cancel, complete, completions, demo, depend, dlq, doctor, explain, export, import, list,
+    queues, registry, resubmit, roles, routes, scheduled, schedules, status, submit, top, up, workers, workflow,
 };
 
 const AFTER_HELP: &str = "\

@@ -144,7 +144,9 @@ impl NewDependency {
     pub fn check_states(&self, run: Option<(Status, bool)>, after: Option<Status>) -> Result<()> {
         let why = match (run, after) {
             (None, _) => AddRefusal::UnknownRun,
-            (Some((status, _)), _) if status == Status::Started || status.is_finished() => AddRefusal::RunStarted(status),
+            (Some((status, _)), _) if status == Status::Started || status.is_finished() => {
+                AddRefusal::RunStarted(status)
+            }
             (Some((_, true)), _) => AddRefusal::RunIsUnique,
             (_, None) => AddRefusal::UnknownAfter,
             (_, Some(end)) if end.is_finished() => AddRefusal::AfterOver(end),
@@ -286,6 +288,9 @@ mod tests {
         assert_eq!(validate_new(&many[1..]), Ok(()));
         assert!(matches!(validate_new(&[edge("a", "b"), edge("a", "b")]), Err(Error::Invalid(_))));
         let error = validate_new(&[edge("a", "a")]).unwrap_err();
-        assert_eq!((error.kind(), error.to_string().as_str()), ("circular_dependency", "these tasks would wait for each other: a -> a"));
+        assert_eq!(
+            (error.kind(), error.to_string().as_str()),
+            ("circular_dependency", "these tasks would wait for each other: a -> a")
+        );
     }
 }

@@ -314,9 +314,18 @@ mod tests {
         for script in writers.into_iter().chain([&FORGET_DEAD_LETTERS, &FORGET_RECEIPTS, &BOARD_FREE]) {
             assert_eq!(flags(script), "#!lua flags=allow-oom");
         }
-        for script in
-            [&SUBMIT, &ADD_DEPENDENCIES, &RESUBMIT, &RESTORE, &MOVE, &FIRE, &PUT_SCHEDULE, &PUT_WORKFLOW, &BOARD_ADD, &BOARD_RESTORE]
-        {
+        for script in [
+            &SUBMIT,
+            &ADD_DEPENDENCIES,
+            &RESUBMIT,
+            &RESTORE,
+            &MOVE,
+            &FIRE,
+            &PUT_SCHEDULE,
+            &PUT_WORKFLOW,
+            &BOARD_ADD,
+            &BOARD_RESTORE,
+        ] {
             assert_eq!(flags(script), "#!lua");
         }
     }

@@ -3,7 +3,8 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use super::{
-    DONE, Fixture, LEASE, audit::assert_sound,
+    DONE, Fixture, LEASE,
+    audit::assert_sound,
     dependencies::{after, edge},
     failed, id, ids, queue, seconds, task, task_in,
 };
@@ -110,7 +111,8 @@ pub async fn a_scheduled_task_keeps_its_time(f: Fixture) {
 
 pub async fn one_edge_that_can_t_be_added_refuses_all(f: Fixture) {
     let unique = Unique::new(UniqueKey::new("k").unwrap());
-    f.submit(vec![task("over"), task("running"), task("a"), task("b"), after("w", &["a"])]).await;
+    let over = NewTask { id_is_chosen: true, ..task("over") };
+    f.submit(vec![over, task("running"), task("a"), task("b"), after("w", &["a"])]).await;
     f.submit(vec![NewTask { unique: Some(Box::new(unique)), ..task("unique") }]).await;
     let claimed = f.claim(2).await;
     f.settle(&claimed[0], DONE).await;

@@ -16,9 +16,9 @@ use crate::{
         added::{AddRefusal, NewDependency},
     },
     engine::{
-        ClaimRequest, Cycle, CycleReply, DeadKey, DeadTask, Engine, Error, Extension, Heartbeat, ListRequest, OnConflict,
-        Outcome, PruneRequest, PruneScope, PutMode, QueueClaim, QueueStats, Reclaimed, Refusal, Resubmit, Settlement,
-        Submit, TaskFilter, look::first_queues, model::ModelEngine,
+        ClaimRequest, Cycle, CycleReply, DeadKey, DeadTask, Engine, Error, Extension, Heartbeat, ListRequest,
+        OnConflict, Outcome, PruneRequest, PruneScope, PutMode, QueueClaim, QueueStats, Reclaimed, Refusal, Resubmit,
+        Settlement, Submit, TaskFilter, look::first_queues, model::ModelEngine,
     },
     error_kind::ErrorKind,
     gate::{ConcurrencyKey, GateLimits},

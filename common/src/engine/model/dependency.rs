@@ -121,7 +121,8 @@ impl State {
             known.map_or(Ok(()), |known| edge.check_stored(known.policy))?;
             answers.push(known.is_none());
         }
-        let new: Vec<&NewDependency> = edges.iter().zip(&answers).filter(|(_, new)| **new).map(|(edge, _)| edge).collect();
+        let new: Vec<&NewDependency> =
+            edges.iter().zip(&answers).filter(|(_, new)| **new).map(|(edge, _)| edge).collect();
         let totals = new.iter().map(|edge| self.count_with(edge, &new)).collect::<Result<Vec<u32>>>()?;
         self.check_circle(&new)?;
         let since = self.next_revision();
@@ -197,7 +198,8 @@ impl State {
         let mut task = stored.task.clone();
         if let Some(dependencies) = &mut task.dependencies {
             let edges = stored.waits_for.iter().take(MAX_DEPENDENCIES_SHOWN);
-            dependencies.waits_for = edges.map(|(on, edge)| Dependency { on: on.clone(), policy: edge.policy }).collect();
+            dependencies.waits_for =
+                edges.map(|(on, edge)| Dependency { on: on.clone(), policy: edge.policy }).collect();
         }
         Some(task)
     }

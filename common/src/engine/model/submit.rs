@@ -235,7 +235,8 @@ impl State {
             trace: new.trace,
             last_span: None,
         };
-        let waits_for = new.depends_on.into_iter().map(|edge| (edge.on, OpenEdge { policy: edge.policy, since: 0 })).collect();
+        let waits_for =
+            new.depends_on.into_iter().map(|edge| (edge.on, OpenEdge { policy: edge.policy, since: 0 })).collect();
         Stored { task, fingerprint, position: 0, settled_by: None, unknown: None, waits_for }
     }
 }

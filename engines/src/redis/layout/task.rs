@@ -188,7 +188,10 @@ pub(in crate::redis) const UNKNOWN: Layout = Layout {
 pub(in crate::redis) const EDGE: Layout = Layout {
     name: "edge",
     what: "`g:in`, `g:out`: behind a task's id and a zero byte",
-    fields: &[revision("since", "when it was made: the position of the task that waits, or the revision of the call that added it")],
+    fields: &[revision(
+        "since",
+        "when it was made: the position of the task that waits, or the revision of the call that added it",
+    )],
     has_core: false,
     rest: "the other task's id, a zero byte, a letter of `policy`",
 };

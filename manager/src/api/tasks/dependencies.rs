@@ -39,8 +39,10 @@ pub(crate) async fn add_to_task(
     Path(id): Path<TaskId>,
     Json(request): Json<AddToTask>,
 ) -> Result<axum::Json<AddedDependencies>> {
-    let edge = |it: crate::wire::dependency::DependencyRequest| {
-        NewDependency { run: id.clone(), after: it.0.on, policy: it.0.policy }
+    let edge = |it: crate::wire::dependency::DependencyRequest| NewDependency {
+        run: id.clone(),
+        after: it.0.on,
+        policy: it.0.policy,
     };
     add(&app, request.depends_on.into_iter().map(edge).collect(), "/depends_on").await
 }
