@@ -43,6 +43,8 @@ fn every_case_is_listed() {
         include_str!("../src/engine/conformance/wake.rs"),
         include_str!("../src/engine/conformance/backup.rs"),
         include_str!("../src/engine/conformance/backup_boards.rs"),
+        include_str!("../src/engine/conformance/dependencies.rs"),
+        include_str!("../src/engine/conformance/added_dependencies.rs"),
     ];
     assert_listed(suite, &groups, "(f: Fixture) {");
     let boards = [

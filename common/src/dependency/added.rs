@@ -1,7 +1,7 @@
 //! Edges between tasks that are stored already.
 //!
 //! A submission can't make a circle with stored tasks, because it only names tasks that exist. An added edge can: then
-//! its tasks would wait for ever. So whoever adds edges first looks for a circle in the graph as it would be, in the
+//! its tasks would wait for ever. So the call that adds edges first looks for a circle in the graph as it would be, in the
 //! same atomic step that stores them. Two callers whose edges close a circle only together come one after the other in
 //! every store, and the second finds the edge of the first: it is refused.
 //!

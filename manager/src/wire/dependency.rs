@@ -126,7 +126,7 @@ pub struct AddDependencies {
     pub(crate) dependencies: Vec<NewDependencyRequest>,
 }
 
-/// What became of dependencies.
+/// The result for dependencies that were to be added.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct AddedDependencies {
     /// How many are new.
