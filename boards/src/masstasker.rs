@@ -16,6 +16,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 mod bootstrap;
 mod connections;
 mod debug;
+mod finished;
 pub mod proto;
 mod query;
 mod service;

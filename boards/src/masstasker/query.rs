@@ -17,6 +17,7 @@ use tonic::{Response, Status};
 
 use super::{
     Front,
+    finished::Finished,
     proto::{QueryRequest, QueryResponse},
     translate,
     undelivered::Undelivered,
@@ -113,14 +114,14 @@ impl Front {
             return Ok((answer, None));
         }
         let front = Arc::clone(self);
-        let call = self.calls.spawn(async move {
+        let call = Finished::new(&self.calls, async move {
             let answer = front.boards.take(take).await?;
             let undelivered = answer.task.as_ref().map(|task| Undelivered::new(front, task.revision, answer.now));
             Ok((answer, undelivered))
         });
         match call.await {
-            Ok(answer) => answer.map_err(|error| translate::failure(&error)),
-            Err(error) => Err(Status::internal(format!("the take broke down: {error}"))),
+            Some(answer) => answer.map_err(|error| translate::failure(&error)),
+            None => Err(Status::internal("the take broke down")),
         }
     }
 }
