@@ -16,9 +16,10 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 69] = [
+const LIBRARY: [(&str, &str); 77] = [
     ("base", include_str!("scripts/lib/base.lua")),
     ("numbers", include_str!("scripts/lib/numbers.lua")),
+    ("clock", include_str!("scripts/lib/clock.lua")),
     ("time", include_str!("scripts/lib/time.lua")),
     ("records", include_str!("scripts/lib/records.lua")),
     ("counter", include_str!("scripts/lib/counter.lua")),
@@ -74,10 +75,17 @@ const LIBRARY: [(&str, &str); 69] = [
     ("queue", include_str!("scripts/lib/queue.lua")),
     ("note_waiting", include_str!("scripts/lib/note_waiting.lua")),
     ("board", include_str!("scripts/lib/board.lua")),
+    ("board_labels", include_str!("scripts/lib/board_labels.lua")),
     ("board_time", include_str!("scripts/lib/board_time.lua")),
     ("board_run", include_str!("scripts/lib/board_run.lua")),
+    ("board_revisions", include_str!("scripts/lib/board_revisions.lua")),
     ("board_write", include_str!("scripts/lib/board_write.lua")),
+    ("board_missing", include_str!("scripts/lib/board_missing.lua")),
+    ("board_selection", include_str!("scripts/lib/board_selection.lua")),
     ("board_commit", include_str!("scripts/lib/board_commit.lua")),
+    ("board_when", include_str!("scripts/lib/board_when.lua")),
+    ("board_create", include_str!("scripts/lib/board_create.lua")),
+    ("board_delete", include_str!("scripts/lib/board_delete.lua")),
     ("board_take", include_str!("scripts/lib/board_take.lua")),
     ("board_audit", include_str!("scripts/lib/board_audit.lua")),
     ("board_woken", include_str!("scripts/lib/board_woken.lua")),

@@ -4,7 +4,10 @@
 //! What stores something new goes in calls of its own: a full server refuses these as a whole, and must not refuse what
 //! empties it. A call whose answer got lost is sent again under its id, by which the server recognises it.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use jobbers_common::{
     engine::{
@@ -187,9 +190,11 @@ async fn send_once(calls: &Calls, call: &[Asked]) -> Result<Value> {
     let (id, slot) = (Ulid::generate().to_string(), slots.lock().take());
     let until = store.present_after(ANSWER_WITHIN).as_micros();
     let random: u64 = rand::random();
+    let was_sent = AtomicBool::new(false);
     let build = |_| {
         let mut command = store.command(script);
-        command.arg(format!("{}:{name}{slot}", store.instance)).arg(&id).arg(call.len());
+        command.arg(format!("{}:{name}{slot}", store.instance)).arg(&id);
+        command.arg(u8::from(was_sent.swap(true, Ordering::Relaxed))).arg(call.len());
         for (place, asked) in call.iter().enumerate() {
             asked.write(random.rotate_left(u32::try_from(place % 64).unwrap_or(0)), until, &mut command);
         }

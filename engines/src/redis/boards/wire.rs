@@ -5,7 +5,7 @@ use jobbers_common::{
     engine::{
         Error, Result,
         boards::{
-            Commit, CommitAnswer, Committed, Conflicts, Placed, Selection, Take, TakeAnswer,
+            Commit, CommitAnswer, Committed, Conflicts, Create, Placed, Selection, Take, TakeAnswer,
             validate::{changed_twice, validate_changes},
         },
     },
@@ -27,6 +27,19 @@ fn next(words: &mut Words) -> Value {
 
 /// Writes a commit.
 pub(super) fn write_commit(commit: &Commit, command: &mut Cmd) {
+    match only_change(commit) {
+        Some(Change::Create(create)) => {
+            command.arg("n").arg(commit.board.as_str()).arg(biased(commit.owner)).arg(&create.group);
+            command.arg(when(create.at)).arg(content(&create.content));
+            return;
+        }
+        Some(Change::Delete(of)) => {
+            command.arg("d").arg(commit.board.as_str()).arg(biased(commit.owner)).arg(u8::from(commit.check_owner));
+            command.arg(revision(of));
+            return;
+        }
+        None => {}
+    }
     command.arg("c").arg(commit.board.as_str()).arg(biased(commit.owner)).arg(u8::from(commit.check_owner));
     command.arg(given(commit.once.as_deref()));
     write_revisions(&commit.require, command);
@@ -41,6 +54,24 @@ pub(super) fn write_commit(commit: &Commit, command: &mut Cmd) {
     command.arg(commit.create.len());
     for create in &commit.create {
         command.arg("").arg(&create.group).arg(when(create.at)).arg(content(&create.content));
+    }
+}
+
+/// What most commits do.
+enum Change<'a> {
+    Create(&'a Create),
+    Delete(u64),
+}
+
+/// The change of a commit that creates one task, or deletes one by its revision, and does nothing else.
+fn only_change(commit: &Commit) -> Option<Change<'_>> {
+    if commit.once.is_some() || !commit.require.is_empty() || !commit.update.is_empty() {
+        return None;
+    }
+    match (commit.delete.as_slice(), commit.create.as_slice()) {
+        ([], [create]) => Some(Change::Create(create)),
+        ([Selection::Revision(revision)], []) => Some(Change::Delete(*revision)),
+        _ => None,
     }
 }
 

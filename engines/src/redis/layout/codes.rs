@@ -46,7 +46,7 @@ codes! {
     gate { key "k" task "t" suspect "!" unknown "?" }
     suspicion { none "0" }
     fire { submit "s" cancel "c" hold "h" }
-    board_call { commit "c" take "t" }
+    board_call { commit "c" creation "n" deletion "d" take "t" }
     board_said {
         done "d" already "a" conflict "x" twice "w" many "m" bytes "b" found "f" none "n" missing "r" late "l"
     }

@@ -6,10 +6,10 @@
 
 -- include base board board_run
 
-local skipped, answer = tonumber(call('HGET', RUN, 'skipped') or 0), {}
+local answer = {}
 for _, board in ipairs(call('ZRANGEBYLEX', P .. 'boards', ARGV[2], '+', 'LIMIT', 0, ARGV[3])) do
   answer[#answer + 1] = board
-  answer[#answer + 1] = format('%.0f', skipped + (call('GET', of_board('c', board)) or 0))
+  answer[#answer + 1] = format('%.0f', (skipped or 0) + (call('GET', of_board('c', board)) or 0))
   answer[#answer + 1] = call('HLEN', of_board('t', board))
 end
 return answer

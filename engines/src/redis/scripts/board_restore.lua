@@ -7,14 +7,15 @@
 -- Returns the present, and for each task d done, a stored already, c another task has its revision. Returns {} if the store has to be set up
 -- first.
 
--- include base spread board board_run
+-- include clock spread board board_run
 
-local skipped = note_run()
 if not skipped then
   return {}
 end
+note_run()
 
--- include board_write
+local has_written = false
+-- include board_revisions board_write
 
 local board, least, marks, answers = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), {}
 local changes, tasks = changes_of(board), of_board('t', board)

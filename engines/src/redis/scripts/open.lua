@@ -8,10 +8,13 @@
 -- include base counter queue board_run
 
 local schema = call('GET', P .. 'schema')
-if (not schema or schema == ARGV[2]) and not note_run() then
+local is_readable = not schema or schema == ARGV[2]
+if is_readable and skipped then
+  note_run()
+elseif is_readable then
   -- Clients may hold revisions of boards that are lost: none of them counted up to this number.
-  local skipped = ARGV[3] == @flag.yes and not schema and now - FIRST_NUMBER_AT or 0
-  call('HSET', RUN, 'id', run_id(), 'at', NOW, 'skipped', format('%.0f', skipped))
+  local lost = ARGV[3] == @flag.yes and not schema and now - FIRST_NUMBER_AT or 0
+  call('HSET', RUN, 'id', run_id(), 'at', NOW, 'skipped', format('%.0f', lost))
 end
 if schema then
   return { schema, 0 }

@@ -637,7 +637,7 @@ local pieces = {
 }
 -- A function of its own, because one function has at most 200 local names.
 local function pieces_of_boards()
-  -- include board board_run board_audit
+  -- include board board_run board_labels board_audit
 end
 
 local look_over = pieces[piece]

@@ -32,28 +32,10 @@ local function place_of(revision, record)
   return sub(record, @board_task.at) .. revision
 end
 
--- The entries of a list of labels, each with its lengths in front. `last` is the last byte of the list.
-local function labels_between(text, at, last)
-  local labels = {}
-  while at <= last do
-    local head = sub(text, at, at + @label.rest.at - 2)
-    local next_at = at + @label.rest.at - 1 + sub(head, @label.key_length) + sub(head, @label.value_length)
-    labels[#labels + 1] = sub(text, at, next_at - 1)
-    at = next_at
-  end
-  return labels
-end
-
 -- How the length of no labels is written.
-local NO_LABELS, NONE = '0000000', {}
+local NO_LABELS = '0000000'
 
--- The labels of a content, which begins somewhere in a text.
-local function labels_of(text, at)
-  local length = sub(text, at - 1 + @content.labels_length.at, at - 1 + @content.labels_length.last)
-  if length == NO_LABELS then
-    return NONE
-  end
-  local type_length = sub(text, at - 1 + @content.type_length.at, at - 1 + @content.type_length.last)
-  local first = at - 1 + @content.rest.at + type_length
-  return labels_between(text, first, first + length - 1)
+-- Whether a content, which begins somewhere in a text, has labels.
+local function has_labels(text, at)
+  return sub(text, at - 1 + @content.labels_length.at, at - 1 + @content.labels_length.last) ~= NO_LABELS
 end

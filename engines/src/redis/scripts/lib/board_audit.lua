@@ -3,6 +3,9 @@
 -- ARGV[3] is the board; of `board_group` with `/` and the group's bytes as hexadecimal digits behind it. Values may be
 -- large and come along, so that few records are looked at in one step.
 
+-- A store that was damaged may have no note.
+skipped = tonumber(skipped or 0)
+
 local RECORDS = math.max(1, min(limit, 50))
 
 local function called(board, revision)
@@ -26,7 +29,7 @@ end
 -- Tasks by their records: whether all that finds them is there, and whether the counter is past them.
 local function look_over_board_tasks(board)
   local found = scan('HSCAN', of_board('t', board), RECORDS)
-  local skipped, count = tonumber(call('HGET', RUN, 'skipped') or 0), tonumber(call('GET', of_board('c', board)) or 0)
+  local count = tonumber(call('GET', of_board('c', board)) or 0)
   for i = 1, #found[2], 2 do
     local revision, record = found[2][i], found[2][i + 1]
     local subject = called(board, revision)
@@ -98,7 +101,9 @@ local function look_over_board_names(board, part)
     looked_at = looked_at + 1
     if call('EXISTS', places_in(board, group)) == 0 then
       note('orphan', board, 'an empty group is listed', function()
-        call(part == 'n' and 'ZREM' or 'HDEL', of_board(part, board), group)
+        -- Together, as commits do: one that finds the field takes the group as listed.
+        call('ZREM', of_board('n', board), group)
+        call('HDEL', of_board('w', board), group)
       end)
     end
   end

@@ -1,6 +1,6 @@
 -- Notifies processes whose callers wait for a group that received a task.
 if woken[1] and call('EXISTS', P .. 'awaited:groups') == 1 then
-  -- include awaited
+  -- include spread awaited
   local fields = {}
   for i, place in ipairs(woken) do
     fields[i] = place[1] .. '|' .. string.gsub(place[2], '.', function(letter)

@@ -1,7 +1,6 @@
 -- Changes of one board, gathered and written at the end.
 
--- Groups of all boards that received a task or have one that became earlier: what is awaited (see board_wait.lua).
-local woken, has_written = {}, false
+-- include board_labels
 
 -- What is gathered of a board. By group: places that go and places that come.
 local function changes_of(board)
@@ -33,25 +32,13 @@ local function put_in(changes, revision, at, owner, group, content)
   local records, coming, labels = changes.records, listed(changes.coming, group), changes.labels
   records[#records + 1] = revision
   records[#records + 1] = record
-  coming[#coming + 1] = 0
+  coming[#coming + 1] = '0'
   coming[#coming + 1] = at .. revision
   for _, label in ipairs(labels_of(content, 1)) do
-    labels[#labels + 1] = 0
+    labels[#labels + 1] = '0'
     labels[#labels + 1] = label .. revision
   end
   return record
-end
-
--- The digits of the next revisions of a board, as a function of their place from 1.
-local function take_revisions(board, count)
-  local last = call('INCRBY', of_board('c', board), count)
-  if last == count then
-    call('ZADD', P .. 'boards', 0, board)
-  end
-  local before = skipped + last - count
-  return function(place)
-    return format('%016.0f', before + place)
-  end
 end
 
 local function write_changes(changes)
@@ -70,11 +57,9 @@ local function write_changes(changes)
   spread('ZADD', of_board('l', board), changes.labels)
   for group, places in pairs(changes.coming) do
     spread('ZADD', places_in(board, group), places)
-    call('ZADD', of_board('n', board), 0, group)
   end
   for group, revision in pairs(changes.woken) do
-    call('HSET', of_board('w', board), group, revision)
-    woken[#woken + 1] = { board, group }
+    note_woken(board, group, revision)
   end
   for group in pairs(changes.leaving) do
     if not changes.coming[group] and call('EXISTS', places_in(board, group)) == 0 then

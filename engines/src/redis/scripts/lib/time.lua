@@ -2,16 +2,16 @@
 --
 -- KEYS[1] is the shard's prefix, e.g. `jobbers:{0}:`. Every key begins with it, so all of them share its hash tag and
 -- are in one slot; Lua builds their names here and nowhere else. `keys.rs` documents what each key holds, `layout.rs`
--- the strings in them: a name with an @ is a position or a letter of its table. ARGV[1] is the current time in
--- microseconds, or empty for the server's own clock. A script's own arguments follow.
+-- the strings in them: a name with an @ is a position or a letter of its table. A script's own arguments follow ARGV[1].
 --
 -- An include creates its functions each time the code passes it, at a tenth of a microsecond each. So a script that is
 -- called often includes the rest only in the branch that needs it.
 
-local call, sub, byte, format, min = redis.call, string.sub, string.byte, string.format, math.min
+-- include clock
+
 local pack, unpack_at = struct.pack, struct.unpack
 -- No time, as digits and as a stamp.
-local P, NO_TIME, NO_STAMP = KEYS[1], '0000000000000000', '\0\0\0\0\0\0\0'
+local NO_TIME, NO_STAMP = '0000000000000000', '\0\0\0\0\0\0\0'
 -- By id: records, bodies, errors, news.
 local T, B, H, X = P .. 't', P .. 'b', P .. 'h', P .. 'x'
 
@@ -19,17 +19,6 @@ local T, B, H, X = P .. 't', P .. 'b', P .. 'h', P .. 'x'
 -- counters, g a rate's mark, i the mark of the rate of submissions, z what waiting tasks count in bytes.
 local function of(queue, part)
   return P .. 'q:' .. queue .. ':' .. part
-end
-
--- The current time, as a number, as 16 digits, and as a stamp.
-local now, NOW
-if ARGV[1] == '' then
-  local time = call('TIME')
-  now = time[1] * 1000000 + time[2]
-  NOW = time[1] .. sub('00000' .. time[2], -6)
-else
-  now = tonumber(ARGV[1])
-  NOW = format('%016.0f', now)
 end
 
 local function stamp_of(time)
