@@ -5,7 +5,7 @@
 //! the manager with the cleaner, in processes of their own, with their telemetry. Tasks do nothing and carry 100 bytes.
 //!
 //! Start reading at [`run`]; `phases` and `steady` say what is measured, `limit_redis` and `limit_sqlite` what a bare store
-//! is. `boards` is a benchmark of its own, for the fronts of boards.
+//! is. `boards` and `workflows` are benchmarks of their own, for the fronts of boards and for graphs of tasks.
 
 mod boards;
 mod cpu;
@@ -27,6 +27,7 @@ mod store;
 mod turns;
 mod watching;
 mod worker;
+mod workflows;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -39,6 +40,7 @@ pub use self::{
     report::{Report, Row},
     services::{BenchServicesArgs, run as run_services},
     worker::{BenchWorkerArgs, run as run_worker},
+    workflows::WorkflowsReport,
 };
 use self::{phases::Bench, steady::Plan, store::Store};
 
@@ -66,6 +68,8 @@ pub enum Subject {
     Tasks,
     /// MassTasker over gRPC and TaskStore over HTTP
     Boards,
+    /// Graphs of tasks: chords, chains, fan-outs
+    Workflows,
 }
 
 /// How much is measured.
@@ -109,6 +113,17 @@ pub async fn run(args: &BenchArgs) -> Result<Report> {
 pub async fn run_boards(args: &BenchArgs) -> Result<BoardsReport> {
     let store = Store::open(args.engine.given()).await?;
     let report = boards::measure(&store, args.quick).await;
+    store.remove().await?;
+    report
+}
+
+/// Measures graphs of tasks on a fresh store, and leaves nothing behind.
+///
+/// # Errors
+/// When the store or one of the processes can't be had, or a graph does not run as it should.
+pub async fn run_workflows(args: &BenchArgs) -> Result<WorkflowsReport> {
+    let store = Store::open(args.engine.given()).await?;
+    let report = workflows::measure(&store, args.quick).await;
     store.remove().await?;
     report
 }

@@ -55,6 +55,36 @@ impl Rate {
     }
 }
 
+/// A span of time beside another of the same run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Span {
+    /// In milliseconds; the middle of the rounds.
+    pub ms: f64,
+    /// What it is set against; the middle of the rounds.
+    pub limit_ms: f64,
+    /// The first by the second, taken within each round; the middle of the rounds.
+    pub ratio: f64,
+    /// The smallest of these.
+    pub ratio_min: f64,
+    /// The largest of these.
+    pub ratio_max: f64,
+}
+
+impl Span {
+    /// Of the rounds' spans and what each is set against.
+    pub(super) fn of(rounds: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        let (spans, limits): (Vec<f64>, Vec<f64>) = rounds.into_iter().unzip();
+        let ratios = Spread::of(spans.iter().zip(&limits).map(|(span, limit)| span / limit).collect(), 3);
+        Self {
+            ms: Spread::of(spans, 4).median,
+            limit_ms: Spread::of(limits, 4).median,
+            ratio: ratios.median,
+            ratio_min: ratios.min,
+            ratio_max: ratios.max,
+        }
+    }
+}
+
 /// `value` to `digits` decimal places.
 pub(super) fn rounded(value: f64, digits: i32) -> f64 {
     let scale = 10_f64.powi(digits);

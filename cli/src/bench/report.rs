@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{
-    figures::{Rate, Spread, rounded},
+    figures::{Rate, Span, Spread, rounded},
     phases::Round,
     profile::Profile,
     steady::Steady,
@@ -249,8 +249,20 @@ pub(super) fn rate(name: &'static str, limit_is: &'static str, rate: Rate) -> Ro
     }
 }
 
+pub(super) fn span(name: &'static str, limit_is: &'static str, span: Span) -> Row {
+    let Span { ratio, ratio_min, ratio_max, .. } = span;
+    // What takes less than a tenth of a millisecond is read more easily in microseconds.
+    let short = |ms: f64| if ms < 0.1 { micros(ms * 1e3, 1) } else { millis(ms) };
+    Row {
+        limit: short(span.limit_ms),
+        limit_is,
+        ratio: with_range(format!("{ratio:.2}"), ratio_min, ratio_max, 2),
+        ..fact(name, short(span.ms))
+    }
+}
+
 /// A figure with its range, unless there was one round only.
-fn with_range(figure: String, min: f64, max: f64, digits: usize) -> String {
+pub(super) fn with_range(figure: String, min: f64, max: f64, digits: usize) -> String {
     if min < max { format!("{figure} ({min:.digits$}..{max:.digits$})") } else { figure }
 }
 

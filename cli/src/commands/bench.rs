@@ -39,6 +39,10 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
             let report = bench::run_boards(&args.bench).await.map_err(unavailable)?;
             show(args.json, &report, &report.heading(), report.rows())?;
         }
+        Subject::Workflows => {
+            let report = bench::run_workflows(&args.bench).await.map_err(unavailable)?;
+            show(args.json, &report, &report.heading(), report.rows())?;
+        }
     }
     Ok(exit::OK)
 }
