@@ -39,6 +39,7 @@ pub mod deleting;
 pub mod dependencies;
 mod fixture;
 pub mod gates;
+pub mod graphs;
 pub mod intake;
 pub mod keep;
 pub mod lease;
@@ -167,7 +168,6 @@ macro_rules! conformance_suite {
             who_a_task_waits_for_is_shown_up_to_a_bound
             a_full_queue_counts_what_waits_for_others
             a_graph_of_divisors_in_pieces_runs_in_order
-            random_graphs_run_to_their_end
         );
         $crate::conformance_group!($open, added_dependencies:
             a_ready_task_with_a_new_edge_waits_again
@@ -457,6 +457,7 @@ macro_rules! conformance_suite {
             expired_tombstones_are_swept_away
             a_pruned_task_made_anew_is_remembered_no_more
         );
+        $crate::conformance_group!($open, graphs: random_graphs_run_to_their_end);
         $crate::conformance_group!($open, tries:
             expiries_give_backs_and_retries_use_up_tries
             a_task_of_one_try_runs_at_most_once

@@ -54,6 +54,12 @@ async fn open_at(url: &str) -> Fixture {
 
 jobbers_common::conformance_suite!(open);
 
+#[tokio::test]
+#[ignore = "long: a thousand graphs"]
+async fn a_thousand_graphs_run_to_their_end() {
+    jobbers_common::engine::conformance::graphs::a_thousand_graphs_run_to_their_end(open().await).await;
+}
+
 /// The store at an address, by the server's clock. Its fixture's clock moves nothing.
 async fn connect(url: &str) -> Fixture {
     let engine = RedisEngine::open(url, OpenOptions::default()).await.unwrap();

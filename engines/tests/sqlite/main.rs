@@ -70,6 +70,12 @@ async fn open_boards() -> BoardFixture {
 jobbers_common::conformance_suite!(open);
 jobbers_common::board_conformance_suite!(open_boards);
 
+#[tokio::test]
+#[ignore = "long: a thousand graphs"]
+async fn a_thousand_graphs_run_to_their_end() {
+    jobbers_common::engine::conformance::graphs::a_thousand_graphs_run_to_their_end(open().await).await;
+}
+
 mod in_memory {
     use super::*;
 

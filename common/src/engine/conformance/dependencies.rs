@@ -1,9 +1,6 @@
 //! Tasks that wait for others.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeSet, time::Duration};
 
 use super::{
     DONE, Fixture, LEASE, audit::assert_sound, failed, failure, id, ids, queue, retry, seconds, task, task_in, worker,
@@ -515,76 +512,4 @@ pub async fn a_graph_of_divisors_in_pieces_runs_in_order(f: Fixture) {
     }
     assert_eq!(done_before.len(), divisors.len());
     assert_sound(&f, 50, false).await;
-}
-
-/// Random graphs with failures, retries, cancels and settlements that come twice, compared with what each policy requires for
-/// each edge.
-pub async fn random_graphs_run_to_their_end(f: Fixture) {
-    let mut random = super::sequence::Random::new(0x0ed6_e5ee);
-    for graph in 0..12 {
-        let count = 5 + random.below(36);
-        let name = |n: u64| format!("g{graph:02}-{n:02}");
-        let mut edges: BTreeMap<String, Vec<Dependency>> = BTreeMap::new();
-        for n in 0..count {
-            let chosen: BTreeSet<u64> =
-                (0..random.below(4)).filter(|_| n > 0).map(|_| random.below(n.max(1))).collect();
-            let of_task = chosen.iter().map(|on| edge(&name(*on), random.one_of(&DependencyPolicy::ALL))).collect();
-            edges.insert(name(n), of_task);
-        }
-        let mut tasks: Vec<NewTask> =
-            edges.iter().map(|(name, edges)| NewTask { depends_on: edges.clone(), ..task(name) }).collect();
-        while !tasks.is_empty() {
-            let piece = tasks.drain(..tasks.len().min(1 + usize::try_from(random.below(20)).unwrap())).collect();
-            f.submit(piece).await;
-        }
-        run_graph(&f, &mut random, &edges).await;
-        assert_sound(&f, 20, false).await;
-    }
-    f.assert_conserved().await;
-}
-
-async fn run_graph(f: &Fixture, random: &mut super::sequence::Random, edges: &BTreeMap<String, Vec<Dependency>>) {
-    let mut ran = BTreeSet::new();
-    loop {
-        let claimed = f.claim(1 + usize::try_from(random.below(5)).unwrap()).await;
-        if claimed.is_empty() {
-            break;
-        }
-        for task in claimed {
-            for Dependency { on, policy } in &edges[task.id.as_str()] {
-                let end = f.status(on.as_str()).await;
-                assert!(end.is_finished() && !policy.aborts(end), "{} ran after {on} was {end}", task.id);
-            }
-            let outcome = match random.below(10) {
-                0..5 => DONE,
-                5 => failed(false),
-                6 => Outcome::Cancelled,
-                7 => super::RELEASED,
-                8 => Outcome::Stalled { failure: failure("silent"), dead_letter: false },
-                _ => retry(Duration::ZERO),
-            };
-            let first = f.settle(&task, outcome.clone()).await;
-            if let SettleAnswer::Accepted(status) = first
-                && status.is_finished()
-            {
-                assert!(ran.insert(task.id.to_string()), "{} ran to an end twice", task.id);
-                assert_eq!(f.settle(&task, outcome).await, first, "settled twice");
-            }
-            if random.chance(8) {
-                let victim = random.one_of(&edges.keys().cloned().collect::<Vec<_>>());
-                f.engine.cancel(&[id(&victim)]).await.unwrap();
-            }
-        }
-    }
-    for (name, of_task) in edges {
-        let status = f.status(name).await;
-        assert!(status.is_finished(), "{name} is left {status}");
-        if status == Status::Aborted {
-            let mut aborts = false;
-            for Dependency { on, policy } in of_task {
-                aborts |= policy.aborts(f.status(on.as_str()).await);
-            }
-            assert!(aborts, "{name} was aborted for no reason");
-        }
-    }
 }
