@@ -4,7 +4,10 @@
 use std::sync::Arc;
 
 use jobbers_common::{
-    engine::{Engine, Error, OnConflict, Result, Submit, Submitted, conformance::Fixture},
+    engine::{
+        Engine, Error, OnConflict, Result, Submit, Submitted,
+        conformance::{self, Fixture},
+    },
     task::NewTask,
     time::{Clock, ManualClock, Timestamp},
 };
@@ -57,7 +60,7 @@ jobbers_common::conformance_suite!(open);
 #[tokio::test]
 #[ignore = "long: a thousand graphs"]
 async fn a_thousand_graphs_run_to_their_end() {
-    jobbers_common::engine::conformance::graphs::a_thousand_graphs_run_to_their_end(open().await).await;
+    conformance::graphs::a_thousand_graphs_run_to_their_end(open().await).await;
 }
 
 /// The store at an address, by the server's clock. Its fixture's clock moves nothing.

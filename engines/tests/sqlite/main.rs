@@ -4,7 +4,7 @@
 use std::{fs, path::Path, sync::Arc, thread};
 
 use jobbers_common::{
-    engine::conformance::{Fixture, boards::BoardFixture},
+    engine::conformance::{self, Fixture, boards::BoardFixture},
     time::{Clock, ManualClock, Timestamp},
 };
 use jobbers_engines::{OpenOptions, sqlite::SqliteEngine};
@@ -54,9 +54,15 @@ fn closed(is_such: impl Fn(&Path) -> bool) {
 }
 
 async fn open() -> Fixture {
+    open_with("").await
+}
+
+/// A store of its own, with these parameters in its address.
+async fn open_with(parameters: &str) -> Fixture {
     let folder = tempfile::tempdir().unwrap();
     let clock = Arc::new(ManualClock::new(START));
-    let engine = SqliteEngine::open(&url(&folder.path().join("store.db")), manual(&clock)).await.unwrap();
+    let address = url(&folder.path().join("store.db")) + parameters;
+    let engine = SqliteEngine::open(&address, manual(&clock)).await.unwrap();
     Fixture { engine: Arc::new(engine), clock, guard: Box::new(folder) }
 }
 
@@ -73,7 +79,7 @@ jobbers_common::board_conformance_suite!(open_boards);
 #[tokio::test]
 #[ignore = "long: a thousand graphs"]
 async fn a_thousand_graphs_run_to_their_end() {
-    jobbers_common::engine::conformance::graphs::a_thousand_graphs_run_to_their_end(open().await).await;
+    conformance::graphs::a_thousand_graphs_run_to_their_end(open_with("?synchronous=normal").await).await;
 }
 
 mod in_memory {
