@@ -22,7 +22,7 @@ pub(super) struct Found {
     pub(super) has_large_parameters: bool,
     /// Whether it has dependencies, or others depend on it.
     pub(super) is_linked: bool,
-    /// What it said of its policy, as stored.
+    /// The policy given for it, as stored.
     overrides: Option<String>,
 }
 
