@@ -13,9 +13,9 @@ pub const MAX_DEPENDENCIES: usize = 1_000;
 /// Most dependencies in one submission.
 pub const MAX_BATCH_DEPENDENCIES: usize = 5_000;
 /// Most edges that one call adds between stored tasks.
-pub const MAX_ADDED_DEPENDENCIES: usize = 500;
+pub const MAX_ADDED_DEPENDENCIES: usize = 100;
 /// Most edges that a check for a circle follows in either direction.
-pub const MAX_EDGES_CHECKED: usize = 1_000;
+pub const MAX_EDGES_CHECKED: usize = 400;
 /// Most edges of one task that a look at it lists.
 pub const MAX_DEPENDENCIES_SHOWN: usize = 100;
 /// Edges that one step signals at most; the others are signalled by the claims and ticks that follow.

@@ -155,7 +155,7 @@ impl Client {
         Ok(taken.into_iter().map(|taken| Handle::new(self.clone(), taken)).collect())
     }
 
-    /// Makes stored tasks wait for others, up to 500 dependencies: all of them are added or, on any error, none. The tasks that
+    /// Makes stored tasks wait for others, up to 100 dependencies: all of them are added or, on any error, none. The tasks that
     /// are to wait have not started, and those that they are to wait for are not over. Returns how many are new; one that
     /// exists stays as it is.
     ///

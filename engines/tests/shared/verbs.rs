@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use jobbers_common::{
+    dependency::{Dependency, added::NewDependency},
     engine::{
         AuditRequest, Deleted, ListRequest, OnConflict, PruneRequest, PruneScope, PutMode, QueueListRequest, Resubmit,
         Settlement, TaskFilter,
         conformance::{DONE, Fixture, id, queue, seconds, worker},
     },
     lifecycle::Status,
-    limits::{MAX_BATCH, MAX_QUEUES_PER_BATCH, MAX_QUEUES_PER_CLAIM},
+    limits::{MAX_ADDED_DEPENDENCIES, MAX_BATCH, MAX_QUEUES_PER_BATCH, MAX_QUEUES_PER_CLAIM},
     name::QueueName,
     payload::Payload,
     queue::{QueueConfig, Retention},
@@ -39,6 +40,7 @@ pub(crate) async fn measure(f: &Fixture, size: Size, meter: &mut impl Meter) -> 
     pass_time(f, size, meter, &mut costs).await;
     audit(f, meter, &mut costs).await;
     submit_more(f, meter, &mut costs).await;
+    depend(f, meter, &mut costs).await;
     costs
 }
 
@@ -214,6 +216,36 @@ async fn submit_more(f: &Fixture, meter: &mut impl Meter, costs: &mut Costs) {
     }
     let call = async |n| drop(f.submit(batch(&format!("v{n}-"), 0, MAX_BATCH, &queues)).await);
     costs.measure(meter, "submit 1000 to 100 limited queues", call).await;
+}
+
+/// As many edges as one call adds, and the longest search for a circle.
+async fn depend(f: &Fixture, meter: &mut impl Meter, costs: &mut Costs) {
+    let edge =
+        |run: String, after: String| NewDependency { run: id(&run), after: id(&after), policy: Default::default() };
+    for n in 0..TIMES {
+        f.submit(batch(&format!("e{n}-"), 0, 2 * MAX_ADDED_DEPENDENCIES, &[LARGE.to_owned()])).await;
+    }
+    let call = async |n: usize| {
+        let name = |k: usize| format!("e{n}-{k}");
+        let edges = (0..MAX_ADDED_DEPENDENCIES).map(|k| edge(name(k), name(MAX_ADDED_DEPENDENCIES + k)));
+        f.engine.add_dependencies(&edges.collect::<Vec<_>>()).await.unwrap();
+    };
+    costs.measure(meter, "add 100 dependencies", call).await;
+    let length = 2 * MAX_BATCH;
+    for chain in ["c-", "d-"] {
+        let mut tasks = batch(chain, 0, length, &[LARGE.to_owned()]);
+        for (n, task) in tasks.iter_mut().enumerate().skip(1) {
+            task.depends_on = vec![Dependency { on: id(&format!("{chain}{}", n - 1)), policy: Default::default() }];
+        }
+        while !tasks.is_empty() {
+            f.submit(tasks.drain(..MAX_BATCH).collect()).await;
+        }
+    }
+    let call = async |_| {
+        let refused = f.engine.add_dependencies(&[edge("c-0".to_owned(), format!("d-{}", length - 1))]).await;
+        assert_eq!(refused.map_err(|error| error.kind()), Err("too_many_to_check"));
+    };
+    costs.measure(meter, "check 800 edges for a circle", call).await;
 }
 
 /// Asks for some pieces of the audit; answers where the next one begins.

@@ -87,8 +87,8 @@ impl ToSchema for DependencyRequest {
 #[serde(deny_unknown_fields)]
 #[schema(as = AddDependenciesToTask)]
 pub struct AddToTask {
-    /// The tasks, 1 to 500: each an id, or an object that also says what its end means.
-    #[schema(min_items = 1, max_items = 500)]
+    /// The tasks, 1 to 100: each an id, or an object that also says what its end means.
+    #[schema(min_items = 1, max_items = 100)]
     pub(crate) depends_on: Vec<DependencyRequest>,
 }
 
@@ -121,8 +121,8 @@ impl From<NewDependencyRequest> for NewDependency {
 #[serde(deny_unknown_fields)]
 #[schema(as = AddDependencies)]
 pub struct AddDependencies {
-    /// The dependencies, 1 to 500: all of them are added, or none.
-    #[schema(min_items = 1, max_items = 500)]
+    /// The dependencies, 1 to 100: all of them are added, or none.
+    #[schema(min_items = 1, max_items = 100)]
     pub(crate) dependencies: Vec<NewDependencyRequest>,
 }
 
