@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    active, bench, boards, cancel, complete, completions, demo, depend, dlq, doctor, explain, export, import, list,
-    queues, registry, resubmit, roles, routes, scheduled, schedules, status, submit, top, up, workers, workflow,
+    active, bench, boards, cancel, complete, completions, delete, demo, depend, dlq, doctor, explain, export, import,
+    list, queues, registry, resubmit, roles, routes, scheduled, schedules, status, submit, top, up, workers, workflow,
 };
 
 const AFTER_HELP: &str = "\
@@ -65,6 +65,8 @@ pub enum Command {
     Cancel(cancel::Args),
     /// Make a task that has not started wait for further tasks
     Depend(depend::Args),
+    /// Delete tasks, with those that depend only on them
+    Delete(delete::Args),
     /// Send tasks again that are over and did not complete
     Resubmit(resubmit::Args),
     /// Look at dead letters: what failed for good, and why; send it again, or delete it

@@ -6,6 +6,7 @@ pub mod boards;
 pub mod cancel;
 pub mod complete;
 pub mod completions;
+pub mod delete;
 pub mod demo;
 pub mod depend;
 pub mod dlq;

@@ -45,6 +45,7 @@ pub async fn run(cli: Cli) -> ExitCode {
         Command::Scheduled(args) => commands::scheduled::run(&args).await,
         Command::Cancel(args) => commands::cancel::run(args).await,
         Command::Depend(args) => commands::depend::run(&args).await,
+        Command::Delete(args) => commands::delete::run(&args).await,
         Command::Resubmit(args) => commands::resubmit::run(&args).await,
         Command::Dlq(args) => commands::dlq::run(args).await,
         Command::Export(args) => commands::export::run(&args).await,

@@ -7,7 +7,8 @@
 //! - Signals are a set and no count: an edge that was signalled is gone, so nothing can signal it twice.
 //! - A predecessor that is over when its successor is submitted signals at once, by its end. So does one that was pruned
 //!   and is remembered ([`crate::tombstone`]).
-//! - A predecessor that is purged counts as cancelled, and one that another submission replaces counts as aborted.
+//! - A predecessor that is purged counts as cancelled, and one that another submission replaces counts as aborted. The edges
+//!   of one that is deleted are removed ([`End::Deleted`]).
 //! - Edges between stored tasks may be added ([`added`]).
 //! - A task that is over stays over: sending a predecessor again revives no successor that was aborted.
 
@@ -85,6 +86,49 @@ impl FromStr for DependencyPolicy {
         let found = Self::ALL.into_iter().find(|policy| policy.as_str() == text);
         let names = || Self::ALL.map(Self::as_str).join(", ");
         found.ok_or_else(|| format!("{text} is not a dependency's policy; these are: {}", names()))
+    }
+}
+
+/// What the successors of a task see when it ends or goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum End {
+    /// It is over with this status, or counts as such.
+    Over(Status),
+    /// It was deleted before its end: its edges are removed, and do not count among the dependencies of its successors.
+    Deleted {
+        /// Whether a successor that then waits for no other task is deleted too, and so on; else it is released.
+        cascade: bool,
+    },
+}
+
+impl End {
+    const DELETED: u8 = 10;
+    const DELETED_CASCADE: u8 = 11;
+
+    /// The stored number; that of the status for an end.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Over(status) => status.code(),
+            Self::Deleted { cascade: false } => Self::DELETED,
+            Self::Deleted { cascade: true } => Self::DELETED_CASCADE,
+        }
+    }
+
+    /// The end of a stored number.
+    #[must_use]
+    pub fn from_code(code: u8) -> Option<Self> {
+        match code {
+            Self::DELETED => Some(Self::Deleted { cascade: false }),
+            Self::DELETED_CASCADE => Some(Self::Deleted { cascade: true }),
+            code => Status::from_code(code).map(Self::Over),
+        }
+    }
+}
+
+impl From<Status> for End {
+    fn from(status: Status) -> Self {
+        Self::Over(status)
     }
 }
 
@@ -232,6 +276,15 @@ mod tests {
             assert_eq!(RunOnError.aborts(end), !failed, "{end}");
             assert!(!RunWithFailures.aborts(end), "{end}");
         }
+    }
+
+    #[test]
+    fn ends_read_back_from_their_numbers() {
+        let deleted = [false, true].map(|cascade| End::Deleted { cascade });
+        for end in Status::ALL.map(End::from).into_iter().chain(deleted) {
+            assert_eq!(End::from_code(end.code()), Some(end));
+        }
+        assert_eq!(End::from_code(12), None);
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub use self::{
     dead::{DeadKey, DeadTask, Outbox, Resubmit, ResubmitFrom, Resubmitted, Unreadable},
     duty::{Duty, DutyClaim},
     error::{ConflictReason, Error},
-    keep::{DeleteRole, Deleted, LostTask, PruneRequest, PruneScope, Pruned, PutMode, Reclaimed},
+    keep::{DeleteRole, Deleted, LostTask, PruneRequest, PruneScope, Pruned, PutMode, Reclaimed, TaskDeletion},
     look::{Health, ListRequest, Page, QueueListRequest, QueuePage, QueuePlace, QueueStats, TaskFilter},
     schedules::{DueSchedules, Fire, Fired, IfBusy, PutSchedule, ScheduleEntry, StoredSchedule},
     submit::{OnConflict, Submit, Submitted, SubmittedHow},
@@ -317,6 +317,16 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// # Errors
     /// [`Error::UnknownQueue`]; [`Error::Invalid`] beyond a bound. Safe to repeat.
     async fn purge_queue(&self, queue: &QueueName, limit: usize) -> Result<u64>;
+
+    /// Deletes tasks by their ids, unless they run. The ids are free again. An edge from a task that is deleted before its
+    /// end is removed and does not count any more. With `cascade` a task whose last open edge is removed so is deleted too,
+    /// and so on; else it is released. What the end of a finished task has done stays. Returns results in the order given; a
+    /// task that went with an earlier one is unknown. Many tasks are deleted in pieces, each whole; past a bounded number of
+    /// edges, the claims and ticks that follow remove the rest.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] beyond a bound. Safe to repeat: what was deleted is then unknown.
+    async fn delete_tasks(&self, ids: &[TaskId], cascade: bool) -> Result<Vec<TaskDeletion>>;
 
     /// Checks a piece of the store for inconsistencies, and on request repairs what is certain; call again with
     /// [`Audited::next`] until that is `None`. Each piece is read at one moment, so concurrent changes are not

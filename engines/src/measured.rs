@@ -17,7 +17,7 @@ use jobbers_common::{
         DutyClaim, Engine, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, PruneRequest,
         Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit,
         Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun, StoredSchedule, Submit, Submitted,
-        backup::Backup, boards::Boards,
+        TaskDeletion, backup::Backup, boards::Boards,
     },
     lifecycle::Status,
     metrics::catalogue::{BOARD_CALLS, ENGINE_ERRORS, ENGINE_OPERATION_DURATION},
@@ -81,6 +81,7 @@ operations!(
     reclaim_expired,
     prune,
     purge_queue,
+    delete_tasks,
     audit,
     move_tasks,
     config,
@@ -222,6 +223,7 @@ measured! {
     reclaim_expired(limit: usize) -> Reclaimed;
     prune(request: PruneRequest) -> Pruned;
     purge_queue(queue: &QueueName, limit: usize) -> u64;
+    delete_tasks(ids: &[TaskId], cascade: bool) -> Vec<TaskDeletion>;
     audit(request: AuditRequest) -> Audited;
     move_tasks(from: &QueueName, to: &QueueName, limit: usize) -> u64;
     config() -> Arc<Config>;

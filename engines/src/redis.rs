@@ -17,6 +17,7 @@ use jobbers_common::{
         DutyClaim, Engine, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, PruneRequest,
         Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit,
         Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun, StoredSchedule, Submit, Submitted,
+        TaskDeletion,
     },
     lifecycle::Status,
     name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
@@ -215,6 +216,10 @@ impl Engine for RedisEngine {
 
     async fn purge_queue(&self, queue: &QueueName, limit: usize) -> Result<u64> {
         keep::purge_queue(&self.store, queue, limit).await
+    }
+
+    async fn delete_tasks(&self, ids: &[TaskId], cascade: bool) -> Result<Vec<TaskDeletion>> {
+        keep::delete_tasks(&self.store, ids, cascade).await
     }
 
     async fn audit(&self, request: AuditRequest) -> Result<Audited> {

@@ -24,9 +24,9 @@ use jobbers_common::{
         DutyClaim, Engine, Error, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page,
         PruneRequest, PruneScope, Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace,
         QueueStats, Reclaimed, Resubmit, Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun,
-        StoredSchedule, Submit, Submitted,
+        StoredSchedule, Submit, Submitted, TaskDeletion,
         dead::{validate_forget, validate_resubmit},
-        keep::{validate_creation, validate_move},
+        keep::{validate_creation, validate_move, validate_task_deletion},
         look::validate_limit,
         work::validate_extend,
         workflows::validate_ids,
@@ -73,6 +73,7 @@ mod commit_notifier;
 mod connection;
 mod cycle;
 mod dead;
+mod delete;
 mod dependency;
 mod directory;
 mod due;
@@ -449,6 +450,12 @@ impl Engine for SqliteEngine {
         validate_limit(limit)?;
         let queue = queue.clone();
         self.writer.run(limit, move |step| prune::purge_queue(step, &queue, limit)).await
+    }
+
+    async fn delete_tasks(&self, ids: &[TaskId], cascade: bool) -> Result<Vec<TaskDeletion>> {
+        validate_task_deletion(ids)?;
+        let ids = ids.to_vec();
+        self.writer.run(ids.len(), move |step| delete::tasks(step, &ids, cascade)).await
     }
 
     async fn audit(&self, request: AuditRequest) -> Result<Audited> {

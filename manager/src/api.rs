@@ -70,7 +70,9 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .route("/problems", axum::routing::get(problems::list))
         .route("/problems/{code}", axum::routing::get(problems::one))
         // A task may be called `cancel`, which is also the path of an operation.
-        .route("/tasks/cancel", axum::routing::get(tasks::look::get_task_named_cancel));
+        .route("/tasks/cancel", axum::routing::get(tasks::look::get_task_named_so))
+        .route("/tasks/delete", axum::routing::get(tasks::look::get_task_named_so))
+        .route("/tasks/statuses", axum::routing::get(tasks::look::get_task_named_so));
     let mut routes = operations().into_iter().fold(head, OpenApiRouter::routes);
     examples::add_to(routes.get_openapi_mut());
     routes
@@ -80,6 +82,8 @@ fn operations() -> Vec<UtoipaMethodRouter<Arc<App>>> {
     vec![
         routes!(tasks::submit::submit, tasks::look::list),
         routes!(tasks::cancel::cancel_many),
+        routes!(tasks::delete::delete_many),
+        routes!(tasks::statuses::statuses),
         routes!(tasks::look::get_task),
         routes!(tasks::events::events),
         routes!(tasks::cancel::cancel_one),

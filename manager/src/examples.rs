@@ -52,6 +52,10 @@ fn body(operation: &str) -> Option<Value> {
         "cancel_tasks" => json!({"filter": {"queue": "mail", "status": ["submitted", "scheduled"]}, "limit": 100}),
         "add_dependencies_to_task" => json!({"depends_on": [{"id": "order-6", "policy": "run_with_failures"}]}),
         "add_dependencies" => json!({"dependencies": [{"run": "order-7", "after": "order-6"}]}),
+        "delete_tasks" => json!({"ids": ["order-9"], "cascade": true}),
+        "task_statuses" => {
+            json!({"queues": ["mail", "default"], "ids": ["order-7"], "status": ["submitted", "started"]})
+        }
         "resubmit_task" => json!({"reset_retry_count": true}),
         "resubmit_dead_letters" => json!({"name": "echo", "error": "timeout", "limit": 100, "dry_run": true}),
         "delete_dead_letters" => json!({"name": "echo", "error": "timeout", "limit": 100, "dry_run": true}),

@@ -36,6 +36,7 @@ pub mod bytes;
 pub mod cancel;
 pub mod dead;
 pub mod deleting;
+pub mod deleting_tasks;
 pub mod dependencies;
 mod fixture;
 pub mod gates;
@@ -458,6 +459,17 @@ macro_rules! conformance_suite {
             a_pruned_task_made_anew_is_remembered_no_more
         );
         $crate::conformance_group!($open, graphs: random_graphs_run_to_their_end);
+        $crate::conformance_group!($open, deleting_tasks:
+            a_task_that_does_not_run_is_deleted_and_leaves_nothing
+            a_running_task_is_not_deleted_and_that_is_said
+            what_waited_only_for_deleted_tasks_is_deleted_too
+            an_end_counts_and_a_deletion_does_not
+            without_a_cascade_what_waits_for_no_other_task_is_released
+            a_wide_deletion_is_worked_off_by_later_claims
+            a_caller_that_waits_for_a_deleted_task_is_answered
+            what_was_set_aside_or_failed_is_deleted_as_well
+            a_deletion_past_its_bounds_is_refused
+        );
         $crate::conformance_group!($open, tries:
             expiries_give_backs_and_retries_use_up_tries
             a_task_of_one_try_runs_at_most_once

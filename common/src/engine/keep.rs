@@ -9,7 +9,7 @@ use crate::{
     },
     lifecycle::Status,
     limits::MAX_BATCH,
-    name::{QueueName, TaskName},
+    name::{QueueName, TaskId, TaskName},
     queue::RoleConfig,
     time::Timestamp,
 };
@@ -188,6 +188,28 @@ pub fn check_deletion<T: PartialEq>(
         (Some(expected), Some(stored)) if stored != expected => Err(Error::Changed(what())),
         _ => Ok(()),
     }
+}
+
+/// The result of the deletion of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskDeletion {
+    /// It is gone.
+    Deleted,
+    /// It runs, so it stays: cancel it first.
+    Running,
+    /// The task does not exist.
+    Unknown,
+}
+
+/// Checks the bounds of a deletion of tasks.
+///
+/// # Errors
+/// [`Error::Invalid`].
+pub fn validate_task_deletion(ids: &[TaskId]) -> Result<()> {
+    if ids.len() > MAX_BATCH {
+        return Err(Error::Invalid(format!("a call deletes at most {MAX_BATCH} tasks")));
+    }
+    Ok(())
 }
 
 /// The progress of the deletion of a queue.

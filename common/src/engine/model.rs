@@ -19,8 +19,9 @@ use super::{
     DutyClaim, Engine, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, PruneRequest, Pruned,
     PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit,
     Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun, StoredSchedule, Submit, Submitted,
+    TaskDeletion,
     dead::{validate_forget, validate_resubmit},
-    keep::{validate_creation, validate_move},
+    keep::{validate_creation, validate_move, validate_task_deletion},
     look::validate_limit,
     work::validate_extend,
     workflows::{encode_run, validate_definition, validate_ids},
@@ -288,6 +289,11 @@ impl Engine for ModelEngine {
     async fn purge_queue(&self, queue: &QueueName, limit: usize) -> Result<u64> {
         validate_limit(limit)?;
         self.step(|state, _| state.purge_queue(queue, limit))
+    }
+
+    async fn delete_tasks(&self, ids: &[TaskId], cascade: bool) -> Result<Vec<TaskDeletion>> {
+        validate_task_deletion(ids)?;
+        Ok(self.step(|state, now| state.delete_tasks(ids, cascade, now)))
     }
 
     async fn audit(&self, request: AuditRequest) -> Result<Audited> {

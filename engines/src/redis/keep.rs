@@ -1,12 +1,17 @@
-//! Chores: promote, reclaim, purge, move.
+//! Chores: promote, reclaim, purge, delete, move.
 
 use jobbers_common::{
-    engine::{Error, LostTask, Reclaimed, Result, keep::validate_move, look::validate_limit},
-    name::QueueName,
+    engine::{
+        Error, LostTask, Reclaimed, Result, TaskDeletion,
+        keep::{validate_move, validate_task_deletion},
+        look::validate_limit,
+    },
+    name::{QueueName, TaskId},
 };
 use redis::{Cmd, Value};
 
 use super::{
+    failure::malformed,
     record::Record,
     reply::{array, bytes, number, text, tuple},
     script,
@@ -20,6 +25,7 @@ const PROMOTED_A_PIECE: u64 = 125;
 const RECLAIMED_A_PIECE: u64 = 100;
 const PURGED_A_PIECE: u64 = 500;
 const MOVED_A_PIECE: u64 = 250;
+const DELETED_A_PIECE: usize = 250;
 
 /// Whether nothing is left after a script that handled this number of a piece's tasks and reports whether more queues
 /// are due.
@@ -96,6 +102,29 @@ async fn purge_piece(store: &Store, queue: &QueueName, limit: u64) -> Result<u64
         Value::Int(-1) => Err(Error::UnknownQueue(queue.clone())),
         purged => number(purged),
     }
+}
+
+/// Deletes tasks by their ids, unless they run.
+pub(super) async fn delete_tasks(store: &Store, ids: &[TaskId], cascade: bool) -> Result<Vec<TaskDeletion>> {
+    validate_task_deletion(ids)?;
+    let mut deleted = Vec::with_capacity(ids.len());
+    for piece in ids.chunks(DELETED_A_PIECE) {
+        let add = |command: &mut Cmd| {
+            command.arg(if cascade { "c" } else { "d" });
+            piece.iter().for_each(|id| {
+                command.arg(id.as_str());
+            });
+        };
+        for letter in bytes(store.run(&store.bulk, &script::DELETE, add).await?)? {
+            deleted.push(match letter {
+                b'd' => TaskDeletion::Deleted,
+                b'r' => TaskDeletion::Running,
+                b'u' => TaskDeletion::Unknown,
+                _ => return Err(malformed("the result of a deletion was due")),
+            });
+        }
+    }
+    Ok(deleted)
 }
 
 /// Moves tasks that are neither running nor over to another queue.

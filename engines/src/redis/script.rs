@@ -16,7 +16,7 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 77] = [
+const LIBRARY: [(&str, &str); 78] = [
     ("base", include_str!("scripts/lib/base.lua")),
     ("numbers", include_str!("scripts/lib/numbers.lua")),
     ("clock", include_str!("scripts/lib/clock.lua")),
@@ -61,6 +61,7 @@ const LIBRARY: [(&str, &str); 77] = [
     ("duplicates", include_str!("scripts/lib/duplicates.lua")),
     ("edges", include_str!("scripts/lib/edges.lua")),
     ("dependencies", include_str!("scripts/lib/dependencies.lua")),
+    ("cascade", include_str!("scripts/lib/cascade.lua")),
     ("put_off", include_str!("scripts/lib/put_off.lua")),
     ("withdrawn", include_str!("scripts/lib/withdrawn.lua")),
     ("link", include_str!("scripts/lib/link.lua")),
@@ -157,6 +158,7 @@ scripts! {
     CREATE_QUEUES = "scripts/create_queues.lua";
     CYCLE = "scripts/cycle.lua";
     DEAD_LETTERS = "scripts/dead_letters.lua";
+    DELETE = "scripts/delete.lua";
     DELETE_SCHEDULE = "scripts/delete_schedule.lua";
     DELETE_WORKFLOW = "scripts/delete_workflow.lua";
     DEREGISTER = "scripts/deregister.lua";
@@ -318,7 +320,7 @@ mod tests {
     #[test]
     fn what_drains_a_full_server_may_run_on_one_and_what_fills_it_may_not() {
         let flags = |script: &Script| script.text.lines().next().unwrap().to_owned();
-        let writers = [&CYCLE, &EXTEND, &CANCEL, &PROMOTE, &RECLAIM, &PRUNE, &TRIM, &PRESS, &PURGE, &REPAIR];
+        let writers = [&CYCLE, &EXTEND, &CANCEL, &PROMOTE, &RECLAIM, &PRUNE, &TRIM, &PRESS, &PURGE, &DELETE, &REPAIR];
         for script in writers.into_iter().chain([&FORGET_DEAD_LETTERS, &FORGET_RECEIPTS, &BOARD_FREE]) {
             assert_eq!(flags(script), "#!lua flags=allow-oom");
         }

@@ -5,7 +5,7 @@
 //! signal the rest ([`work_off`]). Only `linked` tasks reach this module.
 
 use jobbers_common::{
-    dependency::{Dependencies, Dependency, DependencyPolicy, EndedPredecessor, consequence},
+    dependency::{Dependencies, Dependency, DependencyPolicy, End, EndedPredecessor, consequence},
     engine::{Error, Result, backup::Edges},
     lifecycle::{Move, Status},
     limits::{SIGNALS_A_CHORE, SIGNALS_A_STEP},
@@ -19,7 +19,7 @@ use super::{
     error::{OrStore, corrupt},
     find::{Found, find},
     moves::{self, Ending},
-    removal::{Doomed, json_array},
+    removal::{self, Doomed, json_array},
     row, sql,
     step::Step,
     tombstones,
@@ -38,7 +38,7 @@ pub(super) struct Ended {
     id: TaskId,
     /// Later edges do not concern it.
     before: i64,
-    end: Status,
+    end: End,
 }
 
 /// An edge to signal, in the order in which successors move.
@@ -49,7 +49,7 @@ struct Signal {
     predecessor: i64,
     successor: i64,
     policy: DependencyPolicy,
-    end: Status,
+    end: End,
 }
 
 /// Notes the end of a linked task, which has just received this revision.
@@ -57,16 +57,16 @@ pub(super) fn note_end(step: &mut Step<'_>, id: &TaskId, found: &Found, before: 
     if found.status == Status::Waiting {
         step.prepare(sql::DELETE_DEPENDENCIES)?.execute([found.key]).or_store()?;
     }
-    step.ledger.ended.push(Ended { key: found.key, id: id.clone(), before, end });
+    step.ledger.ended.push(Ended { key: found.key, id: id.clone(), before, end: End::Over(end) });
     Ok(())
 }
 
 /// Notes tasks that are about to be removed before their end. Their successors see `end`.
-pub(super) fn note_withdrawn(step: &mut Step<'_>, doomed: &[Doomed], end: Status) -> Result<()> {
+pub(super) fn note_withdrawn(step: &mut Step<'_>, doomed: &[Doomed], end: impl Into<End>) -> Result<()> {
     if doomed.iter().all(|task| task.status.is_finished()) {
         return Ok(());
     }
-    let keys = json_array(doomed.iter().map(|task| task.key));
+    let (keys, end) = (json_array(doomed.iter().map(|task| task.key)), end.into());
     let mut statement = step.prepare(sql::LINKED_TASKS)?;
     let mut rows = statement.query([keys]).or_store()?;
     while let Some(row) = rows.next().or_store()? {
@@ -103,7 +103,7 @@ pub(super) fn work_off(step: &mut Step<'_>) -> Result<()> {
         let mut columns = row::Columns::of(row);
         let (number, key): (i64, i64) = (columns.take()?, columns.take()?);
         let id = columns.name(TaskId::new)?;
-        ended.push((number, Ended { key, id, before: columns.take()?, end: row::status(columns.take()?)? }));
+        ended.push((number, Ended { key, id, before: columns.take()?, end: end(columns.take()?)? }));
     }
     drop(rows);
     if ended.is_empty() {
@@ -154,16 +154,24 @@ fn successors(step: &Step<'_>, ended: &Ended, limit: usize) -> Result<Vec<Signal
     Ok(found)
 }
 
+fn end(code: u8) -> Result<End> {
+    End::from_code(code).ok_or_else(|| corrupt("the end of a task", code))
+}
+
 fn policy(code: u8) -> Result<DependencyPolicy> {
     DependencyPolicy::from_code(code).ok_or_else(|| corrupt("a dependency's policy", code))
 }
 
 fn signal_one(step: &mut Step<'_>, edge: &Signal) -> Result<()> {
-    let Signal { since, predecessor, successor, policy, end, .. } = *edge;
+    let Signal { since, predecessor, successor, policy, .. } = *edge;
     if step.prepare(sql::DELETE_DEPENDENCY)?.execute((predecessor, since, successor)).or_store()? == 0 {
         // Another edge of this round has ended the successor.
         return Ok(());
     }
+    let end = match edge.end {
+        End::Over(end) => end,
+        End::Deleted { cascade } => return remove_edge(step, successor, cascade),
+    };
     let left = step.prepare(sql::COUNT_SIGNAL)?.query_row([successor], |row| row.get(0)).optional().or_store()?;
     match consequence(policy, end, left.unwrap_or(0)) {
         Some(Move::Abort) => {
@@ -172,6 +180,34 @@ fn signal_one(step: &mut Step<'_>, edge: &Signal) -> Result<()> {
         Some(_) => leave_waiting(step, successor, None),
         None => Ok(()),
     }
+}
+
+/// A predecessor of a task was deleted before its end: its edge does not count any more.
+fn remove_edge(step: &mut Step<'_>, successor: i64, cascade: bool) -> Result<()> {
+    let mut statement = step.prepare(sql::DROP_DEPENDENCY_COUNT)?;
+    let left: Option<u32> = statement.query_row([successor], |row| row.get(0)).optional().or_store()?;
+    drop(statement);
+    match left {
+        Some(0) if cascade => delete_waiting(step, successor),
+        Some(0) => leave_waiting(step, successor, None),
+        _ => Ok(()),
+    }
+}
+
+/// Deletes a task whose last open edge came from a deleted one.
+fn delete_waiting(step: &mut Step<'_>, key: i64) -> Result<()> {
+    let mut statement = step.prepare(sql::FIND_WAITING)?;
+    let mut rows = statement.query([key]).or_store()?;
+    let Some(row) = rows.next().or_store()? else { return Ok(()) };
+    let mut columns = row::Columns::of(row);
+    let (id, queue) = (columns.name(TaskId::new)?, columns.take()?);
+    drop(rows);
+    drop(statement);
+    let doomed = [Doomed { key, queue, status: Status::Waiting }];
+    note_withdrawn(step, &doomed, End::Deleted { cascade: true })?;
+    removal::remove(step, &doomed)?;
+    step.note_finished(id);
+    Ok(())
 }
 
 /// Moves a task that waited for others, if it still waits: it is released, or aborted by a predecessor.
@@ -340,7 +376,7 @@ pub(super) fn mend(step: &mut Step<'_>, key: i64) -> Result<()> {
     while let Some(row) = rows.next().or_store()? {
         let mut columns = row::Columns::of(row);
         let (predecessor, id) = (columns.take()?, columns.name(TaskId::new)?);
-        let (before, end) = (step.ledger.revision + 1, row::status(columns.take()?)?);
+        let (before, end) = (step.ledger.revision + 1, End::Over(row::status(columns.take()?)?));
         step.ledger.ended.push(Ended { key: predecessor, id, before, end });
     }
     drop(rows);

@@ -94,6 +94,7 @@ statements! {
     DELETE_WORKFLOW_DEFINITION = "delete_workflow_definition";
     DEPENDENCY_POLICY = "dependency_policy";
     DROP_BOARD_GROUP = "drop_board_group";
+    DROP_DEPENDENCY_COUNT = "drop_dependency_count";
     DROP_EMPTY_BOARD_GROUPS = "drop_empty_board_groups";
     DUE_GATES = "due_gates";
     DUE_QUEUES = "due_queues";

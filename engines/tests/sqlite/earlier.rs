@@ -21,6 +21,12 @@ const UNDO: &[(u32, &str)] = &[
     ),
     (21, "ALTER TABLE dependent DROP COLUMN aborted_by; ALTER TABLE dependent DROP COLUMN aborted_end"),
     (22, "DROP TABLE workflow; DROP TABLE workflow_definition"),
+    (
+        23,
+        "DROP TABLE signal_due;
+          CREATE TABLE signal_due (number INTEGER PRIMARY KEY, predecessor INTEGER NOT NULL, id TEXT NOT NULL,
+            before INTEGER NOT NULL, status INTEGER NOT NULL CHECK (status BETWEEN 4 AND 9)) STRICT",
+    ),
 ];
 
 /// Takes a store that no program has open back to a schema.

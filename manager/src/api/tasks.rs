@@ -1,9 +1,11 @@
 //! Tasks: submit, get, list, cancel, add dependencies.
 
 pub(super) mod cancel;
+pub(super) mod delete;
 pub(super) mod dependencies;
 pub(super) mod events;
 pub(super) mod explain;
 pub(super) mod look;
 pub(super) mod resubmit;
+pub(super) mod statuses;
 pub(super) mod submit;

@@ -10,7 +10,7 @@ use jobbers_common::{
         DutyClaim, Engine, Error, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page,
         PruneRequest, Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats,
         Reclaimed, Resubmit, Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun, StoredSchedule,
-        Submit, Submitted, model::ModelEngine,
+        Submit, Submitted, TaskDeletion, model::ModelEngine,
     },
     lifecycle::Status,
     name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
@@ -189,6 +189,9 @@ impl Engine for FaultyEngine {
     }
     async fn purge_queue(&self, queue: &QueueName, limit: usize) -> Result<u64> {
         self.well()?.purge_queue(queue, limit).await
+    }
+    async fn delete_tasks(&self, ids: &[TaskId], cascade: bool) -> Result<Vec<TaskDeletion>> {
+        self.well()?.delete_tasks(ids, cascade).await
     }
     async fn audit(&self, request: AuditRequest) -> Result<Audited> {
         self.well()?.audit(request).await

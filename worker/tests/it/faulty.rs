@@ -17,7 +17,7 @@ use jobbers_common::{
         DutyClaim, Engine, Error, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page,
         PruneRequest, Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats,
         Reclaimed, Resubmit, Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun, StoredSchedule,
-        Submit, Submitted,
+        Submit, Submitted, TaskDeletion,
     },
     lifecycle::Status,
     name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
@@ -355,6 +355,10 @@ impl Engine for Faulty {
 
     async fn purge_queue(&self, queue: &QueueName, limit: usize) -> Result<u64> {
         self.inner.purge_queue(queue, limit).await
+    }
+
+    async fn delete_tasks(&self, ids: &[TaskId], cascade: bool) -> Result<Vec<TaskDeletion>> {
+        self.inner.delete_tasks(ids, cascade).await
     }
 
     async fn audit(&self, request: AuditRequest) -> Result<Audited> {

@@ -50,6 +50,26 @@ pub struct CancelAnswer {
     pub tasks: Vec<CancelledTask>,
 }
 
+/// What a deletion did.
+#[derive(Debug, Deserialize)]
+pub struct DeleteAnswer {
+    /// Tasks that run, and stay.
+    pub running: u64,
+    /// Tasks that do not exist.
+    pub unknown: u64,
+    /// One by one.
+    pub tasks: Vec<DeletedTask>,
+}
+
+/// What a deletion did to one task.
+#[derive(Debug, Deserialize)]
+pub struct DeletedTask {
+    /// Its id.
+    pub id: String,
+    /// `deleted`, `running` or `unknown`.
+    pub outcome: String,
+}
+
 /// What a cancel did to one task.
 #[derive(Debug, Deserialize)]
 pub struct CancelledTask {

@@ -3,7 +3,7 @@
 use super::state::{OpenEdge, State, Stored};
 use crate::{
     dependency::{
-        Dependencies, Dependency, EndedPredecessor,
+        Dependencies, Dependency, End, EndedPredecessor,
         added::{AddRefusal, NewDependency, Search, find_circle},
         consequence,
     },
@@ -22,7 +22,7 @@ pub(super) struct Signal {
     since: u64,
     on: TaskId,
     successor: TaskId,
-    end: Status,
+    end: End,
 }
 
 /// A new task that moves on at once, and the predecessor that aborts it, if one does.
@@ -30,7 +30,8 @@ pub(super) type AtOnce = (TaskId, Option<EndedPredecessor>);
 
 impl State {
     /// Notes that a task has ended, or is removed before its end: its successors must be signalled.
-    pub(super) fn note_end(&mut self, on: &TaskId, end: Status) {
+    pub(super) fn note_end(&mut self, on: &TaskId, end: impl Into<End>) {
+        let end = end.into();
         let is_older = |edge: &&OpenEdge| self.taken_from.is_none_or(|first| edge.since <= first);
         let signal = |stored: &Stored| {
             let since = stored.waits_for.get(on).filter(is_older)?.since;
@@ -50,13 +51,24 @@ impl State {
                     continue;
                 };
                 stored.waits_for.remove(&on);
-                if let Some(dependencies) = &mut stored.task.dependencies {
-                    dependencies.signals += 1;
-                }
                 let left = u32::try_from(stored.waits_for.len()).unwrap_or(u32::MAX);
-                if let Some(event) = consequence(edge.policy, end, left) {
-                    let cause = (event == Move::Abort).then_some(EndedPredecessor { id: on, status: end });
-                    self.leave_waiting(&successor, cause, now);
+                let Some(dependencies) = &mut stored.task.dependencies else { continue };
+                match end {
+                    End::Over(status) => {
+                        dependencies.signals += 1;
+                        if let Some(event) = consequence(edge.policy, status, left) {
+                            let cause = (event == Move::Abort).then_some(EndedPredecessor { id: on, status });
+                            self.leave_waiting(&successor, cause, now);
+                        }
+                    }
+                    End::Deleted { cascade } => {
+                        dependencies.total -= 1;
+                        match (left, cascade) {
+                            (0, true) => self.withdraw(&successor, end),
+                            (0, false) => self.leave_waiting(&successor, None, now),
+                            _ => {}
+                        }
+                    }
                 }
             }
         }

@@ -2,7 +2,8 @@
 
 use super::state::{State, Stored};
 use crate::{
-    engine::{Error, LostTask, PruneRequest, PruneScope, Pruned, Reclaimed, Result},
+    dependency::End,
+    engine::{Error, LostTask, PruneRequest, PruneScope, Pruned, Reclaimed, Result, TaskDeletion},
     lifecycle::{Move, Status},
     name::{QueueName, TaskId, WorkerId},
     suspicion::{Judgement, WorkerLoss},
@@ -185,6 +186,21 @@ impl State {
         }
         self.something_finished = !waiting.is_empty();
         Ok(waiting.len() as u64)
+    }
+
+    /// Deletes tasks, then those that go with them.
+    pub(super) fn delete_tasks(&mut self, ids: &[TaskId], cascade: bool, now: Timestamp) -> Vec<TaskDeletion> {
+        let delete = |id: &TaskId| match self.tasks.get(id).map(|stored| stored.task.status) {
+            None => TaskDeletion::Unknown,
+            Some(Status::Started) => TaskDeletion::Running,
+            Some(_) => {
+                self.withdraw(id, End::Deleted { cascade });
+                TaskDeletion::Deleted
+            }
+        };
+        let answers = ids.iter().map(delete).collect();
+        self.signal_all(now);
+        answers
     }
 
     pub(super) fn move_tasks(&mut self, from: &QueueName, to: &QueueName, limit: usize) -> Result<u64> {

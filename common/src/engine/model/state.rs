@@ -7,7 +7,7 @@ use std::{
 
 use super::{boards::Board, dependency::Signal, unique::KeyHolder};
 use crate::{
-    dependency::DependencyPolicy,
+    dependency::{DependencyPolicy, End},
     engine::{ClaimRequest, DeadKey, DeadTask, Duty, StoredRun, StoredSchedule},
     gate::Gate,
     lifecycle::{Move, Status, is_legal},
@@ -210,9 +210,10 @@ impl State {
     }
 
     /// Deletes a task that another takes the place of, or that is purged. To those that wait for it that is its end.
-    pub(super) fn withdraw(&mut self, id: &TaskId, end: Status) {
+    pub(super) fn withdraw(&mut self, id: &TaskId, end: impl Into<End>) {
         if self.tasks.get(id).is_some_and(|stored| !stored.task.status.is_finished()) {
             self.note_end(id, end);
+            self.something_finished = true;
         }
         self.remove(id);
     }

@@ -211,7 +211,7 @@ pub(in crate::redis) const ENDING_DUE: Layout = Layout {
     what: "`g:due`: an end that is still to be signalled to some successors",
     fields: &[
         revision("before", "later edges belong to a later life of the task"),
-        letter("state", "as in its ending"),
+        letter("state", "as in its ending; or of `gone`, if it was deleted before its end"),
     ],
     has_core: false,
     rest: "id",

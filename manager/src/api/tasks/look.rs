@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{
     Json,
-    extract::State,
+    extract::{MatchedPath, State},
     response::{IntoResponse, Response},
 };
 use jobbers_common::{name::TaskId, task::Task};
@@ -56,9 +56,14 @@ pub(super) async fn missing(app: &App, id: &TaskId) -> Result<Problem> {
     })
 }
 
-/// The task whose id equals the operation's name.
-pub(crate) async fn get_task_named_cancel(state: State<Arc<App>>, query: Query<WaitParams>) -> Result<Response> {
-    let id = TaskId::new("cancel").map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
+/// The task whose id equals the operation's name, the last word of its path.
+pub(crate) async fn get_task_named_so(
+    state: State<Arc<App>>,
+    path: MatchedPath,
+    query: Query<WaitParams>,
+) -> Result<Response> {
+    let word = path.as_str().rsplit('/').next().unwrap_or_default();
+    let id = TaskId::new(word).map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
     get_task(state, Path(id), query).await
 }
 

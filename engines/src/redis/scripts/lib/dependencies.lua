@@ -100,14 +100,22 @@ local function signal(round)
   spread('ZREM', IN, gone_in)
   spread('ZREM', OUT, gone_out)
   local stored, counts, has_moved, moves, counted = fetch(T, ids), fetch(COUNTS, ids), {}, {}, {}
+  local deleted = {}
   for _, edge in ipairs(round) do
     local id, record = edge.id, stored[edge.id]
     if record and byte(record) == @state.waiting.byte and counts[id] and not has_moved[id] then
       local total, signals = read_counts(counts[id])
-      local is_aborted = aborts(edge.policy, edge.status)
-      counts[id], counted[id] = write_counts(total, signals + 1), true
-      if is_aborted or signals + 1 >= total then
-        has_moved[id], moves[#moves + 1] = true, { id, record, is_aborted and edge.status .. edge.on or nil }
+      local is_deleted = edge.status == @gone.deleted or edge.status == @gone.cascade
+      local is_aborted = not is_deleted and aborts(edge.policy, edge.status)
+      if is_deleted then
+        total = total - 1
+      else
+        signals = signals + 1
+      end
+      counts[id], counted[id] = write_counts(total, signals), true
+      if is_aborted or signals >= total then
+        local list = edge.status == @gone.cascade and deleted or moves
+        has_moved[id], list[#list + 1] = true, { id, record, is_aborted and edge.status .. edge.on or nil }
       end
     end
   end
@@ -118,6 +126,10 @@ local function signal(round)
   spread('HSET', COUNTS, written)
   if #moves > 0 then
     leave_waiting(moves)
+  end
+  if #deleted > 0 then
+    -- include cascade
+    delete_waiting(deleted)
   end
 end
 

@@ -1,0 +1,37 @@
+//! Deletes tasks by their ids. What their successors see is in `dependency.rs`.
+
+use std::collections::HashSet;
+
+use jobbers_common::{
+    dependency::End,
+    engine::{Result, TaskDeletion},
+    lifecycle::Status,
+    name::TaskId,
+};
+
+use super::{
+    dependency,
+    find::{Found, find},
+    removal::{self, Doomed},
+    step::Step,
+};
+
+/// Deletes tasks by their ids, unless they run.
+pub(super) fn tasks(step: &mut Step<'_>, ids: &[TaskId], cascade: bool) -> Result<Vec<TaskDeletion>> {
+    let (mut doomed, mut answers, mut seen) = (Vec::new(), Vec::with_capacity(ids.len()), HashSet::new());
+    for id in ids {
+        let found = if seen.insert(id) { find(step, id)? } else { None };
+        answers.push(match found {
+            None => TaskDeletion::Unknown,
+            Some(found) if found.status == Status::Started => TaskDeletion::Running,
+            Some(Found { key, queue, status, .. }) => {
+                doomed.push(Doomed { key, queue, status });
+                step.note_finished(id.clone());
+                TaskDeletion::Deleted
+            }
+        });
+    }
+    dependency::note_withdrawn(step, &doomed, End::Deleted { cascade })?;
+    removal::remove(step, &doomed)?;
+    Ok(answers)
+}

@@ -1,0 +1,39 @@
+//! `POST /tasks/delete`.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use jobbers_common::limits::MAX_BATCH;
+
+use crate::{
+    app::App,
+    extract::Json,
+    problem::{Code, Problem, Result, WITH_BODY, problems},
+    wire::delete::{DeleteReport, DeleteRequest},
+};
+
+problems!(DeleteProblems: WITH_BODY, [Code::BatchTooLarge]);
+
+/// Delete tasks
+///
+/// By their ids, with all that is stored of them; the ids are free again. A running task stays, and the answer says so:
+/// cancel it first. A task that depends on a deleted one no longer does, unless that one had ended before: then the end
+/// counts. If it depends on nothing else, it is deleted too, and so on; with `cascade` set to `false` it runs instead.
+/// Tasks that go so are not listed in the answer. Sending this again is safe.
+#[utoipa::path(
+    post, path = "/tasks/delete", tag = "tasks", operation_id = "delete_tasks",
+    request_body = DeleteRequest,
+    responses((status = 200, description = "The result for each", body = DeleteReport), DeleteProblems)
+)]
+pub(crate) async fn delete_many(State(app): State<Arc<App>>, Json(request): Json<DeleteRequest>) -> Result<Response> {
+    let DeleteRequest { ids, cascade } = request;
+    if ids.len() > MAX_BATCH {
+        let detail = format!("a call deletes at most {MAX_BATCH} tasks, not {}", ids.len());
+        return Err(Problem::new(Code::BatchTooLarge, detail).at("/ids"));
+    }
+    let answers = app.engine.delete_tasks(&ids, cascade).await?;
+    Ok(axum::Json(DeleteReport::new(&ids, &answers)).into_response())
+}
