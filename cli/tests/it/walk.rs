@@ -5,7 +5,7 @@ use std::fs;
 use crate::guide::{Session, first_id, workspace};
 
 /// The documents whose commands are followed, each by a test below.
-const FOLLOWED: [&str; 18] = [
+const FOLLOWED: [&str; 19] = [
     "README.md",
     "docs/guides/backups.md",
     "docs/guides/bridge.md",
@@ -15,6 +15,7 @@ const FOLLOWED: [&str; 18] = [
     "docs/guides/deploying.md",
     "docs/guides/faq.md",
     "docs/guides/first-worker.md",
+    "docs/guides/lakefs.md",
     "docs/guides/queues-and-roles.md",
     "docs/guides/retries-and-backoff.md",
     "docs/guides/schedules.md",
@@ -166,6 +167,15 @@ fn the_guide_to_workflows_works_as_printed() {
 fn the_guide_to_retries_works_as_printed() {
     let session = follow("docs/guides/retries-and-backoff.md", &[]);
     session.told("jobbers submit echo --id once --max-tries 1 --wait");
+}
+
+#[test]
+fn the_guide_for_those_who_come_from_lakefs_works_as_printed() {
+    let session = follow("docs/guides/lakefs.md", &[]);
+    let returned = session.told("curl -s -X POST http://127.0.0.1:8000/leases/return");
+    assert!(returned.contains(r#""accepted":true"#) && returned.contains(r#""status":"submitted""#), "{returned}");
+    let deleted = session.told("jobbers delete copy:main/a");
+    assert_eq!(deleted, "copy:main/a deleted\ncopy:main/b deleted\n");
 }
 
 #[test]

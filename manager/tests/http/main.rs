@@ -1,4 +1,4 @@
-//! The manager over real HTTP, on the reference engine.
+//! The manager over real HTTP, on the reference engine, and `parade` on both others.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a failed expectation is a failed test")]
 
@@ -11,6 +11,7 @@ mod clients;
 mod contract;
 mod dead_letter_operations;
 mod dead_letters;
+mod delete;
 mod dependencies;
 mod events;
 mod explain;
@@ -22,6 +23,7 @@ mod leases;
 mod look;
 mod masstasker;
 mod openapi;
+mod parade;
 mod registry;
 mod schedules;
 mod server;
