@@ -9,7 +9,7 @@
 //! - [`Error::is_transient`] says whether the same call may succeed later. After a transient error the call may or may
 //!   not have been carried out; each verb says why repeating it is safe.
 //!
-//! Start reading at [`Engine`]; then [`submit`], [`work`], [`look`], [`keep`], [`audit`], [`dead`], [`duty`],
+//! Start reading at [`Engine`]; then [`submit`], [`work`], [`look`], [`parents`], [`keep`], [`audit`], [`dead`], [`duty`],
 //! [`schedules`], [`workflows`], [`boards`], [`backup`].
 
 use std::{sync::Arc, time::Duration};
@@ -41,6 +41,7 @@ pub mod keep;
 pub mod look;
 #[cfg(feature = "conformance")]
 pub mod model;
+pub mod parents;
 pub mod schedules;
 pub mod submit;
 pub mod work;
@@ -53,6 +54,7 @@ pub use self::{
     error::{ConflictReason, Error},
     keep::{DeleteRole, Deleted, LostTask, PruneRequest, PruneScope, Pruned, PutMode, Reclaimed, TaskDeletion},
     look::{Health, ListRequest, Page, QueueListRequest, QueuePage, QueuePlace, QueueStats, TaskFilter},
+    parents::{Parent, Parents, ParentsRequest},
     schedules::{DueSchedules, Fire, Fired, IfBusy, PutSchedule, ScheduleEntry, StoredSchedule},
     submit::{OnConflict, Submit, Submitted, SubmittedHow},
     work::{
@@ -169,6 +171,13 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// # Errors
     /// [`Error::Invalid`] past a bound.
     async fn statuses(&self, ids: &[TaskId]) -> Result<Vec<Option<Status>>>;
+
+    /// Predecessors of a task, and their results ([`parents`]). A task holds the results of its predecessors from its
+    /// submission until it is over.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a limit of 0 or over 1,000.
+    async fn parents(&self, request: ParentsRequest) -> Result<Parents>;
 
     /// Waits until the task is over or deleted, at most `timeout`, and returns its state then. Returns at once if it is
     /// over already or unknown. Dropping the future is safe. Waiting costs the store next to nothing.

@@ -12,7 +12,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    dependency::DependencyPolicy,
+    dependency::{Dependency, DependencyPolicy},
     lifecycle::Status,
     limits::{MAX_DEPENDENCIES, MAX_NODE_NAME_BYTES, MAX_WORKFLOW_EDGES, MAX_WORKFLOW_ID_BYTES, MAX_WORKFLOW_NODES},
     name::{NodeName, TaskId, WorkflowId},
@@ -125,6 +125,19 @@ impl Workflow {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
+    }
+
+    /// The tasks that the task of a node waits for in a run, if all of them run in it.
+    #[must_use]
+    pub fn dependencies(&self, run: &WorkflowId, node: &Node) -> Vec<Dependency> {
+        node.depends_on.iter().filter_map(|edge| self.dependency(run, edge)).collect()
+    }
+
+    /// An edge, as the dependency of a task in a run.
+    #[must_use]
+    pub fn dependency(&self, run: &WorkflowId, edge: &Edge) -> Option<Dependency> {
+        let on = self.nodes.get(edge.on as usize)?;
+        Some(Dependency { on: node_task_id(run, &on.name), policy: edge.policy })
     }
 
     /// Whether what was stored holds together: every edge leads to an earlier node.

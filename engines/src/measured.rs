@@ -14,10 +14,10 @@ use jobbers_common::{
     dependency::added::NewDependency,
     engine::{
         AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules, Duty,
-        DutyClaim, Engine, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, PruneRequest,
-        Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit,
-        Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun, StoredSchedule, Submit, Submitted,
-        TaskDeletion, backup::Backup, boards::Boards,
+        DutyClaim, Engine, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, Parents,
+        ParentsRequest, PruneRequest, Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace,
+        QueueStats, Reclaimed, Resubmit, Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun,
+        StoredSchedule, Submit, Submitted, TaskDeletion, backup::Backup, boards::Boards,
     },
     lifecycle::Status,
     metrics::catalogue::{BOARD_CALLS, ENGINE_ERRORS, ENGINE_OPERATION_DURATION},
@@ -64,6 +64,7 @@ operations!(
     get,
     tombstone,
     statuses,
+    parents,
     list,
     place,
     queue_stats,
@@ -206,6 +207,7 @@ measured! {
     get(id: &TaskId) -> Option<Task>;
     tombstone(id: &TaskId) -> Option<Tombstone>;
     statuses(ids: &[TaskId]) -> Vec<Option<Status>>;
+    parents(request: ParentsRequest) -> Parents;
     list(request: ListRequest) -> Page;
     place(id: &TaskId) -> Option<QueuePlace>;
     queue_stats(queue: &QueueName) -> QueueStats;

@@ -14,10 +14,10 @@ use jobbers_common::{
     dependency::added::NewDependency,
     engine::{
         AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules, Duty,
-        DutyClaim, Engine, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, PruneRequest,
-        Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit,
-        Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun, StoredSchedule, Submit, Submitted,
-        TaskDeletion,
+        DutyClaim, Engine, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, Parents,
+        ParentsRequest, PruneRequest, Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace,
+        QueueStats, Reclaimed, Resubmit, Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun,
+        StoredSchedule, Submit, Submitted, TaskDeletion,
     },
     lifecycle::Status,
     name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
@@ -53,6 +53,7 @@ mod line;
 mod list;
 mod look;
 mod notifications;
+mod parents;
 mod pressure;
 mod prune;
 mod queues;
@@ -144,6 +145,10 @@ impl Engine for RedisEngine {
 
     async fn statuses(&self, ids: &[TaskId]) -> Result<Vec<Option<Status>>> {
         workflows::statuses(&self.store, ids).await
+    }
+
+    async fn parents(&self, request: ParentsRequest) -> Result<Parents> {
+        parents::read(&self.store, &request).await
     }
 
     async fn await_finished(&self, id: &TaskId, limit: Duration) -> Result<Option<Task>> {

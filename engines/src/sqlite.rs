@@ -21,10 +21,10 @@ use jobbers_common::{
     dependency::added::{NewDependency, validate_new},
     engine::{
         AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules, Duty,
-        DutyClaim, Engine, Error, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page,
-        PruneRequest, PruneScope, Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace,
-        QueueStats, Reclaimed, Resubmit, Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun,
-        StoredSchedule, Submit, Submitted, TaskDeletion,
+        DutyClaim, Engine, Error, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, Parents,
+        ParentsRequest, PruneRequest, PruneScope, Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage,
+        QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry,
+        StoredRun, StoredSchedule, Submit, Submitted, TaskDeletion,
         dead::{validate_forget, validate_resubmit},
         keep::{validate_creation, validate_move, validate_task_deletion},
         look::validate_limit,
@@ -89,6 +89,7 @@ mod look;
 mod losses;
 mod maintain;
 mod moves;
+mod parents;
 mod prune;
 mod quota;
 mod readers;
@@ -308,6 +309,11 @@ impl Engine for SqliteEngine {
         validate_ids(ids)?;
         let ids = ids.to_vec();
         self.read(move |view| workflows::statuses(view, &ids)).await
+    }
+
+    async fn parents(&self, request: ParentsRequest) -> Result<Parents> {
+        request.validate()?;
+        self.read(move |view| parents::read(view, &request)).await
     }
 
     async fn await_finished(&self, id: &TaskId, longest: Duration) -> Result<Option<Task>> {

@@ -37,7 +37,7 @@ impl LetterLine {
     pub(super) fn of(letter: &WholeLetter) -> Self {
         let WholeLetter { dead, state, resubmitted_at, operation, history } = letter.clone();
         let DeadTask { task, fingerprint } = dead;
-        let task = TaskLine::of(&StoredTask { task, fingerprint, position: 0, key: None });
+        let task = TaskLine::of(&StoredTask { task, fingerprint, position: 0, key: None, parents: Vec::new() });
         Self { task, state, resubmitted_at, operation, history }
     }
 

@@ -83,6 +83,9 @@ pub struct StoredTask {
     /// Whether it was the last to take its unique key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<TakenKey>,
+    /// The tasks whose results it holds ([`super::parents`]): none once it is over.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parents: Vec<TaskId>,
 }
 
 /// What a store knows of a unique key, besides the task that took it last.
@@ -188,6 +191,7 @@ impl StoredTask {
                 task.completed_at = Some(task.started_at.unwrap_or(task.ready_at));
                 task.suspicion = Suspicion::NONE;
                 self.position = 0;
+                self.parents.clear();
             } else {
                 task.status = Status::Submitted;
                 task.attempt = task.attempt.saturating_sub(1);
@@ -244,6 +248,10 @@ impl StoredTask {
         }
         if self.key.is_some() && unique.is_none() {
             return refuse("has taken a unique key, and names none");
+        }
+        let distinct: HashSet<&TaskId> = self.parents.iter().collect();
+        if self.parents.len() > MAX_DEPENDENCIES || distinct.len() < self.parents.len() {
+            return refuse("has a predecessor twice, or too many");
         }
         if let Some(error) = unique.as_ref().and_then(|unique| unique.validate().err()) {
             return Err(format!("task {id}: {error}"));

@@ -47,6 +47,7 @@ pub mod lease;
 pub mod limits;
 pub mod look;
 pub mod moving;
+pub mod parents;
 pub mod queues;
 pub mod refusals;
 pub mod schedules;
@@ -184,6 +185,15 @@ macro_rules! conformance_suite {
             a_task_sent_again_waits_for_what_is_added_alone
             an_end_that_is_still_to_be_signalled_is_not_that_of_a_new_edge
             a_task_with_a_new_edge_can_be_cancelled_replaced_and_purged
+        );
+        $crate::conformance_group!($open, parents:
+            a_task_reads_how_its_predecessors_ended
+            a_result_outlives_its_task_until_its_successor_is_over
+            a_predecessor_that_was_over_is_held_too
+            a_result_is_kept_for_the_last_that_holds_it
+            one_predecessor_is_read_by_its_id
+            a_page_of_predecessors_is_bounded
+            many_predecessors_are_let_go_in_pieces
         );
         $crate::conformance_group!($open, work:
             a_claimed_task_is_not_claimed_twice
@@ -590,6 +600,7 @@ macro_rules! conformance_suite {
             a_task_that_ran_is_ready_at_its_old_place
             a_suspect_stays_one
             edges_to_tasks_that_are_over_signal_when_they_are_linked
+            a_restored_task_holds_its_predecessors
             restoring_again_changes_nothing
             a_restore_cut_short_is_finished_by_the_next
             another_submission_of_an_id_is_left_alone

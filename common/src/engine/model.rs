@@ -16,10 +16,10 @@ use tokio::sync::Notify;
 
 use super::{
     AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules, Duty,
-    DutyClaim, Engine, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, PruneRequest, Pruned,
-    PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats, Reclaimed, Resubmit,
-    Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun, StoredSchedule, Submit, Submitted,
-    TaskDeletion,
+    DutyClaim, Engine, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, Parents,
+    ParentsRequest, PruneRequest, Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace,
+    QueueStats, Reclaimed, Resubmit, Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun,
+    StoredSchedule, Submit, Submitted, TaskDeletion,
     dead::{validate_forget, validate_resubmit},
     keep::{validate_creation, validate_move, validate_task_deletion},
     look::validate_limit,
@@ -49,6 +49,7 @@ mod dependency;
 mod gates;
 mod keep;
 mod look;
+mod parents;
 mod schedules;
 mod state;
 mod submit;
@@ -180,6 +181,11 @@ impl Engine for ModelEngine {
     async fn statuses(&self, ids: &[TaskId]) -> Result<Vec<Option<Status>>> {
         validate_ids(ids)?;
         Ok(self.step(|state, now| state.statuses(ids, now)))
+    }
+
+    async fn parents(&self, request: ParentsRequest) -> Result<Parents> {
+        request.validate()?;
+        Ok(self.step(|state, now| state.parents(&request, now)))
     }
 
     async fn await_finished(&self, id: &TaskId, timeout: Duration) -> Result<Option<Task>> {

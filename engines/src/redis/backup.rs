@@ -135,6 +135,8 @@ struct Row {
     said: String,
     /// Until when it holds its key, and what it has become; if it was the last to take the key.
     taken: Option<Vec<u8>>,
+    /// The predecessors it holds, a zero byte after each.
+    parents: String,
 }
 
 impl Row {
@@ -169,6 +171,7 @@ impl Row {
             counts: counts(task),
             said: new.unique.as_ref().map_or_else(String::new, |unique| unique::said(&new.name, unique)),
             taken: stored.key.as_ref().map(write_taken),
+            parents: stored.parents.iter().map(|parent| format!("{parent}\0")).collect(),
         })
     }
 
@@ -184,6 +187,7 @@ impl Row {
             Some(taken) => command.arg("1").arg(&taken[..]),
             None => command.arg("").arg(NO_TIME),
         };
+        command.arg(&self.parents);
     }
 }
 

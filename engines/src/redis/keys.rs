@@ -48,6 +48,7 @@
 //! | `workers`, `workers:expiry` | hash, sorted set | reports, and when they are forgotten |
 //! | `awaited` | hash | id: the processes that wait for the end of the task, each with a mark |
 //! | `g`, `g:in`, `g:out`, `g:due` | hash, sorted sets | id: how many dependencies a task has; edges by the task that waits, and by the one waited for; ends that are still to be signalled (see `scripts/lib/edges.lua`) |
+//! | `g:from`, `g:held`, `g:kept` | hash | id: the predecessors of a task; how many tasks that are not over have a task as predecessor; the state and the result of such a task that was deleted (see `scripts/lib/parents.lua`) |
 //! | `awaited:groups` | hash | board, `\|` and the bytes of a group in hexadecimal: the processes that wait for a task of it |
 //! | `awaiting` | sorted set | these processes, by when they count as dead unless they renew it |
 //! | `suspects` | set | queues that may have tasks suspected of crashing their workers |

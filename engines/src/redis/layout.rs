@@ -20,7 +20,7 @@ mod task;
 use self::{
     boards::{ANSWERED, BOARD_TIME, GIVEN, PICK, WHEN},
     codes::CODES,
-    task::{BURIED, EDGE, ENDING_DUE, SPAN, UNKNOWN},
+    task::{BURIED, EDGE, ENDING_DUE, PARENTS, SPAN, UNKNOWN},
 };
 pub(super) use self::{
     boards::{BOARD_PLACE, BOARD_TASK, CONTENT, LABEL},
@@ -259,7 +259,7 @@ pub(super) const FACTS: Layout = Layout {
     rest: "nothing",
 };
 
-const LAYOUTS: [&Layout; 43] = [
+const LAYOUTS: [&Layout; 44] = [
     &RECORD,
     &FRESH,
     &LEASE,
@@ -293,6 +293,7 @@ const LAYOUTS: [&Layout; 43] = [
     &FACTS,
     &EDGE,
     &DEPENDENT,
+    &PARENTS,
     &ENDING_DUE,
     &BOARD_TASK,
     &CONTENT,

@@ -16,7 +16,7 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 78] = [
+const LIBRARY: [(&str, &str); 79] = [
     ("base", include_str!("scripts/lib/base.lua")),
     ("numbers", include_str!("scripts/lib/numbers.lua")),
     ("clock", include_str!("scripts/lib/clock.lua")),
@@ -60,6 +60,7 @@ const LIBRARY: [(&str, &str); 78] = [
     ("unique", include_str!("scripts/lib/unique.lua")),
     ("duplicates", include_str!("scripts/lib/duplicates.lua")),
     ("edges", include_str!("scripts/lib/edges.lua")),
+    ("parents", include_str!("scripts/lib/parents.lua")),
     ("dependencies", include_str!("scripts/lib/dependencies.lua")),
     ("cascade", include_str!("scripts/lib/cascade.lua")),
     ("put_off", include_str!("scripts/lib/put_off.lua")),
@@ -182,6 +183,7 @@ scripts! {
     LIST_WORKFLOWS = "scripts/list_workflows.lua";
     MOVE = "scripts/move.lua";
     OPEN = "scripts/open.lua";
+    PARENTS = "scripts/parents.lua";
     PLACE = "scripts/place.lua";
     PRESS = "scripts/press.lua";
     PROMOTE = "scripts/promote.lua";

@@ -261,11 +261,13 @@ pub(super) fn read_stored(answer: Value) -> Result<Option<StoredTask>> {
     if answer == Value::Nil {
         return Ok(None);
     }
-    let [view, errors, body, kept] = tuple(answer)?;
+    let [view, errors, body, kept, parents] = tuple(answer)?;
     let (DeadTask { task, fingerprint }, position) = whole(view, &bytes(errors)?, bytes(body)?)?;
     let kept = bytes(kept)?;
     let key = if kept.is_empty() { None } else { Some(read_taken(&kept)?) };
-    Ok(Some(StoredTask { task, fingerprint, position, key }))
+    let parents = bytes(parents)?;
+    let parents = parents.split(|byte| *byte == 0).filter(|id| !id.is_empty()).map(read_id).collect::<Result<_>>()?;
+    Ok(Some(StoredTask { task, fingerprint, position, key, parents }))
 }
 
 /// Reads an entry of `k:of`, besides the constraint in it.

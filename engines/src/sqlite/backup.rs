@@ -23,7 +23,7 @@ use super::{
     SqliteEngine, boards, dead, dependency,
     due::Chore,
     error::{OrStore, corrupt},
-    look,
+    look, parents,
     quota::TASK_BYTES,
     row, sql,
     step::Step,
@@ -90,7 +90,8 @@ fn dump_one(view: &View<'_>, id: &TaskId) -> Result<Option<StoredTask>> {
     let key = if has_key { Some(TakenKey { until, became: became.transpose()? }) } else { None };
     let has_place = matches!(task.status, Status::Waiting | Status::Submitted | Status::Started);
     let position = if has_place { position } else { 0 };
-    Ok(Some(StoredTask { task, fingerprint: u128::from_be_bytes(fingerprint), position, key }))
+    let parents = parents::held_by(view, id)?;
+    Ok(Some(StoredTask { task, fingerprint: u128::from_be_bytes(fingerprint), position, key, parents }))
 }
 
 /// The fingerprint of the submission that has an id, be its task stored or remembered.
@@ -103,7 +104,7 @@ fn known(step: &Step<'_>, id: &TaskId) -> Result<Option<u128>> {
 }
 
 fn restore_one(step: &mut Step<'_>, stored: &StoredTask) -> Result<Restored> {
-    let StoredTask { task, fingerprint, key: taken, .. } = stored;
+    let StoredTask { task, fingerprint, key: taken, parents, .. } = stored;
     if let Some(known) = known(step, &task.id)? {
         return Ok(if known == *fingerprint { Restored::Already } else { Restored::Conflict });
     }
@@ -127,6 +128,9 @@ fn restore_one(step: &mut Step<'_>, stored: &StoredTask) -> Result<Restored> {
     }
     if let Some(dependencies) = &task.dependencies {
         dependency::restore(step, key, dependencies)?;
+    }
+    if !task.status.is_finished() {
+        parents::restore(step, key, parents.iter())?;
     }
     dead::restore_history(step, key, task)?;
     match task.status {

@@ -19,6 +19,7 @@ use super::{
     error::{OrStore, corrupt},
     find::{Found, find},
     moves::{self, Ending},
+    parents,
     removal::{self, Doomed, json_array},
     row, sql,
     step::Step,
@@ -57,6 +58,7 @@ pub(super) fn note_end(step: &mut Step<'_>, id: &TaskId, found: &Found, before: 
     if found.status == Status::Waiting {
         step.prepare(sql::DELETE_DEPENDENCIES)?.execute([found.key]).or_store()?;
     }
+    parents::release(step, &found.key.to_string())?;
     step.ledger.ended.push(Ended { key: found.key, id: id.clone(), before, end: End::Over(end) });
     Ok(())
 }
@@ -248,6 +250,7 @@ pub(super) fn link(step: &Step<'_>, new: &[Successor<'_>]) -> Result<Vec<AtOnce>
         let total = sql::count(task.depends_on.len());
         step.prepare(sql::INSERT_DEPENDENT)?.execute((key, total, edges.signals)).or_store()?;
         step.prepare(sql::LINK_TASK)?.execute([key]).or_store()?;
+        parents::put(step, *key, &task.depends_on)?;
         if edges.aborted_by.is_some() || edges.signals == total {
             at_once.push((*key, edges.aborted_by));
         }

@@ -5,10 +5,10 @@
 
 use jobbers_common::{engine::Result, lifecycle::Status};
 
-use super::{error::OrStore, sql, step::Step};
+use super::{error::OrStore, parents, sql, step::Step};
 
 /// The side tables in the order of `side_tables`, each with the statement that deletes from it.
-const SIDE_TABLES: [&str; 9] = [
+const SIDE_TABLES: [&str; 10] = [
     sql::DELETE_LARGE_PARAMETERS,
     sql::DELETE_CHECKPOINT,
     sql::DELETE_FAILURES,
@@ -18,6 +18,7 @@ const SIDE_TABLES: [&str; 9] = [
     sql::DELETE_WEIGHT,
     sql::DELETE_DEPENDENCIES,
     sql::DELETE_DEPENDENTS,
+    sql::DELETE_PARENTS,
 ];
 
 /// A task to be deleted.
@@ -47,6 +48,9 @@ pub(super) fn remove(step: &mut Step<'_>, doomed: &[Doomed]) -> Result<()> {
             Ok(holds)
         })
         .or_store()?;
+    if holds.last() == Some(&true) {
+        parents::note_removed(step, &keys)?;
+    }
     for (delete, _) in SIDE_TABLES.iter().zip(holds).filter(|(_, holds)| *holds) {
         step.prepare(delete)?.execute([&keys]).or_store()?;
     }

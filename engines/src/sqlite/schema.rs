@@ -29,5 +29,6 @@ pub(super) const SCHEMA: Schema = Schema {
         include_str!("sql/migrations/0021_aborted_by.sql"),
         include_str!("sql/migrations/0022_workflows.sql"),
         include_str!("sql/migrations/0023_deleted_ends.sql"),
+        include_str!("sql/migrations/0024_parents.sql"),
     ],
 };

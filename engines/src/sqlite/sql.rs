@@ -76,7 +76,9 @@ statements! {
     DELETE_GATE_MARKS = "delete_gate_marks";
     DELETE_LARGE_PARAMETERS = "delete_large_parameters";
     DELETE_OLD_CATALOGUES = "delete_old_catalogues";
+    DELETE_PARENTS = "delete_parents";
     DELETE_QUEUE = "delete_queue";
+    DELETE_RELEASED = "delete_released";
     DELETE_ROLE = "delete_role";
     DELETE_ROUTE = "delete_route";
     DELETE_ROUTE_RANGE = "delete_route_range";
@@ -119,6 +121,7 @@ statements! {
     FIND_ENDED = "find_ended";
     FIND_KEY = "find_key";
     FIND_LOSS = "find_loss";
+    FIND_PARENT = "find_parent";
     FIND_QUEUE = "find_queue";
     FIND_RECEIPT = "find_receipt";
     FIND_REPLACED = "find_replaced";
@@ -155,6 +158,7 @@ statements! {
     INSERT_DEPENDENCY = "insert_dependency";
     INSERT_DEPENDENT = "insert_dependent";
     INSERT_LARGE_PARAMETERS = "insert_large_parameters";
+    INSERT_PARENT = "insert_parent";
     INSERT_RESTORED = "insert_restored";
     INSERT_TALLY = "insert_tally";
     INSERT_TASK = "insert_task";
@@ -168,6 +172,7 @@ statements! {
     IS_GATE_DUE = "is_gate_due";
     IS_WORKER_ALIVE = "is_worker_alive";
     KEEP_CATALOGUE = "keep_catalogue";
+    KEEP_RESULTS = "keep_results";
     LABELS_OF_BOARD_TASK = "labels_of_board_task";
     LATEST_RUNS = "latest_runs";
     LEASED_OF_KEY = "leased_of_key";
@@ -216,6 +221,7 @@ statements! {
     OLDEST_RUNS = "oldest_runs";
     OUTBOX_COPIES = "outbox_copies";
     OUTBOX_SIZE = "outbox_size";
+    PARENTS_OF = "parents_of";
     PASS_SUCCESSORS_ON = "pass_successors_on";
     PLACE = "place";
     PROMOTE_TASK = "promote_task";
@@ -246,6 +252,7 @@ statements! {
     READ_META = "read_meta";
     RECOUNT_BOARD = "recount_board";
     RECOUNT_BOARD_GROUPS = "recount_board_groups";
+    RELEASE_PARENTS = "release_parents";
     RELEASE_TASK = "release_task";
     REQUEST_CANCEL = "request_cancel";
     REQUEUE_TASK = "requeue_task";

@@ -27,6 +27,7 @@ const UNDO: &[(u32, &str)] = &[
           CREATE TABLE signal_due (number INTEGER PRIMARY KEY, predecessor INTEGER NOT NULL, id TEXT NOT NULL,
             before INTEGER NOT NULL, status INTEGER NOT NULL CHECK (status BETWEEN 4 AND 9)) STRICT",
     ),
+    (24, "DROP TABLE parent; DROP TABLE held_result"),
 ];
 
 /// Takes a store that no program has open back to a schema.

@@ -7,10 +7,10 @@ use jobbers_common::{
     dependency::added::NewDependency,
     engine::{
         AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules, Duty,
-        DutyClaim, Engine, Error, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page,
-        PruneRequest, Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace, QueueStats,
-        Reclaimed, Resubmit, Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun, StoredSchedule,
-        Submit, Submitted, TaskDeletion, model::ModelEngine,
+        DutyClaim, Engine, Error, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, Parents,
+        ParentsRequest, PruneRequest, Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace,
+        QueueStats, Reclaimed, Resubmit, Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun,
+        StoredSchedule, Submit, Submitted, TaskDeletion, model::ModelEngine,
     },
     lifecycle::Status,
     name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
@@ -244,6 +244,9 @@ impl Engine for FaultyEngine {
     }
     async fn statuses(&self, ids: &[TaskId]) -> Result<Vec<Option<Status>>> {
         self.well()?.statuses(ids).await
+    }
+    async fn parents(&self, request: ParentsRequest) -> Result<Parents> {
+        self.well()?.parents(request).await
     }
     async fn put_workflow(&self, run: Run, put: PutRun) -> Result<u64> {
         self.well()?.put_workflow(run, put).await

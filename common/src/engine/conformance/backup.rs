@@ -8,7 +8,8 @@ use super::{
 use crate::{
     dependency::{Dependency, DependencyPolicy},
     engine::{
-        Error, Extension, Heartbeat, OnConflict, PruneRequest, PruneScope, PutMode, SettleAnswer, TaskFilter,
+        Error, Extension, Heartbeat, OnConflict, ParentsRequest, PruneRequest, PruneScope, PutMode, SettleAnswer,
+        TaskFilter,
         backup::{Backup, Edges, Restored, StoredTask},
     },
     error_kind::ErrorKind,
@@ -220,6 +221,26 @@ pub async fn edges_to_tasks_that_are_over_signal_when_they_are_linked(f: Fixture
     restore(&f, &[of("open"), of("z")]).await;
     let waiting = f.get("z").await.dependencies.unwrap();
     assert_eq!((waiting.signals, waiting.waits_for.len()), (1, 1));
+    sound(&f).await;
+}
+
+pub async fn a_restored_task_holds_its_predecessors(f: Fixture) {
+    f.submit_ids(&["good", "open"]).await;
+    f.submit(vec![waits_for("z", &["open", "good"])]).await;
+    let claimed = f.claim(1).await;
+    f.settle(&claimed[0], DONE).await;
+    let dumped = move_all(&f).await;
+    assert_eq!(dumped.iter().map(|it| it.parents.len()).sum::<usize>(), 2);
+    assert_eq!(dump_all(&f).await, dumped);
+    let parents = f.engine.parents(ParentsRequest::all(id("z"), 10, 10)).await.unwrap().parents;
+    let parents: Vec<_> = parents.iter().map(|parent| (parent.id.as_str(), parent.status)).collect();
+    assert_eq!(parents, [("open", Some(Status::Submitted)), ("good", Some(Status::Completed))]);
+    for text in ["open", "z"] {
+        let claimed = f.claim_one().await;
+        assert_eq!(claimed.id, id(text));
+        f.settle(&claimed, DONE).await;
+    }
+    assert!(dump(&f, "z").await.parents.is_empty());
     sound(&f).await;
 }
 

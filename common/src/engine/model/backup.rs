@@ -8,6 +8,7 @@ use super::{
     ModelEngine,
     boards::Board,
     dependency::AtOnce,
+    parents::Held,
     state::{OpenEdge, State, Stored},
     unique::KeyHolder,
 };
@@ -68,6 +69,7 @@ impl State {
             key: self.taken_key(&task),
             fingerprint: stored.fingerprint,
             position: if has_place { stored.position } else { 0 },
+            parents: self.held_by(id),
             task,
         })
     }
@@ -93,7 +95,7 @@ impl State {
         {
             return Restored::Held(holder.clone());
         }
-        let (place, StoredTask { mut task, fingerprint, key, .. }) = (stored.place(), stored);
+        let (place, StoredTask { mut task, fingerprint, key, parents, .. }) = (stored.place(), stored);
         self.revision = self.revision.max(task.revision).max(place);
         self.counters.entry(task.queue.clone()).or_default().0 += 1;
         self.tombstones.remove(&id);
@@ -109,6 +111,9 @@ impl State {
             self.wake_queue(&task.queue);
         }
         self.something_finished |= task.status.is_finished();
+        if !parents.is_empty() && !task.status.is_finished() {
+            self.parents.insert(id.clone(), Held::new(parents));
+        }
         let waits_for = BTreeMap::new();
         let stored = Stored { task, fingerprint, position: place, settled_by: None, unknown: None, waits_for };
         self.tasks.insert(id, stored);

@@ -1,6 +1,9 @@
 //! Dependencies: what the ends of tasks do to those that wait for them.
 
-use super::state::{OpenEdge, State, Stored};
+use super::{
+    parents::Held,
+    state::{OpenEdge, State, Stored},
+};
 use crate::{
     dependency::{
         Dependencies, Dependency, End, EndedPredecessor,
@@ -96,6 +99,8 @@ impl State {
         let mut at_once = Vec::new();
         for (id, depends_on) in new {
             let mut aborted_by = None;
+            let parents = depends_on.iter().map(|edge| edge.on.clone()).collect();
+            self.parents.insert(id.clone(), Held::new(parents));
             for Dependency { on, policy } in depends_on {
                 let unknown = || Error::UnknownPredecessor { id: id.clone(), predecessor: on.clone() };
                 let stored = self.tasks.get(on).map(|stored| stored.task.status);

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{boards::Board, dependency::Signal, unique::KeyHolder};
+use super::{boards::Board, dependency::Signal, parents::Held, unique::KeyHolder};
 use crate::{
     dependency::{DependencyPolicy, End},
     engine::{ClaimRequest, DeadKey, DeadTask, Duty, StoredRun, StoredSchedule},
@@ -13,6 +13,7 @@ use crate::{
     lifecycle::{Move, Status, is_legal},
     limits::MAX_ERRORS_KEPT,
     name::{BoardName, DutyName, QueueName, ScheduleName, TaskId, TaskName, WorkerId, WorkflowId},
+    payload::Payload,
     queue::Config,
     registry::{Catalogue, CatalogueId},
     suspicion::{Suspicion, WorkerLoss},
@@ -86,6 +87,10 @@ pub(super) struct State {
     pub(super) taken_from: Option<u64>,
     /// Ends that must still be signalled to successors.
     pub(super) signals: Vec<Signal>,
+    /// The predecessors of tasks.
+    pub(super) parents: BTreeMap<TaskId, Held>,
+    /// How tasks ended that were deleted while another held their results.
+    pub(super) kept: BTreeMap<TaskId, (Status, Option<Payload>)>,
     /// Whom to wake when this verb is done.
     pub(super) wakes: Vec<WorkerId>,
     pub(super) something_finished: bool,
@@ -120,6 +125,8 @@ impl Default for State {
             waiting: HashMap::new(),
             taken_from: None,
             signals: Vec::new(),
+            parents: BTreeMap::new(),
+            kept: BTreeMap::new(),
             wakes: Vec::new(),
             something_finished: false,
             tombstones: BTreeMap::new(),
@@ -180,6 +187,7 @@ impl State {
         }
         if to.is_finished() {
             self.note_end(id, to);
+            self.release_parents(id);
         }
     }
 
@@ -204,6 +212,9 @@ impl State {
     /// Deletes a task, if it is there, and counts it.
     pub(super) fn remove(&mut self, id: &TaskId) {
         if let Some(stored) = self.tasks.remove(id) {
+            self.release_parents(id);
+            self.parents.remove(id);
+            self.keep_result(&stored.task);
             self.release_key(&stored.task);
             self.counters.entry(stored.task.queue).or_default().1 += 1;
         }

@@ -206,6 +206,15 @@ pub(in crate::redis) const DEPENDENT: Layout = Layout {
            letter of `policy`, the predecessor's id, a zero byte",
 };
 
+/// The predecessors of a task.
+pub(in crate::redis) const PARENTS: Layout = Layout {
+    name: "parents",
+    what: "`g:from`: the predecessors of a task, as its submission named them",
+    fields: &[letter("holds", "1 if the task is not over, so that it holds what is known of them, else 0")],
+    has_core: false,
+    rest: "their ids, a zero byte after each",
+};
+
 pub(in crate::redis) const ENDING_DUE: Layout = Layout {
     name: "ending_due",
     what: "`g:due`: an end that is still to be signalled to some successors",

@@ -2,15 +2,16 @@
 -- Stores tasks that another store held, each independently. Without `allow-oom`: it adds to the store.
 --
 -- KEYS[1] the shard's prefix. ARGV: 1 the current time; 2 the greatest of their revisions and positions; for each task
--- nine: id; its record, which is not that of a running task; its parameters if they are stored separately; its errors; its
+-- ten: id; its record, which is not that of a running task; its parameters if they are stored separately; its errors; its
 -- news; its counts of dependencies (see edges.lua); its uniqueness constraint (see unique.lua); 1 if it was the last to take
--- its key; until when it holds that, and then what `kept` ends with.
+-- its key; until when it holds that, and then what `kept` ends with; the predecessors it holds, a zero
+-- byte after each.
 -- Returns for each: d done, a stored or remembered already, c another submission has its id, q<queue> for one that does not
 -- exist, h<id> another task, which holds its unique key.
 
--- include base numbers wake unique moves over
+-- include base numbers wake unique moves over parents
 
-local STRIDE = 9
+local STRIDE = 10
 -- By id: the records of this call. By queue: whether it exists, and entries of finished tasks.
 local restored, is_known, ended = {}, {}, {}
 
@@ -86,6 +87,9 @@ local function restore(at)
   put(H, id, ARGV[at + 3])
   put(X, id, ARGV[at + 4])
   put(P .. 'g', id, ARGV[at + 5])
+  if ARGV[at + 9] ~= '' and not is_over(record) then
+    hold_parents({ id, @flag.yes .. ARGV[at + 9] })
+  end
   call('HDEL', P .. 'e', id)
   restored[id] = record
   push(records, id, record)

@@ -1,6 +1,9 @@
 -- The effect of the ends of tasks on those that wait for them, as in `dependency.rs`.
 
--- include edges
+-- include edges parents
+
+-- How many predecessors this step may still release.
+local releases_left = 1000
 
 -- By policy: the ends that abort the successor.
 local ABORTS = {
@@ -133,12 +136,26 @@ local function signal(round)
   end
 end
 
+-- Lets tasks that are over go of the predecessors they hold, while this step may. Leaves the rest to later steps.
+local function release_ended(ended)
+  for _, task in ipairs(ended) do
+    local list = call('HGET', PARENTS, task.id)
+    local record = list and sub(list, @parents.holds) == @flag.yes and call('HGET', T, task.id)
+    if record and is_over(record) and releases_left > 0 then
+      releases_left = releases_left - release_parents(task.id, list)
+    elseif record and is_over(record) then
+      call('ZADD', DUE, 0, task.before .. task.status .. task.id)
+    end
+  end
+end
+
 -- Signals the ends that were noted, and those that follow from them, round by round, while signals are left for this
 -- step. Leaves the rest to later steps.
 local function signal_ended()
   while ended_links[1] do
     local ended, round = ended_links, {}
     ended_links = {}
+    release_ended(ended)
     for _, task in ipairs(ended) do
       if task.has_waited then
         drop_edges(task.id, task.before)

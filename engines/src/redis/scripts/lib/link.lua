@@ -74,7 +74,8 @@ end
 
 -- Stores the edges of the tasks of a batch, and marks the records of their predecessors as linked.
 local function put_edges()
-  local entries_in, entries_out, counts, patched = {}, {}, {}, {}
+  -- include parents
+  local entries_in, entries_out, counts, patched, lists = {}, {}, {}, {}, {}
   for place, id in ipairs(ids) do
     local signals, since = 0, number_at(high, low, next_high, place - 1)
     for _, edge in ipairs(edges_at[place] or {}) do
@@ -93,11 +94,17 @@ local function put_edges()
     end
     if edges_at[place] then
       push(counts, id, write_counts(#edges_at[place], signals))
+      local parents = { @flag.yes }
+      for i, edge in ipairs(edges_at[place]) do
+        parents[i + 1] = edge.on .. ZERO
+      end
+      push(lists, id, table.concat(parents))
     end
   end
   spread('ZADD', IN, entries_in)
   spread('ZADD', OUT, entries_out)
   spread('HSET', COUNTS, counts)
+  hold_parents(lists)
 end
 
 -- Moves the tasks of a batch that still wait, and whose predecessors were over: all of them, or one so that it aborts.

@@ -3,10 +3,15 @@
 -- Deletes the values stored by id, of at most 1,000 tasks of one queue. Most side hashes are empty most of the time.
 local function erase(name, ids)
   release_keys(ids)
-  for _, hash in ipairs({ B, H, X, P .. 'u', P .. 'g' }) do
+  for _, hash in ipairs({ B, H, X, P .. 'u' }) do
     if call('EXISTS', hash) == 1 then
       call('HDEL', hash, unpack(ids))
     end
+  end
+  if call('EXISTS', P .. 'g') == 1 then
+    -- include parents
+    forget_parents(ids)
+    call('HDEL', P .. 'g', unpack(ids))
   end
   call('HDEL', T, unpack(ids))
   call('HINCRBY', of(name, 'n'), 'removed', #ids)
@@ -27,6 +32,10 @@ end
 local function erase_finished(name, ids, counts)
   for state, count in pairs(counts) do
     call('HINCRBY', of(name, 'n'), string.char(state), -count)
+  end
+  if call('EXISTS', P .. 'g:held') == 1 then
+    -- include parents
+    keep_results(ids)
   end
   erase(name, ids)
 end

@@ -1,0 +1,78 @@
+-- What tasks keep of their predecessors until they are over.
+--
+--  g:from  by id: the predecessors of a task (see `parents` in layout.rs)
+--  g:held  by id: how many tasks hold a task
+--  g:kept  by id: how a task ended that was deleted while it was held
+
+local PARENTS, HELD_BY, HELD_RESULTS = P .. 'g:from', P .. 'g:held', P .. 'g:kept'
+
+-- The ids in a list of predecessors.
+local function each_parent(list)
+  return string.gmatch(sub(list, @parents.rest.at), '[^%z]+')
+end
+
+-- Stores the predecessors of new tasks, pairs of id and list, which hold them from now on.
+local function hold_parents(lists)
+  local held = {}
+  for i = 2, #lists, 2 do
+    for on in each_parent(lists[i]) do
+      held[on] = (held[on] or 0) + 1
+    end
+  end
+  spread('HSET', PARENTS, lists)
+  for on, count in pairs(held) do
+    call('HINCRBY', HELD_BY, on, count)
+  end
+end
+
+-- A task is over or removed: it holds its predecessors no longer. Returns how many these were.
+local function release_parents(id, list)
+  local gone, released = {}, 0
+  call('HSET', PARENTS, id, @flag.no .. sub(list, @parents.rest.at))
+  for on in each_parent(list) do
+    released = released + 1
+    if call('HINCRBY', HELD_BY, on, -1) <= 0 then
+      gone[#gone + 1] = on
+    end
+  end
+  spread('HDEL', HELD_BY, gone)
+  spread('HDEL', HELD_RESULTS, gone)
+  return released
+end
+
+-- How a finished task ended: its state, and its result if it has one.
+local function result_in(record)
+  if byte(record) ~= @state.completed.byte then
+    return sub(record, @record.state)
+  end
+  local high, low = byte(record, @ending.open_length)
+  return sub(record, @record.state)
+    .. sub(record, @ending.queue.at + high * 256 + low, #record - byte(record, @ending.worker_length.at))
+end
+
+-- Keeps how those of some finished tasks ended that are to be deleted and that others hold, at most 1,000.
+local function keep_results(ids)
+  local held, results = {}, {}
+  for i, count in ipairs(call('HMGET', HELD_BY, unpack(ids))) do
+    if count then
+      held[#held + 1] = ids[i]
+    end
+  end
+  for i, record in ipairs(held[1] and call('HMGET', T, unpack(held)) or {}) do
+    if record and is_over(record) then
+      results[#results + 1] = held[i]
+      results[#results + 1] = result_in(record)
+    end
+  end
+  spread('HSET', HELD_RESULTS, results)
+end
+
+-- Forgets the predecessors of tasks that are removed, at most 1,000.
+local function forget_parents(ids)
+  for i, list in ipairs(call('HMGET', PARENTS, unpack(ids))) do
+    if list and sub(list, @parents.holds) == @flag.yes then
+      release_parents(ids[i], list)
+    end
+  end
+  call('HDEL', PARENTS, unpack(ids))
+end

@@ -1,0 +1,86 @@
+//! Predecessors of tasks, and how they ended, for the tasks that waited for them.
+
+use jobbers_common::{
+    dependency::Dependency,
+    engine::{Parent, Parents, ParentsRequest, Result, parents::result_bytes},
+    lifecycle::Status,
+    name::TaskId,
+    payload::Payload,
+};
+
+use super::{
+    error::OrStore,
+    row::{self, Columns},
+    sql,
+    step::Step,
+    view::View,
+};
+
+/// Stores the predecessors of a new task, which holds them from now on.
+pub(super) fn put(step: &Step<'_>, key: i64, depends_on: &[Dependency]) -> Result<()> {
+    restore(step, key, depends_on.iter().map(|edge| &edge.on))
+}
+
+/// Stores the predecessors that a restored task holds.
+pub(super) fn restore<'a>(step: &Step<'_>, key: i64, parents: impl Iterator<Item = &'a TaskId>) -> Result<()> {
+    let mut insert = step.prepare(sql::INSERT_PARENT)?;
+    for (place, parent) in parents.enumerate() {
+        insert.execute((key, sql::count(place), parent.as_str())).or_store()?;
+    }
+    Ok(())
+}
+
+/// Tasks are over, given by their key or a JSON array of keys: they hold their predecessors no longer.
+pub(super) fn release(step: &Step<'_>, keys: &str) -> Result<()> {
+    if step.prepare(sql::RELEASE_PARENTS)?.execute([keys]).or_store()? > 0 {
+        step.prepare(sql::DELETE_RELEASED)?.execute([keys]).or_store()?;
+    }
+    Ok(())
+}
+
+/// Tasks are about to be deleted: keeps how those ended that other tasks hold.
+pub(super) fn note_removed(step: &Step<'_>, keys: &str) -> Result<()> {
+    release(step, keys)?;
+    step.prepare(sql::KEEP_RESULTS)?.execute([keys]).or_store()?;
+    Ok(())
+}
+
+/// The predecessors that a task holds.
+pub(super) fn held_by(view: &View<'_>, id: &TaskId) -> Result<Vec<TaskId>> {
+    ids_of(view, id, true)
+}
+
+fn ids_of(view: &View<'_>, id: &TaskId, held_only: bool) -> Result<Vec<TaskId>> {
+    let mut statement = view.prepare(sql::PARENTS_OF)?;
+    let mut rows = statement.query((id.as_str(), held_only)).or_store()?;
+    let mut ids = Vec::new();
+    while let Some(row) = rows.next().or_store()? {
+        ids.push(Columns::of(row).name(TaskId::new)?);
+    }
+    Ok(ids)
+}
+
+/// Reads predecessors of a task.
+pub(super) fn read(view: &View<'_>, request: &ParentsRequest) -> Result<Parents> {
+    let ids = ids_of(view, &request.of, false)?;
+    let (mut parents, mut bytes) = (Vec::new(), 0);
+    for id in &ids[request.places(&ids)] {
+        let (status, result) = find(view, id)?.unzip();
+        let result: Option<Payload> = result.flatten();
+        let more = result_bytes(result.as_ref());
+        if !request.has_room(parents.len(), bytes, more) {
+            break;
+        }
+        bytes += more;
+        parents.push(Parent { id: id.clone(), status, result });
+    }
+    Ok(Parents { total: ids.len(), parents })
+}
+
+fn find(view: &View<'_>, id: &TaskId) -> Result<Option<(Status, Option<Payload>)>> {
+    let mut statement = view.prepare(sql::FIND_PARENT)?;
+    let mut rows = statement.query((id.as_str(), view.now.as_micros())).or_store()?;
+    let Some(row) = rows.next().or_store()? else { return Ok(None) };
+    let mut columns = Columns::of(row);
+    Ok(Some((row::status(columns.take()?)?, columns.payload()?)))
+}
