@@ -38,6 +38,29 @@ impl FromRequest<Arc<App>> for JsonBytes {
     }
 }
 
+/// The bytes of a body that is JSON or a Mermaid flowchart.
+pub(crate) struct JsonOrMermaid {
+    pub(crate) body: JsonBytes,
+    pub(crate) is_mermaid: bool,
+}
+
+impl FromRequest<Arc<App>> for JsonOrMermaid {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
+        let is_mermaid = media_type(request.headers()).eq_ignore_ascii_case(MERMAID);
+        if !is_mermaid {
+            return Ok(Self { body: JsonBytes::from_request(request, app).await?, is_mermaid });
+        }
+        let (parts, body) = request.into_parts();
+        let (bytes, share) = read_bounded(&parts.headers, body, app).await?;
+        Ok(Self { body: JsonBytes { headers: parts.headers, bytes, share }, is_mermaid })
+    }
+}
+
+/// The content type of a flowchart.
+pub(crate) const MERMAID: &str = "text/vnd.mermaid";
+
 /// A whole JSON body as a `T`.
 pub(crate) struct Json<T>(pub(crate) T);
 
@@ -101,9 +124,14 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
 }
 
 /// A form post can't carry this type, so a page of another site can't submit tasks through a visitor's browser.
-fn check_media_type(headers: &HeaderMap) -> Result<(), Problem> {
+/// The declared content type, without its parameters.
+fn media_type(headers: &HeaderMap) -> &str {
     let declared = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let essence = declared.split(';').next().unwrap_or_default().trim();
+    declared.split(';').next().unwrap_or_default().trim()
+}
+
+fn check_media_type(headers: &HeaderMap) -> Result<(), Problem> {
+    let essence = media_type(headers);
     if essence.eq_ignore_ascii_case("application/json") {
         return Ok(());
     }

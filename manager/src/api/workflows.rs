@@ -18,15 +18,15 @@ use jobbers_common::{
 use crate::{
     api::tasks::submit::{check_templates, idempotency_key},
     app::App,
-    extract::{JsonBytes, Path, Query},
+    extract::{JsonOrMermaid, MERMAID, Path, Query},
     ids, json,
     problem::{Code, Problem, Result, WITH_BODY, problems},
     wire::{
         registry::WarningView,
         value::NameDoc,
         workflow::{
-            Format, Nodes, WorkflowGraphView, WorkflowListParams, WorkflowListView, WorkflowParams, WorkflowRequest,
-            WorkflowView, at_node, check_id, cursor_of, place_of, problem_of,
+            FlowchartParams, Format, Nodes, WorkflowGraphView, WorkflowListParams, WorkflowListView, WorkflowParams,
+            WorkflowRequest, WorkflowView, at_node, check_id, cursor_of, place_of, problem_of,
         },
     },
     workflows,
@@ -57,25 +57,41 @@ problems!(LiveProblems: [Code::UnknownWorkflow, Code::WorkflowNotOver]);
 /// A graph of up to 10,000 tasks: each runs when those before it have ended. All of it is checked before anything is stored.
 /// Then its tasks are submitted in pieces; if this manager dies meanwhile, another one goes on. Sending the same id, or the
 /// same `Idempotency-Key`, with the same body again changes nothing.
+///
+/// The body may also be a Mermaid flowchart, with `content-type: text/vnd.mermaid`; then the query has the run's `id` and `name`.
 #[utoipa::path(
     post, path = "/workflows", tag = "workflows", operation_id = "submit_workflow",
     params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters, new for each \
-        request and the same for its repetitions")),
-    request_body = WorkflowRequest,
+        request and the same for its repetitions"), FlowchartParams),
+    request_body(content((WorkflowRequest = "application/json"), (String = "text/vnd.mermaid"))),
     responses(
         (status = 201, description = "The new run", body = WorkflowView),
         (status = 200, description = "The run was there already", body = WorkflowView),
         SubmitProblems,
     )
 )]
-pub(crate) async fn submit(State(app): State<Arc<App>>, request: JsonBytes) -> Result<Response> {
+pub(crate) async fn submit(
+    State(app): State<Arc<App>>,
+    Query(params): Query<FlowchartParams>,
+    JsonOrMermaid { body: request, is_mermaid }: JsonOrMermaid,
+) -> Result<Response> {
     let key = request.headers.get("idempotency-key").map(idempotency_key).transpose()?;
-    let mut wanted = json::decode::<WorkflowRequest<'_>>(&request.bytes)?;
+    let mut wanted = match is_mermaid {
+        true => params.request(&request.bytes)?,
+        false if params.is_empty() => json::decode::<WorkflowRequest<'_>>(&request.bytes)?,
+        false => {
+            let rule = format!("`id` and `name` are fields of a JSON body; in the query they are for {MERMAID}");
+            return Err(Problem::new(Code::InvalidParameter, rule));
+        }
+    };
     let chosen = wanted.id.take();
     if let Some(id) = &chosen {
         check_id(id)?;
     }
-    let digest = ids::request_digest(&request.bytes);
+    let digest = match &wanted.name {
+        Some(name) if is_mermaid => ids::request_digest(&[name.as_str().as_bytes(), b"\n", &request.bytes].concat()),
+        _ => ids::request_digest(&request.bytes),
+    };
     let chosen = chosen.or_else(|| key.map(|key| legal(&ids::derived(key, 0))));
     if let Some(id) = &chosen
         && let Some(stored) = app.engine.workflow(id).await?

@@ -56,6 +56,35 @@ pub struct WorkflowRequest<'a> {
     pub mermaid: Option<String>,
 }
 
+/// The run of a flowchart that is a whole body.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct FlowchartParams {
+    /// The run's id, as in a JSON body. Only beside a flowchart.
+    #[param(value_type = Option<NameDoc>)]
+    id: Option<WorkflowId>,
+    /// What it is a run of, as in a JSON body. Only beside a flowchart.
+    #[param(value_type = Option<NameDoc>)]
+    name: Option<WorkflowName>,
+}
+
+impl FlowchartParams {
+    /// Whether it says nothing.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.id.is_none() && self.name.is_none()
+    }
+
+    /// The request of a flowchart.
+    ///
+    /// # Errors
+    /// [`Code::InvalidRequest`] for what is no text.
+    pub(crate) fn request(self, body: &[u8]) -> Result<WorkflowRequest<'static>> {
+        let text = std::str::from_utf8(body).map_err(|_| invalid("mermaid", "is no UTF-8 text"))?;
+        Ok(WorkflowRequest { id: self.id, name: self.name, nodes: Vec::new(), mermaid: Some(text.to_owned()) })
+    }
+}
+
 /// The nodes of a request, and where each is in its flowchart.
 #[derive(Debug)]
 pub(crate) struct Nodes {
