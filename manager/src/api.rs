@@ -86,6 +86,7 @@ fn operations() -> Vec<UtoipaMethodRouter<Arc<App>>> {
         routes!(tasks::statuses::statuses),
         routes!(tasks::look::get_task),
         routes!(tasks::events::events),
+        routes!(tasks::look::predecessors),
         routes!(tasks::cancel::cancel_one),
         routes!(tasks::resubmit::resubmit),
         routes!(tasks::dependencies::add_to_task),

@@ -12,6 +12,7 @@ pub mod dependency;
 pub mod explain;
 pub mod lease;
 pub mod operation;
+pub mod parents;
 mod payload;
 pub mod queue;
 pub mod registry;

@@ -22,7 +22,7 @@ use jobbers_common::{
     name::{TaskId, WorkflowId},
     task::{NewTask, Start},
     time::Timestamp,
-    workflow::{Node, Run, RunState, Workflow, node_task_id},
+    workflow::{Edge, Node, Run, RunState, Workflow, node_task_id},
 };
 use parking_lot::Mutex;
 
@@ -206,17 +206,35 @@ async fn piece(app: &App, run: &Run, workflow: &Workflow) -> Result<(Vec<NewTask
     Ok((tasks, workflow.len()))
 }
 
-/// The task of a node: routed and filled as a submission is. It depends on those that run in this attempt of the run; what
-/// ended in an earlier one stays.
+/// The task of a node: routed and filled as a submission is. It depends on those that run in this attempt of the run, and on
+/// those of earlier attempts that the store still knows, so that it can read their results.
 async fn make_task(app: &App, run: &Run, workflow: &Workflow, node: &Node) -> Result<NewTask> {
     let id = node_task_id(&run.id, &node.name);
     let mut task = schedules::make_task(app, &node.task, id, Start::Now).await?;
-    let open = node.depends_on.iter().filter(|edge| run.ends.get(edge.on as usize).is_none());
-    let dependency = |on: u32| node_task_id(&run.id, &workflow.nodes()[on as usize].name);
-    task.depends_on = open.map(|edge| Dependency { on: dependency(edge.on), policy: edge.policy }).collect();
+    let dependency = |edge: &Edge| Dependency {
+        on: node_task_id(&run.id, &workflow.nodes()[edge.on as usize].name),
+        policy: edge.policy,
+    };
+    let ended = |edge: &&Edge| run.ends.get(edge.on as usize).is_some();
+    let known = known_ends(app, node.depends_on.iter().filter(ended).map(dependency).collect()).await?;
+    let is_open_or_known = |edge: &&Edge| !ended(edge) || known.contains(&dependency(edge));
+    task.depends_on = node.depends_on.iter().filter(is_open_or_known).map(dependency).collect();
     // Another attempt is another submission, which takes the place of the one before.
     task.request_digest = (run.attempt > 1).then(|| u64::from(run.attempt));
     Ok(task)
+}
+
+/// Those of some dependencies on tasks that ended in an earlier attempt which the store still knows, and whose ends let the
+/// task run.
+async fn known_ends(app: &App, ended: Vec<Dependency>) -> Result<HashSet<Dependency>> {
+    if ended.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let ids: Vec<TaskId> = ended.iter().map(|edge| edge.on.clone()).collect();
+    let statuses = app.engine.statuses(&ids).await?;
+    let lets_run = |edge: &Dependency, status: Option<Status>| status.is_some_and(|end| !edge.policy.aborts(end));
+    let known = ended.into_iter().zip(statuses).filter(|(edge, status)| lets_run(edge, *status));
+    Ok(known.map(|(edge, _)| edge).collect())
 }
 
 /// Submits one piece of a run. Answers `None` if another manager changed it.
@@ -248,6 +266,8 @@ async fn submit_piece(app: &App, stored: StoredRun, workflow: &Workflow) -> Resu
 async fn refuse(app: &App, run: Run, revision: u64, error: &Error) -> Result<Option<StoredRun>> {
     let again_after = match error {
         Error::RateLimited { retry_after, .. } => Some(*retry_after),
+        // A task of an earlier attempt was forgotten meanwhile: the next try leaves it out.
+        Error::UnknownPredecessor { .. } if run.attempt > 1 => Some(Duration::from_secs(1)),
         Error::QueueFull { .. } | Error::QueueBytesFull { .. } => Some(Duration::from_secs(1)),
         _ => None,
     };

@@ -14,7 +14,9 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use jobbers_common::{
-    engine::{ClaimRequest, ExtendAnswer, QueueClaim, Settlement, TaskFilter},
+    engine::{
+        ClaimRequest, ExtendAnswer, Parents, ParentsRequest, QueueClaim, Settlement, TaskFilter, parents::result_bytes,
+    },
     lifecycle::Status,
     limits::MAX_BATCH,
     name::{QueueName, TaskId, WorkerId},
@@ -46,6 +48,10 @@ problems!(ReturnProblems: WITH_BODY, [Code::PayloadTooLarge, Code::BatchTooLarge
 
 /// The longest wait before the store is asked again without a wake-up.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// How many bytes of predecessors' results a lease has at most, unless the first alone has more.
+const PARENT_BYTES_A_LEASE: usize = 256 * 1024;
+/// How many bytes of predecessors' results an answer has in all, and at most one result more.
+const PARENT_BYTES_AN_ANSWER: usize = 4 * 1024 * 1024;
 /// How long a task that no live worker knows is not offered again.
 const UNKNOWN_DELAY: Duration = Duration::from_secs(10);
 
@@ -67,7 +73,7 @@ pub(crate) async fn lease(
 ) -> Result<Response> {
     request.check()?;
     let (lease, until, tasks) = (request.lease()?, Instant::now() + request.wait()?, request.tasks()?);
-    let LeaseRequest { worker, queues, limit, .. } = request;
+    let LeaseRequest { worker, queues, limit, predecessors, .. } = request;
     let workers = &app.leases.workers;
     if !workers.claims_from(&worker, &queues) {
         for queue in &queues {
@@ -85,7 +91,7 @@ pub(crate) async fn lease(
     };
     workers.asks(&worker, claimant);
     let tasks = tasks.map(|tasks| tasks.into_iter().collect());
-    let claimer = Claimer { app: &app, worker, queues, tasks, limit, lease };
+    let claimer = Claimer { app: &app, worker, queues, tasks, limit, lease, predecessors };
     loop {
         let config = app.live.current().await?;
         let draining = config.draining.contains_key(&claimer.worker);
@@ -93,7 +99,7 @@ pub(crate) async fn lease(
         let claimed = if draining { Claimed::default() } else { claimer.claim(&config).await? };
         let left = until.saturating_duration_since(Instant::now());
         if !claimed.tasks.is_empty() || left.is_zero() || app.drain.is_cancelled() {
-            return Ok(claimer.answer(claimed, draining));
+            return claimer.answer(claimed, draining).await;
         }
         let pause = claimed.next_due.unwrap_or(LOOK_AGAIN).clamp(Duration::from_millis(1), LOOK_AGAIN).min(left);
         app.drain.run_until_cancelled(app.engine.wait(&claimer.worker, pause)).await;
@@ -110,6 +116,8 @@ struct Claimer<'a> {
     tasks: Option<BTreeSet<TaskKind>>,
     limit: usize,
     lease: Duration,
+    /// Whether it wants the results of predecessors.
+    predecessors: bool,
 }
 
 /// The result of one call of the store.
@@ -179,16 +187,36 @@ impl Claimer<'_> {
         Ok(ours)
     }
 
-    fn answer(&self, claimed: Claimed, draining: bool) -> Response {
+    async fn answer(&self, claimed: Claimed, draining: bool) -> Result<Response> {
         let Claimed { tasks, undelivered, cancel_requested, .. } = claimed;
+        let parents = if self.predecessors { self.parents_of(&tasks).await? } else { Vec::new() };
         self.app.leases.workers.holds(&self.worker, tasks.iter().map(|task| &task.id), self.lease);
-        let leases = tasks.iter().map(|task| LeasedTaskView::new(task, self.lease)).collect();
+        let parents = parents.iter().map(Some).chain(std::iter::repeat(None));
+        let leases =
+            tasks.iter().zip(parents).map(|(task, parents)| LeasedTaskView::new(task, self.lease, parents)).collect();
         let view = LeasesView { leases, cancel_requested: &cancel_requested, draining };
         let mut response = JsonAnswer(view).into_response();
         if let Some(undelivered) = undelivered {
             response.extensions_mut().insert(undelivered);
         }
-        response
+        Ok(response)
+    }
+
+    /// The predecessors of each task: the first ones, as far as the bounds on their results allow.
+    async fn parents_of(&self, tasks: &[ClaimedTask]) -> Result<Vec<Parents>> {
+        let (mut found, mut left) = (Vec::with_capacity(tasks.len()), PARENT_BYTES_AN_ANSWER);
+        for task in tasks {
+            let most = left.min(PARENT_BYTES_A_LEASE);
+            let limit = if left == 0 { 1 } else { MAX_BATCH };
+            let mut parents = self.app.engine.parents(ParentsRequest::all(task.id.clone(), limit, most)).await?;
+            if left == 0 {
+                parents.parents.clear();
+            }
+            let bytes: usize = parents.parents.iter().map(|parent| result_bytes(parent.result.as_ref())).sum();
+            left = left.saturating_sub(bytes);
+            found.push(parents);
+        }
+        Ok(found)
     }
 }
 

@@ -457,3 +457,53 @@ async fn what_makes_no_sense_is_refused_by_field() {
         "/leases/0/result"
     );
 }
+
+#[tokio::test]
+async fn a_leased_task_comes_with_the_results_it_waited_for() {
+    let server = Server::start().await;
+    submit(&server, "a", json!({"max_retries": 0})).await;
+    submit(&server, "b", json!({})).await;
+    submit(&server, "png", json!({})).await;
+    submit(&server, "z", json!({"depends_on": ["b", "png", {"id": "a", "policy": "run_with_failures"}]})).await;
+    let leased = lease(&server, 3).await;
+    assert!(leased[0]["predecessors"].is_null(), "nothing was asked for");
+    give_back(&server, &leased[0], json!({"outcome": "failed", "error": {"message": "no"}})).await;
+    give_back(&server, &leased[1], json!({"outcome": "completed", "result": {"n": 1.0}})).await;
+    let png = json!({"outcome": "completed", "result": "AAE=", "result_content_type": "image/png"});
+    give_back(&server, &leased[2], png).await;
+    let request = json!({"worker": "py", "queues": ["default"], "predecessors": true});
+    let leases = server.post("/leases", request).await.expect(200)["leases"].clone();
+    let expected = json!({"total": 3, "predecessors": [
+        {"id": "b", "status": "completed", "result": {"n": 1.0}},
+        {"id": "png", "status": "completed", "result": "AAE=", "result_content_type": "image/png"},
+        {"id": "a", "status": "failed"},
+    ]});
+    assert_eq!(leases[0]["predecessors"], expected);
+    assert_eq!(server.get("/tasks/z/predecessors").await.expect(200), expected);
+    let page = server.get("/tasks/z/predecessors?from=1&limit=1").await.expect(200);
+    assert_eq!((&page["predecessors"][0]["id"], &page["next_from"]), (&json!("png"), &json!(2)));
+    assert_eq!(server.get("/tasks/a/predecessors").await.expect(200), json!({"total": 0, "predecessors": []}));
+    server.get("/tasks/nobody/predecessors").await.expect(404);
+    assert_eq!(server.get("/tasks/z/predecessors?limit=0").await.expect(400)["code"], "invalid_parameter");
+}
+
+#[tokio::test]
+async fn results_that_are_too_large_for_a_lease_are_read_by_page() {
+    let server = Server::start().await;
+    let ids: Vec<String> = (0..3).map(|n| format!("p{n}")).collect();
+    for id in &ids {
+        submit(&server, id, json!({})).await;
+    }
+    submit(&server, "z", json!({"depends_on": ids})).await;
+    let large = "x".repeat(150 * 1024);
+    for leased in lease(&server, 3).await {
+        give_back(&server, &leased, json!({"outcome": "completed", "result": large})).await;
+    }
+    let request = json!({"worker": "py", "queues": ["default"], "predecessors": true});
+    let leases = server.post("/leases", request).await.expect(200)["leases"].clone();
+    let found = &leases[0]["predecessors"];
+    assert_eq!((&found["total"], &found["next_from"]), (&json!(3), &json!(1)));
+    assert_eq!(found["predecessors"].as_array().unwrap().len(), 1);
+    let rest = server.get("/tasks/z/predecessors?from=1").await.expect(200);
+    assert_eq!((rest["predecessors"].as_array().unwrap().len(), &rest["next_from"]), (2, &Value::Null));
+}

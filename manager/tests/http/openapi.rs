@@ -16,7 +16,7 @@ use crate::{
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH];
 
 /// Every operation of the API. A new one is added here on purpose.
-const OPERATIONS: [&str; 74] = [
+const OPERATIONS: [&str; 75] = [
     "DELETE /boards/{board}/tasks",
     "DELETE /boards/{board}/tasks/{revision}",
     "DELETE /dead-letter-queue",
@@ -54,6 +54,7 @@ const OPERATIONS: [&str; 74] = [
     "GET /tasks/{id}",
     "GET /tasks/{id}/events",
     "GET /tasks/{id}/explain",
+    "GET /tasks/{id}/predecessors",
     "GET /workers",
     "GET /workflows",
     "GET /workflows/{workflow}",

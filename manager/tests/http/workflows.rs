@@ -297,3 +297,36 @@ async fn the_explanation_of_a_waiting_node_names_its_workflow() {
     let explained = server.get("/tasks/w%2Fd/explain").await.expect(200);
     assert_eq!(explained["reasons"][0]["message"], "it waits for 2 of 2 tasks to end, as node d of workflow w");
 }
+
+#[tokio::test]
+async fn a_node_that_is_run_again_still_reads_the_results_before_it() {
+    let server = Server::start().await;
+    server.post("/workflows", diamond("w")).await.expect(201);
+    work(&server, |id| if id == "w/d" { failed() } else { DONE }).await;
+    assert_eq!(state(&server, "w").await, "failed");
+    server.post("/workflows/w/retry", json!({})).await.expect(200);
+    let again = server.get("/tasks/w%2Fd/predecessors").await.expect(200);
+    let ids: Vec<&Value> = again["predecessors"].as_array().unwrap().iter().map(|it| &it["id"]).collect();
+    assert_eq!(ids, [&json!("w/b"), &json!("w/c")]);
+    assert_eq!(work(&server, |_| DONE).await, ["w/d"]);
+    assert_eq!(state(&server, "w").await, "completed");
+}
+
+#[tokio::test]
+async fn a_flowchart_may_be_the_whole_body() {
+    let server = Server::start().await;
+    let post = async |path: &str, body: &str| {
+        let request =
+            server.request(reqwest::Method::POST, path).header("content-type", "text/vnd.mermaid; charset=utf-8");
+        let response = request.body(body.to_owned()).send().await.unwrap();
+        (response.status().as_u16(), response.json::<Value>().await.unwrap())
+    };
+    let text = "flowchart TD\n  a[\"echo(n=1)\"] --> b[\"echo\"]";
+    let (status, run) = post("/workflows?id=w&name=nightly", text).await;
+    assert_eq!((status, &run["id"], &run["name"], &run["nodes"]), (201, &json!("w"), &json!("nightly"), &json!(2)));
+    assert_eq!(post("/workflows?id=w&name=nightly", text).await.0, 200);
+    assert_eq!(post("/workflows?id=w&name=other", text).await.0, 409);
+    assert_eq!(post("/workflows", "flowchart TD\n  a[\"echo").await.1["pointer"], "/mermaid");
+    assert_eq!(post("/workflows?who=me", text).await.1["code"], "invalid_parameter");
+    assert_eq!(server.post("/workflows?id=x", diamond("x")).await.expect(400)["code"], "invalid_parameter");
+}

@@ -7,7 +7,7 @@ use axum::{
     extract::{MatchedPath, State},
     response::{IntoResponse, Response},
 };
-use jobbers_common::{name::TaskId, task::Task};
+use jobbers_common::{engine::ParentsRequest, name::TaskId, task::Task};
 
 use crate::{
     api::{
@@ -18,6 +18,7 @@ use crate::{
     extract::{Path, Query},
     problem::{Code, Problem, Result, problems},
     wire::{
+        parents::{ParentsParams, ParentsView},
         task_list::{Included, ListParams, TaskPageView, WaitParams},
         task_view::TaskView,
         value::NameDoc,
@@ -25,7 +26,11 @@ use crate::{
 };
 
 problems!(GetProblems: [Code::UnknownTask, Code::Gone]);
+problems!(ParentsProblems: [Code::UnknownTask, Code::Gone]);
 problems!(ListProblems:);
+
+/// From how many bytes of results on a page of predecessors ends.
+const PARENT_BYTES: usize = 4 * 1024 * 1024;
 
 /// One task, with its result and history
 ///
@@ -46,6 +51,29 @@ pub(crate) async fn get_task(
         Some(task) => Ok(Json(TaskView::from(&task)).into_response()),
         None => Err(missing(&app, &id).await?),
     }
+}
+
+/// The tasks that a task waited for, with their results
+///
+/// In the order in which its submission named them. They are kept until the task is over, whatever the retention of their
+/// queues. A page ends when its results are 4 MiB; it has at least one task.
+#[utoipa::path(
+    get, path = "/tasks/{id}/predecessors", tag = "tasks", operation_id = "list_predecessors",
+    params(("id" = NameDoc, Path, description = "The task's id"), ParentsParams),
+    responses((status = 200, description = "A page of its predecessors", body = ParentsView), ParentsProblems)
+)]
+pub(crate) async fn predecessors(
+    State(app): State<Arc<App>>,
+    Path(id): Path<TaskId>,
+    Query(ParentsParams { from, limit }): Query<ParentsParams>,
+) -> Result<Response> {
+    let request = ParentsRequest { from, ..ParentsRequest::all(id.clone(), limit, PARENT_BYTES) };
+    request.validate().map_err(|error| Problem::new(Code::InvalidParameter, error.to_string()))?;
+    let parents = app.engine.parents(request).await?;
+    if parents.total == 0 && app.engine.get(&id).await?.is_none() {
+        return Err(missing(&app, &id).await?);
+    }
+    Ok(Json(ParentsView::new(&parents, from.min(parents.total))).into_response())
 }
 
 /// The problem of a task that is not stored.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jobbers_common::{
     duration,
+    engine::Parents,
     limits::{MAX_BATCH, MAX_QUEUES_PER_CLAIM, MAX_WAIT},
     name::{QueueName, TaskId, TaskName, WorkerId},
     task::ClaimedTask,
@@ -18,6 +19,7 @@ use crate::{
     problem::{Code, Problem, Result},
     wire::{
         check_reachable,
+        parents::ParentsView,
         task_request::invalid,
         task_view::{Checkpoint, Parameters, PolicyView},
         value::{DurationDoc, NameDoc, Rfc3339},
@@ -54,6 +56,11 @@ pub struct LeaseRequest {
     #[serde(default, with = "duration::text::option")]
     #[schema(value_type = Option<DurationDoc>)]
     wait: Option<Duration>,
+    /// Whether each task comes with the results of the tasks it waited for: the first of them, up to 256 KiB for a task and
+    /// 4 MiB in all. `GET /tasks/{id}/predecessors` has the others.
+    #[serde(default)]
+    #[schema(required = false, default = false)]
+    pub predecessors: bool,
 }
 
 const fn one() -> usize {
@@ -180,10 +187,13 @@ pub struct LeasedTaskView<'a> {
     /// The W3C trace it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     traceparent: Option<&'a str>,
+    /// The tasks it waited for, if the request asked for them and there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    predecessors: Option<ParentsView<'a>>,
 }
 
 impl<'a> LeasedTaskView<'a> {
-    pub(crate) fn new(task: &'a ClaimedTask, lease: Duration) -> Self {
+    pub(crate) fn new(task: &'a ClaimedTask, lease: Duration, parents: Option<&'a Parents>) -> Self {
         let expires_at: Timestamp = task.started_at.after(lease);
         Self {
             id: &task.id,
@@ -203,6 +213,7 @@ impl<'a> LeasedTaskView<'a> {
             ready_at: task.ready_at.into(),
             started_at: task.started_at.into(),
             traceparent: task.trace.as_deref(),
+            predecessors: parents.filter(|parents| parents.total > 0).map(|parents| ParentsView::new(parents, 0)),
         }
     }
 }
