@@ -40,10 +40,12 @@ mod handle;
 mod http;
 mod store;
 mod submission;
+mod workflow;
 
 pub use self::{
     handle::{Handle, PendingResult, ResultError},
     submission::Submission,
+    workflow::{Flow, RunHandle},
 };
 use self::{http::Http, store::Store};
 

@@ -32,6 +32,7 @@ extern crate self as jobbers_worker;
 mod attempt;
 mod blocking;
 mod blocking_queue;
+pub mod canvas;
 mod claim_planner;
 pub mod client;
 mod codec;
@@ -48,10 +49,12 @@ mod leases;
 mod meters;
 mod outage;
 mod pace;
+mod parents;
 mod registrar;
 mod registry;
 mod renewal;
 mod schema;
+mod spawn;
 mod state;
 pub mod stock;
 mod task_fn;
@@ -67,17 +70,19 @@ pub use jobbers_common::{
     payload::Payload,
     task::Fence,
     time::Timestamp,
+    workflow::RunState,
 };
 pub use jobbers_macros::task;
 pub use jobbers_process::shutdown::Shutdown;
 pub use schemars;
 
 pub use self::{
-    client::{Client, Handle, PendingResult, ResultError, Submission, SubmitError},
+    client::{Client, Flow, Handle, PendingResult, ResultError, RunHandle, Submission, SubmitError},
     codec::{Decode, Encode, NoParameters, Raw},
     config::Config,
     context::Context,
     error::{Reason, TaskError},
+    parents::ParentEnd,
     registry::DuplicateTask,
     task_fn::{Answer, AnyTask, Start, TaskCall, TaskFn, TaskFuture},
     worker::{Report, Worker, WorkerError},
@@ -144,4 +149,6 @@ mod guides {
     mod unique_tasks {}
     #[doc = include_str!("../../docs/guides/writing-tasks.md")]
     mod writing_tasks {}
+    #[doc = include_str!("../../docs/guides/workflows.md")]
+    mod workflows {}
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use jobbers_common::{engine::SubmittedHow, lifecycle::Status};
 use jobbers_test_support::fault_proxy::FaultProxy;
 use jobbers_worker::{
-    Client, ResultError, SubmitError,
+    Client, ResultError, RunState, SubmitError,
+    canvas::{chain, group},
     policy::{DependencyPolicy, NewDependency, OnDuplicate},
     stock,
 };
@@ -17,6 +18,7 @@ on_both_engines!(
     a_result_is_awaited_over_http,
     a_submission_whose_answer_was_lost_is_repeated_by_the_client,
     the_manager_s_word_reaches_the_client,
+    a_canvas_is_a_workflow_whichever_way_it_goes,
 );
 
 const SOON: Duration = Duration::from_secs(20);
@@ -90,4 +92,28 @@ async fn the_manager_s_word_reaches_the_client(kind: Kind) {
     assert_eq!(strict.status, 200, "{}", strict.body);
     let lonely = stock::sleep.with(sleep(0)).queue("default").submit(&client).await.unwrap_err();
     assert!(matches!(&lonely, SubmitError::Refused { code, .. } if code == "no_worker"), "{lonely}");
+}
+
+async fn a_canvas_is_a_workflow_whichever_way_it_goes(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let manager = stack.manager().await;
+    let _worker = stack.stock_worker().await;
+    let over_http = Client::http(&format!("http://{}", manager.address)).unwrap();
+    let over_the_store = Client::open(stack.url()).await.unwrap();
+    for (id, client) in [("http", over_http), ("store", over_the_store)] {
+        let members = group((0..3).map(|_| stock::sleep.with(sleep(1))));
+        let chord = members.then(stock::sleep.with(sleep(2)).id("collect"));
+        let alarm = stock::sleep.with(sleep(0)).id("alarm");
+        let run = chain![chord, stock::sleep.with(sleep(3)).id("last")].on_error(alarm).workflow().id(id);
+        let run = run.name("naps").submit(&client).await.unwrap();
+        assert!(run.result(SOON).await.unwrap().seconds >= 0.003, "{id}");
+        let graph = manager.api.get(&format!("/workflows/{id}")).await.ok();
+        let names: Vec<&str> = graph["graph"].as_array().unwrap().iter().map(|it| it["id"].as_str().unwrap()).collect();
+        assert_eq!(names, ["sleep-1", "sleep-2", "sleep-3", "collect", "last", "alarm"], "{id}");
+        assert_eq!((&graph["state"], &graph["name"]), (&json!("completed"), &json!("naps")), "{id}: {graph}");
+        assert_eq!(run.state().await.unwrap(), Some(RunState::Completed), "{id}");
+    }
+    let wrong = Client::http(&format!("http://{}", manager.address)).unwrap();
+    let refused = chain![stock::sleep.with(sleep(0)).queue("nowhere")].workflow().submit(&wrong).await.unwrap_err();
+    assert!(matches!(&refused, SubmitError::Refused { code, .. } if code == "unknown_queue"), "{refused}");
 }

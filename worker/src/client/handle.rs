@@ -109,6 +109,12 @@ impl<R> PendingResult<R> {
     pub(super) const fn new(client: Client, id: TaskId) -> Self {
         Self { client, id, output: PhantomData }
     }
+
+    /// The task's id.
+    #[must_use]
+    pub const fn id(&self) -> &TaskId {
+        &self.id
+    }
 }
 
 impl<R: Decode> PendingResult<R> {

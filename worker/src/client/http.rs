@@ -8,11 +8,12 @@ use jobbers_common::{
     engine::{Error, Submitted, SubmittedHow},
     gate::ConcurrencyKey,
     lifecycle::Status,
-    name::{QueueName, TaskId},
+    name::{QueueName, TaskId, WorkflowId, WorkflowName},
     payload::Payload,
     policy::PolicyOverrides,
     task::{Priority, Start},
     unique::{OnDuplicate, StatusSet, UniqueKey},
+    workflow::RunState,
 };
 use jobbers_process::telemetry::traces;
 use opentelemetry::trace::TraceContextExt;
@@ -25,6 +26,7 @@ use super::{
     SubmitError,
     handle::{Standing, Taken},
     submission::Checked,
+    workflow::Named,
 };
 
 /// How often an unanswered request is sent.
@@ -43,6 +45,7 @@ const IN_A_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(
 pub(super) struct Http {
     client: reqwest::Client,
     tasks: Url,
+    workflows: Url,
 }
 
 #[derive(Serialize)]
@@ -58,6 +61,20 @@ struct AddedEdges {
 #[derive(Serialize)]
 struct Batch<'a> {
     tasks: Vec<Task<'a>>,
+}
+
+#[derive(Serialize)]
+struct WorkflowBody<'a> {
+    id: &'a WorkflowId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a WorkflowName>,
+    nodes: Vec<Task<'a>>,
+}
+
+/// The field of a run that the client reads.
+#[derive(Deserialize)]
+struct RunAnswer {
+    state: RunState,
 }
 
 #[derive(Serialize)]
@@ -147,15 +164,20 @@ impl Http {
     pub(super) fn new(url: &str) -> Result<Self, Error> {
         let wrong =
             |problem: &dyn std::fmt::Display| Error::Config(format!("{url:?} is no manager's address: {problem}"));
-        let mut tasks = Url::parse(url).map_err(|error| wrong(&error))?;
-        if !matches!(tasks.scheme(), "http" | "https") || tasks.host_str().is_none() {
+        let base = Url::parse(url).map_err(|error| wrong(&error))?;
+        if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none() {
             return Err(wrong(&"write http://HOST:PORT, or https:// with the address of its proxy"));
         }
-        tasks.path_segments_mut().map_err(|()| wrong(&"it can't have a path"))?.pop_if_empty().push("tasks");
+        let below = |name| {
+            let mut url = base.clone();
+            url.path_segments_mut().map_err(|()| wrong(&"it can't have a path"))?.pop_if_empty().push(name);
+            Ok::<_, Error>(url)
+        };
+        let (tasks, workflows) = (below("tasks")?, below("workflows")?);
         // The manager is asked directly, because a proxy of the environment is meant for other hosts.
         let client = reqwest::Client::builder().no_proxy().connect_timeout(CONNECT_WITHIN).build();
         let client = client.map_err(|error| wrong(&error))?;
-        Ok(Self { client, tasks })
+        Ok(Self { client, tasks, workflows })
     }
 
     pub(super) async fn submit(&self, batch: &[Checked]) -> Result<Vec<Taken>, SubmitError> {
@@ -184,9 +206,28 @@ impl Http {
         Ok(added)
     }
 
+    pub(super) async fn submit_workflow(&self, named: &Named) -> Result<(), SubmitError> {
+        let nodes = named.nodes.iter().map(Task::new).collect::<Result<_, _>>()?;
+        let body = WorkflowBody { id: &named.id, name: named.name.as_ref(), nodes };
+        let body = serde_json::to_vec(&body).map_err(|error| SubmitError::Invalid(error.to_string()))?;
+        let request = || {
+            let request = self.client.post(self.workflows.clone()).timeout(PATIENCE);
+            request.header("content-type", "application/json").body(body.clone())
+        };
+        self.send::<RunAnswer>(request).await.map(drop)
+    }
+
+    pub(super) async fn workflow_state(&self, id: &WorkflowId) -> Result<Option<RunState>, SubmitError> {
+        let url = item(&self.workflows, id.as_str());
+        match self.send(|| self.client.get(url.clone()).timeout(PATIENCE)).await {
+            Ok(RunAnswer { state }) => Ok(Some(state)),
+            Err(SubmitError::Refused { code, .. }) if code == "unknown_workflow" => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     pub(super) async fn await_finished(&self, id: &TaskId, wait: Duration) -> Result<Option<Standing>, SubmitError> {
-        let mut url = self.tasks.clone();
-        url.set_path(&format!("{}/{}", url.path(), utf8_percent_encode(id.as_str(), IN_A_PATH)));
+        let mut url = item(&self.tasks, id.as_str());
         url.query_pairs_mut().append_pair("wait", &format!("{}ms", wait.as_millis()));
         let answer = self.send(|| self.client.get(url.clone()).timeout(PATIENCE + wait)).await;
         match answer {
@@ -232,6 +273,13 @@ impl Http {
         }
         unreachable!("the last attempt returns")
     }
+}
+
+/// The address of one item of a collection.
+fn item(collection: &Url, id: &str) -> Url {
+    let mut url = collection.clone();
+    url.set_path(&format!("{}/{}", url.path(), utf8_percent_encode(id, IN_A_PATH)));
+    url
 }
 
 /// An error with its causes.

@@ -7,7 +7,8 @@ use jobbers_common::{
     name::{QueueName, TaskId},
     queue::Config,
     routing::field_text,
-    task::NewTask,
+    task::{NewTask, Start},
+    template::TaskTemplate,
 };
 use jobbers_engines::config_cache::ConfigCache;
 use jobbers_process::telemetry::traces;
@@ -76,6 +77,22 @@ impl Store {
         };
         task.fill(checked.on_crash);
         Ok(task)
+    }
+
+    /// The task of a workflow's node, as a manager makes it.
+    pub(super) async fn node_task(&self, template: &TaskTemplate, id: TaskId) -> Result<NewTask, SubmitError> {
+        let config = self.cache.recent().await?;
+        let (parameters, TaskTemplate { name, version, .. }) = (template.payload(), template);
+        let parameter = |field: &str| field_text(&parameters, field);
+        let queue = match &template.queue {
+            Some(queue) => {
+                self.cache.check_explicit(&config, name, *version, queue, parameter).await??;
+                queue.clone()
+            }
+            None => self.cache.route(&config, name, *version, parameter),
+        };
+        let key = template.concurrency_key.clone().or_else(|| config.key_of(&queue, &parameters));
+        Ok(template.new_task(id, queue, key, Start::Now))
     }
 
     /// Submits the tasks. If a rule chose a queue that has been deleted since the configuration was read, the rule is

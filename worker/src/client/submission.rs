@@ -293,6 +293,41 @@ impl<R> Submission<R> {
         }
     }
 
+    /// The id that was set.
+    pub(crate) fn chosen_id(&self) -> Option<String> {
+        self.id.clone()
+    }
+
+    /// The name of its task.
+    pub(crate) const fn task_name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The same as a node of a canvas, which this is called in messages, without an id; and its parameters.
+    pub(crate) fn into_node(mut self, node: &str) -> Result<(Self, Payload), SubmitError> {
+        let refuse = |rule: &str| Err(SubmitError::Invalid(format!("node {node}: {rule}")));
+        if self.unique.is_some() {
+            return refuse("a task of a canvas has no unique key; say `.not_unique()`");
+        }
+        if self.start != Start::Now {
+            return refuse("a task of a canvas starts when those before it have ended");
+        }
+        if !self.depends_on.is_empty() {
+            return refuse("a task of a canvas waits for those before it; say `.then(…)`");
+        }
+        self.id = None;
+        let none = Ok(Payload::json(&b"null"[..]));
+        let parameters = std::mem::replace(&mut self.parameters, none);
+        let parameters = parameters.map_err(|problem| SubmitError::Invalid(format!("node {node}: {problem}")))?;
+        Ok((self, parameters))
+    }
+
+    /// The same with other parameters.
+    pub(crate) fn with_parameters(mut self, parameters: Payload) -> Self {
+        self.parameters = Ok(parameters);
+        self
+    }
+
     /// Submits it.
     ///
     /// # Errors

@@ -1,0 +1,249 @@
+//! Submitting a canvas as a workflow, straight to a store or over HTTP.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    marker::PhantomData,
+    time::{Duration, Instant},
+};
+
+use jobbers_common::{
+    engine::{
+        Engine, Error, OnConflict, PutRun, Submit,
+        workflows::{encode_workflow, validate_ids},
+    },
+    limits::{MAX_BATCH, MAX_BATCH_DEPENDENCIES, MAX_QUEUES_PER_BATCH, MAX_WORKFLOW_ID_BYTES},
+    name::{NodeName, QueueName, TaskId, WorkflowId, WorkflowName},
+    policy::CrashPolicy,
+    task::NewTask,
+    template::TaskTemplate,
+    workflow::{NewNode, Run, RunState, Workflow, node_task_id},
+};
+use sha2::{Digest, Sha256};
+
+use super::{Client, PendingResult, ResultError, SubmitError, Way, store::Store, submission::Checked};
+use crate::{
+    canvas::{Graph, Mark, Node},
+    codec::Decode,
+};
+
+/// Bytes of parameters from which on a workflow is left to the managers.
+const MOST_BYTES: usize = 4 * 1024 * 1024;
+/// How long to wait before a run is looked at again that is still being submitted.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// A canvas on its way to become a workflow, whose last task has a result of type `R`.
+#[derive(Debug)]
+#[must_use = "nothing is submitted before `.submit(&client)`"]
+pub struct Flow<R> {
+    graph: Graph,
+    last: Mark,
+    id: Option<String>,
+    name: Option<String>,
+    output: PhantomData<fn() -> R>,
+}
+
+/// A submitted workflow.
+#[derive(Debug)]
+pub struct RunHandle<R> {
+    /// Its id: its tasks are `ID/NODE`.
+    pub id: WorkflowId,
+    client: Client,
+    result: PendingResult<R>,
+}
+
+/// A workflow with names for its nodes.
+#[derive(Debug)]
+pub(super) struct Named {
+    pub(super) id: WorkflowId,
+    pub(super) name: Option<WorkflowName>,
+    /// Each as a task: its id is the node's name, and its dependencies are names of nodes.
+    pub(super) nodes: Vec<Checked>,
+}
+
+impl<R> Flow<R> {
+    pub(crate) const fn new(graph: Graph, last: Mark) -> Self {
+        Self { graph, last, id: None, name: None, output: PhantomData }
+    }
+
+    /// Sets the run's id, at most 64 characters: submitting the same canvas under it again, in the same way, is safe.
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// Says what it is a run of. Many runs may have one name.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Submits the workflow. Over HTTP the manager submits its tasks. Straight to a store, this client submits those of a
+    /// workflow of up to 1,000 nodes; what is left, by its size or because this process dies, a manager submits within seconds.
+    ///
+    /// # Errors
+    /// [`SubmitError`]; nothing is submitted then, unless the answer was lost.
+    pub async fn submit(self, client: &Client) -> Result<RunHandle<R>, SubmitError> {
+        let (nodes, last) = self.graph.name_all(self.last)?;
+        let id = WorkflowId::new(self.id.unwrap_or_else(|| client.next_id()))?;
+        if id.as_str().len() > MAX_WORKFLOW_ID_BYTES {
+            return Err(SubmitError::Invalid(format!(
+                "a workflow's id has at most {MAX_WORKFLOW_ID_BYTES} characters"
+            )));
+        }
+        let last = node_task_id(&id, &node_name(&last)?);
+        let name = self.name.map(WorkflowName::new).transpose()?;
+        let check = |Node { name, submission, depends_on }| {
+            node_name(&name)?;
+            depends_on
+                .into_iter()
+                .fold(submission.id(name), |it, (on, policy)| it.depends_on_by(on, policy))
+                .check(client)
+        };
+        let nodes = nodes.into_iter().map(check).collect::<Result<_, _>>()?;
+        let named = Named { id: id.clone(), name, nodes };
+        match &client.0.way {
+            Way::Store(store) => submit(store, named).await?,
+            Way::Http(http) => http.submit_workflow(&named).await?,
+        }
+        Ok(RunHandle { id, client: client.clone(), result: client.task(last) })
+    }
+}
+
+fn node_name(name: &str) -> Result<NodeName, SubmitError> {
+    if name.contains('/') {
+        return Err(SubmitError::Invalid(format!("a node's name has no `/`: {name}")));
+    }
+    Ok(NodeName::new(name)?)
+}
+
+impl<R: Decode> RunHandle<R> {
+    /// Waits for the end of the last task, no longer than `timeout`, and returns its result.
+    ///
+    /// # Errors
+    /// [`ResultError`].
+    pub async fn result(&self, timeout: Duration) -> Result<R, ResultError> {
+        let until = Instant::now().checked_add(timeout);
+        loop {
+            let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
+            let found = self.result.wait(left).await;
+            // The last task is not stored before all others are.
+            let may_come = matches!(found, Err(ResultError::Unknown)) && !left.is_zero();
+            if !may_come || self.state().await? != Some(RunState::Submitting) {
+                return found;
+            }
+            tokio::time::sleep(LOOK_AGAIN.min(left)).await;
+        }
+    }
+}
+
+impl<R> RunHandle<R> {
+    /// Where the workflow is. `None` if it was deleted. It is over some time after its last task, once a manager saw that.
+    ///
+    /// # Errors
+    /// [`SubmitError`].
+    pub async fn state(&self) -> Result<Option<RunState>, SubmitError> {
+        match &self.client.0.way {
+            Way::Store(store) => Ok(store.engine().workflow(&self.id).await?.map(|stored| stored.run.state)),
+            Way::Http(http) => http.workflow_state(&self.id).await,
+        }
+    }
+}
+
+/// Stores the run, and its tasks if one batch takes them all.
+async fn submit(store: &Store, named: Named) -> Result<(), SubmitError> {
+    let Named { id, name, nodes } = named;
+    let on_crash: HashMap<String, CrashPolicy> =
+        nodes.iter().map(|node| (node.id.to_string(), node.on_crash)).collect();
+    let workflow = nodes.into_iter().map(new_node).collect::<Result<_, _>>()?;
+    let workflow = Workflow::new(workflow)
+        .map_err(|error| SubmitError::Invalid(format!("{} (at {})", error.rule, error.pointer)))?;
+    let definition = encode_workflow(&workflow)?;
+    let digest = Sha256::digest(&definition).iter().take(8).fold(0, |digest, byte| digest << 8 | u64::from(*byte));
+    let engine = store.engine();
+    if is_repeated(&**engine, &id, digest).await? {
+        return Ok(());
+    }
+    let mut tasks = Vec::with_capacity(workflow.len());
+    for node in workflow.nodes() {
+        let mut task = store.node_task(&node.task, node_task_id(&id, &node.name)).await?;
+        task.depends_on = workflow.dependencies(&id, node);
+        task.fill(on_crash.get(node.name.as_str()).copied().unwrap_or_default());
+        tasks.push(task);
+    }
+    for queue in tasks.iter().map(|task| &task.queue).collect::<BTreeSet<_>>() {
+        engine.queue_stats(queue).await?;
+    }
+    check_ids(&**engine, &tasks).await?;
+    let now = engine.health().await?.now;
+    let mut run = Run::new(id.clone(), name, &workflow, digest, now);
+    let is_small = fits_in_a_batch(&tasks);
+    if !is_small {
+        run.next_at = Some(now);
+    }
+    let revision = match engine.put_workflow(run.clone(), PutRun::Create(definition)).await {
+        Ok(revision) => revision,
+        Err(Error::Exists(_)) if is_repeated(&**engine, &id, digest).await? => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    // From here on managers go on with it, whatever happens to this process, and note why a store refuses it.
+    let stored = is_small && engine.submit(Submit { tasks, on_conflict: OnConflict::Fail }).await.is_ok();
+    let nodes = run.nodes;
+    let next = if stored { run.with_submitted(nodes, now) } else { Run { next_at: Some(now), ..run } };
+    engine.put_workflow(next, PutRun::Replace(revision)).await.ok();
+    Ok(())
+}
+
+/// Whether this workflow was submitted before.
+async fn is_repeated(engine: &dyn Engine, id: &WorkflowId, digest: u64) -> Result<bool, SubmitError> {
+    match engine.workflow(id).await? {
+        Some(stored) if stored.run.digest == digest => Ok(true),
+        Some(_) => Err(Error::Exists(format!("workflow {id}, of another submission,")).into()),
+        None => Ok(false),
+    }
+}
+
+/// Checks that the ids of the tasks are free.
+async fn check_ids(engine: &dyn Engine, tasks: &[NewTask]) -> Result<(), SubmitError> {
+    let ids: Vec<TaskId> = tasks.iter().map(|task| task.id.clone()).collect();
+    for ids in ids.chunks(MAX_BATCH) {
+        validate_ids(ids)?;
+        let found = engine.statuses(ids).await?;
+        if let Some(place) = found.iter().position(Option::is_some) {
+            return Err(Error::Exists(format!("task {}", ids[place])).into());
+        }
+    }
+    Ok(())
+}
+
+fn fits_in_a_batch(tasks: &[NewTask]) -> bool {
+    let queues: BTreeSet<&QueueName> = tasks.iter().map(|task| &task.queue).collect();
+    tasks.len() <= MAX_BATCH
+        && queues.len() <= MAX_QUEUES_PER_BATCH
+        && tasks.iter().map(|task| task.depends_on.len()).sum::<usize>() <= MAX_BATCH_DEPENDENCIES
+        && tasks.iter().map(|task| task.parameters.len()).sum::<usize>() <= MOST_BYTES
+}
+
+fn new_node(checked: Checked) -> Result<NewNode, SubmitError> {
+    let invalid = |rule: String| SubmitError::Invalid(format!("node {}: {rule}", checked.id));
+    if !checked.parameters.is_json() {
+        return Err(invalid(format!("parameters of a node are JSON, not {}", checked.parameters.content_type())));
+    }
+    let parameters: Box<serde_json::value::RawValue> =
+        serde_json::from_slice(&checked.parameters.bytes).map_err(|error| invalid(error.to_string()))?;
+    let edge = |on: &TaskId| node_name(on.as_str());
+    let depends_on =
+        checked.depends_on.iter().map(|it| Ok((edge(&it.on)?, it.policy))).collect::<Result<_, SubmitError>>()?;
+    Ok(NewNode {
+        name: node_name(checked.id.as_str())?,
+        task: TaskTemplate {
+            name: checked.name,
+            version: checked.version,
+            queue: checked.queue,
+            priority: checked.priority,
+            parameters: parameters.into(),
+            concurrency_key: checked.concurrency_key,
+            overrides: checked.overrides,
+        },
+        depends_on,
+    })
+}
