@@ -8,6 +8,7 @@ mod blocking;
 mod cancelling;
 mod canvas;
 mod draining;
+mod examples;
 mod faulty;
 mod leases;
 mod outages;
