@@ -25,7 +25,7 @@ const PRUNED_A_PIECE: usize = 250;
 const EARLY_PRUNINGS: usize = 8;
 
 /// Deletes up to `limit` of the oldest finished tasks if `room` bytes are not free below a share of `maxmemory`. Returns how
-/// many, and whether there is still too little room.
+/// many, and whether there is still too little room: then nothing is left to delete, or there is more to do.
 async fn press(store: &Store, limit: usize, percent: u8, room: usize) -> Result<(u64, bool)> {
     let TombstonePolicy { age, count } = store.tombstones();
     let add = |command: &mut Cmd| {
@@ -36,30 +36,35 @@ async fn press(store: &Store, limit: usize, percent: u8, room: usize) -> Result<
 }
 
 /// Runs a script that adds about this number of bytes. If the server refuses it for lack of memory, finished tasks are
-/// deleted, and it is sent once more.
+/// deleted, and it is sent again; a second time with more room, since buffers and scripts count as used memory, too.
 pub(super) async fn call(
     store: &Store,
     script: &Script,
     bytes: usize,
     build: impl Fn(bool) -> Cmd + Send + Sync,
 ) -> Result<Value> {
-    match store.bulk.call(Some(script), &build).await {
-        Err(Error::Full(why)) => match make_room(store, bytes).await {
-            Ok(true) => store.bulk.call(Some(script), &build).await,
-            _ => Err(Error::Full(why)),
-        },
-        answer => answer,
+    let mut answer = store.bulk.call(Some(script), &build).await;
+    for room in [bytes, 4 * bytes] {
+        let Err(Error::Full(why)) = answer else { break };
+        if !matches!(make_room(store, room).await, Ok(true)) {
+            return Err(Error::Full(why));
+        }
+        answer = store.bulk.call(Some(script), &build).await;
     }
+    answer
 }
 
-/// Makes room for a call that the server refused and that adds about this number of bytes. Returns whether anything was
-/// deleted.
+/// Makes room for a call that the server refused and that adds about this number of bytes. Returns whether the call may
+/// fit now: something was deleted, or buffers were released meanwhile.
 async fn make_room(store: &Store, bytes: usize) -> Result<bool> {
     let mut has_pruned = false;
     for _ in 0..EARLY_PRUNINGS {
         let (removed, is_pressed) = press(store, PRUNED_A_PIECE, FULL, bytes).await?;
         has_pruned |= removed > 0;
         if !is_pressed {
+            return Ok(true);
+        }
+        if removed == 0 {
             break;
         }
     }
@@ -73,7 +78,7 @@ pub(super) async fn prune_early(store: &Store, limit: usize) -> Result<(u64, boo
         let left = limit - usize::try_from(pruned).unwrap_or(limit);
         let (removed, more) = press(store, left, NEARLY_FULL, 0).await?;
         pruned += removed;
-        is_pressed = more;
+        is_pressed = more && removed > 0;
     }
     Ok((pruned, is_pressed))
 }

@@ -58,4 +58,4 @@ while removed < limit and work > 0 do
   heads[name] = head_of(name)
 end
 sweep_tombstones(tonumber(ARGV[6]))
-return { removed, removed > 0 and is_pressed() and 1 or 0 }
+return { removed, is_pressed() and 1 or 0 }
