@@ -285,5 +285,5 @@ macro_rules! __chain {
 #[doc(inline)]
 pub use crate::__chain as chain;
 
-/// A submission whose result nobody needs.
+/// A submission whose result no task reads by type.
 pub(crate) type AnySubmission = Submission<Raw>;

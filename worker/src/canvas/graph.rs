@@ -2,7 +2,7 @@
 //!
 //! A node is known by a random mark until the whole canvas is there. Then it gets a name: the id of its submission, or the name of
 //! its task, with a number where several nodes would have that. A parameter that refers to the result of a node holds the node's
-//! mark until then; and whoever refers to a node depends on it.
+//! mark until then; a node depends on those it refers to.
 
 use std::collections::{HashMap, HashSet};
 

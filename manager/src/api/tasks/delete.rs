@@ -19,7 +19,7 @@ problems!(DeleteProblems: WITH_BODY, [Code::BatchTooLarge]);
 
 /// Delete tasks
 ///
-/// By their ids, with all that is stored of them; the ids are free again. A running task stays, and the answer says so:
+/// By their ids, with all that is stored of them; the ids are free again. A running task stays, and the answer names it:
 /// cancel it first. A task that depends on a deleted one no longer does, unless that one had ended before: then the end
 /// counts. If it depends on nothing else, it is deleted too, and so on; with `cascade` set to `false` it runs instead.
 /// Tasks that go so are not listed in the answer. Sending this again is safe.
