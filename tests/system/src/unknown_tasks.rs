@@ -110,12 +110,17 @@ async fn a_stock_worker_beside_one_s_own_delays_no_own_task(kind: Kind) {
     let leased = exposed(&stock, "jobbers_claim_batch_size_sum").await;
     println!("{:>16}: {leased} of {} own tasks", "leased by stock", 2 * (TASKS + 2 * ONE_BY_ONE));
     assert!(leased <= 128.0, "the stock worker leased {leased} tasks that it does not know");
-    let again = exposed(&stock, "jobbers_claim_batch_size_sum").await;
-    round(&manager, "last").await;
-    assert!(
-        (exposed(&stock, "jobbers_claim_batch_size_sum").await - again).abs() < 0.5,
-        "once it knows, it leases none"
-    );
+    // It gets to know each of the two kinds by a lease of it, in whichever round that is, and then leases none.
+    let mut rounds = 0;
+    loop {
+        let before = exposed(&stock, "jobbers_claim_batch_size_sum").await;
+        round(&manager, &format!("last-{rounds}")).await;
+        if (exposed(&stock, "jobbers_claim_batch_size_sum").await - before).abs() < 0.5 {
+            break;
+        }
+        rounds += 1;
+        assert!(rounds <= 2, "it goes on leasing kinds that it knows to be another worker's");
+    }
     assert!(stock.said().contains("left to the workers that know it"), "{}", stock.said());
     assert!(!stock.said().contains("no live worker of its queue knows"), "{}", stock.said());
     for (with, without) in
