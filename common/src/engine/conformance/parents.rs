@@ -165,7 +165,7 @@ pub async fn many_predecessors_are_let_go_in_pieces(f: Fixture) {
     let done = |task: &ClaimedTask| super::Settlement::new(task.id.clone(), task.fence, with(task.id.as_str()));
     f.cycle_as("w1", &["default"], 0, claimed.iter().map(done).collect()).await;
     // What earlier steps left of the signals.
-    for _ in 0..5 {
+    for _ in 0..10 {
         f.engine.promote_due(10).await.unwrap();
     }
     assert_eq!(f.prune_all().await, 900);

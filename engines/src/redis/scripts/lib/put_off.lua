@@ -2,7 +2,7 @@
 
 -- include edges
 
-local ENDS_A_CHORE, SIGNALS_A_CHORE = 1000, 1000
+local ENDS_A_CHORE, SIGNALS_A_CHORE = 400, 400
 
 local function signal_put_off()
   local due = call('ZRANGE', DUE, 0, ENDS_A_CHORE - 1)
