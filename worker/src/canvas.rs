@@ -21,8 +21,8 @@
 //! }
 //!
 //! #[task]
-//! async fn print(ctx: Context, total: ResultOf<u64>) -> Result<(), TaskError> {
-//!     println!("{} words", total.read(&ctx).await?);
+//! async fn print(ctx: Context, words: ResultOf<u64>) -> Result<(), TaskError> {
+//!     println!("{} words", words.read(&ctx).await?);
 //!     Ok(())
 //! }
 //!
