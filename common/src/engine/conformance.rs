@@ -1,4 +1,4 @@
-//! The law of [`Engine`]: every promise of the trait as a case that each engine runs as a test of its own.
+//! The law of [`Engine`](super::Engine): every promise of the trait as a case that each engine runs as a test of its own.
 //!
 //! A crate that has an engine writes
 //!
