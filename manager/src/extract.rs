@@ -123,13 +123,13 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
     }
 }
 
-/// A form post can't carry this type, so a page of another site can't submit tasks through a visitor's browser.
 /// The declared content type, without its parameters.
 fn media_type(headers: &HeaderMap) -> &str {
     let declared = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     declared.split(';').next().unwrap_or_default().trim()
 }
 
+/// A form post can't carry this type, so a page of another site can't submit tasks through a visitor's browser.
 fn check_media_type(headers: &HeaderMap) -> Result<(), Problem> {
     let essence = media_type(headers);
     if essence.eq_ignore_ascii_case("application/json") {

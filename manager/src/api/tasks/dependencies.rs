@@ -14,7 +14,7 @@ use crate::{
     extract::{Json, Path},
     problem::{Code, Problem, Result, WITH_BODY, problems},
     wire::{
-        dependency::{AddDependencies, AddToTask, AddedDependencies},
+        dependency::{AddDependencies, AddToTask, AddedDependencies, DependencyRequest},
         value::NameDoc,
     },
 };
@@ -39,11 +39,7 @@ pub(crate) async fn add_to_task(
     Path(id): Path<TaskId>,
     Json(request): Json<AddToTask>,
 ) -> Result<axum::Json<AddedDependencies>> {
-    let edge = |it: crate::wire::dependency::DependencyRequest| NewDependency {
-        run: id.clone(),
-        after: it.0.on,
-        policy: it.0.policy,
-    };
+    let edge = |DependencyRequest(it)| NewDependency { run: id.clone(), after: it.on, policy: it.policy };
     add(&app, request.depends_on.into_iter().map(edge).collect(), "/depends_on").await
 }
 

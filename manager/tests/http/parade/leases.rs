@@ -22,7 +22,7 @@ pub(super) async fn a_body_comes_back_and_no_body_stays_none(lake: Lake) {
         task_with("nobody", "frob", &json!({"parameters": null})),
     ])
     .await;
-    let owned = lake.own("somebody", 2, &["frob"]).await;
+    let owned = lake.own("another", 2, &["frob"]).await;
     let of = |id: &str| owned.iter().find(|it| it["id"] == id).unwrap()["parameters"].clone();
     assert_eq!((of("body"), of("nobody")), (json!(body), Value::Null));
 }
