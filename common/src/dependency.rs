@@ -23,6 +23,7 @@ use crate::{
     lifecycle::{Move, Status},
     limits::{MAX_BATCH_DEPENDENCIES, MAX_DEPENDENCIES},
     name::TaskId,
+    signal::{self, ExternalSignal, SignalState},
     task::NewTask,
 };
 
@@ -158,12 +159,23 @@ pub struct Dependencies {
     pub total: u32,
     /// How many of them are signalled. Edges that were not when the task ended no longer count.
     pub signals: u32,
-    /// The edges that are not: the first 100 by the ids of their predecessors. Empty in lists.
+    /// The edges to tasks that are not: the first 100 by the ids of their predecessors. Empty in lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<Dependency>,
+    /// The signals from outside that it was submitted with, by their names; `total` counts them too. Empty in lists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub external: Vec<ExternalSignal>,
     /// The predecessor whose end aborted the task, if one did; the first of several that ended in the same step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aborted_by: Option<EndedPredecessor>,
+}
+
+impl Dependencies {
+    /// How many signals from outside are still waited for.
+    #[must_use]
+    pub fn open_signals(&self) -> usize {
+        self.external.iter().filter(|signal| signal.state == SignalState::Waiting).count()
+    }
 }
 
 /// What the end of a predecessor, `end`, does to a waiting successor that has `left` other edges without a signal. `None`:
@@ -182,7 +194,7 @@ pub const fn consequence(policy: DependencyPolicy, end: Status, left: u32) -> Op
 /// What is wrong, with the ids of the tasks.
 pub fn validate(tasks: &[NewTask]) -> Result<(), String> {
     let total: usize = tasks.iter().map(|task| task.depends_on.len()).sum();
-    if total == 0 {
+    if !tasks.iter().any(NewTask::is_linked) {
         return Ok(());
     }
     if total > MAX_BATCH_DEPENDENCIES {
@@ -217,7 +229,7 @@ fn validate_one(task: &NewTask) -> Result<(), String> {
             return Err(format!("task {} names its dependency on {on} twice", task.id));
         }
     }
-    Ok(())
+    signal::validate(&task.signals).map_err(|rule| format!("task {}: {rule}", task.id))
 }
 
 /// A cycle among the tasks of a batch, each before the one that depends on it. The work grows with the edges.

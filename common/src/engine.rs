@@ -19,10 +19,11 @@ use async_trait::async_trait;
 use crate::{
     dependency::added::NewDependency,
     lifecycle::Status,
-    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
+    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
+    signal::Signalled,
     task::Task,
     tombstone::Tombstone,
     worker::{RegisteredWorker, WorkerReport},
@@ -55,7 +56,7 @@ pub use self::{
     keep::{DeleteRole, Deleted, LostTask, PruneRequest, PruneScope, Pruned, PutMode, Reclaimed, TaskDeletion},
     look::{Health, ListRequest, Page, QueueListRequest, QueuePage, QueuePlace, QueueStats, TaskFilter},
     parents::{Parent, Parents, ParentsRequest},
-    schedules::{DueSchedules, Fire, Fired, IfBusy, PutSchedule, ScheduleEntry, StoredSchedule},
+    schedules::{DueSchedules, Fire, Fired, IfBusy, Launch, Previous, PutSchedule, ScheduleEntry, StoredSchedule},
     submit::{OnConflict, Submit, Submitted, SubmittedHow},
     work::{
         Cancelled, ClaimRequest, Cycle, CycleReply, ExtendAnswer, Extension, Heartbeat, Outcome, QueueClaim, Refusal,
@@ -245,6 +246,14 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// or [`Resubmitted::Live`].
     async fn resubmit(&self, batch: Vec<Resubmit>) -> Result<Vec<Resubmitted>>;
 
+    /// Sends a signal from outside to a task ([`crate::signal`]). If that was the last that the task waited for, it is
+    /// released, and workers are woken. If the task does not exist and was not pruned, the signal is kept for it, for `keep`
+    /// at most, which is up to a day; without `keep` it is not.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a `keep` out of bounds. Safe to repeat: a signal that came is then [`Signalled::Already`].
+    async fn signal(&self, id: &TaskId, name: &SignalName, keep: Option<Duration>) -> Result<Signalled>;
+
     // ---- dead letters -------------------------------------------------------------------------------------------
 
     /// Up to `limit` copies of the outbox after the revision `after` (0: all), the oldest first; fewer if they are
@@ -298,6 +307,9 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
 
     /// Moves up to `limit` due scheduled tasks of any queue to their queues, the longest due first, and wakes workers.
     /// Returns how many.
+    ///
+    /// Times out up to 500 signals from outside that have not come in time ([`crate::signal`]), the longest due first, and
+    /// forgets those that were kept for tasks in vain.
     ///
     /// Continues, by up to 1,000 tasks, counting the bytes of a queue whose `max_bytes` was set while it held tasks;
     /// until that is done, the limit is compared with the bytes counted so far.
@@ -440,7 +452,7 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// [`Error::Invalid`] for a limit of 0 or over 1,000.
     async fn list_schedules(&self, after: Option<&ScheduleName>, limit: usize) -> Result<Vec<StoredSchedule>>;
 
-    /// Deletes a schedule, if given only at this revision. The tasks that it submitted stay.
+    /// Deletes a schedule, if given only at this revision. The tasks and workflows that it started stay.
     ///
     /// # Errors
     /// [`Error::UnknownSchedule`]; [`Error::Changed`].
@@ -454,11 +466,12 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     async fn due_schedules(&self, limit: usize) -> Result<DueSchedules>;
 
     /// Carries out one step of a schedule, if it still has the revision for which the step was made: checks whether its
-    /// latest run is over, submits the task as [`Engine::submit`] does, then cancels that run if requested, and stores
-    /// the schedule's new state. All of it or nothing.
+    /// latest run is over, submits the task as [`Engine::submit`] does or creates the run of the workflow as
+    /// [`Engine::put_workflow`] does, then cancels the latest run if requested, and stores the schedule's new state. All of
+    /// it or nothing.
     ///
     /// # Errors
-    /// Those of [`Engine::submit`]; [`Error::Invalid`] by [`Fire::validate`] and [`ScheduleEntry::encode`]. Safe to
+    /// Those of [`Engine::submit`] and [`Engine::put_workflow`]; [`Error::Invalid`] by [`Fire::validate`] and [`ScheduleEntry::encode`]. Safe to
     /// repeat: a step that was carried out is then [`Fired::Changed`].
     async fn fire_schedule(&self, fire: Fire) -> Result<Fired>;
 

@@ -28,6 +28,7 @@ pub mod registry;
 pub mod routing;
 pub mod schedule;
 pub mod settling;
+pub mod signal;
 pub mod suspicion;
 pub mod task;
 pub mod task_kind;

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// Predecessors have not all signalled. The last signal moves it on; a failed predecessor by the edge's policy.
+    /// Predecessors have not all signalled, or signals from outside have not come. The last signal moves it on; a failed
+    /// predecessor or a late signal by its policy.
     Waiting,
     /// Its time lies ahead: a delayed submission or a backoff. Time moves it to `submitted`.
     Scheduled,
@@ -33,7 +34,7 @@ pub enum Status {
 /// What moves a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Move {
-    /// The last predecessor signalled.
+    /// The last predecessor signalled, or the last signal from outside came.
     Signal,
     /// Its time came.
     Promote,
@@ -51,7 +52,7 @@ pub enum Move {
     Expire,
     /// It is cancelled, or its worker acknowledges a cancel.
     Cancel,
-    /// The worker, or a predecessor, aborts it.
+    /// The worker, a predecessor, or a signal that did not come in time aborts it.
     Abort,
     /// The queue's patience with an unknown task is over.
     Drop,

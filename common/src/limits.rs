@@ -12,6 +12,14 @@ pub const MAX_NAME_BYTES: usize = 128;
 pub const MAX_DEPENDENCIES: usize = 1_000;
 /// Most dependencies in one submission.
 pub const MAX_BATCH_DEPENDENCIES: usize = 5_000;
+/// Most signals from outside that one task waits for.
+pub const MAX_SIGNALS: usize = 16;
+/// Signals from outside that one tick times out at most.
+pub const TIMEOUTS_A_TICK: usize = 500;
+/// Longest that a signal is kept for a task that does not exist yet.
+pub const MAX_SIGNAL_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+/// Most signals that a store keeps for tasks that do not exist yet.
+pub const MAX_SIGNALS_KEPT: usize = 10_000;
 /// Most edges that one call adds between stored tasks.
 pub const MAX_ADDED_DEPENDENCIES: usize = 100;
 /// Most edges that a check for a circle follows in either direction.
@@ -96,8 +104,10 @@ pub const MAX_RESTORED_REVISION: u64 = 900_000_000_000_000;
 pub const MAX_SCHEDULES: usize = 10_000;
 /// Longest name of a schedule, in bytes: the ids of its tasks contain it.
 pub const MAX_SCHEDULE_NAME_BYTES: usize = 80;
-/// Largest schedule with the parameters of its task, as it is stored, in bytes.
-pub const MAX_SCHEDULE_BYTES: usize = 16 * 1024;
+/// Longest name of a schedule that starts a workflow, in bytes: the ids of its runs are `schedule:NAME:` and 20 bytes more.
+pub const MAX_WORKFLOW_SCHEDULE_NAME_BYTES: usize = MAX_WORKFLOW_ID_BYTES - "schedule::".len() - 20;
+/// Largest schedule with the parameters of its tasks, as it is stored, in bytes.
+pub const MAX_SCHEDULE_BYTES: usize = 64 * 1024;
 /// Most late slots that a schedule may catch up with, and most late slots that are counted at a time.
 pub const MAX_CATCH_UP: u32 = 1_000;
 /// Longest jitter of a schedule.

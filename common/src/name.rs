@@ -167,6 +167,11 @@ name!(
     "node name"
 );
 name!(
+    /// A signal from outside ([`crate::signal`]), among those of its task.
+    SignalName,
+    "signal name"
+);
+name!(
     /// A process that may have duties. New at each start.
     HolderId,
     "holder id"

@@ -1,4 +1,4 @@
-//! Schedules: tasks that the managers submit by themselves, by a cron expression or at an interval.
+//! Schedules: tasks and workflows that the managers start by themselves, by a cron expression or at an interval.
 //!
 //! A schedule has *slots*, the points in time at which it fires. Rust computes them ([`slots`]) and decides what is due
 //! ([`plan`]); a store keeps the schedule and its state as JSON that it does not read, and changes it by compare-and-set on
@@ -12,18 +12,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     duration,
-    limits::{MAX_CATCH_UP, MAX_JITTER, MAX_SCHEDULE_NAME_BYTES},
-    name::{ScheduleName, TaskId},
+    limits::{MAX_CATCH_UP, MAX_JITTER, MAX_SCHEDULE_NAME_BYTES, MAX_WORKFLOW_SCHEDULE_NAME_BYTES},
+    name::ScheduleName,
     template::TaskTemplate,
     time::Timestamp,
 };
 
 pub mod plan;
 pub mod slots;
+mod target;
 
 pub use self::{
     plan::{ON_TIME, Plan},
     slots::{Slots, slot_text},
+    target::{RunId, Target, WorkflowTemplate},
 };
 
 /// When a schedule fires.
@@ -46,14 +48,14 @@ pub enum Timing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Overlap {
-    /// It is submitted regardless.
+    /// It is fired regardless.
     #[default]
     Allow,
     /// It is skipped.
     Skip,
     /// One slot waits for the end of the run, later ones are skipped.
     BufferOne,
-    /// It is submitted, and the latest run is cancelled.
+    /// It is fired, and the latest run is cancelled.
     CancelPrevious,
 }
 
@@ -72,25 +74,57 @@ pub enum CatchUp {
 
 /// A schedule's settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Fields")]
 pub struct Schedule {
     /// Its name.
     pub name: ScheduleName,
     /// When it fires.
     pub timing: Timing,
-    /// What it submits.
-    pub task: TaskTemplate,
+    /// What it starts: the field `task` or `workflow`.
+    #[serde(flatten)]
+    pub target: Target,
     /// What is done while the latest run is not over.
-    #[serde(default)]
     pub overlap: Overlap,
     /// What is done about late slots.
-    #[serde(default)]
     pub catch_up: CatchUp,
-    /// Each task starts up to this long after its slot, always as long for one slot.
-    #[serde(default, with = "duration::text")]
+    /// Each task or workflow starts up to this long after its slot, always as long for one slot.
+    #[serde(with = "duration::text")]
     pub jitter: Duration,
     /// A paused schedule has no slots.
-    #[serde(default)]
     pub paused: bool,
+}
+
+/// A schedule's settings as they are read. `#[serde(flatten)]` would change the numbers in parameters.
+#[derive(Deserialize)]
+struct Fields {
+    name: ScheduleName,
+    timing: Timing,
+    #[serde(default)]
+    task: Option<TaskTemplate>,
+    #[serde(default)]
+    workflow: Option<WorkflowTemplate>,
+    #[serde(default)]
+    overlap: Overlap,
+    #[serde(default)]
+    catch_up: CatchUp,
+    #[serde(default, with = "duration::text")]
+    jitter: Duration,
+    #[serde(default)]
+    paused: bool,
+}
+
+impl TryFrom<Fields> for Schedule {
+    type Error = &'static str;
+
+    fn try_from(fields: Fields) -> Result<Self, Self::Error> {
+        let Fields { name, timing, task, workflow, overlap, catch_up, jitter, paused } = fields;
+        let target = match (task, workflow) {
+            (Some(task), None) => Target::Task(task),
+            (None, Some(workflow)) => Target::Workflow(workflow),
+            _ => return Err("a schedule starts either a task or a workflow"),
+        };
+        Ok(Self { name, timing, target, overlap, catch_up, jitter, paused })
+    }
 }
 
 /// What makes no sense about a schedule.
@@ -110,15 +144,24 @@ impl ScheduleError {
 }
 
 impl Schedule {
-    /// Checks it for itself; whether its queue exists is the store's to say.
+    /// Checks it for itself; whether its queues exist is the store's to say.
     ///
     /// # Errors
     /// [`ScheduleError`] for the first field that makes no sense: an expression that can't be read or never fires, an
     /// unknown time zone, a value out of its bounds.
     pub fn validate(&self) -> Result<(), ScheduleError> {
-        if self.name.as_str().len() > MAX_SCHEDULE_NAME_BYTES {
-            let rule = format!("is at most {MAX_SCHEDULE_NAME_BYTES} bytes, for the ids of its tasks contain it");
-            return Err(ScheduleError::new("name", rule));
+        let (most, of_what) = match &self.target {
+            Target::Task(_) => (MAX_SCHEDULE_NAME_BYTES, "tasks"),
+            Target::Workflow(_) => (MAX_WORKFLOW_SCHEDULE_NAME_BYTES, "workflows"),
+        };
+        if self.name.as_str().len() > most {
+            return Err(ScheduleError::new(
+                "name",
+                format!("is at most {most} bytes: the ids of its {of_what} contain it"),
+            ));
+        }
+        if matches!(&self.target, Target::Workflow(workflow) if !workflow.graph.is_sorted()) {
+            return Err(ScheduleError::new("workflow", "has an edge that leads forwards"));
         }
         Slots::of(&self.timing)?;
         if matches!(self.catch_up, CatchUp::All(limit) if limit == 0 || limit > MAX_CATCH_UP) {
@@ -133,23 +176,26 @@ impl Schedule {
         Ok(())
     }
 
-    /// The id of the task of a slot: the same on every manager.
-    ///
-    /// # Panics
-    /// Never: the name is short, and a time has legal characters.
+    /// The id of what a slot starts, a task or a run of a workflow: the same on every manager.
     #[must_use]
-    pub fn task_id(&self, slot: Timestamp) -> TaskId {
-        #[expect(clippy::expect_used, reason = "a legal name and a time, far below the bound")]
-        TaskId::new(format!("schedule:{}:{}", self.name, slot_text(slot))).expect("a legal task id")
+    pub fn slot_id(&self, slot: Timestamp) -> String {
+        format!("schedule:{}:{}", self.name, slot_text(slot))
+    }
+
+    /// The id of what is started by hand while the schedule is at a revision, which no other run of it was started at.
+    #[must_use]
+    pub fn run_id(&self, revision: u64) -> String {
+        format!("schedule:{}:run:{revision}", self.name)
     }
 }
 
-/// A task that a schedule submitted.
+/// What a schedule started, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Run {
-    /// Its id.
-    pub task: TaskId,
-    /// When it was submitted.
+pub struct LastRun {
+    /// Its id: the field `task` or `workflow`.
+    #[serde(flatten)]
+    pub id: RunId,
+    /// When it was started.
     pub at: Timestamp,
 }
 
@@ -177,17 +223,81 @@ pub struct ScheduleState {
     pub last_slot: Option<Timestamp>,
     /// The latest run, one asked for by hand too.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_run: Option<Run>,
+    pub last_run: Option<LastRun>,
     /// The slot that waits for the end of that run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffered: Option<Timestamp>,
-    /// Slots whose task was submitted.
+    /// Slots whose task or workflow was started.
     pub fired: u64,
-    /// Slots that no manager fired in time, or whose task was refused.
+    /// Slots that no manager fired in time, or that were refused.
     pub missed: u64,
     /// Slots left out by the overlap policy.
     pub skipped: u64,
     /// The latest slot that was refused, until one is fired.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<SlotRefusal>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        limits::MAX_WORKFLOW_ID_BYTES,
+        name::{TaskId, WorkflowId},
+    };
+
+    const TASK: &str = r#""task":{"name":"echo","version":1,"priority":5,"parameters":{"n": 1.0},"overrides":{}}"#;
+
+    fn read(target: &str) -> Result<Schedule, serde_json::Error> {
+        serde_json::from_str(&format!(r#"{{"name":"s","timing":{{"every":"60s"}},{target}}}"#))
+    }
+
+    fn workflow(edge: u32) -> String {
+        let node = |name: &str, on: &str| format!(r#"{{"name":"{name}",{TASK},"depends_on":[{on}]}}"#);
+        let nodes = [node("a", ""), node("b", &format!(r#"{{"on":{edge}}}"#))];
+        format!(r#""workflow":{{"graph":{{"nodes":[{}]}}}}"#, nodes.join(","))
+    }
+
+    #[test]
+    fn a_schedule_starts_a_task_or_a_workflow_and_keeps_its_parameters_as_they_were_given() {
+        for target in [TASK.to_owned(), workflow(0)] {
+            let schedule = read(&target).unwrap();
+            assert_eq!(schedule.validate(), Ok(()));
+            let text = serde_json::to_string(&schedule).unwrap();
+            assert!(text.contains(r#""parameters":{"n": 1.0}"#), "{text}");
+            assert_eq!(serde_json::from_str::<Schedule>(&text).unwrap(), schedule);
+        }
+        for target in [r#""paused":false"#.to_owned(), format!("{TASK},{}", workflow(0))] {
+            let error = read(&target).unwrap_err().to_string();
+            assert!(error.contains("either a task or a workflow"), "{error}");
+        }
+        assert_eq!(read(&workflow(7)).unwrap().validate().unwrap_err().field, "workflow");
+    }
+
+    #[test]
+    fn the_latest_run_is_a_task_or_a_workflow() {
+        let at = Timestamp::from_micros(7);
+        for (id, text) in [
+            (RunId::Task(TaskId::new("t").unwrap()), r#"{"task":"t","at":7}"#),
+            (RunId::Workflow(WorkflowId::new("w").unwrap()), r#"{"workflow":"w","at":7}"#),
+        ] {
+            let run = LastRun { id, at };
+            assert_eq!(serde_json::to_string(&run).unwrap(), text);
+            assert_eq!(serde_json::from_str::<LastRun>(text).unwrap(), run);
+        }
+    }
+
+    #[test]
+    fn the_ids_of_runs_fit_with_the_longest_name() {
+        let longest = ScheduleName::new("x".repeat(MAX_WORKFLOW_SCHEDULE_NAME_BYTES)).unwrap();
+        let schedule = Schedule { name: longest, ..read(&workflow(0)).unwrap() };
+        assert_eq!(schedule.validate(), Ok(()));
+        let slot = Timestamp::from_micros(1_795_406_275_000_000);
+        // A revision is a time in microseconds, and has 16 digits until the year 2286.
+        for id in [schedule.slot_id(slot), schedule.run_id(1_795_406_275_123_456)] {
+            assert_eq!(id.len(), MAX_WORKFLOW_ID_BYTES, "{id}");
+        }
+        let longer = ScheduleName::new("x".repeat(MAX_WORKFLOW_SCHEDULE_NAME_BYTES + 1)).unwrap();
+        assert_eq!(Schedule { name: longer, ..schedule }.validate().unwrap_err().field, "name");
+    }
 }

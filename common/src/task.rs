@@ -13,6 +13,7 @@ use crate::{
     name::{QueueName, TaskId, TaskName, WorkerId},
     payload::Payload,
     policy::{CrashPolicy, PolicyOverrides},
+    signal::AwaitedSignal,
     suspicion::Suspicion,
     time::{Timestamp, micros},
     unique::Unique,
@@ -122,6 +123,8 @@ pub struct NewTask {
     pub key_is_explicit: bool,
     /// Whose ends it waits for. The queues of these tasks do not matter.
     pub depends_on: Vec<Dependency>,
+    /// The signals from outside that it waits for.
+    pub signals: Vec<AwaitedSignal>,
     /// W3C `traceparent`, carried along.
     pub trace: Option<Box<str>>,
     /// A digest of the whole request it came in, for requests that carry an idempotency key: so that the same key with
@@ -130,6 +133,12 @@ pub struct NewTask {
 }
 
 impl NewTask {
+    /// Whether it waits for other tasks, or for signals from outside.
+    #[must_use]
+    pub fn is_linked(&self) -> bool {
+        !self.depends_on.is_empty() || !self.signals.is_empty()
+    }
+
     /// A task with defaults for all but the essentials.
     #[must_use]
     pub fn new(id: TaskId, name: TaskName, queue: QueueName, parameters: Payload) -> Self {
@@ -149,6 +158,7 @@ impl NewTask {
             concurrency_key: None,
             key_is_explicit: false,
             depends_on: Vec::new(),
+            signals: Vec::new(),
             trace: None,
             request_digest: None,
         }
@@ -206,6 +216,10 @@ impl NewTask {
         if !self.depends_on.is_empty() {
             field(b"depends_on");
             field(&serde_json::to_vec(&self.depends_on).unwrap_or_default());
+        }
+        if !self.signals.is_empty() {
+            field(b"signals");
+            field(&serde_json::to_vec(&self.signals).unwrap_or_default());
         }
         hash.digest128()
     }

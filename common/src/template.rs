@@ -8,6 +8,7 @@ use crate::{
     name::{QueueName, TaskId, TaskName},
     payload::Payload,
     policy::PolicyOverrides,
+    signal::AwaitedSignal,
     task::{NewTask, Priority, Start},
 };
 
@@ -67,6 +68,9 @@ pub struct TaskTemplate {
     /// Whose it is, for limits by key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency_key: Option<ConcurrencyKey>,
+    /// The signals from outside that it waits for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signals: Vec<AwaitedSignal>,
     /// What it changes of the task's policy.
     #[serde(default)]
     pub overrides: PolicyOverrides,
@@ -91,6 +95,7 @@ impl TaskTemplate {
             overrides: self.overrides.clone(),
             key_is_explicit: self.concurrency_key.is_some(),
             concurrency_key: key,
+            signals: self.signals.clone(),
             ..NewTask::new(id, self.name.clone(), queue, self.payload())
         }
     }

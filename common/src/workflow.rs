@@ -16,13 +16,18 @@ use crate::{
     lifecycle::Status,
     limits::{MAX_DEPENDENCIES, MAX_NODE_NAME_BYTES, MAX_WORKFLOW_EDGES, MAX_WORKFLOW_ID_BYTES, MAX_WORKFLOW_NODES},
     name::{NodeName, TaskId, WorkflowId},
+    signal,
     template::TaskTemplate,
 };
 
 pub mod mermaid;
+mod piece;
 mod run;
 
-pub use self::run::{Ends, PAUSES, Run, RunState, SUBMITTER_ALONE};
+pub use self::{
+    piece::Piece,
+    run::{Ends, PAUSES, Run, RunState, SUBMITTER_ALONE},
+};
 
 /// A node as a client gives it: its edges name other nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,7 +88,7 @@ impl Workflow {
     ///
     /// # Errors
     /// The first thing that is wrong, and where: no nodes or too many, a name that is taken or too long, an edge to a node
-    /// that does not exist or to itself, an edge given twice, too many edges, a cycle.
+    /// that does not exist or to itself, an edge given twice, too many edges or signals, a cycle.
     pub fn new(nodes: Vec<NewNode>) -> Result<Self, WorkflowError> {
         check_bounds(&nodes)?;
         let places = places_of(&nodes)?;
@@ -249,6 +254,8 @@ fn edges_of(
         let rule = format!("node {} depends on {count} nodes; the most are {MAX_DEPENDENCIES}", node.name);
         return Err(wrong(format!("/nodes/{place}/depends_on"), rule));
     }
+    signal::validate(&node.task.signals)
+        .map_err(|rule| wrong(format!("/nodes/{place}/signals"), format!("node {}: {rule}", node.name)))?;
     let mut seen = HashSet::with_capacity(count);
     let mut edges = Vec::with_capacity(count);
     for (index, (on, policy)) in node.depends_on.iter().enumerate() {
@@ -336,6 +343,7 @@ mod tests {
                 priority: Priority::DEFAULT,
                 parameters: RawValue::from_string("{}".to_owned()).unwrap().into(),
                 concurrency_key: None,
+                signals: Vec::new(),
                 overrides: PolicyOverrides::default(),
             },
             depends_on: on.iter().map(|(on, policy)| (NodeName::new(*on).unwrap(), *policy)).collect(),

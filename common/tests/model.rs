@@ -45,6 +45,7 @@ fn every_case_is_listed() {
         include_str!("../src/engine/conformance/backup_boards.rs"),
         include_str!("../src/engine/conformance/dependencies.rs"),
         include_str!("../src/engine/conformance/added_dependencies.rs"),
+        include_str!("../src/engine/conformance/signals.rs"),
     ];
     assert_listed(suite, &groups, "(f: Fixture) {");
     let boards = [

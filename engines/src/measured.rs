@@ -21,10 +21,11 @@ use jobbers_common::{
     },
     lifecycle::Status,
     metrics::catalogue::{BOARD_CALLS, ENGINE_ERRORS, ENGINE_OPERATION_DURATION},
-    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
+    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
+    signal::Signalled,
     task::Task,
     tombstone::Tombstone,
     worker::{RegisteredWorker, WorkerReport},
@@ -72,6 +73,7 @@ operations!(
     health,
     cancel,
     resubmit,
+    signal,
     dead_letters,
     forget_dead_letters,
     forget_receipts,
@@ -215,6 +217,7 @@ measured! {
     health() -> Health;
     cancel(ids: &[TaskId]) -> Vec<Cancelled>;
     resubmit(batch: Vec<Resubmit>) -> Vec<Resubmitted>;
+    signal(id: &TaskId, name: &SignalName, keep: Option<Duration>) -> Signalled;
     dead_letters(after: u64, limit: usize) -> Outbox;
     forget_dead_letters(keys: &[DeadKey]) -> ();
     forget_receipts(keys: &[DeadKey]) -> ();

@@ -20,10 +20,11 @@ use jobbers_common::{
         StoredSchedule, Submit, Submitted, TaskDeletion,
     },
     lifecycle::Status,
-    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
+    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
+    signal::Signalled,
     task::Task,
     tombstone::Tombstone,
     worker::{RegisteredWorker, WorkerReport},
@@ -181,6 +182,10 @@ impl Engine for RedisEngine {
 
     async fn resubmit(&self, batch: Vec<Resubmit>) -> Result<Vec<Resubmitted>> {
         dead::resubmit(&self.store, batch).await
+    }
+
+    async fn signal(&self, id: &TaskId, name: &SignalName, keep: Option<Duration>) -> Result<Signalled> {
+        dependencies::signal(&self.store, id, name, keep).await
     }
 
     async fn dead_letters(&self, after: u64, limit: usize) -> Result<Outbox> {

@@ -33,10 +33,11 @@ use jobbers_common::{
     },
     lifecycle::Status,
     limits::MAX_BATCH,
-    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
+    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
+    signal::{Signalled, validate_keep},
     task::Task,
     tombstone::{Tombstone, TombstonePolicy},
     worker::{RegisteredWorker, WorkerReport},
@@ -52,6 +53,7 @@ use self::{
     clock::StoreClock,
     commit_notifier::CommitNotifier,
     connection::CUT_WITHIN,
+    dependency::external,
     error::OrStore,
     readers::Readers,
     stall::Stall,
@@ -381,6 +383,18 @@ impl Engine for SqliteEngine {
         self.writer.grow(batch.len(), growth, move |step| dead::resubmit(step, &batch)).await
     }
 
+    async fn signal(&self, id: &TaskId, name: &SignalName, keep: Option<Duration>) -> Result<Signalled> {
+        validate_keep(keep).map_err(Error::Invalid)?;
+        let (id, name) = (id.clone(), name.clone());
+        match keep {
+            None => self.writer.run(1, move |step| external::signal(step, &id, &name)).await,
+            Some(keep) => {
+                let signal = move |step: &mut step::Step<'_>| external::signal_or_keep(step, &id, &name, keep);
+                self.writer.grow(1, external::KEPT_BYTES, signal).await
+            }
+        }
+    }
+
     async fn dead_letters(&self, after: u64, limit: usize) -> Result<Outbox> {
         validate_limit(limit)?;
         self.read(move |view| dead::letters(view, after, limit)).await
@@ -418,6 +432,7 @@ impl Engine for SqliteEngine {
         let promote = move |step: &mut step::Step<'_>| {
             gates::wake_for_due(step)?;
             waiting_bytes::count_next(step)?;
+            external::time_out(step)?;
             maintain::promote_all(step, limit)
         };
         self.writer.run(limit, promote).await

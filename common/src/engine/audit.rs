@@ -39,7 +39,8 @@ pub enum Flaw {
     Misplaced,
     /// A place of a task that does not exist. Repaired: it is removed.
     PlaceWithoutTask,
-    /// Side records of a task that does not exist: its state, its errors, its parameters. Repaired: they are deleted.
+    /// Side records of a task that does not exist, or does not need them any more: its state, its errors, its parameters,
+    /// its hold on the results of its predecessors. Repaired: they are deleted.
     Orphan,
     /// A task whose record can't be read. Not repaired.
     Unreadable,

@@ -20,7 +20,9 @@ use crate::{
         workflows::validate_ids,
     },
     lifecycle::Status,
-    limits::{MAX_BATCH, MAX_BATCH_DEPENDENCIES, MAX_DEPENDENCIES, MAX_ERRORS_KEPT, MAX_RESTORED_REVISION},
+    limits::{
+        MAX_BATCH, MAX_BATCH_DEPENDENCIES, MAX_DEPENDENCIES, MAX_ERRORS_KEPT, MAX_RESTORED_REVISION, MAX_SIGNALS,
+    },
     name::{BoardName, QueueName, TaskId},
     suspicion::Suspicion,
     task::Task,
@@ -209,11 +211,12 @@ impl StoredTask {
         if self.position == 0 { self.task.revision } else { self.position }
     }
 
-    /// Its edges, if it waits.
+    /// Its edges, if it waits for other tasks.
     #[must_use]
     pub fn edges(&self) -> Option<Edges> {
         let dependencies = self.task.dependencies.as_ref().filter(|_| self.task.status == Status::Waiting)?;
-        Some(Edges { id: self.task.id.clone(), waits_for: dependencies.waits_for.clone() })
+        (!dependencies.waits_for.is_empty())
+            .then(|| Edges { id: self.task.id.clone(), waits_for: dependencies.waits_for.clone() })
     }
 
     /// Whether it holds its unique key at a time, if no other task has taken that since.
@@ -257,12 +260,22 @@ impl StoredTask {
             return Err(format!("task {id}: {error}"));
         }
         let open = dependencies.as_ref().map_or(0, |it| it.total.saturating_sub(it.signals)) as usize;
-        match self.edges() {
-            Some(edges) if edges.waits_for.len() == open => edges.validate(),
-            Some(_) => refuse("waits for another number of tasks than its edges are"),
-            None if *status == Status::Waiting => refuse("waits for no other task"),
-            None => Ok(()),
+        let (edges, external) = (self.edges(), dependencies.as_ref().map_or(0, |it| it.open_signals()));
+        let waits = *status == Status::Waiting;
+        match &edges {
+            None if waits && external == 0 => return refuse("waits for no other task and no signal"),
+            edges if waits && edges.as_ref().map_or(0, |it| it.waits_for.len()) + external != open => {
+                return refuse("waits for another number of tasks and signals than it counts");
+            }
+            _ if !waits && external > 0 => return refuse("has a signal to wait for, and does not wait"),
+            _ => {}
         }
+        let names: HashSet<_> = dependencies.iter().flat_map(|it| &it.external).map(|signal| &signal.name).collect();
+        let count = dependencies.as_ref().map_or(0, |it| it.external.len());
+        if names.len() < count || count > MAX_SIGNALS {
+            return refuse("has more signals than a task can have, or one of them twice");
+        }
+        edges.map_or(Ok(()), |edges| edges.validate())
     }
 
     fn times(&self) -> impl Iterator<Item = Timestamp> {

@@ -51,8 +51,10 @@ pub mod parents;
 pub mod queues;
 pub mod refusals;
 pub mod schedules;
+pub mod schedules_of_workflows;
 pub mod sequence;
 pub mod settle;
+pub mod signals;
 pub mod spans;
 pub mod submit;
 pub mod suspicion;
@@ -194,6 +196,23 @@ macro_rules! conformance_suite {
             one_predecessor_is_read_by_its_id
             a_page_of_predecessors_is_bounded
             many_predecessors_are_let_go_in_pieces
+        );
+        $crate::conformance_group!($open, signals:
+            a_task_waits_for_its_signals_and_each_counts_once
+            a_signal_that_the_task_does_not_wait_for_is_refused
+            signals_and_tasks_are_waited_for_together
+            a_failed_predecessor_aborts_whatever_signals_are_open
+            a_signal_that_does_not_come_in_time_aborts_or_releases
+            a_timeout_begins_when_the_task_waits_for_no_other_task
+            a_released_task_keeps_its_time
+            callers_that_send_a_signal_together_send_it_once
+            a_signal_that_races_its_timeout_is_received_or_times_out
+            a_signal_is_kept_for_a_task_that_is_submitted_later
+            as_many_signals_are_kept_as_may_be
+            many_signals_time_out_over_several_ticks
+            a_task_that_is_replaced_or_purged_takes_its_signals_along
+            a_task_with_signals_may_wait_for_further_tasks
+            signals_beyond_their_bounds_are_refused
         );
         $crate::conformance_group!($open, work:
             a_claimed_task_is_not_claimed_twice
@@ -577,12 +596,21 @@ macro_rules! conformance_suite {
             of_many_that_fire_a_slot_at_once_one_does
             a_step_for_another_revision_changes_nothing
             a_refused_task_leaves_its_schedule_as_it_was
-            a_slot_may_be_noted_without_a_task
+            a_slot_may_be_noted_and_nothing_started
             overlapping_slots_are_submitted_where_that_is_allowed
             a_slot_is_skipped_while_the_latest_run_is_not_over
             one_slot_waits_for_the_end_of_the_latest_run
             the_latest_run_is_cancelled_where_that_is_asked_for
             a_refused_task_cancels_nothing
+        );
+        $crate::conformance_group!($open, schedules_of_workflows:
+            a_schedule_of_a_workflow_is_kept_as_it_was_put
+            a_slot_is_fired_with_its_workflow
+            a_slot_of_a_workflow_is_fired_once_whoever_repeats_it
+            a_refused_workflow_leaves_its_schedule_as_it_was
+            a_slot_is_held_back_while_the_latest_workflow_is_not_over
+            the_latest_workflow_is_cancelled_where_that_is_asked_for
+            a_step_changes_nothing_if_the_latest_workflow_changed_meanwhile
         );
         $crate::conformance_group!($open, workflows:
             a_run_is_kept_as_it_was_put
@@ -596,6 +624,7 @@ macro_rules! conformance_suite {
         );
         $crate::conformance_group!($open, backup:
             a_restored_task_is_what_it_was
+            a_restored_task_waits_for_its_signals
             a_restored_queue_keeps_its_order
             a_task_that_ran_is_ready_at_its_old_place
             a_suspect_stays_one

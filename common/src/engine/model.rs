@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 
 use super::{
     AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules, Duty,
-    DutyClaim, Engine, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, Parents,
+    DutyClaim, Engine, Error, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, Parents,
     ParentsRequest, PruneRequest, Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace,
     QueueStats, Reclaimed, Resubmit, Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun,
     StoredSchedule, Submit, Submitted, TaskDeletion,
@@ -29,10 +29,11 @@ use super::{
 use crate::{
     dependency::added::{NewDependency, validate_new},
     lifecycle::Status,
-    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
+    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
+    signal::{Signalled, validate_keep},
     task::Task,
     time::{Clock, Timestamp},
     tombstone::{Tombstone, TombstoneHealth},
@@ -236,7 +237,7 @@ impl Engine for ModelEngine {
 
     async fn cancel(&self, ids: &[TaskId]) -> Result<Vec<Cancelled>> {
         if ids.len() > crate::limits::MAX_BATCH {
-            return Err(super::Error::Invalid("a call cancels at most 1000 tasks".to_owned()));
+            return Err(Error::Invalid("a call cancels at most 1000 tasks".to_owned()));
         }
         Ok(self.step(|state, now| ids.iter().map(|id| state.cancel(id, now)).collect()))
     }
@@ -244,6 +245,11 @@ impl Engine for ModelEngine {
     async fn resubmit(&self, batch: Vec<Resubmit>) -> Result<Vec<Resubmitted>> {
         validate_resubmit(&batch)?;
         Ok(self.step(|state, now| batch.into_iter().map(|wish| state.resubmit(wish, now)).collect()))
+    }
+
+    async fn signal(&self, id: &TaskId, name: &SignalName, keep: Option<Duration>) -> Result<Signalled> {
+        validate_keep(keep).map_err(Error::Invalid)?;
+        Ok(self.step(|state, now| state.signal(id, name, keep, now)))
     }
 
     async fn dead_letters(&self, after: u64, limit: usize) -> Result<Outbox> {
@@ -279,7 +285,10 @@ impl Engine for ModelEngine {
 
     async fn promote_due(&self, limit: usize) -> Result<u64> {
         validate_limit(limit)?;
-        Ok(self.step(|state, now| state.promote_due(None, limit, now)))
+        Ok(self.step(|state, now| {
+            state.time_out(now);
+            state.promote_due(None, limit, now)
+        }))
     }
 
     async fn reclaim_expired(&self, limit: usize) -> Result<Reclaimed> {

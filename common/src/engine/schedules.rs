@@ -2,18 +2,26 @@
 //!
 //! A manager reads what is due ([`super::Engine::due_schedules`]), decides ([`crate::schedule::plan`]) and fires
 //! ([`super::Engine::fire_schedule`]). That last step compares the schedule's revision, judges whether its latest run is over,
-//! submits the task and stores the schedule's next state, all or nothing. So each slot fires once: another manager, or a
-//! repetition, finds another revision.
+//! submits the task or creates the record of the workflow's run, and stores the schedule's next state, all or nothing. So
+//! each slot fires once: another manager, or a repetition, finds another revision.
+//!
+//! The tasks of a workflow are submitted afterwards, piece by piece, as those of any run whose record is stored
+//! ([`super::workflows`]).
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    engine::{Error, Result, Submit, Submitted, submit::OnConflict},
+    engine::{
+        Error, Result, Submit, Submitted,
+        submit::OnConflict,
+        workflows::{encode_run, validate_definition},
+    },
     limits::MAX_SCHEDULE_BYTES,
     name::{ScheduleName, TaskId},
-    schedule::{Schedule, ScheduleState},
+    schedule::{RunId, Schedule, ScheduleState},
     task::NewTask,
     time::Timestamp,
+    workflow::Run,
 };
 
 /// A schedule, its state, and when there is something to do about it.
@@ -82,14 +90,48 @@ pub struct DueSchedules {
     pub next_at: Option<Timestamp>,
 }
 
+/// What a step starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Launch {
+    /// A task, which is submitted.
+    Task(Box<NewTask>),
+    /// A run of a workflow: its record is created with its definition, as [`super::workflows::encode_workflow`] wrote it.
+    Workflow(Box<Run>, String),
+}
+
+impl Launch {
+    /// What it starts, by its id.
+    #[must_use]
+    pub fn id(&self) -> RunId {
+        match self {
+            Self::Task(task) => RunId::Task(task.id.clone()),
+            Self::Workflow(run, _) => RunId::Workflow(run.id.clone()),
+        }
+    }
+}
+
+/// The latest run before a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Previous {
+    /// A task. The store judges whether it is over.
+    Task(TaskId),
+    /// A run of a workflow that is not over.
+    Workflow {
+        /// Its record as it becomes if the step cancels it.
+        cancelled: Box<Run>,
+        /// Its revision, as it was read.
+        revision: u64,
+    },
+}
+
 /// What is done when the latest run is not over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IfBusy {
-    /// The task is submitted all the same.
-    Submit,
-    /// The task is submitted, and the latest run cancelled.
+    /// The step starts what it starts all the same.
+    Start,
+    /// So it does, and the latest run is cancelled.
     Cancel,
-    /// The task is not submitted, and the schedule becomes this.
+    /// The step starts nothing, and the schedule becomes this.
     Hold(Box<ScheduleEntry>),
 }
 
@@ -100,10 +142,10 @@ pub struct Fire {
     pub revision: u64,
     /// What the schedule becomes.
     pub entry: ScheduleEntry,
-    /// The task of its slot, or none where a slot is only noted.
-    pub task: Option<NewTask>,
+    /// What its slot starts, or none where a slot is only noted.
+    pub launch: Option<Launch>,
     /// The latest run before this one.
-    pub previous: Option<TaskId>,
+    pub previous: Option<Previous>,
     /// What is done while that run is not over.
     pub if_busy: IfBusy,
 }
@@ -118,19 +160,28 @@ impl Fire {
     /// Its task as a batch.
     #[must_use]
     pub fn batch(&self) -> Option<Submit> {
-        self.task.clone().map(|task| Submit { tasks: vec![task], on_conflict: OnConflict::Fail })
+        let Some(Launch::Task(task)) = &self.launch else { return None };
+        Some(Submit { tasks: vec![(**task).clone()], on_conflict: OnConflict::Fail })
     }
 
     /// Checks what every engine holds to.
     ///
     /// # Errors
-    /// [`Error::Invalid`] by [`Submit::validate`], for a task with a unique key, and for an entry of another schedule.
+    /// [`Error::Invalid`] by [`Submit::validate`], [`encode_run`] and [`validate_definition`], for a task with a unique
+    /// key, and for an entry of another schedule.
     pub fn validate(&self) -> Result<()> {
+        match &self.launch {
+            Some(Launch::Task(task)) if task.unique.is_some() => {
+                return Err(Error::Invalid("the task of a schedule has no unique key: say overlap".to_owned()));
+            }
+            Some(Launch::Workflow(run, definition)) => {
+                encode_run(run)?;
+                validate_definition(definition)?;
+            }
+            _ => {}
+        }
         if let Some(batch) = self.batch() {
             batch.validate()?;
-        }
-        if self.task.as_ref().is_some_and(|task| task.unique.is_some()) {
-            return Err(Error::Invalid("the task of a schedule has no unique key: say overlap".to_owned()));
         }
         match &self.if_busy {
             IfBusy::Hold(entry) if entry.schedule.name != *self.name() => {
@@ -144,18 +195,18 @@ impl Fire {
 /// The result of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fired {
-    /// The task was submitted, if there was one, and the schedule is at this revision.
+    /// What the step starts was started, and the schedule is at this revision.
     Done {
         /// The schedule's revision.
         revision: u64,
-        /// The task.
+        /// The task, if it was one.
         submitted: Option<Submitted>,
     },
-    /// The latest run is not over: the task was not submitted, and the schedule is at this revision.
+    /// The latest run is not over: nothing was started, and the schedule is at this revision.
     Held {
         /// The schedule's revision.
         revision: u64,
     },
-    /// The schedule is at another revision, or gone. Nothing was changed.
+    /// The schedule, or the workflow that is its latest run, is at another revision, or gone. Nothing was changed.
     Changed,
 }

@@ -4,11 +4,10 @@ use std::{collections::VecDeque, time::Duration};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{CatchUp, Overlap, Run, Schedule, ScheduleError, ScheduleState, SlotRefusal, Slots};
+use super::{CatchUp, LastRun, Overlap, RunId, Schedule, ScheduleError, ScheduleState, SlotRefusal, Slots};
 use crate::{
     engine::schedules::ScheduleEntry,
     limits::MAX_CATCH_UP,
-    name::TaskId,
     task::Start,
     time::{Timestamp, micros},
 };
@@ -80,14 +79,14 @@ fn late_slots(slots: &Slots, after: Timestamp, before: Timestamp) -> (VecDeque<T
 }
 
 impl Schedule {
-    /// When the task of a slot starts: with jitter, later by a share that the name and the slot decide.
+    /// When what a slot fires starts: with jitter, later by a share that the name and the slot decide.
     #[must_use]
     pub fn start_of(&self, slot: Timestamp) -> Start {
         let most = micros(self.jitter).unsigned_abs();
         if most == 0 {
             return Start::Now;
         }
-        let drawn = xxh3_64(self.task_id(slot).as_str().as_bytes()) % (most + 1);
+        let drawn = xxh3_64(self.slot_id(slot).as_bytes()) % (most + 1);
         Start::At(slot.after(Duration::from_micros(drawn)))
     }
 }
@@ -130,29 +129,29 @@ impl ScheduleEntry {
         Ok(Plan::of(&Slots::of(&self.schedule.timing)?, self.schedule.catch_up, self.state.after, now))
     }
 
-    /// After a slot was fired with this task.
+    /// After a slot was fired, and this started.
     #[must_use]
-    pub fn fired(&self, slot: Timestamp, task: TaskId, now: Timestamp) -> Self {
+    pub fn fired(&self, slot: Timestamp, id: RunId, now: Timestamp) -> Self {
         let mut entry = self.clone();
         let state = &mut entry.state;
         if state.buffered == Some(slot) {
             state.buffered = None;
         }
         state.after = state.after.max(slot);
-        (state.last_slot, state.last_run, state.refusal) = (Some(slot), Some(Run { task, at: now }), None);
+        (state.last_slot, state.last_run, state.refusal) = (Some(slot), Some(LastRun { id, at: now }), None);
         state.fired += 1;
         entry.planned_again(now)
     }
 
-    /// After a task was submitted by hand.
+    /// After this was started by hand.
     #[must_use]
-    pub fn run(&self, task: TaskId, now: Timestamp) -> Self {
+    pub fn run(&self, id: RunId, now: Timestamp) -> Self {
         let mut entry = self.clone();
-        entry.state.last_run = Some(Run { task, at: now });
+        entry.state.last_run = Some(LastRun { id, at: now });
         entry
     }
 
-    /// After a slot came while the latest run was not over, and its task was not submitted for that.
+    /// After a slot came while the latest run was not over, and was not fired for that.
     #[must_use]
     pub fn held_back(&self, slot: Timestamp, now: Timestamp) -> Self {
         let mut entry = self.clone();
@@ -219,9 +218,9 @@ mod tests {
 
     use super::*;
     use crate::{
-        name::{ScheduleName, TaskName},
+        name::{ScheduleName, TaskId, TaskName},
         policy::PolicyOverrides,
-        schedule::Timing,
+        schedule::{Target, Timing},
         task::Priority,
         template::TaskTemplate,
     };
@@ -232,19 +231,24 @@ mod tests {
         Timestamp::from_micros(second * SECOND)
     }
 
+    fn id(text: &str) -> TaskId {
+        TaskId::new(text).unwrap()
+    }
+
     fn schedule(every: u64) -> Schedule {
         Schedule {
             name: ScheduleName::new("s").unwrap(),
             timing: Timing::Every(Duration::from_secs(every)),
-            task: TaskTemplate {
+            target: Target::Task(TaskTemplate {
                 name: TaskName::new("echo").unwrap(),
                 version: 1,
                 queue: None,
                 priority: Priority::DEFAULT,
                 parameters: RawValue::from_string("{}".to_owned()).unwrap().into(),
                 concurrency_key: None,
+                signals: Vec::new(),
                 overrides: PolicyOverrides::default(),
-            },
+            }),
             overlap: Overlap::Allow,
             catch_up: CatchUp::Latest,
             jitter: Duration::ZERO,
@@ -296,7 +300,7 @@ mod tests {
             let plan = entry.plan(at(now)).unwrap();
             let mut after = entry.missed(plan.missed, plan.missed_until);
             for slot in plan.slots {
-                after = after.fired(slot, after.schedule.task_id(slot), at(now));
+                after = after.fired(slot, RunId::Task(id(&after.schedule.slot_id(slot))), at(now));
             }
             assert!(after.plan(at(now)).unwrap().is_empty(), "{now}");
             assert!(after.next_at.unwrap() > at(now), "{now}");
@@ -310,7 +314,7 @@ mod tests {
         assert_eq!((entry.state.buffered, entry.state.skipped, entry.next_at), (Some(at(60)), 0, Some(at(62))));
         let entry = entry.held_back(at(120), at(120)).held_back(at(60), at(121));
         assert_eq!((entry.state.buffered, entry.state.skipped, entry.next_at), (Some(at(60)), 1, Some(at(122))));
-        let entry = entry.fired(at(60), TaskId::new("t").unwrap(), at(130));
+        let entry = entry.fired(at(60), RunId::Task(id("t")), at(130));
         assert_eq!((entry.state.buffered, entry.state.fired, entry.next_at), (None, 1, Some(at(180))));
         let skipping = Schedule { overlap: Overlap::Skip, ..schedule(60) };
         let entry = ScheduleEntry::new(skipping, at(0)).unwrap().held_back(at(60), at(61));
@@ -365,6 +369,6 @@ mod tests {
             assert_eq!(bad.validate().unwrap_err().field, field);
         }
         assert_eq!(named("x".repeat(80)).validate(), Ok(()));
-        assert_eq!(schedule(60).task_id(at(60)).as_str(), "schedule:s:1970-01-01T00:01:00Z");
+        assert_eq!(schedule(60).slot_id(at(60)), "schedule:s:1970-01-01T00:01:00Z");
     }
 }

@@ -8,8 +8,8 @@
 //!     load -.-> alarm["mail.send(to='ops')"]
 //! ```
 //!
-//! A node's label is a task's name, and optionally `@version`, `:queue` and parameters: `key=value` pairs, or one JSON value.
-//! A value is JSON, text in single quotes, `~` with base64 of JSON, or bare text without quotes, commas and parentheses.
+//! A node's label is a task's name, and optionally `@version`, `:queue` and parameters: `key=value` pairs, or one JSON value; then
+//! ` on NAME`, ` on NAME=TIMEOUT` or ` on NAME=TIMEOUT,run` for each signal from outside that it waits for. A value is JSON, text in single quotes, `~` with base64 of JSON, or bare text without quotes, commas and parentheses.
 //! `-->` is `abort_successors`, `-.->` is `run_on_error`, `==>` is `run_with_failures`. Comments, classes, styles, subgraphs and
 //! a status in braces at the end of a label are passed over, so what [`write()`] wrote can be read again.
 
@@ -23,8 +23,12 @@ use crate::{
     lifecycle::Status,
     name::{QueueName, TaskName},
     policy::PolicyOverrides,
+    signal::AwaitedSignal,
     task::Priority,
 };
+
+/// What precedes each signal in a label.
+const SIGNAL: &str = " on ";
 
 /// A place in a text, both from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -344,6 +348,9 @@ fn decode_entities(text: &str) -> String {
 /// The task that the text of a label describes. Places are those of the label: within it characters may be written as entities.
 fn task_of(text: &str, at: Cursor<'_>) -> Result<TaskTemplate, MermaidError> {
     let wrong = |rule: String| at.wrong(rule);
+    let head = text.find(['(', '{']).unwrap_or(text.len());
+    // Without parameters, the signals follow the name, the version or the queue.
+    let (text, after_head) = text[..head].find(SIGNAL).map_or((text, ""), |at| text.split_at(at));
     let end = text.find(['@', ':', '(', '{']).unwrap_or(text.len());
     let name = text[..end].trim();
     let name = TaskName::new(name).map_err(|error| wrong(error.to_string()))?;
@@ -366,14 +373,27 @@ fn task_of(text: &str, at: Cursor<'_>) -> Result<TaskTemplate, MermaidError> {
         parameters = given;
         rest = left;
     }
-    let rest = rest.trim();
-    let is_status = rest.starts_with('{') && rest.ends_with('}');
-    if !rest.is_empty() && !is_status {
-        return Err(wrong(format!("{rest:?} was not expected after the task")));
+    let rest = if after_head.is_empty() { rest } else { after_head };
+    let (signals, status) = rest.split_at(rest.find('{').unwrap_or(rest.len()));
+    if !status.is_empty() && !status.ends_with('}') {
+        return Err(wrong(format!("{status:?} was not expected after the task")));
     }
+    let signals = signals_of(signals).map_err(wrong)?;
     let parameters = RawValue::from_string(parameters).map_err(|error| at.wrong(error.to_string()))?.into();
     let (priority, overrides) = (Priority::DEFAULT, PolicyOverrides::default());
-    Ok(TaskTemplate { name, version, queue, priority, parameters, concurrency_key: None, overrides })
+    Ok(TaskTemplate { name, version, queue, priority, parameters, concurrency_key: None, signals, overrides })
+}
+
+/// The signals in ` on NAME on NAME=TIMEOUT`.
+fn signals_of(text: &str) -> Result<Vec<AwaitedSignal>, String> {
+    let (mut signals, mut words) = (Vec::new(), text.split_whitespace());
+    while let Some(word) = words.next() {
+        if word != SIGNAL.trim() {
+            return Err(format!("{:?} was not expected after the task", text.trim()));
+        }
+        signals.push(words.next().ok_or("after on comes the name of a signal")?.parse()?);
+    }
+    Ok(signals)
 }
 
 /// The parameters after an opening parenthesis, as JSON, and what follows the closing one.
@@ -520,6 +540,9 @@ fn label(task: &TaskTemplate) -> String {
         let text = if is_clear { text.to_owned() } else { format!("~{}", BASE64_STANDARD.encode(text)) };
         write!(label, "({text})").ok();
     }
+    for signal in &task.signals {
+        write!(label, "{SIGNAL}{signal}").ok();
+    }
     label
 }
 
@@ -590,6 +613,16 @@ mod tests {
     }
 
     #[test]
+    fn a_node_may_wait_for_signals() {
+        let signals =
+            |label: &str| -> Vec<String> { read_one(label).unwrap().signals.iter().map(ToString::to_string).collect() };
+        assert_eq!(signals("t@2:q on approved"), ["approved"]);
+        assert_eq!(signals("t(to=prod) on approved=1d on tested=2h,run{waiting}"), ["approved=1d", "tested=2h,run"]);
+        assert_eq!(signals("t(about='turn on it')"), [""; 0]);
+        assert_eq!(read_one("t@2:q on a").unwrap().queue.unwrap().as_str(), "q");
+    }
+
+    #[test]
     fn what_can_t_be_read_is_named_with_its_place() {
         for (text, line, column, says) in [
             ("", 1, 1, "empty"),
@@ -607,6 +640,8 @@ mod tests {
             ("flowchart TD\n  a[\"t(x=~!!)\"]", 2, 6, "base64"),
             ("flowchart TD\n  a[\"t@x\"]", 2, 6, "version"),
             ("flowchart TD\n  a[\"t(x=1) more\"]", 2, 6, "not expected"),
+            ("flowchart TD\n  a[\"t(x=1) on\"]", 2, 6, "the name of a signal"),
+            ("flowchart TD\n  a[\"t on s=soon\"]", 2, 6, "soon"),
             ("flowchart TD\n  a[\"t\"]\n  ä[\"u\"]", 3, 3, "a node was expected"),
             ("flowchart TD\n  a[\"t\"]\n  a[\"u\"]", 3, 4, "another label before"),
             ("flowchart TD\n  a[\"t\"] b[\"u\"]", 2, 10, "an arrow"),
@@ -619,7 +654,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_again() {
-        let text = "flowchart TD\n a[\"t@3:q({#quot;k#quot;: [1.0, #quot;#35; (x)#quot;]})\"] --> b[\"u\"] -.-> c[\"v\"]\n a ==> c";
+        let text = "flowchart TD\n a[\"t@3:q({#quot;k#quot;: [1.0, #quot;#35; (x)#quot;]}) on s=1h,run\"] --> b[\"u on s\"] -.-> c[\"v\"]\n a ==> c";
         let workflow = Workflow::new(read(text).unwrap().nodes).unwrap();
         for statuses in [&[][..], &[Status::Completed, Status::Failed, Status::Started]] {
             let written = write(&workflow, statuses);

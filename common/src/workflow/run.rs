@@ -132,6 +132,16 @@ impl Ends {
         self.0.bytes().filter(|letter| *letter != Self::LIVE).count()
     }
 
+    /// How many nodes ended at each finished status, as far as that was seen.
+    pub fn counts(&self) -> impl Iterator<Item = (Status, u64)> + use<> {
+        let mut letters = [0_u64; 256];
+        for letter in self.0.bytes() {
+            letters[usize::from(letter)] += 1;
+        }
+        let finished = Status::ALL.into_iter().filter(|status| status.is_finished());
+        finished.map(move |status| (status, letters[usize::from(b'0' + status.code())]))
+    }
+
     /// Whether every node is over.
     #[must_use]
     pub fn are_all_known(&self) -> bool {
@@ -292,6 +302,8 @@ mod tests {
         assert_eq!(ends.get(3), None, "what runs is not over");
         assert_eq!(ends.open_from(1).collect::<Vec<_>>(), [3]);
         assert_eq!((ends.count_over(), ends.are_all_known()), (2, false));
+        let counts: Vec<_> = ends.counts().filter(|(_, nodes)| *nodes > 0).collect();
+        assert_eq!(counts, [(Status::Completed, 1), (Status::Failed, 1)]);
         ends.set(2, None);
         assert_eq!(ends.count_over(), 1);
     }

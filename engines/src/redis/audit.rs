@@ -25,10 +25,12 @@ const CALLS: usize = 16;
 /// The most entries that one script call checks: tasks, each of which is searched for in its queue's lists, and other
 /// entries.
 const TASKS_A_CALL: usize = 12;
-const ENTRIES_A_CALL: usize = 400;
+const ENTRIES_A_CALL: usize = 300;
 
 /// The side hashes of tasks, by id.
 const BESIDE: [&str; 6] = ["b", "h", "x", "u", "k:of", "g"];
+/// What tasks keep of their predecessors.
+const OF_PARENTS: [&str; 3] = ["from", "held", "kept"];
 /// The parts of a queue that hold tasks.
 const PARTS: [&str; 10] = ["q", "r", "p", "y", "h", "s", "d", "l", "f", "z"];
 
@@ -43,6 +45,8 @@ enum Piece {
     Order,
     Edges,
     EdgesOut,
+    Timeouts,
+    Parents(usize),
     Counts(QueueName),
     Board(BoardPiece),
 }
@@ -61,7 +65,10 @@ impl Piece {
             Self::Outbox => Some(Self::Order),
             Self::Order => Some(Self::Edges),
             Self::Edges => Some(Self::EdgesOut),
-            Self::EdgesOut => Self::counts_or_boards(store, From::Start).await?,
+            Self::EdgesOut => Some(Self::Timeouts),
+            Self::Timeouts => Some(Self::Parents(0)),
+            Self::Parents(hash) if hash + 1 < OF_PARENTS.len() => Some(Self::Parents(hash + 1)),
+            Self::Parents(_) => Self::counts_or_boards(store, From::Start).await?,
             Self::Counts(queue) => Self::counts_or_boards(store, From::After(&queue)).await?,
             Self::Board(piece) => piece.next(store).await?.map(Self::Board),
         })
@@ -91,6 +98,8 @@ impl Piece {
             Self::Order => ("order", String::new()),
             Self::Edges => ("edges", String::new()),
             Self::EdgesOut => ("edges_out", String::new()),
+            Self::Timeouts => ("timeouts", String::new()),
+            Self::Parents(hash) => (OF_PARENTS[*hash], String::new()),
             Self::Counts(queue) => ("counts", queue.to_string()),
             Self::Board(piece) => piece.words(),
         }
@@ -115,7 +124,9 @@ impl Piece {
             "order" => Some(Self::Order),
             "edges" => Some(Self::Edges),
             "edges_out" => Some(Self::EdgesOut),
+            "timeouts" => Some(Self::Timeouts),
             "counts" => queue().map(Self::Counts),
+            what if OF_PARENTS.contains(&what) => OF_PARENTS.iter().position(|hash| *hash == what).map(Self::Parents),
             what if what.starts_with("board_") => BoardPiece::read(what, of).map(Self::Board),
             part => Some(Self::Place(queue()?, PARTS.iter().position(|known| *known == part)?)),
         }
@@ -195,7 +206,7 @@ mod tests {
     fn a_cursor_says_where_to_go_on() {
         let queue = QueueName::new("mail").unwrap();
         let places = (0..PARTS.len()).map(|part| Piece::Place(queue.clone(), part));
-        let hashes = (0..BESIDE.len()).map(Piece::Beside);
+        let hashes = (0..BESIDE.len()).map(Piece::Beside).chain((0..OF_PARENTS.len()).map(Piece::Parents));
         let others = [
             Piece::Tasks,
             Piece::Keys,

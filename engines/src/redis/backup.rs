@@ -25,7 +25,7 @@ use super::{
     record::{self, write_stamp},
     reply::{array, number, text},
     script,
-    state::{read_stored, write_all_news, write_payload},
+    state::{FIRST_SIGNAL, read_stored, write_all_news, write_payload, write_signals},
     store::Store,
     unique,
 };
@@ -226,7 +226,11 @@ fn counts(task: &Task) -> String {
     let Some(dependencies) = &task.dependencies else { return String::new() };
     let aborted_by = dependencies.aborted_by.as_ref();
     let cause = aborted_by.map_or_else(String::new, |end| format!("{}{}", end.status.code(), end.id));
-    format!("{:06}{:06}{cause}", dependencies.total, dependencies.signals)
+    let signals = match dependencies.external.as_slice() {
+        [] => String::new(),
+        signals => format!("{}{}", char::from(FIRST_SIGNAL), write_signals(signals)),
+    };
+    format!("{:06}{:06}{cause}{signals}", dependencies.total, dependencies.signals)
 }
 
 /// What `k:of` has of a key that a task took last, around its uniqueness constraint.

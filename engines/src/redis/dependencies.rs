@@ -1,4 +1,7 @@
-//! Edges between stored tasks. Why no two calls together close a circle is in `jobbers_common::dependency::added`.
+//! Edges between stored tasks, and signals from outside. Why no two calls together close a circle is in
+//! `jobbers_common::dependency::added`.
+
+use std::time::Duration;
 
 use jobbers_common::{
     dependency::{
@@ -6,14 +9,16 @@ use jobbers_common::{
         added::{AddRefusal, NewDependency, validate_new},
     },
     engine::{Error, Result},
-    limits::{MAX_DEPENDENCIES, MAX_EDGES_CHECKED},
-    name::TaskId,
+    limits::{MAX_DEPENDENCIES, MAX_EDGES_CHECKED, MAX_SIGNALS_KEPT},
+    name::{SignalName, TaskId},
+    signal::{SignalState, Signalled, validate_keep},
 };
-use redis::Value;
+use redis::{Cmd, Value};
 
 use super::{
     failure::malformed,
     pressure,
+    record::{micros, time},
     reply::{bytes, digits, number, text},
     script,
     state::status_of,
@@ -37,6 +42,31 @@ pub(super) async fn add(store: &Store, edges: &[NewDependency]) -> Result<Vec<bo
     match pressure::call(store, &script::ADD_DEPENDENCIES, EDGE_BYTES * edges.len(), build).await? {
         Value::Array(refusal) => Err(read_refusal(refusal, edges)?),
         letters => Ok(bytes(letters)?.into_iter().map(|letter| letter == b'n').collect()),
+    }
+}
+
+/// Sends a signal from outside to a task.
+pub(super) async fn signal(store: &Store, id: &TaskId, name: &SignalName, keep: Option<Duration>) -> Result<Signalled> {
+    validate_keep(keep).map_err(Error::Invalid)?;
+    let add = |command: &mut Cmd| {
+        command.arg(id.as_str()).arg(name.as_str());
+        if let Some(keep) = keep {
+            command.arg(micros(keep)).arg(MAX_SIGNALS_KEPT);
+        }
+    };
+    let script = if keep.is_some() { &script::KEEP_SIGNAL } else { &script::SIGNAL };
+    match bytes(store.run(&store.work, script, add).await?)?.as_slice() {
+        [b'd', status] => Ok(Signalled::Done(status_of(&[*status])?)),
+        [b'l', state] => match SignalState::from_code(state.wrapping_sub(b'0')) {
+            Some(SignalState::Received) => Ok(Signalled::Already),
+            Some(late) => Ok(Signalled::Late(late)),
+            None => Err(malformed("the state of a signal was due")),
+        },
+        b"n" => Ok(Signalled::UnknownSignal),
+        b"u" => Ok(Signalled::UnknownTask),
+        b"m" => Ok(Signalled::TooManyKept),
+        [b'k', until @ ..] => Ok(Signalled::Kept(time(until)?)),
+        _ => Err(malformed("what became of a signal was due")),
     }
 }
 

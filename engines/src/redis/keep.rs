@@ -22,6 +22,7 @@ use super::{
 const PIECES: usize = 16;
 /// The most tasks that one script moves, so that none holds the server for long.
 const PROMOTED_A_PIECE: u64 = 125;
+const TIMED_OUT_A_PIECE: usize = 100;
 const RECLAIMED_A_PIECE: u64 = 100;
 const PURGED_A_PIECE: u64 = 500;
 const MOVED_A_PIECE: u64 = 250;
@@ -40,7 +41,7 @@ pub(super) async fn promote_due(store: &Store, limit: usize) -> Result<u64> {
     for _ in 0..PIECES {
         let piece = PROMOTED_A_PIECE.min(limit as u64 - promoted);
         let add = |command: &mut Cmd| {
-            command.arg(piece);
+            command.arg(piece).arg(TIMED_OUT_A_PIECE);
         };
         let [moved, more] = tuple(store.run(&store.bulk, &script::PROMOTE, add).await?)?;
         let moved = number(moved)?;

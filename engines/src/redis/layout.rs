@@ -20,11 +20,13 @@ mod task;
 use self::{
     boards::{ANSWERED, BOARD_TIME, GIVEN, PICK, WHEN},
     codes::CODES,
-    task::{BURIED, EDGE, ENDING_DUE, PARENTS, SPAN, UNKNOWN},
+    task::{AWAITED, BURIED, EDGE, ENDING_DUE, PARENTS, SPAN, UNKNOWN},
 };
 pub(super) use self::{
     boards::{BOARD_PLACE, BOARD_TASK, CONTENT, LABEL},
-    task::{COPY, CORE, DEPENDENT, ENDING, ENTRY, ERROR, FINISHED, FRESH, HISTORY, LEASE, NEWS, RECORD, TOMBSTONE},
+    task::{
+        COPY, CORE, DEPENDENT, ENDING, ENTRY, ERROR, FINISHED, FRESH, HISTORY, LEASE, NEWS, RECORD, SIGNAL, TOMBSTONE,
+    },
 };
 
 /// How a field is written.
@@ -259,7 +261,7 @@ pub(super) const FACTS: Layout = Layout {
     rest: "nothing",
 };
 
-const LAYOUTS: [&Layout; 44] = [
+const LAYOUTS: [&Layout; 46] = [
     &RECORD,
     &FRESH,
     &LEASE,
@@ -294,6 +296,8 @@ const LAYOUTS: [&Layout; 44] = [
     &EDGE,
     &DEPENDENT,
     &PARENTS,
+    &SIGNAL,
+    &AWAITED,
     &ENDING_DUE,
     &BOARD_TASK,
     &CONTENT,

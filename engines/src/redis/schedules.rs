@@ -2,8 +2,8 @@
 
 use jobbers_common::{
     engine::{
-        DueSchedules, Error, Fire, Fired, IfBusy, PutSchedule, Result, ScheduleEntry, StoredSchedule,
-        look::validate_limit,
+        DueSchedules, Error, Fire, Fired, IfBusy, Launch, Previous, PutRun, PutSchedule, Result, ScheduleEntry,
+        StoredSchedule, Submitted, look::validate_limit,
     },
     limits::MAX_SCHEDULES,
     name::{ScheduleName, TaskId},
@@ -20,6 +20,7 @@ use super::{
     script,
     store::Store,
     submit::one::One,
+    workflows::Put,
 };
 
 /// A revision as the scripts compare it.
@@ -119,38 +120,111 @@ pub(super) async fn due(store: &Store, limit: usize) -> Result<DueSchedules> {
     Ok(DueSchedules { now, due: read_all(words)?, next_at })
 }
 
+/// What a step starts, in the scripts' format.
+enum Launched {
+    Task(Box<One>),
+    Workflow(Put),
+}
+
+impl Launched {
+    fn of(launch: &Launch) -> Result<Self> {
+        match launch {
+            Launch::Task(task) => One::of((**task).clone()).map(|task| Self::Task(Box::new(task))),
+            Launch::Workflow(run, definition) => Put::of(run, PutRun::Create(definition.clone())).map(Self::Workflow),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Task(task) => task.bytes() + TASK_BYTES,
+            Self::Workflow(run) => run.bytes(),
+        }
+    }
+
+    fn write(&self, command: &mut Cmd) {
+        match self {
+            Self::Task(task) => task.write(command.arg("t")),
+            Self::Workflow(run) => run.write(command.arg("w")),
+        }
+    }
+
+    /// Reads the answer of the script that started it: the task, if it is one.
+    ///
+    /// # Errors
+    /// A refusal.
+    fn read(self, answer: Value) -> Result<Option<Submitted>> {
+        match self {
+            Self::Task(task) => task.read(answer),
+            Self::Workflow(run) => run.read(answer).map(|_| None),
+        }
+    }
+}
+
+/// The latest run, in the scripts' format.
+enum Latest<'a> {
+    None,
+    Task(&'a TaskId),
+    /// A run of a workflow as it becomes if it is cancelled.
+    Workflow(Put),
+}
+
+impl<'a> Latest<'a> {
+    fn of(previous: Option<&'a Previous>) -> Result<Self> {
+        Ok(match previous {
+            None => Self::None,
+            Some(Previous::Task(id)) => Self::Task(id),
+            Some(Previous::Workflow { cancelled, revision }) => {
+                Self::Workflow(Put::of(cancelled, PutRun::Replace(*revision))?)
+            }
+        })
+    }
+
+    fn write(&self, command: &mut Cmd) {
+        match self {
+            Self::None => {
+                command.arg("").arg(0);
+            }
+            Self::Task(id) => {
+                command.arg("t").arg(1).arg(id.as_str());
+            }
+            Self::Workflow(cancelled) => cancelled.write(command.arg("w").arg(Put::ARGUMENTS)),
+        }
+    }
+}
+
 /// Carries out a step if the schedule has the expected revision.
 pub(super) async fn fire(store: &Store, fire: Fire) -> Result<Fired> {
     fire.validate()?;
     let entry = fire.entry.encode()?;
     let (letter, held_at, held) = match &fire.if_busy {
-        IfBusy::Submit => ("s", String::new(), String::new()),
+        IfBusy::Start => ("s", String::new(), String::new()),
         IfBusy::Cancel => ("c", String::new(), String::new()),
         IfBusy::Hold(held) => ("h", due_at(held), held.encode()?),
     };
-    let task = fire.task.clone().map(One::of).transpose()?;
+    let launched = fire.launch.as_ref().map(Launched::of).transpose()?;
+    let latest = Latest::of(fire.previous.as_ref())?;
     let build = |_| {
         let mut command = store.command(&script::FIRE);
-        command.arg(fire.name().as_str()).arg(written(fire.revision));
-        command.arg(fire.previous.as_ref().map_or("", TaskId::as_str)).arg(letter);
+        command.arg(fire.name().as_str()).arg(written(fire.revision)).arg(letter);
         command.arg(due_at(&fire.entry)).arg(&entry).arg(&held_at).arg(&held);
-        if let Some(task) = &task {
-            task.write(&mut command);
+        latest.write(&mut command);
+        if let Some(launched) = &launched {
+            launched.write(&mut command);
         }
         command
     };
-    let growth = entry.len() + task.as_ref().map_or(0, |task| task.bytes() + TASK_BYTES);
+    let growth = entry.len() + launched.as_ref().map_or(0, Launched::bytes);
     let mut words = array(pressure::call(store, &script::FIRE, growth, build).await?)?.into_iter();
     let fate = text(next(&mut words))?;
-    match (fate.as_str(), task) {
+    match (fate.as_str(), launched) {
         ("changed", _) => Ok(Fired::Changed),
         ("held", _) => Ok(Fired::Held { revision: digits(&bytes(next(&mut words))?)? }),
-        ("done", task) => {
+        ("done", launched) => {
             let revision = digits(&bytes(next(&mut words))?)?;
-            let submitted = task.map(|task| task.read(next(&mut words))).transpose()?.flatten();
+            let submitted = launched.map(|launched| launched.read(next(&mut words))).transpose()?.flatten();
             Ok(Fired::Done { revision, submitted })
         }
-        ("refused", Some(task)) => match task.read(next(&mut words)) {
+        ("refused", Some(launched)) => match launched.read(next(&mut words)) {
             Err(refusal) => Err(refusal),
             Ok(_) => Err(malformed("a refusal was due")),
         },

@@ -16,7 +16,7 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 79] = [
+const LIBRARY: [(&str, &str); 87] = [
     ("base", include_str!("scripts/lib/base.lua")),
     ("numbers", include_str!("scripts/lib/numbers.lua")),
     ("clock", include_str!("scripts/lib/clock.lua")),
@@ -63,9 +63,15 @@ const LIBRARY: [(&str, &str); 79] = [
     ("parents", include_str!("scripts/lib/parents.lua")),
     ("dependencies", include_str!("scripts/lib/dependencies.lua")),
     ("cascade", include_str!("scripts/lib/cascade.lua")),
+    ("held_audit", include_str!("scripts/lib/held_audit.lua")),
     ("put_off", include_str!("scripts/lib/put_off.lua")),
     ("withdrawn", include_str!("scripts/lib/withdrawn.lua")),
     ("link", include_str!("scripts/lib/link.lua")),
+    ("external", include_str!("scripts/lib/external.lua")),
+    ("end_signals", include_str!("scripts/lib/end_signals.lua")),
+    ("kept_signals", include_str!("scripts/lib/kept_signals.lua")),
+    ("edge_audit", include_str!("scripts/lib/edge_audit.lua")),
+    ("time_out", include_str!("scripts/lib/time_out.lua")),
     ("withdraw", include_str!("scripts/lib/withdraw.lua")),
     ("view", include_str!("scripts/lib/view.lua")),
     ("over", include_str!("scripts/lib/over.lua")),
@@ -97,6 +103,8 @@ const LIBRARY: [(&str, &str); 79] = [
     // Whole scripts, as bodies of functions whose parameter is their ARGV.
     ("submit", include_str!("scripts/submit.lua")),
     ("cancel", include_str!("scripts/cancel.lua")),
+    ("put_workflow", include_str!("scripts/put_workflow.lua")),
+    ("signal", include_str!("scripts/signal.lua")),
 ];
 
 const INCLUDE: &str = "-- include ";
@@ -175,6 +183,7 @@ scripts! {
     GET = "scripts/get.lua";
     HOLDERS = "scripts/holders.lua";
     KEEP_CATALOGUE = "scripts/keep_catalogue.lua";
+    KEEP_SIGNAL = "scripts/keep_signal.lua";
     LEASES = "scripts/leases.lua";
     LINK_RESTORED = "scripts/link_restored.lua";
     LIST_LIVE = "scripts/list_live.lua";
@@ -202,6 +211,7 @@ scripts! {
     RESTORE = "scripts/restore.lua";
     RESUBMIT = "scripts/resubmit.lua";
     SCHEDULE = "scripts/schedule.lua";
+    SIGNAL = "scripts/signal.lua";
     STATS = "scripts/stats.lua";
     STATUSES = "scripts/statuses.lua";
     SUBMIT = "scripts/submit.lua";
@@ -322,7 +332,8 @@ mod tests {
     #[test]
     fn what_drains_a_full_server_may_run_on_one_and_what_fills_it_may_not() {
         let flags = |script: &Script| script.text.lines().next().unwrap().to_owned();
-        let writers = [&CYCLE, &EXTEND, &CANCEL, &PROMOTE, &RECLAIM, &PRUNE, &TRIM, &PRESS, &PURGE, &DELETE, &REPAIR];
+        let writers =
+            [&CYCLE, &EXTEND, &CANCEL, &PROMOTE, &SIGNAL, &RECLAIM, &PRUNE, &TRIM, &PRESS, &PURGE, &DELETE, &REPAIR];
         for script in writers.into_iter().chain([&FORGET_DEAD_LETTERS, &FORGET_RECEIPTS, &BOARD_FREE]) {
             assert_eq!(flags(script), "#!lua flags=allow-oom");
         }

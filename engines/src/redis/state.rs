@@ -1,6 +1,6 @@
 //! Decodes tasks from the answers of scripts. The strings' layout is in `layout.rs`.
 
-use std::{collections::HashMap, ops::Range};
+use std::{collections::HashMap, ops::Range, time::Duration};
 
 use jobbers_common::{
     dependency::{Dependencies, Dependency, DependencyPolicy, EndedPredecessor},
@@ -9,17 +9,18 @@ use jobbers_common::{
         backup::{StoredTask, Submission, TakenKey},
     },
     lifecycle::Status,
-    name::{TaskId, WorkerId},
+    name::{SignalName, TaskId, WorkerId},
     payload::Payload,
+    signal::{ExternalSignal, OnTimeout, SignalState},
     task::{ClaimedTask, Fence, Lease, Progress, Task},
-    time::Timestamp,
+    time::{Timestamp, micros},
     trace::{TRACEPARENT_BYTES, is_traceparent},
 };
 use redis::Value;
 
 use super::{
     errors::read_errors,
-    layout::{COPY, DEPENDENT, KEPT, NEWS},
+    layout::{COPY, DEPENDENT, KEPT, NEWS, SIGNAL},
     record::{Record, Standing, time},
     reply::{array, bytes, digits, text, tuple},
 };
@@ -160,10 +161,15 @@ fn read_dependencies(status: Status, from: &[u8]) -> Result<Option<Box<Dependenc
     if from.is_empty() {
         return Ok(None);
     }
+    let (from, external) = match from.iter().position(|byte| *byte == FIRST_SIGNAL) {
+        Some(at) => (&from[..at], read_signals(&from[at + 1..])?),
+        None => (from, Vec::new()),
+    };
     let (fixed, rest) = (part(from, ..DEPENDENT.len(), "dependencies")?, &from[DEPENDENT.len()..]);
     let mut dependencies = Dependencies {
         total: count(&fixed[const { DEPENDENT.range("total") }])?,
         signals: count(&fixed[const { DEPENDENT.range("signals") }])?,
+        external,
         ..Dependencies::default()
     };
     match (status, rest.split_first()) {
@@ -177,6 +183,42 @@ fn read_dependencies(status: Status, from: &[u8]) -> Result<Option<Box<Dependenc
         _ => {}
     }
     Ok(Some(Box::new(dependencies)))
+}
+
+/// What precedes the signals from outside in the dependencies of a task.
+pub(super) const FIRST_SIGNAL: u8 = 1;
+
+/// The signals from outside of a task, by their names.
+fn read_signals(from: &[u8]) -> Result<Vec<ExternalSignal>> {
+    let mut signals = Vec::new();
+    for text in from.split(|byte| *byte == 0).filter(|text| !text.is_empty()) {
+        let fixed = part(text, ..SIGNAL.len(), "signals")?;
+        let letter = |field: Range<usize>| fixed[field].first().map_or(u8::MAX, |letter| letter.wrapping_sub(b'0'));
+        let at = |field: Range<usize>| some_time(&fixed[field]);
+        let timeout = at(const { SIGNAL.range("timeout") })?;
+        let name = std::str::from_utf8(&text[SIGNAL.len()..]).ok().and_then(|name| SignalName::new(name).ok());
+        signals.push(ExternalSignal {
+            name: name.ok_or_else(|| corrupt("signals"))?,
+            state: SignalState::from_code(letter(const { SIGNAL.range("state") })).ok_or_else(|| corrupt("signals"))?,
+            timeout: timeout.map(|at| Duration::from_micros(at.as_micros().unsigned_abs())),
+            due: at(const { SIGNAL.range("due") })?,
+            on_timeout: OnTimeout::from_code(letter(const { SIGNAL.range("on_timeout") }))
+                .ok_or_else(|| corrupt("signals"))?,
+            at: at(const { SIGNAL.range("at") })?,
+        });
+    }
+    signals.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(signals)
+}
+
+/// The signals from outside of a task, as [`read_signals`] reads them.
+pub(super) fn write_signals(signals: &[ExternalSignal]) -> String {
+    let write = |ExternalSignal { name, state, timeout, due, on_timeout, at }: &ExternalSignal| {
+        let [due, at] = [due, at].map(|at| at.map_or(0, Timestamp::as_micros));
+        let timeout = timeout.map_or(0, micros);
+        format!("{}{}{timeout:016}{due:016}{at:016}{name}\0", state.code(), on_timeout.code())
+    };
+    signals.iter().map(write).collect()
 }
 
 /// An edge in a view: a letter for its policy, and the predecessor's id.

@@ -85,7 +85,7 @@ impl Submitter {
     /// Submits one caller's tasks.
     pub(super) async fn submit(&self, batch: Submit) -> Answer {
         batch.validate()?;
-        let goes_alone = batch.tasks.iter().any(|task| task.unique.is_some() || !task.depends_on.is_empty());
+        let goes_alone = batch.tasks.iter().any(|task| task.unique.is_some() || task.is_linked());
         let (tasks, places) = if goes_alone { (batch.tasks, None) } else { gather_by_queue(batch.tasks) };
         let (mode, runs) = (mode_of(batch.on_conflict), encode(&tasks)?);
         let tasks = tasks.into_iter().map(Named::from).collect();

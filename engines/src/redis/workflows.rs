@@ -39,33 +39,81 @@ fn next(words: &mut std::vec::IntoIter<Value>) -> Value {
     words.next().unwrap_or(Value::Nil)
 }
 
+/// A run on its way into the store, in the scripts' format.
+pub(super) struct Put {
+    id: WorkflowId,
+    expected: String,
+    next_at: String,
+    state: RunState,
+    created_at: String,
+    stored: String,
+    definition: String,
+}
+
+impl Put {
+    /// How many arguments [`Put::write`] adds.
+    pub(super) const ARGUMENTS: usize = 8;
+
+    /// Checks a run and encodes it.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`].
+    pub(super) fn of(run: &Run, put: PutRun) -> Result<Self> {
+        let (expected, definition) = match put {
+            PutRun::Create(definition) => {
+                validate_definition(&definition)?;
+                (String::new(), definition)
+            }
+            PutRun::Replace(revision) => (written(revision), String::new()),
+        };
+        Ok(Self {
+            id: run.id.clone(),
+            expected,
+            next_at: run.next_at.map(|at| at.as_micros().to_string()).unwrap_or_default(),
+            state: run.state,
+            created_at: created(run.created_at),
+            stored: encode_run(run)?,
+            definition,
+        })
+    }
+
+    /// Adds the arguments that `put_workflow.lua` takes from 2 on.
+    pub(super) fn write(&self, command: &mut Cmd) {
+        command.arg(self.id.as_str()).arg(&self.expected).arg(&self.next_at).arg(self.state.code());
+        command.arg(&self.created_at).arg(&self.stored).arg(MAX_RUNS).arg(&self.definition);
+    }
+
+    /// About how many bytes it adds.
+    pub(super) const fn bytes(&self) -> usize {
+        self.stored.len() + self.definition.len()
+    }
+
+    /// Reads the result: the run's new revision.
+    ///
+    /// # Errors
+    /// Those of a put.
+    pub(super) fn read(&self, answer: Value) -> Result<u64> {
+        let (mut words, id) = (array(answer)?.into_iter(), &self.id);
+        match text(next(&mut words))?.as_str() {
+            "done" => digits(&bytes(next(&mut words))?),
+            "exists" => Err(Error::Exists(format!("workflow {id}"))),
+            "unknown" => Err(Error::UnknownWorkflow(id.clone())),
+            "changed" => Err(Error::Changed(format!("workflow {id}"))),
+            "many" => Err(Error::Invalid(format!("a store holds at most {MAX_RUNS} workflows"))),
+            _ => Err(malformed("the result for a workflow was expected")),
+        }
+    }
+}
+
 /// Creates or replaces a run.
 pub(super) async fn put(store: &Store, run: &Run, put: PutRun) -> Result<u64> {
-    let (id, stored) = (&run.id, encode_run(run)?);
-    let (expected, definition) = match put {
-        PutRun::Create(definition) => {
-            validate_definition(&definition)?;
-            (String::new(), definition)
-        }
-        PutRun::Replace(revision) => (written(revision), String::new()),
-    };
-    let next_at = run.next_at.map(|at| at.as_micros().to_string()).unwrap_or_default();
+    let put = Put::of(run, put)?;
     let build = |_| {
         let mut command = store.command(&script::PUT_WORKFLOW);
-        command.arg(id.as_str()).arg(&expected).arg(&next_at).arg(run.state.code()).arg(created(run.created_at));
-        command.arg(&stored).arg(MAX_RUNS).arg(&definition);
+        put.write(&mut command);
         command
     };
-    let growth = stored.len() + definition.len();
-    let mut words = array(pressure::call(store, &script::PUT_WORKFLOW, growth, build).await?)?.into_iter();
-    match text(next(&mut words))?.as_str() {
-        "done" => digits(&bytes(next(&mut words))?),
-        "exists" => Err(Error::Exists(format!("workflow {id}"))),
-        "unknown" => Err(Error::UnknownWorkflow(id.clone())),
-        "changed" => Err(Error::Changed(format!("workflow {id}"))),
-        "many" => Err(Error::Invalid(format!("a store holds at most {MAX_RUNS} workflows"))),
-        _ => Err(malformed("what became of a workflow was due")),
-    }
+    put.read(pressure::call(store, &script::PUT_WORKFLOW, put.bytes(), build).await?)
 }
 
 fn read(stored: &str) -> Result<StoredRun> {

@@ -17,8 +17,9 @@ use super::{
     waiting_bytes,
 };
 
-/// The side tables of tasks: name, the statement that checks them, and the one that deletes an entry.
-const BESIDE: [(&str, &str, &str); 10] = [
+/// The side tables of tasks: name, the statement that checks them, and the one that deletes an entry. What
+/// holds predecessors is checked once more: its tasks must not be over, else the predecessors are released.
+const BESIDE: [(&str, &str, &str); 14] = [
     ("large_parameters", sql::AUDIT_LARGE_PARAMETERS, sql::DELETE_LARGE_PARAMETERS),
     ("checkpoint", sql::AUDIT_CHECKPOINTS, sql::DELETE_CHECKPOINT),
     ("failure", sql::AUDIT_FAILURES, sql::DELETE_FAILURES),
@@ -28,6 +29,10 @@ const BESIDE: [(&str, &str, &str); 10] = [
     ("weight", sql::AUDIT_WEIGHTS, sql::DELETE_WEIGHT),
     ("dependency", sql::AUDIT_DEPENDENCIES, sql::DELETE_DEPENDENCIES),
     ("dependent", sql::AUDIT_DEPENDENTS, sql::DELETE_DEPENDENTS),
+    ("external_signal", sql::AUDIT_SIGNALS, sql::DELETE_SIGNALS),
+    ("parent", sql::AUDIT_PARENTS, sql::DELETE_PARENTS),
+    ("holder", sql::AUDIT_HOLDERS, sql::RELEASE_PARENTS),
+    ("held_result", sql::AUDIT_HELD_RESULTS, sql::DELETE_HELD_RESULT),
     ("board_label", sql::AUDIT_BOARD_LABELS, sql::DELETE_BOARD_LABELS),
 ];
 
@@ -303,8 +308,12 @@ fn beside(view: &View<'_>, place: usize, after: i64, limit: usize) -> Result<Loo
         last = found.get(0).or_store()?;
         look.looked_at += 1;
         if !found.get::<_, bool>(1).or_store()? {
-            let (subject, detail) = (format!("{table} {last}"), "it belongs to a task that is not there");
-            look.note(Flaw::Orphan, subject, detail, Some(Mend::Delete(place, last)));
+            let detail = match table {
+                "holder" => "a task that is over holds the results of its predecessors",
+                "held_result" => "no task holds this result",
+                _ => "it belongs to a task that is not there",
+            };
+            look.note(Flaw::Orphan, format!("{table} {last}"), detail, Some(Mend::Delete(place, last)));
         }
     }
     look.next = Some(match (look.looked_at < limit as u64, place + 1) {

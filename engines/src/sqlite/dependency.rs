@@ -10,17 +10,16 @@ use jobbers_common::{
     lifecycle::{Move, Status},
     limits::{SIGNALS_A_CHORE, SIGNALS_A_STEP},
     name::TaskId,
+    signal::SignalState,
     task::NewTask,
 };
 use rusqlite::OptionalExtension;
 
 use super::{
-    due::Chore,
     error::{OrStore, corrupt},
     find::{Found, find},
-    moves::{self, Ending},
     parents,
-    removal::{self, Doomed, json_array},
+    removal::{Doomed, json_array},
     row, sql,
     step::Step,
     tombstones,
@@ -28,6 +27,8 @@ use super::{
 };
 
 pub(super) mod add;
+pub(super) mod external;
+mod leave;
 
 /// The most ends that one call continues.
 const ENDS_A_CHORE: usize = 1_000;
@@ -57,6 +58,7 @@ struct Signal {
 pub(super) fn note_end(step: &mut Step<'_>, id: &TaskId, found: &Found, before: i64, end: Status) -> Result<()> {
     if found.status == Status::Waiting {
         step.prepare(sql::DELETE_DEPENDENCIES)?.execute([found.key]).or_store()?;
+        step.prepare(sql::DROP_SIGNALS)?.execute((found.key, step.now_micros())).or_store()?;
     }
     parents::release(step, &found.key.to_string())?;
     step.ledger.ended.push(Ended { key: found.key, id: id.clone(), before, end: End::Over(end) });
@@ -177,10 +179,10 @@ fn signal_one(step: &mut Step<'_>, edge: &Signal) -> Result<()> {
     let left = step.prepare(sql::COUNT_SIGNAL)?.query_row([successor], |row| row.get(0)).optional().or_store()?;
     match consequence(policy, end, left.unwrap_or(0)) {
         Some(Move::Abort) => {
-            leave_waiting(step, successor, Some(&EndedPredecessor { id: edge.on.clone(), status: end }))
+            leave::abort(step, successor, Some(&EndedPredecessor { id: edge.on.clone(), status: end }))
         }
-        Some(_) => leave_waiting(step, successor, None),
-        None => Ok(()),
+        Some(_) => leave::release(step, successor),
+        None => external::begin_timeouts(step, successor, left.unwrap_or(0)),
     }
 }
 
@@ -190,50 +192,10 @@ fn remove_edge(step: &mut Step<'_>, successor: i64, cascade: bool) -> Result<()>
     let left: Option<u32> = statement.query_row([successor], |row| row.get(0)).optional().or_store()?;
     drop(statement);
     match left {
-        Some(0) if cascade => delete_waiting(step, successor),
-        Some(0) => leave_waiting(step, successor, None),
-        _ => Ok(()),
+        Some(0) if cascade => leave::delete(step, successor),
+        Some(0) => leave::release(step, successor),
+        left => external::begin_timeouts(step, successor, left.unwrap_or(0)),
     }
-}
-
-/// Deletes a task whose last open edge came from a deleted one.
-fn delete_waiting(step: &mut Step<'_>, key: i64) -> Result<()> {
-    let mut statement = step.prepare(sql::FIND_WAITING)?;
-    let mut rows = statement.query([key]).or_store()?;
-    let Some(row) = rows.next().or_store()? else { return Ok(()) };
-    let mut columns = row::Columns::of(row);
-    let (id, queue) = (columns.name(TaskId::new)?, columns.take()?);
-    drop(rows);
-    drop(statement);
-    let doomed = [Doomed { key, queue, status: Status::Waiting }];
-    note_withdrawn(step, &doomed, End::Deleted { cascade: true })?;
-    removal::remove(step, &doomed)?;
-    step.note_finished(id);
-    Ok(())
-}
-
-/// Moves a task that waited for others, if it still waits: it is released, or aborted by a predecessor.
-fn leave_waiting(step: &mut Step<'_>, key: i64, aborted_by: Option<&EndedPredecessor>) -> Result<()> {
-    let mut statement = step.prepare(sql::FIND_WAITING)?;
-    let mut rows = statement.query([key]).or_store()?;
-    let Some(row) = rows.next().or_store()? else { return Ok(()) };
-    let mut columns = row::Columns::of(row);
-    let (id, queue, ready_at) = (columns.name(TaskId::new)?, columns.take()?, columns.time()?);
-    let has_large_parameters = columns.take()?;
-    drop(rows);
-    if let Some(EndedPredecessor { id: predecessor, status }) = aborted_by {
-        step.prepare(sql::NOTE_ABORTED_BY)?.execute((key, predecessor.as_str(), status.code())).or_store()?;
-        let found = Found::waiting(key, queue, has_large_parameters);
-        return moves::end(step, &id, &found, &Ending::ABORTED);
-    }
-    let revision = step.next_revision();
-    let (to, ready_at) =
-        if ready_at > step.now { (Status::Scheduled, ready_at) } else { (Status::Submitted, step.now) };
-    step.prepare(sql::RELEASE_TASK)?.execute((key, to.code(), revision, ready_at.as_micros())).or_store()?;
-    if to == Status::Scheduled {
-        step.note_due(Chore::Promote, queue, ready_at.as_micros());
-    }
-    step.note_moved(key, queue, Status::Waiting, Move::Signal, to)
 }
 
 /// A new task that waits for others: its key, and its position.
@@ -247,11 +209,18 @@ pub(super) fn link(step: &Step<'_>, new: &[Successor<'_>]) -> Result<Vec<AtOnce>
     let mut at_once = Vec::new();
     for (key, since, task) in new {
         let edges = put_edges(step, *key, *since, &task.depends_on, |on| remembered(step, &task.id, on))?;
-        let total = sql::count(task.depends_on.len());
-        step.prepare(sql::INSERT_DEPENDENT)?.execute((key, total, edges.signals)).or_store()?;
+        let signals = external::of_new(step, task)?;
+        let total = sql::count(task.depends_on.len() + signals.len());
+        let received = signals.iter().filter(|signal| signal.state == SignalState::Received).count();
+        let signalled = edges.signals + sql::count(received);
+        step.prepare(sql::INSERT_DEPENDENT)?.execute((key, total, signalled)).or_store()?;
+        external::put(step, *key, &signals)?;
+        if !signals.is_empty() {
+            external::begin_timeouts(step, *key, 0)?;
+        }
         step.prepare(sql::LINK_TASK)?.execute([key]).or_store()?;
         parents::put(step, *key, &task.depends_on)?;
-        if edges.aborted_by.is_some() || edges.signals == total {
+        if edges.aborted_by.is_some() || signalled == total {
             at_once.push((*key, edges.aborted_by));
         }
     }
@@ -293,10 +262,11 @@ fn put_edges(
     Ok(edges)
 }
 
-/// Stores how many dependencies a restored task has, and which predecessor aborted it.
+/// Stores how many dependencies a restored task has, its signals, and which predecessor aborted it.
 pub(super) fn restore(step: &Step<'_>, key: i64, dependencies: &Dependencies) -> Result<()> {
-    let Dependencies { total, signals, aborted_by, .. } = dependencies;
+    let Dependencies { total, signals, aborted_by, external, .. } = dependencies;
     step.prepare(sql::INSERT_DEPENDENT)?.execute((key, total, signals)).or_store()?;
+    external::put(step, key, external)?;
     if let Some(EndedPredecessor { id, status }) = aborted_by {
         step.prepare(sql::NOTE_ABORTED_BY)?.execute((key, id.as_str(), status.code())).or_store()?;
     }
@@ -307,17 +277,20 @@ pub(super) fn restore(step: &Step<'_>, key: i64, dependencies: &Dependencies) ->
 pub(super) fn link_restored(step: &mut Step<'_>, tasks: &[Edges]) -> Result<u64> {
     let (mut at_once, mut linked) = (Vec::new(), 0);
     for Edges { id, waits_for } in tasks {
-        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?));
+        let read =
+            |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?, row.get::<_, i64>(3)?));
         let found = step.prepare(sql::FIND_UNLINKED)?.query_row([id.as_str()], read).optional().or_store()?;
-        let Some((key, since, open)) = found.filter(|(_, _, open)| *open == sql::count(waits_for.len())) else {
-            continue;
-        };
+        let is_whole = |(_, _, open, external): &(i64, i64, i64, i64)| *open == sql::count(waits_for.len()) + external;
+        let Some((key, since, open, signals)) = found.filter(is_whole) else { continue };
         let gone = |on: &TaskId| {
             let tombstone = tombstones::find(step.conn, on, step.now)?;
             Ok(tombstone.map_or(Status::Cancelled, |tombstone| tombstone.status))
         };
         let edges = put_edges(step, key, since, waits_for, gone)?;
         step.prepare(sql::COUNT_SIGNALS)?.execute((key, edges.signals)).or_store()?;
+        if signals > 0 {
+            external::begin_timeouts(step, key, 0)?;
+        }
         if edges.aborted_by.is_some() || edges.signals == open {
             at_once.push((key, edges.aborted_by));
         }
@@ -338,12 +311,15 @@ fn remembered(step: &Step<'_>, id: &TaskId, on: &TaskId) -> Result<Status> {
 pub(super) fn move_at_once(step: &mut Step<'_>, moves: &[AtOnce]) -> Result<()> {
     signal_all(step)?;
     for (key, aborted_by) in moves {
-        leave_waiting(step, *key, aborted_by.as_ref())?;
+        match aborted_by {
+            Some(cause) => leave::abort(step, *key, Some(cause))?,
+            None => leave::release(step, *key)?,
+        }
     }
     signal_all(step)
 }
 
-/// Adds the predecessors that a task waits for, at most `limit`.
+/// Adds the predecessors that a task waits for, at most `limit`, and its signals.
 pub(super) fn show(view: &View<'_>, key: i64, dependencies: &mut Dependencies, limit: usize) -> Result<()> {
     let mut statement = view.prepare(sql::WAITS_FOR)?;
     let mut rows = statement.query((key, sql::count(limit))).or_store()?;
@@ -352,7 +328,8 @@ pub(super) fn show(view: &View<'_>, key: i64, dependencies: &mut Dependencies, l
         let (on, policy) = (columns.name(TaskId::new)?, policy(columns.take()?)?);
         dependencies.waits_for.push(Dependency { on, policy });
     }
-    Ok(())
+    drop(rows);
+    external::show(view, key, dependencies)
 }
 
 /// A flaw in the dependencies of a waiting task, and whether it can be repaired.
@@ -363,7 +340,7 @@ pub(super) fn find_flaw(view: &View<'_>, key: i64) -> Result<Option<(String, boo
     Ok(if edges == 0 && signals == total {
         Some((format!("it waits, and all of its {total} dependencies are signalled"), true))
     } else if edges != total - signals {
-        Some((format!("it waits for {} tasks, and {edges} edges are there", total - signals), false))
+        Some((format!("it waits for {} tasks and signals, and {edges} are there", total - signals), false))
     } else if lost > 0 {
         let mut ended = view.prepare(sql::ENDED_PREDECESSORS)?;
         Some((format!("it waits for {lost} tasks that are over or gone"), ended.exists([key]).or_store()?))
@@ -384,7 +361,7 @@ pub(super) fn mend(step: &mut Step<'_>, key: i64) -> Result<()> {
     }
     drop(rows);
     if step.ledger.ended.is_empty() {
-        return leave_waiting(step, key, None);
+        return leave::release(step, key);
     }
     signal_all(step)
 }

@@ -8,7 +8,7 @@ use jobbers_common::{engine::Result, lifecycle::Status};
 use super::{error::OrStore, parents, sql, step::Step};
 
 /// The side tables in the order of `side_tables`, each with the statement that deletes from it.
-const SIDE_TABLES: [&str; 10] = [
+const SIDE_TABLES: [&str; 11] = [
     sql::DELETE_LARGE_PARAMETERS,
     sql::DELETE_CHECKPOINT,
     sql::DELETE_FAILURES,
@@ -18,6 +18,7 @@ const SIDE_TABLES: [&str; 10] = [
     sql::DELETE_WEIGHT,
     sql::DELETE_DEPENDENCIES,
     sql::DELETE_DEPENDENTS,
+    sql::DELETE_SIGNALS,
     sql::DELETE_PARENTS,
 ];
 

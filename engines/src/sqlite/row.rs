@@ -150,8 +150,8 @@ pub(super) fn task(row: &Row<'_>, view: &View<'_>) -> Result<(i64, Task)> {
     let (total, signals) = (columns.take::<Option<u32>>()?, columns.take::<Option<u32>>()?);
     let aborted_by = ended_predecessor(columns.take()?, columns.take()?)?;
     let counted = total.zip(signals);
-    task.dependencies =
-        counted.map(|(total, signals)| Box::new(Dependencies { total, signals, waits_for: Vec::new(), aborted_by }));
+    task.dependencies = counted
+        .map(|(total, signals)| Box::new(Dependencies { total, signals, aborted_by, ..Dependencies::default() }));
     Ok((key, task))
 }
 

@@ -1,14 +1,17 @@
 //! Schedules: compare-and-set on a revision, and the step that fires.
 
 use jobbers_common::{
-    engine::{DueSchedules, Error, Fire, Fired, IfBusy, PutSchedule, Result, ScheduleEntry, StoredSchedule, Submit},
+    engine::{
+        DueSchedules, Error, Fire, Fired, IfBusy, Launch, Previous, PutRun, PutSchedule, Result, ScheduleEntry,
+        StoredSchedule, Submit,
+    },
     limits::MAX_SCHEDULES,
     name::{ScheduleName, TaskId},
     time::Timestamp,
 };
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{error::OrStore, lease, row, sql, step::Step, submit, view::View};
+use super::{error::OrStore, lease, row, sql, step::Step, submit, view::View, workflows};
 
 /// Creates or replaces a schedule; `text` is the entry as it is stored.
 pub(super) fn put(step: &mut Step<'_>, entry: &ScheduleEntry, text: &str, put: PutSchedule) -> Result<u64> {
@@ -96,16 +99,21 @@ pub(super) fn due(view: &View<'_>, limit: usize) -> Result<DueSchedules> {
     Ok(found)
 }
 
-/// A step of a schedule, with its encoded entries.
+/// A step of a schedule, with all it stores as it is stored.
 pub(super) struct Prepared {
     fire: Fire,
-    batch: Option<Submit>,
     text: String,
     held: Option<String>,
+    /// The task that it submits.
+    batch: Option<Submit>,
+    /// The run of a workflow that it creates.
+    run: Option<workflows::Prepared>,
+    /// The latest run, if it is one of a workflow, as it becomes if the step cancels it.
+    cancelled: Option<workflows::Prepared>,
 }
 
 impl Prepared {
-    /// Checks a step and encodes its entries.
+    /// Checks a step and encodes what it stores.
     ///
     /// # Errors
     /// [`Error::Invalid`].
@@ -113,36 +121,63 @@ impl Prepared {
         fire.validate()?;
         let held = match &fire.if_busy {
             IfBusy::Hold(entry) => Some(entry.encode()?),
-            IfBusy::Submit | IfBusy::Cancel => None,
+            IfBusy::Start | IfBusy::Cancel => None,
         };
-        Ok(Self { batch: fire.batch(), text: fire.entry.encode()?, held, fire })
+        let run = match &fire.launch {
+            Some(Launch::Workflow(run, definition)) => {
+                Some(workflows::Prepared::of((**run).clone(), PutRun::Create(definition.clone()))?)
+            }
+            Some(Launch::Task(_)) | None => None,
+        };
+        let cancelled = match &fire.previous {
+            Some(Previous::Workflow { cancelled, revision }) => {
+                Some(workflows::Prepared::of((**cancelled).clone(), PutRun::Replace(*revision))?)
+            }
+            Some(Previous::Task(_)) | None => None,
+        };
+        Ok(Self { text: fire.entry.encode()?, held, batch: fire.batch(), run, cancelled, fire })
     }
 
     /// About how many bytes it adds.
     pub(super) fn growth(&self) -> u64 {
-        self.text.len() as u64 + self.batch.as_ref().map_or(0, submit::growth)
+        let batch = self.batch.as_ref().map_or(0, submit::growth);
+        self.text.len() as u64 + batch + self.run.as_ref().map_or(0, workflows::Prepared::growth)
     }
 }
 
 /// Carries out a step if the schedule has the expected revision.
 pub(super) fn fire(step: &mut Step<'_>, prepared: &Prepared) -> Result<Fired> {
-    let Prepared { fire, batch, text, held } = prepared;
+    let Prepared { fire, text, held, batch, run, cancelled } = prepared;
     if revision_of(step, fire.name())? != Some(fire.revision) {
         return Ok(Fired::Changed);
     }
-    let busy = match &fire.previous {
-        Some(previous) if is_live(step, previous)? => Some(previous),
-        _ => None,
+    let is_busy = match &fire.previous {
+        None => false,
+        Some(Previous::Task(id)) => is_live(step, id)?,
+        Some(Previous::Workflow { cancelled, revision }) => {
+            if workflows::revision_of(step, &cancelled.id)? != Some(*revision) {
+                return Ok(Fired::Changed);
+            }
+            true
+        }
     };
-    if let (Some(_), IfBusy::Hold(entry), Some(held)) = (busy, &fire.if_busy, held) {
+    if let (true, IfBusy::Hold(entry), Some(held)) = (is_busy, &fire.if_busy, held) {
         return Ok(Fired::Held { revision: store(step, entry, held)? });
     }
     let submitted = match batch {
         Some(batch) => submit::submit(step, batch)?.pop(),
         None => None,
     };
-    if let (Some(previous), IfBusy::Cancel) = (busy, &fire.if_busy) {
-        lease::cancel(step, std::slice::from_ref(previous))?;
+    if let Some(run) = run {
+        workflows::put(step, run)?;
+    }
+    if is_busy && fire.if_busy == IfBusy::Cancel {
+        if let Some(Previous::Task(previous)) = &fire.previous {
+            lease::cancel(step, std::slice::from_ref(previous))?;
+        }
+        if let Some(cancelled) = cancelled {
+            workflows::put(step, cancelled)?;
+        }
     }
     Ok(Fired::Done { revision: store(step, &fire.entry, text)?, submitted })
 }

@@ -30,5 +30,7 @@ pub(super) const SCHEMA: Schema = Schema {
         include_str!("sql/migrations/0022_workflows.sql"),
         include_str!("sql/migrations/0023_deleted_ends.sql"),
         include_str!("sql/migrations/0024_parents.sql"),
+        include_str!("sql/migrations/0025_signals.sql"),
+        include_str!("sql/migrations/0026_kept_signals.sql"),
     ],
 };

@@ -30,7 +30,11 @@ statements! {
     AUDIT_DEPENDENCIES = "audit_dependencies";
     AUDIT_DEPENDENTS = "audit_dependents";
     AUDIT_FAILURES = "audit_failures";
+    AUDIT_HELD_RESULTS = "audit_held_results";
+    AUDIT_HOLDERS = "audit_holders";
     AUDIT_LARGE_PARAMETERS = "audit_large_parameters";
+    AUDIT_PARENTS = "audit_parents";
+    AUDIT_SIGNALS = "audit_signals";
     AUDIT_STRANGERS = "audit_strangers";
     AUDIT_TABLES = "audit_tables";
     AUDIT_TASKS = "audit_tasks";
@@ -38,6 +42,7 @@ statements! {
     AUDIT_UNIQUE_KEYS = "audit_unique_keys";
     AUDIT_WAITING = "audit_waiting";
     AUDIT_WEIGHTS = "audit_weights";
+    BEGIN_TIMEOUTS = "begin_timeouts";
     BEGIN_WEIGHING = "begin_weighing";
     BEING_WEIGHED = "being_weighed";
     BOARD_GROUP_SIZE = "board_group_size";
@@ -74,6 +79,7 @@ statements! {
     DELETE_FAILURES = "delete_failures";
     DELETE_GATES_DUE = "delete_gates_due";
     DELETE_GATE_MARKS = "delete_gate_marks";
+    DELETE_HELD_RESULT = "delete_held_result";
     DELETE_LARGE_PARAMETERS = "delete_large_parameters";
     DELETE_OLD_CATALOGUES = "delete_old_catalogues";
     DELETE_PARENTS = "delete_parents";
@@ -83,6 +89,7 @@ statements! {
     DELETE_ROUTE = "delete_route";
     DELETE_ROUTE_RANGE = "delete_route_range";
     DELETE_SCHEDULE = "delete_schedule";
+    DELETE_SIGNALS = "delete_signals";
     DELETE_SIGNAL_DUE = "delete_signal_due";
     DELETE_SILENT_WORKERS = "delete_silent_workers";
     DELETE_TALLIES = "delete_tallies";
@@ -98,6 +105,7 @@ statements! {
     DROP_BOARD_GROUP = "drop_board_group";
     DROP_DEPENDENCY_COUNT = "drop_dependency_count";
     DROP_EMPTY_BOARD_GROUPS = "drop_empty_board_groups";
+    DROP_SIGNALS = "drop_signals";
     DUE_GATES = "due_gates";
     DUE_QUEUES = "due_queues";
     DUE_SCHEDULES = "due_schedules";
@@ -107,6 +115,7 @@ statements! {
     ENDED_PREDECESSORS = "ended_predecessors";
     END_DUTY = "end_duty";
     END_GATE_SWEEP = "end_gate_sweep";
+    END_SIGNAL = "end_signal";
     END_TASK = "end_task";
     END_WEIGHING = "end_weighing";
     EXPIRED_LEASES = "expired_leases";
@@ -126,6 +135,7 @@ statements! {
     FIND_RECEIPT = "find_receipt";
     FIND_REPLACED = "find_replaced";
     FIND_SCHEDULE = "find_schedule";
+    FIND_SIGNAL = "find_signal";
     FIND_SUBMISSION = "find_submission";
     FIND_TASK = "find_task";
     FIND_TOMBSTONE = "find_tombstone";
@@ -140,6 +150,7 @@ statements! {
     FORGET_DUE = "forget_due";
     FORGET_GATE_DUE = "forget_gate_due";
     FORGET_GATE_MARKS = "forget_gate_marks";
+    FORGET_KEPT_SIGNALS = "forget_kept_signals";
     FORGET_LOSSES = "forget_losses";
     FORGET_RECEIPT = "forget_receipt";
     FORGET_STRANGER = "forget_stranger";
@@ -160,6 +171,7 @@ statements! {
     INSERT_LARGE_PARAMETERS = "insert_large_parameters";
     INSERT_PARENT = "insert_parent";
     INSERT_RESTORED = "insert_restored";
+    INSERT_SIGNAL = "insert_signal";
     INSERT_TALLY = "insert_tally";
     INSERT_TASK = "insert_task";
     INSERT_UNIQUENESS = "insert_uniqueness";
@@ -173,8 +185,10 @@ statements! {
     IS_WORKER_ALIVE = "is_worker_alive";
     KEEP_CATALOGUE = "keep_catalogue";
     KEEP_RESULTS = "keep_results";
+    KEEP_SIGNAL = "keep_signal";
     LABELS_OF_BOARD_TASK = "labels_of_board_task";
     LATEST_RUNS = "latest_runs";
+    LATE_SIGNALS = "late_signals";
     LEASED_OF_KEY = "leased_of_key";
     LEASED_OF_NAMES = "leased_of_names";
     LEAVE_RECEIPT = "leave_receipt";
@@ -272,8 +286,10 @@ statements! {
     SET_RATE_MARK = "set_rate_mark";
     SIDE_TABLES = "side_tables";
     SIGNALS_DUE = "signals_due";
+    SIGNALS_OF_TASK = "signals_of_task";
     SUCCESSORS = "successors";
     SWEEP_TOMBSTONES = "sweep_tombstones";
+    TAKE_KEPT_SIGNAL = "take_kept_signal";
     TAKE_KEY = "take_key";
     TAKE_WEIGHT = "take_weight";
     TALLIES = "tallies";

@@ -70,7 +70,7 @@ pub(super) fn submit(step: &mut Step<'_>, batch: &Submit) -> Result<Vec<Submitte
                 None => entered.push((queue, 1)),
             }
         }
-        if submitted.how != SubmittedHow::Existing && !task.depends_on.is_empty() {
+        if submitted.how != SubmittedHow::Existing && task.is_linked() {
             let (stored, _) = find(step, &task.id)?.ok_or_else(|| corrupt("a new task", &task.id))?;
             // Nothing else has happened since it was stored.
             linked.push((stored.key, step.ledger.revision, task));
@@ -298,10 +298,10 @@ fn store(
         Start::After(delay) => step.now.after(delay),
         Start::At(at) => at.max(step.now),
     };
-    let status = match new.depends_on.as_slice() {
-        [_, ..] => Status::Waiting,
-        [] if due > step.now => Status::Scheduled,
-        [] => Status::Submitted,
+    let status = match new.is_linked() {
+        true => Status::Waiting,
+        false if due > step.now => Status::Scheduled,
+        false => Status::Submitted,
     };
     let overrides = if new.overrides.is_empty() {
         None

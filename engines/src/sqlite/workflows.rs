@@ -74,7 +74,8 @@ fn check_room(step: &Step<'_>) -> Result<()> {
     Err(Error::Invalid(format!("a store holds at most {MAX_RUNS} workflows")))
 }
 
-fn revision_of(step: &Step<'_>, id: &WorkflowId) -> Result<Option<u64>> {
+/// The revision of a run.
+pub(super) fn revision_of(step: &Step<'_>, id: &WorkflowId) -> Result<Option<u64>> {
     let mut statement = step.prepare(sql::WORKFLOW_REVISION)?;
     let found: Option<i64> = statement.query_row([id.as_str()], |row| row.get(0)).optional().or_store()?;
     Ok(found.map(i64::unsigned_abs))

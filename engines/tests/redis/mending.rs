@@ -2,7 +2,7 @@
 
 use jobbers_common::{
     engine::{
-        AuditRequest, Cycle, Engine, Finding, Flaw, Outcome, PutMode, Settlement,
+        AuditRequest, Cycle, Engine, Finding, Flaw, Outcome, ParentsRequest, PutMode, Settlement,
         conformance::{DONE, Fixture, dependencies::after, failure, id, ids, queue, retry, seconds, task, worker},
     },
     gate::ConcurrencyKey,
@@ -87,6 +87,77 @@ async fn a_task_that_waits_for_none_any_more_is_released() {
     tell(&server, "HSET jobbers:{0}:g b 000001000001", ":0");
     assert_eq!(mended(&f).await, [flaw(Flaw::Unplaced, "b")]);
     assert_eq!(ids(&f.claim(10).await), ["a", "b"]);
+}
+
+/// A store in which `b` and `c` hold `a`, which completed and was deleted.
+async fn held() -> (RedisServer, Fixture) {
+    let (server, f) = store().await;
+    f.submit(vec![task("a"), after("b", &["a"]), after("c", &["a"])]).await;
+    let claimed = f.claim_one().await;
+    f.settle(&claimed, Outcome::Completed { result: Some(Payload::json("7")) }).await;
+    f.engine.delete_tasks(&[id("a")], false).await.unwrap();
+    assert_eq!(audit(&*f.engine, false).await, []);
+    (server, f)
+}
+
+async fn result_read_by(f: &Fixture, task: &str) -> Option<Payload> {
+    f.engine.parents(ParentsRequest::all(id(task), 10, 1_000)).await.unwrap().parents.remove(0).result
+}
+
+#[tokio::test]
+async fn a_result_is_kept_for_all_that_hold_it_after_a_repair() {
+    for (harm, answer) in [
+        ("HSET jobbers:{0}:g:held a 1", ":0"),
+        ("HSET jobbers:{0}:g:held a 17", ":0"),
+        ("HSET jobbers:{0}:g:held a nonsense", ":0"),
+    ] {
+        let (server, f) = held().await;
+        tell(&server, harm, answer);
+        assert_eq!(mended(&f).await, [flaw(Flaw::Miscounted, "a")], "{harm}");
+        for claimed in f.claim(2).await {
+            assert_eq!(result_read_by(&f, claimed.id.as_str()).await, Some(Payload::json("7")), "{harm}");
+            f.settle(&claimed, DONE).await;
+        }
+        assert_eq!(result_read_by(&f, "c").await, None, "{harm}: the last one that held it is over");
+        tell(&server, "EXISTS jobbers:{0}:g:held jobbers:{0}:g:kept", ":0");
+    }
+}
+
+#[tokio::test]
+async fn what_tasks_hold_is_counted_again_when_the_counts_are_gone() {
+    let (server, f) = held().await;
+    tell(&server, "DEL jobbers:{0}:g:held", ":1");
+    let expected = [flaw(Flaw::Orphan, "a"), flaw(Flaw::Miscounted, "a")];
+    let mut found = audit(&*f.engine, false).await;
+    found.sort_by_key(|finding| finding.flaw);
+    assert_eq!(found.into_iter().map(|finding| (finding.flaw, finding.subject)).collect::<Vec<_>>(), expected);
+    assert_eq!(audit(&*f.engine, true).await.len(), 1, "once it is counted again, what is kept is held");
+    assert_eq!(result_read_by(&f, "b").await, Some(Payload::json("7")));
+    assert_eq!(mended(&f).await, []);
+}
+
+#[tokio::test]
+async fn what_no_task_holds_is_let_go() {
+    let (server, f) = held().await;
+    tell(&server, "HSET jobbers:{0}:g:kept ghost 4", ":1");
+    tell(&server, "HSET jobbers:{0}:g:held gone 1", ":1");
+    tell(&server, "HSET jobbers:{0}:g:from lost \"1a\\x00\"", ":1");
+    // As if `b` had ended without letting go.
+    let claimed = f.claim_one().await;
+    f.settle(&claimed, DONE).await;
+    tell(&server, "HSET jobbers:{0}:g:from b \"1a\\x00\"", ":0");
+    tell(&server, "HINCRBY jobbers:{0}:g:held a 2", ":3");
+    let orphan = |name: &str| flaw(Flaw::Orphan, name);
+    assert_eq!(mended(&f).await, [orphan("b"), orphan("ghost"), orphan("lost"), flaw(Flaw::Miscounted, "gone")]);
+    assert_eq!(result_read_by(&f, "c").await, Some(Payload::json("7")));
+}
+
+#[tokio::test]
+async fn a_kept_result_that_is_no_end_is_found_and_left() {
+    let (server, f) = held().await;
+    tell(&server, "HSET jobbers:{0}:g:kept a nonsense", ":0");
+    let found = audit(&*f.engine, true).await;
+    assert_eq!((found.len(), found[0].flaw, found[0].repaired), (1, Flaw::Unreadable, false), "{found:?}");
 }
 
 #[tokio::test]

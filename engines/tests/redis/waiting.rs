@@ -2,11 +2,14 @@
 
 use jobbers_common::{
     engine::{
-        AuditRequest, Cancelled, Flaw, PutMode, TaskFilter,
-        conformance::{Fixture, dependencies::after, id, queue, task},
+        AuditRequest, Cancelled, Flaw, Outcome, PutMode, Settlement, TaskFilter,
+        conformance::{Fixture, dependencies::after, id, queue, task, task_in},
     },
     lifecycle::Status,
+    name::TaskId,
+    payload::Payload,
     queue::QueueConfig,
+    task::NewTask,
 };
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 
@@ -90,4 +93,52 @@ async fn one_that_fell_out_of_its_place_is_put_back() {
     assert_eq!(server.command("ZCARD jobbers:{0}:q:default:d"), ":1\r\n");
     while !audit(&f, true).await.is_empty() {}
     f.assert_conserved().await;
+}
+
+fn ask(server: &RedisServer, words: &str) -> String {
+    server.command(words).trim_end().to_owned()
+}
+
+/// Sixty tasks wait for fifty each, of which all but one completed and were deleted.
+async fn sixty_that_hold_fifty(server: &RedisServer) -> Fixture {
+    let f = connect(&server.url()).await;
+    f.create_queue("mail").await;
+    let names: Vec<String> = (0..50).map(|n| format!("p{n:02}")).collect();
+    let on: Vec<&str> = names.iter().map(String::as_str).collect();
+    f.submit(on.iter().map(|name| task(name)).collect()).await;
+    let edges = after("x", &on).depends_on;
+    let waits = |n| NewTask { depends_on: edges.clone(), ..task_in(&format!("w{n:02}"), "mail") };
+    f.submit((0..60).map(waits).collect()).await;
+    let done = Outcome::Completed { result: Some(Payload::json("7")) };
+    let claimed = f.claim(49).await;
+    let settle = claimed.iter().map(|task| Settlement::new(task.id.clone(), task.fence, done.clone())).collect();
+    f.cycle_as("w1", &["default"], 0, settle).await;
+    while ask(server, "EXISTS jobbers:{0}:g:due") == ":1" {
+        f.engine.promote_due(10).await.unwrap();
+    }
+    let ids: Vec<TaskId> = claimed.into_iter().map(|task| task.id).collect();
+    f.engine.delete_tasks(&ids, false).await.unwrap();
+    assert_eq!(ask(server, "HLEN jobbers:{0}:g:kept"), ":49");
+    f
+}
+
+#[tokio::test]
+async fn what_many_removed_tasks_held_is_let_go_in_pieces() {
+    let server = RedisServer::start(RedisOptions::default());
+    let f = sixty_that_hold_fifty(&server).await;
+    assert_eq!(f.engine.purge_queue(&queue("mail"), 100).await, Ok(60));
+    // Some are let go at once, and then those of twenty tasks at a time.
+    assert_eq!(ask(&server, "LLEN jobbers:{0}:g:left"), ":50");
+    assert_eq!(audit(&f, false).await, []);
+    assert!(f.claim_from(&["mail"], 1).await.is_empty());
+    assert_eq!(ask(&server, "LLEN jobbers:{0}:g:left"), ":30", "a claim goes on with it");
+    assert_eq!(audit(&f, false).await, []);
+    for left in [":10", ":0"] {
+        assert_eq!(ask(&server, "HLEN jobbers:{0}:g:kept"), ":49", "still held");
+        f.engine.promote_due(10).await.unwrap();
+        assert_eq!(ask(&server, "LLEN jobbers:{0}:g:left"), left, "and so does a tick");
+        assert_eq!(audit(&f, false).await, []);
+    }
+    f.engine.promote_due(10).await.unwrap();
+    assert_eq!(ask(&server, "EXISTS jobbers:{0}:g:held jobbers:{0}:g:kept jobbers:{0}:g:due"), ":0");
 }

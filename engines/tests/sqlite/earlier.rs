@@ -28,6 +28,8 @@ const UNDO: &[(u32, &str)] = &[
             before INTEGER NOT NULL, status INTEGER NOT NULL CHECK (status BETWEEN 4 AND 9)) STRICT",
     ),
     (24, "DROP TABLE parent; DROP TABLE held_result"),
+    (25, "DROP TABLE external_signal"),
+    (26, "DROP TABLE kept_signal"),
 ];
 
 /// Takes a store that no program has open back to a schema.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use jobbers_common::{
     engine::{
-        AuditRequest, ClaimRequest, Cycle, Engine, Finding, Flaw, OnConflict, Outcome, PutMode, QueueClaim, Submit,
+        AuditRequest, ClaimRequest, Cycle, Engine, Finding, Flaw, OnConflict, Outcome, ParentsRequest, PutMode,
+        QueueClaim, Submit,
         conformance::{DONE, Fixture, dependencies::after, failure, id, queue, retry, seconds, task, worker},
         look::first_queues,
     },
@@ -33,6 +34,14 @@ impl Store {
         let folder = tempfile::tempdir().unwrap();
         let engine = SqliteEngine::open(&url(&folder.path().join("store.db")), OpenOptions::default()).await.unwrap();
         Self { folder, engine }
+    }
+
+    /// The same file once more, with a clock that does not move.
+    async fn fixture(&self) -> Fixture {
+        let url = url(&self.folder.path().join("store.db"));
+        let engine = SqliteEngine::open(&url, OpenOptions::default()).await.unwrap();
+        let clock = Arc::new(ManualClock::new(Timestamp::default()));
+        Fixture { engine: Arc::new(engine), clock, guard: Box::new(()) }
     }
 
     /// Writes to the file past the engine.
@@ -77,6 +86,33 @@ async fn a_task_that_waits_for_none_any_more_is_released() {
     assert_eq!(store.mended().await, expected);
     let released = store.engine.get(&id("b")).await.unwrap().unwrap();
     assert_eq!(released.status, Status::Submitted);
+}
+
+#[tokio::test]
+async fn what_no_task_holds_any_more_is_let_go() {
+    let store = Store::new().await;
+    let f = store.fixture().await;
+    f.submit(vec![task("a"), after("b", &["a"]), after("c", &["a"])]).await;
+    let claimed = f.claim_one().await;
+    f.settle(&claimed, Outcome::Completed { result: Some(Payload::json("7")) }).await;
+    f.engine.delete_tasks(&[id("a")], false).await.unwrap();
+    let b = f.claim_one().await;
+    f.settle(&b, DONE).await;
+    assert_eq!(store.mended().await, []);
+    let over = "UPDATE parent SET holds = 1 WHERE successor = (SELECT key FROM task WHERE id = 'b');";
+    store.tamper(&format!(
+        "{over} INSERT INTO parent VALUES (99, 0, 'a', 1); INSERT INTO held_result VALUES ('ghost', 4, NULL, NULL);"
+    ));
+    let found = store.mended().await;
+    let orphans: Vec<&str> = found.iter().map(|(_, subject)| subject.split(' ').next().unwrap()).collect();
+    assert_eq!(orphans, ["parent", "holder", "held_result"], "{found:?}");
+    assert!(found.iter().all(|(flaw, _)| *flaw == Flaw::Orphan), "{found:?}");
+    let of_c = f.engine.parents(ParentsRequest::all(id("c"), 10, 1_000)).await.unwrap();
+    assert_eq!(of_c.parents[0].result, Some(Payload::json("7")), "c still holds it");
+    let c = f.claim_one().await;
+    f.settle(&c, DONE).await;
+    let of_c = f.engine.parents(ParentsRequest::all(id("c"), 10, 1_000)).await.unwrap();
+    assert_eq!(of_c.parents[0].result, None, "after the repair no other task holds it");
 }
 
 /// A store with a task in each of a few situations, as a fixture whose clock does not move.

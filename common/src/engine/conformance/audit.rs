@@ -1,6 +1,6 @@
 //! Audits: a sound store has nothing to find, however it got where it is.
 
-use super::{DONE, Fixture, LEASE, RELEASED, failure, id, queue, retry, seconds, task, task_in};
+use super::{DONE, Fixture, LEASE, RELEASED, dependencies::after, failure, id, queue, retry, seconds, task, task_in};
 use crate::{
     engine::{AuditRequest, Error, OnConflict, Outcome, PruneRequest, PruneScope, Resubmit, TaskFilter},
     limits::KEPT_PARAMETER_BYTES,
@@ -53,6 +53,11 @@ async fn tasks_of_all_sorts(f: &Fixture) {
     f.submit(vec![NewTask { start: Start::After(seconds(60)), ..task("scheduled") }, task_in("mailed", "mail")]).await;
     f.claim_from(&["mail"], 1).await;
     f.engine.cancel(&[id("mailed"), id("moved")]).await.unwrap();
+    let holds = NewTask { depends_on: after("x", &["kept"]).depends_on, ..task_in("holds", "mail") };
+    f.submit(vec![task_in("kept", "mail"), holds]).await;
+    let kept = f.claim_from(&["mail"], 1).await.remove(0);
+    f.settle(&kept, Outcome::Completed { result: Some(Payload::json("7")) }).await;
+    f.engine.delete_tasks(&[kept.id], false).await.unwrap();
     f.try_submit(vec![NewTask { version: 2, ..task("failed") }], OnConflict::Replace).await.unwrap();
 }
 

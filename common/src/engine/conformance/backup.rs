@@ -16,9 +16,11 @@ use crate::{
     gate::ConcurrencyKey,
     lifecycle::Status,
     limits::{KEPT_PARAMETER_BYTES, MAX_BATCH, MAX_RESTORED_REVISION},
+    name::SignalName,
     payload::Payload,
     policy::{DeadLetter, PolicyOverrides},
     queue::{QueueConfig, Retention},
+    signal::{AwaitedSignal, OnTimeout, Signalled},
     suspicion::Suspicion,
     task::{AttemptFailure, FailureKind, NewTask, Priority, Progress, Start},
     time::{Clock, Timestamp},
@@ -144,6 +146,39 @@ pub async fn a_restored_task_is_what_it_was(f: Fixture) {
         assert_eq!(claimed.id, id(text));
         f.settle(&claimed, DONE).await;
     }
+    sound(&f).await;
+}
+
+pub async fn a_restored_task_waits_for_its_signals(f: Fixture) {
+    let awaited = |name: &str, after: Option<u64>| AwaitedSignal {
+        name: SignalName::new(name).unwrap(),
+        timeout: after.map(seconds),
+        on_timeout: OnTimeout::Run,
+    };
+    let signals = vec![awaited("came", None), awaited("late", Some(60)), awaited("open", None)];
+    f.submit(vec![
+        task("a"),
+        NewTask { signals: signals.clone(), ..waits_for("both", &["a"]) },
+        NewTask { signals: vec![awaited("late", Some(60))], ..task("alone") },
+        NewTask { signals, ..task("over") },
+    ])
+    .await;
+    let came = SignalName::new("came").unwrap();
+    f.engine.signal(&id("both"), &came, None).await.unwrap();
+    f.engine.cancel(&[id("over")]).await.unwrap();
+    let dumped = move_all(&f).await;
+    assert_eq!(dump_all(&f).await, dumped);
+    sound(&f).await;
+    assert_eq!(f.engine.signal(&id("both"), &came, None).await, Ok(Signalled::Already));
+    f.advance(seconds(61));
+    f.engine.promote_due(100).await.unwrap();
+    assert_eq!((f.status("alone").await, f.status("both").await), (Status::Submitted, Status::Waiting));
+    let claimed = f.claim_one().await;
+    f.settle(&claimed, DONE).await;
+    f.advance(seconds(60));
+    f.engine.promote_due(100).await.unwrap();
+    let open = SignalName::new("open").unwrap();
+    assert_eq!(f.engine.signal(&id("both"), &open, None).await, Ok(Signalled::Done(Status::Submitted)));
     sound(&f).await;
 }
 

@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 use super::{DONE, Fixture, audit::assert_sound, id, ids, queue, retry, seconds};
 use crate::{
     engine::{
-        Error, Fire, Fired, IfBusy, PruneRequest, PruneScope, PutMode, PutSchedule, ScheduleEntry, StoredSchedule,
-        SubmittedHow,
+        Error, Fire, Fired, IfBusy, Launch, Previous, PruneRequest, PruneScope, PutMode, PutSchedule, ScheduleEntry,
+        StoredSchedule, SubmittedHow,
     },
     gate::ConcurrencyKey,
     lifecycle::Status,
@@ -16,25 +16,31 @@ use crate::{
     name::{ScheduleName, TaskId, TaskName},
     policy::PolicyOverrides,
     queue::{QueueConfig, Retention},
-    schedule::{CatchUp, Overlap, Schedule, Timing},
+    schedule::{CatchUp, Overlap, RunId, Schedule, Target, Timing},
     task::{NewTask, Priority, Start},
     template::TaskTemplate,
     time::Timestamp,
 };
 
-fn named(name: &str) -> Schedule {
+fn template() -> TaskTemplate {
+    TaskTemplate {
+        name: TaskName::new("echo").unwrap(),
+        version: 1,
+        queue: Some(queue("default")),
+        priority: Priority::DEFAULT,
+        parameters: RawValue::from_string(r#"{"n": 1.0}"#.to_owned()).unwrap().into(),
+        concurrency_key: Some(ConcurrencyKey::new("k").unwrap()),
+        signals: Vec::new(),
+        overrides: PolicyOverrides { max_retries: Some(2), ..PolicyOverrides::default() },
+    }
+}
+
+/// A schedule of a task, each minute.
+pub(super) fn named(name: &str) -> Schedule {
     Schedule {
         name: ScheduleName::new(name).unwrap(),
         timing: Timing::Every(seconds(60)),
-        task: TaskTemplate {
-            name: TaskName::new("echo").unwrap(),
-            version: 1,
-            queue: Some(queue("default")),
-            priority: Priority::DEFAULT,
-            parameters: RawValue::from_string(r#"{"n": 1.0}"#.to_owned()).unwrap().into(),
-            concurrency_key: Some(ConcurrencyKey::new("k").unwrap()),
-            overrides: PolicyOverrides { max_retries: Some(2), ..PolicyOverrides::default() },
-        },
+        target: Target::Task(template()),
         overlap: Overlap::Allow,
         catch_up: CatchUp::All(100),
         jitter: Duration::ZERO,
@@ -42,23 +48,23 @@ fn named(name: &str) -> Schedule {
     }
 }
 
-async fn now(f: &Fixture) -> Timestamp {
+pub(super) async fn now(f: &Fixture) -> Timestamp {
     f.engine.health().await.unwrap().now
 }
 
-async fn create(f: &Fixture, schedule: Schedule) -> StoredSchedule {
+pub(super) async fn create(f: &Fixture, schedule: Schedule) -> StoredSchedule {
     let entry = ScheduleEntry::new(schedule, now(f).await).unwrap();
     let revision = f.engine.put_schedule(entry.clone(), PutSchedule::Create).await.unwrap();
     StoredSchedule { entry, revision }
 }
 
-async fn stored(f: &Fixture, name: &str) -> StoredSchedule {
+pub(super) async fn stored(f: &Fixture, name: &str) -> StoredSchedule {
     f.engine.schedule(&ScheduleName::new(name).unwrap()).await.unwrap().unwrap()
 }
 
 fn task_of(entry: &ScheduleEntry, slot: Timestamp) -> NewTask {
-    let template = &entry.schedule.task;
-    template.new_task(entry.schedule.task_id(slot), queue("default"), template.concurrency_key.clone(), Start::Now)
+    let (template, id) = (template(), id(&entry.schedule.slot_id(slot)));
+    template.new_task(id, queue("default"), template.concurrency_key.clone(), Start::Now)
 }
 
 /// The step for the next slot of a schedule, as a manager makes it.
@@ -68,17 +74,17 @@ fn step(stored: &StoredSchedule) -> (Fire, TaskId) {
     let task = task_of(entry, slot);
     let task_id = task.id.clone();
     let if_busy = match entry.schedule.overlap {
-        Overlap::Allow => IfBusy::Submit,
+        Overlap::Allow => IfBusy::Start,
         Overlap::CancelPrevious => IfBusy::Cancel,
         Overlap::Skip | Overlap::BufferOne => IfBusy::Hold(Box::new(entry.held_back(slot, slot))),
     };
-    let fire = Fire {
-        revision: stored.revision,
-        entry: entry.fired(slot, task_id.clone(), slot),
-        task: Some(task),
-        previous: entry.state.last_run.as_ref().map(|run| run.task.clone()),
-        if_busy,
-    };
+    let previous = entry.state.last_run.as_ref().map(|run| match &run.id {
+        RunId::Task(id) => Previous::Task(id.clone()),
+        RunId::Workflow(id) => panic!("{id} is a workflow"),
+    });
+    let launch = Launch::Task(Box::new(task));
+    let entry = entry.fired(slot, launch.id(), slot);
+    let fire = Fire { revision: stored.revision, entry, launch: Some(launch), previous, if_busy };
     (fire, task_id)
 }
 
@@ -144,7 +150,7 @@ pub async fn a_schedule_past_its_bounds_is_refused(f: Fixture) {
     let entry = ScheduleEntry::new(named("a"), now(&f).await).unwrap();
     let large = RawValue::from_string(format!("\"{}\"", "x".repeat(MAX_SCHEDULE_BYTES))).unwrap();
     let mut heavy = entry.clone();
-    heavy.schedule.task.parameters = large.into();
+    heavy.schedule.target = Target::Task(TaskTemplate { parameters: large.into(), ..template() });
     let mut never = entry.clone();
     never.schedule.timing = Timing::Cron { expression: "0 0 30 2 *".to_owned(), time_zone: "UTC".to_owned() };
     for bad in [heavy, never] {
@@ -247,8 +253,9 @@ pub async fn a_refused_task_leaves_its_schedule_as_it_was(f: Fixture) {
     f.submit_ids(&["first"]).await;
     let (fire, task) = step(&before);
     assert!(matches!(f.engine.fire_schedule(fire.clone()).await, Err(Error::QueueFull { .. })));
-    let elsewhere = fire.task.clone().map(|task| NewTask { queue: queue("none"), ..task });
-    let unknown = f.engine.fire_schedule(Fire { task: elsewhere, ..fire.clone() }).await;
+    let elsewhere = NewTask { queue: queue("none"), ..task_of(&before.entry, before.entry.next_at.unwrap()) };
+    let elsewhere = Fire { launch: Some(Launch::Task(Box::new(elsewhere))), ..fire.clone() };
+    let unknown = f.engine.fire_schedule(elsewhere).await;
     assert_eq!(unknown, Err(Error::UnknownQueue(queue("none"))));
     assert_eq!(stored(&f, "a").await, before);
     assert_eq!(status(&f, &task).await, None);
@@ -257,11 +264,11 @@ pub async fn a_refused_task_leaves_its_schedule_as_it_was(f: Fixture) {
     assert_sound(&f, MAX_BATCH, false).await;
 }
 
-pub async fn a_slot_may_be_noted_without_a_task(f: Fixture) {
+pub async fn a_slot_may_be_noted_and_nothing_started(f: Fixture) {
     let before = create(&f, named("a")).await;
     let entry = before.entry.missed(1, before.entry.next_at.unwrap());
     let note =
-        Fire { revision: before.revision, entry: entry.clone(), task: None, previous: None, if_busy: IfBusy::Submit };
+        Fire { revision: before.revision, entry: entry.clone(), launch: None, previous: None, if_busy: IfBusy::Start };
     let fired = f.engine.fire_schedule(note).await.unwrap();
     let Fired::Done { revision, submitted: None } = fired else { panic!("{fired:?}") };
     assert_eq!(stored(&f, "a").await, StoredSchedule { entry, revision });

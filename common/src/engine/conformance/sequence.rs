@@ -23,11 +23,12 @@ use crate::{
     error_kind::ErrorKind,
     gate::{ConcurrencyKey, GateLimits},
     lifecycle::Status,
-    name::{TaskId, TaskName},
+    name::{SignalName, TaskId, TaskName},
     payload::Payload,
     policy::{DeadLetter, Exhausted, PolicyOverrides},
     queue::{QueueConfig, Retention},
     rate::RateLimit,
+    signal::{AwaitedSignal, OnTimeout},
     task::{ClaimedTask, FailureKind, Fence, Lease, NewTask, Priority, Progress, Start, Task},
     task_kind::TaskKind,
     time::Clock,
@@ -37,6 +38,7 @@ use crate::{
 /// Operations in the case that every run of the suite includes.
 const STEPS: u32 = 1_500;
 const POOL: u64 = 14;
+const SIGNALS: [&str; 2] = ["approved", "reviewed"];
 const BUSY: ErrorKind = ErrorKind::checked("busy");
 /// The last has no limits by key or by task; claims refuse kinds of its tasks.
 const QUEUES: [&str; 3] = ["default", "mail", "own"];
@@ -114,7 +116,8 @@ impl Pair<'_> {
                 self.f.clock.advance(by);
             }
             78..82 => self.cancel().await,
-            82..84 => self.add_edges().await,
+            82 => self.add_edges().await,
+            83 => self.signal().await,
             84..87 => {
                 let (a, b) = (self.model.promote_due(1_000).await, self.f.engine.promote_due(1_000).await);
                 assert_eq!(a, b, "promoted, {}", self.at);
@@ -139,6 +142,9 @@ impl Pair<'_> {
             names.insert(self.random.below(POOL));
         }
         let mut tasks: Vec<NewTask> = names.into_iter().map(|n| self.new_task(n)).collect();
+        if self.random.chance(15) && tasks.iter().all(|task| task.unique.is_none()) {
+            self.add_signals(&mut tasks);
+        }
         if self.random.chance(35) {
             self.add_dependencies(&mut tasks);
         }
@@ -331,6 +337,33 @@ impl Pair<'_> {
         let a = self.model.add_dependencies(&edges).await;
         let b = self.f.engine.add_dependencies(&edges).await;
         assert_eq!(plain(a), plain(b), "added {edges:?}, {}", self.at);
+    }
+
+    async fn signal(&mut self) {
+        for _ in 0..3 {
+            let target = id(&format!("t{:02}", self.random.below(POOL + 1)));
+            let name = SignalName::new(self.random.one_of(&SIGNALS)).unwrap();
+            let keep = self.random.one_of(&[None, None, Some(seconds(5))]);
+            let a = self.model.signal(&target, &name, keep).await;
+            let b = self.f.engine.signal(&target, &name, keep).await;
+            assert_eq!(a, b, "signalled {target} {name}, {}", self.at);
+        }
+    }
+
+    /// Lets some tasks wait for signals from outside.
+    fn add_signals(&mut self, tasks: &mut [NewTask]) {
+        for task in tasks.iter_mut().filter(|task| task.unique.is_none()) {
+            let names = SIGNALS.into_iter().filter(|_| self.random.chance(40)).collect::<Vec<_>>();
+            let mut awaited = Vec::new();
+            for name in names {
+                awaited.push(AwaitedSignal {
+                    name: SignalName::new(name).unwrap(),
+                    timeout: self.random.one_of(&[None, Some(seconds(2)), Some(seconds(12))]),
+                    on_timeout: self.random.one_of(&OnTimeout::ALL),
+                });
+            }
+            task.signals = awaited;
+        }
     }
 
     async fn resubmit(&mut self) {

@@ -15,7 +15,8 @@ use crate::{
     workflow::{NewNode, Run, RunState, Workflow},
 };
 
-fn graph() -> Workflow {
+/// Two tasks, one after the other.
+pub(super) fn graph() -> Workflow {
     let node = |name: &str, on: &[&str]| NewNode {
         name: NodeName::new(name).unwrap(),
         task: TaskTemplate {
@@ -25,6 +26,7 @@ fn graph() -> Workflow {
             priority: Priority::DEFAULT,
             parameters: serde_json::value::RawValue::from_string(r#"{"n": 1.0}"#.to_owned()).unwrap().into(),
             concurrency_key: None,
+            signals: Vec::new(),
             overrides: PolicyOverrides::default(),
         },
         depends_on: on.iter().map(|on| (NodeName::new(on).unwrap(), DependencyPolicy::default())).collect(),
@@ -32,11 +34,12 @@ fn graph() -> Workflow {
     Workflow::new(vec![node("a", &[]), node("b", &["a"])]).unwrap()
 }
 
-fn workflow_id(text: &str) -> WorkflowId {
+pub(super) fn workflow_id(text: &str) -> WorkflowId {
     WorkflowId::new(text).unwrap()
 }
 
-fn run_at(text: &str, at: i64) -> Run {
+/// A run of that graph.
+pub(super) fn run_at(text: &str, at: i64) -> Run {
     Run::new(workflow_id(text), Some(WorkflowName::new("nightly").unwrap()), &graph(), 7, Timestamp::from_micros(at))
 }
 

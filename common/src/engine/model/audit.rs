@@ -26,7 +26,7 @@ impl State {
         }
         for stored in self.tasks.values().filter(|stored| stored.task.status == Status::Waiting) {
             let is_live = |on| self.tasks.get(on).is_some_and(|it: &Stored| !it.task.status.is_finished());
-            if stored.waits_for.is_empty() || !stored.waits_for.keys().all(is_live) {
+            if stored.left() == 0 || !stored.waits_for.keys().all(is_live) {
                 findings.push(Finding {
                     flaw: Flaw::Unplaced,
                     subject: stored.task.id.to_string(),

@@ -130,8 +130,9 @@ impl State {
     /// Gives a task its edges; `None` if it has some, or does not wait. Returns how it moves, if it need not wait.
     fn link_one(&mut self, task: &Edges, now: Timestamp) -> Option<Option<AtOnce>> {
         let stored = self.tasks.get(&task.id).filter(|it| it.task.status == Status::Waiting)?;
-        let open = stored.task.dependencies.as_ref().map_or(0, |it| it.total - it.signals) as usize;
-        if !stored.waits_for.is_empty() || open != task.waits_for.len() {
+        let dependencies = stored.task.dependencies.as_ref()?;
+        let (open, external) = ((dependencies.total - dependencies.signals) as usize, dependencies.open_signals());
+        if !stored.waits_for.is_empty() || open != task.waits_for.len() + external {
             return None;
         }
         let (mut edges, mut signals, mut aborted_by) = (BTreeMap::new(), 0, None);
@@ -147,12 +148,13 @@ impl State {
                 _ => drop(edges.insert(on.clone(), OpenEdge { policy: *policy, since: stored.position })),
             }
         }
-        let moves = (aborted_by.is_some() || edges.is_empty()).then(|| (task.id.clone(), aborted_by));
+        let moves = (aborted_by.is_some() || edges.is_empty() && external == 0).then(|| (task.id.clone(), aborted_by));
         let stored = self.tasks.get_mut(&task.id)?;
         stored.waits_for = edges;
         if let Some(dependencies) = &mut stored.task.dependencies {
             dependencies.signals += signals;
         }
+        stored.begin_timeouts(now);
         Some(moves)
     }
 }

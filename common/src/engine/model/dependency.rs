@@ -1,5 +1,7 @@
 //! Dependencies: what the ends of tasks do to those that wait for them.
 
+use std::{collections::BTreeSet, time::Duration};
+
 use super::{
     parents::Held,
     state::{OpenEdge, State, Stored},
@@ -12,9 +14,10 @@ use crate::{
     },
     engine::{Error, Result},
     lifecycle::{Move, Status},
-    limits::{MAX_DEPENDENCIES, MAX_DEPENDENCIES_SHOWN, MAX_EDGES_CHECKED},
-    name::TaskId,
-    task::Task,
+    limits::{MAX_DEPENDENCIES, MAX_DEPENDENCIES_SHOWN, MAX_EDGES_CHECKED, MAX_SIGNALS_KEPT, TIMEOUTS_A_TICK},
+    name::{SignalName, TaskId},
+    signal::{ExternalSignal, SignalState, Signalled},
+    task::{NewTask, Task},
     time::Timestamp,
 };
 
@@ -54,22 +57,24 @@ impl State {
                     continue;
                 };
                 stored.waits_for.remove(&on);
-                let left = u32::try_from(stored.waits_for.len()).unwrap_or(u32::MAX);
                 let Some(dependencies) = &mut stored.task.dependencies else { continue };
                 match end {
                     End::Over(status) => {
                         dependencies.signals += 1;
-                        if let Some(event) = consequence(edge.policy, status, left) {
-                            let cause = (event == Move::Abort).then_some(EndedPredecessor { id: on, status });
-                            self.leave_waiting(&successor, cause, now);
+                        match consequence(edge.policy, status, stored.left()) {
+                            Some(Move::Abort) => {
+                                self.leave_waiting(&successor, Some(EndedPredecessor { id: on, status }), now);
+                            }
+                            Some(_) => self.leave_waiting(&successor, None, now),
+                            None => stored.begin_timeouts(now),
                         }
                     }
                     End::Deleted { cascade } => {
                         dependencies.total -= 1;
-                        match (left, cascade) {
+                        match (stored.left(), cascade) {
                             (0, true) => self.withdraw(&successor, end),
                             (0, false) => self.leave_waiting(&successor, None, now),
-                            _ => {}
+                            _ => stored.begin_timeouts(now),
                         }
                     }
                 }
@@ -117,12 +122,94 @@ impl State {
                     dependencies.signals += 1;
                 }
             }
-            let is_free = self.tasks.get(id).is_some_and(|stored| stored.waits_for.is_empty());
+            self.receive_kept(id, now);
+            let Some(stored) = self.tasks.get_mut(id) else { continue };
+            stored.begin_timeouts(now);
+            let is_free = stored.left() == 0;
             if aborted_by.is_some() || is_free {
                 at_once.push((id.clone(), aborted_by));
             }
         }
         Ok(at_once)
+    }
+
+    /// Sends a signal from outside to a task.
+    pub(super) fn signal(
+        &mut self,
+        id: &TaskId,
+        name: &SignalName,
+        keep: Option<Duration>,
+        now: Timestamp,
+    ) -> Signalled {
+        let Some(stored) = self.tasks.get(id) else { return self.keep_signal(id, name, keep, now) };
+        let found = stored.task.dependencies.iter().flat_map(|it| &it.external).find(|signal| signal.name == *name);
+        match found.map(|signal| signal.state) {
+            None => Signalled::UnknownSignal,
+            Some(SignalState::Received) => Signalled::Already,
+            Some(SignalState::Waiting) => {
+                self.end_signal(id, name, SignalState::Received, now);
+                Signalled::Done(self.tasks.get(id).map_or(Status::Waiting, |stored| stored.task.status))
+            }
+            Some(state) => Signalled::Late(state),
+        }
+    }
+
+    /// Keeps a signal for a task that does not exist yet, on request.
+    fn keep_signal(&mut self, id: &TaskId, name: &SignalName, keep: Option<Duration>, now: Timestamp) -> Signalled {
+        let Some(keep) = keep.filter(|_| self.tombstone(id, now).is_none()) else { return Signalled::UnknownTask };
+        let (key, is_full) = ((id.clone(), name.clone()), self.kept_signals.len() >= MAX_SIGNALS_KEPT);
+        let before = self.kept_signals.get(&key).copied();
+        if is_full && before.is_none() {
+            return Signalled::TooManyKept;
+        }
+        let until = before.map_or(now.after(keep), |before| before.max(now.after(keep)));
+        self.kept_signals.insert(key, until);
+        Signalled::Kept(until)
+    }
+
+    /// A new task receives the signals that are kept for it.
+    fn receive_kept(&mut self, id: &TaskId, now: Timestamp) {
+        let Some(dependencies) = self.tasks.get_mut(id).and_then(|stored| stored.task.dependencies.as_mut()) else {
+            return;
+        };
+        for signal in &mut dependencies.external {
+            let kept = self.kept_signals.remove(&(id.clone(), signal.name.clone()));
+            if kept.is_some_and(|until| until > now) {
+                (signal.state, signal.at) = (SignalState::Received, Some(now));
+                dependencies.signals += 1;
+            }
+        }
+    }
+
+    /// Times out signals from outside that have not come in time, and forgets those that were kept in vain.
+    pub(super) fn time_out(&mut self, now: Timestamp) {
+        self.kept_signals.retain(|_, until| *until > now);
+        let mut late = BTreeSet::new();
+        for stored in self.tasks.values() {
+            let open = stored.task.dependencies.iter().flat_map(|it| &it.external);
+            let open = open.filter(|signal| signal.state == SignalState::Waiting);
+            let due = open.filter_map(|signal| Some((signal.due.filter(|due| *due <= now)?, signal.name.clone())));
+            late.extend(due.map(|(due, name)| (due, stored.task.id.clone(), name)));
+        }
+        for (_, id, name) in late.into_iter().take(TIMEOUTS_A_TICK) {
+            self.end_signal(&id, &name, SignalState::TimedOut, now);
+        }
+    }
+
+    /// Ends an open signal of a task, which may move then.
+    fn end_signal(&mut self, id: &TaskId, name: &SignalName, state: SignalState, now: Timestamp) {
+        let Some(stored) = self.tasks.get_mut(id) else { return };
+        let Some(dependencies) = &mut stored.task.dependencies else { return };
+        let open = |signal: &&mut ExternalSignal| signal.name == *name && signal.state == SignalState::Waiting;
+        let Some(signal) = dependencies.external.iter_mut().find(open) else { return };
+        (signal.state, signal.at) = (state, Some(now));
+        dependencies.signals += 1;
+        let policy = signal.on_timeout.policy();
+        match consequence(policy, state.end(), stored.left()) {
+            Some(Move::Abort) => self.go(id, Move::Abort, Status::Aborted, now),
+            Some(_) => self.leave_waiting(id, None, now),
+            None => {}
+        }
     }
 
     /// Adds edges between stored tasks.
@@ -222,8 +309,26 @@ impl State {
     }
 }
 
+impl Stored {
+    /// For how many tasks and signals it waits.
+    pub(super) fn left(&self) -> u32 {
+        let signals = self.task.dependencies.as_ref().map_or(0, |it| it.open_signals());
+        u32::try_from(self.waits_for.len() + signals).unwrap_or(u32::MAX)
+    }
+
+    /// Begins the timeouts of its signals if it waits for no other task.
+    pub(super) fn begin_timeouts(&mut self, now: Timestamp) {
+        if self.waits_for.is_empty() {
+            let external = self.task.dependencies.iter_mut().flat_map(|it| &mut it.external);
+            external.for_each(|signal| signal.begin_timeout(now));
+        }
+    }
+}
+
 /// The dependencies of a new task.
-pub(super) fn counted(depends_on: &[Dependency]) -> Option<Box<Dependencies>> {
-    let total = u32::try_from(depends_on.len()).unwrap_or(u32::MAX);
-    (total > 0).then(|| Box::new(Dependencies { total, ..Dependencies::default() }))
+pub(super) fn counted(new: &NewTask) -> Option<Box<Dependencies>> {
+    let total = u32::try_from(new.depends_on.len() + new.signals.len()).unwrap_or(u32::MAX);
+    let mut external: Vec<ExternalSignal> = new.signals.iter().map(ExternalSignal::of).collect();
+    external.sort_by(|a, b| a.name.cmp(&b.name));
+    (total > 0).then(|| Box::new(Dependencies { total, external, ..Dependencies::default() }))
 }

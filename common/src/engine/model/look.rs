@@ -4,6 +4,7 @@ use std::{cmp::Reverse, collections::BTreeMap, ops::Bound};
 
 use super::state::{State, Stored};
 use crate::{
+    dependency::Dependencies,
     engine::{Error, ListRequest, Page, QueueListRequest, QueuePage, QueuePlace, QueueStats, Result},
     lifecycle::Status,
     name::{QueueName, TaskId},
@@ -49,8 +50,11 @@ impl State {
         let next = (found.len() > request.limit)
             .then(|| found.keys().nth(request.limit - 1).map(|place| serde_json::json!(place).to_string()))
             .flatten();
-        let slim =
-            |task: &Task| Task { parameters: None, checkpoint: None, result: None, errors: Vec::new(), ..task.clone() };
+        let slim = |task: &Task| {
+            let dependencies =
+                task.dependencies.clone().map(|it| Box::new(Dependencies { external: Vec::new(), ..*it }));
+            Task { parameters: None, checkpoint: None, result: None, errors: Vec::new(), dependencies, ..task.clone() }
+        };
         Ok(Page { tasks: found.into_values().take(request.limit).map(slim).collect(), next })
     }
 

@@ -4,7 +4,10 @@ use std::ops::Bound;
 
 use super::state::State;
 use crate::{
-    engine::{DueSchedules, Error, Fire, Fired, IfBusy, PutSchedule, Result, ScheduleEntry, StoredSchedule},
+    engine::{
+        DueSchedules, Error, Fire, Fired, IfBusy, Launch, Previous, PutRun, PutSchedule, Result, ScheduleEntry,
+        StoredSchedule,
+    },
     limits::MAX_SCHEDULES,
     name::{ScheduleName, TaskId},
     time::Timestamp,
@@ -67,8 +70,17 @@ impl State {
         if self.schedules.get(fire.name()).is_none_or(|stored| stored.revision != fire.revision) {
             return Ok(Fired::Changed);
         }
-        let busy = fire.previous.clone().filter(|previous| self.is_live(previous));
-        if let (Some(_), IfBusy::Hold(entry)) = (&busy, &fire.if_busy) {
+        let is_busy = match &fire.previous {
+            None => false,
+            Some(Previous::Task(id)) => self.is_live(id),
+            Some(Previous::Workflow { cancelled, revision }) => {
+                if self.workflows.get(&cancelled.id).is_none_or(|(stored, _)| stored.revision != *revision) {
+                    return Ok(Fired::Changed);
+                }
+                true
+            }
+        };
+        if let (true, IfBusy::Hold(entry)) = (is_busy, &fire.if_busy) {
             entry.encode()?;
             return Ok(Fired::Held { revision: self.store_schedule((**entry).clone()) });
         }
@@ -76,8 +88,19 @@ impl State {
             Some(batch) => self.submit(batch, now)?.pop(),
             None => None,
         };
-        if let (Some(previous), IfBusy::Cancel) = (busy, &fire.if_busy) {
-            self.cancel(&previous, now);
+        if let Some(Launch::Workflow(run, definition)) = fire.launch {
+            self.put_workflow(*run, PutRun::Create(definition))?;
+        }
+        if is_busy && fire.if_busy == IfBusy::Cancel {
+            match fire.previous {
+                Some(Previous::Task(id)) => {
+                    self.cancel(&id, now);
+                }
+                Some(Previous::Workflow { cancelled, revision }) => {
+                    self.put_workflow(*cancelled, PutRun::Replace(revision))?;
+                }
+                None => {}
+            }
         }
         Ok(Fired::Done { revision: self.store_schedule(fire.entry), submitted })
     }

@@ -12,10 +12,11 @@ use crate::{
     gate::Gate,
     lifecycle::{Move, Status, is_legal},
     limits::MAX_ERRORS_KEPT,
-    name::{BoardName, DutyName, QueueName, ScheduleName, TaskId, TaskName, WorkerId, WorkflowId},
+    name::{BoardName, DutyName, QueueName, ScheduleName, SignalName, TaskId, TaskName, WorkerId, WorkflowId},
     payload::Payload,
     queue::Config,
     registry::{Catalogue, CatalogueId},
+    signal::SignalState,
     suspicion::{Suspicion, WorkerLoss},
     task::{AttemptError, AttemptFailure, Fence, Task},
     task_kind::TaskKind,
@@ -87,6 +88,8 @@ pub(super) struct State {
     pub(super) taken_from: Option<u64>,
     /// Ends that must still be signalled to successors.
     pub(super) signals: Vec<Signal>,
+    /// Signals that are kept for tasks which do not exist yet, and until when.
+    pub(super) kept_signals: BTreeMap<(TaskId, SignalName), Timestamp>,
     /// The predecessors of tasks.
     pub(super) parents: BTreeMap<TaskId, Held>,
     /// How tasks ended that were deleted while another held their results.
@@ -125,6 +128,7 @@ impl Default for State {
             waiting: HashMap::new(),
             taken_from: None,
             signals: Vec::new(),
+            kept_signals: BTreeMap::new(),
             parents: BTreeMap::new(),
             kept: BTreeMap::new(),
             wakes: Vec::new(),
@@ -169,6 +173,10 @@ impl State {
             task.suspicion = Suspicion::NONE;
             self.something_finished = true;
             stored.waits_for.clear();
+            let external = task.dependencies.iter_mut().flat_map(|it| &mut it.external);
+            for signal in external.filter(|signal| signal.state == SignalState::Waiting) {
+                (signal.state, signal.at) = (SignalState::Unneeded, Some(now));
+            }
             if task.dead_letter {
                 let copy = Task { dependencies: None, ..task.clone() };
                 let copy = DeadTask { task: copy, fingerprint: stored.fingerprint };

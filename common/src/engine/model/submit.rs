@@ -56,7 +56,7 @@ impl State {
         let (mut full, mut taken, mut entered) = (None, Vec::new(), Vec::<(QueueName, usize)>::new());
         let mut in_need = Vec::<QueueName>::new();
         for new in batch.tasks {
-            let (queue, depends_on) = (new.queue.clone(), new.depends_on.clone());
+            let (queue, depends_on, is_linked) = (new.queue.clone(), new.depends_on.clone(), new.is_linked());
             let bytes_before = self.waiting_bytes(&queue);
             let (id, how, needs_room) = self.take(new, batch.on_conflict, now)?;
             if needs_room {
@@ -66,7 +66,7 @@ impl State {
             if full.is_none() {
                 full = self.overweight(&queue, bytes_before);
             }
-            if how != SubmittedHow::Existing && !depends_on.is_empty() {
+            if how != SubmittedHow::Existing && is_linked {
                 new_edges.push((id.clone(), depends_on));
             }
             if how != SubmittedHow::Existing {
@@ -195,7 +195,7 @@ impl State {
             Start::At(at) => at.max(now),
         };
         let fingerprint = new.fingerprint();
-        let dependencies = counted(&new.depends_on);
+        let dependencies = counted(&new);
         let status = match dependencies {
             Some(_) => Status::Waiting,
             None if due > now => Status::Scheduled,

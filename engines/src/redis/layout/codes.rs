@@ -47,12 +47,16 @@ codes! {
     restored { done "d" already "a" conflict "c" queue "q" held "h" }
     gate { key "k" task "t" suspect "!" unknown "?" }
     suspicion { none "0" }
-    fire { submit "s" cancel "c" hold "h" }
+    fire { start "s" cancel "c" hold "h" }
+    run_kind { task "t" workflow "w" }
     board_call { commit "c" creation "n" deletion "d" take "t" }
     board_said {
         done "d" already "a" conflict "x" twice "w" many "m" bytes "b" found "f" none "n" missing "r" late "l"
     }
     pick_kind { revision "r" group "g" labels "l" }
     when_kind { at "a" span "i" }
+    signal_state { waiting "0" received "1" timed_out "2" unneeded "3" }
+    on_timeout { abort "0" run "1" }
+    signalled { done "d" late "l" unknown_signal "n" unknown_task "u" kept "k" too_many "m" }
     policy { abort_successors "0" run_with_failures "1" run_on_error "2" }
 }

@@ -203,7 +203,32 @@ pub(in crate::redis) const DEPENDENT: Layout = Layout {
     fields: &[digits("total", 6, ""), digits("signals", 6, "how many of them are signalled")],
     has_core: false,
     rest: "if a predecessor aborted the task: that one's state and id; in a view of a waiting task the first edges: a \
-           letter of `policy`, the predecessor's id, a zero byte",
+           letter of `policy`, the predecessor's id, a zero byte; then, if the task has signals from outside, a byte 1, and \
+           for each a `signal` and a zero byte",
+};
+
+/// A signal from outside.
+pub(in crate::redis) const SIGNAL: Layout = Layout {
+    name: "signal",
+    what: "in a `dependent`: a signal from outside",
+    fields: &[
+        letter("state", "of `signal_state`"),
+        letter("on_timeout", "of `on_timeout`"),
+        digits("timeout", 16, "how long it may take, in microseconds; zeros: without end"),
+        time("due", "until when it must come, once its task waits for no other task"),
+        time("at", "since when it is in a later state than the first"),
+    ],
+    has_core: false,
+    rest: "its name",
+};
+
+/// A signal from outside, as a task is submitted with it.
+pub(in crate::redis) const AWAITED: Layout = Layout {
+    name: "awaited",
+    what: "an argument of `submit`: a signal from outside, in front of a zero byte",
+    fields: &[letter("on_timeout", ""), digits("timeout", 16, "in microseconds; zeros: without end")],
+    has_core: false,
+    rest: "its name",
 };
 
 /// The predecessors of a task.

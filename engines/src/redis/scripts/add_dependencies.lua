@@ -85,8 +85,10 @@ local function count_edges()
   for _, edge in ipairs(new) do
     local id = edge.run
     if not counts[id] then
-      local total, signals = read_counts(call('HGET', COUNTS, id) or write_counts(0, 0))
-      counts[id] = { total = byte(stored[id]) == @state.waiting.byte and total or signals, signals = signals }
+      local known = call('HGET', COUNTS, id) or write_counts(0, 0)
+      local total, signals = read_counts(known)
+      local is_waiting = byte(stored[id]) == @state.waiting.byte
+      counts[id] = { total = is_waiting and total or signals, signals = signals, external = signals_in(known) }
     end
     counts[id].total = counts[id].total + 1
   end
@@ -200,7 +202,7 @@ local function put_edges(since)
     end
   end
   for id, count in pairs(counts) do
-    push(counted, id, write_counts(count.total, count.signals))
+    push(counted, id, write_counts(count.total, count.signals) .. count.external)
   end
   spread('ZADD', IN, entries_in)
   spread('ZADD', OUT, entries_out)

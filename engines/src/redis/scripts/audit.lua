@@ -6,4 +6,4 @@
 -- Returns {where the next piece begins or nothing, how many were checked, {flaw, subject, detail, 0}, …}.
 
 local MENDS = false
--- include base numbers wake over limits aside lane places gates agenda edges audit
+-- include base numbers wake over limits aside lane places gates agenda audit

@@ -29,11 +29,11 @@ end
 
 local function link_all()
   -- include dependencies
-  local entries_in, entries_out, counts, linked = {}, {}, {}, {}
+  local entries_in, entries_out, counts, timeouts, linked = {}, {}, {}, {}, {}
 
   -- Gathers the edges of a task.
   local function link(id, record, total, signals, first, last)
-    local since, task = sub(record, @lease.position), { id = id }
+    local since, task, is_any_live = sub(record, @lease.position), { id = id }, false
     for i = first, last, 2 do
       local policy, on = ARGV[i], ARGV[i + 1]
       local status = end_of_predecessor(on)
@@ -44,10 +44,15 @@ local function link_all()
         push(entries_in, 0, edge_entry(id, since, on, policy))
         push(entries_out, 0, edge_entry(on, since, id, policy))
         mark_linked(on)
+        is_any_live = true
       end
     end
     task.is_free = signals == total
-    push(counts, id, write_counts(total, signals))
+    local awaited = read_signals(call('HGET', COUNTS, id))
+    if not is_any_live then
+      awaited = with_timeouts(id, awaited, timeouts)
+    end
+    push(counts, id, write_signals(write_counts(total, signals), awaited))
     linked[#linked + 1] = task
   end
 
@@ -58,7 +63,7 @@ local function link_all()
     local last = at + 1 + 2 * count
     if record and stored and byte(record) == @state.waiting.byte and not edges_of(IN, id, nil, 1)[1] then
       local total, signals = read_counts(stored)
-      if total - signals == count then
+      if total - signals - count_open(stored) == count then
         link(id, record, total, signals, at + 2, last)
       end
     end
@@ -67,6 +72,7 @@ local function link_all()
   spread('ZADD', IN, entries_in)
   spread('ZADD', OUT, entries_out)
   spread('HSET', COUNTS, counts)
+  spread('ZADD', TIMEOUTS, timeouts)
 
   local moves = {}
   for _, task in ipairs(linked) do

@@ -1,18 +1,26 @@
 #!lua flags=allow-oom
 -- Moves due tasks of all queues to their queues, the longest due first, and wakes workers. Continues counting tasks that
--- queues held when they got a max_bytes, and sending signals that earlier steps left.
+-- queues held when they got a max_bytes, and sending signals that earlier steps left. Forgets signals that were kept in vain.
 --
--- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 a limit. Returns how many, and 1 if further queues are due
--- else 0.
+-- KEYS[1] the shard's prefix. ARGV: 1 the current time, 2 a limit, 3 how many signals from outside are timed out at most.
+-- Returns how many tasks were moved, and 1 if further queues or signals are due else 0.
 
 -- include base numbers wake moves lane agenda maintain
 
 -- How many queues one call checks.
-local MOST_QUEUES = 250
+local MOST_QUEUES = 125
 
 if call('EXISTS', P .. 'g:due') == 1 then
   -- include put_off
   signal_put_off()
+end
+local is_more_late = false
+if call('EXISTS', P .. 'g:timeouts') == 1 then
+  -- include time_out
+  is_more_late = time_out(tonumber(ARGV[3]))
+end
+if call('EXISTS', P .. 'g:early') == 1 then
+  call('ZREMRANGEBYSCORE', P .. 'g:early', '-inf', NOW)
 end
 local late = queues_due('s', MOST_QUEUES)
 local promoted = promote(overdue(late, 's', tonumber(ARGV[2])))
@@ -64,4 +72,4 @@ if sized then
     size_more(places[i], places[i + 1])
   end
 end
-return { promoted, #late == MOST_QUEUES and 1 or 0 }
+return { promoted, (#late == MOST_QUEUES or is_more_late) and 1 or 0 }

@@ -11,7 +11,7 @@ if limited then
   on_ended = note_ended
 end
 -- How many queues one call checks.
-local MOST_QUEUES = 500
+local MOST_QUEUES = 250
 
 local expired = queues_due('l', MOST_QUEUES)
 local requeued, ended = reclaim(overdue(expired, 'l', tonumber(ARGV[2])))

@@ -6,4 +6,4 @@
 -- Returns as `audit.lua`, with a 1 for what was repaired.
 
 local MENDS = true
--- include base numbers wake over limits aside lane places gates agenda edges audit
+-- include base numbers wake over limits aside lane places gates agenda audit

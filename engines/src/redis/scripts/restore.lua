@@ -43,6 +43,17 @@ local function put(key, id, value)
   end
 end
 
+-- Notes until when signals from outside must come for which a task waits.
+local function put_timeouts(id, counts)
+  -- include edges external
+  for _, signal in ipairs((read_signals(counts))) do
+    local due = timeout_of(signal)
+    if due then
+      call('ZADD', TIMEOUTS, due, timeout_entry(id, signal))
+    end
+  end
+end
+
 -- Notes the place of a task: in its queue, or among its finished tasks.
 local function place(name, id, record)
   local queue, status = gathered(name), status_of(record)
@@ -90,6 +101,7 @@ local function restore(at)
   if ARGV[at + 9] ~= '' and not is_over(record) then
     hold_parents({ id, @flag.yes .. ARGV[at + 9] })
   end
+  put_timeouts(id, ARGV[at + 5])
   call('HDEL', P .. 'e', id)
   restored[id] = record
   push(records, id, record)

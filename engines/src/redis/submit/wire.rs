@@ -6,6 +6,7 @@ use jobbers_common::{
     engine::{ConflictReason, Error, OnConflict, Result, Submitted, SubmittedHow},
     lifecycle::Status,
     name::{QueueName, TaskId},
+    signal::AwaitedSignal,
     task::{NewTask, Start},
     time::micros,
     unique::UniqueKey,
@@ -80,12 +81,13 @@ pub(super) fn encode(tasks: &[NewTask]) -> Result<Vec<Run>> {
 }
 
 /// What the script must know about tasks besides their records.
-type Traits<'a> = (&'a QueueName, u8, Start, [bool; 4]);
+type Traits<'a> = (&'a QueueName, u8, Start, [bool; 5]);
 
 /// The same for one task: its queue, priority and start; whether its parameters are large, it has a unique key, it
-/// depends on others, and its client chose its id.
+/// waits for others or for signals, its client chose its id, and it waits for signals.
 fn traits_of(task: &NewTask) -> Traits<'_> {
-    let flags = [record::is_large(task), task.unique.is_some(), !task.depends_on.is_empty(), task.id_is_chosen];
+    let (is_unique, is_signalled) = (task.unique.is_some(), !task.signals.is_empty());
+    let flags = [record::is_large(task), is_unique, task.is_linked(), task.id_is_chosen, is_signalled];
     (&task.queue, task.priority.get(), task.start, flags)
 }
 
@@ -95,7 +97,7 @@ fn encode_run(first: &NewTask, tasks: &[NewTask], named: &HashSet<&TaskId>) -> R
         written.push(task.id.as_str().as_bytes());
         let core_at = written.bytes.len();
         record::encode(task, &mut written.bytes)?;
-        if !task.depends_on.is_empty() || named.contains(&task.id) {
+        if task.is_linked() || named.contains(&task.id) {
             record::mark_linked(&mut written.bytes[core_at..]);
         }
         written.ends.push(written.bytes.len());
@@ -106,7 +108,13 @@ fn encode_run(first: &NewTask, tasks: &[NewTask], named: &HashSet<&TaskId>) -> R
             let said = unique::said(&task.name, unique);
             written.push(format!("{}{said}", unique::letter(unique.on_duplicate)).as_bytes());
         }
-        if !task.depends_on.is_empty() {
+        if !task.signals.is_empty() {
+            let signal = |AwaitedSignal { name, timeout, on_timeout }: &AwaitedSignal| {
+                format!("{}{:016}{name}\0", on_timeout.code(), timeout.map_or(0, micros))
+            };
+            written.push(task.signals.iter().map(signal).collect::<String>().as_bytes());
+        }
+        if task.is_linked() {
             let edges = task.depends_on.iter().map(|edge| format!("{}{}\0", edge.policy.code(), edge.on));
             written.push(edges.collect::<String>().as_bytes());
         }
@@ -120,7 +128,7 @@ fn encode_run(first: &NewTask, tasks: &[NewTask], named: &HashSet<&TaskId>) -> R
         Start::After(delay) => head.push(format!("a{}", micros(delay)).as_bytes()),
         Start::At(at) => head.push(format!("t{}", at.as_micros()).as_bytes()),
     }
-    let letters = flags.into_iter().zip(*b"ludc");
+    let letters = flags.into_iter().zip(*b"ludcs");
     head.push(&letters.filter_map(|(is, letter)| is.then_some(letter)).collect::<Vec<u8>>());
     Ok(Run { head, count: tasks.len(), tasks: written })
 }

@@ -1,8 +1,9 @@
 -- The audit of one piece: the record of a task is right, and its side records and references are compared with it.
 --
 -- ARGV[2] is the piece: `tasks`, by their records; `q`, `r`, `p`, `y`, `h`, `s`, `d`, `l`, `z` or `f`, that part of the
--- queue in ARGV[3]; `beside`, the side hash ARGV[3] of tasks; `keys`, `outbox`, `order`, `edges` and `edges_out`;
--- `counts` of the queue ARGV[3]; and the pieces of boards (board_audit.lua).
+-- queue in ARGV[3]; `beside`, the side hash ARGV[3] of tasks; `keys`, `outbox`, `order`; `edges`, `edges_out` and `timeouts`
+-- (edge_audit.lua); `from`, `held` and `kept` (held_audit.lua); `counts` of the queue ARGV[3]; and the pieces of boards
+-- (board_audit.lua).
 
 local piece, part, from, limit = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local looked_at, findings = 0, {}
@@ -129,81 +130,24 @@ local function is_in_lane(name, id, record)
   return byte(record) == @state.fresh.byte and call('LINDEX', lane, place_of_revision(lane, position)) == position .. id
 end
 
--- Whether the end of a task must still be signalled to its successors.
-local function is_put_off(id)
-  for _, entry in ipairs(call('ZRANGE', DUE, 0, -1)) do
-    if sub(entry, @ending_due.rest.at) == id then
-      return true
-    end
-  end
-  return false
+-- A function of its own, because one function has at most 200 local names.
+local function audit_of_edges()
+  -- include edges external edge_audit
+  return {
+    check = check_edges,
+    is_put_off = is_put_off,
+    edges = look_over_edges,
+    edges_out = look_over_edges_out,
+    timeouts = look_over_timeouts,
+  }
 end
-
--- Whether a waiting task has as many edges as it counts.
-local function check_edges(name, id, record)
-  local total, signals = read_counts(call('HGET', COUNTS, id) or write_counts(0, 0))
-  local edges = call('ZLEXCOUNT', IN, '[' .. id .. ZERO, '(' .. id .. '\1')
-  if edges == 0 and signals == total then
-    note('unplaced', id, 'it waits, and all of its ' .. total .. ' dependencies are signalled', function()
-      local position = sub(record, @lease.position)
-      call('HSET', T, id, @state.submitted .. sub(record, @record.revision.at))
-      call('ZREM', of(name, 'd'), id)
-      call('ZADD', of(name, 'r'), score_of(sub(record, @lease.priority), position), id)
-    end)
-  elseif edges ~= total - signals then
-    note('unplaced', id, 'it waits for ' .. total - signals .. ' tasks, and ' .. edges .. ' edges are there')
-  end
-end
-
--- Edges by successor: whether these wait, and whether an end will come that signals them.
-local function look_over_edges()
-  local found = scan('ZSCAN', IN, limit)
-  for i = 1, #found[2], 2 do
-    local entry = found[2][i]
-    local id, since, on, policy = read_edge(entry)
-    local record, predecessor = call('HGET', T, id), call('HGET', T, on)
-    local other = edge_entry(on, since, id, policy)
-    looked_at = looked_at + 1
-    if not record or byte(record) ~= @state.waiting.byte then
-      note('orphan', id, 'it has an edge from ' .. on .. ' and does not wait', function()
-        call('ZREM', IN, entry)
-        call('ZREM', OUT, other)
-      end)
-    elseif not call('ZSCORE', OUT, other) then
-      note('unplaced', id, 'the end of ' .. on .. ', which it waits for, would not be signalled', function()
-        call('ZADD', OUT, 0, other)
-      end)
-    elseif (not predecessor or is_over(predecessor)) and not is_put_off(on) then
-      note('unplaced', id, 'it waits for ' .. on .. ', which is over or gone', predecessor and function()
-        call('ZADD', DUE, 0, sub(predecessor, @record.revision) .. status_of(predecessor) .. on)
-      end or nil)
-    elseif predecessor and not is_over(predecessor)
-      and byte(predecessor, core_at(predecessor) - 1 + @core.linked.at) ~= @flag.yes.byte then
-      note('unplaced', id, 'it waits for ' .. on .. ', whose record does not say that it is linked')
-    end
-  end
-  return found[1]
-end
-
--- Edges by predecessor: whether their successors have them too.
-local function look_over_edges_out()
-  local found = scan('ZSCAN', OUT, limit)
-  for i = 1, #found[2], 2 do
-    local on, since, id, policy = read_edge(found[2][i])
-    looked_at = looked_at + 1
-    if not call('ZSCORE', IN, edge_entry(id, since, on, policy)) then
-      note('orphan', on, 'it has an edge to ' .. id .. ', which does not wait for it', function()
-        call('ZREM', OUT, found[2][i])
-      end)
-    end
-  end
-  return found[1]
-end
+local edge_audit = audit_of_edges()
+local is_put_off = edge_audit.is_put_off
 
 local function check_waiting(name, id, record, places)
   local part_name, score = right_place(record)
   if part_name == 'd' then
-    check_edges(name, id, record)
+    edge_audit.check(name, id, record)
   end
   if part_name == 'r' and not places.p and is_in_lane(name, id, record) then
     return check_elsewhere(name, id, places, nil)
@@ -620,8 +564,9 @@ local pieces = {
   keys = look_over_keys,
   outbox = look_over_outbox,
   order = look_over_order,
-  edges = look_over_edges,
-  edges_out = look_over_edges_out,
+  edges = edge_audit.edges,
+  edges_out = edge_audit.edges_out,
+  timeouts = edge_audit.timeouts,
   beside = function() return look_over_beside(part) end,
   counts = function() return look_over_counts(part) end,
   q = function() return look_over_lane(part) end,
@@ -635,11 +580,16 @@ local pieces = {
   z = function() return look_over_weights(part) end,
   f = function() return look_over_finished(part) end,
 }
--- A function of its own, because one function has at most 200 local names.
+-- Functions of their own, because one function has at most 200 local names.
 local function pieces_of_boards()
   -- include board board_run board_labels board_audit
 end
 
-local look_over = pieces[piece]
-local next_from = look_over and look_over() or not look_over and pieces_of_boards()[piece](part)
+local function pieces_of_parents()
+  -- include parents held_audit
+  return { from = look_over_lists, held = look_over_holders, kept = look_over_results }
+end
+
+local look_over = pieces[piece] or pieces_of_parents()[piece] or pieces_of_boards()[piece]
+local next_from = look_over(part)
 return { next_from, looked_at, unpack(findings) }

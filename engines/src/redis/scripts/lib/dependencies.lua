@@ -45,9 +45,10 @@ local function release(queue, id, record, revision)
   end
 end
 
--- Notes the predecessor that aborts a task: how it ended, and its id.
+-- Notes the predecessor that aborts a task: how it ended, and its id; empty for a signal from outside.
 local function note_aborted_by(id, cause)
-  call('HSET', COUNTS, id, sub(call('HGET', COUNTS, id) or write_counts(0, 0), 1, @dependent.signals.last) .. cause)
+  local counts = call('HGET', COUNTS, id) or write_counts(0, 0)
+  call('HSET', COUNTS, id, sub(counts, 1, @dependent.signals.last) .. cause .. signals_in(counts))
 end
 
 -- Moves tasks that waited, in this order: {id, record, and for an aborted one the state and id of its predecessor}.
@@ -89,6 +90,8 @@ local function fetch(key, ids)
   return found
 end
 
+-- include end_signals
+
 -- Signals edges, and moves the tasks that no longer wait, or are aborted.
 local function signal(round)
   table.sort(round, is_before)
@@ -103,7 +106,7 @@ local function signal(round)
   spread('ZREM', IN, gone_in)
   spread('ZREM', OUT, gone_out)
   local stored, counts, has_moved, moves, counted = fetch(T, ids), fetch(COUNTS, ids), {}, {}, {}
-  local deleted = {}
+  local deleted, timeouts = {}, {}
   for _, edge in ipairs(round) do
     local id, record = edge.id, stored[edge.id]
     if record and byte(record) == @state.waiting.byte and counts[id] and not has_moved[id] then
@@ -115,10 +118,14 @@ local function signal(round)
       else
         signals = signals + 1
       end
-      counts[id], counted[id] = write_counts(total, signals), true
+      local external = signals_in(counts[id])
+      counts[id], counted[id] = write_counts(total, signals) .. external, true
       if is_aborted or signals >= total then
         local list = edge.status == @gone.cascade and deleted or moves
         has_moved[id], list[#list + 1] = true, { id, record, is_aborted and edge.status .. edge.on or nil }
+      elseif external ~= '' and count_open(external) == total - signals then
+        local awaited, before = read_signals(counts[id])
+        counts[id] = write_signals(before, with_timeouts(id, awaited, timeouts))
       end
     end
   end
@@ -127,6 +134,7 @@ local function signal(round)
     push(written, id, counts[id])
   end
   spread('HSET', COUNTS, written)
+  spread('ZADD', TIMEOUTS, timeouts)
   if #moves > 0 then
     leave_waiting(moves)
   end
@@ -159,6 +167,9 @@ local function signal_ended()
     for _, task in ipairs(ended) do
       if task.has_waited then
         drop_edges(task.id, task.before)
+        if not task.is_gone then
+          drop_signals(task.id)
+        end
       end
     end
     for _, task in ipairs(ended) do

@@ -8,6 +8,8 @@
 -- All entries of one set have the score 0, so that they are in the order of their bytes.
 
 local COUNTS, IN, OUT, DUE, ZERO = P .. 'g', P .. 'g:in', P .. 'g:out', P .. 'g:due', '\0'
+-- What precedes the signals from outside in what `g` has of a task (see external.lua).
+local FIRST_SIGNAL = '\1'
 
 -- Edges of a task, at most `limit`: those made before a revision, or all.
 local function edges_of(key, id, before, limit)
@@ -27,6 +29,12 @@ end
 
 local function write_counts(total, signals)
   return format('%06d%06d', total, signals)
+end
+
+-- The signals in what `g` has of a task, as they are.
+local function signals_in(counts)
+  local at = string.find(counts, FIRST_SIGNAL, 1, true)
+  return at and sub(counts, at) or ''
 end
 
 local function read_counts(counts)

@@ -4,10 +4,22 @@
 
 -- By place: {predecessor, policy, its end or nothing, its record if it is stored and live}.
 local edges_at = {}
+-- By place: the signals from outside that a task waits for.
+local signals_at = {}
 
 -- The edges of the task at a place: pairs of policy and predecessor.
 local function told_edges(run, place)
   return string.gmatch(ARGV[argument_of(run, place) + run.stride - 1], '(%d)([^%z]+)')
+end
+
+-- The signals from outside that the task at a place waits for, each as a `signal`.
+local function told_signals(run, place)
+  local signals = {}
+  for told in string.gmatch(run.kind.is_signalled and ARGV[argument_of(run, place) + run.stride - 2] or '', '[^%z]+') do
+    signals[#signals + 1] = @signal_state.waiting .. sub(told, @awaited.on_timeout) .. sub(told, @awaited.timeout)
+      .. NO_TIME .. NO_TIME .. sub(told, @awaited.rest.at)
+  end
+  return signals
 end
 
 local function enters(place)
@@ -68,14 +80,15 @@ local function find_predecessors(group)
         return { 'predecessor', place - 1, on }
       end
     end
-    edges_at[place] = edges
+    edges_at[place], signals_at[place] = edges, told_signals(run, place)
   end)
 end
 
 -- Stores the edges of the tasks of a batch, and marks the records of their predecessors as linked.
 local function put_edges()
-  -- include parents
-  local entries_in, entries_out, counts, patched, lists = {}, {}, {}, {}, {}
+  -- include parents kept_signals
+  local are_any_kept = call('EXISTS', KEPT_SIGNALS) == 1
+  local entries_in, entries_out, counts, patched, lists, timeouts = {}, {}, {}, {}, {}, {}
   for place, id in ipairs(ids) do
     local signals, since = 0, number_at(high, low, next_high, place - 1)
     for _, edge in ipairs(edges_at[place] or {}) do
@@ -93,18 +106,26 @@ local function put_edges()
       end
     end
     if edges_at[place] then
-      push(counts, id, write_counts(#edges_at[place], signals))
-      local parents = { @flag.yes }
+      local awaited, parents = signals_at[place], { @flag.yes }
+      local received = are_any_kept and awaited[1] and receive_kept(id, awaited) or 0
+      if signals == #edges_at[place] then
+        awaited = with_timeouts(id, awaited, timeouts)
+      end
+      signals = signals + received
+      push(counts, id, write_signals(write_counts(#edges_at[place] + #awaited, signals), awaited))
       for i, edge in ipairs(edges_at[place]) do
         parents[i + 1] = edge.on .. ZERO
       end
-      push(lists, id, table.concat(parents))
+      if parents[2] then
+        push(lists, id, table.concat(parents))
+      end
     end
   end
   spread('ZADD', IN, entries_in)
   spread('ZADD', OUT, entries_out)
   spread('HSET', COUNTS, counts)
   hold_parents(lists)
+  spread('ZADD', TIMEOUTS, timeouts)
 end
 
 -- Moves the tasks of a batch that still wait, and whose predecessors were over: all of them, or one so that it aborts.
@@ -113,6 +134,9 @@ local function move_at_once()
   local moves = {}
   for place, id in ipairs(ids) do
     local is_any_open, cause = false, nil
+    for _, signal in ipairs(signals_at[place] or {}) do
+      is_any_open = is_any_open or is_open(signal)
+    end
     for _, edge in ipairs(edges_at[place] or {}) do
       is_any_open = is_any_open or not edge.status
       cause = cause or edge.status and aborts(edge.policy, edge.status) and edge.status .. edge.on or nil

@@ -44,7 +44,7 @@ local function overdue(names, part, limit)
   if #names == 0 then
     return {}
   end
-  local walkers, found, piece = {}, {}, math.max(math.ceil(2 * limit / #names), 8)
+  local walkers, found, piece = {}, {}, math.max(math.ceil(limit / #names), 4)
   for _, name in ipairs(names) do
     local walker = walk(name, part, piece)
     walkers[#walkers + 1] = walker.entry and walker

@@ -3,8 +3,13 @@
 --  g:from  by id: the predecessors of a task (see `parents` in layout.rs)
 --  g:held  by id: how many tasks hold a task
 --  g:kept  by id: how a task ended that was deleted while it was held
+--  g:left  lists of predecessors that removed tasks still hold; while there are any, `g:due` has LEFT_DUE
 
-local PARENTS, HELD_BY, HELD_RESULTS = P .. 'g:from', P .. 'g:held', P .. 'g:kept'
+local PARENTS, HELD_BY, HELD_RESULTS, LEFT = P .. 'g:from', P .. 'g:held', P .. 'g:kept', P .. 'g:left'
+-- An end of no task: the steps that signal the ends in `g:due` also let go of what is in `g:left`.
+local ENDS_DUE, LEFT_DUE = P .. 'g:due', string.rep('0', @ending_due.before.last) .. @gone.deleted
+-- How many predecessors a removal lets go of per task, and a chore at a time.
+local PARENTS_A_REMOVAL, PARENTS_A_CHORE = 8, 1000
 
 -- The ids in a list of predecessors.
 local function each_parent(list)
@@ -25,10 +30,9 @@ local function hold_parents(lists)
   end
 end
 
--- A task is over or removed: it holds its predecessors no longer. Returns how many these were.
-local function release_parents(id, list)
+-- A list of predecessors is held no longer. Returns how many these were.
+local function let_go(list)
   local gone, released = {}, 0
-  call('HSET', PARENTS, id, @flag.no .. sub(list, @parents.rest.at))
   for on in each_parent(list) do
     released = released + 1
     if call('HINCRBY', HELD_BY, on, -1) <= 0 then
@@ -38,6 +42,12 @@ local function release_parents(id, list)
   spread('HDEL', HELD_BY, gone)
   spread('HDEL', HELD_RESULTS, gone)
   return released
+end
+
+-- A task is over: it holds its predecessors no longer. Returns how many these were.
+local function release_parents(id, list)
+  call('HSET', PARENTS, id, @flag.no .. sub(list, @parents.rest.at))
+  return let_go(list)
 end
 
 -- How a finished task ended: its state, and its result if it has one.
@@ -67,12 +77,34 @@ local function keep_results(ids)
   spread('HSET', HELD_RESULTS, results)
 end
 
--- Forgets the predecessors of tasks that are removed, at most 1,000.
+-- Forgets the predecessors of tasks that are removed, at most 1,000. Each may have 1,000, so this lets go of some per task,
+-- and leaves the others to later steps.
 local function forget_parents(ids)
+  local room, left = PARENTS_A_REMOVAL * #ids, {}
   for i, list in ipairs(call('HMGET', PARENTS, unpack(ids))) do
-    if list and sub(list, @parents.holds) == @flag.yes then
-      release_parents(ids[i], list)
+    local holds = list and sub(list, @parents.holds) == @flag.yes
+    if holds and room > 0 then
+      room = room - let_go(list)
+    elseif holds then
+      left[#left + 1] = list
     end
   end
   call('HDEL', PARENTS, unpack(ids))
+  if left[1] then
+    spread('RPUSH', LEFT, left)
+    call('ZADD', ENDS_DUE, 0, LEFT_DUE)
+  end
+end
+
+-- Lets go of predecessors that removed tasks still hold: about as many as one task may have.
+local function let_go_left()
+  local room = PARENTS_A_CHORE
+  while room > 0 do
+    local list = call('LPOP', LEFT)
+    if not list then
+      return
+    end
+    room = room - let_go(list)
+  end
+  call('ZADD', ENDS_DUE, 0, LEFT_DUE)
 end

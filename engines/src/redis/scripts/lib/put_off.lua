@@ -1,4 +1,4 @@
--- Sends signals that earlier steps left: a bounded number of edges.
+-- Sends signals that earlier steps left: a bounded number of edges. Lets go of what removed tasks still hold.
 
 -- include edges
 
@@ -13,4 +13,8 @@ local function signal_put_off()
   end
   signals_left = SIGNALS_A_CHORE
   write_moves(true)
+  if call('EXISTS', P .. 'g:left') == 1 then
+    -- include parents
+    let_go_left()
+  end
 end

@@ -3,7 +3,8 @@
 local EDGES_SHOWN = 100
 
 -- {id, record, the end of its lease or nothing, news, its dependencies or nothing: their counts, and unless it is slim
--- the first edges of a waiting one, at most `shown`; -1: all}; nil for an unknown task. A `slim` view omits result and checkpoint.
+-- the first edges of a waiting one, at most `shown`; -1: all; and its signals from outside}; nil for an unknown task. A
+-- `slim` view omits result and checkpoint.
 local function view(id, slim, shown)
   local record = call('HGET', T, id)
   if not record then
@@ -27,11 +28,13 @@ local function view(id, slim, shown)
   end
   -- include edges
   local depends = call('HGET', COUNTS, id) or ''
+  local signals = signals_in(depends)
+  depends = sub(depends, 1, #depends - #signals)
   if not slim and byte(record) == @state.waiting.byte then
     for _, entry in ipairs(edges_of(IN, id, nil, shown or EDGES_SHOWN)) do
       local _, _, on, policy = read_edge(entry)
       depends = depends .. policy .. on .. ZERO
     end
   end
-  return { id, record, expires_at, news, depends }
+  return { id, record, expires_at, news, slim and depends or depends .. signals }
 end

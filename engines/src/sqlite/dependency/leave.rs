@@ -1,0 +1,69 @@
+//! The ways in which a task stops waiting: it is released, aborted, or deleted. One that does not wait stays as it is.
+
+use jobbers_common::{
+    dependency::{End, EndedPredecessor},
+    engine::Result,
+    lifecycle::{Move, Status},
+    name::TaskId,
+    time::Timestamp,
+};
+
+use super::note_withdrawn;
+use crate::sqlite::{
+    due::Chore,
+    error::OrStore,
+    find::Found,
+    moves::{self, Ending},
+    removal::{self, Doomed},
+    row, sql,
+    step::Step,
+};
+
+/// What must be known of a waiting task before it moves on.
+struct Waiting {
+    id: TaskId,
+    queue: i64,
+    ready_at: Timestamp,
+    has_large_parameters: bool,
+}
+
+fn find_waiting(step: &Step<'_>, key: i64) -> Result<Option<Waiting>> {
+    let mut statement = step.prepare(sql::FIND_WAITING)?;
+    let mut rows = statement.query([key]).or_store()?;
+    let Some(row) = rows.next().or_store()? else { return Ok(None) };
+    let mut columns = row::Columns::of(row);
+    let (id, queue, ready_at) = (columns.name(TaskId::new)?, columns.take()?, columns.time()?);
+    Ok(Some(Waiting { id, queue, ready_at, has_large_parameters: columns.take()? }))
+}
+
+/// Aborts a task; `by`: the predecessor because of which, if it is one.
+pub(super) fn abort(step: &mut Step<'_>, key: i64, by: Option<&EndedPredecessor>) -> Result<()> {
+    let Some(Waiting { id, queue, has_large_parameters, .. }) = find_waiting(step, key)? else { return Ok(()) };
+    if let Some(EndedPredecessor { id: predecessor, status }) = by {
+        step.prepare(sql::NOTE_ABORTED_BY)?.execute((key, predecessor.as_str(), status.code())).or_store()?;
+    }
+    moves::end(step, &id, &Found::waiting(key, queue, has_large_parameters), &Ending::ABORTED)
+}
+
+/// A task joins the end of its queue, or waits for its time.
+pub(super) fn release(step: &mut Step<'_>, key: i64) -> Result<()> {
+    let Some(Waiting { queue, ready_at, .. }) = find_waiting(step, key)? else { return Ok(()) };
+    let revision = step.next_revision();
+    let (to, ready_at) =
+        if ready_at > step.now { (Status::Scheduled, ready_at) } else { (Status::Submitted, step.now) };
+    step.prepare(sql::RELEASE_TASK)?.execute((key, to.code(), revision, ready_at.as_micros())).or_store()?;
+    if to == Status::Scheduled {
+        step.note_due(Chore::Promote, queue, ready_at.as_micros());
+    }
+    step.note_moved(key, queue, Status::Waiting, Move::Signal, to)
+}
+
+/// Deletes a task whose last open edge came from a deleted one.
+pub(super) fn delete(step: &mut Step<'_>, key: i64) -> Result<()> {
+    let Some(Waiting { id, queue, .. }) = find_waiting(step, key)? else { return Ok(()) };
+    let doomed = [Doomed { key, queue, status: Status::Waiting }];
+    note_withdrawn(step, &doomed, End::Deleted { cascade: true })?;
+    removal::remove(step, &doomed)?;
+    step.note_finished(id);
+    Ok(())
+}

@@ -1,0 +1,8 @@
+-- audit_holders: the tasks of lists of predecessors, and whether none that is over holds them.
+-- ?1 the task after which to go on, ?2 at most how many tasks
+SELECT successor, max(holds) = 0 OR NOT EXISTS (SELECT 1 FROM task WHERE key = parent.successor AND status > 3)
+FROM parent
+WHERE successor > ?1
+GROUP BY successor
+ORDER BY successor
+LIMIT ?2
