@@ -4,7 +4,8 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     active, bench, boards, cancel, complete, completions, delete, demo, depend, dlq, doctor, explain, export, import,
-    list, queues, registry, resubmit, roles, routes, scheduled, schedules, status, submit, top, up, workers, workflow,
+    list, queues, registry, resubmit, roles, routes, scheduled, schedules, signal, status, submit, top, up, workers,
+    workflow,
 };
 
 const AFTER_HELP: &str = "\
@@ -63,6 +64,8 @@ pub enum Command {
     Scheduled(scheduled::Args),
     /// Cancel tasks, by id or by filter
     Cancel(cancel::Args),
+    /// Send a signal to a task that waits for it, such as an approval
+    Signal(signal::Args),
     /// Make a task that has not started wait for further tasks
     Depend(depend::Args),
     /// Delete tasks, with those that depend only on them
@@ -83,7 +86,7 @@ pub enum Command {
     Roles(roles::Args),
     /// List the rules by which tasks find their queues, and change them
     Routes(routes::Args),
-    /// List schedules, which submit tasks by cron or at an interval, and change them
+    /// List schedules, which start tasks and workflows by cron or at an interval, and change them
     Schedules(schedules::Args),
     /// Submit workflows, which are graphs of tasks; look at them, cancel them and run them again
     Workflow(workflow::Args),

@@ -24,6 +24,7 @@ pub mod roles;
 pub mod routes;
 pub mod scheduled;
 pub mod schedules;
+pub mod signal;
 pub mod status;
 pub mod submit;
 pub mod top;

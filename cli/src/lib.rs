@@ -44,6 +44,7 @@ pub async fn run(cli: Cli) -> ExitCode {
         Command::Active(args) => commands::active::run(&args).await,
         Command::Scheduled(args) => commands::scheduled::run(&args).await,
         Command::Cancel(args) => commands::cancel::run(args).await,
+        Command::Signal(args) => commands::signal::run(&args).await,
         Command::Depend(args) => commands::depend::run(&args).await,
         Command::Delete(args) => commands::delete::run(&args).await,
         Command::Resubmit(args) => commands::resubmit::run(&args).await,

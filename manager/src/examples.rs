@@ -56,12 +56,20 @@ fn body(operation: &str) -> Option<Value> {
         "task_statuses" => {
             json!({"queues": ["mail", "default"], "ids": ["order-7"], "status": ["submitted", "started"]})
         }
+        "signal_task" => json!({"name": "approved"}),
         "resubmit_task" => json!({"reset_retry_count": true}),
         "resubmit_dead_letters" => json!({"name": "echo", "error": "timeout", "limit": 100, "dry_run": true}),
         "delete_dead_letters" => json!({"name": "echo", "error": "timeout", "limit": 100, "dry_run": true}),
         "create_queue" | "put_queue" => queue,
         "create_role" | "put_role" => role,
-        "create_schedule" | "put_schedule" => schedule,
+        "create_schedule" => schedule,
+        "put_schedule" => json!({
+            "name": "nightly", "cron": "0 2 * * *", "time_zone": "Europe/Berlin", "overlap": "buffer_one",
+            "workflow": {"nodes": [
+                {"id": "extract", "name": "echo", "parameters": {"step": "extract"}, "max_retries": 3},
+                {"id": "load", "name": "echo", "parameters": {"step": "load"}, "depends_on": ["extract"]},
+            ]},
+        }),
         "submit_workflow" => json!({
             "id": "nightly-1", "name": "nightly",
             "nodes": [

@@ -88,6 +88,9 @@ codes! {
     UnknownTask = "unknown_task", NOT_FOUND, "Task not found";
     /// The task is over and was pruned. Its id is remembered for a time: `end` has its status, its queue and when it ended.
     Gone = "gone", GONE, "The task is over and was pruned";
+    /// The task was not submitted to wait for a signal of this name. `GET /tasks/{id}` shows those that it has, in
+    /// `dependencies.external`.
+    UnknownSignal = "unknown_signal", NOT_FOUND, "The task has no such signal";
     /// No queue has this name. Create it with POST /queues.
     UnknownQueue = "unknown_queue", NOT_FOUND, "Queue not found";
     /// This task has no dead letter: it did not fail for good, was not to be kept, or was deleted.
@@ -122,6 +125,8 @@ codes! {
     Duplicate = "duplicate", CONFLICT, "Another task holds the unique key";
     /// The task was over before it could be cancelled, or could wait for another one.
     TaskOver = "task_over", CONFLICT, "The task is over";
+    /// The task does not wait for the signal any more: the signal timed out, or the task has ended. Nothing changed.
+    SignalLate = "signal_late", CONFLICT, "The signal is too late";
     /// A task to wait for is over, so no dependency on it was added, and none of the same request. If that is no obstacle, add
     /// the others.
     PredecessorOver = "predecessor_over", CONFLICT, "The task to wait for is over";
@@ -197,6 +202,9 @@ codes! {
     /// The queue takes no more tasks in for now, by its `submit_rate_limit`. Nothing was accepted; send it again after
     /// Retry-After.
     RateLimited = "rate_limited", TOO_MANY_REQUESTS, "The queue takes no more in for now";
+    /// As many signals are kept for tasks that do not exist yet as may be. Send it again after Retry-After, or once the task
+    /// exists.
+    TooManySignalsKept = "too_many_signals_kept", TOO_MANY_REQUESTS, "Too many signals are kept";
     /// The archive of dead letters was written by another version of Jobbers. Run matching versions.
     ArchiveSchema = "archive_schema", INTERNAL_SERVER_ERROR, "The archive has another version";
     /// The archive of dead letters can't be read; the log tells more. Dead letters wait in the store.

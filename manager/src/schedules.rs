@@ -1,8 +1,9 @@
-//! Fires schedules: submits the task of each slot when it comes.
+//! Fires schedules: starts the task or the workflow of each slot when it comes.
 //!
-//! Every manager does so, and none is special: the store lets one step of a schedule through and tells the others that it
-//! changed ([`Engine::fire_schedule`](jobbers_common::engine::Engine::fire_schedule)). What is due, and the next state,
-//! [`jobbers_common::schedule::plan`] decides; this sleeps until the next slot, makes the task and carries the step out.
+//! Every manager does so, and none is special: the store lets one step of a schedule through and reports to the others that
+//! it changed ([`Engine::fire_schedule`](jobbers_common::engine::Engine::fire_schedule)). What is due, and the next state,
+//! [`jobbers_common::schedule::plan`] decides; this sleeps until the next slot, makes the task or the run and carries the
+//! step out. The tasks of a run are submitted as those of every run are, by [`crate::workflows`].
 
 use std::{
     sync::Arc,
@@ -11,16 +12,20 @@ use std::{
 
 use futures_util::{StreamExt, stream};
 use jobbers_common::{
-    engine::{Error, Fire, Fired, IfBusy, Result, ScheduleEntry, StoredSchedule, Submitted},
-    name::TaskId,
+    engine::{
+        Error, Fire, Fired, IfBusy, Launch, Previous, Result, ScheduleEntry, StoredSchedule, Submitted,
+        workflows::encode_workflow,
+    },
+    name::{NameError, ScheduleName, TaskId, WorkflowId},
     routing::field_text,
-    schedule::{Overlap, SlotRefusal},
+    schedule::{Overlap, RunId, Schedule, SlotRefusal, Target},
     task::{NewTask, Start},
     template::TaskTemplate,
     time::Timestamp,
+    workflow::Run,
 };
 
-use crate::{app::App, meters::Sent, sends::Sends};
+use crate::{app::App, ids, meters::Sent, sends::Sends, workflows};
 
 /// The most schedules that one look reads.
 const READ_AT_ONCE: usize = 100;
@@ -94,30 +99,35 @@ async fn attend(app: &App, mut stored: StoredSchedule, now: Timestamp) -> Result
         return Ok(());
     }
     stored.entry = stored.entry.missed(plan.missed, plan.missed_until);
-    if plan.slots.is_empty() {
-        return note(app, stored.revision, stored.entry, plan.missed).await.map(drop);
-    }
     let name = stored.entry.schedule.name.clone();
+    if plan.slots.is_empty() {
+        if note(app, stored.revision, stored.entry).await?.is_some() {
+            count_missed(app, &name, plan.missed);
+        }
+        return Ok(());
+    }
     for (place, slot) in plan.slots.into_iter().enumerate() {
         let Some(next) = fire_slot(app, stored, slot, now).await? else { return Ok(()) };
         stored = next;
-        if place == 0 && plan.missed > 0 {
-            app.meters.slots_missed(plan.missed);
-            tracing::warn!(schedule = %name, slots = plan.missed, "slots of a schedule were missed");
+        if place == 0 {
+            count_missed(app, &name, plan.missed);
         }
     }
     Ok(())
 }
 
-/// Stores the outcome of slots without a task.
-async fn note(app: &App, revision: u64, entry: ScheduleEntry, missed: u64) -> Result<Option<StoredSchedule>> {
-    let name = entry.schedule.name.clone();
-    let fire = Fire { revision, entry: entry.clone(), task: None, previous: None, if_busy: IfBusy::Submit };
-    let Fired::Done { revision, .. } = app.engine.fire_schedule(fire).await? else { return Ok(None) };
-    if missed > 0 {
-        app.meters.slots_missed(missed);
-        tracing::warn!(schedule = %name, slots = missed, "slots of a schedule were missed");
+/// Counts slots that were missed.
+fn count_missed(app: &App, schedule: &ScheduleName, slots: u64) {
+    if slots > 0 {
+        app.meters.slots_missed(slots);
+        tracing::warn!(%schedule, slots, "slots of a schedule were missed");
     }
+}
+
+/// Stores the outcome of slots that start nothing. Returns `None` if another manager changed the schedule.
+async fn note(app: &App, revision: u64, entry: ScheduleEntry) -> Result<Option<StoredSchedule>> {
+    let fire = Fire { revision, entry: entry.clone(), launch: None, previous: None, if_busy: IfBusy::Start };
+    let Fired::Done { revision, .. } = app.engine.fire_schedule(fire).await? else { return Ok(None) };
     Ok(Some(StoredSchedule { entry, revision }))
 }
 
@@ -130,22 +140,18 @@ async fn fire_slot(
 ) -> Result<Option<StoredSchedule>> {
     let StoredSchedule { entry, revision } = stored;
     let schedule = &entry.schedule;
-    let mut task = make_task(app, &schedule.task, schedule.task_id(slot), schedule.start_of(slot)).await?;
-    let (sent, sends) = (Sent::from(&task), Sends::begin(std::slice::from_mut(&mut task), None));
-    let fired = entry.fired(slot, task.id.clone(), now);
+    let previous = latest_run(app, &entry, now).await?;
+    let launch = make_launch(app, schedule, &schedule.slot_id(slot), schedule.start_of(slot), now).await?;
+    let fired = entry.fired(slot, launch.id(), now);
     let held = entry.held_back(slot, now);
     let if_busy = match schedule.overlap {
-        Overlap::Allow => IfBusy::Submit,
+        Overlap::Allow => IfBusy::Start,
         Overlap::CancelPrevious => IfBusy::Cancel,
         Overlap::Skip | Overlap::BufferOne => IfBusy::Hold(Box::new(held.clone())),
     };
-    let previous = entry.state.last_run.as_ref().map(|run| run.task.clone());
-    let fire = Fire { revision, entry: fired.clone(), task: Some(task), previous, if_busy };
-    let answer = app.engine.fire_schedule(fire).await;
-    sends.end(answer.as_ref().err().map(Error::kind));
-    match answer {
-        Ok(Fired::Done { revision, submitted }) => {
-            app.meters.submitted(std::slice::from_ref(&sent), submitted.as_slice());
+    let fire = Fire { revision, entry: fired.clone(), launch: Some(launch), previous, if_busy };
+    match carry_out(app, fire).await {
+        Ok(Fired::Done { revision, .. }) => {
             app.meters.slot_fired(now.since(slot));
             Ok(Some(StoredSchedule { entry: fired, revision }))
         }
@@ -161,7 +167,57 @@ async fn fire_slot(
     }
 }
 
-/// Notes that the task of a slot was refused: given up, or retried if it may be accepted later.
+/// The latest run of a schedule, if a slot is judged by it.
+async fn latest_run(app: &App, entry: &ScheduleEntry, now: Timestamp) -> Result<Option<Previous>> {
+    let judged = entry.state.last_run.as_ref().filter(|_| entry.schedule.overlap != Overlap::Allow);
+    match judged.map(|run| &run.id) {
+        None => Ok(None),
+        Some(RunId::Task(id)) => Ok(Some(Previous::Task(id.clone()))),
+        Some(RunId::Workflow(id)) => {
+            let stored = workflows::current(app, id, now).await?.filter(|stored| !stored.run.state.is_over());
+            Ok(stored.map(|stored| Previous::Workflow {
+                cancelled: Box::new(stored.run.with_cancel(now)),
+                revision: stored.revision,
+            }))
+        }
+    }
+}
+
+/// What a schedule starts: its task, or a run of its workflow, with this id.
+async fn make_launch(app: &App, schedule: &Schedule, id: &str, start: Start, now: Timestamp) -> Result<Launch> {
+    let illegal = |error: NameError| Error::Invalid(error.to_string());
+    match &schedule.target {
+        Target::Task(template) => {
+            let id = TaskId::new(id).map_err(illegal)?;
+            Ok(Launch::Task(Box::new(make_task(app, template, id, start).await?)))
+        }
+        Target::Workflow(template) => {
+            let definition = encode_workflow(&template.graph)?;
+            let begins_at = if let Start::At(at) = start { at } else { now };
+            let digest = ids::request_digest(definition.as_bytes());
+            let run = template.run(WorkflowId::new(id).map_err(illegal)?, &schedule.name, digest, now, begins_at);
+            Ok(Launch::Workflow(Box::new(run), definition))
+        }
+    }
+}
+
+/// Carries a step out. A task is counted as a submission is, and a workflow is attended to at once.
+async fn carry_out(app: &App, mut fire: Fire) -> Result<Fired> {
+    let Some(Launch::Task(task)) = &mut fire.launch else {
+        let fired = app.engine.fire_schedule(fire).await?;
+        app.workflows_changed.notify_one();
+        return Ok(fired);
+    };
+    let (sent, sends) = (Sent::from(&**task), Sends::begin(std::slice::from_mut(&mut **task), None));
+    let answer = app.engine.fire_schedule(fire).await;
+    sends.end(answer.as_ref().err().map(Error::kind));
+    if let Ok(Fired::Done { submitted, .. }) = &answer {
+        app.meters.submitted(std::slice::from_ref(&sent), submitted.as_slice());
+    }
+    answer
+}
+
+/// Notes that a slot was refused: given up, or retried if it may be accepted later.
 async fn refuse(
     app: &App,
     revision: u64,
@@ -177,9 +233,11 @@ async fn refuse(
     if entry.state.refusal.as_ref().is_none_or(|before| before.slot != refusal.slot) {
         tracing::warn!(schedule = %entry.schedule.name, %error, again = again_after.is_some(), "a slot was refused");
     }
-    let given_up = u64::from(again_after.is_none());
-    let noted = note(app, revision, entry.refused(refusal, again_after), given_up).await?;
-    Ok(noted.filter(|_| again_after.is_none()))
+    let given_up = note(app, revision, entry.refused(refusal, again_after)).await?.filter(|_| again_after.is_none());
+    if given_up.is_some() {
+        app.meters.slot_refused();
+    }
+    Ok(given_up)
 }
 
 /// Whether the store, and not the task, is why a task could not be submitted.
@@ -196,25 +254,30 @@ pub(crate) const fn is_trouble(error: &Error) -> bool {
     )
 }
 
-/// Submits a schedule's task on request. Returns `None` if the schedule changed meanwhile.
-pub(crate) async fn run_now(app: &App, stored: &StoredSchedule) -> Result<Option<Submitted>> {
-    let schedule = &stored.entry.schedule;
-    let id = format!("schedule:{}:run:{}", schedule.name, app.ids.next());
-    let id = TaskId::new(id).map_err(|error| Error::Invalid(error.to_string()))?;
-    let mut task = make_task(app, &schedule.task, id.clone(), Start::Now).await?;
-    let (sent, sends) = (Sent::from(&task), Sends::begin(std::slice::from_mut(&mut task), None));
+/// What was started on request.
+pub(crate) enum Started {
+    /// A task.
+    Task(Submitted),
+    /// A run of a workflow.
+    Workflow(Run),
+}
+
+/// Starts a schedule's task or workflow on request. Returns `None` if the schedule changed meanwhile.
+pub(crate) async fn run_now(app: &App, stored: &StoredSchedule) -> Result<Option<Started>> {
+    let (schedule, now) = (&stored.entry.schedule, app.engine.health().await?.now);
+    let launch = make_launch(app, schedule, &schedule.run_id(stored.revision), Start::Now, now).await?;
     let fire = Fire {
         revision: stored.revision,
-        entry: stored.entry.run(id, app.engine.health().await?.now),
-        task: Some(task),
+        entry: stored.entry.run(launch.id(), now),
+        launch: Some(launch.clone()),
         previous: None,
-        if_busy: IfBusy::Submit,
+        if_busy: IfBusy::Start,
     };
-    let answer = app.engine.fire_schedule(fire).await;
-    sends.end(answer.as_ref().err().map(Error::kind));
-    let Fired::Done { submitted, .. } = answer? else { return Ok(None) };
-    app.meters.submitted(std::slice::from_ref(&sent), submitted.as_slice());
-    Ok(submitted)
+    let Fired::Done { submitted, .. } = carry_out(app, fire).await? else { return Ok(None) };
+    Ok(match launch {
+        Launch::Task(_) => submitted.map(Started::Task),
+        Launch::Workflow(run, _) => Some(Started::Workflow(*run)),
+    })
 }
 
 /// The task of a template: routed, keyed and filled as a submission is.
@@ -235,134 +298,4 @@ pub(crate) async fn make_task(app: &App, template: &TaskTemplate, id: TaskId, st
 }
 
 #[cfg(test)]
-mod tests {
-    use jobbers_common::{
-        engine::{Engine as _, PutMode, PutSchedule, model::ModelEngine},
-        lifecycle::Status,
-        name::{QueueName, ScheduleName, TaskName},
-        policy::PolicyOverrides,
-        queue::QueueConfig,
-        schedule::{CatchUp, Schedule, Timing},
-        task::Priority,
-        time::ManualClock,
-    };
-    use serde_json::value::RawValue;
-    use tokio_util::sync::CancellationToken;
-
-    use super::*;
-
-    struct Bench {
-        app: App,
-        engine: Arc<ModelEngine>,
-        clock: Arc<ManualClock>,
-    }
-
-    fn schedule(overlap: Overlap, catch_up: CatchUp) -> Schedule {
-        Schedule {
-            name: ScheduleName::new("s").unwrap(),
-            timing: Timing::Every(Duration::from_secs(60)),
-            task: TaskTemplate {
-                name: TaskName::new("echo").unwrap(),
-                version: 1,
-                queue: None,
-                priority: Priority::DEFAULT,
-                parameters: RawValue::from_string("{}".to_owned()).unwrap().into(),
-                concurrency_key: None,
-                overrides: PolicyOverrides::default(),
-            },
-            overlap,
-            catch_up,
-            jitter: Duration::ZERO,
-            paused: false,
-        }
-    }
-
-    impl Bench {
-        /// A store whose clock is at the epoch, with one schedule, and a manager that does nothing by itself.
-        async fn with(schedule: Schedule) -> Self {
-            let clock = Arc::new(ManualClock::new(Timestamp::from_micros(0)));
-            let engine = Arc::new(ModelEngine::new(clock.clone()));
-            let entry = ScheduleEntry::new(schedule, Timestamp::from_micros(0)).unwrap();
-            engine.put_schedule(entry, PutSchedule::Create).await.unwrap();
-            let app = App::new(&crate::Config::default(), engine.clone(), String::new(), CancellationToken::new());
-            Self { app, engine, clock }
-        }
-
-        async fn after(&self, seconds: u64) -> ScheduleEntry {
-            self.clock.advance(Duration::from_secs(seconds));
-            fire_due(&self.app).await.unwrap();
-            self.engine.schedule(&ScheduleName::new("s").unwrap()).await.unwrap().unwrap().entry
-        }
-
-        async fn status(&self, slot: i64) -> Option<Status> {
-            let id = schedule(Overlap::Allow, CatchUp::Latest).task_id(Timestamp::from_micros(slot * 1_000_000));
-            self.engine.get(&id).await.unwrap().map(|task| task.status)
-        }
-
-        async fn cancel(&self, slot: i64) {
-            let id = schedule(Overlap::Allow, CatchUp::Latest).task_id(Timestamp::from_micros(slot * 1_000_000));
-            self.engine.cancel(&[id]).await.unwrap();
-        }
-    }
-
-    #[tokio::test]
-    async fn each_slot_is_fired_and_the_next_one_is_awaited() {
-        let bench = Bench::with(schedule(Overlap::Allow, CatchUp::Latest)).await;
-        assert_eq!(bench.after(59).await.state.fired, 0);
-        let until = fire_due(&bench.app).await.unwrap().unwrap();
-        assert!(until <= Duration::from_millis(1_001) && until > Duration::from_millis(500), "{until:?}");
-        assert_eq!(bench.after(1).await.state.fired, 1);
-        assert_eq!(bench.status(60).await, Some(Status::Submitted));
-        assert_eq!(bench.after(0).await.state.fired, 1, "once");
-    }
-
-    #[tokio::test]
-    async fn late_slots_are_caught_up_with_as_the_schedule_says() {
-        for (catch_up, fired, missed) in
-            [(CatchUp::None, 0, 5), (CatchUp::Latest, 1, 4), (CatchUp::All(3), 3, 2), (CatchUp::All(9), 5, 0)]
-        {
-            let bench = Bench::with(schedule(Overlap::Allow, catch_up)).await;
-            let entry = bench.after(330).await;
-            assert_eq!((entry.state.fired, entry.state.missed), (fired, missed), "{catch_up:?}");
-            assert_eq!(entry.next_at, Some(Timestamp::from_micros(360_000_000)), "{catch_up:?}");
-        }
-    }
-
-    #[tokio::test]
-    async fn a_buffered_slot_is_fired_once_the_run_is_over() {
-        let bench = Bench::with(schedule(Overlap::BufferOne, CatchUp::All(9))).await;
-        let entry = bench.after(190).await;
-        assert_eq!((entry.state.fired, entry.state.skipped), (1, 1));
-        assert_eq!(entry.state.buffered, Some(Timestamp::from_micros(120_000_000)));
-        assert_eq!(bench.after(2).await.state.fired, 1);
-        bench.cancel(60).await;
-        assert_eq!(bench.after(1).await.state.fired, 2);
-        assert_eq!(bench.status(120).await, Some(Status::Submitted));
-        assert_eq!(bench.status(180).await, None);
-    }
-
-    #[tokio::test]
-    async fn a_slot_for_a_full_queue_goes_in_later() {
-        let bench = Bench::with(schedule(Overlap::Allow, CatchUp::All(9))).await;
-        let queue = QueueConfig::new(QueueName::new("default").unwrap());
-        bench.engine.put_queue(QueueConfig { max_length: Some(1), ..queue }, PutMode::Replace).await.unwrap();
-        bench.after(60).await;
-        let entry = bench.after(60).await;
-        assert_eq!((entry.state.fired, entry.state.missed), (1, 0));
-        assert!(entry.state.refusal.unwrap().reason.contains("max_length"));
-        bench.cancel(60).await;
-        let entry = bench.after(2).await;
-        assert_eq!((entry.state.fired, entry.state.refusal), (2, None));
-    }
-
-    #[tokio::test]
-    async fn a_slot_for_a_queue_that_does_not_exist_is_given_up() {
-        let mut elsewhere = schedule(Overlap::Allow, CatchUp::All(9));
-        elsewhere.task.queue = Some(QueueName::new("none").unwrap());
-        let bench = Bench::with(elsewhere).await;
-        let entry = bench.after(120).await;
-        assert_eq!((entry.state.fired, entry.state.missed), (0, 2));
-        assert_eq!(entry.next_at, Some(Timestamp::from_micros(180_000_000)), "it goes on with the next slot");
-        assert!(entry.state.refusal.unwrap().reason.contains("none"));
-    }
-}
+mod tests;

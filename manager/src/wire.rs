@@ -20,6 +20,7 @@ pub mod resubmit;
 pub mod role;
 pub mod route;
 pub mod schedule;
+pub mod signal;
 pub mod statuses;
 pub mod task_list;
 pub mod task_request;

@@ -18,11 +18,11 @@ use jobbers_common::{
         Error, OnConflict, PutRun, Result, RunQuery, StoredRun, Submit, SubmittedHow, workflows::decode_workflow,
     },
     lifecycle::Status,
-    limits::{MAX_BATCH, MAX_BATCH_DEPENDENCIES, MAX_QUEUES_PER_BATCH},
+    limits::MAX_BATCH,
     name::{TaskId, WorkflowId},
     task::{NewTask, Start},
     time::Timestamp,
-    workflow::{Edge, Node, Run, RunState, Workflow, node_task_id},
+    workflow::{Edge, Node, Piece, Run, RunState, Workflow, node_task_id},
 };
 use parking_lot::Mutex;
 
@@ -34,8 +34,6 @@ const READ_AT_ONCE: usize = 100;
 const AT_A_TIME: usize = 8;
 /// Looks without a pause at most.
 const LOOKS: usize = 100;
-/// Bytes of parameters from which on a piece takes no further task.
-const PIECE_BYTES: usize = 4 * 1024 * 1024;
 /// Nodes of all definitions that are kept in memory at most, beside the latest one.
 const NODES_KEPT: usize = 20_000;
 
@@ -131,6 +129,7 @@ pub(crate) async fn attend_to_due(app: &App) -> Result<Option<Duration>> {
 
 /// Does what is due of a run.
 async fn attend(app: &App, stored: StoredRun, now: Timestamp) -> Result<()> {
+    app.meters.workflows.seen(&stored.run);
     if stored.run.state.is_over() {
         return match app.engine.delete_workflow(&stored.run.id, stored.revision).await {
             Ok(()) | Err(Error::Changed(_) | Error::UnknownWorkflow(_)) => Ok(()),
@@ -183,27 +182,16 @@ pub(crate) async fn submit_rest(app: &App, mut stored: StoredRun, workflow: &Wor
 
 /// The next tasks of a run, and up to which node they go.
 async fn piece(app: &App, run: &Run, workflow: &Workflow) -> Result<(Vec<NewTask>, usize)> {
-    let (mut tasks, mut edges, mut bytes) = (Vec::new(), 0, 0);
-    let mut queues = HashSet::new();
+    let mut piece = Piece::default();
     for (place, node) in workflow.nodes().iter().enumerate().skip(run.submitted as usize) {
         if run.ends.get(place).is_some() {
             continue;
         }
-        let task = make_task(app, run, workflow, node).await?;
-        edges += task.depends_on.len();
-        bytes += task.parameters.len();
-        let is_new_queue = !queues.contains(&task.queue);
-        let is_full = tasks.len() == MAX_BATCH
-            || edges > MAX_BATCH_DEPENDENCIES
-            || bytes > PIECE_BYTES
-            || is_new_queue && queues.len() == MAX_QUEUES_PER_BATCH;
-        if is_full && !tasks.is_empty() {
-            return Ok((tasks, place));
+        if piece.add(make_task(app, run, workflow, node).await?).is_err() {
+            return Ok((piece.into_tasks(), place));
         }
-        queues.insert(task.queue.clone());
-        tasks.push(task);
     }
-    Ok((tasks, workflow.len()))
+    Ok((piece.into_tasks(), workflow.len()))
 }
 
 /// The task of a node: routed and filled as a submission is. It depends on those that run in this attempt of the run, and on
@@ -258,8 +246,17 @@ async fn submit_piece(app: &App, stored: StoredRun, workflow: &Workflow) -> Resu
             Err(error) => return refuse(app, run, revision, &error).await,
         }
     }
+    put_submitted(app, run, u32::try_from(next).unwrap_or(u32::MAX), revision).await
+}
+
+/// Stores that the nodes of a run up to a place are submitted, and counts the run if these are all.
+async fn put_submitted(app: &App, run: Run, submitted: u32, revision: u64) -> Result<Option<StoredRun>> {
     let now = app.engine.health().await?.now;
-    put(app, run.with_submitted(u32::try_from(next).unwrap_or(u32::MAX), now), revision).await
+    let stored = put(app, run.with_submitted(submitted, now), revision).await?;
+    if let Some(StoredRun { run, .. }) = stored.as_ref().filter(|stored| stored.run.state == RunState::Running) {
+        app.meters.workflows.started(run);
+    }
+    Ok(stored)
 }
 
 /// Notes that the store did not take a piece in: it is tried again where it may be taken in later, else the run fails.
@@ -294,8 +291,8 @@ async fn cancel_rest(app: &App, stored: StoredRun, workflow: &Workflow) -> Resul
         let ends = places.iter().zip(found).map(|(place, status)| (*place, Some(status.unwrap_or(Status::Cancelled))));
         run.ends.set_all(ends);
     }
-    let (nodes, now) = (run.nodes, app.engine.health().await?.now);
-    put(app, run.with_submitted(nodes, now), revision).await
+    let nodes = run.nodes;
+    put_submitted(app, run, nodes, revision).await
 }
 
 fn ids_of(run: &Run, workflow: &Workflow, places: &[usize]) -> Vec<TaskId> {
@@ -377,6 +374,20 @@ pub(crate) async fn look(
     }
 }
 
+/// A run as it is now: otherwise the end of its last task is noted a while later. `None` if it is gone.
+///
+/// # Errors
+/// Those of the store.
+pub(crate) async fn current(app: &App, id: &WorkflowId, now: Timestamp) -> Result<Option<StoredRun>> {
+    let Some(stored) = app.engine.workflow(id).await? else { return Ok(None) };
+    if stored.run.state != RunState::Running {
+        return Ok(Some(stored));
+    }
+    let Some(workflow) = definition(app, &stored.run).await? else { return Ok(None) };
+    let (stored, _) = look(app, stored, &workflow, now, workflow.len()).await?;
+    Ok(Some(stored))
+}
+
 /// Where the tasks of a run stand that are not known to be over, as far as they are stored.
 ///
 /// # Errors
@@ -410,6 +421,7 @@ async fn read_ends(app: &App, run: &mut Run, workflow: &Workflow, places: &[usiz
 /// Counts a run that has ended, and deletes the oldest ones past the number that is kept.
 async fn note_end(app: &App, run: &Run) -> Result<()> {
     tracing::info!(workflow = %run.id, state = %run.state, nodes = run.nodes, "a workflow is over");
+    app.meters.workflows.ended(run);
     let over = RunState::ALL.into_iter().filter(|state| state.is_over());
     let counts = app.engine.count_workflows().await?;
     let kept: u64 = over.clone().map(|state| counts[usize::from(state.code())]).sum();

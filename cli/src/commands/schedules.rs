@@ -1,6 +1,6 @@
-//! `jobbers schedules`: what is submitted by cron or at an interval.
+//! `jobbers schedules`: what is started by cron or at an interval.
 
-use std::{process::ExitCode, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, time::Duration};
 
 use jobbers_common::{
     duration,
@@ -10,11 +10,11 @@ use jobbers_process::exit;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{pages, parameters};
+use super::{pages, parameters, workflow};
 use crate::{
     client::{
         self, ClientArgs,
-        wire::{NextSlots, Schedule, Schedules, SubmittedTask},
+        wire::{NextSlots, Run, Schedule, Schedules, StartedRun},
     },
     failure::Failure,
     output,
@@ -37,14 +37,14 @@ enum Action {
     /// Show one schedule: its settings and the outcome of its slots
     Show(One),
     /// Create a schedule, or replace its settings
-    Put(Put),
-    /// Delete a schedule; the tasks that it submitted stay
+    Put(Box<Put>),
+    /// Delete a schedule; the tasks and workflows that it started stay
     Delete(Sure),
     /// Let a schedule rest
     Pause(One),
     /// Let a paused schedule fire again, at its first slot after now
     Resume(One),
-    /// Submit a schedule's task now
+    /// Submit a schedule's task, or start its workflow, now
     Run(One),
     /// Print a schedule's next slots
     Next(Next),
@@ -104,14 +104,20 @@ enum CatchUp {
 
 #[derive(Debug, clap::Args, Serialize)]
 #[command(after_help = "jobbers schedules put nightly --cron '0 2 * * *' --time-zone Europe/Berlin report.build\n\
-    jobbers schedules put poll --every 30s --overlap skip feed.fetch url=https://example.org/feed")]
+    jobbers schedules put poll --every 30s --overlap skip feed.fetch url=https://example.org/feed\n\
+    jobbers schedules put import --cron '30 2 * * *' --workflow import.mmd")]
 struct Put {
     /// Its name
     #[serde(skip)]
     name: ScheduleName,
     #[command(flatten)]
     #[serde(skip)]
-    task: Task,
+    task: Option<Task>,
+    /// Start this workflow in place of a task: a Mermaid flowchart (FILE.mmd), or JSON as for POST /workflows; - is standard
+    /// input, as JSON
+    #[arg(long, value_name = "FILE", conflicts_with = "Task")]
+    #[serde(skip)]
+    workflow: Option<PathBuf>,
     /// Fire by this cron expression: five fields, or six with seconds in front
     #[arg(long, value_name = "EXPRESSION", required_unless_present = "every", conflicts_with = "every")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,7 +130,7 @@ struct Put {
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
     every: Option<Duration>,
-    /// What to do about a slot while the task of the latest run is not over
+    /// What to do about a slot while the latest run, a task or a workflow, is not over
     #[arg(long, value_name = "RULE", value_enum, default_value_t)]
     overlap: Overlap,
     /// What to do about slots that no manager fired within 10 seconds
@@ -134,7 +140,7 @@ struct Put {
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
     catch_up_limit: Option<u32>,
-    /// Start each task up to this long after its slot
+    /// Start each task or workflow up to this long after its slot
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
     jitter: Option<Duration>,
@@ -149,7 +155,7 @@ struct Put {
 #[derive(Debug, clap::Args, Serialize)]
 struct Task {
     /// The task to submit
-    #[arg(value_name = "TASK")]
+    #[arg(value_name = "TASK", required = false, required_unless_present = "workflow")]
     #[serde(rename = "name")]
     task: TaskName,
     /// What it is given: key=value pairs (a value that is JSON is taken as such, else as text), or one JSON document
@@ -183,10 +189,13 @@ struct Task {
 struct Body<'a> {
     #[serde(flatten)]
     put: &'a Put,
-    task: Template<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<Template<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workflow: Option<BTreeMap<String, Box<RawValue>>>,
 }
 
-/// What a schedule submits, on the wire.
+/// The task that a schedule submits, on the wire.
 #[derive(Debug, Serialize)]
 struct Template<'a> {
     #[serde(flatten)]
@@ -205,10 +214,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         Some(Action::List(List { client })) => list(client).await?,
         Some(Action::Show(one)) => show(one).await?,
         Some(Action::Put(put)) => {
-            let path = client::schedule_path(&put.name, "");
-            let parameters = parameters::read_one(&put.task.parameters)?;
-            let body = Body { put, task: Template { task: &put.task, parameters } };
-            let answer = put.client.client()?.put(&path, &body).await?;
+            let answer = put.client.client()?.put(&client::schedule_path(&put.name, ""), &body(put)?).await?;
             let next = answer.read::<Schedule>()?.next_slot.map_or_else(String::new, |at| format!(", next at {at}"));
             output::done(&answer.body, put.client.json, format_args!("schedule {} put{next}", put.name))?;
         }
@@ -218,12 +224,20 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         Some(Action::Run(one)) => {
             let path = client::schedule_path(&one.name, "/run");
             let answer = one.client.client()?.post(&path, client::NOTHING).await?;
-            let SubmittedTask { id } = answer.read()?;
+            let StartedRun { id } = answer.read()?;
             output::done(&answer.body, one.client.json, id)?;
         }
         Some(Action::Next(next)) => print_next(next).await?,
     }
     Ok(exit::OK)
+}
+
+/// The body of a put: what the command line says, and the file of a workflow.
+fn body(put: &Put) -> Result<Body<'_>, Failure> {
+    let template = |task| Ok(Template { task, parameters: parameters::read_one(&task.parameters)? });
+    let task = put.task.as_ref().map(template).transpose()?;
+    let workflow = put.workflow.as_deref().map(workflow::read).transpose()?;
+    Ok(Body { put, task, workflow })
 }
 
 async fn list(args: &ClientArgs) -> Result<(), Failure> {
@@ -234,11 +248,11 @@ async fn list(args: &ClientArgs) -> Result<(), Failure> {
         output::note("no schedules: create one with jobbers schedules put");
         return Ok(());
     }
-    let mut table = output::table_of(&["SCHEDULE", "WHEN", "TASK", "NEXT SLOT", "FIRED", "MISSED", "SKIPPED"]);
+    let mut table = output::table_of(&["SCHEDULE", "WHEN", "WHAT", "NEXT SLOT", "FIRED", "MISSED", "SKIPPED"]);
     for schedule in &schedules {
         let next = if schedule.paused { "paused".to_owned() } else { schedule.next_slot.clone().unwrap_or_default() };
         let counts = [schedule.fired, schedule.missed, schedule.skipped].map(|count| count.to_string());
-        let words = [schedule.name.clone(), schedule.when(), schedule.task.name.clone(), next];
+        let words = [schedule.name.clone(), schedule.when(), schedule.what(), next];
         table.add_row(words.into_iter().chain(counts));
     }
     output::table(&table)
@@ -251,11 +265,11 @@ async fn show(one: &One) -> Result<(), Failure> {
     }
     let schedule: Schedule = answer.read()?;
     let mut table = output::table_of(&["SCHEDULE", schedule.name.as_str()]);
-    let run = schedule.last_run.as_ref().map(|run| format!("{} at {}", run.task, run.at));
+    let run = schedule.last_run.as_ref().map(Run::shown);
     let refusal = schedule.refusal.as_ref().map(|refusal| format!("{}: {}", refusal.slot, refusal.reason));
     let rows = [
         ("when", Some(schedule.when())),
-        ("task", Some(schedule.task.name.clone())),
+        ("what", Some(schedule.what())),
         ("paused", schedule.paused.then(|| "yes".to_owned())),
         ("overlap", Some(schedule.overlap.clone())),
         ("catch-up", Some(schedule.catch_up.clone())),

@@ -12,7 +12,10 @@ use jobbers_common::{duration, limits::MAX_WAIT, name::TaskId};
 use jobbers_process::exit;
 
 use crate::{
-    client::{self, AWAY, Answer, Client, ClientArgs, wire::Task},
+    client::{
+        self, AWAY, Answer, Client, ClientArgs,
+        wire::{ExternalSignal, Task},
+    },
     failure::Failure,
     output, when,
 };
@@ -116,6 +119,9 @@ pub fn show(task: &Task) -> Result<(), Failure> {
     if task.status == "scheduled" {
         output::add_fact(&mut sheet, "due", when::full(task.ready_at));
     }
+    for signal in &task.dependencies.external {
+        output::add_fact(&mut sheet, &format!("signal {}", signal.name), standing_of_signal(signal));
+    }
     if let Some(started) = task.started_at {
         output::add_fact(&mut sheet, "started", when::full(started));
     }
@@ -142,6 +148,16 @@ pub fn show(task: &Task) -> Result<(), Failure> {
         output::add_fact(&mut sheet, &format!("error, attempt {}", error.attempt), what);
     }
     output::table(&sheet)
+}
+
+fn standing_of_signal(signal: &ExternalSignal) -> String {
+    let ExternalSignal { state, timeout, due, at, .. } = signal;
+    match (at, due, timeout) {
+        (Some(at), ..) => format!("{state}, {}", when::full(*at)),
+        (None, Some(due), _) => format!("{state} until {}", when::full(*due)),
+        (None, None, Some(timeout)) => format!("{state}, for {timeout} once no other task is waited for"),
+        (None, None, None) => state.clone(),
+    }
 }
 
 fn standing(task: &Task) -> Cell {

@@ -1,9 +1,15 @@
 //! `jobbers workflow`: graphs of tasks, submitted, watched and run again.
 
-use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
 
 use jobbers_common::name::{WorkflowId, WorkflowName};
 use jobbers_process::exit;
+use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::pages;
@@ -113,26 +119,37 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(exit::OK)
 }
 
-/// The body of a submission: that of the file, with what the command line says.
-fn body(args: &Submit) -> Result<BTreeMap<String, Box<RawValue>>, Failure> {
-    let shown = args.file.display();
-    let text = match args.file.as_os_str() == "-" {
+/// The workflow of a file: a Mermaid flowchart, by the end of its name, or the body of `POST /workflows`.
+///
+/// # Errors
+/// When the file can't be read, or holds no JSON object.
+pub(super) fn read(file: &Path) -> Result<BTreeMap<String, Box<RawValue>>, Failure> {
+    let shown = file.display();
+    let text = match file.as_os_str() == "-" {
         true => std::io::read_to_string(std::io::stdin()),
-        false => std::fs::read_to_string(&args.file),
+        false => std::fs::read_to_string(file),
     };
     let text = text.map_err(|error| Failure::Unavailable(format!("can't read {shown}: {error}")))?;
-    let unwritable = |error: serde_json::Error| Failure::Usage(format!("{shown}: {error}"));
-    let is_mermaid = args.file.extension().is_some_and(|end| end == "mmd" || end == "mermaid");
-    let mut body = match is_mermaid {
-        true => BTreeMap::from([("mermaid".to_owned(), to_raw_value(&text).map_err(unwritable)?)]),
+    let is_mermaid = file.extension().is_some_and(|end| end == "mmd" || end == "mermaid");
+    match is_mermaid {
+        true => Ok(BTreeMap::from([("mermaid".to_owned(), raw(&text)?)])),
         false => serde_json::from_str(&text)
-            .map_err(|error| Failure::Usage(format!("{shown} is not a JSON object: {error}")))?,
-    };
+            .map_err(|error| Failure::Usage(format!("{shown} is not a JSON object: {error}"))),
+    }
+}
+
+fn raw<T: Serialize>(value: &T) -> Result<Box<RawValue>, Failure> {
+    to_raw_value(value).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// The body of a submission: that of the file, with what the command line says.
+fn body(args: &Submit) -> Result<BTreeMap<String, Box<RawValue>>, Failure> {
+    let mut body = read(&args.file)?;
     if let Some(id) = &args.id {
-        body.insert("id".to_owned(), to_raw_value(id).map_err(unwritable)?);
+        body.insert("id".to_owned(), raw(id)?);
     }
     if let Some(name) = &args.name {
-        body.insert("name".to_owned(), to_raw_value(name).map_err(unwritable)?);
+        body.insert("name".to_owned(), raw(name)?);
     }
     Ok(body)
 }

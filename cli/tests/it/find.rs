@@ -89,6 +89,27 @@ fn a_task_is_made_to_wait_for_further_tasks() {
 }
 
 #[test]
+fn a_task_waits_for_a_signal() {
+    let up = Up::start();
+    up.jobbers(&["submit", "echo", "--id", "gate", "--signal", "approved=1h,run", "--signal", "tested"]).ok();
+    let explained = up.jobbers(&["explain", "gate"]).ok().out;
+    assert!(explained.contains("signals from outside: approved, tested"), "{explained}");
+    assert_eq!(up.jobbers(&["signal", "gate", "tested"]).ok().out, "gate is waiting\n");
+    assert_eq!(up.jobbers(&["signal", "gate", "tested"]).ok().out, "gate had that signal before\n");
+    up.jobbers(&["signal", "gate", "approved"]).ok();
+    let status = up.jobbers(&["status", "gate", "--wait"]).ok().out;
+    assert!(status.contains("signal approved") && status.contains("received, "), "{status}");
+    up.jobbers(&["signal", "gate", "other"]).fails(1, "unknown_signal");
+    up.jobbers(&["signal", "later", "tested"]).fails(1, "unknown_task");
+    let kept = up.jobbers(&["signal", "later", "tested", "--keep-for", "1h"]).ok().out;
+    assert!(kept.contains("later does not exist yet: the signal is kept until "), "{kept}");
+    up.jobbers(&["submit", "echo", "--id", "later", "--signal", "tested", "--wait"]).ok();
+    up.jobbers(&["signal", "other", "tested", "--keep-for", "2d"]).fails(1, "invalid_request");
+    up.jobbers(&["submit", "echo", "--signal", "s=never"]).ends_with(2);
+    up.jobbers(&["submit", "echo", "--signal", "s=1h,fly"]).ends_with(2);
+}
+
+#[test]
 fn what_can_be_run_is_listed_and_shown_with_its_parameters() {
     let up = Up::start();
     let listed = up.jobbers(&["registry"]).ok().out;

@@ -342,12 +342,15 @@ fn schedules_and_workflows_go_along() {
     fs::write(up.folder.path().join("w.mmd"), "flowchart LR\n  a[\"echo\"] --> b[\"echo\"]\n").unwrap();
     up.jobbers(&["workflow", "submit", "w.mmd", "--id", "w"]).ok();
     while !up.jobbers(&["workflow", "show", "w"]).ok().out.contains("1 submitted, 1 waiting") {}
+    up.jobbers(&["schedules", "put", "import", "--every", "1d", "--paused", "--workflow", "w.mmd"]).ok();
+    let run = up.jobbers(&["schedules", "run", "import"]).ok().out;
+    while !up.jobbers(&["workflow", "show", run.trim()]).ok().out.contains("1 submitted, 1 waiting") {}
     up.terminate();
     let (_, from) = up.ended();
     let (url, journal, copy) =
         (sqlite_in(&from, "jobbers.db"), folder.path().join("a.journal"), folder.path().join("b.journal"));
     let told = export(&url, &journal).ok();
-    assert!(told.err.contains("1 schedule") && told.err.contains("1 workflow"), "{told:?}");
+    assert!(told.err.contains("2 schedules") && told.err.contains("2 workflows"), "{told:?}");
     let redis = RedisServer::start(RedisOptions::default());
     for _ in 0..2 {
         import(&redis.url(), &journal).ok();

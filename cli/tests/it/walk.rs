@@ -152,6 +152,10 @@ fn the_guide_to_schedules_works_as_printed() {
     assert!(session.told("jobbers schedules run nightly").starts_with("schedule:nightly:run:"));
     let listed = session.told("jobbers schedules");
     assert!(listed.contains("0 2 * * * (Europe/Berlin)") && listed.contains("every 1h"), "{listed}");
+    let shown = session.told("jobbers schedules show import");
+    assert!(shown.contains("workflow of 4 tasks") && shown.contains("30 2 * * * (UTC)"), "{shown}");
+    assert!(session.told("jobbers schedules run import").starts_with("schedule:import:run:"));
+    assert!(session.told("jobbers workflow list --name import").contains("schedule:import:run:"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `/schedules`: tasks submitted by cron or at an interval.
+//! `/schedules`: tasks and workflows started by cron or at an interval.
 
 use std::sync::Arc;
 
@@ -9,26 +9,27 @@ use axum::{
 };
 use jobbers_common::{
     engine::{Error, PutMode, PutSchedule, ScheduleEntry, StoredSchedule, look::validate_limit},
-    name::{QueueName, ScheduleName},
-    routing::field_text,
-    schedule::{Schedule, ScheduleError},
+    name::ScheduleName,
+    schedule::{Schedule, ScheduleError, Target, WorkflowTemplate},
     time::Timestamp,
 };
 
 use crate::{
+    api::{check_templates, workflows::read_graph},
     app::App,
     etag::{self, Condition},
     extract::{JsonBytes, Path, Query},
     json,
     problem::{Code, Problem, Result, WITH_BODY, problems},
-    schedules,
+    schedules::{self, Started},
     wire::{
         schedule::{
-            NextParams, NextSlotsView, ScheduleListParams, ScheduleListView, ScheduleRequest, ScheduleView, next_slots,
-            problem_of,
+            NextParams, ScheduleListParams, ScheduleRequest, problem_of, template,
+            view::{NextSlotsView, ScheduleListView, ScheduleView, StartedView, next_slots},
         },
-        task_view::SubmittedView,
+        task_request::{TaskRequest, invalid},
         value::{NameDoc, Rfc3339},
+        workflow::WorkflowRequest,
     },
 };
 
@@ -36,9 +37,25 @@ use crate::{
 const ATTEMPTS: usize = 100;
 
 problems!(ListProblems: [Code::InvalidParameter]);
-problems!(CreateProblems: WITH_BODY, [Code::Exists, Code::UnknownQueue, Code::QueueForbidden, Code::JsonTooDeep]);
+problems!(CreateProblems: WITH_BODY, [
+    Code::Exists,
+    Code::UnknownQueue,
+    Code::QueueForbidden,
+    Code::JsonTooDeep,
+    Code::PayloadTooLarge,
+    Code::SchemaMismatch,
+    Code::NoWorker,
+]);
 problems!(GetProblems: [Code::UnknownSchedule]);
-problems!(PutProblems: WITH_BODY, [Code::Changed, Code::UnknownQueue, Code::QueueForbidden, Code::JsonTooDeep]);
+problems!(PutProblems: WITH_BODY, [
+    Code::Changed,
+    Code::UnknownQueue,
+    Code::QueueForbidden,
+    Code::JsonTooDeep,
+    Code::PayloadTooLarge,
+    Code::SchemaMismatch,
+    Code::NoWorker,
+]);
 problems!(DeleteProblems: [Code::Changed, Code::UnknownSchedule]);
 problems!(NextProblems: [Code::InvalidParameter, Code::UnknownSchedule]);
 problems!(RunProblems: [Code::UnknownSchedule, Code::UnknownQueue, Code::QueueFull, Code::RateLimited]);
@@ -63,7 +80,8 @@ pub(crate) async fn list(
 
 /// Create a schedule
 ///
-/// It fires at its first slot after now. Each slot is fired once, whichever manager does it.
+/// It fires at its first slot after now, and submits a task or starts a workflow. Each slot is fired once, whichever manager
+/// does it. What it starts is checked as a whole, as if it were submitted now.
 #[utoipa::path(
     post, path = "/schedules", tag = "schedules", operation_id = "create_schedule",
     request_body = ScheduleRequest,
@@ -121,7 +139,7 @@ pub(crate) async fn put(
 
 /// Delete a schedule
 ///
-/// The tasks that it submitted stay. With `If-Match` only if its settings have not changed since they were read.
+/// The tasks and workflows that it started stay. With `If-Match` only if its settings have not changed since they were read.
 #[utoipa::path(
     delete, path = "/schedules/{schedule}", tag = "schedules", operation_id = "delete_schedule",
     params(
@@ -169,19 +187,23 @@ pub(crate) async fn resume(State(app): State<Arc<App>>, Path(name): Path<Schedul
     set_paused(&app, &name, false).await
 }
 
-/// Submit a schedule's task now
+/// Submit a schedule's task, or start its workflow, now
 ///
 /// Regardless of its `overlap`, and also while it is paused. It uses no slot, and becomes the latest run.
 #[utoipa::path(
     post, path = "/schedules/{schedule}/run", tag = "schedules", operation_id = "run_schedule",
     params(("schedule" = NameDoc, Path, description = "The schedule's name")),
-    responses((status = 201, description = "The task", body = SubmittedView), RunProblems)
+    responses((status = 201, description = "The task or the workflow", body = StartedView), RunProblems)
 )]
 pub(crate) async fn run(State(app): State<Arc<App>>, Path(name): Path<ScheduleName>) -> Result<Response> {
     for _ in 0..ATTEMPTS {
         let stored = find(&app, &name).await?;
-        if let Some(submitted) = schedules::run_now(&app, &stored).await? {
-            return Ok((StatusCode::CREATED, axum::Json(SubmittedView::new(&submitted, &[]))).into_response());
+        if let Some(started) = schedules::run_now(&app, &stored).await? {
+            let view = match &started {
+                Started::Task(submitted) => StartedView::task(submitted),
+                Started::Workflow(run) => StartedView::workflow(run),
+            };
+            return Ok((StatusCode::CREATED, axum::Json(view)).into_response());
         }
     }
     Err(too_busy())
@@ -204,23 +226,37 @@ pub(crate) async fn next(
     Ok(axum::Json(NextSlotsView { slots }).into_response())
 }
 
-/// The schedule of a body, if its task may go to its queue.
+/// The schedule of a body, with all of it checked.
 async fn read(app: &App, request: &JsonBytes, path: Option<ScheduleName>) -> Result<Schedule> {
-    let schedule = json::decode::<ScheduleRequest<'_>>(&request.bytes)?.schedule(path)?;
-    if let Some(queue) = &schedule.task.queue {
-        check_queue(app, &schedule, queue).await?;
-    }
-    Ok(schedule)
+    let mut request = json::decode::<ScheduleRequest<'_>>(&request.bytes)?;
+    let target = match (request.task.take(), request.workflow.take()) {
+        (Some(task), None) => read_task(app, task).await.map_err(|problem| within("/task", problem))?,
+        (None, Some(workflow)) => read_workflow(app, workflow).await.map_err(|problem| within("/workflow", problem))?,
+        (Some(_), Some(_)) => return Err(invalid("workflow", "can't be there beside task: say one of them")),
+        (None, None) => return Err(invalid("task", "or workflow says what the schedule starts: say one of them")),
+    };
+    request.schedule(path, target)
 }
 
-async fn check_queue(app: &App, schedule: &Schedule, queue: &QueueName) -> Result<()> {
-    let at_queue = |problem: Problem| problem.at("/task/queue");
-    app.live.check_queue(queue).await.map_err(|error| at_queue(error.into()))?;
-    let (config, parameters) = (app.live.current().await?, schedule.task.payload());
-    let parameter = |field: &str| field_text(&parameters, field);
-    let checked =
-        app.live.check_explicit(&config, &schedule.task.name, schedule.task.version, queue, parameter).await?;
-    checked.map_err(|forbidden| at_queue(Problem::new(Code::QueueForbidden, forbidden.to_string())))
+async fn read_task(app: &App, task: TaskRequest<'_>) -> Result<Target> {
+    let template = template(task)?;
+    check_templates(app, std::iter::once(&template)).await.map_err(|(_, problem)| problem)?;
+    Ok(Target::Task(template))
+}
+
+async fn read_workflow(app: &App, mut wanted: WorkflowRequest<'_>) -> Result<Target> {
+    if wanted.id.is_some() {
+        return Err(invalid("id", "is made of the schedule's name and the slot"));
+    }
+    let name = wanted.name.take();
+    let (graph, _) = read_graph(app, wanted).await?;
+    Ok(Target::Workflow(WorkflowTemplate { name, graph }))
+}
+
+/// The same problem, seen from the whole schedule.
+fn within(field: &str, problem: Problem) -> Problem {
+    let pointer = format!("{field}{}", problem.pointer().unwrap_or_default());
+    problem.at(pointer)
 }
 
 async fn find(app: &App, name: &ScheduleName) -> Result<StoredSchedule> {

@@ -7,5 +7,6 @@ pub(super) mod events;
 pub(super) mod explain;
 pub(super) mod look;
 pub(super) mod resubmit;
+pub(super) mod signal;
 pub(super) mod statuses;
 pub(super) mod submit;

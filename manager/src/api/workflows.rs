@@ -99,10 +99,7 @@ pub(crate) async fn submit(
         return repeated(&stored, digest);
     }
     let name = wanted.name.take();
-    let nodes = wanted.nodes()?;
-    let places = nodes.places();
-    let warnings = check_nodes(&app, &nodes.nodes).await.map_err(|problem| Nodes::locate(&places, problem))?;
-    let workflow = Workflow::new(nodes.nodes).map_err(|error| Nodes::locate(&places, problem_of(&error)))?;
+    let (workflow, warnings) = read_graph(&app, wanted).await?;
     if let Some(id) = &chosen {
         check_ids(&app, id, &workflow).await?;
     }
@@ -143,6 +140,18 @@ fn repeated(stored: &StoredRun, digest: u64) -> Result<Response> {
     }
     let detail = format!("workflow {} exists and was submitted with another body", stored.run.id);
     Err(Problem::new(Code::WorkflowExists, detail).at("/id"))
+}
+
+/// The graph of a request, all of it checked, and what may be wrong with its tasks.
+///
+/// # Errors
+/// The first problem, with its place in the request.
+pub(crate) async fn read_graph(app: &App, wanted: WorkflowRequest<'_>) -> Result<(Workflow, Vec<WarningView>)> {
+    let nodes = wanted.nodes()?;
+    let places = nodes.places();
+    let warnings = check_nodes(app, &nodes.nodes).await.map_err(|problem| Nodes::locate(&places, problem))?;
+    let workflow = Workflow::new(nodes.nodes).map_err(|error| Nodes::locate(&places, problem_of(&error)))?;
+    Ok((workflow, warnings))
 }
 
 async fn check_nodes(app: &App, nodes: &[NewNode]) -> Result<Vec<WarningView>> {

@@ -97,6 +97,7 @@ pub(super) fn template(settings: &BridgeSettings, content: &Content) -> Result<T
         priority: Priority::DEFAULT,
         parameters: parameters.into(),
         concurrency_key: None,
+        signals: Vec::new(),
         overrides: PolicyOverrides::default(),
     })
 }

@@ -16,6 +16,7 @@ use utoipa::{
     openapi::{RefOr, Schema},
 };
 
+use super::signal::SignalView;
 use super::value::{DependencyPolicyDoc, NameDoc, StatusDoc};
 
 /// A task to wait for: its id, or an object that also says what its end means.
@@ -146,13 +147,17 @@ impl AddedDependencies {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Dependencies)]
 pub(crate) struct DependenciesView<'a> {
-    /// How many tasks it waited for, since its submission or since they were added.
+    /// How many tasks and signals it waited for, since its submission or since they were added.
     total: u32,
-    /// How many of them have signalled their end. The task runs when this is `total`.
+    /// How many of these tasks have signalled their end, and of these signals have come or timed out. The task runs when this
+    /// is `total`.
     signals: u32,
-    /// The others while it waits, by their ids, the first 100. Not in lists.
+    /// The other tasks while it waits, by their ids, the first 100. Not in lists.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     waits_for: Vec<DependencyView<'a>>,
+    /// Its signals from outside, by their names. Not in lists.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    external: Vec<SignalView<'a>>,
     /// If the task is aborted because of a predecessor: which one, and how it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     aborted_by: Option<EndedPredecessorView<'a>>,
@@ -184,10 +189,11 @@ struct DependencyView<'a> {
 
 impl<'a> From<&'a Dependencies> for DependenciesView<'a> {
     fn from(dependencies: &'a Dependencies) -> Self {
-        let Dependencies { total, signals, waits_for, aborted_by } = dependencies;
+        let Dependencies { total, signals, waits_for, external, aborted_by } = dependencies;
+        let external = external.iter().map(SignalView::from).collect();
         let waits_for = waits_for.iter().map(|edge| DependencyView { id: &edge.on, policy: edge.policy }).collect();
         let aborted_by =
             aborted_by.as_ref().map(|EndedPredecessor { id, status }| EndedPredecessorView { id, status: *status });
-        Self { total: *total, signals: *signals, waits_for, aborted_by }
+        Self { total: *total, signals: *signals, waits_for, external, aborted_by }
     }
 }

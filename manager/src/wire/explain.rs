@@ -55,6 +55,8 @@ pub enum ReasonCode {
     Running,
     /// It waits for other tasks.
     WaitsForTasks,
+    /// It waits for signals from outside, and for no task.
+    WaitsForSignals,
     /// Its time is in the future.
     NotDue,
     /// Its queue is paused.

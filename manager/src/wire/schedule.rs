@@ -1,34 +1,32 @@
-//! Schedules, in and out.
+//! What a request says about schedules. What is answered is in [`view`].
 
 use std::time::Duration;
 
 use jobbers_common::{
     duration,
-    engine::{ScheduleEntry, StoredSchedule},
-    gate::ConcurrencyKey,
     limits::MAX_CATCH_UP,
-    name::{QueueName, ScheduleName, TaskId, TaskName},
-    schedule::{CatchUp, Overlap, Schedule, ScheduleError, SlotRefusal, Slots, Timing},
+    name::ScheduleName,
+    schedule::{CatchUp, Overlap, Schedule, ScheduleError, Target, Timing},
     template::TaskTemplate,
-    time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{
     task_request::{TaskRequest, invalid},
-    task_view::PolicyView,
-    value::{AnyJsonDoc, DurationDoc, NameDoc, Rfc3339},
+    value::{DurationDoc, NameDoc},
+    workflow::WorkflowRequest,
 };
 use crate::problem::{Code, Problem, Result};
+
+pub mod view;
 
 /// A schedule's settings. Absent fields have their defaults, also when a schedule is replaced.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ScheduleSettings)]
 pub struct ScheduleRequest<'a> {
-    /// Its name, at most 80 characters. Optional with PUT; the path contains it.
+    /// Its name, at most 80 characters, or 34 if it starts a workflow. Optional with PUT; the path contains it.
     #[serde(default)]
     #[schema(value_type = Option<NameDoc>)]
     pub name: Option<ScheduleName>,
@@ -44,11 +42,14 @@ pub struct ScheduleRequest<'a> {
     #[serde(default, with = "duration::text::option")]
     #[schema(value_type = Option<DurationDoc>)]
     pub every: Option<Duration>,
-    /// What it submits: as for `POST /tasks`, with JSON parameters, and without `id`, `delay`, `run_at`,
-    /// `on_conflict` and unique keys.
-    #[serde(borrow)]
-    pub task: TaskRequest<'a>,
-    /// What is done about a slot while the task of the latest run is not over.
+    /// The task that it submits: as for `POST /tasks`, with JSON parameters, and without `id`, `delay`, `run_at`,
+    /// `on_conflict` and unique keys. This or `workflow`.
+    #[serde(borrow, default)]
+    pub task: Option<TaskRequest<'a>>,
+    /// The workflow that it starts: as for `POST /workflows`, without `id`. The default of its `name` is the schedule's.
+    #[serde(borrow, default)]
+    pub workflow: Option<WorkflowRequest<'a>>,
+    /// What is done about a slot while the latest run is not over.
     #[serde(default)]
     pub overlap: OverlapRule,
     /// What is done about slots that no manager fired within 10 seconds.
@@ -58,7 +59,7 @@ pub struct ScheduleRequest<'a> {
     #[serde(default)]
     #[schema(minimum = 1, maximum = 1000, default = 100)]
     pub catch_up_limit: Option<u32>,
-    /// Each task starts up to this long after its slot, at most a day.
+    /// Each task or workflow starts up to this long after its slot, at most a day.
     #[serde(default, with = "duration::text::option")]
     #[schema(value_type = Option<DurationDoc>, default = "0s")]
     pub jitter: Option<Duration>,
@@ -67,7 +68,7 @@ pub struct ScheduleRequest<'a> {
     pub paused: bool,
 }
 
-/// What is done about a slot while the task of the latest run is not over.
+/// What is done about a slot while the latest run, a task or a workflow, is not over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = Overlap)]
@@ -77,9 +78,9 @@ pub enum OverlapRule {
     Allow,
     /// It is skipped.
     Skip,
-    /// One slot waits for the end of that task, later ones are skipped.
+    /// One slot waits for the end of that run, later ones are skipped.
     BufferOne,
-    /// It is fired, and that task is cancelled.
+    /// It is fired, and that run is cancelled.
     CancelPrevious,
 }
 
@@ -128,11 +129,11 @@ pub(crate) fn problem_of(error: &ScheduleError) -> Problem {
 }
 
 impl ScheduleRequest<'_> {
-    /// The schedule they describe. `path` is the name in the path, if there is one.
+    /// The schedule they describe, which starts `target`. `path` is the name in the path, if there is one.
     ///
     /// # Errors
     /// [`Code::InvalidRequest`] with the invalid field.
-    pub(crate) fn schedule(mut self, path: Option<ScheduleName>) -> Result<Schedule> {
+    pub(crate) fn schedule(mut self, path: Option<ScheduleName>, target: Target) -> Result<Schedule> {
         let name = super::one_name(path, self.name.take())?;
         let timing = self.timing()?;
         let catch_up = match (self.catch_up, self.catch_up_limit) {
@@ -142,11 +143,7 @@ impl ScheduleRequest<'_> {
             (CatchUpRule::Latest, None) => CatchUp::Latest,
         };
         let (overlap, jitter, paused) = (self.overlap.into(), self.jitter.unwrap_or_default(), self.paused);
-        let task = template(self.task).map_err(|problem| {
-            let pointer = format!("/task{}", problem.pointer().unwrap_or_default());
-            problem.at(pointer)
-        })?;
-        let schedule = Schedule { name, timing, task, overlap, catch_up, jitter, paused };
+        let schedule = Schedule { name, timing, target, overlap, catch_up, jitter, paused };
         schedule.validate().map_err(|error| problem_of(&error))?;
         Ok(schedule)
     }
@@ -165,7 +162,10 @@ impl ScheduleRequest<'_> {
 }
 
 /// The template of a schedule's tasks.
-fn template(task: TaskRequest<'_>) -> Result<TaskTemplate> {
+///
+/// # Errors
+/// [`Code::InvalidRequest`] with the invalid field of the task.
+pub(crate) fn template(task: TaskRequest<'_>) -> Result<TaskTemplate> {
     let refused = [
         ("id", task.id.is_some(), "is made of the schedule's name and the slot"),
         ("delay", task.delay.is_some(), "is not for schedules: see jitter"),
@@ -173,190 +173,10 @@ fn template(task: TaskRequest<'_>) -> Result<TaskTemplate> {
         ("on_conflict", task.on_conflict.is_some(), "is not for schedules"),
         ("parameters_content_type", task.parameters_content_type.is_some(), "is not for schedules: send JSON"),
         ("depends_on", !task.depends_on.is_empty(), "is not for schedules: a run waits for no other task"),
+        ("signals", !task.signals.is_empty(), "is not for schedules: a run waits for no signal"),
         ("unique_key", task.unique_key.is_some(), "is not for schedules: see overlap"),
     ];
     task.template(&refused)
-}
-
-/// A schedule: its settings, and the outcomes of its slots.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Schedule)]
-pub struct ScheduleView<'a> {
-    /// Its name.
-    #[schema(value_type = NameDoc)]
-    name: &'a ScheduleName,
-    /// Its cron expression; absent for an interval.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cron: Option<&'a str>,
-    /// The time zone of that expression.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    time_zone: Option<&'a str>,
-    /// Its interval; absent for a cron expression.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<DurationDoc>)]
-    every: Option<String>,
-    /// What it submits.
-    task: ScheduledTaskView<'a>,
-    /// What is done about a slot while the task of the latest run is not over.
-    overlap: OverlapRule,
-    /// What is done about late slots.
-    catch_up: CatchUpRule,
-    /// At most how many of them are fired.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    catch_up_limit: Option<u32>,
-    /// Each task starts up to this long after its slot.
-    #[schema(value_type = DurationDoc)]
-    jitter: String,
-    /// Whether it is paused.
-    paused: bool,
-    /// When it was created.
-    created_at: Rfc3339,
-    /// Its next slot that is not decided yet; absent while it is paused.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_slot: Option<Rfc3339>,
-    /// The latest slot that was fired.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    last_slot: Option<Rfc3339>,
-    /// The latest run, one asked for by hand too.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    last_run: Option<RunView<'a>>,
-    /// The slot that waits for the end of that run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    buffered_slot: Option<Rfc3339>,
-    /// Slots whose task was submitted.
-    fired: u64,
-    /// Slots that no manager fired in time, or whose task was refused. A long outage counts as at most 1,000.
-    missed: u64,
-    /// Slots left out by `overlap`.
-    skipped: u64,
-    /// The latest slot that was refused, until one is fired.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    refusal: Option<SlotRefusalView<'a>>,
-}
-
-/// What a schedule submits, as it was given.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ScheduleTask)]
-struct ScheduledTaskView<'a> {
-    /// Its name.
-    #[schema(value_type = NameDoc)]
-    name: &'a TaskName,
-    /// Its version.
-    version: u32,
-    /// The queue it goes to; absent where the routing rules decide.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<NameDoc>)]
-    queue: Option<&'a QueueName>,
-    /// 0 to 9; higher is claimed first.
-    priority: u8,
-    /// Its parameters.
-    #[schema(value_type = AnyJsonDoc)]
-    parameters: Option<&'a RawValue>,
-    /// Its concurrency key.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
-    concurrency_key: Option<&'a ConcurrencyKey>,
-    /// What it changes of the task's policy.
-    #[serde(flatten)]
-    policy: PolicyView<'a>,
-}
-
-/// A task that a schedule submitted.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ScheduleRun)]
-struct RunView<'a> {
-    /// Its id.
-    #[schema(value_type = NameDoc)]
-    task: &'a TaskId,
-    /// When it was submitted.
-    at: Rfc3339,
-}
-
-/// A slot whose task was refused.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = SlotRefusal)]
-struct SlotRefusalView<'a> {
-    /// When that was.
-    at: Rfc3339,
-    /// Which slot.
-    slot: Rfc3339,
-    /// Why.
-    reason: &'a str,
-}
-
-impl<'a> From<&'a TaskTemplate> for ScheduledTaskView<'a> {
-    fn from(task: &'a TaskTemplate) -> Self {
-        Self {
-            name: &task.name,
-            version: task.version,
-            queue: task.queue.as_ref(),
-            priority: task.priority.get(),
-            parameters: serde_json::from_str(task.parameters.as_str()).ok(),
-            concurrency_key: task.concurrency_key.as_ref(),
-            policy: (&task.overrides).into(),
-        }
-    }
-}
-
-impl<'a> From<&'a SlotRefusal> for SlotRefusalView<'a> {
-    fn from(SlotRefusal { at, slot, reason }: &'a SlotRefusal) -> Self {
-        Self { at: Rfc3339(*at), slot: Rfc3339(*slot), reason }
-    }
-}
-
-impl<'a> From<&'a StoredSchedule> for ScheduleView<'a> {
-    fn from(stored: &'a StoredSchedule) -> Self {
-        let ScheduleEntry { schedule, state, .. } = &stored.entry;
-        let (cron, time_zone, every) = match &schedule.timing {
-            Timing::Cron { expression, time_zone } => (Some(expression.as_str()), Some(time_zone.as_str()), None),
-            Timing::Every(every) => (None, None, Some(duration::format(*every))),
-        };
-        let (catch_up, catch_up_limit) = match schedule.catch_up {
-            CatchUp::None => (CatchUpRule::None, None),
-            CatchUp::Latest => (CatchUpRule::Latest, None),
-            CatchUp::All(limit) => (CatchUpRule::All, Some(limit)),
-        };
-        Self {
-            name: &schedule.name,
-            cron,
-            time_zone,
-            every,
-            task: (&schedule.task).into(),
-            overlap: schedule.overlap.into(),
-            catch_up,
-            catch_up_limit,
-            jitter: duration::format(schedule.jitter),
-            paused: schedule.paused,
-            created_at: Rfc3339(state.created_at),
-            next_slot: next_slots(&stored.entry, state.after, 1).pop().map(Rfc3339),
-            last_slot: state.last_slot.map(Rfc3339),
-            last_run: state.last_run.as_ref().map(|run| RunView { task: &run.task, at: Rfc3339(run.at) }),
-            buffered_slot: state.buffered.map(Rfc3339),
-            fired: state.fired,
-            missed: state.missed,
-            skipped: state.skipped,
-            refusal: state.refusal.as_ref().map(SlotRefusalView::from),
-        }
-    }
-}
-
-/// The next slots after a point in time; none while it is paused.
-pub(crate) fn next_slots(entry: &ScheduleEntry, after: Timestamp, count: usize) -> Vec<Timestamp> {
-    match Slots::of(&entry.schedule.timing) {
-        Ok(slots) if !entry.schedule.paused => slots.preview(after, count).collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// A page of the schedules.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Schedules)]
-pub struct ScheduleListView<'a> {
-    /// In the order of their names.
-    pub(crate) schedules: Vec<ScheduleView<'a>>,
-    /// The cursor of the next page; absent at the end.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) next_cursor: Option<&'a str>,
 }
 
 /// Which page of the schedules.
@@ -404,12 +224,4 @@ impl NextParams {
         let detail = format!("the query: count: is 1 to {MAX_CATCH_UP}, not {}", self.count);
         Err(Problem::new(Code::InvalidParameter, detail))
     }
-}
-
-/// The next slots of a schedule.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = NextSlots)]
-pub struct NextSlotsView {
-    /// From now on; none while it is paused.
-    pub(crate) slots: Vec<Rfc3339>,
 }

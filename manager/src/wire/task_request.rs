@@ -15,6 +15,7 @@ use jobbers_common::{
     name::{QueueName, TaskId, TaskName},
     payload::Payload,
     policy::{DeadLetter, Exhausted, OnShutdown, OnStall, PolicyOverrides},
+    signal::AwaitedSignal,
     task::{Priority, Start},
     template::{Document, TaskTemplate},
     time::Timestamp,
@@ -27,6 +28,7 @@ use utoipa::ToSchema;
 use super::{
     dependency::DependencyRequest,
     payload::Sent,
+    signal::SignalRequest,
     value::{
         AnyJsonDoc, BackoffDoc, DeadLetterDoc, DurationDoc, ExhaustedDoc, NameDoc, OnDuplicateDoc, OnShutdownDoc,
         OnStallDoc, Rfc3339, StatusDoc,
@@ -90,6 +92,11 @@ pub struct TaskRequest<'a> {
     #[serde(default)]
     #[schema(max_items = 1000)]
     pub depends_on: Vec<DependencyRequest>,
+    /// Signals from outside that it waits for, at most 16: each a name, or an object that also says how long it may take.
+    /// They are sent with `POST /tasks/{id}/signal`. Not in a batch with unique keys.
+    #[serde(default)]
+    #[schema(max_items = 16)]
+    pub signals: Vec<SignalRequest>,
     /// Its unique key: at most one task per key, among tasks of this name. 1 to 256 bytes of text.
     #[serde(default)]
     #[schema(value_type = Option<String>, max_length = 256, example = "customer:42")]
@@ -300,6 +307,11 @@ impl TaskRequest<'_> {
         std::mem::take(&mut self.depends_on).into_iter().map(|DependencyRequest(edge)| edge).collect()
     }
 
+    /// The signals that it waits for.
+    pub(crate) fn signals(&mut self) -> Vec<AwaitedSignal> {
+        std::mem::take(&mut self.signals).into_iter().map(|SignalRequest(signal)| signal).collect()
+    }
+
     /// Its uniqueness constraint.
     ///
     /// # Errors
@@ -349,7 +361,7 @@ impl TaskRequest<'_> {
             let detail = format!("parameters are nested at most {MAX_JSON_DEPTH} deep");
             return Err(Problem::new(Code::JsonTooDeep, detail).at("/parameters"));
         }
-        let (priority, overrides) = (self.priority()?, self.overrides()?);
+        let (priority, overrides, signals) = (self.priority()?, self.overrides()?, self.signals());
         let parameters = serde_json::from_str::<Document>(self.parameters.map_or("{}", RawValue::get))
             .map_err(|error| invalid("parameters", error))?;
         Ok(TaskTemplate {
@@ -359,6 +371,7 @@ impl TaskRequest<'_> {
             priority,
             parameters,
             concurrency_key: self.concurrency_key,
+            signals,
             overrides,
         })
     }

@@ -4,7 +4,12 @@ use std::{borrow::Cow, str::FromStr, time::Duration};
 
 use jobbers_archive::{LetterState, OperationState};
 use jobbers_common::{
-    backoff::Backoff, dependency::DependencyPolicy, lifecycle::Status, time::Timestamp, unique::OnDuplicate,
+    backoff::Backoff,
+    dependency::DependencyPolicy,
+    lifecycle::Status,
+    signal::{OnTimeout, SignalState},
+    time::Timestamp,
+    unique::OnDuplicate,
     workflow::RunState,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -155,6 +160,15 @@ described! {
     /// `run_on_error`: it runs if the task is failed, stalled, dropped or aborted, and is aborted if it completed or was
     /// cancelled.
     DependencyPolicyDoc as "DependencyPolicy", one_of(DependencyPolicy::ALL.map(DependencyPolicy::as_str))
+}
+described! {
+    /// What follows if a signal has not come in time. `abort`: the task is aborted, and the tasks that wait for it go by their
+    /// policies. `run`: the task runs all the same, once it waits for nothing else.
+    OnTimeoutDoc as "OnTimeout", one_of(OnTimeout::ALL.map(OnTimeout::as_str))
+}
+described! {
+    /// How far a signal is. `unneeded`: the task ended before it came.
+    SignalStateDoc as "SignalState", one_of(SignalState::ALL.map(SignalState::as_str))
 }
 described! {
     /// Where a run of a workflow is. `completed`, `failed` and `cancelled` are over.

@@ -50,7 +50,7 @@ pub struct WorkflowRequest<'a> {
     #[schema(max_items = 10000)]
     pub nodes: Vec<TaskRequest<'a>>,
     /// The nodes as a Mermaid flowchart, in place of `nodes`. A node's label is a task's name with `@version`, `:queue` and
-    /// `(key=value, …)`, all but the name optional; `-->` waits for a completion, `-.->` for a failure, `==>` for any end.
+    /// `(key=value, …)`, all but the name optional, and ` on NAME` for a signal that it waits for; `-->` waits for a completion, `-.->` for a failure, `==>` for any end.
     #[serde(default)]
     #[schema(example = "flowchart TD\n  extract[\"etl.extract(day=1)\"] --> load[\"etl.load\"]")]
     pub mermaid: Option<String>,
@@ -284,13 +284,19 @@ struct NodeView<'a> {
 /// A node that is waited for.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = WorkflowEdge)]
-struct EdgeView<'a> {
+pub struct EdgeView<'a> {
     /// Its name.
     #[schema(value_type = NameDoc)]
     id: &'a NodeName,
     /// What its end means.
     #[schema(value_type = DependencyPolicyDoc)]
     policy: DependencyPolicy,
+}
+
+impl<'a> EdgeView<'a> {
+    pub(crate) const fn new(id: &'a NodeName, policy: DependencyPolicy) -> Self {
+        Self { id, policy }
+    }
 }
 
 impl<'a> WorkflowGraphView<'a> {

@@ -175,3 +175,72 @@ async fn a_dependency_that_can_t_be_added_is_refused_and_named() {
     server.post("/tasks/free/dependencies", json!({})).await.refused(422, "invalid_request");
     assert_eq!(server.get("/tasks/free").await.expect(200)["status"], "submitted");
 }
+
+#[tokio::test]
+async fn a_task_waits_for_a_signal_and_shows_it() {
+    let server = Server::start().await;
+    let gated = json!({"id": "deploy/7", "name": "echo", "signals": [
+        "tested", {"name": "approved", "timeout": "24h", "on_timeout": "run"},
+    ]});
+    assert_eq!(server.post("/tasks", &gated).await.expect(201)["status"], "waiting");
+    let task = server.get("/tasks/deploy%2F7").await.expect(200);
+    let external = &task["dependencies"]["external"];
+    assert_eq!((&external[0]["name"], &external[0]["on_timeout"]), (&json!("approved"), &json!("run")));
+    assert!(external[0]["due"].is_string());
+    assert_eq!(external[1], json!({"name": "tested", "state": "waiting", "on_timeout": "abort"}));
+    let explained = server.get("/tasks/deploy%2F7/explain").await.expect(200);
+    let reason = &explained["reasons"][0];
+    assert_eq!(reason["code"], "waits_for_signals");
+    assert_eq!(reason["message"], "it waits for signals from outside: approved, tested");
+    assert_eq!(reason["until"], external[0]["due"]);
+
+    let send = |name: &str| server.post("/tasks/deploy%2F7/signal", json!({"name": name}));
+    let first = json!({"id": "deploy/7", "is_new": true, "status": "waiting"});
+    assert_eq!(send("tested").await.expect(200), first);
+    assert_eq!(send("tested").await.expect(200), json!({"id": "deploy/7", "is_new": false}));
+    assert_eq!(send("approved").await.expect(200)["status"], "submitted");
+    let task = server.get("/tasks/deploy%2F7").await.expect(200);
+    assert_eq!((&task["dependencies"]["total"], &task["dependencies"]["signals"]), (&json!(2), &json!(2)));
+    assert_eq!(task["dependencies"]["external"][1]["state"], "received");
+}
+
+#[tokio::test]
+async fn a_signal_is_kept_for_a_task_on_request() {
+    let server = Server::start().await;
+    let send = |keep_for: &str| server.post("/tasks/a/signal", json!({"name": "s", "keep_for": keep_for}));
+    let kept = send("1h").await.expect(200);
+    assert_eq!((&kept["is_new"], kept["status"].is_null(), kept["kept_until"].is_string()), (&json!(true), true, true));
+    for bad in ["0s", "2d"] {
+        assert_eq!(send(bad).await.refused(422, "invalid_request")["pointer"], "/keep_for");
+    }
+    let created = server.post("/tasks", json!({"id": "a", "name": "echo", "signals": ["s", "t"]})).await.expect(201);
+    assert_eq!(created["status"], "waiting");
+    assert_eq!(send("1h").await.expect(200), json!({"id": "a", "is_new": false}));
+    let last = server.post("/tasks/a/signal", json!({"name": "t", "keep_for": "1h"})).await.expect(200);
+    assert_eq!(last, json!({"id": "a", "is_new": true, "status": "submitted"}));
+}
+
+#[tokio::test]
+async fn a_signal_that_goes_nowhere_is_refused() {
+    let server = Server::start().await;
+    server.post("/tasks", json!({"id": "a", "name": "echo", "signals": ["s"]})).await.expect(201);
+    server.post("/tasks/ghost/signal", json!({"name": "s"})).await.refused(404, "unknown_task");
+    let unknown = server.post("/tasks/a/signal", json!({"name": "t"})).await.refused(404, "unknown_signal");
+    assert_eq!(unknown["pointer"], "/name");
+    for bad in ["no such name".to_owned(), String::new(), "s".repeat(129)] {
+        server.post("/tasks/a/signal", json!({"name": bad})).await.refused(422, "invalid_request");
+    }
+    server.post("/tasks/a/signal", json!({})).await.refused(422, "invalid_request");
+    server.post("/tasks/a/cancel", json!({})).await.expect(200);
+    let late = server.post("/tasks/a/signal", json!({"name": "s"})).await.refused(409, "signal_late");
+    assert_eq!(late["detail"], "task a does not wait for signal s any more: it is unneeded");
+    let many: Vec<String> = (0..17).map(|n| format!("s{n}")).collect();
+    for bad in [json!("s"), json!([7]), json!(["s", "s"]), json!(many), json!([{"name": "s", "timeout": "0s"}])] {
+        server.post("/tasks", json!({"name": "echo", "signals": bad})).await.refused(422, "invalid_request");
+    }
+    let unique = json!({"name": "echo", "signals": ["s"], "unique_key": "k"});
+    server.post("/tasks", unique).await.refused(422, "invalid_request");
+    let schedule = json!({"name": "nightly", "every": "1d", "task": {"name": "echo", "signals": ["s"]}});
+    let problem = server.post("/schedules", schedule).await.refused(422, "invalid_request");
+    assert_eq!(problem["pointer"], "/task/signals");
+}

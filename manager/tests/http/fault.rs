@@ -13,10 +13,11 @@ use jobbers_common::{
         StoredSchedule, Submit, Submitted, TaskDeletion, model::ModelEngine,
     },
     lifecycle::Status,
-    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
+    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
+    signal::Signalled,
     task::Task,
     tombstone::Tombstone,
     worker::{RegisteredWorker, WorkerReport},
@@ -103,6 +104,9 @@ impl Engine for FaultyEngine {
 
     async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>> {
         self.well()?.submit(batch).await
+    }
+    async fn signal(&self, id: &TaskId, name: &SignalName, keep: Option<Duration>) -> Result<Signalled> {
+        self.well()?.signal(id, name, keep).await
     }
     async fn add_dependencies(&self, edges: &[NewDependency]) -> Result<Vec<bool>> {
         self.well()?.add_dependencies(edges).await

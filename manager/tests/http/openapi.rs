@@ -16,7 +16,7 @@ use crate::{
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH];
 
 /// Every operation of the API. A new one is added here on purpose.
-const OPERATIONS: [&str; 75] = [
+const OPERATIONS: [&str; 76] = [
     "DELETE /boards/{board}/tasks",
     "DELETE /boards/{board}/tasks/{revision}",
     "DELETE /dead-letter-queue",
@@ -81,6 +81,7 @@ const OPERATIONS: [&str; 75] = [
     "POST /tasks/{id}/cancel",
     "POST /tasks/{id}/dependencies",
     "POST /tasks/{id}/resubmit",
+    "POST /tasks/{id}/signal",
     "POST /workers/drain",
     "POST /workers/resume",
     "POST /workers/{id}/drain",
@@ -298,6 +299,8 @@ async fn prepare(bench: &Bench, operation: &str) {
     if operation == "resubmit_task" || operation.contains("dead_letter") {
         bench.fail("order-7", "echo", "timeout").await;
         bench.archived(1).await;
+    } else if operation == "signal_task" {
+        bench.post("/tasks", json!({"id": "order-7", "name": "echo", "signals": ["approved"]})).await.expect(201);
     } else {
         bench.post("/tasks", json!({"id": "order-7", "name": "echo"})).await.expect(201);
     }

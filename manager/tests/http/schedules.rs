@@ -83,9 +83,9 @@ async fn what_makes_no_sense_is_refused_with_its_field_and_nothing_is_stored() {
     }
     let nowhere = yearly(&task(json!({"name": "echo", "queue": "nowhere"})));
     assert_eq!(server.post("/schedules", nowhere).await.refused(404, "unknown_queue")["pointer"], "/task/queue");
-    let large = yearly(&task(json!({"name": "echo", "parameters": "x".repeat(20_000)})));
+    let large = yearly(&task(json!({"name": "echo", "parameters": "x".repeat(70_000)})));
     let problem = server.post("/schedules", large).await.refused(422, "invalid_request");
-    assert!(problem["detail"].as_str().unwrap().contains("16384 bytes"), "{problem}");
+    assert!(problem["detail"].as_str().unwrap().contains("65536 bytes"), "{problem}");
     assert_eq!(server.get("/schedules").await.expect(200)["schedules"], json!([]));
 }
 
@@ -165,4 +165,126 @@ async fn slots_are_fired_when_they_come() {
     server.settle(&claimed, Outcome::Completed { result: None }).await;
     let fired = async || server.get("/schedules/tick").await.expect(200)["fired"].as_u64().unwrap();
     soon(async { while fired().await == 1 {} }).await;
+}
+
+#[tokio::test]
+async fn a_workflow_that_makes_no_sense_is_refused_with_its_place_and_nothing_is_stored() {
+    let server = Server::start().await;
+    let workflow = |more: Value| json!({"task": null, "workflow": more});
+    for (more, pointer, says) in [
+        (json!({"task": null}), "/task", "or workflow"),
+        (json!({"workflow": {"nodes": [{"id": "a", "name": "echo"}]}}), "/workflow", "beside task"),
+        (workflow(json!({"id": "w", "nodes": [{"id": "a", "name": "echo"}]})), "/workflow/id", "slot"),
+        (workflow(json!({"nodes": []})), "/workflow/nodes", "at least one node"),
+        (workflow(json!({"nodes": [{"id": "a", "name": "echo", "delay": "1s"}]})), "/workflow/nodes/0/delay", "nodes"),
+        (
+            workflow(json!({"nodes": [
+                {"id": "a", "name": "echo", "depends_on": ["b"]}, {"id": "b", "name": "echo", "depends_on": ["a"]},
+            ]})),
+            "/workflow/nodes/1/depends_on",
+            "wait for each other",
+        ),
+        (
+            workflow(json!({"nodes": [{"id": "a", "name": "echo", "depends_on": ["z"]}]})),
+            "/workflow/nodes/0/depends_on/0",
+            "does not exist",
+        ),
+        (workflow(json!({"mermaid": "flowchart TD\n  a[\"echo\"] --> a"})), "/workflow/mermaid", "line 2"),
+        (workflow(json!({"nonsense": 1})), "/workflow", "nonsense"),
+        (
+            json!({"name": "x".repeat(35), "task": null, "workflow": {"nodes": [{"id": "a", "name": "echo"}]}}),
+            "/name",
+            "34 bytes",
+        ),
+    ] {
+        let problem = server.post("/schedules", yearly(&more)).await.refused(422, "invalid_request");
+        let told = (problem["pointer"].as_str().unwrap_or_default(), problem["detail"].as_str().unwrap());
+        assert!(told.0.starts_with(pointer) && told.1.contains(says), "{more}: {told:?}");
+    }
+    let nowhere = yearly(&workflow(json!({"nodes": [{"id": "a", "name": "echo", "queue": "nowhere"}]})));
+    let problem = server.post("/schedules", nowhere).await.refused(404, "unknown_queue");
+    assert_eq!(problem["pointer"], "/workflow/nodes/0/queue");
+    assert_eq!(server.get("/schedules").await.expect(200)["schedules"], json!([]));
+}
+
+/// A schedule of a workflow that does not fire while a test runs: `load` after `extract`, and `more` to say.
+fn yearly_import(more: &Value) -> Value {
+    let import = json!({"task": null, "workflow": {"nodes": [
+        {"id": "load", "name": "echo", "depends_on": [{"id": "extract", "policy": "run_with_failures"}]},
+        {"id": "extract", "name": "echo", "parameters": {"n": 1.0}, "max_retries": 2},
+    ]}});
+    let mut schedule = yearly(&import);
+    for (field, value) in more.as_object().unwrap() {
+        schedule[field] = value.clone();
+    }
+    schedule
+}
+
+#[tokio::test]
+async fn a_schedule_of_a_workflow_is_created_shown_and_started_by_hand() {
+    let server = Server::start().await;
+    let created = server.post("/schedules", yearly_import(&json!({"overlap": "skip"}))).await.expect(201);
+    assert_eq!((&created["task"], &created["workflow"]["name"]), (&Value::Null, &Value::Null));
+    let nodes = &created["workflow"]["nodes"];
+    assert_eq!((&nodes[0]["id"], &nodes[0]["max_retries"]), (&json!("extract"), &json!(2)));
+    assert_eq!(nodes[0]["parameters"].to_string(), r#"{"n":1.0}"#, "as it was given");
+    assert_eq!(nodes[1]["depends_on"], json!([{"id": "extract", "policy": "run_with_failures"}]));
+
+    let first = server.post("/schedules/yearly/run", "").await.expect(201);
+    assert_eq!((&first["state"], &first["name"], &first["nodes"]), (&json!("submitting"), &json!("yearly"), &json!(2)));
+    let id = first["id"].as_str().unwrap();
+    assert!(id.starts_with("schedule:yearly:run:"), "{id}");
+    let shown = server.get("/schedules/yearly").await.expect(200);
+    assert_eq!((&shown["last_run"]["workflow"], &shown["fired"]), (&first["id"], &json!(0)));
+    let task = soon(async {
+        loop {
+            if let Some(task) = server.claim("default", 1).await.pop() {
+                return task;
+            }
+        }
+    })
+    .await;
+    assert_eq!((task.id.as_str(), &task.parameters.bytes[..]), (&*format!("{id}/extract"), &br#"{"n":1.0}"#[..]));
+    let listed = server.get("/workflows?name=yearly").await.expect(200);
+    assert_eq!(listed["workflows"][0]["id"], first["id"]);
+    let second = server.post("/schedules/yearly/run", "").await.expect(201);
+    assert_ne!(second["id"], first["id"]);
+}
+
+#[tokio::test]
+async fn a_schedule_may_start_a_task_first_and_a_flowchart_later() {
+    let server = Server::start().await;
+    server.post("/schedules", yearly(&json!({}))).await.expect(201);
+    server.post("/schedules/yearly/run", "").await.expect(201);
+    let chart = "flowchart TD\n  a[\"echo(n=1.0)\"] --> b[\"echo\"]";
+    let import = yearly(&json!({"task": null, "workflow": {"name": "import", "mermaid": chart}}));
+    let put = server.put("/schedules/yearly", import).await.expect(200);
+    assert_eq!((&put["workflow"]["name"], &put["workflow"]["nodes"][1]["id"]), (&json!("import"), &json!("b")));
+    assert!(put["last_run"]["task"].is_string(), "the run before stays: {put}");
+    let started = server.post("/schedules/yearly/run", "").await.expect(201);
+    assert_eq!((&started["name"], &started["nodes"]), (&json!("import"), &json!(2)));
+    let shown = server.get("/schedules/yearly").await.expect(200);
+    assert_eq!((&shown["last_run"]["workflow"], &shown["last_run"]["task"]), (&started["id"], &Value::Null));
+}
+
+#[tokio::test]
+async fn slots_of_a_workflow_are_fired_when_the_one_before_is_over() {
+    let server = Server::start().await;
+    let import = yearly_import(&json!({"cron": null, "time_zone": null, "every": "1s", "overlap": "skip"}));
+    server.post("/schedules", import).await.expect(201);
+    let count = async |field: &str| server.get("/schedules/yearly").await.expect(200)[field].as_u64().unwrap();
+    soon(async { while count("skipped").await == 0 {} }).await;
+    assert_eq!(count("fired").await, 1);
+    // As soon as both of its tasks are over, the next slot is fired.
+    soon(async {
+        while count("fired").await == 1 {
+            for task in server.claim("default", 1).await {
+                assert!(task.id.as_str().starts_with("schedule:yearly:20"), "{}", task.id);
+                server.settle(&task, Outcome::Completed { result: None }).await;
+            }
+        }
+    })
+    .await;
+    let listed = server.get("/workflows?state=completed").await.expect(200);
+    assert_eq!(listed["workflows"].as_array().unwrap().len(), 1, "{listed}");
 }

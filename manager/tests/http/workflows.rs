@@ -299,6 +299,32 @@ async fn the_explanation_of_a_waiting_node_names_its_workflow() {
 }
 
 #[tokio::test]
+async fn a_node_waits_for_a_signal_as_well_as_for_other_nodes() {
+    let server = Server::start().await;
+    let mut deploy = node("deploy", &json!(["build"]));
+    deploy["signals"] = json!([{"name": "approved", "timeout": "1h"}]);
+    let nodes = json!([node("build", &json!([])), deploy, node("report", &json!(["deploy"]))]);
+    server.post("/workflows", json!({"id": "w", "nodes": nodes})).await.expect(201);
+    assert_eq!(work(&server, |_| DONE).await, ["w/build"]);
+    let reason = server.get("/tasks/w%2Fdeploy/explain").await.expect(200)["reasons"][0].clone();
+    let message = "it waits for signals from outside: approved, as node deploy of workflow w";
+    assert_eq!((&reason["code"], &reason["message"]), (&json!("waits_for_signals"), &json!(message)));
+    let drawn = server.get("/workflows/w?format=mermaid").await;
+    let label = "deploy[\"echo({#quot;n#quot;:1.0}) on approved=1h{waiting}\"]";
+    assert!(drawn.text.contains(label), "{}", drawn.text);
+    server.post("/tasks/w%2Fdeploy/signal", json!({"name": "approved"})).await.expect(200);
+    assert_eq!(work(&server, |_| DONE).await, ["w/deploy", "w/report"]);
+    assert_eq!(state(&server, "w").await, "completed");
+
+    for signals in [json!(["s", "s"]), json!([{"name": "s", "timeout": "0s"}])] {
+        let mut bad = node("bad", &json!([]));
+        bad["signals"] = signals;
+        let problem = server.post("/workflows", json!({"id": "x", "nodes": [bad]})).await;
+        assert_eq!(problem.refused(422, "invalid_request")["pointer"], "/nodes/0/signals");
+    }
+}
+
+#[tokio::test]
 async fn a_node_that_is_run_again_still_reads_the_results_before_it() {
     let server = Server::start().await;
     server.post("/workflows", diamond("w")).await.expect(201);

@@ -15,8 +15,10 @@ pub struct Schedule {
     pub time_zone: Option<String>,
     /// Its interval.
     pub every: Option<String>,
-    /// What it submits.
-    pub task: Template,
+    /// The task that it submits.
+    pub task: Option<Template>,
+    /// The workflow that it starts.
+    pub workflow: Option<WorkflowTemplate>,
     /// What is done while the latest run is not over.
     pub overlap: String,
     /// What is done about late slots.
@@ -29,9 +31,9 @@ pub struct Schedule {
     pub last_slot: Option<String>,
     /// The latest run.
     pub last_run: Option<Run>,
-    /// Slots whose task was submitted.
+    /// Slots whose task or workflow was started.
     pub fired: u64,
-    /// Slots that no manager fired in time, or whose task was refused.
+    /// Slots that no manager fired in time, or that were refused.
     pub missed: u64,
     /// Slots left out for the latest run.
     pub skipped: u64,
@@ -50,22 +52,51 @@ impl Schedule {
             (None, _, None) => String::new(),
         }
     }
+
+    /// What it starts, in a few words.
+    #[must_use]
+    pub fn what(&self) -> String {
+        match (&self.task, &self.workflow) {
+            (Some(task), _) => task.name.clone(),
+            (None, Some(workflow)) if workflow.nodes.len() == 1 => "workflow of 1 task".to_owned(),
+            (None, Some(workflow)) => format!("workflow of {} tasks", workflow.nodes.len()),
+            (None, None) => String::new(),
+        }
+    }
 }
 
-/// What a schedule submits.
+/// The task that a schedule submits.
 #[derive(Debug, Deserialize)]
 pub struct Template {
     /// The task's name.
     pub name: String,
 }
 
-/// A task that a schedule submitted.
+/// The workflow that a schedule starts.
+#[derive(Debug, Deserialize)]
+pub struct WorkflowTemplate {
+    /// Its nodes.
+    pub nodes: Vec<Template>,
+}
+
+/// What a schedule started.
 #[derive(Debug, Deserialize)]
 pub struct Run {
-    /// Its id.
-    pub task: String,
-    /// When it was submitted.
+    /// The task's id.
+    pub task: Option<String>,
+    /// The workflow's id.
+    pub workflow: Option<String>,
+    /// When it was started.
     pub at: String,
+}
+
+impl Run {
+    /// What was started, and when.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let id = self.task.as_deref().or(self.workflow.as_deref()).unwrap_or_default();
+        format!("{id} at {}", self.at)
+    }
 }
 
 /// A slot that was refused.
@@ -101,9 +132,9 @@ pub struct NextSlots {
     pub slots: Vec<String>,
 }
 
-/// A task that was submitted.
+/// What was started on request: a task or a workflow.
 #[derive(Debug, Deserialize)]
-pub struct SubmittedTask {
+pub struct StartedRun {
     /// Its id.
     pub id: String,
 }

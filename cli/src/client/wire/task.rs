@@ -54,6 +54,32 @@ pub struct Task {
     /// Its failed attempts.
     #[serde(default)]
     pub errors: Vec<AttemptError>,
+    /// What it waits or waited for.
+    #[serde(default)]
+    pub dependencies: Dependencies,
+}
+
+/// What a task waits for.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Dependencies {
+    /// Its signals from outside.
+    #[serde(default)]
+    pub external: Vec<ExternalSignal>,
+}
+
+/// A signal from outside.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ExternalSignal {
+    /// Its name.
+    pub name: String,
+    /// How far it is.
+    pub state: String,
+    /// How long it may take.
+    pub timeout: Option<String>,
+    /// Until when it must come, once that is known.
+    pub due: Option<Timestamp>,
+    /// When it came or timed out, or when the task ended without it.
+    pub at: Option<Timestamp>,
 }
 
 /// A uniqueness constraint.

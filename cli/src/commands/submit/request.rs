@@ -10,6 +10,7 @@ use jobbers_common::{
     gate::ConcurrencyKey,
     lifecycle::Status,
     name::{QueueName, TaskId, TaskName},
+    signal::AwaitedSignal,
     unique::UniqueKey,
 };
 use serde::Serialize;
@@ -55,6 +56,11 @@ pub(super) struct TaskFlags {
     #[arg(long, value_name = "ID[=POLICY]")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     depends_on: Vec<Predecessor>,
+    /// A signal from outside to wait for, perhaps at most a time: then the task is aborted, or with `,run` runs without it.
+    /// Several times for several
+    #[arg(long = "signal", value_name = "NAME[=TIMEOUT[,run]]")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    signals: Vec<AwaitedSignal>,
     /// There is to be one such task at a time: of what, among tasks of this name (customer:42)
     #[arg(long, value_name = "KEY")]
     #[serde(skip_serializing_if = "Option::is_none")]

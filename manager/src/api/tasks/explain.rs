@@ -2,6 +2,7 @@
 //!
 //! The facts come from several reads, so they may be a moment apart: the answer is for people, and decides nothing.
 
+mod waiting;
 mod workers;
 
 use std::sync::Arc;
@@ -12,7 +13,6 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use jobbers_common::{
-    dependency::EndedPredecessor,
     duration,
     engine::{ListRequest, QueuePlace, TaskFilter},
     gate::{Gate, ShutGate},
@@ -113,22 +113,10 @@ fn elsewhere(task: &Task, workflow: &str) -> Vec<Reason> {
                 .until(task.ready_at)
         }
         Status::Scheduled => Reason::new(C::NotDue, "its time lies ahead").until(task.ready_at),
-        Status::Waiting => waiting(task, workflow),
-        over => self::over(task, over),
+        Status::Waiting => waiting::waits(task, workflow),
+        over => waiting::over(task, over),
     };
     vec![reason]
-}
-
-/// How it ended, and which predecessor aborted it if one did.
-fn over(task: &Task, status: Status) -> Reason {
-    let aborted_by = task.dependencies.as_deref().and_then(|dependencies| dependencies.aborted_by.clone());
-    match aborted_by {
-        Some(EndedPredecessor { id, status: end }) => {
-            let message = format!("it is over: {status}, because task {id}, which it depends on, ended as {end}");
-            Reason::new(C::Over, message).held_by(vec![id])
-        }
-        None => Reason::new(C::Over, format!("it is over: {status}")),
-    }
 }
 
 /// Of which workflow a waiting task is a node, as the end of a sentence; nothing for another task.
@@ -139,15 +127,6 @@ async fn workflow_of(app: &App, task: &Task) -> Result<String> {
         }
         _ => Ok(String::new()),
     }
-}
-
-/// Which tasks it waits for, and since when; `workflow` ends the sentence.
-fn waiting(task: &Task, workflow: &str) -> Reason {
-    let dependencies = task.dependencies.as_deref().cloned().unwrap_or_default();
-    let open = dependencies.total.saturating_sub(dependencies.signals);
-    let message = format!("it waits for {open} of {} tasks to end{workflow}", dependencies.total);
-    let first = dependencies.waits_for.into_iter().take(NAMED).map(|edge| edge.on).collect();
-    Reason::new(C::WaitsForTasks, message).since(task.submitted_at).held_by(first)
 }
 
 fn running(task: &Task) -> Reason {

@@ -222,7 +222,7 @@ impl RequestReader<'_> {
         let parameters = request.payload(self.body, self.app.max_payload_bytes)?;
         let (priority, start, overrides) = (request.priority()?, request.start(present)?, request.overrides()?);
         let unique = request.unique()?.map(Box::new);
-        let depends_on = request.depends_on();
+        let (depends_on, signals) = (request.depends_on(), request.signals());
         let queue_is_explicit = request.queue.is_some();
         let queue = match request.queue {
             Some(queue) => queue,
@@ -273,6 +273,7 @@ impl RequestReader<'_> {
             concurrency_key,
             key_is_explicit,
             depends_on,
+            signals,
             trace: self.envelope.trace.map(Box::from),
             request_digest,
         };
