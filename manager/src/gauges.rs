@@ -1,4 +1,4 @@
-//! Gauges read from the store: depths, ages, lags, workers.
+//! Gauges read from the store: depths, ages, lags, workers, runs of workflows.
 //!
 //! The tick reads the store every few seconds, and only while metrics are scraped; readers see the latest values and never
 //! wait for a store.
@@ -11,11 +11,10 @@ use std::{
 
 use arc_swap::ArcSwapOption;
 use jobbers_common::{
-    engine::{Engine, Health, ListRequest, QueueStats, Result, TaskFilter, boards::Boards, look::first_queues},
-    lifecycle::Status,
+    engine::{Engine, Health, Result, boards::Boards},
     metrics::catalogue::{
-        CONFIG_AGE, CONFIG_VERSION, DEAD_LETTERS_OUTBOX, QUEUE_ACCEPTED, QUEUE_DEPTH, QUEUE_LIMIT, QUEUE_OLDEST_AGE,
-        QUEUE_PAUSED, QUEUE_REMOVED, QUEUE_WAITING, SCHEDULE_LAG, TOMBSTONES, WORKERS_ALIVE, WORKERS_DRAIN_AGE,
+        CONFIG_AGE, CONFIG_VERSION, DEAD_LETTERS_OUTBOX, QUEUE_LIMIT, QUEUE_PAUSED, TOMBSTONES, WORKERS_ALIVE,
+        WORKERS_DRAIN_AGE,
     },
     name::QueueName,
     rate::RateLimit,
@@ -28,19 +27,17 @@ use opentelemetry::{
 };
 use parking_lot::Mutex;
 
-use self::boards::BoardReading;
+use self::{boards::BoardReading, queues::QueueReading, workflows::WorkflowReading};
 use crate::app::App;
 
 mod boards;
+mod queues;
+mod workflows;
 
 /// How often the store is read while metrics are scraped.
 const EVERY: Duration = Duration::from_secs(5);
 /// Without a scrape for this long, the readers are gone.
 const GONE_AFTER: Duration = Duration::from_secs(120);
-/// Queues whose numbers are read at most, the first by name: each is a series of every metric by queue.
-const MOST_QUEUES: usize = 10_000;
-/// Most queues whose next scheduled task is looked up in one round.
-const MOST_LAGS: usize = 200;
 
 /// The latest values, and when metrics were last scraped.
 #[derive(Debug)]
@@ -62,9 +59,9 @@ struct Reading {
     now: Timestamp,
     outbox: u64,
     tombstones: u64,
-    stats: Vec<QueueStats>,
-    lags: BTreeMap<QueueName, Duration>,
+    queues: QueueReading,
     workers: Vec<RegisteredWorker>,
+    workflows: WorkflowReading,
     boards: BoardReading,
 }
 
@@ -79,21 +76,9 @@ impl Gauges {
     pub(crate) async fn read(&self, engine: &dyn Engine, boards: &dyn Boards) -> Result<()> {
         *self.read_at.lock() = Some(Instant::now());
         let Health { now, outbox, tombstones, .. } = engine.health().await?;
-        let stats = first_queues(engine, MOST_QUEUES).await?;
+        let queues = QueueReading::read(engine, now).await?;
         let workers = engine.workers().await?;
-        let mut lags = BTreeMap::new();
-        let scheduled = |stats: &&QueueStats| stats.tasks.get(&Status::Scheduled).is_some_and(|tasks| *tasks > 0);
-        for stats in stats.iter().filter(scheduled).take(MOST_LAGS) {
-            let filter = TaskFilter {
-                statuses: vec![Status::Scheduled],
-                queue: Some(stats.queue.clone()),
-                ..TaskFilter::default()
-            };
-            let page = engine.list(ListRequest { filter, limit: 1, cursor: None }).await?;
-            if let Some(next) = page.tasks.first() {
-                lags.insert(stats.queue.clone(), since(next.ready_at, now));
-            }
-        }
+        let workflows = WorkflowReading::read(engine).await?;
         let before = self.latest.load_full();
         let before = before.as_deref().map(|before| &before.boards);
         // Queues are seen also when boards can't be read.
@@ -102,7 +87,8 @@ impl Gauges {
             Err(error) => (before.cloned().unwrap_or_default(), Err(error)),
         };
         let tombstones = tombstones.count;
-        self.latest.store(Some(Arc::new(Reading { now, outbox, tombstones, stats, lags, workers, boards })));
+        let reading = Reading { now, outbox, tombstones, queues, workers, workflows, boards };
+        self.latest.store(Some(Arc::new(reading)));
         done
     }
 
@@ -110,11 +96,6 @@ impl Gauges {
         *self.looked_at.lock() = Instant::now();
         self.latest.load_full()
     }
-}
-
-/// Zero for a point that lies ahead.
-fn since(at: Timestamp, now: Timestamp) -> Duration {
-    Duration::from_micros(u64::try_from(now.as_micros().saturating_sub(at.as_micros())).unwrap_or(0))
 }
 
 fn queue_of(queue: &QueueName) -> KeyValue {
@@ -129,7 +110,9 @@ fn per_second(rate: &RateLimit) -> f64 {
 /// Registers the gauges. A manager that has stopped tells nothing any more.
 pub(crate) fn observe(app: &Arc<App>, meter: &Meter) {
     let app = Arc::downgrade(app);
-    of_queues(&app, meter);
+    queues::observe(&app, meter);
+    TOMBSTONES.gauge(meter, with_reading(&app, |reading, gauge| gauge.observe(reading.tombstones as f64, &[])));
+    DEAD_LETTERS_OUTBOX.gauge(meter, with_reading(&app, |reading, gauge| gauge.observe(reading.outbox as f64, &[])));
     QUEUE_PAUSED.gauge(
         meter,
         with(&app, |app, gauge| {
@@ -172,6 +155,7 @@ pub(crate) fn observe(app: &Arc<App>, meter: &Meter) {
         }),
     );
     of_workers(&app, meter);
+    workflows::observe(&app, meter);
     boards::observe(&app, meter);
 }
 
@@ -181,7 +165,7 @@ fn of_workers(app: &Weak<App>, meter: &Meter) {
         with_reading(app, |reading, gauge| {
             let mut longest: BTreeMap<&str, Duration> = BTreeMap::new();
             for RegisteredWorker { report, seen_at, .. } in &reading.workers {
-                let age = report.draining_for.map_or(Duration::ZERO, |so_far| so_far + since(*seen_at, reading.now));
+                let age = report.draining_for.map_or(Duration::ZERO, |so_far| so_far + reading.now.since(*seen_at));
                 let longest = longest.entry(report.role.as_str()).or_default();
                 *longest = age.max(*longest);
             }
@@ -204,66 +188,6 @@ fn of_workers(app: &Weak<App>, meter: &Meter) {
             for ((role, state), workers) in alive {
                 let attributes = [KeyValue::new("role", role.to_owned()), KeyValue::new("state", state)];
                 gauge.observe(f64::from(workers), &attributes);
-            }
-        }),
-    );
-}
-
-fn of_queues(app: &Weak<App>, meter: &Meter) {
-    TOMBSTONES.gauge(meter, with_reading(app, |reading, gauge| gauge.observe(reading.tombstones as f64, &[])));
-    DEAD_LETTERS_OUTBOX.gauge(meter, with_reading(app, |reading, gauge| gauge.observe(reading.outbox as f64, &[])));
-    QUEUE_DEPTH.gauge(
-        meter,
-        with_reading(app, |reading, gauge| {
-            for stats in &reading.stats {
-                for status in Status::ALL.into_iter().filter(|status| !status.is_finished()) {
-                    let tasks = stats.tasks.get(&status).copied().unwrap_or(0);
-                    gauge.observe(tasks as f64, &[queue_of(&stats.queue), KeyValue::new("status", status.as_str())]);
-                }
-            }
-        }),
-    );
-    QUEUE_WAITING.gauge(
-        meter,
-        with_reading(app, |reading, gauge| {
-            for stats in &reading.stats {
-                if let Some(bytes) = stats.waiting_bytes {
-                    gauge.observe(bytes as f64, &[queue_of(&stats.queue)]);
-                }
-            }
-        }),
-    );
-    QUEUE_OLDEST_AGE.gauge(
-        meter,
-        with_reading(app, |reading, gauge| {
-            for stats in &reading.stats {
-                let age = stats.oldest_ready_at.map_or(Duration::ZERO, |at| since(at, reading.now));
-                gauge.observe(age.as_secs_f64(), &[queue_of(&stats.queue)]);
-            }
-        }),
-    );
-    SCHEDULE_LAG.gauge(
-        meter,
-        with_reading(app, |reading, gauge| {
-            for stats in &reading.stats {
-                let lag = reading.lags.get(&stats.queue).copied().unwrap_or_default();
-                gauge.observe(lag.as_secs_f64(), &[queue_of(&stats.queue)]);
-            }
-        }),
-    );
-    QUEUE_ACCEPTED.observed_counter(
-        meter,
-        with_reading(app, |reading, counter| {
-            for stats in &reading.stats {
-                counter.observe(stats.accepted as f64, &[queue_of(&stats.queue)]);
-            }
-        }),
-    );
-    QUEUE_REMOVED.observed_counter(
-        meter,
-        with_reading(app, |reading, counter| {
-            for stats in &reading.stats {
-                counter.observe(stats.removed as f64, &[queue_of(&stats.queue)]);
             }
         }),
     );

@@ -29,7 +29,10 @@ use opentelemetry::{
 };
 use parking_lot::Mutex;
 
+use self::workflows::WorkflowMeters;
 use crate::problem::Code;
+
+mod workflows;
 
 /// The instruments.
 #[derive(Debug)]
@@ -45,6 +48,7 @@ pub(crate) struct Meters {
     ends: Ends,
     slots: Counter<u64>,
     slot_delay: Histogram<f64>,
+    pub(crate) workflows: WorkflowMeters,
     flows: Mutex<Flows>,
     others: OnceLock<Arc<Flow>>,
     /// The durations of requests by route; then by method and status. A manager has few of either.
@@ -75,6 +79,12 @@ struct Flow {
     payload_size: BoundHistogram<f64>,
 }
 
+/// The outcomes of slots.
+const FIRED: &str = "fired";
+const MISSED: &str = "missed";
+const REFUSED: &str = "refused";
+const SKIPPED: &str = "skipped";
+
 const OUTCOMES: [&str; 4] = ["created", "existing", "replaced", "updated"];
 
 const fn outcome(how: SubmittedHow) -> usize {
@@ -101,6 +111,10 @@ impl From<&NewTask> for Sent {
 
 impl Meters {
     pub(crate) fn new(meter: &Meter) -> Self {
+        let slots = SCHEDULE_SLOTS.counter(meter);
+        for outcome in [FIRED, MISSED, REFUSED, SKIPPED] {
+            slots.add(0, &[KeyValue::new("outcome", outcome)]);
+        }
         Self {
             submitted: TASKS_SUBMITTED.counter(meter),
             refused: SUBMISSIONS_REFUSED.counter(meter),
@@ -111,8 +125,9 @@ impl Meters {
             chore_duration: CHORE_DURATION.histogram(meter),
             chore_tasks: CHORE_TASKS.counter(meter),
             ends: Ends::new(meter),
-            slots: SCHEDULE_SLOTS.counter(meter),
+            slots,
             slot_delay: SCHEDULE_DELAY.histogram(meter),
+            workflows: WorkflowMeters::new(meter),
             flows: Mutex::default(),
             others: OnceLock::new(),
             durations: ArcSwap::default(),
@@ -180,18 +195,23 @@ impl Meters {
 
     /// A slot of a schedule was fired, so long after its time.
     pub(crate) fn slot_fired(&self, delay: Duration) {
-        self.count_slots("fired", 1);
+        self.count_slots(FIRED, 1);
         self.slot_delay.record(delay.as_secs_f64(), &[]);
     }
 
-    /// Slots were missed, or their tasks refused for good.
+    /// Slots were not fired in time, and the catch-up policy leaves them out.
     pub(crate) fn slots_missed(&self, slots: u64) {
-        self.count_slots("missed", slots);
+        self.count_slots(MISSED, slots);
+    }
+
+    /// The task of a slot was refused for good.
+    pub(crate) fn slot_refused(&self) {
+        self.count_slots(REFUSED, 1);
     }
 
     /// Slots were left out by the overlap policy.
     pub(crate) fn slots_skipped(&self, slots: u64) {
-        self.count_slots("skipped", slots);
+        self.count_slots(SKIPPED, slots);
     }
 
     fn count_slots(&self, outcome: &'static str, slots: u64) {

@@ -18,6 +18,8 @@ pub struct Attribute {
 pub const OTHER: &str = "_other";
 /// The most pairs of queue and task that one process distinguishes; later ones are counted as [`OTHER`].
 pub const MOST_NAMES: usize = 1_000;
+/// The most names of workflows that one process distinguishes, [`OTHER`] among them.
+pub const MOST_WORKFLOWS: usize = 200;
 
 macro_rules! attributes {
     ($($(#[$doc:meta])* $name:ident = $key:literal, $most:expr, $about:literal;)*) => {
@@ -65,8 +67,10 @@ attributes! {
     ROUTE = "route", 100, "the route's pattern, such as `/tasks/{id}`; `unmatched` where there is none";
     /// HTTP status.
     STATUS_CODE = "status_code", 60, "the answer's status";
-    /// What a worker does.
-    STATE = "state", 2, "`running` or `draining`";
+    /// The state of a worker, or of a run of a workflow and its nodes.
+    STATE = "state", 8, "of a worker, of a run of a workflow or of its nodes: see the metric's sentence";
+    /// The workflow.
+    WORKFLOW = "workflow", MOST_WORKFLOWS, "the workflow's name; `_unnamed` for runs without one, `_other` past the bound";
     /// A chore of the manager.
     CHORE = "chore", 8, "`promote`, `reclaim`, `prune` or `observe`";
     /// A pass of the cleaner.

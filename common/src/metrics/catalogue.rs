@@ -3,8 +3,9 @@
 use super::{
     Attribute, Kind, Metric, Service,
     attribute::{
-        ACTION, BOARD, CALL, CHORE, CODE, ENGINE, ERROR, GROUP, LIMIT, METHOD, MOST_NAMES, NEXT, OPERATION, OUTCOME,
-        PASS, QUEUE, REASON, ROLE, ROUTE, SERVICE, STATE, STATUS, STATUS_CODE, TASK, VERSION,
+        ACTION, BOARD, CALL, CHORE, CODE, ENGINE, ERROR, GROUP, LIMIT, METHOD, MOST_NAMES, MOST_WORKFLOWS, NEXT,
+        OPERATION, OUTCOME, PASS, QUEUE, REASON, ROLE, ROUTE, SERVICE, STATE, STATUS, STATUS_CODE, TASK, VERSION,
+        WORKFLOW,
     },
 };
 
@@ -70,10 +71,27 @@ catalogue! {
     PAYLOAD_SIZE: Histogram "jobbers.task.payload.size", "By", [QUEUE], PAIRS, PAYLOAD_BYTES, MANAGER,
         "Bytes of the parameters of submitted tasks.";
 
-    SCHEDULE_SLOTS: Counter "jobbers.schedule.slots", "{slot}", [OUTCOME], 3, &[], MANAGER,
-        "Slots of schedules by outcome: outcome is `fired`, `missed` (no manager fired it in time, or its task was refused for good) or `skipped` (by the schedule's `overlap`).";
+    // ---- schedules and workflows ----
+    SCHEDULE_SLOTS: Counter "jobbers.schedule.slots", "{slot}", [OUTCOME], 4, &[], MANAGER,
+        "Slots of schedules by outcome: outcome is `fired`, `missed` (no manager fired it in time, and the schedule's `catch_up` leaves it out), `refused` (its task was refused for good) or `skipped` (by the schedule's `overlap`). Counted by the manager that carried the step out.";
     SCHEDULE_DELAY: Histogram "jobbers.schedule.delay", "s", [], 1, LONG_S, MANAGER,
         "How long after its time a slot was fired.";
+    SCHEDULES_OVERDUE: Gauge "jobbers.schedules.overdue", "s", [], 1, &[], MANAGER,
+        "How long ago the schedule that has been due longest became due; 0 while none is. Above a few seconds no manager fires schedules; take the `max`.";
+    WORKFLOWS: Gauge "jobbers.workflows", "{run}", [STATE], 5, &[], MANAGER,
+        "Runs of workflows that the store holds, by state: state is `submitting`, `running`, `completed`, `failed` or `cancelled`. Take the `max`.";
+    WORKFLOWS_OLDEST_AGE: Gauge "jobbers.workflows.oldest.age", "s", [STATE], 2, &[], MANAGER,
+        "How long ago the latest attempt of the oldest run began that is `submitting` or `running`; 0 while none is. Of the first 100 runs of each state by their creation. Take the `max`.";
+    WORKFLOWS_OVERDUE: Gauge "jobbers.workflows.overdue", "s", [], 1, &[], MANAGER,
+        "How long ago the run that has been due longest became due: for its tasks to be submitted, to be looked at, or to be deleted after its retention; 0 while none is. Above some seconds managers do not get to it; take the `max`.";
+    WORKFLOW_NODES: Gauge "jobbers.workflow.nodes", "{node}", [STATE], 8, &[], MANAGER,
+        "Nodes of runs that are not over, as of the latest look at each run: state is `unsubmitted` (not stored as a task yet), `open` (its task is waiting, scheduled, ready or running), or the status it ended at, `completed`, `failed`, `cancelled`, `aborted`, `dropped` or `stalled`. Of the first 100 submitting and the first 100 running runs by their creation. Take the `max`.";
+    WORKFLOWS_STARTED: Counter "jobbers.workflows.started", "{run}", [WORKFLOW], MOST_WORKFLOWS, &[], MANAGER,
+        "Runs whose nodes were all submitted as tasks, counted by the manager that submitted the last of them. A retry of a run counts again.";
+    WORKFLOWS_ENDED: Counter "jobbers.workflows.ended", "{run}", [WORKFLOW, STATE], 3 * MOST_WORKFLOWS, &[], MANAGER,
+        "Runs that ended, counted by the manager that noted the end: state is `completed`, `failed` or `cancelled`.";
+    WORKFLOW_DURATION: Histogram "jobbers.workflow.duration", "s", [WORKFLOW, STATE], 3 * MOST_WORKFLOWS, LONG_S, MANAGER,
+        "From the beginning of a run's latest attempt until a manager noted its end, which is up to 15 s after the end of its last task. State is `completed`, `failed` or `cancelled`.";
 
     // ---- queues: the store's own numbers, read by every manager ----
     QUEUE_DEPTH: Gauge "jobbers.queue.depth", "{task}", [QUEUE, STATUS], PAIRS_BY_STATUS, &[], MANAGER,
@@ -84,6 +102,8 @@ catalogue! {
         "How long the longest waiting ready task has been ready; 0 for a queue with none. The one number that says whether a queue is served; take the `max`.";
     SCHEDULE_LAG: Gauge "jobbers.schedule.lag", "s", [QUEUE], PAIRS, &[], MANAGER,
         "By how much the next scheduled task is overdue and still not ready; 0 while none is. Above a few seconds no process promotes; take the `max`.";
+    QUEUE_OLDEST_WAITING_AGE: Gauge "jobbers.queue.oldest.waiting.age", "s", [QUEUE], PAIRS, &[], MANAGER,
+        "How long ago the first of the queue's tasks was submitted that wait for others; 0 for a queue with none. Take the `max`.";
     QUEUE_ACCEPTED: ObservedCounter "jobbers.queue.accepted", "{task}", [QUEUE], PAIRS, &[], MANAGER,
         "Tasks the store ever accepted into the queue, from all clients; every manager reports the same, so take the `max`.";
     QUEUE_REMOVED: ObservedCounter "jobbers.queue.removed", "{task}", [QUEUE], PAIRS, &[], MANAGER,
@@ -153,7 +173,7 @@ catalogue! {
 
     // ---- workers ----
     WORKERS_ALIVE: Gauge "jobbers.workers.alive", "{worker}", [ROLE, STATE], 200, &[], MANAGER,
-        "Workers the store has heard of lately; take the `max`.";
+        "Workers the store has heard of lately: state is `running` or `draining`. Take the `max`.";
     WORKERS_DRAIN_AGE: Gauge "jobbers.workers.drain.age", "s", [ROLE], 100, &[], MANAGER,
         "How long the longest drain under way among the role's workers has taken, by their own word; 0 while none drains. What it was when the drain ended is its duration, to within the manager's look; take the `max`.";
     WORKER_SLOTS_LIMIT: Gauge "jobbers.worker.slots.limit", "{slot}", [ROLE], 100, &[], WORKER,

@@ -27,6 +27,8 @@ const READ_AS_THEY_ARE: &[&str] = &[
     "jobbers_tasks_stalled_total",
     "jobbers_leases_lost_total",
     "jobbers_tasks_recovered_total",
+    "jobbers_workflows_ended_total",
+    "jobbers_schedule_slots_total",
 ];
 
 /// Every expression of dashboards (`true`) and alerts, with its place.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use jobbers_common::metrics::attribute::MOST_NAMES;
 use jobbers_test_support::wait::{until, until_none};
+use reqwest::{Method, StatusCode};
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -48,7 +49,12 @@ const BY_A_HUNG_STORE: [&str; 5] = [
 const BY_ITS_RETURN: [&str; 2] = ["JobbersStoreSlow", "JobbersSubmitSlow"];
 
 /// What is seen while it answers, and takes nothing in: a Redis that has lost the replicas it is to write to.
-const BY_A_STORE_THAT_REFUSES: [&str; 1] = ["JobbersScheduleLate"];
+const BY_A_STORE_THAT_REFUSES: [&str; 3] =
+    ["JobbersScheduleLate", "JobbersSchedulesNotFired", "JobbersWorkflowsNotMoved"];
+
+/// What workflows and schedules bring about that can't do what they are to.
+const BY_WORKFLOWS_AND_SCHEDULES: [&str; 4] =
+    ["JobbersWorkflowsFail", "JobbersWorkflowNotSubmitted", "JobbersTasksWaitLong", "JobbersSlotsMissed"];
 
 /// What a metric shows when its series exceed its limit.
 const BY_TOO_MANY_NAMES: [&str; 1] = ["JobbersMetricsOverflow"];
@@ -76,6 +82,7 @@ async fn every_alert_fires_when_its_trouble_is_there() {
 
     bad_work(&site, begun).await;
     boards(&site, begun).await;
+    workflows_and_schedules(&site, begun).await;
     too_much(&site, begun).await;
     a_hung_store(&stack, &site, begun).await;
     a_store_that_refuses(&stack, &site, begun).await;
@@ -86,11 +93,12 @@ async fn every_alert_fires_when_its_trouble_is_there() {
 
 #[test]
 fn every_alert_is_brought_about() {
-    let [refused, too_many] = [&BY_A_STORE_THAT_REFUSES, &BY_TOO_MANY_NAMES].map(|alerts| &alerts[..]);
+    let (refused, too_many) = (&BY_A_STORE_THAT_REFUSES[..], &BY_TOO_MANY_NAMES[..]);
     let hung = [&BY_A_HUNG_STORE[..], &BY_ITS_RETURN].concat();
+    let planned = &BY_WORKFLOWS_AND_SCHEDULES[..];
     let deaths = [&BY_DEATH_OF_A_WORKER[..], &BY_DEATH_OF_THE_MANAGER].concat();
     let mut listed =
-        [&BY_BAD_WORK[..], &BY_TOO_MUCH, &hung, refused, too_many, &deaths, &BY_CLIENTS_OF_BOARDS].concat();
+        [&BY_BAD_WORK[..], &BY_TOO_MUCH, &hung, refused, too_many, &deaths, &BY_CLIENTS_OF_BOARDS, planned].concat();
     let mut all = rules::alerts();
     listed.sort_unstable();
     all.sort_unstable();
@@ -171,6 +179,31 @@ async fn boards(site: &Site, begun: SystemTime) {
     .await;
 }
 
+/// A run that fails, one that a queue has no room for, a task that waits for one that no worker takes, and a schedule whose
+/// queue is gone.
+async fn workflows_and_schedules(site: &Site, begun: SystemTime) {
+    let api = &site.api;
+    let fails = json!({"id": "only", "name": "fail", "queue": "mail", "parameters": {"kind": "fatal"}});
+    api.post("/workflows", &json!({"name": "fails", "nodes": [fails]})).await.ok();
+    api.post("/queues", &json!({"name": "narrow", "max_length": 2})).await.ok();
+    api.submit(&json!({"name": "echo", "queue": "narrow"})).await;
+    let too_wide = ["a", "b"].map(|node| json!({"id": node, "name": "echo", "queue": "narrow"}));
+    api.post("/workflows", &json!({"nodes": too_wide})).await.ok();
+    let stuck = api.submit(&json!({"name": "echo", "queue": "stuck"})).await;
+    api.submit(&json!({"name": "echo", "queue": "stuck", "depends_on": [stuck]})).await;
+    api.post("/queues", &json!({"name": "brief"})).await.ok();
+    let lost = json!({"name": "lost", "every": "1s", "task": {"name": "echo", "queue": "brief"}});
+    api.post("/schedules", &lost).await.ok();
+    until(LAG, "the queue is empty and can be deleted", async || {
+        api.post("/queues/brief/purge", &json!({})).await.ok();
+        let deleted = api.send(Method::DELETE, "/queues/brief", &[], None).await.unwrap();
+        (deleted.status == StatusCode::NO_CONTENT).then_some(())
+    })
+    .await;
+    fire(site, begun, &BY_WORKFLOWS_AND_SCHEDULES, async || {}).await;
+    api.send(Method::DELETE, "/schedules/lost", &[], None).await.unwrap();
+}
+
 async fn too_much(site: &Site, begun: SystemTime) {
     // For a worker with one slot.
     let slow = json!({"name": "sleep", "queue": "fragile", "parameters": {"seconds": 2}});
@@ -200,9 +233,14 @@ async fn a_hung_store(stack: &Stack, site: &Site, begun: SystemTime) {
 async fn a_store_that_refuses(stack: &Stack, site: &Site, begun: SystemTime) {
     let redis = stack.redis.as_ref().unwrap();
     site.api.submit(&json!({"name": "echo", "delay": "5s"})).await;
+    let pulse = json!({"name": "pulse", "every": "1s", "task": {"name": "echo"}});
+    site.api.post("/schedules", &pulse).await.ok();
+    let slow = json!({"id": "slow", "name": "sleep", "queue": "mail", "parameters": {"seconds": 600}});
+    site.api.post("/workflows", &json!({"nodes": [slow]})).await.ok();
     assert_eq!(redis.command("CONFIG SET min-replicas-to-write 1"), "+OK\r\n");
     fire(site, begun, &BY_A_STORE_THAT_REFUSES, async || {}).await;
     assert_eq!(redis.command("CONFIG SET min-replicas-to-write 0"), "+OK\r\n");
+    site.api.post("/schedules/pulse/pause", &json!({})).await.ok();
 }
 
 /// Queues made from data, each with four limits: more than the thousand series that there may be of these.

@@ -26,6 +26,7 @@ pub(super) async fn run(site: &Site) {
     go_wrong(site).await;
     let pulse = json!({"name": "pulse", "every": "1s", "task": {"name": "echo", "queue": "swept"}});
     api.post("/schedules", &pulse).await.ok();
+    api.submit(&json!({"name": "echo", "queue": "stuck", "depends_on": ["twice"]})).await;
     // Until its lease has ended and was taken back; then it learns that it lost the lease, and claims the task again.
     site.fragile.signal(Signal::SIGSTOP);
     // A picture wants a few minutes to show.
@@ -33,6 +34,7 @@ pub(super) async fn run(site: &Site) {
     for wave in 0..waves {
         send(api, wave).await;
         boards(api).await;
+        workflows(api).await;
         over(api).await;
         seen(site).await;
         tend_dead_letters(api, wave).await;
@@ -77,6 +79,19 @@ async fn boards(api: &Api) {
     }
     let refused = api.post("/taskstore/update", &json!({"clientid": 1, "deletes": [1_000_000]})).await.ok();
     assert!(!refused["error"].is_null(), "{refused}");
+}
+
+/// A chord that completes, and a run with a node that fails.
+async fn workflows(api: &Api) {
+    let node = |id: &str, task: &str, after: &[&str]| {
+        let parameters = json!({"kind": "fatal"});
+        json!({"id": id, "name": task, "queue": "swept", "parameters": parameters, "depends_on": after})
+    };
+    let chord = [node("a", "echo", &[]), node("b", "echo", &[]), node("collect", "echo", &["a", "b"])];
+    let fails = [node("a", "fail", &[]), node("b", "echo", &["a"])];
+    for (name, nodes) in [("chord", &chord[..]), ("fails", &fails)] {
+        api.post("/workflows", &json!({"name": name, "nodes": nodes})).await.ok();
+    }
 }
 
 /// One wave of the mixture: 1,250 tasks, and some that the cleaner sweeps.

@@ -32,7 +32,7 @@ pub(super) fn dashboards() -> Vec<Value> {
     let asks =
         |dashboard: &Value| dashboard["panels"].as_array().unwrap().iter().any(|panel| panel["targets"].is_array());
     let dashboards: Vec<Value> = std::fs::read_dir(folder).unwrap().map(read).filter(asks).collect();
-    assert_eq!(dashboards.len(), 5, "Overview, Queue, Task, Workers and engine, Dead letters");
+    assert_eq!(dashboards.len(), 6, "Overview, Queue, Task, Workers and engine, Workflows, Dead letters");
     dashboards
 }
 

@@ -25,6 +25,10 @@ const THRESHOLDS: &[(&str, &str, &str)] = &[
     ("JobbersCleanerFails", "> 86400", "> 5"),
     ("JobbersBoardNotTaken", "> 300", "> 3"),
     ("JobbersBoardConflicts", "> 100", "> 20"),
+    ("JobbersWorkflowNotSubmitted", "> 300", "> 5"),
+    ("JobbersWorkflowsNotMoved", "> 60", "> 3"),
+    ("JobbersTasksWaitLong", "> 86400", "> 5"),
+    ("JobbersSchedulesNotFired", "> 30", "> 3"),
 ];
 
 /// The names of all alerts.
