@@ -24,8 +24,7 @@
 use std::sync::Arc;
 
 use jobbers_common::{
-    dependency::added::NewDependency,
-    engine::{Engine, Error},
+    engine::{Engine, Error, OnConflict},
     name::{NameError, TaskId},
     policy::PolicyError,
     routing::QueueForbidden,
@@ -38,12 +37,15 @@ use crate::{codec::Encode, task_fn::TaskFn};
 
 mod handle;
 mod http;
+mod leases;
 mod store;
+mod stored;
 mod submission;
 mod workflow;
 
 pub use self::{
     handle::{Handle, PendingResult, ResultError},
+    leases::{Claim, Extended, Extension, LeaseClient, Leased, Leases, Outcome, Return},
     submission::Submission,
     workflow::{Flow, RunHandle},
 };
@@ -149,37 +151,32 @@ impl Client {
         &self,
         batch: impl IntoIterator<Item = Submission<R>>,
     ) -> Result<Vec<Handle<R>>, SubmitError> {
-        let batch: Vec<_> = batch.into_iter().map(|submission| submission.check(self)).collect::<Result<_, _>>()?;
-        let taken = match &self.0.way {
-            Way::Store(store) => store.submit(batch).await?,
-            Way::Http(http) => http.submit(&batch).await?,
-        };
-        Ok(taken.into_iter().map(|taken| Handle::new(self.clone(), taken)).collect())
+        self.send(batch, OnConflict::Fail).await
     }
 
-    /// Makes stored tasks wait for others, up to 100 dependencies: all of them are added or, on any error, none. The tasks that
-    /// are to wait have not started, and those that they are to wait for are not over. Returns how many are new; one that
-    /// exists stays as it is.
-    ///
-    /// ```no_run
-    /// # use jobbers_worker::{SubmitError, policy::{DependencyPolicy, NewDependency}, prelude::*};
-    /// # async fn example(client: &Client) -> Result<(), Box<dyn std::error::Error>> {
-    /// let (run, after) = ("clean/7".parse()?, "export/7".parse()?);
-    /// client.add_dependencies(&[NewDependency { run, after, policy: DependencyPolicy::RunWithFailures }]).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
+    /// Submits several tasks, up to 1,000, in place of stored tasks with their ids: all of them or, on any error, none. An id
+    /// that is free is submitted as by [`Client::submit_all`].
     ///
     /// # Errors
-    /// [`SubmitError`], with the code of [`Error::DependencyRefused`] over HTTP; then none was added.
-    pub async fn add_dependencies(&self, edges: &[NewDependency]) -> Result<usize, SubmitError> {
-        match &self.0.way {
-            Way::Store(store) => {
-                let answers = store.engine().add_dependencies(edges).await?;
-                Ok(answers.into_iter().filter(|is_new| *is_new).count())
-            }
-            Way::Http(http) => http.add_dependencies(edges).await,
-        }
+    /// [`SubmitError`], such as for a running task, which is never replaced; then nothing was submitted.
+    pub async fn replace_all<R>(
+        &self,
+        batch: impl IntoIterator<Item = Submission<R>>,
+    ) -> Result<Vec<Handle<R>>, SubmitError> {
+        self.send(batch, OnConflict::Replace).await
+    }
+
+    async fn send<R>(
+        &self,
+        batch: impl IntoIterator<Item = Submission<R>>,
+        on_conflict: OnConflict,
+    ) -> Result<Vec<Handle<R>>, SubmitError> {
+        let batch: Vec<_> = batch.into_iter().map(|submission| submission.check(self)).collect::<Result<_, _>>()?;
+        let taken = match &self.0.way {
+            Way::Store(store) => store.submit(batch, on_conflict).await?,
+            Way::Http(http) => http.submit(&batch, on_conflict).await?,
+        };
+        Ok(taken.into_iter().map(|taken| Handle::new(self.clone(), taken)).collect())
     }
 
     /// A task that was submitted earlier, to await its result.

@@ -10,6 +10,7 @@ use std::{sync::Arc, thread, time::Duration};
 use jobbers_common::{
     engine::Engine,
     name::WorkerId,
+    schedule::Schedule,
     worker::{WorkerReport, WorkerState},
 };
 use jobbers_process::{
@@ -29,6 +30,7 @@ use crate::{
     claim_planner::ClaimPlanner,
     client::Client,
     config::Config,
+    declared_schedules::declare,
     executor::Tools,
     fetcher::{Fetcher, Parts},
     leases::Leases,
@@ -50,6 +52,8 @@ pub(crate) struct Plan {
     pub(crate) engine: Option<Arc<dyn Engine>>,
     pub(crate) states: States,
     pub(crate) registry: Registry,
+    /// The schedules that its tasks declare.
+    pub(crate) schedules: Vec<Schedule>,
     /// The runtime of the task functions.
     pub(crate) runtime: Handle,
 }
@@ -72,7 +76,7 @@ pub(crate) async fn run(plan: Plan, shutdown: Shutdown) -> Result<Report, Worker
 }
 
 async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
-    let Plan { config, engine, states, registry, runtime } = plan;
+    let Plan { config, engine, states, registry, schedules, runtime } = plan;
     let engine = match engine {
         Some(engine) => engine,
         None => jobbers_engines::open(&config.engine_url, jobbers_engines::OpenOptions::default()).await?,
@@ -112,6 +116,8 @@ async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
         identity.clone(),
         catalogue,
     ));
+
+    background.spawn(declare(Arc::clone(&engine), schedules));
 
     let fetcher = Fetcher::new(Parts {
         engine: Arc::clone(&engine),

@@ -39,6 +39,7 @@ mod codec;
 pub mod config;
 mod context;
 mod control;
+mod declared_schedules;
 mod error;
 mod executor;
 mod fetcher;
@@ -65,7 +66,7 @@ mod worker;
 
 /// The types in signatures of this library, so that a program needs no other crate of Jobbers.
 pub use jobbers_common::{
-    engine::{Engine, SubmittedHow},
+    engine::{Cancelled, Engine, SubmittedHow, TaskDeletion},
     name::{QueueName, RoleName, TaskId, TaskName, WorkerId},
     payload::Payload,
     task::Fence,
@@ -81,10 +82,11 @@ pub use self::{
     codec::{Decode, Encode, NoParameters, Raw},
     config::Config,
     context::Context,
+    declared_schedules::InvalidCron,
     error::{Reason, TaskError},
     parents::ParentEnd,
     registry::DuplicateTask,
-    task_fn::{Answer, AnyTask, Start, TaskCall, TaskFn, TaskFuture},
+    task_fn::{Answer, AnyTask, Cron, Start, TaskCall, TaskFn, TaskFuture},
     worker::{Report, Worker, WorkerError},
 };
 
@@ -106,6 +108,7 @@ pub mod policy {
         error_kind::ErrorKind,
         lifecycle::Status,
         policy::{DeadLetter, Exhausted, OnShutdown, OnStall, PolicyOverrides, TaskPolicy},
+        signal::OnTimeout,
         unique::OnDuplicate,
     };
 }

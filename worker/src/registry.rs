@@ -5,9 +5,13 @@ use std::collections::HashMap;
 use jobbers_common::{
     name::TaskName,
     registry::{Catalogue, TaskSpec},
+    schedule::Schedule,
 };
 
-use crate::task_fn::AnyTask;
+use crate::{
+    declared_schedules::{InvalidCron, schedule_of},
+    task_fn::AnyTask,
+};
 
 /// A task that workers find by themselves, and the version of the package that defines it. Submitted by `#[task]`.
 #[derive(Debug)]
@@ -74,6 +78,18 @@ impl Registry {
             })
         };
         Catalogue { tasks: all.iter().filter_map(spec).collect() }
+    }
+
+    /// The schedules that tasks declare: of several versions of a task, that of the newest one that declares one.
+    pub(crate) fn schedules(&self) -> Result<Vec<Schedule>, InvalidCron> {
+        let mut found = Vec::new();
+        for versions in self.0.values() {
+            let newest = versions.iter().filter(|task| task.cron().is_some()).max_by_key(|task| task.version());
+            if let Some(task) = newest {
+                found.extend(schedule_of(*task)?);
+            }
+        }
+        Ok(found)
     }
 
     /// `name@version` of each, in order.

@@ -26,6 +26,16 @@ pub struct TaskFn<P, R> {
     description: &'static str,
     schema: fn() -> Option<Value>,
     unique: Option<Uniqueness<P>>,
+    cron: Option<Cron>,
+}
+
+/// When a task is submitted by a schedule of its own, which workers that have the task create.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cron {
+    /// Five fields, or six with seconds in front: `0 2 * * *`.
+    pub expression: &'static str,
+    /// A name of the IANA database: `Europe/Berlin`.
+    pub time_zone: &'static str,
 }
 
 /// How a task function is called.
@@ -52,6 +62,10 @@ pub trait AnyTask: fmt::Debug + Send + Sync + 'static {
     fn schema(&self) -> Option<Value> {
         None
     }
+    /// The schedule that it declares.
+    fn cron(&self) -> Option<Cron> {
+        None
+    }
     /// Whether [`AnyTask::start`] returns [`Start::Blocking`]. A worker claims only as many of these as its threads run
     /// soon.
     fn is_blocking(&self) -> bool {
@@ -76,7 +90,7 @@ impl<P, R> TaskFn<P, R> {
     /// A task. `#[task]` calls this after it has checked the name.
     #[must_use]
     pub const fn new(name: &'static str, version: u32, policy: TaskPolicy, call: TaskCall<P, R>) -> Self {
-        Self { name, version, policy, call, description: "", schema: || None, unique: None }
+        Self { name, version, policy, call, description: "", schema: || None, unique: None, cron: None }
     }
 
     /// The same with the author's description, and the JSON Schema of its parameters if it has one.
@@ -92,6 +106,14 @@ impl<P, R> TaskFn<P, R> {
     #[must_use]
     pub const fn unique(mut self, unique: Uniqueness<P>) -> Self {
         self.unique = Some(unique);
+        self
+    }
+
+    /// The same with a schedule. `#[task]` calls this after it has checked both.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn cron(mut self, expression: &'static str, time_zone: &'static str) -> Self {
+        self.cron = Some(Cron { expression, time_zone });
         self
     }
 
@@ -154,6 +176,10 @@ impl<P: Decode + 'static, R: Encode + 'static> AnyTask for TaskFn<P, R> {
 
     fn schema(&self) -> Option<Value> {
         (self.schema)()
+    }
+
+    fn cron(&self) -> Option<Cron> {
+        self.cron
     }
 
     fn is_blocking(&self) -> bool {

@@ -253,11 +253,13 @@ impl TestBench {
         self.clock.advance(by);
     }
 
-    /// Runs every due task, and due tasks that these submit, one after another, until none is due.
+    /// Runs every due task, and due tasks that these submit, one after another, until none is due. Before that, signals
+    /// from outside time out that have not come in time, as a manager sees to.
     ///
     /// # Errors
     /// [`TestError::NoSuchTask`] for a task this program does not have; [`TestError::Endless`]; errors of the store.
     pub async fn drain(&self) -> Result<Drained, TestError> {
+        self.engine.promote_due(MAX_BATCH).await?;
         let mut drained = Drained::default();
         let mut settlements = Vec::new();
         loop {

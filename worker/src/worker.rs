@@ -16,6 +16,7 @@ use tokio::runtime::Handle;
 use crate::{
     config::{Args, Config},
     control,
+    declared_schedules::InvalidCron,
     registry::{DuplicateTask, Registry},
     state::States,
     task_fn::AnyTask,
@@ -80,6 +81,9 @@ pub enum WorkerError {
     /// Two tasks have the same name and version.
     #[error(transparent)]
     DuplicateTask(#[from] DuplicateTask),
+    /// A task declares a schedule that makes no sense.
+    #[error(transparent)]
+    InvalidCron(#[from] InvalidCron),
     /// The store can't be opened.
     #[error(transparent)]
     Engine(#[from] Error),
@@ -97,7 +101,7 @@ pub enum WorkerError {
 impl WorkerError {
     fn exit_code(&self) -> u8 {
         match self {
-            Self::Config(_) | Self::DuplicateTask(_) => exit::CONFIG,
+            Self::Config(_) | Self::DuplicateTask(_) | Self::InvalidCron(_) => exit::CONFIG,
             Self::Engine(error) => exit::of_store(error),
             Self::Telemetry(error) => error.exit_code(),
             Self::Start(_) | Self::Vanished => exit::INTERNAL,
@@ -258,8 +262,14 @@ impl Worker {
         config.validate()?;
         self.states.insert(config.stock_root.clone());
         let registry = Registry::collect(&self.tasks)?;
-        let plan =
-            control::Plan { config, engine: self.engine, states: self.states, registry, runtime: Handle::current() };
+        let plan = control::Plan {
+            config,
+            engine: self.engine,
+            states: self.states,
+            schedules: registry.schedules()?,
+            registry,
+            runtime: Handle::current(),
+        };
         control::run(plan, shutdown).await
     }
 }

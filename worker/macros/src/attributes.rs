@@ -14,9 +14,12 @@ use syn::{
     spanned::Spanned,
 };
 
-use crate::uniqueness::{self, Uniqueness};
+use crate::{
+    cron::{self, CronAttributes},
+    uniqueness::{self, Uniqueness},
+};
 
-const KNOWN: [&str; 22] = [
+const KNOWN: [&str; 24] = [
     "name",
     "version",
     "max_retries",
@@ -37,6 +40,8 @@ const KNOWN: [&str; 22] = [
     "unique_for",
     "unique_while",
     "on_duplicate",
+    "cron",
+    "time_zone",
     "blocking",
     "unlisted",
 ];
@@ -52,6 +57,8 @@ pub(crate) struct Attributes {
     pub(crate) policy: PolicyOverrides,
     /// The uniqueness constraint.
     pub(crate) unique: Uniqueness,
+    /// Its schedule, if it declares one.
+    pub(crate) cron: CronAttributes,
     /// Whether it is synchronous.
     pub(crate) blocking: bool,
     /// Whether workers do not find it by themselves.
@@ -77,7 +84,11 @@ pub(crate) fn parse(tokens: proc_macro2::TokenStream) -> Result<Attributes> {
     }
     match problems {
         Some(problems) => Err(problems),
-        None => uniqueness::check(&attributes.unique, &metas).map(|()| attributes),
+        None => {
+            uniqueness::check(&attributes.unique, &metas)?;
+            cron::check(&attributes.cron)?;
+            Ok(attributes)
+        }
     }
 }
 
@@ -132,6 +143,8 @@ fn set(attributes: &mut Attributes, key: &str, value: &Expr) -> Result<()> {
         }
         "unique_while" => attributes.unique.statuses = Some(choices::<Status>(key, value)?),
         "on_duplicate" => attributes.unique.on_duplicate = Some(choice::<OnDuplicate>(key, value)?),
+        "cron" => attributes.cron.expression = Some(text(key, value)?),
+        "time_zone" => attributes.cron.time_zone = Some(text(key, value)?),
         _ => policy.dead_letter = Some(choice(key, value)?),
     }
     // Only the latest value can be out of bounds: earlier keys have been checked, and a failed one was reported.
@@ -223,6 +236,8 @@ fn example(key: &str) -> &'static str {
         "unique_for" => "unique_for = \"10m\"",
         "unique_while" => "unique_while = [\"submitted\", \"started\"]",
         "on_duplicate" => "on_duplicate = \"return\"",
+        "cron" => "cron = \"0 2 * * *\"",
+        "time_zone" => "time_zone = \"Europe/Berlin\"",
         _ => "max_heartbeat_interval = \"30s\"",
     }
 }
@@ -306,6 +321,17 @@ mod tests {
     }
 
     #[test]
+    fn a_schedule_is_understood() {
+        let said = parse(quote!(cron = "0 2 * * *", time_zone = "Europe/Berlin")).unwrap().cron;
+        let text = |text: Option<LitStr>| text.map(|text| text.value());
+        assert_eq!(
+            (text(said.expression), text(said.time_zone)),
+            (Some("0 2 * * *".into()), Some("Europe/Berlin".into()))
+        );
+        assert!(parse(quote!(cron = "*/10 * * * * *")).unwrap().cron.expression.is_some());
+    }
+
+    #[test]
     fn nothing_said_is_fine() {
         assert!(parse(quote!()).unwrap().policy.is_empty());
     }
@@ -349,6 +375,15 @@ mod tests {
             (quote!(unique_by = ["a", "b", "a"]), "`a` is named twice"),
             (quote!(unique_by = ""), "`` is no field"),
             (quote!(unique_by = "a..b"), "`a..b` is no field"),
+            (quote!(cron = 5), "`cron` is a text: write cron = \"0 2 * * *\""),
+            (quote!(cron = "every day"), "`cron` has five fields"),
+            (quote!(cron = "61 * * * *"), "`cron` \"61 * * * *\" can't be read"),
+            (quote!(cron = "0 0 30 2 *"), "`cron` \"0 0 30 2 *\" never fires"),
+            (
+                quote!(cron = "0 2 * * *", time_zone = "Europe/Atlantis"),
+                "`time_zone` \"Europe/Atlantis\" does not exist",
+            ),
+            (quote!(time_zone = "UTC"), "`time_zone` needs `cron`"),
         ] {
             let found = problems(tokens.clone());
             assert_eq!(found.len(), 1, "{tokens}: {found:?}");

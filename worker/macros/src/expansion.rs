@@ -31,6 +31,11 @@ fn try_expand(attributes: TokenStream, function: TokenStream) -> Result<TokenStr
         let problem = "the task takes no parameters of which one could be `unique_by`: write `unique`";
         return Err(Error::new_spanned(&function.sig, problem));
     }
+    if let (Some(cron), Some(job)) = (&attributes.cron.expression, shape.job) {
+        let mut problem = Error::new(cron.span(), "a task with `cron` takes no parameters");
+        problem.combine(Error::new_spanned(job, "put a schedule with parameters over the API: `PUT /schedules/NAME`"));
+        return Err(problem);
+    }
     let name = match &attributes.name {
         Some(name) => name.clone(),
         None => TaskName::new(function.sig.ident.to_string().trim_start_matches("r#"))
@@ -70,7 +75,7 @@ fn write(attributes: &Attributes, name: &TaskName, shape: &Shape<'_>, function: 
         }))
     };
 
-    let unique = attributes.unique.write(&parse_quote!(#job));
+    let (unique, cron) = (attributes.unique.write(&parse_quote!(#job)), attributes.cron.write());
     let (name, version, policy) = (name.as_str(), attributes.version.unwrap_or(1), policy(&attributes.policy));
     let description = description(function);
     let listed = (!attributes.unlisted).then(|| {
@@ -83,7 +88,7 @@ fn write(attributes: &Attributes, name: &TaskName, shape: &Shape<'_>, function: 
         #[expect(non_upper_case_globals, reason = "a task is called by its function's name")]
         #visibility static #handle: ::jobbers_worker::TaskFn<#job, #output> = {
             #body
-            ::jobbers_worker::TaskFn::new(#name, #version, #policy, #call) #unique .described(#description, || {
+            ::jobbers_worker::TaskFn::new(#name, #version, #policy, #call) #unique #cron .described(#description, || {
                 #[expect(unused_imports, reason = "one of the two, by whether the parameters derive a schema")]
                 use ::jobbers_worker::macro_support::{AnySchema as _, DerivedSchema as _};
                 (&::jobbers_worker::macro_support::SchemaOf::<#job>::NEW).schema()
@@ -201,6 +206,25 @@ mod tests {
         assert!(text.contains("compile_error!") && text.contains("takesnoparameters"), "{text}");
         let text = expanded(quote!(unique), &nightly);
         assert!(text.contains(".unique(") && text.contains("by:::core::option::Option::None"), "{text}");
+    }
+
+    #[test]
+    fn a_schedule_is_declared_only_by_a_task_without_parameters() {
+        let nightly = quote!(
+            async fn nightly() -> Result<(), TaskError> {
+                Ok(())
+            }
+        );
+        let text = expanded(quote!(cron = "0 2 * * *", time_zone = "Europe/Berlin"), &nightly);
+        assert!(text.contains(".cron(\"02***\",\"Europe/Berlin\")"), "{text}");
+        assert!(expanded(quote!(cron = "0 2 * * *"), &nightly).contains("\"UTC\""));
+        let of_parameters = quote!(
+            async fn nightly(job: Job) -> Result<(), TaskError> {
+                Ok(())
+            }
+        );
+        let text = expanded(quote!(cron = "0 2 * * *"), &of_parameters);
+        assert!(text.contains("compile_error!") && text.contains("takesnoparameters"), "{text}");
     }
 
     #[test]

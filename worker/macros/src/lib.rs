@@ -9,6 +9,7 @@
 use proc_macro::TokenStream;
 
 mod attributes;
+mod cron;
 mod expansion;
 mod signature;
 mod uniqueness;
@@ -46,6 +47,8 @@ mod uniqueness;
 /// | `unique_for = "10m"` | without end | for how long at most that holds, from the submission on |
 /// | `unique_while = ["…"]` | until it is over | in which statuses |
 /// | `on_duplicate = "…"` | `reject` | what is done about another: `reject`, `return`, `replace`, `keep_last` |
+/// | `cron = "0 2 * * *"` | | declares a schedule: workers with the task create it when they start. Of a task without parameters |
+/// | `time_zone = "…"` | `UTC` | whose clock that expression is by: a name of the IANA database |
 /// | `blocking` | | the function is synchronous and runs on threads of its own, as many as there are cores |
 /// | `unlisted` | | workers do not find it by themselves; give it to `Worker::task` |
 ///

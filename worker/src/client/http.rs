@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use jobbers_common::{
-    dependency::{DependencyPolicy, added::NewDependency},
-    engine::{Error, Submitted, SubmittedHow},
+    dependency::DependencyPolicy,
+    engine::{Error, OnConflict, Submitted, SubmittedHow},
     gate::ConcurrencyKey,
     lifecycle::Status,
     name::{QueueName, TaskId, WorkflowId, WorkflowName},
     payload::Payload,
     policy::PolicyOverrides,
+    signal::AwaitedSignal,
     task::{Priority, Start},
     unique::{OnDuplicate, StatusSet, UniqueKey},
     workflow::RunState,
@@ -44,23 +45,14 @@ const IN_A_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(
 #[derive(Debug)]
 pub(super) struct Http {
     client: reqwest::Client,
-    tasks: Url,
-    workflows: Url,
-}
-
-#[derive(Serialize)]
-struct Edges<'a> {
-    dependencies: &'a [NewDependency],
-}
-
-#[derive(Deserialize)]
-struct AddedEdges {
-    added: usize,
+    base: Url,
 }
 
 #[derive(Serialize)]
 struct Batch<'a> {
     tasks: Vec<Task<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_conflict: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -103,6 +95,8 @@ struct Task<'a> {
     concurrency_key: Option<&'a ConcurrencyKey>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     depends_on: Vec<Predecessor<'a>>,
+    #[serde(skip_serializing_if = "<[AwaitedSignal]>::is_empty")]
+    signals: &'a [AwaitedSignal],
     #[serde(flatten)]
     overrides: &'a PolicyOverrides,
 }
@@ -168,25 +162,54 @@ impl Http {
         if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none() {
             return Err(wrong(&"write http://HOST:PORT, or https:// with the address of its proxy"));
         }
-        let below = |name| {
-            let mut url = base.clone();
-            url.path_segments_mut().map_err(|()| wrong(&"it can't have a path"))?.pop_if_empty().push(name);
-            Ok::<_, Error>(url)
-        };
-        let (tasks, workflows) = (below("tasks")?, below("workflows")?);
+        if base.cannot_be_a_base() {
+            return Err(wrong(&"it can't have a path"));
+        }
         // The manager is asked directly, because a proxy of the environment is meant for other hosts.
         let client = reqwest::Client::builder().no_proxy().connect_timeout(CONNECT_WITHIN).build();
         let client = client.map_err(|error| wrong(&error))?;
-        Ok(Self { client, tasks, workflows })
+        Ok(Self { client, base })
     }
 
-    pub(super) async fn submit(&self, batch: &[Checked]) -> Result<Vec<Taken>, SubmitError> {
+    /// The address of a collection or a verb.
+    fn at(&self, path: &[&str]) -> Url {
+        let mut url = self.base.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        url
+    }
+
+    /// Posts a body to a verb that is safe to repeat, and that may take `wait` to answer.
+    pub(super) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        body: &impl Serialize,
+        wait: Duration,
+    ) -> Result<T, SubmitError> {
+        let (url, patience) = (self.at(path), PATIENCE + wait);
+        let body = serde_json::to_vec(body).map_err(|error| SubmitError::Invalid(error.to_string()))?;
+        let request = || {
+            let request = self.client.post(url.clone()).timeout(patience);
+            request.header("content-type", "application/json").body(body.clone())
+        };
+        self.send(request).await
+    }
+
+    pub(super) async fn submit(&self, batch: &[Checked], on_conflict: OnConflict) -> Result<Vec<Taken>, SubmitError> {
         let tasks = batch.iter().map(Task::new).collect::<Result<_, _>>()?;
-        let body = serde_json::to_vec(&Batch { tasks }).map_err(|error| SubmitError::Invalid(error.to_string()))?;
+        let on_conflict = match on_conflict {
+            OnConflict::Fail => None,
+            OnConflict::Skip => Some("skip"),
+            OnConflict::Replace => Some("replace"),
+        };
+        let body = serde_json::to_vec(&Batch { tasks, on_conflict })
+            .map_err(|error| SubmitError::Invalid(error.to_string()))?;
         let span = opentelemetry::Context::current().span().span_context().clone();
         let trace = span.is_valid().then(|| traces::write(&span));
+        let url = self.at(&["tasks"]);
         let request = || {
-            let mut request = self.client.post(self.tasks.clone()).timeout(PATIENCE);
+            let mut request = self.client.post(url.clone()).timeout(PATIENCE);
             if let Some(trace) = &trace {
                 request = request.header("traceparent", trace);
             }
@@ -196,29 +219,14 @@ impl Http {
         Ok(answers.tasks.into_iter().map(Taken::from).collect())
     }
 
-    pub(super) async fn add_dependencies(&self, edges: &[NewDependency]) -> Result<usize, SubmitError> {
-        let mut url = self.tasks.clone();
-        if let Ok(mut segments) = url.path_segments_mut() {
-            segments.pop().push("dependencies");
-        }
-        let body = Edges { dependencies: edges };
-        let AddedEdges { added } = self.send(|| self.client.post(url.clone()).timeout(PATIENCE).json(&body)).await?;
-        Ok(added)
-    }
-
     pub(super) async fn submit_workflow(&self, named: &Named) -> Result<(), SubmitError> {
         let nodes = named.nodes.iter().map(Task::new).collect::<Result<_, _>>()?;
         let body = WorkflowBody { id: &named.id, name: named.name.as_ref(), nodes };
-        let body = serde_json::to_vec(&body).map_err(|error| SubmitError::Invalid(error.to_string()))?;
-        let request = || {
-            let request = self.client.post(self.workflows.clone()).timeout(PATIENCE);
-            request.header("content-type", "application/json").body(body.clone())
-        };
-        self.send::<RunAnswer>(request).await.map(drop)
+        self.post::<RunAnswer>(&["workflows"], &body, Duration::ZERO).await.map(drop)
     }
 
     pub(super) async fn workflow_state(&self, id: &WorkflowId) -> Result<Option<RunState>, SubmitError> {
-        let url = item(&self.workflows, id.as_str());
+        let url = item(&self.at(&["workflows"]), id.as_str());
         match self.send(|| self.client.get(url.clone()).timeout(PATIENCE)).await {
             Ok(RunAnswer { state }) => Ok(Some(state)),
             Err(SubmitError::Refused { code, .. }) if code == "unknown_workflow" => Ok(None),
@@ -227,7 +235,7 @@ impl Http {
     }
 
     pub(super) async fn await_finished(&self, id: &TaskId, wait: Duration) -> Result<Option<Standing>, SubmitError> {
-        let mut url = item(&self.tasks, id.as_str());
+        let mut url = item(&self.at(&["tasks"]), id.as_str());
         url.query_pairs_mut().append_pair("wait", &format!("{}ms", wait.as_millis()));
         let answer = self.send(|| self.client.get(url.clone()).timeout(PATIENCE + wait)).await;
         match answer {
@@ -299,8 +307,8 @@ fn refused(status: StatusCode, body: &[u8]) -> SubmitError {
     SubmitError::Refused { status: status.as_u16(), code, detail }
 }
 
-/// A result as the manager writes it: JSON as it is, other bytes in base64.
-fn payload(raw: &RawValue, content_type: Option<String>) -> Result<Payload, SubmitError> {
+/// A payload as the manager writes it: JSON as it is, other bytes in base64.
+pub(super) fn payload(raw: &RawValue, content_type: Option<String>) -> Result<Payload, SubmitError> {
     let Some(content_type) = content_type else { return Ok(Payload::json(raw.get().as_bytes().to_vec())) };
     let bytes = serde_json::from_str::<String>(raw.get()).ok().and_then(|text| BASE64_STANDARD.decode(text).ok());
     let bytes =
@@ -343,6 +351,7 @@ impl<'a> Task<'a> {
                 .iter()
                 .map(|edge| Predecessor { id: &edge.on, policy: edge.policy })
                 .collect(),
+            signals: &checked.signals,
             overrides: &checked.overrides,
         })
     }

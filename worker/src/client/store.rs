@@ -34,14 +34,14 @@ impl Store {
         self.cache.engine()
     }
 
-    pub(super) async fn submit(&self, batch: Vec<Checked>) -> Result<Vec<Taken>, SubmitError> {
+    pub(super) async fn submit(&self, batch: Vec<Checked>, on_conflict: OnConflict) -> Result<Vec<Taken>, SubmitError> {
         let config = self.cache.recent().await?;
         let mut tasks = Vec::with_capacity(batch.len());
         for checked in batch {
             tasks.push(self.task(&config, checked).await?);
         }
         let spans = begin_sends(&mut tasks);
-        let submitted = self.send(&config, tasks).await;
+        let submitted = self.send(&config, tasks, on_conflict).await;
         let failure = submitted.as_ref().err().map(Error::kind);
         spans.values().for_each(|span| traces::end(span, failure));
         Ok(submitted?.into_iter().map(Taken::from).collect())
@@ -73,6 +73,7 @@ impl Store {
             overrides: checked.overrides,
             unique: checked.unique.map(Box::new),
             depends_on: checked.depends_on,
+            signals: checked.signals,
             ..NewTask::new(checked.id, checked.name, queue, checked.parameters)
         };
         task.fill(checked.on_crash);
@@ -97,8 +98,13 @@ impl Store {
 
     /// Submits the tasks. If a rule chose a queue that has been deleted since the configuration was read, the rule is
     /// gone too; then the tasks are routed again, once.
-    async fn send(&self, config: &Config, tasks: Vec<NewTask>) -> Result<Vec<Submitted>, Error> {
-        let submit = |tasks| self.engine().submit(Submit { tasks, on_conflict: OnConflict::Fail });
+    async fn send(
+        &self,
+        config: &Config,
+        tasks: Vec<NewTask>,
+        on_conflict: OnConflict,
+    ) -> Result<Vec<Submitted>, Error> {
+        let submit = |tasks| self.engine().submit(Submit { tasks, on_conflict });
         let is_routed = !config.routes.is_empty() && tasks.iter().any(|task| !task.queue_is_explicit);
         if !is_routed {
             return submit(tasks).await;

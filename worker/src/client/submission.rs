@@ -7,9 +7,10 @@ use jobbers_common::{
     gate::ConcurrencyKey,
     lifecycle::Status,
     limits::{DEFAULT_MAX_PAYLOAD_BYTES, HIGHEST_MAX_PAYLOAD_BYTES, MAX_DELAY},
-    name::{QueueName, TaskId, TaskName},
+    name::{QueueName, SignalName, TaskId, TaskName},
     payload::Payload,
     policy::{CrashPolicy, Exhausted, PolicyOverrides},
+    signal::{AwaitedSignal, OnTimeout},
     task::{Priority, Start},
     time::Timestamp,
     unique::{OnDuplicate, StatusSet, Unique, UniqueKey},
@@ -40,6 +41,7 @@ pub struct Submission<R> {
     unique: Option<Wish>,
     concurrency_key: Option<String>,
     depends_on: Vec<(String, DependencyPolicy)>,
+    signals: Vec<(String, Option<Duration>, OnTimeout)>,
     output: PhantomData<fn() -> R>,
 }
 
@@ -91,6 +93,7 @@ pub(super) struct Checked {
     pub(super) unique: Option<Unique>,
     pub(super) concurrency_key: Option<ConcurrencyKey>,
     pub(super) depends_on: Vec<Dependency>,
+    pub(super) signals: Vec<AwaitedSignal>,
 }
 
 impl<R> Clone for Submission<R> {
@@ -103,6 +106,7 @@ impl<R> Clone for Submission<R> {
             unique: self.unique.clone(),
             concurrency_key: self.concurrency_key.clone(),
             depends_on: self.depends_on.clone(),
+            signals: self.signals.clone(),
             ..*self
         }
     }
@@ -125,6 +129,7 @@ impl<R> Submission<R> {
             unique,
             concurrency_key: None,
             depends_on: Vec::new(),
+            signals: Vec::new(),
             output: PhantomData,
         }
     }
@@ -259,6 +264,18 @@ impl<R> Submission<R> {
         self
     }
 
+    /// Waits for a signal from outside ([`Client::signal`]), such as an approval. May be called several times.
+    pub fn wait_for_signal(mut self, name: impl Into<String>) -> Self {
+        self.signals.push((name.into(), None, OnTimeout::default()));
+        self
+    }
+
+    /// Waits for a signal from outside, for at most this long once it waits for no other task; the rule says what follows then.
+    pub fn wait_for_signal_within(mut self, name: impl Into<String>, timeout: Duration, on_timeout: OnTimeout) -> Self {
+        self.signals.push((name.into(), Some(timeout), on_timeout));
+        self
+    }
+
     /// The same without the result type, so that submissions of different tasks fit in one batch.
     pub fn any(self) -> Submission<Raw> {
         let Self {
@@ -274,6 +291,7 @@ impl<R> Submission<R> {
             unique,
             concurrency_key,
             depends_on,
+            signals,
             ..
         } = self;
         Submission {
@@ -289,6 +307,7 @@ impl<R> Submission<R> {
             unique,
             concurrency_key,
             depends_on,
+            signals,
             output: PhantomData,
         }
     }
@@ -360,6 +379,9 @@ impl<R> Submission<R> {
         }
         let edge = |(on, policy)| Ok(Dependency { on: TaskId::new(on)?, policy });
         let depends_on = self.depends_on.into_iter().map(edge).collect::<Result<_, SubmitError>>()?;
+        let signal =
+            |(name, timeout, on_timeout)| Ok(AwaitedSignal { name: SignalName::new(name)?, timeout, on_timeout });
+        let signals = self.signals.into_iter().map(signal).collect::<Result<_, SubmitError>>()?;
         let priority = self.priority.unwrap_or(Priority::DEFAULT.get());
         Ok(Checked {
             id: TaskId::new(self.id.unwrap_or_else(|| client.next_id()))?,
@@ -374,6 +396,7 @@ impl<R> Submission<R> {
             unique,
             concurrency_key: concurrency_key.map_err(|error| SubmitError::Invalid(error.to_string()))?,
             depends_on,
+            signals,
         })
     }
 }

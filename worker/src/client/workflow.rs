@@ -11,12 +11,12 @@ use jobbers_common::{
         Engine, Error, OnConflict, PutRun, Submit,
         workflows::{encode_workflow, validate_ids},
     },
-    limits::{MAX_BATCH, MAX_BATCH_DEPENDENCIES, MAX_QUEUES_PER_BATCH, MAX_WORKFLOW_ID_BYTES},
-    name::{NodeName, QueueName, TaskId, WorkflowId, WorkflowName},
+    limits::{MAX_BATCH, MAX_WORKFLOW_ID_BYTES},
+    name::{NodeName, TaskId, WorkflowId, WorkflowName},
     policy::CrashPolicy,
     task::NewTask,
     template::TaskTemplate,
-    workflow::{NewNode, Run, RunState, Workflow, node_task_id},
+    workflow::{NewNode, Piece, Run, RunState, Workflow, node_task_id},
 };
 use sha2::{Digest, Sha256};
 
@@ -149,7 +149,7 @@ impl<R> RunHandle<R> {
     }
 }
 
-/// Stores the run, and its tasks if one batch takes them all.
+/// Stores the run, and its tasks unless they are many.
 async fn submit(store: &Store, named: Named) -> Result<(), SubmitError> {
     let Named { id, name, nodes } = named;
     let on_crash: HashMap<String, CrashPolicy> =
@@ -176,7 +176,7 @@ async fn submit(store: &Store, named: Named) -> Result<(), SubmitError> {
     check_ids(&**engine, &tasks).await?;
     let now = engine.health().await?.now;
     let mut run = Run::new(id.clone(), name, &workflow, digest, now);
-    let is_small = fits_in_a_batch(&tasks);
+    let is_small = is_small(&tasks);
     if !is_small {
         run.next_at = Some(now);
     }
@@ -186,11 +186,26 @@ async fn submit(store: &Store, named: Named) -> Result<(), SubmitError> {
         Err(error) => return Err(error.into()),
     };
     // From here on managers go on with it, whatever happens to this process, and note why a store refuses it.
-    let stored = is_small && engine.submit(Submit { tasks, on_conflict: OnConflict::Fail }).await.is_ok();
-    let nodes = run.nodes;
-    let next = if stored { run.with_submitted(nodes, now) } else { Run { next_at: Some(now), ..run } };
+    let stored = if is_small { store_tasks(&**engine, tasks).await } else { 0 };
+    let mut next = run.with_submitted(stored, now);
+    if next.state == RunState::Submitting {
+        next.next_at = Some(now);
+    }
     engine.put_workflow(next, PutRun::Replace(revision)).await.ok();
     Ok(())
+}
+
+/// Stores the tasks of a workflow, up to the first piece that the store does not take. Returns how many.
+async fn store_tasks(engine: &dyn Engine, tasks: Vec<NewTask>) -> u32 {
+    let mut stored = 0;
+    for tasks in Piece::split(tasks) {
+        let count = u32::try_from(tasks.len()).unwrap_or(u32::MAX);
+        if engine.submit(Submit { tasks, on_conflict: OnConflict::Fail }).await.is_err() {
+            break;
+        }
+        stored += count;
+    }
+    stored
 }
 
 /// Whether this workflow was submitted before.
@@ -215,12 +230,9 @@ async fn check_ids(engine: &dyn Engine, tasks: &[NewTask]) -> Result<(), SubmitE
     Ok(())
 }
 
-fn fits_in_a_batch(tasks: &[NewTask]) -> bool {
-    let queues: BTreeSet<&QueueName> = tasks.iter().map(|task| &task.queue).collect();
-    tasks.len() <= MAX_BATCH
-        && queues.len() <= MAX_QUEUES_PER_BATCH
-        && tasks.iter().map(|task| task.depends_on.len()).sum::<usize>() <= MAX_BATCH_DEPENDENCIES
-        && tasks.iter().map(|task| task.parameters.len()).sum::<usize>() <= MOST_BYTES
+/// Whether this process stores the tasks itself.
+fn is_small(tasks: &[NewTask]) -> bool {
+    tasks.len() <= MAX_BATCH && tasks.iter().map(|task| task.parameters.len()).sum::<usize>() <= MOST_BYTES
 }
 
 fn new_node(checked: Checked) -> Result<NewNode, SubmitError> {
@@ -242,6 +254,7 @@ fn new_node(checked: Checked) -> Result<NewNode, SubmitError> {
             priority: checked.priority,
             parameters: parameters.into(),
             concurrency_key: checked.concurrency_key,
+            signals: checked.signals,
             overrides: checked.overrides,
         },
         depends_on,

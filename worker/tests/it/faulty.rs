@@ -20,10 +20,11 @@ use jobbers_common::{
         StoredSchedule, Submit, Submitted, TaskDeletion,
     },
     lifecycle::Status,
-    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
+    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId},
     queue::{Config, QueueConfig, RoleConfig},
     registry::{Catalogue, CatalogueId},
     routing::{RouteKey, RouteRule},
+    signal::Signalled,
     task::Task,
     tombstone::Tombstone,
     worker::{RegisteredWorker, WorkerReport},
@@ -275,6 +276,9 @@ impl Engine for Faulty {
 
     async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>> {
         self.inner.submit(batch).await
+    }
+    async fn signal(&self, id: &TaskId, name: &SignalName, keep: Option<Duration>) -> Result<Signalled> {
+        self.inner.signal(id, name, keep).await
     }
     async fn add_dependencies(&self, edges: &[NewDependency]) -> Result<Vec<bool>> {
         self.inner.add_dependencies(edges).await

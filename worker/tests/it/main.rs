@@ -7,6 +7,7 @@ mod bench;
 mod blocking;
 mod cancelling;
 mod canvas;
+mod declared;
 mod draining;
 mod examples;
 mod faulty;

@@ -12,7 +12,7 @@ use jobbers_common::{
 };
 use jobbers_worker::{
     SubmitError,
-    policy::{DependencyPolicy, NewDependency, OnDuplicate},
+    policy::{DependencyPolicy, NewDependency, OnDuplicate, OnTimeout},
     prelude::*,
 };
 
@@ -61,6 +61,24 @@ async fn stored_tasks_are_made_to_wait_for_others() {
     assert_eq!(bench.get(&first.id).await.status, Status::Waiting);
     let circle = bench.client.add_dependencies(&[edge(&second.id, &first.id)]).await.unwrap_err();
     assert!(matches!(&circle, SubmitError::Engine(error) if error.kind() == "circular_dependency"), "{circle}");
+}
+
+#[tokio::test]
+async fn a_task_waits_for_a_signal() {
+    let bench = Bench::new();
+    let gated = mail.with(to("you")).wait_for_signal("tested");
+    let gated = gated.wait_for_signal_within("approved", Duration::from_secs(60), OnTimeout::Run);
+    let submitted = gated.submit(&bench.client).await.unwrap();
+    assert_eq!(submitted.status, Status::Waiting);
+    let send = |name: &'static str| bench.client.signal(&submitted.id, name);
+    assert_eq!((send("tested").await.unwrap(), send("tested").await.unwrap()), (true, false));
+    assert!(matches!(send("other").await, Err(SubmitError::Invalid(_))));
+    assert!(send("approved").await.unwrap());
+    assert_eq!(bench.get(&submitted.id).await.status, Status::Submitted);
+    let later = "later".parse().unwrap();
+    assert!(bench.client.signal_early(&later, "tested", Duration::from_secs(60)).await.unwrap());
+    let early = mail.with(to("you")).id("later").wait_for_signal("tested").submit(&bench.client).await.unwrap();
+    assert_eq!(early.status, Status::Submitted);
 }
 
 #[tokio::test]
