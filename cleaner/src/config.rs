@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     boards::{BoardRetention, BoardRule},
+    clear::Clear,
     dead_letters::DeadLetters,
     pass::Pass,
     prune::{Criteria, Prune},
@@ -39,14 +40,15 @@ Exit codes:
 Examples:
   cleaner --retention                                  apply each queue's own retention
   cleaner --older-than 7d --status failed --dry-run    count what would go
+  cleaner --queue mail --status submitted,scheduled    cancel and delete what waits in a queue
   cleaner --larger-than 100000 --older-than 1h         large ones sooner than the others
   cleaner --board masstasker --group dead --older-than 7d   tasks of a board that became visible longer ago
   cleaner --dead-letters-older-than 90d                dead letters, through the manager that keeps them
   cleaner --repair                                     mend what does not agree; `jobbers doctor` only looks
   cleaner --retention --repair --watch 5m              for ever, every five minutes";
 
-/// Deletes finished tasks, by their queue's retention or by all criteria given, tasks of boards, and old dead letters.
-/// Repairs inconsistencies of the store
+/// Deletes finished tasks, by their queue's retention or by all criteria given, tasks that have not begun, tasks of boards, and
+/// old dead letters. Repairs inconsistencies of the store
 #[derive(Debug, Clone, Parser, Serialize)]
 #[command(name = "cleaner", version, after_help = EXIT_CODES)]
 pub struct Args {
@@ -62,7 +64,7 @@ pub struct Args {
     #[arg(long, env = "CLEANER_RETENTION")]
     #[serde(skip_serializing_if = "is_false")]
     pub retention: bool,
-    /// Only tasks that ended longer ago than this, e.g. 12h or 7d
+    /// Only tasks that ended longer ago than this, e.g. 12h or 7d; of a live --status, that were submitted longer ago
     #[arg(long, env = "CLEANER_OLDER_THAN", value_name = "DURATION", value_parser = duration::parse)]
     #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
     pub older_than: Option<Duration>,
@@ -90,8 +92,9 @@ pub struct Args {
     #[arg(long, env = "CLEANER_QUEUE", value_name = "QUEUE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueName>,
-    /// Only tasks with this status; may be given several times
-    #[arg(long, env = "CLEANER_STATUS", value_name = "STATUS", value_delimiter = ',', value_parser = finished)]
+    /// Only tasks with this status; may be given several times. Those that are submitted, scheduled or waiting are cancelled and
+    /// deleted; without this, only finished tasks are deleted
+    #[arg(long, env = "CLEANER_STATUS", value_name = "STATUS", value_delimiter = ',', value_parser = not_running)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub status: Vec<Status>,
     /// Only tasks submitted at or after this time, e.g. 2026-01-01T00:00:00Z
@@ -158,16 +161,23 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-fn finished(text: &str) -> Result<Status, String> {
+fn not_running(text: &str) -> Result<Status, String> {
     let status: Status = text.parse().map_err(|error: jobbers_common::lifecycle::UnknownStatus| error.to_string())?;
-    if status.is_finished() { Ok(status) } else { Err(live(status)) }
+    if status == Status::Started { Err(RUNNING.to_owned()) } else { Ok(status) }
 }
 
-fn live(status: Status) -> String {
-    format!(
-        "tasks that are {status} are not over, and the cleaner deletes only those that are; cancel them first, as with \
-         `jobbers cancel --status {status}`"
-    )
+const RUNNING: &str =
+    "the cleaner does not delete tasks that run; cancel them first, as with `jobbers cancel --status started`";
+
+/// The criteria for tasks that have not begun, and those for finished ones; none restricts nothing.
+fn split(criteria: Criteria) -> (Option<Clear>, Option<Prune>) {
+    let (live, over): (Vec<Status>, Vec<Status>) =
+        criteria.filter.statuses.iter().partition(|status| !status.is_finished());
+    let is_for_finished = criteria != Criteria::default() && (live.is_empty() || !over.is_empty());
+    let filter = TaskFilter { statuses: live, ..criteria.filter.clone() };
+    let clear = (!filter.statuses.is_empty()).then_some(Clear { filter, older_than: criteria.older_than });
+    let filter = TaskFilter { statuses: over, ..criteria.filter };
+    (clear, is_for_finished.then_some(Prune::Matching(Criteria { filter, ..criteria })))
 }
 
 /// The configuration with every layer applied.
@@ -270,8 +280,11 @@ impl Config {
     pub fn load(args: &Args) -> Result<Self, ConfigError> {
         let args = Args { engine: args.engine.resolved(), ..args.clone() };
         let config: Self = layers::layered(DEFAULTS, args.config.as_deref(), &args)?;
-        if let Some(status) = config.status.iter().find(|status| !status.is_finished()) {
-            return Err(ConfigError::Value(format!("status: {}", live(*status))));
+        if config.status.contains(&Status::Started) {
+            return Err(ConfigError::Value(format!("status: {RUNNING}")));
+        }
+        if config.larger_than.is_some() && config.status.iter().any(|status| !status.is_finished()) {
+            return Err(ConfigError::Value("larger_than is for tasks that are over".to_owned()));
         }
         if let Some(interval) = config.watch.filter(|interval| *interval < SHORTEST_WATCH) {
             let (given, least) = (duration::format(interval), duration::format(SHORTEST_WATCH));
@@ -314,9 +327,10 @@ impl Config {
         // With a board, `older_than` is about that.
         let criteria = if self.board.is_some() { Criteria::default() } else { self.criteria() };
         let retention = self.retention.then_some(Prune::Retention);
-        let matching = (criteria != Criteria::default()).then_some(Prune::Matching(criteria));
+        let (clear, matching) = split(criteria);
         let mut passes: Vec<Box<dyn Pass>> =
             retention.into_iter().chain(matching).map(|pass| Box::new(pass) as Box<dyn Pass>).collect();
+        passes.extend(clear.map(|pass| Box::new(pass) as Box<dyn Pass>));
         let rules = self.board_rules();
         if !rules.is_empty() {
             // While it watches, a rule may be there before its board.

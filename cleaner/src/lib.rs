@@ -2,13 +2,14 @@
 //!
 //! A chore is a [`Pass`]: a small value that does one bounded batch per call. The [`Runner`] repeats it until nothing
 //! is left, stops between two batches on request, and returns a [`Report`]. [`Prune`] deletes finished tasks by their
-//! queue's retention or by an operator's criteria, [`BoardRetention`] deletes tasks of boards by their rules,
-//! [`DeadLetters`] deletes old dead letters, and [`Repair`] repairs inconsistencies of the store.
+//! queue's retention or by an operator's criteria, [`Clear`] those that have not begun, [`BoardRetention`] deletes tasks of
+//! boards by their rules, [`DeadLetters`] deletes old dead letters, and [`Repair`] repairs inconsistencies of the store.
 //!
 //! It deliberately does not promote or reclaim: every claim does a part of that and managers do the rest, so that no
 //! task waits for a cleaner. Any number of cleaners may run at once. Start reading at [`run`], then [`runner`].
 
 pub mod boards;
+pub mod clear;
 pub mod config;
 pub mod dead_letters;
 mod meters;
@@ -26,6 +27,7 @@ use jobbers_process::shutdown::Shutdown;
 
 pub use crate::{
     boards::{BoardRetention, BoardRule},
+    clear::Clear,
     config::{Args, Config, ConfigError},
     dead_letters::DeadLetters,
     pass::{Batch, Pass, Round},

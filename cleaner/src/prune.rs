@@ -44,7 +44,7 @@ impl Pass for Prune {
             Self::Retention => PruneScope::Retention,
             Self::Matching(criteria) => {
                 if cursor.is_none() {
-                    check_queue(round, criteria).await?;
+                    check_queue(round, &criteria.filter).await?;
                 }
                 PruneScope::Matching {
                     filter: criteria.filter.clone(),
@@ -60,7 +60,7 @@ impl Pass for Prune {
 }
 
 /// For a store, a queue that does not exist has no tasks. For a user who mistyped its name it is an error.
-async fn check_queue(round: Round<'_>, criteria: &Criteria) -> Result<()> {
-    let Some(queue) = &criteria.filter.queue else { return Ok(()) };
+pub(crate) async fn check_queue(round: Round<'_>, filter: &TaskFilter) -> Result<()> {
+    let Some(queue) = &filter.queue else { return Ok(()) };
     round.engine.queue_stats(queue).await.map(drop)
 }

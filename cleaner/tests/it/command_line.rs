@@ -32,8 +32,9 @@ fn it_refuses_to_run_when_nobody_says_what_to_prune() {
 }
 
 #[test]
-fn a_live_status_and_a_word_that_is_none_are_refused() {
-    fails_with(2, "cancel them first, as with `jobbers cancel --status submitted`", &["--status", "submitted"]);
+fn a_running_status_and_a_word_that_is_none_are_refused() {
+    fails_with(2, "cancel them first, as with `jobbers cancel --status started`", &["--status", "started"]);
+    fails_with(64, "larger_than is for tasks that are over", &["--status", "submitted", "--larger-than", "9"]);
     fails_with(2, "is not a status", &["--status", "done"]);
     fails_with(2, "is not a duration", &["--older-than", "a week"]);
 }

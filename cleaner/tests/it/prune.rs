@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jobbers_cleaner::{Criteria, Prune, Report, Runner};
+use jobbers_cleaner::{Clear, Criteria, Pass, Prune, Report, Runner};
 use jobbers_common::{
     engine::{PutMode, TaskFilter},
     lifecycle::Status,
@@ -15,7 +15,7 @@ use crate::store::Store;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-async fn prune(store: &Store, pass: Prune, dry_run: bool) -> Report {
+async fn prune(store: &Store, pass: impl Pass + 'static, dry_run: bool) -> Report {
     Runner::new(store.engine.clone(), vec![Box::new(pass)], dry_run).run_once(&Shutdown::new()).await
 }
 
@@ -101,4 +101,33 @@ async fn a_mistyped_queue_is_an_error_and_not_an_empty_one() {
     let report = prune(&store, matching(filter), false).await;
     assert!(!report.complete && !report.is_transient_failure());
     assert_eq!(report.passes[0].error.as_deref(), Some("queue defualt does not exist"));
+}
+
+#[tokio::test]
+async fn tasks_that_wait_are_cancelled_and_deleted_and_those_that_run_stay() {
+    let store = Store::new();
+    store.create_queue("mail").await;
+    store.submit("mail", "old", 900).await;
+    store.submit("mail", "older", 600).await;
+    store.claim("mail", 10).await;
+    store.clock.advance(2 * HOUR);
+    store.submit("mail", "new", 5).await;
+    store.submit("default", "old", 5).await;
+    store.complete("default", "over", 3).await;
+    let clear = |queue: Option<&str>, older_than| Clear {
+        filter: TaskFilter {
+            statuses: vec![Status::Submitted],
+            queue: queue.map(|name| QueueName::new(name).unwrap()),
+            ..TaskFilter::default()
+        },
+        older_than,
+    };
+    assert_eq!(prune(&store, clear(Some("mail"), Some(HOUR)), true).await.removed, 1_490);
+    assert_eq!(store.count("mail").await, 1_505, "a dry run changes nothing");
+    let report = prune(&store, clear(Some("mail"), Some(HOUR)), false).await;
+    assert_eq!((report.complete, report.removed, store.count("mail").await), (true, 1_490, 15));
+    assert_eq!(prune(&store, clear(None, None), false).await.removed, 10);
+    assert_eq!((store.count("mail").await, store.count("default").await), (10, 3));
+    let mistyped = prune(&store, clear(Some("defualt"), None), false).await;
+    assert_eq!(mistyped.passes[0].error.as_deref(), Some("queue defualt does not exist"));
 }

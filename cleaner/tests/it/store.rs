@@ -9,7 +9,7 @@ use jobbers_common::{
     name::{QueueName, TaskId, TaskName, WorkerId},
     payload::Payload,
     queue::QueueConfig,
-    task::{AttemptFailure, FailureKind, NewTask},
+    task::{AttemptFailure, ClaimedTask, FailureKind, NewTask},
     time::{ManualClock, Timestamp},
 };
 
@@ -51,14 +51,20 @@ impl Store {
         self.run(queue, name, count, &Outcome::Failed { failure, dead_letter: false }).await;
     }
 
-    async fn run(&self, queue: &str, name: &str, count: usize, outcome: &Outcome) {
-        self.submit(queue, name, count).await;
+    /// Claims `count` tasks, which then run.
+    pub(crate) async fn claim(&self, queue: &str, count: usize) -> Vec<ClaimedTask> {
         let queues = vec![QueueClaim { queue: QueueName::new(queue).unwrap(), limit: count }];
         let claim = Some(ClaimRequest { queues, limit: count, refused: Vec::new(), lease: Duration::from_secs(8) });
         let worker = WorkerId::new("worker").unwrap();
-        let cycle = Cycle { worker: worker.clone(), settlements: Vec::new(), claim };
-        let claimed = self.engine.cycle(cycle).await.unwrap().claimed;
+        let claimed = self.engine.cycle(Cycle { worker, settlements: Vec::new(), claim }).await.unwrap().claimed;
         assert_eq!(claimed.len(), count);
+        claimed
+    }
+
+    async fn run(&self, queue: &str, name: &str, count: usize, outcome: &Outcome) {
+        self.submit(queue, name, count).await;
+        let claimed = self.claim(queue, count).await;
+        let worker = WorkerId::new("worker").unwrap();
         let settle = |(id, fence)| Settlement::new(id, fence, outcome.clone());
         let settlements = claimed.into_iter().map(|task| settle((task.id, task.fence))).collect();
         self.engine.cycle(Cycle { worker, settlements, claim: None }).await.unwrap();
