@@ -10,22 +10,23 @@ use crate::{
     commands::up::on_signals,
     failure::Failure,
     output,
-    top::{
-        keys::{Action, Keys},
-        screen::Screen,
-        snapshot,
-        state::State,
-    },
+    top::{keys::Keys, screen::Screen, snapshot, state::State, steer::Wish},
 };
 
 const AFTER_HELP: &str = "\
 Keys:
-  q, Esc, Ctrl-C   leave
-  space            hold the picture, and go on
+  up, down, Tab    select a row; the next list
+  Enter, Esc       open a queue, a worker or a task; back
+  /                show only rows that contain a text
   s                queues by trouble (the longest waiting first), by name, or by size
+  space            hold the picture, and go on
+  p                pause or resume the queue
+  d                drain or resume the worker
+  r, c             send the task again, cancel it
+  q, Ctrl-C        leave
 
-IN/S is what queues took in, OUT/S what left them: finished, or deleted before it ran. Rates are those of the last \
-interval.";
+A change is made once it is confirmed. IN/S is what queues took in, OUT/S what left them: finished, or deleted before it ran. \
+Rates are those of the last interval.";
 
 /// Flags of `jobbers top`.
 #[derive(Debug, clap::Args)]
@@ -48,7 +49,7 @@ pub struct Args {
     once: bool,
 }
 
-/// Between looks. Every look is three requests, and one for each new failure.
+/// Between looks. Every look is three requests, one for each new failure, and two inside a queue, a worker or a task.
 fn interval(text: &str) -> Result<Duration, String> {
     let interval = duration::parse(text).map_err(|error| error.to_string())?;
     if (Duration::from_millis(100)..=Duration::from_secs(3_600)).contains(&interval) {
@@ -76,9 +77,9 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 async fn once(client: &Client, every: Duration) -> Result<ExitCode, Failure> {
     let mut state = State::new(client.base());
-    state.look(snapshot::take(client, None).await?);
+    state.look(snapshot::take(client, None, state.steer.place()).await?);
     tokio::time::sleep(every).await;
-    let second = snapshot::take(client, state.now.as_ref()).await?;
+    let second = snapshot::take(client, state.now.as_ref(), state.steer.place()).await?;
     state.look(second);
     output::write(&crate::top::view::text(&state))?;
     Ok(exit::OK)
@@ -95,16 +96,20 @@ async fn watch(client: &Client, every: Duration) -> Result<(), Failure> {
     loop {
         tokio::select! {
             () = shutdown.drain.cancelled() => return Ok(()),
-            action = keys.next() => match action {
-                None | Some(Action::Leave) => return Ok(()),
-                Some(Action::Hold) => state.hold(),
-                Some(Action::Sort) => state.sort(),
-                Some(Action::Redraw) => {}
+            key = keys.next() => match key.map(|key| state.press(key)) {
+                None | Some(Some(Wish::Leave)) => return Ok(()),
+                Some(Some(Wish::Look)) => due.reset_immediately(),
+                Some(Some(Wish::Make(change))) => {
+                    let made = change.make(client).await;
+                    state.steer.answer = Some(made.unwrap_or_else(|failure| failure.to_string()));
+                    due.reset_immediately();
+                }
+                Some(None) => {}
             },
             _ = due.tick() => {
                 // A key press cancels the request under way, so that a manager that hangs does not block the user.
                 let taken = tokio::select! {
-                    taken = snapshot::take(client, state.now.as_ref()) => Some(taken),
+                    taken = snapshot::take(client, state.now.as_ref(), state.steer.place()) => Some(taken),
                     () = keys.ready() => None,
                 };
                 match taken {

@@ -8,32 +8,38 @@ use tokio::sync::mpsc;
 /// How soon the thread notices that its receiver is gone.
 const GLANCE: Duration = Duration::from_millis(200);
 
-/// What a key asks for.
+/// A key, or another event of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Action {
-    Leave,
-    Hold,
-    Sort,
+pub(crate) enum Key {
+    /// Ctrl-C, which leaves whatever is on the screen.
+    Interrupt,
+    Char(char),
+    Up,
+    Down,
+    Tab,
+    Enter,
+    Escape,
+    Backspace,
     /// The terminal has another size.
-    Redraw,
+    Resized,
 }
 
 /// The keys as they come.
 #[derive(Debug)]
 pub(crate) struct Keys {
-    actions: mpsc::UnboundedReceiver<Action>,
-    waiting: Option<Action>,
+    keys: mpsc::UnboundedReceiver<Key>,
+    waiting: Option<Key>,
 }
 
 impl Keys {
     /// Follows the terminal until this is dropped.
     pub(crate) fn follow() -> Self {
-        let (send, actions) = mpsc::unbounded_channel();
+        let (send, keys) = mpsc::unbounded_channel();
         thread::spawn(move || {
             while !send.is_closed() {
                 match event::poll(GLANCE).and_then(|typed| if typed { event::read().map(Some) } else { Ok(None) }) {
                     Ok(typed) => {
-                        if typed.as_ref().and_then(action).is_some_and(|action| send.send(action).is_err()) {
+                        if typed.as_ref().and_then(key).is_some_and(|key| send.send(key).is_err()) {
                             return;
                         }
                     }
@@ -41,21 +47,21 @@ impl Keys {
                 }
             }
         });
-        Self { actions, waiting: None }
+        Self { keys, waiting: None }
     }
 
-    /// The next action; none when the terminal has gone.
-    pub(crate) async fn next(&mut self) -> Option<Action> {
+    /// The next key; none when the terminal has gone.
+    pub(crate) async fn next(&mut self) -> Option<Key> {
         match self.waiting.take() {
-            Some(action) => Some(action),
-            None => self.actions.recv().await,
+            Some(key) => Some(key),
+            None => self.keys.recv().await,
         }
     }
 
     /// Waits until there is one, and leaves it for [`Keys::next`]. Never, when the terminal has gone.
     pub(crate) async fn ready(&mut self) {
         if self.waiting.is_none() {
-            self.waiting = self.actions.recv().await;
+            self.waiting = self.keys.recv().await;
         }
         if self.waiting.is_none() {
             std::future::pending::<()>().await;
@@ -63,14 +69,19 @@ impl Keys {
     }
 }
 
-fn action(event: &Event) -> Option<Action> {
+fn key(event: &Event) -> Option<Key> {
     match event {
-        Event::Resize(..) => Some(Action::Redraw),
-        Event::Key(KeyEvent { code, modifiers, kind: KeyEventKind::Press, .. }) => match code {
-            KeyCode::Char('c') if modifiers.contains(KeyModifiers::CONTROL) => Some(Action::Leave),
-            KeyCode::Char('q') | KeyCode::Esc => Some(Action::Leave),
-            KeyCode::Char(' ') => Some(Action::Hold),
-            KeyCode::Char('s') => Some(Action::Sort),
+        Event::Resize(..) => Some(Key::Resized),
+        Event::Key(KeyEvent { code, modifiers, kind: KeyEventKind::Press | KeyEventKind::Repeat, .. }) => match code {
+            KeyCode::Char('c') if modifiers.contains(KeyModifiers::CONTROL) => Some(Key::Interrupt),
+            KeyCode::Char(_) if modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => None,
+            KeyCode::Char(char) => Some(Key::Char(*char)),
+            KeyCode::Up => Some(Key::Up),
+            KeyCode::Down => Some(Key::Down),
+            KeyCode::Tab => Some(Key::Tab),
+            KeyCode::Enter => Some(Key::Enter),
+            KeyCode::Esc => Some(Key::Escape),
+            KeyCode::Backspace => Some(Key::Backspace),
             _ => None,
         },
         _ => None,
@@ -82,18 +93,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_mean_what_the_help_says() {
-        let press = |code, modifiers| action(&Event::Key(KeyEvent::new(code, modifiers)));
+    fn a_key_is_what_was_pressed() {
+        let press = |code, modifiers| key(&Event::Key(KeyEvent::new(code, modifiers)));
         for (code, modifiers, expected) in [
-            (KeyCode::Char('q'), KeyModifiers::NONE, Some(Action::Leave)),
-            (KeyCode::Esc, KeyModifiers::NONE, Some(Action::Leave)),
-            (KeyCode::Char('c'), KeyModifiers::CONTROL, Some(Action::Leave)),
-            (KeyCode::Char('c'), KeyModifiers::NONE, None),
-            (KeyCode::Char(' '), KeyModifiers::NONE, Some(Action::Hold)),
-            (KeyCode::Char('s'), KeyModifiers::NONE, Some(Action::Sort)),
+            (KeyCode::Char('q'), KeyModifiers::NONE, Some(Key::Char('q'))),
+            (KeyCode::Char('Q'), KeyModifiers::SHIFT, Some(Key::Char('Q'))),
+            (KeyCode::Char('c'), KeyModifiers::CONTROL, Some(Key::Interrupt)),
+            (KeyCode::Char('c'), KeyModifiers::NONE, Some(Key::Char('c'))),
+            (KeyCode::Char('x'), KeyModifiers::ALT, None),
+            (KeyCode::Esc, KeyModifiers::NONE, Some(Key::Escape)),
+            (KeyCode::F(1), KeyModifiers::NONE, None),
         ] {
             assert_eq!(press(code, modifiers), expected, "{code:?}");
         }
-        assert_eq!(action(&Event::Resize(80, 24)), Some(Action::Redraw));
+        assert_eq!(key(&Event::Resize(80, 24)), Some(Key::Resized));
     }
 }

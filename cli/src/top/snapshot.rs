@@ -3,18 +3,21 @@
 use std::time::Instant;
 
 use futures_util::future::join_all;
-use jobbers_common::{limits::MAX_BATCH, name::TaskId};
+use jobbers_common::{lifecycle::Status, limits::MAX_BATCH, name::TaskId};
 
+use super::steer::Place;
 use crate::{
     client::{
         self, Client,
-        wire::{Queue, Queues, Task, TaskPage, Worker, Workers},
+        wire::{Explanation, Queue, Queues, Task, TaskPage, Worker, Workers},
     },
     failure::Failure,
 };
 
 /// How many failures are shown at most.
 const FAILURES: &str = "20";
+/// How many tasks of a queue or of a worker are shown at most.
+const TASKS: &str = "200";
 
 /// What the manager said at one time.
 #[derive(Debug)]
@@ -26,26 +29,70 @@ pub(crate) struct Snapshot {
     pub(crate) workers: Vec<Worker>,
     /// The latest tasks that ended badly, the last first.
     pub(crate) failures: Vec<Task>,
+    /// What is seen inside the place where the user is.
+    pub(crate) inside: Option<Inside>,
+}
+
+/// What is seen inside a place.
+#[derive(Debug)]
+pub(crate) enum Inside {
+    /// The tasks of a queue or of a worker that are not over, those that run first.
+    Tasks(Vec<Task>),
+    /// A task, and why it does not run now.
+    Task(Box<Task>, Explanation),
+    /// The task does not exist, or no longer.
+    NoTask,
 }
 
 /// Asks for all of it at once; then for the errors of failures that `before` did not have.
 ///
 /// # Errors
 /// When the manager can't be asked.
-pub(crate) async fn take(client: &Client, before: Option<&Snapshot>) -> Result<Snapshot, Failure> {
+pub(crate) async fn take(client: &Client, before: Option<&Snapshot>, place: &Place) -> Result<Snapshot, Failure> {
     let at = Instant::now();
     let bad = [("status", "failed,stalled,dropped"), ("limit", FAILURES)];
-    let (queues, workers, failures) = tokio::try_join!(
+    let (queues, workers, failures, inside) = tokio::try_join!(
         client.get("/queues", Some(&[("limit", MAX_BATCH)])),
         client.get("/workers", client::NOTHING),
         client.get("/tasks", Some(&bad)),
+        look_inside(client, place),
     )?;
     let (Queues { queues, .. }, Workers { workers }) = (queues.read()?, workers.read()?);
     let TaskPage { tasks: mut failures, .. } = failures.read()?;
     failures.sort_by_key(|task| std::cmp::Reverse(task.finished_at));
     let known = before.map_or(&[][..], |before| &before.failures);
     let failures = join_all(failures.into_iter().map(|task| with_errors(client, task, known))).await;
-    Ok(Snapshot { at, queues, workers, failures })
+    Ok(Snapshot { at, queues, workers, failures, inside })
+}
+
+async fn look_inside(client: &Client, place: &Place) -> Result<Option<Inside>, Failure> {
+    match place {
+        Place::Overview => Ok(None),
+        Place::Queue(name) => tasks(client, ("queue", name)).await.map(Some),
+        Place::Worker(id) => tasks(client, ("worker", id)).await.map(Some),
+        Place::Task(id) => {
+            let Ok(id) = id.parse::<TaskId>() else { return Ok(Some(Inside::NoTask)) };
+            let path = client::task_path(&id);
+            let why = format!("{path}/explain");
+            match tokio::try_join!(client.get(&path, client::NOTHING), client.get(&why, client::NOTHING)) {
+                Ok((task, why)) => Ok(Some(Inside::Task(Box::new(task.read()?), why.read()?))),
+                Err(Failure::Refused { .. }) => Ok(Some(Inside::NoTask)),
+                Err(failure) => Err(failure),
+            }
+        }
+    }
+}
+
+/// Tasks that are not over: those that run, then the others in the order of their ids.
+async fn tasks(client: &Client, of: (&str, &str)) -> Result<Inside, Failure> {
+    let live = Status::ALL.iter().filter(|status| !status.is_finished() && **status != Status::Started);
+    let live: Vec<&str> = live.map(|status| status.as_str()).collect();
+    let query = |statuses: String| [(of.0, of.1.to_owned()), ("status", statuses), ("limit", TASKS.to_owned())];
+    let (running, waiting) = (query(Status::Started.as_str().to_owned()), query(live.join(",")));
+    let (running, waiting) =
+        tokio::try_join!(client.get("/tasks", Some(&running)), client.get("/tasks", Some(&waiting)))?;
+    let (running, waiting): (TaskPage, TaskPage) = (running.read()?, waiting.read()?);
+    Ok(Inside::Tasks([running.tasks, waiting.tasks].concat()))
 }
 
 /// The task as a whole: lists leave the errors out. One that has gone meanwhile stays as it was listed.

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Instant};
 
 use jobbers_common::lifecycle::Status;
 
-use super::snapshot::Snapshot;
+use super::{snapshot::Snapshot, steer::Steer};
 use crate::{client::wire::Queue, failure::Failure};
 
 /// The order of queues.
@@ -42,6 +42,8 @@ pub(crate) struct State {
     pub(crate) held: bool,
     /// The order of queues.
     pub(crate) order: Order,
+    /// Where the user is.
+    pub(crate) steer: Steer,
 }
 
 impl State {
@@ -54,6 +56,7 @@ impl State {
             failure: None,
             held: false,
             order: Order::Trouble,
+            steer: Steer::default(),
         }
     }
 
@@ -157,7 +160,7 @@ pub(crate) mod tests {
 
     /// A look at these queues.
     pub(crate) fn look(at: Instant, queues: Vec<Queue>) -> Snapshot {
-        Snapshot { at, queues, workers: Vec::new(), failures: Vec::new() }
+        Snapshot { at, queues, workers: Vec::new(), failures: Vec::new(), inside: None }
     }
 
     fn names(state: &State) -> Vec<&str> {

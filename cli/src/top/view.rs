@@ -1,24 +1,23 @@
-//! The picture: a line on the whole, then queues, workers and failures.
-
-use std::time::Duration;
+//! The picture: a line on the whole, then queues, workers and failures, or what is inside one of them.
 
 use jobbers_common::lifecycle::Status;
 use ratatui::{
     Frame, Terminal,
     backend::TestBackend,
     layout::{Constraint, Layout, Rect},
-    style::Stylize,
+    style::{Style, Stylize},
     text::{Line, Span},
-    widgets::{Cell, Table},
+    widgets::{Paragraph, Table, TableState, Wrap},
 };
 
 use super::{
-    columns::{Column, right, table},
-    snapshot::Snapshot,
+    snapshot::{Inside, Snapshot},
     state::{Order, State, count},
+    steer::{List, Place},
+    tables::{self, rate},
 };
 use crate::{
-    client::wire::{Queue, Task, Worker},
+    client::wire::{Explanation, Task},
     fit::one_line,
     output::thousands,
     when,
@@ -26,35 +25,129 @@ use crate::{
 
 /// The width of the picture without a terminal.
 const TEXT_WIDTH: u16 = 120;
-/// Waiting longer than this is worth a look, and longer than that is trouble: as on the dashboards.
-const WORTH_A_LOOK: f64 = 30.0;
-const TROUBLE: f64 = 300.0;
 
-/// Draws what is known.
+/// Draws what is known, with what is selected and what the keys do.
 pub(crate) fn draw(state: &State, frame: &mut Frame<'_>) {
+    let [picture, foot] = Layout::vertical([Constraint::Min(0), Constraint::Length(1)]).areas(frame.area());
+    draw_place(state, frame, picture, true);
+    frame.render_widget(foot_line(state), foot);
+}
+
+fn draw_place(state: &State, frame: &mut Frame<'_>, area: Rect, is_steered: bool) {
     let Some(now) = &state.now else {
         let word =
             state.failure.as_ref().map_or_else(|| Line::from("asking the manager …"), |why| why.as_str().red().into());
-        return frame.render_widget(word, frame.area());
+        return frame.render_widget(word, area);
     };
-    let queues = rows_of(now.queues.len());
-    // Queues come first; when the terminal is too low for all, workers and failures keep a few lines each.
-    let parts = [
-        Constraint::Length(2),
-        Constraint::Length(queues),
-        Constraint::Length(rows_of(now.workers.len())),
-        Constraint::Min(4),
-    ];
-    let [head, queues, workers, failures] = Layout::vertical(parts).areas(frame.area());
-    let width = frame.area().width;
-    frame.render_widget(headline(state, now, width), head);
-    frame.render_widget(queue_table(state, now, width), queues);
-    frame.render_widget(worker_table(&now.workers, width), workers);
-    frame.render_widget(failure_table(&now.failures, width), failures);
+    let [head, body] = Layout::vertical([Constraint::Length(2), Constraint::Min(0)]).areas(area);
+    frame.render_widget(headline(state, now, area.width), head);
     if let Some(why) = &state.failure {
-        let line = Rect { y: head.y + 1, height: 1, ..head };
-        frame.render_widget(Line::from(why.as_str()).red(), line);
+        frame.render_widget(Line::from(why.as_str()).red(), Rect { y: head.y + 1, height: head.height.min(1), ..head });
     }
+    match state.steer.place() {
+        Place::Overview => draw_overview(state, frame, body, is_steered),
+        Place::Queue(name) => draw_tasks(state, frame, body, &format!("tasks of queue {name}")),
+        Place::Worker(id) => draw_tasks(state, frame, body, &format!("tasks of worker {id}")),
+        Place::Task(id) => {
+            let lines = match &now.inside {
+                Some(Inside::Task(task, why)) => task_lines(task, why),
+                Some(Inside::NoTask) => vec![Line::from(format!("task {id} does not exist"))],
+                _ => vec![Line::from("asking the manager …")],
+            };
+            frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }), body);
+        }
+    }
+}
+
+fn draw_overview(state: &State, frame: &mut Frame<'_>, area: Rect, is_steered: bool) {
+    let (queues, workers, failures) = (state.queues(), state.workers(), state.failures());
+    // Queues come first; when the terminal is too low for all, workers and failures keep a few lines each.
+    let parts =
+        [Constraint::Length(rows_of(queues.len())), Constraint::Length(rows_of(workers.len())), Constraint::Min(4)];
+    let areas: [Rect; 3] = Layout::vertical(parts).areas(area);
+    let tables = [
+        (List::Queues, tables::queues(state, area.width)),
+        (List::Workers, tables::workers(&workers, area.width)),
+        (List::Failures, tables::failures(&failures, area.width)),
+    ];
+    for ((list, table), area) in tables.into_iter().zip(areas) {
+        let selected = if is_steered { state.selection(list) } else { None };
+        draw_table(frame, area, table, selected);
+    }
+}
+
+fn draw_tasks(state: &State, frame: &mut Frame<'_>, area: Rect, title: &str) {
+    let [title_area, area] = Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
+    frame.render_widget(Line::from(title.to_owned()).bold(), title_area);
+    draw_table(frame, area, tables::tasks(&state.tasks(), area.width), state.selection(List::Tasks));
+}
+
+fn draw_table(frame: &mut Frame<'_>, area: Rect, table: Table<'static>, selected: Option<usize>) {
+    let table = table.row_highlight_style(Style::new().reversed());
+    frame.render_stateful_widget(table, area, &mut TableState::new().with_selected(selected));
+}
+
+/// All that is known of a task.
+fn task_lines(task: &Task, why: &Explanation) -> Vec<Line<'static>> {
+    let fact = |name: &str, what: String| Line::from(vec![Span::from(format!("{name:<12}")).bold(), Span::from(what)]);
+    let mut lines = vec![
+        fact("task", format!("{}  {}@{}", task.id, task.name, task.version)),
+        fact("queue", format!("{}, priority {}", task.queue, task.priority)),
+        fact(
+            "status",
+            if task.cancel_requested { format!("{}, to be cancelled", task.status) } else { task.status.clone() },
+        ),
+        fact("attempt", format!("{}, {} leases lost", task.attempt, task.crashes)),
+        fact("submitted", when::full(task.submitted_at)),
+    ];
+    lines.extend(task.started_at.map(|at| fact("started", when::full(at))));
+    lines.extend(task.finished_at.map(|at| fact("over", when::full(at))));
+    lines.extend(task.worker.clone().map(|worker| fact("worker", worker)));
+    lines.extend(
+        task.progress
+            .as_ref()
+            .map(|it| fact("progress", format!("{:.0}% {}", it.fraction * 100.0, one_line(&it.message)))),
+    );
+    lines.extend(task.parameters.as_ref().map(|it| fact("parameters", one_line(it.get()))));
+    lines.extend(task.result.as_ref().map(|it| fact("result", one_line(it.get()))));
+    lines.extend(why.reasons.iter().map(|reason| fact("why", one_line(&reason.message))));
+    let error = |it: &crate::client::wire::AttemptError| {
+        fact(
+            &format!("error {}", it.attempt),
+            format!("{}: {}  ({}, on {})", it.kind, one_line(&it.message), when::ago(it.at), it.worker),
+        )
+    };
+    lines.extend(task.errors.iter().map(error));
+    lines
+}
+
+/// What is asked, what the last change did, or what the keys do here.
+fn foot_line(state: &State) -> Line<'_> {
+    let steer = &state.steer;
+    if let Some(asked) = &steer.asked {
+        return Line::from(vec![Span::from(asked.question()).bold(), Span::from("  y yes   any other key: no")]);
+    }
+    if steer.is_typing {
+        return Line::from(vec![Span::from("filter: ").bold(), Span::from(format!("{}_", steer.filter))]);
+    }
+    if let Some(answer) = &steer.answer {
+        return Line::from(answer.as_str()).bold();
+    }
+    let keys = match (steer.place(), steer.list()) {
+        (Place::Queue(_), _) => {
+            "↑↓ select  ⏎ open  / filter  p pause or resume  r send again  c cancel  esc back  q leave"
+        }
+        (Place::Worker(_), _) => "↑↓ select  ⏎ open  / filter  d drain or resume  c cancel  esc back  q leave",
+        (Place::Task(_), _) => "r send again  c cancel  esc back  q leave",
+        (_, Some(List::Workers)) => "↑↓ select  ⇥ next list  ⏎ open  / filter  d drain or resume  space hold  q leave",
+        (_, Some(List::Failures)) => "↑↓ select  ⇥ next list  ⏎ open  / filter  r send again  space hold  q leave",
+        _ => "↑↓ select  ⇥ next list  ⏎ open  / filter  s sort  p pause or resume  space hold  q leave",
+    };
+    let mut words = vec![Span::from(keys).dark_gray()];
+    if !steer.filter.is_empty() {
+        words.insert(0, Span::from(format!("filter: {}   ", steer.filter)).yellow());
+    }
+    Line::from(words)
 }
 
 /// A table's lines, with its heading and an empty one below.
@@ -68,7 +161,7 @@ pub(crate) fn text(state: &State) -> String {
     let height = u16::try_from(lines + 12).unwrap_or(u16::MAX);
     let backend = TestBackend::new(TEXT_WIDTH, height);
     let Ok(mut terminal) = Terminal::new(backend);
-    let Ok(_) = terminal.draw(|frame| draw(state, frame));
+    let Ok(_) = terminal.draw(|frame| draw_place(state, frame, frame.area(), false));
     let buffer = terminal.backend().buffer();
     let width = usize::from(buffer.area.width);
     let lines: Vec<String> = buffer
@@ -115,135 +208,24 @@ fn headline<'a>(state: &'a State, now: &Snapshot, width: u16) -> Line<'a> {
     Line::from(words)
 }
 
-/// To three digits: `0`, `0.25`, `7.5`, `1,234`.
-fn rate(per_second: f64) -> String {
-    match per_second {
-        0.0 => "0".to_owned(),
-        ..1.0 => format!("{per_second:.2}"),
-        ..100.0 => format!("{per_second:.1}"),
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "rounded, positive, far below 2^64"
-        )]
-        _ => thousands(per_second.round() as u64),
-    }
-}
-
-/// The longest name that other columns give way to.
-const LONGEST_NAME: usize = 40;
-
-fn queue_table(state: &State, now: &Snapshot, width: u16) -> Table<'static> {
-    let row = |queue: &Queue| {
-        let rates = state.rates.get(&queue.name);
-        let of =
-            |pick: fn(&super::state::Rates) -> f64| rates.map_or_else(|| "-".to_owned(), |rates| rate(pick(rates)));
-        let number = |status| right(thousands(count(queue, status)));
-        let bad = count(queue, Status::Failed) + count(queue, Status::Stalled) + count(queue, Status::Dropped);
-        vec![
-            Cell::from(queue.name.clone()),
-            number(Status::Submitted),
-            age(queue.oldest_ready_age),
-            right(of(|rates| rates.entered)),
-            right(of(|rates| rates.left)),
-            number(Status::Started),
-            number(Status::Scheduled),
-            if bad == 0 { right("0") } else { right(thousands(bad)).red() },
-            if queue.paused { Cell::from("paused").yellow() } else { Cell::from("open") },
-        ]
-    };
-    let longest = now.queues.iter().map(|queue| queue.name.chars().count()).max().unwrap_or(0);
-    let name = u16::try_from(longest.clamp(5, LONGEST_NAME)).unwrap_or(5);
-    let columns = [
-        Column::new("QUEUE", name).growing(1),
-        Column::number("READY", 10),
-        Column::number("OLDEST", 8),
-        Column::number("IN/S", 8).giving_way(4),
-        Column::number("OUT/S", 8).giving_way(3),
-        Column::number("RUNNING", 8).giving_way(1),
-        Column::number("SCHEDULED", 10).giving_way(5),
-        Column::number("FAILED", 8),
-        Column::new("STATE", 7).giving_way(2),
-    ];
-    table(&columns, now.queues.iter().map(row).collect(), width)
-}
-
-fn age(seconds: Option<f64>) -> Cell<'static> {
-    let Some(seconds) = seconds else { return right("-").dark_gray() };
-    let cell = right(when::span(Duration::try_from_secs_f64(seconds).unwrap_or_default()));
-    match seconds {
-        TROUBLE.. => cell.red(),
-        WORTH_A_LOOK.. => cell.yellow(),
-        _ => cell,
-    }
-}
-
-fn worker_table(workers: &[Worker], width: u16) -> Table<'static> {
-    let row = |worker: &Worker| {
-        let busy = right(format!("{}/{}", worker.running, worker.slots));
-        vec![
-            Cell::from(format!("{} ({}, {})", worker.id, worker.host, worker.pid)),
-            Cell::from(worker.role.clone()),
-            if worker.running >= worker.slots { busy.yellow() } else { busy },
-            right(thousands(worker.settled)),
-            Cell::from(worker.queues.join(", ")),
-            if worker.state == "running" { Cell::from("running") } else { Cell::from(worker.state.clone()).yellow() },
-        ]
-    };
-    let columns = [
-        Column::new("WORKER", 26).growing(2),
-        Column::new("ROLE", 12).giving_way(2),
-        Column::number("SLOTS", 9),
-        Column::number("SETTLED", 11).giving_way(3),
-        Column::new("QUEUES", 13).growing(1).giving_way(1),
-        Column::new("STATE", 8),
-    ];
-    let no_worker = vec![Cell::from("no worker is alive").red()];
-    let rows = if workers.is_empty() { vec![no_worker] } else { workers.iter().map(row).collect() };
-    table(&columns, rows, width)
-}
-
-fn failure_table(failures: &[Task], width: u16) -> Table<'static> {
-    let row = |task: &Task| {
-        let why = task
-            .errors
-            .last()
-            .map_or_else(String::new, |error| format!("{}: {}", error.kind, one_line(&error.message)));
-        vec![
-            Cell::from(task.finished_at.map_or_else(String::new, when::ago)),
-            Cell::from(task.status.clone()).red(),
-            Cell::from(task.queue.clone()),
-            Cell::from(task.name.clone()),
-            Cell::from(task.id.clone()),
-            Cell::from(why),
-        ]
-    };
-    let columns = [
-        Column::new("FAILED", 11).giving_way(1),
-        Column::new("STATUS", 8).giving_way(4),
-        Column::new("QUEUE", 14).giving_way(3),
-        Column::new("TASK", 16).giving_way(2),
-        Column::new("ID", 26),
-        Column::new("WHY", 15).growing(1),
-    ];
-    let none = vec![Cell::from("none").dark_gray()];
-    let rows = if failures.is_empty() { vec![none] } else { failures.iter().map(row).collect() };
-    table(&columns, rows, width)
-}
-
 #[cfg(test)]
-mod tests {
-    use std::time::Instant;
+pub(crate) mod tests {
+    use std::time::{Duration, Instant};
 
     use serde_json::json;
 
     use super::*;
     use crate::{
+        client::wire::Worker,
         failure::Failure,
-        top::state::tests::{look, queue},
+        top::{
+            keys::Key,
+            state::tests::{look, queue},
+        },
     };
 
-    fn worker() -> Worker {
+    /// A worker whose slots are all busy.
+    pub(crate) fn worker() -> Worker {
         let worker = json!({
             "id": "w-1", "host": "box", "pid": 42, "role": "mail", "queues": ["mail", "bulk"], "slots": 64, "running": 64,
             "state": "draining", "settled": 12_345, "started_at": "2026-01-01T00:00:00Z", "seen_at": "2026-01-01T00:00:00Z",
@@ -251,7 +233,8 @@ mod tests {
         serde_json::from_value(worker).unwrap()
     }
 
-    fn failed(message: &str) -> Task {
+    /// A task that failed.
+    pub(crate) fn failed(message: &str) -> Task {
         let error =
             json!({"at": "2026-01-01T00:00:00Z", "attempt": 1, "worker": "w-1", "kind": "error", "message": message});
         let task = json!({
@@ -368,10 +351,44 @@ mod tests {
         assert!(words.contains("6m 40s") && words.contains("failed"), "{words:?}");
     }
 
-    #[test]
-    fn a_rate_has_three_digits() {
-        for (value, words) in [(0.0, "0"), (0.25, "0.25"), (7.52, "7.5"), (99.9, "99.9"), (1_234.4, "1,234")] {
-            assert_eq!(rate(value), words);
+    fn press(state: &mut State, keys: &[Key]) {
+        for key in keys {
+            state.press(*key);
         }
+    }
+
+    #[test]
+    fn the_last_line_says_what_the_keys_do_and_what_is_asked() {
+        let mut state = state();
+        let foot = |state: &State| drawn(state, 100, 30).lines().last().unwrap().trim_end().to_owned();
+        assert!(foot(&state).starts_with("↑↓ select") && foot(&state).contains("p pause or resume"));
+        press(&mut state, &[Key::Char('p')]);
+        assert!(foot(&state).starts_with("pause queue mail: "), "{}", foot(&state));
+        press(&mut state, &[Key::Char('n'), Key::Char('/'), Key::Char('i')]);
+        assert_eq!(foot(&state), "filter: i_");
+        press(&mut state, &[Key::Char('d'), Key::Enter]);
+        let picture = drawn(&state, 100, 30);
+        assert!(picture.contains("idle") && !picture.contains("mail    "), "{picture}");
+        assert!(foot(&state).starts_with("filter: id   ↑↓"), "{}", foot(&state));
+    }
+
+    #[test]
+    fn inside_a_queue_are_its_tasks_and_inside_a_task_is_why_it_failed() {
+        let mut state = state();
+        press(&mut state, &[Key::Enter]);
+        state.now.as_mut().unwrap().inside = Some(Inside::Tasks(vec![failed("no such host")]));
+        let picture = drawn(&state, 120, 20);
+        assert!(picture.contains("tasks of queue mail") && picture.contains("order/7"), "{picture}");
+        press(&mut state, &[Key::Enter]);
+        let reason = json!({"code": "failed", "message": "it failed for good"});
+        let why = json!({"id": "order/7", "queue": "mail", "status": "failed", "reasons": [reason]});
+        let why = serde_json::from_value(why).unwrap();
+        state.now.as_mut().unwrap().inside = Some(Inside::Task(Box::new(failed("no\x1b[2J such host")), why));
+        let picture = drawn(&state, 120, 20);
+        for words in ["order/7  send@1", "it failed for good", "error: no [2J such host"] {
+            assert!(picture.contains(words), "{words}: {picture}");
+        }
+        state.now.as_mut().unwrap().inside = Some(Inside::NoTask);
+        assert!(drawn(&state, 120, 20).contains("task order/7 does not exist"));
     }
 }
