@@ -41,14 +41,15 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let shutdown = Shutdown::new();
     // Stock tasks run only in programs that add them.
     let engine = client.engine().ok_or("a client of a store")?;
-    let config = Config { stock_root: files.iter().filter_map(|file| file.parent()).collect(), ..Config::default() };
+    let paths: Vec<PathBuf> = files.iter().map(std::path::absolute).collect::<Result<_, _>>()?;
+    let config = Config { stock_root: paths.iter().filter_map(|path| path.parent()).collect(), ..Config::default() };
     let worker = Worker::new(config, Arc::clone(engine)).tasks(stock::ALL);
     let worker = tokio::spawn(worker.run_until(shutdown.clone()));
 
     let job = Stretch { password: "correct horse battery staple".to_owned(), rounds: 100_000 };
     let mut submitted = vec![("stretch".to_owned(), stretch.delay(&client, job).await?.id)];
-    for path in files {
-        let name = path.display().to_string();
+    for (file, path) in files.iter().zip(paths) {
+        let name = file.display().to_string();
         submitted.push((name, stock::digest.delay(&client, stock::Digest { path }).await?.id));
     }
     for (name, id) in submitted {

@@ -13,7 +13,7 @@ const BINARIES: &str = "JOBBERS_BINARIES";
 const PACKAGES: [&str; 5] =
     ["jobbers-manager", "jobbers-worker", "jobbers-cleaner", "jobbers-cli", "jobbers-system-tests"];
 
-/// The path of one of the workspace's programs, e.g. `manager`.
+/// The path of one of the workspace's programs, e.g. `manager` or `examples/nightly`.
 ///
 /// # Panics
 /// When it can't be built.
@@ -34,7 +34,12 @@ fn build() -> PathBuf {
     let target = profile.parent().expect("a profile's folder lies in the target folder");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).args(["build", "--quiet", "--bins"]);
+    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).args([
+        "build",
+        "--quiet",
+        "--bins",
+        "--examples",
+    ]);
     command.arg("--target-dir").arg(target);
     if profile.ends_with("release") {
         command.arg("--release");

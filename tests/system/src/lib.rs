@@ -31,6 +31,8 @@ mod dependencies;
 #[cfg(test)]
 mod deploy;
 #[cfg(test)]
+mod examples;
+#[cfg(test)]
 mod fronts;
 #[cfg(test)]
 mod gates;
@@ -51,11 +53,15 @@ mod load;
 #[cfg(test)]
 mod lost_answer;
 #[cfg(test)]
+mod nightly;
+#[cfg(test)]
 mod original;
 #[cfg(test)]
 mod schedules;
 #[cfg(test)]
 mod shutdown;
+#[cfg(test)]
+mod signals;
 #[cfg(test)]
 mod silent_redis;
 #[cfg(test)]

@@ -18,6 +18,7 @@ const MANAGERS: usize = 3;
 
 on_both_engines!(
     each_slot_is_fired_once_while_a_manager_is_killed,
+    each_slot_of_a_workflow_is_fired_once_while_a_manager_is_killed,
     slots_of_an_outage_are_caught_up_with,
     a_skipping_schedule_goes_on_after_its_run_ended,
 );
@@ -48,15 +49,20 @@ struct Count {
 
 impl Count {
     async fn of(manager: &Manager, schedule: &str, queue: &str) -> Self {
-        let begins = format!("schedule:{schedule}:");
         let ids = all_ids(&manager.api, &format!("/tasks?queue={queue}")).await;
+        let accepted = manager.api.get(&format!("/queues/{queue}")).await.ok()["accepted"].as_u64().unwrap();
+        Self::of_ids(schedule, ids.iter().map(String::as_str), accepted)
+    }
+
+    /// The slots of the runs with these ids, of which so many were taken in.
+    fn of_ids<'a>(schedule: &str, ids: impl Iterator<Item = &'a str>, accepted: u64) -> Self {
+        let begins = format!("schedule:{schedule}:");
         let mut by_slot = BTreeMap::new();
-        for id in &ids {
+        for id in ids {
             let slot = id.strip_prefix(&begins).unwrap_or_else(|| panic!("{id} is of another schedule"));
             let slot: jiff::Timestamp = slot.parse().unwrap();
             *by_slot.entry(slot.as_second()).or_default() += 1;
         }
-        let accepted = manager.api.get(&format!("/queues/{queue}")).await.ok()["accepted"].as_u64().unwrap();
         Self { by_slot, accepted }
     }
 
@@ -109,25 +115,65 @@ async fn kill_managers(stack: &Stack, managers: &mut [Manager], slots: u64, ever
         .await;
 }
 
-async fn fires_each_slot_once(kind: Kind, slots: u64, kill_every: u64) {
-    let stack = Stack::on(kind).await;
+/// Three managers, and a schedule each second with these settings, of whose slots so many are fired while managers are
+/// killed. It is paused then.
+async fn fire_while_managers_are_killed(stack: &Stack, settings: &Value, slots: u64, kill_every: u64) -> Vec<Manager> {
     let mut managers = Vec::new();
     for _ in 0..MANAGERS {
         managers.push(stack.manager().await);
     }
     managers[0].api.post("/queues", &json!({"name": "ticks"})).await.ok();
-    let task = json!({"name": "note", "queue": "ticks"});
-    create(&managers[0], &json!({"name": "ticks", "cron": "* * * * * *", "catch_up": "all", "task": task})).await;
+    let mut schedule = json!({"name": "ticks", "cron": "* * * * * *", "catch_up": "all"});
+    for (field, value) in settings.as_object().unwrap() {
+        schedule[field] = value.clone();
+    }
+    create(&managers[0], &schedule).await;
     let began = Instant::now();
-    kill_managers(&stack, &mut managers, slots, kill_every).await;
+    kill_managers(stack, &mut managers, slots, kill_every).await;
     let took = began.elapsed();
-    let paused = managers[0].api.post("/schedules/ticks/pause", &Value::Null).await.ok();
-    let count = Count::of(&managers[1], "ticks", "ticks").await;
-    assert_eq!(count.complaint(), None, "{count:?}");
-    assert_eq!(count.by_slot.len() as u64, paused["fired"].as_u64().unwrap());
-    assert!(count.by_slot.len() as u64 >= slots);
-    assert_eq!((&paused["missed"], &paused["skipped"]), (&json!(0), &json!(0)));
     assert!(took > Duration::from_secs(slots - 2), "{slots} slots came in {took:?}: too early");
+    let paused = managers[0].api.post("/schedules/ticks/pause", &Value::Null).await.ok();
+    assert_eq!((&paused["missed"], &paused["skipped"]), (&json!(0), &json!(0)));
+    managers
+}
+
+/// Whether each slot was fired once, at least so many.
+async fn check(count: &Count, manager: &Manager, slots: u64) {
+    assert_eq!(count.complaint(), None, "{count:?}");
+    assert_eq!(count.by_slot.len() as u64, fired(manager, "ticks").await);
+    assert!(count.by_slot.len() as u64 >= slots);
+}
+
+async fn fires_each_slot_once(kind: Kind, slots: u64, kill_every: u64) {
+    let stack = Stack::on(kind).await;
+    let task = json!({"task": {"name": "note", "queue": "ticks"}});
+    let managers = fire_while_managers_are_killed(&stack, &task, slots, kill_every).await;
+    let count = Count::of(&managers[1], "ticks", "ticks").await;
+    check(&count, &managers[0], slots).await;
+    stack.examined().await;
+}
+
+async fn each_slot_of_a_workflow_is_fired_once_while_a_manager_is_killed(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let node = |id: &str, on: &[&str]| json!({"id": id, "name": "note", "depends_on": on});
+    let workflow = json!({"workflow": {"nodes": [node("a", &[]), node("b", &["a"]), node("c", &["a"])]}});
+    let managers = fire_while_managers_are_killed(&stack, &workflow, 10, 3).await;
+    let runs = managers[1].api.get("/workflows?name=ticks&limit=1000").await.ok();
+    let ids: Vec<&str> = runs["workflows"].as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap()).collect();
+    let count = Count::of_ids("ticks", ids.iter().copied(), ids.len() as u64);
+    check(&count, &managers[0], 10).await;
+    // The tasks of each run are submitted, once, though the manager that fired it may be dead.
+    let tasks = 3 * ids.len();
+    let accepted = async || managers[1].api.get("/queues/default").await.ok()["accepted"].as_u64().unwrap();
+    until(LONG, "all tasks are submitted", async || (accepted().await >= tasks as u64).then_some(())).await;
+    assert_eq!(all_ids(&managers[1].api, "/tasks?queue=default").await.len(), tasks);
+    assert_eq!(accepted().await, tasks as u64);
+    let _worker = stack.worker().await;
+    let completed = async || {
+        let runs = managers[1].api.get("/workflows?name=ticks&state=completed&limit=1000").await.ok();
+        (runs["workflows"].as_array().unwrap().len() == ids.len()).then_some(())
+    };
+    until(LONG, "all runs are completed", completed).await;
     stack.examined().await;
 }
 

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::{
     engines::Kind,
     stack::{Manager, Stack},
+    telemetry::{scrape, value},
 };
 
 const LAYERS: usize = 5;
@@ -20,7 +21,10 @@ const OTHERS: usize = 2_000;
 const SLOTS: [(&str, &str); 1] = [("WORKER_CONCURRENT_TASKS", "6")];
 const PATIENCE: Duration = Duration::from_secs(120);
 
-on_both_engines!(a_workflow_ends_as_it_must_though_managers_and_workers_are_killed);
+on_both_engines!(
+    a_workflow_ends_as_it_must_though_managers_and_workers_are_killed,
+    two_managers_count_each_run_once_and_report_the_same_of_the_store,
+);
 
 fn name(layer: usize, place: usize) -> String {
     format!("n{layer}.{place}")
@@ -129,4 +133,37 @@ async fn a_workflow_ends_as_it_must_though_managers_and_workers_are_killed(kind:
     let again = other.api.get("/workflows/w").await.ok();
     assert_eq!((&again["attempt"], &again["progress"]), (&json!(2), &run["progress"]));
     stack.examined().await;
+}
+
+/// Each manager submits some runs, and both look at all of them.
+async fn two_managers_count_each_run_once_and_report_the_same_of_the_store(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let managers = [stack.manager().await, stack.manager().await];
+    let _worker = stack.stock_worker().await;
+    for n in 0..20 {
+        let task = if n % 4 == 0 { "fail" } else { "echo" };
+        let node = json!({"id": "only", "name": task, "parameters": {"kind": "fatal"}});
+        managers[n % 2].api.post("/workflows", &json!({"name": "counted", "nodes": [node]})).await.ok();
+    }
+    let counts = [
+        ("jobbers_workflows_started_total{workflow=\"counted\"}", 20.0),
+        ("jobbers_workflows_ended_total{state=\"completed\",workflow=\"counted\"}", 15.0),
+        ("jobbers_workflows_ended_total{state=\"failed\",workflow=\"counted\"}", 5.0),
+        ("jobbers_workflows_ended_total{state=\"cancelled\",workflow=\"counted\"}", 0.0),
+        ("jobbers_workflow_duration_seconds_count{state=\"completed\",workflow=\"counted\"}", 15.0),
+    ];
+    let gauges = [
+        ("jobbers_workflows{state=\"completed\"}", 15.0),
+        ("jobbers_workflows{state=\"failed\"}", 5.0),
+        ("jobbers_workflows{state=\"running\"}", 0.0),
+        ("jobbers_workflow_nodes{state=\"open\"}", 0.0),
+    ];
+    until(PATIENCE, "both report the same, and together each run", async || {
+        let seen = [scrape(managers[0].address).await, scrape(managers[1].address).await];
+        let sum = |series| seen.iter().filter_map(|lines| value(lines, series)).sum::<f64>();
+        let counted = counts.iter().all(|(series, right)| (sum(series) - right).abs() < 0.5);
+        let all = |(series, right): &(&str, f64)| seen.iter().all(|lines| value(lines, series) == Some(*right));
+        (counted && gauges.iter().all(all)).then_some(())
+    })
+    .await;
 }

@@ -192,14 +192,20 @@ impl Ledger {
     }
 
     /// How long it took to recover each execution that a kill interrupted: until the same attempt started elsewhere, or
-    /// until the task was over without its worker's help, as a cancelled one is.
+    /// until the task was over without its worker's help, as a cancelled one is. A task that lost another lease before it
+    /// began is left out: its next worker was killed too, and only one of the two times is the store's.
     pub(super) fn recoveries(&self) -> Recoveries {
         let mut all = Vec::new();
         for (id, record) in &self.records {
             let runs: Vec<(u64, Run)> = self.runs_of(id).collect();
+            let is_settled = |fence: u64| self.settled_of(id).any(|(settled, _)| settled == fence);
+            let interrupted = runs.iter().filter(|(fence, _)| !is_settled(*fence)).count() as u64;
+            if record.crashes > interrupted {
+                continue;
+            }
             for (place, (fence, run)) in runs.iter().enumerate() {
                 let Some(killed_at) = self.killed.get(&run.pid) else { continue };
-                if self.settled_of(id).any(|(settled, _)| settled == *fence) {
+                if is_settled(*fence) {
                     continue;
                 }
                 let recovered_at = match runs.get(place + 1) {
@@ -247,7 +253,7 @@ impl Ledger {
         writeln!(out, "settlements accepted twice {}", self.settled_twice().len()).unwrap();
         writeln!(
             out,
-            "interrupted executions {}, recovered after p50 {:.2} s, p99 {:.2} s, at most {:.2} s",
+            "executions interrupted once {}, recovered after p50 {:.2} s, p99 {:.2} s, at most {:.2} s",
             recoveries.len(),
             at(0.5),
             at(0.99),
@@ -322,6 +328,17 @@ mod tests {
     fn a_store_that_hands_a_task_to_two_workers_is_noticed() {
         let found = complaints(records("completed", 0), &[ran(7, 1), ran(9, 2)], &[log(&[9])]);
         assert!(found.iter().any(|it| it.contains("ran 2 times")), "{found:?}");
+    }
+
+    #[test]
+    fn a_recovery_is_from_a_kill_to_the_next_start_unless_another_lease_was_lost_between() {
+        let recoveries = |crashes| -> Vec<Duration> {
+            let effects = [ran(7_000_000, 1), ran(15_000_000, 2)];
+            let killed = [Killed { pid: 1, at: 7_000_000 }];
+            Ledger::new(records("completed", crashes), &effects, &[log(&[15_000_000])], &killed).recoveries().0
+        };
+        assert_eq!(recoveries(1), vec![Duration::from_secs(8)]);
+        assert!(recoveries(2).is_empty(), "a second worker was killed before it began");
     }
 
     #[test]
