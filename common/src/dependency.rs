@@ -43,21 +43,11 @@ pub enum DependencyPolicy {
     RunOnError,
 }
 
+stored_as_number!(DependencyPolicy);
+
 impl DependencyPolicy {
     /// All of them. A policy's place here is its stored number and never changes.
     pub const ALL: [Self; 3] = [Self::AbortSuccessors, Self::RunWithFailures, Self::RunOnError];
-
-    /// The stored number.
-    #[must_use]
-    pub const fn code(self) -> u8 {
-        self as u8
-    }
-
-    /// The policy of a stored number.
-    #[must_use]
-    pub fn from_code(code: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(code)).copied()
-    }
 
     /// The name on every wire.
     #[must_use]

@@ -6,6 +6,9 @@
 //!
 //! Start reading at [`task`], then [`lifecycle`], then [`engine`].
 
+#[macro_use]
+mod stored_number;
+
 pub mod backoff;
 pub mod board;
 pub mod dependency;

@@ -153,6 +153,8 @@ impl Move {
     const COUNT: usize = Self::Depend as usize + 1;
 }
 
+stored_as_number!(Status);
+
 impl Status {
     /// Every status, in the order of the lifecycle. A status's place here is its stored number and never changes.
     pub const ALL: [Self; 10] = [
@@ -167,18 +169,6 @@ impl Status {
         S::Dropped,
         S::Stalled,
     ];
-
-    /// The stored number, 0 to 9.
-    #[must_use]
-    pub const fn code(self) -> u8 {
-        self as u8
-    }
-
-    /// The status of a stored number.
-    #[must_use]
-    pub fn from_code(code: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(code)).copied()
-    }
 
     /// Whether the task is over.
     #[must_use]

@@ -36,21 +36,11 @@ pub enum OnTimeout {
     Run,
 }
 
+stored_as_number!(OnTimeout);
+
 impl OnTimeout {
     /// All of them. A rule's place here is its stored number and never changes.
     pub const ALL: [Self; 2] = [Self::Abort, Self::Run];
-
-    /// The stored number.
-    #[must_use]
-    pub const fn code(self) -> u8 {
-        self as u8
-    }
-
-    /// The rule of a stored number.
-    #[must_use]
-    pub fn from_code(code: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(code)).copied()
-    }
 
     /// The name on every wire.
     #[must_use]
@@ -134,21 +124,11 @@ pub enum SignalState {
     Unneeded,
 }
 
+stored_as_number!(SignalState);
+
 impl SignalState {
     /// All of them. A state's place here is its stored number and never changes.
     pub const ALL: [Self; 4] = [Self::Waiting, Self::Received, Self::TimedOut, Self::Unneeded];
-
-    /// The stored number.
-    #[must_use]
-    pub const fn code(self) -> u8 {
-        self as u8
-    }
-
-    /// The state of a stored number.
-    #[must_use]
-    pub fn from_code(code: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(code)).copied()
-    }
 
     /// The name on every wire.
     #[must_use]

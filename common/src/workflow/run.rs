@@ -27,21 +27,11 @@ pub enum RunState {
     Cancelled,
 }
 
+stored_as_number!(RunState);
+
 impl RunState {
     /// All of them. A state's place here is its stored number and never changes.
     pub const ALL: [Self; 5] = [Self::Submitting, Self::Running, Self::Completed, Self::Failed, Self::Cancelled];
-
-    /// The stored number.
-    #[must_use]
-    pub const fn code(self) -> u8 {
-        self as u8
-    }
-
-    /// The state of a stored number.
-    #[must_use]
-    pub fn from_code(code: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(code)).copied()
-    }
 
     /// The name on every wire.
     #[must_use]
