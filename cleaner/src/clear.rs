@@ -16,21 +16,14 @@ use crate::{
 };
 
 /// Cancels and deletes tasks that have not begun. They are cancelled first: those that wait for such a task learn its end,
-/// and tasks that depend on it go by their policies. One that begins meanwhile is asked to stop, and stays.
+/// and tasks that depend on it go by their policies. One that begins meanwhile is asked to stop, and stays. After a crash
+/// between the two, a cancelled task stays too, until retention deletes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clear {
     /// The filter; it names statuses, and only live ones other than `started`.
     pub filter: TaskFilter,
     /// How long ago they must have been submitted.
     pub older_than: Option<Duration>,
-}
-
-impl Clear {
-    /// Whether the pass clears tasks of this status.
-    #[must_use]
-    pub fn covers(status: Status) -> bool {
-        !status.is_finished() && status != Status::Started
-    }
 }
 
 #[async_trait]

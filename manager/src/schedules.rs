@@ -90,8 +90,8 @@ async fn fire_due(app: &App) -> Result<Option<Duration>> {
 async fn attend(app: &App, mut stored: StoredSchedule, now: Timestamp) -> Result<()> {
     if let Some(slot) = stored.entry.state.buffered {
         match fire_slot(app, stored, slot, now).await? {
-            Some(next) => stored = next,
-            None => return Ok(()),
+            Step::Next(next) => stored = next,
+            Step::Later | Step::Changed => return Ok(()),
         }
     }
     let plan = stored.entry.plan(now).map_err(|error| Error::Corrupt(format!("a schedule: {error}")))?;
@@ -106,14 +106,29 @@ async fn attend(app: &App, mut stored: StoredSchedule, now: Timestamp) -> Result
         }
         return Ok(());
     }
-    for (place, slot) in plan.slots.into_iter().enumerate() {
-        let Some(next) = fire_slot(app, stored, slot, now).await? else { return Ok(()) };
-        stored = next;
-        if place == 0 {
-            count_missed(app, &name, plan.missed);
+    // The first step that is stored stores the missed slots with it.
+    let mut missed = plan.missed;
+    for slot in plan.slots {
+        let step = fire_slot(app, stored, slot, now).await?;
+        if !matches!(step, Step::Changed) {
+            count_missed(app, &name, std::mem::take(&mut missed));
+        }
+        match step {
+            Step::Next(next) => stored = next,
+            Step::Later | Step::Changed => return Ok(()),
         }
     }
     Ok(())
+}
+
+/// What became of one slot.
+enum Step {
+    /// It is handled: the schedule's new state.
+    Next(StoredSchedule),
+    /// It was refused and is tried again later.
+    Later,
+    /// Another manager changed the schedule; nothing was stored.
+    Changed,
 }
 
 /// Counts slots that were missed.
@@ -131,13 +146,8 @@ async fn note(app: &App, revision: u64, entry: ScheduleEntry) -> Result<Option<S
     Ok(Some(StoredSchedule { entry, revision }))
 }
 
-/// Fires one slot. Returns the schedule's new state; `None` if another manager changed it, or the slot must be retried.
-async fn fire_slot(
-    app: &App,
-    stored: StoredSchedule,
-    slot: Timestamp,
-    now: Timestamp,
-) -> Result<Option<StoredSchedule>> {
+/// Fires one slot.
+async fn fire_slot(app: &App, stored: StoredSchedule, slot: Timestamp, now: Timestamp) -> Result<Step> {
     let StoredSchedule { entry, revision } = stored;
     let schedule = &entry.schedule;
     let previous = latest_run(app, &entry, now).await?;
@@ -153,13 +163,13 @@ async fn fire_slot(
     match carry_out(app, fire).await {
         Ok(Fired::Done { revision, .. }) => {
             app.meters.slot_fired(now.since(slot));
-            Ok(Some(StoredSchedule { entry: fired, revision }))
+            Ok(Step::Next(StoredSchedule { entry: fired, revision }))
         }
         Ok(Fired::Held { revision }) => {
             app.meters.slots_skipped(held.state.skipped - entry.state.skipped);
-            Ok(Some(StoredSchedule { entry: held, revision }))
+            Ok(Step::Next(StoredSchedule { entry: held, revision }))
         }
-        Ok(Fired::Changed) => Ok(None),
+        Ok(Fired::Changed) => Ok(Step::Changed),
         Err(error) if is_trouble(&error) => Err(error),
         Err(error) => {
             refuse(app, revision, &entry, SlotRefusal { at: now, slot, reason: error.to_string() }, &error).await
@@ -224,7 +234,7 @@ async fn refuse(
     entry: &ScheduleEntry,
     refusal: SlotRefusal,
     error: &Error,
-) -> Result<Option<StoredSchedule>> {
+) -> Result<Step> {
     let again_after = match error {
         Error::RateLimited { retry_after, .. } => Some(*retry_after),
         Error::QueueFull { .. } | Error::QueueBytesFull { .. } => Some(Duration::ZERO),
@@ -233,11 +243,12 @@ async fn refuse(
     if entry.state.refusal.as_ref().is_none_or(|before| before.slot != refusal.slot) {
         tracing::warn!(schedule = %entry.schedule.name, %error, again = again_after.is_some(), "a slot was refused");
     }
-    let given_up = note(app, revision, entry.refused(refusal, again_after)).await?.filter(|_| again_after.is_none());
-    if given_up.is_some() {
-        app.meters.slot_refused();
+    let Some(next) = note(app, revision, entry.refused(refusal, again_after)).await? else { return Ok(Step::Changed) };
+    if again_after.is_some() {
+        return Ok(Step::Later);
     }
-    Ok(given_up)
+    app.meters.slot_refused();
+    Ok(Step::Next(next))
 }
 
 /// Whether the store, and not the task, is why a task could not be submitted.

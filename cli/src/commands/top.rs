@@ -100,8 +100,11 @@ async fn watch(client: &Client, every: Duration) -> Result<(), Failure> {
                 None | Some(Some(Wish::Leave)) => return Ok(()),
                 Some(Some(Wish::Look)) => due.reset_immediately(),
                 Some(Some(Wish::Make(change))) => {
-                    let made = change.make(client).await;
-                    state.steer.answer = Some(made.unwrap_or_else(|failure| failure.to_string()));
+                    // A key press gives up the wait here too; the manager may still make the change.
+                    state.steer.answer = Some(tokio::select! {
+                        made = change.make(client) => made.unwrap_or_else(|failure| failure.to_string()),
+                        () = keys.ready() => "no answer yet: it may still be made".to_owned(),
+                    });
                     due.reset_immediately();
                 }
                 Some(None) => {}

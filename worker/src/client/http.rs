@@ -162,9 +162,6 @@ impl Http {
         if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none() {
             return Err(wrong(&"write http://HOST:PORT, or https:// with the address of its proxy"));
         }
-        if base.cannot_be_a_base() {
-            return Err(wrong(&"it can't have a path"));
-        }
         // The manager is asked directly, because a proxy of the environment is meant for other hosts.
         let client = reqwest::Client::builder().no_proxy().connect_timeout(CONNECT_WITHIN).build();
         let client = client.map_err(|error| wrong(&error))?;

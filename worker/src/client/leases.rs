@@ -250,8 +250,8 @@ impl LeaseClient {
         Ok(Self { http: Http::new(url)?, worker })
     }
 
-    /// Leases tasks. A lease that expires counts as a crash of the worker, and the task is given to another. Tasks of an answer
-    /// that is lost on its way go back to their places.
+    /// Leases tasks. A lease that expires counts as a crash of the worker, and the task is given to another. So do the leases
+    /// of an answer that was sent and did not arrive; a claim whose connection breaks earlier leases nothing.
     ///
     /// # Errors
     /// [`SubmitError`], such as for an unknown queue.
