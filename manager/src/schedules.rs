@@ -228,13 +228,7 @@ async fn carry_out(app: &App, mut fire: Fire) -> Result<Fired> {
 }
 
 /// Notes that a slot was refused: given up, or retried if it may be accepted later.
-async fn refuse(
-    app: &App,
-    revision: u64,
-    entry: &ScheduleEntry,
-    refusal: SlotRefusal,
-    error: &Error,
-) -> Result<Step> {
+async fn refuse(app: &App, revision: u64, entry: &ScheduleEntry, refusal: SlotRefusal, error: &Error) -> Result<Step> {
     let again_after = match error {
         Error::RateLimited { retry_after, .. } => Some(*retry_after),
         Error::QueueFull { .. } | Error::QueueBytesFull { .. } => Some(Duration::ZERO),
