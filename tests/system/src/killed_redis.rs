@@ -1,4 +1,4 @@
-//! Redis is killed under load and comes back with what it wrote down.
+//! Redis is killed under load and comes back with all that it wrote to its file.
 
 use std::{
     sync::{
@@ -8,11 +8,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use jobbers_test_support::{api::Api, redis_server::Persistence};
+use jobbers_test_support::{api::Api, redis_server::Persistence, wait::until};
+use reqwest::StatusCode;
 use serde_json::{Value, json};
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::{
+    sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+    task::JoinHandle,
+};
 
-use crate::stack::Stack;
+use crate::stack::{Manager, Stack};
 
 const CRASHES: usize = 3;
 const CLIENTS: usize = 4;
@@ -38,44 +42,72 @@ async fn submit_on_and_on(api: Api, client: usize, stop: Arc<AtomicBool>, acknow
     }
 }
 
+/// Clients that submit under load, and what they were acknowledged.
+struct Clients {
+    clients: Vec<JoinHandle<()>>,
+    stop: Arc<AtomicBool>,
+    acknowledged: UnboundedReceiver<String>,
+    batches: Vec<String>,
+}
+
+impl Clients {
+    fn of(manager: &Manager) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (acknowledge, acknowledged) = unbounded_channel();
+        let submit = |client| {
+            tokio::spawn(submit_on_and_on(manager.api.clone(), client, Arc::clone(&stop), acknowledge.clone()))
+        };
+        Self { clients: (0..CLIENTS).map(submit).collect(), stop, acknowledged, batches: Vec::new() }
+    }
+
+    /// Waits for so many more acknowledged batches.
+    async fn more(&mut self, batches: usize) {
+        for _ in 0..batches {
+            self.batches.push(self.acknowledged.recv().await.expect("the clients go on"));
+        }
+    }
+
+    /// Stops them. Returns all batches that were acknowledged.
+    async fn end(mut self) -> Vec<String> {
+        self.stop.store(true, Ordering::SeqCst);
+        for client in self.clients {
+            client.await.unwrap();
+        }
+        while let Some(batch) = self.acknowledged.recv().await {
+            self.batches.push(batch);
+        }
+        self.batches
+    }
+}
+
+/// Submits a task as soon as the manager takes one, and waits until it is over.
+async fn assert_resumed(manager: &Manager, crash: usize) {
+    let back_at = Instant::now();
+    let probe = json!({"id": format!("probe-{crash}"), "name": "note", "priority": 9});
+    until(RESUMED_WITHIN, "the manager takes a task", async || {
+        let answer = manager.api.post("/tasks", &probe).await;
+        assert!(answer.status.is_success() || answer.status == StatusCode::SERVICE_UNAVAILABLE, "{}", answer.body);
+        answer.status.is_success().then_some(())
+    })
+    .await;
+    assert_eq!(manager.api.finished(&format!("probe-{crash}")).await["status"], "completed");
+    assert!(back_at.elapsed() < RESUMED_WITHIN, "resumed after {:?}", back_at.elapsed());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_acknowledged_is_lost_and_workers_resume_within_seconds() {
-    let mut stack = Stack::on_redis(Persistence::EverySecond).await;
+    let mut stack = Stack::on_redis(Persistence::Always).await;
     let manager = stack.manager().await;
     let _workers = [stack.worker().await, stack.worker().await];
-    let stop = Arc::new(AtomicBool::new(false));
-    let (acknowledge, mut acknowledged) = unbounded_channel();
-    let clients: Vec<_> = (0..CLIENTS)
-        .map(|client| {
-            tokio::spawn(submit_on_and_on(manager.api.clone(), client, Arc::clone(&stop), acknowledge.clone()))
-        })
-        .collect();
-    drop(acknowledge);
-    let mut batches = Vec::new();
+    let mut clients = Clients::of(&manager);
     for crash in 0..CRASHES {
-        for _ in 0..10 {
-            batches.push(acknowledged.recv().await.unwrap());
-        }
+        clients.more(10).await;
         stack.crash_store().await;
-        let back_at = Instant::now();
-        // The first batch after the crash shows that the manager is back.
-        while acknowledged.try_recv().map(|batch| batches.push(batch)).is_ok() {}
-        batches.push(acknowledged.recv().await.unwrap());
-        let probe = manager.api.submit(&json!({"id": format!("probe-{crash}"), "name": "note", "priority": 9})).await;
-        assert_eq!(manager.api.finished(&probe).await["status"], "completed");
-        assert!(back_at.elapsed() < RESUMED_WITHIN, "resumed after {:?}", back_at.elapsed());
+        assert_resumed(&manager, crash).await;
     }
-    stop.store(true, Ordering::SeqCst);
-    for client in clients {
-        client.await.unwrap();
-    }
-    while let Some(batch) = acknowledged.recv().await {
-        batches.push(batch);
-    }
-    for batch in batches {
+    for batch in clients.end().await {
         for n in 0..BATCH {
-            let id = format!("{batch}-{n}");
-            let task = manager.api.finished(&id).await;
+            let task = manager.api.finished(&format!("{batch}-{n}")).await;
             assert_eq!(task["status"], "completed", "{task}");
         }
     }

@@ -249,7 +249,7 @@ async fn a_hundred_kills_under_20000_mixed_tasks(kind: Kind) {
     let began = std::time::Instant::now();
     let stack = match kind {
         Kind::Sqlite => Stack::on(kind).await,
-        Kind::Redis => Stack::on_redis(Persistence::EverySecond).await,
+        Kind::Redis => Stack::on_redis(Persistence::Always).await,
     };
     let mut storm = Storm::new(stack, seed).await;
     for batch in 0..KILLS {
