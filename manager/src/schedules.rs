@@ -90,7 +90,7 @@ async fn fire_due(app: &App) -> Result<Option<Duration>> {
 async fn attend(app: &App, mut stored: StoredSchedule, now: Timestamp) -> Result<()> {
     if let Some(slot) = stored.entry.state.buffered {
         match fire_slot(app, stored, slot, now).await? {
-            Step::Next(next) => stored = next,
+            Step::Next(next) => stored = *next,
             Step::Later | Step::Changed => return Ok(()),
         }
     }
@@ -114,7 +114,7 @@ async fn attend(app: &App, mut stored: StoredSchedule, now: Timestamp) -> Result
             count_missed(app, &name, std::mem::take(&mut missed));
         }
         match step {
-            Step::Next(next) => stored = next,
+            Step::Next(next) => stored = *next,
             Step::Later | Step::Changed => return Ok(()),
         }
     }
@@ -124,7 +124,7 @@ async fn attend(app: &App, mut stored: StoredSchedule, now: Timestamp) -> Result
 /// What became of one slot.
 enum Step {
     /// It is handled: the schedule's new state.
-    Next(StoredSchedule),
+    Next(Box<StoredSchedule>),
     /// It was refused and is tried again later.
     Later,
     /// Another manager changed the schedule; nothing was stored.
@@ -163,11 +163,11 @@ async fn fire_slot(app: &App, stored: StoredSchedule, slot: Timestamp, now: Time
     match carry_out(app, fire).await {
         Ok(Fired::Done { revision, .. }) => {
             app.meters.slot_fired(now.since(slot));
-            Ok(Step::Next(StoredSchedule { entry: fired, revision }))
+            Ok(Step::Next(Box::new(StoredSchedule { entry: fired, revision })))
         }
         Ok(Fired::Held { revision }) => {
             app.meters.slots_skipped(held.state.skipped - entry.state.skipped);
-            Ok(Step::Next(StoredSchedule { entry: held, revision }))
+            Ok(Step::Next(Box::new(StoredSchedule { entry: held, revision })))
         }
         Ok(Fired::Changed) => Ok(Step::Changed),
         Err(error) if is_trouble(&error) => Err(error),
@@ -242,7 +242,7 @@ async fn refuse(app: &App, revision: u64, entry: &ScheduleEntry, refusal: SlotRe
         return Ok(Step::Later);
     }
     app.meters.slot_refused();
-    Ok(Step::Next(next))
+    Ok(Step::Next(Box::new(next)))
 }
 
 /// Whether the store, and not the task, is why a task could not be submitted.
