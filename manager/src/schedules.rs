@@ -121,7 +121,7 @@ async fn attend(app: &App, mut stored: StoredSchedule, now: Timestamp) -> Result
     Ok(())
 }
 
-/// What became of one slot.
+/// The outcome of one slot.
 enum Step {
     /// It is handled: the schedule's new state.
     Next(Box<StoredSchedule>),
