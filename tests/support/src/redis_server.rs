@@ -6,7 +6,7 @@
 use std::{
     io::{BufRead, BufReader, ErrorKind, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::Duration,
 };
@@ -116,6 +116,24 @@ impl RedisServer {
         self.assert_ours();
     }
 
+    /// Kills it, drops the last `bytes` of its append-only file, as a slow disk or a power failure may, mends the file as
+    /// the guide to Redis says, and starts it again.
+    ///
+    /// # Panics
+    /// When it does not start, or wrote no append-only file.
+    pub fn restart_without_the_last(&mut self, bytes: u64) {
+        self.kill_9();
+        let folder = self.folder.path().join("appendonlydir");
+        let files = std::fs::read_dir(&folder).expect("an append-only file").map(|file| file.expect("a file").path());
+        let written =
+            files.filter(|path| path.to_string_lossy().ends_with(".incr.aof")).max().expect("a file of writes");
+        let file = std::fs::OpenOptions::new().write(true).open(written).expect("the file opens");
+        let length = file.metadata().expect("the file has a length").len();
+        file.set_len(length.saturating_sub(bytes)).expect("the file can be cut");
+        mend(&folder.join("appendonly.aof.manifest"));
+        self.restart();
+    }
+
     /// Freezes it: connections stay open and nothing is answered.
     ///
     /// # Panics
@@ -201,6 +219,21 @@ fn spawn(options: &RedisOptions, folder: &TempDir, port: u16) -> Option<Child> {
     }
     child.wait().expect("a server that closed its output ends");
     None
+}
+
+/// Drops the half of a transaction at the end of an append-only file. Redis itself would keep it, and carry it out at the
+/// next start.
+fn mend(manifest: &Path) {
+    let mut check = Command::new("redis-check-aof")
+        .arg("--fix")
+        .arg(manifest)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("redis-check-aof starts");
+    // It may end without a question.
+    let _ = check.stdin.take().expect("its input is ours").write_all(b"y\n");
+    assert!(check.wait().expect("it ends").success(), "the append-only file could not be mended");
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Redis is killed under load and comes back with all that it wrote to its file.
+//! Redis is killed under load and comes back with all that it wrote to its file, or without the last of it.
 
 use std::{
     sync::{
@@ -21,6 +21,9 @@ use crate::stack::{Manager, Stack};
 const CRASHES: usize = 3;
 const CLIENTS: usize = 4;
 const BATCH: usize = 20;
+
+/// What a crash takes of the file of writes: some batches, with their claims.
+const LOST_BYTES: u64 = 60_000;
 
 /// How soon after the server's return a new task has been run.
 const RESUMED_WITHIN: Duration = Duration::from_secs(10);
@@ -111,4 +114,36 @@ async fn nothing_acknowledged_is_lost_and_workers_resume_within_seconds() {
             assert_eq!(task["status"], "completed", "{task}");
         }
     }
+}
+
+/// With `appendfsync everysec`, a slow disk delays what Redis writes: a crash may lose the last of it, claims and
+/// settlements among them. The rest goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_left_of_a_store_that_lost_its_last_writes_goes_on() {
+    let mut stack = Stack::on_redis(Persistence::EverySecond).await;
+    let manager = stack.manager().await;
+    let _workers = [stack.worker().await, stack.worker().await];
+    let mut clients = Clients::of(&manager);
+    for crash in 0..CRASHES {
+        clients.more(20).await;
+        stack.crash_store_losing(LOST_BYTES).await;
+        assert_resumed(&manager, crash).await;
+    }
+    let mut lost = 0;
+    for batch in clients.end().await {
+        let mut found = 0;
+        for n in 0..BATCH {
+            let id = format!("{batch}-{n}");
+            if manager.api.get(&format!("/tasks/{id}")).await.status == StatusCode::NOT_FOUND {
+                continue;
+            }
+            found += 1;
+            let task = manager.api.finished(&id).await;
+            assert_eq!(task["status"], "completed", "{task}");
+        }
+        assert!(found == 0 || found == BATCH, "{found} of the {BATCH} tasks of {batch} are left");
+        lost += usize::from(found == 0);
+    }
+    assert!(lost > 0, "no crash lost a batch");
+    println!("{lost} batches were lost; {}", stack.examined().await);
 }

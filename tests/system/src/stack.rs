@@ -85,6 +85,16 @@ impl Stack {
         self.redis = Some(restarted.await.unwrap());
     }
 
+    /// Crashes Redis, and it comes back without the last `bytes` that it wrote. Does nothing on SQLite.
+    pub(crate) async fn crash_store_losing(&mut self, bytes: u64) {
+        let Some(mut redis) = self.redis.take() else { return };
+        let restarted = tokio::task::spawn_blocking(move || {
+            redis.restart_without_the_last(bytes);
+            redis
+        });
+        self.redis = Some(restarted.await.unwrap());
+    }
+
     /// Freezes a worker, unless that stops the store: of those that share a file one may be in a transaction just then,
     /// and holds its lock. Returns whether it is frozen.
     pub(crate) async fn freeze(&self, worker: &Program, manager: &Manager) -> bool {
