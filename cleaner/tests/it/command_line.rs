@@ -164,6 +164,18 @@ fn it_reports_in_json_what_it_did() {
 }
 
 #[test]
+fn statuses_of_tasks_that_are_over_and_of_those_that_have_not_begun_make_a_pass_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = store_in(folder.path());
+    let output = cleaner(&["--status", "submitted,completed", "--json", "--engine-url", &url]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let passes: Vec<&str> =
+        report["passes"].as_array().unwrap().iter().map(|pass| pass["pass"].as_str().unwrap()).collect();
+    assert_eq!(passes, ["prune_matching", "clear_matching"]);
+}
+
+#[test]
 fn a_rule_for_a_board_that_makes_no_sense_is_refused() {
     fails_with(64, "needs max_age or max_tasks", &["--board", "b"]);
     fails_with(64, "needs max_age or max_tasks", &["--board", "b", "--group", "g"]);

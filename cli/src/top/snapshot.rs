@@ -36,8 +36,8 @@ pub(crate) struct Snapshot {
 /// What is seen inside a place.
 #[derive(Debug)]
 pub(crate) enum Inside {
-    /// The tasks of a queue or of a worker that are not over, those that run first.
-    Tasks(Vec<Task>),
+    /// The tasks of a queue or of a worker that are not over, those that run first; and whether there are more of them.
+    Tasks(Vec<Task>, bool),
     /// A task, and why it does not run now.
     Task(Box<Task>, Explanation),
     /// The task does not exist, or no longer.
@@ -92,7 +92,8 @@ async fn tasks(client: &Client, of: (&str, &str)) -> Result<Inside, Failure> {
     let (running, waiting) =
         tokio::try_join!(client.get("/tasks", Some(&running)), client.get("/tasks", Some(&waiting)))?;
     let (running, waiting): (TaskPage, TaskPage) = (running.read()?, waiting.read()?);
-    Ok(Inside::Tasks([running.tasks, waiting.tasks].concat()))
+    let is_cut = running.next_cursor.is_some() || waiting.next_cursor.is_some();
+    Ok(Inside::Tasks([running.tasks, waiting.tasks].concat(), is_cut))
 }
 
 /// The task as a whole: lists leave the errors out. One that has gone meanwhile stays as it was listed.

@@ -180,7 +180,7 @@ impl State {
     /// The tasks of the present queue or worker that the filter lets through.
     pub(crate) fn tasks(&self) -> Vec<&Task> {
         match self.now.as_ref().and_then(|now| now.inside.as_ref()) {
-            Some(Inside::Tasks(tasks)) => self.let_through(tasks),
+            Some(Inside::Tasks(tasks, _)) => self.let_through(tasks),
             _ => Vec::new(),
         }
     }
@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(press(&mut state, "⏎"), Some(Wish::Look));
         assert_eq!(state.steer.place(), &Place::Queue("mail".to_owned()));
         if let Some(now) = &mut state.now {
-            now.inside = Some(Inside::Tasks(vec![failed("no")]));
+            now.inside = Some(Inside::Tasks(vec![failed("no")], false));
         }
         assert_eq!(press(&mut state, "⏎"), Some(Wish::Look));
         assert_eq!(state.steer.place(), &Place::Task("order/7".to_owned()));

@@ -78,7 +78,9 @@ fn draw_overview(state: &State, frame: &mut Frame<'_>, area: Rect, is_steered: b
 
 fn draw_tasks(state: &State, frame: &mut Frame<'_>, area: Rect, title: &str) {
     let [title_area, area] = Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
-    frame.render_widget(Line::from(title.to_owned()).bold(), title_area);
+    let is_cut = matches!(state.now.as_ref().and_then(|now| now.inside.as_ref()), Some(Inside::Tasks(_, true)));
+    let title = if is_cut { format!("the first {title}") } else { title.to_owned() };
+    frame.render_widget(Line::from(title).bold(), title_area);
     draw_table(frame, area, tables::tasks(&state.tasks(), area.width), state.selection(List::Tasks));
 }
 
@@ -376,9 +378,9 @@ pub(crate) mod tests {
     fn inside_a_queue_are_its_tasks_and_inside_a_task_is_why_it_failed() {
         let mut state = state();
         press(&mut state, &[Key::Enter]);
-        state.now.as_mut().unwrap().inside = Some(Inside::Tasks(vec![failed("no such host")]));
+        state.now.as_mut().unwrap().inside = Some(Inside::Tasks(vec![failed("no such host")], true));
         let picture = drawn(&state, 120, 20);
-        assert!(picture.contains("tasks of queue mail") && picture.contains("order/7"), "{picture}");
+        assert!(picture.contains("the first tasks of queue mail") && picture.contains("order/7"), "{picture}");
         press(&mut state, &[Key::Enter]);
         let reason = json!({"code": "failed", "message": "it failed for good"});
         let why = json!({"id": "order/7", "queue": "mail", "status": "failed", "reasons": [reason]});

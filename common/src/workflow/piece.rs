@@ -11,8 +11,8 @@ const MAX_DEPENDENCIES: usize = 500;
 /// Most bytes of parameters of a piece, unless a single task has more.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// Tasks of a workflow, few enough that a store is held for only some milliseconds while it stores them. A single submission
-/// may be larger, because all of it goes in or none.
+/// Tasks of a workflow, few enough that storing them holds a store only briefly. A single submission may be larger,
+/// because all of it goes in or none.
 #[derive(Debug, Default)]
 pub struct Piece {
     tasks: Vec<NewTask>,
