@@ -6,6 +6,7 @@ use clap::Parser;
 use jobbers_common::{
     duration,
     engine::TaskFilter,
+    label::Labels,
     lifecycle::Status,
     name::{BoardName, QueueName, TaskName},
     time::Timestamp,
@@ -360,6 +361,7 @@ impl Config {
             version: self.task_version,
             version_from: self.task_version_from,
             version_to: self.task_version_to,
+            labels: Labels::default(),
             worker: None,
             submitted_after: self.submitted_after.map(timestamp),
             submitted_before: self.submitted_before.map(timestamp),

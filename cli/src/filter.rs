@@ -7,6 +7,7 @@ use clap::{
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use jobbers_common::{
+    label::Label,
     lifecycle::Status,
     name::{QueueName, TaskName, WorkerId},
 };
@@ -34,6 +35,9 @@ pub(crate) struct FilterArgs {
     /// Only tasks of this version
     #[arg(long = "task-version", visible_alias = "version", value_name = "N")]
     pub(crate) version: Option<u32>,
+    /// Only tasks with this label, e.g. team=billing; of several, all have to be there
+    #[arg(long = "label", value_name = "NAME=VALUE")]
+    pub(crate) labels: Vec<Label>,
     /// Only tasks run, now or last, by this worker
     #[arg(long, value_name = "WORKER")]
     pub(crate) worker: Option<WorkerId>,
@@ -86,7 +90,8 @@ impl FilterArgs {
             pair("submitted_before", self.submitted_before),
         ];
         let conditions = self.conditions.iter().map(|condition| ("where", condition.clone()));
-        restricted.into_iter().flatten().chain(conditions).collect()
+        let labels = self.labels.iter().map(|label| ("label", label.to_string()));
+        restricted.into_iter().flatten().chain(labels).chain(conditions).collect()
     }
 }
 
@@ -106,6 +111,7 @@ mod tests {
             queue: Some(QueueName::new("q").unwrap()),
             name: Some(TaskName::new("t").unwrap()),
             version: Some(2),
+            labels: vec!["team=a=b".parse().unwrap()],
             worker: Some(WorkerId::new("w").unwrap()),
             submitted_after: Some(jiff::Timestamp::UNIX_EPOCH),
             submitted_before: Some("2026-01-02T03:04:05Z".parse().unwrap()),
@@ -122,6 +128,7 @@ mod tests {
                 "worker=w",
                 "submitted_after=1970-01-01T00:00:00Z",
                 "submitted_before=2026-01-02T03:04:05Z",
+                "label=team=a=b",
                 "where=customer=42",
                 "where=vip=true"
             ]

@@ -17,6 +17,7 @@ pub mod engine;
 pub mod error_kind;
 pub mod failure;
 pub mod gate;
+pub mod label;
 pub mod lifecycle;
 pub mod limits;
 pub mod metrics;

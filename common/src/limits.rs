@@ -50,6 +50,10 @@ pub const BOARD_RANDOM_CHOICE: usize = 64;
 pub const MAX_UNIQUE_KEY_BYTES: usize = 256;
 /// Longest concurrency key, in bytes.
 pub const MAX_CONCURRENCY_KEY_BYTES: usize = 256;
+/// Most labels of one task.
+pub const MAX_LABELS: usize = 16;
+/// Longest value of a label, in bytes.
+pub const MAX_LABEL_VALUE_BYTES: usize = 256;
 /// Most tasks' names for which one queue may have limits of their own.
 pub const MAX_TASK_LIMITS: usize = 100;
 /// Default bound on one task's parameters, and on one result, in bytes.

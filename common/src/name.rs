@@ -172,6 +172,11 @@ name!(
     "signal name"
 );
 name!(
+    /// A label of a task ([`crate::label`]), e.g. `team`.
+    LabelName,
+    "label name"
+);
+name!(
     /// A process that may have duties. New at each start.
     HolderId,
     "holder id"

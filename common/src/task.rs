@@ -8,6 +8,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::{
     dependency::{Dependencies, Dependency},
     gate::ConcurrencyKey,
+    label::Labels,
     lifecycle::Status,
     limits::MAX_CRASHES,
     name::{QueueName, TaskId, TaskName, WorkerId},
@@ -125,6 +126,8 @@ pub struct NewTask {
     pub depends_on: Vec<Dependency>,
     /// The signals from outside that it waits for.
     pub signals: Vec<AwaitedSignal>,
+    /// Its labels.
+    pub labels: Labels,
     /// W3C `traceparent`, carried along.
     pub trace: Option<Box<str>>,
     /// A digest of the whole request it came in, for requests that carry an idempotency key: so that the same key with
@@ -159,6 +162,7 @@ impl NewTask {
             key_is_explicit: false,
             depends_on: Vec::new(),
             signals: Vec::new(),
+            labels: Labels::default(),
             trace: None,
             request_digest: None,
         }
@@ -220,6 +224,10 @@ impl NewTask {
         if !self.signals.is_empty() {
             field(b"signals");
             field(&serde_json::to_vec(&self.signals).unwrap_or_default());
+        }
+        if !self.labels.is_empty() {
+            field(b"labels");
+            field(&serde_json::to_vec(&self.labels).unwrap_or_default());
         }
         hash.digest128()
     }
@@ -303,6 +311,9 @@ pub struct Task {
     /// Its concurrency key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency_key: Option<ConcurrencyKey>,
+    /// Its labels.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub labels: Labels,
     /// What it waits for, or waited for. `None` for a task that was submitted without dependencies, and in a copy on the
     /// outbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -401,6 +412,7 @@ mod tests {
             },
             NewTask { unique: Some(Box::new(Unique::new(crate::unique::UniqueKey::new("k").unwrap()))), ..task() },
             NewTask { concurrency_key: Some(ConcurrencyKey::new("k").unwrap()), key_is_explicit: true, ..task() },
+            NewTask { labels: serde_json::from_str(r#"{"a": "b"}"#).unwrap(), ..task() },
         ];
         for changed in other {
             assert_ne!(task().fingerprint(), changed.fingerprint(), "{changed:?}");

@@ -331,7 +331,7 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
-    use crate::{name::TaskName, policy::PolicyOverrides, task::Priority};
+    use crate::{label::Labels, name::TaskName, policy::PolicyOverrides, task::Priority};
 
     fn node(name: &str, on: &[(&str, DependencyPolicy)]) -> NewNode {
         NewNode {
@@ -343,6 +343,7 @@ mod tests {
                 priority: Priority::DEFAULT,
                 parameters: RawValue::from_string("{}".to_owned()).unwrap().into(),
                 concurrency_key: None,
+                labels: Labels::default(),
                 signals: Vec::new(),
                 overrides: PolicyOverrides::default(),
             },

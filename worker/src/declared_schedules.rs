@@ -8,6 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
     engine::{Engine, Error, PutSchedule, Result, ScheduleEntry},
+    label::Labels,
     name::{ScheduleName, TaskName},
     policy::PolicyOverrides,
     schedule::{CatchUp, Overlap, Schedule, ScheduleError, Target, Timing},
@@ -56,6 +57,7 @@ fn declared(name: TaskName, version: u32, cron: Cron) -> Result<Schedule, String
             priority: Priority::DEFAULT,
             parameters: parameters.into(),
             concurrency_key: None,
+            labels: Labels::default(),
             signals: Vec::new(),
             overrides: PolicyOverrides::default(),
         }),

@@ -114,6 +114,10 @@ pub fn show(task: &Task) -> Result<(), Failure> {
     if let Some(key) = &task.concurrency_key {
         output::add_fact(&mut sheet, "concurrency key", key);
     }
+    if !task.labels.is_empty() {
+        let labels: Vec<String> = task.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        output::add_fact(&mut sheet, "labels", labels.join(", "));
+    }
     output::add_fact(&mut sheet, "attempt", attempts(task));
     output::add_fact(&mut sheet, "submitted", when::full(task.submitted_at));
     if task.status == "scheduled" {

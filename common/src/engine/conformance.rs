@@ -451,6 +451,7 @@ macro_rules! conformance_suite {
             a_list_has_sections
             finished_tasks_are_listed_latest_first_over_all_queues
             filters_restrict
+            labels_stay_with_their_task
             a_walk_survives_changes
             a_foreign_cursor_is_refused
             a_list_is_slim

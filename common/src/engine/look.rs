@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use crate::{
     engine::{Engine, Error, Result},
     gate::ShutGate,
+    label::Labels,
     lifecycle::Status,
     limits::MAX_BATCH,
     name::{QueueName, TaskName, WorkerId},
@@ -28,6 +29,8 @@ pub struct TaskFilter {
     pub version_from: Option<u32>,
     /// Of this version or an earlier one.
     pub version_to: Option<u32>,
+    /// With these labels, and perhaps others.
+    pub labels: Labels,
     /// Run, now or last, by this worker.
     pub worker: Option<WorkerId>,
     /// Submitted at or after this.
@@ -52,6 +55,7 @@ impl TaskFilter {
             && self.version.is_none_or(|version| version == task.version)
             && self.version_from.is_none_or(|from| task.version >= from)
             && self.version_to.is_none_or(|to| task.version <= to)
+            && self.labels.iter().all(|(name, value)| task.labels.get(name) == Some(value))
             && self.worker.as_ref().is_none_or(|worker| Some(worker) == task.worker.as_ref())
             && self.submitted_after.is_none_or(|from| task.submitted_at >= from)
             && self.submitted_before.is_none_or(|until| task.submitted_at < until)

@@ -218,6 +218,7 @@ mod tests {
 
     use super::*;
     use crate::{
+        label::Labels,
         name::{ScheduleName, TaskId, TaskName},
         policy::PolicyOverrides,
         schedule::{Target, Timing},
@@ -246,6 +247,7 @@ mod tests {
                 priority: Priority::DEFAULT,
                 parameters: RawValue::from_string("{}".to_owned()).unwrap().into(),
                 concurrency_key: None,
+                labels: Labels::default(),
                 signals: Vec::new(),
                 overrides: PolicyOverrides::default(),
             }),

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use jobbers_common::{
     engine::{Error, Result},
     gate::ConcurrencyKey,
+    label::Labels,
     lifecycle::Status,
     limits::{KEPT_PARAMETER_BYTES, MAX_TRIES},
     name::{QueueName, TaskName, WorkerId},
@@ -30,7 +31,7 @@ use super::{
 /// The open part: name, version, content type unless JSON, trace, overrides if there are any.
 type Open<'a> = (&'a str, u32, Option<&'a str>, Option<&'a str>, Option<&'a PolicyOverrides>);
 
-/// The same, decoded; followed by the uniqueness constraint and the concurrency key if it has either.
+/// The same, decoded; followed by the uniqueness constraint, the concurrency key and the labels, up to the last it has.
 /// `scripts/lib/aside.lua` reads the name and the key.
 #[derive(Deserialize)]
 struct StoredOpen {
@@ -43,6 +44,8 @@ struct StoredOpen {
     unique: Option<Box<Unique>>,
     #[serde(default)]
     concurrency_key: Option<ConcurrencyKey>,
+    #[serde(default)]
+    labels: Labels,
 }
 
 const SMALL: u8 = b'S';
@@ -79,6 +82,9 @@ pub(super) fn encode_as(fingerprint: u128, task: &NewTask, into: &mut Vec<u8>) -
     );
     let mut writer = rmp_serde::Serializer::new(&mut *into).with_struct_map();
     match (task.unique.as_deref(), &task.concurrency_key) {
+        (unique, key) if !task.labels.is_empty() => {
+            (name, version, content_type, trace, overrides, unique, key, &task.labels).serialize(&mut writer)
+        }
         (None, None) => (name, version, content_type, trace, overrides).serialize(&mut writer),
         (Some(unique), None) => (name, version, content_type, trace, overrides, unique).serialize(&mut writer),
         (unique, key) => (name, version, content_type, trace, overrides, unique, key).serialize(&mut writer),
@@ -159,6 +165,7 @@ pub(super) struct Record {
     pub(super) overrides: PolicyOverrides,
     pub(super) unique: Option<Box<Unique>>,
     pub(super) concurrency_key: Option<ConcurrencyKey>,
+    pub(super) labels: Labels,
     /// Whether the parameters are stored separately.
     pub(super) large: bool,
     /// The parameters; without their bytes if these are stored separately, and if the task completed.
@@ -297,6 +304,7 @@ impl Record {
             overrides: open.overrides.unwrap_or_default(),
             unique: open.unique,
             concurrency_key: open.concurrency_key,
+            labels: open.labels,
             large: core[const { CORE.place("size") }] == LARGE,
             parameters: Payload { content_type: open.content_type, bytes: parameters },
             result,

@@ -283,6 +283,7 @@ fn task_from(id: TaskId, record: Record, side: SideFields, expires_at: &str) -> 
         dead_letter: record.standing.dead_letter,
         unique: record.unique,
         concurrency_key: record.concurrency_key,
+        labels: record.labels,
         trace: record.trace,
         dependencies: None,
         last_span: side.last_span,

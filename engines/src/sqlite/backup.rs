@@ -25,7 +25,8 @@ use super::{
     error::{OrStore, corrupt},
     look, parents,
     quota::TASK_BYTES,
-    row, sql,
+    row::{self, stored_labels},
+    sql,
     step::Step,
     tombstones, unique,
     view::View,
@@ -192,6 +193,7 @@ fn insert(step: &mut Step<'_>, stored: &StoredTask, queue: i64) -> Result<i64> {
             task.concurrency_key.as_ref().map(ConcurrencyKey::as_str),
             task.id_is_chosen,
             task.dependencies.is_some(),
+            stored_labels(&task.labels)?,
         ])
         .or_store()?;
     let key = step.conn.last_insert_rowid();

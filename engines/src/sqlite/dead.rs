@@ -20,7 +20,8 @@ use super::{
     error::{OrStore, corrupt},
     look,
     quota::TASK_BYTES,
-    row, sql,
+    row::{self, stored_labels},
+    sql,
     step::Step,
     tombstones, unique,
     view::View,
@@ -210,6 +211,7 @@ fn make_anew(step: &mut Step<'_>, wish: &Resubmit, dead: &DeadTask, queue: i64) 
         trace,
         last_span,
         concurrency_key,
+        labels,
         ..
     } = &dead.task;
     let overrides = if overrides.is_empty() {
@@ -241,6 +243,7 @@ fn make_anew(step: &mut Step<'_>, wish: &Resubmit, dead: &DeadTask, queue: i64) 
             concurrency_key.as_ref().map(ConcurrencyKey::as_str),
             blames,
             dead.task.id_is_chosen,
+            stored_labels(labels)?,
         ])
         .or_store()?;
     let key = step.conn.last_insert_rowid();

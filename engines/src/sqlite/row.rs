@@ -6,6 +6,7 @@ use jobbers_common::{
     engine::{Error, Result},
     error_kind::ErrorKind,
     gate::ConcurrencyKey,
+    label::Labels,
     lifecycle::Status,
     name::{NameError, TaskId, WorkerId},
     payload::Payload,
@@ -93,6 +94,17 @@ pub(super) fn overrides(text: Option<&str>) -> Result<PolicyOverrides> {
         .map_err(|error| corrupt("overrides", error))
 }
 
+/// Labels, as stored.
+fn labels(text: Option<&str>) -> Result<Labels> {
+    text.map_or_else(|| Ok(Labels::default()), serde_json::from_str).map_err(|error| corrupt("labels", error))
+}
+
+/// Labels, as they are stored.
+pub(super) fn stored_labels(labels: &Labels) -> Result<Option<String>> {
+    let stored = (!labels.is_empty()).then(|| serde_json::to_string(labels));
+    stored.transpose().map_err(|error| Error::Invalid(error.to_string()))
+}
+
 /// A task, from the columns that `get_task` and `list_task` name, and its key.
 pub(super) fn task(row: &Row<'_>, view: &View<'_>) -> Result<(i64, Task)> {
     let mut columns = Columns::of(row);
@@ -124,6 +136,7 @@ pub(super) fn task(row: &Row<'_>, view: &View<'_>) -> Result<(i64, Task)> {
         unique: None,
         dependencies: None,
         concurrency_key: None,
+        labels: Labels::default(),
         trace: None,
         last_span: None,
         parameters: None,
@@ -147,6 +160,7 @@ pub(super) fn task(row: &Row<'_>, view: &View<'_>) -> Result<(i64, Task)> {
     task.unique = columns.take::<Option<String>>()?.map(|said| unique::read(&said).map(Box::new)).transpose()?;
     let told = columns.take::<Option<String>>()?.map(ConcurrencyKey::new).transpose();
     task.concurrency_key = told.map_err(|error| corrupt("a concurrency key", error))?;
+    task.labels = labels(columns.take::<Option<String>>()?.as_deref())?;
     let (total, signals) = (columns.take::<Option<u32>>()?, columns.take::<Option<u32>>()?);
     let aborted_by = ended_predecessor(columns.take()?, columns.take()?)?;
     let counted = total.zip(signals);

@@ -12,7 +12,7 @@ use jobbers_common::{
     tombstone::Tombstone,
     unique::Unique,
 };
-use rusqlite::{CachedStatement, OptionalExtension};
+use rusqlite::{CachedStatement, OptionalExtension, params};
 
 use super::{
     dependency::{self, Successor},
@@ -21,7 +21,8 @@ use super::{
     lease, limits,
     quota::TASK_BYTES,
     removal::{self, Doomed},
-    row, sql,
+    row::{self, stored_labels},
+    sql,
     step::Step,
     tombstones,
     unique::{self, Met, Taker},
@@ -311,7 +312,7 @@ fn store(
     let bytes = &new.parameters.bytes;
     let is_large = bytes.len() > KEPT_PARAMETER_BYTES;
     let stored = insert
-        .execute((
+        .execute(params![
             &*identity.id,
             &identity.fingerprint[..],
             new.name.as_str(),
@@ -328,7 +329,8 @@ fn store(
             (!is_large).then_some(&bytes[..]),
             new.concurrency_key.as_ref().map(ConcurrencyKey::as_str),
             identity.is_chosen,
-        ))
+            stored_labels(&new.labels)?,
+        ])
         .or_store()?;
     if stored == 0 {
         return Ok(None);

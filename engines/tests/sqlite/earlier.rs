@@ -30,6 +30,7 @@ const UNDO: &[(u32, &str)] = &[
     (24, "DROP TABLE parent; DROP TABLE held_result"),
     (25, "DROP TABLE external_signal"),
     (26, "DROP TABLE kept_signal"),
+    (27, "ALTER TABLE task DROP COLUMN labels"),
 ];
 
 /// Takes a store that no program has open back to a schema.

@@ -7,6 +7,7 @@ use jobbers_boards::{
 };
 use jobbers_common::{
     board::{BoardTask, Content},
+    label::Labels,
     limits::{MAX_BOARD_LABELS, MAX_JSON_DEPTH},
     name::{BoardName, TaskId, TaskName},
     policy::PolicyOverrides,
@@ -97,6 +98,7 @@ pub(super) fn template(settings: &BridgeSettings, content: &Content) -> Result<T
         priority: Priority::DEFAULT,
         parameters: parameters.into(),
         concurrency_key: None,
+        labels: Labels::default(),
         signals: Vec::new(),
         overrides: PolicyOverrides::default(),
     })

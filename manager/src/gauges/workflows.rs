@@ -125,6 +125,7 @@ mod tests {
 
     use jobbers_common::{
         engine::{PutRun, PutSchedule, ScheduleEntry, model::ModelEngine, workflows::encode_workflow},
+        label::Labels,
         name::{NodeName, ScheduleName, TaskName, WorkflowId},
         policy::PolicyOverrides,
         schedule::{CatchUp, Overlap, Schedule, Target, Timing},
@@ -145,6 +146,7 @@ mod tests {
             priority: Priority::DEFAULT,
             parameters: RawValue::from_string("{}".to_owned()).unwrap().into(),
             concurrency_key: None,
+            labels: Labels::default(),
             signals: Vec::new(),
             overrides: PolicyOverrides::default(),
         }

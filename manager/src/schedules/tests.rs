@@ -5,6 +5,7 @@ use jobbers_common::{
     engine::{
         ClaimRequest, Cycle, Engine as _, Outcome, PutMode, PutSchedule, QueueClaim, Settlement, model::ModelEngine,
     },
+    label::Labels,
     lifecycle::Status,
     name::{NodeName, QueueName, TaskName, WorkerId},
     policy::PolicyOverrides,
@@ -33,6 +34,7 @@ fn echo(queue: Option<&str>) -> TaskTemplate {
         priority: Priority::DEFAULT,
         parameters: RawValue::from_string("{}".to_owned()).unwrap().into(),
         concurrency_key: None,
+        labels: Labels::default(),
         signals: Vec::new(),
         overrides: PolicyOverrides::default(),
     }

@@ -5,13 +5,14 @@ use std::{str::FromStr, time::Duration};
 use jobbers_common::{
     duration,
     engine::TaskFilter,
+    label::{Label, Labels},
     lifecycle::Status,
     limits::MAX_WAIT,
     name::{QueueName, TaskId, TaskName, WorkerId},
     task::Task,
     time::Timestamp,
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{
@@ -39,6 +40,10 @@ pub struct ListParams {
     /// Of this version.
     #[serde(default, deserialize_with = "version_if_any")]
     pub version: Option<u32>,
+    /// With this label, `NAME=VALUE`; repeated, with all of them.
+    #[serde(default, deserialize_with = "labels")]
+    #[param(value_type = Vec<String>, example = json!(["team=billing"]))]
+    pub label: Labels,
     /// Run, now or last, by this worker.
     #[param(value_type = Option<NameDoc>)]
     pub worker: Option<WorkerId>,
@@ -82,6 +87,7 @@ impl ListParams {
             version: self.version,
             version_from: None,
             version_to: None,
+            labels: self.label.clone(),
             worker: self.worker.clone(),
             submitted_after: self.submitted_after.map(|at| at.0),
             submitted_before: self.submitted_before.map(|at| at.0),
@@ -181,6 +187,15 @@ impl WaitParams {
     }
 }
 
+/// Labels, each as `NAME=VALUE`.
+fn labels<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Labels, D::Error> {
+    let mut labels = Labels::default();
+    for label in Vec::<Label>::deserialize(deserializer)? {
+        labels.add(label).map_err(de::Error::custom)?;
+    }
+    Ok(labels)
+}
+
 const fn default_limit() -> usize {
     50
 }
@@ -202,6 +217,9 @@ pub struct FilterRequest {
     /// Of this version.
     #[serde(default, deserialize_with = "version_if_any")]
     pub version: Option<u32>,
+    /// With these labels, and perhaps others.
+    #[schema(value_type = HashMap<String, String>)]
+    pub labels: Labels,
     /// Run by this worker.
     #[schema(value_type = Option<NameDoc>)]
     pub worker: Option<WorkerId>,
@@ -225,6 +243,7 @@ impl FilterRequest {
             version: self.version,
             version_from: None,
             version_to: None,
+            labels: self.labels.clone(),
             worker: self.worker.clone(),
             submitted_after: self.submitted_after.map(|at| at.0),
             submitted_before: self.submitted_before.map(|at| at.0),

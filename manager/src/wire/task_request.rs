@@ -10,6 +10,7 @@ use jobbers_common::{
     engine::OnConflict,
     error_kind::ErrorKind,
     gate::ConcurrencyKey,
+    label::Labels,
     lifecycle::Status,
     limits::{MAX_DELAY, MAX_JSON_DEPTH},
     name::{QueueName, TaskId, TaskName},
@@ -87,6 +88,10 @@ pub struct TaskRequest<'a> {
     #[serde(default)]
     #[schema(value_type = Option<String>, max_length = 256, example = "customer:42")]
     pub concurrency_key: Option<ConcurrencyKey>,
+    /// Labels to find it by, at most 16: names of at most 128 characters, values of at most 256 bytes of text.
+    #[serde(default)]
+    #[schema(value_type = HashMap<String, String>, example = json!({"team": "billing"}))]
+    pub labels: Labels,
     /// Tasks whose ends it waits for, at most 1,000: stored ones, or tasks of the same batch, in any order. Until all of
     /// them have ended it is `waiting`. Not in a batch with unique keys.
     #[serde(default)]
@@ -371,6 +376,7 @@ impl TaskRequest<'_> {
             priority,
             parameters,
             concurrency_key: self.concurrency_key,
+            labels: self.labels,
             signals,
             overrides,
         })

@@ -7,6 +7,7 @@ use jobbers_common::{
     engine::{Submitted, SubmittedHow},
     error_kind::ErrorKind,
     gate::ConcurrencyKey,
+    label::Labels,
     lifecycle::Status,
     name::{QueueName, TaskId, TaskName, WorkerId},
     payload::Payload,
@@ -160,6 +161,10 @@ pub struct TaskView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     concurrency_key: Option<&'a ConcurrencyKey>,
+    /// Its labels.
+    #[serde(skip_serializing_if = "Labels::is_empty")]
+    #[schema(value_type = HashMap<String, String>)]
+    labels: &'a Labels,
     /// The tasks it waits for, or has waited for.
     #[serde(skip_serializing_if = "Option::is_none")]
     dependencies: Option<DependenciesView<'a>>,
@@ -441,6 +446,7 @@ impl<'a> From<&'a Task> for TaskView<'a> {
             dead_letter: task.dead_letter,
             unique: task.unique.as_deref().map(UniqueView::from),
             concurrency_key: task.concurrency_key.as_ref(),
+            labels: &task.labels,
             dependencies: task.dependencies.as_deref().map(DependenciesView::from),
             traceparent: task.trace.as_deref(),
             last_span: task.last_span.as_deref(),

@@ -178,8 +178,8 @@ async fn lists_are_filtered() {
     server.post("/queues", json!({"name": "q"})).await.expect(201);
     let batch = json!({"tasks": [
         {"id": "a", "name": "t"},
-        {"id": "b", "name": "t", "version": 2},
-        {"id": "c", "name": "u", "queue": "q"},
+        {"id": "b", "name": "t", "version": 2, "labels": {"team": "core", "env": "a=b"}},
+        {"id": "c", "name": "u", "queue": "q", "labels": {"team": "core"}},
         {"id": "d", "name": "u", "delay": "1h"},
     ]});
     server.post("/tasks", batch).await.expect(201);
@@ -192,6 +192,9 @@ async fn lists_are_filtered() {
         ("queue=q", "c"),
         ("name=t", "ab"),
         ("name=t&version=2", "b"),
+        ("label=team=core", "cb"),
+        ("label=team%3Dcore&label=env%3Da%3Db", "b"),
+        ("label=team=", ""),
         ("worker=w", "c"),
         ("submitted_after=2001-01-01T00:00:00Z", "cabd"),
         ("submitted_before=2001-01-01T00:00:00Z", ""),
@@ -201,6 +204,21 @@ async fn lists_are_filtered() {
         assert_eq!(ids, expected, "{query}");
         assert!(page["tasks"].as_array().unwrap().iter().all(|task| task.get("parameters").is_none()));
     }
+    let labels = json!({"team": "core", "env": "a=b"});
+    assert_eq!(server.get("/tasks/b").await.expect(200)["labels"], labels);
+    assert_eq!(server.get("/tasks/a").await.expect(200).get("labels"), None);
+    for query in ["label=team", "label==core", "label=a=1&label=a=2"] {
+        let problem = server.get(&format!("/tasks?{query}")).await.expect(400);
+        assert_eq!(problem["code"], "invalid_parameter", "{query}: {problem}");
+    }
+    for labels in [json!({"a b": "x"}), json!({"a": "\u{1}"}), json!({"a": 1}), json!(["a=1"])] {
+        let problem = server.post("/tasks", json!({"name": "t", "labels": labels})).await.expect(422);
+        assert_eq!(problem["code"], "invalid_request", "{problem}");
+        assert!(problem["pointer"].as_str().unwrap().starts_with("/labels"), "{problem}");
+    }
+    let filter = json!({"filter": {"labels": {"env": "a=b"}}});
+    assert_eq!(server.post("/tasks/cancel", filter).await.expect(200)["tasks"][0]["id"], "b");
+    server.post("/tasks/b/resubmit", "").await.expect(200);
     for (path, total) in [
         ("/tasks", json!(4)),
         ("/tasks?queue=default", json!(3)),

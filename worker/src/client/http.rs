@@ -7,6 +7,7 @@ use jobbers_common::{
     dependency::DependencyPolicy,
     engine::{Error, OnConflict, Submitted, SubmittedHow},
     gate::ConcurrencyKey,
+    label::Labels,
     lifecycle::Status,
     name::{QueueName, TaskId, WorkflowId, WorkflowName},
     payload::Payload,
@@ -93,6 +94,8 @@ struct Task<'a> {
     on_duplicate: Option<OnDuplicate>,
     #[serde(skip_serializing_if = "Option::is_none")]
     concurrency_key: Option<&'a ConcurrencyKey>,
+    #[serde(skip_serializing_if = "Labels::is_empty")]
+    labels: &'a Labels,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     depends_on: Vec<Predecessor<'a>>,
     #[serde(skip_serializing_if = "<[AwaitedSignal]>::is_empty")]
@@ -343,6 +346,7 @@ impl<'a> Task<'a> {
             unique_while: checked.unique.as_ref().map(|unique| unique.statuses),
             on_duplicate: checked.unique.as_ref().map(|unique| unique.on_duplicate),
             concurrency_key: checked.concurrency_key.as_ref(),
+            labels: &checked.labels,
             depends_on: checked
                 .depends_on
                 .iter()

@@ -5,6 +5,7 @@ use std::{marker::PhantomData, time::Duration};
 use jobbers_common::{
     dependency::{Dependency, DependencyPolicy},
     gate::ConcurrencyKey,
+    label::{Label, Labels},
     lifecycle::Status,
     limits::{DEFAULT_MAX_PAYLOAD_BYTES, HIGHEST_MAX_PAYLOAD_BYTES, MAX_DELAY},
     name::{QueueName, SignalName, TaskId, TaskName},
@@ -40,6 +41,7 @@ pub struct Submission<R> {
     overrides: PolicyOverrides,
     unique: Option<Wish>,
     concurrency_key: Option<String>,
+    labels: Vec<(String, String)>,
     depends_on: Vec<(String, DependencyPolicy)>,
     signals: Vec<(String, Option<Duration>, OnTimeout)>,
     output: PhantomData<fn() -> R>,
@@ -92,6 +94,7 @@ pub(super) struct Checked {
     pub(super) on_crash: CrashPolicy,
     pub(super) unique: Option<Unique>,
     pub(super) concurrency_key: Option<ConcurrencyKey>,
+    pub(super) labels: Labels,
     pub(super) depends_on: Vec<Dependency>,
     pub(super) signals: Vec<AwaitedSignal>,
 }
@@ -105,6 +108,7 @@ impl<R> Clone for Submission<R> {
             overrides: self.overrides.clone(),
             unique: self.unique.clone(),
             concurrency_key: self.concurrency_key.clone(),
+            labels: self.labels.clone(),
             depends_on: self.depends_on.clone(),
             signals: self.signals.clone(),
             ..*self
@@ -128,6 +132,7 @@ impl<R> Submission<R> {
             overrides: PolicyOverrides::default(),
             unique,
             concurrency_key: None,
+            labels: Vec::new(),
             depends_on: Vec::new(),
             signals: Vec::new(),
             output: PhantomData,
@@ -251,6 +256,12 @@ impl<R> Submission<R> {
         self
     }
 
+    /// Adds a label, to find the task by. May be called several times; a task has at most 16 labels.
+    pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.labels.push((name.into(), value.into()));
+        self
+    }
+
     /// Waits until another task has ended, by its id, and runs only if that one completed; otherwise this task is
     /// aborted. The other task is stored, or part of the same batch ([`Client::submit_all`]). May be called several
     /// times.
@@ -290,6 +301,7 @@ impl<R> Submission<R> {
             overrides,
             unique,
             concurrency_key,
+            labels,
             depends_on,
             signals,
             ..
@@ -306,6 +318,7 @@ impl<R> Submission<R> {
             overrides,
             unique,
             concurrency_key,
+            labels,
             depends_on,
             signals,
             output: PhantomData,
@@ -382,6 +395,11 @@ impl<R> Submission<R> {
         let signal =
             |(name, timeout, on_timeout)| Ok(AwaitedSignal { name: SignalName::new(name)?, timeout, on_timeout });
         let signals = self.signals.into_iter().map(signal).collect::<Result<_, SubmitError>>()?;
+        let mut labels = Labels::default();
+        for (name, value) in self.labels {
+            let added = Label::new(&name, value).and_then(|label| labels.add(label));
+            added.map_err(|error| SubmitError::Invalid(error.to_string()))?;
+        }
         let priority = self.priority.unwrap_or(Priority::DEFAULT.get());
         Ok(Checked {
             id: TaskId::new(self.id.unwrap_or_else(|| client.next_id()))?,
@@ -395,6 +413,7 @@ impl<R> Submission<R> {
             on_crash: self.on_crash,
             unique,
             concurrency_key: concurrency_key.map_err(|error| SubmitError::Invalid(error.to_string()))?,
+            labels,
             depends_on,
             signals,
         })

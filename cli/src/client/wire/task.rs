@@ -1,7 +1,7 @@
 //! Tasks, looked at.
 
 use jiff::Timestamp;
-use jobbers_common::lifecycle::Status;
+use jobbers_common::{label::Labels, lifecycle::Status};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -51,6 +51,9 @@ pub struct Task {
     pub unique: Option<Unique>,
     /// Its concurrency key.
     pub concurrency_key: Option<String>,
+    /// Its labels.
+    #[serde(default)]
+    pub labels: Labels,
     /// Its failed attempts.
     #[serde(default)]
     pub errors: Vec<AttemptError>,

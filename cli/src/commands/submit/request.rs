@@ -8,12 +8,13 @@ use jobbers_common::{
     duration,
     error_kind::ErrorKind,
     gate::ConcurrencyKey,
+    label::{Label, Labels},
     lifecycle::Status,
     name::{QueueName, TaskId, TaskName},
     signal::AwaitedSignal,
     unique::UniqueKey,
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer, ser};
 use serde_json::value::RawValue;
 
 /// The flags, under the names they have on the wire.
@@ -51,6 +52,10 @@ pub(super) struct TaskFlags {
     #[arg(long, value_name = "KEY")]
     #[serde(skip_serializing_if = "Option::is_none")]
     concurrency_key: Option<ConcurrencyKey>,
+    /// A label to find it by (team=billing); several times for several
+    #[arg(long = "label", value_name = "NAME=VALUE")]
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_labels")]
+    labels: Vec<Label>,
     /// A task to wait for, and what its end means: ID, or ID=POLICY with abort_successors (the default),
     /// run_with_failures or run_on_error; several times for several
     #[arg(long, value_name = "ID[=POLICY]")]
@@ -137,6 +142,15 @@ pub(super) struct TaskFlags {
     #[arg(long, value_name = "STATUS", value_parser = ["failed", "aborted"], requires = "max_tries")]
     #[serde(skip_serializing_if = "Option::is_none")]
     exhausted: Option<String>,
+}
+
+/// Labels, as a submission has them.
+fn as_labels<S: Serializer>(given: &[Label], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut labels = Labels::default();
+    for label in given {
+        labels.add(label.clone()).map_err(ser::Error::custom)?;
+    }
+    labels.serialize(serializer)
 }
 
 /// A task to wait for.

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::{DONE, Fixture, LEASE, failure, id, queue, retry, seconds, task, task_in, worker};
 use crate::{
-    engine::{Error, ListRequest, Outcome, TaskFilter},
+    engine::{Error, ListRequest, OnConflict, Outcome, Resubmit, Submit, TaskFilter},
+    label::Labels,
     lifecycle::Status,
     name::TaskName,
     task::{NewTask, Priority, Start, Task},
@@ -27,6 +28,14 @@ async fn varied(f: &Fixture) {
         NewTask { priority: Priority::new(9).unwrap(), ..task("urgent") },
     ])
     .await;
+}
+
+fn labels(texts: &[&str]) -> Labels {
+    let mut labels = Labels::default();
+    for text in texts {
+        labels.add(text.parse().unwrap()).unwrap();
+    }
+    labels
 }
 
 fn names(tasks: &[Task]) -> Vec<&str> {
@@ -80,11 +89,11 @@ pub async fn filters_restrict(f: Fixture) {
     let resize = TaskName::new("resize").unwrap();
     f.submit(vec![
         NewTask { name: resize.clone(), ..task("b") },
-        NewTask { name: resize.clone(), version: 2, ..task("c") },
+        NewTask { name: resize.clone(), version: 2, labels: labels(&["team=core", "env=a b"]), ..task("c") },
     ])
     .await;
     f.advance(seconds(10));
-    f.submit(vec![task_in("d", "mail")]).await;
+    f.submit(vec![NewTask { labels: labels(&["team=core"]), ..task_in("d", "mail") }]).await;
     f.cycle_as("w7", &["mail"], 1, Vec::new()).await;
     let all = TaskFilter::default;
     let cases = [
@@ -95,6 +104,9 @@ pub async fn filters_restrict(f: Fixture) {
         (TaskFilter { queue: Some(queue("nowhere")), ..all() }, vec![]),
         (TaskFilter { name: Some(resize.clone()), ..all() }, vec!["b", "c"]),
         (TaskFilter { name: Some(resize), version: Some(2), ..all() }, vec!["c"]),
+        (TaskFilter { labels: labels(&["team=core"]), ..all() }, vec!["d", "c"]),
+        (TaskFilter { labels: labels(&["team=core", "env=a b"]), ..all() }, vec!["c"]),
+        (TaskFilter { labels: labels(&["team="]), ..all() }, vec![]),
         (TaskFilter { worker: Some(worker("w7")), ..all() }, vec!["d"]),
         (TaskFilter { worker: Some(worker("w8")), ..all() }, vec![]),
         (TaskFilter { submitted_after: Some(start.after(seconds(10))), ..all() }, vec!["d", "b", "c"]),
@@ -103,6 +115,28 @@ pub async fn filters_restrict(f: Fixture) {
     for (filter, expected) in cases {
         assert_eq!(names(&f.list(filter.clone(), 2).await), expected, "{filter:?}");
     }
+}
+
+pub async fn labels_stay_with_their_task(f: Fixture) {
+    let labelled = labels(&["team=core", "empty="]);
+    let new = NewTask { labels: labelled.clone(), ..task("a") };
+    f.submit(vec![new.clone(), task("plain")]).await;
+    assert_eq!((f.get("a").await.labels, f.get("plain").await.labels), (labelled.clone(), Labels::default()));
+    let claimed = f.claim(2).await;
+    assert_eq!(f.get("a").await.labels, labelled);
+    f.settle(&claimed[0], retry(seconds(1))).await;
+    f.advance(seconds(1));
+    let again = f.claim_one().await;
+    f.settle(&again, Outcome::Failed { failure: failure("no"), dead_letter: true }).await;
+    assert_eq!(f.list(TaskFilter { labels: labelled.clone(), ..TaskFilter::default() }, 5).await[0].labels, labelled);
+    let copy = f.engine.dead_letters(0, 10).await.unwrap().copies.remove(0);
+    assert_eq!(copy.task.labels, labelled);
+    f.engine.delete_tasks(&[id("a")], true).await.unwrap();
+    f.engine.resubmit(vec![Resubmit::of_archive(copy)]).await.unwrap();
+    assert_eq!(f.get("a").await.labels, labelled, "it came along with the copy");
+    f.submit(vec![new.clone()]).await;
+    let other = Submit { tasks: vec![NewTask { labels: Labels::default(), ..new }], on_conflict: OnConflict::Fail };
+    assert_eq!(f.engine.submit(other).await.unwrap_err().kind(), "conflict", "labels are a part of the submission");
 }
 
 pub async fn a_walk_survives_changes(f: Fixture) {

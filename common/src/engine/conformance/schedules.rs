@@ -11,6 +11,7 @@ use crate::{
         StoredSchedule, SubmittedHow,
     },
     gate::ConcurrencyKey,
+    label::Labels,
     lifecycle::Status,
     limits::{MAX_BATCH, MAX_SCHEDULE_BYTES},
     name::{ScheduleName, TaskId, TaskName},
@@ -30,6 +31,7 @@ fn template() -> TaskTemplate {
         priority: Priority::DEFAULT,
         parameters: RawValue::from_string(r#"{"n": 1.0}"#.to_owned()).unwrap().into(),
         concurrency_key: Some(ConcurrencyKey::new("k").unwrap()),
+        labels: Labels::default(),
         signals: Vec::new(),
         overrides: PolicyOverrides { max_retries: Some(2), ..PolicyOverrides::default() },
     }

@@ -4,6 +4,7 @@ use super::{DONE, Fixture, audit::assert_sound, id, queue, seconds, task};
 use crate::{
     dependency::DependencyPolicy,
     engine::{Error, PruneRequest, PruneScope, PutMode, PutRun, RunQuery, StoredRun, workflows::encode_workflow},
+    label::Labels,
     lifecycle::Status,
     limits::{MAX_BATCH, MAX_WORKFLOW_BYTES, MAX_WORKFLOW_ID_BYTES},
     name::{NodeName, TaskName, WorkflowId, WorkflowName},
@@ -26,6 +27,7 @@ pub(super) fn graph() -> Workflow {
             priority: Priority::DEFAULT,
             parameters: serde_json::value::RawValue::from_string(r#"{"n": 1.0}"#.to_owned()).unwrap().into(),
             concurrency_key: None,
+            labels: Labels::default(),
             signals: Vec::new(),
             overrides: PolicyOverrides::default(),
         },

@@ -231,6 +231,7 @@ impl State {
             dead_letter: false,
             unique: new.unique,
             concurrency_key: new.concurrency_key,
+            labels: new.labels,
             dependencies,
             trace: new.trace,
             last_span: None,

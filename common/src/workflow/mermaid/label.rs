@@ -11,6 +11,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Map, Value, value::RawValue};
 
 use crate::{
+    label::Labels,
     name::{QueueName, TaskName},
     policy::PolicyOverrides,
     signal::AwaitedSignal,
@@ -89,7 +90,17 @@ pub(super) fn task_of(text: &str) -> Result<TaskTemplate, String> {
     let signals = signals_of(signals)?;
     let parameters = RawValue::from_string(parameters).map_err(|error| error.to_string())?.into();
     let (priority, overrides) = (Priority::DEFAULT, PolicyOverrides::default());
-    Ok(TaskTemplate { name, version, queue, priority, parameters, concurrency_key: None, signals, overrides })
+    Ok(TaskTemplate {
+        name,
+        version,
+        queue,
+        priority,
+        parameters,
+        concurrency_key: None,
+        labels: Labels::default(),
+        signals,
+        overrides,
+    })
 }
 
 /// The signals in ` on NAME on NAME=TIMEOUT`.

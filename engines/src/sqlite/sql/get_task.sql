@@ -6,7 +6,7 @@ SELECT key, id, id_is_chosen, name, version, queue, rank, status, revision, over
        parameters_type, coalesce(parameters, (SELECT bytes FROM large_parameters WHERE task = key)),
        result_type, result,
        (SELECT type FROM checkpoint WHERE task = key), (SELECT bytes FROM checkpoint WHERE task = key),
-       (SELECT said FROM uniqueness WHERE task = key), concurrency_key,
+       (SELECT said FROM uniqueness WHERE task = key), concurrency_key, labels,
        CASE linked WHEN 1 THEN (SELECT total FROM dependent WHERE task = key) END,
        CASE linked WHEN 1 THEN (SELECT signals FROM dependent WHERE task = key) END,
        CASE WHEN linked = 1 AND status = 7 THEN (SELECT aborted_by FROM dependent WHERE task = key) END,

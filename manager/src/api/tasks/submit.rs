@@ -274,6 +274,7 @@ impl RequestReader<'_> {
             key_is_explicit,
             depends_on,
             signals,
+            labels: request.labels,
             trace: self.envelope.trace.map(Box::from),
             request_digest,
         };

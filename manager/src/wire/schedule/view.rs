@@ -4,6 +4,7 @@ use jobbers_common::{
     duration,
     engine::{ScheduleEntry, StoredSchedule, Submitted},
     gate::ConcurrencyKey,
+    label::Labels,
     name::{NodeName, QueueName, ScheduleName, TaskId, TaskName, WorkflowId, WorkflowName},
     schedule::{CatchUp, LastRun, RunId, SlotRefusal, Slots, Target, Timing, WorkflowTemplate},
     template::TaskTemplate,
@@ -103,6 +104,10 @@ struct ScheduledTaskView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     concurrency_key: Option<&'a ConcurrencyKey>,
+    /// Its labels.
+    #[serde(skip_serializing_if = "Labels::is_empty")]
+    #[schema(value_type = HashMap<String, String>)]
+    labels: &'a Labels,
     /// What it changes of the task's policy.
     #[serde(flatten)]
     policy: PolicyView<'a>,
@@ -203,6 +208,7 @@ impl<'a> From<&'a TaskTemplate> for ScheduledTaskView<'a> {
             priority: task.priority.get(),
             parameters: serde_json::from_str(task.parameters.as_str()).ok(),
             concurrency_key: task.concurrency_key.as_ref(),
+            labels: &task.labels,
             policy: (&task.overrides).into(),
         }
     }
