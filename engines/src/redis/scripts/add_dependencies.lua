@@ -192,8 +192,8 @@ end
 local function put_edges(since)
   local entries_in, entries_out, counted, is_put = {}, {}, {}, {}
   for _, edge in ipairs(new) do
-    push(entries_in, 0, edge_entry(edge.run, since, edge.after, edge.policy))
-    push(entries_out, 0, edge_entry(edge.after, since, edge.run, edge.policy))
+    push(entries_in, '0', edge_entry(edge.run, since, edge.after, edge.policy))
+    push(entries_out, '0', edge_entry(edge.after, since, edge.run, edge.policy))
     for _, id in ipairs({ edge.run, edge.after }) do
       if not is_put[id] then
         is_put[id] = true

@@ -41,8 +41,8 @@ local function link_all()
         signals = signals + 1
         task.cause = task.cause or aborts(policy, status) and status .. on or nil
       else
-        push(entries_in, 0, edge_entry(id, since, on, policy))
-        push(entries_out, 0, edge_entry(on, since, id, policy))
+        push(entries_in, '0', edge_entry(id, since, on, policy))
+        push(entries_out, '0', edge_entry(on, since, id, policy))
         mark_linked(on)
         is_any_live = true
       end

@@ -11,9 +11,9 @@ local COUNTS, IN, OUT, DUE, ZERO = P .. 'g', P .. 'g:in', P .. 'g:out', P .. 'g:
 -- What precedes the signals from outside in what `g` has of a task (see external.lua).
 local FIRST_SIGNAL = '\1'
 
--- Edges of a task, at most `limit`: those made before a revision, or all.
+-- Edges of a task, at most `limit`: those made before a revision, or all. A limit in digits costs less than a number.
 local function edges_of(key, id, before, limit)
-  return call('ZRANGEBYLEX', key, '[' .. id .. ZERO, '(' .. id .. (before and ZERO .. before or '\1'), 'LIMIT', 0, limit)
+  return call('ZRANGEBYLEX', key, '[' .. id .. ZERO, '(' .. id .. (before and ZERO .. before or '\1'), 'LIMIT', '0', limit)
 end
 
 -- An entry of `g:in` or `g:out`: its task, since when, the task at the other end, and the policy.

@@ -96,8 +96,8 @@ local function put_edges()
       if edge.status then
         signals = signals + 1
       else
-        push(entries_in, 0, edge_entry(id, since, edge.on, edge.policy))
-        push(entries_out, 0, edge_entry(edge.on, since, id, edge.policy))
+        push(entries_in, '0', edge_entry(id, since, edge.on, edge.policy))
+        push(entries_out, '0', edge_entry(edge.on, since, id, edge.policy))
       end
       if record and not patched[edge.on] then
         local at = core_at(record) - 1 + @core.linked.at
