@@ -27,8 +27,14 @@ local function edge_entry(id, since, other, policy)
   return id .. ZERO .. since .. other .. ZERO .. policy
 end
 
+-- Of many tasks the counts are the same, so these are written and read once.
+local written_counts, read_totals, read_signalled = {}, {}, {}
+
 local function write_counts(total, signals)
-  return format('%06d%06d', total, signals)
+  local number = total * 1000000 + signals
+  local counts = written_counts[number] or format('%012.0f', number)
+  written_counts[number] = counts
+  return counts
 end
 
 -- The signals in what `g` has of a task, as they are.
@@ -38,5 +44,9 @@ local function signals_in(counts)
 end
 
 local function read_counts(counts)
-  return tonumber(sub(counts, @dependent.total)), tonumber(sub(counts, @dependent.signals))
+  if not read_totals[counts] then
+    read_totals[counts] = tonumber(sub(counts, @dependent.total))
+    read_signalled[counts] = tonumber(sub(counts, @dependent.signals))
+  end
+  return read_totals[counts], read_signalled[counts]
 end
