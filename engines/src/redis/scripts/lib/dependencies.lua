@@ -82,17 +82,6 @@ local function is_before(a, b)
   return a.since < b.since or a.since == b.since and a.on < b.on
 end
 
--- The values stored by id, of many tasks.
-local function fetch(key, ids)
-  local found = {}
-  for first = 1, #ids, 1000 do
-    for i, value in ipairs(call('HMGET', key, unpack(ids, first, min(first + 999, #ids)))) do
-      found[ids[first + i - 1]] = value
-    end
-  end
-  return found
-end
-
 -- include end_signals
 
 -- Signals edges, and moves the tasks that no longer wait, or are aborted.
@@ -108,7 +97,11 @@ local function signal(round)
   end
   spread('ZREM', IN, gone_in)
   spread('ZREM', OUT, gone_out)
-  local stored, counts, has_moved, moves, counted = fetch(T, ids), fetch(COUNTS, ids), {}, {}, {}
+  local stored, counts, has_moved, moves, counted = {}, {}, {}, {}, {}
+  local records_of_ids, counts_of_ids = read_values(T, ids), read_values(COUNTS, ids)
+  for i, id in ipairs(ids) do
+    stored[id], counts[id] = records_of_ids[i], counts_of_ids[i]
+  end
   local deleted, timeouts = {}, {}
   for _, edge in ipairs(round) do
     local id, record = edge.id, stored[edge.id]
@@ -148,25 +141,38 @@ local function signal(round)
 end
 
 -- Lets tasks that are over go of the predecessors they hold, while this step may. Leaves the rest to later steps.
-local function release_ended(ended)
-  for _, task in ipairs(ended) do
-    local list = call('HGET', PARENTS, task.id)
-    local record = list and sub(list, @parents.holds) == @flag.yes and call('HGET', T, task.id)
+local function release_ended(ended, lists)
+  local ids, places, is_listed = {}, {}, {}
+  for i, task in ipairs(ended) do
+    -- A task that was sent again may have ended twice.
+    if lists[i] and byte(lists[i], @parents.holds.at) == @flag.yes.byte and not is_listed[task.id] then
+      is_listed[task.id], ids[#ids + 1], places[#places + 1] = true, task.id, i
+    end
+  end
+  local released, changes = {}, {}
+  for i, record in ipairs(read_values(T, ids)) do
+    local task, list = ended[places[i]], lists[places[i]]
     if record and is_over(record) and releases_left > 0 then
-      releases_left = releases_left - release_parents(task.id, list)
+      push(released, task.id, @flag.no .. sub(list, @parents.rest.at))
+      releases_left = releases_left - note_holders(changes, list, -1)
     elseif record and is_over(record) then
       call('ZADD', DUE, 0, task.before .. task.status .. task.id)
     end
   end
+  spread('HSET', PARENTS, released)
+  change_holders(changes)
 end
 
 -- Signals the ends that were noted, and those that follow from them, round by round, while signals are left for this
 -- step. Leaves the rest to later steps.
 local function signal_ended()
   while ended_links[1] do
-    local ended, round = ended_links, {}
+    local ended, round, ids = ended_links, {}, {}
     ended_links = {}
-    release_ended(ended)
+    for i, task in ipairs(ended) do
+      ids[i] = task.id
+    end
+    release_ended(ended, read_values(PARENTS, ids))
     for _, task in ipairs(ended) do
       if task.has_waited then
         drop_edges(task.id, task.before)

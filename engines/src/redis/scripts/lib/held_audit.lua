@@ -52,6 +52,12 @@ local function check_counted(id, list)
   end
 end
 
+-- A task is over: it holds its predecessors no longer.
+local function release_parents(id, list)
+  call('HSET', PARENTS, id, @flag.no .. sub(list, @parents.rest.at))
+  let_go(list)
+end
+
 -- Lists of predecessors: whether their tasks exist, and hold these only while they are not over.
 local function look_over_lists()
   local found = scan('HSCAN', PARENTS, math.max(1, min(limit, LISTS_A_STEP)))
@@ -87,7 +93,7 @@ local function set_holders(id, count)
   end
 end
 
-local function note_holders(id, counted, right)
+local function note_miscounted(id, counted, right)
   note('miscounted', id, right .. ' tasks hold its result, and ' .. counted .. ' are counted', function()
     set_holders(id, right)
   end)
@@ -100,11 +106,11 @@ local function compare_holders(counts)
     local id, right = stored[i], counts[stored[i]] or 0
     looked_at, counts[id] = looked_at + 1, nil
     if stored[i + 1] ~= tostring(right) then
-      note_holders(id, stored[i + 1], right)
+      note_miscounted(id, stored[i + 1], right)
     end
   end
   for id, right in pairs(counts) do
-    note_holders(id, 'none', right)
+    note_miscounted(id, 'none', right)
   end
 end
 

@@ -16,38 +16,68 @@ local function each_parent(list)
   return string.gmatch(sub(list, @parents.rest.at), '[^%z]+')
 end
 
--- Stores the predecessors of new tasks, pairs of id and list, which hold them from now on.
-local function hold_parents(lists)
-  local held = {}
-  for i = 2, #lists, 2 do
-    for on in each_parent(lists[i]) do
-      held[on] = (held[on] or 0) + 1
+-- The values stored by id, of many tasks, in the order of their ids.
+local function read_values(key, ids)
+  if #ids <= 1000 then
+    return ids[1] and call('HMGET', key, unpack(ids)) or {}
+  end
+  local found = {}
+  for first = 1, #ids, 1000 do
+    for i, value in ipairs(call('HMGET', key, unpack(ids, first, min(first + 999, #ids)))) do
+      found[first + i - 1] = value
     end
   end
-  spread('HSET', PARENTS, lists)
-  for on, count in pairs(held) do
-    call('HINCRBY', HELD_BY, on, count)
+  return found
+end
+
+-- Changes how many tasks hold others: by id, the change. What is known of those that none holds any more is deleted.
+local function change_holders(changes)
+  local ids, counted, gone = {}, {}, {}
+  for id in pairs(changes) do
+    ids[#ids + 1] = id
   end
+  for i, count in ipairs(read_values(HELD_BY, ids)) do
+    local id = ids[i]
+    local left = (tonumber(count) or 0) + changes[id]
+    if left > 0 then
+      counted[#counted + 1] = id
+      counted[#counted + 1] = left
+    else
+      gone[#gone + 1] = id
+    end
+  end
+  spread('HSET', HELD_BY, counted)
+  spread('HDEL', HELD_BY, gone)
+  if gone[1] and call('EXISTS', HELD_RESULTS) == 1 then
+    spread('HDEL', HELD_RESULTS, gone)
+  end
+end
+
+-- Adds a list of predecessors to changes for `change_holders`. Returns how many these are.
+local function note_holders(changes, list, change)
+  local count = 0
+  for on in each_parent(list) do
+    changes[on], count = (changes[on] or 0) + change, count + 1
+  end
+  return count
+end
+
+-- Stores the predecessors of new tasks, pairs of id and list, which hold them from now on.
+local function hold_parents(lists)
+  local changes = {}
+  for i = 2, #lists, 2 do
+    note_holders(changes, lists[i], 1)
+  end
+  spread('HSET', PARENTS, lists)
+  change_holders(changes)
 end
 
 -- A list of predecessors is held no longer. Returns how many these were.
 local function let_go(list)
-  local gone, released = {}, 0
-  for on in each_parent(list) do
-    released = released + 1
-    if call('HINCRBY', HELD_BY, on, -1) <= 0 then
-      gone[#gone + 1] = on
-    end
-  end
-  spread('HDEL', HELD_BY, gone)
-  spread('HDEL', HELD_RESULTS, gone)
-  return released
-end
-
--- A task is over: it holds its predecessors no longer. Returns how many these were.
-local function release_parents(id, list)
-  call('HSET', PARENTS, id, @flag.no .. sub(list, @parents.rest.at))
-  return let_go(list)
+  local changes = {}
+  local count = note_holders(changes, list, -1)
+  change_holders(changes)
+  return count
 end
 
 -- How a finished task ended: its state, and its result if it has one.
