@@ -74,13 +74,13 @@ local function link_all()
   spread('HSET', COUNTS, counts)
   spread('ZADD', TIMEOUTS, timeouts)
 
-  local moves = {}
+  local moves = new_moves()
   for _, task in ipairs(linked) do
     if task.cause or task.is_free then
-      moves[#moves + 1] = { task.id, call('HGET', T, task.id), task.cause }
+      add_move(moves, task.id, call('HGET', T, task.id), task.cause)
     end
   end
-  if moves[1] then
+  if moves.ids[1] then
     leave_waiting(moves)
     write_moves(true)
   end

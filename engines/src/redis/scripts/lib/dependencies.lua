@@ -8,15 +8,12 @@ local MOST_READ = '401'
 -- How many predecessors this step may still release.
 local releases_left = 1000
 
--- By policy: the ends that abort the successor.
-local ABORTS = {
-  [@policy.abort_successors] = '[^' .. @state.completed .. ']',
-  [@policy.run_with_failures] = '^$',
-  [@policy.run_on_error] = '[' .. @state.completed .. @state.cancelled .. ']',
-}
-
+-- Whether the end of a predecessor aborts the successor.
 local function aborts(policy, status)
-  return string.find(status, ABORTS[policy]) ~= nil
+  if policy == @policy.abort_successors then
+    return status ~= @state.completed
+  end
+  return policy == @policy.run_on_error and (status == @state.completed or status == @state.cancelled)
 end
 
 -- Deletes the edges of a task from before a revision: it no longer waits for any predecessor.
@@ -30,108 +27,160 @@ local function drop_edges(id, before)
   spread('ZREM', OUT, others)
 end
 
--- A waiting task joins the end of its queue, or waits for its time.
-local function release(queue, id, record, revision)
-  local ready_at, numbers = sub(record, @lease.ready_at), revision .. revision
-  local rest = sub(record, @lease.started_at.at)
-  if ready_at > STAMP then
-    push(records, id, @state.scheduled .. numbers .. ready_at .. rest)
-    push(queue.later, format('%.0f', (unpack_at('>I7', record, @lease.ready_at.at))), id)
-  else
-    push(records, id, @state.submitted .. numbers .. STAMP .. rest)
-    local is_suspect = byte(record, @lease.suspicion.at) ~= @suspicion.none.byte
-    if is_suspect then
-      -- It ran before dependencies were added to it.
-      queue.suspects = queue.suspects or {}
-    end
-    push(is_suspect and queue.suspects or queue.ready, score_of(sub(record, @lease.priority), revision), id)
-  end
-end
-
 -- Notes the predecessor that aborts a task: how it ended, and its id; empty for a signal from outside.
 local function note_aborted_by(id, cause)
   local counts = call('HGET', COUNTS, id) or write_counts(0, 0)
   call('HSET', COUNTS, id, sub(counts, 1, @dependent.signals.last) .. cause .. signals_in(counts))
 end
 
--- Moves tasks that waited, in this order: {id, record, and for an aborted one the state and id of its predecessor}.
+-- Moves of tasks that waited, in their order. For an aborted one, `cause` is the state and id of its predecessor.
+local function new_moves()
+  return { ids = {}, records = {}, causes = {} }
+end
+
+local function add_move(moves, id, record, cause)
+  local place = #moves.ids + 1
+  moves.ids[place], moves.records[place], moves.causes[place] = id, record, cause or false
+end
+
+-- Moves waiting tasks. One that is released joins the end of its queue, or waits for its time.
 local function leave_waiting(moves)
-  local high, low, next_high = take_numbers(#moves)
-  local left = {}
-  for i, move in ipairs(moves) do
-    local id, record, cause = unpack(move)
-    local name, revision = queue_of(record), number_at(high, low, next_high, i - 1)
-    left[name] = left[name] or {}
+  local find, high, low, next_high = string.find, take_numbers(#moves.ids)
+  local shape, name, queue, ready_at, is_early, left = nil, nil, nil, nil, nil, {}
+  for i, id in ipairs(moves.ids) do
+    local record, cause, revision = moves.records[i], moves.causes[i], number_at(high, low, next_high, i - 1)
+    -- Most often they are of one queue, and due at one time.
+    if not shape or find(record, shape, @lease.queue_length.at, true) ~= @lease.queue_length.at then
+      local queue_last = @lease.queue.at - 1 + byte(record, @lease.queue_length.at)
+      shape, name = sub(record, @lease.queue_length.at, queue_last), sub(record, @lease.queue.at, queue_last)
+      queue, left[name] = gathered(name), left[name] or {}
+    end
     left[name][#left[name] + 1] = id
+    if sub(record, @lease.ready_at) ~= ready_at then
+      ready_at = sub(record, @lease.ready_at)
+      is_early = ready_at > STAMP
+    end
     if cause then
       note_aborted_by(id, cause)
       if sized then
         note_out(name, { id })
       end
-      finish(gathered(name), id, record, @state.aborted, revision, @flag.no, @by.store, NO_NUMBER)
+      finish(queue, id, record, @state.aborted, revision, @flag.no, @by.store, NO_NUMBER)
+    elseif is_early then
+      push(records, id, @state.scheduled .. revision .. revision .. sub(record, @lease.ready_at.at))
+      push(queue.later, format('%.0f', (unpack_at('>I7', record, @lease.ready_at.at))), id)
     else
-      release(gathered(name), id, record, revision)
+      push(records, id, @state.submitted .. revision .. revision .. STAMP .. sub(record, @lease.started_at.at))
+      local part = 'ready'
+      if byte(record, @lease.suspicion.at) ~= @suspicion.none.byte then
+        -- It ran before dependencies were added to it.
+        part, queue.suspects = 'suspects', queue.suspects or {}
+      end
+      push(queue[part], score_of(sub(record, @lease.priority), revision), id)
     end
   end
-  for name, ids in pairs(left) do
-    spread('ZREM', of(name, 'd'), ids)
+  for of_queue, ids in pairs(left) do
+    spread('ZREM', of(of_queue, 'd'), ids)
   end
-end
-
-local function is_before(a, b)
-  return a.since < b.since or a.since == b.since and a.on < b.on
 end
 
 -- include end_signals
 
+-- Edges that are signalled together. What is known of each is in these lists, at one place.
+local function new_round()
+  return { tasks = {}, ids = {}, since = {}, policies = {}, entries_in = {}, entries_out = {} }
+end
+
+-- Adds the first `count` entries that `g:out` has of a task that ended.
+local function add_to_round(round, task, entries, count)
+  local tasks, ids, all_since, policies, ins, outs =
+    round.tasks, round.ids, round.since, round.policies, round.entries_in, round.entries_out
+  local edge_at, last = #task.id + #ZERO, #ids
+  local since_at, since_last, id_at = edge_at + @edge.since.at, edge_at + @edge.since.last, edge_at + @edge.rest.at
+  for i = 1, count do
+    local entry, place = entries[i], last + i
+    local since, id, policy = sub(entry, since_at, since_last), sub(entry, id_at, -3), sub(entry, -1)
+    tasks[place], ids[place], all_since[place], policies[place] = task, id, since, policy
+    ins[place], outs[place] = edge_entry(id, since, task.id, policy), entry
+    round.is_mixed = round.is_mixed or task.status ~= @state.completed or policy == @policy.run_on_error
+  end
+end
+
+-- The places of a round in the order in which its edges were made. Of those of one task that were made together, the order
+-- matters only if they differ in their effect.
+local function in_order(round)
+  local since, ids, tasks, places, is_sorted = round.since, round.ids, round.tasks, {}, true
+  for i = 1, #since do
+    places[i] = i
+    is_sorted = is_sorted and (i == 1 or since[i - 1] == since[i] and ids[i - 1] == ids[i] and not round.is_mixed
+      or since[i - 1] < since[i])
+  end
+  if not is_sorted then
+    table.sort(places, function(a, b)
+      return since[a] < since[b] or since[a] == since[b] and tasks[a].id < tasks[b].id
+    end)
+  end
+  return places
+end
+
 -- Signals edges, and moves the tasks that no longer wait, or are aborted.
 local function signal(round)
-  table.sort(round, is_before)
-  local gone_in, gone_out, ids, seen = {}, {}, {}, {}
-  for i, edge in ipairs(round) do
-    gone_in[i] = edge_entry(edge.id, edge.since, edge.on, edge.policy)
-    gone_out[i] = edge_entry(edge.on, edge.since, edge.id, edge.policy)
-    if not seen[edge.id] then
-      seen[edge.id], ids[#ids + 1] = true, edge.id
+  local ids, place_of, places = {}, {}, {}
+  for i, id in ipairs(round.ids) do
+    local place = place_of[id]
+    if not place then
+      place = #ids + 1
+      ids[place], place_of[id] = id, place
+    end
+    places[i] = place
+  end
+  spread('ZREM', IN, round.entries_in)
+  spread('ZREM', OUT, round.entries_out)
+  local stored, counts, moves, deleted, timeouts = read_values(T, ids), read_values(COUNTS, ids), new_moves(), {}, {}
+  local totals, signals, has_moved = {}, {}, {}
+  for place, record in ipairs(stored) do
+    if record and counts[place] and byte(record) == @state.waiting.byte then
+      totals[place], signals[place] = read_counts(counts[place])
     end
   end
-  spread('ZREM', IN, gone_in)
-  spread('ZREM', OUT, gone_out)
-  local stored, counts, has_moved, moves, counted = {}, {}, {}, {}, {}
-  local records_of_ids, counts_of_ids = read_values(T, ids), read_values(COUNTS, ids)
-  for i, id in ipairs(ids) do
-    stored[id], counts[id] = records_of_ids[i], counts_of_ids[i]
-  end
-  local deleted, timeouts = {}, {}
-  for _, edge in ipairs(round) do
-    local id, record = edge.id, stored[edge.id]
-    if record and byte(record) == @state.waiting.byte and counts[id] and not has_moved[id] then
-      local total, signals = read_counts(counts[id])
-      local is_deleted = edge.status == @gone.deleted or edge.status == @gone.cascade
-      local is_aborted = not is_deleted and aborts(edge.policy, edge.status)
+  for _, i in ipairs(in_order(round)) do
+    local place, task = places[i], round.tasks[i]
+    local total, count, status = totals[place], signals[place], task.status
+    if total and not has_moved[place] then
+      local is_deleted = status == @gone.deleted or status == @gone.cascade
       if is_deleted then
         total = total - 1
+        totals[place] = total
       else
-        signals = signals + 1
+        count = count + 1
+        signals[place] = count
       end
-      local external = signals_in(counts[id])
-      counts[id], counted[id] = write_counts(total, signals) .. external, true
-      if is_aborted or signals >= total then
-        local list = edge.status == @gone.cascade and deleted or moves
-        has_moved[id], list[#list + 1] = true, { id, record, is_aborted and edge.status .. edge.on or nil }
-      elseif external ~= '' and count_open(external) == total - signals then
-        local awaited, before = read_signals(counts[id])
-        counts[id] = write_signals(before, with_timeouts(id, awaited, timeouts))
+      local is_aborted = not is_deleted and aborts(round.policies[i], status)
+      if is_aborted or count >= total then
+        has_moved[place] = true
+        if status == @gone.cascade then
+          deleted[#deleted + 1] = { ids[place], stored[place] }
+        else
+          add_move(moves, ids[place], stored[place], is_aborted and status .. task.id)
+        end
       end
     end
   end
   local written = {}
-  for id in pairs(counted) do
-    push(written, id, counts[id])
+  for place, total in pairs(totals) do
+    local counted = write_counts(total, signals[place])
+    if #counts[place] > #counted then
+      local external = signals_in(counts[place])
+      if not has_moved[place] and count_open(external) == total - signals[place] then
+        external = write_signals('', with_timeouts(ids[place], read_signals(external), timeouts))
+      end
+      counted = counted .. external
+    end
+    push(written, ids[place], counted)
   end
   spread('HSET', COUNTS, written)
   spread('ZADD', TIMEOUTS, timeouts)
-  if #moves > 0 then
+  if moves.ids[1] then
     leave_waiting(moves)
   end
   if #deleted > 0 then
@@ -167,7 +216,7 @@ end
 -- step. Leaves the rest to later steps.
 local function signal_ended()
   while ended_links[1] do
-    local ended, round, ids = ended_links, {}, {}
+    local ended, round, ids = ended_links, new_round(), {}
     ended_links = {}
     for i, task in ipairs(ended) do
       ids[i] = task.id
@@ -187,13 +236,10 @@ local function signal_ended()
         call('ZADD', DUE, 0, task.before .. task.status .. task.id)
       end
       local count = min(#entries, signals_left)
-      for i = 1, count do
-        local on, since, id, policy = read_edge(entries[i])
-        round[#round + 1] = { on = on, since = since, id = id, policy = policy, status = task.status }
-      end
+      add_to_round(round, task, entries, count)
       signals_left = signals_left - count
     end
-    if #round > 0 then
+    if round.ids[1] then
       signal(round)
     end
     flush_moves(true)

@@ -2,9 +2,8 @@
 
 -- include external
 
--- Ends an open signal of a waiting task. Returns whether the task then moves: nothing, or {id, record, and if the signal
--- aborts it an empty cause}.
-local function end_signal(id, record, name, state)
+-- Ends an open signal of a waiting task. Returns whether the task then moves, and if the signal aborts it an empty cause.
+local function end_signal(id, name, state)
   local signals, before = read_signals(call('HGET', COUNTS, id) or '')
   for i, signal in ipairs(signals) do
     if name_of(signal) == name and is_open(signal) then
@@ -13,7 +12,7 @@ local function end_signal(id, record, name, state)
       call('HSET', COUNTS, id, write_signals(write_counts(total, count + 1), signals))
       call('ZREM', TIMEOUTS, timeout_entry(id, signal))
       local is_aborted = state == @signal_state.timed_out and sub(signal, @signal.on_timeout) == @on_timeout.abort
-      return (is_aborted or count + 1 >= total) and { id, record, is_aborted and '' or nil } or nil
+      return is_aborted or count + 1 >= total, is_aborted and ''
     end
   end
 end
@@ -21,16 +20,19 @@ end
 -- Ends signals of tasks, in this order: {id, name, its new state}; and moves the tasks that wait for nothing else, or are
 -- aborted.
 local function end_signals(ended)
-  local has_moved, moves = {}, {}
+  local has_moved, moves = {}, new_moves()
   for _, one in ipairs(ended) do
     local id, name, state = unpack(one)
     local record = not has_moved[id] and call('HGET', T, id)
-    local move = record and byte(record) == @state.waiting.byte and end_signal(id, record, name, state)
-    if move then
-      has_moved[id], moves[#moves + 1] = true, move
+    if record and byte(record) == @state.waiting.byte then
+      local is_moved, cause = end_signal(id, name, state)
+      if is_moved then
+        has_moved[id] = true
+        add_move(moves, id, record, cause)
+      end
     end
   end
-  if moves[1] then
+  if moves.ids[1] then
     leave_waiting(moves)
   end
 end

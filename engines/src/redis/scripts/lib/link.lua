@@ -131,7 +131,7 @@ end
 -- Moves the tasks of a batch that still wait, and whose predecessors were over: all of them, or one so that it aborts.
 local function move_at_once()
   -- include dependencies
-  local moves = {}
+  local moves = new_moves()
   for place, id in ipairs(ids) do
     local is_any_open, cause = false, nil
     for _, signal in ipairs(signals_at[place] or {}) do
@@ -143,10 +143,10 @@ local function move_at_once()
     end
     local record = edges_at[place] and (cause or not is_any_open) and call('HGET', T, id)
     if record and byte(record) == @state.waiting.byte then
-      moves[#moves + 1] = { id, record, cause }
+      add_move(moves, id, record, cause)
     end
   end
-  if #moves > 0 then
+  if moves.ids[1] then
     leave_waiting(moves)
     write_moves(true)
   end
