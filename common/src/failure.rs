@@ -26,6 +26,8 @@ pub enum FailureKind {
     Stall,
     /// No worker that was offered it knew its name and version, for longer than its queue's patience.
     Unknown,
+    /// No worker leased it before it expired.
+    Expired,
 }
 
 impl FailureKind {
@@ -42,6 +44,7 @@ impl FailureKind {
             Self::Cancelled => "cancelled",
             Self::Stall => "stall",
             Self::Unknown => "unknown",
+            Self::Expired => "expired",
         }
     }
 }
@@ -68,6 +71,12 @@ impl AttemptFailure {
     #[must_use]
     pub fn given_back_at_last_try() -> Self {
         Self::new(FailureKind::Fatal, "given back at its last try")
+    }
+
+    /// The failure of a task that a worker asked for too late.
+    #[must_use]
+    pub fn expired() -> Self {
+        Self::new(FailureKind::Expired, "expired before its first attempt began")
     }
 
     /// The same, of this sort of error.

@@ -25,7 +25,7 @@ pub enum Status {
     Cancelled,
     /// Over: a predecessor was aborted, or the worker said abort.
     Aborted,
-    /// Over: no worker could run it for longer than the queue's patience.
+    /// Over: no worker could run it for longer than the queue's patience, or it expired before its first attempt.
     Dropped,
     /// Over: no progress heartbeat while its worker lived, and its policy says `stall`.
     Stalled,
@@ -54,7 +54,7 @@ pub enum Move {
     Cancel,
     /// The worker, a predecessor, or a signal that did not come in time aborts it.
     Abort,
-    /// The queue's patience with an unknown task is over.
+    /// The queue's patience with an unknown task is over, or the task expired.
     Drop,
     /// Its progress heartbeat is overdue and its policy says `stall`.
     Stall,

@@ -196,6 +196,10 @@ impl Default for TaskPolicy {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PolicyOverrides {
+    /// How long the first attempt may be late: if no worker has leased the task by then, counted from when it is due, it
+    /// never runs and ends as `dropped`. Above 0.
+    #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
+    pub expires_in: Option<Duration>,
     /// See [`TaskPolicy::max_retries`]; at most 1,000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_retries: Option<u32>,
@@ -298,6 +302,7 @@ impl PolicyOverrides {
         check(self.max_crashes.is_none_or(|n| (1..=MAX_CRASHES).contains(&n)), "max_crashes", "must be 1 to 100")?;
         check(self.max_tries.is_none_or(|n| (1..=MAX_TRIES).contains(&n)), "max_tries", "must be 1 to 100")?;
         check(self.exhausted.is_none() || self.max_tries.is_some(), "exhausted", "needs max_tries")?;
+        check(within(self.expires_in) && positive(self.expires_in), "expires_in", "must be above 0 and at most 366d")?;
         check(within(self.retry_delay), "retry_delay", "must be at most 366d")?;
         check(within(self.max_retry_delay), "max_retry_delay", "must be at most 366d")?;
         check(within(self.retry_for) && positive(self.retry_for), "retry_for", "must be above 0 and at most 366d")?;

@@ -325,6 +325,16 @@ pub struct Task {
     pub last_span: Option<Box<str>>,
 }
 
+impl Task {
+    /// Until when its first attempt must begin. `None` if it does not expire, while it waits for other tasks or signals,
+    /// once a worker has leased it, and when it is over.
+    #[must_use]
+    pub fn expires_at(&self) -> Option<Timestamp> {
+        let is_timed = self.started_at.is_none() && matches!(self.status, Status::Scheduled | Status::Submitted);
+        self.overrides.expires_in.filter(|_| is_timed).map(|late| self.ready_at.after(late))
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 const fn is_zero(count: &u32) -> bool {
     *count == 0

@@ -81,6 +81,7 @@ mod directory;
 mod due;
 mod duty;
 mod error;
+mod expiry;
 mod find;
 mod finished;
 mod gates;

@@ -38,6 +38,7 @@ pub mod dead;
 pub mod deleting;
 pub mod deleting_tasks;
 pub mod dependencies;
+pub mod expiry;
 mod fixture;
 pub mod gates;
 pub mod graphs;
@@ -510,6 +511,22 @@ macro_rules! conformance_suite {
             no_dead_letter_is_made_of_a_task_that_wants_none
             a_cancel_wins_over_the_last_try
             a_task_that_is_sent_again_from_the_start_has_its_tries_again
+        );
+        $crate::conformance_group!($open, expiry:
+            a_task_that_is_asked_for_too_late_is_dropped_and_never_runs
+            a_task_is_run_until_it_expires
+            nothing_expires_that_was_leased_once
+            the_time_counts_from_when_the_task_is_due
+            successors_and_unique_keys_follow_the_drop
+            no_copy_is_made_of_an_expired_task_that_wants_none
+            a_task_that_is_sent_again_does_not_expire
+            a_claim_drops_a_bounded_number_and_is_repeated_at_once
+            expired_tasks_are_dropped_wherever_they_wait
+            a_claim_that_drops_still_leases_what_it_may
+            an_expired_task_no_longer_counts_as_waiting
+            a_restored_task_expires_when_it_would_have
+            an_expired_task_uses_up_no_slot_of_a_limit
+            an_expiry_is_part_of_the_submission
         );
         $crate::conformance_group!($open, audit:
             an_audit_of_a_sound_store_finds_nothing

@@ -11,6 +11,7 @@ use crate::{
     limits::MAX_BATCH,
     name::{QueueName, TaskId, TaskName},
     queue::RoleConfig,
+    task::Task,
     time::Timestamp,
 };
 
@@ -90,7 +91,7 @@ pub fn validate_creation(queues: &[QueueName]) -> Result<()> {
     Ok(())
 }
 
-/// A task that ended when its lease was taken back.
+/// A task that the store ended without a settlement: when its lease was taken back, or when it expired.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostTask {
     /// Its queue.
@@ -99,10 +100,22 @@ pub struct LostTask {
     pub name: TaskName,
     /// Its version.
     pub version: u32,
-    /// `failed` as poison, or `cancelled` because a cancel had been requested.
+    /// `failed` as poison, `cancelled` because a cancel had been requested, or `dropped` because it expired.
     pub status: Status,
     /// Whether a dead letter was made of it.
     pub dead_letter: bool,
+}
+
+impl From<&Task> for LostTask {
+    fn from(task: &Task) -> Self {
+        Self {
+            queue: task.queue.clone(),
+            name: task.name.clone(),
+            version: task.version,
+            status: task.status,
+            dead_letter: task.dead_letter,
+        }
+    }
 }
 
 /// What taking expired leases back did.

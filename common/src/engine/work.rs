@@ -3,7 +3,7 @@
 use std::{collections::HashSet, time::Duration};
 
 use crate::{
-    engine::{Error, Reclaimed, Result},
+    engine::{Error, LostTask, Reclaimed, Result},
     lifecycle::Status,
     limits::{MAX_BATCH, MAX_DELAY, MAX_PROGRESS_BYTES, MAX_QUEUES_PER_CLAIM, MAX_REFUSALS_PER_CLAIM},
     name::{QueueName, TaskId, WorkerId},
@@ -278,6 +278,8 @@ pub struct CycleReply {
     pub more: bool,
     /// What the claim did with expired leases of its queues before it looked for work. A repeated cycle does not report it.
     pub reclaimed: Reclaimed,
+    /// The tasks that the claim would have leased, but found expired, and dropped. A repeated cycle does not report them.
+    pub expired: Vec<LostTask>,
 }
 
 /// News of a task in progress.

@@ -42,15 +42,25 @@ const fn letter_of(kind: FailureKind) -> char {
         FailureKind::Cancelled => 'x',
         FailureKind::Stall => 'h',
         FailureKind::Unknown => 'u',
+        FailureKind::Expired => 'o',
     }
 }
 
 fn kind_of(letter: u8) -> Result<FailureKind> {
     use FailureKind as K;
-    [K::Error, K::Fatal, K::Timeout, K::Panic, K::Crash, K::Shutdown, K::Cancelled, K::Stall, K::Unknown]
-        .into_iter()
-        .find(|kind| letter_of(*kind) == char::from(letter))
-        .ok_or_else(|| corrupt("error"))
+    const ALL: [FailureKind; 10] = [
+        K::Error,
+        K::Fatal,
+        K::Timeout,
+        K::Panic,
+        K::Crash,
+        K::Shutdown,
+        K::Cancelled,
+        K::Stall,
+        K::Unknown,
+        K::Expired,
+    ];
+    ALL.into_iter().find(|kind| letter_of(*kind) == char::from(letter)).ok_or_else(|| corrupt("error"))
 }
 
 /// Reads a task's errors.
@@ -81,7 +91,8 @@ fn read_error(entry: &[u8]) -> Result<AttemptError> {
         message = &message[split + 1..];
     }
     let message = match (kind, message) {
-        // The store noted this one itself; the reader adds the message.
+        // The store noted these itself; the reader adds the message.
+        (FailureKind::Expired, []) => AttemptFailure::expired().message,
         (FailureKind::Crash, []) => format!("the worker {worker} vanished: its lease ended"),
         (_, message) => String::from_utf8_lossy(message).into_owned(),
     };
@@ -104,8 +115,8 @@ pub(super) fn write_errors(errors: &[AttemptError], into: &mut Vec<u8>) {
     into.extend_from_slice(format!("{:03}", errors.len()).as_bytes());
     for AttemptError { at, attempt, worker, kind, error_kind, message } in errors {
         let kind_text = kind_text(*kind, error_kind.as_ref());
-        // The reader adds the message of a crash.
-        let message = if *kind == FailureKind::Crash { "" } else { message };
+        // The reader adds the message of a failure that the store notes itself.
+        let message = if matches!(kind, FailureKind::Crash | FailureKind::Expired) { "" } else { message };
         let entry = format!("{:016}{attempt:06}{worker};{kind_text}{message}", at.as_micros());
         into.extend_from_slice(format!("{:05}{entry}", entry.len()).as_bytes());
     }

@@ -74,11 +74,16 @@ pub(super) async fn reclaim_expired(store: &Store, limit: usize) -> Result<Recla
 
 /// Reads the result for expired leases: how many tasks went back, and the records of those that ended.
 pub(super) fn read_reclaimed(requeued: Value, ended: Value) -> Result<Reclaimed> {
+    Ok(Reclaimed { requeued: number(requeued)?, ended: read_lost(ended)? })
+}
+
+/// Reads the records of tasks that a script ended itself.
+pub(super) fn read_lost(ended: Value) -> Result<Vec<LostTask>> {
     let read = |record| {
         let Record { queue, name, version, standing, .. } = Record::decode(bytes(record)?)?;
         Ok(LostTask { queue, name, version, status: standing.status, dead_letter: standing.dead_letter })
     };
-    Ok(Reclaimed { requeued: number(requeued)?, ended: array(ended)?.into_iter().map(read).collect::<Result<_>>()? })
+    array(ended)?.into_iter().map(read).collect()
 }
 
 /// Deletes tasks that are neither running nor over.

@@ -100,6 +100,7 @@ pub(super) fn encode_as(fingerprint: u128, task: &NewTask, into: &mut Vec<u8>) -
     put(const { CORE.range("size") }, &[if large { LARGE } else { SMALL }]);
     put(const { CORE.range("dead_letter") }, &flag(task.overrides.keeps_poison()));
     put(const { CORE.range("max_crashes") }, &[max_crashes]);
+    put(const { CORE.range("expires") }, &flag(task.overrides.expires_in.is_some()));
     put(const { CORE.range("tries") }, &[tries_byte(&task.overrides)]);
     put(const { CORE.range("priority") }, &[b'0' + task.priority.get()]);
     put(const { CORE.range("remember") }, &flag(task.id_is_chosen));
@@ -284,6 +285,9 @@ impl Record {
         let mut reader = rmp_serde::Deserializer::new(&mut open);
         let open: StoredOpen = Deserialize::deserialize(&mut reader).map_err(|error| corrupt(&error.to_string()))?;
         let submitted_at = stamp(&core[const { CORE.range("submitted_at") }]);
+        let mut overrides = open.overrides.unwrap_or_default();
+        // A task that was sent again does not expire.
+        overrides.expires_in = overrides.expires_in.filter(|_| core[const { CORE.place("expires") }] == b'1');
         let standing = Standing::decode(&bytes[..core_at], submitted_at, &bytes[ran_at..])?;
         let rest = bytes.slice(rest_at..ran_at);
         let (parameters, result) = match standing.status {
@@ -301,7 +305,7 @@ impl Record {
             name: TaskName::new(open.name).map_err(|_| corrupt("name"))?,
             version: open.version,
             trace: open.trace,
-            overrides: open.overrides.unwrap_or_default(),
+            overrides,
             unique: open.unique,
             concurrency_key: open.concurrency_key,
             labels: open.labels,

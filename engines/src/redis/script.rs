@@ -16,7 +16,7 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 87] = [
+const LIBRARY: [(&str, &str); 89] = [
     ("base", include_str!("scripts/lib/base.lua")),
     ("numbers", include_str!("scripts/lib/numbers.lua")),
     ("clock", include_str!("scripts/lib/clock.lua")),
@@ -45,6 +45,8 @@ const LIBRARY: [(&str, &str); 87] = [
     ("merge", include_str!("scripts/lib/merge.lua")),
     ("places", include_str!("scripts/lib/places.lua")),
     ("claim", include_str!("scripts/lib/claim.lua")),
+    ("expiry", include_str!("scripts/lib/expiry.lua")),
+    ("expired", include_str!("scripts/lib/expired.lua")),
     ("replay", include_str!("scripts/lib/replay.lua")),
     ("limits", include_str!("scripts/lib/limits.lua")),
     ("aside", include_str!("scripts/lib/aside.lua")),

@@ -21,7 +21,7 @@ use super::{
     connection::ANSWER_WITHIN,
     errors::write_failure,
     failure::malformed,
-    keep::read_reclaimed,
+    keep::{read_lost, read_reclaimed},
     record::{micros, time},
     reply::{array, bytes, digits, number, text, tuple},
     script,
@@ -182,7 +182,7 @@ fn write_claim(cycle: &Cycle, stale: &[QueueName], until: Timestamp, command: &m
 
 /// The reply, and the server's time.
 fn read_reply(answer: Value, cycle: &Cycle) -> Result<(CycleReply, Timestamp)> {
-    let [settled, claims, cancel_requested, version, next_due, now, more, reclaimed] = tuple(answer)?;
+    let [settled, claims, cancel_requested, version, next_due, now, more, reclaimed, expired] = tuple(answer)?;
     let settled = bytes(settled)?.iter().map(|letter| read_settled(*letter)).collect::<Result<Vec<_>>>()?;
     if settled.len() != cycle.settlements.len() {
         return Err(malformed("one answer per settlement was due"));
@@ -210,6 +210,7 @@ fn read_reply(answer: Value, cycle: &Cycle) -> Result<(CycleReply, Timestamp)> {
                 read_reclaimed(requeued, ended)?
             }
         },
+        expired: read_lost(expired)?,
     };
     Ok((reply, now))
 }

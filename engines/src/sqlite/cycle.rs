@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use jobbers_common::{
-    engine::{ClaimRequest, Cycle, CycleReply, Error, Result},
+    engine::{ClaimRequest, Cycle, CycleReply, Error, LostTask, Result},
     lifecycle::{Move, Status},
     name::{QueueName, TaskId, TaskName, WorkerId},
     suspicion::Suspicion,
@@ -17,6 +17,7 @@ use super::{
     dependency,
     due::Chore,
     error::OrStore,
+    expiry::{self, MAX_EXPIRED, is_late},
     gates::{self, GateFields},
     limits::Room,
     losses, maintain,
@@ -29,6 +30,9 @@ use super::{
 
 /// How many due tasks, and how many expired leases, one claim handles.
 const MAINTAIN_LIMIT: usize = 100;
+
+/// Where `next_ready` has a task's overrides, `ready_at` and `started_at`.
+const EXPIRY_COLUMNS: [usize; 3] = [5, 9, 16];
 
 /// How many suspects of a queue one claim looks at.
 const MAX_SUSPECTS: usize = 1_000;
@@ -51,11 +55,15 @@ pub(super) fn run(step: &mut Step<'_>, cycle: &Cycle) -> Result<CycleReply> {
         reply.reclaimed = maintain::reclaim_expired(step, &queues, MAINTAIN_LIMIT)?;
         dependency::signal_all(step)?;
         dependency::work_off(step)?;
-        (reply.claimed, reply.more) = claim_ready(step, &cycle.worker, claim)?;
+        (reply.claimed, reply.expired, reply.more) = claim_ready(step, &cycle.worker, claim)?;
+        if !reply.expired.is_empty() {
+            dependency::signal_all(step)?;
+        }
         if !reply.more {
             let due = next_due(step, &queues)?;
             let (wants, rate) = what_to_wait_for(step, claim, &reply.claimed)?;
-            reply.next_due = due.into_iter().chain(rate).min();
+            let again = (!reply.expired.is_empty()).then_some(Duration::ZERO);
+            reply.next_due = due.into_iter().chain(rate).chain(again).min();
             step.waiters.register(&cycle.worker, wants);
         }
     }
@@ -64,13 +72,18 @@ pub(super) fn run(step: &mut Step<'_>, cycle: &Cycle) -> Result<CycleReply> {
     Ok(reply)
 }
 
-/// The leased tasks, and whether there may be more: limits, suspicion or refusals hold tasks back, or a queue gave as
-/// many as requested.
-fn claim_ready(step: &mut Step<'_>, worker: &WorkerId, claim: &ClaimRequest) -> Result<(Vec<ClaimedTask>, bool)> {
+/// The leased tasks, those that were dropped, and whether there may be more: limits, suspicion or refusals hold tasks
+/// back, tasks were dropped, or a queue gave as many as requested.
+fn claim_ready(
+    step: &mut Step<'_>,
+    worker: &WorkerId,
+    claim: &ClaimRequest,
+) -> Result<(Vec<ClaimedTask>, Vec<LostTask>, bool)> {
     let (mut claimed, mut more) = (Vec::new(), !step.catalog().limited.is_empty() || !claim.refused.is_empty());
+    let mut expired = Vec::new();
     for wish in &claim.queues {
         let limit = wish.limit.min(claim.limit - claimed.len());
-        if limit == 0 || !step.catalog().is_open(&wish.queue) {
+        if limit == 0 || expired.len() >= MAX_EXPIRED || !step.catalog().is_open(&wish.queue) {
             continue;
         }
         let Some(queue) = step.find_queue(&wish.queue)? else { continue };
@@ -84,24 +97,40 @@ fn claim_ready(step: &mut Step<'_>, worker: &WorkerId, claim: &ClaimRequest) -> 
                 unknown::let_return(step, queue, &refused, limit)?;
             }
             let mut gates = gates::Gates::of(step, queue, refused)?;
-            let mut claim = QueueClaim { queue, name: &wish.queue, worker, lease: claim.lease, claimed: &mut claimed };
-            let has_suspects = first_gate.is_some_and(|gate| gate == unknown::SUSPECTS);
-            let mut left = limit - claim.take_suspects(step, limit, has_suspects, gates.as_mut())?;
-            match gates {
-                None => more |= claim.take(step, left)? == left,
-                Some(mut gates) => {
-                    while let Some(open) = gates.make_way(step, left)? {
-                        claim.take(step, open)?;
-                        left -= open;
-                    }
-                    gates.note_started(step, limit - left)?;
+            let mut taker = QueueClaim {
+                queue,
+                name: &wish.queue,
+                worker,
+                lease: claim.lease,
+                claimed: &mut claimed,
+                expired: &mut expired,
+            };
+            let has_suspects = first_gate.as_ref().is_some_and(|gate| gate == unknown::SUSPECTS);
+            let mut left = limit - taker.take_suspects(step, limit, has_suspects, gates.as_mut())?;
+            while left > 0 {
+                let dropped = taker.expired.len();
+                let open = match &mut gates {
+                    Some(gates) => gates.make_way(step, left, &mut taker)?,
+                    None => left,
+                };
+                left -= taker.take(step, open)?;
+                let has_dropped = taker.expired.len() > dropped;
+                if taker.expired.len() >= MAX_EXPIRED || !has_dropped && (open == 0 || gates.is_none()) {
+                    break;
                 }
+                if has_dropped && first_gate.is_some() {
+                    unknown::let_return(step, queue, &unknown::Refused::of(claim, &wish.queue), left)?;
+                }
+            }
+            match gates {
+                None => more |= left == 0,
+                Some(gates) => gates.note_started(step, limit - left)?,
             }
             room.note_started(step, queue, claimed.len() - before)?;
         }
     }
-    let more = more && !claimed.is_empty();
-    Ok((claimed, more))
+    let more = (more || !expired.is_empty()) && !claimed.is_empty();
+    Ok((claimed, expired, more))
 }
 
 /// What a waiting worker is woken for, and when a rate allows it more.
@@ -141,27 +170,43 @@ fn what_to_wait_for(
 }
 
 /// A claim from one queue.
-struct QueueClaim<'a> {
+pub(super) struct QueueClaim<'a> {
     queue: i64,
     name: &'a QueueName,
     worker: &'a WorkerId,
     lease: Duration,
     /// Receives the leased tasks.
     claimed: &'a mut Vec<ClaimedTask>,
+    /// Receives those that were dropped.
+    expired: &'a mut Vec<LostTask>,
 }
 
 impl QueueClaim<'_> {
-    /// Leases the next tasks that are not suspect. Returns how many.
+    /// Of the next `limit` tasks that are not suspect, drops those that have expired, and leases the others. Returns how
+    /// many it leased.
     fn take(&mut self, step: &mut Step<'_>, limit: usize) -> Result<usize> {
         let mut next = step.prepare(sql::NEXT_READY)?;
         let mut rows = next.query((self.queue, sql::count(limit))).or_store()?;
-        let mut leases = Vec::new();
+        let (mut leases, mut late) = (Vec::new(), Vec::new());
         while let Some(row) = rows.next().or_store()? {
-            leases.push(self.hand_out(row, step)?);
+            if is_late(row, EXPIRY_COLUMNS, step.now)? {
+                late.push(row.get(0).or_store()?);
+            } else {
+                leases.push(self.hand_out(row, step)?);
+            }
         }
         drop(rows);
         self.lease(step, &leases)?;
+        for key in late {
+            self.drop_expired(step, key)?;
+        }
         Ok(leases.len())
+    }
+
+    /// Drops a task that has expired.
+    pub(super) fn drop_expired(&mut self, step: &mut Step<'_>, key: i64) -> Result<()> {
+        self.expired.push(expiry::drop_task(step, key, self.worker)?);
+        Ok(())
     }
 
     /// Leases ready suspects, if any: as many as the worker may hold and `gates` let pass. Returns how many.

@@ -10,6 +10,7 @@ use jobbers_common::{
     limits::{DEAD_LETTERS_BYTES, KEPT_PARAMETER_BYTES},
     name::{QueueName, TaskId, TaskName},
     payload::Payload,
+    policy::PolicyOverrides,
     task::Task,
     unique::Unique,
 };
@@ -214,10 +215,11 @@ fn make_anew(step: &mut Step<'_>, wish: &Resubmit, dead: &DeadTask, queue: i64) 
         labels,
         ..
     } = &dead.task;
+    let overrides = PolicyOverrides { expires_in: None, ..overrides.clone() };
     let overrides = if overrides.is_empty() {
         None
     } else {
-        Some(serde_json::to_string(overrides).map_err(|error| Error::Invalid(error.to_string()))?)
+        Some(serde_json::to_string(&overrides).map_err(|error| Error::Invalid(error.to_string()))?)
     };
     let Task { attempt, crashes, blames, .. } = dead.task;
     let (attempt, crashes, blames) = if wish.reset_attempts { (0, 0, 0) } else { (attempt, crashes, blames) };

@@ -4,7 +4,7 @@ use jobbers_common::{
     engine::Result,
     lifecycle::Status,
     name::{TaskId, WorkerId},
-    policy::Tries,
+    policy::{PolicyOverrides, Tries},
 };
 
 use super::{error::OrStore, row, sql, step::Step};
@@ -33,6 +33,11 @@ impl Found {
             None => Ok(Tries::Unlimited),
             said => Ok(row::overrides(said.as_deref())?.tries(self.attempt)),
         }
+    }
+
+    /// The policy given for it.
+    pub(super) fn overrides(&self) -> Result<PolicyOverrides> {
+        row::overrides(self.overrides.as_deref())
     }
 
     /// A task that waits for others.

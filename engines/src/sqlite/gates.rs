@@ -22,7 +22,9 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use self::state::{GateState, RunningByName, Shut};
 use super::{
+    cycle::QueueClaim,
     error::OrStore,
+    expiry::is_late,
     find::Found,
     sql,
     step::{Notification, Step},
@@ -37,6 +39,9 @@ const MAX_ASKED: usize = 1_000;
 
 /// How many due gates one claim checks, and how many because limits have changed.
 const MAX_GATES: usize = 100;
+
+/// Where `next_gated` has a task's overrides, `ready_at` and `started_at`.
+const EXPIRY_COLUMNS: [usize; 3] = [4, 5, 6];
 
 /// The fields that decide which gates a task has.
 pub(super) struct GateFields {
@@ -233,11 +238,12 @@ impl Gates {
         self.refused.leaves(fields).is_some()
     }
 
-    /// Sets aside tasks that may not start, until `wanted` tasks at the queue's front may, or none are left. Returns
-    /// how many may start, and counts them as started; `None` means none.
-    pub(super) fn make_way(&mut self, step: &Step<'_>, wanted: usize) -> Result<Option<usize>> {
+    /// Sets aside tasks that may not start, and drops those that have expired, until `wanted` tasks at the queue's front
+    /// may start, or none are left. Returns how many may start, and counts them as started. It also stops at a dropped
+    /// task in whose place one that is set aside may return.
+    pub(super) fn make_way(&mut self, step: &mut Step<'_>, wanted: usize, claim: &mut QueueClaim<'_>) -> Result<usize> {
         if wanted == 0 || self.left == 0 {
-            return Ok(None);
+            return Ok(0);
         }
         self.let_back(step, wanted)?;
         let mut open = 0;
@@ -246,27 +252,52 @@ impl Gates {
             if front.is_empty() {
                 break;
             }
-            for (key, fields) in front {
+            for (key, fields, is_late) in front {
                 if open == wanted {
                     break;
                 }
                 self.left -= 1;
-                open += usize::from(self.ask(step, key, &fields)?);
+                if !is_late {
+                    open += usize::from(self.ask(step, key, &fields)?);
+                } else if self.opens(step, key, &fields)? {
+                    claim.drop_expired(step, key)?;
+                    if exists(step.conn, sql::IS_ANY_ASIDE, [self.queue])? {
+                        return Ok(open);
+                    }
+                }
             }
         }
-        Ok((open > 0).then_some(open))
+        Ok(open)
     }
 
-    /// The tasks at the queue's front after the first `past` of them.
-    fn front(&self, step: &Step<'_>, past: usize, limit: usize) -> Result<Vec<(i64, GateFields)>> {
+    /// The tasks at the queue's front after the first `past` of them; of each, whether it has expired.
+    fn front(&self, step: &Step<'_>, past: usize, limit: usize) -> Result<Vec<(i64, GateFields, bool)>> {
         let mut statement = step.prepare(sql::NEXT_GATED)?;
-        let read = |row: &Row<'_>| Ok((row.get(0)?, GateFields::read(row, 1)?));
-        let rows = statement.query_map((self.queue, sql::count(limit), sql::count(past)), read).or_store()?;
-        rows.collect::<rusqlite::Result<_>>().or_store()
+        let mut rows = statement.query((self.queue, sql::count(limit), sql::count(past))).or_store()?;
+        let mut front = Vec::new();
+        while let Some(row) = rows.next().or_store()? {
+            let (key, fields) = (row.get(0).or_store()?, GateFields::read(row, 1).or_store()?);
+            front.push((key, fields, is_late(row, EXPIRY_COLUMNS, step.now)?));
+        }
+        Ok(front)
     }
 
     /// Whether a task may start; if so, counts it. One that may not is set aside.
     pub(super) fn ask(&mut self, step: &Step<'_>, key: i64, fields: &GateFields) -> Result<bool> {
+        if !self.opens(step, key, fields)? {
+            return Ok(false);
+        }
+        let gates = self.config.as_ref().map_or_else(Vec::new, |config| fields.gates(config));
+        for (gate, _) in &gates {
+            if let Some(state) = self.known.get_mut(gate) {
+                state.pass(step.now);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether the gates of a task are open. A task before a shut one is set aside.
+    fn opens(&mut self, step: &Step<'_>, key: i64, fields: &GateFields) -> Result<bool> {
         if let Some(gate) = self.refused.leaves(fields) {
             step.prepare(sql::SET_ASIDE)?.execute((key, gate)).or_store()?;
             return Ok(false);
@@ -279,11 +310,6 @@ impl Gates {
                 self.note_shut(step, &code, shut)?;
                 self.sets_time |= matches!(shut, Shut::Until(_));
                 return Ok(false);
-            }
-        }
-        for (gate, _) in &gates {
-            if let Some(state) = self.known.get_mut(gate) {
-                state.pass(step.now);
             }
         }
         Ok(true)

@@ -122,7 +122,7 @@ pub(super) fn reclaim_expired(step: &mut Step<'_>, queues: &[i64], limit: usize)
     Ok(reclaimed)
 }
 
-fn read_lost(step: &Step<'_>, key: i64) -> Result<LostTask> {
+pub(super) fn read_lost(step: &Step<'_>, key: i64) -> Result<LostTask> {
     let mut statement = step.prepare(sql::LOST_TASK)?;
     let mut rows = statement.query([key]).or_store()?;
     let row = rows.next().or_store()?.ok_or_else(|| corrupt("a lease that was taken back", key))?;

@@ -73,6 +73,11 @@ impl Ending<'_> {
         Self { event: Move::Cancel, to: Status::Cancelled, dead_letter: false, fence: None, span: None, result: None };
     /// Aborted by the end of a predecessor.
     pub(super) const ABORTED: Self = Self { event: Move::Abort, to: Status::Aborted, ..Self::CANCELLED };
+
+    /// Dropped because it expired.
+    pub(super) const fn expired(dead_letter: bool) -> Self {
+        Self { event: Move::Drop, to: Status::Dropped, dead_letter, ..Self::CANCELLED }
+    }
 }
 
 /// Ends a task. Every end of a task passes here.

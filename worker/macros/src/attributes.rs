@@ -299,6 +299,7 @@ mod tests {
             max_crashes: Some(4),
             max_tries: None,
             exhausted: None,
+            expires_in: None,
         };
         assert_eq!(said.policy, policy);
     }

@@ -164,6 +164,7 @@ impl Pair<'_> {
         }
         let max_tries = self.random.one_of(&[None, None, None, Some(1), Some(3)]);
         let overrides = PolicyOverrides {
+            expires_in: self.random.one_of(&[None, None, Some(seconds(2)), Some(seconds(7))]),
             max_crashes: self.random.one_of(&[None, None, Some(1), Some(2)]),
             max_tries,
             exhausted: self.random.one_of(&[None, Some(Exhausted::Aborted)]).filter(|_| max_tries.is_some()),

@@ -88,6 +88,8 @@ impl State {
             self.counters.entry(queue.clone()).or_default().0 += 1;
             task.queue = queue;
         }
+        // An operator wants it to run, however late.
+        task.overrides.expires_in = None;
         (task.ready_at, task.completed_at, task.result, task.dead_letter) = (now, None, None, false);
         if reset_attempts {
             (task.attempt, task.crashes, task.blames, task.submitted_at) = (0, 0, 0, now);

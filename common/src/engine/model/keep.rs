@@ -57,13 +57,7 @@ impl State {
                 continue;
             }
             match self.tasks.get(&id).map(|stored| &stored.task).filter(|task| task.status.is_finished()) {
-                Some(task) => reclaimed.ended.push(LostTask {
-                    queue: task.queue.clone(),
-                    name: task.name.clone(),
-                    version: task.version,
-                    status: task.status,
-                    dead_letter: task.dead_letter,
-                }),
+                Some(task) => reclaimed.ended.push(LostTask::from(task)),
                 None => reclaimed.requeued += 1,
             }
         }

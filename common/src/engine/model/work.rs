@@ -5,20 +5,23 @@ use std::{cmp::Reverse, collections::BTreeSet, time::Duration};
 use super::state::{FirstGiveBack, State, Stored};
 use crate::{
     engine::{
-        Cancelled, ClaimRequest, Cycle, CycleReply, ExtendAnswer, Extension, Outcome, QueueClaim, SettleAnswer,
-        Settlement,
+        Cancelled, ClaimRequest, Cycle, CycleReply, ExtendAnswer, Extension, LostTask, Outcome, QueueClaim,
+        SettleAnswer, Settlement,
     },
     lifecycle::{Move, Status},
     name::{QueueName, TaskId, WorkerId},
     rate::RateLimit,
     suspicion::{HeldSuspects, Suspicion},
-    task::{AttemptFailure, ClaimedTask, Fence, Lease, Task},
+    task::{AttemptError, AttemptFailure, ClaimedTask, Fence, Lease, Task},
     time::Timestamp,
     transition::{Facts, Return, Transition, UnknownMark},
 };
 
 /// How many due tasks, and how many expired leases, one claim looks after.
 const MAINTAIN_LIMIT: usize = 100;
+
+/// After how many dropped tasks a claim stops.
+const MAX_EXPIRED: usize = 250;
 
 impl State {
     pub(super) fn cycle(&mut self, cycle: Cycle, now: Timestamp) -> CycleReply {
@@ -31,10 +34,12 @@ impl State {
             self.promote_due(Some(&queues), MAINTAIN_LIMIT, now);
             reply.reclaimed = self.reclaim_expired(Some(&queues), MAINTAIN_LIMIT, now);
             self.signal_all(now);
-            (reply.claimed, reply.more) = self.claim(&cycle.worker, &claim, now);
+            (reply.claimed, reply.more) = self.claim(&cycle.worker, &claim, &mut reply.expired, now);
+            self.signal_all(now);
             if !reply.more {
                 let due = self.next_due(&queues).map(|due| due.since(now));
-                reply.next_due = due.into_iter().chain(self.rates_allow_in(&claim, now)).min();
+                let again = (!reply.expired.is_empty()).then_some(Duration::ZERO);
+                reply.next_due = due.into_iter().chain(self.rates_allow_in(&claim, now)).chain(again).min();
                 self.waiting.insert(cycle.worker.clone(), claim);
             }
         }
@@ -109,7 +114,13 @@ impl State {
     }
 
     /// The tasks leased, and whether there may be more: where a queue gave all it was asked for, or gave suspects.
-    fn claim(&mut self, worker: &WorkerId, claim: &ClaimRequest, now: Timestamp) -> (Vec<ClaimedTask>, bool) {
+    fn claim(
+        &mut self,
+        worker: &WorkerId,
+        claim: &ClaimRequest,
+        expired: &mut Vec<LostTask>,
+        now: Timestamp,
+    ) -> (Vec<ClaimedTask>, bool) {
         let (mut claimed, mut more) = (Vec::new(), false);
         for QueueClaim { queue, limit } in &claim.queues {
             if self.config.queues.get(queue).is_some_and(|config| config.paused) {
@@ -133,10 +144,15 @@ impl State {
             let left: BTreeSet<_> = left.into_iter().filter_map(|stored| refused(&stored.task)).collect();
             left.into_iter().for_each(|kind| self.wake_for(queue, kind));
             for ((.., id), suspicion) in ready {
-                if claimed.len() - before == wanted {
+                if claimed.len() - before == wanted || expired.len() >= MAX_EXPIRED {
                     break;
                 }
                 if self.held_suspects(worker).may_add(suspicion) && self.shut_gate(&id, now).is_none() {
+                    if let Some(dropped) = self.drop_expired(&id, worker, now) {
+                        expired.push(dropped);
+                        more = true;
+                        continue;
+                    }
                     claimed.extend(self.lease(&id, worker, claim.lease, now));
                     more |= suspicion.is_suspect();
                     self.note_passed(&id, now);
@@ -147,6 +163,18 @@ impl State {
         }
         let more = more && !claimed.is_empty();
         (claimed, more)
+    }
+
+    /// Ends a ready task if it has expired.
+    fn drop_expired(&mut self, id: &TaskId, worker: &WorkerId, now: Timestamp) -> Option<LostTask> {
+        let task = &mut self.tasks.get_mut(id)?.task;
+        task.expires_at().filter(|until| *until <= now)?;
+        let AttemptFailure { kind, error_kind, message } = AttemptFailure::expired();
+        // The attempt that the worker would have begun.
+        task.errors.push(AttemptError { at: now, attempt: 1, worker: worker.clone(), kind, error_kind, message });
+        task.dead_letter = task.overrides.keeps_poison();
+        self.go(id, Move::Drop, Status::Dropped, now);
+        self.tasks.get(id).map(|stored| LostTask::from(&stored.task))
     }
 
     /// The suspects that a worker holds a lease on.

@@ -27,7 +27,7 @@ codes! {
         completed "c" retry "r" failed "f" stalled "s" aborted "a" unknown "u" cancelled "x" released "l"
         unstarted "n"
     }
-    failure { crash "c" fatal "f" }
+    failure { crash "c" fatal "f" expired "o" }
     flag { yes "1" no "0" }
     start { after "a" at "t" }
     conflict { fail "f" skip "s" replace "r" }

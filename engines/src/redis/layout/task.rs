@@ -83,7 +83,7 @@ pub(in crate::redis) const CORE: Layout = Layout {
         letter("remember", "1 if its client chose its id, else 0"),
         letter("linked", "1 if it has dependencies, or others have depended on it, else 0"),
         bytes("tries", 1, "its `max_tries` above the character 0, and 100 more if it ends as aborted; 0: not limited"),
-        bytes("reserved", 1, "a zero: room for what comes next"),
+        letter("expires", "1 if its policy says `expires_in` and it was not sent again, else 0"),
         number("open_length", 2, "the length of the queue's name and of what only Rust reads"),
         number("queue_length", 1, "the length of the queue's name"),
     ],

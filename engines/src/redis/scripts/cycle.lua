@@ -9,12 +9,14 @@
 -- gate of a kind (see unknown.lua); then pairs of queue and limit.
 -- Returns {settled, claims of each queue (see claim.lua), ids with a cancel request, configuration's version,
 -- microseconds to the next due task, or until a rate allows more, or -1, the present, 1 if there may be more to claim at
--- once and the worker is not registered as waiting, and what was done with expired leases: nothing, or {how many tasks went
--- back, records of those that ended}}.
+-- once and the worker is not registered as waiting, what was done with expired leases: nothing, or {how many tasks went
+-- back, records of those that ended}, and records of tasks that had expired and were dropped}.
 
 -- include time counter spread wake
 
 local MAINTAIN_LIMIT, REMEMBERED_MS, FIRST_SETTLEMENT = 100, 30000, 8
+-- After how many expired tasks a claim stops, and how many it drops at most.
+local MAX_EXPIRED, MOST_EXPIRED = 250, 1000
 
 local worker, sleeper = ARGV[2], ARGV[2] .. '@' .. ARGV[3]
 local request_key, settlements = P .. 'request:' .. worker .. ':' .. ARGV[4], tonumber(ARGV[7])
@@ -37,12 +39,14 @@ if ARGV[claim_at] then
 end
 
 local settled, once, claims, next_due, more, reclaimed = '', false, {}, '-1', 0, false
+-- The tasks that had expired: queue, id and record; and their last records.
+local expired, dropped = {}, {}
 -- The leases of this cycle; stored for a repetition.
 local first_fence, last_fence, deadline = NO_NUMBER, NO_NUMBER, NO_TIME
 
 local function answer()
   return { settled, claims, call('SMEMBERS', P .. 'cancel:' .. worker), call('HGET', P .. 'config', 'version') or '0',
-    next_due, NOW, more, reclaimed }
+    next_due, NOW, more, reclaimed, dropped }
 end
 
 local function stop_waiting_in(name)
@@ -107,7 +111,7 @@ elseif is_late then
   next_due = '0'
 else
   -- By queue, lower bounds (see agenda.lua): most often neither is due.
-  local soonest, late, expired = {}, {}, {}
+  local soonest, late, ended = {}, {}, {}
   local dues, expiries = call('ZMSCORE', P .. 'due', unpack(names)), call('ZMSCORE', P .. 'expiring', unpack(names))
   for i, name in ipairs(names) do
     soonest[i] = tonumber(dues[i] or math.huge)
@@ -115,16 +119,16 @@ else
       late[#late + 1] = name
     end
     if expiries[i] and tonumber(expiries[i]) <= now then
-      expired[#expired + 1] = name
+      ended[#ended + 1] = name
     end
   end
-  if #late + #expired > 0 then
+  if #late + #ended > 0 then
     -- include records scores moves agenda maintain
     promote(overdue(late, 's', MAINTAIN_LIMIT))
-    reclaimed = { reclaim(overdue(expired, 'l', MAINTAIN_LIMIT)) }
+    reclaimed = { reclaim(overdue(ended, 'l', MAINTAIN_LIMIT)) }
     write_moves(true)
     note_first(late, 's')
-    note_first(expired, 'l')
+    note_first(ended, 'l')
     dues = call('ZMSCORE', P .. 'due', unpack(names))
     for i = 1, #names do
       soonest[i] = tonumber(dues[i] or math.huge)
@@ -177,9 +181,10 @@ else
         last_fence = format('%015.0f', fence + #ids - 1)
       end
       taken = taken + #ids
+      return #ids
     end
     for _, i in ipairs(ready) do
-      local name, wanted = names[i], min(limits[i], limit - taken)
+      local name, wanted = names[i], #expired < MAX_EXPIRED and min(limits[i], limit - taken) or 0
       local room = limited and wanted > 0 and room_of(name)
       local left, before = room and min(wanted, room.left) or wanted, taken
       local is_gated = left > 0 and (room and rules_in(name) or refused[name])
@@ -196,13 +201,20 @@ else
         end
       end
       while left > 0 do
-        local open = is_gated and clear_front(name, left) or left
+        local before_drop = #expired
+        local open = is_gated and clear_front(name, left, expired) or min(left, MOST_EXPIRED - before_drop)
         local claimed = open > 0 and claim(name, open, worker, deadline, is_gated)
-        if not claimed then
+        if claimed then
+          local leased = note_claimed(claimed)
+          left = left - (is_gated and open or leased)
+        end
+        local has_dropped = #expired > before_drop
+        if #expired >= MAX_EXPIRED or not has_dropped and not (claimed and is_gated) then
           break
         end
-        note_claimed(claimed)
-        left = is_gated and left - open or 0
+        if has_dropped and has_unknown and left > 0 then
+          return_in(name, refused[name], left)
+        end
       end
       if room then
         started_in(name, room, taken - before)
@@ -217,6 +229,12 @@ else
         and call('EXISTS', of(name, 'q'), of(name, 'r')) > 0 then
         wake(name, 1)
       end
+    end
+    if expired[1] then
+      -- include records scores moves expired
+      dropped = drop_expired(expired, worker)
+      write_moves(true)
+      may_have_more = true
     end
   end
 
@@ -263,6 +281,9 @@ else
         soonest[i] = now
       end
       first = min(first, soonest[i])
+    end
+    if expired[1] then
+      first = now
     end
     if first < math.huge then
       next_due = format('%.0f', math.max(first - now, 0))

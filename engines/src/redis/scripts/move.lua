@@ -42,7 +42,7 @@ end
 -- A record with a new revision and the name of the other queue.
 local function renamed(record, revision)
   local length = number_in(record, @lease.open_length) + #to - byte(record, @lease.queue_length.at)
-  return sub(record, @lease.state) .. revision .. sub(record, @lease.position.at, @lease.reserved.last) .. two_bytes(length)
+  return sub(record, @lease.state) .. revision .. sub(record, @lease.position.at, @lease.expires.last) .. two_bytes(length)
     .. string.char(#to) .. to .. sub(record, @lease.queue.at + byte(record, @lease.queue_length.at))
 end
 

@@ -18,13 +18,16 @@ local receipts = {}
 local is_any_unique, again = call('EXISTS', SAID) == 1, {}
 local has_unknown, is_known = call('EXISTS', P .. 'u') == 1, {}
 
--- Into its queue, at the end of its priority, due now. `facts` are started_at to blames as in a lease.
+-- Into its queue, at the end of its priority, due now; it no longer expires. `facts` are started_at to blames as in a lease.
 local function put_in(name, id, core, facts, worker, revision, resets)
   local priority = sub(core, @core.priority)
   if resets then
     core, facts = STAMP .. sub(core, @core.fingerprint.at), sub(facts, @facts.started_at) .. @attempts.none
   else
     facts = sub(facts, @facts.started_at.at, @facts.crashes.last) .. @suspicion.none .. sub(facts, @facts.blames)
+  end
+  if byte(core, @core.expires.at) == @flag.yes.byte then
+    core = sub(core, 1, @core.tries.last) .. @flag.no .. sub(core, @core.open_length.at)
   end
   if has_unknown then
     call('HDEL', P .. 'u', id)

@@ -25,7 +25,7 @@ end
 
 -- Leases up to `limit` tasks of a queue, or those whose ids are given. Returns {queue, the first one's fence, ids,
 -- records as they were, apart, lost}, or nil for none. The fences of the others follow, in the order of their ids. Lost
--- are ids without a record, or whose record is not that of a ready task.
+-- are ids without a record, or whose record is not that of a ready task. Adds those that have expired to `expired`.
 local function claim(name, limit, worker, deadline, is_gated, given)
   local ids, leases, lost, count = given or take_ready(name, limit, is_gated), {}, {}, 0
   if not ids[1] then
@@ -45,7 +45,14 @@ local function claim(name, limit, worker, deadline, is_gated, given)
       leading, place = next_high, place - 1000
     end
     local fence = leading .. sub(THREE, 3 * place + 1, 3 * place + 3)
-    if state == @state.fresh.byte then
+    local is_expired = false
+    if state and byte(record, state == @state.fresh.byte and @fresh.expires.at or @lease.expires.at) == @flag.yes.byte then
+      -- include expiry
+      is_expired = (state == @state.fresh.byte or state == @state.submitted.byte) and has_expired(record)
+    end
+    if is_expired then
+      expired[#expired + 1] = { name, id, record }
+    elseif state == @state.fresh.byte then
       lease = @state.started .. fence .. sub(record, @fresh.revision.at, @fresh.submitted_at.last) .. first_attempt
         .. sub(record, @fresh.core.at) .. worker
     elseif state == @state.submitted.byte then

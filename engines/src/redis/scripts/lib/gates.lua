@@ -170,8 +170,8 @@ local function forget_if_done(name)
   end
 end
 
--- Whether a task may start; if so, counts it. Else returns the shut gate.
-local function ask(name, id, record, budget)
+-- Whether a task may start; if so, counts it, or adds it to `expired` if it has expired. Else returns the shut gate.
+local function ask(name, id, record, budget, expired)
   local kind
   if refused_in[name] then
     local task, _, version = told_by(record)
@@ -188,6 +188,14 @@ local function ask(name, id, record, budget)
       note_shut(name, gate, shut)
       budget.sets_time = budget.sets_time or shut ~= 'full'
       return gate
+    end
+  end
+  local expires_at = byte(record) == @state.fresh.byte and @fresh.expires.at or @lease.expires.at
+  if expired and byte(record, expires_at) == @flag.yes.byte then
+    -- include expiry
+    if has_expired(record) then
+      expired[#expired + 1] = { name, id, record }
+      return nil
     end
   end
   for _, gate in ipairs(gates) do
@@ -257,32 +265,36 @@ local function ask_suspect(name, id, record)
   return ask(name, id, record, budgets[name])
 end
 
--- Sets aside tasks that may not start, until `wanted` tasks at the queue's front may, or none are left. Returns how
--- many may start; they are counted as started.
-local function make_way(name, wanted)
+-- Sets aside tasks that may not start, and adds those that have expired to `expired`, until `wanted` tasks at the queue's
+-- front may start, or none are left. Returns how many may start; they are counted as started. It also stops at an
+-- expired task in whose place one that is set aside may return.
+local function make_way(name, wanted, expired)
   if not let_back(name, wanted) then
     return 0
   end
   local budget = budgets[name]
-  local open = 0
-  while open < wanted and budget.left > 0 do
+  local open, is_cut = 0, false
+  while open < wanted and budget.left > 0 and not is_cut do
     local count = min(math.max(wanted - open, 64), budget.left)
     local front = call('ZRANGE', of(name, 'r'), open, open + count - 1, 'WITHSCORES')
     if not front[1] then
       break
     end
-    local ids, aside, scores, places = {}, {}, {}, {}
+    local ids, aside, scores, places, gone = {}, {}, {}, {}, {}
     for i = 1, #front, 2 do
       ids[#ids + 1] = front[i]
     end
     for i, record in ipairs(call('HMGET', T, unpack(ids))) do
-      if open == wanted then
+      if open == wanted or is_cut then
         break
       end
       budget.left = budget.left - 1
-      local id, score = ids[i], front[2 * i]
-      local gate = record and ask(name, id, record, budget)
-      if gate then
+      local id, score, before = ids[i], front[2 * i], #expired
+      local gate = record and ask(name, id, record, budget, expired)
+      if #expired > before then
+        gone[#gone + 1] = id
+        is_cut = call('EXISTS', of(name, 'p')) == 1
+      elseif gate then
         aside[#aside + 1] = id
         add_pair(scores, score, id)
         add_pair(places, 0, aside_place(gate, score, id))
@@ -291,8 +303,10 @@ local function make_way(name, wanted)
       end
     end
     spread('ZREM', of(name, 'r'), aside)
+    spread('ZREM', of(name, 'r'), gone)
     spread('ZADD', of(name, 'p'), scores)
     if sized then
+      note_out(name, gone)
       note_in(name, scores)
     end
     spread('ZADD', of(name, 'y'), places)
