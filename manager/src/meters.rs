@@ -11,7 +11,7 @@ use std::{
 use arc_swap::ArcSwap;
 use axum::{extract::MatchedPath, http::Method, response::Response};
 use jobbers_common::{
-    engine::{Reclaimed, Submitted, SubmittedHow},
+    engine::{LostTask, Reclaimed, Submitted, SubmittedHow},
     metrics::{
         attribute::{MOST_NAMES, OTHER},
         catalogue::{
@@ -191,6 +191,11 @@ impl Meters {
     /// Expired leases were taken back.
     pub(crate) fn reclaimed(&self, reclaimed: &Reclaimed) {
         self.ends.reclaimed(reclaimed);
+    }
+
+    /// Counts tasks that a claim found expired and dropped.
+    pub(crate) fn expired(&self, expired: &[LostTask]) {
+        self.ends.expired(expired);
     }
 
     /// A slot of a schedule was fired, so long after its time.

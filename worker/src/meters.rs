@@ -14,7 +14,7 @@ pub(crate) mod pair;
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use jobbers_common::{
-    engine::{Outcome, Reclaimed},
+    engine::{LostTask, Outcome, Reclaimed},
     lifecycle::Status,
     metrics::{
         attribute::{MOST_NAMES, OTHER},
@@ -125,6 +125,11 @@ impl Meters {
     /// Counts expired leases that a claim took back.
     pub(crate) fn reclaimed(&self, reclaimed: &Reclaimed) {
         self.ends.reclaimed(reclaimed);
+    }
+
+    /// Counts tasks that a claim found expired and dropped.
+    pub(crate) fn expired(&self, expired: &[LostTask]) {
+        self.ends.expired(expired);
     }
 
     /// Records the end of the worker, this long after the stop request.

@@ -127,7 +127,9 @@ catalogue! {
 
     // ---- execution ----
     TASKS_PROCESSED: Counter "tasks_processed", "{task}", [QUEUE, TASK, STATUS], PAIRS_BY_STATUS, &[], MANAGER_AND_WORKER,
-        "Tasks that a worker brought to their end and whose end the store took, by the status they ended at; and those that failed as poison, or were cancelled, when their expired leases were taken back, counted by the manager or worker that did so.";
+        "Tasks that a worker brought to their end and whose end the store took, by the status they ended at; and those that failed as poison, or were cancelled, when their expired leases were taken back, or dropped because they had expired, counted by the manager or worker that did so.";
+    TASKS_EXPIRED: Counter "jobbers.tasks.expired", "{task}", [QUEUE, TASK], PAIRS, &[], MANAGER_AND_WORKER,
+        "Tasks that were dropped because no worker leased them within their `expires_in`, counted by the worker that asked for them, or by the manager that it asked. They are among the `dropped` of `tasks_processed` too.";
     EXECUTION_TIME: Histogram "execution_time", "ms", [QUEUE, TASK, STATUS], PAIRS_BY_STATUS, TASK_MS, WORKER,
         "How long an attempt ran, by its task's status afterwards: an attempt that is retried counts under `scheduled` or `submitted`. Waits are not in it.";
     END_TO_END_LATENCY: Histogram "end_to_end_latency", "ms", [QUEUE, TASK, STATUS], PAIRS_BY_STATUS, TASK_MS, WORKER,

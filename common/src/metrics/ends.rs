@@ -1,5 +1,5 @@
 //! Counts ends of tasks that no attempt of the process brought about: expired leases that it took back, whichever process
-//! that is, and tasks that are dropped because no live worker knows them.
+//! that is, and tasks that are dropped because no live worker knows them, or because they expired.
 
 use std::collections::HashSet;
 
@@ -11,10 +11,10 @@ use parking_lot::Mutex;
 
 use super::{
     attribute::{MOST_NAMES, OTHER},
-    catalogue::{LEASES_RECLAIMED, TASKS_DEAD_LETTERED, TASKS_PROCESSED},
+    catalogue::{LEASES_RECLAIMED, TASKS_DEAD_LETTERED, TASKS_EXPIRED, TASKS_PROCESSED},
 };
 use crate::{
-    engine::Reclaimed,
+    engine::{LostTask, Reclaimed},
     lifecycle::Status,
     name::{QueueName, TaskName},
 };
@@ -25,6 +25,7 @@ pub struct Ends {
     reclaimed: Counter<u64>,
     processed: Counter<u64>,
     dead_lettered: Counter<u64>,
+    expired: Counter<u64>,
     /// Pairs of queue and task that are counted under their own names. Clients make names up without end.
     named: Mutex<HashSet<(QueueName, TaskName)>>,
 }
@@ -37,6 +38,7 @@ impl Ends {
             reclaimed: LEASES_RECLAIMED.counter(meter),
             processed: TASKS_PROCESSED.counter(meter),
             dead_lettered: TASKS_DEAD_LETTERED.counter(meter),
+            expired: TASKS_EXPIRED.counter(meter),
             named: Mutex::default(),
         }
     }
@@ -51,7 +53,20 @@ impl Ends {
         for (outcome, leases) in [("requeued", *requeued), ("failed", failed), ("cancelled", cancelled)] {
             self.reclaimed.add(leases, &[KeyValue::new("outcome", outcome)]);
         }
-        for task in ended {
+        self.lost(ended);
+    }
+
+    /// A claim dropped tasks that had expired.
+    pub fn expired(&self, tasks: &[LostTask]) {
+        for task in tasks {
+            self.expired.add(1, &self.names_of(&task.queue, &task.name));
+        }
+        self.lost(tasks);
+    }
+
+    /// The store ended tasks itself.
+    fn lost(&self, tasks: &[LostTask]) {
+        for task in tasks {
             self.ended(&task.queue, &task.name, task.status);
             if task.dead_letter {
                 let [queue, name] = self.names_of(&task.queue, &task.name);

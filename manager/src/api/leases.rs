@@ -144,6 +144,7 @@ impl Claimer<'_> {
         let claim = ClaimRequest { queues, refused, limit: self.limit, lease: self.lease };
         let (reply, undelivered) = self.app.leases.claim(self.worker.clone(), claim).await?;
         self.app.meters.reclaimed(&reply.reclaimed);
+        self.app.meters.expired(&reply.expired);
         let tasks = self.leave_unknown(reply.claimed, &undelivered, config).await?;
         let (cancel_requested, next_due) = (reply.cancel_requested, reply.next_due);
         Ok(Claimed { tasks, undelivered: Some(undelivered), cancel_requested, next_due })

@@ -180,6 +180,7 @@ impl Fetcher {
                 }
                 self.settled(&call.settling, &reply.settled);
                 self.parts.meters.reclaimed(&reply.reclaimed);
+                self.parts.meters.expired(&reply.expired);
                 for attempt in self.parts.leases.of(&reply.cancel_requested) {
                     attempt.stop(Stop::Cancel);
                 }
