@@ -197,7 +197,7 @@ impl Default for TaskPolicy {
 #[serde(default)]
 pub struct PolicyOverrides {
     /// How long the first attempt may be late: if no worker has leased the task by then, counted from when it is due, it
-    /// never runs and ends as `dropped`. Above 0.
+    /// never runs and ends as `dropped`. Above 0 in a submission; 0 for a slot of a schedule that is fired too late.
     #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
     pub expires_in: Option<Duration>,
     /// See [`TaskPolicy::max_retries`]; at most 1,000.

@@ -180,6 +180,17 @@ impl NewTask {
         }
     }
 
+    /// Counts its expiry from `since`, if that is earlier than the time it comes into the store, `now`: for a slot of a
+    /// schedule that is fired late. A task that waits for signals counts it from the last of them. It stays the same
+    /// submission.
+    pub fn count_expiry_from(&mut self, since: Timestamp, now: Timestamp) {
+        let by = now.since(since);
+        if let Some(late) = self.overrides.expires_in.filter(|_| !by.is_zero() && !self.is_linked()) {
+            self.said.get_or_insert_with(|| Box::new(self.overrides.clone()));
+            self.overrides.expires_in = Some(late.saturating_sub(by));
+        }
+    }
+
     /// 128 bits over everything the submitter said, except the id: two submissions with one id are the same submission
     /// if and only if these agree. Not over what may differ between two sendings of one request: the trace, and the
     /// queue that routing chose.
@@ -427,6 +438,21 @@ mod tests {
         for changed in other {
             assert_ne!(task().fingerprint(), changed.fingerprint(), "{changed:?}");
         }
+    }
+
+    #[test]
+    fn a_late_slot_shortens_the_expiry_and_stays_the_same_submission() {
+        let (slot, late) = (Timestamp::from_micros(1_000_000), Some(Duration::from_secs(10)));
+        let said = NewTask { overrides: PolicyOverrides { expires_in: late, ..Default::default() }, ..task() };
+        for (fired_after, left) in [(0, 10_000_000), (4, 6_000_000), (10, 0), (99, 0)] {
+            let mut fired = said.clone();
+            fired.count_expiry_from(slot, slot.after(Duration::from_secs(fired_after)));
+            assert_eq!(fired.overrides.expires_in, Some(Duration::from_micros(left)));
+            assert_eq!(fired.fingerprint(), said.fingerprint());
+        }
+        let mut without = task();
+        without.count_expiry_from(slot, slot.after(Duration::from_secs(5)));
+        assert_eq!(without, task());
     }
 
     #[test]

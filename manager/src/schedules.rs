@@ -151,7 +151,11 @@ async fn fire_slot(app: &App, stored: StoredSchedule, slot: Timestamp, now: Time
     let StoredSchedule { entry, revision } = stored;
     let schedule = &entry.schedule;
     let previous = latest_run(app, &entry, now).await?;
-    let launch = make_launch(app, schedule, &schedule.slot_id(slot), schedule.start_of(slot), now).await?;
+    let start = schedule.start_of(slot);
+    let mut launch = make_launch(app, schedule, &schedule.slot_id(slot), start, now).await?;
+    if let Launch::Task(task) = &mut launch {
+        task.count_expiry_from(if let Start::At(at) = start { at } else { slot }, now);
+    }
     let fired = entry.fired(slot, launch.id(), now);
     let held = entry.held_back(slot, now);
     let if_busy = match schedule.overlap {

@@ -153,6 +153,24 @@ async fn late_slots_are_caught_up_with_as_the_schedule_says() {
 }
 
 #[tokio::test]
+async fn an_expiry_counts_from_the_slot_however_late_that_is_fired() {
+    let late = Some(Duration::from_secs(100));
+    let task =
+        TaskTemplate { overrides: PolicyOverrides { expires_in: late, ..PolicyOverrides::default() }, ..echo(None) };
+    let expiring = Schedule { target: Target::Task(task), ..schedule(Overlap::Allow, CatchUp::All(9)) };
+    let bench = Bench::with(expiring).await;
+    bench.after(190).await;
+    for (second, until) in [(60, 190), (120, 220), (180, 280)] {
+        let task = bench.engine.get(&Bench::task(second, "")).await.unwrap().unwrap();
+        assert_eq!(task.expires_at(), Some(slot(until)), "the slot at {second} s");
+    }
+    bench.work().await;
+    for (second, status) in [(60, Status::Dropped), (120, Status::Completed), (180, Status::Completed)] {
+        assert_eq!(bench.status(second).await, Some(status), "the slot at {second} s");
+    }
+}
+
+#[tokio::test]
 async fn a_buffered_slot_is_fired_once_the_run_is_over() {
     let bench = Bench::with(schedule(Overlap::BufferOne, CatchUp::All(9))).await;
     let entry = bench.after(190).await;
