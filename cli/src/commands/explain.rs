@@ -31,8 +31,9 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         output::document(&answer.body)?;
         return Ok(exit::OK);
     }
-    let Explanation { id, queue, status, reasons } = answer.read()?;
-    output::line(format_args!("{id} is {status}, in queue {queue}"))?;
+    let Explanation { id, queue, status, expires_at, reasons } = answer.read()?;
+    let expires = expires_at.map(|at| format!(", and expires at {}", when::full(at))).unwrap_or_default();
+    output::line(format_args!("{id} is {status}, in queue {queue}{expires}"))?;
     for reason in reasons {
         let until = reason.until.map(|at| format!(", until {}", when::full(at))).unwrap_or_default();
         let since = reason.since.map(|at| format!(", since {}", when::full(at))).unwrap_or_default();

@@ -123,6 +123,9 @@ pub fn show(task: &Task) -> Result<(), Failure> {
     if task.status == "scheduled" {
         output::add_fact(&mut sheet, "due", when::full(task.ready_at));
     }
+    if let Some(until) = task.expires_at {
+        output::add_fact(&mut sheet, "expires", when::full(until));
+    }
     for signal in &task.dependencies.external {
         output::add_fact(&mut sheet, &format!("signal {}", signal.name), standing_of_signal(signal));
     }

@@ -1,6 +1,6 @@
 //! Why a task does not run now, in codes and in words.
 
-use jobbers_common::{lifecycle::Status, name::TaskId, time::Timestamp};
+use jobbers_common::{name::TaskId, task::Task, time::Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -22,6 +22,9 @@ pub struct ExplainView<'a> {
     /// How many tasks of its queue are claimed before it; only while it is submitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ahead: Option<u64>,
+    /// Until when its first attempt must begin, if it expires.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) expires_at: Option<Rfc3339>,
     /// Everything that keeps it from running; never empty.
     pub(crate) reasons: Vec<Reason>,
 }
@@ -57,6 +60,8 @@ pub enum ReasonCode {
     WaitsForTasks,
     /// It waits for signals from outside, and for no task.
     WaitsForSignals,
+    /// Its first attempt did not begin in time: a worker that asks for it drops it.
+    Expired,
     /// Its time is in the future.
     NotDue,
     /// Its queue is paused.
@@ -114,13 +119,8 @@ impl Reason {
 }
 
 impl<'a> ExplainView<'a> {
-    pub(crate) fn new(
-        id: &'a TaskId,
-        queue: &'a str,
-        status: Status,
-        ahead: Option<u64>,
-        reasons: Vec<Reason>,
-    ) -> Self {
-        Self { id, queue, status: status.as_str(), ahead, reasons }
+    pub(crate) fn new(task: &'a Task, ahead: Option<u64>, reasons: Vec<Reason>) -> Self {
+        let expires_at = task.expires_at().map(Rfc3339);
+        Self { id: &task.id, queue: task.queue.as_str(), status: task.status.as_str(), ahead, expires_at, reasons }
     }
 }

@@ -80,6 +80,11 @@ pub struct TaskRequest<'a> {
     /// Not before this point in time; one that has passed means at once. Not beside `delay`.
     #[serde(default)]
     pub run_at: Option<Rfc3339>,
+    /// How late its first attempt may begin, counted from when it is due: a task that no worker has leased by then never
+    /// runs and ends as `dropped`. Above 0, at most 366d.
+    #[serde(default, with = "duration::text::option")]
+    #[schema(value_type = Option<DurationDoc>)]
+    pub expires_in: Option<Duration>,
     /// What to do when the id is taken by another submission. Not in a batch, where it is next to `tasks`.
     #[serde(default)]
     pub on_conflict: Option<ConflictRule>,
@@ -287,6 +292,7 @@ impl TaskRequest<'_> {
     /// [`Code::InvalidRequest`] for a value out of its bounds.
     pub(crate) fn overrides(&mut self) -> Result<PolicyOverrides> {
         let overrides = PolicyOverrides {
+            expires_in: self.expires_in,
             max_retries: self.max_retries,
             retry_delay: self.retry_delay,
             backoff: self.backoff,

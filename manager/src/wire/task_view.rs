@@ -123,6 +123,9 @@ pub struct TaskView<'a> {
     submitted_at: Rfc3339,
     /// When it became, or becomes, due.
     ready_at: Rfc3339,
+    /// Until when its first attempt must begin. Absent once a worker has leased it, and while it waits for other tasks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<Rfc3339>,
     /// When its latest attempt started.
     #[serde(skip_serializing_if = "Option::is_none")]
     started_at: Option<Rfc3339>,
@@ -265,6 +268,10 @@ payload_fields! {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Policy)]
 pub(crate) struct PolicyView<'a> {
+    /// How late its first attempt may begin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<DurationDoc>)]
+    expires_in: Option<String>,
     /// Retries after the first attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     max_retries: Option<u32>,
@@ -327,6 +334,7 @@ pub(crate) struct PolicyView<'a> {
 impl<'a> From<&'a PolicyOverrides> for PolicyView<'a> {
     fn from(overrides: &'a PolicyOverrides) -> Self {
         Self {
+            expires_in: overrides.expires_in.map(duration::format),
             max_retries: overrides.max_retries,
             retry_delay: overrides.retry_delay.map(duration::format),
             backoff: overrides.backoff,
@@ -392,7 +400,7 @@ pub(crate) struct AttemptView<'a> {
     /// The worker that ran it.
     #[schema(value_type = NameDoc)]
     worker: &'a WorkerId,
-    /// `error`, `fatal`, `timeout`, `panic`, `crash`, `shutdown`, `cancelled`, `stall` or `unknown`.
+    /// `error`, `fatal`, `timeout`, `panic`, `crash`, `shutdown`, `cancelled`, `stall`, `unknown` or `expired`.
     kind: &'static str,
     /// What sort of error it was, as the task names it: a word, or the path of an error type.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -433,6 +441,7 @@ impl<'a> From<&'a Task> for TaskView<'a> {
             suspicion: task.suspicion.level(),
             submitted_at: task.submitted_at.into(),
             ready_at: task.ready_at.into(),
+            expires_at: task.expires_at().map(Rfc3339),
             started_at: task.started_at.map(Rfc3339),
             heartbeat_at: task.heartbeat_at.map(Rfc3339),
             finished_at: task.completed_at.map(Rfc3339),

@@ -14,6 +14,7 @@ mod dead_letters;
 mod delete;
 mod dependencies;
 mod events;
+mod expiry;
 mod explain;
 mod fault;
 mod foreign;

@@ -73,6 +73,7 @@ async fn what_makes_no_sense_is_refused_with_its_field_and_nothing_is_stored() {
         ),
         (task(json!({"name": "echo", "unique_for": "1h"})), "/task/unique_for", "unique_key"),
         (task(json!({"name": "echo", "priority": 12})), "/task/priority", "0 to 9"),
+        (task(json!({"name": "echo", "expires_in": "0s"})), "/task/expires_in", "above 0"),
         (task(json!({"name": "echo", "max_retries": 5000})), "/task/max_retries", "1000"),
         (task(json!({"name": "echo", "nonsense": 1})), "/task", "nonsense"),
         (task(json!({"parameters": {}})), "/task", "name"),

@@ -26,6 +26,7 @@ async fn everything_that_is_said_is_kept() {
         "retry_delay": 2, "backoff": "linear", "max_retry_delay": "5m", "timeout": "90s",
         "max_heartbeat_interval": 0.5, "on_stall": "retry", "on_shutdown": "requeue", "dead_letter": "save",
         "max_crashes": 4, "max_tries": 9, "exhausted": "aborted", "retry_for": "36h", "retry_on": ["busy"], "fatal_on": ["app::Invalid"],
+        "expires_in": "2h",
     });
     let request = server.json(Method::POST, "/tasks", &said);
     let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
@@ -41,6 +42,7 @@ async fn everything_that_is_said_is_kept() {
         "max_retries": 7, "retry_delay": "2s", "backoff": "linear", "max_retry_delay": "5m", "timeout": "90s",
         "max_heartbeat_interval": "500ms", "on_stall": "retry", "on_shutdown": "requeue", "dead_letter": "save",
         "max_crashes": 4, "max_tries": 9, "exhausted": "aborted", "retry_for": "36h", "retry_on": ["busy"], "fatal_on": ["app::Invalid"],
+        "expires_in": "2h",
     });
     assert_eq!(task["policy"], policy);
 }

@@ -178,6 +178,13 @@ impl<R> Submission<R> {
         self
     }
 
+    /// How late its first attempt may begin, counted from when it is due: a task that no worker has leased by then never runs
+    /// and ends as `dropped`.
+    pub fn expires_in(mut self, late: Duration) -> Self {
+        self.overrides.expires_in = Some(late);
+        self
+    }
+
     /// Retries after the first attempt, for this submission only.
     pub fn max_retries(mut self, retries: u32) -> Self {
         self.overrides.max_retries = Some(retries);

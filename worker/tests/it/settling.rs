@@ -29,6 +29,20 @@ async fn area_of_anything(_anything: Raw) -> Result<u32, TaskError> {
     Ok(0)
 }
 
+#[tokio::test]
+async fn a_task_that_expired_is_dropped_and_the_next_one_runs() {
+    let bench = Bench::new();
+    let of = |width| area.with(Size { width }).expires_in(Duration::from_secs(5));
+    let late = of(2).submit(&bench.client).await.unwrap().id;
+    bench.clock.advance(Duration::from_secs(5));
+    let in_time = of(3).submit(&bench.client).await.unwrap().id;
+    let worker = bench.worker();
+    assert_eq!(bench.over(&in_time).await.result, Some(json("9")));
+    let late = bench.over(&late).await;
+    assert_eq!((late.status, late.attempt, late.errors[0].kind), (Status::Dropped, 0, FailureKind::Expired));
+    worker.drain().await;
+}
+
 #[task(blocking)]
 fn area_on_a_thread(size: Size) -> Result<u32, TaskError> {
     Ok(size.width * size.width)

@@ -32,6 +32,8 @@ pub struct Task {
     pub submitted_at: Timestamp,
     /// When it became, or becomes, due.
     pub ready_at: Timestamp,
+    /// Until when its first attempt must begin.
+    pub expires_at: Option<Timestamp>,
     /// When its latest attempt started.
     pub started_at: Option<Timestamp>,
     /// When it was over.
@@ -136,6 +138,8 @@ pub struct Explanation {
     pub queue: String,
     /// Its status.
     pub status: String,
+    /// Until when its first attempt must begin.
+    pub expires_at: Option<Timestamp>,
     /// What it waits for.
     pub reasons: Vec<Reason>,
 }

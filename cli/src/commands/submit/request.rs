@@ -48,6 +48,10 @@ pub(super) struct TaskFlags {
     #[arg(long, value_name = "TIME", value_parser = jobbers_process::when::parse)]
     #[serde(skip_serializing_if = "Option::is_none")]
     run_at: Option<jiff::Timestamp>,
+    /// How late its first attempt may begin: after that it is dropped instead of run
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[serde(skip_serializing_if = "Option::is_none", with = "duration::text::option")]
+    expires_in: Option<Duration>,
     /// Whose it is, for the limits by key of its queue (customer:42)
     #[arg(long, value_name = "KEY")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -229,6 +233,8 @@ mod tests {
             "x",
             "--delay",
             "90",
+            "--expires-in",
+            "10m",
             "--priority",
             "9",
             "--concurrency-key",
@@ -246,7 +252,7 @@ mod tests {
         let name = TaskName::new("echo").unwrap();
         let task = || TaskRequest { name: &name, parameters: Some(&parameters), flags: &flags };
         let one = serde_json::to_string(&Submission::new(task(), &flags)).unwrap();
-        let content = r#""name":"echo","parameters":{"n":9007199254740993},"version":2,"priority":9,"delay":"90s","concurrency_key":"acme","depends_on":[{"id":"a","policy":"abort_successors"},{"id":"b/1","policy":"run_on_error"}],"unique_key":"a b","unique_while":["submitted","started"],"on_duplicate":"keep_last""#;
+        let content = r#""name":"echo","parameters":{"n":9007199254740993},"version":2,"priority":9,"delay":"90s","expires_in":"10m","concurrency_key":"acme","depends_on":[{"id":"a","policy":"abort_successors"},{"id":"b/1","policy":"run_on_error"}],"unique_key":"a b","unique_while":["submitted","started"],"on_duplicate":"keep_last""#;
         assert_eq!(one, format!(r#"{{{content},"on_conflict":"skip"}}"#));
         let many = serde_json::to_string(&Submission::new(Tasks { tasks: vec![task()] }, &flags)).unwrap();
         assert_eq!(many, format!(r#"{{"tasks":[{{{content}}}],"on_conflict":"skip"}}"#));

@@ -60,7 +60,8 @@ pub(crate) async fn explain(State(app): State<Arc<App>>, Path(id): Path<TaskId>)
         Status::Submitted => {
             let config = app.live.fresh().await?;
             let queue = config.settings_of(&task.queue);
-            let mut reasons = queue_reasons(&app, &task, &queue, place.as_ref()).await?;
+            let mut reasons = expired(&app, &task).await?.into_iter().collect::<Vec<_>>();
+            reasons.extend(queue_reasons(&app, &task, &queue, place.as_ref()).await?);
             reasons.extend(worker_reasons(&app, &task, &config, &queue, &workers).await?);
             reasons.extend(place.as_ref().filter(|place| place.ahead > 0).map(behind_others));
             reasons
@@ -76,7 +77,7 @@ pub(crate) async fn explain(State(app): State<Arc<App>>, Path(id): Path<TaskId>)
     reasons.extend(held_threads(&task, &workers));
     let reasons = if reasons.is_empty() { vec![next()] } else { reasons };
     let ahead = place.map(|place| place.ahead);
-    Ok(Json(ExplainView::new(&id, task.queue.as_str(), task.status, ahead, reasons)).into_response())
+    Ok(Json(ExplainView::new(&task, ahead, reasons)).into_response())
 }
 
 /// What keeps its workers from claiming it.
@@ -97,6 +98,13 @@ async fn worker_reasons(
     };
     reasons.extend(earlier_queues(app, task, config, &able).await?);
     Ok(reasons)
+}
+
+/// For a task that has expired, and that no worker has asked for since.
+async fn expired(app: &App, task: &Task) -> Result<Option<Reason>> {
+    let Some(until) = task.expires_at() else { return Ok(None) };
+    let reason = || Reason::new(C::Expired, "it has expired: a worker that asks for it drops it").since(until);
+    Ok((until <= app.now().await?).then(reason))
 }
 
 fn next() -> Reason {
