@@ -1,8 +1,10 @@
 //! Dependencies: the edges between tasks, and the effect of one task's end on those that wait for it.
 //!
-//! A task that ends, or is removed before its end, is noted in the step ([`note_end`]). Its edges are signalled when
-//! the verb has finished, or before it claims ([`signal_all`]): a bounded number; the claims and ticks that follow
-//! signal the rest ([`work_off`]). Only `linked` tasks reach this module.
+//! A task that ends, or is removed before its end, is noted in the step ([`note_end`]). When the verb has finished, or
+//! before it claims, its edges are signalled and it lets its own predecessors go ([`signal_all`]), a bounded number. The
+//! claims and ticks that follow do the rest ([`work_off`]). Only `linked` tasks reach this module.
+
+use std::collections::HashSet;
 
 use jobbers_common::{
     dependency::{Dependencies, Dependency, DependencyPolicy, End, EndedPredecessor, consequence},
@@ -31,24 +33,27 @@ pub(super) mod external;
 mod leave;
 
 /// The most ends that one call continues.
-const ENDS_A_CHORE: usize = 1_000;
+const ENDS_A_CHORE: usize = 400;
+/// A task lets so many predecessors go in about the time in which an edge is signalled.
+const RELEASES_PER_SIGNAL: usize = 8;
+/// So many predecessors are let go in a step that signals as many edges as it may.
+const LEAST_RELEASES: usize = 1_000;
 
 /// A task that is over or gone, whose successors must be signalled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ended {
     key: i64,
     id: TaskId,
-    /// Later edges do not concern it.
+    /// Later edges do not concern it. 0 once all its edges are signalled.
     before: i64,
     end: End,
 }
 
 /// An edge to signal, in the order in which successors move.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Signal {
+struct Signal<'a> {
     since: i64,
-    on: TaskId,
-    predecessor: i64,
+    on: &'a TaskId,
     successor: i64,
     policy: DependencyPolicy,
     end: End,
@@ -60,7 +65,6 @@ pub(super) fn note_end(step: &mut Step<'_>, id: &TaskId, found: &Found, before: 
         step.prepare(sql::DELETE_DEPENDENCIES)?.execute([found.key]).or_store()?;
         step.prepare(sql::DROP_SIGNALS)?.execute((found.key, step.now_micros())).or_store()?;
     }
-    parents::release(step, &found.key.to_string())?;
     step.ledger.ended.push(Ended { key: found.key, id: id.clone(), before, end: End::Over(end) });
     Ok(())
 }
@@ -98,7 +102,7 @@ pub(super) fn signal_all(step: &mut Step<'_>) -> Result<()> {
     signal(step, SIGNALS_A_STEP)
 }
 
-/// Signals the ends that earlier steps left.
+/// Does what earlier steps left. What still remains goes to the end of the list, so that every end gets its turn.
 pub(super) fn work_off(step: &mut Step<'_>) -> Result<()> {
     let mut ended = Vec::new();
     let mut statement = step.prepare(sql::SIGNALS_DUE)?;
@@ -120,42 +124,55 @@ pub(super) fn work_off(step: &mut Step<'_>) -> Result<()> {
     signal(step, SIGNALS_A_CHORE)
 }
 
-/// Signals edges, and those that follow from them, round by round; leaves the rest after `limit` of them.
+/// Signals up to `limit` edges, and those that follow from them, round by round. Then the tasks that ended let
+/// predecessors go: the more, the fewer edges were signalled. Leaves the rest to later steps.
 fn signal(step: &mut Step<'_>, limit: usize) -> Result<()> {
-    let mut left = limit;
+    let (mut left, mut ended) = (limit, Vec::new());
     while !step.ledger.ended.is_empty() {
-        let ended = std::mem::take(&mut step.ledger.ended);
-        let mut round = Vec::new();
-        for ended in ended {
-            let wanted = left - round.len();
-            let found = successors(step, &ended, wanted + 1)?;
-            if found.len() > wanted {
-                let Ended { key, id, before, end } = &ended;
-                step.prepare(sql::PUT_SIGNAL_DUE)?.execute((key, id.as_str(), before, end.code())).or_store()?;
-            }
-            round.extend(found.into_iter().take(wanted));
-        }
-        left -= round.len();
-        round.sort();
-        for edge in &round {
-            signal_one(step, edge)?;
+        let mut round = std::mem::take(&mut step.ledger.ended);
+        left -= signal_round(step, &mut round, left)?;
+        ended.append(&mut round);
+    }
+    let mut left = (left * RELEASES_PER_SIGNAL).max(LEAST_RELEASES);
+    for Ended { key, id, before, end } in ended {
+        let released = parents::release_some(step, key, left)?;
+        left -= released.count;
+        if before > 0 || released.has_more {
+            step.prepare(sql::PUT_SIGNAL_DUE)?.execute((key, id.as_str(), before, end.code())).or_store()?;
         }
     }
     Ok(())
 }
 
-fn successors(step: &Step<'_>, ended: &Ended, limit: usize) -> Result<Vec<Signal>> {
-    let mut statement = step.prepare(sql::SUCCESSORS)?;
-    let mut rows = statement.query((ended.key, ended.before, sql::count(limit))).or_store()?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next().or_store()? {
-        let mut columns = row::Columns::of(row);
-        let (since, successor) = (columns.take()?, columns.take()?);
-        let policy = policy(columns.take()?)?;
-        let Ended { key, id, end, .. } = ended;
-        found.push(Signal { since, on: id.clone(), predecessor: *key, successor, policy, end: *end });
+/// Signals up to `limit` edges of tasks that ended. Returns how many.
+fn signal_round(step: &mut Step<'_>, ended: &mut [Ended], limit: usize) -> Result<usize> {
+    let mut round = Vec::new();
+    let mut successors = step.prepare(sql::SUCCESSORS)?;
+    let mut delete = step.prepare(sql::DELETE_SIGNALLED)?;
+    for Ended { key, id, before, end } in ended.iter_mut().filter(|ended| ended.before > 0) {
+        let (first, mut has_more) = (round.len(), false);
+        let mut rows = successors.query((*key, *before, sql::count(limit - first + 1))).or_store()?;
+        while let Some(row) = rows.next().or_store()? {
+            has_more = round.len() == limit;
+            if has_more {
+                break;
+            }
+            let mut columns = row::Columns::of(row);
+            let (since, successor) = (columns.take()?, columns.take()?);
+            round.push(Signal { since, on: id, successor, policy: policy(columns.take()?)?, end: *end });
+        }
+        drop(rows);
+        if let Some(Signal { since, successor, .. }) = round[first..].last() {
+            delete.execute((*key, since, successor)).or_store()?;
+        }
+        if !has_more {
+            *before = 0;
+        }
     }
-    Ok(found)
+    drop((successors, delete));
+    round.sort();
+    signal_edges(step, &round)?;
+    Ok(round.len())
 }
 
 fn end(code: u8) -> Result<End> {
@@ -166,36 +183,48 @@ fn policy(code: u8) -> Result<DependencyPolicy> {
     DependencyPolicy::from_code(code).ok_or_else(|| corrupt("a dependency's policy", code))
 }
 
-fn signal_one(step: &mut Step<'_>, edge: &Signal) -> Result<()> {
-    let Signal { since, predecessor, successor, policy, .. } = *edge;
-    if step.prepare(sql::DELETE_DEPENDENCY)?.execute((predecessor, since, successor)).or_store()? == 0 {
-        // Another edge of this round has ended the successor.
-        return Ok(());
-    }
-    let end = match edge.end {
-        End::Over(end) => end,
-        End::Deleted { cascade } => return remove_edge(step, successor, cascade),
-    };
-    let left = step.prepare(sql::COUNT_SIGNAL)?.query_row([successor], |row| row.get(0)).optional().or_store()?;
-    match consequence(policy, end, left.unwrap_or(0)) {
-        Some(Move::Abort) => {
-            leave::abort(step, successor, Some(&EndedPredecessor { id: edge.on.clone(), status: end }))
+/// Signals edges, which are deleted already. Those of a successor that are next to each other are counted together.
+fn signal_edges(step: &mut Step<'_>, round: &[Signal<'_>]) -> Result<()> {
+    let (mut gone, mut waiting) = (HashSet::new(), Vec::new());
+    for edges in round.chunk_by(|one, other| one.successor == other.successor) {
+        // Those after the one that aborts the task do not count.
+        let aborts = |edge: &Signal<'_>| matches!(edge.end, End::Over(end) if edge.policy.aborts(end));
+        let counted = edges.iter().position(aborts).map_or(edges, |place| &edges[..=place]);
+        let Some(&Signal { on, successor, policy, end, .. }) = counted.last() else { continue };
+        if gone.contains(&successor) {
+            continue;
         }
-        Some(_) => leave::release(step, successor),
-        None => external::begin_timeouts(step, successor, left.unwrap_or(0)),
+        let signals = counted.iter().filter(|edge| matches!(edge.end, End::Over(_))).count();
+        let left = count_ends(step, successor, signals, counted.len() - signals)?;
+        match (end, left) {
+            (End::Deleted { cascade: true }, Some(0)) => {
+                leave::delete(step, successor)?;
+                gone.insert(successor);
+            }
+            (End::Deleted { cascade: false }, Some(0)) => leave::release(step, successor)?,
+            (End::Deleted { .. }, left) => waiting.push((successor, left)),
+            (End::Over(end), left) => match consequence(policy, end, left.unwrap_or(0)) {
+                Some(Move::Abort) => {
+                    leave::abort(step, successor, Some(&EndedPredecessor { id: on.clone(), status: end }))?;
+                    gone.insert(successor);
+                }
+                Some(_) => leave::release(step, successor)?,
+                None => waiting.push((successor, left)),
+            },
+        }
     }
+    // Not earlier: another edge of the round may end the task.
+    for (successor, left) in waiting {
+        external::begin_timeouts(step, successor, left.unwrap_or(0))?;
+    }
+    Ok(())
 }
 
-/// A predecessor of a task was deleted before its end: its edge does not count any more.
-fn remove_edge(step: &mut Step<'_>, successor: i64, cascade: bool) -> Result<()> {
-    let mut statement = step.prepare(sql::DROP_DEPENDENCY_COUNT)?;
-    let left: Option<u32> = statement.query_row([successor], |row| row.get(0)).optional().or_store()?;
-    drop(statement);
-    match left {
-        Some(0) if cascade => leave::delete(step, successor),
-        Some(0) => leave::release(step, successor),
-        left => external::begin_timeouts(step, successor, left.unwrap_or(0)),
-    }
+/// Counts dependencies of a task that are signalled, and others whose tasks were deleted. Returns how many are left.
+fn count_ends(step: &Step<'_>, task: i64, signals: usize, deleted: usize) -> Result<Option<u32>> {
+    let mut count = step.prepare(sql::COUNT_ENDS)?;
+    let numbers = (task, sql::count(signals), sql::count(deleted));
+    count.query_row(numbers, |row| row.get(0)).optional().or_store()
 }
 
 /// A new task that waits for others: its key, and its position.

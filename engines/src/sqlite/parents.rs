@@ -8,6 +8,8 @@ use jobbers_common::{
     payload::Payload,
 };
 
+use rusqlite::OptionalExtension;
+
 use super::{
     error::OrStore,
     row::{self, Columns},
@@ -30,12 +32,36 @@ pub(super) fn restore<'a>(step: &Step<'_>, key: i64, parents: impl Iterator<Item
     Ok(())
 }
 
-/// Tasks are over, given by their key or a JSON array of keys: they hold their predecessors no longer.
-pub(super) fn release(step: &Step<'_>, keys: &str) -> Result<()> {
+/// Tasks are about to be deleted, given as a JSON array of keys: they hold their predecessors no longer.
+fn release(step: &Step<'_>, keys: &str) -> Result<()> {
     if step.prepare(sql::RELEASE_PARENTS)?.execute([keys]).or_store()? > 0 {
         step.prepare(sql::DELETE_RELEASED)?.execute([keys]).or_store()?;
     }
     Ok(())
+}
+
+/// How many predecessors a task let go, and whether it still holds others.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Released {
+    pub(super) count: usize,
+    pub(super) has_more: bool,
+}
+
+/// Lets up to `limit` predecessors of a task go, if the task is over.
+pub(super) fn release_some(step: &Step<'_>, key: i64, limit: usize) -> Result<Released> {
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let held: Option<(i64, i64, bool)> =
+        step.prepare(sql::HELD_PARENTS)?.query_row([key], read).optional().or_store()?;
+    let Some((first, last, is_any_kept)) = held else { return Ok(Released::default()) };
+    let end = first + sql::count(limit);
+    let mut count = 0;
+    if limit > 0 {
+        count = step.prepare(sql::RELEASE_SOME_PARENTS)?.execute((key, first, end)).or_store()?;
+        if is_any_kept {
+            step.prepare(sql::DELETE_SOME_RELEASED)?.execute((key, first, end)).or_store()?;
+        }
+    }
+    Ok(Released { count, has_more: end <= last })
 }
 
 /// Tasks are about to be deleted: keeps how those ended that other tasks hold.

@@ -58,10 +58,10 @@ statements! {
     CONFIGURED_QUEUES = "configured_queues";
     COUNT_BOARD_GROUP = "count_board_group";
     COUNT_BYTES = "count_bytes";
+    COUNT_ENDS = "count_ends";
     COUNT_FINISHED = "count_finished";
     COUNT_REMOVED = "count_removed";
     COUNT_SCHEDULES = "count_schedules";
-    COUNT_SIGNAL = "count_signal";
     COUNT_SIGNALS = "count_signals";
     COUNT_TOMBSTONES = "count_tombstones";
     COUNT_WORKFLOWS = "count_workflows";
@@ -72,7 +72,6 @@ statements! {
     DELETE_BOARD_TASK = "delete_board_task";
     DELETE_CHECKPOINT = "delete_checkpoint";
     DELETE_DEPENDENCIES = "delete_dependencies";
-    DELETE_DEPENDENCY = "delete_dependency";
     DELETE_DEPENDENTS = "delete_dependents";
     DELETE_DRAINING = "delete_draining";
     DELETE_DUE = "delete_due";
@@ -89,9 +88,11 @@ statements! {
     DELETE_ROUTE = "delete_route";
     DELETE_ROUTE_RANGE = "delete_route_range";
     DELETE_SCHEDULE = "delete_schedule";
+    DELETE_SIGNALLED = "delete_signalled";
     DELETE_SIGNALS = "delete_signals";
     DELETE_SIGNAL_DUE = "delete_signal_due";
     DELETE_SILENT_WORKERS = "delete_silent_workers";
+    DELETE_SOME_RELEASED = "delete_some_released";
     DELETE_TALLIES = "delete_tallies";
     DELETE_TASKS = "delete_tasks";
     DELETE_TOMBSTONE = "delete_tombstone";
@@ -103,7 +104,6 @@ statements! {
     DELETE_WORKFLOW_DEFINITION = "delete_workflow_definition";
     DEPENDENCY_POLICY = "dependency_policy";
     DROP_BOARD_GROUP = "drop_board_group";
-    DROP_DEPENDENCY_COUNT = "drop_dependency_count";
     DROP_EMPTY_BOARD_GROUPS = "drop_empty_board_groups";
     DROP_SIGNALS = "drop_signals";
     DUE_GATES = "due_gates";
@@ -161,6 +161,7 @@ statements! {
     GET_BOARD_TASK = "get_board_task";
     GET_CATALOGUE = "get_catalogue";
     GET_TASK = "get_task";
+    HELD_PARENTS = "held_parents";
     HELD_SUSPECTS = "held_suspects";
     HOLDERS_OF_KEY = "holders_of_key";
     HOLDERS_OF_NAME = "holders_of_name";
@@ -267,6 +268,7 @@ statements! {
     RECOUNT_BOARD = "recount_board";
     RECOUNT_BOARD_GROUPS = "recount_board_groups";
     RELEASE_PARENTS = "release_parents";
+    RELEASE_SOME_PARENTS = "release_some_parents";
     RELEASE_TASK = "release_task";
     REQUEST_CANCEL = "request_cancel";
     REQUEUE_TASK = "requeue_task";

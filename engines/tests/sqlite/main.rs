@@ -19,6 +19,7 @@ mod earlier;
 mod forgetting;
 mod group_commit;
 mod health;
+mod holders;
 mod mending;
 mod opening;
 mod pages;

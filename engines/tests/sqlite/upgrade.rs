@@ -55,7 +55,7 @@ async fn migrated() -> Fixture {
     opened(folder, file).await
 }
 
-async fn audit(engine: &dyn Engine, repair: bool) -> Vec<Finding> {
+pub(super) async fn audit(engine: &dyn Engine, repair: bool) -> Vec<Finding> {
     let (mut findings, mut cursor) = (Vec::new(), None);
     loop {
         let audited = engine.audit(AuditRequest { limit: 10, repair, cursor }).await.unwrap();

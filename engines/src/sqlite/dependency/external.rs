@@ -14,7 +14,7 @@ use jobbers_common::{
 };
 use rusqlite::OptionalExtension;
 
-use super::leave;
+use super::{count_ends, leave};
 use crate::sqlite::{
     error::{OrStore, corrupt},
     find::find,
@@ -126,7 +126,7 @@ fn end(step: &mut Step<'_>, task: i64, name: &str, rule: OnTimeout, state: Signa
         // Another signal of this step has ended the task.
         return Ok(());
     }
-    let left = step.prepare(sql::COUNT_SIGNAL)?.query_row([task], |row| row.get(0)).optional().or_store()?;
+    let left = count_ends(step, task, 1, 0)?;
     match consequence(rule.policy(), state.end(), left.unwrap_or(0)) {
         Some(Move::Abort) => leave::abort(step, task, None),
         Some(_) => leave::release(step, task),

@@ -5,8 +5,8 @@ use jobbers_common::{
     engine::Result,
     lifecycle::{Move, Status},
     name::TaskId,
-    time::Timestamp,
 };
+use rusqlite::OptionalExtension;
 
 use super::note_withdrawn;
 use crate::sqlite::{
@@ -23,7 +23,6 @@ use crate::sqlite::{
 struct Waiting {
     id: TaskId,
     queue: i64,
-    ready_at: Timestamp,
     has_large_parameters: bool,
 }
 
@@ -32,13 +31,13 @@ fn find_waiting(step: &Step<'_>, key: i64) -> Result<Option<Waiting>> {
     let mut rows = statement.query([key]).or_store()?;
     let Some(row) = rows.next().or_store()? else { return Ok(None) };
     let mut columns = row::Columns::of(row);
-    let (id, queue, ready_at) = (columns.name(TaskId::new)?, columns.take()?, columns.time()?);
-    Ok(Some(Waiting { id, queue, ready_at, has_large_parameters: columns.take()? }))
+    let (id, queue) = (columns.name(TaskId::new)?, columns.take()?);
+    Ok(Some(Waiting { id, queue, has_large_parameters: columns.take()? }))
 }
 
 /// Aborts a task; `by`: the predecessor because of which, if it is one.
 pub(super) fn abort(step: &mut Step<'_>, key: i64, by: Option<&EndedPredecessor>) -> Result<()> {
-    let Some(Waiting { id, queue, has_large_parameters, .. }) = find_waiting(step, key)? else { return Ok(()) };
+    let Some(Waiting { id, queue, has_large_parameters }) = find_waiting(step, key)? else { return Ok(()) };
     if let Some(EndedPredecessor { id: predecessor, status }) = by {
         step.prepare(sql::NOTE_ABORTED_BY)?.execute((key, predecessor.as_str(), status.code())).or_store()?;
     }
@@ -47,13 +46,13 @@ pub(super) fn abort(step: &mut Step<'_>, key: i64, by: Option<&EndedPredecessor>
 
 /// A task joins the end of its queue, or waits for its time.
 pub(super) fn release(step: &mut Step<'_>, key: i64) -> Result<()> {
-    let Some(Waiting { queue, ready_at, .. }) = find_waiting(step, key)? else { return Ok(()) };
-    let revision = step.next_revision();
-    let (to, ready_at) =
-        if ready_at > step.now { (Status::Scheduled, ready_at) } else { (Status::Submitted, step.now) };
-    step.prepare(sql::RELEASE_TASK)?.execute((key, to.code(), revision, ready_at.as_micros())).or_store()?;
+    let (revision, now) = (step.next_revision(), step.now_micros());
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let released = step.prepare(sql::RELEASE_TASK)?.query_row((key, revision, now), read).optional().or_store()?;
+    let Some((queue, status, ready_at)) = released else { return Ok(()) };
+    let to = row::status(status)?;
     if to == Status::Scheduled {
-        step.note_due(Chore::Promote, queue, ready_at.as_micros());
+        step.note_due(Chore::Promote, queue, ready_at);
     }
     step.note_moved(key, queue, Status::Waiting, Move::Signal, to)
 }

@@ -1,3 +1,3 @@
--- delete_signal_due: deletes a noted end once its signals are sent.
+-- delete_signal_due: deletes an end that this step continues.
 -- ?1 number
 DELETE FROM signal_due WHERE number = ?1
