@@ -98,7 +98,8 @@ impl Stack {
     /// Freezes a worker, unless that stops the store: of those that share a file one may be in a transaction just then,
     /// and holds its lock. Returns whether it is frozen.
     pub(crate) async fn freeze(&self, worker: &Program, manager: &Manager) -> bool {
-        const AT_ONCE: Duration = Duration::from_secs(2);
+        // Meanwhile nobody recovers anything: this time is added to all that a storm measures.
+        const AT_ONCE: Duration = Duration::from_millis(500);
         worker.signal(Signal::SIGSTOP);
         let body = json!({"max_length": worker.pid()});
         let write = manager.api.send(Method::PUT, "/queues/unused", &[], Some(&body));
