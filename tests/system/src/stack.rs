@@ -98,7 +98,7 @@ impl Stack {
     /// Freezes a worker, unless that stops the store: of those that share a file one may be in a transaction just then,
     /// and holds its lock. Returns whether it is frozen.
     pub(crate) async fn freeze(&self, worker: &Program, manager: &Manager) -> bool {
-        // Meanwhile nobody recovers anything: this time is added to all that a storm measures.
+        // No process recovers tasks meanwhile: this time is added to all that a storm measures.
         const AT_ONCE: Duration = Duration::from_millis(500);
         worker.signal(Signal::SIGSTOP);
         let body = json!({"max_length": worker.pid()});
