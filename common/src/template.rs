@@ -81,6 +81,22 @@ pub struct TaskTemplate {
 }
 
 impl TaskTemplate {
+    /// A template with defaults for all but the essentials.
+    #[must_use]
+    pub fn new(name: TaskName, parameters: Box<RawValue>) -> Self {
+        Self {
+            name,
+            version: 1,
+            queue: None,
+            priority: Priority::DEFAULT,
+            parameters: parameters.into(),
+            concurrency_key: None,
+            labels: Labels::default(),
+            signals: Vec::new(),
+            overrides: PolicyOverrides::default(),
+        }
+    }
+
     /// Its parameters, as bytes.
     #[must_use]
     pub fn payload(&self) -> Payload {

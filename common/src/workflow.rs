@@ -331,22 +331,12 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
-    use crate::{label::Labels, name::TaskName, policy::PolicyOverrides, task::Priority};
+    use crate::name::TaskName;
 
     fn node(name: &str, on: &[(&str, DependencyPolicy)]) -> NewNode {
         NewNode {
             name: NodeName::new(name).unwrap(),
-            task: TaskTemplate {
-                name: TaskName::new("echo").unwrap(),
-                version: 1,
-                queue: None,
-                priority: Priority::DEFAULT,
-                parameters: RawValue::from_string("{}".to_owned()).unwrap().into(),
-                concurrency_key: None,
-                labels: Labels::default(),
-                signals: Vec::new(),
-                overrides: PolicyOverrides::default(),
-            },
+            task: TaskTemplate::new(TaskName::new("echo").unwrap(), RawValue::from_string("{}".to_owned()).unwrap()),
             depends_on: on.iter().map(|(on, policy)| (NodeName::new(*on).unwrap(), *policy)).collect(),
         }
     }

@@ -8,11 +8,8 @@ use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
     engine::{Engine, Error, PutSchedule, Result, ScheduleEntry},
-    label::Labels,
     name::{ScheduleName, TaskName},
-    policy::PolicyOverrides,
     schedule::{CatchUp, Overlap, Schedule, ScheduleError, Target, Timing},
-    task::Priority,
     template::TaskTemplate,
 };
 use serde_json::value::RawValue;
@@ -50,17 +47,7 @@ fn declared(name: TaskName, version: u32, cron: Cron) -> Result<Schedule, String
     Ok(Schedule {
         name: ScheduleName::new(format!("task:{name}")).map_err(|error| error.to_string())?,
         timing: Timing::Cron { expression: cron.expression.to_owned(), time_zone: cron.time_zone.to_owned() },
-        target: Target::Task(TaskTemplate {
-            name,
-            version,
-            queue: None,
-            priority: Priority::DEFAULT,
-            parameters: parameters.into(),
-            concurrency_key: None,
-            labels: Labels::default(),
-            signals: Vec::new(),
-            overrides: PolicyOverrides::default(),
-        }),
+        target: Target::Task(TaskTemplate { version, ..TaskTemplate::new(name, parameters) }),
         overlap: Overlap::default(),
         catch_up: CatchUp::default(),
         jitter: Duration::ZERO,
@@ -132,7 +119,10 @@ fn version_of(schedule: &Schedule) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use jobbers_common::engine::{StoredSchedule, model::ModelEngine};
+    use jobbers_common::{
+        engine::{StoredSchedule, model::ModelEngine},
+        task::Priority,
+    };
 
     use super::*;
 

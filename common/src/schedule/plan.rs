@@ -218,11 +218,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        label::Labels,
         name::{ScheduleName, TaskId, TaskName},
-        policy::PolicyOverrides,
         schedule::{Target, Timing},
-        task::Priority,
         template::TaskTemplate,
     };
 
@@ -240,17 +237,10 @@ mod tests {
         Schedule {
             name: ScheduleName::new("s").unwrap(),
             timing: Timing::Every(Duration::from_secs(every)),
-            target: Target::Task(TaskTemplate {
-                name: TaskName::new("echo").unwrap(),
-                version: 1,
-                queue: None,
-                priority: Priority::DEFAULT,
-                parameters: RawValue::from_string("{}".to_owned()).unwrap().into(),
-                concurrency_key: None,
-                labels: Labels::default(),
-                signals: Vec::new(),
-                overrides: PolicyOverrides::default(),
-            }),
+            target: Target::Task(TaskTemplate::new(
+                TaskName::new("echo").unwrap(),
+                RawValue::from_string("{}".to_owned()).unwrap(),
+            )),
             overlap: Overlap::Allow,
             catch_up: CatchUp::Latest,
             jitter: Duration::ZERO,

@@ -7,11 +7,8 @@ use jobbers_boards::{
 };
 use jobbers_common::{
     board::{BoardTask, Content},
-    label::Labels,
     limits::{MAX_BOARD_LABELS, MAX_JSON_DEPTH},
     name::{BoardName, TaskId, TaskName},
-    policy::PolicyOverrides,
-    task::Priority,
     template::TaskTemplate,
 };
 use serde_json::{json, value::RawValue};
@@ -91,17 +88,7 @@ pub(super) fn template(settings: &BridgeSettings, content: &Content) -> Result<T
             RawValue::from_string(parameters.to_string()).map_err(|error| error.to_string())?
         }
     };
-    Ok(TaskTemplate {
-        name,
-        version: settings.version,
-        queue: settings.queue.clone(),
-        priority: Priority::DEFAULT,
-        parameters: parameters.into(),
-        concurrency_key: None,
-        labels: Labels::default(),
-        signals: Vec::new(),
-        overrides: PolicyOverrides::default(),
-    })
+    Ok(TaskTemplate { version: settings.version, queue: settings.queue.clone(), ..TaskTemplate::new(name, parameters) })
 }
 
 /// The type of the data says what is to be done, unless it only wraps text or bytes; else the group does.

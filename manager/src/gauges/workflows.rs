@@ -125,11 +125,8 @@ mod tests {
 
     use jobbers_common::{
         engine::{PutRun, PutSchedule, ScheduleEntry, model::ModelEngine, workflows::encode_workflow},
-        label::Labels,
         name::{NodeName, ScheduleName, TaskName, WorkflowId},
-        policy::PolicyOverrides,
         schedule::{CatchUp, Overlap, Schedule, Target, Timing},
-        task::Priority,
         template::TaskTemplate,
         time::ManualClock,
         workflow::{NewNode, PAUSES, Workflow},
@@ -139,17 +136,7 @@ mod tests {
     use super::*;
 
     fn template() -> TaskTemplate {
-        TaskTemplate {
-            name: TaskName::new("echo").unwrap(),
-            version: 1,
-            queue: None,
-            priority: Priority::DEFAULT,
-            parameters: RawValue::from_string("{}".to_owned()).unwrap().into(),
-            concurrency_key: None,
-            labels: Labels::default(),
-            signals: Vec::new(),
-            overrides: PolicyOverrides::default(),
-        }
+        TaskTemplate::new(TaskName::new("echo").unwrap(), RawValue::from_string("{}".to_owned()).unwrap())
     }
 
     /// A workflow of so many nodes without edges.

@@ -5,13 +5,12 @@ use jobbers_common::{
     engine::{
         ClaimRequest, Cycle, Engine as _, Outcome, PutMode, PutSchedule, QueueClaim, Settlement, model::ModelEngine,
     },
-    label::Labels,
     lifecycle::Status,
     name::{NodeName, QueueName, TaskName, WorkerId},
     policy::PolicyOverrides,
     queue::QueueConfig,
     schedule::{CatchUp, Timing, WorkflowTemplate},
-    task::{ClaimedTask, Priority},
+    task::ClaimedTask,
     time::ManualClock,
     workflow::{NewNode, RunState, Workflow},
 };
@@ -28,15 +27,8 @@ struct Bench {
 
 fn echo(queue: Option<&str>) -> TaskTemplate {
     TaskTemplate {
-        name: TaskName::new("echo").unwrap(),
-        version: 1,
         queue: queue.map(|queue| QueueName::new(queue).unwrap()),
-        priority: Priority::DEFAULT,
-        parameters: RawValue::from_string("{}".to_owned()).unwrap().into(),
-        concurrency_key: None,
-        labels: Labels::default(),
-        signals: Vec::new(),
-        overrides: PolicyOverrides::default(),
+        ..TaskTemplate::new(TaskName::new("echo").unwrap(), RawValue::from_string("{}".to_owned()).unwrap())
     }
 }
 

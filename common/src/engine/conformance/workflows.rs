@@ -4,13 +4,10 @@ use super::{DONE, Fixture, audit::assert_sound, id, queue, seconds, task};
 use crate::{
     dependency::DependencyPolicy,
     engine::{Error, PruneRequest, PruneScope, PutMode, PutRun, RunQuery, StoredRun, workflows::encode_workflow},
-    label::Labels,
     lifecycle::Status,
     limits::{MAX_BATCH, MAX_WORKFLOW_BYTES, MAX_WORKFLOW_ID_BYTES},
     name::{NodeName, TaskName, WorkflowId, WorkflowName},
-    policy::PolicyOverrides,
     queue::{QueueConfig, Retention},
-    task::Priority,
     template::TaskTemplate,
     time::Timestamp,
     workflow::{NewNode, Run, RunState, Workflow},
@@ -20,17 +17,10 @@ use crate::{
 pub(super) fn graph() -> Workflow {
     let node = |name: &str, on: &[&str]| NewNode {
         name: NodeName::new(name).unwrap(),
-        task: TaskTemplate {
-            name: TaskName::new("echo").unwrap(),
-            version: 1,
-            queue: None,
-            priority: Priority::DEFAULT,
-            parameters: serde_json::value::RawValue::from_string(r#"{"n": 1.0}"#.to_owned()).unwrap().into(),
-            concurrency_key: None,
-            labels: Labels::default(),
-            signals: Vec::new(),
-            overrides: PolicyOverrides::default(),
-        },
+        task: TaskTemplate::new(
+            TaskName::new("echo").unwrap(),
+            serde_json::value::RawValue::from_string(r#"{"n": 1.0}"#.to_owned()).unwrap(),
+        ),
         depends_on: on.iter().map(|on| (NodeName::new(on).unwrap(), DependencyPolicy::default())).collect(),
     };
     Workflow::new(vec![node("a", &[]), node("b", &["a"])]).unwrap()

@@ -11,11 +11,8 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Map, Value, value::RawValue};
 
 use crate::{
-    label::Labels,
     name::{QueueName, TaskName},
-    policy::PolicyOverrides,
     signal::AwaitedSignal,
-    task::Priority,
     workflow::TaskTemplate,
 };
 
@@ -88,19 +85,8 @@ pub(super) fn task_of(text: &str) -> Result<TaskTemplate, String> {
         return Err(format!("{status:?} was not expected after the task"));
     }
     let signals = signals_of(signals)?;
-    let parameters = RawValue::from_string(parameters).map_err(|error| error.to_string())?.into();
-    let (priority, overrides) = (Priority::DEFAULT, PolicyOverrides::default());
-    Ok(TaskTemplate {
-        name,
-        version,
-        queue,
-        priority,
-        parameters,
-        concurrency_key: None,
-        labels: Labels::default(),
-        signals,
-        overrides,
-    })
+    let parameters = RawValue::from_string(parameters).map_err(|error| error.to_string())?;
+    Ok(TaskTemplate { version, queue, signals, ..TaskTemplate::new(name, parameters) })
 }
 
 /// The signals in ` on NAME on NAME=TIMEOUT`.
