@@ -10,7 +10,6 @@
 //! Start reading at `sql/migrations/0001_tasks.sql`, then `writer`, then `cycle`.
 
 use std::{
-    path::Path,
     sync::{Arc, atomic::AtomicI64},
     time::Duration,
 };
@@ -44,25 +43,13 @@ use jobbers_common::{
     workflow::Run,
 };
 use jobbers_sqlite_file::{OpenFiles, Quota};
-use tokio::{task::spawn_blocking, time::timeout};
+use tokio::time::timeout;
 
 pub use self::steps::StepCounter;
 use self::{
-    address::{Address, Place},
-    catalog::Catalog,
-    clock::StoreClock,
-    commit_notifier::CommitNotifier,
-    connection::CUT_WITHIN,
-    dependency::external,
-    error::OrStore,
-    readers::Readers,
-    stall::Stall,
-    view::View,
-    waiters::Waiters,
-    watch::{Lookout, Watch},
-    writer::Writer,
+    address::Address, catalog::Catalog, clock::StoreClock, dependency::external, error::OrStore, readers::Readers,
+    stall::Stall, view::View, waiters::Waiters, watch::Watch, writer::Writer,
 };
-use crate::{OpenOptions, announce};
 
 mod address;
 mod arrange;
@@ -92,6 +79,7 @@ mod look;
 mod losses;
 mod maintain;
 mod moves;
+mod open;
 mod parents;
 mod prune;
 mod quota;
@@ -138,7 +126,7 @@ struct Shared {
     own_commits: AtomicI64,
     stall: Stall,
     files: OpenFiles,
-    /// Where steps are counted ([`OpenOptions::steps`]).
+    /// Where steps are counted ([`crate::OpenOptions::steps`]).
     steps: Option<Arc<StepCounter>>,
     tombstones: TombstonePolicy,
 }
@@ -155,53 +143,6 @@ pub struct SqliteEngine {
 }
 
 impl SqliteEngine {
-    /// Opens the store at `url`; creates it (unless [`OpenOptions::must_exist`]) or migrates it where needed.
-    ///
-    /// # Errors
-    /// [`Error::Config`] for an invalid URL or file, or a missing store if one must exist, [`Error::Schema`] for a
-    /// store of a newer version, [`Error::Corrupt`] for a file that is not a database; those of the store.
-    pub async fn open(url: &str, options: OpenOptions) -> Result<Self> {
-        let url = url.to_owned();
-        let opened = spawn_blocking(move || Self::open_blocking(&url, options)).await;
-        opened.map_err(|_| Error::unavailable("opening the store was interrupted"))?
-    }
-
-    fn open_blocking(url: &str, options: OpenOptions) -> Result<Self> {
-        let address = Address::parse(url)?;
-        let is_new = address.path().is_none_or(|path| !path.exists());
-        let mut conn =
-            if options.must_exist { connection::open_existing(&address)? } else { connection::open_writer(&address)? };
-        let quota = Quota { name: "max_bytes", max_bytes: address.max_bytes };
-        quota.set(&conn).or_store()?;
-        let files = address.path().map(|path| OpenFiles::of(path, CUT_WITHIN)).transpose().or_store()?;
-        let (watch, signals) = match address.place {
-            Place::Memory => Watch::nothing(),
-            Place::File(_) => Watch::other_processes(),
-        };
-        let shared = Arc::new(Shared {
-            clock: StoreClock::new(options.clock),
-            catalog: ArcSwap::default(),
-            waiters: Waiters::default(),
-            watch,
-            own_commits: AtomicI64::new(0),
-            stall: Stall::default(),
-            files: files.unwrap_or_default(),
-            steps: options.steps,
-            tombstones: options.tombstones,
-        });
-        connection::count_steps(&mut conn, shared.steps.as_ref())?;
-        // The log is next to the file itself, not next to a link to it.
-        let file = address.path().map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
-        if let (Some(file), Some(signals)) = (&file, signals) {
-            Lookout::start(file, Arc::clone(&shared), signals)?;
-        }
-        let notifier = CommitNotifier::of(file.as_deref());
-        let readers = file.map(|file| Readers::new(file, Arc::clone(&shared)));
-        let writer = Writer::start(conn, Arc::clone(&shared), quota, notifier)?;
-        announce(&address.shown(), is_new);
-        Ok(Self { address, quota, shared, writer, readers })
-    }
-
     /// Runs a verb that only reads.
     async fn read<T, F>(&self, mut verb: F) -> Result<T>
     where
@@ -241,15 +182,6 @@ impl SqliteEngine {
 impl Drop for SqliteEngine {
     fn drop(&mut self) {
         self.shared.watch.stop();
-    }
-}
-
-impl Address {
-    fn path(&self) -> Option<&Path> {
-        match &self.place {
-            Place::File(path) => Some(path),
-            Place::Memory => None,
-        }
     }
 }
 

@@ -47,6 +47,14 @@ pub(super) struct Address {
 }
 
 impl Address {
+    /// Its file; `None` for a store in memory.
+    pub(super) fn path(&self) -> Option<&Path> {
+        match &self.place {
+            Place::File(path) => Some(path),
+            Place::Memory => None,
+        }
+    }
+
     /// Reads a URL.
     ///
     /// # Errors

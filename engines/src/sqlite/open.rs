@@ -1,0 +1,72 @@
+//! Opens a store: its file, its threads and what they share.
+
+use std::sync::{Arc, atomic::AtomicI64};
+
+use arc_swap::ArcSwap;
+use jobbers_common::engine::{Error, Result};
+use jobbers_sqlite_file::{OpenFiles, Quota};
+use tokio::task::spawn_blocking;
+
+use super::{
+    Shared, SqliteEngine,
+    address::{Address, Place},
+    clock::StoreClock,
+    commit_notifier::CommitNotifier,
+    connection::{self, CUT_WITHIN},
+    error::OrStore,
+    readers::Readers,
+    stall::Stall,
+    waiters::Waiters,
+    watch::{Lookout, Watch},
+    writer::Writer,
+};
+use crate::{OpenOptions, announce};
+
+impl SqliteEngine {
+    /// Opens the store at `url`; creates it (unless [`OpenOptions::must_exist`]) or migrates it where needed.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for an invalid URL or file, or a missing store if one must exist, [`Error::Schema`] for a
+    /// store of a newer version, [`Error::Corrupt`] for a file that is not a database; those of the store.
+    pub async fn open(url: &str, options: OpenOptions) -> Result<Self> {
+        let url = url.to_owned();
+        let opened = spawn_blocking(move || Self::open_blocking(&url, options)).await;
+        opened.map_err(|_| Error::unavailable("opening the store was interrupted"))?
+    }
+
+    fn open_blocking(url: &str, options: OpenOptions) -> Result<Self> {
+        let address = Address::parse(url)?;
+        let is_new = address.path().is_none_or(|path| !path.exists());
+        let mut conn =
+            if options.must_exist { connection::open_existing(&address)? } else { connection::open_writer(&address)? };
+        let quota = Quota { name: "max_bytes", max_bytes: address.max_bytes };
+        quota.set(&conn).or_store()?;
+        let files = address.path().map(|path| OpenFiles::of(path, CUT_WITHIN)).transpose().or_store()?;
+        let (watch, signals) = match address.place {
+            Place::Memory => Watch::nothing(),
+            Place::File(_) => Watch::other_processes(),
+        };
+        let shared = Arc::new(Shared {
+            clock: StoreClock::new(options.clock),
+            catalog: ArcSwap::default(),
+            waiters: Waiters::default(),
+            watch,
+            own_commits: AtomicI64::new(0),
+            stall: Stall::default(),
+            files: files.unwrap_or_default(),
+            steps: options.steps,
+            tombstones: options.tombstones,
+        });
+        connection::count_steps(&mut conn, shared.steps.as_ref())?;
+        // The log is next to the file itself, not next to a link to it.
+        let file = address.path().map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
+        if let (Some(file), Some(signals)) = (&file, signals) {
+            Lookout::start(file, Arc::clone(&shared), signals)?;
+        }
+        let notifier = CommitNotifier::of(file.as_deref());
+        let readers = file.map(|file| Readers::new(file, Arc::clone(&shared)));
+        let writer = Writer::start(conn, Arc::clone(&shared), quota, notifier)?;
+        announce(&address.shown(), is_new);
+        Ok(Self { address, quota, shared, writer, readers })
+    }
+}
