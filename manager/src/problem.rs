@@ -252,6 +252,16 @@ pub(crate) const WITH_BODY: &[Code] = &[
     Code::Overloaded,
 ];
 
+/// What an operation may answer that takes tasks to submit later.
+pub(crate) const TEMPLATES: &[Code] = &[
+    Code::UnknownQueue,
+    Code::QueueForbidden,
+    Code::JsonTooDeep,
+    Code::PayloadTooLarge,
+    Code::SchemaMismatch,
+    Code::NoWorker,
+];
+
 /// An error answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {

@@ -20,7 +20,7 @@ use crate::{
     etag::{self, Condition},
     extract::{JsonBytes, Path, Query},
     json,
-    problem::{Code, Problem, Result, WITH_BODY, problems},
+    problem::{Code, Problem, Result, TEMPLATES, WITH_BODY, problems},
     schedules::{self, Started},
     wire::{
         schedule::{
@@ -37,25 +37,9 @@ use crate::{
 const ATTEMPTS: usize = 100;
 
 problems!(ListProblems: [Code::InvalidParameter]);
-problems!(CreateProblems: WITH_BODY, [
-    Code::Exists,
-    Code::UnknownQueue,
-    Code::QueueForbidden,
-    Code::JsonTooDeep,
-    Code::PayloadTooLarge,
-    Code::SchemaMismatch,
-    Code::NoWorker,
-]);
+problems!(CreateProblems: WITH_BODY, TEMPLATES, [Code::Exists]);
 problems!(GetProblems: [Code::UnknownSchedule]);
-problems!(PutProblems: WITH_BODY, [
-    Code::Changed,
-    Code::UnknownQueue,
-    Code::QueueForbidden,
-    Code::JsonTooDeep,
-    Code::PayloadTooLarge,
-    Code::SchemaMismatch,
-    Code::NoWorker,
-]);
+problems!(PutProblems: WITH_BODY, TEMPLATES, [Code::Changed]);
 problems!(DeleteProblems: [Code::Changed, Code::UnknownSchedule]);
 problems!(NextProblems: [Code::InvalidParameter, Code::UnknownSchedule]);
 problems!(RunProblems: [Code::UnknownSchedule, Code::UnknownQueue, Code::QueueFull, Code::RateLimited]);

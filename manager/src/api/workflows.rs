@@ -20,7 +20,7 @@ use crate::{
     app::App,
     extract::{JsonOrMermaid, MERMAID, Path, Query},
     ids, json,
-    problem::{Code, Problem, Result, WITH_BODY, problems},
+    problem::{Code, Problem, Result, TEMPLATES, WITH_BODY, problems},
     wire::{
         registry::WarningView,
         value::NameDoc,
@@ -38,16 +38,7 @@ const ATTEMPTS: usize = 100;
 const PAGES: usize = 10;
 
 problems!(ListProblems: [Code::InvalidParameter]);
-problems!(SubmitProblems: WITH_BODY, [
-    Code::WorkflowExists,
-    Code::TaskExists,
-    Code::UnknownQueue,
-    Code::QueueForbidden,
-    Code::JsonTooDeep,
-    Code::PayloadTooLarge,
-    Code::SchemaMismatch,
-    Code::NoWorker,
-]);
+problems!(SubmitProblems: WITH_BODY, TEMPLATES, [Code::WorkflowExists, Code::TaskExists]);
 problems!(GetProblems: [Code::UnknownWorkflow]);
 problems!(EndedProblems: [Code::UnknownWorkflow, Code::WorkflowOver]);
 problems!(LiveProblems: [Code::UnknownWorkflow, Code::WorkflowNotOver]);
