@@ -9,6 +9,7 @@ use std::{sync::Arc, time::Duration};
 use jobbers_common::{
     engine::{Engine, Error, PutSchedule, Result, ScheduleEntry},
     name::{ScheduleName, TaskName},
+    policy::PolicyOverrides,
     schedule::{CatchUp, Overlap, Schedule, ScheduleError, Target, Timing},
     template::TaskTemplate,
 };
@@ -37,17 +38,19 @@ pub(crate) fn schedule_of(task: &'static dyn AnyTask) -> Result<Option<Schedule>
     let Some(cron) = task.cron() else { return Ok(None) };
     let invalid = |problem: String| InvalidCron { name: task.name(), problem };
     let name = TaskName::new(task.name()).map_err(|error| invalid(error.to_string()))?;
-    let schedule = declared(name, task.version(), cron).map_err(invalid)?;
+    let overrides = PolicyOverrides { expires_in: task.expires_in(), ..PolicyOverrides::default() };
+    let parameters = RawValue::from_string("{}".to_owned()).map_err(|error| invalid(error.to_string()))?;
+    let template = TaskTemplate { version: task.version(), overrides, ..TaskTemplate::new(name, parameters) };
+    let schedule = declared(template, cron).map_err(invalid)?;
     schedule.validate().map_err(|error: ScheduleError| invalid(error.to_string()))?;
     Ok(Some(schedule))
 }
 
-fn declared(name: TaskName, version: u32, cron: Cron) -> Result<Schedule, String> {
-    let parameters = RawValue::from_string("{}".to_owned()).map_err(|error| error.to_string())?;
+fn declared(task: TaskTemplate, cron: Cron) -> Result<Schedule, String> {
     Ok(Schedule {
-        name: ScheduleName::new(format!("task:{name}")).map_err(|error| error.to_string())?,
+        name: ScheduleName::new(format!("task:{}", task.name)).map_err(|error| error.to_string())?,
         timing: Timing::Cron { expression: cron.expression.to_owned(), time_zone: cron.time_zone.to_owned() },
-        target: Target::Task(TaskTemplate { version, ..TaskTemplate::new(name, parameters) }),
+        target: Target::Task(task),
         overlap: Overlap::default(),
         catch_up: CatchUp::default(),
         jitter: Duration::ZERO,
@@ -130,7 +133,9 @@ mod tests {
     const HOURLY: Cron = Cron { expression: "0 * * * *", time_zone: "UTC" };
 
     fn schedule(version: u32, cron: Cron) -> Schedule {
-        declared(TaskName::new("report").unwrap(), version, cron).unwrap()
+        let parameters = RawValue::from_string("{}".to_owned()).unwrap();
+        let template = TaskTemplate::new(TaskName::new("report").unwrap(), parameters);
+        declared(TaskTemplate { version, ..template }, cron).unwrap()
     }
 
     async fn stored(engine: &ModelEngine) -> StoredSchedule {

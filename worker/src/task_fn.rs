@@ -1,6 +1,6 @@
 //! A task as a value: the expansion of `#[task]`.
 
-use std::{fmt, future::Future, pin::Pin};
+use std::{fmt, future::Future, pin::Pin, time::Duration};
 
 use jobbers_common::{payload::Payload, policy::TaskPolicy};
 use serde_json::Value;
@@ -27,6 +27,7 @@ pub struct TaskFn<P, R> {
     schema: fn() -> Option<Value>,
     unique: Option<Uniqueness<P>>,
     cron: Option<Cron>,
+    expires_in: Option<Duration>,
 }
 
 /// When a task is submitted by a schedule of its own, which workers that have the task create.
@@ -66,6 +67,10 @@ pub trait AnyTask: fmt::Debug + Send + Sync + 'static {
     fn cron(&self) -> Option<Cron> {
         None
     }
+    /// How late the first attempt of a task of that schedule may begin.
+    fn expires_in(&self) -> Option<Duration> {
+        None
+    }
     /// Whether [`AnyTask::start`] returns [`Start::Blocking`]. A worker claims only as many of these as its threads run
     /// soon.
     fn is_blocking(&self) -> bool {
@@ -90,7 +95,17 @@ impl<P, R> TaskFn<P, R> {
     /// A task. `#[task]` calls this after it has checked the name.
     #[must_use]
     pub const fn new(name: &'static str, version: u32, policy: TaskPolicy, call: TaskCall<P, R>) -> Self {
-        Self { name, version, policy, call, description: "", schema: || None, unique: None, cron: None }
+        Self {
+            name,
+            version,
+            policy,
+            call,
+            description: "",
+            schema: || None,
+            unique: None,
+            cron: None,
+            expires_in: None,
+        }
     }
 
     /// The same with the author's description, and the JSON Schema of its parameters if it has one.
@@ -115,6 +130,18 @@ impl<P, R> TaskFn<P, R> {
     pub const fn cron(mut self, expression: &'static str, time_zone: &'static str) -> Self {
         self.cron = Some(Cron { expression, time_zone });
         self
+    }
+
+    /// The same with a bound on how late a first attempt may begin. `#[task]` calls this after it has checked it.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn expires_in(mut self, late: Duration) -> Self {
+        self.expires_in = Some(late);
+        self
+    }
+
+    pub(crate) const fn expiry(&self) -> Option<Duration> {
+        self.expires_in
     }
 
     pub(crate) const fn uniqueness(&self) -> Option<&Uniqueness<P>> {
@@ -180,6 +207,10 @@ impl<P: Decode + 'static, R: Encode + 'static> AnyTask for TaskFn<P, R> {
 
     fn cron(&self) -> Option<Cron> {
         self.cron
+    }
+
+    fn expires_in(&self) -> Option<Duration> {
+        self.expires_in
     }
 
     fn is_blocking(&self) -> bool {

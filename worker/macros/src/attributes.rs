@@ -19,7 +19,7 @@ use crate::{
     uniqueness::{self, Uniqueness},
 };
 
-const KNOWN: [&str; 24] = [
+const KNOWN: [&str; 25] = [
     "name",
     "version",
     "max_retries",
@@ -30,6 +30,7 @@ const KNOWN: [&str; 24] = [
     "retry_on",
     "fatal_on",
     "timeout",
+    "expires_in",
     "max_heartbeat_interval",
     "on_stall",
     "on_shutdown",
@@ -53,7 +54,7 @@ pub(crate) struct Attributes {
     pub(crate) name: Option<TaskName>,
     /// The version, if it is not 1.
     pub(crate) version: Option<u32>,
-    /// The policy, where it is not the default.
+    /// The policy, where it is not the default, and how late a first attempt may begin.
     pub(crate) policy: PolicyOverrides,
     /// The uniqueness constraint.
     pub(crate) unique: Uniqueness,
@@ -131,6 +132,7 @@ fn set(attributes: &mut Attributes, key: &str, value: &Expr) -> Result<()> {
         "retry_on" => policy.retry_on = Some(kinds(key, value)?),
         "fatal_on" => policy.fatal_on = Some(kinds(key, value)?),
         "timeout" => policy.timeout = Some(length(key, value)?),
+        "expires_in" => policy.expires_in = Some(length(key, value)?),
         "max_heartbeat_interval" => policy.max_heartbeat_interval = Some(length(key, value)?),
         "backoff" => policy.backoff = Some(text(key, value)?.value().parse::<Backoff>().map_err(at(value))?),
         "on_stall" => policy.on_stall = Some(choice(key, value)?),
@@ -232,6 +234,7 @@ fn example(key: &str) -> &'static str {
         "retry_on" => "retry_on = [\"rate_limited\"]",
         "fatal_on" => "fatal_on = [\"invalid\"]",
         "timeout" => "timeout = \"2m\"",
+        "expires_in" => "expires_in = \"10m\"",
         "unique_by" => "unique_by = \"customer\" or unique_by = [\"customer\", \"region\"]",
         "unique_for" => "unique_for = \"10m\"",
         "unique_while" => "unique_while = [\"submitted\", \"started\"]",
@@ -271,6 +274,7 @@ mod tests {
             retry_on = ["busy", "timeout"],
             fatal_on = ["ParseIntError"],
             timeout = "2m",
+            expires_in = "10m",
             max_heartbeat_interval = 30,
             on_stall = "retry",
             on_shutdown = "requeue",
@@ -299,7 +303,7 @@ mod tests {
             max_crashes: Some(4),
             max_tries: None,
             exhausted: None,
-            expires_in: None,
+            expires_in: Some(Duration::from_secs(600)),
         };
         assert_eq!(said.policy, policy);
     }
@@ -344,6 +348,8 @@ mod tests {
             (quote!(timeout = "2m", timeout = "3m"), "`timeout` is said twice"),
             (quote!(timeout = "2 fortnights"), "is not a duration"),
             (quote!(timeout = "0s"), "`timeout` must be above 0"),
+            (quote!(expires_in = 0), "`expires_in` must be above 0"),
+            (quote!(expires_in = "367d"), "`expires_in` must be above 0 and at most 366d"),
             (quote!(timeout), "needs a value: write timeout = \"2m\""),
             (quote!(max_retries = "three"), "is a whole number"),
             (quote!(max_retries = 1001), "`max_retries` must be 0 to 1000"),

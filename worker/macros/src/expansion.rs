@@ -76,6 +76,10 @@ fn write(attributes: &Attributes, name: &TaskName, shape: &Shape<'_>, function: 
     };
 
     let (unique, cron) = (attributes.unique.write(&parse_quote!(#job)), attributes.cron.write());
+    let expiry = attributes.policy.expires_in.map(|late| {
+        let late = time(late);
+        quote!(.expires_in(#late))
+    });
     let (name, version, policy) = (name.as_str(), attributes.version.unwrap_or(1), policy(&attributes.policy));
     let description = description(function);
     let listed = (!attributes.unlisted).then(|| {
@@ -88,7 +92,7 @@ fn write(attributes: &Attributes, name: &TaskName, shape: &Shape<'_>, function: 
         #[expect(non_upper_case_globals, reason = "a task is called by its function's name")]
         #visibility static #handle: ::jobbers_worker::TaskFn<#job, #output> = {
             #body
-            ::jobbers_worker::TaskFn::new(#name, #version, #policy, #call) #unique #cron .described(#description, || {
+            ::jobbers_worker::TaskFn::new(#name, #version, #policy, #call) #unique #cron #expiry .described(#description, || {
                 #[expect(unused_imports, reason = "one of the two, by whether the parameters derive a schema")]
                 use ::jobbers_worker::macro_support::{AnySchema as _, DerivedSchema as _};
                 (&::jobbers_worker::macro_support::SchemaOf::<#job>::NEW).schema()
@@ -111,14 +115,16 @@ fn description(function: &ItemFn) -> String {
     lines.map(text).collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
+/// A span of time, as a constant.
+fn time(duration: std::time::Duration) -> TokenStream {
+    let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+    quote!(::core::time::Duration::from_micros(#micros))
+}
+
 /// The default policy merged with the settings, as a constant. Every field is written out, because a constant could not
 /// drop the overridden parts of a default.
 fn policy(said: &PolicyOverrides) -> TokenStream {
     let policy = TaskPolicy::DEFAULT.with(said);
-    let time = |duration: std::time::Duration| {
-        let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-        quote!(::core::time::Duration::from_micros(#micros))
-    };
     let optional = |duration: Option<std::time::Duration>| match duration.map(time) {
         Some(duration) => quote!(::core::option::Option::Some(#duration)),
         None => quote!(::core::option::Option::None),

@@ -37,6 +37,7 @@ mod uniqueness;
 /// | `retry_on = ["…"]` | all | the only kinds of errors that are retried |
 /// | `fatal_on = ["…"]` | none | kinds of errors that are never retried |
 /// | `timeout = "2m"` | none | longest one attempt may run |
+/// | `expires_in = "10m"` | none | how late a first attempt may begin; what the typed client and the task's own schedule submit |
 /// | `max_heartbeat_interval = "30s"` | none | longest silence between two heartbeats |
 /// | `on_stall = "…"` | `stall` | what an overdue heartbeat means: `stall`, `retry`, `fail` |
 /// | `on_shutdown = "…"` | `finish` | what a stopping worker does with it: `finish`, `requeue`, `fail` |

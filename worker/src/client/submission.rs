@@ -129,7 +129,7 @@ impl<R> Submission<R> {
             queue: None,
             priority: None,
             start: Start::Now,
-            overrides: PolicyOverrides::default(),
+            overrides: PolicyOverrides { expires_in: task.expiry(), ..PolicyOverrides::default() },
             unique,
             concurrency_key: None,
             labels: Vec::new(),

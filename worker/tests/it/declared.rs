@@ -1,5 +1,7 @@
 //! Schedules that tasks declare.
 
+use std::time::Duration;
+
 use jobbers_common::{
     engine::{Engine, StoredSchedule},
     name::ScheduleName,
@@ -11,7 +13,14 @@ use jobbers_worker::{AnyTask, Cron, Start, Worker, WorkerError, prelude::*};
 
 use crate::bench::Bench;
 
-#[task(name = "weekly", version = 2, cron = "30 3 * * MON", time_zone = "America/New_York", unlisted)]
+#[task(
+    name = "weekly",
+    version = 2,
+    cron = "30 3 * * MON",
+    time_zone = "America/New_York",
+    expires_in = "1h",
+    unlisted
+)]
 async fn weekly() -> Result<(), TaskError> {
     Ok(())
 }
@@ -67,6 +76,7 @@ async fn a_worker_declares_the_schedule_of_the_newest_version_when_it_starts() {
     assert_eq!((expression.as_str(), time_zone.as_str()), ("30 3 * * MON", "America/New_York"));
     let Target::Task(task) = &entry.schedule.target else { panic!("{entry:?}") };
     assert_eq!((task.name.as_str(), task.version, task.parameters.as_str()), ("weekly", 2, "{}"));
+    assert_eq!(task.overrides.expires_in, Some(Duration::from_secs(3_600)));
     assert!(entry.next_at.is_some() && !entry.schedule.paused);
     shutdown.drain.cancel();
     running.await.unwrap().unwrap();

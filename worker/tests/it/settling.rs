@@ -23,6 +23,12 @@ async fn area(size: Size) -> Result<u32, TaskError> {
     Ok(size.width * size.width)
 }
 
+/// The same name, for submissions that expire by declaration.
+#[task(name = "area", expires_in = "5s", unlisted)]
+async fn area_in_time(_size: Size) -> Result<u32, TaskError> {
+    Ok(0)
+}
+
 /// The same name, for submissions with the wrong parameters.
 #[task(name = "area", unlisted)]
 async fn area_of_anything(_anything: Raw) -> Result<u32, TaskError> {
@@ -34,12 +40,15 @@ async fn a_task_that_expired_is_dropped_and_the_next_one_runs() {
     let bench = Bench::new();
     let of = |width| area.with(Size { width }).expires_in(Duration::from_secs(5));
     let late = of(2).submit(&bench.client).await.unwrap().id;
+    let late_by_declaration = bench.submit(&area_in_time, Size { width: 2 }).await;
     bench.clock.advance(Duration::from_secs(5));
     let in_time = of(3).submit(&bench.client).await.unwrap().id;
     let worker = bench.worker();
     assert_eq!(bench.over(&in_time).await.result, Some(json("9")));
-    let late = bench.over(&late).await;
-    assert_eq!((late.status, late.attempt, late.errors[0].kind), (Status::Dropped, 0, FailureKind::Expired));
+    for late in [late, late_by_declaration] {
+        let late = bench.over(&late).await;
+        assert_eq!((late.status, late.attempt, late.errors[0].kind), (Status::Dropped, 0, FailureKind::Expired));
+    }
     worker.drain().await;
 }
 
