@@ -284,6 +284,7 @@ statements! {
     SET_GATE_MARK = "set_gate_mark";
     SET_GATE_SWEEP = "set_gate_sweep";
     SET_INTAKE_MARK = "set_intake_mark";
+    SET_LABELS = "set_labels";
     SET_PARAMETERS = "set_parameters";
     SET_RATE_MARK = "set_rate_mark";
     SIDE_TABLES = "side_tables";

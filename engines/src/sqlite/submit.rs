@@ -12,7 +12,7 @@ use jobbers_common::{
     tombstone::Tombstone,
     unique::Unique,
 };
-use rusqlite::{CachedStatement, OptionalExtension, params};
+use rusqlite::{CachedStatement, OptionalExtension};
 
 use super::{
     dependency::{self, Successor},
@@ -312,7 +312,7 @@ fn store(
     let bytes = &new.parameters.bytes;
     let is_large = bytes.len() > KEPT_PARAMETER_BYTES;
     let stored = insert
-        .execute(params![
+        .execute((
             &*identity.id,
             &identity.fingerprint[..],
             new.name.as_str(),
@@ -329,8 +329,7 @@ fn store(
             (!is_large).then_some(&bytes[..]),
             new.concurrency_key.as_ref().map(ConcurrencyKey::as_str),
             identity.is_chosen,
-            stored_labels(&new.labels)?,
-        ])
+        ))
         .or_store()?;
     if stored == 0 {
         return Ok(None);
@@ -341,6 +340,10 @@ fn store(
     }
     if is_large {
         step.prepare(sql::INSERT_LARGE_PARAMETERS)?.execute((key, &bytes[..])).or_store()?;
+    }
+    // Few tasks have labels, and a 17th value would cost each task more.
+    if let Some(labels) = stored_labels(&new.labels)? {
+        step.prepare(sql::SET_LABELS)?.execute((key, labels)).or_store()?;
     }
     if let Some(unique) = &new.unique {
         unique::keep(step, key, unique)?;
