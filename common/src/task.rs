@@ -373,6 +373,8 @@ pub struct ClaimedTask {
     pub parameters: Payload,
     /// What the submission changed of the task's policy.
     pub overrides: PolicyOverrides,
+    /// Its labels.
+    pub labels: Labels,
     /// This attempt's number, 1 for the first.
     pub attempt: u32,
     /// Leases lost so far.

@@ -8,6 +8,7 @@ use std::{
 
 use jobbers_common::{
     engine::Heartbeat,
+    label::Labels,
     name::{QueueName, TaskId, TaskName, WorkerId},
     payload::Payload,
     policy::TaskPolicy,
@@ -59,6 +60,7 @@ impl Context {
             priority: Priority::DEFAULT,
             parameters,
             overrides: jobbers_common::policy::PolicyOverrides::default(),
+            labels: Labels::default(),
             attempt: 1,
             crashes: 0,
             fence: Fence(1),
@@ -99,6 +101,12 @@ impl Context {
     #[must_use]
     pub fn queue(&self) -> &QueueName {
         &self.0.task.queue
+    }
+
+    /// The labels of its submission.
+    #[must_use]
+    pub fn labels(&self) -> &Labels {
+        &self.0.task.labels
     }
 
     /// This attempt's number, 1 for the first.

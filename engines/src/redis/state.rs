@@ -433,6 +433,7 @@ fn claimed(id: &str, record: Value, fence: Fence, started_at: Timestamp) -> Resu
         priority: record.priority,
         parameters: record.parameters,
         overrides: record.overrides,
+        labels: record.labels,
         attempt: if is_leased { standing.attempt } else { standing.attempt + 1 },
         crashes: standing.crashes,
         fence,

@@ -32,7 +32,7 @@ use super::{
 const MAINTAIN_LIMIT: usize = 100;
 
 /// Where `next_ready` has a task's overrides, `ready_at` and `started_at`.
-const EXPIRY_COLUMNS: [usize; 3] = [5, 9, 16];
+const EXPIRY_COLUMNS: [usize; 3] = [5, 9, 17];
 
 /// How many suspects of a queue one claim looks at.
 const MAX_SUSPECTS: usize = 1_000;
@@ -304,6 +304,7 @@ fn claimed_task(row: &Row<'_>, queue: &QueueName, fence: i64, now: Timestamp) ->
         started_at: now,
         trace: columns.trace()?,
         last_span: columns.trace()?,
+        labels: columns.labels()?,
         parameters: columns
             .payload()?
             .ok_or_else(|| Error::Corrupt("a task without parameters is ready".to_owned()))?,

@@ -75,6 +75,12 @@ impl<'r> Columns<'r> {
         Ok(self.take::<Option<String>>()?.map(Into::into))
     }
 
+    pub(super) fn labels(&mut self) -> Result<Labels> {
+        let text: Option<String> = self.take()?;
+        text.map_or_else(|| Ok(Labels::default()), |text| serde_json::from_str(&text))
+            .map_err(|error| corrupt("labels", error))
+    }
+
     /// A type and its bytes.
     pub(super) fn payload(&mut self) -> Result<Option<Payload>> {
         let content_type: Option<String> = self.take()?;
@@ -92,11 +98,6 @@ pub(super) fn status(code: u8) -> Result<Status> {
 pub(super) fn overrides(text: Option<&str>) -> Result<PolicyOverrides> {
     text.map_or_else(|| Ok(PolicyOverrides::default()), serde_json::from_str)
         .map_err(|error| corrupt("overrides", error))
-}
-
-/// Labels, as stored.
-fn labels(text: Option<&str>) -> Result<Labels> {
-    text.map_or_else(|| Ok(Labels::default()), serde_json::from_str).map_err(|error| corrupt("labels", error))
 }
 
 /// Labels, as they are stored.
@@ -160,7 +161,7 @@ pub(super) fn task(row: &Row<'_>, view: &View<'_>) -> Result<(i64, Task)> {
     task.unique = columns.take::<Option<String>>()?.map(|said| unique::read(&said).map(Box::new)).transpose()?;
     let told = columns.take::<Option<String>>()?.map(ConcurrencyKey::new).transpose();
     task.concurrency_key = told.map_err(|error| corrupt("a concurrency key", error))?;
-    task.labels = labels(columns.take::<Option<String>>()?.as_deref())?;
+    task.labels = columns.labels()?;
     let (total, signals) = (columns.take::<Option<u32>>()?, columns.take::<Option<u32>>()?);
     let aborted_by = ended_predecessor(columns.take()?, columns.take()?)?;
     let counted = total.zip(signals);

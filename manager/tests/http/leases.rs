@@ -52,13 +52,14 @@ async fn status(server: &Server, id: &str) -> Value {
 #[tokio::test]
 async fn a_leased_task_runs_like_any_other_and_completes() {
     let server = Server::start().await;
-    submit(&server, "x", json!({"priority": 7, "timeout": "2m"})).await;
+    submit(&server, "x", json!({"priority": 7, "timeout": "2m", "labels": {"team": "core"}})).await;
     let leased = lease(&server, 5).await;
     assert_eq!(leased.len(), 1);
     let task = &leased[0];
     assert_eq!((&task["id"], &task["name"], &task["version"]), (&json!("x"), &json!("resize"), &json!(1)));
     assert_eq!((&task["parameters"], &task["attempt"]), (&json!({"width": 7}), &json!(1)));
     assert_eq!((&task["priority"], &task["policy"]), (&json!(7), &json!({"timeout": "2m"})));
+    assert_eq!(task["labels"], json!({"team": "core"}));
     let told = status(&server, "x").await;
     assert_eq!((&told["status"], &told["worker"]), (&json!("started"), &json!("py")));
     assert_eq!(told["lease"]["fence"], task["fence"]);

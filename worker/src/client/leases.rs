@@ -6,6 +6,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use jobbers_common::{
     duration,
     engine::Error,
+    label::Labels,
     lifecycle::Status,
     name::{QueueName, TaskId, TaskName, WorkerId},
     payload::Payload,
@@ -83,6 +84,8 @@ pub struct Leased {
     pub queue: QueueName,
     /// Its priority.
     pub priority: Priority,
+    /// The labels of its submission.
+    pub labels: Labels,
     /// Its parameters.
     pub parameters: Payload,
     /// This attempt's number, 1 for the first.
@@ -169,6 +172,8 @@ struct LeasedBody {
     version: u32,
     queue: QueueName,
     priority: u8,
+    #[serde(default)]
+    labels: Labels,
     parameters: Box<RawValue>,
     #[serde(default)]
     parameters_content_type: Option<String>,
@@ -327,6 +332,7 @@ impl TryFrom<LeasedBody> for Leased {
             version: body.version,
             queue: body.queue,
             priority: Priority::new(body.priority).ok_or_else(foreign)?,
+            labels: body.labels,
             parameters: payload(&body.parameters, body.parameters_content_type)?,
             attempt: body.attempt,
             crashes: body.crashes,

@@ -29,8 +29,24 @@ async fn mail(_ctx: Context, letter: Mail) -> Result<String, TaskError> {
     Ok(format!("hello, {}", letter.to))
 }
 
+/// Answers its labels.
+#[task]
+async fn labels_of(ctx: Context) -> Result<String, TaskError> {
+    Ok(ctx.labels().iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" "))
+}
+
 fn to(name: &str) -> Mail {
     Mail { to: name.to_owned() }
+}
+
+#[tokio::test]
+async fn a_task_sees_the_labels_of_its_submission() {
+    let bench = Bench::new();
+    let labelled = labels_of.with(NoParameters).label("team", "core").label("customer", "acme");
+    let id = labelled.submit(&bench.client).await.unwrap().id;
+    let worker = bench.worker();
+    assert_eq!(bench.over(&id).await.result, Some(json(r#""customer=acme team=core""#)));
+    worker.drain().await;
 }
 
 #[tokio::test]

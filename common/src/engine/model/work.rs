@@ -246,6 +246,7 @@ impl State {
             priority: task.priority,
             parameters: task.parameters.clone()?,
             overrides: task.overrides.clone(),
+            labels: task.labels.clone(),
             attempt: task.attempt,
             crashes: task.crashes,
             fence,

@@ -1,7 +1,7 @@
 -- next_ready: the tasks of a queue that are claimed next, in order, as a worker is handed them.
 -- ?1 queue  ?2 limit
 SELECT task.key, task.id, task.name, task.version, task.rank, task.overrides, task.attempt, task.crashes,
-       task.submitted_at, task.ready_at, task.trace, task.last_span, task.parameters_type,
+       task.submitted_at, task.ready_at, task.trace, task.last_span, task.labels, task.parameters_type,
        coalesce(task.parameters, large_parameters.bytes), checkpoint.type, checkpoint.bytes,
        task.started_at
 FROM task

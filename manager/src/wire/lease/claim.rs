@@ -5,6 +5,7 @@ use std::time::Duration;
 use jobbers_common::{
     duration,
     engine::Parents,
+    label::Labels,
     limits::{MAX_BATCH, MAX_QUEUES_PER_CLAIM, MAX_WAIT},
     name::{QueueName, TaskId, TaskName, WorkerId},
     task::ClaimedTask,
@@ -166,6 +167,10 @@ pub struct LeasedTaskView<'a> {
     queue: &'a QueueName,
     /// 0 to 9.
     priority: u8,
+    /// Its labels, if it has any.
+    #[serde(skip_serializing_if = "Labels::is_empty")]
+    #[schema(value_type = HashMap<String, String>)]
+    labels: &'a Labels,
     /// Its parameters.
     #[serde(flatten)]
     parameters: Parameters<'a>,
@@ -204,6 +209,7 @@ impl<'a> LeasedTaskView<'a> {
             version: task.version,
             queue: &task.queue,
             priority: task.priority.get(),
+            labels: &task.labels,
             parameters: Some(&task.parameters).into(),
             attempt: task.attempt,
             crashes: task.crashes,
