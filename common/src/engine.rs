@@ -1,7 +1,7 @@
 //! The store as the services see it: verbs of the domain, batch first, every batch bounded.
 //!
-//! Two engines implement [`Engine`]: embedded SQLite and Redis. The conformance suite beside this trait is their law
-//! (feature `conformance`), and [`model`] is the same law as a small program. What holds for every verb:
+//! Two engines implement [`Engine`]: embedded SQLite and Redis. The crate `jobbers-law` has a case for each promise made here,
+//! and the same law as a small program. What holds for every verb:
 //!
 //! - One call is one atomic step and, on a server, one round trip. State, lease and queue membership move together.
 //! - The store's clock decides. No caller passes the time in.
@@ -33,15 +33,11 @@ use crate::{
 pub mod audit;
 pub mod backup;
 pub mod boards;
-#[cfg(feature = "conformance")]
-pub mod conformance;
 pub mod dead;
 pub mod duty;
 mod error;
 pub mod keep;
 pub mod look;
-#[cfg(feature = "conformance")]
-pub mod model;
 pub mod parents;
 pub mod schedules;
 pub mod submit;

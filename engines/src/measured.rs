@@ -262,7 +262,8 @@ measured! {
 
 #[cfg(test)]
 mod tests {
-    use jobbers_common::engine::{Error, model::ModelEngine};
+    use jobbers_common::engine::Error;
+    use jobbers_law::model::ModelEngine;
     use opentelemetry::metrics::MeterProvider;
     use opentelemetry_sdk::metrics::{
         InMemoryMetricExporter, SdkMeterProvider,

@@ -159,13 +159,14 @@ const fn full_batch() -> u64 {
 mod tests {
     use bytes::Bytes;
     use jobbers_common::{
-        engine::{Engine as _, OnConflict, PutMode, Submit, look::first_queues, model::ModelEngine},
+        engine::{Engine as _, OnConflict, PutMode, Submit, look::first_queues},
         name::{QueueName, TaskId, TaskName},
         payload::Payload,
         queue::{QueueConfig, Retention},
         task::{NewTask, Start},
         time::{ManualClock, Timestamp},
     };
+    use jobbers_law::model::ModelEngine;
     use tokio_util::sync::CancellationToken;
 
     use super::*;

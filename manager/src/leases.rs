@@ -141,12 +141,13 @@ impl Drop for UndeliveredLeases {
 #[cfg(test)]
 mod tests {
     use jobbers_common::{
-        engine::{OnConflict, QueueClaim, Submit, model::ModelEngine},
+        engine::{OnConflict, QueueClaim, Submit},
         lifecycle::Status,
         name::{QueueName, TaskName},
         payload::Payload,
         task::NewTask,
     };
+    use jobbers_law::model::ModelEngine;
 
     use super::*;
 

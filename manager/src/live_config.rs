@@ -142,10 +142,8 @@ pub(crate) async fn keep_fresh(app: Arc<App>, every: Duration) {
 
 #[cfg(test)]
 mod tests {
-    use jobbers_common::{
-        engine::model::ModelEngine,
-        routing::{Route, RouteKey, Versions},
-    };
+    use jobbers_common::routing::{Route, RouteKey, Versions};
+    use jobbers_law::model::ModelEngine;
 
     use super::*;
 

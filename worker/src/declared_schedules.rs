@@ -122,10 +122,8 @@ fn version_of(schedule: &Schedule) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use jobbers_common::{
-        engine::{StoredSchedule, model::ModelEngine},
-        task::Priority,
-    };
+    use jobbers_common::{engine::StoredSchedule, task::Priority};
+    use jobbers_law::model::ModelEngine;
 
     use super::*;
 

@@ -2,8 +2,9 @@
 
 use std::{any::Any, sync::Arc};
 
-use jobbers_common::engine::{Engine, boards::Boards, model::ModelEngine};
+use jobbers_common::engine::{Engine, boards::Boards};
 use jobbers_engines::{OpenOptions, redis::RedisEngine, sqlite::SqliteEngine};
+use jobbers_law::model::ModelEngine;
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 
 /// A store of one test's own.

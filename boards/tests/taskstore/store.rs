@@ -4,8 +4,9 @@ use std::{any::Any, sync::Arc, time::Duration};
 
 use axum::Router;
 use jobbers_boards::taskstore::{Unit, router};
-use jobbers_common::engine::{boards::Boards, model::ModelEngine};
+use jobbers_common::engine::boards::Boards;
 use jobbers_engines::{OpenOptions, redis::RedisEngine, sqlite::SqliteEngine};
+use jobbers_law::model::ModelEngine;
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 use reqwest::{Client, RequestBuilder, StatusCode};
 use serde_json::{Value, json};

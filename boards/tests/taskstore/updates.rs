@@ -11,10 +11,10 @@ use jobbers_common::{
     engine::{
         Error, Result,
         boards::{BoardCount, Boards, Commit, CommitAnswer, GroupCount, ListTasks, Take, TakeAnswer, TaskPage},
-        model::ModelEngine,
     },
     name::BoardName,
 };
+use jobbers_law::model::ModelEngine;
 use serde_json::{Value, json};
 
 use crate::store::{MINUTE, OTHER, OWNER, Store, error, id, ids};

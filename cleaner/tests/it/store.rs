@@ -3,15 +3,14 @@
 use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
-    engine::{
-        ClaimRequest, Cycle, Engine, OnConflict, Outcome, PutMode, QueueClaim, Settlement, Submit, model::ModelEngine,
-    },
+    engine::{ClaimRequest, Cycle, Engine, OnConflict, Outcome, PutMode, QueueClaim, Settlement, Submit},
     name::{QueueName, TaskId, TaskName, WorkerId},
     payload::Payload,
     queue::QueueConfig,
     task::{AttemptFailure, ClaimedTask, FailureKind, NewTask},
     time::{ManualClock, Timestamp},
 };
+use jobbers_law::model::ModelEngine;
 
 pub(crate) struct Store {
     pub(crate) engine: Arc<dyn Engine>,

@@ -92,9 +92,9 @@ mod tests {
         engine::{
             Engine as _,
             boards::{Create, Selection, TakeOrder},
-            model::ModelEngine,
         },
     };
+    use jobbers_law::model::ModelEngine;
     use opentelemetry::metrics::MeterProvider;
     use opentelemetry_sdk::metrics::{
         InMemoryMetricExporter, SdkMeterProvider,

@@ -223,9 +223,10 @@ mod tests {
     use std::time::Duration;
 
     use jobbers_common::{
-        engine::{OnConflict, conformance::task},
+        engine::OnConflict,
         task::{NewTask, Start},
     };
+    use jobbers_law::conformance::task;
 
     use super::*;
 

@@ -7,13 +7,11 @@ use std::{
 
 use futures_util::future::join_all;
 use jobbers_common::{
-    engine::{
-        Result, SettleAnswer, Settlement,
-        conformance::{DONE, Fixture, id},
-    },
+    engine::{Result, SettleAnswer, Settlement},
     lifecycle::Status,
     task::Task,
 };
+use jobbers_law::conformance::{DONE, Fixture, id};
 use jobbers_test_support::{
     fault_proxy::FaultProxy,
     redis_server::{Persistence, RedisOptions, RedisServer},

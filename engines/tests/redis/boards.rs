@@ -7,13 +7,13 @@ use jobbers_common::{
     engine::{
         Error, Flaw,
         boards::{Boards, Commit, CommitAnswer, Create, Update},
-        conformance::boards::{
-            BoardFixture, MINUTE, board, commit, create, group, labelled, revision, take, text, touch,
-        },
     },
     time::{Clock, ManualClock},
 };
 use jobbers_engines::{OpenOptions, redis::RedisEngine};
+use jobbers_law::conformance::boards::{
+    BoardFixture, MINUTE, board, commit, create, group, labelled, revision, take, text, touch,
+};
 use jobbers_test_support::{
     fault_proxy::FaultProxy,
     redis_server::{Persistence, RedisOptions, RedisServer},
@@ -31,7 +31,7 @@ async fn open_boards() -> BoardFixture {
     BoardFixture { boards: Arc::new(engine), clock, guard: Box::new(server) }
 }
 
-jobbers_common::board_conformance_suite!(open_boards);
+jobbers_law::board_conformance_suite!(open_boards);
 
 /// Boards at an address, by the server's clock.
 async fn connect(url: &str) -> BoardFixture {
@@ -193,7 +193,7 @@ async fn a_board_is_sound_after_any_sequence_of_calls() {
     let options = OpenOptions { clock: Some(Arc::clone(&clock) as Arc<dyn Clock>), ..OpenOptions::default() };
     let engine = Arc::new(RedisEngine::open(&server.url(), options).await.unwrap());
     let f = BoardFixture { boards: Arc::clone(&engine) as Arc<dyn Boards>, clock, guard: Box::new(()) };
-    jobbers_common::engine::conformance::boards_sequence::run(&f, 0x0005_0f7d, 600).await;
+    jobbers_law::conformance::boards_sequence::run(&f, 0x0005_0f7d, 600).await;
     assert_eq!(audit(&*engine, false).await, []);
 }
 

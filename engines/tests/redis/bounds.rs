@@ -2,11 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use jobbers_common::{
-    engine::conformance::Fixture,
-    time::{Clock, ManualClock},
-};
+use jobbers_common::time::{Clock, ManualClock};
 use jobbers_engines::{OpenOptions, redis::RedisEngine};
+use jobbers_law::conformance::Fixture;
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 use redis::{AsyncConnectionConfig, Value, aio::MultiplexedConnection, cmd, from_redis_value};
 

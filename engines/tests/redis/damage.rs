@@ -1,14 +1,12 @@
 //! Stores of another version, and stores changed by another program.
 
 use jobbers_common::{
-    engine::{
-        DeadTask, Engine, Error, Outcome, PutMode, SettleAnswer,
-        conformance::{DONE, failure, ids, queue, task},
-    },
+    engine::{DeadTask, Engine, Error, Outcome, PutMode, SettleAnswer},
     lifecycle::Status,
     queue::QueueConfig,
 };
 use jobbers_engines::{OpenOptions, redis::RedisEngine};
+use jobbers_law::conformance::{DONE, failure, ids, queue, task};
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 
 use super::{connect, submit};

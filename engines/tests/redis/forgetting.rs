@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use jobbers_common::{engine::conformance::Fixture, time::ManualClock};
+use jobbers_common::time::ManualClock;
 use jobbers_engines::{OpenOptions, redis::RedisEngine};
+use jobbers_law::conformance::Fixture;
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 
 use super::{START, shared_tombstones};

@@ -1,13 +1,11 @@
 //! A server that takes nothing more, or only reads.
 
 use jobbers_common::{
-    engine::{
-        Cancelled, Error, Extension, PruneRequest, PruneScope, SettleAnswer, TaskFilter,
-        conformance::{DONE, LEASE, id, task, worker},
-    },
+    engine::{Cancelled, Error, Extension, PruneRequest, PruneScope, SettleAnswer, TaskFilter},
     lifecycle::Status,
     registry::Catalogue,
 };
+use jobbers_law::conformance::{DONE, LEASE, id, task, worker};
 use jobbers_test_support::redis_server::{Persistence, RedisOptions, RedisServer};
 
 use super::{connect, submit};

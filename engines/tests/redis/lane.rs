@@ -1,16 +1,14 @@
 //! The lane: ready tasks in a list, beside those in a sorted set, and what is left of tasks that leave it.
 
 use jobbers_common::{
-    engine::{
-        AuditRequest, Cancelled, Finding, OnConflict, Outcome, PutMode, Submit, TaskFilter,
-        conformance::{Fixture, id, ids, queue, seconds, task},
-    },
+    engine::{AuditRequest, Cancelled, Finding, OnConflict, Outcome, PutMode, Submit, TaskFilter},
     lifecycle::Status,
     name::TaskId,
     payload::Payload,
     queue::QueueConfig,
     task::{NewTask, Priority},
 };
+use jobbers_law::conformance::{Fixture, id, ids, queue, seconds, task};
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 
 use super::connect;

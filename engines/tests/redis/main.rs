@@ -4,14 +4,12 @@
 use std::sync::Arc;
 
 use jobbers_common::{
-    engine::{
-        Engine, Error, OnConflict, Result, Submit, Submitted,
-        conformance::{self, Fixture},
-    },
+    engine::{Engine, Error, OnConflict, Result, Submit, Submitted},
     task::NewTask,
     time::{Clock, ManualClock, Timestamp},
 };
 use jobbers_engines::{OpenOptions, redis::RedisEngine};
+use jobbers_law::conformance::{self, Fixture};
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 
 mod awaiting;
@@ -55,7 +53,7 @@ async fn open_at(url: &str) -> Fixture {
     Fixture { engine: Arc::new(engine), clock, guard: Box::new(()) }
 }
 
-jobbers_common::conformance_suite!(open);
+jobbers_law::conformance_suite!(open);
 
 #[tokio::test]
 #[ignore = "long: a thousand graphs"]

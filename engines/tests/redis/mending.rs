@@ -1,16 +1,16 @@
 //! What an audit finds in a store changed by hand, and what a repair makes of it.
 
 use jobbers_common::{
-    engine::{
-        AuditRequest, Cycle, Engine, Finding, Flaw, Outcome, ParentsRequest, PutMode, Settlement,
-        conformance::{DONE, Fixture, dependencies::after, failure, id, ids, queue, retry, seconds, task, worker},
-    },
+    engine::{AuditRequest, Cycle, Engine, Finding, Flaw, Outcome, ParentsRequest, PutMode, Settlement},
     gate::ConcurrencyKey,
     lifecycle::Status,
     limits::KEPT_PARAMETER_BYTES,
     payload::Payload,
     queue::QueueConfig,
     task::{NewTask, Start},
+};
+use jobbers_law::conformance::{
+    DONE, Fixture, dependencies::after, failure, id, ids, queue, retry, seconds, task, worker,
 };
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 

@@ -8,14 +8,12 @@ use std::{
 };
 
 use jobbers_common::{
-    engine::{
-        ClaimRequest, ConflictReason, Cycle, Error, QueueClaim, SettleAnswer, Settlement, SubmittedHow,
-        conformance::{DONE, LEASE, id, ids, queue, retry, task, task_in, worker},
-    },
+    engine::{ClaimRequest, ConflictReason, Cycle, Error, QueueClaim, SettleAnswer, Settlement, SubmittedHow},
     lifecycle::Status,
     payload::Payload,
     task::{Fence, NewTask, Start},
 };
+use jobbers_law::conformance::{DONE, LEASE, id, ids, queue, retry, task, task_in, worker};
 use jobbers_test_support::{
     fault_proxy::FaultProxy,
     redis_server::{Persistence, RedisOptions, RedisServer},

@@ -3,14 +3,12 @@
 use std::collections::HashMap;
 
 use jobbers_common::{
-    engine::{
-        Error, Outcome, PruneRequest, PruneScope, SettleAnswer, TaskFilter,
-        conformance::{Fixture, id, task},
-    },
+    engine::{Error, Outcome, PruneRequest, PruneScope, SettleAnswer, TaskFilter},
     lifecycle::Status,
     payload::Payload,
     task::NewTask,
 };
+use jobbers_law::conformance::{Fixture, id, task};
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 
 use super::{connect, submit};

@@ -6,14 +6,12 @@ use std::{
 };
 
 use jobbers_common::{
-    engine::{
-        PutMode,
-        conformance::{Fixture, queue, worker},
-    },
+    engine::PutMode,
     name::RoleName,
     queue::QueueConfig,
     worker::{WorkerReport, WorkerState},
 };
+use jobbers_law::conformance::{Fixture, queue, worker};
 use jobbers_test_support::{
     redis_server::{RedisOptions, RedisServer},
     wait::until,

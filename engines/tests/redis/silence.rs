@@ -7,13 +7,11 @@ use std::{
 };
 
 use jobbers_common::{
-    engine::{
-        Error, ExtendAnswer, Extension, SettleAnswer,
-        conformance::{DONE, Fixture, LEASE, id, ids, task, worker},
-    },
+    engine::{Error, ExtendAnswer, Extension, SettleAnswer},
     lifecycle::Status,
     task::ClaimedTask,
 };
+use jobbers_law::conformance::{DONE, Fixture, LEASE, id, ids, task, worker};
 use jobbers_test_support::{
     authority::Authority,
     fault_proxy::FaultProxy,

@@ -1,14 +1,7 @@
 //! Limits by key that are set while many tasks run.
 
-use jobbers_common::{
-    engine::{
-        PutMode,
-        conformance::{ids, queue, seconds, task},
-    },
-    gate::ConcurrencyKey,
-    queue::QueueConfig,
-    task::NewTask,
-};
+use jobbers_common::{engine::PutMode, gate::ConcurrencyKey, queue::QueueConfig, task::NewTask};
+use jobbers_law::conformance::{ids, queue, seconds, task};
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 
 use super::connect;

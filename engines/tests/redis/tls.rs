@@ -2,14 +2,9 @@
 
 use std::{fs, net::TcpListener, time::Duration};
 
-use jobbers_common::{
-    engine::{
-        Error,
-        conformance::{DONE, Fixture, ids},
-    },
-    lifecycle::Status,
-};
+use jobbers_common::{engine::Error, lifecycle::Status};
 use jobbers_engines::{OpenOptions, redis::RedisEngine};
+use jobbers_law::conformance::{DONE, Fixture, ids};
 use jobbers_test_support::{
     authority::Authority,
     redis_server::{RedisOptions, RedisServer},

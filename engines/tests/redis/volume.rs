@@ -3,16 +3,14 @@
 use std::{collections::HashSet, time::Duration};
 
 use jobbers_common::{
-    engine::{
-        PruneRequest, PruneScope, PutMode, Settlement, TaskFilter,
-        conformance::{DONE, Fixture, id, queue, task, task_in},
-    },
+    engine::{PruneRequest, PruneScope, PutMode, Settlement, TaskFilter},
     lifecycle::Status,
     limits::MAX_BATCH,
     name::TaskName,
     queue::{QueueConfig, Retention},
     task::{ClaimedTask, NewTask, Start},
 };
+use jobbers_law::conformance::{DONE, Fixture, id, queue, task, task_in};
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 
 use super::connect;

@@ -1,16 +1,14 @@
 //! What all verbs make of tasks that wait for others.
 
 use jobbers_common::{
-    engine::{
-        AuditRequest, Cancelled, Flaw, Outcome, PutMode, Settlement, TaskFilter,
-        conformance::{Fixture, dependencies::after, id, queue, task, task_in},
-    },
+    engine::{AuditRequest, Cancelled, Flaw, Outcome, PutMode, Settlement, TaskFilter},
     lifecycle::Status,
     name::TaskId,
     payload::Payload,
     queue::QueueConfig,
     task::NewTask,
 };
+use jobbers_law::conformance::{Fixture, dependencies::after, id, queue, task, task_in};
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 
 use super::{connect, submit};

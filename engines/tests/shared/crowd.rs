@@ -5,14 +5,12 @@
 use std::time::Duration;
 
 use jobbers_common::{
-    engine::{
-        ClaimRequest, Cycle, Outcome, QueueClaim, Settlement,
-        conformance::{DONE, Fixture, failure, queue, seconds, task_in, worker},
-    },
+    engine::{ClaimRequest, Cycle, Outcome, QueueClaim, Settlement},
     gate::ConcurrencyKey,
     limits::{MAX_BATCH, MAX_QUEUES_PER_CLAIM},
     task::{ClaimedTask, NewTask, Start},
 };
+use jobbers_law::conformance::{DONE, Fixture, failure, queue, seconds, task_in, worker};
 
 pub(crate) mod costs;
 pub(crate) mod verbs;

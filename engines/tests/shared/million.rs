@@ -4,11 +4,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jobbers_common::{
     board::Content,
-    engine::{
-        boards::{Boards, Commit, CommitAnswer, Committed, Create, ListTasks, Selection},
-        conformance::boards::{board, commit, create},
-    },
+    engine::boards::{Boards, Commit, CommitAnswer, Committed, Create, ListTasks, Selection},
 };
+use jobbers_law::conformance::boards::{board, commit, create};
 
 const COMMITS: u64 = 1_000_000;
 const CALLERS: u64 = 100;

@@ -1,14 +1,12 @@
 //! Tombstones beyond their bound: the oldest is forgotten early, and health shows it.
 
 use jobbers_common::{
-    engine::{
-        PruneRequest, PruneScope, TaskFilter,
-        conformance::{DONE, Fixture, id, seconds, task},
-    },
+    engine::{PruneRequest, PruneScope, TaskFilter},
     task::NewTask,
     time::Clock,
     tombstone::TombstonePolicy,
 };
+use jobbers_law::conformance::{DONE, Fixture, id, seconds, task};
 
 /// For a store that remembers two tasks.
 pub(crate) const TWO: TombstonePolicy = TombstonePolicy { count: 2, ..TombstonePolicy::DEFAULT };

@@ -7,7 +7,6 @@ use jobbers_common::{
     engine::{
         AuditRequest, Deleted, ListRequest, OnConflict, PruneRequest, PruneScope, PutMode, QueueListRequest, Resubmit,
         Settlement, TaskFilter,
-        conformance::{DONE, Fixture, id, queue, seconds, worker},
     },
     lifecycle::Status,
     limits::{MAX_ADDED_DEPENDENCIES, MAX_BATCH, MAX_QUEUES_PER_BATCH, MAX_QUEUES_PER_CLAIM},
@@ -17,6 +16,7 @@ use jobbers_common::{
     rate::RateLimit,
     task::{ClaimedTask, Start},
 };
+use jobbers_law::conformance::{DONE, Fixture, id, queue, seconds, worker};
 
 use super::{
     DOOMED, LARGE, Size, batch, claim,

@@ -12,15 +12,15 @@ use jobbers_common::{
     engine::{
         AuditRequest, Engine, Finding, Flaw, OnConflict, Submit,
         boards::{Boards, Commit, CommitAnswer, Committed, Create, ListTasks, Take, TakeOrder},
-        conformance::{
-            boards::{MINUTE, board, commit, create, group, labelled, labels, revision, take},
-            id, task,
-        },
     },
 };
 use jobbers_engines::{
     OpenOptions,
     sqlite::{SqliteEngine, StepCounter},
+};
+use jobbers_law::conformance::{
+    boards::{MINUTE, board, commit, create, group, labelled, labels, revision, take},
+    id, task,
 };
 use rusqlite::Connection;
 use tempfile::TempDir;

@@ -3,11 +3,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use jobbers_common::{engine::conformance::Fixture, time::ManualClock};
+use jobbers_common::time::ManualClock;
 use jobbers_engines::{
     OpenOptions,
     sqlite::{SqliteEngine, StepCounter},
 };
+use jobbers_law::conformance::Fixture;
 use jobbers_test_support::program::cpu_time;
 
 use super::{

@@ -10,17 +10,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use jobbers_common::{
-    engine::{
-        SettleAnswer,
-        conformance::{DONE, Fixture, LEASE, ids, task},
-    },
-    lifecycle::Status,
-    payload::Payload,
-    task::NewTask,
-    time::ManualClock,
-};
+use jobbers_common::{engine::SettleAnswer, lifecycle::Status, payload::Payload, task::NewTask, time::ManualClock};
 use jobbers_engines::sqlite::SqliteEngine;
+use jobbers_law::conformance::{DONE, Fixture, LEASE, ids, task};
 use rusqlite::Connection;
 
 use super::{START, manual, url};

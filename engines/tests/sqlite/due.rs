@@ -3,16 +3,14 @@
 use std::sync::Arc;
 
 use jobbers_common::{
-    engine::{
-        PruneRequest, PruneScope, PutMode,
-        conformance::{DONE, Fixture, queue, seconds, task_in},
-    },
+    engine::{PruneRequest, PruneScope, PutMode},
     lifecycle::Status,
     queue::{QueueConfig, Retention},
     task::{NewTask, Start},
     time::ManualClock,
 };
 use jobbers_engines::sqlite::SqliteEngine;
+use jobbers_law::conformance::{DONE, Fixture, queue, seconds, task_in};
 use rusqlite::Connection;
 
 use super::{START, earlier::take_back_to, manual, url};

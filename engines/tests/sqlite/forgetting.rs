@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use jobbers_common::{engine::conformance::Fixture, time::ManualClock};
+use jobbers_common::time::ManualClock;
 use jobbers_engines::{OpenOptions, sqlite::SqliteEngine};
+use jobbers_law::conformance::Fixture;
 
 use super::{START, manual, shared_tombstones};
 

@@ -4,13 +4,11 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use jobbers_common::{
-    engine::{
-        Error, OnConflict,
-        conformance::{id, task, task_in},
-    },
+    engine::{Error, OnConflict},
     payload::Payload,
     task::NewTask,
 };
+use jobbers_law::conformance::{id, task, task_in};
 
 use super::open;
 

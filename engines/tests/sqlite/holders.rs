@@ -3,16 +3,14 @@
 use std::{path::PathBuf, sync::Arc};
 
 use jobbers_common::{
-    engine::{
-        Outcome, Resubmit, Resubmitted, Settlement,
-        conformance::{DONE, Fixture, dependencies::after, failed, id, task},
-    },
+    engine::{Outcome, Resubmit, Resubmitted, Settlement},
     lifecycle::Status,
     name::TaskId,
     task::ClaimedTask,
     time::ManualClock,
 };
 use jobbers_engines::sqlite::SqliteEngine;
+use jobbers_law::conformance::{DONE, Fixture, dependencies::after, failed, id, task};
 use rusqlite::Connection;
 use tempfile::TempDir;
 

@@ -3,11 +3,9 @@
 
 use std::{fs, path::Path, sync::Arc, thread};
 
-use jobbers_common::{
-    engine::conformance::{self, Fixture, boards::BoardFixture},
-    time::{Clock, ManualClock, Timestamp},
-};
+use jobbers_common::time::{Clock, ManualClock, Timestamp};
 use jobbers_engines::{OpenOptions, sqlite::SqliteEngine};
+use jobbers_law::conformance::{self, Fixture, boards::BoardFixture};
 
 mod boards;
 mod bounds;
@@ -74,8 +72,8 @@ async fn open_boards() -> BoardFixture {
     BoardFixture { boards: Arc::new(boards), clock, guard: Box::new(folder) }
 }
 
-jobbers_common::conformance_suite!(open);
-jobbers_common::board_conformance_suite!(open_boards);
+jobbers_law::conformance_suite!(open);
+jobbers_law::board_conformance_suite!(open_boards);
 
 #[tokio::test]
 #[ignore = "long: a thousand graphs"]
@@ -98,6 +96,6 @@ mod in_memory {
         BoardFixture { boards: Arc::new(boards), clock, guard: Box::new(()) }
     }
 
-    jobbers_common::conformance_suite!(open);
-    jobbers_common::board_conformance_suite!(open_boards);
+    jobbers_law::conformance_suite!(open);
+    jobbers_law::board_conformance_suite!(open_boards);
 }

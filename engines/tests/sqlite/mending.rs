@@ -5,9 +5,7 @@ use std::sync::Arc;
 use jobbers_common::{
     engine::{
         AuditRequest, ClaimRequest, Cycle, Engine, Finding, Flaw, OnConflict, Outcome, ParentsRequest, PutMode,
-        QueueClaim, Submit,
-        conformance::{DONE, Fixture, dependencies::after, failure, id, queue, retry, seconds, task, worker},
-        look::first_queues,
+        QueueClaim, Submit, look::first_queues,
     },
     gate::ConcurrencyKey,
     lifecycle::Status,
@@ -19,6 +17,7 @@ use jobbers_common::{
     time::{ManualClock, Timestamp},
 };
 use jobbers_engines::{OpenOptions, sqlite::SqliteEngine};
+use jobbers_law::conformance::{DONE, Fixture, dependencies::after, failure, id, queue, retry, seconds, task, worker};
 use rusqlite::Connection;
 use tempfile::TempDir;
 

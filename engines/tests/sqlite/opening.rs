@@ -10,14 +10,12 @@ use std::{
 
 use futures_util::future::join_all;
 use jobbers_common::{
-    engine::{
-        DeadTask, Engine, Error, OnConflict, Outcome, Submit, Submitted,
-        conformance::{Fixture, failure, id, task},
-    },
+    engine::{DeadTask, Engine, Error, OnConflict, Outcome, Submit, Submitted},
     queue::Config,
     time::{Clock, ManualClock},
 };
 use jobbers_engines::{OpenOptions, sqlite::SqliteEngine};
+use jobbers_law::conformance::{Fixture, failure, id, task};
 use rusqlite::Connection;
 use tempfile::TempDir;
 

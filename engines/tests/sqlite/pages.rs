@@ -8,15 +8,13 @@ use std::{
 };
 
 use jobbers_common::{
-    engine::{
-        AuditRequest, Engine, Error, Finding, Flaw,
-        conformance::{Fixture, task},
-    },
+    engine::{AuditRequest, Engine, Error, Finding, Flaw},
     payload::Payload,
     task::NewTask,
     time::ManualClock,
 };
 use jobbers_engines::{OpenOptions, sqlite::SqliteEngine};
+use jobbers_law::conformance::{Fixture, task};
 use rusqlite::Connection;
 use tempfile::TempDir;
 

@@ -3,16 +3,14 @@
 use std::sync::Arc;
 
 use jobbers_common::{
-    engine::{
-        Cycle, Error, OnConflict, Outcome, PruneRequest, PruneScope, SettleAnswer, Settlement, TaskFilter,
-        conformance::{DONE, Fixture, task, worker},
-    },
+    engine::{Cycle, Error, OnConflict, Outcome, PruneRequest, PruneScope, SettleAnswer, Settlement, TaskFilter},
     lifecycle::Status,
     payload::Payload,
     task::NewTask,
     time::ManualClock,
 };
 use jobbers_engines::sqlite::SqliteEngine;
+use jobbers_law::conformance::{DONE, Fixture, task, worker};
 
 use super::{START, manual, url};
 

@@ -5,11 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use jobbers_common::engine::{
-    Engine, Error, OnConflict, Result, Submit,
-    conformance::{id, task},
-};
+use jobbers_common::engine::{Engine, Error, OnConflict, Result, Submit};
 use jobbers_engines::{OpenOptions, sqlite::SqliteEngine};
+use jobbers_law::conformance::{id, task};
 use rusqlite::Connection;
 use tempfile::TempDir;
 

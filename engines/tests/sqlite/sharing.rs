@@ -4,14 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
 use jobbers_common::{
-    engine::{
-        Cancelled, ClaimRequest, Cycle, CycleReply, Engine, OnConflict, PutMode, QueueClaim, Settlement, Submit,
-        conformance::{DONE, LEASE, id, queue, task, worker},
-    },
+    engine::{Cancelled, ClaimRequest, Cycle, CycleReply, Engine, OnConflict, PutMode, QueueClaim, Settlement, Submit},
     lifecycle::Status,
     queue::QueueConfig,
 };
 use jobbers_engines::{OpenOptions, sqlite::SqliteEngine};
+use jobbers_law::conformance::{DONE, LEASE, id, queue, task, worker};
 use tempfile::TempDir;
 
 use super::url;

@@ -8,7 +8,6 @@ use jobbers_common::{
     engine::{
         AuditRequest, DeadTask, Engine, Finding, Flaw, OnConflict, Outcome, QueueStats, Resubmit, Resubmitted,
         SettleAnswer, Settlement, SubmittedHow, TaskFilter,
-        conformance::{DONE, Fixture, LEASE, ids, task, task_in},
     },
     lifecycle::Status,
     limits::MAX_BATCH,
@@ -19,6 +18,7 @@ use jobbers_common::{
     unique::{Unique, UniqueKey},
 };
 use jobbers_engines::{OpenOptions, sqlite::SqliteEngine};
+use jobbers_law::conformance::{DONE, Fixture, LEASE, ids, task, task_in};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -79,11 +79,12 @@ pub(super) async fn total(engine: &dyn Engine, filter: &TaskFilter, cursor: Opti
 #[cfg(test)]
 mod tests {
     use jobbers_common::{
-        engine::{OnConflict, Submit, model::ModelEngine},
+        engine::{OnConflict, Submit},
         name::{QueueName, TaskId, TaskName},
         payload::Payload,
         task::NewTask,
     };
+    use jobbers_law::model::ModelEngine;
 
     use super::*;
 

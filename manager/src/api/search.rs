@@ -194,11 +194,12 @@ fn size_of(task: &Task) -> usize {
 #[cfg(test)]
 mod tests {
     use jobbers_common::{
-        engine::{OnConflict, Submit, model::ModelEngine},
+        engine::{OnConflict, Submit},
         name::{QueueName, TaskId, TaskName},
         payload::Payload,
         task::NewTask,
     };
+    use jobbers_law::model::ModelEngine;
 
     use super::*;
 

@@ -12,7 +12,6 @@ use jobbers_common::{
             BoardCount, Boards, Commit, CommitAnswer, Create, GroupCount, ListTasks, Selection, Take, TakeAnswer,
             TaskPage, Update,
         },
-        model::ModelEngine,
     },
     lifecycle::Status,
     name::{QueueName, TaskName, WorkerId},
@@ -21,6 +20,7 @@ use jobbers_common::{
     task::{NewTask, Task},
     time::{ManualClock, Timestamp},
 };
+use jobbers_law::model::ModelEngine;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;

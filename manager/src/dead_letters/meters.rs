@@ -130,7 +130,7 @@ fn of_each_queue(
 #[cfg(test)]
 mod tests {
     use jobbers_archive::Options;
-    use jobbers_common::engine::conformance::queue;
+    use jobbers_law::conformance::queue;
     use opentelemetry::global;
 
     use super::*;

@@ -141,12 +141,10 @@ pub(super) fn observe(app: &Weak<App>, meter: &Meter) {
 mod tests {
     use jobbers_common::{
         board::{Content, When},
-        engine::{
-            boards::{Commit, Create, Selection},
-            model::ModelEngine,
-        },
+        engine::boards::{Commit, Create, Selection},
         time::{ManualClock, Timestamp},
     };
+    use jobbers_law::model::ModelEngine;
 
     use super::*;
 

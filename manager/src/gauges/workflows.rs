@@ -124,13 +124,14 @@ mod tests {
     use std::sync::Arc;
 
     use jobbers_common::{
-        engine::{PutRun, PutSchedule, ScheduleEntry, model::ModelEngine, workflows::encode_workflow},
+        engine::{PutRun, PutSchedule, ScheduleEntry, workflows::encode_workflow},
         name::{NodeName, ScheduleName, TaskName, WorkflowId},
         schedule::{CatchUp, Overlap, Schedule, Target, Timing},
         template::TaskTemplate,
         time::ManualClock,
         workflow::{NewNode, PAUSES, Workflow},
     };
+    use jobbers_law::model::ModelEngine;
     use serde_json::value::RawValue;
 
     use super::*;

@@ -217,7 +217,7 @@ pub(crate) async fn keep_registered(app: Arc<App>, every: Duration) {
 
 #[cfg(test)]
 mod tests {
-    use jobbers_common::engine::model::ModelEngine;
+    use jobbers_law::model::ModelEngine;
 
     use super::*;
 

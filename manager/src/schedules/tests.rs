@@ -2,9 +2,7 @@
 
 use jobbers_common::{
     dependency::DependencyPolicy,
-    engine::{
-        ClaimRequest, Cycle, Engine as _, Outcome, PutMode, PutSchedule, QueueClaim, Settlement, model::ModelEngine,
-    },
+    engine::{ClaimRequest, Cycle, Engine as _, Outcome, PutMode, PutSchedule, QueueClaim, Settlement},
     lifecycle::Status,
     name::{NodeName, QueueName, TaskName, WorkerId},
     policy::PolicyOverrides,
@@ -14,6 +12,7 @@ use jobbers_common::{
     time::ManualClock,
     workflow::{NewNode, RunState, Workflow},
 };
+use jobbers_law::model::ModelEngine;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 

@@ -3,9 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
-    engine::{Engine, Outcome, model::ModelEngine},
+    engine::{Engine, Outcome},
     worker::{WorkerReport, WorkerState},
 };
+use jobbers_law::model::ModelEngine;
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use jobbers_common::engine::model::ModelEngine;
+use jobbers_law::model::ModelEngine;
 use jobbers_manager::Config;
 use reqwest::Method;
 use serde_json::{Value, json};

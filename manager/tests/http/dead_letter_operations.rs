@@ -4,10 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use jobbers_archive::{Archive, NewOperation, Options, Selection};
 use jobbers_common::{
-    engine::{DeadTask, DutyClaim, Engine, model::ModelEngine},
+    engine::{DeadTask, DutyClaim, Engine},
     payload::Payload,
     time::Timestamp,
 };
+use jobbers_law::model::ModelEngine;
 use jobbers_manager::Config;
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -4,14 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use jobbers_archive::{Archive, Options};
 use jobbers_common::{
-    engine::{
-        DeadTask, Engine, OnConflict, Outcome, PruneRequest, PruneScope, Resubmit, Submit, TaskFilter,
-        model::ModelEngine,
-    },
+    engine::{DeadTask, Engine, OnConflict, Outcome, PruneRequest, PruneScope, Resubmit, Submit, TaskFilter},
     lifecycle::Status,
     payload::Payload,
     task::{AttemptFailure, FailureKind, NewTask},
 };
+use jobbers_law::model::ModelEngine;
 use jobbers_manager::Config;
 use reqwest::Method;
 use serde_json::{Value, json};

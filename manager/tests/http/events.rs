@@ -4,11 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::StreamExt;
 use jobbers_common::{
-    engine::{Extension, Heartbeat, Outcome, PruneRequest, PruneScope, TaskFilter, model::ModelEngine},
+    engine::{Extension, Heartbeat, Outcome, PruneRequest, PruneScope, TaskFilter},
     lifecycle::Status,
     payload::Payload,
     task::Progress,
 };
+use jobbers_law::model::ModelEngine;
 use jobbers_manager::Config;
 use reqwest::Method;
 use serde_json::{Value, json};

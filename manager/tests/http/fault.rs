@@ -10,7 +10,7 @@ use jobbers_common::{
         DutyClaim, Engine, Error, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, Parents,
         ParentsRequest, PruneRequest, Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace,
         QueueStats, Reclaimed, Resubmit, Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun,
-        StoredSchedule, Submit, Submitted, TaskDeletion, model::ModelEngine,
+        StoredSchedule, Submit, Submitted, TaskDeletion,
     },
     lifecycle::Status,
     name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId},
@@ -23,6 +23,7 @@ use jobbers_common::{
     worker::{RegisteredWorker, WorkerReport},
     workflow::Run,
 };
+use jobbers_law::model::ModelEngine;
 use tokio::sync::watch;
 
 /// What every verb does first.

@@ -3,11 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
-    engine::model::ModelEngine,
     name::{QueueName, RoleName, WorkerId},
     time::{ManualClock, Timestamp},
     worker::{WorkerReport, WorkerState},
 };
+use jobbers_law::model::ModelEngine;
 use jobbers_manager::Config;
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -4,10 +4,11 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use jobbers_common::{
-    engine::{Extension, Heartbeat, Outcome, PruneRequest, PruneScope, TaskFilter, model::ModelEngine},
+    engine::{Extension, Heartbeat, Outcome, PruneRequest, PruneScope, TaskFilter},
     payload::Payload,
     task::{AttemptFailure, FailureKind, Progress},
 };
+use jobbers_law::model::ModelEngine;
 use jobbers_manager::Config;
 use serde_json::{Value, json};
 use tokio::{io::AsyncWriteExt, net::TcpStream};

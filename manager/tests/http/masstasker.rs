@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jobbers_boards::masstasker::proto::{DebugRequest, Task, UpdateRequest, mass_tasker_client::MassTaskerClient};
-use jobbers_common::engine::model::ModelEngine;
+use jobbers_law::model::ModelEngine;
 use jobbers_manager::{Config, Listeners};
 use jobbers_process::shutdown::Shutdown;
 use tokio::net::TcpListener;

@@ -3,10 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
-    engine::{ClaimRequest, Cycle, Engine, Outcome, QueueClaim, SettleAnswer, Settlement, model::ModelEngine},
+    engine::{ClaimRequest, Cycle, Engine, Outcome, QueueClaim, SettleAnswer, Settlement},
     name::WorkerId,
     task::ClaimedTask,
 };
+use jobbers_law::model::ModelEngine;
 use jobbers_manager::Config;
 use jobbers_process::shutdown::Shutdown;
 use reqwest::{Method, StatusCode, header::HeaderMap};

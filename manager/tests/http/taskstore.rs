@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use jobbers_common::engine::model::ModelEngine;
+use jobbers_law::model::ModelEngine;
 use jobbers_manager::{Config, Listeners};
 use jobbers_process::shutdown::Shutdown;
 use reqwest::{Client, Method};

@@ -3,10 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use jobbers_common::{
-    engine::{Engine, Outcome, model::ModelEngine},
+    engine::{Engine, Outcome},
     limits::MAX_WORKFLOW_NODES,
     task::{AttemptFailure, FailureKind},
 };
+use jobbers_law::model::ModelEngine;
 use jobbers_manager::Config;
 use serde_json::{Value, json};
 

@@ -10,11 +10,12 @@ use std::{
 };
 
 use jobbers_common::{
-    engine::{Engine, PutMode, look::first_queues, model::ModelEngine},
+    engine::{Engine, PutMode, look::first_queues},
     lifecycle::Status,
     name::{QueueName, RoleName, TaskId, WorkerId},
     queue::{DEFAULT, QueueConfig},
 };
+use jobbers_law::model::ModelEngine;
 use jobbers_process::shutdown::Shutdown;
 use tokio::{
     runtime::Handle,

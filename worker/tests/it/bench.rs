@@ -11,7 +11,7 @@ use std::{
 };
 
 use jobbers_common::{
-    engine::{Engine, look::first_queues, model::ModelEngine},
+    engine::{Engine, look::first_queues},
     lifecycle::Status,
     name::TaskId,
     payload::Payload,
@@ -20,6 +20,7 @@ use jobbers_common::{
     time::{ManualClock, Timestamp},
     worker::WorkerReport,
 };
+use jobbers_law::model::ModelEngine;
 use jobbers_process::shutdown::Shutdown;
 use jobbers_worker::{Client, Config, Context, Encode, Report, TaskFn, Worker, WorkerError};
 use tokio::{

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use jobbers_common::{
-    engine::{Engine, Error, model::ModelEngine, workflows::decode_workflow},
+    engine::{Engine, Error, workflows::decode_workflow},
     lifecycle::Status,
     name::{TaskId, WorkflowId},
     workflow::mermaid,
 };
+use jobbers_law::model::ModelEngine;
 use jobbers_worker::{
     Client, RunState, SubmitError,
     canvas::{Chain, Group, ResultOf, ResultsOf, chain, chord, group, map},

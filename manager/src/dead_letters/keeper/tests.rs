@@ -8,12 +8,12 @@ use std::{
 
 use jobbers_archive::{Filter, NewOperation, Options, Selection};
 use jobbers_common::{
-    engine::{
-        ClaimRequest, Cycle, Engine, OnConflict, QueueClaim, Settlement, Submit,
-        conformance::{LEASE, failed, queue, task, worker},
-        model::ModelEngine,
-    },
+    engine::{ClaimRequest, Cycle, Engine, OnConflict, QueueClaim, Settlement, Submit},
     name::HolderId,
+};
+use jobbers_law::{
+    conformance::{LEASE, failed, queue, task, worker},
+    model::ModelEngine,
 };
 use nix::unistd::{Uid, setfsuid};
 use tokio_util::sync::CancellationToken;

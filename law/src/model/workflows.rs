@@ -1,0 +1,84 @@
+//! Runs of workflows: compare-and-set on a revision.
+
+use super::state::State;
+use jobbers_common::{
+    engine::{DueRuns, Error, PutRun, Result, RunCounts, RunQuery, StoredRun},
+    lifecycle::Status,
+    limits::MAX_RUNS,
+    name::{TaskId, WorkflowId},
+    time::Timestamp,
+    workflow::Run,
+};
+
+impl State {
+    pub(super) fn put_workflow(&mut self, run: Run, put: PutRun) -> Result<u64> {
+        let id = run.id.clone();
+        let definition = match (put, self.workflows.get(&id)) {
+            (PutRun::Create(_), Some(_)) => return Err(Error::Exists(format!("workflow {id}"))),
+            (PutRun::Create(_), None) if self.workflows.len() >= MAX_RUNS => {
+                return Err(Error::Invalid(format!("a store holds at most {MAX_RUNS} workflows")));
+            }
+            (PutRun::Create(definition), None) => definition,
+            (PutRun::Replace(_), None) => return Err(Error::UnknownWorkflow(id)),
+            (PutRun::Replace(revision), Some((stored, _))) if stored.revision != revision => {
+                return Err(Error::Changed(format!("workflow {id}")));
+            }
+            (PutRun::Replace(_), Some((_, definition))) => definition.clone(),
+        };
+        let revision = self.next_revision();
+        self.workflows.insert(id, (StoredRun { run, revision }, definition));
+        Ok(revision)
+    }
+
+    pub(super) fn list_workflows(&self, query: &RunQuery) -> Vec<StoredRun> {
+        let place = |run: &Run| (run.created_at, run.id.clone());
+        let mut found: Vec<&StoredRun> = self.workflows.values().map(|(stored, _)| stored).collect();
+        found.retain(|stored| query.state.is_none_or(|state| stored.run.state == state));
+        found.sort_by_key(|stored| place(&stored.run));
+        if !query.oldest_first {
+            found.reverse();
+        }
+        let is_after = |stored: &&&StoredRun| match &query.after {
+            None => true,
+            Some(after) if query.oldest_first => place(&stored.run) > *after,
+            Some(after) => place(&stored.run) < *after,
+        };
+        found.iter().filter(is_after).take(query.limit).map(|stored| (**stored).clone()).collect()
+    }
+
+    pub(super) fn delete_workflow(&mut self, id: &WorkflowId, revision: u64) -> Result<()> {
+        let (stored, _) = self.workflows.get(id).ok_or_else(|| Error::UnknownWorkflow(id.clone()))?;
+        if stored.revision != revision {
+            return Err(Error::Changed(format!("workflow {id}")));
+        }
+        self.workflows.remove(id);
+        Ok(())
+    }
+
+    pub(super) fn due_workflows(&self, limit: usize, now: Timestamp) -> DueRuns {
+        let runs = self.workflows.values().map(|(stored, _)| stored);
+        let mut by_time: Vec<(Timestamp, &StoredRun)> =
+            runs.filter_map(|stored| Some((stored.run.next_at?, stored))).collect();
+        by_time.sort_by_key(|(at, stored)| (*at, stored.run.id.clone()));
+        let due = by_time.iter().take_while(|(at, _)| *at <= now).take(limit).count();
+        DueRuns {
+            now,
+            due: by_time[..due].iter().map(|(_, stored)| (*stored).clone()).collect(),
+            next_at: by_time.get(due).map(|(at, _)| *at),
+        }
+    }
+
+    pub(super) fn count_workflows(&self) -> RunCounts {
+        let mut counts = RunCounts::default();
+        self.workflows.values().for_each(|(stored, _)| counts[usize::from(stored.run.state.code())] += 1);
+        counts
+    }
+
+    pub(super) fn statuses(&self, ids: &[TaskId], now: Timestamp) -> Vec<Option<Status>> {
+        let status = |id: &TaskId| match self.tasks.get(id) {
+            Some(stored) => Some(stored.task.status),
+            None => self.tombstone(id, now).map(|tombstone| tombstone.status),
+        };
+        ids.iter().map(status).collect()
+    }
+}
