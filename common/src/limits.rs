@@ -27,9 +27,7 @@ pub const MAX_EDGES_CHECKED: usize = 400;
 /// Most edges of one task that a look at it lists.
 pub const MAX_DEPENDENCIES_SHOWN: usize = 100;
 /// Edges that one step signals at most; the others are signalled by the claims and ticks that follow.
-pub const SIGNALS_A_STEP: usize = 400;
-/// Edges that a claim or a tick signals at most of those that earlier steps left.
-pub const SIGNALS_A_CHORE: usize = 400;
+pub const SIGNALS_A_STEP: usize = 200;
 /// Most tasks that one commit to a board may create, update and delete together.
 pub const MAX_BOARD_CHANGES: usize = 10_000;
 /// Most groups and labels by which one commit to a board may select tasks.

@@ -10,7 +10,7 @@ use jobbers_common::{
     dependency::{Dependencies, Dependency, DependencyPolicy, End, EndedPredecessor, consequence},
     engine::{Error, Result, backup::Edges},
     lifecycle::{Move, Status},
-    limits::{SIGNALS_A_CHORE, SIGNALS_A_STEP},
+    limits::SIGNALS_A_STEP,
     name::TaskId,
     signal::SignalState,
     task::NewTask,
@@ -99,7 +99,7 @@ pub(super) fn signal_all(step: &mut Step<'_>) -> Result<()> {
     if step.ledger.ended.is_empty() {
         return Ok(());
     }
-    signal(step, SIGNALS_A_STEP)
+    signal(step)
 }
 
 /// Does what earlier steps left. What still remains goes to the end of the list, so that every end gets its turn.
@@ -121,13 +121,13 @@ pub(super) fn work_off(step: &mut Step<'_>) -> Result<()> {
         step.prepare(sql::DELETE_SIGNAL_DUE)?.execute([number]).or_store()?;
         step.ledger.ended.push(ended);
     }
-    signal(step, SIGNALS_A_CHORE)
+    signal(step)
 }
 
-/// Signals up to `limit` edges, and those that follow from them, round by round. Then the tasks that ended let
-/// predecessors go: the more, the fewer edges were signalled. Leaves the rest to later steps.
-fn signal(step: &mut Step<'_>, limit: usize) -> Result<()> {
-    let (mut left, mut ended) = (limit, Vec::new());
+/// Signals edges, and those that follow from them, round by round, up to the bound of a step. Then the tasks that ended
+/// let predecessors go: the more, the fewer edges were signalled. Leaves the rest to later steps.
+fn signal(step: &mut Step<'_>) -> Result<()> {
+    let (mut left, mut ended) = (SIGNALS_A_STEP, Vec::new());
     while !step.ledger.ended.is_empty() {
         let mut round = std::mem::take(&mut step.ledger.ended);
         left -= signal_round(step, &mut round, left)?;

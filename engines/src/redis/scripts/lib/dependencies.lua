@@ -3,7 +3,7 @@
 -- include edges parents
 
 -- How many edges of an ended task are read, at least one more than a step signals.
-local MOST_READ = '401'
+local MOST_READ = '201'
 
 -- How many predecessors this step may still release.
 local releases_left = 1000

@@ -2,7 +2,7 @@
 
 -- include edges
 
-local ENDS_A_CHORE, SIGNALS_A_CHORE = 400, 400
+local ENDS_A_CHORE, LEAST_SIGNALS = 400, 100
 
 local function signal_put_off()
   local due = call('ZRANGE', DUE, 0, ENDS_A_CHORE - 1)
@@ -11,7 +11,8 @@ local function signal_put_off()
     ended_links[i] = { id = sub(entry, @ending_due.rest.at), status = sub(entry, @ending_due.state),
       before = sub(entry, @ending_due.before) }
   end
-  signals_left = SIGNALS_A_CHORE
+  -- The less the step has signalled itself, the more.
+  signals_left = math.max(signals_left, LEAST_SIGNALS)
   write_moves(true)
   if call('EXISTS', P .. 'g:left') == 1 then
     -- include parents
