@@ -245,16 +245,19 @@ end
 
 -- For each task of a group a letter, its id, and its present queue and status.
 local function tell_as_they_stand(group)
-  local answer = { '' }
+  local answer, said = { '' }, {}
   for _, run in ipairs(group.runs) do
-    for place = run.place, run.place + run.count - 1 do
-      local letter, record = letters[place], call('HGET', T, ids[place]) or stored[place]
-      answer[1] = answer[1] .. (letter == @submitted.existing and @whole.existing
-        or letter == @submitted.replaced and @whole.replaced or @whole.created)
+    local last = run.place + run.count - 1
+    for i, present in ipairs(run.count > 0 and call('HMGET', T, unpack(ids, run.place, last)) or {}) do
+      local place = run.place + i - 1
+      local letter, record = letters[place], present or stored[place]
+      said[#said + 1] = letter == @submitted.existing and @whole.existing
+        or letter == @submitted.replaced and @whole.replaced or @whole.created
       push(answer, ids[place], queue_of(record))
       answer[#answer + 1] = status_of(record)
     end
   end
+  answer[1] = table.concat(said)
   return answer
 end
 
