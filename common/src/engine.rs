@@ -41,6 +41,7 @@ pub mod look;
 pub mod parents;
 pub mod schedules;
 pub mod submit;
+pub mod verbs;
 pub mod work;
 pub mod workflows;
 

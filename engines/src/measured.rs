@@ -3,33 +3,13 @@
 //! One wrapper for both engines; [`crate::open`] puts it on. It changes no answer and retries nothing. `wait` and
 //! `await_finished` pass through unmeasured: they take as long as nothing happens.
 
-use std::{
-    future::Future,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{future::Future, time::Instant};
 
 use async_trait::async_trait;
 use jobbers_common::{
-    dependency::added::NewDependency,
-    engine::{
-        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules, Duty,
-        DutyClaim, Engine, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, Parents,
-        ParentsRequest, PruneRequest, Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace,
-        QueueStats, Reclaimed, Resubmit, Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun,
-        StoredSchedule, Submit, Submitted, TaskDeletion, backup::Backup, boards::Boards,
-    },
-    lifecycle::Status,
+    engine::{Engine, Result, backup::Backup, boards::Boards, verbs::types::*},
+    engine_verbs,
     metrics::catalogue::{BOARD_CALLS, ENGINE_ERRORS, ENGINE_OPERATION_DURATION},
-    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId},
-    queue::{Config, QueueConfig, RoleConfig},
-    registry::{Catalogue, CatalogueId},
-    routing::{RouteKey, RouteRule},
-    signal::Signalled,
-    task::Task,
-    tombstone::Tombstone,
-    worker::{RegisteredWorker, WorkerReport},
-    workflow::Run,
 };
 use opentelemetry::{
     KeyValue,
@@ -40,7 +20,13 @@ mod backup;
 mod boards;
 
 macro_rules! operations {
-    ($($name:ident),*) => {
+    ($($verb:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*) => {
+        operations! { @all $($verb)*
+            board_commit board_take board_get board_list board_groups board_names
+            backup_dump backup_restore backup_link backup_board_marks backup_restore_board
+        }
+    };
+    (@all $($name:ident)*) => {
         /// The histogram of each verb, bound once.
         #[derive(Debug)]
         struct Operations {
@@ -57,75 +43,7 @@ macro_rules! operations {
     };
 }
 
-operations!(
-    submit,
-    add_dependencies,
-    cycle,
-    extend,
-    get,
-    tombstone,
-    statuses,
-    parents,
-    list,
-    place,
-    queue_stats,
-    list_queues,
-    health,
-    cancel,
-    resubmit,
-    signal,
-    dead_letters,
-    forget_dead_letters,
-    forget_receipts,
-    claim_duty,
-    duty,
-    release_duty,
-    promote_due,
-    reclaim_expired,
-    prune,
-    purge_queue,
-    delete_tasks,
-    audit,
-    move_tasks,
-    config,
-    create_queues,
-    put_queue,
-    delete_queue,
-    put_role,
-    delete_role,
-    put_route,
-    delete_route,
-    put_schedule,
-    schedule,
-    list_schedules,
-    delete_schedule,
-    due_schedules,
-    fire_schedule,
-    put_workflow,
-    workflow,
-    workflow_definition,
-    list_workflows,
-    delete_workflow,
-    due_workflows,
-    count_workflows,
-    register_worker,
-    deregister_worker,
-    workers,
-    set_draining,
-    keep_catalogue,
-    catalogue,
-    board_commit,
-    board_take,
-    board_get,
-    board_list,
-    board_groups,
-    board_names,
-    backup_dump,
-    backup_restore,
-    backup_link,
-    backup_board_marks,
-    backup_restore_board
-);
+engine_verbs!(operations);
 
 /// A store whose calls are measured.
 #[derive(Debug)]
@@ -201,64 +119,7 @@ macro_rules! measured {
     };
 }
 
-measured! {
-    submit(batch: Submit) -> Vec<Submitted>;
-    add_dependencies(edges: &[NewDependency]) -> Vec<bool>;
-    cycle(cycle: Cycle) -> CycleReply;
-    extend(worker: &WorkerId, lease: Duration, extensions: Vec<Extension>) -> Vec<ExtendAnswer>;
-    get(id: &TaskId) -> Option<Task>;
-    tombstone(id: &TaskId) -> Option<Tombstone>;
-    statuses(ids: &[TaskId]) -> Vec<Option<Status>>;
-    parents(request: ParentsRequest) -> Parents;
-    list(request: ListRequest) -> Page;
-    place(id: &TaskId) -> Option<QueuePlace>;
-    queue_stats(queue: &QueueName) -> QueueStats;
-    list_queues(request: QueueListRequest) -> QueuePage;
-    health() -> Health;
-    cancel(ids: &[TaskId]) -> Vec<Cancelled>;
-    resubmit(batch: Vec<Resubmit>) -> Vec<Resubmitted>;
-    signal(id: &TaskId, name: &SignalName, keep: Option<Duration>) -> Signalled;
-    dead_letters(after: u64, limit: usize) -> Outbox;
-    forget_dead_letters(keys: &[DeadKey]) -> ();
-    forget_receipts(keys: &[DeadKey]) -> ();
-    claim_duty(claim: DutyClaim) -> Duty;
-    duty(duty: &DutyName) -> Option<Duty>;
-    release_duty(duty: &DutyName, holder: &HolderId) -> ();
-    promote_due(limit: usize) -> u64;
-    reclaim_expired(limit: usize) -> Reclaimed;
-    prune(request: PruneRequest) -> Pruned;
-    purge_queue(queue: &QueueName, limit: usize) -> u64;
-    delete_tasks(ids: &[TaskId], cascade: bool) -> Vec<TaskDeletion>;
-    audit(request: AuditRequest) -> Audited;
-    move_tasks(from: &QueueName, to: &QueueName, limit: usize) -> u64;
-    config() -> Arc<Config>;
-    create_queues(queues: &[QueueName]) -> ();
-    put_queue(queue: QueueConfig, mode: PutMode<QueueConfig>) -> Arc<Config>;
-    delete_queue(queue: &QueueName, expected: Option<QueueConfig>) -> Deleted;
-    put_role(role: RoleConfig, mode: PutMode<RoleConfig>) -> Arc<Config>;
-    delete_role(role: &RoleName, on: DeleteRole) -> Arc<Config>;
-    put_route(key: RouteKey, rule: RouteRule) -> Arc<Config>;
-    delete_route(key: &RouteKey) -> Arc<Config>;
-    put_schedule(entry: ScheduleEntry, put: PutSchedule) -> u64;
-    schedule(name: &ScheduleName) -> Option<StoredSchedule>;
-    list_schedules(after: Option<&ScheduleName>, limit: usize) -> Vec<StoredSchedule>;
-    delete_schedule(name: &ScheduleName, revision: Option<u64>) -> ();
-    due_schedules(limit: usize) -> DueSchedules;
-    fire_schedule(fire: Fire) -> Fired;
-    put_workflow(run: Run, put: PutRun) -> u64;
-    workflow(id: &WorkflowId) -> Option<StoredRun>;
-    workflow_definition(id: &WorkflowId) -> Option<String>;
-    list_workflows(query: RunQuery) -> Vec<StoredRun>;
-    delete_workflow(id: &WorkflowId, revision: u64) -> ();
-    due_workflows(limit: usize) -> DueRuns;
-    count_workflows() -> RunCounts;
-    register_worker(report: WorkerReport, ttl: Duration) -> u64;
-    deregister_worker(worker: &WorkerId) -> ();
-    workers() -> Vec<RegisteredWorker>;
-    set_draining(worker: &WorkerId, draining: bool) -> Arc<Config>;
-    keep_catalogue(catalogue: &Catalogue, ttl: Duration) -> CatalogueId;
-    catalogue(id: CatalogueId) -> Option<Catalogue>;
-}
+engine_verbs!(measured);
 
 #[cfg(test)]
 mod tests {

@@ -2,12 +2,6 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use super::{
-    DONE, Fixture, LEASE,
-    audit::assert_sound,
-    dependencies::{after, edge},
-    failed, id, ids, queue, seconds, task, task_in,
-};
 use jobbers_common::{
     dependency::{
         Dependencies, DependencyPolicy,
@@ -20,6 +14,13 @@ use jobbers_common::{
     queue::QueueConfig,
     task::{ClaimedTask, NewTask, Start},
     unique::{Unique, UniqueKey},
+};
+
+use super::{
+    DONE, Fixture, LEASE,
+    audit::assert_sound,
+    dependencies::{after, edge},
+    failed, id, ids, queue, seconds, task, task_in,
 };
 
 use DependencyPolicy::{AbortSuccessors, RunOnError, RunWithFailures};

@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{DONE, Fixture, queue, seconds, task_in, worker};
 use jobbers_common::{
     engine::{DeleteRole, Deleted, Engine, Error, OnConflict, PutMode},
     limits::MAX_CATALOGUE_BYTES,
@@ -14,6 +13,8 @@ use jobbers_common::{
     time::Clock,
     worker::{HungThread, WorkerReport, WorkerState},
 };
+
+use super::{DONE, Fixture, queue, seconds, task_in, worker};
 
 fn role(name: &str, queues: &[&str]) -> RoleConfig {
     RoleConfig::new(RoleName::new(name).unwrap(), queues.iter().map(|name| queue(name)).collect())

@@ -1,6 +1,5 @@
 //! Audits: a sound store has nothing to find, however it got where it is.
 
-use super::{DONE, Fixture, LEASE, RELEASED, dependencies::after, failure, id, queue, retry, seconds, task, task_in};
 use jobbers_common::{
     engine::{AuditRequest, Error, OnConflict, Outcome, PruneRequest, PruneScope, Resubmit, TaskFilter},
     limits::KEPT_PARAMETER_BYTES,
@@ -8,6 +7,8 @@ use jobbers_common::{
     policy::{DeadLetter, PolicyOverrides},
     task::{NewTask, Start},
 };
+
+use super::{DONE, Fixture, LEASE, RELEASED, dependencies::after, failure, id, queue, retry, seconds, task, task_in};
 
 /// Audits from end to end by steps of `limit`, which must find nothing. Answers how much was looked at.
 pub(super) async fn assert_sound(f: &Fixture, limit: usize, repair: bool) -> u64 {

@@ -2,9 +2,6 @@
 
 use std::sync::Arc;
 
-use super::{
-    DONE, Fixture, LEASE, RELEASED, audit::assert_sound, failed, id, ids, queue, retry, seconds, task, task_in,
-};
 use jobbers_common::{
     dependency::{Dependency, DependencyPolicy},
     engine::{
@@ -25,6 +22,10 @@ use jobbers_common::{
     task::{AttemptFailure, FailureKind, NewTask, Priority, Progress, Start},
     time::{Clock, Timestamp},
     unique::{Unique, UniqueKey},
+};
+
+use super::{
+    DONE, Fixture, LEASE, RELEASED, audit::assert_sound, failed, id, ids, queue, retry, seconds, task, task_in,
 };
 
 fn backup(f: &Fixture) -> Arc<dyn Backup> {

@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use super::{Fixture, audit::assert_sound};
 use jobbers_common::{
     board::{BoardTask, BoardTime, Content, When},
     engine::{
@@ -13,6 +12,8 @@ use jobbers_common::{
     limits::{MAX_BATCH, MAX_RESTORED_REVISION},
     name::BoardName,
 };
+
+use super::{Fixture, audit::assert_sound};
 
 fn boards(f: &Fixture) -> Arc<dyn Boards> {
     Arc::clone(&f.engine).boards()

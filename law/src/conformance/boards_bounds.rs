@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::boards::{BoardFixture, MINUTE, assert_invalid, commit, create, group, labels, revision, take, text, touch};
 use jobbers_common::{
     board::Content,
     engine::boards::{Commit, Create, Selection, Take, Update},
@@ -11,6 +10,8 @@ use jobbers_common::{
         MAX_BOARD_TEXT_BYTES,
     },
 };
+
+use super::boards::{BoardFixture, MINUTE, assert_invalid, commit, create, group, labels, revision, take, text, touch};
 
 fn many_labels(count: usize) -> BTreeMap<String, String> {
     (0..count).map(|n| (format!("label {n}"), "x".to_owned())).collect()

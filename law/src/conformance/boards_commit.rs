@@ -4,14 +4,15 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use bytes::Bytes;
 
-use super::boards::{
-    BoardFixture, ME, MINUTE, OTHER, SECOND, board, commit, create, create_at, group, labels, revision, take, text,
-    touch,
-};
 use jobbers_common::{
     board::{BoardTask, BoardTime, Content, When},
     engine::boards::{Commit, CommitAnswer, Committed, Conflicts, Create, Placed, Selection, Take, Update},
     name::BoardName,
+};
+
+use super::boards::{
+    BoardFixture, ME, MINUTE, OTHER, SECOND, board, commit, create, create_at, group, labels, revision, take, text,
+    touch,
 };
 
 pub async fn revisions_are_dense_from_1(f: BoardFixture) {

@@ -1,13 +1,14 @@
 //! Looking at boards: by revision, by group, and at groups.
 
-use super::boards::{
-    BoardFixture, MINUTE, SECOND, assert_invalid, board, commit, create, create_at, group, revision, take, text, touch,
-};
 use jobbers_common::{
     board::When,
     engine::boards::{BoardCount, Commit, Create, GroupCount, ListTasks, TaskPage},
     limits::{MAX_BATCH, MAX_BOARD_GROUP_BYTES, MAX_BOARD_PAGE_BYTES},
     name::BoardName,
+};
+
+use super::boards::{
+    BoardFixture, MINUTE, SECOND, assert_invalid, board, commit, create, create_at, group, revision, take, text, touch,
 };
 
 pub async fn tasks_are_read_in_the_order_asked(f: BoardFixture) {

@@ -1,13 +1,14 @@
 //! Selections, which are resolved inside the commit, and the check of owners.
 
-use super::boards::{
-    BoardFixture, MINUTE, OTHER, SECOND, assert_invalid, commit, create, group, labelled, labels, revision, take, text,
-    touch,
-};
 use jobbers_common::{
     board::When,
     engine::boards::{Commit, Create, Placed, Selection, Update},
     limits::MAX_BOARD_CHANGES,
+};
+
+use super::boards::{
+    BoardFixture, MINUTE, OTHER, SECOND, assert_invalid, commit, create, group, labelled, labels, revision, take, text,
+    touch,
 };
 
 fn any(pairs: &[(&str, &str)]) -> Selection {

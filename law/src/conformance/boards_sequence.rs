@@ -4,17 +4,18 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{
-    boards::{BoardFixture, SECOND, group, labels, revision},
-    sequence::Random,
-};
-use crate::model::ModelEngine;
 use jobbers_common::{
     board::{BoardTime, Content, When},
     engine::boards::{Boards, Commit, Create, ListTasks, Selection, Take, TakeOrder, Update},
     name::BoardName,
     time::Clock,
 };
+
+use super::{
+    boards::{BoardFixture, SECOND, group, labels, revision},
+    sequence::Random,
+};
+use crate::model::ModelEngine;
 
 /// Operations in the case that every run of the suite includes.
 const STEPS: u32 = 1_200;

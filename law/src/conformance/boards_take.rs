@@ -2,13 +2,14 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use super::boards::{BoardFixture, ME, MINUTE, OTHER, SECOND, commit, create, create_at, revision, take, touch};
 use jobbers_common::{
     board::{BoardTask, BoardTime, When},
     engine::boards::{Commit, Create, Take, TakeAnswer, TakeOrder, Update},
     limits::BOARD_RANDOM_CHOICE,
     name::BoardName,
 };
+
+use super::boards::{BoardFixture, ME, MINUTE, OTHER, SECOND, commit, create, create_at, revision, take, touch};
 
 pub async fn tasks_are_taken_by_time_and_then_by_revision(f: BoardFixture) {
     f.create(vec![create_at("g", 5), create_at("g", 4), create_at("g", 5), create_at("h", 1), create_at("g", 4)]).await;

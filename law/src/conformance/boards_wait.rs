@@ -4,11 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::{task::JoinHandle, time::Instant};
 
-use super::boards::{BoardFixture, MINUTE, SECOND, board, commit, create, group, revision, take, touch};
 use jobbers_common::{
     board::When,
     engine::boards::{Commit, Create, Update},
 };
+
+use super::boards::{BoardFixture, MINUTE, SECOND, board, commit, create, group, revision, take, touch};
 
 /// Far longer than any wake-up takes.
 const LONG: Duration = Duration::from_secs(60);

@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{DONE, Fixture, LEASE, RELEASED, audit::assert_sound, failure, id, queue, retry, seconds, task, task_in};
 use jobbers_common::{
     engine::{Deleted, Error, OnConflict, Outcome, PutMode, Resubmit, Resubmitted, Submit, SubmittedHow, TaskFilter},
     gate::ConcurrencyKey,
@@ -14,6 +13,8 @@ use jobbers_common::{
     task::{NewTask, Start},
     unique::{OnDuplicate, Unique, UniqueKey},
 };
+
+use super::{DONE, Fixture, LEASE, RELEASED, audit::assert_sound, failure, id, queue, retry, seconds, task, task_in};
 
 /// Larger than what engines keep beside a task's other fields.
 const LARGE: usize = KEPT_PARAMETER_BYTES + 1;

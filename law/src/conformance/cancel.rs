@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::{DONE, Fixture, LEASE, RELEASED, failure, id, ids, retry, seconds, task, worker};
 use jobbers_common::{
     engine::{Cancelled, ExtendAnswer, Extension, Outcome, SettleAnswer},
     lifecycle::Status,
@@ -10,6 +9,8 @@ use jobbers_common::{
     task::{NewTask, Start},
     time::Clock,
 };
+
+use super::{DONE, Fixture, LEASE, RELEASED, failure, id, ids, retry, seconds, task, worker};
 
 async fn cancel(f: &Fixture, text: &str) -> Cancelled {
     f.engine.cancel(&[id(text)]).await.unwrap()[0]

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::{DONE, Fixture, LEASE, RELEASED, failure, id, ids, queue, retry, seconds, task, task_in, worker};
 use jobbers_common::{
     engine::{
         DeadKey, DeadTask, Deleted, Duty, DutyClaim, Error, Extension, Heartbeat, OnConflict, Outbox, Outcome,
@@ -16,6 +15,8 @@ use jobbers_common::{
     task::{AttemptFailure, FailureKind, NewTask, Priority, Task},
     time::Clock,
 };
+
+use super::{DONE, Fixture, LEASE, RELEASED, failure, id, ids, queue, retry, seconds, task, task_in, worker};
 
 use Resubmitted::{Already, Done, Live, Moved, Unknown, UnknownQueue};
 

@@ -1,6 +1,5 @@
 //! Deleting queues and roles: on the condition that they have not changed, and that no worker serves them.
 
-use super::{DONE, Fixture, arrange::report, queue, seconds, task_in, worker};
 use jobbers_common::{
     engine::{DeleteRole, Deleted, Error, PutMode},
     limits::MAX_BATCH,
@@ -8,6 +7,8 @@ use jobbers_common::{
     queue::{QueueConfig, RoleConfig},
     worker::{WorkerReport, WorkerState},
 };
+
+use super::{DONE, Fixture, arrange::report, queue, seconds, task_in, worker};
 
 fn mailer() -> RoleConfig {
     RoleConfig::new(RoleName::new("mailer").unwrap(), vec![queue("default")])

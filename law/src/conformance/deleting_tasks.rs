@@ -2,12 +2,6 @@
 
 use std::time::Duration;
 
-use super::{
-    DONE, Fixture, LEASE, RELEASED,
-    audit::assert_sound,
-    dependencies::{after, edge},
-    failed, id, queue, seconds, task, task_in,
-};
 use jobbers_common::{
     dependency::{Dependencies, DependencyPolicy},
     engine::{Error, OnConflict, TaskDeletion},
@@ -15,6 +9,13 @@ use jobbers_common::{
     limits::{MAX_BATCH, SIGNALS_A_STEP},
     name::TaskId,
     task::{NewTask, Start},
+};
+
+use super::{
+    DONE, Fixture, LEASE, RELEASED,
+    audit::assert_sound,
+    dependencies::{after, edge},
+    failed, id, queue, seconds, task, task_in,
 };
 
 use TaskDeletion::{Deleted, Running, Unknown};

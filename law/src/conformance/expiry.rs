@@ -2,10 +2,6 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use super::{
-    Fixture, RELEASED, SettleAnswer::Accepted, Settlement, audit::assert_sound, id, ids, queue, retry, seconds, task,
-    task_in,
-};
 use jobbers_common::{
     dependency::{Dependency, DependencyPolicy},
     engine::{LostTask, OnConflict, PutMode, Resubmit, Resubmitted, Submit, backup::Restored},
@@ -17,6 +13,11 @@ use jobbers_common::{
     task::{AttemptFailure, FailureKind, NewTask, Priority, Start, Task},
     time::Clock,
     unique::{Unique, UniqueKey},
+};
+
+use super::{
+    Fixture, RELEASED, SettleAnswer::Accepted, Settlement, audit::assert_sound, id, ids, queue, retry, seconds, task,
+    task_in,
 };
 
 fn expiring(text: &str, late: u64) -> NewTask {

@@ -8,7 +8,6 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{DONE, Fixture, LEASE, audit::assert_sound, failure, ids, queue, retry, seconds, task, task_in, worker};
 use jobbers_common::{
     engine::{ClaimRequest, Cycle, Outcome, PutMode, QueueClaim, Settlement},
     gate::{ConcurrencyKey, GateLimits},
@@ -18,6 +17,8 @@ use jobbers_common::{
     rate::RateLimit,
     task::NewTask,
 };
+
+use super::{DONE, Fixture, LEASE, audit::assert_sound, failure, ids, queue, retry, seconds, task, task_in, worker};
 
 pub use self::{change::*, held::*, rates::*};
 

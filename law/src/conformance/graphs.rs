@@ -6,16 +6,17 @@ use std::{
     time::Duration,
 };
 
-use super::{
-    DONE, Fixture, LEASE, RELEASED, audit::assert_sound, dependencies::edge, failed, failure, id, retry, seconds,
-    sequence::Random, task,
-};
 use jobbers_common::{
     dependency::{Dependency, DependencyPolicy},
     engine::{Outcome, SettleAnswer},
     lifecycle::Status,
     policy::{Exhausted, PolicyOverrides},
     task::{ClaimedTask, NewTask},
+};
+
+use super::{
+    DONE, Fixture, LEASE, RELEASED, audit::assert_sound, dependencies::edge, failed, failure, id, retry, seconds,
+    sequence::Random, task,
 };
 
 /// The most predecessors of a task.

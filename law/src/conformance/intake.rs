@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{DONE, Fixture, id, ids, queue, retry, seconds, task, task_in};
 use jobbers_common::{
     engine::{Deleted, Error, OnConflict, PutMode, Resubmit, Resubmitted, Submit, SubmittedHow},
     lifecycle::Status,
@@ -11,6 +10,8 @@ use jobbers_common::{
     task::NewTask,
     unique::{OnDuplicate, Unique, UniqueKey},
 };
+
+use super::{DONE, Fixture, id, ids, queue, retry, seconds, task, task_in};
 
 /// Five a second, three of them at once.
 const RATE: RateLimit = RateLimit { tasks: 5, per: Duration::from_secs(1), burst: Some(3) };

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::{DONE, Fixture, LEASE, failure, id, ids, queue, retry, seconds, task, task_in};
 use jobbers_common::{
     engine::{Error, OnConflict, Outcome, PruneRequest, PruneScope, PutMode, SubmittedHow, TaskFilter},
     lifecycle::Status,
@@ -12,6 +11,8 @@ use jobbers_common::{
     task::{NewTask, Start},
     time::{Clock, Timestamp},
 };
+
+use super::{DONE, Fixture, LEASE, failure, id, ids, queue, retry, seconds, task, task_in};
 
 fn later(text: &str, delay: u64) -> NewTask {
     NewTask { start: Start::After(seconds(delay)), ..task(text) }

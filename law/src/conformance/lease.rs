@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::{DONE, Fixture, LEASE, RELEASED, id, ids, queue, retry, seconds, task, task_in, worker};
 use jobbers_common::{
     engine::{Error, ExtendAnswer, Extension, Heartbeat, LostTask, Reclaimed, SettleAnswer},
     lifecycle::Status,
@@ -13,6 +12,8 @@ use jobbers_common::{
     task::{ClaimedTask, FailureKind, Fence, NewTask, Progress},
     time::Clock,
 };
+
+use super::{DONE, Fixture, LEASE, RELEASED, id, ids, queue, retry, seconds, task, task_in, worker};
 
 const GOES_ON: ExtendAnswer = ExtendAnswer::Extended { cancel_requested: false };
 

@@ -4,7 +4,6 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{DONE, Fixture, LEASE, id, ids, queue, retry, seconds, task, task_in, worker};
 use jobbers_common::{
     engine::{
         ClaimRequest, Cycle, Deleted, Error, OnConflict, PutMode, QueueClaim, QueuePlace, Settlement, Submit,
@@ -16,6 +15,8 @@ use jobbers_common::{
     task::{NewTask, Priority, Start},
     time::Clock,
 };
+
+use super::{DONE, Fixture, LEASE, id, ids, queue, retry, seconds, task, task_in, worker};
 
 fn limited() -> QueueConfig {
     QueueConfig::new(queue("default"))

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::{DONE, Fixture, LEASE, failure, id, queue, retry, seconds, task, task_in, worker};
 use jobbers_common::{
     engine::{Error, ListRequest, OnConflict, Outcome, Resubmit, Submit, TaskFilter},
     label::Labels,
@@ -11,6 +10,8 @@ use jobbers_common::{
     task::{NewTask, Priority, Start, Task},
     time::Clock,
 };
+
+use super::{DONE, Fixture, LEASE, failure, id, queue, retry, seconds, task, task_in, worker};
 
 /// Two queues with tasks at every status that this contract can bring about.
 async fn varied(f: &Fixture) {

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::{DONE, Fixture, LEASE, RELEASED, failure, id, ids, queue, retry, seconds, task, task_in, worker};
 use jobbers_common::{
     engine::{Error, Extension, Heartbeat, OnConflict, Outcome, SubmittedHow},
     lifecycle::Status,
@@ -11,6 +10,8 @@ use jobbers_common::{
     task::{NewTask, Priority, Start, Task},
     unique::{Unique, UniqueKey},
 };
+
+use super::{DONE, Fixture, LEASE, RELEASED, failure, id, ids, queue, retry, seconds, task, task_in, worker};
 
 async fn moved(f: &Fixture, from: &str, to: &str, limit: usize) -> u64 {
     f.engine.move_tasks(&queue(from), &queue(to), limit).await.unwrap()

@@ -1,6 +1,5 @@
 //! Results of predecessors, which a task holds until it is over.
 
-use super::{DONE, Fixture, dependencies::after, failed, id, queue, seconds, task, task_in};
 use jobbers_common::{
     dependency::{Dependency, DependencyPolicy},
     engine::{
@@ -11,6 +10,8 @@ use jobbers_common::{
     queue::{QueueConfig, Retention},
     task::{ClaimedTask, NewTask},
 };
+
+use super::{DONE, Fixture, dependencies::after, failed, id, queue, seconds, task, task_in};
 
 fn result(text: &str) -> Payload {
     Payload::json(format!("{text:?}"))

@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{DONE, Fixture, audit::assert_sound, id, ids, queue, seconds, task, task_in, worker};
 use jobbers_common::{
     engine::{Deleted, Error, OnConflict, PruneRequest, PruneScope, PutMode, QueueListRequest, TaskFilter},
     limits::MAX_BATCH,
@@ -10,6 +9,8 @@ use jobbers_common::{
     queue::{QueueConfig, Retention, RoleConfig},
     routing::{Route, RouteKey, Versions},
 };
+
+use super::{DONE, Fixture, audit::assert_sound, id, ids, queue, seconds, task, task_in, worker};
 
 async fn create(f: &Fixture, names: &[&str]) {
     let names: Vec<QueueName> = names.iter().map(|name| queue(name)).collect();

@@ -4,9 +4,6 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::{task::JoinSet, time::Instant};
 
-use super::{
-    DONE, Fixture, LEASE, RELEASED, audit::assert_sound, failure, id, ids, queue, retry, seconds, task, task_in, worker,
-};
 use jobbers_common::{
     engine::{Cancelled, ClaimRequest, Cycle, Error, OnConflict, Outcome, PutMode, QueueClaim, Refusal, TaskFilter},
     gate::ConcurrencyKey,
@@ -16,6 +13,10 @@ use jobbers_common::{
     task::{ClaimedTask, FailureKind, NewTask, Priority},
     task_kind::TaskKind,
     time::Clock,
+};
+
+use super::{
+    DONE, Fixture, LEASE, RELEASED, audit::assert_sound, failure, id, ids, queue, retry, seconds, task, task_in, worker,
 };
 
 /// Longer than any wake-up may take, and far shorter than [`LONG`].

@@ -4,7 +4,6 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::value::RawValue;
 
-use super::{DONE, Fixture, audit::assert_sound, id, ids, queue, retry, seconds};
 use jobbers_common::{
     engine::{
         Error, Fire, Fired, IfBusy, Launch, Previous, PruneRequest, PruneScope, PutMode, PutSchedule, ScheduleEntry,
@@ -22,6 +21,8 @@ use jobbers_common::{
     template::TaskTemplate,
     time::Timestamp,
 };
+
+use super::{DONE, Fixture, audit::assert_sound, id, ids, queue, retry, seconds};
 
 fn template() -> TaskTemplate {
     TaskTemplate {

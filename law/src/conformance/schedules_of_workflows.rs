@@ -2,12 +2,6 @@
 
 use std::sync::Arc;
 
-use super::{
-    Fixture,
-    audit::assert_sound,
-    schedules::{create, named, now, stored},
-    workflows::{graph, run_at, workflow_id},
-};
 use jobbers_common::{
     engine::{
         Error, Fire, Fired, IfBusy, Launch, Previous, PutRun, StoredRun, StoredSchedule, workflows::encode_workflow,
@@ -16,6 +10,13 @@ use jobbers_common::{
     name::WorkflowId,
     schedule::{Overlap, RunId, Schedule, Target, WorkflowTemplate},
     workflow::{Run, RunState},
+};
+
+use super::{
+    Fixture,
+    audit::assert_sound,
+    schedules::{create, named, now, stored},
+    workflows::{graph, run_at, workflow_id},
 };
 
 fn of_workflow(overlap: Overlap) -> Schedule {

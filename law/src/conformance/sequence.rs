@@ -9,8 +9,6 @@ use std::{
     time::Duration,
 };
 
-use super::{Fixture, LEASE, audit::assert_sound, failure, id, queue, seconds, task_in, worker};
-use crate::model::ModelEngine;
 use jobbers_common::{
     dependency::{
         Dependency, DependencyPolicy,
@@ -35,6 +33,9 @@ use jobbers_common::{
     time::Clock,
     unique::{OnDuplicate, Unique, UniqueKey},
 };
+
+use super::{Fixture, LEASE, audit::assert_sound, failure, id, queue, seconds, task_in, worker};
+use crate::model::ModelEngine;
 
 /// Operations in the case that every run of the suite includes.
 const STEPS: u32 = 1_500;

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::{DONE, Fixture, LEASE, RELEASED, failure, id, ids, queue, retry, seconds, task, worker};
 use jobbers_common::{
     engine::{Cycle, Error, Outcome, SettleAnswer, Settlement},
     error_kind::ErrorKind,
@@ -14,6 +13,8 @@ use jobbers_common::{
     time::Clock,
     transition::{Facts, Return, Transition},
 };
+
+use super::{DONE, Fixture, LEASE, RELEASED, failure, id, ids, queue, retry, seconds, task, worker};
 
 use SettleAnswer::{Accepted, LeaseLost};
 

@@ -4,12 +4,6 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use super::{
-    DONE, Fixture,
-    audit::assert_sound,
-    dependencies::{after, edge},
-    failed, id, queue, seconds, task, task_in,
-};
 use jobbers_common::{
     dependency::{DependencyPolicy, added::NewDependency},
     engine::{Error, OnConflict, Resubmit, Resubmitted},
@@ -18,6 +12,13 @@ use jobbers_common::{
     name::SignalName,
     signal::{AwaitedSignal, ExternalSignal, OnTimeout, SignalState, Signalled},
     task::{NewTask, Start},
+};
+
+use super::{
+    DONE, Fixture,
+    audit::assert_sound,
+    dependencies::{after, edge},
+    failed, id, queue, seconds, task, task_in,
 };
 
 fn name(text: &str) -> SignalName {

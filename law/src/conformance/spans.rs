@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::{DONE, Fixture, LEASE, RELEASED, failure, id, retry, seconds, task, worker};
 use jobbers_common::{
     engine::{
         Cycle, Error, Extension, Heartbeat, OnConflict, Outcome, PruneRequest, PruneScope, Resubmit, SettleAnswer,
@@ -12,6 +11,8 @@ use jobbers_common::{
     payload::Payload,
     task::{ClaimedTask, NewTask, Progress},
 };
+
+use super::{DONE, Fixture, LEASE, RELEASED, failure, id, retry, seconds, task, worker};
 
 use SettleAnswer::{Accepted, LeaseLost};
 

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::{DONE, Fixture, id, ids, queue, seconds, task, task_in};
 use jobbers_common::{
     engine::{ConflictReason, Error, OnConflict, SubmittedHow},
     error_kind::ErrorKind,
@@ -13,6 +12,8 @@ use jobbers_common::{
     task::{NewTask, Priority, Start},
     time::Clock,
 };
+
+use super::{DONE, Fixture, id, ids, queue, seconds, task, task_in};
 
 pub async fn a_submitted_task_is_stored_as_it_was_given(f: Fixture) {
     f.create_queue("mail").await;

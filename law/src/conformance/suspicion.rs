@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::{DONE, Fixture, LEASE, RELEASED, audit::assert_sound, id, ids, queue, retry, seconds, task, worker};
 use jobbers_common::{
     engine::{Cancelled, PutMode, Settlement, TaskFilter},
     gate::ConcurrencyKey,
@@ -12,6 +11,8 @@ use jobbers_common::{
     suspicion::Suspicion,
     task::{ClaimedTask, NewTask},
 };
+
+use super::{DONE, Fixture, LEASE, RELEASED, audit::assert_sound, id, ids, queue, retry, seconds, task, worker};
 
 fn numbered(count: usize) -> Vec<NewTask> {
     (0..count).map(|n| task(&format!("t{n:02}"))).collect()

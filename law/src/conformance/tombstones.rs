@@ -1,6 +1,5 @@
 //! Ids that a client chose are remembered after their tasks were pruned.
 
-use super::{DONE, Fixture, audit::assert_sound, failed, id, queue, seconds, task, task_in};
 use jobbers_common::{
     engine::{
         ConflictReason, Error, OnConflict, PruneRequest, PruneScope, Resubmit, ResubmitFrom, Resubmitted, SubmittedHow,
@@ -11,6 +10,8 @@ use jobbers_common::{
     time::{Clock, Timestamp},
     tombstone::{Tombstone, TombstonePolicy},
 };
+
+use super::{DONE, Fixture, audit::assert_sound, failed, id, queue, seconds, task, task_in};
 
 fn chosen(text: &str) -> NewTask {
     NewTask { id_is_chosen: true, ..task(text) }

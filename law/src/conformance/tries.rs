@@ -1,6 +1,5 @@
 //! Tasks whose tries are limited.
 
-use super::{Fixture, LEASE, RELEASED, SettleAnswer::Accepted, id, retry, seconds, task};
 use jobbers_common::{
     dependency::{Dependency, DependencyPolicy},
     engine::{LostTask, Outcome, Reclaimed, Resubmit, Resubmitted},
@@ -9,6 +8,8 @@ use jobbers_common::{
     policy::{DeadLetter, Exhausted, PolicyOverrides},
     task::{FailureKind, NewTask},
 };
+
+use super::{Fixture, LEASE, RELEASED, SettleAnswer::Accepted, id, retry, seconds, task};
 
 fn tries(text: &str, max_tries: u32, exhausted: Option<Exhausted>) -> NewTask {
     let overrides = PolicyOverrides { max_tries: Some(max_tries), exhausted, ..PolicyOverrides::default() };

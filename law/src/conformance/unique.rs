@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{DONE, Fixture, RELEASED, failure, id, ids, queue, retry, seconds, task, task_in, worker};
 use jobbers_common::{
     engine::{
         Deleted, Error, Extension, Heartbeat, OnConflict, Outcome, PruneRequest, PruneScope, PutMode, Resubmit,
@@ -18,6 +17,8 @@ use jobbers_common::{
     time::Clock,
     unique::{OnDuplicate, StatusSet, Unique, UniqueKey},
 };
+
+use super::{DONE, Fixture, RELEASED, failure, id, ids, queue, retry, seconds, task, task_in, worker};
 
 use OnDuplicate::{KeepLast, Reject, Replace, Return};
 use SubmittedHow::{Created, Existing, Replaced, Updated};

@@ -4,13 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{DONE, Fixture, RELEASED, id, queue, seconds, task, task_in, worker};
 use jobbers_common::{
     engine::{PutMode, Resubmit, Settlement},
     lifecycle::Status,
     queue::QueueConfig,
     task::{NewTask, Start},
 };
+
+use super::{DONE, Fixture, RELEASED, id, queue, seconds, task, task_in, worker};
 
 /// Longer than any wake-up may take, and far shorter than [`LONG`].
 const SOON: Duration = Duration::from_millis(900);

@@ -2,7 +2,6 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use super::{DONE, Fixture, LEASE, ids, queue, seconds, task, task_in, worker};
 use jobbers_common::{
     engine::{ClaimRequest, Cycle, Error, PutMode, QueueClaim, SettleAnswer, Settlement},
     lifecycle::Status,
@@ -12,6 +11,8 @@ use jobbers_common::{
     task::{NewTask, Priority, Start},
     time::Clock,
 };
+
+use super::{DONE, Fixture, LEASE, ids, queue, seconds, task, task_in, worker};
 
 fn with_priority(id: &str, priority: u8) -> NewTask {
     NewTask { priority: Priority::new(priority).unwrap(), ..task(id) }

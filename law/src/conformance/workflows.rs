@@ -1,6 +1,5 @@
 //! Runs of workflows: compare-and-set on a revision, and how runs and their tasks are found.
 
-use super::{DONE, Fixture, audit::assert_sound, id, queue, seconds, task};
 use jobbers_common::{
     dependency::DependencyPolicy,
     engine::{Error, PruneRequest, PruneScope, PutMode, PutRun, RunQuery, StoredRun, workflows::encode_workflow},
@@ -12,6 +11,8 @@ use jobbers_common::{
     time::Timestamp,
     workflow::{NewNode, Run, RunState, Workflow},
 };
+
+use super::{DONE, Fixture, audit::assert_sound, id, queue, seconds, task};
 
 /// Two tasks, one after the other.
 pub(super) fn graph() -> Workflow {

@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::state::State;
 use jobbers_common::{
     engine::{DeleteRole, Deleted, Error, PutMode, Result, keep::check_deletion},
     limits::MAX_BATCH,
@@ -12,6 +11,8 @@ use jobbers_common::{
     time::Timestamp,
     worker::{RegisteredWorker, WorkerReport},
 };
+
+use super::state::State;
 
 impl State {
     /// Changes the configuration; a change that changes nothing raises no version and wakes no worker.

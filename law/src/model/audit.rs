@@ -1,10 +1,11 @@
 //! The audit: one map has no second place to disagree with, but its counters are two.
 
-use super::state::{State, Stored};
 use jobbers_common::{
     engine::{AuditRequest, Audited, Error, Finding, Flaw, Result},
     lifecycle::Status,
 };
+
+use super::state::{State, Stored};
 
 impl State {
     pub(super) fn audit(&self, request: &AuditRequest) -> Result<Audited> {

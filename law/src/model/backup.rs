@@ -4,14 +4,6 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 
-use super::{
-    ModelEngine,
-    boards::Board,
-    dependency::AtOnce,
-    parents::Held,
-    state::{OpenEdge, State, Stored},
-    unique::KeyHolder,
-};
 use jobbers_common::{
     dependency::{Dependency, EndedPredecessor},
     engine::{
@@ -25,6 +17,15 @@ use jobbers_common::{
     name::{BoardName, TaskId},
     task::Task,
     time::Timestamp,
+};
+
+use super::{
+    ModelEngine,
+    boards::Board,
+    dependency::AtOnce,
+    parents::Held,
+    state::{OpenEdge, State, Stored},
+    unique::KeyHolder,
 };
 
 #[async_trait]

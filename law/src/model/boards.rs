@@ -8,7 +8,6 @@ use std::{
 use async_trait::async_trait;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{ModelEngine, state::State};
 use jobbers_common::{
     board::{BoardTask, BoardTime},
     engine::{
@@ -24,6 +23,8 @@ use jobbers_common::{
     limits::MAX_BOARD_PAGE_BYTES,
     name::BoardName,
 };
+
+use super::{ModelEngine, state::State};
 
 /// A board.
 #[derive(Debug, Clone, Default)]

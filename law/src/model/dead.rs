@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::state::{State, Stored};
 use jobbers_common::{
     engine::{DeadKey, DeadTask, Duty, DutyClaim, Outbox, Resubmit, ResubmitFrom, Resubmitted},
     lifecycle::{Move, Status},
@@ -11,6 +10,8 @@ use jobbers_common::{
     task::Task,
     time::Timestamp,
 };
+
+use super::state::{State, Stored};
 
 impl State {
     pub(super) fn dead_letters(&self, after: u64, limit: usize) -> Outbox {

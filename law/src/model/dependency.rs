@@ -2,10 +2,6 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use super::{
-    parents::Held,
-    state::{OpenEdge, State, Stored},
-};
 use jobbers_common::{
     dependency::{
         Dependencies, Dependency, End, EndedPredecessor,
@@ -19,6 +15,11 @@ use jobbers_common::{
     signal::{ExternalSignal, SignalState, Signalled},
     task::{NewTask, Task},
     time::Timestamp,
+};
+
+use super::{
+    parents::Held,
+    state::{OpenEdge, State, Stored},
 };
 
 /// The end of a predecessor on its way to a successor.

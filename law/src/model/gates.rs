@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use super::state::{State, Stored};
 use jobbers_common::{
     gate::{Gate, GateLimits, MAX_HOLDERS_NAMED, ShutGate},
     lifecycle::Status,
     name::{QueueName, TaskId},
     time::Timestamp,
 };
+
+use super::state::{State, Stored};
 
 impl State {
     fn gates(&self, stored: &Stored) -> Vec<(Gate, GateLimits)> {

@@ -1,6 +1,5 @@
 //! Promote, reclaim, prune, purge.
 
-use super::state::{State, Stored};
 use jobbers_common::{
     dependency::End,
     engine::{Error, LostTask, PruneRequest, PruneScope, Pruned, Reclaimed, Result, TaskDeletion},
@@ -12,6 +11,8 @@ use jobbers_common::{
     tombstone::{Tombstone, TombstonePolicy},
     transition::Transition,
 };
+
+use super::state::{State, Stored};
 
 impl State {
     /// The ids of tasks at `status`, in the given queues (all, for `None`), whose `key` lies at or before `now`,

@@ -2,7 +2,6 @@
 
 use std::{cmp::Reverse, collections::BTreeMap, ops::Bound};
 
-use super::state::{State, Stored};
 use jobbers_common::{
     dependency::Dependencies,
     engine::{Error, ListRequest, Page, QueueListRequest, QueuePage, QueuePlace, QueueStats, Result},
@@ -11,6 +10,8 @@ use jobbers_common::{
     task::Task,
     time::Timestamp,
 };
+
+use super::state::{State, Stored};
 
 /// A task's place in a list: section, queue, order within, id.
 type Place = (u8, String, i64, String);

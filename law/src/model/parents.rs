@@ -1,6 +1,5 @@
 //! Predecessors of tasks, and what is kept of them.
 
-use super::state::State;
 use jobbers_common::{
     engine::{Parent, Parents, ParentsRequest, parents::result_bytes},
     lifecycle::Status,
@@ -8,6 +7,8 @@ use jobbers_common::{
     task::Task,
     time::Timestamp,
 };
+
+use super::state::State;
 
 /// The predecessors of a task.
 #[derive(Debug, Clone)]

@@ -2,7 +2,6 @@
 
 use std::ops::Bound;
 
-use super::state::State;
 use jobbers_common::{
     engine::{
         DueSchedules, Error, Fire, Fired, IfBusy, Launch, Previous, PutRun, PutSchedule, Result, ScheduleEntry,
@@ -12,6 +11,8 @@ use jobbers_common::{
     name::{ScheduleName, TaskId},
     time::Timestamp,
 };
+
+use super::state::State;
 
 impl State {
     pub(super) fn put_schedule(&mut self, entry: ScheduleEntry, put: PutSchedule) -> Result<u64> {

@@ -5,7 +5,6 @@ use std::{
     sync::Arc,
 };
 
-use super::{boards::Board, dependency::Signal, parents::Held, unique::KeyHolder};
 use jobbers_common::{
     dependency::{DependencyPolicy, End},
     engine::{ClaimRequest, DeadKey, DeadTask, Duty, StoredRun, StoredSchedule},
@@ -25,6 +24,8 @@ use jobbers_common::{
     unique::UniqueKey,
     worker::RegisteredWorker,
 };
+
+use super::{boards::Board, dependency::Signal, parents::Held, unique::KeyHolder};
 
 /// A task and what only the store knows of it.
 #[derive(Debug, Clone)]

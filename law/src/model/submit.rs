@@ -1,10 +1,5 @@
 //! Taking tasks in.
 
-use super::{
-    dependency::{AtOnce, counted},
-    state::{OpenEdge, State, Stored},
-    unique::Met,
-};
 use jobbers_common::{
     dependency::Dependency,
     engine::{Error, OnConflict, Result, Submit, Submitted, SubmittedHow},
@@ -14,6 +9,12 @@ use jobbers_common::{
     suspicion::Suspicion,
     task::{NewTask, Start, Task},
     time::Timestamp,
+};
+
+use super::{
+    dependency::{AtOnce, counted},
+    state::{OpenEdge, State, Stored},
+    unique::Met,
 };
 
 /// The result for one task: its id, what the submission did, and whether its queue must have room for it.

@@ -1,6 +1,5 @@
 //! Unique keys: who holds one, and what a submission does when its key is held.
 
-use super::state::State;
 use jobbers_common::{
     engine::{Error, Result},
     lifecycle::Status,
@@ -9,6 +8,8 @@ use jobbers_common::{
     time::Timestamp,
     unique::{OnDuplicate, UniqueKey},
 };
+
+use super::state::State;
 
 /// The task that took a key last. Whether it holds it, its record says.
 #[derive(Debug, Clone)]

@@ -2,7 +2,6 @@
 
 use std::{cmp::Reverse, collections::BTreeSet, time::Duration};
 
-use super::state::{FirstGiveBack, State, Stored};
 use jobbers_common::{
     engine::{
         Cancelled, ClaimRequest, Cycle, CycleReply, ExtendAnswer, Extension, LostTask, Outcome, QueueClaim,
@@ -16,6 +15,8 @@ use jobbers_common::{
     time::Timestamp,
     transition::{Facts, Return, Transition, UnknownMark},
 };
+
+use super::state::{FirstGiveBack, State, Stored};
 
 /// How many due tasks, and how many expired leases, one claim looks after.
 const MAINTAIN_LIMIT: usize = 100;

@@ -1,6 +1,5 @@
 //! Runs of workflows: compare-and-set on a revision.
 
-use super::state::State;
 use jobbers_common::{
     engine::{DueRuns, Error, PutRun, Result, RunCounts, RunQuery, StoredRun},
     lifecycle::Status,
@@ -9,6 +8,8 @@ use jobbers_common::{
     time::Timestamp,
     workflow::Run,
 };
+
+use super::state::State;
 
 impl State {
     pub(super) fn put_workflow(&mut self, run: Run, put: PutRun) -> Result<u64> {

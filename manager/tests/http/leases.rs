@@ -7,7 +7,7 @@ use jobbers_common::{
     time::{ManualClock, Timestamp},
     worker::{WorkerReport, WorkerState},
 };
-use jobbers_law::model::ModelEngine;
+use jobbers_law::{double::Double, model::ModelEngine};
 use jobbers_manager::Config;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -203,7 +203,7 @@ async fn a_token_that_holds_nothing_is_answered_as_lost_and_harms_no_neighbour()
 
 #[tokio::test]
 async fn a_waiting_request_is_answered_when_there_is_a_task() {
-    let engine = Arc::new(FaultyEngine::new());
+    let engine = Arc::new(Double(FaultyEngine::new()));
     let server = Server::with(engine.clone(), Config::default()).await;
     let body = json!({"worker": "py", "queues": ["default"], "wait": "60s"});
     let waiting = server.json(Method::POST, "/leases", body).send();
@@ -218,7 +218,7 @@ async fn a_waiting_request_is_answered_when_there_is_a_task() {
 
 #[tokio::test]
 async fn a_waiting_request_is_answered_with_nothing_when_the_manager_stops() {
-    let engine = Arc::new(FaultyEngine::new());
+    let engine = Arc::new(Double(FaultyEngine::new()));
     let server = Server::with(engine.clone(), Config::default()).await;
     let body = json!({"worker": "py", "queues": ["default"], "wait": "60s"});
     let waiting = tokio::spawn(server.json(Method::POST, "/leases", body).send());
@@ -253,7 +253,7 @@ async fn until(server: &Server, standing: &str, tasks: u64) {
 
 #[tokio::test]
 async fn a_client_that_goes_away_while_it_waits_takes_nothing() {
-    let engine = Arc::new(FaultyEngine::new());
+    let engine = Arc::new(Double(FaultyEngine::new()));
     let server = Server::with(engine.clone(), Config::default()).await;
     let body = json!({"worker": "gone", "queues": ["default"], "wait": "60s"});
     let waiting = ask_and_read_nothing(&server, body).await;
@@ -274,7 +274,7 @@ async fn a_client_that_goes_away_while_it_waits_takes_nothing() {
 
 #[tokio::test]
 async fn a_claim_that_is_under_way_when_its_client_goes_away_is_given_back() {
-    let engine = Arc::new(FaultyEngine::new());
+    let engine = Arc::new(Double(FaultyEngine::new()));
     let server = Server::with(engine.clone(), Config::default()).await;
     submit(&server, "x", json!({})).await;
     engine.hold_claims(true);

@@ -8,7 +8,7 @@ use jobbers_common::{
     payload::Payload,
     task::{AttemptFailure, FailureKind, Progress},
 };
-use jobbers_law::model::ModelEngine;
+use jobbers_law::{double::Double, model::ModelEngine};
 use jobbers_manager::Config;
 use serde_json::{Value, json};
 use tokio::{io::AsyncWriteExt, net::TcpStream};
@@ -153,7 +153,7 @@ async fn a_pruned_task_of_a_chosen_id_is_gone_with_its_end() {
 
 #[tokio::test]
 async fn a_client_that_goes_away_leaves_no_wait_behind() {
-    let engine = Arc::new(FaultyEngine::new());
+    let engine = Arc::new(Double(FaultyEngine::new()));
     let server = Server::with(engine.clone(), Config::default()).await;
     submit(&server, "x").await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();

@@ -10,10 +10,11 @@ use crate::{
     fault::FaultyEngine,
     server::{Server, soon},
 };
+use jobbers_law::double::Double;
 
 #[tokio::test]
 async fn a_waiting_long_poll_is_answered_when_the_manager_stops() {
-    let engine = Arc::new(FaultyEngine::new());
+    let engine = Arc::new(Double(FaultyEngine::new()));
     let server = Server::with(engine.clone(), Config::default()).await;
     server.post("/tasks", json!({"id": "x", "name": "t"})).await.expect(201);
     let waiting = tokio::spawn(server.send_owned("/tasks/x?wait=60s"));
@@ -65,7 +66,7 @@ async fn a_request_that_does_not_end_is_cut_at_the_deadline_or_at_once() {
     for at_once in [false, true] {
         let drain_timeout = if at_once { Duration::from_secs(3_600) } else { Duration::from_millis(50) };
         let config = Config { drain_timeout, ..Config::default() };
-        let server = Server::with(Arc::new(FaultyEngine::new()), config).await;
+        let server = Server::with(Arc::new(Double(FaultyEngine::new())), config).await;
         let mut stream = endless_request(&server).await;
         if at_once {
             server.shutdown.now.cancel();

@@ -10,9 +10,10 @@ use crate::{
     fault::{Fault, FaultyEngine},
     server::Server,
 };
+use jobbers_law::double::Double;
 
-async fn start() -> (Arc<FaultyEngine>, Server) {
-    let engine = Arc::new(FaultyEngine::new());
+async fn start() -> (Arc<Double<FaultyEngine>>, Server) {
+    let engine = Arc::new(Double(FaultyEngine::new()));
     let server = Server::with(engine.clone(), Config::default()).await;
     (engine, server)
 }

@@ -20,7 +20,7 @@ use jobbers_common::{
     time::{ManualClock, Timestamp},
     worker::WorkerReport,
 };
-use jobbers_law::model::ModelEngine;
+use jobbers_law::{double::Double, model::ModelEngine};
 use jobbers_process::shutdown::Shutdown;
 use jobbers_worker::{Client, Config, Context, Encode, Report, TaskFn, Worker, WorkerError};
 use tokio::{
@@ -57,7 +57,7 @@ pub(crate) fn probe(ctx: &Context) -> Probe {
 }
 
 pub(crate) struct Bench {
-    pub(crate) engine: Arc<Faulty>,
+    pub(crate) engine: Arc<Double<Faulty>>,
     pub(crate) clock: Arc<ManualClock>,
     /// Reaches the store whether or not the worker does.
     pub(crate) client: Client,
@@ -85,7 +85,7 @@ impl Bench {
 
     fn on(store: ModelEngine, clock: Arc<ManualClock>) -> Self {
         let store = Arc::new(store);
-        let engine = Arc::new(Faulty::new(store.clone()));
+        let engine = Arc::new(Double(Faulty::new(store.clone())));
         let (told, events) = mpsc::unbounded_channel();
         Self {
             client: Client::new(store),

@@ -11,25 +11,12 @@ use std::{
 
 use async_trait::async_trait;
 use jobbers_common::{
-    dependency::added::NewDependency,
-    engine::{
-        AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules, Duty,
-        DutyClaim, Engine, Error, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, Parents,
-        ParentsRequest, PruneRequest, Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage, QueuePlace,
-        QueueStats, Reclaimed, Resubmit, Resubmitted, Result, RunCounts, RunQuery, ScheduleEntry, StoredRun,
-        StoredSchedule, Submit, Submitted, TaskDeletion,
-    },
-    lifecycle::Status,
-    name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId},
-    queue::{Config, QueueConfig, RoleConfig},
-    registry::{Catalogue, CatalogueId},
-    routing::{RouteKey, RouteRule},
-    signal::Signalled,
-    task::Task,
-    tombstone::Tombstone,
-    worker::{RegisteredWorker, WorkerReport},
-    workflow::Run,
+    engine::{Cycle, CycleReply, Engine, Error, ExtendAnswer, Extension, Result},
+    name::WorkerId,
+    queue::Config,
+    worker::WorkerReport,
 };
+use jobbers_law::double::Behaviour;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -143,7 +130,7 @@ impl Faulty {
         called
     }
 
-    fn reach(&self) -> Result<()> {
+    fn check_up(&self) -> Result<()> {
         if self.down.load(Ordering::SeqCst) {
             return self.fail(Error::unavailable("it is down"));
         }
@@ -162,13 +149,9 @@ impl Faulty {
 }
 
 #[async_trait]
-impl Engine for Faulty {
-    fn boards(self: Arc<Self>) -> Arc<dyn jobbers_common::engine::boards::Boards> {
-        Arc::clone(&self.inner).boards()
-    }
-
-    fn backup(self: Arc<Self>) -> Arc<dyn jobbers_common::engine::backup::Backup> {
-        Arc::clone(&self.inner).backup()
+impl Behaviour for Faulty {
+    fn store(&self) -> &Arc<dyn Engine> {
+        &self.inner
     }
 
     async fn cycle(&self, cycle: Cycle) -> Result<CycleReply> {
@@ -176,7 +159,7 @@ impl Engine for Faulty {
         if settles && self.down.load(Ordering::SeqCst) {
             self.settlements_refused.fetch_add(1, Ordering::SeqCst);
         }
-        self.reach()?;
+        self.check_up()?;
         let refusal = self.refusal.lock().and_then(|refusal| refusal(&cycle));
         if let Some(error) = refusal {
             return self.fail(error);
@@ -200,7 +183,7 @@ impl Engine for Faulty {
     }
 
     async fn extend(&self, worker: &WorkerId, lease: Duration, all: Vec<Extension>) -> Result<Vec<ExtendAnswer>> {
-        self.reach()?;
+        self.check_up()?;
         let refusal = self.extend_refusal.lock().and_then(|refusal| refusal(&all));
         if let Some(error) = refusal {
             return self.fail(error);
@@ -215,232 +198,23 @@ impl Engine for Faulty {
         answers
     }
 
-    async fn statuses(&self, ids: &[TaskId]) -> Result<Vec<Option<Status>>> {
-        self.inner.statuses(ids).await
-    }
-    async fn parents(&self, request: ParentsRequest) -> Result<Parents> {
-        self.inner.parents(request).await
-    }
-
-    async fn put_workflow(&self, run: Run, put: PutRun) -> Result<u64> {
-        self.inner.put_workflow(run, put).await
-    }
-
-    async fn workflow(&self, id: &WorkflowId) -> Result<Option<StoredRun>> {
-        self.inner.workflow(id).await
-    }
-
-    async fn workflow_definition(&self, id: &WorkflowId) -> Result<Option<String>> {
-        self.inner.workflow_definition(id).await
-    }
-
-    async fn list_workflows(&self, query: RunQuery) -> Result<Vec<StoredRun>> {
-        self.inner.list_workflows(query).await
-    }
-
-    async fn delete_workflow(&self, id: &WorkflowId, revision: u64) -> Result<()> {
-        self.inner.delete_workflow(id, revision).await
-    }
-
-    async fn due_workflows(&self, limit: usize) -> Result<DueRuns> {
-        self.inner.due_workflows(limit).await
-    }
-
-    async fn count_workflows(&self) -> Result<RunCounts> {
-        self.inner.count_workflows().await
-    }
-
     async fn register_worker(&self, report: WorkerReport, ttl: Duration) -> Result<u64> {
-        self.reach()?;
+        self.check_up()?;
         let version = self.inner.register_worker(report, ttl).await;
         self.called.notify_waiters();
         version
     }
 
     async fn deregister_worker(&self, worker: &WorkerId) -> Result<()> {
-        self.reach()?;
+        self.check_up()?;
         self.inner.deregister_worker(worker).await
     }
 
-    async fn wait(&self, worker: &WorkerId, timeout: Duration) {
-        self.inner.wait(worker, timeout).await;
-    }
-
     async fn config(&self) -> Result<Arc<Config>> {
-        self.reach()?;
+        self.check_up()?;
         self.configs.fetch_add(1, Ordering::SeqCst);
         let config = self.inner.config().await?;
         let version = self.behind(config.version);
         Ok(Arc::new(Config { version, ..Config::clone(&config) }))
-    }
-
-    async fn submit(&self, batch: Submit) -> Result<Vec<Submitted>> {
-        self.inner.submit(batch).await
-    }
-    async fn signal(&self, id: &TaskId, name: &SignalName, keep: Option<Duration>) -> Result<Signalled> {
-        self.inner.signal(id, name, keep).await
-    }
-    async fn add_dependencies(&self, edges: &[NewDependency]) -> Result<Vec<bool>> {
-        self.inner.add_dependencies(edges).await
-    }
-
-    async fn get(&self, id: &TaskId) -> Result<Option<Task>> {
-        self.inner.get(id).await
-    }
-
-    async fn tombstone(&self, id: &TaskId) -> Result<Option<Tombstone>> {
-        self.inner.tombstone(id).await
-    }
-
-    async fn await_finished(&self, id: &TaskId, timeout: Duration) -> Result<Option<Task>> {
-        self.inner.await_finished(id, timeout).await
-    }
-
-    async fn list(&self, request: ListRequest) -> Result<Page> {
-        self.inner.list(request).await
-    }
-
-    async fn place(&self, id: &TaskId) -> Result<Option<QueuePlace>> {
-        self.inner.place(id).await
-    }
-
-    async fn queue_stats(&self, queue: &QueueName) -> Result<QueueStats> {
-        self.inner.queue_stats(queue).await
-    }
-
-    async fn list_queues(&self, request: QueueListRequest) -> Result<QueuePage> {
-        self.inner.list_queues(request).await
-    }
-
-    async fn health(&self) -> Result<Health> {
-        self.inner.health().await
-    }
-
-    async fn cancel(&self, ids: &[TaskId]) -> Result<Vec<Cancelled>> {
-        self.inner.cancel(ids).await
-    }
-
-    async fn resubmit(&self, batch: Vec<Resubmit>) -> Result<Vec<Resubmitted>> {
-        self.inner.resubmit(batch).await
-    }
-
-    async fn dead_letters(&self, after: u64, limit: usize) -> Result<Outbox> {
-        self.inner.dead_letters(after, limit).await
-    }
-
-    async fn forget_dead_letters(&self, keys: &[DeadKey]) -> Result<()> {
-        self.inner.forget_dead_letters(keys).await
-    }
-
-    async fn forget_receipts(&self, keys: &[DeadKey]) -> Result<()> {
-        self.inner.forget_receipts(keys).await
-    }
-
-    async fn claim_duty(&self, claim: DutyClaim) -> Result<Duty> {
-        self.inner.claim_duty(claim).await
-    }
-
-    async fn duty(&self, duty: &DutyName) -> Result<Option<Duty>> {
-        self.inner.duty(duty).await
-    }
-
-    async fn release_duty(&self, duty: &DutyName, holder: &HolderId) -> Result<()> {
-        self.inner.release_duty(duty, holder).await
-    }
-
-    async fn promote_due(&self, limit: usize) -> Result<u64> {
-        self.inner.promote_due(limit).await
-    }
-
-    async fn reclaim_expired(&self, limit: usize) -> Result<Reclaimed> {
-        self.inner.reclaim_expired(limit).await
-    }
-
-    async fn prune(&self, request: PruneRequest) -> Result<Pruned> {
-        self.inner.prune(request).await
-    }
-
-    async fn purge_queue(&self, queue: &QueueName, limit: usize) -> Result<u64> {
-        self.inner.purge_queue(queue, limit).await
-    }
-
-    async fn delete_tasks(&self, ids: &[TaskId], cascade: bool) -> Result<Vec<TaskDeletion>> {
-        self.inner.delete_tasks(ids, cascade).await
-    }
-
-    async fn audit(&self, request: AuditRequest) -> Result<Audited> {
-        self.inner.audit(request).await
-    }
-
-    async fn move_tasks(&self, from: &QueueName, to: &QueueName, limit: usize) -> Result<u64> {
-        self.inner.move_tasks(from, to, limit).await
-    }
-
-    async fn put_schedule(&self, entry: ScheduleEntry, put: PutSchedule) -> Result<u64> {
-        self.inner.put_schedule(entry, put).await
-    }
-
-    async fn schedule(&self, name: &ScheduleName) -> Result<Option<StoredSchedule>> {
-        self.inner.schedule(name).await
-    }
-
-    async fn list_schedules(&self, after: Option<&ScheduleName>, limit: usize) -> Result<Vec<StoredSchedule>> {
-        self.inner.list_schedules(after, limit).await
-    }
-
-    async fn delete_schedule(&self, name: &ScheduleName, revision: Option<u64>) -> Result<()> {
-        self.inner.delete_schedule(name, revision).await
-    }
-
-    async fn due_schedules(&self, limit: usize) -> Result<DueSchedules> {
-        self.inner.due_schedules(limit).await
-    }
-
-    async fn fire_schedule(&self, fire: Fire) -> Result<Fired> {
-        self.inner.fire_schedule(fire).await
-    }
-
-    async fn create_queues(&self, queues: &[QueueName]) -> Result<()> {
-        self.inner.create_queues(queues).await
-    }
-
-    async fn put_queue(&self, queue: QueueConfig, mode: PutMode<QueueConfig>) -> Result<Arc<Config>> {
-        self.inner.put_queue(queue, mode).await
-    }
-
-    async fn delete_queue(&self, queue: &QueueName, expected: Option<QueueConfig>) -> Result<Deleted> {
-        self.inner.delete_queue(queue, expected).await
-    }
-
-    async fn put_role(&self, role: RoleConfig, mode: PutMode<RoleConfig>) -> Result<Arc<Config>> {
-        self.inner.put_role(role, mode).await
-    }
-
-    async fn delete_role(&self, role: &RoleName, on: DeleteRole) -> Result<Arc<Config>> {
-        self.inner.delete_role(role, on).await
-    }
-
-    async fn put_route(&self, key: RouteKey, rule: RouteRule) -> Result<Arc<Config>> {
-        self.inner.put_route(key, rule).await
-    }
-
-    async fn delete_route(&self, key: &RouteKey) -> Result<Arc<Config>> {
-        self.inner.delete_route(key).await
-    }
-
-    async fn workers(&self) -> Result<Vec<RegisteredWorker>> {
-        self.inner.workers().await
-    }
-
-    async fn set_draining(&self, worker: &WorkerId, draining: bool) -> Result<Arc<Config>> {
-        self.inner.set_draining(worker, draining).await
-    }
-
-    async fn keep_catalogue(&self, catalogue: &Catalogue, ttl: Duration) -> Result<CatalogueId> {
-        self.inner.keep_catalogue(catalogue, ttl).await
-    }
-
-    async fn catalogue(&self, id: CatalogueId) -> Result<Option<Catalogue>> {
-        self.inner.catalogue(id).await
     }
 }

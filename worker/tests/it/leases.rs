@@ -11,6 +11,7 @@ use jobbers_common::{
 use jobbers_worker::{Config, prelude::*};
 
 use crate::bench::{Bench, json, probe};
+use jobbers_law::double::Double;
 
 #[task]
 async fn gated_by_fence(ctx: Context) -> Result<u64, TaskError> {
@@ -112,7 +113,7 @@ async fn a_task_that_was_stopped_for_its_lease_runs_again_and_counts_neither_ret
 }
 
 /// How many renewals a task waits for before it releases its thread.
-struct Patience(std::sync::Arc<crate::faulty::Faulty>);
+struct Patience(std::sync::Arc<Double<crate::faulty::Faulty>>);
 
 #[task]
 async fn hogs_the_runtime(ctx: Context) -> Result<(), TaskError> {

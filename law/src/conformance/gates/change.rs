@@ -1,14 +1,15 @@
 //! Limits by key and by task that change while tasks wait and run.
 
-use super::{
-    super::{DONE, Fixture, RELEASED, audit::assert_sound, id, ids, queue, seconds, task_in},
-    at_most, claim_all, key, name, named, per_key, per_task, plain, put, rate, submit_many,
-};
 use jobbers_common::{
     engine::{Deleted, Error, PutMode},
     gate::GateLimits,
     queue::QueueConfig,
     task::NewTask,
+};
+
+use super::{
+    super::{DONE, Fixture, RELEASED, audit::assert_sound, id, ids, queue, seconds, task_in},
+    at_most, claim_all, key, name, named, per_key, per_task, plain, put, rate, submit_many,
 };
 
 pub async fn limits_that_are_raised_lowered_or_taken_away_hold_at_once(f: Fixture) {

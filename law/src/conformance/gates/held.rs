@@ -1,9 +1,5 @@
 //! What waits for its key or its task: it keeps its place, and can be cancelled, moved and purged like any other.
 
-use super::{
-    super::{DONE, Fixture, RELEASED, audit::assert_sound, failure, id, ids, queue, retry, seconds, task},
-    claim_all, key, name, of, per_key, per_task, put, rate, submit_many,
-};
 use jobbers_common::{
     engine::{Error, OnConflict, Outcome, QueuePlace, Resubmit, SubmittedHow, TaskFilter},
     gate::{Gate, GateLimits, ShutGate},
@@ -13,6 +9,11 @@ use jobbers_common::{
     task::{NewTask, Priority, Start},
     time::Clock,
     unique::{OnDuplicate, Unique, UniqueKey},
+};
+
+use super::{
+    super::{DONE, Fixture, RELEASED, audit::assert_sound, failure, id, ids, queue, retry, seconds, task},
+    claim_all, key, name, of, per_key, per_task, put, rate, submit_many,
 };
 
 pub async fn what_waits_for_its_key_keeps_its_place(f: Fixture) {

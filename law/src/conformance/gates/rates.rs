@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use jobbers_common::{gate::GateLimits, lifecycle::Status, queue::QueueConfig, time::Clock};
+
 use super::{
     super::{DONE, Fixture, audit::assert_sound, id, ids, seconds},
     named, of, per_task, plain, put, rate, submit_many,
 };
-use jobbers_common::{gate::GateLimits, lifecycle::Status, queue::QueueConfig, time::Clock};
 
 pub async fn a_rate_of_a_key_holds_and_says_when_to_come_back(f: Fixture) {
     put(&f, QueueConfig { rate_limit_per_key: Some(rate(2, seconds(10), 1)), ..plain() }).await;

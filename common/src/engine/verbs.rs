@@ -1,0 +1,95 @@
+//! The list of verbs, for what wraps an engine: the measurement of calls, and the doubles of tests.
+
+/// What the list names.
+pub mod types {
+    pub use std::{sync::Arc, time::Duration};
+
+    pub use crate::{
+        dependency::added::NewDependency,
+        engine::{
+            AuditRequest, Audited, Cancelled, Cycle, CycleReply, DeadKey, DeleteRole, Deleted, DueRuns, DueSchedules,
+            Duty, DutyClaim, ExtendAnswer, Extension, Fire, Fired, Health, ListRequest, Outbox, Page, Parents,
+            ParentsRequest, PruneRequest, Pruned, PutMode, PutRun, PutSchedule, QueueListRequest, QueuePage,
+            QueuePlace, QueueStats, Reclaimed, Resubmit, Resubmitted, RunCounts, RunQuery, ScheduleEntry, StoredRun,
+            StoredSchedule, Submit, Submitted, TaskDeletion,
+        },
+        lifecycle::Status,
+        name::{DutyName, HolderId, QueueName, RoleName, ScheduleName, SignalName, TaskId, WorkerId, WorkflowId},
+        queue::{Config, QueueConfig, RoleConfig},
+        registry::{Catalogue, CatalogueId},
+        routing::{RouteKey, RouteRule},
+        signal::Signalled,
+        task::Task,
+        tombstone::Tombstone,
+        worker::{RegisteredWorker, WorkerReport},
+        workflow::Run,
+    };
+}
+
+/// Calls a macro with every verb of [`Engine`](crate::engine::Engine) that answers at once: its name, its arguments, and its
+/// answer without the [`Result`](crate::engine::Result). `wait` and `await_finished` are not among them, because they take
+/// as long as nothing happens, nor is what leads to [`Boards`](crate::engine::boards::Boards) and
+/// [`Backup`](crate::engine::backup::Backup). The caller imports all of [`types`].
+#[macro_export]
+macro_rules! engine_verbs {
+    ($act:ident) => {
+        $act! {
+            submit(batch: Submit) -> Vec<Submitted>;
+            add_dependencies(edges: &[NewDependency]) -> Vec<bool>;
+            cycle(cycle: Cycle) -> CycleReply;
+            extend(worker: &WorkerId, lease: Duration, extensions: Vec<Extension>) -> Vec<ExtendAnswer>;
+            get(id: &TaskId) -> Option<Task>;
+            tombstone(id: &TaskId) -> Option<Tombstone>;
+            statuses(ids: &[TaskId]) -> Vec<Option<Status>>;
+            parents(request: ParentsRequest) -> Parents;
+            list(request: ListRequest) -> Page;
+            place(id: &TaskId) -> Option<QueuePlace>;
+            queue_stats(queue: &QueueName) -> QueueStats;
+            list_queues(request: QueueListRequest) -> QueuePage;
+            health() -> Health;
+            cancel(ids: &[TaskId]) -> Vec<Cancelled>;
+            resubmit(batch: Vec<Resubmit>) -> Vec<Resubmitted>;
+            signal(id: &TaskId, name: &SignalName, keep: Option<Duration>) -> Signalled;
+            dead_letters(after: u64, limit: usize) -> Outbox;
+            forget_dead_letters(keys: &[DeadKey]) -> ();
+            forget_receipts(keys: &[DeadKey]) -> ();
+            claim_duty(claim: DutyClaim) -> Duty;
+            duty(duty: &DutyName) -> Option<Duty>;
+            release_duty(duty: &DutyName, holder: &HolderId) -> ();
+            promote_due(limit: usize) -> u64;
+            reclaim_expired(limit: usize) -> Reclaimed;
+            prune(request: PruneRequest) -> Pruned;
+            purge_queue(queue: &QueueName, limit: usize) -> u64;
+            delete_tasks(ids: &[TaskId], cascade: bool) -> Vec<TaskDeletion>;
+            audit(request: AuditRequest) -> Audited;
+            move_tasks(from: &QueueName, to: &QueueName, limit: usize) -> u64;
+            config() -> Arc<Config>;
+            create_queues(queues: &[QueueName]) -> ();
+            put_queue(queue: QueueConfig, mode: PutMode<QueueConfig>) -> Arc<Config>;
+            delete_queue(queue: &QueueName, expected: Option<QueueConfig>) -> Deleted;
+            put_role(role: RoleConfig, mode: PutMode<RoleConfig>) -> Arc<Config>;
+            delete_role(role: &RoleName, on: DeleteRole) -> Arc<Config>;
+            put_route(key: RouteKey, rule: RouteRule) -> Arc<Config>;
+            delete_route(key: &RouteKey) -> Arc<Config>;
+            put_schedule(entry: ScheduleEntry, put: PutSchedule) -> u64;
+            schedule(name: &ScheduleName) -> Option<StoredSchedule>;
+            list_schedules(after: Option<&ScheduleName>, limit: usize) -> Vec<StoredSchedule>;
+            delete_schedule(name: &ScheduleName, revision: Option<u64>) -> ();
+            due_schedules(limit: usize) -> DueSchedules;
+            fire_schedule(fire: Fire) -> Fired;
+            put_workflow(run: Run, put: PutRun) -> u64;
+            workflow(id: &WorkflowId) -> Option<StoredRun>;
+            workflow_definition(id: &WorkflowId) -> Option<String>;
+            list_workflows(query: RunQuery) -> Vec<StoredRun>;
+            delete_workflow(id: &WorkflowId, revision: u64) -> ();
+            due_workflows(limit: usize) -> DueRuns;
+            count_workflows() -> RunCounts;
+            register_worker(report: WorkerReport, ttl: Duration) -> u64;
+            deregister_worker(worker: &WorkerId) -> ();
+            workers() -> Vec<RegisteredWorker>;
+            set_draining(worker: &WorkerId, draining: bool) -> Arc<Config>;
+            keep_catalogue(catalogue: &Catalogue, ttl: Duration) -> CatalogueId;
+            catalogue(id: CatalogueId) -> Option<Catalogue>;
+        }
+    };
+}
