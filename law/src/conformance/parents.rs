@@ -6,6 +6,7 @@ use jobbers_common::{
         Error, OnConflict, Outcome, Parent, Parents, ParentsRequest, PruneRequest, PruneScope, PutMode, TaskFilter,
     },
     lifecycle::Status,
+    limits::SIGNALS_A_STEP,
     payload::Payload,
     queue::{QueueConfig, Retention},
     task::{ClaimedTask, NewTask},
@@ -166,7 +167,7 @@ pub async fn many_predecessors_are_let_go_in_pieces(f: Fixture) {
     let done = |task: &ClaimedTask| super::Settlement::new(task.id.clone(), task.fence, with(task.id.as_str()));
     f.cycle_as("w1", &["default"], 0, claimed.iter().map(done).collect()).await;
     // What earlier steps left of the signals.
-    for _ in 0..10 {
+    for _ in 0..(3 * names.len()).div_ceil(SIGNALS_A_STEP) {
         f.engine.promote_due(10).await.unwrap();
     }
     assert_eq!(f.prune_all().await, 900);
