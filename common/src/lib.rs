@@ -1,7 +1,8 @@
 //! What every Jobbers process must agree on.
 //!
-//! The task and its lifecycle, policies, backoff, routing, limits, and the [`engine::Engine`] trait. This crate does no I/O: it opens no socket or file, reads no clock and no environment, and names
-//! no database, HTTP or command-line crate. Time enters through [`time::Clock`].
+//! The task and its lifecycle, policies, backoff, routing, limits, and the [`engine::Engine`] trait. This crate does no I/O:
+//! it opens no socket or file, reads no clock and no environment, and names no database, HTTP or command-line crate. Time
+//! enters through [`time::Clock`].
 //!
 //! Start reading at [`task`], then [`lifecycle`], then [`engine`].
 

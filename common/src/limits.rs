@@ -26,7 +26,7 @@ pub const MAX_ADDED_DEPENDENCIES: usize = 100;
 pub const MAX_EDGES_CHECKED: usize = 400;
 /// Most edges of one task that a look at it lists.
 pub const MAX_DEPENDENCIES_SHOWN: usize = 100;
-/// Edges that one step signals at most; the others are signalled by the claims and ticks that follow.
+/// Edges that the ends of one step signal at most. The claims and ticks that follow signal the others, each as many.
 pub const SIGNALS_A_STEP: usize = 200;
 /// Most tasks that one commit to a board may create, update and delete together.
 pub const MAX_BOARD_CHANGES: usize = 10_000;

@@ -134,8 +134,8 @@ pub async fn a_cancel_request_ends_with_its_task(f: Fixture) {
     cancel(&f, "a").await;
     f.settle(&claimed, Outcome::Cancelled).await;
     assert!(f.cycle_as("w1", &["default"], 1, Vec::new()).await.cancel_requested.is_empty());
-    let anew = NewTask { version: 2, ..task("a") };
-    f.try_submit(vec![anew], jobbers_common::engine::OnConflict::Replace).await.unwrap();
+    let replacement = NewTask { version: 2, ..task("a") };
+    f.try_submit(vec![replacement], jobbers_common::engine::OnConflict::Replace).await.unwrap();
     let reply = f.cycle_as("w1", &["default"], 1, Vec::new()).await;
     assert_eq!((reply.claimed.len(), reply.cancel_requested.len()), (1, 0));
     assert!(!f.get("a").await.cancel_requested);
