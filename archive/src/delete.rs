@@ -3,10 +3,9 @@
 use jobbers_common::{name::TaskId, time::Timestamp};
 
 use crate::{
-    Archive,
+    Archive, LetterState,
     error::Result,
     filter::{Filter, bind},
-    letters::LetterState,
     sql,
 };
 

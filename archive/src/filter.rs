@@ -8,8 +8,8 @@ use jobbers_common::{
 use rusqlite::{CachedStatement, Statement, ToSql, Transaction};
 
 use crate::{
+    LetterState,
     error::{Result, corrupt},
-    letters::LetterState,
     sql,
 };
 

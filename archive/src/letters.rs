@@ -1,6 +1,7 @@
 //! Letters: inserting, finding and deleting them, and the histories of their tasks.
 
 use jobbers_common::{
+    dead_letter::LetterState,
     engine::DeadTask,
     error_kind::ErrorKind,
     lifecycle::Status,
@@ -23,36 +24,6 @@ use crate::{
 pub const MAX_PAGE: usize = 1_000;
 /// The most groups in one answer.
 pub const MAX_GROUPS: usize = 1_000;
-
-/// The state of a letter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LetterState {
-    /// It waits until an operator handles it.
-    Dead,
-    /// An operation is about to send it again.
-    Resubmitting,
-    /// It was sent again.
-    Resubmitted,
-    /// Its task went on without it: it was sent again by another way, or ended a second time.
-    Superseded,
-}
-
-impl LetterState {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Dead, Self::Resubmitting, Self::Resubmitted, Self::Superseded];
-
-    /// The name in the file and on every wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Dead => "dead",
-            Self::Resubmitting => "resubmitting",
-            Self::Resubmitted => "resubmitted",
-            Self::Superseded => "superseded",
-        }
-    }
-}
 
 /// A letter without its task.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -26,13 +26,13 @@ pub mod operations;
 mod sql;
 pub mod whole;
 
+pub use jobbers_common::dead_letter::{LetterState, OperationState};
+
 pub use self::{
     error::{Error, Result},
     filter::Filter,
-    letters::{Group, Letter, LetterState, Page, Summary, Waiting},
-    operations::{
-        Item, ItemOutcome, NewOperation, Operation, OperationPage, OperationState, RunningOperation, Selection,
-    },
+    letters::{Group, Letter, Page, Summary, Waiting},
+    operations::{Item, ItemOutcome, NewOperation, Operation, OperationPage, RunningOperation, Selection},
     whole::{LetterReader, WholeLetter},
 };
 

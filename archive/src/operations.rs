@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use jobbers_common::{
+    dead_letter::{LetterState, OperationState},
     engine::{DeadKey, DeadTask},
     name::TaskId,
     time::Timestamp,
@@ -19,7 +20,7 @@ use crate::{
     Archive,
     error::{Error, Result, corrupt},
     filter::Filter,
-    letters::{LetterState, name, read_copy, word},
+    letters::{name, read_copy, word},
     sql,
 };
 
@@ -102,45 +103,6 @@ impl ItemOutcome {
             Self::Unknown | Self::UnknownQueue | Self::Duplicate | Self::BadParameters | Self::Cancelled => {
                 LetterState::Dead
             }
-        }
-    }
-}
-
-/// The state of an operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum OperationState {
-    /// It sends letters, or is about to.
-    Running,
-    /// It is stopping: letters on their way have not arrived yet.
-    Cancelling,
-    /// It was stopped.
-    Cancelled,
-    /// It has nothing left to send.
-    Done,
-}
-
-impl OperationState {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Running, Self::Cancelling, Self::Cancelled, Self::Done];
-
-    /// The name on every wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Cancelling => "cancelling",
-            Self::Cancelled => "cancelled",
-            Self::Done => "done",
-        }
-    }
-
-    /// Whether an operation in this state is finished, and whether it was cancelled.
-    const fn facts(self) -> (bool, bool) {
-        match self {
-            Self::Running => (false, false),
-            Self::Cancelling => (false, true),
-            Self::Cancelled => (true, true),
-            Self::Done => (true, false),
         }
     }
 }

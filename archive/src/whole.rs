@@ -6,9 +6,9 @@ use jobbers_common::{engine::DeadTask, task::AttemptError, time::Timestamp};
 use rusqlite::Connection;
 
 use crate::{
-    Archive, connection,
+    Archive, LetterState, connection,
     error::Result,
-    letters::{LetterState, MAX_PAGE, failures, insert_failures, put_one, read_copy, word},
+    letters::{MAX_PAGE, failures, insert_failures, put_one, read_copy, word},
     sql,
 };
 

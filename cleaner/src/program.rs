@@ -3,6 +3,7 @@
 
 use std::{
     io::{self, Write},
+    pin::Pin,
     process::ExitCode,
 };
 
@@ -16,8 +17,14 @@ use jobbers_process::{
 
 use crate::{Args, Config, ConfigError};
 
-/// Runs the program and returns its exit code.
-pub async fn run(args: Args) -> ExitCode {
+/// Runs the program and returns its exit code. Boxed, so that it is compiled with this crate and not again with each program that starts it.
+#[inline(never)]
+#[must_use]
+pub fn run(args: Args) -> Pin<Box<dyn Future<Output = ExitCode> + Send>> {
+    Box::pin(run_here(args))
+}
+
+async fn run_here(args: Args) -> ExitCode {
     match clean(&args).await {
         Ok(code) => code,
         Err(error) => {

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use jobbers_api::client;
 use jobbers_process::exit;
 
 /// Why a command did not do what it was asked to.
@@ -61,6 +62,26 @@ pub enum Failure {
     /// The reader of our output has gone. Not reported.
     #[error("the reader of the output has gone")]
     ReaderGone,
+}
+
+impl From<client::Error> for Failure {
+    fn from(error: client::Error) -> Self {
+        match error {
+            client::Error::Address { .. } => Self::Usage(error.to_string()),
+            client::Error::Unreachable { url, reason } => Self::Unreachable { url, reason },
+            client::Error::Elsewhere { url, keeper, reason } => Self::Elsewhere { url, keeper, reason },
+            client::Error::Foreign { url, reason, .. } => Self::Foreign { url, reason },
+            client::Error::Refused { status, code, detail, retry_after, .. } => {
+                let detail = match retry_after {
+                    Some(pause) if matches!(status.as_u16(), 429 | 503) => {
+                        format!("{detail}; try again in {} s", pause.as_secs())
+                    }
+                    _ => detail,
+                };
+                Self::Refused { status: status.as_u16(), code, detail }
+            }
+        }
+    }
 }
 
 impl Failure {

@@ -25,12 +25,19 @@ mod when;
 
 use std::process::ExitCode;
 
+use futures_util::future::LocalBoxFuture;
 use jobbers_worker::{Worker, stock};
 
 use crate::args::{Cli, Command};
 
-/// Does what the command line says.
-pub async fn run(cli: Cli) -> ExitCode {
+/// Does what the command line says. Boxed, so that it is compiled with this crate and not again with each program that starts it.
+#[inline(never)]
+#[must_use]
+pub fn run(cli: Cli) -> LocalBoxFuture<'static, ExitCode> {
+    Box::pin(run_here(cli))
+}
+
+async fn run_here(cli: Cli) -> ExitCode {
     let done = match cli.command {
         Command::Up(args) => commands::up::run(args).await,
         Command::Manager(args) => return jobbers_manager::program::run(*args).await,

@@ -167,15 +167,15 @@ pub(crate) fn or_dash(value: Option<impl Display>) -> Cell {
 /// A cell for a status: what is well is green, what went wrong is red. A status this program does not know is shown
 /// as it is.
 #[must_use]
-pub(crate) fn status(name: &str) -> Cell {
-    let cell = Cell::new(name);
-    match name.parse() {
-        Ok(Status::Completed) => cell.fg(Color::DarkGreen),
-        Ok(Status::Started) => cell.fg(Color::DarkCyan),
-        Ok(Status::Scheduled | Status::Waiting) => cell.fg(Color::DarkYellow),
-        Ok(Status::Failed | Status::Aborted | Status::Dropped | Status::Stalled) => cell.fg(Color::DarkRed),
-        Ok(Status::Cancelled) => cell.fg(Color::DarkGrey),
-        Ok(Status::Submitted) | Err(_) => cell,
+pub(crate) fn status(status: Status) -> Cell {
+    let cell = Cell::new(status);
+    match status {
+        Status::Completed => cell.fg(Color::DarkGreen),
+        Status::Started => cell.fg(Color::DarkCyan),
+        Status::Scheduled | Status::Waiting => cell.fg(Color::DarkYellow),
+        Status::Failed | Status::Aborted | Status::Dropped | Status::Stalled => cell.fg(Color::DarkRed),
+        Status::Cancelled => cell.fg(Color::DarkGrey),
+        Status::Submitted => cell,
     }
 }
 

@@ -27,7 +27,8 @@ pub(crate) fn short(duration: Duration) -> String {
 
 /// How long ago a point in time was, as [`short`] writes it, to the second.
 #[must_use]
-pub(crate) fn age(at: Timestamp) -> String {
+pub(crate) fn age(at: impl Into<Timestamp>) -> String {
+    let at = at.into();
     let seconds = between(at, Timestamp::now()).as_secs();
     if seconds == 0 { "0s".to_owned() } else { short(Duration::from_secs(seconds)) }
 }
@@ -38,26 +39,29 @@ fn pair(large: u64, large_unit: &str, small: u64, small_unit: &str) -> String {
 
 /// How long after `earlier` this is; zero if it is not (the clocks of two machines differ a little).
 #[must_use]
-pub(crate) fn between(earlier: Timestamp, later: Timestamp) -> Duration {
-    Duration::try_from(later.duration_since(earlier)).unwrap_or_default()
+pub(crate) fn between(earlier: impl Into<Timestamp>, later: impl Into<Timestamp>) -> Duration {
+    Duration::try_from(later.into().duration_since(earlier.into())).unwrap_or_default()
 }
 
 /// `12s ago`.
 #[must_use]
-pub(crate) fn ago(at: Timestamp) -> String {
+pub(crate) fn ago(at: impl Into<Timestamp>) -> String {
+    let at = at.into();
     format!("{} ago", span(between(at, Timestamp::now())))
 }
 
 /// `in 12s`, or `now`.
 #[must_use]
-pub(crate) fn ahead(at: Timestamp) -> String {
+pub(crate) fn ahead(at: impl Into<Timestamp>) -> String {
+    let at = at.into();
     let left = between(Timestamp::now(), at);
     if left.is_zero() { "now".to_owned() } else { format!("in {}", span(left)) }
 }
 
 /// The point, and how long ago it was or how far ahead it lies.
 #[must_use]
-pub(crate) fn full(at: Timestamp) -> String {
+pub(crate) fn full(at: impl Into<Timestamp>) -> String {
+    let at = at.into();
     let distance = if at > Timestamp::now() { ahead(at) } else { ago(at) };
     format!("{at:.3}  ({distance})")
 }

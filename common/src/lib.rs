@@ -11,6 +11,7 @@ mod stored_number;
 
 pub mod backoff;
 pub mod board;
+pub mod dead_letter;
 pub mod dependency;
 pub mod duration;
 pub mod engine;

@@ -1,6 +1,6 @@
 //! What a task's author, and within limits its submitter, say about retries, time limits and endings.
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,12 @@ pub enum DeadLetter {
     /// The whole task and its history go to the dead-letter store.
     #[default]
     Save,
+}
+
+impl fmt::Display for DeadLetter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 /// What happens to a task whose progress heartbeat is overdue while its worker lives.

@@ -1,5 +1,7 @@
 //! The live configuration: queues, roles and routing rules, and the snapshot of all of it.
 
+use std::fmt;
+
 use std::{
     borrow::Cow,
     collections::{BTreeMap, HashSet},
@@ -195,6 +197,12 @@ pub enum QueueOrder {
     Strict,
     /// Each queue is asked first as often as its weight says: none waits for ever.
     Weighted,
+}
+
+impl fmt::Display for QueueOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 impl QueueOrder {

@@ -148,6 +148,12 @@ impl SignalState {
     }
 }
 
+impl fmt::Display for SignalState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
 /// A signal of a stored task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExternalSignal {

@@ -11,7 +11,8 @@ use utoipa_axum::{
     routes,
 };
 
-use crate::{app::App, examples, problem::ProblemBody};
+use crate::{app::App, examples};
+use jobbers_api::problem::ProblemBody;
 
 mod activity;
 mod boards;

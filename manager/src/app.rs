@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use jobbers_api::problem::Problem;
 use jobbers_common::{
     engine::{Engine, boards::Boards},
     queue::Retention,
@@ -17,8 +18,7 @@ use jobbers_process::telemetry::SCOPE;
 
 use crate::{
     body_memory::BodyMemory, config::Config, dead_letters::DeadLetters, gauges::Gauges, ids::Ids,
-    known_tasks::KnownTasks, leases::Leases, live_config::LiveConfig, meters::Meters, problem::Problem,
-    workflows::Definitions,
+    known_tasks::KnownTasks, leases::Leases, live_config::LiveConfig, meters::Meters, workflows::Definitions,
 };
 
 /// The state of a running manager: a store, and caches that may be lost at any time.

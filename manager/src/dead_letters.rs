@@ -16,6 +16,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
+use jobbers_api::problem::{Code, Problem};
 use jobbers_archive::{Archive, Options};
 use jobbers_common::{
     engine::Unreadable,
@@ -29,17 +30,14 @@ use tokio::sync::{Notify, watch};
 use ulid::Ulid;
 
 use self::meters::LetterMeters;
-use crate::{
-    app::App,
-    config::Config,
-    problem::{Code, Problem},
-};
+use crate::{app::App, config::Config};
 
 pub(crate) mod keeper;
 pub(crate) mod meters;
 pub(crate) mod order;
 mod patch;
 mod sender;
+pub(crate) mod view;
 
 /// How long the duty is had unless claimed again: a manager that dies is followed by another within this time.
 const TTL: Duration = Duration::from_secs(8);
@@ -218,7 +216,7 @@ impl From<Trouble> for Problem {
     fn from(trouble: Trouble) -> Self {
         match trouble {
             Trouble::Store(error) => error.into(),
-            Trouble::Archive(error) => error.into(),
+            Trouble::Archive(error) => view::problem_of(&error),
         }
     }
 }
@@ -241,21 +239,12 @@ pub(crate) async fn blocking<T: Send + 'static>(
     }
 }
 
-impl From<jobbers_archive::Error> for Problem {
-    fn from(error: jobbers_archive::Error) -> Self {
-        use jobbers_archive::Error as E;
-        let code = match &error {
-            E::Locked(_) => Code::ArchiveLocked,
-            E::Full(_) => Code::ArchiveFull,
-            E::Corrupt(_) => Code::ArchiveCorrupt,
-            E::Newer { .. } => Code::ArchiveSchema,
-            E::KeyReused => Code::IdempotencyKeyReused,
-            E::ForeignCursor => Code::InvalidParameter,
-            _ => Code::ArchiveUnavailable,
-        };
-        let problem = Self::new(code, error.to_string());
-        if error.is_transient() { problem.after(Duration::from_secs(2)) } else { problem }
-    }
+/// The same for a handler, which answers an error as a problem.
+pub(crate) async fn ask<T: Send + 'static>(
+    archive: &Arc<Archive>,
+    call: impl FnOnce(&Archive) -> jobbers_archive::Result<T> + Send + 'static,
+) -> Result<T, Problem> {
+    blocking(archive, call).await.map_err(|error| view::problem_of(&error))
 }
 
 /// The archive, for a handler that needs it. On a manager that does not keep it, the request is sent on to the one that

@@ -5,11 +5,10 @@ use axum::{
     extract::FromRequestParts,
     http::{HeaderMap, HeaderName, HeaderValue, header, request::Parts},
 };
+use jobbers_api::problem::{Code, Problem, Result};
 use jobbers_common::engine::PutMode;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-
-use crate::problem::{Code, Problem, Result};
 
 /// The header with an entry's tag.
 pub(crate) fn header_of(entry: &impl Serialize) -> [(HeaderName, HeaderValue); 1] {

@@ -9,14 +9,13 @@ use axum::{
 };
 use bytes::BytesMut;
 use http_body_util::BodyExt;
-use serde::de::DeserializeOwned;
-
-use crate::{
-    app::App,
-    body_memory::Share,
+use jobbers_api::{
     json,
     problem::{Code, Problem},
 };
+use serde::de::DeserializeOwned;
+
+use crate::{app::App, body_memory::Share};
 
 /// The bytes of a JSON body: within the limit, in time, and declared as JSON. With the headers, which are moved here
 /// because separating them from the body would copy them.

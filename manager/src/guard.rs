@@ -18,11 +18,9 @@ use axum::{
     extract::Request,
     http::{HeaderMap, HeaderValue, Uri, Version, header, uri::Authority},
 };
+use jobbers_api::problem::{Code, Problem, Result};
 
-use crate::{
-    config::Config,
-    problem::{Code, Problem, Result},
-};
+use crate::config::Config;
 
 /// Marks a request whose length may be declared in two ways, of which a proxy may have taken the other.
 #[derive(Debug, Clone, Copy)]

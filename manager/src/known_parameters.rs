@@ -10,12 +10,11 @@
 use std::collections::HashMap;
 
 use axum::http::{Method, Uri};
+use jobbers_api::problem::{Code, Problem, Result};
 use utoipa::openapi::{
     OpenApi, RefOr,
     path::{Operation, ParameterIn, PathItem},
 };
-
-use crate::problem::{Code, Problem, Result};
 
 /// Paths for load balancers and scrapers, some of which add parameters against caches.
 const EXEMPT: [&str; 3] = ["/health/live", "/health/ready", "/metrics"];

@@ -11,6 +11,7 @@ use std::{
 };
 
 use arc_swap::ArcSwapOption;
+use jobbers_api::registry::{RegisteredTaskView, RegistryView};
 use jobbers_common::{
     engine::{Engine, Outcome, Refusal, Result},
     limits::MAX_REFUSALS_PER_CLAIM,
@@ -51,6 +52,23 @@ pub(crate) struct KnownTask {
     pub(crate) roles: BTreeSet<RoleName>,
     /// Its description by the worker that started last.
     pub(crate) described: Option<Arc<Described>>,
+}
+
+impl KnownTask {
+    fn view(&self, name: &TaskName) -> RegisteredTaskView {
+        let spec = self.described.as_ref().map(|described| &described.spec);
+        RegisteredTaskView {
+            name: name.clone(),
+            version: self.version,
+            description: spec.map(|spec| spec.description.clone()).unwrap_or_default(),
+            parameters: spec.and_then(|spec| spec.parameters.clone()),
+            max_crashes: spec.and_then(|spec| spec.on_crash.max_crashes),
+            dead_letter: spec.and_then(|spec| spec.on_crash.dead_letter),
+            workers: self.workers,
+            queues: self.queues.iter().cloned().collect(),
+            roles: self.roles.iter().cloned().collect(),
+        }
+    }
 }
 
 /// All tasks that live workers can run.
@@ -174,6 +192,12 @@ fn takes_anything(validator: &Validator) -> bool {
 }
 
 impl Known {
+    /// As the API shows it.
+    pub(crate) fn view(&self) -> RegistryView {
+        let versions = self.0.iter().flat_map(|(name, tasks)| tasks.iter().map(move |task| task.view(name)));
+        RegistryView { tasks: versions.collect() }
+    }
+
     /// A version of a task, if a live worker can run it.
     pub(crate) fn find(&self, name: &TaskName, version: u32) -> Option<&KnownTask> {
         self.0.get(name)?.iter().find(|task| task.version == version)

@@ -2,7 +2,7 @@
 //!
 //! It accepts tasks and routes them to queues, tells how they stand, cancels them, keeps what failed for good, and keeps
 //! queues, roles and routing.
-//! It alone knows the JSON on the wire ([`wire`]); the store sees tasks, never requests. Beside its requests it ticks:
+//! It reads and writes the JSON of the API ([`jobbers_api`]); the store sees tasks, never requests. Beside its requests it ticks:
 //! it promotes due tasks, takes expired leases back and prunes, for queues where no worker does so on its way; it fires
 //! schedules ([`schedules`]), moves workflows on ([`workflows`]) and serves groups of boards ([`bridge`]).
 //!
@@ -13,6 +13,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use jobbers_boards::masstasker;
 use jobbers_common::engine::Engine;
 use jobbers_process::{shutdown::Shutdown, telemetry::SCOPE};
@@ -33,7 +34,6 @@ mod gauges;
 mod guard;
 mod head_scan;
 mod ids;
-mod json;
 mod known_parameters;
 mod known_tasks;
 mod leases;
@@ -41,14 +41,13 @@ mod listeners;
 mod live_config;
 mod meters;
 mod middleware;
-pub mod problem;
+mod problem;
 pub mod program;
 mod router;
 mod schedules;
 mod sends;
 mod server;
 mod taskstore;
-pub mod wire;
 mod workflows;
 
 pub use bridge::settings as bridges;
@@ -75,8 +74,24 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
 /// `shutdown.drain` stops accepting, answers waiting long polls, and lets requests under way finish, for at most
 /// [`Config::drain_timeout`]; `shutdown.now` cuts them at once. The caller has checked the address
 /// ([`jobbers_process::listen::check`]).
-pub async fn run(config: Config, engine: Arc<dyn Engine>, listeners: impl Into<Listeners>, shutdown: Shutdown) {
-    let Listeners { http, taskstore, masstasker } = listeners.into();
+///
+/// Boxed, so that it is compiled with this crate and not again with each program that starts it.
+pub fn run(
+    config: Config,
+    engine: Arc<dyn Engine>,
+    listeners: impl Into<Listeners>,
+    shutdown: Shutdown,
+) -> BoxFuture<'static, ()> {
+    boxed(config, engine, listeners.into(), shutdown)
+}
+
+#[inline(never)]
+fn boxed(config: Config, engine: Arc<dyn Engine>, listeners: Listeners, shutdown: Shutdown) -> BoxFuture<'static, ()> {
+    Box::pin(serve(config, engine, listeners, shutdown))
+}
+
+async fn serve(config: Config, engine: Arc<dyn Engine>, listeners: Listeners, shutdown: Shutdown) {
+    let Listeners { http, taskstore, masstasker } = listeners;
     let address = http.local_addr().unwrap_or(config.listen);
     tracing::info!(%address, "listening");
     let app = Arc::new(App::new(&config, engine, config.url(address), shutdown.drain.clone()));

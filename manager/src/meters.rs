@@ -10,6 +10,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use axum::{extract::MatchedPath, http::Method, response::Response};
+use jobbers_api::problem::Code;
 use jobbers_common::{
     engine::{LostTask, Reclaimed, Submitted, SubmittedHow},
     metrics::{
@@ -30,7 +31,6 @@ use opentelemetry::{
 use parking_lot::Mutex;
 
 use self::workflows::WorkflowMeters;
-use crate::problem::Code;
 
 mod workflows;
 

@@ -13,15 +13,11 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
+use jobbers_api::problem::{Code, Problem, Result};
 use jobbers_common::panic::words_of;
 use tracing::Instrument;
 
-use crate::{
-    app::App,
-    guard::Guard,
-    known_parameters::KnownParameters,
-    problem::{Code, Problem, Result},
-};
+use crate::{app::App, guard::Guard, known_parameters::KnownParameters};
 
 /// State of the middleware.
 #[derive(Debug)]

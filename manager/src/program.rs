@@ -6,18 +6,26 @@ use std::{
     process::ExitCode,
 };
 
-use crate::{
-    Listeners,
-    config::{Args, Config},
-};
+use futures_util::future::BoxFuture;
 use jobbers_process::{
     exit, logging,
     shutdown::Shutdown,
     telemetry::{Options, Telemetry, TelemetryError},
 };
 
-/// Runs the program, and returns its exit code.
-pub async fn run(args: Args) -> ExitCode {
+use crate::{
+    Listeners,
+    config::{Args, Config},
+};
+
+/// Runs the program, and returns its exit code. Boxed, so that it is compiled with this crate and not again with each program that starts it.
+#[inline(never)]
+#[must_use]
+pub fn run(args: Args) -> BoxFuture<'static, ExitCode> {
+    Box::pin(run_here(args))
+}
+
+async fn run_here(args: Args) -> ExitCode {
     let config = match configure(&args) {
         Ok(config) => config,
         Err(error) => return fail(exit::CONFIG, &error),

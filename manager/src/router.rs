@@ -7,6 +7,7 @@ use axum::{
     http::{Method, Uri},
     middleware::from_fn_with_state,
 };
+use jobbers_api::problem::{Code, Problem};
 use jobbers_boards::taskstore::Unit;
 use utoipa_swagger_ui::SwaggerUi;
 
@@ -16,7 +17,6 @@ use crate::{
     guard::Guard,
     known_parameters::KnownParameters,
     middleware::{Middleware, handle},
-    problem::{Code, Problem},
     taskstore,
 };
 

@@ -99,7 +99,7 @@ pub enum SubmitError {
     },
     /// The manager can't be reached, or its answer was lost. The task may have been submitted; submitting it again
     /// under the same id is safe.
-    #[error("the manager can't be reached: {0}")]
+    #[error("{0}")]
     Unreachable(String),
 }
 

@@ -3,6 +3,7 @@
 use std::{process::ExitCode, sync::Arc};
 
 use clap::{Parser, error::ErrorKind};
+use futures_util::future::BoxFuture;
 use jobbers_common::engine::{Engine, Error};
 use jobbers_process::{
     config::ConfigError,
@@ -186,7 +187,15 @@ impl Worker {
     /// line is invalid. 64: the configuration is invalid. 69: the store can't be opened. 70: a defect. 75: running
     /// tasks were given back, or the store did not accept the results of finished ones. 76: endless tasks held too many
     /// threads.
-    pub async fn run(self) -> ExitCode {
+    ///
+    /// Boxed, so that it is compiled with this crate and not again with each program that starts it.
+    #[inline(never)]
+    #[must_use]
+    pub fn run(self) -> BoxFuture<'static, ExitCode> {
+        Box::pin(self.run_here())
+    }
+
+    async fn run_here(self) -> ExitCode {
         match &self.settings {
             Settings::Unreadable(error) => {
                 error.print().ok();
@@ -203,7 +212,7 @@ impl Worker {
             Err(error) => return complain(&error, error.exit_code()),
         };
         let worked = match Shutdown::on_signals() {
-            Ok(shutdown) => self.run_until(shutdown).await,
+            Ok(shutdown) => self.work(shutdown).await,
             Err(error) => Err(error.into()),
         };
         if let Some(telemetry) = telemetry {
@@ -251,7 +260,12 @@ impl Worker {
     ///
     /// # Errors
     /// [`WorkerError`], before anything was claimed.
-    pub async fn run_until(mut self, shutdown: Shutdown) -> Result<Report, WorkerError> {
+    #[inline(never)]
+    pub fn run_until(self, shutdown: Shutdown) -> BoxFuture<'static, Result<Report, WorkerError>> {
+        Box::pin(self.work(shutdown))
+    }
+
+    async fn work(mut self, shutdown: Shutdown) -> Result<Report, WorkerError> {
         let mut config = match self.settings {
             Settings::Given(config) => *config,
             Settings::Arguments(args) => Config::load(&args)?,

@@ -46,7 +46,7 @@ fn page(
     before: &str,
     most_items: u64,
 ) -> Result<OperationPage> {
-    let (finished, cancelled) = state.map(OperationState::facts).unzip();
+    let (finished, cancelled) = state.map(facts).unzip();
     let mut statement = transaction.prepare_cached(sql::OPERATIONS)?;
     let mut rows = statement.query((before, finished, cancelled, sql::count(limit + 1)))?;
     let (mut page, mut items) = (OperationPage::default(), 0);
@@ -60,6 +60,16 @@ fn page(
         page.operations.push(operation);
     }
     Ok(page)
+}
+
+/// Whether an operation in this state is finished, and whether it was cancelled.
+const fn facts(state: OperationState) -> (bool, bool) {
+    match state {
+        OperationState::Running => (false, false),
+        OperationState::Cancelling => (false, true),
+        OperationState::Cancelled => (true, true),
+        OperationState::Done => (true, false),
+    }
 }
 
 #[cfg(test)]

@@ -5,9 +5,10 @@ use rusqlite::Transaction;
 
 use super::{ItemOutcome, MAX_ITEMS};
 use crate::{
+    LetterState,
     error::Result,
     filter::{Filter, bind},
-    letters::{LetterState, latest},
+    letters::latest,
     sql,
 };
 

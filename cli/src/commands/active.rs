@@ -2,14 +2,12 @@
 
 use std::{process::ExitCode, time::Duration};
 
+use jobbers_api::{task_list::ActivePageView, task_list::ActiveTaskView};
 use jobbers_common::name::QueueName;
 use jobbers_process::exit;
 
 use crate::{
-    client::{
-        ClientArgs,
-        wire::{ActivePage, ActiveTask},
-    },
+    client::ClientArgs,
     commands::pages::{self, PageArgs},
     failure::Failure,
     output, when,
@@ -42,7 +40,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         output::document(&answer.body)?;
         return Ok(exit::OK);
     }
-    let page: ActivePage = answer.read()?;
+    let page: ActivePageView = answer.read()?;
     let mut table = output::table_of(&["ID", "TASK", "QUEUE", "FOR", "ATTEMPT", "PROGRESS", "CANCEL", "WORKER"]);
     for task in &page.tasks {
         table.add_row(vec![
@@ -61,7 +59,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(exit::OK)
 }
 
-fn progress(task: &ActiveTask) -> Option<String> {
+fn progress(task: &ActiveTaskView) -> Option<String> {
     let progress = task.progress.as_ref()?;
     Some(format!("{:.0}% {}", progress.fraction * 100.0, progress.message))
 }

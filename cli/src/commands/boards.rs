@@ -2,15 +2,15 @@
 
 use std::process::ExitCode;
 
+use jobbers_api::{
+    board::BoardListView, board::BoardTaskListView, board::BoardTaskView, board::GroupListView, queue::PurgedView,
+};
 use jobbers_common::name::BoardName;
 use jobbers_process::exit;
 
 use super::pages;
 use crate::{
-    client::{
-        self, ClientArgs,
-        wire::{BoardGroups, BoardTask, BoardTasks, Boards, Purged},
-    },
+    client::{self, ClientArgs},
     failure::Failure,
     output,
 };
@@ -110,7 +110,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         Some(Action::Release(one)) => {
             let path = format!("{}/release", task_path(&one.board, one.revision));
             let answer = one.client.client()?.post(&path, client::NOTHING).await?;
-            let task: BoardTask = answer.read()?;
+            let task: BoardTaskView = answer.read()?;
             output::done(&answer.body, one.client.json, format_args!("visible, at revision {}", task.revision))?;
         }
     }
@@ -122,7 +122,7 @@ fn task_path(board: &BoardName, revision: u64) -> String {
 }
 
 async fn boards(args: &ClientArgs) -> Result<(), Failure> {
-    let Some((boards, _)) = pages::gather::<Boards>(args, "/boards", &[], u64::MAX, None).await? else {
+    let Some((boards, _)) = pages::gather::<BoardListView>(args, "/boards", &[], u64::MAX, None).await? else {
         return Ok(());
     };
     if boards.is_empty() {
@@ -138,7 +138,7 @@ async fn boards(args: &ClientArgs) -> Result<(), Failure> {
 
 async fn groups(Groups { board, limit, client }: &Groups) -> Result<(), Failure> {
     let path = client::board_path(board, "groups");
-    let Some((groups, more)) = pages::gather::<BoardGroups>(client, &path, &[], *limit, None).await? else {
+    let Some((groups, more)) = pages::gather::<GroupListView>(client, &path, &[], *limit, None).await? else {
         return Ok(());
     };
     let mut table = output::table_of(&["GROUP", "TASKS"]);
@@ -156,12 +156,12 @@ fn name_of(group: &str) -> String {
 async fn list(List { board, group, visible, limit, client }: &List) -> Result<(), Failure> {
     let query = [("group", group.clone()), ("visible", visible.to_string())];
     let path = client::board_path(board, "tasks");
-    let Some((tasks, more)) = pages::gather::<BoardTasks>(client, &path, &query, *limit, None).await? else {
+    let Some((tasks, more)) = pages::gather::<BoardTaskListView>(client, &path, &query, *limit, None).await? else {
         return Ok(());
     };
     let mut table = output::table_of(&["REVISION", "VISIBLE", "OWNER", "BYTES", "TYPE", "DATA"]);
     for task in &tasks {
-        let visible = if task.visible { "now".to_owned() } else { task.at.clone() };
+        let visible = if task.visible { "now".to_owned() } else { task.at.to_string() };
         let data = preview(&task.data);
         table.add_row(vec![
             task.revision.to_string(),
@@ -186,7 +186,7 @@ fn show(answer: &client::Answer, json: bool) -> Result<(), Failure> {
     if json {
         return output::document(&answer.body);
     }
-    let task: BoardTask = answer.read()?;
+    let task: BoardTaskView = answer.read()?;
     let mut sheet = output::sheet();
     output::add_fact(&mut sheet, "revision", task.revision.to_string());
     output::add_fact(&mut sheet, "group", name_of(&task.group));
@@ -234,7 +234,7 @@ async fn run_delete(delete: &Delete) -> Result<ExitCode, Failure> {
     let (path, mut removed) = (client::board_path(board, "tasks"), 0);
     loop {
         let answer = client.delete_where(&path, &[("group", group)]).await?;
-        let purged: Purged = answer.read()?;
+        let purged: PurgedView = answer.read()?;
         removed += purged.removed;
         if args.json {
             output::document(&answer.body)?;

@@ -2,15 +2,15 @@
 
 use std::process::ExitCode;
 
+use jobbers_api::{
+    cancel::{CancelOutcome, CancelReport, CancelRequest},
+    task_list::TaskPageView,
+};
 use jobbers_common::{limits::MAX_BATCH, name::TaskId};
 use jobbers_process::exit;
-use serde::Serialize;
 
 use crate::{
-    client::{
-        Client, ClientArgs,
-        wire::{CancelAnswer, TaskPage},
-    },
+    client::{Client, ClientArgs},
     commands::list::{self, Purpose},
     failure::Failure,
     filter::FilterArgs,
@@ -37,11 +37,6 @@ pub struct Args {
     client: ClientArgs,
 }
 
-#[derive(Debug, Serialize)]
-struct Request<'a> {
-    ids: &'a [TaskId],
-}
-
 /// Cancels.
 ///
 /// # Errors
@@ -60,8 +55,8 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
 async fn by_id(client: &Client, ids: &[TaskId], json: bool) -> Result<ExitCode, Failure> {
     let mut tally = Tally::default();
     for ids in ids.chunks(MAX_BATCH) {
-        let answer = client.post("/tasks/cancel", Some(&Request { ids })).await?;
-        let report: CancelAnswer = answer.read()?;
+        let answer = client.post("/tasks/cancel", Some(&CancelRequest::of(ids.to_vec()))).await?;
+        let report: CancelReport = answer.read()?;
         if json {
             output::document(&answer.body)?;
         } else {
@@ -72,16 +67,16 @@ async fn by_id(client: &Client, ids: &[TaskId], json: bool) -> Result<ExitCode, 
     Ok(if tally.over + tally.unknown == 0 { exit::OK } else { exit::FAILURE.into() })
 }
 
-fn show(report: &CancelAnswer) -> Result<(), Failure> {
+fn show(report: &CancelReport) -> Result<(), Failure> {
     let mut table = output::table_of(&["ID", "OUTCOME"]);
     for task in &report.tasks {
-        let outcome = match (task.outcome.as_str(), &task.status) {
-            ("requested", _) => "runs; its worker has been notified".to_owned(),
-            ("already_over", Some(status)) => format!("was over already: {status}"),
-            ("unknown", _) => "does not exist".to_owned(),
-            (outcome, _) => outcome.to_owned(),
+        let outcome = match (task.outcome, &task.status) {
+            (CancelOutcome::Requested, _) => "runs; its worker has been notified".to_owned(),
+            (CancelOutcome::AlreadyOver, Some(status)) => format!("was over already: {status}"),
+            (CancelOutcome::Unknown, _) => "does not exist".to_owned(),
+            (outcome, _) => outcome.to_string(),
         };
-        table.add_row(vec![task.id.clone(), outcome]);
+        table.add_row(vec![task.id.to_string(), outcome]);
     }
     output::table(&table)
 }
@@ -97,10 +92,10 @@ async fn by_filter(client: &Client, filter: FilterArgs, yes: bool, json: bool) -
     let mut cursor = None;
     loop {
         let answer = list::page(client, &filter, MAX_BATCH as u64, cursor.as_deref(), Purpose::Act).await?;
-        let page: TaskPage = answer.read()?;
-        let ids: Vec<TaskId> = page.tasks.iter().filter_map(|task| TaskId::new(&task.id).ok()).collect();
+        let page: TaskPageView = answer.read()?;
+        let ids: Vec<TaskId> = page.tasks.into_iter().map(|task| task.id).collect();
         if !ids.is_empty() {
-            let answer = client.post("/tasks/cancel", Some(&Request { ids: &ids })).await?;
+            let answer = client.post("/tasks/cancel", Some(&CancelRequest::of(ids))).await?;
             if json {
                 output::document(&answer.body)?;
             }
@@ -119,7 +114,7 @@ async fn by_filter(client: &Client, filter: FilterArgs, yes: bool, json: bool) -
 }
 
 async fn agreed(client: &Client, filter: &FilterArgs) -> Result<bool, Failure> {
-    let mut preview: TaskPage = list::page(client, filter, PREVIEW, None, Purpose::Show).await?.read()?;
+    let mut preview: TaskPageView = list::page(client, filter, PREVIEW, None, Purpose::Show).await?.read()?;
     // A search by parameters may have to go on for its first task.
     while preview.tasks.is_empty()
         && let Some(cursor) = preview.next_cursor.as_deref()
@@ -148,7 +143,7 @@ struct Tally {
 }
 
 impl Tally {
-    const fn add(&mut self, report: &CancelAnswer) {
+    const fn add(&mut self, report: &CancelReport) {
         self.cancelled += report.cancelled;
         self.requested += report.requested;
         self.over += report.already_over;

@@ -2,15 +2,11 @@
 
 use std::process::ExitCode;
 
+use jobbers_api::delete::{DeleteOutcome, DeleteReport, DeleteRequest};
 use jobbers_common::{limits::MAX_BATCH, name::TaskId};
 use jobbers_process::exit;
-use serde::Serialize;
 
-use crate::{
-    client::{ClientArgs, wire::DeleteAnswer},
-    failure::Failure,
-    output,
-};
+use crate::{client::ClientArgs, failure::Failure, output};
 
 /// Flags of `jobbers delete`.
 #[derive(Debug, clap::Args)]
@@ -28,12 +24,6 @@ pub struct Args {
     client: ClientArgs,
 }
 
-#[derive(Debug, Serialize)]
-struct Request<'a> {
-    ids: &'a [TaskId],
-    cascade: bool,
-}
-
 /// Deletes.
 ///
 /// # Errors
@@ -42,9 +32,9 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let client = args.client.client()?;
     let mut is_whole = true;
     for ids in args.ids.chunks(MAX_BATCH) {
-        let request = Request { ids, cascade: !args.no_cascade };
+        let request = DeleteRequest { ids: ids.to_vec(), cascade: !args.no_cascade };
         let answer = client.post("/tasks/delete", Some(&request)).await?;
-        let report: DeleteAnswer = answer.read()?;
+        let report: DeleteReport = answer.read()?;
         if args.client.json {
             output::document(&answer.body)?;
         } else {
@@ -55,12 +45,12 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(if is_whole { exit::OK } else { exit::FAILURE.into() })
 }
 
-fn show(report: &DeleteAnswer) -> Result<(), Failure> {
+fn show(report: &DeleteReport) -> Result<(), Failure> {
     for task in &report.tasks {
-        let outcome = match task.outcome.as_str() {
-            "running" => "runs: cancel it first",
-            "unknown" => "does not exist",
-            outcome => outcome,
+        let outcome = match task.outcome {
+            DeleteOutcome::Running => "runs: cancel it first",
+            DeleteOutcome::Unknown => "does not exist",
+            DeleteOutcome::Deleted => "deleted",
         };
         output::line(format_args!("{} {outcome}", task.id))?;
     }

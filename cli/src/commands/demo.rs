@@ -6,7 +6,8 @@ use std::{
     sync::Arc,
 };
 
-use jobbers_common::name::TaskId;
+use jobbers_api::task_view::TaskView;
+use jobbers_common::{lifecycle::Status, name::TaskId};
 use jobbers_process::{
     engine_url::EngineArgs,
     exit,
@@ -17,7 +18,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{
-    client::{Client, wire::Task},
+    client::Client,
     commands::up,
     demo::{
         corpus::{self, Corpus},
@@ -155,11 +156,11 @@ async fn count(client: &Client, corpus: Corpus, parts: &Path, engine: &'static s
 }
 
 /// Where the tasks that fail on purpose did not end as they should.
-fn complaints(tasks: &[Task], expected: &[bool]) -> Vec<String> {
+fn complaints(tasks: &[TaskView], expected: &[bool]) -> Vec<String> {
     let wrong = tasks
         .iter()
         .zip(expected)
-        .filter(|(task, completes)| task.status != if **completes { "completed" } else { "failed" });
+        .filter(|(task, completes)| task.status != if **completes { Status::Completed } else { Status::Failed });
     wrong
         .map(|(task, _)| format!("the task {} ({}) should not have ended as {}", task.id, task.name, task.status))
         .collect()
@@ -170,12 +171,12 @@ struct Run<'a> {
     client: &'a Client,
     progress: &'a Progress,
     /// All that are over.
-    tasks: Vec<Task>,
+    tasks: Vec<TaskView>,
 }
 
 impl Run<'_> {
     /// Submits tasks, waits until they are over, and reads them back.
-    async fn through(&mut self, tasks: Vec<Value>) -> Result<Vec<Task>, Failure> {
+    async fn through(&mut self, tasks: Vec<Value>) -> Result<Vec<TaskView>, Failure> {
         let ids: Vec<TaskId> = work::submit(self.client, &tasks).await?;
         work::watch(self.client, (self.tasks.len() + ids.len()) as u64, self.progress).await?;
         let tasks = work::read_back(self.client, &ids).await?;

@@ -2,9 +2,10 @@
 
 use std::process::ExitCode;
 
+use jobbers_api::dependency::AddedDependencies;
 use jobbers_common::name::TaskId;
 use jobbers_process::exit;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{
     client::{self, ClientArgs},
@@ -34,12 +35,6 @@ struct Request<'a> {
     depends_on: &'a [Predecessor],
 }
 
-#[derive(Debug, Deserialize)]
-struct Added {
-    added: u64,
-    existing: u64,
-}
-
 /// Adds the dependencies.
 ///
 /// # Errors
@@ -48,9 +43,9 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let client = args.client.client()?;
     let path = format!("{}/dependencies", client::task_path(&args.id));
     let answer = client.post(&path, Some(&Request { depends_on: &args.on })).await?;
-    let Added { added, existing } = answer.read()?;
+    let AddedDependencies { added, existing } = answer.read()?;
     let before = if existing > 0 { format!(", and for {existing} as before") } else { String::new() };
-    let tasks = output::count(added, "further task");
+    let tasks = output::count(added as u64, "further task");
     output::done(&answer.body, args.client.json, format_args!("{} waits for {tasks}{before}", args.id))?;
     Ok(exit::OK)
 }

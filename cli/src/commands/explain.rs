@@ -2,11 +2,12 @@
 
 use std::process::ExitCode;
 
+use jobbers_api::explain::ExplainView;
 use jobbers_common::name::TaskId;
 use jobbers_process::exit;
 
 use crate::{
-    client::{self, ClientArgs, wire::Explanation},
+    client::{self, ClientArgs},
     failure::Failure,
     output, when,
 };
@@ -31,7 +32,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         output::document(&answer.body)?;
         return Ok(exit::OK);
     }
-    let Explanation { id, queue, status, expires_at, reasons } = answer.read()?;
+    let ExplainView { id, queue, status, expires_at, reasons, .. } = answer.read()?;
     let expires = expires_at.map(|at| format!(", and expires at {}", when::full(at))).unwrap_or_default();
     output::line(format_args!("{id} is {status}, in queue {queue}{expires}"))?;
     for reason in reasons {

@@ -3,14 +3,13 @@
 use std::process::ExitCode;
 
 use comfy_table::Table;
+use jobbers_api::{task_list::TaskPageView, task_view::TaskView};
 use jobbers_common::limits::MAX_BATCH;
 use jobbers_process::exit;
 
 use crate::{
-    client::{
-        Answer, Client, ClientArgs,
-        wire::{Task, TaskPage},
-    },
+    client::{Answer, Client, ClientArgs},
+    commands::pages,
     failure::Failure,
     filter::FilterArgs,
     fit::{self, Column},
@@ -47,7 +46,7 @@ pub struct Args {
 /// What was listed, and why no more.
 #[derive(Debug, Default)]
 struct Listed {
-    tasks: Vec<Task>,
+    tasks: Vec<TaskView>,
     /// How many tasks a search looked at.
     scanned: u64,
     gave_up: bool,
@@ -76,7 +75,7 @@ async fn gather(args: &Args) -> Result<Listed, Failure> {
     loop {
         let (limit, cursor) = (left.min(MAX_BATCH as u64), listed.cursor.as_deref());
         let answer = page(&client, &args.filter, limit, cursor, Purpose::Show).await?;
-        let page: TaskPage = answer.read()?;
+        let page: TaskPageView = answer.read()?;
         left = left.saturating_sub(page.tasks.len() as u64);
         listed.scanned += page.scanned.unwrap_or_default();
         listed.gave_up = page.gave_up && !args.all;
@@ -109,7 +108,7 @@ fn say_the_rest(args: &Args, listed: &Listed) {
 
 /// The tasks, a line each.
 #[must_use]
-pub(crate) fn table(tasks: &[Task]) -> Table {
+pub(crate) fn table(tasks: &[TaskView]) -> Table {
     let has_errors = tasks.iter().any(|task| !task.errors.is_empty());
     let mut columns = vec![
         Column::whole("ID"),
@@ -124,12 +123,12 @@ pub(crate) fn table(tasks: &[Task]) -> Table {
     if has_errors {
         columns.push(Column::cut_to("ERROR", 12));
     }
-    let row = |task: &Task| {
+    let row = |task: &TaskView| {
         let mut cells = vec![
             (&task.id).into(),
             task_name(task).into(),
             (&task.queue).into(),
-            output::status(&task.status),
+            output::status(task.status),
             task.attempt.into(),
             when::age(task.submitted_at).into(),
             output::or_dash(took(task)),
@@ -142,17 +141,17 @@ pub(crate) fn table(tasks: &[Task]) -> Table {
 }
 
 /// The name, with the version unless it is the first.
-pub(super) fn task_name(task: &Task) -> String {
-    if task.version == 1 { task.name.clone() } else { format!("{} v{}", task.name, task.version) }
+pub(super) fn task_name(task: &TaskView) -> String {
+    pages::task_name(&task.name, task.version)
 }
 
-fn took(task: &Task) -> Option<String> {
+fn took(task: &TaskView) -> Option<String> {
     let (started, completed) = (task.started_at?, task.finished_at?);
     Some(when::short(when::between(started, completed)))
 }
 
 /// Why its latest attempt failed.
-fn error(task: &Task) -> Option<String> {
+fn error(task: &TaskView) -> Option<String> {
     let error = task.errors.last()?;
     Some(fit::one_line(&format!("{}: {}", error.kind, error.message)))
 }

@@ -1,13 +1,13 @@
 //! What lists share.
 
 use comfy_table::Table;
-use jobbers_common::{limits::MAX_BATCH, name::QueueName};
-
-use crate::{
-    client::{ClientArgs, wire::Page},
-    failure::Failure,
-    output,
+use jobbers_api::client::Page;
+use jobbers_common::{
+    limits::MAX_BATCH,
+    name::{QueueName, TaskName},
 };
+
+use crate::{client::ClientArgs, failure::Failure, output};
 
 /// Reads a list page by page: at most `limit` items that `query` selects, from `cursor` on. Answers them, and whether there
 /// are more. For programs each page is printed on a line as it came, and `None` answered.
@@ -28,7 +28,7 @@ pub async fn gather<P: Page>(
         query.push(("limit", left.min(MAX_BATCH as u64).to_string()));
         query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
         let answer = client.get(path, Some(&query)).await?;
-        let (page, next) = answer.read::<P>()?.turned();
+        let (page, next) = answer.read::<P>()?.into_parts();
         left = left.saturating_sub(page.len() as u64);
         cursor = next;
         if args.json {
@@ -66,8 +66,8 @@ impl PageArgs {
 
 /// The name, with the version unless it is the first.
 #[must_use]
-pub fn task_name(name: &str, version: u32) -> String {
-    if version == 1 { name.to_owned() } else { format!("{name} v{version}") }
+pub fn task_name(name: &TaskName, version: u32) -> String {
+    if version == 1 { name.to_string() } else { format!("{name} v{version}") }
 }
 
 /// Shows a page of `count` tasks, and says when there are none or more.

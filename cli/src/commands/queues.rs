@@ -5,6 +5,7 @@ mod show;
 
 use std::{process::ExitCode, time::Duration};
 
+use jobbers_api::queue::PurgedView;
 use jobbers_common::{duration, name::QueueName};
 use jobbers_process::exit;
 use serde::Serialize;
@@ -12,7 +13,7 @@ use serde_json::Value;
 
 use self::limits::{LimitName, Limits, Retention};
 use crate::{
-    client::{self, Answer, Client, ClientArgs, wire::Purged},
+    client::{self, Answer, Client, ClientArgs},
     failure::Failure,
     output,
 };
@@ -227,7 +228,7 @@ async fn purge(sure: &Sure) -> Result<ExitCode, Failure> {
     let mut removed = 0;
     loop {
         let answer = act(&client, name, "purge").await?;
-        let purged: Purged = answer.read()?;
+        let purged: PurgedView = answer.read()?;
         removed += purged.removed;
         if args.json {
             output::document(&answer.body)?;

@@ -2,15 +2,13 @@
 
 use std::{collections::BTreeSet, process::ExitCode};
 
+use jobbers_api::{registry::RegisteredTaskView, registry::RegistryView};
 use jobbers_common::name::TaskName;
 use jobbers_process::exit;
 use serde_json::Value;
 
 use crate::{
-    client::{
-        self, ClientArgs,
-        wire::{RegisteredTask, RegisteredTasks},
-    },
+    client::{self, ClientArgs},
     commands::pages,
     failure::Failure,
     fit::{self, Column},
@@ -36,7 +34,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         output::document(&answer.body)?;
         return Ok(exit::OK);
     }
-    let RegisteredTasks { tasks } = answer.read()?;
+    let RegistryView { tasks } = answer.read()?;
     match &args.name {
         None => list(&tasks)?,
         Some(name) if args.client.json => output::document(&only(&answer.read()?, name)?)?,
@@ -56,7 +54,7 @@ fn only(answer: &Value, name: &TaskName) -> Result<Vec<u8>, Failure> {
     if named.is_empty() { Err(unknown(name)) } else { Ok(serde_json::json!({ "tasks": named }).to_string().into()) }
 }
 
-fn list(tasks: &[RegisteredTask]) -> Result<(), Failure> {
+fn list(tasks: &[RegisteredTaskView]) -> Result<(), Failure> {
     if tasks.is_empty() {
         output::note("no worker is alive, so nothing can be run; start one with `jobbers up` or `worker`");
         return Ok(());
@@ -69,7 +67,7 @@ fn list(tasks: &[RegisteredTask]) -> Result<(), Failure> {
         Column::cut_to("PARAMETERS", 12),
         Column::cut_to("DESCRIPTION", 16).giving_way(1),
     ];
-    let row = |task: &RegisteredTask| {
+    let row = |task: &RegisteredTaskView| {
         vec![
             pages::task_name(&task.name, task.version).into(),
             task.workers.into(),
@@ -82,12 +80,12 @@ fn list(tasks: &[RegisteredTask]) -> Result<(), Failure> {
     output::table(&fit::table(&columns, tasks.iter().map(row).collect()))
 }
 
-fn joined(names: &[String]) -> Option<String> {
-    (!names.is_empty()).then(|| names.join(", "))
+fn joined<N: AsRef<str>>(names: &[N]) -> Option<String> {
+    (!names.is_empty()).then(|| names.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", "))
 }
 
-fn show(tasks: &[RegisteredTask], name: &TaskName) -> Result<(), Failure> {
-    let versions: Vec<&RegisteredTask> = tasks.iter().filter(|task| task.name == name.as_str()).collect();
+fn show(tasks: &[RegisteredTaskView], name: &TaskName) -> Result<(), Failure> {
+    let versions: Vec<&RegisteredTaskView> = tasks.iter().filter(|task| task.name == *name).collect();
     if versions.is_empty() {
         return Err(unknown(name));
     }

@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
+use jobbers_api::resubmit::ResubmitParams;
 use jobbers_common::name::{QueueName, TaskId};
 use jobbers_process::exit;
-use serde::Serialize;
 
 use crate::{
     client::{self, Client, ClientArgs},
@@ -32,20 +32,13 @@ pub struct Args {
     client: ClientArgs,
 }
 
-#[derive(Debug, Serialize)]
-struct Order<'a> {
-    reset_retry_count: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    to_queue: Option<&'a QueueName>,
-}
-
 /// Sends each task again. A refusal of one does not keep the others back.
 ///
 /// # Errors
 /// When the manager can't be asked; its refusal, when one task was named.
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let client = args.client.client()?;
-    let order = Order { reset_retry_count: !args.keep_attempts, to_queue: args.to_queue.as_ref() };
+    let order = ResubmitParams { reset_retry_count: Some(!args.keep_attempts), to_queue: args.to_queue.clone() };
     let mut are_all_sent = true;
     for id in &args.ids {
         match resubmit(&client, id, &order, args.client.json).await {
@@ -59,7 +52,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(if are_all_sent { exit::OK } else { exit::FAILURE.into() })
 }
 
-async fn resubmit(client: &Client, id: &TaskId, order: &Order<'_>, json: bool) -> Result<(), Failure> {
+async fn resubmit(client: &Client, id: &TaskId, order: &ResubmitParams, json: bool) -> Result<(), Failure> {
     let answer = client.post(&format!("{}/resubmit", client::task_path(id)), Some(order)).await?;
     output::done(&answer.body, json, format_args!("{id} sent again"))
 }

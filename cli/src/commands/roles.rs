@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, process::ExitCode, str::FromStr};
 
+use jobbers_api::{role::RoleListView, role::RoleView};
 use jobbers_common::{
     name::{QueueName, RoleName},
     queue::QueueOrder,
@@ -10,10 +11,7 @@ use jobbers_process::exit;
 use serde::Serialize;
 
 use crate::{
-    client::{
-        self, ClientArgs,
-        wire::{Role, Roles},
-    },
+    client::{self, ClientArgs},
     failure::Failure,
     output,
 };
@@ -140,20 +138,24 @@ async fn list(args: &ClientArgs) -> Result<(), Failure> {
     if args.json {
         return output::document(&answer.body);
     }
-    let Roles { roles } = answer.read()?;
+    let RoleListView { roles } = answer.read()?;
     let mut table = output::table_of(&["ROLE", "ORDER", "QUEUES"]);
     for role in &roles {
-        table.add_row(vec![(&role.name).into(), (&role.order).into(), comfy_table::Cell::new(queues_of(role))]);
+        table.add_row(vec![
+            (&role.name).into(),
+            role.order.to_string().into(),
+            comfy_table::Cell::new(queues_of(role)),
+        ]);
     }
     output::table(&table)
 }
 
 /// The queues, with their weights where these count.
-fn queues_of(role: &Role) -> String {
-    let weight = |queue: &String| role.weights.get(queue).copied().unwrap_or(1);
-    let shown = |queue: &String| match role.order.as_str() {
-        "weighted" => format!("{queue}={}", weight(queue)),
-        _ => queue.clone(),
+fn queues_of(role: &RoleView) -> String {
+    let weight = |queue: &QueueName| role.weights.get(queue).copied().unwrap_or(1);
+    let shown = |queue: &QueueName| match role.order {
+        QueueOrder::Weighted => format!("{queue}={}", weight(queue)),
+        QueueOrder::Strict => queue.to_string(),
     };
     role.queues.iter().map(shown).collect::<Vec<_>>().join(", ")
 }
@@ -163,10 +165,10 @@ async fn show(one: &One) -> Result<(), Failure> {
     if one.client.json {
         return output::document(&answer.body);
     }
-    let role: Role = answer.read()?;
+    let role: RoleView = answer.read()?;
     let mut sheet = output::sheet();
     output::add_fact(&mut sheet, "role", &role.name);
-    output::add_fact(&mut sheet, "order", &role.order);
+    output::add_fact(&mut sheet, "order", role.order);
     output::add_fact(&mut sheet, "queues", queues_of(&role));
     output::table(&sheet)
 }

@@ -2,6 +2,7 @@
 
 use std::{process::ExitCode, str::FromStr};
 
+use jobbers_api::route::{self, DeletedRuleView, Route, Rule, RuleListView};
 use jobbers_common::{
     name::{QueueName, TaskName},
     routing::{ExplicitQueue, Versions},
@@ -11,10 +12,7 @@ use serde::Serialize;
 
 use super::roles::Share;
 use crate::{
-    client::{
-        self, ClientArgs,
-        wire::{DeletedRule, Route, Rule, Rules},
-    },
+    client::{self, ClientArgs},
     failure::Failure,
     output,
 };
@@ -110,7 +108,7 @@ impl<'a> TryFrom<&'a Set> for Settings<'a> {
             (Some(parameter), _) => Route::Hash { parameter: parameter.clone(), queues: queues() },
             _ if set.round_robin => Route::RoundRobin { queues: queues() },
             (None, [one]) => Route::Single { queue: one.queue.clone() },
-            (None, shares) => Route::weighted(shares.iter().map(|share| (&share.queue, share.weight.unwrap_or(1)))),
+            (None, shares) => Route::Weighted { queues: shares.iter().map(share_of).collect() },
         };
         let explicit_queue = if set.forbid_explicit { ExplicitQueue::Forbid } else { ExplicitQueue::Allow };
         Ok(Self { name: &set.tasks.name, version: set.tasks.versions, route, explicit_queue })
@@ -150,7 +148,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
             let which = Which::from(&delete.tasks);
             let answer = delete.client.client()?.delete_where("/routing", &which).await?;
             let Tasks { name, versions } = &delete.tasks;
-            let what = if answer.read::<DeletedRule>()?.deleted { "deleted" } else { "did not exist" };
+            let what = if answer.read::<DeletedRuleView>()?.deleted { "deleted" } else { "did not exist" };
             output::done(&answer.body, delete.client.json, format_args!("rule of {name}@{versions} {what}"))?;
         }
     }
@@ -162,16 +160,35 @@ async fn list(args: &ClientArgs) -> Result<(), Failure> {
     if args.json {
         return output::document(&answer.body);
     }
-    let Rules { rules } = answer.read()?;
+    let RuleListView { rules } = answer.read()?;
     if rules.is_empty() {
         output::note("no rules: a task that names no queue goes to `default`");
         return Ok(());
     }
     let mut table = output::table_of(&["TASK", "VERSIONS", "GOES TO", "NAMED QUEUES"]);
     for Rule { name, version, route, explicit_queue } in &rules {
-        table.add_row(vec![name.clone(), version.to_string(), route.to_string(), explicit_queue.clone()]);
+        table.add_row(vec![name.to_string(), version.to_string(), shown(route), explicit_queue.to_string()]);
     }
     output::table(&table)
+}
+
+/// A queue with its weight, as the API has it.
+fn share_of(share: &Share) -> route::Share {
+    route::Share { queue: share.queue.clone(), weight: share.weight.unwrap_or(1) }
+}
+
+/// A route as a table shows it.
+fn shown(route: &Route) -> String {
+    let list = |queues: &[QueueName]| queues.iter().map(QueueName::as_str).collect::<Vec<_>>().join(", ");
+    match route {
+        Route::Single { queue } => queue.to_string(),
+        Route::Weighted { queues } => {
+            let shares: Vec<String> = queues.iter().map(|share| format!("{}={}", share.queue, share.weight)).collect();
+            shares.join(", ")
+        }
+        Route::RoundRobin { queues } => format!("{} in turns", list(queues)),
+        Route::Hash { parameter, queues } => format!("{} by {parameter}", list(queues)),
+    }
 }
 
 #[cfg(test)]

@@ -2,11 +2,12 @@
 
 use std::process::ExitCode;
 
+use jobbers_api::task_list::ScheduledPageView;
 use jobbers_common::name::QueueName;
 use jobbers_process::exit;
 
 use crate::{
-    client::{ClientArgs, wire::ScheduledPage},
+    client::ClientArgs,
     commands::pages::{self, PageArgs},
     failure::Failure,
     output, when,
@@ -34,7 +35,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         output::document(&answer.body)?;
         return Ok(exit::OK);
     }
-    let page: ScheduledPage = answer.read()?;
+    let page: ScheduledPageView = answer.read()?;
     let mut table = output::table_of(&["ID", "TASK", "QUEUE", "PRIORITY", "WHY", "DUE"]);
     for task in &page.tasks {
         let why = match task.attempt {

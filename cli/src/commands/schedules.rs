@@ -2,9 +2,13 @@
 
 use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, time::Duration};
 
+use jobbers_api::{
+    schedule::view::NextSlotsView, schedule::view::RunView, schedule::view::ScheduleListView,
+    schedule::view::ScheduleView, schedule::view::StartedView,
+};
 use jobbers_common::{
     duration,
-    name::{QueueName, ScheduleName, TaskName},
+    name::{QueueName, ScheduleName, TaskId, TaskName, WorkflowId},
 };
 use jobbers_process::exit;
 use serde::Serialize;
@@ -12,10 +16,7 @@ use serde_json::value::RawValue;
 
 use super::{pages, parameters, workflow};
 use crate::{
-    client::{
-        self, ClientArgs,
-        wire::{NextSlots, Run, Schedule, Schedules, StartedRun},
-    },
+    client::{self, ClientArgs},
     failure::Failure,
     output,
 };
@@ -215,7 +216,8 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         Some(Action::Show(one)) => show(one).await?,
         Some(Action::Put(put)) => {
             let answer = put.client.client()?.put(&client::schedule_path(&put.name, ""), &body(put)?).await?;
-            let next = answer.read::<Schedule>()?.next_slot.map_or_else(String::new, |at| format!(", next at {at}"));
+            let next =
+                answer.read::<ScheduleView>()?.next_slot.map_or_else(String::new, |at| format!(", next at {at}"));
             output::done(&answer.body, put.client.json, format_args!("schedule {} put{next}", put.name))?;
         }
         Some(Action::Delete(sure)) => return delete(sure).await,
@@ -224,7 +226,10 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         Some(Action::Run(one)) => {
             let path = client::schedule_path(&one.name, "/run");
             let answer = one.client.client()?.post(&path, client::NOTHING).await?;
-            let StartedRun { id } = answer.read()?;
+            let id = match answer.read()? {
+                StartedView::Task(task) => task.id.to_string(),
+                StartedView::Workflow(run) => run.id.to_string(),
+            };
             output::done(&answer.body, one.client.json, id)?;
         }
         Some(Action::Next(next)) => print_next(next).await?,
@@ -234,14 +239,14 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 /// The body of a put: what the command line says, and the file of a workflow.
 fn body(put: &Put) -> Result<Body<'_>, Failure> {
-    let template = |task| Ok(Template { task, parameters: parameters::read_one(&task.parameters)? });
+    let template = |task| Ok::<_, Failure>(Template { task, parameters: parameters::read_one(&task.parameters)? });
     let task = put.task.as_ref().map(template).transpose()?;
     let workflow = put.workflow.as_deref().map(workflow::read).transpose()?;
     Ok(Body { put, task, workflow })
 }
 
 async fn list(args: &ClientArgs) -> Result<(), Failure> {
-    let Some((schedules, _)) = pages::gather::<Schedules>(args, "/schedules", &[], u64::MAX, None).await? else {
+    let Some((schedules, _)) = pages::gather::<ScheduleListView>(args, "/schedules", &[], u64::MAX, None).await? else {
         return Ok(());
     };
     if schedules.is_empty() {
@@ -250,9 +255,13 @@ async fn list(args: &ClientArgs) -> Result<(), Failure> {
     }
     let mut table = output::table_of(&["SCHEDULE", "WHEN", "WHAT", "NEXT SLOT", "FIRED", "MISSED", "SKIPPED"]);
     for schedule in &schedules {
-        let next = if schedule.paused { "paused".to_owned() } else { schedule.next_slot.clone().unwrap_or_default() };
+        let next = if schedule.paused {
+            "paused".to_owned()
+        } else {
+            schedule.next_slot.map(|at| at.to_string()).unwrap_or_default()
+        };
         let counts = [schedule.fired, schedule.missed, schedule.skipped].map(|count| count.to_string());
-        let words = [schedule.name.clone(), schedule.when(), schedule.what(), next];
+        let words = [schedule.name.to_string(), when_of(schedule), what_of(schedule), next];
         table.add_row(words.into_iter().chain(counts));
     }
     output::table(&table)
@@ -263,18 +272,18 @@ async fn show(one: &One) -> Result<(), Failure> {
     if one.client.json {
         return output::document(&answer.body);
     }
-    let schedule: Schedule = answer.read()?;
+    let schedule: ScheduleView = answer.read()?;
     let mut table = output::table_of(&["SCHEDULE", schedule.name.as_str()]);
-    let run = schedule.last_run.as_ref().map(Run::shown);
+    let run = schedule.last_run.as_ref().map(shown);
     let refusal = schedule.refusal.as_ref().map(|refusal| format!("{}: {}", refusal.slot, refusal.reason));
     let rows = [
-        ("when", Some(schedule.when())),
-        ("what", Some(schedule.what())),
+        ("when", Some(when_of(&schedule))),
+        ("what", Some(what_of(&schedule))),
         ("paused", schedule.paused.then(|| "yes".to_owned())),
-        ("overlap", Some(schedule.overlap.clone())),
-        ("catch-up", Some(schedule.catch_up.clone())),
-        ("next slot", schedule.next_slot.clone()),
-        ("last slot", schedule.last_slot.clone()),
+        ("overlap", Some(schedule.overlap.to_string())),
+        ("catch-up", Some(schedule.catch_up.to_string())),
+        ("next slot", schedule.next_slot.map(|at| at.to_string())),
+        ("last slot", schedule.last_slot.map(|at| at.to_string())),
         ("last run", run),
         ("refused", refusal),
         ("fired", Some(schedule.fired.to_string())),
@@ -287,6 +296,33 @@ async fn show(one: &One) -> Result<(), Failure> {
         }
     }
     output::table(&table)
+}
+
+/// When it fires, in a few words.
+fn when_of(schedule: &ScheduleView) -> String {
+    match (&schedule.cron, &schedule.time_zone, &schedule.every) {
+        (Some(cron), Some(time_zone), _) => format!("{cron} ({time_zone})"),
+        (Some(cron), None, _) => cron.clone(),
+        (None, _, Some(every)) => format!("every {every}"),
+        (None, _, None) => String::new(),
+    }
+}
+
+/// What it starts, in a few words.
+fn what_of(schedule: &ScheduleView) -> String {
+    match (&schedule.task, &schedule.workflow) {
+        (Some(task), _) => task.name.to_string(),
+        (None, Some(workflow)) if workflow.nodes.len() == 1 => "workflow of 1 task".to_owned(),
+        (None, Some(workflow)) => format!("workflow of {} tasks", workflow.nodes.len()),
+        (None, None) => String::new(),
+    }
+}
+
+/// What was started, and when.
+fn shown(run: &RunView) -> String {
+    let task = run.task.as_ref().map(TaskId::as_str);
+    let id = task.or(run.workflow.as_ref().map(WorkflowId::as_str)).unwrap_or_default();
+    format!("{id} at {}", run.at)
 }
 
 async fn steer(one: &One, verb: &str, done_word: &str) -> Result<(), Failure> {
@@ -310,7 +346,7 @@ async fn print_next(Next { one, count }: &Next) -> Result<(), Failure> {
     if one.client.json {
         return output::document(&answer.body);
     }
-    let NextSlots { slots } = answer.read()?;
+    let NextSlotsView { slots } = answer.read()?;
     if slots.is_empty() {
         output::note(format_args!("schedule {} is paused", one.name));
     }

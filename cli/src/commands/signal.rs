@@ -2,13 +2,12 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use jiff::Timestamp;
+use jobbers_api::signal::{SendSignal, SignalledView};
 use jobbers_common::{
     duration,
     name::{SignalName, TaskId},
 };
 use jobbers_process::exit;
-use serde::{Deserialize, Serialize};
 
 use crate::{
     client::{self, ClientArgs},
@@ -33,19 +32,6 @@ pub struct Args {
     client: ClientArgs,
 }
 
-#[derive(Debug, Serialize)]
-struct Request<'a> {
-    name: &'a SignalName,
-    #[serde(with = "duration::text::option", skip_serializing_if = "Option::is_none")]
-    keep_for: Option<Duration>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Sent {
-    status: Option<String>,
-    kept_until: Option<Timestamp>,
-}
-
 /// Sends the signal.
 ///
 /// # Errors
@@ -53,8 +39,8 @@ struct Sent {
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let client = args.client.client()?;
     let path = format!("{}/signal", client::task_path(&args.id));
-    let answer = client.post(&path, Some(&Request { name: &args.name, keep_for: args.keep_for })).await?;
-    let Sent { status, kept_until } = answer.read()?;
+    let answer = client.post(&path, Some(&SendSignal { name: args.name.clone(), keep_for: args.keep_for })).await?;
+    let SignalledView { status, kept_until, .. } = answer.read()?;
     let sentence = match (status, kept_until) {
         (Some(status), _) => format!("{} is {status}", args.id),
         (None, Some(until)) => {

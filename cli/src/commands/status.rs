@@ -8,14 +8,12 @@ use std::{
 };
 
 use comfy_table::Cell;
-use jobbers_common::{duration, limits::MAX_WAIT, name::TaskId};
+use jobbers_api::{signal::SignalView, task_view::TaskView};
+use jobbers_common::{duration, lifecycle::Status, limits::MAX_WAIT, name::TaskId};
 use jobbers_process::exit;
 
 use crate::{
-    client::{
-        self, AWAY, Answer, Client, ClientArgs,
-        wire::{ExternalSignal, Task},
-    },
+    client::{self, AWAY, Answer, Client, ClientArgs},
     failure::Failure,
     output, when,
 };
@@ -47,7 +45,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         None if args.watch => watch::until_over(&client, &args.id, args.client.json).await?,
         None => client.get(&client::task_path(&args.id), client::NOTHING).await?,
     };
-    let task: Task = answer.read()?;
+    let task: TaskView = answer.read()?;
     match (args.client.json, args.watch) {
         // It was printed when it changed last.
         (true, true) => {}
@@ -58,15 +56,15 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 /// The exit code for tasks that were waited for: 0 if all completed, 1 if one ended otherwise, else [`exit::WAIT_ENDED`].
-pub fn verdict(tasks: &[Task]) -> ExitCode {
-    if tasks.iter().all(|task| task.status == "completed") {
+pub fn verdict(tasks: &[TaskView]) -> ExitCode {
+    if tasks.iter().all(|task| task.status == Status::Completed) {
         return exit::OK;
     }
     let unfinished = tasks.iter().filter(|task| !task.is_over()).count() as u64;
     if unfinished > 0 {
         output::note(format_args!("the wait ended; not over yet: {}", output::count(unfinished, "task")));
     }
-    let has_failed = tasks.iter().any(|task| task.is_over() && task.status != "completed");
+    let has_failed = tasks.iter().any(|task| task.is_over() && task.status != Status::Completed);
     if has_failed { exit::FAILURE.into() } else { exit::WAIT_ENDED.into() }
 }
 
@@ -79,7 +77,7 @@ pub async fn wait(client: &Client, id: &TaskId, limit: Option<Duration>) -> Resu
     // If the manager can't be asked at all, fail at once.
     let mut answer = client.get(&path, client::NOTHING).await?;
     loop {
-        let task: Task = answer.read()?;
+        let task: TaskView = answer.read()?;
         let left = limit.map_or(Duration::MAX, |limit| limit.saturating_sub(began.elapsed()));
         if task.is_over() || left.is_zero() {
             return Ok(answer);
@@ -98,14 +96,16 @@ fn millis(duration: Duration) -> u64 {
 ///
 /// # Errors
 /// When standard output can't be written to.
-pub fn show(task: &Task) -> Result<(), Failure> {
+pub fn show(task: &TaskView) -> Result<(), Failure> {
     let mut sheet = output::sheet();
     output::add_fact(&mut sheet, "id", &task.id);
     output::add_fact(&mut sheet, "task", format!("{} v{}", task.name, task.version));
     output::add_fact(&mut sheet, "status", standing(task));
     output::add_fact(&mut sheet, "queue", format!("{}, priority {}", task.queue, task.priority));
-    if !task.policy.is_empty() {
-        let words: Vec<String> = task.policy.iter().map(|(name, value)| format!("{name} {}", plain(value))).collect();
+    if let Ok(serde_json::Value::Object(policy)) = serde_json::to_value(&task.policy)
+        && !policy.is_empty()
+    {
+        let words: Vec<String> = policy.iter().map(|(name, value)| format!("{name} {}", plain(value))).collect();
         output::add_fact(&mut sheet, "policy", words.join(", "));
     }
     if let Some(unique) = &task.unique {
@@ -120,13 +120,13 @@ pub fn show(task: &Task) -> Result<(), Failure> {
     }
     output::add_fact(&mut sheet, "attempt", attempts(task));
     output::add_fact(&mut sheet, "submitted", when::full(task.submitted_at));
-    if task.status == "scheduled" {
+    if task.status == Status::Scheduled {
         output::add_fact(&mut sheet, "due", when::full(task.ready_at));
     }
     if let Some(until) = task.expires_at {
         output::add_fact(&mut sheet, "expires", when::full(until));
     }
-    for signal in &task.dependencies.external {
+    for signal in task.dependencies.iter().flat_map(|dependencies| &dependencies.external) {
         output::add_fact(&mut sheet, &format!("signal {}", signal.name), standing_of_signal(signal));
     }
     if let Some(started) = task.started_at {
@@ -145,36 +145,38 @@ pub fn show(task: &Task) -> Result<(), Failure> {
     if let Some(parameters) = &task.parameters {
         output::add_fact(&mut sheet, "parameters", parameters.get());
     }
-    if let Some(result) = &task.result {
+    if let Some(result) = task.result.as_ref().filter(|result| result.get() != "null") {
         output::add_fact(&mut sheet, "result", result.get());
     }
     for error in &task.errors {
         let kind =
-            error.error_kind.as_ref().map_or_else(|| error.kind.clone(), |kind| format!("{}, {kind}", error.kind));
+            error.error_kind.as_ref().map_or_else(|| error.kind.to_string(), |kind| format!("{}, {kind}", error.kind));
         let what = format!("{kind}: {}  ({}, on {})", error.message, when::ago(error.at), error.worker);
         output::add_fact(&mut sheet, &format!("error, attempt {}", error.attempt), what);
     }
     output::table(&sheet)
 }
 
-fn standing_of_signal(signal: &ExternalSignal) -> String {
-    let ExternalSignal { state, timeout, due, at, .. } = signal;
+fn standing_of_signal(signal: &SignalView) -> String {
+    let SignalView { state, timeout, due, at, .. } = signal;
     match (at, due, timeout) {
         (Some(at), ..) => format!("{state}, {}", when::full(*at)),
         (None, Some(due), _) => format!("{state} until {}", when::full(*due)),
-        (None, None, Some(timeout)) => format!("{state}, for {timeout} once no other task is waited for"),
-        (None, None, None) => state.clone(),
+        (None, None, Some(timeout)) => {
+            format!("{state}, for {} once no other task is waited for", duration::format(*timeout))
+        }
+        (None, None, None) => state.to_string(),
     }
 }
 
-fn standing(task: &Task) -> Cell {
+fn standing(task: &TaskView) -> Cell {
     if task.cancel_requested {
         return Cell::new(format!("{}, to be cancelled", task.status));
     }
-    output::status(&task.status)
+    output::status(task.status)
 }
 
-fn attempts(task: &Task) -> String {
+fn attempts(task: &TaskView) -> String {
     match task.crashes {
         0 => task.attempt.to_string(),
         crashes => format!("{}, and {} lost", task.attempt, output::count(u64::from(crashes), "lease")),

@@ -4,6 +4,7 @@ mod request;
 
 use std::{collections::BTreeSet, process::ExitCode};
 
+use jobbers_api::{task_view::SubmittedList, task_view::SubmittedView, task_view::TaskView};
 use jobbers_common::{
     duration,
     limits::MAX_BATCH,
@@ -19,10 +20,7 @@ use super::{
     status,
 };
 use crate::{
-    client::{
-        Client, ClientArgs,
-        wire::{Submitted, SubmittedBatch, Task},
-    },
+    client::{Client, ClientArgs},
     failure::Failure,
     output,
 };
@@ -76,18 +74,18 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     }
 }
 
-async fn submit_one(client: &Client, args: &Args, parameters: Option<&RawValue>) -> Result<Vec<String>, Failure> {
+async fn submit_one(client: &Client, args: &Args, parameters: Option<&RawValue>) -> Result<Vec<TaskId>, Failure> {
     let request = TaskRequest { name: &args.name, parameters, flags: &args.task };
     let answer = client.post("/tasks", Some(&Submission::new(request, &args.task))).await?;
-    let task: Submitted = answer.read()?;
+    let task: SubmittedView = answer.read()?;
     if args.client.json && args.wait.is_none() {
         output::document(&answer.body)?;
     } else if args.wait.is_none() {
         output::line(&task.id)?;
     }
     let how = match &task {
-        Submitted { updated: true, .. } => "updated",
-        Submitted { created: true, .. } => "taken in",
+        SubmittedView { updated: true, .. } => "updated",
+        SubmittedView { created: true, .. } => "taken in",
         _ => "was there already",
     };
     output::note(format_args!("{how}: {} in queue {}, {}", args.name, task.queue, task.status));
@@ -95,7 +93,7 @@ async fn submit_one(client: &Client, args: &Args, parameters: Option<&RawValue>)
     Ok(vec![task.id])
 }
 
-async fn submit_all(client: &Client, args: &Args, mut documents: Documents) -> Result<Vec<String>, Failure> {
+async fn submit_all(client: &Client, args: &Args, mut documents: Documents) -> Result<Vec<TaskId>, Failure> {
     let mut ids = Vec::new();
     loop {
         let (batch, end) = next_batch(&mut documents).await;
@@ -145,25 +143,25 @@ async fn next_batch(documents: &mut Documents) -> (Vec<Box<RawValue>>, End) {
     (batch, End::Full)
 }
 
-async fn submit_batch(client: &Client, args: &Args, batch: &[Box<RawValue>]) -> Result<Vec<String>, Failure> {
+async fn submit_batch(client: &Client, args: &Args, batch: &[Box<RawValue>]) -> Result<Vec<TaskId>, Failure> {
     let tasks = batch
         .iter()
         .map(|parameters| TaskRequest { name: &args.name, parameters: Some(parameters), flags: &args.task })
         .collect();
     let answer = client.post("/tasks", Some(&Submission::new(Tasks { tasks }, &args.task))).await?;
-    let batch: SubmittedBatch = answer.read()?;
+    let batch: SubmittedList = answer.read()?;
     warn(&batch.tasks.iter().collect::<Vec<_>>());
-    let ids: Vec<String> = batch.tasks.into_iter().map(|task| task.id).collect();
+    let ids: Vec<TaskId> = batch.tasks.into_iter().map(|task| task.id).collect();
     if args.client.json && args.wait.is_none() {
         output::document(&answer.body)?;
     } else if args.wait.is_none() {
-        output::line(ids.join("\n"))?;
+        output::line(ids.iter().map(TaskId::as_str).collect::<Vec<_>>().join("\n"))?;
     }
     Ok(ids)
 }
 
 /// Tells what the manager warns of, the same of many tasks once.
-fn warn(tasks: &[&Submitted]) {
+fn warn(tasks: &[&SubmittedView]) {
     let told: BTreeSet<&str> =
         tasks.iter().flat_map(|task| &task.warnings).map(|warning| warning.detail.as_str()).collect();
     told.iter().for_each(|warning| output::note(format_args!("warning: {warning}")));
@@ -171,18 +169,16 @@ fn warn(tasks: &[&Submitted]) {
 
 async fn wait_for(
     client: &Client,
-    ids: &[String],
+    ids: &[TaskId],
     limit: Option<std::time::Duration>,
     json: bool,
 ) -> Result<ExitCode, Failure> {
     let began = std::time::Instant::now();
-    let mut tasks: Vec<Task> = Vec::with_capacity(ids.len());
+    let mut tasks: Vec<TaskView> = Vec::with_capacity(ids.len());
     for id in ids {
-        let id = TaskId::new(id)
-            .map_err(|error| Failure::Foreign { url: client.base().to_owned(), reason: error.to_string() })?;
         let left = limit.map(|limit| limit.saturating_sub(began.elapsed()));
-        let answer = status::wait(client, &id, left).await?;
-        let task: Task = answer.read()?;
+        let answer = status::wait(client, id, left).await?;
+        let task: TaskView = answer.read()?;
         if json {
             output::document(&answer.body)?;
         } else {

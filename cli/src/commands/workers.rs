@@ -3,15 +3,12 @@
 use std::process::ExitCode;
 
 use jiff::Timestamp;
+use jobbers_api::worker::{HungThreadView, SteeredView, WorkerListView, WorkerSelection, WorkerView};
 use jobbers_common::name::{RoleName, WorkerId};
 use jobbers_process::exit;
-use serde::Serialize;
 
 use crate::{
-    client::{
-        self, ClientArgs,
-        wire::{HungThread, Steered, Worker, Workers},
-    },
+    client::{self, ClientArgs},
     failure::Failure,
     output, when,
 };
@@ -48,19 +45,16 @@ struct Which {
     client: ClientArgs,
 }
 
-#[derive(Debug, clap::Args, Serialize)]
+#[derive(Debug, clap::Args)]
 struct Selection {
     /// Those on this host
     #[arg(long)]
-    #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<String>,
     /// Those of this version of the program
     #[arg(long = "worker-version", visible_alias = "version", id = "version")]
-    #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
     /// Those of this role
     #[arg(long)]
-    #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<RoleName>,
 }
 
@@ -85,12 +79,17 @@ async fn steer(which: &Which, verb: &str) -> Result<ExitCode, Failure> {
     let client = which.client.client()?;
     let mut told = Vec::new();
     if which.ids.is_empty() {
-        let answer = client.post(&format!("/workers/{verb}"), Some(&which.selection)).await?;
-        told = answer.read::<Steered>()?.workers;
+        let answer = client
+            .post(
+                &format!("/workers/{verb}"),
+                Some(&WorkerSelection { host: host.clone(), version: version.clone(), role: role.clone() }),
+            )
+            .await?;
+        told = answer.read::<SteeredView>()?.workers;
     }
     for id in &which.ids {
         let answer = client.post(&client::worker_path(id, verb), client::NOTHING).await?;
-        told.extend(answer.read::<Steered>()?.workers);
+        told.extend(answer.read::<SteeredView>()?.workers);
     }
     if which.client.json {
         let body = serde_json::json!({ "workers": told }).to_string();
@@ -109,7 +108,7 @@ async fn list(args: &ClientArgs) -> Result<ExitCode, Failure> {
         output::document(&answer.body)?;
         return Ok(exit::OK);
     }
-    let Workers { workers } = answer.read()?;
+    let WorkerListView { workers } = answer.read()?;
     if workers.is_empty() {
         output::note("no worker is alive; start one with `jobbers up` or `worker`");
         return Ok(exit::OK);
@@ -132,7 +131,7 @@ async fn list(args: &ClientArgs) -> Result<ExitCode, Failure> {
     }
     output::table(&table)?;
     for worker in &workers {
-        for HungThread { id, name, queue, attempt, since } in &worker.hung_threads {
+        for HungThreadView { id, name, queue, attempt, since } in &worker.hung_threads {
             let (worker, since) = (&worker.id, when::full(*since));
             output::line(format_args!(
                 "worker {worker}: attempt {attempt} of task {id} ({name}, queue {queue}) has held a thread since {since}"
@@ -143,11 +142,11 @@ async fn list(args: &ClientArgs) -> Result<ExitCode, Failure> {
 }
 
 /// What it does; of one that drains, when it is done.
-fn state(worker: &Worker) -> String {
+fn state(worker: &WorkerView) -> String {
     let told = worker.draining_since.is_some() && worker.state == "running";
     match (&worker.done_by, told) {
         (_, true) => "told to drain".to_owned(),
         (Some(done), _) if worker.running > 0 => format!("{}, done by {}", worker.state, when::full(*done)),
-        _ => worker.state.clone(),
+        _ => worker.state.to_string(),
     }
 }

@@ -7,17 +7,18 @@ use std::{
     time::Duration,
 };
 
-use jobbers_common::name::{WorkflowId, WorkflowName};
+use jobbers_api::{workflow::WorkflowGraphView, workflow::WorkflowListView, workflow::WorkflowView};
+use jobbers_common::{
+    name::{WorkflowId, WorkflowName},
+    workflow::RunState,
+};
 use jobbers_process::exit;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::pages;
 use crate::{
-    client::{
-        self, ClientArgs,
-        wire::{Workflow, WorkflowGraph, Workflows},
-    },
+    client::{self, ClientArgs},
     failure::Failure,
     output,
 };
@@ -157,7 +158,7 @@ fn body(args: &Submit) -> Result<BTreeMap<String, Box<RawValue>>, Failure> {
 async fn submit(args: &Submit) -> Result<ExitCode, Failure> {
     let client = args.client.client()?;
     let answer = client.post("/workflows", Some(&body(args)?)).await?;
-    let run: Workflow = answer.read()?;
+    let run: WorkflowView = answer.read()?;
     if !args.wait {
         output::done(&answer.body, args.client.json, &run.id)?;
         return Ok(exit::OK);
@@ -167,14 +168,14 @@ async fn submit(args: &Submit) -> Result<ExitCode, Failure> {
     let plain: [(&str, &str); 0] = [];
     loop {
         let answer = client.get_patiently(&path, &plain, Duration::ZERO, client::AWAY).await?;
-        let graph: WorkflowGraph = answer.read()?;
-        if graph.run.is_over() {
+        let graph: WorkflowGraphView = answer.read()?;
+        if graph.run.state.is_over() {
             if args.client.json {
                 output::document(&answer.body)?;
             } else {
                 output::write(&draw::draw(&graph))?;
             }
-            return Ok(if graph.run.state == "completed" { exit::OK } else { exit::FAILURE.into() });
+            return Ok(if graph.run.state == RunState::Completed { exit::OK } else { exit::FAILURE.into() });
         }
         tokio::time::sleep(PAUSE).await;
     }
@@ -198,7 +199,7 @@ async fn list(args: &List) -> Result<(), Failure> {
     let mut query = Vec::new();
     query.extend(args.state.clone().map(|state| ("state", state)));
     query.extend(args.name.as_ref().map(|name| ("name", name.to_string())));
-    let found = pages::gather::<Workflows>(&args.client, "/workflows", &query, args.limit, None).await?;
+    let found = pages::gather::<WorkflowListView>(&args.client, "/workflows", &query, args.limit, None).await?;
     let Some((workflows, has_more)) = found else { return Ok(()) };
     if workflows.is_empty() {
         output::note("there are no such workflows");
@@ -206,10 +207,17 @@ async fn list(args: &List) -> Result<(), Failure> {
     }
     let mut table = output::table_of(&["WORKFLOW", "NAME", "STATE", "OVER", "NODES", "ATTEMPT", "CREATED"]);
     for run in workflows {
-        let counts = [run.over, run.nodes].map(|count| count.to_string());
+        let counts = [run.over, run.nodes as usize].map(|count| count.to_string());
         let [over, nodes] = counts;
-        let words =
-            [run.id, run.name.unwrap_or_default(), run.state, over, nodes, run.attempt.to_string(), run.created_at];
+        let words = [
+            run.id.to_string(),
+            run.name.map(|name| name.to_string()).unwrap_or_default(),
+            run.state.to_string(),
+            over,
+            nodes,
+            run.attempt.to_string(),
+            run.created_at.to_string(),
+        ];
         table.add_row(words);
     }
     output::table(&table)?;
@@ -222,6 +230,6 @@ async fn list(args: &List) -> Result<(), Failure> {
 async fn steer(one: &One, verb: &str) -> Result<(), Failure> {
     let path = client::workflow_path(&one.id, &format!("/{verb}"));
     let answer = one.client.client()?.post(&path, client::NOTHING).await?;
-    let state = answer.read::<Workflow>()?.state;
+    let state = answer.read::<WorkflowView>()?.state;
     output::done(&answer.body, one.client.json, format_args!("workflow {}: {state}", one.id))
 }

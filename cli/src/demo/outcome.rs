@@ -7,11 +7,11 @@ use std::{
 };
 
 use hdrhistogram::Histogram;
-use jiff::Timestamp;
+use jobbers_api::{task_view::TaskView, value::Rfc3339};
+use jobbers_common::lifecycle::Status;
 use serde::Deserialize;
 
 use crate::{
-    client::wire::Task,
     demo::count::{self, Counts},
     failure::Failure,
     when,
@@ -43,8 +43,8 @@ pub enum Answer {
 impl Answer {
     /// Reads a task's answer.
     #[must_use]
-    pub fn of(task: &Task) -> Self {
-        let Some(result) = task.result.as_ref().filter(|_| task.status == "completed") else {
+    pub fn of(task: &TaskView) -> Self {
+        let Some(result) = task.result.as_ref().filter(|_| task.status == Status::Completed) else {
             let why = task.errors.last().map_or("no reason given", |error| error.message.as_str());
             return Self::Nothing(format!("its task is {}: {why}", task.status));
         };
@@ -141,7 +141,7 @@ const LONGEST_MICROS: u64 = 3_600_000_000;
 #[derive(Debug)]
 pub struct Figures {
     /// Tasks per status.
-    pub by_status: BTreeMap<String, u64>,
+    pub by_status: BTreeMap<Status, u64>,
     /// Tasks that took more than one attempt.
     pub retried: u64,
     /// From the first submission to the last end.
@@ -157,12 +157,12 @@ impl Figures {
     ///
     /// # Errors
     /// Never in practice: when no histogram can be made.
-    pub fn of(tasks: &[Task]) -> Result<Self, Failure> {
+    pub fn of(tasks: &[TaskView]) -> Result<Self, Failure> {
         let histogram =
             || Histogram::new_with_max(LONGEST_MICROS, 3).map_err(|error| Failure::Negative(error.to_string()));
         let (mut by_status, mut in_queue, mut execution) = (BTreeMap::new(), histogram()?, histogram()?);
         for task in tasks {
-            *by_status.entry(task.status.clone()).or_default() += 1;
+            *by_status.entry(task.status).or_default() += 1;
             if let Some(started) = task.started_at {
                 in_queue.saturating_record(micros(task.ready_at, started));
                 if let Some(completed) = task.finished_at {
@@ -179,12 +179,12 @@ impl Figures {
 
     /// How many tasks stand so.
     #[must_use]
-    pub fn standing(&self, status: &str) -> u64 {
-        self.by_status.get(status).copied().unwrap_or_default()
+    pub fn standing(&self, status: Status) -> u64 {
+        self.by_status.get(&status).copied().unwrap_or_default()
     }
 }
 
-fn micros(from: Timestamp, until: Timestamp) -> u64 {
+fn micros(from: Rfc3339, until: Rfc3339) -> u64 {
     u64::try_from(when::between(from, until).as_micros()).unwrap_or(u64::MAX)
 }
 
@@ -196,10 +196,11 @@ mod tests {
         pairs.iter().map(|(word, count)| ((*word).to_owned(), *count)).collect()
     }
 
-    fn task(fields: &serde_json::Value) -> Task {
+    fn task(fields: &serde_json::Value) -> TaskView {
         let mut task = serde_json::json!({
             "id": "a", "name": "text.wordcount", "version": 1, "queue": "default", "priority": 5,
             "status": "completed", "attempt": 1, "crashes": 0, "cancel_requested": false, "errors": [],
+            "revision": 1, "policy": {}, "blames": 0, "suspicion": 0, "dead_letter": true,
             "submitted_at": "2026-01-01T00:00:00Z", "ready_at": "2026-01-01T00:00:00Z",
         });
         task.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
@@ -254,7 +255,10 @@ mod tests {
             times("2026-01-01T00:00:02Z", "2026-01-01T00:00:04Z", 3),
         ])
         .unwrap();
-        assert_eq!((figures.took, figures.retried, figures.standing("completed")), (Duration::from_secs(4), 1, 2));
+        assert_eq!(
+            (figures.took, figures.retried, figures.standing(Status::Completed)),
+            (Duration::from_secs(4), 1, 2)
+        );
         assert_eq!(figures.in_queue.value_at_quantile(0.5), 1_000);
         assert_eq!(figures.in_queue.max() / 1_000_000, 2);
         assert_eq!(figures.execution.value_at_quantile(0.5), 2_000);

@@ -4,6 +4,8 @@ use hdrhistogram::Histogram;
 use owo_colors::OwoColorize;
 use serde::Serialize;
 
+use jobbers_common::lifecycle::Status;
+
 use crate::{
     demo::outcome::{Check, Figures},
     failure::Failure,
@@ -64,8 +66,8 @@ impl Outcome {
         let document = Document {
             files: self.files,
             tasks: self.tasks(),
-            completed: self.figures.standing("completed"),
-            failed: self.figures.standing("failed"),
+            completed: self.figures.standing(Status::Completed),
+            failed: self.figures.standing(Status::Failed),
             retried: self.figures.retried,
             words_total: self.check.words_total,
             words_distinct: self.check.words.len(),
@@ -85,7 +87,7 @@ impl Outcome {
     pub fn print_table(&self) -> Result<(), Failure> {
         let mut statuses = output::table_of(&["STATUS", "TASKS"]);
         for (status, count) in &self.figures.by_status {
-            statuses.add_row(vec![output::status(status), output::number(output::thousands(*count))]);
+            statuses.add_row(vec![output::status(*status), output::number(output::thousands(*count))]);
         }
         let mut times = output::table_of(&["TIME", "P50", "P99"]);
         for (name, histogram) in [("in queue", &self.figures.in_queue), ("execution", &self.figures.execution)] {

@@ -3,14 +3,12 @@
 use std::{path::Path, time::Duration};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use jobbers_common::{limits::MAX_BATCH, name::TaskId};
+use jobbers_api::{queue::QueueView, task_view::SubmittedList, task_view::TaskView};
+use jobbers_common::{lifecycle::Status, limits::MAX_BATCH, name::TaskId};
 use serde_json::{Value, json};
 
 use crate::{
-    client::{
-        self, Client,
-        wire::{Queue, SubmittedBatch, Task},
-    },
+    client::{self, Client},
     demo::progress::Progress,
     failure::Failure,
 };
@@ -66,7 +64,7 @@ pub fn failing() -> [(Value, bool); 5] {
 pub async fn submit(client: &Client, tasks: &[Value]) -> Result<Vec<TaskId>, Failure> {
     let mut ids = Vec::with_capacity(tasks.len());
     for tasks in tasks.chunks(MAX_BATCH) {
-        let batch: SubmittedBatch = client.post("/tasks", Some(&json!({"tasks": tasks}))).await?.read()?;
+        let batch: SubmittedList = client.post("/tasks", Some(&json!({"tasks": tasks}))).await?.read()?;
         for task in batch.tasks {
             let foreign = |error| Failure::Foreign { url: client.base().to_owned(), reason: format!("{error}") };
             ids.push(TaskId::new(&task.id).map_err(foreign)?);
@@ -83,11 +81,12 @@ pub async fn watch(client: &Client, total: u64, progress: &Progress) -> Result<(
     let mut looks = tokio::time::interval(LOOK_EVERY);
     loop {
         looks.tick().await;
-        let queue: Queue = client.get(&client::queue_path(QUEUE), client::NOTHING).await?.read()?;
-        let count = |status: &str| queue.tasks.get(status).copied().unwrap_or_default();
-        let live: u64 = ["waiting", "scheduled", "submitted", "started"].map(count).iter().sum();
+        let queue: QueueView = client.get(&client::queue_path(QUEUE), client::NOTHING).await?.read()?;
+        let count = |status: Status| queue.tasks.get(&status).copied().unwrap_or_default();
+        let live: u64 =
+            [Status::Waiting, Status::Scheduled, Status::Submitted, Status::Started].map(count).iter().sum();
         let over = queue.tasks.values().sum::<u64>() - live;
-        progress.show(over, count("started"), count("scheduled"), count("failed"));
+        progress.show(over, count(Status::Started), count(Status::Scheduled), count(Status::Failed));
         if over >= total {
             return Ok(());
         }
@@ -98,7 +97,9 @@ pub async fn watch(client: &Client, total: u64, progress: &Progress) -> Result<(
 ///
 /// # Errors
 /// When the manager can't be asked.
-pub async fn read_back(client: &Client, ids: &[TaskId]) -> Result<Vec<Task>, Failure> {
-    let read = |id: TaskId| async move { client.get(&client::task_path(&id), client::NOTHING).await?.read::<Task>() };
+pub async fn read_back(client: &Client, ids: &[TaskId]) -> Result<Vec<TaskView>, Failure> {
+    let read = |id: TaskId| async move {
+        client.get(&client::task_path(&id), client::NOTHING).await.and_then(|answer| Ok(answer.read::<TaskView>()?))
+    };
     stream::iter(ids.iter().cloned()).map(read).buffered(READERS).try_collect().await
 }

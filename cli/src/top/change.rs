@@ -1,10 +1,13 @@
 //! What a user changes from the picture, once confirmed.
 
+use jobbers_api::{
+    cancel::{CancelOutcome, CancelReport, CancelRequest},
+    resubmit::ResubmitParams,
+};
 use jobbers_common::name::{TaskId, WorkerId};
-use serde::Serialize;
 
 use crate::{
-    client::{self, Client, wire::CancelAnswer},
+    client::{self, Client},
     failure::Failure,
 };
 
@@ -17,16 +20,6 @@ pub(crate) enum Change {
     ResumeWorker(String),
     Resubmit(String),
     Cancel(String),
-}
-
-#[derive(Serialize)]
-struct Ids<'a> {
-    ids: [&'a str; 1],
-}
-
-#[derive(Serialize)]
-struct Resubmission {
-    reset_retry_count: bool,
 }
 
 impl Change {
@@ -66,18 +59,18 @@ impl Change {
             }
             Self::Resubmit(id) => {
                 let path = format!("{}/resubmit", client::task_path(&task_id(id)?));
-                client.post(&path, Some(&Resubmission { reset_retry_count: true })).await?;
+                client.post(&path, Some(&ResubmitParams { reset_retry_count: Some(true), to_queue: None })).await?;
                 Ok(format!("task {id} was sent again"))
             }
             Self::Cancel(id) => {
-                let answer = client.post("/tasks/cancel", Some(&Ids { ids: [id] })).await?;
-                let report: CancelAnswer = answer.read()?;
-                let outcome = report.tasks.first().map_or("unknown", |task| task.outcome.as_str());
+                let answer = client.post("/tasks/cancel", Some(&CancelRequest::of(vec![task_id(id)?]))).await?;
+                let report: CancelReport = answer.read()?;
+                let outcome = report.tasks.first().map_or(CancelOutcome::Unknown, |task| task.outcome);
                 Ok(match outcome {
-                    "cancelled" => format!("task {id} is cancelled"),
-                    "requested" => format!("task {id} runs; its worker has been notified"),
-                    "already_over" => format!("task {id} was over already"),
-                    _ => format!("task {id} does not exist"),
+                    CancelOutcome::Cancelled => format!("task {id} is cancelled"),
+                    CancelOutcome::Requested => format!("task {id} runs; its worker has been notified"),
+                    CancelOutcome::AlreadyOver => format!("task {id} was over already"),
+                    CancelOutcome::Unknown => format!("task {id} does not exist"),
                 })
             }
         }

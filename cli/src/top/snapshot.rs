@@ -3,14 +3,15 @@
 use std::time::Instant;
 
 use futures_util::future::join_all;
+use jobbers_api::{
+    explain::ExplainView, queue::QueueListView, queue::QueueView, task_list::TaskPageView, task_view::TaskView,
+    worker::WorkerListView, worker::WorkerView,
+};
 use jobbers_common::{lifecycle::Status, limits::MAX_BATCH, name::TaskId};
 
 use super::steer::Place;
 use crate::{
-    client::{
-        self, Client,
-        wire::{Explanation, Queue, Queues, Task, TaskPage, Worker, Workers},
-    },
+    client::{self, Client},
     failure::Failure,
 };
 
@@ -25,10 +26,10 @@ pub(crate) struct Snapshot {
     /// When it was asked, by this process's clock.
     pub(crate) at: Instant,
     /// The first thousand by name.
-    pub(crate) queues: Vec<Queue>,
-    pub(crate) workers: Vec<Worker>,
+    pub(crate) queues: Vec<QueueView>,
+    pub(crate) workers: Vec<WorkerView>,
     /// The latest tasks that ended badly, the last first.
-    pub(crate) failures: Vec<Task>,
+    pub(crate) failures: Vec<TaskView>,
     /// What is seen inside the place where the user is.
     pub(crate) inside: Option<Inside>,
 }
@@ -37,9 +38,9 @@ pub(crate) struct Snapshot {
 #[derive(Debug)]
 pub(crate) enum Inside {
     /// The tasks of a queue or of a worker that are not over, those that run first; and whether there are more of them.
-    Tasks(Vec<Task>, bool),
+    Tasks(Vec<TaskView>, bool),
     /// A task, and why it does not run now.
-    Task(Box<Task>, Explanation),
+    Task(Box<TaskView>, ExplainView),
     /// The task does not exist, or no longer.
     NoTask,
 }
@@ -57,8 +58,8 @@ pub(crate) async fn take(client: &Client, before: Option<&Snapshot>, place: &Pla
         client.get("/tasks", Some(&bad)),
         look_inside(client, place),
     )?;
-    let (Queues { queues, .. }, Workers { workers }) = (queues.read()?, workers.read()?);
-    let TaskPage { tasks: mut failures, .. } = failures.read()?;
+    let (QueueListView { queues, .. }, WorkerListView { workers }) = (queues.read()?, workers.read()?);
+    let TaskPageView { tasks: mut failures, .. } = failures.read()?;
     failures.sort_by_key(|task| std::cmp::Reverse(task.finished_at));
     let known = before.map_or(&[][..], |before| &before.failures);
     let failures = join_all(failures.into_iter().map(|task| with_errors(client, task, known))).await;
@@ -91,18 +92,17 @@ async fn tasks(client: &Client, of: (&str, &str)) -> Result<Inside, Failure> {
     let (running, waiting) = (query(Status::Started.as_str().to_owned()), query(live.join(",")));
     let (running, waiting) =
         tokio::try_join!(client.get("/tasks", Some(&running)), client.get("/tasks", Some(&waiting)))?;
-    let (running, waiting): (TaskPage, TaskPage) = (running.read()?, waiting.read()?);
+    let (running, waiting): (TaskPageView, TaskPageView) = (running.read()?, waiting.read()?);
     let is_cut = running.next_cursor.is_some() || waiting.next_cursor.is_some();
     Ok(Inside::Tasks([running.tasks, waiting.tasks].concat(), is_cut))
 }
 
 /// The task as a whole: lists leave the errors out. One that has gone meanwhile stays as it was listed.
-async fn with_errors(client: &Client, listed: Task, known: &[Task]) -> Task {
-    let same = |task: &&Task| task.id == listed.id && task.finished_at == listed.finished_at;
+async fn with_errors(client: &Client, listed: TaskView, known: &[TaskView]) -> TaskView {
+    let same = |task: &&TaskView| task.id == listed.id && task.finished_at == listed.finished_at;
     if let Some(known) = known.iter().find(same) {
         return known.clone();
     }
-    let Ok(id) = listed.id.parse::<TaskId>() else { return listed };
-    let whole = client.get(&client::task_path(&id), client::NOTHING).await;
-    whole.and_then(|answer| answer.read()).unwrap_or(listed)
+    let whole = client.get(&client::task_path(&listed.id), client::NOTHING).await;
+    whole.and_then(|answer| Ok(answer.read()?)).unwrap_or(listed)
 }

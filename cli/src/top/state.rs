@@ -5,7 +5,9 @@ use std::{collections::BTreeMap, time::Instant};
 use jobbers_common::lifecycle::Status;
 
 use super::{snapshot::Snapshot, steer::Steer};
-use crate::{client::wire::Queue, failure::Failure};
+use jobbers_api::queue::QueueView;
+
+use crate::failure::Failure;
 
 /// The order of queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,22 +99,22 @@ impl State {
 }
 
 /// The number of tasks of `queue` with `status`.
-pub(crate) fn count(queue: &Queue, status: Status) -> u64 {
-    queue.tasks.get(status.as_str()).copied().unwrap_or_default()
+pub(crate) fn count(queue: &QueueView, status: Status) -> u64 {
+    queue.tasks.get(&status).copied().unwrap_or_default()
 }
 
 /// Tasks that are not over.
-fn live(queue: &Queue) -> u64 {
+fn live(queue: &QueueView) -> u64 {
     Status::ALL.iter().filter(|status| !status.is_finished()).map(|status| count(queue, *status)).sum()
 }
 
-fn arrange(queues: &mut [Queue], order: Order) {
+fn arrange(queues: &mut [QueueView], order: Order) {
     queues.sort_by(|a, b| a.name.cmp(&b.name));
     match order {
         Order::Name => {}
         Order::Size => queues.sort_by_key(|queue| std::cmp::Reverse(count(queue, Status::Submitted))),
         Order::Trouble => queues.sort_by(|a, b| {
-            let age = |queue: &Queue| queue.oldest_ready_age.unwrap_or(-1.0);
+            let age = |queue: &QueueView| queue.oldest_ready_age.unwrap_or(-1.0);
             age(b).total_cmp(&age(a))
         }),
     }
@@ -121,12 +123,12 @@ fn arrange(queues: &mut [Queue], order: Order) {
 /// What happened per second between two looks, in the queues that were there both times.
 fn rates(before: &Snapshot, after: &Snapshot) -> BTreeMap<String, Rates> {
     let seconds = seconds_between(before.at, after.at);
-    let of = |queue: &Queue| {
+    let of = |queue: &QueueView| {
         let old = before.queues.iter().find(|old| old.name == queue.name)?;
         let entered = queue.accepted.saturating_sub(old.accepted);
         // What came in and is not there any more has left, and so has what was there before.
         let left = (live(old) + entered).saturating_sub(live(queue));
-        Some((queue.name.clone(), Rates { entered: per_second(entered, seconds), left: per_second(left, seconds) }))
+        Some((queue.name.to_string(), Rates { entered: per_second(entered, seconds), left: per_second(left, seconds) }))
     };
     after.queues.iter().filter_map(of).collect()
 }
@@ -149,17 +151,17 @@ pub(crate) mod tests {
     use super::*;
 
     /// A queue with these numbers.
-    pub(crate) fn queue(name: &str, accepted: u64, ready: u64, oldest: Option<f64>) -> Queue {
+    pub(crate) fn queue(name: &str, accepted: u64, ready: u64, oldest: Option<f64>) -> QueueView {
         let tasks = json!({"submitted": ready, "started": 2, "completed": accepted - ready - 2});
         let queue = json!({
-            "name": name, "paused": false, "max_per_worker": null, "retention": {"age": "1d", "count": 100_000}, "patience": "1h",
+            "name": name, "paused": false, "max_per_worker": null, "retention": {"age": "1d", "count": 100_000}, "patience": "1h", "strict": false,
             "tasks": tasks, "oldest_ready_age": oldest, "accepted": accepted, "removed": 0,
         });
         serde_json::from_value(queue).unwrap()
     }
 
     /// A look at these queues.
-    pub(crate) fn look(at: Instant, queues: Vec<Queue>) -> Snapshot {
+    pub(crate) fn look(at: Instant, queues: Vec<QueueView>) -> Snapshot {
         Snapshot { at, queues, workers: Vec::new(), failures: Vec::new(), inside: None }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{change::Change, keys::Key, snapshot::Inside, state::State};
-use crate::client::wire::{Queue, Task, Worker};
+use jobbers_api::{queue::QueueView, task_view::TaskView, worker::WorkerView};
 
 /// A list of the picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -161,32 +161,34 @@ impl State {
     }
 
     /// The queues that the filter lets through.
-    pub(crate) fn queues(&self) -> Vec<&Queue> {
+    pub(crate) fn queues(&self) -> Vec<&QueueView> {
         let queues = self.now.iter().flat_map(|now| &now.queues);
-        queues.filter(|queue| self.steer.shows(&[&queue.name])).collect()
+        queues.filter(|queue| self.steer.shows(&[queue.name.as_str()])).collect()
     }
 
     /// The workers that the filter lets through.
-    pub(crate) fn workers(&self) -> Vec<&Worker> {
+    pub(crate) fn workers(&self) -> Vec<&WorkerView> {
         let workers = self.now.iter().flat_map(|now| &now.workers);
-        workers.filter(|worker| self.steer.shows(&[&worker.id, &worker.host, &worker.role])).collect()
+        workers.filter(|worker| self.steer.shows(&[worker.id.as_str(), &worker.host, worker.role.as_str()])).collect()
     }
 
     /// The failures that the filter lets through.
-    pub(crate) fn failures(&self) -> Vec<&Task> {
+    pub(crate) fn failures(&self) -> Vec<&TaskView> {
         self.let_through(self.now.as_ref().map_or(&[], |now| &now.failures))
     }
 
     /// The tasks of the present queue or worker that the filter lets through.
-    pub(crate) fn tasks(&self) -> Vec<&Task> {
+    pub(crate) fn tasks(&self) -> Vec<&TaskView> {
         match self.now.as_ref().and_then(|now| now.inside.as_ref()) {
             Some(Inside::Tasks(tasks, _)) => self.let_through(tasks),
             _ => Vec::new(),
         }
     }
 
-    fn let_through<'a>(&self, tasks: &'a [Task]) -> Vec<&'a Task> {
-        tasks.iter().filter(|task| self.steer.shows(&[&task.id, &task.name, &task.queue, &task.status])).collect()
+    fn let_through<'a>(&self, tasks: &'a [TaskView]) -> Vec<&'a TaskView> {
+        let words =
+            |task: &'a TaskView| [task.id.as_str(), task.name.as_str(), task.queue.as_str(), task.status.as_str()];
+        tasks.iter().filter(|task| self.steer.shows(&words(task))).collect()
     }
 
     /// Which row of a list is selected, if the keys move through this list.
@@ -258,12 +260,12 @@ impl State {
     }
 
     fn pause_or_resume(&self, name: &str) -> Option<Change> {
-        let queue = self.now.as_ref()?.queues.iter().find(|queue| queue.name == name)?;
+        let queue = self.now.as_ref()?.queues.iter().find(|queue| queue.name.as_str() == name)?;
         Some(if queue.paused { Change::ResumeQueue(name.to_owned()) } else { Change::PauseQueue(name.to_owned()) })
     }
 
     fn drain_or_resume(&self, id: &str) -> Option<Change> {
-        let worker = self.now.as_ref()?.workers.iter().find(|worker| worker.id == id)?;
+        let worker = self.now.as_ref()?.workers.iter().find(|worker| worker.id.as_str() == id)?;
         let drains = worker.draining_since.is_some();
         Some(if drains { Change::ResumeWorker(id.to_owned()) } else { Change::DrainWorker(id.to_owned()) })
     }
@@ -283,7 +285,7 @@ mod tests {
         let mut state = State::new("http://m");
         let mut now = look(Instant::now(), vec![queue("mail", 9, 1, Some(9.0)), queue("bulk", 9, 2, None)]);
         now.workers.push(worker());
-        now.failures = vec![failed("no"), Task { id: "order/8".to_owned(), ..failed("no") }];
+        now.failures = vec![failed("no"), TaskView { id: "order/8".parse().unwrap(), ..failed("no") }];
         state.look(now);
         state
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jobbers_api::{queue::QueueView, task_view::TaskView, worker::WorkerView};
 use jobbers_common::lifecycle::Status;
 use ratatui::{
     style::Stylize,
@@ -12,12 +13,7 @@ use super::{
     columns::{Column, right, table},
     state::{Rates, State, count},
 };
-use crate::{
-    client::wire::{Queue, Task, Worker},
-    fit::one_line,
-    output::thousands,
-    when,
-};
+use crate::{fit::one_line, output::thousands, when};
 
 /// Waiting longer than this is worth a look, and longer than that is trouble: as on the dashboards.
 const WORTH_A_LOOK: f64 = 30.0;
@@ -27,7 +23,7 @@ const TROUBLE: f64 = 300.0;
 const LONGEST_NAME: u16 = 40;
 
 /// The width that these names need.
-fn width_of<'a>(names: impl Iterator<Item = &'a String>, least: u16) -> u16 {
+fn width_of<'a>(names: impl Iterator<Item = &'a str>, least: u16) -> u16 {
     let longest = names.map(|name| name.chars().count()).max().unwrap_or(0);
     u16::try_from(longest).unwrap_or(LONGEST_NAME).clamp(least, LONGEST_NAME)
 }
@@ -35,13 +31,13 @@ fn width_of<'a>(names: impl Iterator<Item = &'a String>, least: u16) -> u16 {
 /// Queues, with what was in and out of them per second.
 pub(super) fn queues(state: &State, width: u16) -> Table<'static> {
     let queues = state.queues();
-    let row = |queue: &&Queue| {
-        let rates = state.rates.get(&queue.name);
+    let row = |queue: &&QueueView| {
+        let rates = state.rates.get(queue.name.as_str());
         let of = |pick: fn(&Rates) -> f64| rates.map_or_else(|| "-".to_owned(), |rates| rate(pick(rates)));
         let number = |status| right(thousands(count(queue, status)));
         let bad = count(queue, Status::Failed) + count(queue, Status::Stalled) + count(queue, Status::Dropped);
         vec![
-            Cell::from(queue.name.clone()),
+            Cell::from(queue.name.to_string()),
             number(Status::Submitted),
             age(queue.oldest_ready_age),
             right(of(|rates| rates.entered)),
@@ -52,7 +48,7 @@ pub(super) fn queues(state: &State, width: u16) -> Table<'static> {
             if queue.paused { Cell::from("paused").yellow() } else { Cell::from("open") },
         ]
     };
-    let name = width_of(queues.iter().map(|queue| &queue.name), 5);
+    let name = width_of(queues.iter().map(|queue| queue.name.as_str()), 5);
     let columns = [
         Column::new("QUEUE", name).growing(1),
         Column::number("READY", 10),
@@ -78,12 +74,12 @@ fn age(seconds: Option<f64>) -> Cell<'static> {
 }
 
 /// Workers that are alive.
-pub(super) fn workers(workers: &[&Worker], width: u16) -> Table<'static> {
-    let row = |worker: &&Worker| {
+pub(super) fn workers(workers: &[&WorkerView], width: u16) -> Table<'static> {
+    let row = |worker: &&WorkerView| {
         let busy = right(format!("{}/{}", worker.running, worker.slots));
         vec![
             Cell::from(format!("{} ({}, {})", worker.id, worker.host, worker.pid)),
-            Cell::from(worker.role.clone()),
+            Cell::from(worker.role.to_string()),
             if worker.running >= worker.slots { busy.yellow() } else { busy },
             right(thousands(worker.settled)),
             Cell::from(worker.queues.join(", ")),
@@ -104,18 +100,18 @@ pub(super) fn workers(workers: &[&Worker], width: u16) -> Table<'static> {
 }
 
 /// Tasks that ended badly, with the reason.
-pub(super) fn failures(failures: &[&Task], width: u16) -> Table<'static> {
-    let row = |task: &&Task| {
+pub(super) fn failures(failures: &[&TaskView], width: u16) -> Table<'static> {
+    let row = |task: &&TaskView| {
         let why = task
             .errors
             .last()
             .map_or_else(String::new, |error| format!("{}: {}", error.kind, one_line(&error.message)));
         vec![
             Cell::from(task.finished_at.map_or_else(String::new, when::ago)),
-            Cell::from(task.status.clone()).red(),
-            Cell::from(task.queue.clone()),
-            Cell::from(task.name.clone()),
-            Cell::from(task.id.clone()),
+            Cell::from(task.status.to_string()).red(),
+            Cell::from(task.queue.to_string()),
+            Cell::from(task.name.to_string()),
+            Cell::from(task.id.to_string()),
             Cell::from(why),
         ]
     };
@@ -133,25 +129,26 @@ pub(super) fn failures(failures: &[&Task], width: u16) -> Table<'static> {
 }
 
 /// Tasks of a queue or of a worker.
-pub(super) fn tasks(tasks: &[&Task], width: u16) -> Table<'static> {
-    let row = |task: &&Task| {
-        let status = Cell::from(if task.cancel_requested { "to be cancelled".to_owned() } else { task.status.clone() });
+pub(super) fn tasks(tasks: &[&TaskView], width: u16) -> Table<'static> {
+    let row = |task: &&TaskView| {
+        let status =
+            Cell::from(if task.cancel_requested { "to be cancelled".to_owned() } else { task.status.to_string() });
         vec![
-            Cell::from(task.id.clone()),
-            Cell::from(task.name.clone()),
+            Cell::from(task.id.to_string()),
+            Cell::from(task.name.to_string()),
             if task.cancel_requested { status.yellow() } else { status },
             right(match task.started_at {
                 Some(at) => when::ago(at),
-                None if task.status == Status::Scheduled.as_str() => when::ahead(task.ready_at),
+                None if task.status == Status::Scheduled => when::ahead(task.ready_at),
                 None => when::ago(task.ready_at),
             }),
             right(task.attempt.to_string()),
             right(task.progress.as_ref().map_or_else(|| "-".to_owned(), |it| format!("{:.0}%", it.fraction * 100.0))),
-            Cell::from(task.worker.clone().unwrap_or_default()),
+            Cell::from(task.worker.as_ref().map(ToString::to_string).unwrap_or_default()),
         ]
     };
     let columns = [
-        Column::new("ID", width_of(tasks.iter().map(|task| &task.id), 26)),
+        Column::new("ID", width_of(tasks.iter().map(|task| task.id.as_str()), 26)),
         Column::new("TASK", 12).growing(1),
         Column::new("STATUS", 15),
         Column::number("SINCE", 12),

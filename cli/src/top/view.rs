@@ -1,5 +1,6 @@
 //! The picture: a line on the whole, then queues, workers and failures, or what is inside one of them.
 
+use jobbers_api::{explain::ExplainView, task_view::AttemptView, task_view::TaskView};
 use jobbers_common::lifecycle::Status;
 use ratatui::{
     Frame, Terminal,
@@ -16,12 +17,7 @@ use super::{
     steer::{List, Place},
     tables::{self, rate},
 };
-use crate::{
-    client::wire::{Explanation, Task},
-    fit::one_line,
-    output::thousands,
-    when,
-};
+use crate::{fit::one_line, output::thousands, when};
 
 /// The width of the picture without a terminal.
 const TEXT_WIDTH: u16 = 120;
@@ -90,21 +86,21 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, table: Table<'static>, selected
 }
 
 /// All that is known of a task.
-fn task_lines(task: &Task, why: &Explanation) -> Vec<Line<'static>> {
+fn task_lines(task: &TaskView, why: &ExplainView) -> Vec<Line<'static>> {
     let fact = |name: &str, what: String| Line::from(vec![Span::from(format!("{name:<12}")).bold(), Span::from(what)]);
     let mut lines = vec![
         fact("task", format!("{}  {}@{}", task.id, task.name, task.version)),
         fact("queue", format!("{}, priority {}", task.queue, task.priority)),
         fact(
             "status",
-            if task.cancel_requested { format!("{}, to be cancelled", task.status) } else { task.status.clone() },
+            if task.cancel_requested { format!("{}, to be cancelled", task.status) } else { task.status.to_string() },
         ),
         fact("attempt", format!("{}, {} leases lost", task.attempt, task.crashes)),
         fact("submitted", when::full(task.submitted_at)),
     ];
     lines.extend(task.started_at.map(|at| fact("started", when::full(at))));
     lines.extend(task.finished_at.map(|at| fact("over", when::full(at))));
-    lines.extend(task.worker.clone().map(|worker| fact("worker", worker)));
+    lines.extend(task.worker.as_ref().map(|worker| fact("worker", worker.to_string())));
     lines.extend(
         task.progress
             .as_ref()
@@ -113,7 +109,7 @@ fn task_lines(task: &Task, why: &Explanation) -> Vec<Line<'static>> {
     lines.extend(task.parameters.as_ref().map(|it| fact("parameters", one_line(it.get()))));
     lines.extend(task.result.as_ref().map(|it| fact("result", one_line(it.get()))));
     lines.extend(why.reasons.iter().map(|reason| fact("why", one_line(&reason.message))));
-    let error = |it: &crate::client::wire::AttemptError| {
+    let error = |it: &AttemptView| {
         fact(
             &format!("error {}", it.attempt),
             format!("{}: {}  ({}, on {})", it.kind, one_line(&it.message), when::ago(it.at), it.worker),
@@ -214,11 +210,11 @@ fn headline<'a>(state: &'a State, now: &Snapshot, width: u16) -> Line<'a> {
 pub(crate) mod tests {
     use std::time::{Duration, Instant};
 
+    use jobbers_api::worker::WorkerView;
     use serde_json::json;
 
     use super::*;
     use crate::{
-        client::wire::Worker,
         failure::Failure,
         top::{
             keys::Key,
@@ -227,20 +223,22 @@ pub(crate) mod tests {
     };
 
     /// A worker whose slots are all busy.
-    pub(crate) fn worker() -> Worker {
+    pub(crate) fn worker() -> WorkerView {
         let worker = json!({
-            "id": "w-1", "host": "box", "pid": 42, "role": "mail", "queues": ["mail", "bulk"], "slots": 64, "running": 64,
+            "id": "w-1", "host": "box", "pid": 42, "version": "1", "tasks": [], "role": "mail", "queues": ["mail", "bulk"], "slots": 64, "running": 64,
             "state": "draining", "settled": 12_345, "started_at": "2026-01-01T00:00:00Z", "seen_at": "2026-01-01T00:00:00Z",
+            "expires_at": "2026-01-01T00:00:00Z",
         });
         serde_json::from_value(worker).unwrap()
     }
 
     /// A task that failed.
-    pub(crate) fn failed(message: &str) -> Task {
+    pub(crate) fn failed(message: &str) -> TaskView {
         let error =
             json!({"at": "2026-01-01T00:00:00Z", "attempt": 1, "worker": "w-1", "kind": "error", "message": message});
         let task = json!({
             "id": "order/7", "name": "send", "version": 1, "queue": "mail", "priority": 5, "status": "failed", "attempt": 1,
+            "revision": 1, "policy": {}, "crashes": 0, "blames": 0, "suspicion": 0, "cancel_requested": false, "dead_letter": true,
             "submitted_at": "2026-01-01T00:00:00Z", "ready_at": "2026-01-01T00:00:00Z",
             "finished_at": "2026-01-01T00:00:00Z", "errors": [error],
         });
@@ -319,7 +317,7 @@ pub(crate) mod tests {
         let mut third = look(Instant::now(), vec![queue("mail", 9, 3, None), queue(long, 9, 1, Some(1.0))]);
         third.workers.push(worker());
         let id = "01M80W721VXEQ3SPFSCYC1YC3N";
-        third.failures.push(Task { id: id.to_owned(), ..failed("no such host") });
+        third.failures.push(TaskView { id: id.parse().unwrap(), ..failed("no such host") });
         state.look(third);
         let picture = drawn(&state, 80, 24);
         for words in
@@ -382,7 +380,7 @@ pub(crate) mod tests {
         let picture = drawn(&state, 120, 20);
         assert!(picture.contains("the first tasks of queue mail") && picture.contains("order/7"), "{picture}");
         press(&mut state, &[Key::Enter]);
-        let reason = json!({"code": "failed", "message": "it failed for good"});
+        let reason = json!({"code": "over", "message": "it failed for good"});
         let why = json!({"id": "order/7", "queue": "mail", "status": "failed", "reasons": [reason]});
         let why = serde_json::from_value(why).unwrap();
         state.now.as_mut().unwrap().inside = Some(Inside::Task(Box::new(failed("no\x1b[2J such host")), why));

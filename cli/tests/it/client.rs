@@ -267,8 +267,9 @@ fn who_waits_outlives_a_manager_that_is_started_anew() {
     let at = "2026-01-01T00:00:00Z";
     let task = |status: &str| {
         let task = serde_json::json!({
-            "id": "x", "name": "t", "version": 1, "queue": "default", "priority": 5, "status": status, "attempt": 1,
-            "submitted_at": at, "ready_at": at,
+            "id": "x", "name": "t", "version": 1, "queue": "default", "priority": 5, "status": status, "revision": 1,
+            "policy": {}, "attempt": 1, "crashes": 0, "blames": 0, "suspicion": 0, "submitted_at": at, "ready_at": at,
+            "cancel_requested": false, "errors": [], "dead_letter": false,
         });
         Some(("200 OK".to_owned(), task.to_string()))
     };

@@ -341,10 +341,10 @@ fn schedules_and_workflows_go_along() {
     up.jobbers(&["schedules", "put", "poll", "--every", "1h", "echo", "feed=news"]).ok();
     fs::write(up.folder.path().join("w.mmd"), "flowchart LR\n  a[\"echo\"] --> b[\"echo\"]\n").unwrap();
     up.jobbers(&["workflow", "submit", "w.mmd", "--id", "w"]).ok();
-    while !up.jobbers(&["workflow", "show", "w"]).ok().out.contains("1 submitted, 1 waiting") {}
+    while !up.jobbers(&["workflow", "show", "w"]).ok().out.contains("1 waiting, 1 submitted") {}
     up.jobbers(&["schedules", "put", "import", "--every", "1d", "--paused", "--workflow", "w.mmd"]).ok();
     let run = up.jobbers(&["schedules", "run", "import"]).ok().out;
-    while !up.jobbers(&["workflow", "show", run.trim()]).ok().out.contains("1 submitted, 1 waiting") {}
+    while !up.jobbers(&["workflow", "show", run.trim()]).ok().out.contains("1 waiting, 1 submitted") {}
     up.terminate();
     let (_, from) = up.ended();
     let (url, journal, copy) =

@@ -1,6 +1,6 @@
 //! Submissions that name a queue themselves, where a rule forbids it.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,12 @@ pub enum ExplicitQueue {
     Allow,
     /// It is refused, unless it names a queue that the rule may choose for it.
     Forbid,
+}
+
+impl fmt::Display for ExplicitQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 impl ExplicitQueue {

@@ -7,6 +7,10 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
+use jobbers_api::{
+    problem::{Code, Result},
+    task_list::{ActivePageView, ActiveParams, ActiveTaskView, PageParams, ScheduledPageView, ScheduledTaskView},
+};
 use jobbers_common::{
     engine::{Page, TaskFilter},
     lifecycle::Status,
@@ -14,12 +18,7 @@ use jobbers_common::{
 };
 
 use super::listing;
-use crate::{
-    app::App,
-    extract::Query,
-    problem::{Code, Result, problems},
-    wire::task_list::{ActivePageView, ActiveParams, ActiveTaskView, PageParams, ScheduledPageView, ScheduledTaskView},
-};
+use crate::{app::App, extract::Query, problem::problems};
 
 problems!(ActivityProblems: [Code::UnknownQueue]);
 
@@ -36,7 +35,7 @@ pub(crate) async fn active_tasks(State(app): State<Arc<App>>, Query(params): Que
     let total = total.filter(|_| cancel_requested.is_none());
     let now = app.now().await?;
     let tasks = page.tasks.iter().map(|task| ActiveTaskView::new(task, now)).collect();
-    Ok(Json(ActivePageView { tasks, total, next_cursor: page.next.as_deref() }).into_response())
+    Ok(Json(ActivePageView { tasks, total, next_cursor: page.next }).into_response())
 }
 
 /// Scheduled tasks: delayed submissions, and retries
@@ -52,7 +51,7 @@ pub(crate) async fn scheduled_tasks(State(app): State<Arc<App>>, Query(params): 
     let (page, total) = page(&app, Status::Scheduled, params, |_| true).await?;
     let now = app.now().await?;
     let tasks = page.tasks.iter().map(|task| ScheduledTaskView::new(task, now)).collect();
-    Ok(Json(ScheduledPageView { tasks, total, next_cursor: page.next.as_deref() }).into_response())
+    Ok(Json(ScheduledPageView { tasks, total, next_cursor: page.next }).into_response())
 }
 
 /// A page of the tasks of a status, and their number if it is counted.

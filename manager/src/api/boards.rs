@@ -9,6 +9,16 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
+use jobbers_api::{
+    board::{
+        BoardListParams, BoardListView, BoardTaskListParams, BoardTaskListView, BoardTaskView, BoardView,
+        DeleteGroupParams, GroupListParams, GroupListView, GroupView, LISTED_BYTES, SHOWN_BYTES, cursor_of_group,
+        cursor_of_task, group_of, place_of,
+    },
+    problem::{Code, Problem, Result},
+    queue::PurgedView,
+    value::NameDoc,
+};
 use jobbers_common::{
     board::{BoardTask, When},
     engine::{
@@ -22,16 +32,7 @@ use jobbers_common::{
 use crate::{
     app::App,
     extract::{Path, Query},
-    problem::{Code, Problem, Result, problems},
-    wire::{
-        board::{
-            BoardListParams, BoardListView, BoardTaskListParams, BoardTaskListView, BoardTaskView, BoardView,
-            DeleteGroupParams, GroupListParams, GroupListView, GroupView, LISTED_BYTES, SHOWN_BYTES, cursor_of_group,
-            cursor_of_task, group_of, place_of,
-        },
-        queue::PurgedView,
-        value::NameDoc,
-    },
+    problem::problems,
 };
 
 /// The owner of what an operator changes.
@@ -67,7 +68,7 @@ pub(crate) async fn list(
 ) -> Result<Response> {
     check_limit(limit)?;
     let found = app.boards.boards(cursor.as_ref(), limit).await?;
-    let next_cursor = found.last().filter(|_| found.len() == limit).map(|last| last.board.as_str());
+    let next_cursor = found.last().filter(|_| found.len() == limit).map(|last| last.board.to_string());
     Ok(axum::Json(BoardListView { boards: found.iter().map(BoardView::from).collect(), next_cursor }).into_response())
 }
 

@@ -10,25 +10,31 @@ use axum::{
     http::HeaderMap,
     response::{IntoResponse, Response},
 };
+use jobbers_api::{
+    dead_letter::{
+        ChangeView, DeleteRequest, HistoryView, LetterPageView, LetterParams, ResubmitRequest, StatsView,
+        WholeLetterView,
+    },
+    json,
+    operation::{ResubmitAnswer, WholeOperationView},
+    problem::{Code, Problem, Result, WITH_BODY},
+    task_list::WaitParams,
+    value::NameDoc,
+};
 use jobbers_archive::{Archive, Filter, LetterState, NewOperation, Operation, Selection};
 use jobbers_common::name::TaskId;
 
 use super::operations::{self, PATIENCE};
 use crate::{
     app::App,
-    dead_letters::{LocalArchive, blocking},
-    extract::{JsonBytes, Path, Query},
-    ids, json,
-    problem::{Code, Problem, Result, WITH_BODY, problems},
-    wire::{
-        dead_letter::{
-            ChangeView, DeleteRequest, HistoryView, LetterPageView, LetterParams, LetterView, ResubmitRequest,
-            StatsView, WholeLetterView,
-        },
-        operation::{ResubmitAnswer, WholeOperationView},
-        task_list::WaitParams,
-        value::NameDoc,
+    dead_letters::{
+        LocalArchive, ask,
+        order::Order,
+        view::{self, filter_of, selection_of},
     },
+    extract::{JsonBytes, Path, Query},
+    ids,
+    problem::problems,
 };
 
 pub(super) const ARCHIVE: &[Code] =
@@ -50,10 +56,10 @@ problems!(ResubmitProblems: WITH_BODY, ARCHIVE, [
     responses((status = 200, description = "A page of dead letters", body = LetterPageView), LookProblems)
 )]
 pub(crate) async fn list(LocalArchive(archive): LocalArchive, Query(params): Query<LetterParams>) -> Result<Response> {
-    let (filter, limit, cursor) = (params.filter()?, params.limit, params.cursor);
-    let page = blocking(&archive, move |archive| archive.page(&filter, limit, cursor.as_deref())).await?;
-    let dead_letters = page.letters.iter().map(LetterView::from).collect();
-    Ok(Json(LetterPageView { dead_letters, next_cursor: page.next.as_deref() }).into_response())
+    let (filter, limit, cursor) = (filter_of(params.filter()?), params.limit, params.cursor);
+    let page = ask(&archive, move |archive| archive.page(&filter, limit, cursor.as_deref())).await?;
+    let dead_letters = page.letters.into_iter().map(view::letter).collect();
+    Ok(Json(LetterPageView { dead_letters, next_cursor: page.next }).into_response())
 }
 
 /// Dead letters by queue, task, version and cause
@@ -65,9 +71,9 @@ pub(crate) async fn list(LocalArchive(archive): LocalArchive, Query(params): Que
     responses((status = 200, description = "The groups, the largest first", body = StatsView), LookProblems)
 )]
 pub(crate) async fn stats(LocalArchive(archive): LocalArchive, Query(params): Query<LetterParams>) -> Result<Response> {
-    let filter = params.filter()?;
-    let groups = blocking(&archive, move |archive| archive.groups(&filter)).await?;
-    Ok(Json(StatsView::from(groups.as_slice())).into_response())
+    let filter = filter_of(params.filter()?);
+    let groups = ask(&archive, move |archive| archive.groups(&filter)).await?;
+    Ok(Json(view::stats(groups)).into_response())
 }
 
 /// One dead letter, with its whole task
@@ -80,9 +86,9 @@ pub(crate) async fn stats(LocalArchive(archive): LocalArchive, Query(params): Qu
 )]
 pub(crate) async fn get(LocalArchive(archive): LocalArchive, Path(id): Path<TaskId>) -> Result<Response> {
     let asked = id.clone();
-    let found = blocking(&archive, move |archive| archive.letter(&asked)).await?;
+    let found = ask(&archive, move |archive| archive.letter(&asked)).await?;
     let letter = found.ok_or_else(|| unknown(&id))?;
-    Ok(Json(WholeLetterView::from(&letter)).into_response())
+    Ok(Json(view::whole_letter(letter)).into_response())
 }
 
 /// Every failure of a task, the oldest first
@@ -95,7 +101,7 @@ pub(crate) async fn get(LocalArchive(archive): LocalArchive, Path(id): Path<Task
 )]
 pub(crate) async fn history(LocalArchive(archive): LocalArchive, Path(id): Path<TaskId>) -> Result<Response> {
     let asked = id.clone();
-    let found = blocking(&archive, move |archive| archive.history(&asked)).await?;
+    let found = ask(&archive, move |archive| archive.history(&asked)).await?;
     let failures = found.ok_or_else(|| unknown(&id))?;
     Ok(Json(HistoryView::new(&id, &failures)).into_response())
 }
@@ -127,8 +133,8 @@ pub(crate) async fn resubmit(
 ) -> Result<Response> {
     let wait = params.or(PATIENCE)?;
     let request: ResubmitRequest = json::decode(&bytes)?;
-    let (selection, dry_run) = (request.selection()?, request.dry_run);
-    let order = request.order()?;
+    let (selection, dry_run) = (selection_of(request.selection()?), request.dry_run);
+    let order = Order::of(request)?;
     if dry_run {
         return would_send(&archive, selection).await;
     }
@@ -162,11 +168,11 @@ pub(crate) async fn delete(
     JsonBytes { bytes, .. }: JsonBytes,
 ) -> Result<Response> {
     let request: DeleteRequest = json::decode(&bytes)?;
-    let selection = request.selection()?;
+    let selection = selection_of(request.selection()?);
     if request.dry_run {
         return would_delete(&archive, selection).await;
     }
-    let changed = blocking(&archive, move |archive| match selection {
+    let changed = ask(&archive, move |archive| match selection {
         Selection::Tasks(ids) => archive.delete(&ids),
         Selection::Matching(filter, limit) => archive.delete_matching(&filter, limit),
     })
@@ -181,7 +187,7 @@ fn unknown(id: &TaskId) -> Problem {
 
 /// How many letters match, and how many of them would be sent.
 async fn would_send(archive: &Arc<Archive>, selection: Selection) -> Result<Response> {
-    let counted = blocking(archive, move |archive| match selection {
+    let counted = ask(archive, move |archive| match selection {
         Selection::Matching(filter, limit) => count_matching(archive, &filter, limit),
         Selection::Tasks(ids) => {
             let (mut matched, mut changed) = (0, 0);
@@ -199,7 +205,7 @@ async fn would_send(archive: &Arc<Archive>, selection: Selection) -> Result<Resp
 /// How many letters match, and how many of them would be deleted: with ids, all letters of a task and not only the
 /// latest.
 async fn would_delete(archive: &Arc<Archive>, selection: Selection) -> Result<Response> {
-    let counted = blocking(archive, move |archive| match selection {
+    let counted = ask(archive, move |archive| match selection {
         Selection::Matching(filter, limit) => count_matching(archive, &filter, limit),
         Selection::Tasks(ids) => archive.count_of(&ids),
     });
@@ -218,7 +224,7 @@ fn preview((matched, changed): (u64, u64)) -> Response {
 /// Begins an operation and waits for its end, no longer than `wait`.
 pub(super) async fn begin(app: &App, archive: &Arc<Archive>, new: NewOperation, wait: Duration) -> Result<Operation> {
     let now = app.now().await?;
-    let begun = blocking(archive, move |archive| archive.begin(&new, now)).await?;
+    let begun = ask(archive, move |archive| archive.begin(&new, now)).await?;
     app.dead_letters.begin();
     operations::wait_for(app, archive, begun, wait).await
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::{extract::State, response::Response};
+use jobbers_api::problem::Result;
 use jobbers_common::{
     engine::{Health, QueueStats, TaskFilter, boards::BoardCount, look::first_queues},
     lifecycle::Status,
@@ -15,7 +16,6 @@ use percent_encoding::utf8_percent_encode;
 use crate::{
     api::{listing, page, tasks::submit::IN_A_PATH},
     app::App,
-    problem::Result,
 };
 
 /// How many of the latest failures it shows.

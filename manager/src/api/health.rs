@@ -7,13 +7,13 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
+use jobbers_api::{
+    problem::{Code, Problem, Result},
+    worker::{LiveView, ReadyView},
+};
 use jobbers_common::engine::Error;
 
-use crate::{
-    app::App,
-    problem::{Code, Problem, Result, problems},
-    wire::worker::{LiveView, ReadyView},
-};
+use crate::{app::App, problem::problems};
 
 /// A probe needs an answer now; a store that is slower than this is as good as down.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -28,7 +28,7 @@ problems!(ReadyProblems: [Code::ShuttingDown]);
     responses((status = 200, description = "It is", body = LiveView))
 )]
 pub(crate) async fn live() -> Response {
-    Json(LiveView { status: "live" }).into_response()
+    Json(LiveView { status: "live".into() }).into_response()
 }
 
 /// Whether the manager can do its work, and what its store guarantees

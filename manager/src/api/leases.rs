@@ -13,6 +13,15 @@ use axum::{
     http::{HeaderMap, header},
     response::{IntoResponse, Response},
 };
+use jobbers_api::{
+    json,
+    lease::{
+        claim::{LeaseRequest, LeasedTaskView, LeasesView},
+        extend::{ExtendRequest, ExtendedListView},
+        returned::{ReturnRequest, ReturnedListView},
+    },
+    problem::{Code, Problem, Result, WITH_BODY},
+};
 use jobbers_common::{
     engine::{
         ClaimRequest, ExtendAnswer, Parents, ParentsRequest, QueueClaim, Settlement, TaskFilter, parents::result_bytes,
@@ -30,14 +39,8 @@ use crate::{
     api::listing,
     app::App,
     extract::{Json, JsonBytes},
-    json,
     leases::{Undelivered, http_workers::Claimant},
-    problem::{Code, Problem, Result, WITH_BODY, problems},
-    wire::lease::{
-        claim::{LeaseRequest, LeasedTaskView, LeasesView},
-        extend::{ExtendRequest, ExtendedListView},
-        returned::{ReturnRequest, ReturnedListView},
-    },
+    problem::problems,
 };
 
 mod ending;
@@ -195,7 +198,7 @@ impl Claimer<'_> {
         let parents = parents.iter().map(Some).chain(std::iter::repeat(None));
         let leases =
             tasks.iter().zip(parents).map(|(task, parents)| LeasedTaskView::new(task, self.lease, parents)).collect();
-        let view = LeasesView { leases, cancel_requested: &cancel_requested, draining };
+        let view = LeasesView { leases, cancel_requested, draining };
         let mut response = JsonAnswer(view).into_response();
         if let Some(undelivered) = undelivered {
             response.extensions_mut().insert(undelivered);

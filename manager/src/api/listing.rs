@@ -2,12 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use jobbers_api::problem::{Code, Problem, Result};
 use jobbers_common::{
     engine::{Engine, Error, ListRequest, Page, QueueListRequest, QueueStats, TaskFilter, look::validate_limit},
     task::Task,
 };
-
-use crate::problem::{Code, Problem, Result};
 
 /// Most calls of the store for one page; a page that is still short then is returned short.
 const MAX_CALLS: usize = 20;

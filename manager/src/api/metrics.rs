@@ -4,9 +4,10 @@ use axum::{
     http::{HeaderValue, header},
     response::{IntoResponse, Response},
 };
+use jobbers_api::problem::{Code, Problem, Result};
 use jobbers_process::telemetry::{TEXT_FORMAT, exposition};
 
-use crate::problem::{Code, Problem, Result, problems};
+use crate::problem::problems;
 
 problems!(MetricsProblems: []);
 

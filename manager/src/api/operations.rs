@@ -8,18 +8,19 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use jobbers_api::{
+    operation::{OperationPageView, OperationParams, WholeOperationView},
+    problem::{Code, Problem, Result},
+    task_list::WaitParams,
+};
 use jobbers_archive::{Archive, Operation};
 
 use super::dead_letters::ARCHIVE;
 use crate::{
     app::App,
-    dead_letters::{LocalArchive, blocking},
+    dead_letters::{LocalArchive, ask, view},
     extract::{Path, Query},
-    problem::{Code, Problem, Result, problems},
-    wire::{
-        operation::{OperationPageView, OperationParams, OperationView, WholeOperationView},
-        task_list::WaitParams,
-    },
+    problem::problems,
 };
 
 /// The default time to wait for an operation: most are done by then.
@@ -44,9 +45,9 @@ pub(crate) async fn list(
     Query(params): Query<OperationParams>,
 ) -> Result<Response> {
     let ((state, limit), cursor) = (params.checked()?, params.cursor);
-    let page = blocking(&archive, move |archive| archive.operations(state, limit, cursor.as_deref())).await?;
-    let operations = page.operations.iter().map(OperationView::from).collect();
-    Ok(Json(OperationPageView { operations, next_cursor: page.next.as_deref() }).into_response())
+    let page = ask(&archive, move |archive| archive.operations(state, limit, cursor.as_deref())).await?;
+    let operations = page.operations.iter().map(view::operation).collect();
+    Ok(Json(OperationPageView { operations, next_cursor: page.next }).into_response())
 }
 
 /// The state of an operation
@@ -62,12 +63,12 @@ pub(crate) async fn operation(
     Query(params): Query<WaitParams>,
 ) -> Result<Response> {
     let (asked, wait) = (id.clone(), params.or(Duration::ZERO)?);
-    let found = blocking(&archive, move |archive| archive.operation(&asked)).await?;
+    let found = ask(&archive, move |archive| archive.operation(&asked)).await?;
     let found = found.ok_or_else(|| unknown_operation(&id))?;
     let operation = wait_for(&app, &archive, found, wait).await?;
     let asked = operation.id.clone();
-    let items = blocking(&archive, move |archive| archive.items(&asked, TOLD)).await?;
-    Ok(Json(WholeOperationView::new(&operation, &items)).into_response())
+    let items = ask(&archive, move |archive| archive.items(&asked, TOLD)).await?;
+    Ok(Json(view::whole_operation(&operation, items)).into_response())
 }
 
 /// Cancel an operation
@@ -89,7 +90,7 @@ pub(crate) async fn cancel(
     Path(id): Path<String>,
 ) -> Result<Response> {
     let (asked, now) = (id.clone(), app.now().await?);
-    let found = blocking(&archive, move |archive| archive.cancel(&asked, now)).await?;
+    let found = ask(&archive, move |archive| archive.cancel(&asked, now)).await?;
     let found = found.ok_or_else(|| unknown_operation(&id))?;
     app.dead_letters.cancel();
     let operation = wait_for(&app, &archive, found, PATIENCE).await?;
@@ -113,7 +114,7 @@ pub(super) async fn wait_for(
         tokio::pin!(ended);
         ended.as_mut().enable();
         let id = found.id.clone();
-        if let Some(fresh) = blocking(archive, move |archive| archive.operation(&id)).await? {
+        if let Some(fresh) = ask(archive, move |archive| archive.operation(&id)).await? {
             found = fresh;
         }
         let is_over = found.finished_at.is_some() || app.drain.is_cancelled();
@@ -126,8 +127,8 @@ pub(super) async fn wait_for(
 
 pub(super) async fn tell(archive: &Arc<Archive>, operation: &Operation) -> Result<Response> {
     let id = operation.id.clone();
-    let items = blocking(archive, move |archive| archive.items(&id, TOLD)).await?;
-    let view = Json(WholeOperationView::new(operation, &items));
+    let items = ask(archive, move |archive| archive.items(&id, TOLD)).await?;
+    let view = Json(view::whole_operation(operation, items));
     if operation.finished_at.is_some() {
         return Ok(view.into_response());
     }

@@ -2,13 +2,10 @@
 //! error is the address of its page.
 
 use axum::response::Response;
+use jobbers_api::problem::{Code, Problem, Result};
 use maud::{Markup, html};
 
-use crate::{
-    api::page,
-    extract::Path,
-    problem::{Code, Problem, Result},
-};
+use crate::{api::page, extract::Path};
 
 /// The page of all errors.
 pub(crate) async fn list() -> Response {

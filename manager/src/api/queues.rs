@@ -7,6 +7,11 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
+use jobbers_api::{
+    problem::{Code, Problem, Result, WITH_BODY},
+    queue::{DeleteParams, PurgedView, QueueListParams, QueueListView, QueueRequest, QueueView},
+    value::NameDoc,
+};
 use jobbers_common::{
     engine::{Deleted, Error, ListRequest, PutMode, QueueListRequest, TaskFilter, look::validate_limit},
     lifecycle::Status,
@@ -18,11 +23,7 @@ use crate::{
     app::App,
     etag::{self, Condition},
     extract::{Json, Path, Query},
-    problem::{Code, Problem, Result, WITH_BODY, problems},
-    wire::{
-        queue::{DeleteParams, PurgedView, QueueListParams, QueueListView, QueueRequest, QueueView},
-        value::NameDoc,
-    },
+    problem::problems,
 };
 
 /// Most calls of the store for one purge or deletion: 100,000 tasks.
@@ -51,7 +52,7 @@ pub(crate) async fn list(
     let now = app.now().await?;
     let settings: Vec<_> = page.queues.iter().map(|stats| config.settings_of(&stats.queue)).collect();
     let queues = settings.iter().zip(&page.queues).map(|(queue, stats)| QueueView::new(queue, stats, now)).collect();
-    let next_cursor = page.next.as_ref().map(QueueName::as_str);
+    let next_cursor = page.next.as_ref().map(ToString::to_string);
     Ok(axum::Json(QueueListView { queues, next_cursor }).into_response())
 }
 

@@ -7,12 +7,9 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
+use jobbers_api::{problem::Result, registry::RegistryView};
 
-use crate::{
-    app::App,
-    problem::{Result, problems},
-    wire::registry::RegistryView,
-};
+use crate::{app::App, problem::problems};
 
 problems!(RegistryProblems:);
 
@@ -26,5 +23,5 @@ problems!(RegistryProblems:);
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response> {
     let known = app.known.fresh().await?;
-    Ok(Json(RegistryView::from(known.as_ref())).into_response())
+    Ok(Json(known.view()).into_response())
 }

@@ -7,6 +7,11 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
+use jobbers_api::{
+    problem::{Code, Result, WITH_BODY},
+    role::{DeleteRoleParams, RefreshedView, RoleListView, RoleRequest, RoleView},
+    value::NameDoc,
+};
 use jobbers_common::{
     engine::{DeleteRole, Error, PutMode},
     name::RoleName,
@@ -17,11 +22,7 @@ use crate::{
     app::App,
     etag::{self, Condition},
     extract::{Json, Path, Query},
-    problem::{Code, Result, WITH_BODY, problems},
-    wire::{
-        role::{DeleteRoleParams, RefreshedView, RoleListView, RoleRequest, RoleView},
-        value::NameDoc,
-    },
+    problem::problems,
 };
 
 problems!(ListProblems:);

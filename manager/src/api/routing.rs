@@ -6,13 +6,16 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
+use jobbers_api::{
+    problem::{Code, Result, WITH_BODY},
+    route::{DeletedRuleView, Rule, RuleListView, RuleParams},
+};
 use jobbers_common::routing::{RouteKey, RouteRule};
 
 use crate::{
     app::App,
     extract::{Json, Query},
-    problem::{Code, Result, WITH_BODY, problems},
-    wire::route::{DeletedRuleView, Rule, RuleListView, RuleParams},
+    problem::problems,
 };
 
 problems!(ListProblems:);

@@ -7,6 +7,17 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
+use jobbers_api::{
+    json,
+    problem::{Code, Problem, Result, TEMPLATES, WITH_BODY},
+    schedule::{
+        NextParams, ScheduleListParams, ScheduleRequest, problem_of, template,
+        view::{NextSlotsView, ScheduleListView, ScheduleView, StartedView, next_slots},
+    },
+    task_request::{TaskRequest, invalid},
+    value::{NameDoc, Rfc3339},
+    workflow::WorkflowRequest,
+};
 use jobbers_common::{
     engine::{Error, PutMode, PutSchedule, ScheduleEntry, StoredSchedule, look::validate_limit},
     name::ScheduleName,
@@ -19,18 +30,8 @@ use crate::{
     app::App,
     etag::{self, Condition},
     extract::{JsonBytes, Path, Query},
-    json,
-    problem::{Code, Problem, Result, TEMPLATES, WITH_BODY, problems},
+    problem::problems,
     schedules::{self, Started},
-    wire::{
-        schedule::{
-            NextParams, ScheduleListParams, ScheduleRequest, problem_of, template,
-            view::{NextSlotsView, ScheduleListView, ScheduleView, StartedView, next_slots},
-        },
-        task_request::{TaskRequest, invalid},
-        value::{NameDoc, Rfc3339},
-        workflow::WorkflowRequest,
-    },
 };
 
 /// How often a change is made again because another came between, such as a slot that was fired.
@@ -59,7 +60,7 @@ pub(crate) async fn list(
     let found = app.engine.list_schedules(cursor.as_ref(), limit).await?;
     let last = found.last().filter(|_| found.len() == limit).map(|stored| &stored.entry.schedule.name);
     let schedules = found.iter().map(ScheduleView::from).collect();
-    Ok(axum::Json(ScheduleListView { schedules, next_cursor: last.map(ScheduleName::as_str) }).into_response())
+    Ok(axum::Json(ScheduleListView { schedules, next_cursor: last.map(ToString::to_string) }).into_response())
 }
 
 /// Create a schedule

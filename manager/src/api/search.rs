@@ -6,15 +6,15 @@
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, stream};
+use jobbers_api::{
+    condition::Condition,
+    problem::{Code, Problem, Result},
+    task_list::Included,
+};
 use jobbers_common::{
     engine::{Engine, Error, ListRequest, TaskFilter, look::validate_limit},
     lifecycle::Status,
     task::Task,
-};
-
-use crate::{
-    problem::{Code, Problem, Result},
-    wire::{condition::Condition, task_list::Included},
 };
 
 /// Most conditions of one search.

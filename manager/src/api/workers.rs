@@ -6,13 +6,16 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
+use jobbers_api::{
+    problem::{Code, Problem, Result, WITH_BODY},
+    worker::{SteeredView, WorkerListView, WorkerSelection, WorkerView},
+};
 use jobbers_common::{engine::Error, name::WorkerId, queue::Config, worker::RegisteredWorker};
 
 use crate::{
     app::App,
     extract::{Json, Path},
-    problem::{Code, Problem, Result, WITH_BODY, problems},
-    wire::worker::{SteeredView, WorkerListView, WorkerSelection, WorkerView},
+    problem::problems,
 };
 
 problems!(ListProblems:);

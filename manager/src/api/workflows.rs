@@ -7,6 +7,16 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
+use jobbers_api::{
+    json,
+    problem::{Code, Problem, Result, TEMPLATES, WITH_BODY},
+    registry::WarningView,
+    value::NameDoc,
+    workflow::{
+        FlowchartParams, Format, Nodes, WorkflowGraphView, WorkflowListParams, WorkflowListView, WorkflowParams,
+        WorkflowRequest, WorkflowView, at_node, check_id, cursor_of, place_of, problem_of,
+    },
+};
 use jobbers_common::{
     engine::{Error, PutRun, RunQuery, StoredRun, look::validate_limit, workflows::encode_workflow},
     lifecycle::Status,
@@ -19,16 +29,8 @@ use crate::{
     api::tasks::submit::{check_templates, idempotency_key},
     app::App,
     extract::{JsonOrMermaid, MERMAID, Path, Query},
-    ids, json,
-    problem::{Code, Problem, Result, TEMPLATES, WITH_BODY, problems},
-    wire::{
-        registry::WarningView,
-        value::NameDoc,
-        workflow::{
-            FlowchartParams, Format, Nodes, WorkflowGraphView, WorkflowListParams, WorkflowListView, WorkflowParams,
-            WorkflowRequest, WorkflowView, at_node, check_id, cursor_of, place_of, problem_of,
-        },
-    },
+    ids,
+    problem::problems,
     workflows,
 };
 
@@ -115,7 +117,7 @@ pub(crate) async fn submit(
         }
     };
     app.workflows_changed.notify_one();
-    Ok(answer(StatusCode::CREATED, &stored.run, &warnings))
+    Ok(answer(StatusCode::CREATED, &stored.run, warnings))
 }
 
 /// An id of a task that was made here, as one of a run.
@@ -127,7 +129,7 @@ fn legal(id: &TaskId) -> WorkflowId {
 /// What is answered to a submission whose id is taken.
 fn repeated(stored: &StoredRun, digest: u64) -> Result<Response> {
     if stored.run.digest == digest {
-        return Ok(answer(StatusCode::OK, &stored.run, &[]));
+        return Ok(answer(StatusCode::OK, &stored.run, Vec::new()));
     }
     let detail = format!("workflow {} exists and was submitted with another body", stored.run.id);
     Err(Problem::new(Code::WorkflowExists, detail).at("/id"))
@@ -163,7 +165,7 @@ async fn check_ids(app: &App, id: &WorkflowId, workflow: &Workflow) -> Result<()
     Ok(())
 }
 
-fn answer(status: StatusCode, run: &Run, warnings: &[WarningView]) -> Response {
+fn answer(status: StatusCode, run: &Run, warnings: Vec<WarningView>) -> Response {
     (status, axum::Json(WorkflowView::new(run, warnings))).into_response()
 }
 
@@ -200,7 +202,7 @@ pub(crate) async fn list(
             break;
         }
     }
-    let workflows = found.iter().map(|stored| WorkflowView::new(&stored.run, &[])).collect();
+    let workflows = found.iter().map(|stored| WorkflowView::new(&stored.run, Vec::new())).collect();
     Ok(axum::Json(WorkflowListView { workflows, next_cursor }).into_response())
 }
 
@@ -268,7 +270,7 @@ pub(crate) async fn cancel(State(app): State<Arc<App>>, Path(id): Path<WorkflowI
     workflows::cancel_all(&app, &stored.run, &workflow).await?;
     let stored = workflows::submit_rest(&app, stored.clone(), &workflow).await?.unwrap_or(stored);
     app.workflows_changed.notify_one();
-    Ok(answer(StatusCode::OK, &stored.run, &[]))
+    Ok(answer(StatusCode::OK, &stored.run, Vec::new()))
 }
 
 /// Run the rest of a workflow that failed or was cancelled
@@ -295,7 +297,7 @@ pub(crate) async fn retry(State(app): State<Arc<App>>, Path(id): Path<WorkflowId
     .await?;
     let stored = workflows::submit_rest(&app, stored.clone(), &workflow).await?.unwrap_or(stored);
     app.workflows_changed.notify_one();
-    Ok(answer(StatusCode::OK, &stored.run, &[]))
+    Ok(answer(StatusCode::OK, &stored.run, Vec::new()))
 }
 
 fn not_over(run: &Run, why: &str) -> Problem {

@@ -7,6 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::future::join_all;
+use jobbers_api::problem::{Code, Problem};
 use jobbers_boards::BRIDGE_OWNER;
 use jobbers_common::{
     board::{BoardTask, BoardTime, Content, When},
@@ -28,7 +29,6 @@ use super::{
 use crate::{
     api::check_templates,
     meters::Sent,
-    problem::{Code, Problem},
     schedules::{is_trouble, make_task},
     sends::Sends,
 };

@@ -1,5 +1,6 @@
 //! The outcome of a native task as a board's task that the client reads.
 
+use jobbers_api::payload::shown;
 use jobbers_boards::masstasker::wrapper;
 use jobbers_common::{
     board::{Content, When},
@@ -10,12 +11,12 @@ use jobbers_common::{
     task::Task,
 };
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use super::{
     request::{LABEL, first_revision},
     settings::{BridgeSettings, FrontBoard},
 };
-use crate::wire::task_view::TaskResult;
 
 /// How a request ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,8 +39,10 @@ struct Reply<'a> {
     /// The native task. A refused request has none.
     jobbers_task: Option<&'a TaskId>,
     status: &'static str,
-    #[serde(flatten)]
-    result: TaskResult<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_content_type: Option<String>,
     /// The task completed, and its result was pruned before this reply was written.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     result_gone: bool,
@@ -94,11 +97,13 @@ impl End {
             Self::Over(task) => task.result.as_ref(),
             _ => None,
         };
+        let (result, result_content_type) = shown(result);
         let reply = Reply {
             task: first_revision(id),
             jobbers_task: (!matches!(self, Self::Refused(_))).then_some(id),
             status: self.status(),
-            result: result.into(),
+            result,
+            result_content_type,
             result_gone: matches!(self, Self::Pruned(Status::Completed)),
             error: self.failure(),
         };

@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+use jobbers_api::{
+    dead_letter::ResubmitRequest,
+    json::{is_deeper_than, is_object},
+    problem::{Code, Problem},
+};
 use jobbers_common::{
     engine::{DeadTask, Resubmit},
     limits::MAX_JSON_DEPTH,
@@ -12,10 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::patch::merge;
-use crate::{
-    json::{is_deeper_than, is_object},
-    known_tasks::Known,
-};
+use crate::known_tasks::Known;
 
 /// The least rate, in tasks a second: one in about a quarter of an hour.
 pub(crate) const MIN_RATE: f64 = 0.001;
@@ -39,6 +41,29 @@ pub(crate) struct Order {
 }
 
 impl Order {
+    /// How a request wants its letters to be sent.
+    ///
+    /// # Errors
+    /// [`Code::InvalidRequest`] for a rate out of bounds and a patch that is no object; [`Code::JsonTooDeep`].
+    pub(crate) fn of(request: ResubmitRequest) -> Result<Self, Problem> {
+        if request.rate.is_some_and(|rate| !(MIN_RATE..=MAX_RATE).contains(&rate)) {
+            let detail = format!("a rate is {MIN_RATE} to {MAX_RATE} tasks a second");
+            return Err(Problem::new(Code::InvalidRequest, detail).at("/rate"));
+        }
+        // The RFC has anything else take the place of all parameters: hardly ever meant, and not to be undone.
+        if request.parameters.as_ref().is_some_and(|patch| !is_object(patch)) {
+            let detail =
+                "a patch of parameters is a JSON object, of what is to change; anything else would replace them";
+            return Err(Problem::new(Code::InvalidRequest, detail).at("/parameters"));
+        }
+        if request.parameters.as_ref().is_some_and(|patch| is_deeper_than(patch.get(), MAX_JSON_DEPTH)) {
+            let detail = format!("the patch is nested at most {MAX_JSON_DEPTH} deep");
+            return Err(Problem::new(Code::JsonTooDeep, detail).at("/parameters"));
+        }
+        let ResubmitRequest { to_queue, parameters, reset_retry_count, rate, .. } = request;
+        Ok(Self { to_queue, parameters, reset_retry_count, rate })
+    }
+
     /// The store's request for one letter. Its parameters are checked against the schema that live workers registered,
     /// like a submission's, because others would only fail again.
     ///

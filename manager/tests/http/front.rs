@@ -1,11 +1,11 @@
 //! The pages for people: `/`, and those that the `type` of an error leads to.
 
+use jobbers_api::problem::Code;
 use jobbers_common::{
     board::When,
     engine::Outcome,
     failure::{AttemptFailure, FailureKind},
 };
-use jobbers_manager::problem::Code;
 use serde_json::json;
 
 use crate::{boards, server::Server};

@@ -232,7 +232,7 @@ async fn errors_are_described_with_their_codes() {
     let schema = &submit["503"]["content"]["application/problem+json"]["schema"]["$ref"];
     assert_eq!(schema, "#/components/schemas/Problem");
     let codes = document["components"]["schemas"]["ProblemCode"]["enum"].as_array().unwrap();
-    assert_eq!(codes.len(), jobbers_manager::problem::Code::ALL.len());
+    assert_eq!(codes.len(), jobbers_api::problem::Code::ALL.len());
 }
 
 #[tokio::test]

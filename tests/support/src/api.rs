@@ -1,4 +1,5 @@
-//! A small client of the manager's HTTP API, for tests.
+//! A small client of the manager's HTTP API, for tests. It reads raw JSON and not the types of `jobbers-api`, because a test
+//! judges what is on the wire and must not read it with the types that wrote it.
 
 use std::{net::SocketAddr, time::Duration};
 

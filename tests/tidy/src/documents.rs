@@ -99,7 +99,7 @@ fn every_relative_link_leads_somewhere() {
 
 #[test]
 fn every_error_code_is_documented() {
-    let (document, source) = ("docs/reference/http-api.md", "manager/src/problem.rs");
+    let (document, source) = ("docs/reference/http-api.md", "api/src/problem.rs");
     let text = file(document).unwrap_or_else(|| panic!("{document} is missing"));
     let problems = file(source).unwrap_or_else(|| panic!("{source} is missing"));
     // The list's form: `Name = "code", STATUS, "Title";`

@@ -14,19 +14,24 @@ const LAW: &str = "jobbers-law";
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("jobbers-common", &[]),
     (LAW, &["jobbers-common"]),
+    ("jobbers-api", &["jobbers-common"]),
     ("jobbers-sqlite-file", &[]),
     ("jobbers-macros", &["jobbers-common"]),
     ("jobbers-process", &["jobbers-common"]),
     ("jobbers-engines", &["jobbers-common", "jobbers-sqlite-file"]),
     ("jobbers-archive", &["jobbers-common", "jobbers-sqlite-file"]),
     ("jobbers-boards", &["jobbers-engines", "jobbers-common", "jobbers-process"]),
-    ("jobbers-manager", &["jobbers-engines", "jobbers-archive", "jobbers-boards", "jobbers-common", "jobbers-process"]),
-    ("jobbers-worker", &["jobbers-engines", "jobbers-common", "jobbers-process", "jobbers-macros"]),
-    ("jobbers-cleaner", &["jobbers-engines", "jobbers-common", "jobbers-process"]),
+    (
+        "jobbers-manager",
+        &["jobbers-engines", "jobbers-archive", "jobbers-boards", "jobbers-api", "jobbers-common", "jobbers-process"],
+    ),
+    ("jobbers-worker", &["jobbers-engines", "jobbers-api", "jobbers-common", "jobbers-process", "jobbers-macros"]),
+    ("jobbers-cleaner", &["jobbers-engines", "jobbers-api", "jobbers-common", "jobbers-process"]),
     (
         "jobbers-cli",
         &[
             "jobbers-engines",
+            "jobbers-api",
             "jobbers-common",
             "jobbers-process",
             "jobbers-boards",

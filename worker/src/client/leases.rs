@@ -2,9 +2,16 @@
 
 use std::time::Duration;
 
-use base64::{Engine as _, prelude::BASE64_STANDARD};
+use jobbers_api::{
+    lease::{
+        Token,
+        claim::{LeaseRequest, LeasedTaskView, LeasesView},
+        extend::{ExtendRequest, ExtendedListView, ExtensionRequest, ProgressRequest},
+        returned::{ErrorRequest, ReturnOutcome, ReturnRequest, ReturnedListView, ReturnedRequest},
+    },
+    payload::shown,
+};
 use jobbers_common::{
-    duration,
     engine::Error,
     label::Labels,
     lifecycle::Status,
@@ -13,13 +20,9 @@ use jobbers_common::{
     task::{Fence, Priority, Progress},
     time::Timestamp,
 };
-use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{
-    SubmitError,
-    http::{Http, payload},
-};
+use super::{SubmitError, http::Http};
 
 /// Leases tasks of a manager, keeps the leases and returns the tasks.
 ///
@@ -110,7 +113,7 @@ pub struct Extension {
 }
 
 /// The result of an extension.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extended {
     /// Whether the lease goes on, under the same token. If not, nothing that the task does counts any more: stop it.
     pub extended: bool,
@@ -146,105 +149,6 @@ pub enum Outcome {
     Cancelled,
 }
 
-#[derive(Serialize)]
-struct ClaimBody<'a> {
-    worker: &'a WorkerId,
-    queues: &'a [QueueName],
-    limit: usize,
-    lease: String,
-    wait: String,
-}
-
-#[derive(Deserialize)]
-struct ClaimAnswer {
-    leases: Vec<LeasedBody>,
-    cancel_requested: Vec<TaskId>,
-    draining: bool,
-}
-
-#[derive(Deserialize)]
-struct LeasedBody {
-    id: TaskId,
-    token: String,
-    fence: u64,
-    expires_at: jiff::Timestamp,
-    name: TaskName,
-    version: u32,
-    queue: QueueName,
-    priority: u8,
-    #[serde(default)]
-    labels: Labels,
-    parameters: Box<RawValue>,
-    #[serde(default)]
-    parameters_content_type: Option<String>,
-    attempt: u32,
-    crashes: u32,
-    #[serde(default)]
-    checkpoint: Option<Box<RawValue>>,
-    #[serde(default)]
-    checkpoint_content_type: Option<String>,
-}
-
-#[derive(Serialize)]
-struct ExtendBody<'a> {
-    worker: &'a WorkerId,
-    lease: String,
-    leases: Vec<ExtensionBody<'a>>,
-}
-
-#[derive(Serialize)]
-struct ExtensionBody<'a> {
-    id: &'a TaskId,
-    token: &'a str,
-    heartbeat: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    progress: Option<&'a Progress>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    checkpoint: Option<Box<RawValue>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    checkpoint_content_type: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct ReturnBody<'a> {
-    worker: &'a WorkerId,
-    leases: Vec<ReturnedBody<'a>>,
-}
-
-#[derive(Default, Serialize)]
-struct ReturnedBody<'a> {
-    id: &'a str,
-    token: &'a str,
-    outcome: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<Box<RawValue>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result_content_type: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<ErrorBody<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    delay: Option<String>,
-}
-
-#[derive(Serialize)]
-struct ErrorBody<'a> {
-    message: &'a str,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    fatal: bool,
-}
-
-/// The answer for each lease, in the order sent.
-#[derive(Deserialize)]
-struct PerLease<T> {
-    leases: Vec<T>,
-}
-
-#[derive(Deserialize)]
-struct ReturnedAnswer {
-    #[serde(default)]
-    status: Option<Status>,
-}
-
 impl LeaseClient {
     /// Leases from the manager at this address, such as `http://127.0.0.1:8000`, as a worker of this name. Each process takes a
     /// name of its own, new at each start.
@@ -262,10 +166,17 @@ impl LeaseClient {
     /// [`SubmitError`], such as for an unknown queue.
     pub async fn claim(&self, claim: &Claim) -> Result<Leases, SubmitError> {
         let Claim { queues, limit, lease, wait } = claim;
-        let [lease, text] = [*lease, *wait].map(duration::format);
-        let body = ClaimBody { worker: &self.worker, queues, limit: *limit, lease, wait: text };
-        let answer: ClaimAnswer = self.http.post(&["leases"], &body, *wait).await?;
-        let tasks = answer.leases.into_iter().map(Leased::try_from).collect::<Result<_, _>>()?;
+        let body = LeaseRequest {
+            worker: self.worker.clone(),
+            queues: queues.clone(),
+            tasks: None,
+            limit: *limit,
+            lease: Some(*lease),
+            wait: Some(*wait),
+            predecessors: false,
+        };
+        let answer: LeasesView = self.http.post("/leases", &body, *wait).await?;
+        let tasks = answer.leases.into_iter().map(|task| self.leased(task)).collect::<Result<_, _>>()?;
         Ok(Leases { tasks, cancel_requested: answer.cancel_requested, draining: answer.draining })
     }
 
@@ -274,10 +185,16 @@ impl LeaseClient {
     /// # Errors
     /// [`SubmitError`]. Safe to repeat.
     pub async fn extend(&self, lease: Duration, extensions: &[Extension]) -> Result<Vec<Extended>, SubmitError> {
-        let leases = extensions.iter().map(ExtensionBody::new).collect::<Result<_, _>>()?;
-        let body = ExtendBody { worker: &self.worker, lease: duration::format(lease), leases };
-        let answer: PerLease<Extended> = self.http.post(&["leases", "extend"], &body, Duration::ZERO).await?;
-        Ok(answer.leases)
+        let checkpoints = extensions.iter().map(|extension| write(extension.checkpoint.as_ref()));
+        let checkpoints = checkpoints.collect::<Result<Vec<_>, _>>()?;
+        let leases = extensions.iter().zip(&checkpoints).map(|(extension, checkpoint)| extension.request(checkpoint));
+        let body = ExtendRequest { worker: self.worker.clone(), lease: Some(lease), leases: leases.collect() };
+        let answer: ExtendedListView = self.http.post("/leases/extend", &body, Duration::ZERO).await?;
+        let extended = answer
+            .leases
+            .into_iter()
+            .map(|lease| Extended { extended: lease.extended, cancel_requested: lease.cancel_requested });
+        Ok(extended.collect())
     }
 
     /// Returns up to 1,000 tasks. The answers are in their order: the status then, or `None` if the lease was lost and nothing
@@ -286,10 +203,33 @@ impl LeaseClient {
     /// # Errors
     /// [`SubmitError`]. Safe to repeat: a return that ended its task is answered alike, and one that did not as a lost lease.
     pub async fn finish(&self, returns: &[Return]) -> Result<Vec<Option<Status>>, SubmitError> {
-        let leases = returns.iter().map(ReturnedBody::new).collect::<Result<_, _>>()?;
-        let body = ReturnBody { worker: &self.worker, leases };
-        let answer: PerLease<ReturnedAnswer> = self.http.post(&["leases", "return"], &body, Duration::ZERO).await?;
+        let results = returns.iter().map(|returned| write(returned.outcome.result()));
+        let results = results.collect::<Result<Vec<_>, _>>()?;
+        let leases = returns.iter().zip(&results).map(|(returned, result)| returned.request(result)).collect();
+        let body = ReturnRequest { worker: self.worker.clone(), leases };
+        let answer: ReturnedListView = self.http.post("/leases/return", &body, Duration::ZERO).await?;
         Ok(answer.leases.into_iter().map(|lease| lease.status).collect())
+    }
+
+    fn leased(&self, task: LeasedTaskView) -> Result<Leased, SubmitError> {
+        let parameters = self.http.payload(task.parameters.as_deref(), task.parameters_content_type.as_deref())?;
+        let checkpoint = self.http.payload(task.checkpoint.as_deref(), task.checkpoint_content_type.as_deref())?;
+        let priority = Priority::new(task.priority).ok_or_else(|| self.http.foreign("a priority is out of bounds"))?;
+        Ok(Leased {
+            id: task.id,
+            token: task.token,
+            fence: Fence(task.fence),
+            expires_at: task.expires_at.0,
+            name: task.name,
+            version: task.version,
+            queue: task.queue,
+            priority,
+            labels: task.labels,
+            parameters: parameters.unwrap_or_else(|| Payload::json(&b"null"[..])),
+            attempt: task.attempt,
+            crashes: task.crashes,
+            checkpoint,
+        })
     }
 }
 
@@ -307,6 +247,18 @@ impl Extension {
         let (id, token) = (task.id.clone(), task.token.clone());
         Self { id, token, heartbeat: false, progress: None, checkpoint: None }
     }
+
+    fn request<'a>(&self, (checkpoint, content_type): &'a Written) -> ExtensionRequest<'a> {
+        let progress = self.progress.as_ref();
+        ExtensionRequest {
+            id: self.id.clone(),
+            token: Token(self.token.clone()),
+            heartbeat: self.heartbeat,
+            progress: progress.map(|it| ProgressRequest { fraction: it.fraction, message: it.message.clone() }),
+            checkpoint: checkpoint.as_deref(),
+            checkpoint_content_type: content_type.clone(),
+        }
+    }
 }
 
 impl Return {
@@ -315,73 +267,45 @@ impl Return {
     pub fn new(task: &Leased, outcome: Outcome) -> Self {
         Self { id: task.id.clone(), token: task.token.clone(), outcome }
     }
-}
 
-impl TryFrom<LeasedBody> for Leased {
-    type Error = SubmitError;
-
-    fn try_from(body: LeasedBody) -> Result<Self, SubmitError> {
-        let foreign = || SubmitError::Unreachable("its answer makes no sense: a priority is out of bounds".to_owned());
-        let checkpoint = body.checkpoint.map(|checkpoint| payload(&checkpoint, body.checkpoint_content_type));
-        Ok(Self {
-            id: body.id,
-            token: body.token,
-            fence: Fence(body.fence),
-            expires_at: Timestamp::from_micros(body.expires_at.as_microsecond()),
-            name: body.name,
-            version: body.version,
-            queue: body.queue,
-            priority: Priority::new(body.priority).ok_or_else(foreign)?,
-            labels: body.labels,
-            parameters: payload(&body.parameters, body.parameters_content_type)?,
-            attempt: body.attempt,
-            crashes: body.crashes,
-            checkpoint: checkpoint.transpose()?,
-        })
+    fn request<'a>(&self, (result, content_type): &'a Written) -> ReturnedRequest<'a> {
+        let error = |message: &str, fatal| Some(ErrorRequest { message: message.to_owned(), kind: None, fatal });
+        let (outcome, error, delay) = match &self.outcome {
+            Outcome::Completed(_) => (ReturnOutcome::Completed, None, None),
+            Outcome::Failed { message, fatal } => (ReturnOutcome::Failed, error(message, *fatal), None),
+            Outcome::Released(delay) => (ReturnOutcome::Released, None, Some(*delay)),
+            Outcome::Aborted(message) => (ReturnOutcome::Aborted, error(message, false), None),
+            Outcome::Cancelled => (ReturnOutcome::Cancelled, None, None),
+        };
+        ReturnedRequest {
+            id: self.id.clone(),
+            token: Token(self.token.clone()),
+            outcome,
+            result: result.as_deref(),
+            result_content_type: content_type.clone(),
+            error,
+            delay,
+        }
     }
 }
 
-impl<'a> ExtensionBody<'a> {
-    fn new(extension: &'a Extension) -> Result<Self, SubmitError> {
-        let Extension { id, token, heartbeat, progress, checkpoint } = extension;
-        let (checkpoint, checkpoint_content_type) = checkpoint.as_ref().map(written).transpose()?.unzip();
-        Ok(Self {
-            id,
-            token,
-            heartbeat: *heartbeat,
-            progress: progress.as_ref(),
-            checkpoint,
-            checkpoint_content_type: checkpoint_content_type.flatten(),
-        })
+impl Outcome {
+    const fn result(&self) -> Option<&Payload> {
+        match self {
+            Self::Completed(result) => result.as_ref(),
+            _ => None,
+        }
     }
 }
 
-impl<'a> ReturnedBody<'a> {
-    fn new(returned: &'a Return) -> Result<Self, SubmitError> {
-        let body = |outcome| Self { id: returned.id.as_str(), token: &returned.token, outcome, ..Self::default() };
-        Ok(match &returned.outcome {
-            Outcome::Completed(None) => body("completed"),
-            Outcome::Completed(Some(result)) => {
-                let (result, result_content_type) = written(result)?;
-                Self { result: Some(result), result_content_type, ..body("completed") }
-            }
-            Outcome::Failed { message, fatal } => {
-                Self { error: Some(ErrorBody { message, fatal: *fatal }), ..body("failed") }
-            }
-            Outcome::Released(delay) => Self { delay: Some(duration::format(*delay)), ..body("released") },
-            Outcome::Aborted(message) => Self { error: Some(ErrorBody { message, fatal: false }), ..body("aborted") },
-            Outcome::Cancelled => body("cancelled"),
-        })
-    }
-}
+/// A payload as a request has it: its text, and its type if it is not JSON.
+type Written = (Option<Box<RawValue>>, Option<String>);
 
-/// A payload as the manager reads it, with its type if it is not JSON.
-fn written(payload: &Payload) -> Result<(Box<RawValue>, Option<&str>), SubmitError> {
-    let wrong = |error: serde_json::Error| SubmitError::Invalid(format!("the payload is no JSON: {error}"));
-    if payload.is_json() {
-        return serde_json::from_slice(&payload.bytes).map(|value| (value, None)).map_err(wrong);
+fn write(payload: Option<&Payload>) -> Result<Written, SubmitError> {
+    let written = shown(payload);
+    // An answer shows invalid JSON as plain bytes. A request must not change what the caller said.
+    if written.1.is_some() && payload.is_some_and(Payload::is_json) {
+        return Err(SubmitError::Invalid("the payload is no JSON".to_owned()));
     }
-    let text = BASE64_STANDARD.encode(&payload.bytes);
-    let value = serde_json::value::to_raw_value(&text).map_err(wrong)?;
-    Ok((value, Some(payload.content_type())))
+    Ok(written)
 }

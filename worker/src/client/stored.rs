@@ -2,89 +2,23 @@
 
 use std::time::Duration;
 
+use jobbers_api::{
+    cancel::{CancelOutcome, CancelReport, CancelRequest, CancelledView},
+    client::path,
+    delete::{DeleteOutcome, DeleteReport, DeleteRequest},
+    dependency::{AddDependencies, AddedDependencies, NewDependencyRequest},
+    signal::{SendSignal, SignalledView},
+    statuses::{StatusesRequest, StatusesView},
+};
 use jobbers_common::{
     dependency::added::NewDependency,
-    duration,
     engine::{Cancelled, TaskDeletion},
     lifecycle::Status,
     name::{SignalName, TaskId},
     signal::Signalled,
 };
-use serde::{Deserialize, Serialize};
 
-use super::{Client, SubmitError, Way};
-
-#[derive(Serialize)]
-struct Edges<'a> {
-    dependencies: &'a [NewDependency],
-}
-
-#[derive(Deserialize)]
-struct AddedEdges {
-    added: usize,
-}
-
-#[derive(Serialize)]
-struct SentSignal<'a> {
-    name: &'a SignalName,
-    #[serde(with = "duration::text::option", skip_serializing_if = "Option::is_none")]
-    keep_for: Option<Duration>,
-}
-
-#[derive(Deserialize)]
-struct SignalAnswer {
-    is_new: bool,
-}
-
-#[derive(Serialize)]
-struct Ids<'a> {
-    ids: &'a [TaskId],
-}
-
-#[derive(Serialize)]
-struct Deletion<'a> {
-    ids: &'a [TaskId],
-    cascade: bool,
-}
-
-/// The answer for each of several tasks, in the order asked.
-#[derive(Deserialize)]
-struct PerTask<T> {
-    tasks: Vec<T>,
-}
-
-#[derive(Deserialize)]
-struct DeletedTask {
-    outcome: DeleteOutcome,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum DeleteOutcome {
-    Deleted,
-    Running,
-    Unknown,
-}
-
-#[derive(Deserialize)]
-struct CancelledTask {
-    outcome: CancelOutcome,
-    status: Option<Status>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum CancelOutcome {
-    Cancelled,
-    Requested,
-    AlreadyOver,
-    Unknown,
-}
-
-#[derive(Deserialize)]
-struct TaskStatus {
-    status: Option<Status>,
-}
+use super::{Client, SubmitError, Way, http::Http};
 
 impl Client {
     /// Makes stored tasks wait for others, up to 100 dependencies: all of them are added or, on any error, none. The tasks that
@@ -110,9 +44,10 @@ impl Client {
                 Ok(answers.into_iter().filter(|is_new| *is_new).count())
             }
             Way::Http(http) => {
-                let edges = Edges { dependencies: edges };
-                let AddedEdges { added } = http.post(&["dependencies"], &edges, Duration::ZERO).await?;
-                Ok(added)
+                let dependencies = edges.iter().cloned().map(NewDependencyRequest::from).collect();
+                let body = AddDependencies { dependencies };
+                let answer: AddedDependencies = http.post("/dependencies", &body, Duration::ZERO).await?;
+                Ok(answer.added)
             }
         }
     }
@@ -140,10 +75,9 @@ impl Client {
         match &self.0.way {
             Way::Store(store) => read_signalled(store.engine().signal(id, &name, keep_for).await?, id, &name),
             Way::Http(http) => {
-                let signal = SentSignal { name: &name, keep_for };
-                let path = ["tasks", id.as_str(), "signal"];
-                let SignalAnswer { is_new } = http.post(&path, &signal, Duration::ZERO).await?;
-                Ok(is_new)
+                let path = path(["tasks", id.as_str(), "signal"]);
+                let answer: SignalledView = http.post(&path, &SendSignal { name, keep_for }, Duration::ZERO).await?;
+                Ok(answer.is_new)
             }
         }
     }
@@ -156,9 +90,9 @@ impl Client {
         match &self.0.way {
             Way::Store(store) => Ok(store.engine().cancel(ids).await?),
             Way::Http(http) => {
-                let answer: PerTask<CancelledTask> =
-                    http.post(&["tasks", "cancel"], &Ids { ids }, Duration::ZERO).await?;
-                answer.tasks.into_iter().map(CancelledTask::read).collect()
+                let body = CancelRequest::of(ids.to_vec());
+                let answer: CancelReport = http.post("/tasks/cancel", &body, Duration::ZERO).await?;
+                answer.tasks.iter().map(|task| read_cancelled(http, task)).collect()
             }
         }
     }
@@ -172,9 +106,9 @@ impl Client {
         match &self.0.way {
             Way::Store(store) => Ok(store.engine().delete_tasks(ids, cascade).await?),
             Way::Http(http) => {
-                let request = Deletion { ids, cascade };
-                let answer: PerTask<DeletedTask> = http.post(&["tasks", "delete"], &request, Duration::ZERO).await?;
-                Ok(answer.tasks.into_iter().map(|task| task.outcome.into()).collect())
+                let body = DeleteRequest { ids: ids.to_vec(), cascade };
+                let answer: DeleteReport = http.post("/tasks/delete", &body, Duration::ZERO).await?;
+                Ok(answer.tasks.iter().map(|task| read_deleted(task.outcome)).collect())
             }
         }
     }
@@ -188,8 +122,8 @@ impl Client {
         match &self.0.way {
             Way::Store(store) => Ok(store.engine().statuses(ids).await?),
             Way::Http(http) => {
-                let answer: PerTask<TaskStatus> =
-                    http.post(&["tasks", "statuses"], &Ids { ids }, Duration::ZERO).await?;
+                let body = StatusesRequest { queues: Vec::new(), ids: ids.to_vec(), status: Vec::new() };
+                let answer: StatusesView = http.post("/tasks/statuses", &body, Duration::ZERO).await?;
                 Ok(answer.tasks.into_iter().map(|task| task.status).collect())
             }
         }
@@ -211,26 +145,20 @@ fn read_signalled(signalled: Signalled, id: &TaskId, name: &SignalName) -> Resul
     Err(SubmitError::Invalid(rule))
 }
 
-impl CancelledTask {
-    fn read(self) -> Result<Cancelled, SubmitError> {
-        match (self.outcome, self.status) {
-            (CancelOutcome::Cancelled, _) => Ok(Cancelled::Done),
-            (CancelOutcome::Requested, _) => Ok(Cancelled::Requested),
-            (CancelOutcome::Unknown, _) => Ok(Cancelled::Unknown),
-            (CancelOutcome::AlreadyOver, Some(status)) => Ok(Cancelled::AlreadyOver(status)),
-            (CancelOutcome::AlreadyOver, None) => {
-                Err(SubmitError::Unreachable("its answer names no status of a task that is over".to_owned()))
-            }
-        }
+fn read_cancelled(http: &Http, task: &CancelledView) -> Result<Cancelled, SubmitError> {
+    match (task.outcome, task.status) {
+        (CancelOutcome::Cancelled, _) => Ok(Cancelled::Done),
+        (CancelOutcome::Requested, _) => Ok(Cancelled::Requested),
+        (CancelOutcome::Unknown, _) => Ok(Cancelled::Unknown),
+        (CancelOutcome::AlreadyOver, Some(status)) => Ok(Cancelled::AlreadyOver(status)),
+        (CancelOutcome::AlreadyOver, None) => Err(http.foreign("a task that is over has no status")),
     }
 }
 
-impl From<DeleteOutcome> for TaskDeletion {
-    fn from(outcome: DeleteOutcome) -> Self {
-        match outcome {
-            DeleteOutcome::Deleted => Self::Deleted,
-            DeleteOutcome::Running => Self::Running,
-            DeleteOutcome::Unknown => Self::Unknown,
-        }
+const fn read_deleted(outcome: DeleteOutcome) -> TaskDeletion {
+    match outcome {
+        DeleteOutcome::Deleted => TaskDeletion::Deleted,
+        DeleteOutcome::Running => TaskDeletion::Running,
+        DeleteOutcome::Unknown => TaskDeletion::Unknown,
     }
 }

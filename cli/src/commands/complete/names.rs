@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
+use jobbers_api::{
+    board::BoardListView, dead_letter::LetterPageView, queue::QueueListView, registry::RegistryView,
+    role::RoleListView, schedule::view::ScheduleListView, task_list::TaskPageView, worker::WorkerListView,
+    workflow::WorkflowListView,
+};
 use jobbers_common::limits::MAX_BATCH;
 
 use super::place::{Kind, Place};
 use crate::{
-    client::{
-        self, Client, ClientArgs,
-        wire::{Boards, DeadLetterPage, Queues, RegisteredTasks, Roles, Schedules, TaskPage, Workers, Workflows},
-    },
+    client::{self, Client, ClientArgs},
     failure::Failure,
 };
 
@@ -34,34 +36,34 @@ async fn ask(client: &Client, kind: Kind, path: &[&str]) -> Result<Vec<String>, 
     let most = [("limit", MAX_BATCH)];
     Ok(match kind {
         Kind::Board => {
-            let Boards { boards, .. } = client.get("/boards", Some(&most)).await?.read()?;
-            boards.into_iter().map(|board| board.name).collect()
+            let BoardListView { boards, .. } = client.get("/boards", Some(&most)).await?.read()?;
+            boards.into_iter().map(|board| board.name.to_string()).collect()
         }
         Kind::Queue => {
-            let Queues { queues, .. } = client.get("/queues", Some(&most)).await?.read()?;
-            queues.into_iter().map(|queue| queue.name).collect()
+            let QueueListView { queues, .. } = client.get("/queues", Some(&most)).await?.read()?;
+            queues.into_iter().map(|queue| queue.name.to_string()).collect()
         }
         Kind::Task => {
-            let RegisteredTasks { tasks } = client.get("/tasks/registry", client::NOTHING).await?.read()?;
-            let mut names: Vec<String> = tasks.into_iter().map(|task| task.name).collect();
+            let RegistryView { tasks } = client.get("/tasks/registry", client::NOTHING).await?.read()?;
+            let mut names: Vec<String> = tasks.into_iter().map(|task| task.name.to_string()).collect();
             names.dedup();
             names
         }
         Kind::Role => {
-            let Roles { roles } = client.get("/roles", client::NOTHING).await?.read()?;
-            roles.into_iter().map(|role| role.name).collect()
+            let RoleListView { roles } = client.get("/roles", client::NOTHING).await?.read()?;
+            roles.into_iter().map(|role| role.name.to_string()).collect()
         }
         Kind::Schedule => {
-            let Schedules { schedules, .. } = client.get("/schedules", Some(&most)).await?.read()?;
-            schedules.into_iter().map(|schedule| schedule.name).collect()
+            let ScheduleListView { schedules, .. } = client.get("/schedules", Some(&most)).await?.read()?;
+            schedules.into_iter().map(|schedule| schedule.name.to_string()).collect()
         }
         Kind::Workflow => {
-            let Workflows { workflows, .. } = client.get("/workflows", Some(&most)).await?.read()?;
-            workflows.into_iter().map(|run| run.id).collect()
+            let WorkflowListView { workflows, .. } = client.get("/workflows", Some(&most)).await?.read()?;
+            workflows.into_iter().map(|run| run.id.to_string()).collect()
         }
         Kind::Worker => {
-            let Workers { workers } = client.get("/workers", client::NOTHING).await?.read()?;
-            workers.into_iter().map(|worker| worker.id).collect()
+            let WorkerListView { workers } = client.get("/workers", client::NOTHING).await?.read()?;
+            workers.into_iter().map(|worker| worker.id.to_string()).collect()
         }
         Kind::Id => ids(client, path).await?,
     })
@@ -72,14 +74,14 @@ async fn ids(client: &Client, path: &[&str]) -> Result<Vec<String>, Failure> {
     let mut query = vec![("limit", MOST_IDS)];
     match path {
         ["dlq", ..] => {
-            let page: DeadLetterPage = client.get("/dead-letter-queue", Some(&query)).await?.read()?;
-            return Ok(page.dead_letters.into_iter().map(|letter| letter.id).collect());
+            let page: LetterPageView = client.get("/dead-letter-queue", Some(&query)).await?.read()?;
+            return Ok(page.dead_letters.into_iter().map(|letter| letter.id.to_string()).collect());
         }
         ["resubmit"] => query.push(("status", "failed,stalled,dropped,aborted,cancelled")),
         ["depend"] => query.push(("status", "waiting,scheduled,submitted")),
         ["cancel"] => query.push(("status", "waiting,scheduled,submitted,started")),
         _ => {}
     }
-    let TaskPage { tasks, .. } = client.get("/tasks", Some(&query)).await?.read()?;
-    Ok(tasks.into_iter().map(|task| task.id).collect())
+    let TaskPageView { tasks, .. } = client.get("/tasks", Some(&query)).await?.read()?;
+    Ok(tasks.into_iter().map(|task| task.id.to_string()).collect())
 }

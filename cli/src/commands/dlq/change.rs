@@ -2,17 +2,15 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use jobbers_common::name::QueueName;
+use jobbers_api::{dead_letter::ChangeView, operation::WholeOperationView};
+use jobbers_common::{dead_letter::OperationState, name::QueueName};
 use jobbers_process::exit;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{Selection, SelectionArgs};
 use crate::{
-    client::{
-        self, AWAY, Answer, Client, ClientArgs,
-        wire::{DeadLetterChange, ResubmitOperation},
-    },
+    client::{self, AWAY, Answer, Client, ClientArgs},
     failure::Failure,
     output,
 };
@@ -87,11 +85,11 @@ pub(super) async fn resubmit(args: &Resubmit) -> Result<ExitCode, Failure> {
     if args.which.client.json {
         output::document(&answer.body)?;
     }
-    let operation: ResubmitOperation = answer.read()?;
+    let operation: WholeOperationView = answer.read()?;
     if !args.which.client.json {
         told(&operation)?;
     }
-    let all_sent = operation.resubmitted + operation.pending == operation.total;
+    let all_sent = operation.entry.resubmitted + operation.entry.pending == operation.entry.total;
     Ok(if all_sent { exit::OK } else { exit::FAILURE.into() })
 }
 
@@ -109,23 +107,23 @@ fn with_parameters(order: &Order<'_>, parameters: Option<&RawValue>) -> Result<B
 /// Waits for an operation's end, call by call.
 async fn finished(client: &Client, mut answer: Answer) -> Result<Answer, Failure> {
     loop {
-        let operation: ResubmitOperation = answer.read()?;
-        if !matches!(operation.state.as_str(), "running" | "cancelling") {
+        let operation: WholeOperationView = answer.read()?;
+        if !matches!(operation.entry.state, OperationState::Running | OperationState::Cancelling) {
             return Ok(answer);
         }
-        let sent = operation.total - operation.pending;
-        output::note(format_args!("operation {}: {sent} of {} sent", operation.id, operation.total));
-        let path = client::operation_path(&operation.id);
+        let sent = operation.entry.total - operation.entry.pending;
+        output::note(format_args!("operation {}: {sent} of {} sent", operation.entry.id, operation.entry.total));
+        let path = client::operation_path(&operation.entry.id);
         answer = client.get_patiently(&path, &[("wait", "30s")], WAIT, AWAY).await?;
     }
 }
 
-fn told(operation: &ResubmitOperation) -> Result<(), Failure> {
+fn told(operation: &WholeOperationView) -> Result<(), Failure> {
     let mut table = output::table_of(&["ID", "OUTCOME"]);
     let mut others = 0;
-    for task in operation.tasks.iter().filter(|task| !matches!(task.outcome.as_str(), "resubmitted" | "pending")) {
+    for task in operation.tasks.iter().filter(|task| !matches!(&*task.outcome, "resubmitted" | "pending")) {
         let detail = task.detail.as_deref().unwrap_or_default();
-        table.add_row(vec![task.id.clone(), format!("{}: {detail}", task.outcome.replace('_', " "))]);
+        table.add_row(vec![task.id.to_string(), format!("{}: {detail}", task.outcome.replace('_', " "))]);
         others += 1;
     }
     if others > 0 {
@@ -139,12 +137,12 @@ fn told(operation: &ResubmitOperation) -> Result<(), Failure> {
             unknown.join(" ")
         ));
     }
-    let rest = match operation.pending {
+    let rest = match operation.entry.pending {
         0 => String::new(),
         pending => format!(", {} to go", output::thousands(pending)),
     };
-    let sent = output::count(operation.resubmitted, "task");
-    output::line(format_args!("{sent} sent again{rest} (operation {})", operation.id))
+    let sent = output::count(operation.entry.resubmitted, "task");
+    output::line(format_args!("{sent} sent again{rest} (operation {})", operation.entry.id))
 }
 
 /// Flags of `jobbers dlq cancel`.
@@ -165,9 +163,9 @@ pub(super) async fn cancel(args: &Cancel) -> Result<ExitCode, Failure> {
         output::document(&answer.body)?;
         return Ok(exit::OK);
     }
-    let operation: ResubmitOperation = answer.read()?;
-    let sent = output::count(operation.resubmitted, "task");
-    output::line(format_args!("operation {} is {}: {sent} sent again", operation.id, operation.state))?;
+    let operation: WholeOperationView = answer.read()?;
+    let sent = output::count(operation.entry.resubmitted, "task");
+    output::line(format_args!("operation {} is {}: {sent} sent again", operation.entry.id, operation.entry.state))?;
     Ok(exit::OK)
 }
 
@@ -190,7 +188,7 @@ pub(super) async fn delete(args: &Delete) -> Result<ExitCode, Failure> {
         return Ok(exit::OK);
     }
     let answer = client.delete_with(QUEUE, &which).await?;
-    let change: DeadLetterChange = answer.read()?;
+    let change: ChangeView = answer.read()?;
     if args.which.client.json {
         output::document(&answer.body)?;
     } else {
@@ -202,7 +200,7 @@ pub(super) async fn delete(args: &Delete) -> Result<ExitCode, Failure> {
 
 /// Shows how many are meant; answers whether to go on.
 fn may_go_on(which: &SelectionArgs, preview: &Answer, verb: &str, how: &str) -> Result<bool, Failure> {
-    let change: DeadLetterChange = preview.read()?;
+    let change: ChangeView = preview.read()?;
     if which.dry_run && which.client.json {
         output::document(&preview.body)?;
         return Ok(false);

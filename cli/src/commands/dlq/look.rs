@@ -3,15 +3,16 @@
 use std::process::ExitCode;
 
 use comfy_table::Table;
+use jobbers_api::{
+    dead_letter::HistoryView, dead_letter::LetterPageView, dead_letter::LetterView, dead_letter::StatsView,
+    dead_letter::WholeLetterView,
+};
 use jobbers_common::name::TaskId;
 use jobbers_process::exit;
 
 use super::FilterArgs;
 use crate::{
-    client::{
-        self, ClientArgs, NOTHING,
-        wire::{DeadLetter, DeadLetterPage, DeadLetterStats, FailureHistory, WholeDeadLetter},
-    },
+    client::{self, ClientArgs, NOTHING},
     commands::pages,
     failure::Failure,
     output, when,
@@ -40,7 +41,7 @@ pub(super) async fn list(args: &List) -> Result<ExitCode, Failure> {
     let mut query = args.filter.query();
     query.extend(args.state.iter().map(|state| ("state", state.clone())));
     let gathered =
-        pages::gather::<DeadLetterPage>(&args.client, "/dead-letter-queue", &query, args.limit, args.cursor.as_deref())
+        pages::gather::<LetterPageView>(&args.client, "/dead-letter-queue", &query, args.limit, args.cursor.as_deref())
             .await?;
     if let Some((items, more)) = gathered {
         pages::show(&table(&items), items.len(), more, "no dead letter matches")?;
@@ -49,17 +50,17 @@ pub(super) async fn list(args: &List) -> Result<ExitCode, Failure> {
 }
 
 /// Dead letters, a line each.
-fn table(letters: &[DeadLetter]) -> Table {
+fn table(letters: &[LetterView]) -> Table {
     let mut table = output::table_of(&["ID", "TASK", "QUEUE", "STATUS", "ATTEMPTS", "FAILED", "STATE", "ERROR"]);
     for letter in letters {
         table.add_row(vec![
             (&letter.id).into(),
             pages::task_name(&letter.name, letter.version).into(),
             (&letter.queue).into(),
-            output::status(&letter.status),
+            output::status(letter.status),
             output::number(letter.attempt),
             when::ago(letter.failed_at).into(),
-            (&letter.state).into(),
+            letter.state.to_string().into(),
             first_line(&letter.error).into(),
         ]);
     }
@@ -91,13 +92,13 @@ pub(super) async fn show(args: &Show) -> Result<ExitCode, Failure> {
         output::document(&answer.body)?;
         return Ok(exit::OK);
     }
-    let WholeDeadLetter { entry, task } = answer.read()?;
-    let history: FailureHistory = client.get(&format!("{path}/history"), NOTHING).await?.read()?;
+    let WholeLetterView { entry, task } = answer.read()?;
+    let history: HistoryView = client.get(&format!("{path}/history"), NOTHING).await?.read()?;
     let mut sheet = output::sheet();
     output::add_fact(&mut sheet, "id", &entry.id);
     output::add_fact(&mut sheet, "task", pages::task_name(&entry.name, entry.version));
     output::add_fact(&mut sheet, "queue", &entry.queue);
-    output::add_fact(&mut sheet, "status", output::status(&entry.status));
+    output::add_fact(&mut sheet, "status", output::status(entry.status));
     output::add_fact(&mut sheet, "failed", when::ago(entry.failed_at));
     output::add_fact(&mut sheet, "attempts", entry.attempt.to_string());
     if task.crashes > 0 {
@@ -124,11 +125,11 @@ pub(super) async fn show(args: &Show) -> Result<ExitCode, Failure> {
     Ok(exit::OK)
 }
 
-fn state(letter: &DeadLetter) -> String {
+fn state(letter: &LetterView) -> String {
     match (letter.resubmitted_at, &letter.operation) {
         (Some(at), _) => format!("{} {}", letter.state, when::ago(at)),
         (None, Some(operation)) => format!("{} by operation {operation}", letter.state),
-        (None, None) => letter.state.clone(),
+        (None, None) => letter.state.to_string(),
     }
 }
 
@@ -148,7 +149,7 @@ pub(super) async fn stats(args: &Stats) -> Result<ExitCode, Failure> {
         output::document(&answer.body)?;
         return Ok(exit::OK);
     }
-    let stats: DeadLetterStats = answer.read()?;
+    let stats: StatsView = answer.read()?;
     let mut table = output::table_of(&["COUNT", "QUEUE", "TASK", "FIRST", "LAST", "CAUSE"]);
     for group in &stats.groups {
         table.add_row(vec![

@@ -3,17 +3,10 @@
 use std::process::ExitCode;
 
 use comfy_table::Table;
+use jobbers_api::{operation::OperationPageView, operation::OperationView};
 use jobbers_process::exit;
 
-use crate::{
-    client::{
-        ClientArgs,
-        wire::{ResubmitOperation, ResubmitOperationPage},
-    },
-    commands::pages,
-    failure::Failure,
-    output, when,
-};
+use crate::{client::ClientArgs, commands::pages, failure::Failure, output, when};
 
 /// Flags of `jobbers dlq operations`.
 #[derive(Debug, clap::Args)]
@@ -35,7 +28,7 @@ pub(super) struct Operations {
 /// Shows the operations, a line each.
 pub(super) async fn list(args: &Operations) -> Result<ExitCode, Failure> {
     let query: Vec<_> = args.state.iter().map(|state| ("state", state.clone())).collect();
-    let gathered = pages::gather::<ResubmitOperationPage>(
+    let gathered = pages::gather::<OperationPageView>(
         &args.client,
         "/dead-letter-queue/operations",
         &query,
@@ -49,12 +42,12 @@ pub(super) async fn list(args: &Operations) -> Result<ExitCode, Failure> {
     Ok(exit::OK)
 }
 
-fn table(operations: &[ResubmitOperation]) -> Table {
+fn table(operations: &[OperationView]) -> Table {
     let mut table = output::table_of(&["OPERATION", "STATE", "BEGAN", "TASKS", "SENT AGAIN", "TO GO"]);
     for operation in operations {
         table.add_row(vec![
             (&operation.id).into(),
-            (&operation.state).into(),
+            operation.state.to_string().into(),
             when::ago(operation.created_at).into(),
             output::number(output::thousands(operation.total)),
             output::number(output::thousands(operation.resubmitted)),

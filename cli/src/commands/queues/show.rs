@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use crate::{
-    client::{
-        self, ClientArgs,
-        wire::{Queue, Queues, Rate},
-    },
+    client::{self, ClientArgs},
     commands::pages,
     failure::Failure,
     output, when,
 };
+use jobbers_api::{queue::QueueListView, queue::QueueView, queue::RateLimitSettings};
+use jobbers_common::{duration, lifecycle::Status};
 
 use super::One;
 
@@ -19,7 +18,7 @@ use super::One;
 /// # Errors
 /// When the manager can't be asked or refuses.
 pub(super) async fn list(args: &ClientArgs) -> Result<(), Failure> {
-    let Some((queues, _)) = pages::gather::<Queues>(args, "/queues", &[], u64::MAX, None).await? else {
+    let Some((queues, _)) = pages::gather::<QueueListView>(args, "/queues", &[], u64::MAX, None).await? else {
         return Ok(());
     };
     let mut table = output::table_of(&[
@@ -34,19 +33,18 @@ pub(super) async fn list(args: &ClientArgs) -> Result<(), Failure> {
         "STATE",
     ]);
     for queue in &queues {
-        let shown = ["submitted", "scheduled", "started", "completed", "failed"];
-        let count = |status: &str| queue.tasks.get(status).copied().unwrap_or_default();
-        let other: u64 =
-            queue.tasks.iter().filter(|(status, _)| !shown.contains(&status.as_str())).map(|(_, n)| n).sum();
+        let shown = [Status::Submitted, Status::Scheduled, Status::Started, Status::Completed, Status::Failed];
+        let count = |status: Status| queue.tasks.get(&status).copied().unwrap_or_default();
+        let other: u64 = queue.tasks.iter().filter(|(status, _)| !shown.contains(status)).map(|(_, n)| n).sum();
         let number = |count: u64| output::number(output::thousands(count));
         table.add_row(vec![
             (&queue.name).into(),
-            number(count("submitted")),
+            number(count(Status::Submitted)),
             output::or_dash(oldest(queue)),
-            number(count("scheduled")),
-            number(count("started")),
-            number(count("completed")),
-            number(count("failed")),
+            number(count(Status::Scheduled)),
+            number(count(Status::Started)),
+            number(count(Status::Completed)),
+            number(count(Status::Failed)),
             number(other),
             if queue.paused { "paused" } else { "open" }.into(),
         ]);
@@ -54,7 +52,7 @@ pub(super) async fn list(args: &ClientArgs) -> Result<(), Failure> {
     output::table(&table)
 }
 
-fn oldest(queue: &Queue) -> Option<String> {
+fn oldest(queue: &QueueView) -> Option<String> {
     queue.oldest_ready_age.map(|seconds| when::span(Duration::try_from_secs_f64(seconds).unwrap_or_default()))
 }
 
@@ -67,12 +65,12 @@ pub(super) async fn show(one: &One) -> Result<(), Failure> {
     if one.client.json {
         return output::document(&answer.body);
     }
-    let queue: Queue = answer.read()?;
+    let queue: QueueView = answer.read()?;
     let mut sheet = output::sheet();
     output::add_fact(&mut sheet, "queue", &queue.name);
     output::add_fact(&mut sheet, "state", if queue.paused { "paused" } else { "open" });
     let at_most = |limit: Option<u64>| limit.map(|limit| format!("at most {}", output::thousands(limit)));
-    let bytes = |queue: &Queue| {
+    let bytes = |queue: &QueueView| {
         let waiting = output::thousands(queue.waiting_bytes.unwrap_or(0));
         at_most(queue.max_bytes).map(|most| format!("{most}, now {waiting}"))
     };
@@ -94,7 +92,7 @@ pub(super) async fn show(one: &One) -> Result<(), Failure> {
         output::add_fact(&mut sheet, "is strict", "refuses what no live worker can run");
     }
     for (status, count) in &queue.tasks {
-        output::add_fact(&mut sheet, status, output::thousands(*count));
+        output::add_fact(&mut sheet, status.as_str(), output::thousands(*count));
     }
     if let Some(oldest) = oldest(&queue) {
         output::add_fact(&mut sheet, "longest ready for", oldest);
@@ -104,16 +102,16 @@ pub(super) async fn show(one: &One) -> Result<(), Failure> {
     output::table(&sheet)
 }
 
-fn rate(rate: &Option<Rate>) -> Option<String> {
-    rate.as_ref().map(|rate| format!("{} in {}", output::thousands(rate.tasks.into()), rate.per))
+fn rate(rate: &Option<RateLimitSettings>) -> Option<String> {
+    rate.as_ref().map(|rate| format!("{} in {}", output::thousands(rate.tasks.into()), duration::format(rate.per)))
 }
 
 /// Limits by key and by task, if there are any.
-fn show_limits_within(queue: &Queue, sheet: &mut comfy_table::Table) {
+fn show_limits_within(queue: &QueueView, sheet: &mut comfy_table::Table) {
     if let Some(parameter) = &queue.key_parameter {
         output::add_fact(sheet, "key", format!("parameter {parameter}"));
     }
-    let mut show = |of: &str, most: Option<u32>, starts: &Option<Rate>| {
+    let mut show = |of: &str, most: Option<u32>, starts: &Option<RateLimitSettings>| {
         let most = most.map(|most| format!("at most {} run", output::thousands(most.into())));
         let starts = rate(starts).map(|rate| format!("{rate} start"));
         let limits: Vec<String> = most.into_iter().chain(starts).collect();

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use jobbers_common::{duration, name::TaskId};
+use jobbers_api::task_view::TaskView;
+use jobbers_common::{duration, lifecycle::Status, name::TaskId};
 
 use crate::{
-    client::{self, AWAY, Answer, Client, wire::Task},
+    client::{self, AWAY, Answer, Client},
     failure::Failure,
     output, when,
 };
@@ -24,7 +25,7 @@ pub(super) async fn until_over(client: &Client, id: &TaskId, json: bool) -> Resu
     let mut answer = client.get(&path, client::NOTHING).await?;
     let mut last = String::new();
     loop {
-        let task: Task = answer.read()?;
+        let task: TaskView = answer.read()?;
         let line = change(&task);
         if line != last {
             match json {
@@ -41,16 +42,16 @@ pub(super) async fn until_over(client: &Client, id: &TaskId, json: bool) -> Resu
 }
 
 /// What of a task changes while it is on its way.
-fn change(task: &Task) -> String {
-    let mut words = vec![task.status.clone()];
+fn change(task: &TaskView) -> String {
+    let mut words = vec![task.status.to_string()];
     if task.cancel_requested {
         words.push("to be cancelled".to_owned());
     }
     if task.attempt > 0 {
         words.push(format!("attempt {}", task.attempt));
     }
-    if task.status == "scheduled" {
-        words.push(format!("due at {:.0}", task.ready_at));
+    if task.status == Status::Scheduled {
+        words.push(format!("due at {:.0}", Timestamp::from(task.ready_at)));
     }
     if let (Some(worker), "started") = (&task.worker, task.status.as_str()) {
         words.push(format!("on {worker}"));
@@ -58,7 +59,7 @@ fn change(task: &Task) -> String {
     if let Some(progress) = task.progress.as_ref().filter(|_| !task.is_over()) {
         words.push(format!("{:.0}% {}", progress.fraction * 100.0, progress.message).trim_end().to_owned());
     }
-    if let Some(error) = task.errors.last().filter(|_| task.status != "completed" && task.status != "started") {
+    if let Some(error) = task.errors.last().filter(|_| !matches!(task.status, Status::Completed | Status::Started)) {
         words.push(format!("{}: {}", error.kind, crate::fit::one_line(&error.message)));
     }
     if let (Some(started), Some(ended)) = (task.started_at, task.finished_at) {
@@ -77,6 +78,8 @@ mod tests {
         let mut task = json!({
             "id": "a", "name": "t", "version": 1, "queue": "q", "priority": 5, "status": "submitted", "attempt": 0,
             "submitted_at": "2026-01-01T00:00:00Z", "ready_at": "2026-01-01T00:00:00Z",
+            "revision": 1, "policy": {}, "crashes": 0, "blames": 0, "suspicion": 0, "cancel_requested": false,
+            "dead_letter": false, "errors": [],
         });
         task.as_object_mut().unwrap().append(&mut changes.as_object().unwrap().clone());
         change(&serde_json::from_value(task).unwrap())

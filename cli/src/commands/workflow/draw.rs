@@ -5,7 +5,8 @@ use std::{
     fmt::Write as _,
 };
 
-use crate::client::wire::{Node, WorkflowGraph};
+use jobbers_api::{workflow::EdgeView, workflow::NodeView, workflow::WorkflowGraphView};
+use jobbers_common::{dependency::DependencyPolicy, lifecycle::Status};
 
 /// Nodes of a layer that get a line each; of the others the statuses are counted.
 const LINES_A_LAYER: usize = 12;
@@ -13,7 +14,7 @@ const LINES_A_LAYER: usize = 12;
 const WIDTH: usize = 80;
 
 /// Draws it.
-pub(super) fn draw(WorkflowGraph { run, progress, graph }: &WorkflowGraph) -> String {
+pub(super) fn draw(WorkflowGraphView { run, progress, graph }: &WorkflowGraphView) -> String {
     let mut text = format!("workflow {}", run.id);
     if let Some(name) = &run.name {
         write!(text, " ({name})").ok();
@@ -27,7 +28,8 @@ pub(super) fn draw(WorkflowGraph { run, progress, graph }: &WorkflowGraph) -> St
     }
     for (depth, layer) in layers(graph).iter().enumerate() {
         writeln!(text, "{}", if depth == 0 { "" } else { "  │" }).ok();
-        let width = layer.iter().take(LINES_A_LAYER).map(|node| node.id.chars().count()).max().unwrap_or(0).min(30);
+        let width =
+            layer.iter().take(LINES_A_LAYER).map(|node| node.id.as_str().chars().count()).max().unwrap_or(0).min(30);
         for node in layer.iter().take(LINES_A_LAYER) {
             writeln!(text, "{}", cut(&line(node, width))).ok();
         }
@@ -39,13 +41,13 @@ pub(super) fn draw(WorkflowGraph { run, progress, graph }: &WorkflowGraph) -> St
 }
 
 /// The nodes by the longest way to them.
-fn layers(graph: &[Node]) -> Vec<Vec<&Node>> {
+fn layers(graph: &[NodeView]) -> Vec<Vec<&NodeView>> {
     let mut depths: HashMap<&str, usize> = HashMap::with_capacity(graph.len());
-    let mut layers: Vec<Vec<&Node>> = Vec::new();
+    let mut layers: Vec<Vec<&NodeView>> = Vec::new();
     for node in graph {
         let before = node.depends_on.iter().filter_map(|edge| depths.get(edge.id.as_str()));
         let depth = before.max().map_or(0, |depth| depth + 1);
-        depths.insert(&node.id, depth);
+        depths.insert(node.id.as_str(), depth);
         if layers.len() <= depth {
             layers.resize_with(depth + 1, Vec::new);
         }
@@ -54,20 +56,20 @@ fn layers(graph: &[Node]) -> Vec<Vec<&Node>> {
     layers
 }
 
-fn line(node: &Node, width: usize) -> String {
-    let mark = match node.status.as_str() {
-        "completed" => '✓',
-        "started" => '▶',
-        "failed" | "stalled" | "dropped" => '✗',
-        "aborted" | "cancelled" => '–',
-        _ => '·',
+fn line(node: &NodeView, width: usize) -> String {
+    let mark = match node.status {
+        Status::Completed => '✓',
+        Status::Started => '▶',
+        Status::Failed | Status::Stalled | Status::Dropped => '✗',
+        Status::Aborted | Status::Cancelled => '–',
+        Status::Waiting | Status::Scheduled | Status::Submitted => '·',
     };
     let status = if node.skipped { "skipped" } else { node.status.as_str() };
-    let mut line = format!("  {mark} {:width$}  {status:9}", node.id);
-    let after = |edge: &crate::client::wire::Edge| match edge.policy.as_str() {
-        "run_on_error" => format!("a failure of {}", edge.id),
-        "run_with_failures" => format!("any end of {}", edge.id),
-        _ => edge.id.clone(),
+    let mut line = format!("  {mark} {:width$}  {status:9}", node.id.as_str());
+    let after = |edge: &EdgeView| match edge.policy {
+        DependencyPolicy::RunOnError => format!("a failure of {}", edge.id),
+        DependencyPolicy::RunWithFailures => format!("any end of {}", edge.id),
+        DependencyPolicy::AbortSuccessors => edge.id.to_string(),
     };
     let after: Vec<String> = node.depends_on.iter().map(after).collect();
     if !after.is_empty() {
@@ -76,9 +78,9 @@ fn line(node: &Node, width: usize) -> String {
     line
 }
 
-fn counted(nodes: &[&Node]) -> String {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    nodes.iter().for_each(|node| *counts.entry(node.status.as_str()).or_default() += 1);
+fn counted(nodes: &[&NodeView]) -> String {
+    let mut counts: BTreeMap<Status, usize> = BTreeMap::new();
+    nodes.iter().for_each(|node| *counts.entry(node.status).or_default() += 1);
     counts.iter().map(|(status, nodes)| format!("{nodes} {status}")).collect::<Vec<_>>().join(", ")
 }
 
@@ -96,19 +98,19 @@ mod tests {
 
     #[test]
     fn a_graph_is_drawn_in_layers_within_80_columns() {
-        let wide = (0..14).map(|n| format!(r#"{{"id": "m{n}", "status": "waiting", "skipped": false, "depends_on": [{{"id": "a", "policy": "abort_successors"}}]}}"#));
+        let wide = (0..14).map(|n| format!(r#"{{"id": "m{n}", "status": "waiting", "skipped": false, "task": "w/m{n}", "name": "t", "version": 1, "parameters": {{}}, "depends_on": [{{"id": "a", "policy": "abort_successors"}}]}}"#));
         let all: Vec<String> = (0..14).map(|n| format!(r#"{{"id": "m{n}", "policy": "run_with_failures"}}"#)).collect();
-        let nodes: Vec<String> = [r#"{"id": "a", "status": "completed", "skipped": false}"#.to_owned()]
+        let nodes: Vec<String> = [r#"{"id": "a", "status": "completed", "skipped": false, "task": "w/a", "name": "t", "version": 1, "parameters": {}}"#.to_owned()]
             .into_iter()
             .chain(wide)
             .chain([format!(
-                r#"{{"id": "end", "status": "aborted", "skipped": true, "depends_on": [{}]}}"#,
+                r#"{{"id": "end", "status": "aborted", "skipped": true, "task": "w/end", "name": "t", "version": 1, "parameters": {{}}, "depends_on": [{}]}}"#,
                 all.join(",")
             )])
             .collect();
-        let graph: WorkflowGraph = serde_json::from_str(&format!(
+        let graph: WorkflowGraphView = serde_json::from_str(&format!(
             r#"{{"id": "w", "name": "nightly", "state": "running", "attempt": 1, "nodes": 16, "over": 1,
-                "created_at": "2026-11-23T01:00:00Z", "progress": {{"completed": 1, "waiting": 15}}, "graph": [{}]}}"#,
+                "created_at": "2026-11-23T01:00:00Z", "started_at": "2026-11-23T01:00:00Z", "cancel_requested": false, "progress": {{"completed": 1, "waiting": 15}}, "graph": [{}]}}"#,
             nodes.join(",")
         ))
         .unwrap();

@@ -3,6 +3,10 @@
 use std::time::Duration;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
+use jobbers_api::{
+    lease::returned::{ErrorRequest, ReturnOutcome, ReturnedRequest},
+    problem::Result,
+};
 use jobbers_common::{
     engine::{Outcome, Settlement},
     name::TaskId,
@@ -12,11 +16,7 @@ use jobbers_common::{
 };
 
 use super::within;
-use crate::{
-    app::App,
-    problem::Result,
-    wire::lease::returned::{ErrorRequest, ReturnOutcome, ReturnedRequest},
-};
+use crate::app::App;
 
 /// How many tasks are read concurrently, of those whose policy is needed.
 const AT_ONCE: usize = 32;

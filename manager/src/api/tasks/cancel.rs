@@ -7,6 +7,11 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
+use jobbers_api::{
+    cancel::{CancelReport, CancelRequest, CancelledView},
+    problem::{Code, Problem, Result, WITH_BODY},
+    value::NameDoc,
+};
 use jobbers_common::{
     engine::{Cancelled, TaskFilter},
     lifecycle::Status,
@@ -18,11 +23,7 @@ use crate::{
     api::listing,
     app::App,
     extract::{Json, Path},
-    problem::{Code, Problem, Result, WITH_BODY, problems},
-    wire::{
-        cancel::{CancelReport, CancelRequest, CancelledView},
-        value::NameDoc,
-    },
+    problem::problems,
 };
 
 problems!(CancelOneProblems: [Code::UnknownTask, Code::TaskOver]);

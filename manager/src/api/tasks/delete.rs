@@ -6,14 +6,13 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
+use jobbers_api::{
+    delete::{DeleteReport, DeleteRequest},
+    problem::{Code, Problem, Result, WITH_BODY},
+};
 use jobbers_common::limits::MAX_BATCH;
 
-use crate::{
-    app::App,
-    extract::Json,
-    problem::{Code, Problem, Result, WITH_BODY, problems},
-    wire::delete::{DeleteReport, DeleteRequest},
-};
+use crate::{app::App, extract::Json, problem::problems};
 
 problems!(DeleteProblems: WITH_BODY, [Code::BatchTooLarge]);
 

@@ -3,6 +3,11 @@
 use std::sync::Arc;
 
 use axum::extract::State;
+use jobbers_api::{
+    dependency::{AddDependencies, AddToTask, AddedDependencies, DependencyRequest},
+    problem::{Code, Problem, Result, WITH_BODY},
+    value::NameDoc,
+};
 use jobbers_common::{
     dependency::added::{AddRefusal, NewDependency},
     engine::Error,
@@ -12,11 +17,7 @@ use jobbers_common::{
 use crate::{
     app::App,
     extract::{Json, Path},
-    problem::{Code, Problem, Result, WITH_BODY, problems},
-    wire::{
-        dependency::{AddDependencies, AddToTask, AddedDependencies, DependencyRequest},
-        value::NameDoc,
-    },
+    problem::problems,
 };
 
 problems!(AddDependenciesProblems: WITH_BODY, [

@@ -12,17 +12,17 @@ use axum::{
     },
 };
 use futures_util::{Stream, stream};
+use jobbers_api::{
+    problem::{Code, Problem, Result},
+    task_view::TaskView,
+    value::NameDoc,
+};
 use jobbers_common::{lifecycle::Status, name::TaskId, task::Task, time::Timestamp};
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::look::missing;
-use crate::{
-    app::App,
-    extract::Path,
-    problem::{Code, Problem, Result, problems},
-    wire::{task_view::TaskView, value::NameDoc},
-};
+use crate::{app::App, extract::Path, problem::problems};
 
 problems!(EventsProblems: [Code::UnknownTask, Code::Gone, Code::Overloaded]);
 

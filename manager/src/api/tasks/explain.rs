@@ -12,6 +12,11 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
+use jobbers_api::{
+    explain::{ExplainView, Reason, ReasonCode as C},
+    problem::{Code, Problem, Result},
+    value::NameDoc,
+};
 use jobbers_common::{
     duration,
     engine::{ListRequest, QueuePlace, TaskFilter},
@@ -26,15 +31,7 @@ use jobbers_common::{
 };
 
 use self::workers::{able_workers, earlier_queues, free_workers, held_threads, per_worker_reason};
-use crate::{
-    app::App,
-    extract::Path,
-    problem::{Code, Problem, Result, problems},
-    wire::{
-        explain::{ExplainView, Reason, ReasonCode as C},
-        value::NameDoc,
-    },
-};
+use crate::{app::App, extract::Path, problem::problems};
 
 problems!(ExplainProblems: [Code::UnknownTask]);
 

@@ -7,6 +7,13 @@ use axum::{
     extract::{MatchedPath, State},
     response::{IntoResponse, Response},
 };
+use jobbers_api::{
+    parents::{ParentsParams, ParentsView},
+    problem::{Code, Problem, Result},
+    task_list::{Included, ListParams, TaskPageView, WaitParams},
+    task_view::TaskView,
+    value::NameDoc,
+};
 use jobbers_common::{engine::ParentsRequest, name::TaskId, task::Task};
 
 use crate::{
@@ -16,13 +23,7 @@ use crate::{
     },
     app::App,
     extract::{Path, Query},
-    problem::{Code, Problem, Result, problems},
-    wire::{
-        parents::{ParentsParams, ParentsView},
-        task_list::{Included, ListParams, TaskPageView, WaitParams},
-        task_view::TaskView,
-        value::NameDoc,
-    },
+    problem::problems,
 };
 
 problems!(GetProblems: [Code::UnknownTask, Code::Gone]);
@@ -126,7 +127,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>, Query(params): Query<ListP
     let view = TaskPageView {
         tasks: found.tasks.iter().map(TaskView::from).collect(),
         total,
-        next_cursor: found.next.as_deref(),
+        next_cursor: found.next,
         scanned: is_search.then_some(found.scanned),
         gave_up: found.gave_up,
     };

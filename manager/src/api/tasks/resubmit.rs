@@ -7,6 +7,11 @@ use axum::{
     extract::{OriginalUri, State},
     response::{IntoResponse, Response},
 };
+use jobbers_api::{
+    problem::{Code, Problem, Result, WITH_BODY},
+    resubmit::{ResubmitParams, ResubmittedView},
+    value::NameDoc,
+};
 use jobbers_archive::{Archive, ItemOutcome, NewOperation, Selection};
 use jobbers_common::{
     engine::{Resubmit, Resubmitted},
@@ -16,13 +21,9 @@ use jobbers_common::{
 use crate::{
     api::dead_letters::{ARCHIVE, begin},
     app::App,
-    dead_letters::{blocking, held_up_to_date, order::Order},
+    dead_letters::{ask, held_up_to_date, order::Order},
     extract::{JsonIfAny, Path, Query},
-    problem::{Code, Problem, Result, WITH_BODY, problems},
-    wire::{
-        resubmit::{ResubmitParams, ResubmittedView},
-        value::NameDoc,
-    },
+    problem::problems,
 };
 
 /// How long to wait while a dead letter is sent.
@@ -60,7 +61,7 @@ pub(crate) async fn resubmit(
             Err(instead) => return Ok(instead),
         };
         let asked = id.clone();
-        if blocking(&archive, move |archive| archive.letter(&asked)).await?.is_some() {
+        if ask(&archive, move |archive| archive.letter(&asked)).await?.is_some() {
             return from_archive(&app, &archive, &id, &params).await;
         }
     }
@@ -68,7 +69,7 @@ pub(crate) async fn resubmit(
     let answer = app.engine.resubmit(vec![wish]).await?.pop().unwrap_or(Resubmitted::Unknown);
     let refused = |code, detail| Err(Problem::new(code, detail));
     match answer {
-        Resubmitted::Done => Ok(Json(ResubmittedView::new(&id)).into_response()),
+        Resubmitted::Done => Ok(Json(ResubmittedView::new(id.clone())).into_response()),
         Resubmitted::Already => refused(Code::AlreadyResubmitted, format!("task {id} was sent again before")),
         Resubmitted::Live(status) => refused(Code::TaskLive, format!("task {id} is {status}")),
         Resubmitted::Moved(status) => refused(Code::TaskCompleted, format!("task {id} is {status}")),
@@ -87,11 +88,11 @@ async fn from_archive(app: &App, archive: &Arc<Archive>, id: &TaskId, params: &R
     let request = serde_json::to_string(&order).map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
     let new = NewOperation { key: None, digest: 0, request, selection: Selection::Tasks(vec![id.clone()]) };
     let operation = begin(app, archive, new, PATIENCE).await?;
-    let items = blocking(archive, move |archive| archive.items(&operation.id, 1)).await?;
+    let items = ask(archive, move |archive| archive.items(&operation.id, 1)).await?;
     let Some(item) = items.first() else { return Err(Problem::new(Code::Internal, "an operation without a task")) };
     let detail = format!("task {id}: {}", item.detail.as_deref().unwrap_or("see its dead letter"));
     let code = match item.outcome {
-        Some(ItemOutcome::Resubmitted) => return Ok(Json(ResubmittedView::new(id)).into_response()),
+        Some(ItemOutcome::Resubmitted) => return Ok(Json(ResubmittedView::new(id.clone())).into_response()),
         None | Some(ItemOutcome::Cancelled) => Code::ArchiveUnavailable,
         Some(ItemOutcome::AlreadyResubmitted) => Code::AlreadyResubmitted,
         Some(ItemOutcome::Live) => Code::TaskLive,

@@ -3,22 +3,21 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::extract::State;
+use jobbers_api::{
+    problem::{Code, Problem, Result, WITH_BODY},
+    signal::{SendSignal, SignalledView},
+    value::{NameDoc, Rfc3339},
+};
 use jobbers_common::{
     limits::MAX_SIGNALS_KEPT,
     name::TaskId,
     signal::{Signalled, validate_keep},
 };
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use crate::{
     app::App,
     extract::{Json, Path},
-    problem::{Code, Problem, Result, WITH_BODY, problems},
-    wire::{
-        signal::SendSignal,
-        value::{NameDoc, Rfc3339, StatusDoc},
-    },
+    problem::problems,
 };
 
 /// When a signal that found no room may be sent again.
@@ -28,24 +27,6 @@ problems!(
     SignalProblems: WITH_BODY,
     [Code::UnknownTask, Code::UnknownSignal, Code::SignalLate, Code::TooManySignalsKept]
 );
-
-/// What a signal did.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = SignalledTask)]
-pub(crate) struct SignalledView {
-    /// The task's id.
-    #[schema(value_type = NameDoc)]
-    id: TaskId,
-    /// Whether it came for the first time.
-    is_new: bool,
-    /// The task's status now, if it did.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<StatusDoc>)]
-    status: Option<&'static str>,
-    /// Until when it is kept for the task, if that does not exist yet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kept_until: Option<Rfc3339>,
-}
 
 /// Send a signal to a task that waits for it
 ///
@@ -64,7 +45,7 @@ pub(crate) async fn signal(
 ) -> Result<axum::Json<SignalledView>> {
     validate_keep(keep_for).map_err(|rule| Problem::new(Code::InvalidRequest, rule).at("/keep_for"))?;
     let (is_new, status, kept_until) = match app.engine.signal(&id, &name, keep_for).await? {
-        Signalled::Done(status) => (true, Some(status.as_str()), None),
+        Signalled::Done(status) => (true, Some(status), None),
         Signalled::Already => (false, None, None),
         Signalled::Kept(until) => (true, None, Some(Rfc3339(until))),
         Signalled::Late(state) => {

@@ -7,14 +7,13 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::{StreamExt, TryStreamExt, stream};
+use jobbers_api::{
+    problem::{Code, Problem, Result, WITH_BODY},
+    statuses::{StatusesRequest, StatusesView},
+};
 use jobbers_common::limits::{MAX_BATCH, MAX_QUEUES_PER_BATCH};
 
-use crate::{
-    app::App,
-    extract::Json,
-    problem::{Code, Problem, Result, WITH_BODY, problems},
-    wire::statuses::{StatusesRequest, StatusesView},
-};
+use crate::{app::App, extract::Json, problem::problems};
 
 /// How many queues are read concurrently.
 const AT_ONCE: usize = 8;

@@ -15,6 +15,13 @@ use axum::{
     },
     response::{IntoResponse, Response},
 };
+use jobbers_api::{
+    json,
+    problem::{Code, Problem, Result, WITH_BODY},
+    registry::WarningView,
+    task_request::{ConflictRule, SubmitRequest, TaskBatch, TaskRequest},
+    task_view::{SubmitAnswer, SubmittedList, SubmittedView},
+};
 use jobbers_common::{
     dependency::Dependency,
     engine::{Error, OnConflict, Submit, Submitted, SubmittedHow},
@@ -34,16 +41,11 @@ use serde::{Deserialize, Serialize, de::IgnoredAny};
 use crate::{
     app::App,
     extract::JsonBytes,
-    ids, json,
+    ids,
     known_tasks::{Described, Known},
     meters::Sent,
-    problem::{Code, Problem, Result, WITH_BODY, problems},
+    problem::problems,
     sends::Sends,
-    wire::{
-        registry::WarningView,
-        task_request::{ConflictRule, SubmitRequest, TaskBatch, TaskRequest},
-        task_view::{SubmitAnswer, SubmittedList, SubmittedView},
-    },
 };
 
 problems!(SubmitProblems: WITH_BODY, [
@@ -111,7 +113,7 @@ pub(crate) async fn submit(State(app): State<Arc<App>>, request: JsonBytes) -> R
     sends.end(submitted.as_ref().err().map(Error::kind));
     let submitted = submitted.map_err(|error| refusal(error, &envelope, &queues, &edges))?;
     app.meters.submitted(&sent, &submitted);
-    Ok(answer(&submitted, &warnings, is_batch))
+    Ok(answer(&submitted, warnings, is_batch))
 }
 
 /// The tasks of a body, the rule for ids that are taken, and whether it is a batch.
@@ -368,7 +370,7 @@ impl RequestReader<'_> {
         if strict {
             return Err(Problem::new(Code::NoWorker, format!("{detail}, and the queue is strict")).at("/name"));
         }
-        Ok(Some(WarningView { code: "no_worker", detail }))
+        Ok(Some(WarningView { code: "no_worker".into(), detail }))
     }
 }
 
@@ -476,11 +478,14 @@ fn refusal(error: Error, envelope: &Envelope<'_>, queues: &[QueueName], edges: &
     }
 }
 
-fn answer(submitted: &[Submitted], warnings: &[Option<WarningView>], is_batch: bool) -> Response {
+fn answer(submitted: &[Submitted], warnings: Vec<Option<WarningView>>, is_batch: bool) -> Response {
     let created = submitted.iter().any(|task| matches!(task.how, SubmittedHow::Created | SubmittedHow::Replaced));
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-    let views: Vec<SubmittedView<'_>> =
-        submitted.iter().zip(warnings).map(|(task, warning)| SubmittedView::new(task, warning.as_slice())).collect();
+    let views: Vec<SubmittedView> = submitted
+        .iter()
+        .zip(warnings)
+        .map(|(task, warning)| SubmittedView::new(task, warning.into_iter().collect()))
+        .collect();
     match (submitted, views.as_slice()) {
         ([task], [view]) if !is_batch => {
             let mut response = json_answer(status, view, 1);

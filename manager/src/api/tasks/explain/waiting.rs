@@ -8,7 +8,7 @@ use jobbers_common::{
 };
 
 use super::NAMED;
-use crate::wire::explain::{Reason, ReasonCode as C};
+use jobbers_api::explain::{Reason, ReasonCode as C};
 
 /// Which tasks and signals it waits for, and since when; `workflow` ends the sentence.
 pub(super) fn waits(task: &Task, workflow: &str) -> Reason {

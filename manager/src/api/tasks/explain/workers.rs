@@ -1,5 +1,6 @@
 //! The reasons that concern workers.
 
+use jobbers_api::{explain::ReasonCode as C, problem::Result, worker::held_since};
 use jobbers_common::{
     lifecycle::Status,
     limits::MAX_BATCH,
@@ -10,11 +11,7 @@ use jobbers_common::{
 };
 
 use super::{NAMED, Reason, started};
-use crate::{
-    app::App,
-    problem::Result,
-    wire::{explain::ReasonCode as C, worker::held_since},
-};
+use crate::app::App;
 
 /// Whether each of the workers that could claim it runs as many tasks of its queue as one worker may.
 pub(super) async fn per_worker_reason(

@@ -1,0 +1,120 @@
+//! Cancelling, in and out.
+
+use std::fmt;
+
+use jobbers_common::{engine::Cancelled, lifecycle::Status, name::TaskId};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{
+    task_list::FilterRequest,
+    value::{NameDoc, StatusDoc},
+};
+use crate::json;
+
+/// Which tasks to cancel: `ids` or `filter`, one of both.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CancelRequest {
+    /// These, at most 1,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<NameDoc>>, max_items = 1000)]
+    pub ids: Option<Vec<TaskId>>,
+    /// Those that match and are not over.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::object_if_any")]
+    pub filter: Option<FilterRequest>,
+    /// With a filter, at most this many in this call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 1000, default = 1000)]
+    pub limit: Option<usize>,
+}
+
+impl CancelRequest {
+    /// To cancel these tasks.
+    #[must_use]
+    pub const fn of(ids: Vec<TaskId>) -> Self {
+        Self { ids: Some(ids), filter: None, limit: None }
+    }
+}
+
+/// What a cancel did to one task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CancelOutcome {
+    /// It did not run, and is cancelled now.
+    Cancelled,
+    /// It runs; its worker has been notified.
+    Requested,
+    /// It was over before.
+    AlreadyOver,
+    /// The task does not exist.
+    Unknown,
+}
+
+impl fmt::Display for CancelOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// The result for one task.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[schema(as = CancelledTask)]
+pub struct CancelledView {
+    /// Its id.
+    #[schema(value_type = NameDoc)]
+    pub id: TaskId,
+    /// What the cancel did.
+    pub outcome: CancelOutcome,
+    /// Its status now, if it exists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<StatusDoc>)]
+    pub status: Option<Status>,
+}
+
+impl CancelledView {
+    /// What a cancel did to this task.
+    pub fn new(id: &TaskId, answer: Cancelled) -> Self {
+        let (outcome, status) = match answer {
+            Cancelled::Done => (CancelOutcome::Cancelled, Some(Status::Cancelled)),
+            Cancelled::Requested => (CancelOutcome::Requested, Some(Status::Started)),
+            Cancelled::AlreadyOver(status) => (CancelOutcome::AlreadyOver, Some(status)),
+            Cancelled::Unknown => (CancelOutcome::Unknown, None),
+        };
+        Self { id: id.clone(), outcome, status }
+    }
+}
+
+/// The total result.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[schema(as = CancelAnswer)]
+pub struct CancelReport {
+    /// How many are cancelled now.
+    pub cancelled: u64,
+    /// How many run; their workers have been notified.
+    pub requested: u64,
+    /// How many were over before.
+    pub already_over: u64,
+    /// How many do not exist.
+    pub unknown: u64,
+    /// Whether more tasks may match the filter: call again.
+    pub more: bool,
+    /// One by one, in the order given.
+    pub tasks: Vec<CancelledView>,
+}
+
+impl CancelReport {
+    /// What a cancel did to these tasks; `more` as in [`CancelReport::more`].
+    pub fn new(ids: &[TaskId], answers: &[Cancelled], more: bool) -> Self {
+        let tasks: Vec<_> = ids.iter().zip(answers).map(|(id, answer)| CancelledView::new(id, *answer)).collect();
+        let count = |outcome| tasks.iter().filter(|task| task.outcome == outcome).count() as u64;
+        Self {
+            cancelled: count(CancelOutcome::Cancelled),
+            requested: count(CancelOutcome::Requested),
+            already_over: count(CancelOutcome::AlreadyOver),
+            unknown: count(CancelOutcome::Unknown),
+            more,
+            tasks,
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! A client of the API: it builds requests, follows a manager that names another one, and reads problems.
+//!
+//! It sends each request once, because only the caller knows whether it may be repeated. Answers stay bytes until they are
+//! read, so that a program can pass on exactly what the manager sent.
+
+use std::{error::Error as _, fmt::Display, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, StatusCode, header};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::{Request, RequestBuilder, Response, Url, redirect};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::problem::ProblemBody;
+
+/// Everything but what RFC 3986 leaves unreserved.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// How often managers may redirect a request to each other: the keeper of the archive may change at that moment.
+const MOST_HOPS: usize = 4;
+/// How long a manager may take to accept a connection.
+const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+/// How long it may take to answer, beyond what the request itself asks it to wait.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A path of the API, its segments percent-encoded: `path(["tasks", id])`.
+pub fn path<S: AsRef<str>>(segments: impl IntoIterator<Item = S>) -> String {
+    segments.into_iter().map(|segment| format!("/{}", utf8_percent_encode(segment.as_ref(), SEGMENT))).collect()
+}
+
+/// Why a request brought no answer to read.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    /// The address is none of a manager.
+    #[error("{address:?} is not a manager's address: {problem}")]
+    Address {
+        /// The address.
+        address: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The manager does not answer.
+    #[error("the manager at {url} does not answer: {reason}")]
+    Unreachable {
+        /// Where it was asked.
+        url: String,
+        /// What happened.
+        reason: String,
+    },
+    /// The manager names another one, which does not answer.
+    #[error("the manager at {url} sends this to the one at {keeper}, which does not answer: {reason}")]
+    Elsewhere {
+        /// Where it was asked.
+        url: String,
+        /// Where it was sent.
+        keeper: String,
+        /// What happened.
+        reason: String,
+    },
+    /// The answer is not a manager's, or one of another version.
+    #[error("{url} answers, but not as a manager does: {reason}")]
+    Foreign {
+        /// Where it was asked.
+        url: String,
+        /// The HTTP status, if it is not a success.
+        status: Option<StatusCode>,
+        /// What is strange.
+        reason: String,
+    },
+    /// The manager refuses.
+    #[error("the manager at {url} refuses ({status}): {detail}")]
+    Refused {
+        /// Where it was asked.
+        url: String,
+        /// The HTTP status.
+        status: StatusCode,
+        /// The stable word for the problem.
+        code: String,
+        /// The problem in a sentence.
+        detail: String,
+        /// How long to wait before the next attempt, if the manager reports it.
+        retry_after: Option<Duration>,
+    },
+}
+
+/// A client of one manager.
+#[derive(Debug, Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    /// With a login, if it has one.
+    address: String,
+    /// Without.
+    base: String,
+}
+
+impl Client {
+    /// A client for the manager at `address`: `http://HOST:PORT`, `HOST:PORT`, or `https://…` with the address of its proxy.
+    /// `agent` is its `User-Agent`.
+    ///
+    /// # Errors
+    /// [`Error::Address`].
+    pub fn new(address: &str, agent: &str) -> Result<Self, Error> {
+        let wrong =
+            |problem: &dyn Display| Error::Address { address: address.to_owned(), problem: problem.to_string() };
+        let url = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
+        let parsed = Url::parse(&url).map_err(|error| wrong(&format_args!("{error}; write http://HOST:PORT")))?;
+        if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
+            return Err(wrong(&"write http://HOST:PORT, or https:// with the address of its proxy"));
+        }
+        // A manager is asked directly: a proxy of the environment is for the world outside.
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(redirect::Policy::none())
+            .connect_timeout(CONNECT_WITHIN)
+            .user_agent(agent)
+            .build()
+            .map_err(|error| wrong(&format_args!("can't make an HTTP client: {error}")))?;
+        let mut shown = parsed;
+        // Refused only by a URL without a host, which can't have them.
+        let _ = shown.set_password(None);
+        let _ = shown.set_username("");
+        let [address, base] = [url.as_str(), shown.as_str()].map(|url| url.trim_end_matches('/').to_owned());
+        Ok(Self { http, address, base })
+    }
+
+    /// The manager's address, without a login.
+    #[must_use]
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// A request to the manager, not sent yet. `path` begins with `/`.
+    #[must_use]
+    pub fn call(&self, method: Method, path: &str) -> Call<'_> {
+        let request = self.http.request(method, format!("{}{path}", self.address)).timeout(PATIENCE);
+        Call { client: self, request }
+    }
+
+    /// `GET`.
+    #[must_use]
+    pub fn get(&self, path: &str) -> Call<'_> {
+        self.call(Method::GET, path)
+    }
+
+    /// `POST`.
+    #[must_use]
+    pub fn post(&self, path: &str) -> Call<'_> {
+        self.call(Method::POST, path)
+    }
+
+    /// Sends a request, and sends it again to the manager that the answer names: the one that keeps the dead letters. A
+    /// login of this manager's address does not go to another one.
+    async fn follow(&self, mut request: Request) -> Result<Response, Error> {
+        for _ in 0..=MOST_HOPS {
+            let (again, url) = (request.try_clone(), request.url().clone());
+            let response = self.http.execute(request).await.map_err(|error| self.unreachable(&error))?;
+            if !matches!(response.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT) {
+                return Ok(response);
+            }
+            let location = response.headers().get(header::LOCATION).and_then(|value| value.to_str().ok());
+            let next = location.and_then(|location| url.join(location).ok());
+            let (Some(mut again), Some(next)) = (again, next) else {
+                return Err(self.foreign(None, "it sends us on, but not where to"));
+            };
+            if next.origin() != url.origin() {
+                again.headers_mut().remove(header::AUTHORIZATION);
+            }
+            *again.url_mut() = next;
+            request = again;
+        }
+        Err(self.foreign(None, "it sends us in a circle"))
+    }
+
+    fn foreign(&self, status: Option<StatusCode>, reason: &str) -> Error {
+        Error::Foreign { url: self.base.clone(), status, reason: reason.to_owned() }
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> Error {
+        // The outermost error only repeats the URL; the innermost says what happened.
+        let mut cause = error.source();
+        let mut reason = error.to_string();
+        while let Some(inner) = cause {
+            reason = inner.to_string();
+            cause = inner.source();
+        }
+        if error.is_timeout() {
+            reason = "it took too long to answer".to_owned();
+        }
+        // Another manager that this one sent us to, since that one keeps the dead letters.
+        let elsewhere =
+            error.url().filter(|url| !url.as_str().starts_with(&self.address) && !url.as_str().starts_with(&self.base));
+        match elsewhere.map(|url| url.origin().ascii_serialization()) {
+            Some(keeper) => Error::Elsewhere { url: self.base.clone(), keeper, reason },
+            None => Error::Unreachable { url: self.base.clone(), reason },
+        }
+    }
+
+    async fn refusal(&self, response: Response) -> Error {
+        let status = response.status();
+        let retry_after = response.headers().get(header::RETRY_AFTER);
+        let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok()).map(Duration::from_secs);
+        let problem = response.bytes().await.ok().and_then(|body| serde_json::from_slice::<ProblemBody>(&body).ok());
+        let Some(ProblemBody { code, title, detail, .. }) = problem else {
+            return self.foreign(Some(status), &format!("it answers {status} without a problem"));
+        };
+        let said = [detail, title.into_owned()].into_iter().find(|text| !text.is_empty());
+        let detail = said.unwrap_or_else(|| status.to_string());
+        Error::Refused { url: self.base.clone(), status, code: code.into_owned(), detail, retry_after }
+    }
+}
+
+/// A request that is not sent yet.
+#[derive(Debug)]
+pub struct Call<'a> {
+    client: &'a Client,
+    request: RequestBuilder,
+}
+
+impl Call<'_> {
+    /// With these parameters.
+    #[must_use]
+    pub fn query(self, query: &(impl Serialize + ?Sized)) -> Self {
+        Self { request: self.request.query(query), ..self }
+    }
+
+    /// With this body, as JSON.
+    #[must_use]
+    pub fn json(self, body: &(impl Serialize + ?Sized)) -> Self {
+        Self { request: self.request.json(body), ..self }
+    }
+
+    /// With this header.
+    #[must_use]
+    pub fn header(self, name: header::HeaderName, value: &str) -> Self {
+        match HeaderValue::from_str(value) {
+            Ok(value) => Self { request: self.request.header(name, value), ..self },
+            Err(_) => self,
+        }
+    }
+
+    /// For a request that asks the manager to wait so long before it answers.
+    #[must_use]
+    pub fn waiting(self, wait: Duration) -> Self {
+        Self { request: self.request.timeout(PATIENCE + wait), ..self }
+    }
+
+    /// The same request once more, to repeat it. Its body is shared, not copied.
+    #[must_use]
+    pub fn again(&self) -> Option<Self> {
+        Some(Self { client: self.client, request: self.request.try_clone()? })
+    }
+
+    /// Sends it.
+    ///
+    /// # Errors
+    /// [`Error`] without an answer, with one that is not a manager's, or with a refusal.
+    pub async fn send(self) -> Result<Answer, Error> {
+        let request = self.request.build().map_err(|error| self.client.unreachable(&error))?;
+        let response = self.client.follow(request).await?;
+        let status = response.status();
+        if !status.is_success() {
+            return Err(self.client.refusal(response).await);
+        }
+        let etag = response.headers().get(header::ETAG).and_then(|tag| tag.to_str().ok()).map(str::to_owned);
+        let body = response.bytes().await.map_err(|error| self.client.unreachable(&error))?;
+        Ok(Answer { status, etag, body, base: self.client.base.clone() })
+    }
+}
+
+/// What the manager answered.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The HTTP status, one of the 2xx.
+    pub status: StatusCode,
+    /// The tag of what was read, where it has one.
+    pub etag: Option<String>,
+    /// The document.
+    pub body: Bytes,
+    base: String,
+}
+
+impl Answer {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// [`Error::Foreign`] when it is not what was expected.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        serde_json::from_slice(&self.body).map_err(|error| Error::Foreign {
+            url: self.base.clone(),
+            status: None,
+            reason: error.to_string(),
+        })
+    }
+}
+
+/// A page of a list that may be longer than one answer.
+pub trait Page: DeserializeOwned {
+    /// What is listed.
+    type Item;
+
+    /// Its items, and where the next page begins.
+    fn into_parts(self) -> (Vec<Self::Item>, Option<String>);
+}
+
+macro_rules! pages {
+    ($($page:ty, $items:ident: $item:ty;)+) => {
+        $(impl Page for $page {
+            type Item = $item;
+
+            fn into_parts(self) -> (Vec<$item>, Option<String>) {
+                (self.$items, self.next_cursor)
+            }
+        })+
+    };
+}
+
+pages! {
+    crate::board::BoardListView, boards: crate::board::BoardView;
+    crate::board::GroupListView, groups: crate::board::GroupView;
+    crate::board::BoardTaskListView, tasks: crate::board::BoardTaskView;
+    crate::dead_letter::LetterPageView, dead_letters: crate::dead_letter::LetterView;
+    crate::operation::OperationPageView, operations: crate::operation::OperationView;
+    crate::queue::QueueListView, queues: crate::queue::QueueView;
+    crate::schedule::view::ScheduleListView, schedules: crate::schedule::view::ScheduleView;
+    crate::workflow::WorkflowListView, workflows: crate::workflow::WorkflowView;
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+    };
+
+    use super::*;
+
+    #[test]
+    fn an_address_needs_no_scheme_and_may_have_a_path() {
+        for (address, base) in [
+            ("localhost:8000", "http://localhost:8000"),
+            ("http://localhost:8000/", "http://localhost:8000"),
+            ("https://ops.example/jobbers/", "https://ops.example/jobbers"),
+            ("https://user:secret@ops.example", "https://ops.example"),
+        ] {
+            assert_eq!(Client::new(address, "test").unwrap().base(), base);
+        }
+        for address in ["", "ftp://localhost", "http://", "a b"] {
+            assert!(matches!(Client::new(address, "test"), Err(Error::Address { .. })), "{address}");
+        }
+    }
+
+    /// Answers one request and returns its head.
+    async fn answer_once(listener: TcpListener, answer: String) -> String {
+        let (mut connection, _) = listener.accept().await.unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(connection.read_u8().await.unwrap());
+        }
+        connection.write_all(answer.as_bytes()).await.unwrap();
+        String::from_utf8(head).unwrap().to_lowercase()
+    }
+
+    #[tokio::test]
+    async fn a_login_is_not_sent_on_to_another_manager() {
+        let [first, keeper] =
+            [TcpListener::bind("127.0.0.1:0").await.unwrap(), TcpListener::bind("127.0.0.1:0").await.unwrap()];
+        let (asked, named) = (first.local_addr().unwrap(), keeper.local_addr().unwrap());
+        let sends_on =
+            format!("HTTP/1.1 307 X\r\nlocation: http://{named}/dead-letter-queue\r\ncontent-length: 0\r\n\r\n");
+        let first = tokio::spawn(answer_once(first, sends_on));
+        let keeper = tokio::spawn(answer_once(keeper, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}".to_owned()));
+        let client = Client::new(&format!("http://user:secret@{asked}"), "test").unwrap();
+        client.get("/dead-letter-queue").send().await.unwrap();
+        let (first, keeper) = (first.await.unwrap(), keeper.await.unwrap());
+        assert!(first.contains("authorization: basic"), "{first}");
+        assert!(keeper.starts_with("get /dead-letter-queue ") && !keeper.contains("authorization"), "{keeper}");
+    }
+
+    #[test]
+    fn segments_of_a_path_are_encoded() {
+        assert_eq!(path(["tasks", "a/b:c d"]), "/tasks/a%2Fb%3Ac%20d");
+    }
+}

@@ -1,0 +1,95 @@
+//! Deleting tasks, in and out.
+
+use std::fmt;
+
+use jobbers_common::{engine::TaskDeletion, name::TaskId};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::value::NameDoc;
+
+/// Which tasks to delete.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeleteRequest {
+    /// Their ids, at most 1,000.
+    #[schema(value_type = Vec<NameDoc>, max_items = 1000)]
+    pub ids: Vec<TaskId>,
+    /// Whether a task that depended only on deleted ones is deleted too. Else it runs.
+    #[serde(default = "yes")]
+    #[schema(default = true)]
+    pub cascade: bool,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+/// What a deletion did to one task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DeleteOutcome {
+    /// It is gone.
+    Deleted,
+    /// It runs, so it stays.
+    Running,
+    /// The task does not exist.
+    Unknown,
+}
+
+impl From<TaskDeletion> for DeleteOutcome {
+    fn from(answer: TaskDeletion) -> Self {
+        match answer {
+            TaskDeletion::Deleted => Self::Deleted,
+            TaskDeletion::Running => Self::Running,
+            TaskDeletion::Unknown => Self::Unknown,
+        }
+    }
+}
+
+impl fmt::Display for DeleteOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// The result for one task.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[schema(as = DeletedTask)]
+pub struct DeletedView {
+    /// Its id.
+    #[schema(value_type = NameDoc)]
+    pub id: TaskId,
+    /// What the deletion did.
+    pub outcome: DeleteOutcome,
+}
+
+/// The total result.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[schema(as = DeleteAnswer)]
+pub struct DeleteReport {
+    /// How many of these tasks are gone.
+    pub deleted: u64,
+    /// How many run, and stay.
+    pub running: u64,
+    /// How many do not exist.
+    pub unknown: u64,
+    /// One by one, in the order given.
+    pub tasks: Vec<DeletedView>,
+}
+
+impl DeleteReport {
+    /// What a deletion did to these tasks.
+    pub fn new(ids: &[TaskId], answers: &[TaskDeletion]) -> Self {
+        let outcomes = answers.iter().map(|answer| DeleteOutcome::from(*answer));
+        let tasks: Vec<_> =
+            ids.iter().zip(outcomes).map(|(id, outcome)| DeletedView { id: id.clone(), outcome }).collect();
+        let count = |outcome| tasks.iter().filter(|task| task.outcome == outcome).count() as u64;
+        Self {
+            deleted: count(DeleteOutcome::Deleted),
+            running: count(DeleteOutcome::Running),
+            unknown: count(DeleteOutcome::Unknown),
+            tasks,
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Why a task does not run now, in codes and in words.
+
+use std::fmt;
+
+use jobbers_common::{lifecycle::Status, name::TaskId, task::Task, time::Timestamp};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::value::{NameDoc, Rfc3339, StatusDoc};
+
+/// Why a task has its status.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[schema(as = Explanation)]
+pub struct ExplainView {
+    /// Its id.
+    #[schema(value_type = NameDoc)]
+    pub id: TaskId,
+    /// Its queue.
+    #[schema(value_type = NameDoc)]
+    pub queue: String,
+    /// Its status.
+    #[schema(value_type = StatusDoc)]
+    pub status: Status,
+    /// How many tasks of its queue are claimed before it; only while it is submitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ahead: Option<u64>,
+    /// Until when its first attempt must begin, if it expires.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Rfc3339>,
+    /// Everything that keeps it from running; never empty.
+    pub reasons: Vec<Reason>,
+}
+
+/// One of the things a task waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Reason {
+    /// Which, for programs.
+    pub code: ReasonCode,
+    /// The same in a sentence.
+    pub message: String,
+    /// Until when, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Rfc3339>,
+    /// Since when, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Rfc3339>,
+    /// The tasks that hold what it waits for: at most ten of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<NameDoc>)]
+    pub tasks: Vec<TaskId>,
+}
+
+/// What a task waits for. A code never changes its meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReasonCode {
+    /// It is over.
+    Over,
+    /// It runs.
+    Running,
+    /// It waits for other tasks.
+    WaitsForTasks,
+    /// It waits for signals from outside, and for no task.
+    WaitsForSignals,
+    /// Its first attempt did not begin in time: a worker that asks for it drops it.
+    Expired,
+    /// Its time is in the future.
+    NotDue,
+    /// Its queue is paused.
+    QueuePaused,
+    /// As many tasks of its queue run as may.
+    MaxConcurrent,
+    /// Its queue's rate lets no further task start yet.
+    RateLimited,
+    /// As many tasks of its key run in its queue as may.
+    MaxConcurrentPerKey,
+    /// The rate of its key lets no further task start yet.
+    RateLimitedPerKey,
+    /// As many tasks of its name run in its queue as may.
+    MaxConcurrentPerTask,
+    /// The rate of its name lets no further task start yet.
+    RateLimitedPerTask,
+    /// No role serves its queue.
+    NoRoleForQueue,
+    /// No live worker serves its queue.
+    NoWorkerForQueue,
+    /// Workers serve its queue, and none of them can run this task.
+    NoWorkerForTask,
+    /// Every worker that could run it takes nothing on.
+    WorkersDraining,
+    /// Every worker that could run it is full.
+    WorkersBusy,
+    /// Every worker that could run it runs as many tasks of its queue as one worker may.
+    MaxPerWorker,
+    /// Every worker that could run it has other queues to empty first, by the strict order of its role.
+    EarlierQueues,
+    /// Other tasks of its queue come first.
+    BehindOthers,
+    /// The function of one of its earlier attempts has not returned and holds a thread of its worker.
+    HoldsThread,
+    /// Nothing keeps it from running: it is claimed next.
+    Next,
+}
+
+impl fmt::Display for ReasonCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+impl Reason {
+    /// A reason with a code and a sentence.
+    pub fn new(code: ReasonCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), until: None, since: None, tasks: Vec::new() }
+    }
+
+    /// The same, until this time.
+    pub fn until(self, at: Timestamp) -> Self {
+        Self { until: Some(Rfc3339(at)), ..self }
+    }
+
+    /// The same, since this time.
+    pub fn since(self, at: Timestamp) -> Self {
+        Self { since: Some(Rfc3339(at)), ..self }
+    }
+
+    /// The same, with the tasks that hold what it waits for.
+    pub fn held_by(self, tasks: Vec<TaskId>) -> Self {
+        Self { tasks, ..self }
+    }
+}
+
+impl ExplainView {
+    /// Why this task has its status.
+    pub fn new(task: &Task, ahead: Option<u64>, reasons: Vec<Reason>) -> Self {
+        let expires_at = task.expires_at().map(Rfc3339);
+        Self { id: task.id.clone(), queue: task.queue.as_str().into(), status: task.status, ahead, expires_at, reasons }
+    }
+}

@@ -1,0 +1,84 @@
+//! Predecessors of a task, with their results.
+
+use jobbers_common::{
+    engine::{Parent, Parents},
+    lifecycle::Status,
+    limits::MAX_BATCH,
+    name::TaskId,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::{IntoParams, ToSchema};
+
+use super::{
+    payload::shown,
+    value::{AnyJsonDoc, NameDoc, StatusDoc},
+};
+
+/// Which predecessors of a task to list.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ParentsParams {
+    /// At which of them the page begins, counted from 0.
+    #[serde(default)]
+    #[param(default = 0)]
+    pub from: usize,
+    /// At most this many. A page ends earlier when its results are 4 MiB.
+    #[serde(default = "most")]
+    #[param(minimum = 1, maximum = 1000, default = 1000)]
+    pub limit: usize,
+}
+
+const fn most() -> usize {
+    MAX_BATCH
+}
+
+/// Predecessors of a task, in the order in which its submission named them.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[schema(as = Predecessors)]
+pub struct ParentsView {
+    /// How many there are.
+    pub total: usize,
+    /// Those from the first one, or from `from` on.
+    pub predecessors: Vec<ParentView>,
+    /// Where the next page begins; absent when this is the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_from: Option<usize>,
+}
+
+/// A predecessor of a task.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[schema(as = Predecessor)]
+pub struct ParentView {
+    /// Its id.
+    #[schema(value_type = NameDoc)]
+    pub id: TaskId,
+    /// Its status; absent for one that the store no longer knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<StatusDoc>)]
+    pub status: Option<Status>,
+    /// Its result, if it completed with one: the JSON, or base64 text if the content type is given.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::payload::present")]
+    #[schema(value_type = AnyJsonDoc, required = false)]
+    pub result: Option<Box<RawValue>>,
+    /// Only when it is not JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_content_type: Option<String>,
+}
+
+impl ParentsView {
+    /// A page that begins at `from`.
+    pub fn new(page: &Parents, from: usize) -> Self {
+        let view = |Parent { id, status, result }: &Parent| {
+            let (result, result_content_type) = shown(result.as_ref());
+            ParentView { id: id.clone(), status: *status, result, result_content_type }
+        };
+        let next = from + page.parents.len();
+        Self {
+            total: page.total,
+            predecessors: page.parents.iter().map(view).collect(),
+            next_from: (next < page.total).then_some(next),
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Workers and the store's health, out.
+
+use jobbers_common::{
+    engine::Health,
+    name::{QueueName, RoleName, TaskId, TaskName, WorkerId},
+    time::Timestamp,
+    worker::{HungThread, RegisteredWorker, WorkerReport, WorkerState},
+};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::value::{NameDoc, Rfc3339, Word};
+
+/// A worker that was heard of lately.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[schema(as = Worker)]
+pub struct WorkerView {
+    /// Its id, new at each start.
+    #[schema(value_type = NameDoc)]
+    pub id: WorkerId,
+    /// The host it runs on.
+    pub host: String,
+    /// Its process id there.
+    pub pid: u32,
+    /// The version of the program.
+    pub version: String,
+    /// Its role.
+    #[schema(value_type = NameDoc)]
+    pub role: RoleName,
+    /// The queues it serves, in order.
+    #[schema(value_type = Vec<NameDoc>)]
+    pub queues: Vec<QueueName>,
+    /// How many tasks it runs at a time at most.
+    pub slots: u32,
+    /// How many it runs now.
+    pub running: u32,
+    /// `running`, or `draining`: it finishes what it runs and claims nothing more.
+    #[schema(value_type = String)]
+    pub state: Word,
+    /// `name@version` of every task it can run.
+    pub tasks: Vec<String>,
+    /// How many it has settled since it started.
+    pub settled: u64,
+    /// Since when it drains by request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub draining_since: Option<Rfc3339>,
+    /// While it drains: what it still runs, the first hundred.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<NameDoc>)]
+    pub left: Vec<TaskId>,
+    /// While it drains: when it has nothing left to run, at the latest; absent when a task without a timeout runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub done_by: Option<Rfc3339>,
+    /// Threads that blocking tasks hold although their attempts are over, the longest first: at most a hundred.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hung_threads: Vec<HungThreadView>,
+    /// When it was first heard of.
+    pub started_at: Rfc3339,
+    /// When it was last heard of.
+    pub seen_at: Rfc3339,
+    /// When it is forgotten unless it is heard of again.
+    pub expires_at: Rfc3339,
+}
+
+/// A thread of a worker that a blocking task holds although its attempt is over.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[schema(as = HungThread)]
+pub struct HungThreadView {
+    /// The task.
+    #[schema(value_type = NameDoc)]
+    pub id: TaskId,
+    /// Its name.
+    #[schema(value_type = NameDoc)]
+    pub name: TaskName,
+    /// Its queue.
+    #[schema(value_type = NameDoc)]
+    pub queue: QueueName,
+    /// Which of its attempts holds the thread.
+    pub attempt: u32,
+    /// Since when.
+    pub since: Rfc3339,
+}
+
+impl HungThreadView {
+    fn new(thread: &HungThread, worker: &RegisteredWorker) -> Self {
+        let HungThread { id, queue, name, attempt, .. } = thread;
+        Self {
+            id: id.clone(),
+            name: name.clone(),
+            queue: queue.clone(),
+            attempt: *attempt,
+            since: held_since(thread, worker).into(),
+        }
+    }
+}
+
+/// Since when a thread is held, by the store's clock.
+pub fn held_since(thread: &HungThread, worker: &RegisteredWorker) -> Timestamp {
+    worker.seen_at.before(thread.held_for)
+}
+
+impl WorkerView {
+    /// A worker, and since when it drains by request.
+    pub fn new(worker: &RegisteredWorker, draining_since: Option<&Timestamp>) -> Self {
+        let report = &worker.report;
+        Self {
+            id: report.id.clone(),
+            host: report.host.clone(),
+            pid: report.pid,
+            version: report.version.clone(),
+            role: report.role.clone(),
+            queues: report.queues.clone(),
+            slots: report.slots,
+            running: report.running,
+            state: match report.state {
+                WorkerState::Running => "running".into(),
+                WorkerState::Draining => "draining".into(),
+            },
+            tasks: report.tasks.clone(),
+            settled: report.settled,
+            draining_since: draining_since.copied().map(Rfc3339),
+            left: report.left.clone(),
+            done_by: report.done_within.map(|left| worker.seen_at.after(left).into()),
+            hung_threads: report.hung_threads.iter().map(|thread| HungThreadView::new(thread, worker)).collect(),
+            started_at: worker.started_at.into(),
+            seen_at: worker.seen_at.into(),
+            expires_at: worker.expires_at.into(),
+        }
+    }
+}
+
+/// All workers.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[schema(as = Workers)]
+pub struct WorkerListView {
+    /// In the order of their ids.
+    pub workers: Vec<WorkerView>,
+}
+
+/// Which workers: all that is said must fit.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkerSelection {
+    /// On this host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Of this version of the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Of this role.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<NameDoc>)]
+    pub role: Option<RoleName>,
+}
+
+impl WorkerSelection {
+    /// Whether it says nothing.
+    pub const fn is_empty(&self) -> bool {
+        self.host.is_none() && self.version.is_none() && self.role.is_none()
+    }
+
+    /// Whether it means this worker.
+    pub fn matches(&self, report: &WorkerReport) -> bool {
+        self.host.as_ref().is_none_or(|host| *host == report.host)
+            && self.version.as_ref().is_none_or(|version| *version == report.version)
+            && self.role.as_ref().is_none_or(|role| *role == report.role)
+    }
+}
+
+/// The workers that got the request.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[schema(as = SteeredWorkers)]
+pub struct SteeredView {
+    /// Their ids.
+    #[schema(value_type = Vec<NameDoc>)]
+    pub workers: Vec<WorkerId>,
+}
+
+/// That the process is alive.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[schema(as = Live)]
+pub struct LiveView {
+    /// `live`.
+    #[schema(value_type = String)]
+    pub status: Word,
+}
+
+/// Whether the manager can do its work, and what its store promises.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[schema(as = Ready)]
+pub struct ReadyView {
+    /// Always `ready`.
+    #[schema(value_type = String)]
+    pub status: Word,
+    /// The manager's version.
+    #[schema(value_type = String)]
+    pub version: Word,
+    /// For how long it has been running, in seconds.
+    pub uptime: f64,
+    /// The kind of store.
+    #[schema(value_type = String)]
+    pub engine: Word,
+    /// The store's absolute address, without a login.
+    pub store: String,
+    /// What survives what.
+    pub durability: String,
+    /// What an operator should mend.
+    pub warnings: Vec<String>,
+    /// Dead letters that wait in the store to be archived.
+    pub outbox: u64,
+    /// Pruned tasks that are remembered because their clients chose their ids.
+    pub tombstones: u64,
+    /// The store's present.
+    pub now: Rfc3339,
+}
+
+impl ReadyView {
+    /// A manager that has been running for this many seconds.
+    pub fn new(health: Health, uptime: f64) -> Self {
+        Self {
+            status: "ready".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            uptime,
+            engine: health.engine.into(),
+            store: health.store,
+            durability: health.durability,
+            warnings: health.warnings,
+            outbox: health.outbox,
+            tombstones: health.tombstones.count,
+            now: health.now.into(),
+        }
+    }
+}
