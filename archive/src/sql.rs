@@ -1,72 +1,23 @@
-//! Every statement, from its file in `sql/`. A test prepares each on the migrated schema.
-
-macro_rules! statements {
-    ($($name:ident = $file:literal;)*) => {
-        $(pub(crate) const $name: &str = include_str!(concat!("sql/", $file, ".sql"));)*
-
-        #[cfg(test)]
-        const PLAIN: &[(&str, &str)] = &[$(($file, $name)),*];
-    };
-}
-
-macro_rules! filtered {
-    ($($name:ident = $file:literal;)*) => {
-        $(pub(crate) const $name: &str = include_str!(concat!("sql/", $file, ".sql"));)*
-
-        #[cfg(test)]
-        const FILTERED: &[(&str, &str)] = &[$(($file, $name)),*];
-    };
-}
+//! Every statement, by the file in `sql/` that has it. A test prepares each on the migrated schema.
 
 const MATCHING: &str = include_str!("sql/matching.sql");
 
-statements! {
-    ADVANCE_LETTER = "advance_letter";
-    ARCHIVE_ID = "archive_id";
-    CANCEL_ITEMS = "cancel_items";
-    CANCEL_OPERATION = "cancel_operation";
-    COUNT_OF_TASK = "count_of_task";
-    DELETE_OF_TASK = "delete_of_task";
-    FIND_BY_KEY = "find_by_key";
-    FIND_OPERATION = "find_operation";
-    FINISH_OPERATION = "finish_operation";
-    FREE_LETTERS = "free_letters";
-    HISTORY = "history";
-    INSERT_FAILURE = "insert_failure";
-    INSERT_ITEM = "insert_item";
-    INSERT_LETTER = "insert_letter";
-    INSERT_OPERATION = "insert_operation";
-    IS_CANCELLED = "is_cancelled";
-    ITEMS = "items";
-    LATEST_LETTER = "latest_letter";
-    LATEST_OPERATION = "latest_operation";
-    OPERATIONS = "operations";
-    OUTCOMES = "outcomes";
-    PENDING_ITEMS = "pending_items";
-    PRUNE_BY_AGE = "prune_by_age";
-    PRUNE_OF_STATE = "prune_of_state";
-    PRUNE_OPERATIONS = "prune_operations";
-    RUNNING_OPERATIONS = "running_operations";
-    SENT_LETTERS = "sent_letters";
-    SETTLE_ITEM = "settle_item";
-    SETTLE_LETTER = "settle_letter";
-    SUPERSEDE = "supersede";
-    TAKE_ITEMS = "take_items";
-    TAKE_LETTER = "take_letter";
-    TOTAL = "total";
-    WAITING = "waiting";
-    WHOLE_LETTERS = "whole_letters";
+jobbers_sqlite_file::statements! {
+    pub(crate) in "sql", listed in ALL:
+    letters {
+        INSERT_LETTER, ADVANCE_LETTER, LATEST_LETTER, HISTORY, INSERT_FAILURE, COUNT_OF_TASK, DELETE_OF_TASK,
+        SUPERSEDE, SETTLE_LETTER, TAKE_LETTER, FREE_LETTERS, SENT_LETTERS, WHOLE_LETTERS, WAITING, TOTAL,
+        ARCHIVE_ID, PRUNE_BY_AGE, PRUNE_OF_STATE,
+    }
+    filtered { PAGE, COUNT_LETTERS, GROUPS, TAKE_MATCHING, DELETE_MATCHING }
+    operations {
+        INSERT_OPERATION, INSERT_ITEM, FIND_OPERATION, FIND_BY_KEY, OPERATIONS, LATEST_OPERATION,
+        RUNNING_OPERATIONS, ITEMS, PENDING_ITEMS, TAKE_ITEMS, OUTCOMES, SETTLE_ITEM, IS_CANCELLED,
+        CANCEL_OPERATION, CANCEL_ITEMS, FINISH_OPERATION, PRUNE_OPERATIONS,
+    }
 }
 
-filtered! {
-    COUNT_LETTERS = "count_letters";
-    DELETE_MATCHING = "delete_matching";
-    GROUPS = "groups";
-    PAGE = "page";
-    TAKE_MATCHING = "take_matching";
-}
-
-/// A statement of [`filtered!`] with the conditions whose parameters are given.
+/// A statement of `filtered.sql` with the conditions whose parameters are given.
 pub(crate) fn matching(statement: &str, given: &[&str]) -> String {
     let is_given = |line: &&str| line.split([' ', ')']).any(|word| given.contains(&word));
     let conditions: Vec<&str> = MATCHING.lines().filter(|line| !line.starts_with("--")).filter(is_given).collect();
@@ -84,12 +35,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_statement_can_be_prepared_and_says_what_it_is_for() {
+    fn every_statement_can_be_prepared() {
         let folder = tempfile::tempdir().unwrap();
         let conn = crate::connection::open_writer(&folder.path().join("dead.db")).unwrap();
-        for (name, sql) in PLAIN.iter().chain(FILTERED) {
+        for (name, sql) in ALL {
             conn.prepare(&matching(sql, &[])).unwrap_or_else(|error| panic!("{name}: {error}"));
-            assert!(sql.starts_with(&format!("-- {name}: ")), "{name} begins with its name and its purpose");
         }
     }
 

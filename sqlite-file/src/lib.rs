@@ -12,6 +12,7 @@ mod in_place;
 mod log;
 mod quota;
 mod schema;
+mod statements;
 
 pub use self::{
     connection::Settings,
@@ -20,6 +21,7 @@ pub use self::{
     log::{LOG_BYTES, close_quietly, cut_log, index_of, log_of},
     quota::Quota,
     schema::{Schema, is_empty},
+    statements::{count_statements, find_statement},
 };
 
 fn pragma(conn: &rusqlite::Connection, name: &str) -> Result<i64> {

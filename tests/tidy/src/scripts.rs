@@ -1,4 +1,4 @@
-//! Lua and SQL live in files of their own, one operation each, and say what they do.
+//! Lua lives in files of one operation each, SQL in files of named statements; all say what they do.
 
 use crate::workspace::{Complaints, Source, files, names};
 
@@ -24,6 +24,21 @@ fn every_script_opens_with_its_purpose() {
 }
 
 #[test]
+fn every_statement_opens_with_its_name_and_its_purpose() {
+    let mut complaints = Complaints::default();
+    for source in scripts().filter(|source| source.path.ends_with(".sql") && !source.path.contains("/migrations/")) {
+        for statement in source.text.split("\n\n") {
+            let opening = statement.lines().next().unwrap_or_default();
+            let purpose = opening.strip_prefix("-- ").and_then(|text| text.split_once(": "));
+            if purpose.is_none_or(|(name, purpose)| name.contains(' ') || purpose.len() < 12) {
+                complaints.add(&source.path, format!("`{opening}` must be `-- name: purpose`, after one empty line"));
+            }
+        }
+    }
+    complaints.settle();
+}
+
+#[test]
 fn every_script_is_used() {
     let mut complaints = Complaints::default();
     let readers: Vec<Source> =
@@ -33,7 +48,8 @@ fn every_script_is_used() {
         let stem = name.split('.').next().unwrap();
         let crate_folder = source.path.split('/').next().unwrap();
         let used = readers.iter().filter(|reader| reader.path.starts_with(crate_folder)).any(|reader| {
-            reader.text.contains(name) || names(&reader.text, stem) && reader.text.contains("include_str!")
+            let includes = || ["include_str!", "statements!"].iter().any(|name| reader.text.contains(name));
+            reader.text.contains(name) || names(&reader.text, stem) && includes()
         });
         if !used {
             complaints.add(&source.path, "is included by no source of its crate: use it or delete it");

@@ -1,2 +1,0 @@
--- archive_id: the id of this archive.
-SELECT id FROM archive

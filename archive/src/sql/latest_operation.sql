@@ -1,2 +1,0 @@
--- latest_operation: the id of the operation that began last.
-SELECT max(id) FROM operation

@@ -1,2 +1,0 @@
--- total: the number of letters.
-SELECT coalesce(sum(letters), 0) FROM tally

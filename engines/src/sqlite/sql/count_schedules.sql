@@ -1,2 +1,0 @@
--- count_schedules: how many schedules there are.
-SELECT count(*) FROM schedule

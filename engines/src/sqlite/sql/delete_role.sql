@@ -1,3 +1,0 @@
--- delete_role: removes a role.
--- ?1 name
-DELETE FROM role WHERE name = ?1

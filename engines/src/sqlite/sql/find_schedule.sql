@@ -1,3 +1,0 @@
--- find_schedule: a schedule.
--- ?1 name
-SELECT entry, revision FROM schedule WHERE name = ?1

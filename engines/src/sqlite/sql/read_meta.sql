@@ -1,2 +1,0 @@
--- read_meta: the counters. Every transaction reads them first.
-SELECT revision, config_version, clock, commits FROM meta
