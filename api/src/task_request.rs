@@ -13,6 +13,7 @@ use jobbers_common::{
     label::Labels,
     lifecycle::Status,
     limits::{MAX_DELAY, MAX_JSON_DEPTH},
+    metadata::Metadata,
     name::{QueueName, TaskId, TaskName},
     payload::Payload,
     policy::{DeadLetter, Exhausted, OnShutdown, OnStall, PolicyOverrides},
@@ -294,6 +295,12 @@ impl<'a> TaskRequest<'a> {
         }
     }
 
+    /// The same with this metadata.
+    #[must_use]
+    pub fn with_metadata(self, Metadata { labels }: Metadata) -> Self {
+        Self { labels, ..self }
+    }
+
     /// The same with these changes of the task's policy.
     #[must_use]
     pub fn with_overrides(self, overrides: PolicyOverrides) -> Self {
@@ -409,6 +416,11 @@ impl TaskRequest<'_> {
         std::mem::take(&mut self.depends_on).into_iter().map(|DependencyRequest(edge)| edge).collect()
     }
 
+    /// Its metadata.
+    pub fn metadata(&mut self) -> Metadata {
+        Metadata { labels: std::mem::take(&mut self.labels) }
+    }
+
     /// The signals that it waits for.
     pub fn signals(&mut self) -> Vec<AwaitedSignal> {
         std::mem::take(&mut self.signals).into_iter().map(|SignalRequest(signal)| signal).collect()
@@ -463,7 +475,8 @@ impl TaskRequest<'_> {
             let detail = format!("parameters are nested at most {MAX_JSON_DEPTH} deep");
             return Err(Problem::new(Code::JsonTooDeep, detail).at("/parameters"));
         }
-        let (priority, overrides, signals) = (self.priority()?, self.overrides()?, self.signals());
+        let (priority, overrides) = (self.priority()?, self.overrides()?);
+        let (signals, metadata) = (self.signals(), self.metadata());
         let parameters = serde_json::from_str::<Document>(self.parameters.map_or("{}", RawValue::get))
             .map_err(|error| invalid("parameters", error))?;
         Ok(TaskTemplate {
@@ -473,7 +486,7 @@ impl TaskRequest<'_> {
             priority,
             parameters,
             concurrency_key: self.concurrency_key,
-            labels: self.labels,
+            metadata,
             signals,
             overrides,
         })

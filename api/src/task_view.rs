@@ -428,7 +428,7 @@ impl From<&Task> for TaskView {
             dead_letter: task.dead_letter,
             unique: task.unique.as_deref().map(UniqueView::from),
             concurrency_key: task.concurrency_key.clone(),
-            labels: task.labels.clone(),
+            labels: task.metadata.labels.clone(),
             dependencies: task.dependencies.as_deref().map(DependenciesView::from),
             traceparent: task.trace.as_deref().map(str::to_owned),
             last_span: task.last_span.as_deref().map(str::to_owned),

@@ -21,6 +21,7 @@ pub mod gate;
 pub mod label;
 pub mod lifecycle;
 pub mod limits;
+pub mod metadata;
 pub mod metrics;
 pub mod name;
 pub mod panic;

@@ -8,9 +8,9 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::{
     dependency::{Dependencies, Dependency},
     gate::ConcurrencyKey,
-    label::Labels,
     lifecycle::Status,
     limits::MAX_CRASHES,
+    metadata::Metadata,
     name::{QueueName, TaskId, TaskName, WorkerId},
     payload::Payload,
     policy::{CrashPolicy, PolicyOverrides},
@@ -126,8 +126,8 @@ pub struct NewTask {
     pub depends_on: Vec<Dependency>,
     /// The signals from outside that it waits for.
     pub signals: Vec<AwaitedSignal>,
-    /// Its labels.
-    pub labels: Labels,
+    /// Its metadata.
+    pub metadata: Metadata,
     /// W3C `traceparent`, carried along.
     pub trace: Option<Box<str>>,
     /// A digest of the whole request it came in, for requests that carry an idempotency key: so that the same key with
@@ -162,7 +162,7 @@ impl NewTask {
             key_is_explicit: false,
             depends_on: Vec::new(),
             signals: Vec::new(),
-            labels: Labels::default(),
+            metadata: Metadata::default(),
             trace: None,
             request_digest: None,
         }
@@ -236,9 +236,9 @@ impl NewTask {
             field(b"signals");
             field(&serde_json::to_vec(&self.signals).unwrap_or_default());
         }
-        if !self.labels.is_empty() {
-            field(b"labels");
-            field(&serde_json::to_vec(&self.labels).unwrap_or_default());
+        if !self.metadata.is_empty() {
+            field(b"metadata");
+            field(&serde_json::to_vec(&self.metadata).unwrap_or_default());
         }
         hash.digest128()
     }
@@ -322,9 +322,9 @@ pub struct Task {
     /// Its concurrency key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency_key: Option<ConcurrencyKey>,
-    /// Its labels.
-    #[serde(default, skip_serializing_if = "Labels::is_empty")]
-    pub labels: Labels,
+    /// Its metadata.
+    #[serde(flatten)]
+    pub metadata: Metadata,
     /// What it waits for, or waited for. `None` for a task that was submitted without dependencies, and in a copy on the
     /// outbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -373,8 +373,8 @@ pub struct ClaimedTask {
     pub parameters: Payload,
     /// What the submission changed of the task's policy.
     pub overrides: PolicyOverrides,
-    /// Its labels.
-    pub labels: Labels,
+    /// Its metadata.
+    pub metadata: Metadata,
     /// This attempt's number, 1 for the first.
     pub attempt: u32,
     /// Leases lost so far.
@@ -435,7 +435,7 @@ mod tests {
             },
             NewTask { unique: Some(Box::new(Unique::new(crate::unique::UniqueKey::new("k").unwrap()))), ..task() },
             NewTask { concurrency_key: Some(ConcurrencyKey::new("k").unwrap()), key_is_explicit: true, ..task() },
-            NewTask { labels: serde_json::from_str(r#"{"a": "b"}"#).unwrap(), ..task() },
+            NewTask { metadata: serde_json::from_str(r#"{"labels": {"a": "b"}}"#).unwrap(), ..task() },
         ];
         for changed in other {
             assert_ne!(task().fingerprint(), changed.fingerprint(), "{changed:?}");

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     gate::ConcurrencyKey,
-    label::Labels,
+    metadata::Metadata,
     name::{QueueName, TaskId, TaskName},
     payload::Payload,
     policy::PolicyOverrides,
@@ -69,9 +69,9 @@ pub struct TaskTemplate {
     /// Whose it is, for limits by key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency_key: Option<ConcurrencyKey>,
-    /// Its labels.
-    #[serde(default, skip_serializing_if = "Labels::is_empty")]
-    pub labels: Labels,
+    /// Its metadata.
+    #[serde(flatten)]
+    pub metadata: Metadata,
     /// The signals from outside that it waits for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signals: Vec<AwaitedSignal>,
@@ -91,7 +91,7 @@ impl TaskTemplate {
             priority: Priority::DEFAULT,
             parameters: parameters.into(),
             concurrency_key: None,
-            labels: Labels::default(),
+            metadata: Metadata::default(),
             signals: Vec::new(),
             overrides: PolicyOverrides::default(),
         }
@@ -115,7 +115,7 @@ impl TaskTemplate {
             overrides: self.overrides.clone(),
             key_is_explicit: self.concurrency_key.is_some(),
             concurrency_key: key,
-            labels: self.labels.clone(),
+            metadata: self.metadata.clone(),
             signals: self.signals.clone(),
             ..NewTask::new(id, self.name.clone(), queue, self.payload())
         }

@@ -9,6 +9,7 @@ use std::{
 use jobbers_common::{
     engine::Heartbeat,
     label::Labels,
+    metadata::Metadata,
     name::{QueueName, TaskId, TaskName, WorkerId},
     payload::Payload,
     policy::TaskPolicy,
@@ -60,7 +61,7 @@ impl Context {
             priority: Priority::DEFAULT,
             parameters,
             overrides: jobbers_common::policy::PolicyOverrides::default(),
-            labels: Labels::default(),
+            metadata: Metadata::default(),
             attempt: 1,
             crashes: 0,
             fence: Fence(1),
@@ -106,7 +107,7 @@ impl Context {
     /// The labels of its submission.
     #[must_use]
     pub fn labels(&self) -> &Labels {
-        &self.0.task.labels
+        &self.0.task.metadata.labels
     }
 
     /// This attempt's number, 1 for the first.

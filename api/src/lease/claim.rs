@@ -220,7 +220,7 @@ impl LeasedTaskView {
             version: task.version,
             queue: task.queue.clone(),
             priority: task.priority.get(),
-            labels: task.labels.clone(),
+            labels: task.metadata.labels.clone(),
             parameters,
             parameters_content_type,
             attempt: task.attempt,

@@ -226,7 +226,7 @@ impl From<&TaskTemplate> for ScheduledTaskView {
             priority: task.priority.get(),
             parameters: serde_json::from_str(task.parameters.as_str()).ok(),
             concurrency_key: task.concurrency_key.clone(),
-            labels: task.labels.clone(),
+            labels: task.metadata.labels.clone(),
             policy: (&task.overrides).into(),
         }
     }

@@ -12,8 +12,8 @@ use jobbers_archive::{
 };
 use jobbers_common::{
     engine::DeadTask,
-    label::Labels,
     lifecycle::Status,
+    metadata::Metadata,
     name::{QueueName, TaskId, TaskName, WorkerId},
     payload::Payload,
     policy::PolicyOverrides,
@@ -74,7 +74,7 @@ fn dead(name: &str, revision: u64, errors: Vec<AttemptError>) -> DeadTask {
         dead_letter: true,
         unique: None,
         concurrency_key: None,
-        labels: Labels::default(),
+        metadata: Metadata::default(),
         dependencies: None,
         trace: Some("00-ab-cd-01".into()),
         last_span: Some("00-ab-ef-01".into()),

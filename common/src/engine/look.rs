@@ -55,7 +55,7 @@ impl TaskFilter {
             && self.version.is_none_or(|version| version == task.version)
             && self.version_from.is_none_or(|from| task.version >= from)
             && self.version_to.is_none_or(|to| task.version <= to)
-            && self.labels.iter().all(|(name, value)| task.labels.get(name) == Some(value))
+            && self.labels.iter().all(|(name, value)| task.metadata.labels.get(name) == Some(value))
             && self.worker.as_ref().is_none_or(|worker| Some(worker) == task.worker.as_ref())
             && self.submitted_after.is_none_or(|from| task.submitted_at >= from)
             && self.submitted_before.is_none_or(|until| task.submitted_at < until)

@@ -154,7 +154,7 @@ impl Row {
             trace: task.trace.clone(),
             unique: task.unique.clone(),
             concurrency_key: task.concurrency_key.clone(),
-            labels: task.labels.clone(),
+            metadata: task.metadata.clone(),
             ..NewTask::new(task.id.clone(), task.name.clone(), task.queue.clone(), parameters)
         };
         let mut core = Vec::new();

@@ -182,7 +182,7 @@ impl Wish {
             trace: task.trace,
             unique: task.unique,
             concurrency_key: task.concurrency_key,
-            labels: task.labels,
+            metadata: task.metadata,
             ..NewTask::new(task.id, task.name, queue.unwrap_or(task.queue), parameters)
         };
         let mut core = Vec::new();

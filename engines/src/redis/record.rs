@@ -12,6 +12,7 @@ use jobbers_common::{
     label::Labels,
     lifecycle::Status,
     limits::{KEPT_PARAMETER_BYTES, MAX_TRIES},
+    metadata::Metadata,
     name::{QueueName, TaskName, WorkerId},
     payload::Payload,
     policy::{Exhausted, PolicyOverrides},
@@ -31,7 +32,8 @@ use super::{
 /// The open part: name, version, content type unless JSON, trace, overrides if there are any.
 type Open<'a> = (&'a str, u32, Option<&'a str>, Option<&'a str>, Option<&'a PolicyOverrides>);
 
-/// The same, decoded; followed by the uniqueness constraint, the concurrency key and the labels, up to the last it has.
+/// The same, decoded; followed by the uniqueness constraint, the concurrency key, labels as an earlier version wrote them,
+/// and the metadata, up to the last it has.
 /// `scripts/lib/aside.lua` reads the name and the key.
 #[derive(Deserialize)]
 struct StoredOpen {
@@ -45,7 +47,15 @@ struct StoredOpen {
     #[serde(default)]
     concurrency_key: Option<ConcurrencyKey>,
     #[serde(default)]
-    labels: Labels,
+    labels: Option<Labels>,
+    #[serde(default)]
+    metadata: Metadata,
+}
+
+impl StoredOpen {
+    fn metadata(&mut self) -> Metadata {
+        self.labels.take().map_or_else(|| std::mem::take(&mut self.metadata), Metadata::from)
+    }
 }
 
 const SMALL: u8 = b'S';
@@ -82,8 +92,9 @@ pub(super) fn encode_as(fingerprint: u128, task: &NewTask, into: &mut Vec<u8>) -
     );
     let mut writer = rmp_serde::Serializer::new(&mut *into).with_struct_map();
     match (task.unique.as_deref(), &task.concurrency_key) {
-        (unique, key) if !task.labels.is_empty() => {
-            (name, version, content_type, trace, overrides, unique, key, &task.labels).serialize(&mut writer)
+        (unique, key) if !task.metadata.is_empty() => {
+            let labels = None::<Labels>;
+            (name, version, content_type, trace, overrides, unique, key, labels, &task.metadata).serialize(&mut writer)
         }
         (None, None) => (name, version, content_type, trace, overrides).serialize(&mut writer),
         (Some(unique), None) => (name, version, content_type, trace, overrides, unique).serialize(&mut writer),
@@ -166,7 +177,7 @@ pub(super) struct Record {
     pub(super) overrides: PolicyOverrides,
     pub(super) unique: Option<Box<Unique>>,
     pub(super) concurrency_key: Option<ConcurrencyKey>,
-    pub(super) labels: Labels,
+    pub(super) metadata: Metadata,
     /// Whether the parameters are stored separately.
     pub(super) large: bool,
     /// The parameters; without their bytes if these are stored separately, and if the task completed.
@@ -283,8 +294,10 @@ impl Record {
         let queue = std::str::from_utf8(queue).map_err(|_| corrupt("queue"))?;
         let mut open = bytes.get(open_at..rest_at).ok_or_else(|| corrupt("too short"))?;
         let mut reader = rmp_serde::Deserializer::new(&mut open);
-        let open: StoredOpen = Deserialize::deserialize(&mut reader).map_err(|error| corrupt(&error.to_string()))?;
+        let mut open: StoredOpen =
+            Deserialize::deserialize(&mut reader).map_err(|error| corrupt(&error.to_string()))?;
         let submitted_at = stamp(&core[const { CORE.range("submitted_at") }]);
+        let metadata = open.metadata();
         let mut overrides = open.overrides.unwrap_or_default();
         // A task that was sent again does not expire.
         overrides.expires_in = overrides.expires_in.filter(|_| core[const { CORE.place("expires") }] == b'1');
@@ -308,7 +321,7 @@ impl Record {
             overrides,
             unique: open.unique,
             concurrency_key: open.concurrency_key,
-            labels: open.labels,
+            metadata,
             large: core[const { CORE.place("size") }] == LARGE,
             parameters: Payload { content_type: open.content_type, bytes: parameters },
             result,
@@ -392,6 +405,17 @@ mod tests {
         let Standing { status, revision, position, ready_at, started_at, attempt, worker, .. } = read.standing;
         assert_eq!((status, revision, position, ready_at), (Status::Submitted, 17, 17, read.submitted_at));
         assert_eq!((started_at, attempt, worker), (None, 0, None));
+    }
+
+    #[test]
+    fn metadata_reads_back_and_so_do_labels_as_an_earlier_version_wrote_them() {
+        let labels: Labels = serde_json::from_str(r#"{"team": "core"}"#).unwrap();
+        let metadata = Metadata::from(labels.clone());
+        let new = NewTask { metadata: metadata.clone(), ..task(b"{}") };
+        assert_eq!(stored(&new).metadata, metadata);
+        let none = None::<()>;
+        let earlier = rmp_serde::to_vec(&("resize", 1, none, none, none, none, none, labels)).unwrap();
+        assert_eq!(rmp_serde::from_slice::<StoredOpen>(&earlier).unwrap().metadata(), metadata);
     }
 
     #[test]

@@ -25,7 +25,7 @@ use super::{
     error::{OrStore, corrupt},
     look, parents,
     quota::TASK_BYTES,
-    row::{self, stored_labels},
+    row::{self, stored_metadata},
     sql,
     step::Step,
     tombstones, unique,
@@ -193,7 +193,7 @@ fn insert(step: &mut Step<'_>, stored: &StoredTask, queue: i64) -> Result<i64> {
             task.concurrency_key.as_ref().map(ConcurrencyKey::as_str),
             task.id_is_chosen,
             task.dependencies.is_some(),
-            stored_labels(&task.labels)?,
+            stored_metadata(&task.metadata)?,
         ])
         .or_store()?;
     let key = step.conn.last_insert_rowid();

@@ -304,7 +304,7 @@ fn claimed_task(row: &Row<'_>, queue: &QueueName, fence: i64, now: Timestamp) ->
         started_at: now,
         trace: columns.trace()?,
         last_span: columns.trace()?,
-        labels: columns.labels()?,
+        metadata: columns.metadata()?,
         parameters: columns
             .payload()?
             .ok_or_else(|| Error::Corrupt("a task without parameters is ready".to_owned()))?,

@@ -21,7 +21,7 @@ use super::{
     error::{OrStore, corrupt},
     look,
     quota::TASK_BYTES,
-    row::{self, stored_labels},
+    row::{self, stored_metadata},
     sql,
     step::Step,
     tombstones, unique,
@@ -212,7 +212,7 @@ fn make_anew(step: &mut Step<'_>, wish: &Resubmit, dead: &DeadTask, queue: i64) 
         trace,
         last_span,
         concurrency_key,
-        labels,
+        metadata,
         ..
     } = &dead.task;
     let overrides = PolicyOverrides { expires_in: None, ..overrides.clone() };
@@ -245,7 +245,7 @@ fn make_anew(step: &mut Step<'_>, wish: &Resubmit, dead: &DeadTask, queue: i64) 
             concurrency_key.as_ref().map(ConcurrencyKey::as_str),
             blames,
             dead.task.id_is_chosen,
-            stored_labels(labels)?,
+            stored_metadata(metadata)?,
         ])
         .or_store()?;
     let key = step.conn.last_insert_rowid();

@@ -6,8 +6,8 @@ use jobbers_common::{
     engine::{Error, Result},
     error_kind::ErrorKind,
     gate::ConcurrencyKey,
-    label::Labels,
     lifecycle::Status,
+    metadata::Metadata,
     name::{NameError, TaskId, WorkerId},
     payload::Payload,
     policy::PolicyOverrides,
@@ -75,10 +75,10 @@ impl<'r> Columns<'r> {
         Ok(self.take::<Option<String>>()?.map(Into::into))
     }
 
-    pub(super) fn labels(&mut self) -> Result<Labels> {
+    pub(super) fn metadata(&mut self) -> Result<Metadata> {
         let text: Option<String> = self.take()?;
-        text.map_or_else(|| Ok(Labels::default()), |text| serde_json::from_str(&text))
-            .map_err(|error| corrupt("labels", error))
+        text.map_or_else(|| Ok(Metadata::default()), |text| serde_json::from_str(&text))
+            .map_err(|error| corrupt("metadata", error))
     }
 
     /// A type and its bytes.
@@ -100,9 +100,9 @@ pub(super) fn overrides(text: Option<&str>) -> Result<PolicyOverrides> {
         .map_err(|error| corrupt("overrides", error))
 }
 
-/// Labels, as they are stored.
-pub(super) fn stored_labels(labels: &Labels) -> Result<Option<String>> {
-    let stored = (!labels.is_empty()).then(|| serde_json::to_string(labels));
+/// Metadata, as it is stored.
+pub(super) fn stored_metadata(metadata: &Metadata) -> Result<Option<String>> {
+    let stored = (!metadata.is_empty()).then(|| serde_json::to_string(metadata));
     stored.transpose().map_err(|error| Error::Invalid(error.to_string()))
 }
 
@@ -137,7 +137,7 @@ pub(super) fn task(row: &Row<'_>, view: &View<'_>) -> Result<(i64, Task)> {
         unique: None,
         dependencies: None,
         concurrency_key: None,
-        labels: Labels::default(),
+        metadata: Metadata::default(),
         trace: None,
         last_span: None,
         parameters: None,
@@ -161,7 +161,7 @@ pub(super) fn task(row: &Row<'_>, view: &View<'_>) -> Result<(i64, Task)> {
     task.unique = columns.take::<Option<String>>()?.map(|said| unique::read(&said).map(Box::new)).transpose()?;
     let told = columns.take::<Option<String>>()?.map(ConcurrencyKey::new).transpose();
     task.concurrency_key = told.map_err(|error| corrupt("a concurrency key", error))?;
-    task.labels = columns.labels()?;
+    task.metadata = columns.metadata()?;
     let (total, signals) = (columns.take::<Option<u32>>()?, columns.take::<Option<u32>>()?);
     let aborted_by = ended_predecessor(columns.take()?, columns.take()?)?;
     let counted = total.zip(signals);

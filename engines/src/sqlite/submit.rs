@@ -21,7 +21,7 @@ use super::{
     lease, limits,
     quota::TASK_BYTES,
     removal::{self, Doomed},
-    row::{self, stored_labels},
+    row::{self, stored_metadata},
     sql,
     step::Step,
     tombstones,
@@ -341,9 +341,9 @@ fn store(
     if is_large {
         step.prepare(sql::INSERT_LARGE_PARAMETERS)?.execute((key, &bytes[..])).or_store()?;
     }
-    // Few tasks have labels, and a 17th value would cost each task more.
-    if let Some(labels) = stored_labels(&new.labels)? {
-        step.prepare(sql::SET_LABELS)?.execute((key, labels)).or_store()?;
+    // Few tasks have metadata, and a 17th value would cost each task more.
+    if let Some(metadata) = stored_metadata(&new.metadata)? {
+        step.prepare(sql::SET_METADATA)?.execute((key, metadata)).or_store()?;
     }
     if let Some(unique) = &new.unique {
         unique::keep(step, key, unique)?;

@@ -31,6 +31,11 @@ const UNDO: &[(u32, &str)] = &[
     (25, "DROP TABLE external_signal"),
     (26, "DROP TABLE kept_signal"),
     (27, "ALTER TABLE task DROP COLUMN labels"),
+    (
+        28,
+        "UPDATE task SET metadata = json_extract(metadata, '$.labels');
+          ALTER TABLE task RENAME COLUMN metadata TO labels",
+    ),
 ];
 
 /// Takes a store that no program has open back to a schema.

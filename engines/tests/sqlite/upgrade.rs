@@ -11,6 +11,7 @@ use jobbers_common::{
     },
     lifecycle::Status,
     limits::MAX_BATCH,
+    metadata::Metadata,
     name::QueueName,
     queue::QueueConfig,
     task::{Fence, NewTask, Task},
@@ -23,7 +24,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{closed, manual, url};
+use super::{START, closed, earlier::take_back_to, manual, url};
 
 const STORE: &[u8] = include_bytes!("../fixtures/schema-12.db");
 const ANSWERS: &str = include_str!("../fixtures/schema-12.json");
@@ -254,4 +255,28 @@ async fn an_old_store_with_a_flaw_is_migrated_and_repaired() {
     }
     assert_eq!(audit(&*f.engine, false).await, []);
     assert_tasks_as_they_were(&f).await;
+}
+
+#[tokio::test]
+async fn the_labels_of_an_old_store_are_metadata_in_the_new_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("store.db");
+    let open = async || {
+        let clock = Arc::new(ManualClock::new(START));
+        let engine = Arc::new(SqliteEngine::open(&url(&file), manual(&clock)).await.unwrap());
+        Fixture { engine, clock, guard: Box::new(()) }
+    };
+    let metadata: Metadata = serde_json::from_value(json!({"labels": {"team": "core", "empty": ""}})).unwrap();
+    let f = open().await;
+    f.submit(vec![NewTask { metadata: metadata.clone(), ..task("labelled") }, task("plain")]).await;
+    drop(f);
+    closed(|open| open.starts_with(folder.path()));
+    let hand = Connection::open(&file).unwrap();
+    take_back_to(27, &hand);
+    let labels: String = hand.query_row("SELECT labels FROM task WHERE id = 'labelled'", [], |row| row.get(0)).unwrap();
+    assert_eq!(labels, r#"{"empty":"","team":"core"}"#);
+    drop(hand);
+    let f = open().await;
+    assert_eq!([f.get("labelled").await.metadata, f.get("plain").await.metadata], [metadata, Metadata::default()]);
+    assert_eq!(audit(&*f.engine, false).await, []);
 }

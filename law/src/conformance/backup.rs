@@ -89,7 +89,7 @@ async fn tasks_of_all_sorts(f: &Fixture) {
         priority: Priority::new(9).unwrap(),
         overrides: PolicyOverrides { dead_letter: Some(DeadLetter::Save), ..PolicyOverrides::default() },
         concurrency_key: Some(ConcurrencyKey::new("acme").unwrap()),
-        labels: serde_json::from_str(r#"{"team": "core"}"#).unwrap(),
+        metadata: serde_json::from_str(r#"{"labels": {"team": "core"}}"#).unwrap(),
         trace: Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".into()),
         parameters: Payload { content_type: Some("text/plain".into()), bytes: (0..=255).collect::<Vec<_>>().into() },
         ..unique("full", "k")

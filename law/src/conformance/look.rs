@@ -6,6 +6,7 @@ use jobbers_common::{
     engine::{Error, ListRequest, OnConflict, Outcome, Resubmit, Submit, TaskFilter},
     label::Labels,
     lifecycle::Status,
+    metadata::Metadata,
     name::TaskName,
     task::{NewTask, Priority, Start, Task},
     time::Clock,
@@ -90,11 +91,11 @@ pub async fn filters_restrict(f: Fixture) {
     let resize = TaskName::new("resize").unwrap();
     f.submit(vec![
         NewTask { name: resize.clone(), ..task("b") },
-        NewTask { name: resize.clone(), version: 2, labels: labels(&["team=core", "env=a b"]), ..task("c") },
+        NewTask { name: resize.clone(), version: 2, metadata: labels(&["team=core", "env=a b"]).into(), ..task("c") },
     ])
     .await;
     f.advance(seconds(10));
-    f.submit(vec![NewTask { labels: labels(&["team=core"]), ..task_in("d", "mail") }]).await;
+    f.submit(vec![NewTask { metadata: labels(&["team=core"]).into(), ..task_in("d", "mail") }]).await;
     f.cycle_as("w7", &["mail"], 1, Vec::new()).await;
     let all = TaskFilter::default;
     let cases = [
@@ -118,26 +119,27 @@ pub async fn filters_restrict(f: Fixture) {
     }
 }
 
-pub async fn labels_stay_with_their_task(f: Fixture) {
+pub async fn metadata_stays_with_its_task(f: Fixture) {
     let labelled = labels(&["team=core", "empty="]);
-    let new = NewTask { labels: labelled.clone(), ..task("a") };
+    let metadata = Metadata::from(labelled.clone());
+    let new = NewTask { metadata: metadata.clone(), ..task("a") };
     f.submit(vec![new.clone(), task("plain")]).await;
-    assert_eq!((f.get("a").await.labels, f.get("plain").await.labels), (labelled.clone(), Labels::default()));
+    assert_eq!([f.get("a").await.metadata, f.get("plain").await.metadata], [metadata.clone(), Metadata::default()]);
     let claimed = f.claim(2).await;
-    assert_eq!(f.get("a").await.labels, labelled);
+    assert_eq!([&claimed[0].metadata, &f.get("a").await.metadata], [&metadata; 2]);
     f.settle(&claimed[0], retry(seconds(1))).await;
     f.advance(seconds(1));
     let again = f.claim_one().await;
     f.settle(&again, Outcome::Failed { failure: failure("no"), dead_letter: true }).await;
-    assert_eq!(f.list(TaskFilter { labels: labelled.clone(), ..TaskFilter::default() }, 5).await[0].labels, labelled);
+    assert_eq!(f.list(TaskFilter { labels: labelled, ..TaskFilter::default() }, 5).await[0].metadata, metadata);
     let copy = f.engine.dead_letters(0, 10).await.unwrap().copies.remove(0);
-    assert_eq!(copy.task.labels, labelled);
+    assert_eq!(copy.task.metadata, metadata);
     f.engine.delete_tasks(&[id("a")], true).await.unwrap();
     f.engine.resubmit(vec![Resubmit::of_archive(copy)]).await.unwrap();
-    assert_eq!(f.get("a").await.labels, labelled, "it came along with the copy");
+    assert_eq!(f.get("a").await.metadata, metadata, "it came along with the copy");
     f.submit(vec![new.clone()]).await;
-    let other = Submit { tasks: vec![NewTask { labels: Labels::default(), ..new }], on_conflict: OnConflict::Fail };
-    assert_eq!(f.engine.submit(other).await.unwrap_err().kind(), "conflict", "labels are a part of the submission");
+    let other = Submit { tasks: vec![NewTask { metadata: Metadata::default(), ..new }], on_conflict: OnConflict::Fail };
+    assert_eq!(f.engine.submit(other).await.unwrap_err().kind(), "conflict", "metadata is a part of the submission");
 }
 
 pub async fn a_walk_survives_changes(f: Fixture) {

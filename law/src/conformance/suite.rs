@@ -378,7 +378,7 @@ macro_rules! conformance_of_tasks {
             a_list_has_sections
             finished_tasks_are_listed_latest_first_over_all_queues
             filters_restrict
-            labels_stay_with_their_task
+            metadata_stays_with_its_task
             a_walk_survives_changes
             a_foreign_cursor_is_refused
             a_list_is_slim

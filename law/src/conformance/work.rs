@@ -26,8 +26,8 @@ pub async fn a_claimed_task_is_not_claimed_twice(f: Fixture) {
 }
 
 pub async fn a_claim_hands_over_everything(f: Fixture) {
-    let labels = serde_json::from_str(r#"{"team": "core", "tenant": "acme"}"#).unwrap();
-    let new = NewTask { version: 4, trace: Some("00-a-b-01".into()), labels, ..with_priority("a", 9) };
+    let metadata = serde_json::from_str(r#"{"labels": {"team": "core", "tenant": "acme"}}"#).unwrap();
+    let new = NewTask { version: 4, trace: Some("00-a-b-01".into()), metadata, ..with_priority("a", 9) };
     f.submit(vec![new.clone()]).await;
     let submitted_at = f.clock.now();
     f.advance(seconds(3));
@@ -35,8 +35,8 @@ pub async fn a_claim_hands_over_everything(f: Fixture) {
     assert_eq!((&claimed.id, &claimed.name, claimed.version), (&new.id, &new.name, 4));
     assert_eq!((&claimed.queue, claimed.priority), (&new.queue, new.priority));
     assert_eq!(
-        (&claimed.parameters, &claimed.overrides, &claimed.labels, &claimed.trace),
-        (&new.parameters, &new.overrides, &new.labels, &new.trace)
+        (&claimed.parameters, &claimed.overrides, &claimed.metadata, &claimed.trace),
+        (&new.parameters, &new.overrides, &new.metadata, &new.trace)
     );
     assert_eq!((claimed.attempt, claimed.crashes, &claimed.checkpoint), (1, 0, &None));
     assert_eq!((claimed.submitted_at, claimed.ready_at), (submitted_at, submitted_at));

@@ -232,7 +232,7 @@ impl State {
             dead_letter: false,
             unique: new.unique,
             concurrency_key: new.concurrency_key,
-            labels: new.labels,
+            metadata: new.metadata,
             dependencies,
             trace: new.trace,
             last_span: None,

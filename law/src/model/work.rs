@@ -247,7 +247,7 @@ impl State {
             priority: task.priority,
             parameters: task.parameters.clone()?,
             overrides: task.overrides.clone(),
-            labels: task.labels.clone(),
+            metadata: task.metadata.clone(),
             attempt: task.attempt,
             crashes: task.crashes,
             fence,

@@ -190,10 +190,11 @@ fn request_of(checked: &Checked) -> Result<TaskRequest<'_>, SubmitError> {
         unique_while: unique.map(|unique| unique.statuses.into()),
         on_duplicate: unique.map(|unique| unique.on_duplicate),
         concurrency_key: checked.concurrency_key.clone(),
-        labels: checked.labels.clone(),
         depends_on: checked.depends_on.iter().cloned().map(DependencyRequest).collect(),
         signals: checked.signals.iter().cloned().map(SignalRequest).collect(),
-        ..TaskRequest::new(checked.name.clone()).with_overrides(checked.overrides.clone())
+        ..TaskRequest::new(checked.name.clone())
+            .with_overrides(checked.overrides.clone())
+            .with_metadata(checked.metadata.clone())
     })
 }
 
@@ -216,6 +217,7 @@ mod tests {
     use jobbers_common::{
         dependency::{Dependency, DependencyPolicy},
         label::{Label, Labels},
+        metadata::Metadata,
         policy::{CrashPolicy, PolicyOverrides},
         time::Timestamp,
         unique::{Unique, UniqueKey},
@@ -241,7 +243,7 @@ mod tests {
             on_crash: CrashPolicy::default(),
             unique: None,
             concurrency_key: None,
-            labels: Labels::default(),
+            metadata: Metadata::default(),
             depends_on: Vec::new(),
             signals: Vec::new(),
         }
@@ -263,7 +265,7 @@ mod tests {
             start: Start::After(Duration::from_secs(2)),
             overrides: PolicyOverrides { max_retries: Some(3), ..PolicyOverrides::default() },
             unique: Some(Unique::new(UniqueKey::new("k").unwrap())),
-            labels,
+            metadata: labels.into(),
             depends_on: vec![Dependency { on: "b".parse().unwrap(), policy: DependencyPolicy::RunOnError }],
             ..minimal()
         };

@@ -74,7 +74,7 @@ impl Store {
             unique: checked.unique.map(Box::new),
             depends_on: checked.depends_on,
             signals: checked.signals,
-            labels: checked.labels,
+            metadata: checked.metadata,
             ..NewTask::new(checked.id, checked.name, queue, checked.parameters)
         };
         task.fill(checked.on_crash);

@@ -8,6 +8,7 @@ use jobbers_common::{
     label::{Label, Labels},
     lifecycle::Status,
     limits::{DEFAULT_MAX_PAYLOAD_BYTES, HIGHEST_MAX_PAYLOAD_BYTES, MAX_DELAY},
+    metadata::Metadata,
     name::{QueueName, SignalName, TaskId, TaskName},
     payload::Payload,
     policy::{CrashPolicy, Exhausted, PolicyOverrides},
@@ -94,7 +95,7 @@ pub(super) struct Checked {
     pub(super) on_crash: CrashPolicy,
     pub(super) unique: Option<Unique>,
     pub(super) concurrency_key: Option<ConcurrencyKey>,
-    pub(super) labels: Labels,
+    pub(super) metadata: Metadata,
     pub(super) depends_on: Vec<Dependency>,
     pub(super) signals: Vec<AwaitedSignal>,
 }
@@ -420,7 +421,7 @@ impl<R> Submission<R> {
             on_crash: self.on_crash,
             unique,
             concurrency_key: concurrency_key.map_err(|error| SubmitError::Invalid(error.to_string()))?,
-            labels,
+            metadata: labels.into(),
             depends_on,
             signals,
         })

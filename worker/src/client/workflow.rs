@@ -254,7 +254,7 @@ fn new_node(checked: Checked) -> Result<NewNode, SubmitError> {
             priority: checked.priority,
             parameters: parameters.into(),
             concurrency_key: checked.concurrency_key,
-            labels: checked.labels,
+            metadata: checked.metadata,
             signals: checked.signals,
             overrides: checked.overrides,
         },

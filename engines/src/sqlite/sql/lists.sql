@@ -6,7 +6,7 @@ SELECT key, id, id_is_chosen, name, version, queue, rank, status, revision, over
        NULL, NULL,
        NULL, NULL,
        NULL, NULL,
-       (SELECT said FROM uniqueness WHERE task = key), concurrency_key, labels,
+       (SELECT said FROM uniqueness WHERE task = key), concurrency_key, metadata,
        CASE linked WHEN 1 THEN (SELECT total FROM dependent WHERE task = key) END,
        CASE linked WHEN 1 THEN (SELECT signals FROM dependent WHERE task = key) END,
        CASE WHEN linked = 1 AND status = 7 THEN (SELECT aborted_by FROM dependent WHERE task = key) END,

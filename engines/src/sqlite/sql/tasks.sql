@@ -12,17 +12,17 @@ ON CONFLICT (id) DO NOTHING
 -- ?1 id  ?2 fingerprint  ?3 name  ?4 version  ?5 queue  ?6 rank  ?7 status  ?8 revision  ?9 position  ?10 attempt  ?11 crashes
 -- ?12 blames  ?13 suspicion  ?14 submitted_at  ?15 ready_at  ?16 started_at  ?17 heartbeat_at  ?18 completed_at  ?19 worker
 -- ?20 dead_letter  ?21 progress  ?22 progress_message  ?23 overrides  ?24 trace  ?25 last_span  ?26 parameters_type
--- ?27 parameters  ?28 result_type  ?29 result  ?30 concurrency_key  ?31 id_is_chosen  ?32 linked  ?33 labels
+-- ?27 parameters  ?28 result_type  ?29 result  ?30 concurrency_key  ?31 id_is_chosen  ?32 linked  ?33 metadata
 INSERT INTO task (id, fingerprint, name, version, queue, rank, status, revision, position, attempt, crashes, blames,
                   suspicion, submitted_at, ready_at, started_at, heartbeat_at, completed_at, worker, dead_letter,
                   progress, progress_message, overrides, trace, last_span, parameters_type, parameters, result_type,
-                  result, concurrency_key, id_is_chosen, linked, labels, gate)
+                  result, concurrency_key, id_is_chosen, linked, metadata, gate)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25,
         ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, iif(?13 > 0, '!', NULL))
 
--- set_labels: stores the labels of a new task.
--- ?1 key  ?2 labels
-UPDATE task SET labels = ?2 WHERE key = ?1
+-- set_metadata: stores the metadata of a new task.
+-- ?1 key  ?2 metadata
+UPDATE task SET metadata = ?2 WHERE key = ?1
 
 -- insert_large_parameters: parameters over 1 KiB, beside their task.
 -- ?1 task's key  ?2 bytes
@@ -49,7 +49,7 @@ SELECT key, id, id_is_chosen, name, version, queue, rank, status, revision, over
        parameters_type, coalesce(parameters, (SELECT bytes FROM large_parameters WHERE task = key)),
        result_type, result,
        (SELECT type FROM checkpoint WHERE task = key), (SELECT bytes FROM checkpoint WHERE task = key),
-       (SELECT said FROM uniqueness WHERE task = key), concurrency_key, labels,
+       (SELECT said FROM uniqueness WHERE task = key), concurrency_key, metadata,
        CASE linked WHEN 1 THEN (SELECT total FROM dependent WHERE task = key) END,
        CASE linked WHEN 1 THEN (SELECT signals FROM dependent WHERE task = key) END,
        CASE WHEN linked = 1 AND status = 7 THEN (SELECT aborted_by FROM dependent WHERE task = key) END,
@@ -179,10 +179,10 @@ WHERE key = ?1
 -- restore_task: creates a task again from a copy, in its queue.
 -- ?1 id  ?2 fingerprint  ?3 name  ?4 version  ?5 queue  ?6 rank  ?7 revision and position  ?8 attempt  ?9 crashes
 -- ?10 submitted_at  ?11 now  ?12 started_at  ?13 worker  ?14 overrides  ?15 trace  ?16 last_span
--- ?17 concurrency_key  ?18 blames  ?19 id_is_chosen  ?20 labels
+-- ?17 concurrency_key  ?18 blames  ?19 id_is_chosen  ?20 metadata
 INSERT INTO task (id, fingerprint, name, version, queue, rank, status, revision, position, attempt, crashes,
                   submitted_at, ready_at, started_at, worker, overrides, trace, last_span, concurrency_key,
-                  blames, id_is_chosen, labels)
+                  blames, id_is_chosen, metadata)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 2, ?7, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)
 
 -- note_failure: adds a failed attempt to a task's history.

@@ -224,7 +224,7 @@ impl RequestReader<'_> {
         let parameters = request.payload(self.body, self.app.max_payload_bytes)?;
         let (priority, start, overrides) = (request.priority()?, request.start(present)?, request.overrides()?);
         let unique = request.unique()?.map(Box::new);
-        let (depends_on, signals) = (request.depends_on(), request.signals());
+        let (depends_on, signals, metadata) = (request.depends_on(), request.signals(), request.metadata());
         let queue_is_explicit = request.queue.is_some();
         let queue = match request.queue {
             Some(queue) => queue,
@@ -276,7 +276,7 @@ impl RequestReader<'_> {
             key_is_explicit,
             depends_on,
             signals,
-            labels: request.labels,
+            metadata,
             trace: self.envelope.trace.map(Box::from),
             request_digest,
         };

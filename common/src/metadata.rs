@@ -1,0 +1,44 @@
+//! What a submission says about its task for people and programs, and no engine looks into.
+
+use serde::{Deserialize, Serialize};
+
+use crate::label::Labels;
+
+/// The metadata of a task. An engine stores it in one piece, so a further field needs no change of an engine or a store.
+///
+/// Stored as JSON or MessagePack with the names of its fields: a field is only ever added, with a default that is not
+/// written.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Metadata {
+    /// Its labels.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub labels: Labels,
+}
+
+impl Metadata {
+    /// Whether the submission said nothing of it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl From<Labels> for Metadata {
+    fn from(labels: Labels) -> Self {
+        Self { labels }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::template::TaskTemplate;
+
+    #[test]
+    fn a_template_has_its_labels_beside_its_other_fields() {
+        let labels = r#""labels":{"team":"core"},"overrides":{}"#;
+        let text = format!(r#"{{"name":"echo","version":1,"priority":5,"parameters":{{"n": 1.0}},{labels}}}"#);
+        let template: TaskTemplate = serde_json::from_str(&text).unwrap();
+        assert_eq!(template.metadata, serde_json::from_str(r#"{"labels": {"team": "core"}}"#).unwrap());
+        assert_eq!(serde_json::to_string(&template).unwrap(), text);
+    }
+}
