@@ -35,7 +35,7 @@ pub mod backup;
 pub mod boards;
 pub mod dead;
 pub mod duty;
-mod error;
+pub(crate) mod error;
 pub mod keep;
 pub mod look;
 pub mod parents;
@@ -49,7 +49,7 @@ pub use self::{
     audit::{AuditRequest, Audited, Finding, Flaw},
     dead::{DeadKey, DeadTask, Outbox, Resubmit, ResubmitFrom, Resubmitted, Unreadable},
     duty::{Duty, DutyClaim},
-    error::{ConflictReason, Error},
+    error::{ConflictReason, Error, Result},
     keep::{DeleteRole, Deleted, LostTask, PruneRequest, PruneScope, Pruned, PutMode, Reclaimed, TaskDeletion},
     look::{Health, ListRequest, Page, QueueListRequest, QueuePage, QueuePlace, QueueStats, TaskFilter},
     parents::{Parent, Parents, ParentsRequest},
@@ -61,9 +61,6 @@ pub use self::{
     },
     workflows::{DueRuns, PutRun, RunCounts, RunQuery, StoredRun},
 };
-
-/// The result of every verb.
-pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A store of tasks.
 #[async_trait]

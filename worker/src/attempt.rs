@@ -70,7 +70,7 @@ pub(crate) struct SharedState {
     /// The client that submits more tasks.
     pub(crate) client: Option<Client>,
     /// Where attempts go when they have ended.
-    pub(crate) finished: Finished,
+    pub(crate) finished: Finished<Ended>,
     /// Notified when an attempt has a heartbeat for the store.
     pub(crate) news: Notify,
     /// Threads that were written off.
@@ -420,6 +420,14 @@ impl Attempt {
 
 fn since(from: Timestamp, until: Timestamp) -> Duration {
     Duration::from_micros(u64::try_from(until.as_micros().saturating_sub(from.as_micros())).unwrap_or(0))
+}
+
+/// An attempt that has ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) attempt: Arc<Attempt>,
+    /// Its outcome; `None` if its lease is lost, so that nothing is to be settled.
+    pub(crate) outcome: Option<Outcome>,
 }
 
 #[cfg(test)]

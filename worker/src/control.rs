@@ -38,8 +38,8 @@ use crate::{
     registrar::{Board, keep_registered},
     registry::Registry,
     renewal::Renewal,
+    report::{Report, WorkerError},
     state::States,
-    worker::{Report, WorkerError},
 };
 
 /// How long the deregistration of this worker may take.

@@ -37,11 +37,10 @@ use tokio::{
 };
 
 use crate::{
-    attempt::{Attempt, Stop},
+    attempt::{Attempt, Ended, Stop},
     blocking::BlockingPool,
     context::Context,
     error::{Reason, TaskError},
-    finished::Ended,
     task_fn::{Answer, AnyTask, Start},
 };
 

@@ -30,11 +30,10 @@ use tokio::{runtime::Handle, time::sleep_until};
 
 use self::{calls::Answer, drain::Phase, refusals::Aside};
 use crate::{
-    attempt::{Attempt, SharedState},
+    attempt::{Attempt, Ended, SharedState},
     blocking_queue::BlockingQueue,
     claim_planner::ClaimPlanner,
     executor::Tools,
-    finished::Ended,
     lanes::Lanes,
     leases::Leases,
     meters::{Figures, Meters},
@@ -42,8 +41,8 @@ use crate::{
     pace::Pace,
     registrar::Board,
     registry::Registry,
+    report::Report,
     unknown_tasks::UnknownTasks,
-    worker::Report,
 };
 
 mod ahead;

@@ -3,32 +3,25 @@
 //! One buffer for all, with a signal when it stops being empty: a thousand tasks that end together wake the fetcher
 //! once.
 
-use std::sync::Arc;
-
-use jobbers_common::engine::Outcome;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::attempt::Attempt;
-
-/// An attempt that has ended.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) attempt: Arc<Attempt>,
-    /// Its outcome; `None` if its lease is lost, so that nothing is to be settled.
-    pub(crate) outcome: Option<Outcome>,
-}
-
 /// The ended attempts not collected yet.
-#[derive(Debug, Default)]
-pub(crate) struct Finished {
-    ended: Mutex<Vec<Ended>>,
+#[derive(Debug)]
+pub(crate) struct Finished<T> {
+    ended: Mutex<Vec<T>>,
     signal: Notify,
 }
 
-impl Finished {
+impl<T> Default for Finished<T> {
+    fn default() -> Self {
+        Self { ended: Mutex::default(), signal: Notify::new() }
+    }
+}
+
+impl<T> Finished<T> {
     /// Adds one.
-    pub(crate) fn push(&self, ended: Ended) {
+    pub(crate) fn push(&self, ended: T) {
         let mut buffer = self.ended.lock();
         buffer.push(ended);
         let first = buffer.len() == 1;
@@ -39,7 +32,7 @@ impl Finished {
     }
 
     /// Collects all of them into an empty `into`, whose allocation is reused.
-    pub(crate) fn swap(&self, into: &mut Vec<Ended>) {
+    pub(crate) fn swap(&self, into: &mut Vec<T>) {
         std::mem::swap(&mut *self.ended.lock(), into);
     }
 

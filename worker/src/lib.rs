@@ -54,6 +54,7 @@ mod parents;
 mod registrar;
 mod registry;
 mod renewal;
+mod report;
 mod schema;
 mod spawn;
 mod state;
@@ -86,8 +87,9 @@ pub use self::{
     error::{Reason, TaskError},
     parents::ParentEnd,
     registry::DuplicateTask,
+    report::{Report, WorkerError},
     task_fn::{Answer, AnyTask, Cron, Start, TaskCall, TaskFn, TaskFuture},
-    worker::{Report, Worker, WorkerError},
+    worker::Worker,
 };
 
 /// What a file of tasks needs.

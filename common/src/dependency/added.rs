@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use super::DependencyPolicy;
 use crate::{
-    engine::{Error, Result},
+    engine::error::{Error, Result},
     lifecycle::Status,
     limits::{MAX_ADDED_DEPENDENCIES, MAX_DEPENDENCIES},
     name::TaskId,

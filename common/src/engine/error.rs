@@ -10,6 +10,9 @@ use crate::{
     unique::UniqueKey,
 };
 
+/// The result of every verb.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
 /// Why a submission conflicts with a stored task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConflictReason {

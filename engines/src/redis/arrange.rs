@@ -22,49 +22,21 @@ use jobbers_common::{
     worker::{RegisteredWorker, WorkerReport},
 };
 use redis::{Cmd, Value};
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use ulid::Ulid;
 
 use super::{
+    config_fields::{Route, json, read_fields, read_json, route_field},
     failure::malformed,
-    keys::{DRAIN_FIELD, QUEUE_FIELD, RANGE_FIELD, ROLE_FIELD, ROUTE_FIELD, VERSION_FIELD},
+    keys::{DRAIN_FIELD, QUEUE_FIELD, ROLE_FIELD},
     layout::REPORT,
     record::{micros, time},
-    reply::{array, bytes, digits, number, text, tuple},
+    reply::{array, bytes, number, text, tuple},
     script,
     store::Store,
 };
 
 /// How often a change is decided again because another came between.
 const ATTEMPTS: usize = 100;
-
-/// A routing rule as it is stored.
-#[derive(Serialize, Deserialize)]
-struct Route {
-    key: RouteKey,
-    rule: RouteRule,
-}
-
-/// Rules for a range have fields of their own kind, which programs from before ranges ignore.
-fn route_field(key: &RouteKey) -> String {
-    let is_range = key.versions.single().is_none() && !key.versions.is_all();
-    format!("{}{}@{}", if is_range { RANGE_FIELD } else { ROUTE_FIELD }, key.name, key.versions)
-}
-
-fn json<T: Serialize>(value: &T) -> Result<String> {
-    serde_json::to_string(value).map_err(|error| Error::Invalid(format!("this can't be stored: {error}")))
-}
-
-fn read_json<T: DeserializeOwned>(stored: &[u8]) -> Result<T> {
-    serde_json::from_slice(stored).map_err(|error| Error::Corrupt(format!("the configuration: {error}")))
-}
-
-/// A configuration as fields and values.
-pub(super) fn fields(config: &Config) -> Result<Vec<(String, String)>> {
-    let queues = config.queues.values().map(|queue| Ok((format!("{QUEUE_FIELD}{}", queue.name), json(queue)?)));
-    let roles = config.roles.values().map(|role| Ok((format!("{ROLE_FIELD}{}", role.name), json(role)?)));
-    queues.chain(roles).collect()
-}
 
 /// A whole hash, and the store's time.
 async fn read_hash(store: &Store, name: &str) -> Result<(Timestamp, Vec<(String, Vec<u8>)>)> {
@@ -125,28 +97,6 @@ async fn read_changed(store: &Store, asked: &[QueueName]) -> Result<(Fields, Has
     let flags = answer.map(number).collect::<Result<Vec<_>>>()?;
     let existing = asked.iter().zip(flags).filter(|(_, exists)| *exists == 1).map(|(queue, _)| queue.clone());
     Ok((fields, existing.collect()))
-}
-
-fn read_fields(fields: Vec<(String, Vec<u8>)>) -> Result<Config> {
-    let mut config = Config::default();
-    for (field, value) in fields {
-        if field == VERSION_FIELD {
-            config.version = digits(&value)?;
-        } else if field.starts_with(QUEUE_FIELD) {
-            let queue: QueueConfig = read_json(&value)?;
-            config.queues.insert(queue.name.clone(), queue);
-        } else if field.starts_with(ROLE_FIELD) {
-            let role: RoleConfig = read_json(&value)?;
-            config.roles.insert(role.name.clone(), role);
-        } else if field.starts_with(ROUTE_FIELD) || field.starts_with(RANGE_FIELD) {
-            let Route { key, rule } = read_json(&value)?;
-            config.routes.insert(key, rule);
-        } else if let Some(worker) = field.strip_prefix(DRAIN_FIELD) {
-            let worker = WorkerId::new(worker).map_err(|error| Error::Corrupt(error.to_string()))?;
-            config.draining.insert(worker, time(&value)?);
-        }
-    }
-    Ok(config)
 }
 
 /// A change of one field.

@@ -18,13 +18,13 @@ use ulid::Ulid;
 
 use super::{
     address::Address,
-    arrange,
+    config_fields,
     connection::{Lane, try_out},
+    cycles::Cycles,
     keys::{SCHEMA_VERSION, SIGNS, common_channel, instance_channel, shard},
     notifications::Notifications,
     reply::{number, tuple},
     script::{self, Script},
-    work::Cycles,
 };
 use crate::{OpenOptions, announce};
 
@@ -96,7 +96,7 @@ impl Store {
         if self.options.must_exist {
             self.check_exists().await?;
         }
-        let fields = arrange::fields(&Config::initial())?;
+        let fields = config_fields::fields(&Config::initial())?;
         let build = |_| {
             let mut command = self.command(&script::OPEN);
             command.arg(SCHEMA_VERSION).arg(u8::from(was_known));

@@ -1,6 +1,6 @@
 //! The worker's side: cycles, renewals, cancels.
 
-use std::{collections::HashMap, time::Duration};
+use std::time::Duration;
 
 use jobbers_common::{
     engine::{
@@ -8,11 +8,10 @@ use jobbers_common::{
         Settlement, work::validate_extend,
     },
     limits::MAX_BATCH,
-    name::{QueueName, TaskId, WorkerId},
+    name::{QueueName, TaskId},
     task::Fence,
     time::Timestamp,
 };
-use parking_lot::Mutex;
 use redis::{Cmd, Value};
 use tracing::warn;
 use ulid::Ulid;
@@ -28,64 +27,6 @@ use super::{
     state::{NotHandedOut, read_claims, status_of, write_payload},
     store::Store,
 };
-
-/// Where the server remembers the cycles of each worker of this process.
-#[derive(Debug, Default)]
-pub(super) struct Cycles(Mutex<HashMap<WorkerId, Slots>>);
-
-/// Numbers of places: the free ones, and the next unused one.
-#[derive(Debug, Default)]
-pub(super) struct Slots {
-    free: Vec<u64>,
-    next: u64,
-}
-
-impl Slots {
-    /// Takes a place.
-    pub(super) fn take(&mut self) -> u64 {
-        self.free.pop().unwrap_or_else(|| {
-            self.next += 1;
-            self.next - 1
-        })
-    }
-
-    /// Gives a place back.
-    pub(super) fn give_back(&mut self, place: u64) {
-        self.free.push(place);
-    }
-}
-
-impl Cycles {
-    /// Takes a place that no other cycle has, however many come and go while this one is repeated. [`Slot::release`]
-    /// gives it back when the cycle was answered. A cycle that was given up keeps it, because the server may still run
-    /// that cycle; the server forgets places by itself.
-    fn take_slot(&self, worker: &WorkerId) -> Slot<'_> {
-        let mut of_workers = self.0.lock();
-        let number = of_workers.entry(worker.clone()).or_default().take();
-        Slot { cycles: self, worker: worker.clone(), number }
-    }
-
-    /// A worker that is gone.
-    pub(super) fn forget(&self, worker: &WorkerId) {
-        self.0.lock().remove(worker);
-    }
-}
-
-/// Where one cycle is remembered.
-struct Slot<'a> {
-    cycles: &'a Cycles,
-    worker: WorkerId,
-    number: u64,
-}
-
-impl Slot<'_> {
-    /// Gives it back: the cycle's result is not needed again.
-    fn release(self) {
-        if let Some(slots) = self.cycles.0.lock().get_mut(&self.worker) {
-            slots.give_back(self.number);
-        }
-    }
-}
 
 /// Runs one cycle. If a frozen server runs a claim after its caller stopped waiting, the claim leases nothing, because
 /// the leases would have to expire before another worker got the tasks. No caller waits longer than an answer may take,
@@ -291,31 +232,5 @@ fn read_cancelled(letter: u8) -> Result<Cancelled> {
         b'r' => Ok(Cancelled::Requested),
         b'u' => Ok(Cancelled::Unknown),
         digit => Ok(Cancelled::AlreadyOver(status_of(&[digit])?)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cycle_keeps_its_place_while_others_come_and_go_and_one_that_was_given_up_for_good() {
-        let cycles = Cycles::default();
-        let worker = WorkerId::new("w1").unwrap();
-        let repeated = cycles.take_slot(&worker);
-        let mut used = std::collections::BTreeSet::new();
-        for _ in 0..100 {
-            let slot = cycles.take_slot(&worker);
-            used.insert(slot.number);
-            slot.release();
-        }
-        assert!(!used.contains(&repeated.number));
-        assert_eq!(used.len(), 1, "places are used again: {used:?}");
-        let given_up = repeated.number;
-        drop(repeated);
-        let (one, other) = (cycles.take_slot(&worker), cycles.take_slot(&worker));
-        assert!(![one.number, other.number].contains(&given_up) && one.number != other.number);
-        cycles.forget(&worker);
-        one.release();
     }
 }

@@ -34,8 +34,8 @@ use crate::{
     meters::Meters,
     prelude::*,
     registry::Registry,
+    report::Report,
     state::States,
-    worker::Report,
 };
 
 const SLOTS: usize = 2;

@@ -24,6 +24,7 @@ use ulid::Ulid;
 use super::wire::{adds, read_commit, read_take, write_commit, write_take};
 use crate::redis::{
     connection::ANSWER_WITHIN,
+    cycles::Slots,
     failure::malformed,
     line::{Line, Request},
     pressure::{self, TASK_BYTES},
@@ -31,7 +32,6 @@ use crate::redis::{
     reply::{array, bytes},
     script,
     store::Store,
-    work::Slots,
 };
 
 /// Requests share a call up to so many bytes, so that it is carried out and answered soon.
