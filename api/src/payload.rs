@@ -114,10 +114,8 @@ impl Sent<'_> {
         if content_type.len() > MOST_TYPE_BYTES || !content_type.bytes().all(is_legal) || !has_two_parts(content_type) {
             return Err(invalid(&field, format!("is a type such as image/png of at most {MOST_TYPE_BYTES} bytes")));
         }
-        let bytes = serde_json::from_str::<String>(text.get()).ok();
-        let bytes = bytes.and_then(|text| BASE64_STANDARD.decode(text).ok());
-        let bytes = bytes.ok_or_else(|| invalid(self.field, format!("is base64 text beside {field}")))?;
-        Ok(Payload { content_type: Some(content_type.into()), bytes: bytes.into() })
+        payload_of(text, Some(content_type))
+            .map_err(|NoBase64| invalid(self.field, format!("is base64 text beside {field}")))
     }
 }
 
