@@ -1,6 +1,7 @@
 //! What a submission says about its task for people and programs, and no engine looks into.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::label::Labels;
 
@@ -20,6 +21,14 @@ impl Metadata {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// The fields that the submission gave, by their names.
+    pub(crate) fn fields(&self) -> Map<String, Value> {
+        match serde_json::to_value(self) {
+            Ok(Value::Object(fields)) => fields,
+            _ => Map::new(),
+        }
     }
 }
 

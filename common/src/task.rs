@@ -237,8 +237,11 @@ impl NewTask {
             field(&serde_json::to_vec(&self.signals).unwrap_or_default());
         }
         if !self.metadata.is_empty() {
-            field(b"metadata");
-            field(&serde_json::to_vec(&self.metadata).unwrap_or_default());
+            // By its fields, as with the overrides: one that is added later, and not used, changes nothing.
+            for (name, value) in self.metadata.fields() {
+                field(name.as_bytes());
+                field(value.to_string().as_bytes());
+            }
         }
         hash.digest128()
     }
@@ -408,6 +411,13 @@ mod tests {
             QueueName::new("default").unwrap(),
             Payload::json(&b"{\"n\":1}"[..]),
         )
+    }
+
+    #[test]
+    fn labels_keep_the_fingerprint_that_stored_tasks_have() {
+        let metadata = serde_json::from_str(r#"{"labels": {"team": "core", "a": "é\"b"}}"#).unwrap();
+        let fingerprint = NewTask { metadata, ..task() }.fingerprint();
+        assert_eq!(format!("{fingerprint:032x}"), "35a37cb3382fb16eb763aa76776ade18");
     }
 
     #[test]
