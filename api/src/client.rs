@@ -6,7 +6,7 @@
 use std::{error::Error as _, fmt::Display, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, StatusCode, header};
+use http::{Method, StatusCode, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Request, RequestBuilder, Response, Url, redirect};
 use serde::{Serialize, de::DeserializeOwned};
@@ -100,12 +100,16 @@ impl Client {
     /// # Errors
     /// [`Error::Address`].
     pub fn new(address: &str, agent: &str) -> Result<Self, Error> {
-        let wrong =
-            |problem: &dyn Display| Error::Address { address: address.to_owned(), problem: problem.to_string() };
+        // What stands before an `@` may be a login.
+        let place = address.rsplit_once('@').map_or(address, |(_, place)| place);
+        let wrong = |problem: &dyn Display| Error::Address { address: place.to_owned(), problem: problem.to_string() };
         let url = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
         let parsed = Url::parse(&url).map_err(|error| wrong(&format_args!("{error}; write http://HOST:PORT")))?;
         if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
             return Err(wrong(&"write http://HOST:PORT, or https:// with the address of its proxy"));
+        }
+        if parsed.scheme() == "https" && !cfg!(feature = "https") {
+            return Err(wrong(&"this program is built without TLS, the feature `https` of jobbers-api"));
         }
         // A manager is asked directly: a proxy of the environment is for the world outside.
         let http = reqwest::Client::builder()
@@ -187,9 +191,9 @@ impl Client {
             reason = "it took too long to answer".to_owned();
         }
         // Another manager that this one sent us to, since that one keeps the dead letters.
-        let elsewhere =
-            error.url().filter(|url| !url.as_str().starts_with(&self.address) && !url.as_str().starts_with(&self.base));
-        match elsewhere.map(|url| url.origin().ascii_serialization()) {
+        let here = Url::parse(&self.base).map(|base| base.origin());
+        let elsewhere = error.url().map(Url::origin).filter(|origin| here.as_ref().is_ok_and(|here| here != origin));
+        match elsewhere.map(|origin| origin.ascii_serialization()) {
             Some(keeper) => Error::Elsewhere { url: self.base.clone(), keeper, reason },
             None => Error::Unreachable { url: self.base.clone(), reason },
         }
@@ -229,13 +233,10 @@ impl Call<'_> {
         Self { request: self.request.json(body), ..self }
     }
 
-    /// With this header.
+    /// With this header. A value that no header can have makes [`Call::send`] fail before anything is sent.
     #[must_use]
     pub fn header(self, name: header::HeaderName, value: &str) -> Self {
-        match HeaderValue::from_str(value) {
-            Ok(value) => Self { request: self.request.header(name, value), ..self },
-            Err(_) => self,
-        }
+        Self { request: self.request.header(name, value), ..self }
     }
 
     /// For a request that asks the manager to wait so long before it answers.
@@ -339,14 +340,41 @@ mod tests {
         for (address, base) in [
             ("localhost:8000", "http://localhost:8000"),
             ("http://localhost:8000/", "http://localhost:8000"),
-            ("https://ops.example/jobbers/", "https://ops.example/jobbers"),
-            ("https://user:secret@ops.example", "https://ops.example"),
+            ("http://ops.example/jobbers/", "http://ops.example/jobbers"),
+            ("http://user:secret@ops.example", "http://ops.example"),
         ] {
             assert_eq!(Client::new(address, "test").unwrap().base(), base);
         }
-        for address in ["", "ftp://localhost", "http://", "a b"] {
-            assert!(matches!(Client::new(address, "test"), Err(Error::Address { .. })), "{address}");
+        for address in ["", "ftp://user:secret@localhost", "http://user:secret@", "a b"] {
+            let error = Client::new(address, "test").unwrap_err();
+            assert!(matches!(error, Error::Address { .. }) && !error.to_string().contains("secret"), "{error}");
         }
+        let has_tls = Client::new("https://ops.example", "test").is_ok();
+        assert_eq!(has_tls, cfg!(feature = "https"), "it is refused at once where no request could be sent");
+    }
+
+    #[tokio::test]
+    async fn a_request_whose_header_can_t_be_written_is_not_sent_without_it() {
+        let manager = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = Client::new(&manager.local_addr().unwrap().to_string(), "test").unwrap();
+        let call = client.call(Method::PUT, "/queues/q").header(header::IF_MATCH, "a\nb");
+        assert!(matches!(call.send().await, Err(Error::Unreachable { .. })));
+        let connected = tokio::time::timeout(Duration::ZERO, manager.accept()).await;
+        assert!(connected.is_err(), "nothing was sent");
+    }
+
+    #[tokio::test]
+    async fn an_error_names_the_manager_that_did_not_answer() {
+        let [first, keeper] =
+            [TcpListener::bind("127.0.0.1:0").await.unwrap(), TcpListener::bind("127.0.0.1:0").await.unwrap()];
+        let (asked, gone) = (first.local_addr().unwrap(), keeper.local_addr().unwrap());
+        drop(keeper);
+        let sends_on = format!("HTTP/1.1 307 X\r\nlocation: http://{gone}/\r\ncontent-length: 0\r\n\r\n");
+        let first = tokio::spawn(answer_once(first, sends_on));
+        let client = Client::new(&asked.to_string(), "test").unwrap();
+        let error = client.get("/dead-letter-queue").send().await.unwrap_err();
+        first.await.unwrap();
+        assert!(matches!(&error, Error::Elsewhere { keeper, .. } if *keeper == format!("http://{gone}")), "{error}");
     }
 
     /// Answers one request and returns its head.
