@@ -100,7 +100,7 @@ impl Client {
     /// # Errors
     /// [`Error::Address`].
     pub fn new(address: &str, agent: &str) -> Result<Self, Error> {
-        // What stands before an `@` may be a login.
+        // The text before an `@` may be a login.
         let place = address.rsplit_once('@').map_or(address, |(_, place)| place);
         let wrong = |problem: &dyn Display| Error::Address { address: place.to_owned(), problem: problem.to_string() };
         let url = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
