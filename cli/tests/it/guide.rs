@@ -1,19 +1,21 @@
 //! Runs the commands of a document as a reader types them: line by line, in one folder, with the files that it prints.
 
 use std::{
+    collections::VecDeque,
     fs,
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
 
+use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 use nix::{
     sys::signal::{self, Signal},
     unistd::Pid,
 };
 use tempfile::TempDir;
 
-use crate::jobbers::{Running, Said, said};
+use crate::jobbers::{Said, Service, said, without_settings};
 
 /// What a reader does.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,15 +27,27 @@ enum Step {
 }
 
 /// Commands that no test repeats, by how they begin, and why.
-const NOT_REPEATED: [(&str, &str); 7] = [
+const NOT_REPEATED: [(&str, &str); 3] = [
     ("cargo build --release", "the programs under test are built already"),
-    ("export", "the session has the path of the programs under test"),
     ("cargo run --release -- demo", "the demo has tests of its own"),
     ("./check", "it runs this test"),
-    ("jobbers worker", "the same"),
-    ("jobbers manager", "the services alone have tests of their own, and do not end"),
-    ("jobbers cleaner --retention --watch", "the same"),
 ];
+/// Commands that run until a person ends them: how they begin, what they say once they are ready, and flags that give
+/// them a free port in place of the documented one.
+const SERVICES: [(&str, &str, &str); 4] = [
+    ("jobbers up", "jobbers is up at ", " --listen 127.0.0.1:0"),
+    ("jobbers manager", "listening address=", " --listen 127.0.0.1:0"),
+    ("jobbers worker", "worker started", ""),
+    ("jobbers cleaner --retention --watch", "opened the store", ""),
+];
+/// Starts a Redis, on a free port too.
+const REDIS: &str = "redis-server";
+/// What a person types once the server is down.
+const MENDING: &str = "redis-check-aof";
+/// Where the documents have a Redis.
+const REDIS_ADDRESSES: [&str; 2] = ["redis://127.0.0.1:6379/0", "redis://db:6379/0"];
+/// Where they have a manager.
+const MANAGER: &str = "http://127.0.0.1:8000";
 /// What a person ends: here, one picture of it must do.
 const WATCHING: &str = "jobbers top";
 /// What prints the id that the next commands call `ID`.
@@ -66,7 +80,7 @@ fn steps(text: &str) -> Vec<Step> {
 }
 
 /// The commands of a block, without comments. One goes on in the next line after a backslash and inside quotes.
-fn commands(block: &[&str]) -> Vec<String> {
+pub(crate) fn commands(block: &[&str]) -> Vec<String> {
     let (mut commands, mut command, mut quote) = (Vec::new(), String::new(), None);
     for line in block {
         let mut last = ' ';
@@ -94,17 +108,23 @@ fn commands(block: &[&str]) -> Vec<String> {
     commands
 }
 
-/// `command` with `id` in place of each word `ID`.
-fn with_id(command: &str, id: &str) -> String {
+/// `command` with what `id` answers in place of each word `ID`.
+fn with_ids(command: &str, mut id: impl FnMut() -> String) -> String {
     let is_part = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
     let (mut written, mut rest) = (String::new(), command);
     while let Some(at) = rest.find("ID") {
         let (before, after) = (&rest[..at], &rest[at + 2..]);
         let is_word = !is_part(before.chars().last()) && !is_part(after.chars().next());
-        written.extend([before, if is_word { id } else { "ID" }]);
+        written.push_str(before);
+        written.push_str(&if is_word { id() } else { "ID".to_owned() });
         rest = after;
     }
     written + rest
+}
+
+/// Whether a command is `start`, or goes on after it with a blank.
+fn begins(command: &str, start: &str) -> bool {
+    command.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
 
 /// The first task id in a text: 26 letters and digits.
@@ -131,11 +151,18 @@ impl Drop for Beside {
 pub(crate) struct Session {
     /// Where the reader is.
     pub(crate) folder: PathBuf,
+    /// What the next words `ID` of the document mean. Once these are used up, it is the latest id that was printed.
+    pub(crate) ids: VecDeque<String>,
     id: String,
-    functions: String,
+    /// Functions and variables that the reader's shell has.
+    shell: String,
+    count: usize,
     told: Vec<(String, Said)>,
     beside: Vec<Beside>,
-    system: Option<Running>,
+    services: Vec<Service>,
+    redis: Option<RedisServer>,
+    /// Addresses of the documents, and where that is in this session.
+    addresses: Vec<(String, String)>,
     _root: TempDir,
 }
 
@@ -150,28 +177,65 @@ impl Session {
         fs::write(root.path().join(".cargo/config.toml"), profiles).unwrap();
         Self {
             folder: root.path().to_owned(),
+            ids: VecDeque::new(),
             id: String::new(),
-            functions: String::new(),
+            shell: String::new(),
+            count: 0,
             told: Vec::new(),
             beside: Vec::new(),
-            system: None,
+            services: Vec::new(),
+            redis: None,
+            addresses: Vec::new(),
             _root: root,
         }
     }
 
-    /// Starts the system in the folder where the reader is.
-    pub(crate) fn start(&mut self) {
-        self.start_with(&[]);
+    /// Replaces this address of the documents by another one.
+    pub(crate) fn place(&mut self, documented: &str, real: &str) {
+        self.addresses.push((documented.to_owned(), real.to_owned()));
     }
 
-    /// The same with these flags.
-    fn start_with(&mut self, flags: &[&str]) {
-        if self.system.is_none() {
-            self.system = Some(Running::start(&self.folder, flags));
+    fn is_placed(&self, documented: &str) -> bool {
+        self.addresses.iter().any(|(known, _)| known == documented)
+    }
+
+    /// Starts a service, and waits until it is ready. One system is enough for a document.
+    fn serve(&mut self, command: &str, ready: &str, more: &str) {
+        if begins(command, "jobbers up") && self.is_placed(MANAGER) {
+            return;
+        }
+        // In place of the shell, so that a signal reaches it.
+        let mut shell = self.shell(&format!("exec {command}{more} 2>&1"));
+        let mut child = shell.stdout(Stdio::piped()).spawn().unwrap();
+        let stream = child.stdout.take().unwrap();
+        let (service, rest) = Service::ready(command, child, stream, ready);
+        self.services.push(service);
+        if !more.is_empty() && !self.is_placed(MANAGER) {
+            let address = rest.split(' ').next().unwrap().trim_start_matches("http://");
+            self.place(MANAGER, &format!("http://{address}"));
         }
     }
 
-    /// Follows a document to its end. Each command must end with 0; those that begin as one of `others` says, with its code.
+    fn start_redis(&mut self, flags: &str) {
+        let arguments = flags.split_whitespace().map(str::to_owned).collect();
+        let server = RedisServer::start(RedisOptions { arguments, ..RedisOptions::default() });
+        for documented in REDIS_ADDRESSES {
+            self.place(documented, &server.url());
+        }
+        self.redis = Some(server);
+    }
+
+    /// Ends what runs beside the reader. The services end in good order.
+    pub(crate) fn end(&mut self) {
+        self.beside.clear();
+        // The last one first: the system goes on until what was started beside it has ended.
+        for service in self.services.drain(..).rev() {
+            service.stops_in_good_order();
+        }
+    }
+
+    /// Follows a document to its end, and ends what it started. Each command must end with 0; those that begin as one of
+    /// `others` says, with its code.
     pub(crate) fn follow(&mut self, document: &str, others: &[(&str, i32)]) {
         for step in steps(document) {
             match step {
@@ -186,6 +250,7 @@ impl Session {
                 Step::Command(command) => self.type_in(&command, others),
             }
         }
+        self.end();
     }
 
     /// What this command printed at its first time, or else the first that begins so.
@@ -196,23 +261,32 @@ impl Session {
         &found.unwrap_or_else(|| panic!("nothing begins with {command:?}: {:?}", self.told)).1.out
     }
 
-    /// How many commands ran to their end.
-    pub(crate) fn count(&self) -> usize {
-        self.told.len()
+    /// How many commands were typed.
+    pub(crate) const fn count(&self) -> usize {
+        self.count
     }
 
-    fn type_in(&mut self, command: &str, others: &[(&str, i32)]) {
-        let begins =
-            |start: &str| command.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
-        if NOT_REPEATED.iter().any(|(start, _)| begins(start)) {
+    /// Types a command.
+    pub(crate) fn type_in(&mut self, command: &str, others: &[(&str, i32)]) {
+        if NOT_REPEATED.iter().any(|(start, _)| begins(command, start)) {
             return;
         }
-        if let Some(flags) = command.strip_prefix("jobbers up") {
-            self.start_with(&flags.split_whitespace().collect::<Vec<_>>());
+        self.count += 1;
+        if let Some((_, ready, more)) = SERVICES.iter().find(|(start, ..)| begins(command, start)) {
+            self.serve(command, ready, more);
+        } else if begins(command, REDIS) {
+            self.start_redis(&command[REDIS.len()..]);
+        } else if begins(command, MENDING) {
+            self.end();
+            let server = self.redis.as_mut().expect("the document starts a Redis first");
+            server.kill_9();
+            self.folder = server.folder().to_owned();
+            self.run(command, others);
         } else if let Some(folder) = command.strip_prefix("cd ") {
             self.folder.push(folder);
-        } else if command.contains("() {") {
-            self.functions.push_str(&format!("{}\n", self.as_typed(command)));
+        } else if command.contains("() {") || begins(command, "export") {
+            let typed = self.as_typed(command);
+            self.shell.push_str(&format!("{typed}\n"));
         } else if let Some(command) = command.strip_suffix(" &") {
             let mut shell = self.shell(command);
             shell.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
@@ -234,25 +308,27 @@ impl Session {
         self.told.push((command.to_owned(), said));
     }
 
-    /// The command for this session: with the latest id, and with the system where it is.
-    fn as_typed(&self, command: &str) -> String {
-        let mut command = with_id(command, &self.id);
-        if let Some(system) = &self.system {
-            command = command.replace("http://127.0.0.1:8000", &system.url);
+    /// The command for this session: with ids, and with addresses of this session.
+    fn as_typed(&mut self, command: &str) -> String {
+        let mut command = with_ids(command, || self.ids.pop_front().unwrap_or_else(|| self.id.clone()));
+        for (documented, real) in &self.addresses {
+            command = command.replace(documented, real);
         }
         if command == WATCHING { format!("{WATCHING} --once") } else { command }
     }
 
-    fn shell(&self, command: &str) -> Command {
+    fn shell(&mut self, command: &str) -> Command {
         let programs = Path::new(env!("CARGO_BIN_EXE_jobbers")).parent().unwrap();
         let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
+        let typed = self.as_typed(command);
         let mut shell = Command::new("bash");
-        shell.arg("-c").arg(format!("{}{}", self.functions, self.as_typed(command)));
+        shell.arg("-c").arg(format!("{}{typed}", self.shell));
+        without_settings(&mut shell);
         shell.env("PATH", path).current_dir(&self.folder).stdin(Stdio::null());
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
         shell.env("CARGO_TARGET_DIR", target).env("CARGO_NET_OFFLINE", "true").env("CARGO_INCREMENTAL", "0");
-        if let Some(system) = &self.system {
-            shell.env("JOBBERS_URL", &system.url);
+        if let Some((_, url)) = self.addresses.iter().find(|(documented, _)| documented == MANAGER) {
+            shell.env("JOBBERS_URL", url);
         }
         shell
     }
@@ -290,6 +366,7 @@ jobbers never
             Step::Command("curl -d '{\"a\":\n  1}'   --next ID".to_owned()),
         ];
         assert_eq!(steps(document), expected);
-        assert_eq!(with_id("status ID ID_2 /ID?x", "7"), "status 7 ID_2 /7?x");
+        let mut next = 6..;
+        assert_eq!(with_ids("status ID ID_2 /ID?x", || next.next().unwrap().to_string()), "status 6 ID_2 /7?x");
     }
 }

@@ -1,7 +1,7 @@
 //! Runs the program: once and to its end, or as a system that is up.
 
 use std::{
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader, Read, Write},
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
     sync::mpsc,
@@ -20,12 +20,17 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 fn program(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_jobbers"));
+    without_settings(&mut command);
+    command.args(arguments).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Takes the user's own settings of the product from a command's environment.
+pub(crate) fn without_settings(command: &mut Command) {
     let ours = ["JOBBERS_", "MANAGER_", "WORKER_", "ENGINE_URL", "REDIS_URL"];
     for (name, _) in std::env::vars().filter(|(name, _)| ours.iter().any(|ours| name.starts_with(ours))) {
         command.env_remove(name);
     }
-    command.args(arguments).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
 }
 
 /// What a command said, and how it ended.
@@ -80,10 +85,55 @@ pub(crate) fn said(output: std::process::Output) -> Said {
     }
 }
 
+/// A program that runs beside a test; killed when dropped.
+#[derive(Debug)]
+pub(crate) struct Service {
+    child: Child,
+    name: String,
+}
+
+impl Service {
+    /// Waits until a program says `words` on `stream`; answers what follows them in that line.
+    #[track_caller]
+    pub(crate) fn ready(name: &str, child: Child, stream: impl Read + Send + 'static, words: &str) -> (Self, String) {
+        let (service, awaited) = (Self { child, name: name.to_owned() }, words.to_owned());
+        let (sender, receiver) = mpsc::channel();
+        // Reads to the end, so that the program is never held up by a full pipe.
+        std::thread::spawn(move || {
+            for line in BufReader::new(stream).lines().map_while(Result::ok) {
+                if let Some((_, rest)) = line.split_once(&awaited) {
+                    sender.send(rest.to_owned()).ok();
+                }
+            }
+        });
+        let rest = receiver.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("{name} does not say {words:?}"));
+        (service, rest)
+    }
+
+    fn terminate(&self) {
+        signal::kill(Pid::from_raw(i32::try_from(self.child.id()).unwrap()), Signal::SIGTERM).unwrap();
+    }
+
+    /// Ends it as an operator would.
+    #[track_caller]
+    pub(crate) fn stops_in_good_order(mut self) {
+        self.terminate();
+        let status = self.child.wait().unwrap();
+        assert_eq!(status.code(), Some(0), "{}", self.name);
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
 /// A `jobbers up` on a free port; killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Running {
-    child: Child,
+    service: Service,
     pub(crate) url: String,
 }
 
@@ -91,25 +141,9 @@ impl Running {
     pub(crate) fn start(folder: &Path, arguments: &[&str]) -> Self {
         let arguments = [&["up", "--listen", "127.0.0.1:0"], arguments].concat();
         let mut child = program(folder, &arguments).spawn().unwrap();
-        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let (sender, receiver) = mpsc::channel();
-        // Reads to the end, so that the program is never held up by a full pipe.
-        std::thread::spawn(move || {
-            for line in lines.map_while(Result::ok) {
-                if let Some(rest) = line.strip_prefix("jobbers is up at ") {
-                    sender.send(rest.split(' ').next().unwrap().to_owned()).ok();
-                }
-            }
-        });
-        let url = receiver.recv_timeout(PATIENCE).expect("it says where it is");
-        Self { child, url }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
+        let stream = child.stderr.take().unwrap();
+        let (service, rest) = Service::ready("jobbers up", child, stream, "jobbers is up at ");
+        Self { service, url: rest.split(' ').next().unwrap().to_owned() }
     }
 }
 
@@ -154,12 +188,12 @@ impl Up {
     }
 
     pub(crate) fn terminate(&self) {
-        signal::kill(Pid::from_raw(i32::try_from(self.running.child.id()).unwrap()), Signal::SIGTERM).unwrap();
+        self.running.service.terminate();
     }
 
     /// Waits for its end; hands back how it ended and the folder it worked in.
     pub(crate) fn ended(mut self) -> (ExitStatus, TempDir) {
-        let status = self.running.child.wait().unwrap();
+        let status = self.running.service.child.wait().unwrap();
         (status, self.folder)
     }
 }

@@ -2,24 +2,31 @@
 
 use std::fs;
 
+use jobbers_test_support::collector::Collector;
+
 use crate::guide::{Session, first_id, workspace};
 
 /// The documents whose commands are followed, each by a test below.
-const FOLLOWED: [&str; 19] = [
+const FOLLOWED: [&str; 24] = [
     "README.md",
+    "docs/guides/any-language.md",
     "docs/guides/backups.md",
     "docs/guides/bridge.md",
     "docs/guides/coming-from-celery.md",
     "docs/guides/coming-from-sidekiq.md",
+    "docs/guides/dead-letters.md",
     "docs/guides/dependencies.md",
     "docs/guides/deploying.md",
     "docs/guides/faq.md",
     "docs/guides/first-worker.md",
     "docs/guides/lakefs.md",
+    "docs/guides/looking-after.md",
     "docs/guides/queues-and-roles.md",
+    "docs/guides/redis.md",
     "docs/guides/retries-and-backoff.md",
     "docs/guides/schedules.md",
     "docs/guides/taskstore.md",
+    "docs/guides/telemetry.md",
     "docs/guides/unique-tasks.md",
     "docs/guides/workflows.md",
     "docs/reference/cli.md",
@@ -27,35 +34,36 @@ const FOLLOWED: [&str; 19] = [
     "docs/start.md",
 ];
 /// Documents whose commands are not followed, and why.
-const NOT_FOLLOWED: [(&str, &str); 8] = [
-    ("CONTRIBUTING.md", "it starts this test"),
-    ("docs/guides/any-language.md", "`tests/system` runs its worker, and kills it"),
+const NOT_FOLLOWED: [(&str, &str); 3] = [
+    ("CONTRIBUTING.md", "it checks the whole repository, and this test is a part of that"),
     (
-        "docs/guides/dead-letters.md",
-        "its letters are those of an installation; manager and client have tests of each command",
+        "docs/guides/monitoring.md",
+        "it starts Docker and Grafana; `tests/system` reads the dashboards with a Prometheus",
     ),
     (
-        "docs/guides/looking-after.md",
-        "its stores are those of an installation; doctor and cleaner have tests of each command",
+        "docs/guides/production.md",
+        "it installs services as root, and builds an image; `tests/system` starts what these start",
     ),
-    ("docs/guides/monitoring.md", "it starts Docker and Grafana; what they read is tested in `tests/system`"),
-    ("docs/guides/production.md", "it installs services; `tests/system` starts what they start"),
-    ("docs/guides/redis.md", "it starts a server on a port that is taken elsewhere"),
-    ("docs/guides/telemetry.md", "it sends to a collector; `tests/system` has one"),
 ];
 
 /// Follows a document on a system that is up, unless the document itself starts one.
 fn follow(document: &str, others: &[(&str, i32)]) -> Session {
+    let mut session = Session::new();
+    follow_in(&mut session, document, others);
+    session
+}
+
+/// The same in a session that is prepared.
+fn follow_in(session: &mut Session, document: &str, others: &[(&str, i32)]) {
     assert!(FOLLOWED.contains(&document), "add {document} to those that are followed");
     let text = fs::read_to_string(workspace().join(document)).unwrap();
-    let mut session = Session::new();
     if !text.lines().any(|line| line == "jobbers up" || line.starts_with("jobbers up ")) {
-        session.start();
+        session.type_in("jobbers up", &[]);
     }
     fs::copy(workspace().join("README.md"), session.folder.join("README.md")).unwrap();
+    let before = session.count();
     session.follow(&text, others);
-    assert!(session.count() > 0, "{document} has no commands");
-    session
+    assert!(session.count() > before, "{document} has no commands");
 }
 
 #[test]
@@ -171,6 +179,91 @@ fn the_guide_to_workflows_works_as_printed() {
 fn the_guide_to_retries_works_as_printed() {
     let session = follow("docs/guides/retries-and-backoff.md", &[]);
     session.told("jobbers submit echo --id once --max-tries 1 --wait");
+}
+
+#[test]
+fn the_worker_in_python_runs_as_printed() {
+    let session = follow("docs/guides/any-language.md", &[]);
+    let counted = session.told("jobbers submit count_words path=README.md --wait");
+    assert!(counted.contains("completed") && counted.contains("words"), "{counted}");
+}
+
+/// Has each of the ready tasks fail for good at a timeout, as a worker over HTTP.
+const FAIL_ALL: &str = r#"
+curl -s http://127.0.0.1:8000/leases -H 'content-type: application/json' \
+     -d '{"worker": "w", "queues": ["default", "media"], "limit": 10}' > leased.json
+python3 -c 'if True:
+    import json
+    error = {"kind": "timeout", "message": "over its timeout of 2m", "fatal": True}
+    end = {"outcome": "failed", "error": error}
+    leases = [{"id": task["id"], "token": task["token"], **end} for task in json.load(open("leased.json"))["leases"]]
+    print(json.dumps({"worker": "w", "leases": leases}))' > failed.json
+curl -s http://127.0.0.1:8000/leases/return -H 'content-type: application/json' -d @failed.json"#;
+
+#[test]
+fn the_guide_to_dead_letters_works_as_printed() {
+    let mut session = Session::new();
+    session.type_in("jobbers up --no-worker", &[]);
+    // What an installation has: queues, and tasks that failed.
+    let tasks = "for id in a b c; do jobbers submit resize path=$id.png --queue media --id $id; done; \
+                 jobbers submit resize path=f.png --id f; for id in d e; do jobbers submit shrink path=$id.png --id $id; done";
+    let kept = "until [ $(jobbers dlq list | grep -c timeout) = 6 ]; do sleep 0.1; done";
+    for command in ["jobbers queues create media", "jobbers queues create slow", tasks, FAIL_ALL, kept] {
+        session.type_in(command, &[]);
+    }
+    session.ids.extend(["a", "a", "b", "d", "e"].map(str::to_owned));
+    // Without a terminal it can't ask.
+    follow_in(
+        &mut session,
+        "docs/guides/dead-letters.md",
+        &[("jobbers dlq resubmit --queue media --error timeout", 2)],
+    );
+    assert!(session.told("jobbers dlq stats").contains("timeout"), "{session:?}");
+    assert!(session.told("jobbers dlq show ID").contains("over its timeout of 2m"));
+    let sent = [
+        ("jobbers dlq resubmit ID ID", 2),
+        ("jobbers dlq resubmit --name resize", 2),
+        ("jobbers dlq resubmit ID --to", 1),
+    ];
+    for (command, tasks) in sent {
+        let told = session.told(command);
+        assert!(told.starts_with(&format!("{tasks} task")) && told.contains("sent again"), "{command}: {told}");
+    }
+}
+
+#[test]
+fn the_guide_to_looking_after_a_store_works_as_printed() {
+    let mut session = Session::new();
+    // What an installation has: tasks, and a store on Redis.
+    for command in [
+        "redis-server --appendonly yes --appendfsync always --maxmemory-policy noeviction",
+        "jobbers up",
+        "jobbers submit resize path=a.png",
+        "jobbers submit echo --wait",
+        "jobbers export | jobbers import - --engine-url redis://db:6379/0",
+    ] {
+        session.type_in(command, &[]);
+    }
+    follow_in(&mut session, "docs/guides/looking-after.md", &[]);
+    assert!(session.told("jobbers doctor").contains("1 live"), "{session:?}");
+    let examined = session.told("jobbers doctor --engine-url redis://db:6379/0 --json");
+    assert!(serde_json::from_str::<serde_json::Value>(examined).is_ok(), "{examined}");
+}
+
+#[test]
+fn the_guide_to_redis_works_as_printed() {
+    let session = follow("docs/guides/redis.md", &[]);
+    let checked = session.told("redis-check-aof --fix");
+    assert!(checked.contains("valid"), "{checked}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_guide_to_telemetry_sends_it_as_printed() {
+    let collector = Collector::grpc().await;
+    let mut session = Session::new();
+    session.place("http://127.0.0.1:4317", &collector.endpoint());
+    tokio::task::block_in_place(|| follow_in(&mut session, "docs/guides/telemetry.md", &[]));
+    assert!(!collector.names().is_empty(), "no metric came before the end");
 }
 
 #[test]

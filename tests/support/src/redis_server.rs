@@ -88,6 +88,12 @@ impl RedisServer {
         SocketAddr::from(([127, 0, 0, 1], self.port))
     }
 
+    /// Where it keeps its files.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// The CPU time it has used.
     ///
     /// # Panics
