@@ -21,6 +21,8 @@ mod jobbers;
 #[cfg(test)]
 mod journal;
 #[cfg(test)]
+mod printed;
+#[cfg(test)]
 mod routing;
 #[cfg(test)]
 mod steer;
