@@ -6,6 +6,7 @@
 pub(crate) mod change;
 mod columns;
 pub(crate) mod keys;
+pub(crate) mod order;
 pub(crate) mod screen;
 pub(crate) mod snapshot;
 pub(crate) mod state;

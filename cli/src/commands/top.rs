@@ -18,7 +18,7 @@ Keys:
   up, down, Tab    select a row; the next list
   Enter, Esc       open a queue, a worker or a task; back
   /                show only rows that contain a text
-  s                queues by trouble (the longest waiting first), by name, or by size
+  s                order all lists by trouble (the longest waiting first), by name, or by size (tasks by attempts)
   space            hold the picture, and go on
   p                pause or resume the queue
   d                drain or resume the worker

@@ -45,6 +45,11 @@ pub(crate) enum Inside {
     NoTask,
 }
 
+/// The number of tasks of `queue` with `status`.
+pub(crate) fn count(queue: &QueueView, status: Status) -> u64 {
+    queue.tasks.get(&status).copied().unwrap_or_default()
+}
+
 /// Asks for all of it at once; then for the errors of failures that `before` did not have.
 ///
 /// # Errors

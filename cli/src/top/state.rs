@@ -4,21 +4,14 @@ use std::{collections::BTreeMap, time::Instant};
 
 use jobbers_common::lifecycle::Status;
 
-use super::{snapshot::Snapshot, steer::Steer};
+use super::{
+    order::Order,
+    snapshot::{Snapshot, count},
+    steer::Steer,
+};
 use jobbers_api::queue::QueueView;
 
 use crate::failure::Failure;
-
-/// The order of queues.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// The longest waiting first.
-    Trouble,
-    /// By name.
-    Name,
-    /// Most ready tasks first.
-    Size,
-}
 
 /// Tasks of a queue per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,7 +35,7 @@ pub(crate) struct State {
     pub(crate) failure: Option<String>,
     /// Whether the picture is held.
     pub(crate) held: bool,
-    /// The order of queues.
+    /// The order of the lists.
     pub(crate) order: Order,
     /// Where the user is.
     pub(crate) steer: Steer,
@@ -71,7 +64,7 @@ impl State {
         if let Some(before) = &self.now {
             self.rates = rates(before, &snapshot);
         }
-        arrange(&mut snapshot.queues, self.order);
+        self.order.arrange(&mut snapshot);
         self.now = Some(snapshot);
     }
 
@@ -87,37 +80,16 @@ impl State {
 
     /// The next order.
     pub(crate) fn sort(&mut self) {
-        self.order = match self.order {
-            Order::Trouble => Order::Name,
-            Order::Name => Order::Size,
-            Order::Size => Order::Trouble,
-        };
+        self.order = self.order.next();
         if let Some(now) = &mut self.now {
-            arrange(&mut now.queues, self.order);
+            self.order.arrange(now);
         }
     }
-}
-
-/// The number of tasks of `queue` with `status`.
-pub(crate) fn count(queue: &QueueView, status: Status) -> u64 {
-    queue.tasks.get(&status).copied().unwrap_or_default()
 }
 
 /// Tasks that are not over.
 fn live(queue: &QueueView) -> u64 {
     Status::ALL.iter().filter(|status| !status.is_finished()).map(|status| count(queue, *status)).sum()
-}
-
-fn arrange(queues: &mut [QueueView], order: Order) {
-    queues.sort_by(|a, b| a.name.cmp(&b.name));
-    match order {
-        Order::Name => {}
-        Order::Size => queues.sort_by_key(|queue| std::cmp::Reverse(count(queue, Status::Submitted))),
-        Order::Trouble => queues.sort_by(|a, b| {
-            let age = |queue: &QueueView| queue.oldest_ready_age.unwrap_or(-1.0);
-            age(b).total_cmp(&age(a))
-        }),
-    }
 }
 
 /// What happened per second between two looks, in the queues that were there both times.

@@ -11,7 +11,8 @@ use ratatui::{
 
 use super::{
     columns::{Column, right, table},
-    state::{Rates, State, count},
+    snapshot::count,
+    state::{Rates, State},
 };
 use crate::{fit::one_line, output::thousands, when};
 

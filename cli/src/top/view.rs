@@ -12,8 +12,8 @@ use ratatui::{
 };
 
 use super::{
-    snapshot::{Inside, Snapshot},
-    state::{Order, State, count},
+    snapshot::{Inside, Snapshot, count},
+    state::State,
     steer::{List, Place},
     tables::{self, rate},
 };
@@ -132,14 +132,12 @@ fn foot_line(state: &State) -> Line<'_> {
         return Line::from(answer.as_str()).bold();
     }
     let keys = match (steer.place(), steer.list()) {
-        (Place::Queue(_), _) => {
-            "↑↓ select  ⏎ open  / filter  p pause or resume  r send again  c cancel  esc back  q leave"
-        }
-        (Place::Worker(_), _) => "↑↓ select  ⏎ open  / filter  d drain or resume  c cancel  esc back  q leave",
+        (Place::Queue(_), _) => "⏎ open  / filter  s sort  p pause  r send again  c cancel  esc back  q leave",
+        (Place::Worker(_), _) => "↑↓ select  ⏎ open  / filter  s sort  d drain  c cancel  esc back  q leave",
         (Place::Task(_), _) => "r send again  c cancel  esc back  q leave",
-        (_, Some(List::Workers)) => "↑↓ select  ⇥ next list  ⏎ open  / filter  d drain or resume  space hold  q leave",
-        (_, Some(List::Failures)) => "↑↓ select  ⇥ next list  ⏎ open  / filter  r send again  space hold  q leave",
-        _ => "↑↓ select  ⇥ next list  ⏎ open  / filter  s sort  p pause or resume  space hold  q leave",
+        (_, Some(List::Workers)) => "↑↓ select  ⇥ list  ⏎ open  / filter  s sort  d drain  space hold  q leave",
+        (_, Some(List::Failures)) => "↑↓ select  ⇥ list  ⏎ open  / filter  s sort  r send again  space hold  q leave",
+        _ => "↑↓ select  ⇥ list  ⏎ open  / filter  s sort  p pause  space hold  q leave",
     };
     let mut words = vec![Span::from(keys).dark_gray()];
     if !steer.filter.is_empty() {
@@ -175,11 +173,7 @@ fn headline<'a>(state: &'a State, now: &Snapshot, width: u16) -> Line<'a> {
     let entered: f64 = state.rates.values().map(|rates| rates.entered).sum();
     let left: f64 = state.rates.values().map(|rates| rates.left).sum();
     let slots: u64 = now.workers.iter().map(|worker| u64::from(worker.slots)).sum();
-    let order = match state.order {
-        Order::Trouble => "   by trouble",
-        Order::Name => "   by name",
-        Order::Size => "   by size",
-    };
+    let order = state.steer.list().map_or_else(String::new, |list| format!("   {}", state.order.of(list)));
     let mut words = vec![
         Span::from("jobbers ").bold(),
         Span::from(state.manager.as_str()),
@@ -361,7 +355,7 @@ pub(crate) mod tests {
     fn the_last_line_says_what_the_keys_do_and_what_is_asked() {
         let mut state = state();
         let foot = |state: &State| drawn(state, 100, 30).lines().last().unwrap().trim_end().to_owned();
-        assert!(foot(&state).starts_with("↑↓ select") && foot(&state).contains("p pause or resume"));
+        assert!(foot(&state).starts_with("↑↓ select") && foot(&state).contains("p pause"));
         press(&mut state, &[Key::Char('p')]);
         assert!(foot(&state).starts_with("pause queue mail: "), "{}", foot(&state));
         press(&mut state, &[Key::Char('n'), Key::Char('/'), Key::Char('i')]);
@@ -370,6 +364,20 @@ pub(crate) mod tests {
         let picture = drawn(&state, 100, 30);
         assert!(picture.contains("idle") && !picture.contains("mail    "), "{picture}");
         assert!(foot(&state).starts_with("filter: id   ↑↓"), "{}", foot(&state));
+    }
+
+    #[test]
+    fn what_the_keys_do_fits_into_80_columns_everywhere() {
+        let mut state = state();
+        // The three lists, then a task that failed, a worker, and a queue.
+        let inside_another = [Key::Escape, Key::Tab, Key::Tab, Key::Enter];
+        let ways: [&[Key]; 6] = [&[], &[Key::Tab], &[Key::Tab], &[Key::Enter], &inside_another, &inside_another];
+        for keys in ways {
+            press(&mut state, keys);
+            let picture = drawn(&state, 80, 24);
+            let foot = picture.lines().last().unwrap().trim_end().to_owned();
+            assert!(foot.ends_with("q leave"), "{:?}: {foot}", state.steer.place());
+        }
     }
 
     #[test]
