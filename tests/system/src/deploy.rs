@@ -1,6 +1,11 @@
 //! What `deploy/` ships: systemd accepts the units, and what units and image start runs and stops in good order.
 
-use std::{fs, io, path::Path, process::Command};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use jobbers_test_support::{binaries::binary, program::Program};
 use nix::sys::signal::Signal;
@@ -13,6 +18,8 @@ use crate::stack::Manager;
 const PROGRAM: &str = "/usr/local/bin/jobbers";
 const STATE: &str = "/var/lib/jobbers";
 const UNITS: [&str; 3] = ["jobbers-manager.service", "jobbers-worker@.service", "jobbers-cleaner.service"];
+/// Judges units.
+const ANALYZE: &str = "systemd-analyze";
 /// The most that a unit may be exposed, in tenths, as `systemd-analyze security` counts it; 100 is no protection.
 const EXPOSURE: &str = "--threshold=20";
 
@@ -73,6 +80,16 @@ async fn what_the_units_start_runs_a_task_and_stops_in_good_order() {
     stops_in_good_order(manager.program).await;
 }
 
+/// The tool of systemd that judges units. It needs no systemd that runs.
+fn systemd_analyze() -> Command {
+    let found = Command::new(ANALYZE).arg("--version").output();
+    assert!(
+        found.is_ok_and(|version| version.status.success()),
+        "{ANALYZE} is missing, and this test has it judge the units: install it (apt-get install systemd)"
+    );
+    Command::new(ANALYZE)
+}
+
 #[test]
 fn systemd_accepts_the_units_and_finds_them_hardened() {
     let folder = TempDir::new().unwrap();
@@ -88,18 +105,11 @@ fn systemd_accepts_the_units_and_finds_them_hardened() {
         fs::write(&file, text.replace(PROGRAM, binary("jobbers").to_str().unwrap())).unwrap();
         file
     });
-    match Command::new("systemd-analyze").args(["verify", "--man=no"]).args(&files).output() {
-        Ok(verified) => {
-            let said = String::from_utf8_lossy(&verified.stderr);
-            assert!(verified.status.success() && said.is_empty(), "{said}");
-        }
-        // The form of the units was checked all the same.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return,
-        Err(error) => panic!("{error}"),
-    }
+    let verified = systemd_analyze().args(["verify", "--man=no"]).args(&files).output().unwrap();
+    let said = String::from_utf8_lossy(&verified.stderr);
+    assert!(verified.status.success() && said.is_empty(), "{said}");
     for file in &files {
-        let rated = Command::new("systemd-analyze").args(["security", "--offline=true", EXPOSURE]).arg(file).output();
-        let rated = rated.unwrap();
+        let rated = systemd_analyze().args(["security", "--offline=true", EXPOSURE]).arg(file).output().unwrap();
         assert!(rated.status.success(), "{}", String::from_utf8_lossy(&rated.stdout));
     }
 }
@@ -112,6 +122,95 @@ fn instructions(text: &str) -> Vec<(String, String)> {
         .map(|line| line.split_once(' ').unwrap())
         .map(|(verb, rest)| (verb.to_owned(), rest.trim().to_owned()))
         .collect()
+}
+
+/// In place of `cargo` in the image: puts the program under test where a build of that profile would. A real one takes a
+/// quarter of an hour.
+const CARGO: &str = r#"#!/bin/sh
+set -eu
+[ "$1" = build ] && [ -f Cargo.lock ] && [ -f cli/Cargo.toml ]
+while [ "$1" != --profile ]; do shift; done
+mkdir -p "target/$2"
+cp "$PROGRAM" "target/$2/jobbers"
+"#;
+
+/// Copies the files of a folder, but those whose path `is_left_out`.
+fn copy_tree(from: &Path, to: &Path, is_left_out: &dyn Fn(&Path) -> bool) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap).filter(|entry| !is_left_out(&entry.path())) {
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_tree(&entry.path(), &target, is_left_out);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// Copies the sources as a build of the image sees them.
+fn copy_sources(to: &Path) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let ignored = read("deploy/Dockerfile.dockerignore");
+    let patterns: Vec<&str> = ignored.lines().filter(|line| !line.starts_with('#')).collect();
+    let is_left_out = |path: &Path| {
+        let path = path.strip_prefix(&root).unwrap();
+        patterns.iter().any(|pattern| match pattern.strip_prefix("**/") {
+            Some(name) => path.ends_with(name),
+            None => path == Path::new(pattern),
+        })
+    };
+    copy_tree(&root, to, &is_left_out);
+}
+
+/// Carries out the steps of an image: each stage in a folder in place of its root. What needs a user with privileges is
+/// left out. Returns the folder of the last stage.
+fn carry_out(instructions: &[(String, String)], folder: &Path) -> PathBuf {
+    let tools = folder.join("tools");
+    fs::create_dir(&tools).unwrap();
+    fs::write(tools.join("cargo"), CARGO).unwrap();
+    fs::set_permissions(tools.join("cargo"), fs::Permissions::from_mode(0o755)).unwrap();
+    let (mut stage, mut workdir) = (folder.to_owned(), folder.to_owned());
+    for (verb, rest) in instructions {
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let within = |stage: &Path, path: &str| stage.join(path.trim_start_matches('/'));
+        match (verb.as_str(), &words[..]) {
+            ("FROM", [_, "AS", name]) => stage = folder.join(name),
+            ("FROM", _) => stage = folder.join("last"),
+            ("WORKDIR", [path]) => {
+                workdir = within(&stage, path);
+                fs::create_dir_all(&workdir).unwrap();
+            }
+            ("COPY", [".", "."]) => copy_sources(&workdir),
+            ("COPY", [from, source, target]) => {
+                let from = folder.join(from.strip_prefix("--from=").unwrap());
+                copy_tree(&within(&from, source), &within(&stage, target), &|_| false);
+            }
+            ("RUN", ["useradd", ..]) | ("USER" | "CMD", _) => {}
+            ("RUN", _) => {
+                let typed = words.iter().skip_while(|word| word.starts_with("--mount="));
+                let rooted = typed.map(|word| match word.strip_prefix('/') {
+                    Some(path) => stage.join(path).display().to_string(),
+                    None => (*word).to_owned(),
+                });
+                let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap());
+                let mut shell = Command::new("sh");
+                shell.args(["-ec", &rooted.collect::<Vec<_>>().join(" ")]).current_dir(&workdir);
+                let ran = shell.env("PATH", path).env("PROGRAM", binary("jobbers")).output().unwrap();
+                assert!(ran.status.success(), "{rest}: {ran:?}");
+            }
+            _ => panic!("this test does not know {verb} {rest}"),
+        }
+    }
+    stage
+}
+
+#[test]
+fn the_steps_of_the_image_leave_a_program_that_starts() {
+    let folder = TempDir::new().unwrap();
+    let root = carry_out(&instructions(&read("deploy/Dockerfile")), folder.path());
+    assert!(folder.path().join("build/src/Cargo.lock").exists() && !folder.path().join("build/src/.git").exists());
+    let said = Command::new(root.join("usr/local/bin/jobbers")).arg("--version").output().unwrap();
+    assert!(said.status.success() && said.stdout.starts_with(b"jobbers "), "{said:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
