@@ -4,7 +4,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -76,8 +79,13 @@ struct Flow {
     attributes: [KeyValue; 2],
     /// By outcome, as [`outcome`] numbers them; each from when it is first met.
     submitted: [OnceLock<BoundCounter<u64>>; OUTCOMES.len()],
+    /// The version of which it was last ensured that the counters of bad ends have started.
+    begun: AtomicU32,
     payload_size: BoundHistogram<f64>,
 }
+
+/// No task has this version.
+const NONE_BEGUN: u32 = u32::MAX;
 
 /// The outcomes of slots.
 const FIRED: &str = "fired";
@@ -100,12 +108,13 @@ const fn outcome(how: SubmittedHow) -> usize {
 #[derive(Debug)]
 pub(crate) struct Sent {
     name: TaskName,
+    version: u32,
     bytes: usize,
 }
 
 impl From<&NewTask> for Sent {
     fn from(task: &NewTask) -> Self {
-        Self { name: task.name.clone(), bytes: task.parameters.len() }
+        Self { name: task.name.clone(), version: task.version, bytes: task.parameters.len() }
     }
 }
 
@@ -134,17 +143,20 @@ impl Meters {
         }
     }
 
-    /// A submission was accepted. Neighbours of one queue, name and outcome are counted together.
+    /// A submission was accepted. Neighbours of one queue, kind and outcome are counted together.
     pub(crate) fn submitted(&self, sent: &[Sent], submitted: &[Submitted]) {
         self.batch_size.record(sent.len() as f64, &[]);
         let same = |a: &(&Sent, &Submitted), b: &(&Sent, &Submitted)| {
-            (a.1.how, &a.1.queue, &a.0.name) == (b.1.how, &b.1.queue, &b.0.name)
+            (a.1.how, &a.1.queue, &a.0.name, a.0.version) == (b.1.how, &b.1.queue, &b.0.name, b.0.version)
         };
         let tasks: Vec<(&Sent, &Submitted)> = sent.iter().zip(submitted).collect();
         for group in tasks.chunk_by(same) {
             let Some((first, stored)) = group.first() else { continue };
             let flow = self.flow(&stored.queue, &first.name);
             self.submitted_to(&flow, stored.how).add(group.len() as u64);
+            if flow.begun.swap(first.version, Ordering::Relaxed) != first.version {
+                self.ends.begin(&stored.queue, &first.name, first.version);
+            }
             for (sent, _) in group {
                 flow.payload_size.record(sent.bytes as f64);
             }
@@ -170,7 +182,7 @@ impl Meters {
     fn bind(&self, queue: &str, task: &str) -> Flow {
         let attributes = [KeyValue::new("queue", queue.to_owned()), KeyValue::new("task", task.to_owned())];
         let payload_size = self.payload_size.bind(&attributes[..1]);
-        Flow { attributes, submitted: Default::default(), payload_size }
+        Flow { attributes, submitted: Default::default(), begun: AtomicU32::new(NONE_BEGUN), payload_size }
     }
 
     fn submitted_to<'a>(&self, flow: &'a Flow, how: SubmittedHow) -> &'a BoundCounter<u64> {

@@ -18,9 +18,9 @@ use std::{
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use jobbers_common::{
-    engine::{Engine, Outcome, Result},
+    engine::{Engine, LostTask, Outcome, Result},
     limits::MAX_BATCH,
-    name::{QueueName, TaskId, TaskName},
+    name::TaskId,
     queue::Config as StoreConfig,
     task::Fence,
     worker::RegisteredWorker,
@@ -63,8 +63,8 @@ const MOST_CALLS: usize = 2;
 #[derive(Debug)]
 struct Settling {
     id: TaskId,
-    /// Queue and name of a task that was not started.
-    unstarted: Option<(QueueName, TaskName)>,
+    /// A task that was not started, as it is counted.
+    unstarted: Option<LostTask>,
     fence: Fence,
     outcome: Outcome,
     /// `None` for a task that was given back without having been started.
@@ -298,7 +298,9 @@ impl Fetcher {
                 self.outage.answered();
                 self.heed_operator(config.draining.contains_key(&self.parts.shared.worker));
                 if self.parts.planner.follow(&config) {
-                    self.parts.board.serve(self.parts.planner.queues());
+                    let queues = self.parts.planner.queues();
+                    self.parts.meters.serve(&queues, &self.parts.registry.kinds());
+                    self.parts.board.serve(queues);
                 }
                 self.hungry = true;
                 self.woken = true;

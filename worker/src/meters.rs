@@ -23,6 +23,7 @@ use jobbers_common::{
     },
     name::{QueueName, RoleName, TaskName},
     task::{AttemptFailure, FailureKind},
+    task_kind::TaskKind,
 };
 use opentelemetry::{
     KeyValue,
@@ -112,12 +113,27 @@ impl Meters {
         self.claims.error.add(1);
     }
 
+    /// Starts the counters of tasks that end badly at 0 for all known tasks of these queues: this worker may take back
+    /// leases of tasks that it never claimed.
+    pub(crate) fn serve(&self, queues: &[QueueName], kinds: &[TaskKind]) {
+        for queue in queues {
+            kinds.iter().for_each(|kind| self.begin(queue, &kind.name, kind.version));
+        }
+    }
+
+    /// The same for one task.
+    pub(crate) fn begin(&self, queue: &QueueName, name: &TaskName, version: u32) {
+        if self.ends.begin(queue, name, version) {
+            self.instruments.begin(self.ends.names_of(queue, name), version);
+        }
+    }
+
     /// Counts an unknown task that was given back, or ended for that reason.
-    pub(crate) fn unknown(&self, queue: &QueueName, name: &TaskName, status: Status) {
-        if status.is_finished() {
-            self.ends.ended(queue, name, status);
+    pub(crate) fn unknown(&self, task: LostTask) {
+        if task.status.is_finished() {
+            self.ends.lost(&[task]);
         } else {
-            let [queue, name] = self.ends.names_of(queue, name);
+            let [queue, name] = self.ends.names_of(&task.queue, &task.name);
             self.unknown_released.add(1, &[queue, name, KeyValue::new("reason", "unknown_task")]);
         }
     }

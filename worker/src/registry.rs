@@ -6,6 +6,7 @@ use jobbers_common::{
     name::TaskName,
     registry::{Catalogue, TaskSpec},
     schedule::Schedule,
+    task_kind::TaskKind,
 };
 
 use crate::{
@@ -78,6 +79,14 @@ impl Registry {
             })
         };
         Catalogue { tasks: all.iter().filter_map(spec).collect() }
+    }
+
+    /// The name and version of each.
+    pub(crate) fn kinds(&self) -> Vec<TaskKind> {
+        let kind = |task: &&'static dyn AnyTask| {
+            Some(TaskKind { name: TaskName::new(task.name()).ok()?, version: task.version() })
+        };
+        self.0.values().flatten().filter_map(kind).collect()
     }
 
     /// The schedules that tasks declare: of several versions of a task, that of the newest one that declares one.

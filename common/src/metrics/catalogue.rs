@@ -34,6 +34,8 @@ const EVERY: &[Service] = Service::ALL;
 
 /// Series of a metric of queue and task with few further values each.
 const PAIRS: usize = MOST_NAMES;
+/// Series of a metric of queue and task and version: of the pairs that a process met, and of those it expects.
+const PAIRS_BY_VERSION: usize = 2 * MOST_NAMES;
 /// Series of a metric of queue and task and status.
 const PAIRS_BY_STATUS: usize = 3 * MOST_NAMES;
 
@@ -127,7 +129,7 @@ catalogue! {
 
     // ---- execution ----
     TASKS_PROCESSED: Counter "tasks_processed", "{task}", [QUEUE, TASK, STATUS], PAIRS_BY_STATUS, &[], MANAGER_AND_WORKER,
-        "Tasks that a worker brought to their end and whose end the store took, by the status they ended at; and those that failed as poison, or were cancelled, when their expired leases were taken back, or dropped because they had expired, counted by the manager or worker that did so.";
+        "Tasks that a worker brought to their end and whose end the store took, by the status they ended at; and those that failed as poison, or were cancelled, when their expired leases were taken back, or dropped because they had expired or no live worker knew them, counted by the manager or worker that did so. `failed` and `dropped` start at 0 with the first submission that a manager takes, and for all tasks that a worker knows in its queues, 500 at most.";
     TASKS_EXPIRED: Counter "jobbers.tasks.expired", "{task}", [QUEUE, TASK], PAIRS, &[], MANAGER_AND_WORKER,
         "Tasks that were dropped because no worker leased them within their `expires_in`, counted by the worker that asked for them, or by the manager that it asked. They are among the `dropped` of `tasks_processed` too.";
     EXECUTION_TIME: Histogram "execution_time", "ms", [QUEUE, TASK, STATUS], PAIRS_BY_STATUS, TASK_MS, WORKER,
@@ -140,12 +142,12 @@ catalogue! {
         "Tasks given back unharmed: reason is `shutdown`, `lease_ending` (it could not be renewed in time), `unknown_task` (no live worker knows it), `unstarted` (it was claimed ahead and did not begin) or `abandoned` (it did not end within its grace).";
 
     // ---- retries and dead letters ----
-    TASKS_RETRIED: Counter "tasks_retried", "{task}", [QUEUE, TASK, VERSION], PAIRS, &[], WORKER,
+    TASKS_RETRIED: Counter "tasks_retried", "{task}", [QUEUE, TASK, VERSION], PAIRS_BY_VERSION, &[], WORKER,
         "Retries the store took: one per attempt that failed and will be tried again.";
     RETRY_DELAY: Histogram "jobbers.retry.delay", "s", [QUEUE, TASK], PAIRS, LONG_S, WORKER,
         "The backoff given to retries.";
-    TASKS_DEAD_LETTERED: Counter "tasks_dead_lettered", "{task}", [QUEUE, TASK, VERSION], PAIRS, &[], MANAGER_AND_WORKER,
-        "Tasks that ended badly and were put on their way to the dead-letter archive in the same step, poison tasks among them.";
+    TASKS_DEAD_LETTERED: Counter "tasks_dead_lettered", "{task}", [QUEUE, TASK, VERSION], PAIRS_BY_VERSION, &[], MANAGER_AND_WORKER,
+        "Tasks that ended badly and were put on their way to the dead-letter archive in the same step, poison and dropped tasks among them.";
     DEAD_LETTERS_SIZE: Gauge "jobbers.dead_letters.size", "{task}", [QUEUE], PAIRS, &[], MANAGER,
         "Tasks in the dead-letter archive that were neither resubmitted nor deleted, counted every ten seconds by the manager that holds the archive; a queue with settings has 0 from the first count on.";
     DEAD_LETTERS_OLDEST_AGE: Gauge "jobbers.dead_letters.oldest.age", "s", [QUEUE], PAIRS, &[], MANAGER,

@@ -21,6 +21,7 @@ use crate::{
 
 on_both_engines!(
     the_points_are_as_many_as_what_happened,
+    what_poison_and_unknown_tasks_count_begins_at_0,
     a_collector_that_freezes_under_load_changes_no_result,
     a_collector_that_dies_under_load_changes_no_result,
     it_arrives_over_tls,
@@ -160,6 +161,75 @@ fn assert_failures_begin_at_0(collector: &Collector) {
             .any(|one| of_echo.iter().all(|(key, value)| one.get(*key).map(String::as_str) == Some(*value)));
         assert!(is_there, "{reason}: it begins at 0 before anything fails");
         assert_eq!(collector.number("jobbers.attempts.failed", &of_echo), 0.0);
+    }
+}
+
+/// A lone task of a worker that dies fails as poison, and a task that no worker knows is dropped. Every process that may
+/// count their ends has a series at 0 before: an alert sees the first of them.
+async fn what_poison_and_unknown_tasks_count_begins_at_0(kind: Engine) {
+    const PATIENCE: Duration = Duration::from_secs(30);
+    const POISON: usize = 3;
+    let stack = Stack::on(kind).await;
+    let Manager { api, address, program: _manager } = stack.manager().await;
+    let one_slot = [("WORKER_LEASE", "2s"), ("WORKER_CONCURRENT_TASKS", "1")];
+    let mut doomed = Vec::new();
+    let mut ids = Vec::new();
+    for _ in 0..POISON {
+        doomed.push(stack.worker_with(&one_slot).await);
+        ids.push(api.submit(&json!({"name": "hold", "max_crashes": 1})).await);
+        stack.effects.happened("started", ids.last().unwrap()).await;
+    }
+    let heir_program = stack.worker_with(&[("METRICS_LISTEN", "127.0.0.1:0")]).await;
+    let heir = metrics_address(&heir_program).await;
+    let manager = address.to_string();
+    let bad_ends = |task: &str, status: &str| {
+        [
+            format!("tasks_processed_total{{queue=\"default\",status=\"{status}\",task=\"{task}\"}}"),
+            format!("tasks_dead_lettered_total{{queue=\"default\",task=\"{task}\",version=\"1\"}}"),
+        ]
+    };
+    let counted = async |series: &str| {
+        let mut values = Vec::new();
+        for process in [&heir, &manager] {
+            values.push(value(&scrape(process).await, series));
+        }
+        values
+    };
+    let begin_at_0 = async |series: &str| {
+        let what = format!("{series} is 0 in both");
+        until(PATIENCE, &what, async || (counted(series).await == [Some(0.0), Some(0.0)]).then_some(())).await;
+    };
+    let add_up_to = async |series: &str, expected: usize| {
+        let what = format!("{series} is {expected} in the sum");
+        until(PATIENCE, &what, async || {
+            let sum: f64 = counted(series).await.into_iter().flatten().sum();
+            (sum == expected as f64).then_some(())
+        })
+        .await;
+    };
+
+    for series in bad_ends("hold", "failed").iter().chain(&["jobbers_leases_reclaimed_total{outcome=\"failed\"}".into()]) {
+        begin_at_0(series).await;
+    }
+    for worker in &mut doomed {
+        worker.kill().await;
+    }
+    for id in &ids {
+        assert_eq!(api.finished(id).await["status"], "failed");
+    }
+    for series in bad_ends("hold", "failed") {
+        add_up_to(&series, POISON).await;
+    }
+
+    api.put("/queues/default", &json!({"patience": "1h"})).await.ok();
+    let unknown = api.submit(&json!({"name": "nobody.knows"})).await;
+    for series in bad_ends("nobody.knows", "dropped") {
+        begin_at_0(&series).await;
+    }
+    api.put("/queues/default", &json!({"patience": "1s"})).await.ok();
+    assert_eq!(api.finished(&unknown).await["status"], "dropped");
+    for series in bad_ends("nobody.knows", "dropped") {
+        add_up_to(&series, 1).await;
     }
 }
 

@@ -7,9 +7,10 @@ use std::{
 
 use jobbers_common::{
     engine::{
-        ClaimRequest, Cycle, CycleReply, Engine, Error, Extension, Heartbeat, Outcome, QueueClaim, Result,
+        ClaimRequest, Cycle, CycleReply, Engine, Error, Extension, Heartbeat, LostTask, Outcome, QueueClaim, Result,
         SettleAnswer, Settlement,
     },
+    lifecycle::Status,
     limits::MAX_BATCH,
     name::WorkerId,
     policy::TaskPolicy,
@@ -208,8 +209,9 @@ impl Fetcher {
                     tracing::trace!(id = %one.id, fence = %one.fence, how = one.outcome.as_str(), %status, "settled");
                     if let Some(attempt) = &one.attempt {
                         meters::settled(attempt, &one.outcome, *status);
-                    } else if let (Outcome::Unknown { .. }, Some((queue, name))) = (&one.outcome, &one.unstarted) {
-                        self.parts.meters.unknown(queue, name, *status);
+                    } else if let (Outcome::Unknown { dead_letter, .. }, Some(task)) = (&one.outcome, &one.unstarted) {
+                        let dead_letter = *dead_letter && *status == Status::Dropped;
+                        self.parts.meters.unknown(LostTask { status: *status, dead_letter, ..task.clone() });
                     }
                 }
                 SettleAnswer::LeaseLost => {
@@ -297,13 +299,9 @@ impl Fetcher {
     }
 
     pub(super) fn settle_unstarted(&mut self, task: ClaimedTask, outcome: Outcome) {
-        self.unsettled.push(Settling {
-            id: task.id,
-            unstarted: Some((task.queue, task.name)),
-            fence: task.fence,
-            outcome,
-            attempt: None,
-        });
+        let ClaimedTask { id, fence, queue, name, version, .. } = task;
+        let unstarted = Some(LostTask { queue, name, version, status: Status::Started, dead_letter: false });
+        self.unsettled.push(Settling { id, unstarted, fence, outcome, attempt: None });
     }
 }
 

@@ -62,6 +62,7 @@ impl Fetcher {
             let outcome = match self.unknown.judge(&task, &self.parts.shared.worker, now) {
                 UnknownTaskAction::HandOn => Outcome::Unstarted { delay: Duration::ZERO },
                 UnknownTaskAction::GiveBack(delay) => {
+                    self.parts.meters.begin(&task.queue, &task.name, task.version);
                     settle_unknown(&task, delay, self.parts.planner.patience(&task.queue))
                 }
             };

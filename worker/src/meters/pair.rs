@@ -55,6 +55,11 @@ impl Instruments {
             leases_lost: LEASES_LOST.counter(meter),
         }
     }
+
+    /// Starts the retries of a task at 0.
+    pub(super) fn begin(&self, [queue, task]: [KeyValue; 2], version: u32) {
+        self.retried.add(0, &[queue, task, KeyValue::new("version", i64::from(version))]);
+    }
 }
 
 /// Why attempts of any task may fail, and what comes next. Stalls start at 0 for tasks that can stall, in
