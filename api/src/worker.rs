@@ -4,7 +4,7 @@ use jobbers_common::{
     engine::Health,
     name::{QueueName, RoleName, TaskId, TaskName, WorkerId},
     time::Timestamp,
-    worker::{HungThread, RegisteredWorker, WorkerReport, WorkerState},
+    worker::{HeldThread, RegisteredWorker, WorkerReport, WorkerState},
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -53,7 +53,7 @@ pub struct WorkerView {
     pub done_by: Option<Rfc3339>,
     /// Threads that blocking tasks hold although their attempts are over, the longest first: at most a hundred.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub hung_threads: Vec<HungThreadView>,
+    pub hung_threads: Vec<HeldThreadView>,
     /// When it was first heard of.
     pub started_at: Rfc3339,
     /// When it was last heard of.
@@ -64,8 +64,8 @@ pub struct WorkerView {
 
 /// A thread of a worker that a blocking task holds although its attempt is over.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-#[schema(as = HungThread)]
-pub struct HungThreadView {
+#[schema(as = HeldThread)]
+pub struct HeldThreadView {
     /// The task.
     #[schema(value_type = NameDoc)]
     pub id: TaskId,
@@ -81,9 +81,9 @@ pub struct HungThreadView {
     pub since: Rfc3339,
 }
 
-impl HungThreadView {
-    fn new(thread: &HungThread, worker: &RegisteredWorker) -> Self {
-        let HungThread { id, queue, name, attempt, .. } = thread;
+impl HeldThreadView {
+    fn new(thread: &HeldThread, worker: &RegisteredWorker) -> Self {
+        let HeldThread { id, queue, name, attempt, .. } = thread;
         Self {
             id: id.clone(),
             name: name.clone(),
@@ -95,7 +95,7 @@ impl HungThreadView {
 }
 
 /// Since when a thread is held, by the store's clock.
-pub fn held_since(thread: &HungThread, worker: &RegisteredWorker) -> Timestamp {
+pub fn held_since(thread: &HeldThread, worker: &RegisteredWorker) -> Timestamp {
     worker.seen_at.before(thread.held_for)
 }
 
@@ -121,7 +121,7 @@ impl WorkerView {
             draining_since: draining_since.copied().map(Rfc3339),
             left: report.left.clone(),
             done_by: report.done_within.map(|left| worker.seen_at.after(left).into()),
-            hung_threads: report.hung_threads.iter().map(|thread| HungThreadView::new(thread, worker)).collect(),
+            hung_threads: report.hung_threads.iter().map(|thread| HeldThreadView::new(thread, worker)).collect(),
             started_at: worker.started_at.into(),
             seen_at: worker.seen_at.into(),
             expires_at: worker.expires_at.into(),

@@ -61,12 +61,12 @@ pub struct WorkerReport {
     pub done_within: Option<Duration>,
     /// Threads it has written off and that are still held, the longest first: at most a hundred.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub hung_threads: Vec<HungThread>,
+    pub hung_threads: Vec<HeldThread>,
 }
 
 /// A thread that a blocking task holds although its attempt is over: the function did not return within its grace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HungThread {
+pub struct HeldThread {
     /// The task.
     pub id: TaskId,
     /// Its queue.

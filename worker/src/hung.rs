@@ -8,7 +8,7 @@ use std::{
 
 use jobbers_common::{
     name::{QueueName, TaskName},
-    worker::HungThread,
+    worker::HeldThread,
 };
 use parking_lot::Mutex;
 
@@ -28,7 +28,7 @@ struct WrittenOff {
     /// When its function began.
     since: Instant,
     /// Its report; `held_for` is filled in when reporting.
-    thread: HungThread,
+    thread: HeldThread,
 }
 
 impl HungThreads {
@@ -40,7 +40,7 @@ impl HungThreads {
             id = %task.id, name = %task.name, attempt = task.attempt, ran = ?held_for,
             "the task ignored its stop request; its thread is written off"
         );
-        let thread = HungThread {
+        let thread = HeldThread {
             id: task.id.clone(),
             queue: task.queue.clone(),
             name: task.name.clone(),
@@ -57,10 +57,10 @@ impl HungThreads {
     }
 
     /// Which tasks hold them and for how long, the longest first.
-    pub(crate) fn named(&self) -> Vec<HungThread> {
+    pub(crate) fn named(&self) -> Vec<HeldThread> {
         let held = self.held();
-        let thread = |held: &WrittenOff| HungThread { held_for: held.since.elapsed(), ..held.thread.clone() };
-        let mut threads: Vec<HungThread> = held.iter().map(thread).collect();
+        let thread = |held: &WrittenOff| HeldThread { held_for: held.since.elapsed(), ..held.thread.clone() };
+        let mut threads: Vec<HeldThread> = held.iter().map(thread).collect();
         drop(held);
         threads.sort_by_key(|thread| std::cmp::Reverse(thread.held_for));
         threads.truncate(MOST_NAMED);

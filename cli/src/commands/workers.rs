@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use jiff::Timestamp;
-use jobbers_api::worker::{HungThreadView, SteeredView, WorkerListView, WorkerSelection, WorkerView};
+use jobbers_api::worker::{HeldThreadView, SteeredView, WorkerListView, WorkerSelection, WorkerView};
 use jobbers_common::name::{RoleName, WorkerId};
 use jobbers_process::exit;
 
@@ -131,7 +131,7 @@ async fn list(args: &ClientArgs) -> Result<ExitCode, Failure> {
     }
     output::table(&table)?;
     for worker in &workers {
-        for HungThreadView { id, name, queue, attempt, since } in &worker.hung_threads {
+        for HeldThreadView { id, name, queue, attempt, since } in &worker.hung_threads {
             let (worker, since) = (&worker.id, when::full(*since));
             output::line(format_args!(
                 "worker {worker}: attempt {attempt} of task {id} ({name}, queue {queue}) has held a thread since {since}"

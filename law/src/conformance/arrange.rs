@@ -11,7 +11,7 @@ use jobbers_common::{
     registry::{Catalogue, TaskSpec},
     routing::{ExplicitQueue, Route, RouteKey, RouteRule, Versions},
     time::Clock,
-    worker::{HungThread, WorkerReport, WorkerState},
+    worker::{HeldThread, WorkerReport, WorkerState},
 };
 
 use super::{DONE, Fixture, queue, seconds, task_in, worker};
@@ -308,7 +308,7 @@ pub(super) fn report(name: &str) -> WorkerReport {
         left: Vec::new(),
         draining_for: Some(seconds(7)),
         done_within: Some(seconds(90)),
-        hung_threads: vec![HungThread {
+        hung_threads: vec![HeldThread {
             id: TaskId::new("hangs").unwrap(),
             queue: queue("default"),
             name: TaskName::new("digest").unwrap(),

@@ -1,6 +1,6 @@
 //! Why a task does not run now.
 
-use jobbers_common::worker::{HungThread, WorkerReport, WorkerState};
+use jobbers_common::worker::{HeldThread, WorkerReport, WorkerState};
 use serde_json::{Value, json};
 
 use crate::server::{Server, worker};
@@ -61,7 +61,7 @@ async fn a_task_that_nothing_holds_back_is_next() {
 async fn a_thread_that_its_earlier_attempt_still_holds_is_told() {
     let server = Server::start().await;
     submit(&server, "a").await;
-    let thread = |id: &str, attempt| HungThread {
+    let thread = |id: &str, attempt| HeldThread {
         id: id.parse().unwrap(),
         queue: "default".parse().unwrap(),
         name: "t".parse().unwrap(),

@@ -9,7 +9,7 @@ use jobbers_common::{
     engine::{Engine, look::first_queues},
     lifecycle::Status,
     task::FailureKind,
-    worker::{HungThread, WorkerReport, WorkerState},
+    worker::{HeldThread, WorkerReport, WorkerState},
 };
 use jobbers_process::shutdown::Shutdown;
 use jobbers_worker::{Report, WorkerError, prelude::*};
@@ -220,7 +220,7 @@ async fn a_worker_reports_which_task_holds_which_thread() {
     let (release, _worker) = hanging(&bench);
     let id = bench.submit(&hangs, NoParameters).await;
     bench.over(&id).await;
-    let is_named = |thread: &HungThread| {
+    let is_named = |thread: &HeldThread| {
         let named = (&thread.id, thread.queue.as_str(), thread.name.as_str(), thread.attempt);
         assert_eq!(named, (&id, "default", "hangs", 1));
         thread.held_for >= Duration::from_millis(100)
