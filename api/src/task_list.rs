@@ -322,9 +322,9 @@ pub struct ActiveTaskView {
     pub worker: Option<WorkerId>,
     /// Which attempt, 1 for the first.
     pub attempt: u32,
-    /// When it started.
+    /// When its worker claimed it. Its function may have begun later.
     pub started_at: Option<Rfc3339>,
-    /// For how long it has been running, in seconds.
+    /// How long ago that was, in seconds.
     pub running_for: f64,
     /// Its latest heartbeat.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -130,7 +130,8 @@ pub struct TaskView {
     /// Until when its first attempt must begin. Absent once a worker has leased it, and while it waits for other tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Rfc3339>,
-    /// When its latest attempt started.
+    /// When a worker claimed it for its latest attempt. Its function begins when that worker has a free slot and, for a
+    /// blocking task, a free thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Rfc3339>,
     /// Its latest heartbeat in the current attempt.

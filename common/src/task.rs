@@ -297,7 +297,7 @@ pub struct Task {
     pub submitted_at: Timestamp,
     /// When it became, or becomes, due.
     pub ready_at: Timestamp,
-    /// When its latest attempt started.
+    /// When it was claimed for its latest attempt.
     pub started_at: Option<Timestamp>,
     /// Its latest progress heartbeat in the current attempt.
     pub heartbeat_at: Option<Timestamp>,
