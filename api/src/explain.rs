@@ -90,6 +90,9 @@ pub enum ReasonCode {
     WorkersDraining,
     /// Every worker that could run it is full.
     WorkersBusy,
+    /// It is a blocking task, and every thread for blocking tasks is busy: of the worker that has claimed it, or of each
+    /// worker that could.
+    WaitsForThread,
     /// Every worker that could run it runs as many tasks of its queue as one worker may.
     MaxPerWorker,
     /// Every worker that could run it has other queues to empty first, by the strict order of its role.

@@ -54,6 +54,9 @@ pub struct WorkerView {
     /// Threads that blocking tasks hold although their attempts are over, the longest first: at most a hundred.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hung_threads: Vec<HeldThreadView>,
+    /// Its threads for blocking tasks. Absent if it has no blocking task or does not report them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocking: Option<BlockingThreadsView>,
     /// When it was first heard of.
     pub started_at: Rfc3339,
     /// When it was last heard of.
@@ -62,7 +65,21 @@ pub struct WorkerView {
     pub expires_at: Rfc3339,
 }
 
-/// A thread of a worker that a blocking task holds although its attempt is over.
+/// A worker's threads for blocking tasks, without those that it has written off.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[schema(as = BlockingThreads)]
+pub struct BlockingThreadsView {
+    /// How many there are: so many blocking tasks run at a time at most.
+    pub threads: u32,
+    /// How many threads run a task.
+    pub busy: u32,
+    /// How many blocking tasks it has claimed that wait for a thread.
+    pub waiting: u32,
+    /// The threads that run a task, the longest first: at most a hundred.
+    pub held: Vec<HeldThreadView>,
+}
+
+/// A thread of a worker that a blocking task holds.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[schema(as = HeldThread)]
 pub struct HeldThreadView {
@@ -82,6 +99,10 @@ pub struct HeldThreadView {
 }
 
 impl HeldThreadView {
+    fn all(threads: &[HeldThread], worker: &RegisteredWorker) -> Vec<Self> {
+        threads.iter().map(|thread| Self::new(thread, worker)).collect()
+    }
+
     fn new(thread: &HeldThread, worker: &RegisteredWorker) -> Self {
         let HeldThread { id, queue, name, attempt, .. } = thread;
         Self {
@@ -121,7 +142,13 @@ impl WorkerView {
             draining_since: draining_since.copied().map(Rfc3339),
             left: report.left.clone(),
             done_by: report.done_within.map(|left| worker.seen_at.after(left).into()),
-            hung_threads: report.hung_threads.iter().map(|thread| HeldThreadView::new(thread, worker)).collect(),
+            hung_threads: HeldThreadView::all(&report.hung_threads, worker),
+            blocking: report.blocking.as_ref().map(|blocking| BlockingThreadsView {
+                threads: blocking.threads,
+                busy: blocking.busy,
+                waiting: blocking.waiting,
+                held: HeldThreadView::all(&blocking.held, worker),
+            }),
             started_at: worker.started_at.into(),
             seen_at: worker.seen_at.into(),
             expires_at: worker.expires_at.into(),

@@ -82,6 +82,7 @@ mod tests {
             draining_for: None,
             done_within: None,
             hung_threads: Vec::new(),
+            blocking: None,
         };
         let now = Timestamp::from_micros(1);
         RegisteredWorker { report, started_at: now, seen_at: now, expires_at: now }

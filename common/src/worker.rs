@@ -62,9 +62,28 @@ pub struct WorkerReport {
     /// Threads it has written off and that are still held, the longest first: at most a hundred.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hung_threads: Vec<HeldThread>,
+    /// Its threads for blocking tasks. `None` if it has no blocking task or does not report them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocking: Option<BlockingThreads>,
 }
 
-/// A thread that a blocking task holds although its attempt is over: the function did not return within its grace.
+/// A worker's threads for blocking tasks, without those it has written off.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockingThreads {
+    /// How many there are: so many blocking tasks run at a time at most.
+    pub threads: u32,
+    /// `name@version` of every blocking task it can run.
+    pub tasks: Vec<String>,
+    /// How many threads run a task.
+    pub busy: u32,
+    /// How many blocking tasks it has claimed that wait for a thread.
+    pub waiting: u32,
+    /// The threads that run a task, the longest first: at most a hundred.
+    pub held: Vec<HeldThread>,
+}
+
+/// A thread that a blocking task holds. If the worker has written it off, the task's attempt is over, but its function did
+/// not return within its grace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldThread {
     /// The task.

@@ -18,6 +18,7 @@ use jobbers_common::{
     policy::TaskPolicy,
     task::ClaimedTask,
     time::Timestamp,
+    worker::HeldThread,
 };
 use jobbers_process::{
     logging::label::{Label, Labels},
@@ -275,6 +276,23 @@ impl Attempt {
     /// Whether it had to wait for a thread.
     pub(crate) fn is_blocking(&self) -> bool {
         self.standing.load(Ordering::Acquire) != standing::FREE
+    }
+
+    /// Whether it waits for a thread.
+    pub(crate) fn waits_for_thread(&self) -> bool {
+        self.standing.load(Ordering::Acquire) == standing::WAITS && !self.has_ended()
+    }
+
+    /// Whether its function runs on a thread that was not written off.
+    pub(crate) fn holds_thread(&self) -> bool {
+        self.standing.load(Ordering::Acquire) == standing::BEGUN && self.has_begun() && !self.has_ended()
+    }
+
+    /// The thread that its function holds.
+    pub(crate) fn thread(&self) -> HeldThread {
+        let ClaimedTask { id, queue, name, attempt, .. } = &self.task;
+        let (id, queue, name) = (id.clone(), queue.clone(), name.clone());
+        HeldThread { id, queue, name, attempt: *attempt, held_for: self.runs_for() }
     }
 
     /// Marks it as taken by a thread. Returns false if it was withdrawn.

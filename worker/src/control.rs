@@ -11,7 +11,7 @@ use jobbers_common::{
     engine::Engine,
     name::WorkerId,
     schedule::Schedule,
-    worker::{WorkerReport, WorkerState},
+    worker::{BlockingThreads, WorkerReport, WorkerState},
 };
 use jobbers_process::{
     shutdown::Shutdown,
@@ -81,21 +81,20 @@ async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
         Some(engine) => engine,
         None => jobbers_engines::open(&config.engine_url, jobbers_engines::OpenOptions::default()).await?,
     };
-    let identity = identity(&config, &registry);
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let pool = BlockingPool::new(cores, runtime.clone());
+    let identity = identity(&config, &registry, &pool);
     tracing::info!(worker = %identity.id, role = %config.role, slots = config.concurrency, "worker started");
 
     let client = Client::new(Arc::clone(&engine));
     let shared = SharedState::new(identity.id.clone(), config.lease, config.cancel_grace, states, Some(client));
     let leases = Arc::new(Leases::default());
     let board = Arc::new(Board::default());
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let pool = BlockingPool::new(cores, runtime.clone());
-    let tools = Tools { engine: Arc::clone(&engine), pool, tracing: traces::current() };
-
     let meter = opentelemetry::global::meter(SCOPE);
     let figures = Arc::default();
     meters::observe(&meter, &config.role, config.concurrency, &figures, &leases);
     meters::observe_hung_threads(&meter, &shared);
+    let tools = Tools { engine: Arc::clone(&engine), pool, tracing: traces::current() };
     let meters = Meters::new(&config.role, &meter);
 
     let renewal = Renewal {
@@ -144,7 +143,7 @@ async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
     Ok(report)
 }
 
-fn identity(config: &Config, registry: &Registry) -> WorkerReport {
+fn identity(config: &Config, registry: &Registry, pool: &BlockingPool) -> WorkerReport {
     let id = WorkerId::new(ulid::Ulid::generate().to_string());
     #[expect(clippy::expect_used, reason = "a ULID is 26 letters and digits")]
     let id = id.expect("a legal worker id");
@@ -165,6 +164,13 @@ fn identity(config: &Config, registry: &Registry) -> WorkerReport {
         draining_for: None,
         done_within: None,
         hung_threads: Vec::new(),
+        blocking: registry.has_blocking().then(|| BlockingThreads {
+            threads: u32::try_from(pool.width()).unwrap_or(u32::MAX),
+            tasks: registry.blocking_names(),
+            busy: 0,
+            waiting: 0,
+            held: Vec::new(),
+        }),
     }
 }
 

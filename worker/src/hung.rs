@@ -31,24 +31,23 @@ struct WrittenOff {
     thread: HeldThread,
 }
 
+/// The longest held threads, as many as a report names.
+pub(crate) fn longest_first(mut threads: Vec<HeldThread>) -> Vec<HeldThread> {
+    threads.sort_by_key(|thread| std::cmp::Reverse(thread.held_for));
+    threads.truncate(MOST_NAMED);
+    threads
+}
+
 impl HungThreads {
     /// Notes that the function of this attempt holds its thread, although the attempt is over.
     pub(crate) fn add(&self, attempt: &Attempt, seat: Arc<Seat>) {
-        let task = &attempt.task;
-        let held_for = attempt.runs_for();
+        let thread = attempt.thread();
         tracing::error!(
-            id = %task.id, name = %task.name, attempt = task.attempt, ran = ?held_for,
+            id = %thread.id, name = %thread.name, attempt = thread.attempt, ran = ?thread.held_for,
             "the task ignored its stop request; its thread is written off"
         );
-        let thread = HeldThread {
-            id: task.id.clone(),
-            queue: task.queue.clone(),
-            name: task.name.clone(),
-            attempt: task.attempt,
-            held_for,
-        };
         let now = Instant::now();
-        self.held().push(WrittenOff { seat, since: now.checked_sub(held_for).unwrap_or(now), thread });
+        self.held().push(WrittenOff { seat, since: now.checked_sub(thread.held_for).unwrap_or(now), thread });
     }
 
     /// How many there are.
@@ -60,11 +59,9 @@ impl HungThreads {
     pub(crate) fn named(&self) -> Vec<HeldThread> {
         let held = self.held();
         let thread = |held: &WrittenOff| HeldThread { held_for: held.since.elapsed(), ..held.thread.clone() };
-        let mut threads: Vec<HeldThread> = held.iter().map(thread).collect();
+        let threads = held.iter().map(thread).collect();
         drop(held);
-        threads.sort_by_key(|thread| std::cmp::Reverse(thread.held_for));
-        threads.truncate(MOST_NAMED);
-        threads
+        longest_first(threads)
     }
 
     /// For each pair of queue and task: how many threads it holds, and the longest time among them.

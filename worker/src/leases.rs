@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use jobbers_common::{name::TaskId, policy::TaskPolicy, task::ClaimedTask};
+use jobbers_common::{name::TaskId, policy::TaskPolicy, task::ClaimedTask, worker::HeldThread};
 use parking_lot::Mutex;
 use slab::Slab;
 
@@ -44,6 +44,13 @@ impl Leases {
     /// All that are held now.
     pub(crate) fn all(&self) -> Vec<Arc<Attempt>> {
         self.0.lock().iter().map(|(_, attempt)| Arc::clone(attempt)).collect()
+    }
+
+    /// The threads that blocking tasks hold, and how many tasks wait for one.
+    pub(crate) fn threads(&self) -> (Vec<HeldThread>, usize) {
+        let attempts = self.all();
+        let held = attempts.iter().filter(|attempt| attempt.holds_thread()).map(|attempt| attempt.thread()).collect();
+        (held, attempts.iter().filter(|attempt| attempt.waits_for_thread()).count())
     }
 
     /// Those of the given tasks.

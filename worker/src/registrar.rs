@@ -16,7 +16,7 @@ use jobbers_common::{
 };
 use tokio::{sync::watch, time::timeout};
 
-use crate::{attempt::SharedState, leases::Leases};
+use crate::{attempt::SharedState, hung::longest_first, leases::Leases};
 
 const EVERY: Duration = Duration::from_secs(2);
 /// How often the catalogue of its tasks is sent again, and how long the store keeps it.
@@ -115,6 +115,12 @@ pub(crate) async fn keep_registered(
             WorkerState::Draining => rest(&leases, deadline),
         };
         report.hung_threads = shared.hung.named();
+        if let Some(blocking) = &mut report.blocking {
+            let (held, waiting) = leases.threads();
+            blocking.busy = u32::try_from(held.len()).unwrap_or(u32::MAX);
+            blocking.waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
+            blocking.held = longest_first(held);
+        }
         report.draining_for = since.map(|since| since.elapsed());
         report.state = state;
         report.queues = queues;

@@ -103,8 +103,17 @@ impl Registry {
 
     /// `name@version` of each, in order.
     pub(crate) fn names(&self) -> Vec<String> {
-        let each = self.0.values().flatten().map(|task| format!("{}@{}", task.name(), task.version()));
-        let mut names: Vec<_> = each.collect();
+        self.names_of(|_| true)
+    }
+
+    /// The same of the blocking ones.
+    pub(crate) fn blocking_names(&self) -> Vec<String> {
+        self.names_of(|task| task.is_blocking())
+    }
+
+    fn names_of(&self, is_meant: impl Fn(&dyn AnyTask) -> bool) -> Vec<String> {
+        let meant = self.0.values().flatten().filter(|task| is_meant(**task));
+        let mut names: Vec<_> = meant.map(|task| format!("{}@{}", task.name(), task.version())).collect();
         names.sort();
         names
     }

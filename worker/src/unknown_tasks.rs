@@ -267,6 +267,7 @@ mod tests {
             draining_for: None,
             done_within: None,
             hung_threads: Vec::new(),
+            blocking: None,
         };
         let now = Timestamp::from_micros(1);
         vec![RegisteredWorker { report, started_at: now, seen_at: now, expires_at: now }]

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use jiff::Timestamp;
-use jobbers_api::worker::{HeldThreadView, SteeredView, WorkerListView, WorkerSelection, WorkerView};
+use jobbers_api::worker::{BlockingThreadsView, HeldThreadView, SteeredView, WorkerListView, WorkerSelection, WorkerView};
 use jobbers_common::name::{RoleName, WorkerId};
 use jobbers_process::exit;
 
@@ -131,7 +131,15 @@ async fn list(args: &ClientArgs) -> Result<ExitCode, Failure> {
     }
     output::table(&table)?;
     for worker in &workers {
-        for HeldThreadView { id, name, queue, attempt, since } in &worker.hung_threads {
+        let waiting = worker.blocking.as_ref().filter(|blocking| blocking.waiting > 0);
+        if let Some(BlockingThreadsView { threads, busy, waiting, .. }) = waiting {
+            let worker = &worker.id;
+            output::line(format_args!(
+                "worker {worker}: {busy} of {threads} threads for blocking tasks are busy, and {waiting} such tasks wait"
+            ))?;
+        }
+        let held = waiting.map_or(&[][..], |blocking| &blocking.held);
+        for HeldThreadView { id, name, queue, attempt, since } in worker.hung_threads.iter().chain(held) {
             let (worker, since) = (&worker.id, when::full(*since));
             output::line(format_args!(
                 "worker {worker}: attempt {attempt} of task {id} ({name}, queue {queue}) has held a thread since {since}"

@@ -41,6 +41,7 @@ fn report(name: &str) -> WorkerReport {
         draining_for: None,
         done_within: None,
         hung_threads: Vec::new(),
+        blocking: None,
     }
 }
 

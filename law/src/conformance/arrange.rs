@@ -11,7 +11,7 @@ use jobbers_common::{
     registry::{Catalogue, TaskSpec},
     routing::{ExplicitQueue, Route, RouteKey, RouteRule, Versions},
     time::Clock,
-    worker::{HeldThread, WorkerReport, WorkerState},
+    worker::{BlockingThreads, HeldThread, WorkerReport, WorkerState},
 };
 
 use super::{DONE, Fixture, queue, seconds, task_in, worker};
@@ -308,14 +308,20 @@ pub(super) fn report(name: &str) -> WorkerReport {
         left: Vec::new(),
         draining_for: Some(seconds(7)),
         done_within: Some(seconds(90)),
-        hung_threads: vec![HeldThread {
-            id: TaskId::new("hangs").unwrap(),
-            queue: queue("default"),
-            name: TaskName::new("digest").unwrap(),
-            attempt: 2,
-            held_for: Duration::from_millis(61_500),
-        }],
+        hung_threads: vec![held("hangs", 2)],
+        blocking: Some(BlockingThreads {
+            threads: 2,
+            tasks: vec!["digest@1".to_owned()],
+            busy: 1,
+            waiting: 3,
+            held: vec![held("runs", 1)],
+        }),
     }
+}
+
+fn held(id: &str, attempt: u32) -> HeldThread {
+    let (queue, name) = (queue("default"), TaskName::new("digest").unwrap());
+    HeldThread { id: TaskId::new(id).unwrap(), queue, name, attempt, held_for: Duration::from_millis(61_500) }
 }
 
 pub async fn workers_come_and_go(f: Fixture) {

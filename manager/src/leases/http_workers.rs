@@ -202,6 +202,7 @@ impl Known {
             draining_for: None,
             done_within: None,
             hung_threads: Vec::new(),
+            blocking: None,
         }
     }
 }

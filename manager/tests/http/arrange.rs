@@ -158,6 +158,7 @@ fn report(id: &str, role: &str) -> WorkerReport {
         draining_for: None,
         done_within: None,
         hung_threads: Vec::new(),
+        blocking: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Why a task does not run now.
 
-use jobbers_common::worker::{HeldThread, WorkerReport, WorkerState};
+use jobbers_common::worker::{BlockingThreads, HeldThread, WorkerReport, WorkerState};
 use serde_json::{Value, json};
 
 use crate::server::{Server, worker};
@@ -23,6 +23,7 @@ fn report() -> WorkerReport {
         draining_for: None,
         done_within: None,
         hung_threads: Vec::new(),
+        blocking: None,
     }
 }
 
@@ -57,17 +58,55 @@ async fn a_task_that_nothing_holds_back_is_next() {
     server.get("/tasks/none/explain").await.refused(404, "unknown_task");
 }
 
-#[tokio::test]
-async fn a_thread_that_its_earlier_attempt_still_holds_is_told() {
-    let server = Server::start().await;
-    submit(&server, "a").await;
-    let thread = |id: &str, attempt| HeldThread {
+fn thread(id: &str, attempt: u32) -> HeldThread {
+    HeldThread {
         id: id.parse().unwrap(),
         queue: "default".parse().unwrap(),
         name: "t".parse().unwrap(),
         attempt,
         held_for: std::time::Duration::from_secs(90),
-    };
+    }
+}
+
+/// A worker with two threads, for which `t` is a blocking task.
+fn with_threads(held: &[&str]) -> WorkerReport {
+    let held: Vec<_> = held.iter().map(|id| thread(id, 1)).collect();
+    let busy = u32::try_from(held.len()).unwrap();
+    let blocking = Some(BlockingThreads { threads: 2, tasks: vec!["t@1".to_owned()], busy, waiting: 1, held });
+    WorkerReport { blocking, ..report() }
+}
+
+#[tokio::test]
+async fn a_blocking_task_without_a_free_thread_says_which_tasks_hold_them() {
+    let server = Server::start().await;
+    for id in ["a", "b", "c"] {
+        submit(&server, id).await;
+    }
+    server.claim("default", 2).await;
+    register(&server, with_threads(&["a"])).await;
+    assert_eq!(codes(&server, "c").await, ["next"], "a thread is free");
+    let runs = explain(&server, "a").await["reasons"][0].clone();
+    let seen = server.get("/workers").await.expect(200)["workers"][0].clone();
+    assert_eq!((&runs["code"], &runs["since"]), (&json!("running"), &seen["blocking"]["held"][0]["since"]));
+    let pool = &seen["blocking"];
+    assert_eq!((&pool["threads"], &pool["busy"], &pool["waiting"]), (&json!(2), &json!(1), &json!(1)));
+
+    register(&server, with_threads(&["a", "x"])).await;
+    // One is claimed, one is ready: both wait for a thread.
+    for id in ["b", "c"] {
+        let waits = explain(&server, id).await["reasons"][0].clone();
+        assert_eq!((&waits["code"], &waits["tasks"]), (&json!("waits_for_thread"), &json!(["a", "x"])), "{waits}");
+        assert!(waits["since"].is_string(), "{waits}");
+    }
+    let other = WorkerReport { id: "other".parse().unwrap(), ..with_threads(&[]) };
+    register(&server, other).await;
+    assert_eq!(codes(&server, "c").await, ["next"], "another worker has free threads");
+}
+
+#[tokio::test]
+async fn a_thread_that_its_earlier_attempt_still_holds_is_told() {
+    let server = Server::start().await;
+    submit(&server, "a").await;
     let hung_threads = vec![thread("a", 2), thread("other", 7)];
     register(&server, WorkerReport { hung_threads, ..report() }).await;
     let now = server.get("/workers").await.expect(200)["workers"][0]["seen_at"].clone();

@@ -353,6 +353,7 @@ async fn a_worker_is_given_what_it_knows_and_leaves_the_rest_to_others() {
         draining_for: None,
         done_within: None,
         hung_threads: Vec::new(),
+        blocking: None,
     };
     server.engine.register_worker(report, Duration::from_secs(60)).await.unwrap();
     let body = json!({"worker": "py", "queues": ["default"], "tasks": ["resize@1"], "limit": 3});

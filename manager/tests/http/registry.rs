@@ -37,6 +37,7 @@ fn report(id: &str, tasks: &[&str]) -> WorkerReport {
         draining_for: None,
         done_within: None,
         hung_threads: Vec::new(),
+        blocking: None,
     }
 }
 

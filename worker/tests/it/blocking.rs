@@ -232,6 +232,31 @@ async fn a_worker_reports_which_task_holds_which_thread() {
 }
 
 #[tokio::test]
+async fn a_worker_reports_which_blocking_tasks_run_and_how_many_wait() {
+    let bench = Bench::new();
+    let (release, _worker) = hanging(&bench);
+    let threads = thread::available_parallelism().unwrap().get();
+    let mut ids = Vec::new();
+    for _ in 0..=threads {
+        ids.push(bench.submit(&grinds, NoParameters).await);
+    }
+    let is_full = |report: &WorkerReport| {
+        let blocking = report.blocking.as_ref().unwrap();
+        assert!(blocking.tasks.contains(&"grinds@1".to_owned()), "{blocking:?}");
+        let counts = (blocking.threads as usize, blocking.busy as usize, blocking.waiting, blocking.held.len());
+        counts == (threads, threads, 1, threads)
+    };
+    bench.until_report(is_full).await;
+    for _ in 0..=threads {
+        release.send(()).unwrap();
+    }
+    for id in &ids {
+        bench.over(id).await;
+    }
+    bench.until_report(|report| report.blocking.as_ref().is_some_and(|it| (it.busy, it.waiting) == (0, 0))).await;
+}
+
+#[tokio::test]
 async fn a_worker_with_too_many_hung_threads_drains_and_says_so() {
     let mut bench = Bench::new();
     bench.config.max_hung_threads = 2;

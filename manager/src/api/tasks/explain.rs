@@ -30,7 +30,9 @@ use jobbers_common::{
     workflow::run_of,
 };
 
-use self::workers::{able_workers, earlier_queues, free_workers, held_threads, per_worker_reason};
+use self::workers::{
+    able_workers, earlier_queues, free_workers, held_threads, no_free_thread, per_worker_reason, running,
+};
 use crate::{app::App, extract::Path, problem::problems};
 
 problems!(ExplainProblems: [Code::UnknownTask]);
@@ -41,8 +43,8 @@ const NAMED: usize = 10;
 /// Why a task does not run now
 ///
 /// Everything that keeps it from running, each with a code and a sentence: a paused queue, a time in the future, a
-/// limit and the tasks that use it up, no worker that serves its queue or knows its name and version, other queues that
-/// its workers empty first; and its place in the queue.
+/// limit and the tasks that use it up, no worker that serves its queue or knows its name and version, no free thread for a
+/// blocking task, other queues that its workers empty first; and its place in the queue.
 #[utoipa::path(
     get, path = "/tasks/{id}/explain", tag = "tasks", operation_id = "explain_task",
     params(("id" = NameDoc, Path, description = "The task's id")),
@@ -69,6 +71,7 @@ pub(crate) async fn explain(State(app): State<Arc<App>>, Path(id): Path<TaskId>)
             let unable = able_workers(&task, &config, &workers).err();
             elsewhere(&task, "").into_iter().chain(unable).collect()
         }
+        Status::Started => vec![running(&task, &workers)],
         _ => elsewhere(&task, &workflow_of(&app, &task).await?),
     };
     reasons.extend(held_threads(&task, &workers));
@@ -90,7 +93,11 @@ async fn worker_reasons(
         Err(unable) => return Ok(vec![unable]),
     };
     let mut reasons = match free_workers(task, &able) {
-        Ok(free) => per_worker_reason(app, task, queue, &free).await?.into_iter().collect(),
+        Ok(free) => {
+            let mut reasons: Vec<_> = per_worker_reason(app, task, queue, &free).await?.into_iter().collect();
+            reasons.extend(no_free_thread(task, &free, workers));
+            reasons
+        }
         Err(reason) => vec![reason],
     };
     reasons.extend(earlier_queues(app, task, config, &able).await?);
@@ -111,7 +118,6 @@ fn next() -> Reason {
 /// For a task that is not in a queue of ready ones.
 fn elsewhere(task: &Task, workflow: &str) -> Vec<Reason> {
     let reason = match task.status {
-        Status::Started => running(task),
         Status::Scheduled if task.attempt > 0 => {
             let attempt = task.attempt;
             Reason::new(C::NotDue, format!("it waits for its next attempt, after attempt {attempt}"))
@@ -132,12 +138,6 @@ async fn workflow_of(app: &App, task: &Task) -> Result<String> {
         }
         _ => Ok(String::new()),
     }
-}
-
-fn running(task: &Task) -> Reason {
-    let worker = task.worker.as_ref().map_or_else(|| "a worker".to_owned(), |worker| format!("worker {worker}"));
-    let stopping = if task.cancel_requested { ", and has been asked to stop" } else { "" };
-    Reason::new(C::Running, format!("it runs on {worker}{stopping}"))
 }
 
 fn behind_others(place: &QueuePlace) -> Reason {

@@ -1,5 +1,7 @@
 //! The reasons that concern workers.
 
+use std::slice;
+
 use jobbers_api::{explain::ReasonCode as C, problem::Result, worker::held_since};
 use jobbers_common::{
     lifecycle::Status,
@@ -72,6 +74,51 @@ pub(super) fn free_workers(task: &Task, able: &[&WorkerReport]) -> Result<Vec<Wo
         return Err(Reason::new(C::WorkersBusy, message));
     }
     Ok(free.into_iter().map(|worker| worker.id.clone()).collect())
+}
+
+/// For a leased task: that it runs, and since when it holds a thread if it is a blocking task; or that it waits for one.
+pub(super) fn running(task: &Task, workers: &[RegisteredWorker]) -> Reason {
+    let Some(id) = &task.worker else { return Reason::new(C::Running, "it runs on a worker") };
+    let worker = workers.iter().find(|worker| worker.report.id == *id);
+    let stopping = if task.cancel_requested { ", and has been asked to stop" } else { "" };
+    let its_thread = worker.and_then(|worker| {
+        let held = &worker.report.blocking.as_ref()?.held;
+        let thread = held.iter().find(|thread| thread.id == task.id && thread.attempt == task.attempt)?;
+        Some(held_since(thread, worker))
+    });
+    match (its_thread, no_free_thread(task, slice::from_ref(id), workers)) {
+        (Some(since), _) => {
+            Reason::new(C::Running, format!("it runs on worker {id}{stopping}, and holds a thread there")).since(since)
+        }
+        (None, Some(waits)) => waits,
+        (None, None) => Reason::new(C::Running, format!("it runs on worker {id}{stopping}")),
+    }
+}
+
+/// For a blocking task, if each of these workers runs a blocking task on every thread: which tasks, and since when.
+pub(super) fn no_free_thread(task: &Task, of: &[WorkerId], workers: &[RegisteredWorker]) -> Option<Reason> {
+    let kind = format!("{}@{}", task.name, task.version);
+    let (mut busy, mut held) = (0, Vec::new());
+    for worker in workers.iter().filter(|worker| of.contains(&worker.report.id)) {
+        let blocking = worker.report.blocking.as_ref().filter(|blocking| blocking.tasks.contains(&kind))?;
+        if blocking.busy < blocking.threads {
+            return None;
+        }
+        busy += u64::from(blocking.busy);
+        held.extend(blocking.held.iter().map(|thread| (held_since(thread, worker), thread.id.clone())));
+    }
+    held.sort();
+    let of = match of {
+        [one] => format!("worker {one}"),
+        several => format!("the {} workers that could claim it", several.len()),
+    };
+    let message = format!("it waits for a thread: each thread of {of} runs another blocking task");
+    let mut reason = Reason::new(C::WaitsForThread, message);
+    // A report names a hundred threads; of more, the latest may be missing.
+    if let Some((last, _)) = held.last().filter(|_| held.len() as u64 == busy) {
+        reason = reason.since(*last);
+    }
+    (busy > 0).then(|| reason.held_by(held.into_iter().take(NAMED).map(|(_, id)| id).collect()))
 }
 
 /// The threads that functions of its earlier attempts still hold.
