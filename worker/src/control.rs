@@ -94,6 +94,9 @@ async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
     let figures = Arc::default();
     meters::observe(&meter, &config.role, config.concurrency, &figures, &leases);
     meters::observe_hung_threads(&meter, &shared);
+    if registry.has_blocking() {
+        meters::observe_threads(&meter, &config.role, pool.width(), &leases);
+    }
     let tools = Tools { engine: Arc::clone(&engine), pool, tracing: traces::current() };
     let meters = Meters::new(&config.role, &meter);
 

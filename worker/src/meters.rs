@@ -30,7 +30,7 @@ use opentelemetry::{
     metrics::{BoundCounter, BoundHistogram, Counter, Histogram, Meter},
 };
 
-pub(crate) use self::gauges::{Figures, observe, observe_hung_threads};
+pub(crate) use self::gauges::{Figures, observe, observe_hung_threads, observe_threads};
 use self::pair::{Instruments, Key, Pair};
 use crate::attempt::{Attempt, Stop};
 

@@ -186,6 +186,16 @@ catalogue! {
         "How many it runs now.";
     WORKER_UNSETTLED: Gauge "jobbers.worker.unsettled", "{task}", [ROLE], 100, &[], WORKER,
         "Attempts that have ended and wait for the store to take their end; it grows while the store is away.";
+    WORKER_THREADS_LIMIT: Gauge "jobbers.worker.threads.limit", "{thread}", [ROLE], 100, &[], WORKER,
+        "How many blocking tasks the worker runs at a time at most; absent for a worker without blocking tasks.";
+    WORKER_THREADS_BUSY: Gauge "jobbers.worker.threads.busy", "{thread}", [QUEUE, TASK], PAIRS, &[], WORKER,
+        "Threads that run a blocking task, without those that were written off.";
+    WORKER_THREADS_BUSY_AGE: Gauge "jobbers.worker.threads.busy.age", "s", [QUEUE, TASK], PAIRS, &[], WORKER,
+        "For how long the task that holds one of these threads longest has run; 0 while none runs.";
+    WORKER_THREADS_WAITING: Gauge "jobbers.worker.threads.waiting", "{task}", [QUEUE, TASK], PAIRS, &[], WORKER,
+        "Blocking tasks that the worker has claimed and that wait for a thread.";
+    WORKER_THREADS_FULL_AGE: Gauge "jobbers.worker.threads.full.age", "s", [ROLE], 100, &[], WORKER,
+        "For how long every thread for blocking tasks has run its present task while others wait for a thread; 0 while a thread is free or none waits.";
     WORKER_THREADS_HUNG: Gauge "jobbers.worker.threads.hung", "{thread}", [QUEUE, TASK], PAIRS, &[], WORKER,
         "Threads held by blocking tasks whose attempts are over: the functions did not return within their grace. At `max_hung_threads` the worker drains and exits with 76.";
     WORKER_THREADS_HUNG_AGE: Gauge "jobbers.worker.threads.hung.age", "s", [QUEUE, TASK], PAIRS, &[], WORKER,

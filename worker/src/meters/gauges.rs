@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Weak,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -12,7 +12,8 @@ use std::{
 use jobbers_common::{
     metrics::catalogue::{
         CANCELS_OVERDUE, CONFIG_VERSION, HEARTBEATS_OVERDUE, WORKER_SLOTS_LIMIT, WORKER_SLOTS_USED,
-        WORKER_THREADS_HUNG, WORKER_THREADS_HUNG_AGE, WORKER_UNSETTLED,
+        WORKER_THREADS_BUSY, WORKER_THREADS_BUSY_AGE, WORKER_THREADS_FULL_AGE, WORKER_THREADS_HUNG,
+        WORKER_THREADS_HUNG_AGE, WORKER_THREADS_LIMIT, WORKER_THREADS_WAITING, WORKER_UNSETTLED,
     },
     name::RoleName,
 };
@@ -63,22 +64,39 @@ pub(crate) fn observe(meter: &Meter, role: &RoleName, slots: u32, figures: &Arc<
             gauge.observe(f64::from(slots), &by_role);
         }
     });
-    let pairs = |of: fn(&Attempt, Instant) -> Option<bool>| {
-        let leases = Arc::downgrade(leases);
-        move |gauge: &dyn AsyncInstrument<f64>| {
-            for ((queue, task), attempts) in count(&leases, of) {
-                gauge.observe(attempts, &[KeyValue::new("queue", queue), KeyValue::new("task", task)]);
-            }
-        }
-    };
     HEARTBEATS_OVERDUE.gauge(
         meter,
-        pairs(|attempt, now| {
+        counted(leases, |attempt, now| {
             let interval = attempt.policy.max_heartbeat_interval?;
             Some(!attempt.has_ended() && attempt.last_beat() + interval < now)
         }),
     );
-    CANCELS_OVERDUE.gauge(meter, pairs(|attempt, now| Some(attempt.ignores_cancel(now))));
+    CANCELS_OVERDUE.gauge(meter, counted(leases, |attempt, now| Some(attempt.ignores_cancel(now))));
+}
+
+/// Registers the gauges of the threads for blocking tasks, `width` in number.
+pub(crate) fn observe_threads(meter: &Meter, role: &RoleName, width: usize, leases: &Arc<Leases>) {
+    let (by_role, alive) = ([role_of(role)], Arc::downgrade(leases));
+    WORKER_THREADS_LIMIT.gauge(meter, move |gauge| {
+        if alive.strong_count() > 0 {
+            gauge.observe(width as f64, &by_role);
+        }
+    });
+    let is_blocking = |attempt: &Attempt, is: bool| attempt.is_blocking().then_some(is);
+    WORKER_THREADS_BUSY.gauge(meter, counted(leases, move |attempt, _| is_blocking(attempt, attempt.holds_thread())));
+    WORKER_THREADS_WAITING
+        .gauge(meter, counted(leases, move |attempt, _| is_blocking(attempt, attempt.waits_for_thread())));
+    let age = |attempt: &Attempt, _| {
+        let held_for = || if attempt.holds_thread() { attempt.runs_for() } else { Duration::ZERO };
+        attempt.is_blocking().then(held_for).map(|age| age.as_secs_f64())
+    };
+    WORKER_THREADS_BUSY_AGE.gauge(meter, by_pair(leases, age, f64::max));
+    let (by_role, leases) = ([role_of(role)], Arc::downgrade(leases));
+    WORKER_THREADS_FULL_AGE.gauge(meter, move |gauge| {
+        let Some((held, waiting)) = leases.upgrade().map(|leases| leases.threads()) else { return };
+        let latest = held.iter().map(|thread| thread.held_for).min().filter(|_| held.len() >= width && waiting > 0);
+        gauge.observe(latest.unwrap_or_default().as_secs_f64(), &by_role);
+    });
 }
 
 /// Registers the gauges of threads that blocking tasks hold although their attempts are over.
@@ -99,16 +117,32 @@ pub(crate) fn observe_hung_threads(meter: &Meter, shared: &Arc<SharedState>) {
     WORKER_THREADS_HUNG_AGE.gauge(meter, read(|(_, longest)| longest.as_secs_f64()));
 }
 
-/// Running attempts that match, per queue and task. A pair without matches is reported as 0, so that a gauge falls
+/// How many running attempts match, per queue and task. A pair without matches is reported as 0, so that a gauge falls
 /// again; a pair for which `of` returns `None` is not reported.
-fn count(leases: &Weak<Leases>, of: fn(&Attempt, Instant) -> Option<bool>) -> BTreeMap<(String, String), f64> {
-    let mut found = BTreeMap::new();
-    let Some(leases) = leases.upgrade() else { return found };
-    let now = Instant::now();
-    for attempt in leases.all() {
-        let Some(is) = of(&attempt, now) else { continue };
-        let pair = (attempt.task.queue.to_string(), attempt.task.name.to_string());
-        *found.entry(pair).or_default() += f64::from(u8::from(is));
+fn counted(
+    leases: &Arc<Leases>,
+    of: impl Fn(&Attempt, Instant) -> Option<bool> + Send + Sync + 'static,
+) -> impl Fn(&dyn AsyncInstrument<f64>) + Send + Sync + 'static {
+    by_pair(leases, move |attempt, now| of(attempt, now).map(|is| f64::from(u8::from(is))), |a, b| a + b)
+}
+
+/// A figure of the running attempts, folded per queue and task.
+fn by_pair(
+    leases: &Arc<Leases>,
+    of: impl Fn(&Attempt, Instant) -> Option<f64> + Send + Sync + 'static,
+    fold: fn(f64, f64) -> f64,
+) -> impl Fn(&dyn AsyncInstrument<f64>) + Send + Sync + 'static {
+    let leases = Arc::downgrade(leases);
+    move |gauge| {
+        let Some(leases) = leases.upgrade() else { return };
+        let (mut found, now) = (BTreeMap::new(), Instant::now());
+        for attempt in leases.all() {
+            let Some(figure) = of(&attempt, now) else { continue };
+            let pair = (attempt.task.queue.to_string(), attempt.task.name.to_string());
+            found.entry(pair).and_modify(|known| *known = fold(*known, figure)).or_insert(figure);
+        }
+        for ((queue, task), figure) in found {
+            gauge.observe(figure, &[KeyValue::new("queue", queue), KeyValue::new("task", task)]);
+        }
     }
-    found
 }

@@ -11,12 +11,12 @@ use tokio::task::JoinSet;
 
 use super::{
     LAG, rules,
-    site::{Plan, Site},
+    site::{Plan, Site, threads},
 };
 use crate::{engines::Kind, stack::Stack};
 
 /// What work brings about that goes wrong, wave by wave.
-const BY_BAD_WORK: [&str; 13] = [
+const BY_BAD_WORK: [&str; 14] = [
     "JobbersQueueNotServed",
     "JobbersQueueWaitsLong",
     "JobbersQueuePausedWithWork",
@@ -26,6 +26,7 @@ const BY_BAD_WORK: [&str; 13] = [
     "JobbersHeartbeatsOverdue",
     "JobbersCancelsIgnored",
     "JobbersThreadsHung",
+    "JobbersThreadsStuck",
     "JobbersTasksUnknown",
     "JobbersTasksDeadLettered",
     "JobbersDeadLettersForgotten",
@@ -153,7 +154,8 @@ async fn bad_work(site: &Site, begun: SystemTime) {
     fire(site, begun, &BY_BAD_WORK, async || drop(api.post("/tasks", &wave).await.ok())).await;
 }
 
-/// A task that is silent, is cancelled, and goes on all the same; and a blocking one that goes on after its timeout.
+/// A task that is silent, is cancelled, and goes on all the same; a blocking one that goes on after its timeout; and more
+/// without a timeout than the worker has threads.
 pub(super) async fn lose_control(site: &Site) {
     let task = json!({"name": "deaf", "queue": "stubborn", "max_heartbeat_interval": "200ms"});
     let deaf = site.api.submit(&task).await;
@@ -162,6 +164,8 @@ pub(super) async fn lose_control(site: &Site) {
     let hangs = json!({"name": "stubborn", "queue": "stubborn", "timeout": "200ms", "max_retries": 0});
     let hangs = site.api.submit(&hangs).await;
     site.effects.happened("started", &hangs).await;
+    let hangs = json!({"name": "stubborn", "queue": "stubborn"});
+    site.api.post("/tasks", &json!({"tasks": vec![hangs; threads() + 1]})).await.ok();
 }
 
 async fn boards(site: &Site, begun: SystemTime) {

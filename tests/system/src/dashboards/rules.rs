@@ -20,6 +20,7 @@ const THRESHOLDS: &[(&str, &str, &str)] = &[
     ("JobbersStartsTooLateFast", "le=\"10000\"", "le=\"1000\""),
     ("JobbersStartsTooLateSlow", "le=\"10000\"", "le=\"1000\""),
     ("JobbersWorkersFull", "> 10000", "> 1000"),
+    ("JobbersThreadsStuck", "> 900", "> 5"),
     ("JobbersDeadLettersForgotten", "> 7 * 86400", "> 5"),
     ("JobbersConfigurationDiffers", "> 60", "> 3"),
     ("JobbersCleanerFails", "> 86400", "> 5"),

@@ -76,7 +76,9 @@ impl Site {
             stack.worker_program(program, &environment).await
         };
         let (first, second) = (role("worker", "default", "64").await, role("worker", "default", "64").await);
-        let (fragile, stubborn) = (role("worker", "fragile", "1").await, role("test-worker", "stubborn", "4").await);
+        // Three more than threads: so many tasks ignore a cancel, hang beyond their timeout, or wait for a thread.
+        let slots = (threads() + 3).to_string();
+        let (fragile, stubborn) = (role("worker", "fragile", "1").await, role("test-worker", "stubborn", &slots).await);
         let chores = ["--engine-url", stack.url(), "--queue", "swept", "--older-than", "500ms", "--watch", "1s"];
         let cleaner = Program::start("cleaner", stack.folder(), &chores, &watched);
         let mut targets = vec![manager.address];
@@ -93,6 +95,11 @@ impl Site {
         let effects = Effects::at(stack.effects.path());
         Self { api, manager, _programs: programs, fragile, stubborn, prometheus, collector, effects }
     }
+}
+
+/// How many threads for blocking tasks a worker has.
+pub(super) fn threads() -> usize {
+    std::thread::available_parallelism().unwrap().get()
 }
 
 /// Where a program serves `/metrics`.
