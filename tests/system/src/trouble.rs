@@ -8,6 +8,7 @@ use jobbers_test_support::{
     redis_server::{Persistence, RedisServer},
     wait::{until, within},
 };
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::{
@@ -177,6 +178,36 @@ async fn a_read_only_sqlite_file_refuses_tasks_and_still_tells() {
     let reader = Manager::ready(Program::start_unprivileged("manager", stack.folder(), &arguments)).await;
     assert_refused(&reader.api.post("/tasks", &json!({"name": "note"})).await, 503, "store_read_only");
     assert_eq!(reader.api.task(&kept).await["status"], "submitted");
+}
+
+/// The manager may not write the archive when it starts; once it may, it archives what waited, without a restart.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_archive_that_is_read_only_at_the_start_is_written_once_it_may_be() {
+    let stack = Stack::on_redis(Persistence::None).await;
+    std::fs::set_permissions(stack.folder(), Permissions::from_mode(0o777)).unwrap();
+    let path = stack.folder().join("dead.db");
+    let arguments =
+        ["--engine-url", stack.url(), "--listen", "127.0.0.1:0", "--dlq-path", path.to_str().unwrap()];
+    let mut first = Manager::ready(Program::start_unprivileged("manager", stack.folder(), &arguments)).await;
+    first.program.line("this manager keeps the archive").await;
+    first.program.signal(Signal::SIGTERM);
+    assert!(first.program.exit().await.success());
+
+    let allow = |mode| std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+    allow(0o444);
+    let Manager { api, program, .. } =
+        Manager::ready(Program::start_unprivileged("manager", stack.folder(), &arguments)).await;
+    let _worker = stack.stock_worker().await;
+    let doomed = api.submit(&json!({"name": "fail", "parameters": {"kind": "fatal"}})).await;
+    assert_eq!(api.finished(&doomed).await["status"], "failed");
+    let refused = program.line("dead letters can't be archived").await;
+    assert!(refused.contains("read-only"), "{refused}");
+    assert_eq!(api.get("/health/ready").await.ok()["outbox"], 1);
+
+    allow(0o644);
+    program.line("dead letters are archived again").await;
+    assert_eq!(api.get("/dead-letter-queue/stats").await.ok()["total"], 1);
+    assert_eq!(api.get("/health/ready").await.ok()["outbox"], 0);
 }
 
 on_both_engines!(a_worker_that_finds_no_store_says_so_and_ends);
