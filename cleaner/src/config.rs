@@ -255,6 +255,9 @@ pub struct Config {
     pub metrics_listen: Option<SocketAddr>,
     /// Whether that address may be another than loopback.
     pub metrics_insecure: bool,
+    /// The address file of the running system that named the store and the manager, if one did.
+    #[serde(skip)]
+    pub address_file: Option<PathBuf>,
 }
 
 /// Why the cleaner does not start.
@@ -280,7 +283,9 @@ impl Config {
     /// [`ConfigError`] for a file that can't be read and for invalid values.
     pub fn load(args: &Args) -> Result<Self, ConfigError> {
         let args = Args { engine: args.engine.resolved(), ..args.clone() };
-        let config: Self = layers::layered(DEFAULTS, args.config.as_deref(), &args)?;
+        let keys = layers::SiteKeys::StoreAndManager;
+        let (config, address_file) = layers::layered_on_site(DEFAULTS, keys, args.config.as_deref(), &args)?;
+        let config = Self { address_file, ..config };
         if config.status.contains(&Status::Started) {
             return Err(ConfigError::Value(format!("status: {RUNNING}")));
         }

@@ -12,6 +12,7 @@ use jobbers_engines::OpenOptions;
 use jobbers_process::{
     exit, logging,
     shutdown::Shutdown,
+    site,
     telemetry::{Options, Telemetry, TelemetryError},
 };
 
@@ -65,6 +66,7 @@ async fn clean(args: &Args) -> anyhow::Result<ExitCode> {
     let options = OpenOptions { tombstones, ..OpenOptions::existing() };
     // Before the store is opened, so that a signal from now on stops the cleaner in good order.
     let shutdown = Shutdown::on_signals()?;
+    site::announce(config.address_file.as_deref());
     let engine = jobbers_engines::open(&config.engine_url, options).await?;
     let report = crate::run(&config, engine, &shutdown, &mut io::stdout()).await;
     telemetry.shutdown().await;

@@ -3,10 +3,7 @@
 //! It repeats only waiting calls by itself, because the caller knows whether a call may be sent again. Answers stay bytes
 //! until they are read, so that `--json` shows exactly what the manager sent.
 
-use std::{
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use http::{Method, header};
@@ -16,9 +13,10 @@ use jobbers_common::{
     duration,
     name::{BoardName, RoleName, ScheduleName, TaskId, WorkerId, WorkflowId},
 };
+use jobbers_process::site::Site;
 use serde::Serialize;
 
-use crate::{failure::Failure, output, site::Site};
+use crate::{failure::Failure, output};
 
 /// How long a waiting call endures an unreachable manager; one that restarts is back much sooner.
 pub const AWAY: Duration = Duration::from_secs(60);
@@ -48,9 +46,7 @@ impl ClientArgs {
         // Empty, as a compose file gives a variable that is not set.
         match self.manager.as_deref().filter(|url| !url.is_empty()) {
             Some(url) => Client::new(url),
-            None => {
-                Client::new(&Site::find(Path::new(".")).map_or_else(|| DEFAULT_URL.to_owned(), |site| site.manager))
-            }
+            None => Client::new(&Site::here().map_or_else(|| DEFAULT_URL.to_owned(), |site| site.manager)),
         }
     }
 }

@@ -18,7 +18,6 @@ mod fit;
 pub mod journal;
 mod output;
 mod scratch;
-mod site;
 mod stack;
 mod top;
 mod when;

@@ -121,7 +121,7 @@ fn fresh_file(folder: &Path, query: &str) -> Result<(Place, String), Failure> {
 }
 
 /// The folder of `//./jobbers.db?…`.
-pub(crate) fn folder_of(path: &str) -> PathBuf {
+fn folder_of(path: &str) -> PathBuf {
     let path = path.split('?').next().unwrap_or_default();
     match Path::new(path.strip_prefix("//").unwrap_or(path)).parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),

@@ -16,7 +16,7 @@ use jobbers_common::{
 };
 use jobbers_engines::OpenOptions;
 use jobbers_process::{
-    config::{ConfigError, layered},
+    config::{ConfigError, SiteKeys, layered, layered_on_site},
     engine_url::{EngineArgs, without_password},
     host,
     listen::{self, NotLoopback},
@@ -222,6 +222,9 @@ pub struct Config {
     /// Groups of boards that native tasks serve.
     #[serde(default, skip_serializing_if = "Bridges::is_empty")]
     pub bridges: Bridges,
+    /// The address file of the running system that named the store, if one did.
+    #[serde(skip)]
+    pub address_file: Option<PathBuf>,
 }
 
 /// Chores with a promise of one second must run at least this often.
@@ -239,7 +242,8 @@ impl Config {
     /// [`ConfigError`], with the key that is wrong.
     pub fn load(args: &Args) -> Result<Self, ConfigError> {
         let args = Args { engine: args.engine.resolved(), ..args.clone() };
-        layered::<Self>(DEFAULTS, args.config.as_deref(), &args)?.checked()
+        let (config, address_file) = layered_on_site::<Self>(DEFAULTS, SiteKeys::Store, args.config.as_deref(), &args)?;
+        Self { address_file, ..config }.checked()
     }
 
     /// Zero would mean "never", "nothing" or "without a pause", which is never intended.

@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use jobbers_process::{
     exit, logging,
     shutdown::Shutdown,
+    site,
     telemetry::{Options, Telemetry, TelemetryError},
 };
 
@@ -67,6 +68,7 @@ async fn serve(args: &Args, config: Config) -> anyhow::Result<()> {
     logging::init(&args.log).map_err(anyhow::Error::msg)?;
     telemetry.announce();
     let shutdown = Shutdown::on_signals()?;
+    site::announce(config.address_file.as_deref());
     let engine = jobbers_engines::open(&config.engine_url, config.open_options()).await?;
     let listeners = Listeners::bind(&config).await?;
     crate::run(config, engine, listeners, shutdown).await;

@@ -1,4 +1,4 @@
-//! Defaults < file < environment < flags.
+//! Defaults < address file of a running system < file < environment < flags.
 
 use std::path::{Path, PathBuf};
 
@@ -8,6 +8,8 @@ use figment::{
     value::{Dict, Map},
 };
 use serde::{Serialize, de::DeserializeOwned};
+
+use crate::site::{self, Site};
 
 /// Why the configuration is invalid.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +25,14 @@ pub enum ConfigError {
     /// The configuration has problems: one line each, with the key and its source.
     #[error("configuration: {0}")]
     Invalid(String),
+    /// The system in the working directory keeps its tasks in memory.
+    #[error(
+        "the `jobbers up` of {path} keeps its tasks in memory, and no other process can open them; name a store with --engine-url"
+    )]
+    Unshared {
+        /// The path of its address file.
+        path: PathBuf,
+    },
 }
 
 /// Merges the layers: `defaults` is the commented TOML shipped with the program, `file` the user's, and `args` the
@@ -35,17 +45,94 @@ pub fn layered<T: DeserializeOwned>(
     file: Option<&Path>,
     args: &impl Serialize,
 ) -> Result<T, ConfigError> {
-    let mut figment = Figment::from(Named { layer: Toml::string(defaults), name: "the defaults".to_owned() });
-    if let Some(path) = file {
-        let text =
-            std::fs::read_to_string(path).map_err(|source| ConfigError::File { path: path.to_owned(), source })?;
-        figment = figment.merge(Named { layer: Toml::string(&text), name: path.display().to_string() });
+    merged(of_defaults(defaults), read(file)?.as_ref(), args).extract().map_err(invalid)
+}
+
+/// The settings that name a running system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SiteKeys {
+    /// `engine_url`.
+    Store,
+    /// `engine_url` and `manager`.
+    StoreAndManager,
+}
+
+/// Like [`layered`], for a program that opens a store. If no layer above the defaults sets `engine_url`, the store is that
+/// of the `jobbers up` that runs in the working directory. Then also returns the path of its address file.
+///
+/// # Errors
+/// Like [`layered`]; also if that system keeps its tasks in memory, where no other process can open them.
+pub fn layered_on_site<T: DeserializeOwned>(
+    defaults: &str,
+    keys: SiteKeys,
+    file: Option<&Path>,
+    args: &impl Serialize,
+) -> Result<(T, Option<PathBuf>), ConfigError> {
+    layered_in(Path::new("."), defaults, keys, file, args)
+}
+
+fn layered_in<T: DeserializeOwned>(
+    folder: &Path,
+    defaults: &str,
+    keys: SiteKeys,
+    file: Option<&Path>,
+    args: &impl Serialize,
+) -> Result<(T, Option<PathBuf>), ConfigError> {
+    let file = read(file)?;
+    let is_named = merged(Figment::new(), file.as_ref(), args).contains("engine_url");
+    let Some(site) = Site::find(folder).filter(|_| !is_named) else {
+        let config = merged(of_defaults(defaults), file.as_ref(), args).extract().map_err(invalid)?;
+        return Ok((config, None));
+    };
+    let path = site::file_in(folder);
+    if !site.is_shared() {
+        return Err(ConfigError::Unshared { path });
     }
-    let said = Named { layer: Serialized::defaults(args), name: "a flag or an environment variable".to_owned() };
-    figment.merge(said).extract().map_err(|errors| {
-        let lines: Vec<String> = errors.into_iter().map(|error| told(&error)).collect();
-        ConfigError::Invalid(lines.join("; "))
-    })
+    let found = Named { layer: Serialized::defaults(SiteLayer::new(&site, keys)), name: path.display().to_string() };
+    let config = merged(of_defaults(defaults).merge(found), file.as_ref(), args).extract().map_err(invalid)?;
+    Ok((config, Some(path)))
+}
+
+/// The settings of a running system as a layer.
+#[derive(Debug, Serialize)]
+struct SiteLayer<'a> {
+    engine_url: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    manager: Option<&'a str>,
+}
+
+impl<'a> SiteLayer<'a> {
+    fn new(site: &'a Site, keys: SiteKeys) -> Self {
+        let manager = (keys == SiteKeys::StoreAndManager).then_some(&*site.manager);
+        Self { engine_url: &site.store, manager }
+    }
+}
+
+fn of_defaults(defaults: &str) -> Figment {
+    Figment::from(Named { layer: Toml::string(defaults), name: "the defaults".to_owned() })
+}
+
+/// A configuration file: its path and its text.
+fn read(file: Option<&Path>) -> Result<Option<(PathBuf, String)>, ConfigError> {
+    let Some(path) = file else { return Ok(None) };
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some((path.to_owned(), text))),
+        Err(source) => Err(ConfigError::File { path: path.to_owned(), source }),
+    }
+}
+
+/// Merges the layers of the user over `base`.
+fn merged(base: Figment, file: Option<&(PathBuf, String)>, args: &impl Serialize) -> Figment {
+    let base = match file {
+        Some((path, text)) => base.merge(Named { layer: Toml::string(text), name: path.display().to_string() }),
+        None => base,
+    };
+    base.merge(Named { layer: Serialized::defaults(args), name: "a flag or an environment variable".to_owned() })
+}
+
+fn invalid(errors: figment::Error) -> ConfigError {
+    let lines: Vec<String> = errors.into_iter().map(|error| told(&error)).collect();
+    ConfigError::Invalid(lines.join("; "))
 }
 
 /// A layer with the name that users know.
@@ -136,6 +223,66 @@ mod tests {
             "{error}"
         );
         assert!(!error.contains(".rs") && !error.contains("Wrong"), "{error}");
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Service {
+        engine_url: String,
+        manager: Option<String>,
+    }
+
+    #[derive(Serialize)]
+    struct ServiceArgs {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        engine_url: Option<&'static str>,
+    }
+
+    const SERVICE_DEFAULTS: &str = "engine_url = \"sqlite://./jobbers.db\"\n";
+
+    fn service(
+        folder: &Path,
+        keys: SiteKeys,
+        file: Option<&Path>,
+        engine_url: Option<&'static str>,
+    ) -> (String, Option<String>, bool) {
+        let args = ServiceArgs { engine_url };
+        let (config, path) = layered_in::<Service>(folder, SERVICE_DEFAULTS, keys, file, &args).unwrap();
+        (config.engine_url, config.manager, path.is_some())
+    }
+
+    #[test]
+    fn a_store_that_no_layer_names_is_that_of_the_system_in_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let config_file = folder.path().join("service.toml");
+        std::fs::write(&config_file, "engine_url = \"sqlite://of-the-file.db\"\n").unwrap();
+        let url = |file: Option<&Path>, flag| service(folder.path(), SiteKeys::StoreAndManager, file, flag);
+        assert_eq!(url(None, None), ("sqlite://./jobbers.db".to_owned(), None, false));
+
+        let marker = Site::new("127.0.0.1:8600".parse().unwrap(), "redis://h/1").mark(folder.path()).unwrap().unwrap();
+        let manager = Some("http://127.0.0.1:8600".to_owned());
+        assert_eq!(url(None, None), ("redis://h/1".to_owned(), manager, true));
+        let (store, manager, _) = service(folder.path(), SiteKeys::Store, None, None);
+        assert_eq!((store, manager), ("redis://h/1".to_owned(), None));
+        assert_eq!(url(None, Some("redis://flag")), ("redis://flag".to_owned(), None, false));
+        assert_eq!(url(Some(&config_file), None), ("sqlite://of-the-file.db".to_owned(), None, false));
+
+        drop(marker);
+        assert_eq!(url(None, None).0, "sqlite://./jobbers.db");
+    }
+
+    #[test]
+    fn a_system_that_keeps_its_tasks_in_memory_is_not_joined() {
+        let folder = tempfile::tempdir().unwrap();
+        let site = Site::new("127.0.0.1:8600".parse().unwrap(), "sqlite::memory:");
+        let _marker = site.mark(folder.path()).unwrap().unwrap();
+        let load = |engine_url| {
+            let args = ServiceArgs { engine_url };
+            layered_in::<Service>(folder.path(), SERVICE_DEFAULTS, SiteKeys::Store, None, &args)
+        };
+        let error = load(None).unwrap_err().to_string();
+        assert!(error.contains("in memory") && error.contains("--engine-url"), "{error}");
+        assert!(load(Some("sqlite://x.db")).is_ok());
     }
 
     #[test]

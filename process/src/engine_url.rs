@@ -3,6 +3,8 @@
 use clap::Args;
 use serde::Serialize;
 
+use crate::site::Site;
+
 /// The store's address, as flag or environment. Flatten it into a binary's arguments.
 #[derive(Debug, Clone, Default, Args, Serialize)]
 pub struct EngineArgs {
@@ -45,6 +47,12 @@ impl EngineArgs {
     #[must_use]
     pub fn given(&self) -> Option<&str> {
         self.engine_url.as_deref().or(self.redis_url.as_deref())
+    }
+
+    /// The configured address, or else the store of the `jobbers up` that runs in the working directory, if any.
+    #[must_use]
+    pub fn given_or_found(&self) -> Option<String> {
+        self.given().map(str::to_owned).or_else(|| Site::here().map(|site| site.store))
     }
 
     /// The same with `engine_url` filled from `REDIS_URL` if only that is set; for [`crate::config::layered`].

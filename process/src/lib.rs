@@ -1,7 +1,7 @@
 //! What every `main` of Jobbers needs and no library should: layered configuration, logs, telemetry, signals, exit codes.
 //!
-//! The order is the same everywhere: built-in defaults (the commented file shipped to users), then the configuration
-//! file, then the environment, then flags. Only this crate and the `clap` definitions of the binaries read the
+//! The order is the same everywhere: built-in defaults (the commented file shipped to users), then the address file of a
+//! running system ([`site`]), then the configuration file, then the environment, then flags. Only this crate and the `clap` definitions of the binaries read the
 //! environment.
 
 pub mod config;
@@ -11,5 +11,6 @@ pub mod host;
 pub mod listen;
 pub mod logging;
 pub mod shutdown;
+pub mod site;
 pub mod telemetry;
 pub mod when;

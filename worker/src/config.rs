@@ -15,7 +15,7 @@ use jobbers_common::{
     queue::DEFAULT,
 };
 use jobbers_process::{
-    config::{ConfigError, layered},
+    config::{ConfigError, SiteKeys, layered_on_site},
     engine_url::EngineArgs,
     listen,
     logging::LogArgs,
@@ -66,6 +66,9 @@ pub struct Config {
     /// Whether that address may be another than loopback.
     #[serde(default)]
     pub metrics_insecure: bool,
+    /// The address file of the `jobbers up` that named the store, if one did.
+    #[serde(skip)]
+    pub address_file: Option<PathBuf>,
 }
 
 impl Default for Config {
@@ -86,6 +89,7 @@ impl Default for Config {
             version: None,
             metrics_listen: None,
             metrics_insecure: false,
+            address_file: None,
         }
     }
 }
@@ -97,7 +101,8 @@ impl Config {
     /// [`ConfigError`], with every value that is out of bounds.
     pub fn load(args: &Args) -> Result<Self, ConfigError> {
         let said = Said { engine: args.engine.resolved().engine_url, worker: &args.worker, metrics: &args.metrics };
-        let config: Self = layered(DEFAULTS, args.config.as_deref(), &said)?;
+        let (config, address_file) = layered_on_site(DEFAULTS, SiteKeys::Store, args.config.as_deref(), &said)?;
+        let config = Self { address_file, ..config };
         config.validate()?;
         Ok(config)
     }

@@ -15,6 +15,7 @@ use jobbers_common::{
 };
 use jobbers_process::{
     shutdown::Shutdown,
+    site,
     telemetry::{SCOPE, traces},
 };
 use tokio::{
@@ -79,7 +80,10 @@ async fn work(plan: Plan, shutdown: &Shutdown) -> Result<Report, WorkerError> {
     let Plan { config, engine, states, registry, schedules, runtime } = plan;
     let engine = match engine {
         Some(engine) => engine,
-        None => jobbers_engines::open(&config.engine_url, jobbers_engines::OpenOptions::default()).await?,
+        None => {
+            site::announce(config.address_file.as_deref());
+            jobbers_engines::open(&config.engine_url, jobbers_engines::OpenOptions::default()).await?
+        }
     };
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let pool = BlockingPool::new(cores, runtime.clone());

@@ -1,6 +1,6 @@
 //! `jobbers doctor`: whether a store is well, told by itself and not through a manager.
 
-use std::{path::Path, process::ExitCode};
+use std::process::ExitCode;
 
 use comfy_table::{Cell, Color};
 use indicatif::ProgressBar;
@@ -13,7 +13,6 @@ use crate::{
     failure::Failure,
     output,
     scratch::cant_open,
-    site::Site,
 };
 
 const AFTER_HELP: &str = "\
@@ -39,8 +38,8 @@ pub struct Args {
 /// # Errors
 /// When it can't be opened or stops answering.
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let site = Site::find(Path::new("."));
-    let url = args.engine.given().or(site.as_ref().map(|site| site.store.as_str())).unwrap_or(DEFAULT_URL);
+    let found = args.engine.given_or_found();
+    let url = found.as_deref().unwrap_or(DEFAULT_URL);
     let opened = jobbers_engines::open(url, OpenOptions::existing()).await;
     let engine = match opened {
         Ok(engine) => engine,

@@ -22,7 +22,6 @@ use crate::{
     },
     output,
     scratch::cant_open,
-    site::Site,
 };
 
 const AFTER_HELP: &str = "\
@@ -66,8 +65,8 @@ impl ArchiveArgs {
 /// # Errors
 /// When the store can't be opened or stops answering, or the journal can't be written.
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let site = Site::find(Path::new("."));
-    let url = args.engine.given().or(site.as_ref().map(|site| site.store.as_str())).unwrap_or(DEFAULT_URL);
+    let found = args.engine.given_or_found();
+    let url = found.as_deref().unwrap_or(DEFAULT_URL);
     let engine = jobbers_engines::open(url, OpenOptions::existing()).await.map_err(|error| cant_open(url, &error))?;
     let archive = args.letters.file(url);
     let (counts, unreadable) = if args.output == Path::new("-") {

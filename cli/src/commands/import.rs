@@ -9,7 +9,10 @@ use std::{
 use indicatif::ProgressBar;
 use jobbers_archive::Archive;
 use jobbers_engines::OpenOptions;
-use jobbers_process::{engine_url::EngineArgs, exit};
+use jobbers_process::{
+    engine_url::{EngineArgs, without_password},
+    exit,
+};
 
 use super::export::{ArchiveArgs, told};
 use crate::{
@@ -47,9 +50,16 @@ pub struct Args {
 /// # Errors
 /// When the journal is damaged, and when the store can't be opened or refuses.
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let Some(url) = args.engine.given() else {
+    let Some(url) = args.engine.given_or_found() else {
         return Err(Failure::Usage("name the store to import into with --engine-url".to_owned()));
     };
+    let url = url.as_str();
+    if args.engine.given().is_none() {
+        output::note(format_args!(
+            "the store is that of the `jobbers up` that runs in this folder: {}",
+            without_password(url)
+        ));
+    }
     let journal = open(&args.journal)?;
     output::note(format!(
         "the journal of {} from a {} store is whole: {}",

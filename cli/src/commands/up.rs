@@ -1,6 +1,11 @@
 //! `jobbers up`: manager, worker and cleaner in one process, or all but the worker.
 
-use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
+use std::{
+    collections::HashSet,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use jobbers_manager::{
     Listeners,
@@ -12,6 +17,7 @@ use jobbers_process::{
     listen,
     logging::{self, LogArgs},
     shutdown::Shutdown,
+    site::{self, Marker, Site},
     telemetry::{MetricsArgs, Options, Telemetry, TelemetryError},
 };
 use jobbers_worker::config::WorkerArgs;
@@ -19,8 +25,7 @@ use jobbers_worker::config::WorkerArgs;
 use crate::{
     failure::Failure,
     output,
-    scratch::{cant_open, folder_of},
-    site::{Marker, Site},
+    scratch::cant_open,
     stack::{Plan, Stack},
 };
 
@@ -126,12 +131,13 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     let has_worker = worker.is_some();
     let shutdown = on_signals()?;
     let listeners = bind(&manager).await?;
+    site::announce(manager.address_file.as_deref());
     let store = manager.engine_url.clone();
     let opened = jobbers_engines::open(&store, manager.open_options()).await;
     let engine = opened.map_err(|error| cant_open(&store, &error))?;
     let health = engine.health().await.map_err(|error| cant_open(&store, &error))?;
     let stack = Stack::start(Plan { manager, worker, listeners, engine, now: shutdown.now.clone() }).await?;
-    let _marker = mark(stack.address, &store, &health.store);
+    let _markers = mark(stack.address, &store, &health.store);
     for warning in &health.warnings {
         tracing::warn!("{warning}");
     }
@@ -152,16 +158,44 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     Ok(report?.exit_code())
 }
 
-/// Leaves the file by which commands in this folder find the system.
-fn mark(address: SocketAddr, given: &str, shown: &str) -> Option<Marker> {
-    let (folder, store) = match shown.strip_prefix("sqlite:") {
-        Some(path) => (folder_of(path), shown),
-        None => (PathBuf::from("."), given),
+/// Writes the address file into the working directory, and beside an SQLite file in another folder.
+fn mark(address: SocketAddr, given: &str, shown: &str) -> Vec<Marker> {
+    let here = PathBuf::from(".");
+    let (site, folders) = match shown.strip_prefix("sqlite://") {
+        Some(path) => {
+            let beside = Path::new(path).parent().map(Path::to_owned);
+            (Site::new(address, &absolute(path, given)), std::iter::once(here).chain(beside).collect())
+        }
+        None => (Site::new(address, given), vec![here]),
     };
-    Site::new(address, store).mark(&folder).unwrap_or_else(|error| {
-        tracing::warn!(%error, "commands in this folder need --manager: the file by which they find it can't be written");
-        None
-    })
+    let mut seen = HashSet::new();
+    let folders = folders.into_iter().filter(|folder| seen.insert(folder.canonicalize().ok()));
+    folders.filter_map(|folder| mark_in(&folder, &site)).collect()
+}
+
+fn mark_in(folder: &Path, site: &Site) -> Option<Marker> {
+    let file = site::file_in(folder).display().to_string();
+    match site.mark(folder) {
+        Ok(None) => {
+            tracing::warn!(
+                file,
+                "commands in this folder find another running `jobbers up`; name this one with --manager"
+            );
+            None
+        }
+        Ok(marker) => marker,
+        Err(error) => {
+            tracing::warn!(%error, file, "the address file can't be written: commands in this folder need --manager and --engine-url");
+            None
+        }
+    }
+}
+
+/// The URL of the SQLite file at this absolute path, with the options of the URL that was given.
+fn absolute(path: &str, given: &str) -> String {
+    let path = path.replace('%', "%25").replace('?', "%3F");
+    let options = given.find('?').map_or("", |at| &given[at..]);
+    format!("sqlite://{path}{options}")
 }
 
 /// Follows the process's signals.
@@ -178,4 +212,15 @@ pub fn on_signals() -> Result<Shutdown, Failure> {
 /// When an address can't be had.
 pub async fn bind(manager: &jobbers_manager::Config) -> Result<Listeners, Failure> {
     Listeners::bind(manager).await.map_err(|error| Failure::Unavailable(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::absolute;
+
+    #[test]
+    fn the_address_file_names_a_store_with_its_options() {
+        let url = absolute("/srv/a b?/50%.db", "sqlite://50%25.db?max_bytes=2000000");
+        assert_eq!(url, "sqlite:///srv/a b%3F/50%25.db?max_bytes=2000000");
+    }
 }

@@ -1,6 +1,6 @@
 //! Starting and stopping the whole system.
 
-use crate::jobbers::{Up, run, run_in};
+use crate::jobbers::{Running, Said, Up, run, run_in};
 
 #[test]
 fn a_running_task_is_finished_when_the_system_is_told_to_stop() {
@@ -36,6 +36,55 @@ fn commands_in_its_folder_find_the_system_and_its_store() {
     up.terminate();
     let (_, _folder) = up.ended();
     assert!(!marker.exists());
+}
+
+/// Opened the store of the `jobbers up` in its folder, and logged why it opened this one.
+#[track_caller]
+fn opened(said: &Said, store: &str) {
+    for words in [".jobbers-up.json", &*format!("opened the store store=\"{store}\"")] {
+        assert!(said.err.contains(words), "{words}: {said:?}");
+    }
+}
+
+#[test]
+fn services_that_are_started_beside_it_open_its_store() {
+    let up = Up::in_folder(
+        tempfile::tempdir().unwrap(),
+        &["--engine-url", "sqlite://elsewhere.db?synchronous=normal", "--no-worker"],
+    );
+    let folder = up.folder.path();
+    let store = format!("sqlite://{}", folder.canonicalize().unwrap().join("elsewhere.db").display());
+    up.jobbers(&["submit", "echo", "hello=world", "--id", "waits"]).ok();
+    opened(&run_in(folder, &["worker", "--ttl", "1"]).ok(), &store);
+    up.jobbers(&["status", "waits", "--wait=30s"]).ok();
+    opened(&run_in(folder, &["cleaner", "--retention"]).ok(), &store);
+    // It opens the store, and then finds its address taken.
+    let taken = up.url.strip_prefix("http://").unwrap();
+    opened(&run_in(folder, &["manager", "--listen", taken]).ends_with(69), &store);
+    let printed = run_in(folder, &["worker", "--print-config"]).ok().out;
+    assert!(printed.contains(&format!("{store}?synchronous=normal")), "{printed}");
+    let journal = run_in(folder, &["export"]).ok().out;
+    let imported = up.jobbers_fed(&["import", "-"], &journal).ok();
+    assert!(imported.err.contains("elsewhere.db"), "{imported:?}");
+    assert!(!folder.join("jobbers.db").exists());
+    let named = run_in(folder, &["worker", "--print-config", "--engine-url", "sqlite://./jobbers.db"]).ok().out;
+    assert!(named.contains("\"sqlite://./jobbers.db\""), "{named}");
+}
+
+#[test]
+fn a_second_one_in_its_folder_is_a_further_manager_of_its_store() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let url = format!("sqlite://{}", elsewhere.path().join("tasks.db").display());
+    let up = Up::in_folder(tempfile::tempdir().unwrap(), &["--engine-url", &url]);
+    let second = Running::start(up.folder.path(), &["--no-worker"]);
+    assert_ne!(second.url, up.url);
+    up.jobbers(&["submit", "echo", "--id", "shared", "--manager", &second.url]).ok();
+    // Commands go on finding the first, in its folder and beside its file.
+    for folder in [&up.folder, &elsewhere] {
+        run_in(folder.path(), &["status", "shared", "--wait=30s"]).ok();
+    }
+    assert!(!up.folder.path().join("jobbers.db").exists());
+    assert!(elsewhere.path().join(".jobbers-up.json").exists());
 }
 
 #[test]

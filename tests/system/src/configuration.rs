@@ -2,9 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use jobbers_test_support::program::Program;
 use serde_json::json;
 
-use crate::{engines::Kind, stack::Stack};
+use crate::{
+    engines::Kind,
+    stack::{Manager, Stack},
+};
 
 /// How soon a change is live everywhere.
 const SEEN_WITHIN: Duration = Duration::from_secs(2);
@@ -13,6 +17,7 @@ on_both_engines!(
     a_pause_and_its_end_reach_a_worker_in_another_process,
     a_queue_added_to_a_role_is_served_without_a_restart,
     a_running_task_is_cancelled_in_another_process,
+    a_worker_in_the_folder_of_up_works_on_its_store,
 );
 
 async fn a_pause_and_its_end_reach_a_worker_in_another_process(kind: Kind) {
@@ -63,4 +68,21 @@ async fn a_running_task_is_cancelled_in_another_process(kind: Kind) {
     assert!(asked_at.elapsed() < SEEN_WITHIN, "{:?}", asked_at.elapsed());
     stack.effects.happened("interrupted", &id).await;
     assert_eq!(stack.effects.count("done").get(&id), None);
+}
+
+async fn a_worker_in_the_folder_of_up_works_on_its_store(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let folder = stack.folder();
+    let arguments = ["up", "--no-worker", "--listen", "127.0.0.1:0", "--engine-url", stack.url()];
+    let up = Program::start("jobbers", folder, &arguments, &[]);
+    up.line("jobbers is up").await;
+    let up = Manager::ready(up).await;
+    let effects = stack.effects.path().to_str().unwrap();
+    let gate = folder.join("gate");
+    let environment = [("TEST_EFFECTS", effects), ("TEST_GATE", gate.to_str().unwrap())];
+    let worker = Program::start::<&str>("test-worker", folder, &[], &environment);
+    worker.line(".jobbers-up.json").await;
+    let id = up.api.submit(&json!({"name": "note"})).await;
+    assert_eq!(up.api.finished(&id).await["status"], "completed");
+    assert!(!folder.join("jobbers.db").exists());
 }

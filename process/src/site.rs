@@ -1,14 +1,14 @@
-//! The file by which commands find the system that `jobbers up` runs in their folder.
+//! The address file, by which commands and services find the system that `jobbers up` runs in their folder.
 //!
-//! `up` writes it beside the SQLite file, or in its working directory for another store, and holds a lock on it while it
-//! runs. A file without a lock is left from a crash, and counts for nothing.
+//! `up` writes it into its working directory and beside its SQLite file, and holds a lock on it while it runs. A file
+//! without a lock is left from a crash and is ignored.
 
 use std::{
     fs::{File, OpenOptions, Permissions, TryLockError},
     io::{self, Read, Seek, Write},
     net::SocketAddr,
     os::unix::fs::{MetadataExt, PermissionsExt},
-    path::{Path, PathBuf},
+    path::{self, Path, PathBuf},
 };
 
 use nix::unistd::geteuid;
@@ -16,19 +16,21 @@ use serde::{Deserialize, Serialize};
 
 /// The file's name.
 const NAME: &str = ".jobbers-up.json";
+/// A store that no other process can open.
+const MEMORY: &str = "sqlite::memory:";
 
 /// Where a running system is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Site {
+pub struct Site {
     /// The manager's URL.
-    pub(crate) manager: String,
+    pub manager: String,
     /// The store's URL, as `--engine-url` takes it. May hold a password: only the owner can read the file.
-    pub(crate) store: String,
+    pub store: String,
 }
 
 /// The file while `up` runs. Removed when dropped.
 #[derive(Debug)]
-pub(crate) struct Marker {
+pub struct Marker {
     path: PathBuf,
     _lock: File,
 }
@@ -42,7 +44,8 @@ impl Drop for Marker {
 
 impl Site {
     /// The system whose manager listens on `address`, on the store at `store`.
-    pub(crate) fn new(address: SocketAddr, store: &str) -> Self {
+    #[must_use]
+    pub fn new(address: SocketAddr, store: &str) -> Self {
         let host = match address {
             SocketAddr::V4(v4) if v4.ip().is_unspecified() => "127.0.0.1".to_owned(),
             SocketAddr::V4(v4) => v4.ip().to_string(),
@@ -52,9 +55,10 @@ impl Site {
         Self { manager: format!("http://{host}:{}", address.port()), store: store.to_owned() }
     }
 
-    /// The system that runs in `folder`, if any. The file of another user counts for nothing, or that user could have
-    /// commands in a shared folder sent to a manager of their own.
-    pub(crate) fn find(folder: &Path) -> Option<Self> {
+    /// The system that runs in `folder`, if any. The file of another user is ignored, or that user could lead commands
+    /// in a shared folder to a manager and a store of their own.
+    #[must_use]
+    pub fn find(folder: &Path) -> Option<Self> {
         let mut file = File::open(folder.join(NAME)).ok()?;
         if file.metadata().ok()?.uid() != geteuid().as_raw() {
             return None;
@@ -67,11 +71,23 @@ impl Site {
         serde_json::from_str(&text).ok()
     }
 
-    /// Writes the file into `folder`. Returns `None` where another system already has.
+    /// The system that runs in the working directory, if any.
+    #[must_use]
+    pub fn here() -> Option<Self> {
+        Self::find(Path::new("."))
+    }
+
+    /// Whether other processes can open its store.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        !self.store.starts_with(MEMORY)
+    }
+
+    /// Writes the file into `folder`. Returns `None` if the one in it is of another running system.
     ///
     /// # Errors
     /// When the file can't be written.
-    pub(crate) fn mark(&self, folder: &Path) -> io::Result<Option<Marker>> {
+    pub fn mark(&self, folder: &Path) -> io::Result<Option<Marker>> {
         let path = folder.join(NAME);
         let mut file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path)?;
         match file.try_lock() {
@@ -85,6 +101,20 @@ impl Site {
         serde_json::to_writer(&file, self)?;
         file.write_all(b"\n")?;
         Ok(Some(Marker { path, _lock: file }))
+    }
+}
+
+/// The absolute path of the address file in `folder`.
+#[must_use]
+pub fn file_in(folder: &Path) -> PathBuf {
+    let file = folder.join(NAME);
+    path::absolute(&file).unwrap_or(file)
+}
+
+/// Logs that the address of the store comes from an address file, if it does.
+pub fn announce(file: Option<&Path>) {
+    if let Some(file) = file {
+        tracing::info!(file = %file.display(), "the store is that of the `jobbers up` that runs in this folder");
     }
 }
 
@@ -106,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_a_crash_left_counts_for_nothing() {
+    fn a_file_that_a_crash_left_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let site = Site::new("[::1]:8600".parse().unwrap(), "redis://h");
         std::fs::write(folder.path().join(NAME), serde_json::to_vec(&site).unwrap()).unwrap();
