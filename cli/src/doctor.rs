@@ -1,7 +1,7 @@
 //! The examination behind `jobbers doctor`: what it asks of a store, and what it makes of the answers.
 //!
 //! It reads and changes nothing; what it finds, `cleaner --repair` may mend. The store's own part is
-//! [`Engine::audit`]; here it is put beside what the store promises, who keeps the archive, and who runs which version.
+//! [`Engine::audit`]; here it is put beside what the store promises, who keeps the archive, and who shares the store.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -11,7 +11,8 @@ use jobbers_common::{
         look::first_queues,
     },
     limits::MAX_BATCH,
-    name::DutyName,
+    name::{DutyName, RoleName, WorkerId},
+    worker::RegisteredWorker,
 };
 use jobbers_manager::DEAD_LETTERS_DUTY;
 use serde::Serialize;
@@ -21,6 +22,8 @@ use crate::output;
 
 /// Findings that a report names; of more it tells the number.
 const NAMED: usize = 100;
+/// Live workers that a report names; the others are counted.
+const NAMED_WORKERS: usize = 20;
 /// A letter that the keeper has not fetched within this time is not just on its way.
 const FETCHED_WITHIN: Duration = Duration::from_secs(60);
 /// How long the keeper of the archive may take to say how it is.
@@ -76,6 +79,64 @@ impl Books {
     }
 }
 
+/// The processes that use the store, as far as they are known.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Sharers {
+    /// The managers that are known. A store keeps no list of managers, so there may be more.
+    pub managers: Vec<Manager>,
+    /// The first live workers, in the order of their ids.
+    pub workers: Vec<LiveWorker>,
+    /// How many live workers are not named.
+    pub further_workers: usize,
+}
+
+/// A manager of the store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Manager {
+    /// Its address.
+    pub url: String,
+    /// How it is known.
+    pub known_as: Vec<&'static str>,
+}
+
+/// A live worker of the store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LiveWorker {
+    /// Its id.
+    pub id: WorkerId,
+    /// The host it runs on.
+    pub host: String,
+    /// Its process id there.
+    pub pid: u32,
+    /// The version of its program.
+    pub version: String,
+    /// Its role.
+    pub role: RoleName,
+}
+
+impl Sharers {
+    fn new(here: Option<&str>, keeper: Option<&str>, mut workers: Vec<RegisteredWorker>) -> Self {
+        let known = [(here, "runs in this folder"), (keeper, "keeps the archive of dead letters")];
+        let mut managers: Vec<Manager> = Vec::new();
+        for (url, known_as) in known.into_iter().filter_map(|(url, known_as)| Some((url?, known_as))) {
+            match managers.iter_mut().find(|manager| manager.url == url) {
+                Some(manager) => manager.known_as.push(known_as),
+                None => managers.push(Manager { url: url.to_owned(), known_as: vec![known_as] }),
+            }
+        }
+        workers.sort_unstable_by(|one, other| one.report.id.cmp(&other.report.id));
+        let further_workers = workers.len().saturating_sub(NAMED_WORKERS);
+        let worker = |RegisteredWorker { report, .. }: RegisteredWorker| LiveWorker {
+            id: report.id,
+            host: report.host,
+            pid: report.pid,
+            version: report.version,
+            role: report.role,
+        };
+        Self { managers, workers: workers.into_iter().take(NAMED_WORKERS).map(worker).collect(), further_workers }
+    }
+}
+
 /// What an examination came to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
@@ -85,6 +146,8 @@ pub struct Report {
     pub checks: Vec<Check>,
     /// Each queue.
     pub queues: Vec<Books>,
+    /// Which processes use the store.
+    pub sharers: Sharers,
     /// How many tasks and entries were looked at.
     pub looked_at: u64,
     /// How many things do not agree.
@@ -94,10 +157,10 @@ pub struct Report {
 }
 
 impl Report {
-    fn new(checks: Vec<Check>, queues: Vec<Books>, audit: Audit) -> Self {
+    fn new(checks: Vec<Check>, queues: Vec<Books>, sharers: Sharers, audit: Audit) -> Self {
         let Audit { looked_at, found, findings } = audit;
         let healthy = checks.iter().all(|check| check.ok);
-        Self { healthy, checks, queues, looked_at, found: found.values().sum(), findings }
+        Self { healthy, checks, queues, sharers, looked_at, found: found.values().sum(), findings }
     }
 
     /// Of a store so damaged that it can't even be opened.
@@ -105,7 +168,7 @@ impl Report {
     pub fn of_damaged(why: &str) -> Self {
         let mut audit = Audit::default();
         audit.note(damage(why));
-        Self::new(vec![unread("store", why), records(&audit)], Vec::new(), audit)
+        Self::new(vec![unread("store", why), records(&audit)], Vec::new(), Sharers::default(), audit)
     }
 }
 
@@ -127,12 +190,13 @@ impl Audit {
     }
 }
 
-/// Examines a store from end to end. `watch` is called with the progress. What can't be read for damage is a
-/// problem of its check, and the next one has its turn.
+/// Examines a store from end to end. `here` is the address of the manager that is known to run on it in the working
+/// directory. `watch` is called with the progress. What can't be read for damage is a problem of its check, and the next
+/// one has its turn.
 ///
 /// # Errors
 /// Those of the store, but for damage.
-pub async fn examine(store: &Arc<dyn Engine>, watch: impl FnMut(u64)) -> Result<Report> {
+pub async fn examine(store: &Arc<dyn Engine>, here: Option<&str>, watch: impl FnMut(u64)) -> Result<Report> {
     let engine = store.as_ref();
     let mut checks = Vec::new();
     let health = readable(engine.health().await)?;
@@ -160,8 +224,18 @@ pub async fn examine(store: &Arc<dyn Engine>, watch: impl FnMut(u64)) -> Result<
     };
     let (letters, keeper) = letters.unwrap_or_else(|why| (unread("dead letters", &why), None));
     checks.push(letters);
-    checks.push(readable(versions(engine, keeper).await)?.unwrap_or_else(|why| unread("versions", &why)));
-    Ok(Report::new(checks, queues, audit))
+    let (url, version) = keeper.map_or((None, None), |keeper| (keeper.url, keeper.version));
+    let sharers = match readable(engine.workers().await)? {
+        Ok(workers) => {
+            checks.push(versions(&workers, version));
+            Sharers::new(here, url.as_deref(), workers)
+        }
+        Err(why) => {
+            checks.push(unread("versions", &why));
+            Sharers::new(here, url.as_deref(), Vec::new())
+        }
+    };
+    Ok(Report::new(checks, queues, sharers, audit))
 }
 
 /// An answer, or why it can't be read; the other errors of the store are those of the examination.
@@ -243,8 +317,16 @@ fn records(audit: &Audit) -> Check {
     Check::new("records", format!("{} tasks and entries", audit.looked_at), problems.collect())
 }
 
-/// Who keeps the archive, and how that one is, if it can be asked; then also which version it runs.
-async fn dead_letters(engine: &dyn Engine, health: &Health) -> Result<(Check, Option<String>)> {
+/// The manager that keeps the archive.
+struct ArchiveKeeper {
+    /// Its address, if it noted one.
+    url: Option<String>,
+    /// Its version, if it can be asked.
+    version: Option<String>,
+}
+
+/// Who keeps the archive, and how that one is, if it can be asked.
+async fn dead_letters(engine: &dyn Engine, health: &Health) -> Result<(Check, Option<ArchiveKeeper>)> {
     let Health { outbox, now, warnings: known, .. } = health;
     let (outbox, now) = (*outbox, *now);
     let mut problems = Vec::new();
@@ -263,8 +345,9 @@ async fn dead_letters(engine: &dyn Engine, health: &Health) -> Result<(Check, Op
     if waits.is_some() {
         problems.push(format!("{outbox} dead letters wait in the store, the oldest for more than a minute"));
     }
-    let url = url_of(&duty);
-    let (seen, version) = match ask(&url).await {
+    let noted = url_of(&duty);
+    let url = noted.as_deref().unwrap_or("an unknown address");
+    let (seen, version) = match ask(url).await {
         Some(ready) => {
             let warnings = ready["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str);
             problems.extend(warnings.filter(|it| !known.iter().any(|known| known == it)).map(str::to_owned));
@@ -272,13 +355,13 @@ async fn dead_letters(engine: &dyn Engine, health: &Health) -> Result<(Check, Op
         }
         None => (format!("kept by {url}, which can't be asked from here; {outbox} on their way"), None),
     };
-    Ok((Check::new("dead letters", seen, problems), version))
+    Ok((Check::new("dead letters", seen, problems), Some(ArchiveKeeper { url: noted, version })))
 }
 
-/// Where the holder of the duty says it is.
-fn url_of(duty: &Duty) -> String {
+/// The address that the holder of the duty noted.
+fn url_of(duty: &Duty) -> Option<String> {
     let note: Value = serde_json::from_str(&duty.note).unwrap_or_default();
-    note["url"].as_str().unwrap_or("an unknown address").to_owned()
+    note["url"].as_str().map(str::to_owned)
 }
 
 async fn ask(url: &str) -> Option<Value> {
@@ -289,10 +372,9 @@ async fn ask(url: &str) -> Option<Value> {
 
 /// Whether the keeper of the archive and this program are of one version. A worker's version is its program's own, which
 /// may be any; several versions are listed, which is not a problem.
-async fn versions(engine: &dyn Engine, keeper: Option<String>) -> Result<Check> {
-    let workers = engine.workers().await?;
+fn versions(workers: &[RegisteredWorker], keeper: Option<String>) -> Check {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-    for worker in &workers {
+    for worker in workers {
         *counts.entry(worker.report.version.clone()).or_default() += 1;
     }
     let problems = keeper
@@ -301,7 +383,7 @@ async fn versions(engine: &dyn Engine, keeper: Option<String>) -> Result<Check> 
     let counts: Vec<String> = counts.iter().map(|(version, times)| format!("{times} of version {version}")).collect();
     let workers = if counts.is_empty() { "none".to_owned() } else { counts.join(", ") };
     let seen = format!("this program is {OURS}; workers alive: {workers}");
-    Ok(Check::new("versions", seen, problems.into_iter().collect()))
+    Check::new("versions", seen, problems.into_iter().collect())
 }
 
 #[cfg(test)]
@@ -327,7 +409,7 @@ mod tests {
             taken_from: None,
             expires_at: Timestamp::default(),
         };
-        assert_eq!(url_of(&duty(r#"{"url":"http://h:1","archive":"x"}"#)), "http://h:1");
-        assert_eq!(url_of(&duty("nonsense")), "an unknown address");
+        assert_eq!(url_of(&duty(r#"{"url":"http://h:1","archive":"x"}"#)).as_deref(), Some("http://h:1"));
+        assert_eq!(url_of(&duty("nonsense")), None);
     }
 }

@@ -6,10 +6,10 @@ use comfy_table::{Cell, Color};
 use indicatif::ProgressBar;
 use jobbers_common::engine::Error;
 use jobbers_engines::{DEFAULT_URL, OpenOptions};
-use jobbers_process::{engine_url::EngineArgs, exit};
+use jobbers_process::{engine_url::EngineArgs, exit, site::Site};
 
 use crate::{
-    doctor::{self, Check, Report},
+    doctor::{self, Check, LiveWorker, Manager, Report, Sharers},
     failure::Failure,
     output,
     scratch::cant_open,
@@ -38,8 +38,8 @@ pub struct Args {
 /// # Errors
 /// When it can't be opened or stops answering.
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let found = args.engine.given_or_found();
-    let url = found.as_deref().unwrap_or(DEFAULT_URL);
+    let site = Site::here().filter(|site| args.engine.given().is_none_or(|given| given == site.store));
+    let url = args.engine.given().or(site.as_ref().map(|site| site.store.as_str())).unwrap_or(DEFAULT_URL);
     let opened = jobbers_engines::open(url, OpenOptions::existing()).await;
     let engine = match opened {
         Ok(engine) => engine,
@@ -48,7 +48,8 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     };
     let bar = ProgressBar::new_spinner();
     let watch = |looked_at| bar.set_message(format!("{} looked at", output::thousands(looked_at)));
-    let examined = doctor::examine(&engine, watch).await;
+    let here = site.as_ref().map(|site| site.manager.as_str());
+    let examined = doctor::examine(&engine, here, watch).await;
     bar.finish_and_clear();
     tell(args, &examined.map_err(|error| Failure::Unavailable(error.to_string()))?)
 }
@@ -81,6 +82,7 @@ fn print(report: &Report) -> Result<(), Failure> {
     }
     output::line("")?;
     output::table(&table)?;
+    print_sharers(&report.sharers)?;
     if report.findings.is_empty() {
         return Ok(());
     }
@@ -93,6 +95,32 @@ fn print(report: &Report) -> Result<(), Failure> {
     let unnamed = report.found - report.findings.len() as u64;
     if unnamed > 0 {
         output::line(format_args!("and {unnamed} more"))?;
+    }
+    Ok(())
+}
+
+/// The processes that use the store.
+fn print_sharers(sharers: &Sharers) -> Result<(), Failure> {
+    if !sharers.managers.is_empty() {
+        let mut table = output::table_of(&["MANAGER", "KNOWN AS"]);
+        for Manager { url, known_as } in &sharers.managers {
+            table.add_row(vec![url.as_str(), &known_as.join(", ")]);
+        }
+        output::line("")?;
+        output::table(&table)?;
+    }
+    let mut table = output::table_of(&["WORKER", "HOST", "PROCESS", "VERSION", "ROLE"]);
+    for LiveWorker { id, host, pid, version, role } in &sharers.workers {
+        table.add_row(vec![id.as_str(), host, &pid.to_string(), version, role.as_str()]);
+    }
+    output::line("")?;
+    if sharers.workers.is_empty() {
+        return output::line("no worker is alive on this store");
+    }
+    output::table(&table)?;
+    if sharers.further_workers > 0 {
+        let further = output::thousands(sharers.further_workers as u64);
+        output::line(format_args!("and {further} more live workers"))?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::{
 
 use jobbers_test_support::redis_server::{Persistence, RedisOptions, RedisServer};
 use rusqlite::Connection;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::jobbers::{Said, Up, run, run_in};
 
@@ -50,6 +50,34 @@ fn a_store_in_use_is_well_and_its_books_balance() {
         assert!(told.out.contains(words), "{words}: {told:?}");
     }
     assert!(!told.out.contains("WRONG"), "{told:?}");
+}
+
+#[test]
+fn the_processes_that_share_a_store_are_named() {
+    let up = Up::start();
+    // Listing waits for a manager that keeps the archive.
+    up.jobbers(&["dlq", "list"]).ok();
+    let report = run_in(up.folder.path(), &["doctor", "--json"]).ok().json();
+    let sharers = &report["sharers"];
+    let known_as = ["runs in this folder", "keeps the archive of dead letters"];
+    assert_eq!(sharers["managers"], json!([{"url": up.url, "known_as": known_as}]), "{report}");
+    let workers = up.jobbers(&["workers", "--json"]).ok().json()["workers"].clone();
+    let [worker] = &workers.as_array().unwrap()[..] else { panic!("{workers}") };
+    assert_eq!((&sharers["workers"][0]["id"], &sharers["workers"][0]["host"]), (&worker["id"], &worker["host"]));
+    // Named by its file, the store does not lead to the folder.
+    let url = format!("sqlite://{}", file_of(&up).display());
+    assert_eq!(examined(&url).ok().json()["sharers"]["managers"][0]["known_as"], json!(known_as[1..]));
+
+    let conn = Connection::open(file_of(&up)).unwrap();
+    for n in 0..25 {
+        conn.execute(
+            "INSERT INTO worker SELECT 'w' || ?1, report, started_at, seen_at, expires_at + 3600000000 FROM worker LIMIT 1",
+            [n],
+        )
+        .unwrap();
+    }
+    let told = run(&["doctor", "--engine-url", &url]).ok();
+    assert!(told.out.contains("and 6 more live workers"), "{told:?}");
 }
 
 #[test]
