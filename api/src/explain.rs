@@ -2,7 +2,13 @@
 
 use std::fmt;
 
-use jobbers_common::{lifecycle::Status, name::TaskId, task::Task, time::Timestamp};
+use jobbers_common::{
+    lifecycle::Status,
+    name::{TaskId, WorkerId},
+    task::Task,
+    time::Timestamp,
+    worker::WorkerReport,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -18,6 +24,11 @@ pub struct ExplainView {
     /// Its queue.
     #[schema(value_type = NameDoc)]
     pub queue: String,
+    /// The address of the store that holds it, without a login, as in `GET /health/ready`. Only workers that opened this
+    /// store can run the task.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub store: String,
     /// Its status.
     #[schema(value_type = StatusDoc)]
     pub status: Status,
@@ -48,6 +59,35 @@ pub struct Reason {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<NameDoc>)]
     pub tasks: Vec<TaskId>,
+    /// If no live worker can run it: the live workers that serve its queue, or those of the store if none serves it. At most
+    /// ten of them, in the order of their ids.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<WorkerPlace>,
+    /// How many such workers are not named.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[schema(required = false)]
+    pub further_workers: usize,
+}
+
+/// Where a live worker is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WorkerPlace {
+    /// Its id.
+    #[schema(value_type = NameDoc)]
+    pub id: WorkerId,
+    /// The host it runs on.
+    pub host: String,
+}
+
+impl From<&WorkerReport> for WorkerPlace {
+    fn from(worker: &WorkerReport) -> Self {
+        Self { id: worker.id.clone(), host: worker.host.clone() }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// What a task waits for. A code never changes its meaning.
@@ -114,7 +154,15 @@ impl fmt::Display for ReasonCode {
 impl Reason {
     /// A reason with a code and a sentence.
     pub fn new(code: ReasonCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), until: None, since: None, tasks: Vec::new() }
+        Self {
+            code,
+            message: message.into(),
+            until: None,
+            since: None,
+            tasks: Vec::new(),
+            workers: Vec::new(),
+            further_workers: 0,
+        }
     }
 
     /// The same, until this time.
@@ -131,12 +179,21 @@ impl Reason {
     pub fn held_by(self, tasks: Vec<TaskId>) -> Self {
         Self { tasks, ..self }
     }
+
+    /// The same, with the live workers that can't run it. Names the first `most` of them.
+    pub fn with_workers<'a>(self, workers: impl Iterator<Item = &'a WorkerReport>, most: usize) -> Self {
+        let mut workers: Vec<WorkerPlace> = workers.map(WorkerPlace::from).collect();
+        workers.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+        let further_workers = workers.len().saturating_sub(most);
+        workers.truncate(most);
+        Self { workers, further_workers, ..self }
+    }
 }
 
 impl ExplainView {
-    /// Why this task has its status.
-    pub fn new(task: &Task, ahead: Option<u64>, reasons: Vec<Reason>) -> Self {
-        let expires_at = task.expires_at().map(Rfc3339);
-        Self { id: task.id.clone(), queue: task.queue.as_str().into(), status: task.status, ahead, expires_at, reasons }
+    /// Why this task of this store has its status.
+    pub fn new(task: &Task, store: String, ahead: Option<u64>, reasons: Vec<Reason>) -> Self {
+        let (id, queue, expires_at) = (task.id.clone(), task.queue.as_str().into(), task.expires_at().map(Rfc3339));
+        Self { id, queue, store, status: task.status, ahead, expires_at, reasons }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use jobbers_api::explain::ExplainView;
+use jobbers_api::explain::{ExplainView, WorkerPlace};
 use jobbers_common::name::TaskId;
 use jobbers_process::exit;
 
@@ -32,14 +32,23 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         output::document(&answer.body)?;
         return Ok(exit::OK);
     }
-    let ExplainView { id, queue, status, expires_at, reasons, .. } = answer.read()?;
+    let ExplainView { id, queue, store, status, expires_at, reasons, .. } = answer.read()?;
     let expires = expires_at.map(|at| format!(", and expires at {}", when::full(at))).unwrap_or_default();
     output::line(format_args!("{id} is {status}, in queue {queue}{expires}"))?;
+    if !store.is_empty() {
+        output::line(format_args!("its store is {store}"))?;
+    }
     for reason in reasons {
         let until = reason.until.map(|at| format!(", until {}", when::full(at))).unwrap_or_default();
         let since = reason.since.map(|at| format!(", since {}", when::full(at))).unwrap_or_default();
         let tasks = if reason.tasks.is_empty() { String::new() } else { format!(": {}", reason.tasks.join(", ")) };
         output::line(format_args!("- {}{until}{since}{tasks} ({})", reason.message, reason.code))?;
+        for WorkerPlace { id, host } in &reason.workers {
+            output::line(format_args!("  live worker {id} on {host}"))?;
+        }
+        if reason.further_workers > 0 {
+            output::line(format_args!("  and {} more", output::thousands(reason.further_workers as u64)))?;
+        }
     }
     Ok(exit::OK)
 }

@@ -171,6 +171,37 @@ async fn what_the_workers_lack_is_told() {
 }
 
 #[tokio::test]
+async fn the_store_and_the_workers_that_can_t_run_it_are_named() {
+    let server = Server::start().await;
+    submit(&server, "a").await;
+    let told = explain(&server, "a").await;
+    assert_eq!(told["store"], server.get("/health/ready").await.expect(200)["store"]);
+    let reason = &told["reasons"][0];
+    assert!(reason["message"].as_str().unwrap().ends_with("the store has no live worker"), "{reason}");
+    assert!(reason.get("workers").is_none() && reason.get("further_workers").is_none(), "{reason}");
+
+    // Workers of another queue.
+    let other = WorkerReport { queues: vec!["other".parse().unwrap()], ..report() };
+    register(&server, WorkerReport { id: "elsewhere".parse().unwrap(), ..other }).await;
+    let reason = explain(&server, "a").await["reasons"][0].clone();
+    assert_eq!(
+        (&reason["code"], &reason["workers"]),
+        (&json!("no_worker_for_queue"), &json!([{"id": "elsewhere", "host": "here"}]))
+    );
+
+    // Workers of its queue that do not know it.
+    for n in 0..12 {
+        let id = format!("w{n:02}").parse().unwrap();
+        register(&server, WorkerReport { id, tasks: vec!["t@2".to_owned()], ..report() }).await;
+    }
+    let reason = explain(&server, "a").await["reasons"][0].clone();
+    assert_eq!((&reason["code"], &reason["further_workers"]), (&json!("no_worker_for_task"), &json!(2)));
+    let named: Vec<&str> =
+        reason["workers"].as_array().unwrap().iter().map(|worker| worker["id"].as_str().unwrap()).collect();
+    assert_eq!(named, ["w00", "w01", "w02", "w03", "w04", "w05", "w06", "w07", "w08", "w09"]);
+}
+
+#[tokio::test]
 async fn a_task_that_is_elsewhere_says_where() {
     let server = Server::start().await;
     server.post("/tasks", json!({"id": "later", "name": "t", "delay": "1h"})).await.expect(201);

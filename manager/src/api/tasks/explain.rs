@@ -37,14 +37,15 @@ use crate::{app::App, extract::Path, problem::problems};
 
 problems!(ExplainProblems: [Code::UnknownTask]);
 
-/// How many of the tasks that hold a queue's slots are named.
+/// How many of the tasks that hold a queue's slots, and of the workers that can't run a task, are named.
 const NAMED: usize = 10;
 
 /// Why a task does not run now
 ///
 /// Everything that keeps it from running, each with a code and a sentence: a paused queue, a time in the future, a
 /// limit and the tasks that use it up, no worker that serves its queue or knows its name and version, no free thread for a
-/// blocking task, other queues that its workers empty first; and its place in the queue.
+/// blocking task, other queues that its workers empty first; and its place in the queue. Names the store, and if no live
+/// worker can run the task, live workers of that store.
 #[utoipa::path(
     get, path = "/tasks/{id}/explain", tag = "tasks", operation_id = "explain_task",
     params(("id" = NameDoc, Path, description = "The task's id")),
@@ -76,8 +77,8 @@ pub(crate) async fn explain(State(app): State<Arc<App>>, Path(id): Path<TaskId>)
     };
     reasons.extend(held_threads(&task, &workers));
     let reasons = if reasons.is_empty() { vec![next()] } else { reasons };
-    let ahead = place.map(|place| place.ahead);
-    Ok(Json(ExplainView::new(&task, ahead, reasons)).into_response())
+    let (ahead, store) = (place.map(|place| place.ahead), app.engine.health().await?.store);
+    Ok(Json(ExplainView::new(&task, store, ahead, reasons)).into_response())
 }
 
 /// What keeps its workers from claiming it.

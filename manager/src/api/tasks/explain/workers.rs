@@ -43,22 +43,27 @@ pub(super) fn able_workers<'a>(
     let queue = &task.queue;
     let serving: Vec<_> = workers.iter().map(|it| &it.report).filter(|it| it.queues.contains(queue)).collect();
     if serving.is_empty() {
-        let roles: Vec<&str> =
-            config.roles.values().filter(|role| role.queues.contains(queue)).map(|role| role.name.as_str()).collect();
-        return Err(if roles.is_empty() {
-            Reason::new(C::NoRoleForQueue, format!("no role serves queue {queue}: add it to one"))
-        } else {
-            let roles = roles.join(", ");
-            Reason::new(C::NoWorkerForQueue, format!("no live worker serves queue {queue}; roles that would: {roles}"))
-        });
+        return Err(unserved(queue, config, workers));
     }
     let wanted = format!("{}@{}", task.name, task.version);
     let able: Vec<_> = serving.iter().copied().filter(|worker| worker.tasks.contains(&wanted)).collect();
     if able.is_empty() {
         let message = format!("none of the {} live workers that serve queue {queue} knows {wanted}", serving.len());
-        return Err(Reason::new(C::NoWorkerForTask, message));
+        return Err(Reason::new(C::NoWorkerForTask, message).with_workers(serving.into_iter(), NAMED));
     }
     Ok(able)
+}
+
+/// The reason for a queue that no live worker serves.
+fn unserved(queue: &QueueName, config: &Config, workers: &[RegisteredWorker]) -> Reason {
+    let roles: Vec<&str> =
+        config.roles.values().filter(|role| role.queues.contains(queue)).map(|role| role.name.as_str()).collect();
+    if roles.is_empty() {
+        return Reason::new(C::NoRoleForQueue, format!("no role serves queue {queue}: add it to one"));
+    }
+    let others = if workers.is_empty() { "; the store has no live worker" } else { "" };
+    let message = format!("no live worker serves queue {queue}; roles that would: {}{others}", roles.join(", "));
+    Reason::new(C::NoWorkerForQueue, message).with_workers(workers.iter().map(|worker| &worker.report), NAMED)
 }
 
 /// Those of the able workers that could claim it now; or the reason if none could.
