@@ -1,6 +1,6 @@
 //! Starting and stopping the whole system.
 
-use crate::jobbers::{Running, Said, Up, run, run_in};
+use crate::jobbers::{Running, Said, Service, Up, run, run_in};
 
 #[test]
 fn a_running_task_is_finished_when_the_system_is_told_to_stop() {
@@ -98,6 +98,37 @@ fn a_service_in_another_folder_names_the_store_that_it_created() {
     assert!(first.err.contains(&said("created the store")), "{first:?}");
     let second = run_in(folder.path(), &["cleaner", "--retention"]).ok();
     assert!(second.err.contains(&said("opened the store")), "{second:?}");
+}
+
+#[test]
+fn a_worker_in_another_folder_is_missing_where_its_user_looks() {
+    let up = Up::in_folder(tempfile::tempdir().unwrap(), &["--no-worker"]);
+    let url = |folder: &tempfile::TempDir| {
+        format!("sqlite://{}", folder.path().canonicalize().unwrap().join("jobbers.db").display())
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let (_worker, opened) = Service::worker(folder.path());
+    assert!(opened.contains(&format!("created the store store=\"{}\"", url(&folder))), "{opened}");
+    up.jobbers(&["submit", "echo", "--id", "waits"]).ok();
+
+    let explained = up.jobbers(&["explain", "waits"]).ok().out;
+    for words in [&*format!("its store is {}", url(&up.folder)), "the store has no live worker"] {
+        assert!(explained.contains(words), "{words}: {explained}");
+    }
+    let here = run_in(up.folder.path(), &["doctor"]).ok().out;
+    for words in [&*url(&up.folder), &*up.url, "runs in this folder", "no worker is alive on this store"] {
+        assert!(here.contains(words), "{words}: {here}");
+    }
+    // It is registered a moment after its store is there.
+    let worker = loop {
+        let report = run_in(folder.path(), &["doctor", "--json"]).ok().json();
+        if let Some(worker) = report["sharers"]["workers"].get(0) {
+            assert!(report["checks"][0]["seen"].as_str().unwrap().contains(&url(&folder)), "{report}");
+            assert_eq!(report["sharers"]["managers"], serde_json::json!([]), "{report}");
+            break worker.clone();
+        }
+    };
+    assert!(worker["host"].is_string() && worker["pid"].is_u64(), "{worker}");
 }
 
 #[test]
