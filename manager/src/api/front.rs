@@ -1,6 +1,6 @@
 //! `GET /`: what runs, as a page for people. The API, to which it links, has all of it and more.
 
-use std::sync::Arc;
+use std::{cmp::Reverse, sync::Arc};
 
 use axum::{extract::State, response::Response};
 use jobbers_api::problem::Result;
@@ -22,24 +22,17 @@ use crate::{
 const FAILURES: usize = 10;
 /// How many queues and workers it shows. The API lists all.
 const ROWS: usize = 100;
-/// The columns of a queue, in the order of a task's life.
-const COLUMNS: [Status; 7] = [
-    Status::Waiting,
-    Status::Scheduled,
-    Status::Submitted,
-    Status::Started,
-    Status::Completed,
-    Status::Failed,
-    Status::Cancelled,
-];
+/// The statuses of tasks that ended badly, and not by a request.
+const BAD: [Status; 3] = [Status::Failed, Status::Stalled, Status::Dropped];
 
 /// The page.
 pub(crate) async fn front(State(app): State<Arc<App>>) -> Result<Response> {
     let health = app.engine.health().await?;
     let queues = first_queues(&*app.engine, ROWS + 1).await?;
     let workers = app.engine.workers().await?;
-    let failed = TaskFilter { statuses: vec![Status::Failed], ..TaskFilter::default() };
-    let failures = listing::fill(&*app.engine, failed, FAILURES, None, |_| true).await?.tasks;
+    let bad = TaskFilter { statuses: BAD.to_vec(), ..TaskFilter::default() };
+    let mut failures = listing::fill(&*app.engine, bad, FAILURES, None, |_| true).await?.tasks;
+    failures.sort_by_key(|task| Reverse(task.completed_at));
     let failures = with_errors(&app, failures).await?;
     let boards = app.boards.boards(None, ROWS).await?;
     Ok(page::answer("Jobbers", &body(&health, &queues, &boards, &workers, &failures)))
@@ -90,12 +83,12 @@ fn queue_table(queues: &[QueueStats]) -> Markup {
         table {
             tr {
                 th { "queue" }
-                @for status in COLUMNS { th.number { (status.as_str()) } }
+                @for status in Status::ALL { th.number { (status.as_str()) } }
             }
             @for queue in queues.iter().take(ROWS) {
                 tr {
                     td { a href=(link("queues", queue.queue.as_str())) { (queue.queue) } }
-                    @for status in COLUMNS { td.number { (queue.tasks.get(&status).copied().unwrap_or_default()) } }
+                    @for status in Status::ALL { td.number { (queue.tasks.get(&status).copied().unwrap_or_default()) } }
                 }
             }
         }
@@ -149,12 +142,13 @@ fn failure_table(failures: &[Task]) -> Markup {
             p.note { "None." }
         } @else {
             table {
-                tr { th { "task" } th { "name" } th { "queue" } th { "error" } }
+                tr { th { "task" } th { "name" } th { "queue" } th { "status" } th { "error" } }
                 @for task in failures {
                     tr {
                         td { a href=(link("tasks", task.id.as_str())) { (task.id) } }
                         td { (task.name) }
                         td { (task.queue) }
+                        td { (task.status.as_str()) }
                         td { @if let Some(error) = task.errors.last() { (error.message) } }
                     }
                 }

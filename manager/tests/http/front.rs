@@ -1,5 +1,7 @@
 //! The pages for people: `/`, and those that the `type` of an error leads to.
 
+use std::time::Duration;
+
 use jobbers_api::problem::Code;
 use jobbers_common::{
     board::When,
@@ -29,6 +31,28 @@ async fn the_first_page_shows_queues_failures_and_where_to_go() {
     let page = server.get("/").await;
     assert!(page.text.contains("href=\"/boards/masstasker/groups\""), "{}", page.text);
     assert!(page.text.contains("&lt;script&gt;") && !page.text.contains("<script>"), "{}", page.text);
+}
+
+#[tokio::test]
+async fn the_first_page_shows_tasks_that_were_dropped_or_stalled_as_failures() {
+    let server = Server::start().await;
+    for id in ["first-dropped", "then-stalled"] {
+        server.post("/tasks", json!({"id": id, "name": "echo"})).await.expect(201);
+    }
+    let tasks = server.claim("default", 2).await;
+    let failure = AttemptFailure::new(FailureKind::Unknown, "no worker knows it");
+    let (delay, patience) = (Duration::ZERO, Duration::ZERO);
+    server.settle(&tasks[0], Outcome::Unknown { delay, patience, failure, dead_letter: false }).await;
+    let failure = AttemptFailure::new(FailureKind::Stall, "no heartbeat");
+    server.settle(&tasks[1], Outcome::Stalled { failure, dead_letter: false }).await;
+    let page = server.get("/").await.text;
+    for heading in ["dropped", "stalled", "aborted"] {
+        assert!(page.contains(&format!("<th class=\"number\">{heading}</th>")), "{heading}: {page}");
+    }
+    let failures = page.split("Latest failures").nth(1).unwrap();
+    let (stalled, dropped) = (failures.find("then-stalled"), failures.find("first-dropped"));
+    assert!(stalled.is_some() && dropped > stalled, "the latest first: {failures}");
+    assert!(failures.contains("<td>dropped</td>") && failures.contains("no heartbeat"), "{failures}");
 }
 
 #[tokio::test]
