@@ -47,6 +47,8 @@ pub struct Args {
 #[derive(Debug, Default)]
 struct Listed {
     tasks: Vec<TaskView>,
+    /// How many tasks match in all, if the manager counted them.
+    total: Option<u64>,
     /// How many tasks a search looked at.
     scanned: u64,
     gave_up: bool,
@@ -77,6 +79,7 @@ async fn gather(args: &Args) -> Result<Listed, Failure> {
         let answer = page(&client, &args.filter, limit, cursor, Purpose::Show).await?;
         let page: TaskPageView = answer.read()?;
         left = left.saturating_sub(page.tasks.len() as u64);
+        listed.total = listed.total.or(page.total);
         listed.scanned += page.scanned.unwrap_or_default();
         listed.gave_up = page.gave_up && !args.all;
         listed.cursor = page.next_cursor;
@@ -100,9 +103,17 @@ fn say_the_rest(args: &Args, listed: &Listed) {
         )),
         None if number == 0 && !args.client.json => output::note("no task matches"),
         Some(_) if !args.client.json => {
-            output::note(format_args!("the first {number}; more may follow: --limit N or --all"));
+            output::note(format_args!("{}: --limit N or --all", first_of(number as u64, listed.total)));
         }
         _ => {}
+    }
+}
+
+/// Which part of the tasks a list shows.
+fn first_of(number: u64, total: Option<u64>) -> String {
+    match total {
+        Some(total) => format!("the first {} of {}", output::thousands(number), output::thousands(total.max(number))),
+        None => format!("the first {}; more may follow", output::thousands(number)),
     }
 }
 

@@ -149,3 +149,16 @@ fn the_first_submission_after_the_start_is_not_warned() {
     assert!(!submitted.err.contains("warning"), "{submitted:?}");
     assert!(up.jobbers(&["submit", "nobody"]).ok().err.contains("can run nobody@1"));
 }
+
+#[test]
+fn a_list_that_is_cut_says_how_many_tasks_match_where_that_is_counted() {
+    let up = Up::in_folder(tempfile::tempdir().unwrap(), &["--no-worker"]);
+    for id in ["a", "b", "c"] {
+        up.jobbers(&["submit", "echo", "--id", id]).ok();
+    }
+    let counted = up.jobbers(&["list", "--limit", "2"]).ok();
+    assert!(counted.err.contains("the first 2 of 3: --limit N or --all"), "{counted:?}");
+    let uncounted = up.jobbers(&["list", "--limit", "2", "--name", "echo"]).ok();
+    assert!(uncounted.err.contains("the first 2; more may follow: --limit N or --all"), "{uncounted:?}");
+    assert!(!up.jobbers(&["list", "--limit", "3"]).ok().err.contains("the first"));
+}
