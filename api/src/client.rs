@@ -321,6 +321,7 @@ pages! {
     crate::board::BoardTaskListView, tasks: crate::board::BoardTaskView;
     crate::dead_letter::LetterPageView, dead_letters: crate::dead_letter::LetterView;
     crate::operation::OperationPageView, operations: crate::operation::OperationView;
+    crate::parents::ParentsView, predecessors: crate::parents::ParentView;
     crate::queue::QueueListView, queues: crate::queue::QueueView;
     crate::schedule::view::ScheduleListView, schedules: crate::schedule::view::ScheduleView;
     crate::workflow::WorkflowListView, workflows: crate::workflow::WorkflowView;

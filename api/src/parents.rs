@@ -14,20 +14,31 @@ use super::{
     payload::shown,
     value::{AnyJsonDoc, NameDoc, StatusDoc},
 };
+use crate::problem::{Code, Problem, Result};
 
 /// Which predecessors of a task to list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ParentsParams {
-    /// At which of them the page begins, counted from 0.
-    #[serde(default)]
-    #[param(default = 0)]
-    pub from: usize,
     /// At most this many. A page ends earlier when its results are 4 MiB.
     #[serde(default = "most")]
     #[param(minimum = 1, maximum = 1000, default = 1000)]
     pub limit: usize,
+    /// The `next_cursor` of the page before.
+    pub cursor: Option<String>,
+}
+
+impl ParentsParams {
+    /// At which of the predecessors the page begins, counted from 0.
+    ///
+    /// # Errors
+    /// [`Code::InvalidParameter`] for what is no cursor.
+    pub fn start(&self) -> Result<usize> {
+        let Some(cursor) = &self.cursor else { return Ok(0) };
+        let wrong = || Problem::new(Code::InvalidParameter, "this cursor is not from this manager");
+        cursor.parse().map_err(|_| wrong())
+    }
 }
 
 const fn most() -> usize {
@@ -40,11 +51,11 @@ const fn most() -> usize {
 pub struct ParentsView {
     /// How many there are.
     pub total: usize,
-    /// Those from the first one, or from `from` on.
+    /// A page of them.
     pub predecessors: Vec<ParentView>,
-    /// Where the next page begins; absent when this is the last one.
+    /// The cursor of the next page; absent at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub next_from: Option<usize>,
+    pub next_cursor: Option<String>,
 }
 
 /// A predecessor of a task.
@@ -78,7 +89,7 @@ impl ParentsView {
         Self {
             total: page.total,
             predecessors: page.parents.iter().map(view).collect(),
-            next_from: (next < page.total).then_some(next),
+            next_cursor: (next < page.total).then(|| next.to_string()),
         }
     }
 }

@@ -482,11 +482,16 @@ async fn a_leased_task_comes_with_the_results_it_waited_for() {
     ]});
     assert_eq!(leases[0]["predecessors"], expected);
     assert_eq!(server.get("/tasks/z/predecessors").await.expect(200), expected);
-    let page = server.get("/tasks/z/predecessors?from=1&limit=1").await.expect(200);
-    assert_eq!((&page["predecessors"][0]["id"], &page["next_from"]), (&json!("png"), &json!(2)));
+    let page = server.get("/tasks/z/predecessors?limit=1").await.expect(200);
+    let rest = format!("/tasks/z/predecessors?limit=1&cursor={}", page["next_cursor"].as_str().unwrap());
+    let page = server.get(&rest).await.expect(200);
+    assert_eq!((&page["predecessors"][0]["id"], &page["next_cursor"]), (&json!("png"), &json!("2")));
     assert_eq!(server.get("/tasks/a/predecessors").await.expect(200), json!({"total": 0, "predecessors": []}));
     server.get("/tasks/nobody/predecessors").await.expect(404);
-    assert_eq!(server.get("/tasks/z/predecessors?limit=0").await.expect(400)["code"], "invalid_parameter");
+    for wrong in ["limit=0", "cursor=png", "cursor=-1", "from=1"] {
+        let problem = server.get(&format!("/tasks/z/predecessors?{wrong}")).await.expect(400);
+        assert_eq!(problem["code"], "invalid_parameter", "{wrong}");
+    }
 }
 
 #[tokio::test]
@@ -504,8 +509,8 @@ async fn results_that_are_too_large_for_a_lease_are_read_by_page() {
     let request = json!({"worker": "py", "queues": ["default"], "predecessors": true});
     let leases = server.post("/leases", request).await.expect(200)["leases"].clone();
     let found = &leases[0]["predecessors"];
-    assert_eq!((&found["total"], &found["next_from"]), (&json!(3), &json!(1)));
+    assert_eq!((&found["total"], &found["next_cursor"]), (&json!(3), &json!("1")));
     assert_eq!(found["predecessors"].as_array().unwrap().len(), 1);
-    let rest = server.get("/tasks/z/predecessors?from=1").await.expect(200);
-    assert_eq!((rest["predecessors"].as_array().unwrap().len(), &rest["next_from"]), (2, &Value::Null));
+    let rest = server.get("/tasks/z/predecessors?cursor=1").await.expect(200);
+    assert_eq!((rest["predecessors"].as_array().unwrap().len(), &rest["next_cursor"]), (2, &Value::Null));
 }

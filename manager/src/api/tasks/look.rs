@@ -66,9 +66,10 @@ pub(crate) async fn get_task(
 pub(crate) async fn predecessors(
     State(app): State<Arc<App>>,
     Path(id): Path<TaskId>,
-    Query(ParentsParams { from, limit }): Query<ParentsParams>,
+    Query(params): Query<ParentsParams>,
 ) -> Result<Response> {
-    let request = ParentsRequest { from, ..ParentsRequest::all(id.clone(), limit, PARENT_BYTES) };
+    let from = params.start()?;
+    let request = ParentsRequest { from, ..ParentsRequest::all(id.clone(), params.limit, PARENT_BYTES) };
     request.validate().map_err(|error| Problem::new(Code::InvalidParameter, error.to_string()))?;
     let parents = app.engine.parents(request).await?;
     if parents.total == 0 && app.engine.get(&id).await?.is_none() {
