@@ -36,6 +36,17 @@ fn the_shell_offers_commands_queues_tasks_and_ids() {
 }
 
 #[test]
+fn a_manager_is_named_in_one_word_or_two() {
+    let up = Up::start();
+    up.jobbers(&["queues", "create", "mail"]).ok();
+    let flag = format!("--manager={}", up.url);
+    for named in [&["--manager", &*up.url][..], &[&flag], &["--manager", "=", &up.url]] {
+        let words = [&["complete", "--", "list"], named, &["--queue", ""]].concat();
+        assert_eq!(run(&words).ok().out, "default\nmail\n", "{named:?}");
+    }
+}
+
+#[test]
 fn without_a_manager_what_is_fixed_is_offered_and_nothing_is_said() {
     let here = ["complete", "--", "list", "--manager", "http://127.0.0.1:1"];
     assert_eq!(run(&[&here[..], &["--status", "comp"]].concat()).ok().out, "completed\n");

@@ -22,14 +22,23 @@ const MOST_IDS: &str = "100";
 
 /// The names of a kind; none when the manager does not answer soon.
 pub(super) async fn of(kind: Kind, place: &Place<'_>, words: &[String]) -> Vec<String> {
-    // A manager is named behind the command, as `--manager URL`, or by the environment.
-    let named = words.windows(2).find(|pair| pair[0] == "--manager").map(|pair| pair[1].clone());
-    let manager = named.or_else(|| std::env::var("JOBBERS_URL").ok());
+    // A flag names the manager, or the environment.
+    let manager = named_manager(words).map(str::to_owned).or_else(|| std::env::var("JOBBERS_URL").ok());
     let asked = async {
         let client = ClientArgs { manager, json: false }.client()?;
         ask(&client, kind, &place.path).await
     };
     tokio::time::timeout(PATIENCE, asked).await.ok().and_then(Result::ok).unwrap_or_default()
+}
+
+/// The value of `--manager URL` or `--manager=URL`. A shell may cut the latter into three words.
+fn named_manager(words: &[String]) -> Option<&str> {
+    let mut words = words.iter().map(String::as_str);
+    let flag = words.find(|word| *word == "--manager" || word.starts_with("--manager="))?;
+    match flag.split_once('=') {
+        Some((_, url)) => Some(url),
+        None => words.find(|word| *word != "="),
+    }
 }
 
 async fn ask(client: &Client, kind: Kind, path: &[&str]) -> Result<Vec<String>, Failure> {
