@@ -228,7 +228,8 @@ async fn open(letters: &DeadLetters) -> jobbers_archive::Result<Option<Arc<Archi
     let archive = opened.map_err(|error| jobbers_archive::Error::Unavailable(error.to_string()))??;
     let archive = Arc::new(archive);
     if known.is_none() {
-        tracing::info!(path = %archive.path().display(), "opened the archive of dead letters");
+        let path = archive.path().canonicalize().unwrap_or_else(|_| archive.path().to_owned());
+        tracing::info!(archive = %path.display(), "opened the archive of dead letters");
     }
     *letters.archive.lock() = Some(Arc::clone(&archive));
     Ok(Some(archive))

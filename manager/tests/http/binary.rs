@@ -100,3 +100,23 @@ fn it_serves_until_it_is_told_to_stop() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert!(lines.any(|line| line.contains("stopped")));
 }
+
+#[test]
+fn it_logs_the_absolute_path_of_its_archive() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = manager()
+        .args(["--listen", "127.0.0.1:0", "--log-format", "json"])
+        .current_dir(folder.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let archive = lines.find_map(|line| {
+        let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+        line["fields"]["archive"].as_str().map(str::to_owned)
+    });
+    let path = folder.path().canonicalize().unwrap().join("jobbers.dead-letters.db");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(archive.as_deref(), path.to_str());
+}
