@@ -6,7 +6,7 @@ use clap::Parser;
 use jobbers_common::{
     duration,
     engine::TaskFilter,
-    label::Labels,
+    label::{Label, Labels},
     lifecycle::Status,
     name::{BoardName, QueueName, TaskName},
     time::Timestamp,
@@ -14,7 +14,7 @@ use jobbers_common::{
 use jobbers_process::{
     config as layers, engine_url::EngineArgs, listen, logging::LogArgs, telemetry::MetricsArgs, when,
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::{
     boards::{BoardRetention, BoardRule},
@@ -41,6 +41,7 @@ Exit codes:
 Examples:
   cleaner --retention                                  apply each queue's own retention
   cleaner --older-than 7d --status failed --dry-run    count what would go
+  cleaner --label customer=42 --older-than 1h          tasks of one customer
   cleaner --queue mail --status submitted,scheduled    cancel and delete what waits in a queue
   cleaner --larger-than 100000 --older-than 1h         large ones sooner than the others
   cleaner --board masstasker --group dead --older-than 7d   tasks of a board that became visible longer ago
@@ -93,6 +94,10 @@ pub struct Args {
     #[arg(long, env = "CLEANER_QUEUE", value_name = "QUEUE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueName>,
+    /// Only tasks with this label, e.g. team=billing; of several, all must match
+    #[arg(long, env = "CLEANER_LABEL", value_name = "NAME=VALUE")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub label: Vec<Label>,
     /// Only tasks with this status; may be given several times. Those that are submitted, scheduled or waiting are cancelled and
     /// deleted; without this, only finished tasks are deleted
     #[arg(long, env = "CLEANER_STATUS", value_name = "STATUS", value_delimiter = ',', value_parser = not_running)]
@@ -109,7 +114,7 @@ pub struct Args {
     /// Delete visible tasks of this board, not finished tasks of queues: those that became visible before --older-than, and
     /// those over --max-tasks. Leased ones stay
     #[arg(long, env = "CLEANER_BOARD", value_name = "BOARD", conflicts_with_all = [
-        "name", "task_version", "task_version_from", "task_version_to", "larger_than", "queue", "status",
+        "name", "task_version", "task_version_from", "task_version_to", "larger_than", "queue", "label", "status",
         "submitted_after", "submitted_before",
     ])]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -170,6 +175,14 @@ fn not_running(text: &str) -> Result<Status, String> {
 const RUNNING: &str =
     "the cleaner does not delete tasks that run; cancel them first, as with `jobbers cancel --status started`";
 
+fn labels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Labels, D::Error> {
+    let mut labels = Labels::default();
+    for label in Vec::<Label>::deserialize(deserializer)? {
+        labels.add(label).map_err(de::Error::custom)?;
+    }
+    Ok(labels)
+}
+
 /// The criteria for tasks that have not begun, and those for finished ones; none restricts nothing.
 fn split(criteria: Criteria) -> (Option<Clear>, Option<Prune>) {
     let (live, over): (Vec<Status>, Vec<Status>) =
@@ -210,6 +223,9 @@ pub struct Config {
     /// See [`TaskFilter::queue`].
     #[serde(default)]
     pub queue: Option<QueueName>,
+    /// See [`TaskFilter::labels`]: a list of `NAME=VALUE`.
+    #[serde(default, deserialize_with = "labels")]
+    pub label: Labels,
     /// See [`TaskFilter::statuses`].
     #[serde(default)]
     pub status: Vec<Status>,
@@ -271,7 +287,7 @@ pub enum ConfigError {
     Value(String),
     /// The configuration does not name anything to prune.
     #[error(
-        "nothing says what to do: give --retention, --repair, --dead-letters-older-than, or at least one of --older-than, --larger-than, --name, --task-version, --task-version-from, --task-version-to, --queue, --status, --submitted-after, --submitted-before, or --board with --older-than or --max-tasks; --dry-run counts first"
+        "nothing says what to do: give --retention, --repair, --dead-letters-older-than, or at least one of --older-than, --larger-than, --name, --task-version, --task-version-from, --task-version-to, --queue, --label, --status, --submitted-after, --submitted-before, or --board with --older-than or --max-tasks; --dry-run counts first"
     )]
     NoCriterion,
 }
@@ -366,7 +382,7 @@ impl Config {
             version: self.task_version,
             version_from: self.task_version_from,
             version_to: self.task_version_to,
-            labels: Labels::default(),
+            labels: self.label.clone(),
             worker: None,
             submitted_after: self.submitted_after.map(timestamp),
             submitted_before: self.submitted_before.map(timestamp),

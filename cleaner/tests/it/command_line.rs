@@ -5,8 +5,16 @@ use std::{
     os::unix::fs::FileExt,
     path::Path,
     process::{Command, Output},
+    time::Duration,
 };
 
+use jobbers_common::{
+    engine::{ClaimRequest, Cycle, OnConflict, Outcome, QueueClaim, Settlement, Submit},
+    label::Labels,
+    name::WorkerId,
+    payload::Payload,
+    task::{ClaimedTask, NewTask},
+};
 use jobbers_engines::OpenOptions;
 use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
 
@@ -161,6 +169,72 @@ fn it_reports_in_json_what_it_did() {
     assert_eq!((&report["complete"], &report["removed"]), (&true.into(), &0.into()));
     assert_eq!(report["passes"][0]["pass"], "prune_retention");
     assert_eq!(report["passes"][1]["pass"], "prune_matching");
+}
+
+/// What the cleaner counts or removes, in all its passes.
+fn removed(args: &[&str]) -> u64 {
+    let output = cleaner(args);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()["removed"].as_u64().unwrap()
+}
+
+/// Submits four tasks with labels, and completes the first two.
+fn submit_with_labels(url: &str) {
+    let task = |id: &str, labels: &[&str]| {
+        let mut all = Labels::default();
+        labels.iter().for_each(|label| all.add(label.parse().unwrap()).unwrap());
+        let (id, name, queue) = (id.parse().unwrap(), "echo".parse().unwrap(), "default".parse().unwrap());
+        NewTask { metadata: all.into(), ..NewTask::new(id, name, queue, Payload::json(&b"{}"[..])) }
+    };
+    let over = vec![task("over", &["team=core"]), task("other", &["team=web"])];
+    let waiting = vec![task("both", &["team=core", "env=test"]), task("one", &["team=core"])];
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let engine = jobbers_engines::open(url, OpenOptions::default()).await.unwrap();
+        engine.submit(Submit { tasks: over, on_conflict: OnConflict::Fail }).await.unwrap();
+        let queues = vec![QueueClaim { queue: "default".parse().unwrap(), limit: 2 }];
+        let claim = ClaimRequest { queues, limit: 2, refused: Vec::new(), lease: Duration::from_secs(8) };
+        let worker: WorkerId = "w".parse().unwrap();
+        let claim = Cycle { worker: worker.clone(), settlements: Vec::new(), claim: Some(claim) };
+        let claimed = engine.cycle(claim).await.unwrap().claimed;
+        let settle = |task: ClaimedTask| Settlement::new(task.id, task.fence, Outcome::Completed { result: None });
+        let settlements = claimed.into_iter().map(settle).collect();
+        engine.cycle(Cycle { worker, settlements, claim: None }).await.unwrap();
+        engine.submit(Submit { tasks: waiting, on_conflict: OnConflict::Fail }).await.unwrap();
+    });
+}
+
+fn tasks_with_a_label_are_counted_and_removed(url: &str) {
+    submit_with_labels(url);
+    let clean = |args: &[&str]| removed(&[args, &["--json", "--engine-url", url]].concat());
+    let of_core = ["--label", "team=core", "--status", "submitted,completed"];
+    assert_eq!(clean(&[&of_core[..], &["--dry-run"]].concat()), 3);
+    assert_eq!(clean(&["--label", "team=core", "--label", "env=test", "--status", "submitted"]), 1);
+    assert_eq!(clean(&of_core), 2);
+    assert_eq!(clean(&["--label", "team=web", "--dry-run"]), 1, "the task of the other team is left");
+}
+
+#[test]
+fn tasks_with_a_label_are_counted_and_removed_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    tasks_with_a_label_are_counted_and_removed(&store_in(folder.path()));
+}
+
+#[test]
+fn tasks_with_a_label_are_counted_and_removed_on_redis() {
+    let redis = RedisServer::start(RedisOptions::default());
+    tasks_with_a_label_are_counted_and_removed(&redis.url());
+}
+
+#[test]
+fn a_label_that_is_none_is_refused() {
+    fails_with(2, "a label is written NAME=VALUE", &["--label", "team"]);
+    fails_with(2, "cannot be used with", &["--label", "a=b", "--board", "b", "--older-than", "7d"]);
+    fails_with(64, "label a is given twice", &["--label", "a=b", "--label", "a=c"]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cleaner.toml");
+    fs::write(&file, "label = [\"team\"]\n").unwrap();
+    fails_with(64, "a label is written NAME=VALUE", &["--config", file.to_str().unwrap()]);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jobbers_common::{
     engine::{Error, OnConflict, Outcome, PruneRequest, PruneScope, PutMode, SubmittedHow, TaskFilter},
+    label::Labels,
     lifecycle::Status,
     name::TaskName,
     payload::Payload,
@@ -155,6 +156,30 @@ pub async fn pruning_by_filter(f: Fixture) {
         assert_eq!(prune(&f, matching(filter, Some(f.clock.now()))).await.0, 1, "{gone}");
         assert_eq!(f.engine.get(&id(gone)).await.unwrap(), None, "{gone}");
     }
+    f.assert_conserved().await;
+}
+
+pub async fn pruning_by_label(f: Fixture) {
+    let labels = |pairs: &[&str]| {
+        let mut labels = Labels::default();
+        pairs.iter().for_each(|pair| labels.add(pair.parse().unwrap()).unwrap());
+        labels
+    };
+    let tasks =
+        [("both", &["team=core", "env=test"][..]), ("one", &["team=core"]), ("other", &["team=web"]), ("none", &[])];
+    for (name, pairs) in tasks {
+        f.submit(vec![NewTask { metadata: labels(pairs).into(), ..task(name) }]).await;
+        let claimed = f.claim_one().await;
+        f.settle(&claimed, DONE).await;
+    }
+    let with = |pairs: &[&str]| matching(TaskFilter { labels: labels(pairs), ..TaskFilter::default() }, None);
+    assert_eq!(prune(&f, PruneRequest { dry_run: true, ..with(&["team=core"]) }).await.0, 2);
+    for (pairs, gone) in [(&["env=test", "team=core"][..], "both"), (&["team=core"], "one"), (&["team=web"], "other")] {
+        assert!(f.engine.get(&id(gone)).await.unwrap().is_some(), "{gone}");
+        assert_eq!(prune(&f, with(pairs)).await.0, 1, "{gone}");
+        assert_eq!(f.engine.get(&id(gone)).await.unwrap(), None, "{gone}");
+    }
+    assert!(f.engine.get(&id("none")).await.unwrap().is_some());
     f.assert_conserved().await;
 }
 

@@ -12,6 +12,7 @@ macro_rules! conformance_of_stores {
             retention_by_age
             retention_by_count
             pruning_by_filter
+            pruning_by_label
             pruning_by_size
             pruning_by_a_range_of_versions
             pruning_is_bounded_and_goes_on
