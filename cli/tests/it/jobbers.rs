@@ -122,11 +122,11 @@ impl Service {
         assert_eq!(status.code(), Some(0), "{}", self.name);
     }
 
-    /// A worker with the stock tasks that has opened its store. Also returns what its log says of the store.
+    /// A worker with the stock tasks that has opened its store. Also returns what its log says of the store that it created.
     pub(crate) fn worker(folder: &Path) -> (Self, String) {
         let mut child = program(folder, &["worker"]).spawn().unwrap();
         let stream = child.stderr.take().unwrap();
-        Self::ready("jobbers worker", child, stream, " the store store=")
+        Self::ready("jobbers worker", child, stream, "created the store ")
     }
 }
 
