@@ -4,6 +4,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use crate::openapi::{IntoParams, ToSchema};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use jobbers_common::{
     board::{BoardTask, BoardTime},
@@ -11,7 +12,6 @@ use jobbers_common::{
     name::BoardName,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use utoipa::{IntoParams, ToSchema};
 
 use super::value::{BASE64, DataEncodingDoc, NameDoc, Rfc3339, TEXT, Word};
 use crate::problem::{Code, Problem, Result};

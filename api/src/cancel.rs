@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use crate::openapi::ToSchema;
 use jobbers_common::{engine::Cancelled, lifecycle::Status, name::TaskId};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use super::{
     task_list::FilterRequest,

@@ -111,9 +111,7 @@ impl Client {
         if parsed.scheme() == "https" && !cfg!(feature = "https") {
             return Err(wrong(&"this program is built without TLS, the feature `https` of jobbers-api"));
         }
-        // A manager is asked directly: a proxy of the environment is for the world outside.
-        let http = reqwest::Client::builder()
-            .no_proxy()
+        let http = http_client()
             .redirect(redirect::Policy::none())
             .connect_timeout(CONNECT_WITHIN)
             .user_agent(agent)
@@ -211,6 +209,14 @@ impl Client {
         let detail = said.unwrap_or_else(|| status.to_string());
         Error::Refused { url: self.base.clone(), status, code: code.into_owned(), detail, retry_after }
     }
+}
+
+/// A builder of HTTP clients that ask a manager directly: a proxy of the environment is for the world outside. `reqwest`
+/// has no cryptography of its own here; this chooses *ring* for the process, unless the program has chosen.
+pub fn http_client() -> reqwest::ClientBuilder {
+    #[cfg(feature = "https")]
+    rustls::crypto::ring::default_provider().install_default().ok();
+    reqwest::Client::builder().no_proxy()
 }
 
 /// A request that is not sent yet.

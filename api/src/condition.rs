@@ -5,6 +5,7 @@ use std::{borrow::Cow, str::FromStr};
 use jobbers_common::payload::Payload;
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
+#[cfg(feature = "openapi")]
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
@@ -90,6 +91,7 @@ impl<'de> Deserialize<'de> for Condition {
     }
 }
 
+#[cfg(feature = "openapi")]
 impl PartialSchema for Condition {
     fn schema() -> RefOr<Schema> {
         ObjectBuilder::new()
@@ -105,6 +107,7 @@ impl PartialSchema for Condition {
     }
 }
 
+#[cfg(feature = "openapi")]
 impl ToSchema for Condition {
     fn name() -> Cow<'static, str> {
         "Condition".into()

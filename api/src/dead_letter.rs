@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, collections::HashSet};
 
+use crate::openapi::{IntoParams, ToSchema};
 use jobbers_common::{
     dead_letter::LetterState,
     lifecycle::Status,
@@ -12,7 +13,6 @@ use jobbers_common::{
 };
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::value::RawValue;
-use utoipa::{IntoParams, ToSchema};
 
 use super::{
     task_view::{AttemptView, TaskView},

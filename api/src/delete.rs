@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use crate::openapi::ToSchema;
 use jobbers_common::{engine::TaskDeletion, name::TaskId};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use super::value::NameDoc;
 

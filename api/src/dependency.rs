@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::openapi::ToSchema;
 use jobbers_common::{
     dependency::{Dependencies, Dependency, DependencyPolicy, EndedPredecessor, added::NewDependency},
     lifecycle::Status,
@@ -11,8 +12,9 @@ use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
     de::{self, MapAccess, Visitor, value::MapAccessDeserializer},
 };
+#[cfg(feature = "openapi")]
 use utoipa::{
-    PartialSchema, ToSchema,
+    PartialSchema,
     openapi::{RefOr, Schema},
 };
 
@@ -70,6 +72,7 @@ impl<'de> Visitor<'de> for EdgeVisitor {
     }
 }
 
+#[cfg(feature = "openapi")]
 impl PartialSchema for DependencyRequest {
     fn schema() -> RefOr<Schema> {
         utoipa::openapi::OneOfBuilder::new()
@@ -80,6 +83,7 @@ impl PartialSchema for DependencyRequest {
     }
 }
 
+#[cfg(feature = "openapi")]
 impl ToSchema for DependencyRequest {
     fn name() -> std::borrow::Cow<'static, str> {
         "Dependency".into()

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::openapi::ToSchema;
 use jobbers_common::{
     lifecycle::Status,
     name::{TaskId, WorkerId},
@@ -10,7 +11,6 @@ use jobbers_common::{
     worker::WorkerReport,
 };
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use super::value::{NameDoc, Rfc3339, StatusDoc};
 

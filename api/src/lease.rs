@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use crate::openapi::ToSchema;
 use jobbers_common::{duration, name::TaskId, task::Fence};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use super::task_request::invalid;
 use crate::problem::Result;

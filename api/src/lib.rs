@@ -6,6 +6,11 @@
 //! were sent. Unknown fields of an answer are ignored, so an older client works with a newer manager; unknown fields of a
 //! request are refused. Start reading at [`task_request`] and [`task_view`].
 
+#![cfg_attr(
+    not(feature = "openapi"),
+    allow(unused_imports, reason = "some types are named only by the description of others")
+)]
+
 pub mod board;
 pub mod cancel;
 pub mod client;
@@ -16,6 +21,7 @@ pub mod dependency;
 pub mod explain;
 pub mod json;
 pub mod lease;
+mod openapi;
 pub mod operation;
 pub mod parents;
 pub mod payload;

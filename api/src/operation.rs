@@ -2,9 +2,9 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
+use crate::openapi::{IntoParams, ToSchema};
 use jobbers_common::{dead_letter::OperationState, limits::MAX_BATCH, name::TaskId};
 use serde::{Deserialize, Deserializer, Serialize, de};
-use utoipa::{IntoParams, ToSchema};
 
 use super::{
     dead_letter::ChangeView,

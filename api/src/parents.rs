@@ -1,5 +1,6 @@
 //! Predecessors of a task, with their results.
 
+use crate::openapi::{IntoParams, ToSchema};
 use jobbers_common::{
     engine::{Parent, Parents},
     lifecycle::Status,
@@ -8,7 +9,6 @@ use jobbers_common::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use utoipa::{IntoParams, ToSchema};
 
 use super::{
     payload::shown,

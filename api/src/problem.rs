@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use crate::openapi::ToSchema;
 use http::StatusCode;
 use jobbers_common::{
     dependency::added::AddRefusal,
@@ -13,8 +14,9 @@ use jobbers_common::{
     tombstone::Tombstone,
 };
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "openapi")]
 use utoipa::{
-    PartialSchema, ToSchema,
+    PartialSchema,
     openapi::{
         RefOr,
         schema::{ObjectBuilder, Schema, Type},
@@ -469,6 +471,7 @@ impl From<Problem> for ProblemBody {
 /// The content type of a problem.
 pub const MEDIA_TYPE: &str = "application/problem+json";
 
+#[cfg(feature = "openapi")]
 impl PartialSchema for Code {
     fn schema() -> RefOr<Schema> {
         let help: Vec<String> =
@@ -481,6 +484,7 @@ impl PartialSchema for Code {
     }
 }
 
+#[cfg(feature = "openapi")]
 impl ToSchema for Code {
     fn name() -> std::borrow::Cow<'static, str> {
         "ProblemCode".into()

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use crate::openapi::{IntoParams, ToSchema};
 use jobbers_common::{
     duration,
     engine::{Error, QueueStats},
@@ -13,7 +14,6 @@ use jobbers_common::{
     time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
 
 use super::value::{DurationDoc, NameDoc, Rfc3339, StatusDoc, seconds};
 use crate::{json, problem::Result};

@@ -1,11 +1,11 @@
 //! What workers can run, as JSON; and the warnings of a submission about it.
 
+use crate::openapi::ToSchema;
 use jobbers_common::{
     name::{QueueName, RoleName, TaskName},
     policy::DeadLetter,
 };
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use super::value::{AnyJsonDoc, NameDoc, Word};
 

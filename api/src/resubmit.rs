@@ -1,11 +1,11 @@
 //! Sending one task again, in and out.
 
+use crate::openapi::{IntoParams, ToSchema};
 use jobbers_common::{
     lifecycle::Status,
     name::{QueueName, TaskId},
 };
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
 
 use super::value::{NameDoc, StatusDoc};
 use crate::problem::{Code, Problem, Result};

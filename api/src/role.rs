@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use crate::openapi::{IntoParams, ToSchema};
 use jobbers_common::{
     name::{QueueName, RoleName},
     queue::{QueueOrder, RoleConfig},
 };
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
 
 use super::value::{NameDoc, QueueOrderDoc};
 use crate::problem::Result;

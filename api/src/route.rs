@@ -1,11 +1,11 @@
 //! Routing rules, in and out.
 
+use crate::openapi::{IntoParams, ToSchema};
 use jobbers_common::{
     name::{QueueName, TaskName},
     routing::{self, EmptyRange, ExplicitQueue, RouteKey, RouteRule, Versions, WeightedQueue},
 };
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
 
 use super::value::{ExplicitQueueDoc, NameDoc, VersionsDoc, version_if_any};
 use crate::{

@@ -2,6 +2,7 @@
 
 use std::{fmt, time::Duration};
 
+use crate::openapi::{IntoParams, ToSchema};
 use jobbers_common::{
     duration,
     limits::MAX_CATCH_UP,
@@ -10,7 +11,6 @@ use jobbers_common::{
     template::TaskTemplate,
 };
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
 
 use super::{
     task_request::{TaskRequest, invalid},

@@ -2,6 +2,7 @@
 
 use std::{fmt, time::Duration};
 
+use crate::openapi::ToSchema;
 use jobbers_common::{
     duration,
     lifecycle::Status,
@@ -12,8 +13,9 @@ use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
     de::{self, MapAccess, Visitor, value::MapAccessDeserializer},
 };
+#[cfg(feature = "openapi")]
 use utoipa::{
-    PartialSchema, ToSchema,
+    PartialSchema,
     openapi::{RefOr, Schema},
 };
 
@@ -74,6 +76,7 @@ impl<'de> Visitor<'de> for SignalVisitor {
     }
 }
 
+#[cfg(feature = "openapi")]
 impl PartialSchema for SignalRequest {
     fn schema() -> RefOr<Schema> {
         utoipa::openapi::OneOfBuilder::new()
@@ -84,6 +87,7 @@ impl PartialSchema for SignalRequest {
     }
 }
 
+#[cfg(feature = "openapi")]
 impl ToSchema for SignalRequest {
     fn name() -> std::borrow::Cow<'static, str> {
         "AwaitedSignal".into()

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use crate::openapi::ToSchema;
 use jobbers_common::{
     engine::QueueStats,
     lifecycle::Status,
     name::{QueueName, TaskId},
 };
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use super::value::{NameDoc, StatusDoc};
 

@@ -2,6 +2,7 @@
 
 use std::{str::FromStr, time::Duration};
 
+use crate::openapi::{IntoParams, ToSchema};
 use jobbers_common::{
     duration,
     engine::TaskFilter,
@@ -13,7 +14,6 @@ use jobbers_common::{
     time::Timestamp,
 };
 use serde::{Deserialize, Deserializer, Serialize, de};
-use utoipa::{IntoParams, ToSchema};
 
 use super::{
     condition::Condition,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::openapi::ToSchema;
 use bytes::Bytes;
 use jobbers_common::{
     backoff::Backoff,
@@ -25,7 +26,6 @@ use jobbers_common::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
 
 use super::{
     dependency::DependencyRequest,

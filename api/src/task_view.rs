@@ -1,5 +1,6 @@
 //! The JSON of a task.
 
+use crate::openapi::ToSchema;
 use jobbers_common::{
     backoff::Backoff,
     duration,
@@ -15,7 +16,6 @@ use jobbers_common::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
 
 use super::dependency::DependenciesView;
 use super::payload::shown;

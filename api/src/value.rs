@@ -13,6 +13,7 @@ use jobbers_common::{
     workflow::RunState,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+#[cfg(feature = "openapi")]
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
@@ -125,6 +126,7 @@ macro_rules! described {
         $(#[doc = $doc])+
         pub struct $type;
 
+        #[cfg(feature = "openapi")]
         impl PartialSchema for $type {
             fn schema() -> RefOr<Schema> {
                 let described: ObjectBuilder = $schema;
@@ -132,6 +134,7 @@ macro_rules! described {
             }
         }
 
+        #[cfg(feature = "openapi")]
         impl ToSchema for $type {
             fn name() -> Cow<'static, str> {
                 $name.into()
@@ -140,10 +143,12 @@ macro_rules! described {
     };
 }
 
+#[cfg(feature = "openapi")]
 fn text() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::String)
 }
 
+#[cfg(feature = "openapi")]
 fn one_of<'a>(values: impl IntoIterator<Item = &'a str>) -> ObjectBuilder {
     text().enum_values(Some(values.into_iter().map(str::to_owned)))
 }
@@ -233,12 +238,14 @@ described! {
     AnyJsonDoc as "AnyJson", ObjectBuilder::new().schema_type(utoipa::openapi::schema::SchemaType::AnyValue)
 }
 
+#[cfg(feature = "openapi")]
 impl PartialSchema for Rfc3339 {
     fn schema() -> RefOr<Schema> {
         text().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))).into()
     }
 }
 
+#[cfg(feature = "openapi")]
 impl ToSchema for Rfc3339 {
     fn name() -> Cow<'static, str> {
         "Time".into()
@@ -248,6 +255,7 @@ impl ToSchema for Rfc3339 {
 /// A duration: `500ms`, `10s`, `5m`, `2h`, `1d`; a bare number is seconds.
 pub struct DurationDoc;
 
+#[cfg(feature = "openapi")]
 impl PartialSchema for DurationDoc {
     fn schema() -> RefOr<Schema> {
         OneOfBuilder::new()
@@ -258,6 +266,7 @@ impl PartialSchema for DurationDoc {
     }
 }
 
+#[cfg(feature = "openapi")]
 impl ToSchema for DurationDoc {
     fn name() -> Cow<'static, str> {
         "Duration".into()
@@ -267,6 +276,7 @@ impl ToSchema for DurationDoc {
 /// One version, or a range of them.
 pub struct VersionsDoc;
 
+#[cfg(feature = "openapi")]
 impl PartialSchema for VersionsDoc {
     fn schema() -> RefOr<Schema> {
         let version = || ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).maximum(Some(u32::MAX));
@@ -282,6 +292,7 @@ impl PartialSchema for VersionsDoc {
     }
 }
 
+#[cfg(feature = "openapi")]
 impl ToSchema for VersionsDoc {
     fn name() -> Cow<'static, str> {
         "Versions".into()

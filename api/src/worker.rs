@@ -1,5 +1,6 @@
 //! Workers and the store's health, out.
 
+use crate::openapi::ToSchema;
 use jobbers_common::{
     engine::Health,
     name::{QueueName, RoleName, TaskId, TaskName, WorkerId},
@@ -7,7 +8,6 @@ use jobbers_common::{
     worker::{HeldThread, RegisteredWorker, WorkerReport, WorkerState},
 };
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use super::value::{NameDoc, Rfc3339, Word};
 

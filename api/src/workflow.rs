@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::openapi::{IntoParams, ToSchema};
 use jobbers_common::{
     dependency::DependencyPolicy,
     lifecycle::Status,
@@ -17,7 +18,6 @@ use jobbers_common::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use utoipa::{IntoParams, ToSchema};
 
 use super::{
     registry::WarningView,

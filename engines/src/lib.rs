@@ -12,7 +12,9 @@ use jobbers_common::{
 
 pub mod config_cache;
 pub mod measured;
+#[cfg(feature = "redis")]
 pub mod redis;
+#[cfg(feature = "sqlite")]
 pub mod sqlite;
 
 use self::measured::Measured;
@@ -26,6 +28,7 @@ pub struct OpenOptions {
     /// would find that all is well in an unused store.
     pub must_exist: bool,
     /// Counts the steps of SQLite's virtual machine on all connections to the store. For tests.
+    #[cfg(feature = "sqlite")]
     pub steps: Option<Arc<sqlite::StepCounter>>,
     /// How long, and how many, ids of pruned tasks are remembered.
     pub tombstones: TombstonePolicy,
@@ -46,21 +49,48 @@ pub const DEFAULT_URL: &str = "sqlite://./jobbers.db";
 /// meter, as that is now.
 ///
 /// `sqlite://PATH` (relative or absolute; `?synchronous=full|normal`, `?max_bytes=N`), `sqlite::memory:` (this process
-/// only, for tests), `redis://[USER:PASSWORD@]HOST[:PORT][/DB]` (`?prefix=NAME`), `redis+unix:///SOCKET`.
+/// only, for tests), `redis://[USER:PASSWORD@]HOST[:PORT][/DB]` (`?prefix=NAME`), `redis+unix:///SOCKET`. The features
+/// `sqlite` and `redis` decide which of them the program contains.
 ///
 /// # Errors
 /// [`Error::Config`] for a URL of another kind, or one that leads to no store where one must exist; [`Error::Schema`] for a store of a newer version; those of the store.
 pub async fn open(url: &str, options: OpenOptions) -> Result<Arc<dyn Engine>> {
     match url.split_once(':').map(|(scheme, _)| scheme) {
-        Some("sqlite") => Ok(measured("sqlite", sqlite::SqliteEngine::open(url, options).await?)),
-        Some("redis" | "rediss" | "redis+unix" | "unix") => {
-            Ok(measured("redis", redis::RedisEngine::open(url, options).await?))
-        }
+        Some("sqlite") => open_sqlite(url, options).await,
+        Some("redis" | "rediss" | "redis+unix" | "unix") => open_redis(url, options).await,
         _ => Err(Error::Config(format!(
             "{} is not the address of a store: write sqlite://PATH or redis://HOST:PORT",
             beginning(url)
         ))),
     }
+}
+
+#[cfg(feature = "sqlite")]
+async fn open_sqlite(url: &str, options: OpenOptions) -> Result<Arc<dyn Engine>> {
+    Ok(measured("sqlite", sqlite::SqliteEngine::open(url, options).await?))
+}
+
+#[cfg(feature = "redis")]
+async fn open_redis(url: &str, options: OpenOptions) -> Result<Arc<dyn Engine>> {
+    Ok(measured("redis", redis::RedisEngine::open(url, options).await?))
+}
+
+#[cfg(not(feature = "sqlite"))]
+async fn open_sqlite(_: &str, _: OpenOptions) -> Result<Arc<dyn Engine>> {
+    Err(left_out("SQLite", "sqlite"))
+}
+
+#[cfg(not(feature = "redis"))]
+async fn open_redis(_: &str, _: OpenOptions) -> Result<Arc<dyn Engine>> {
+    Err(left_out("Redis", "redis"))
+}
+
+/// The error for a store that this program was compiled without.
+#[cfg(not(all(feature = "sqlite", feature = "redis")))]
+fn left_out(store: &str, feature: &str) -> Error {
+    Error::Config(format!(
+        "this program is built without {store}: build it with the feature `{feature}` of jobbers-worker"
+    ))
 }
 
 /// What an address begins with: behind the scheme, mistyped as it may be, can stand a password.

@@ -22,10 +22,8 @@ use jobbers_common::{
     task_kind::TaskKind,
     worker::{RegisteredWorker, WorkerState},
 };
-use jsonschema::Validator;
-use serde_json::json;
 
-use crate::app::App;
+use crate::{app::App, parameter_schema::ParameterSchema};
 
 /// A snapshot of this age is read again before a submission gets a warning, because its worker may have started since.
 /// This limits how often submissions without an able worker cause a read of the workers.
@@ -37,7 +35,7 @@ const MOST_TOLD: usize = 5;
 pub(crate) struct Described {
     pub(crate) spec: TaskSpec,
     /// `None` without a schema, or with one that accepts anything or is invalid.
-    validator: Option<Validator>,
+    schema: Option<ParameterSchema>,
 }
 
 /// One version of a task that live workers can run.
@@ -173,22 +171,16 @@ impl KnownTasks {
 
 fn describe(catalogue: Catalogue) -> Vec<Arc<Described>> {
     let describe = |spec: TaskSpec| {
-        let validator = spec.parameters.as_ref().and_then(|schema| match jsonschema::validator_for(schema) {
-            Ok(validator) => Some(validator).filter(|validator| !takes_anything(validator)),
+        let schema = spec.parameters.as_ref().and_then(|schema| match ParameterSchema::compile(schema) {
+            Ok(schema) => Some(schema).filter(|schema| !schema.takes_anything()),
             Err(error) => {
                 tracing::warn!(name = %spec.name, version = spec.version, %error, "a task's schema makes no sense");
                 None
             }
         });
-        Arc::new(Described { spec, validator })
+        Arc::new(Described { spec, schema })
     };
     catalogue.tasks.into_iter().map(describe).collect()
-}
-
-/// Whether values of all kinds fit.
-fn takes_anything(validator: &Validator) -> bool {
-    let kinds = [json!(null), json!(true), json!(0.5), json!(""), json!([null]), json!({"a": null})];
-    kinds.iter().all(|value| validator.is_valid(value))
 }
 
 impl Known {
@@ -258,19 +250,18 @@ impl Described {
     /// [`Mismatch`], also for parameters that can't be compared with a schema: half a surrogate pair, a number beyond
     /// an `f64`.
     pub(crate) fn check(&self, parameters: &Payload) -> Result<(), Mismatch> {
-        let Some(validator) = &self.validator else { return Ok(()) };
+        let Some(schema) = &self.schema else { return Ok(()) };
         let value = parameters.decode::<serde_json::Value>().map_err(|error| Mismatch {
             pointer: String::new(),
             detail: format!("{}@{} does not take this: it can't be read: {error}", self.spec.name, self.spec.version),
         })?;
-        let mut problems = validator.iter_errors(&value);
-        let Some(first) = problems.next() else { return Ok(()) };
-        let pointer = first.instance_path().to_string();
-        let mut detail = format!("{}@{} does not take this: {first}", self.spec.name, self.spec.version);
-        for problem in problems.take(MOST_TOLD - 1) {
-            detail.push_str(&format!("; at {}: {problem}", problem.instance_path()));
+        let mut misfits = schema.misfits(&value).into_iter();
+        let Some(first) = misfits.next() else { return Ok(()) };
+        let mut detail = format!("{}@{} does not take this: {}", self.spec.name, self.spec.version, first.problem);
+        for misfit in misfits.take(MOST_TOLD - 1) {
+            detail.push_str(&format!("; at {}: {}", misfit.pointer, misfit.problem));
         }
-        Err(Mismatch { pointer, detail })
+        Err(Mismatch { pointer: first.pointer, detail })
     }
 }
 

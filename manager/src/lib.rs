@@ -41,12 +41,14 @@ mod listeners;
 mod live_config;
 mod meters;
 mod middleware;
+mod parameter_schema;
 mod problem;
 pub mod program;
 mod router;
 mod schedules;
 mod sends;
 mod server;
+mod swagger_ui;
 mod taskstore;
 mod workflows;
 

@@ -9,7 +9,6 @@ use axum::{
 };
 use jobbers_api::problem::{Code, Problem};
 use jobbers_boards::taskstore::Unit;
-use utoipa_swagger_ui::SwaggerUi;
 
 use crate::{
     api,
@@ -17,7 +16,7 @@ use crate::{
     guard::Guard,
     known_parameters::KnownParameters,
     middleware::{Middleware, handle},
-    taskstore,
+    swagger_ui, taskstore,
 };
 
 /// The whole service.
@@ -25,7 +24,7 @@ pub(crate) fn router(app: Arc<App>, guard: Guard) -> Router {
     let (routes, description) = api::routes().split_for_parts();
     let known = KnownParameters::of(&description);
     routes
-        .merge(SwaggerUi::new("/docs").url("/openapi.json", description))
+        .merge(swagger_ui::routes(description))
         .fallback(unknown_path)
         .method_not_allowed_fallback(unknown_method)
         // Behind the line above: to the front's clients, a wrong method has no body.

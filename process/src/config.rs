@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use figment::{
     Figment, Metadata, Profile, Provider,
-    providers::{Format, Serialized, Toml},
+    providers::{Format, Serialized},
     value::{Dict, Map},
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -133,6 +133,19 @@ fn merged(base: Figment, file: Option<&(PathBuf, String)>, args: &impl Serialize
 fn invalid(errors: figment::Error) -> ConfigError {
     let lines: Vec<String> = errors.into_iter().map(|error| told(&error)).collect();
     ConfigError::Invalid(lines.join("; "))
+}
+
+/// TOML, read by the `toml` crate that the rest of the programs use; figment's own feature brings an older one.
+struct Toml;
+
+impl Format for Toml {
+    type Error = toml::de::Error;
+
+    const NAME: &'static str = "TOML";
+
+    fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, toml::de::Error> {
+        toml::from_str(text)
+    }
 }
 
 /// A layer with the name that users know.

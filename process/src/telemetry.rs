@@ -9,6 +9,7 @@
 //! Everything runs on a thread of its own, so tasks never wait for a slow collector or a reader of `/metrics`, nor the
 //! other way round. Data that can't be delivered is dropped. Start reading at [`Telemetry::start`].
 
+mod exporters;
 mod exposition;
 mod listener;
 pub(crate) mod logs;
@@ -78,6 +79,9 @@ pub enum TelemetryError {
         /// The cause.
         source: std::io::Error,
     },
+    /// An `OTEL_*` variable requests OTLP, which this program does not contain.
+    #[error("this program is built without OTLP: build it with the feature `otlp` of jobbers-worker, or unset OTEL_*")]
+    WithoutOtlp,
     /// An exporter could not be created.
     #[error("telemetry could not be started: {0}")]
     Exporter(String),
@@ -88,7 +92,7 @@ impl TelemetryError {
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::Settings(_) | Self::NotLoopback(_) => crate::exit::CONFIG,
+            Self::Settings(_) | Self::NotLoopback(_) | Self::WithoutOtlp => crate::exit::CONFIG,
             Self::Listen { .. } => crate::exit::UNAVAILABLE,
             Self::Exporter(_) => crate::exit::INTERNAL,
         }

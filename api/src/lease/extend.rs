@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::openapi::ToSchema;
 use jobbers_common::{
     duration,
     engine::{ExtendAnswer, Extension, Heartbeat},
@@ -11,7 +12,6 @@ use jobbers_common::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
 
 use super::{Token, lease_or_default, lost};
 use crate::{

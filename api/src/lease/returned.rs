@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::openapi::ToSchema;
 use jobbers_common::{
     duration,
     engine::SettleAnswer,
@@ -13,7 +14,6 @@ use jobbers_common::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
 
 use super::{Token, lost};
 use crate::{

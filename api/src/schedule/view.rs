@@ -1,5 +1,6 @@
 //! What is answered about schedules.
 
+use crate::openapi::ToSchema;
 use jobbers_common::{
     duration,
     engine::{ScheduleEntry, StoredSchedule, Submitted},
@@ -13,7 +14,6 @@ use jobbers_common::{
 };
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
 
 use super::{CatchUpRule, OverlapRule};
 use crate::{

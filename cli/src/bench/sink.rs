@@ -85,7 +85,7 @@ mod tests {
     #[tokio::test]
     async fn it_takes_one_request_after_the_other_on_a_connection() {
         let sink = Sink::answering().await.unwrap();
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let client = jobbers_api::client::http_client().build().unwrap();
         for _ in 0..3 {
             let answer = client.post(format!("{}/v1/traces", sink.url())).body(vec![7; 100_000]).send().await.unwrap();
             assert_eq!(answer.status(), 200);

@@ -3,7 +3,9 @@
 use std::process::ExitCode;
 
 use jiff::Timestamp;
-use jobbers_api::worker::{BlockingThreadsView, HeldThreadView, SteeredView, WorkerListView, WorkerSelection, WorkerView};
+use jobbers_api::worker::{
+    BlockingThreadsView, HeldThreadView, SteeredView, WorkerListView, WorkerSelection, WorkerView,
+};
 use jobbers_common::name::{RoleName, WorkerId};
 use jobbers_process::exit;
 

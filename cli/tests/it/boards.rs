@@ -7,7 +7,7 @@ use crate::jobbers::Up;
 /// Puts tasks as a client of TaskStore does.
 fn add(up: &Up, adds: &Value) {
     let sent = async {
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let client = jobbers_api::client::http_client().build().unwrap();
         let body = json!({"clientid": 5, "adds": adds}).to_string();
         client.post(format!("{}/taskstore/update", up.url)).body(body).send().await.unwrap()
     };

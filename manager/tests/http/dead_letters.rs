@@ -317,7 +317,7 @@ async fn another_manager_sends_whoever_asks_on_to_the_one_that_keeps_the_archive
     for config in [config(&keeper.folder), none] {
         let other = Server::with(Arc::clone(&keeper.engine), config).await;
         let other = Bench { server: other, folder: tempfile::tempdir().unwrap() };
-        let plain = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+        let plain = jobbers_api::client::http_client().redirect(reqwest::redirect::Policy::none()).build().unwrap();
         let url = format!("http://{}/dead-letter-queue?limit=7", other.address);
         let sent_on = soon(async {
             loop {

@@ -69,7 +69,7 @@ impl Server {
         let address = listener.local_addr().unwrap();
         let shutdown = Shutdown::new();
         let running = tokio::spawn(jobbers_manager::run(config, Arc::clone(&engine), listener, shutdown.clone()));
-        let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(20)).build().unwrap();
+        let client = jobbers_api::client::http_client().timeout(Duration::from_secs(20)).build().unwrap();
         Self { engine, shutdown, address, client, running }
     }
 

@@ -3,8 +3,14 @@
 use std::time::Instant;
 
 use jobbers_common::metrics::catalogue::{BUILD_INFO, PROCESS_CPU_TIME, PROCESS_MEMORY, PROCESS_UPTIME};
+use nix::{
+    sys::{
+        resource::{UsageWho, getrusage},
+        time::{TimeVal, TimeValLike as _},
+    },
+    unistd::{SysconfVar, sysconf},
+};
 use opentelemetry::{KeyValue, metrics::Meter};
-use procfs::process::{Process, Stat};
 
 /// Registers the gauges.
 pub(super) fn observe(meter: &Meter, service: &'static str, version: &'static str) {
@@ -13,20 +19,23 @@ pub(super) fn observe(meter: &Meter, service: &'static str, version: &'static st
     let own = [KeyValue::new("service", service)];
     let who = own.clone();
     PROCESS_CPU_TIME.observed_counter(meter, move |counter| {
-        if let Some(stat) = stat() {
-            let ticks = (stat.utime + stat.stime) as f64;
-            counter.observe(ticks / procfs::ticks_per_second() as f64, &who);
+        if let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) {
+            let micros = |time: TimeVal| time.num_microseconds() as f64;
+            counter.observe((micros(usage.user_time()) + micros(usage.system_time())) / 1e6, &who);
         }
     });
     let (began, who) = (Instant::now(), own.clone());
     PROCESS_UPTIME.gauge(meter, move |gauge| gauge.observe(began.elapsed().as_secs_f64(), &who));
     PROCESS_MEMORY.gauge(meter, move |gauge| {
-        if let Some(stat) = stat() {
-            gauge.observe(stat.rss as f64 * procfs::page_size() as f64, &own);
+        if let Some(bytes) = resident_bytes() {
+            gauge.observe(bytes, &own);
         }
     });
 }
 
-fn stat() -> Option<Stat> {
-    Process::myself().and_then(|process| process.stat()).ok()
+/// The memory of the process that is in RAM: the second number of `statm`, in pages (proc(5)).
+fn resident_bytes() -> Option<f64> {
+    let pages: u32 = std::fs::read_to_string("/proc/self/statm").ok()?.split(' ').nth(1)?.parse().ok()?;
+    let page_size = sysconf(SysconfVar::PAGE_SIZE).ok()??;
+    Some(f64::from(pages) * page_size as f64)
 }

@@ -4,24 +4,20 @@ use std::thread;
 
 use jobbers_common::metrics;
 use opentelemetry::{Key, KeyValue, global, metrics::MeterProvider, trace::TracerProvider};
-use opentelemetry_otlp::{
-    ExporterBuildError, LogExporter, MetricExporter, SpanExporter, WithTonicConfig,
-    tonic_types::transport::ClientTlsConfig,
-};
 use opentelemetry_sdk::{
     Resource,
     logs::SdkLoggerProvider,
-    metrics::{Instrument, PeriodicReader, SdkMeterProvider, Stream, Temporality},
+    metrics::{Instrument, SdkMeterProvider, Stream},
     trace::SdkTracerProvider,
 };
 use prometheus::Registry;
 use tokio::sync::oneshot;
 
 use super::{
-    Options, SCOPE, TelemetryError,
+    Options, SCOPE, TelemetryError, exporters,
     exposition::{self, Exposition},
     logs, process,
-    settings::{Protocol, Sampling, Settings},
+    settings::{Sampling, Settings},
     traces::{self, RootSampler},
 };
 
@@ -38,12 +34,10 @@ impl Providers {
     /// Creates the requested providers. Call it on a runtime that lives as long as they do, because their connections
     /// run on it.
     pub(super) fn make(options: &Options, settings: &Settings, scraped: bool) -> Result<Self, TelemetryError> {
-        let failed = |error: ExporterBuildError| TelemetryError::Exporter(error.to_string());
         let resource = resource(options);
         let mut meters = SdkMeterProvider::builder().with_resource(resource.clone()).with_view(limit);
         if let Some(protocol) = settings.metrics {
-            let exporter = metric_exporter(protocol, settings.delta).map_err(failed)?;
-            meters = meters.with_reader(PeriodicReader::builder(exporter).with_interval(settings.interval).build());
+            meters = exporters::export_metrics(meters, protocol, settings)?;
         }
         let mut shown = None;
         if scraped {
@@ -55,16 +49,17 @@ impl Providers {
         }
         let meters = meters.build();
         process::observe(&meters.meter(SCOPE), options.service, options.version);
-        let spans = settings.traces.map(span_exporter).transpose().map_err(failed)?;
-        let tracers = spans.map(|exporter| {
-            let builder = SdkTracerProvider::builder().with_resource(resource.clone()).with_batch_exporter(exporter);
-            (builder.with_sampler(RootSampler(settings.sampling)).build(), settings.sampling)
+        let tracers = settings.traces.map(|protocol| {
+            let sampler = RootSampler(settings.sampling);
+            let builder = SdkTracerProvider::builder().with_resource(resource.clone()).with_sampler(sampler);
+            exporters::export_spans(builder, protocol).map(|builder| (builder.build(), settings.sampling))
         });
-        let lines = settings.logs.map(log_exporter).transpose().map_err(failed)?;
-        let loggers = lines.map(|exporter| {
-            let builder = SdkLoggerProvider::builder().with_resource(resource).with_log_processor(logs::Labeller);
-            builder.with_batch_exporter(exporter).build()
+        let loggers = settings.logs.map(|protocol| {
+            let builder =
+                SdkLoggerProvider::builder().with_resource(resource.clone()).with_log_processor(logs::Labeller);
+            exporters::export_lines(builder, protocol).map(|builder| builder.build())
         });
+        let (tracers, loggers) = (tracers.transpose()?, loggers.transpose()?);
         Ok(Self { meters, tracers, loggers, exposition: shown })
     }
 
@@ -113,35 +108,6 @@ fn aside(run: impl FnOnce() -> bool + Send + 'static) -> oneshot::Receiver<bool>
 fn limit(instrument: &Instrument) -> Option<Stream> {
     let metric = metrics::find(instrument.name())?;
     Stream::builder().with_cardinality_limit(metric.most_series).build().ok()
-}
-
-fn metric_exporter(protocol: Protocol, delta: bool) -> Result<MetricExporter, ExporterBuildError> {
-    let temporality = if delta { Temporality::Delta } else { Temporality::Cumulative };
-    let builder = MetricExporter::builder().with_temporality(temporality);
-    match protocol {
-        Protocol::Grpc => builder.with_tonic().with_tls_config(roots()).build(),
-        Protocol::Http => builder.with_http().build(),
-    }
-}
-
-fn span_exporter(protocol: Protocol) -> Result<SpanExporter, ExporterBuildError> {
-    match protocol {
-        Protocol::Grpc => SpanExporter::builder().with_tonic().with_tls_config(roots()).build(),
-        Protocol::Http => SpanExporter::builder().with_http().build(),
-    }
-}
-
-fn log_exporter(protocol: Protocol) -> Result<LogExporter, ExporterBuildError> {
-    match protocol {
-        Protocol::Grpc => LogExporter::builder().with_tonic().with_tls_config(roots()).build(),
-        Protocol::Http => LogExporter::builder().with_http().build(),
-    }
-}
-
-/// Trusts the system's authorities, or those of `SSL_CERT_FILE`; not used for a plain `http://` endpoint. The HTTP
-/// client does the same by itself.
-fn roots() -> ClientTlsConfig {
-    ClientTlsConfig::new().with_enabled_roots()
 }
 
 /// The identity of this process. Values of `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` win.

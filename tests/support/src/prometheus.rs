@@ -86,7 +86,7 @@ impl Prometheus {
             .stderr(log)
             .spawn()
             .unwrap_or_else(|error| panic!("prometheus: {error}; install it (apt-get install prometheus)"));
-        let client = Client::builder().no_proxy().timeout(PATIENCE).build().expect("a client");
+        let client = jobbers_api::client::http_client().timeout(PATIENCE).build().expect("a client");
         let mut started = Self { address, client, child, folder };
         until(PATIENCE, "Prometheus is ready or has ended", async || started.state().await).await.then_some(started)
     }

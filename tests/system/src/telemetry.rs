@@ -208,7 +208,9 @@ async fn what_poison_and_unknown_tasks_count_begins_at_0(kind: Engine) {
         .await;
     };
 
-    for series in bad_ends("hold", "failed").iter().chain(&["jobbers_leases_reclaimed_total{outcome=\"failed\"}".into()]) {
+    for series in
+        bad_ends("hold", "failed").iter().chain(&["jobbers_leases_reclaimed_total{outcome=\"failed\"}".into()])
+    {
         begin_at_0(series).await;
     }
     for worker in &mut doomed {
@@ -350,7 +352,7 @@ async fn under_load(kind: Engine, fail: impl FnOnce(Collector) -> Option<Collect
 
 /// Reads `/metrics` and answers the lines that are no comments.
 pub(crate) async fn scrape(address: impl std::fmt::Display) -> Vec<String> {
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = jobbers_api::client::http_client().build().unwrap();
     let response = client.get(format!("http://{address}/metrics")).send().await.unwrap();
     assert!(response.headers()["content-type"].to_str().unwrap().starts_with("text/plain; version=0.0.4"));
     response.text().await.unwrap().lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()

@@ -186,8 +186,7 @@ async fn an_archive_that_is_read_only_at_the_start_is_written_once_it_may_be() {
     let stack = Stack::on_redis(Persistence::None).await;
     std::fs::set_permissions(stack.folder(), Permissions::from_mode(0o777)).unwrap();
     let path = stack.folder().join("dead.db");
-    let arguments =
-        ["--engine-url", stack.url(), "--listen", "127.0.0.1:0", "--dlq-path", path.to_str().unwrap()];
+    let arguments = ["--engine-url", stack.url(), "--listen", "127.0.0.1:0", "--dlq-path", path.to_str().unwrap()];
     let mut first = Manager::ready(Program::start_unprivileged("manager", stack.folder(), &arguments)).await;
     first.program.line("this manager keeps the archive").await;
     first.program.signal(Signal::SIGTERM);

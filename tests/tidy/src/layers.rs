@@ -14,7 +14,8 @@ const LAW: &str = "jobbers-law";
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("jobbers-common", &[]),
     (LAW, &["jobbers-common"]),
-    ("jobbers-api", &["jobbers-common"]),
+    ("jobbers-api", &["jobbers-common", "jobbers-undescribed"]),
+    ("jobbers-undescribed", &[]),
     ("jobbers-sqlite-file", &[]),
     ("jobbers-macros", &["jobbers-common"]),
     ("jobbers-process", &["jobbers-common"]),
@@ -41,9 +42,9 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "jobbers-cleaner",
         ],
     ),
-    (SUPPORT, &[]),
+    (SUPPORT, &["jobbers-api"]),
     // The system tests run real binaries; the one program of their own is a worker.
-    ("jobbers-system-tests", &["jobbers-worker", "jobbers-boards", "jobbers-common", SUPPORT]),
+    ("jobbers-system-tests", &["jobbers-worker", "jobbers-boards", "jobbers-api", "jobbers-common", SUPPORT]),
     ("jobbers-tidy", &["jobbers-common"]),
     ("jobbers-dashboards", &["jobbers-common"]),
 ];

@@ -44,7 +44,7 @@ impl Client for TaskStore {
     const MANAGER: (&'static [&'static str], &'static str) = (&[], "listening");
 
     async fn connect(address: SocketAddr, client: i64) -> Result<Self, Lost> {
-        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        let http = jobbers_api::client::http_client().build().unwrap();
         Ok(Self { http, base: format!("http://{address}/taskstore-ns"), number: client })
     }
 
