@@ -132,7 +132,7 @@ mod tests {
         let waiting = TaskView { status: Status::Submitted, ..task("w", "send", 0, 1) };
         let runs = |task: TaskView| TaskView { status: Status::Started, ..task };
         let inside = vec![waiting, runs(task("s", "send", 1, 8)), runs(task("r", "copy", 2, 4))];
-        snapshot.inside = Some(Inside::Tasks(inside.clone(), false));
+        snapshot.inside = Some(Inside::Tasks(inside, false));
         order.arrange(&mut snapshot);
         let Some(Inside::Tasks(inside, _)) = snapshot.inside else { panic!("they are still there") };
         let ids = |tasks: &[TaskView]| tasks.iter().map(|task| task.id.as_str()).collect::<Vec<_>>().join(" ");

@@ -13,8 +13,11 @@ use serde_json::{Value, json};
 
 use crate::server::Answer;
 
+/// A compiled schema, by its place among the schemas that it refers to.
+type Validator = Arc<(Schemas, SchemaIndex)>;
+
 static DOCUMENT: LazyLock<Value> = LazyLock::new(|| serde_json::to_value(jobbers_manager::openapi()).unwrap());
-static VALIDATORS: LazyLock<Mutex<HashMap<String, Arc<(Schemas, SchemaIndex)>>>> = LazyLock::new(Mutex::default);
+static VALIDATORS: LazyLock<Mutex<HashMap<String, Validator>>> = LazyLock::new(Mutex::default);
 
 /// Fails the test when the answer is not as described. What is no operation of the API is passed over.
 #[track_caller]
@@ -56,7 +59,7 @@ fn fits(template: &str, asked: &str) -> bool {
         && template.iter().zip(asked).all(|(part, asked)| part.starts_with('{') || *part == asked)
 }
 
-fn validator(key: &str, schema: &Value) -> Arc<(Schemas, SchemaIndex)> {
+fn validator(key: &str, schema: &Value) -> Validator {
     let mut validators = VALIDATORS.lock().unwrap();
     let make = || {
         let whole = json!({"allOf": [schema], "components": DOCUMENT["components"]});
