@@ -122,7 +122,7 @@ impl Service {
         assert_eq!(status.code(), Some(0), "{}", self.name);
     }
 
-    /// A worker with the stock tasks that has opened its store. Also returns the end of its log line about the store that it created.
+    /// A worker with the stock tasks that has created its store. Also returns the end of its log line about that.
     pub(crate) fn worker(folder: &Path) -> (Self, String) {
         let mut child = program(folder, &["worker"]).spawn().unwrap();
         let stream = child.stderr.take().unwrap();
