@@ -4,7 +4,6 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use crate::openapi::{IntoParams, ToSchema};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use jobbers_common::{
     board::{BoardTask, BoardTime},
@@ -14,6 +13,7 @@ use jobbers_common::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::value::{BASE64, DataEncodingDoc, NameDoc, Rfc3339, TEXT, Word};
+use crate::openapi::{IntoParams, ToSchema};
 use crate::problem::{Code, Problem, Result};
 
 /// How much of a task's data or error a list shows, in bytes.

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use crate::openapi::ToSchema;
 use jobbers_common::{engine::Cancelled, lifecycle::Status, name::TaskId};
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +10,7 @@ use super::{
     value::{NameDoc, StatusDoc},
 };
 use crate::json;
+use crate::openapi::ToSchema;
 
 /// Which tasks to cancel: `ids` or `filter`, one of both.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]

@@ -2,7 +2,6 @@
 
 use std::{borrow::Cow, collections::HashSet};
 
-use crate::openapi::{IntoParams, ToSchema};
 use jobbers_common::{
     dead_letter::LetterState,
     lifecycle::Status,
@@ -18,6 +17,7 @@ use super::{
     task_view::{AttemptView, TaskView},
     value::{LetterStateDoc, NameDoc, Rfc3339, StatusDoc, Word},
 };
+use crate::openapi::{IntoParams, ToSchema};
 use crate::problem::{Code, Problem, Result};
 
 /// The default limit.

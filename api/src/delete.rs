@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use crate::openapi::ToSchema;
 use jobbers_common::{engine::TaskDeletion, name::TaskId};
 use serde::{Deserialize, Serialize};
 
 use super::value::NameDoc;
+use crate::openapi::ToSchema;
 
 /// Which tasks to delete.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]

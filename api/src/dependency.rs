@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use crate::openapi::ToSchema;
 use jobbers_common::{
     dependency::{Dependencies, Dependency, DependencyPolicy, EndedPredecessor, added::NewDependency},
     lifecycle::Status,
@@ -20,6 +19,7 @@ use utoipa::{
 
 use super::signal::SignalView;
 use super::value::{DependencyPolicyDoc, NameDoc, StatusDoc};
+use crate::openapi::ToSchema;
 
 /// A task to wait for: its id, or an object that also says what its end means.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use crate::openapi::ToSchema;
 use jobbers_common::{
     lifecycle::Status,
     name::{TaskId, WorkerId},
@@ -13,6 +12,7 @@ use jobbers_common::{
 use serde::{Deserialize, Serialize};
 
 use super::value::{NameDoc, Rfc3339, StatusDoc};
+use crate::openapi::ToSchema;
 
 /// Why a task has its status.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::openapi::ToSchema;
 use jobbers_common::{duration, name::TaskId, task::Fence};
 use serde::{Deserialize, Serialize};
 
 use super::task_request::invalid;
+use crate::openapi::ToSchema;
 use crate::problem::Result;
 
 pub mod claim;

@@ -2,7 +2,6 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use crate::openapi::{IntoParams, ToSchema};
 use jobbers_common::{dead_letter::OperationState, limits::MAX_BATCH, name::TaskId};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
@@ -10,6 +9,7 @@ use super::{
     dead_letter::ChangeView,
     value::{NameDoc, OperationStateDoc, Rfc3339, Word},
 };
+use crate::openapi::{IntoParams, ToSchema};
 use crate::problem::{Code, Problem, Result};
 
 const fn default_limit() -> usize {

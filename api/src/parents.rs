@@ -1,6 +1,5 @@
 //! Predecessors of a task, with their results.
 
-use crate::openapi::{IntoParams, ToSchema};
 use jobbers_common::{
     engine::{Parent, Parents},
     lifecycle::Status,
@@ -14,6 +13,7 @@ use super::{
     payload::shown,
     value::{AnyJsonDoc, NameDoc, StatusDoc},
 };
+use crate::openapi::{IntoParams, ToSchema};
 use crate::problem::{Code, Problem, Result};
 
 /// Which predecessors of a task to list.

@@ -4,7 +4,6 @@
 
 use std::time::Duration;
 
-use crate::openapi::ToSchema;
 use http::StatusCode;
 use jobbers_common::{
     dependency::added::AddRefusal,
@@ -23,6 +22,7 @@ use utoipa::{
     },
 };
 
+use crate::openapi::ToSchema;
 use crate::value::{NameDoc, Rfc3339, Word};
 
 #[cfg(feature = "server")]

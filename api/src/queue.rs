@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use crate::openapi::{IntoParams, ToSchema};
 use jobbers_common::{
     duration,
     engine::{Error, QueueStats},
@@ -16,6 +15,7 @@ use jobbers_common::{
 use serde::{Deserialize, Serialize};
 
 use super::value::{DurationDoc, NameDoc, Rfc3339, StatusDoc, seconds};
+use crate::openapi::{IntoParams, ToSchema};
 use crate::{json, problem::Result};
 
 /// A queue's settings. Absent fields have their defaults, also when a queue is replaced.

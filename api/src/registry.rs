@@ -1,6 +1,5 @@
 //! What workers can run, as JSON; and the warnings of a submission about it.
 
-use crate::openapi::ToSchema;
 use jobbers_common::{
     name::{QueueName, RoleName, TaskName},
     policy::DeadLetter,
@@ -8,6 +7,7 @@ use jobbers_common::{
 use serde::{Deserialize, Serialize};
 
 use super::value::{AnyJsonDoc, NameDoc, Word};
+use crate::openapi::ToSchema;
 
 /// A version of a task that live workers can run.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]

@@ -1,6 +1,5 @@
 //! Sending one task again, in and out.
 
-use crate::openapi::{IntoParams, ToSchema};
 use jobbers_common::{
     lifecycle::Status,
     name::{QueueName, TaskId},
@@ -8,6 +7,7 @@ use jobbers_common::{
 use serde::{Deserialize, Serialize};
 
 use super::value::{NameDoc, StatusDoc};
+use crate::openapi::{IntoParams, ToSchema};
 use crate::problem::{Code, Problem, Result};
 
 /// How a task is to be sent again; in the query or in the body.

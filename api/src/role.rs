@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::openapi::{IntoParams, ToSchema};
 use jobbers_common::{
     name::{QueueName, RoleName},
     queue::{QueueOrder, RoleConfig},
@@ -10,6 +9,7 @@ use jobbers_common::{
 use serde::{Deserialize, Serialize};
 
 use super::value::{NameDoc, QueueOrderDoc};
+use crate::openapi::{IntoParams, ToSchema};
 use crate::problem::Result;
 
 /// Which queues the workers of a role serve.

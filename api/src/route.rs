@@ -1,6 +1,5 @@
 //! Routing rules, in and out.
 
-use crate::openapi::{IntoParams, ToSchema};
 use jobbers_common::{
     name::{QueueName, TaskName},
     routing::{self, EmptyRange, ExplicitQueue, RouteKey, RouteRule, Versions, WeightedQueue},
@@ -8,6 +7,7 @@ use jobbers_common::{
 use serde::{Deserialize, Serialize};
 
 use super::value::{ExplicitQueueDoc, NameDoc, VersionsDoc, version_if_any};
+use crate::openapi::{IntoParams, ToSchema};
 use crate::{
     json,
     problem::{Code, Problem},

@@ -2,7 +2,6 @@
 
 use std::{fmt, time::Duration};
 
-use crate::openapi::{IntoParams, ToSchema};
 use jobbers_common::{
     duration,
     limits::MAX_CATCH_UP,
@@ -17,6 +16,7 @@ use super::{
     value::{DurationDoc, NameDoc},
     workflow::WorkflowRequest,
 };
+use crate::openapi::{IntoParams, ToSchema};
 use crate::problem::{Code, Problem, Result};
 
 pub mod view;

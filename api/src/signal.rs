@@ -2,7 +2,6 @@
 
 use std::{fmt, time::Duration};
 
-use crate::openapi::ToSchema;
 use jobbers_common::{
     duration,
     lifecycle::Status,
@@ -20,6 +19,7 @@ use utoipa::{
 };
 
 use super::value::{DurationDoc, NameDoc, OnTimeoutDoc, Rfc3339, SignalStateDoc, StatusDoc};
+use crate::openapi::ToSchema;
 
 /// A signal to wait for: its name, or an object that also says how long it may take.
 #[derive(Debug, Clone, PartialEq, Eq)]

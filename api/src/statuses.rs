@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::openapi::ToSchema;
 use jobbers_common::{
     engine::QueueStats,
     lifecycle::Status,
@@ -11,6 +10,7 @@ use jobbers_common::{
 use serde::{Deserialize, Serialize};
 
 use super::value::{NameDoc, StatusDoc};
+use crate::openapi::ToSchema;
 
 /// What to count, and which tasks to look up.
 #[derive(Debug, Default, Serialize, Deserialize, ToSchema)]

@@ -2,7 +2,6 @@
 
 use std::{str::FromStr, time::Duration};
 
-use crate::openapi::{IntoParams, ToSchema};
 use jobbers_common::{
     duration,
     engine::TaskFilter,
@@ -20,6 +19,7 @@ use super::{
     task_view::{ProgressView, TaskView},
     value::{Commas, DurationDoc, IncludeDoc, NameDoc, Rfc3339, StatusDoc, seconds, version_if_any},
 };
+use crate::openapi::{IntoParams, ToSchema};
 use crate::problem::{Code, Problem, Result};
 
 /// Which tasks to list.

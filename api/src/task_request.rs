@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::openapi::ToSchema;
 use bytes::Bytes;
 use jobbers_common::{
     backoff::Backoff,
@@ -36,6 +35,7 @@ use super::{
         OnStallDoc, Rfc3339, StatusDoc,
     },
 };
+use crate::openapi::ToSchema;
 use crate::{
     json,
     problem::{Code, Problem, Result},

@@ -1,6 +1,5 @@
 //! The JSON of a task.
 
-use crate::openapi::ToSchema;
 use jobbers_common::{
     backoff::Backoff,
     duration,
@@ -24,6 +23,7 @@ use super::value::{
     AnyJsonDoc, BackoffDoc, DeadLetterDoc, DurationDoc, ExhaustedDoc, NameDoc, OnDuplicateDoc, OnShutdownDoc,
     OnStallDoc, Rfc3339, StatusDoc, Word,
 };
+use crate::openapi::ToSchema;
 
 /// The result for a submitted task.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]

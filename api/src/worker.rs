@@ -1,6 +1,5 @@
 //! Workers and the store's health, out.
 
-use crate::openapi::ToSchema;
 use jobbers_common::{
     engine::Health,
     name::{QueueName, RoleName, TaskId, TaskName, WorkerId},
@@ -10,6 +9,7 @@ use jobbers_common::{
 use serde::{Deserialize, Serialize};
 
 use super::value::{NameDoc, Rfc3339, Word};
+use crate::openapi::ToSchema;
 
 /// A worker that was heard of lately.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]

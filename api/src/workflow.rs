@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::openapi::{IntoParams, ToSchema};
 use jobbers_common::{
     dependency::DependencyPolicy,
     lifecycle::Status,
@@ -24,6 +23,7 @@ use super::{
     task_request::{TaskRequest, invalid},
     value::{AnyJsonDoc, DependencyPolicyDoc, NameDoc, Rfc3339, RunStateDoc, StatusDoc},
 };
+use crate::openapi::{IntoParams, ToSchema};
 use crate::{
     json,
     problem::{Code, Problem, Result},

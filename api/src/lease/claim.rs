@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::openapi::ToSchema;
 use jobbers_common::{
     duration,
     engine::Parents,
@@ -17,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::lease_or_default;
+use crate::openapi::ToSchema;
 use crate::{
     check_reachable,
     parents::ParentsView,

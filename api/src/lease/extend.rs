@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::openapi::ToSchema;
 use jobbers_common::{
     duration,
     engine::{ExtendAnswer, Extension, Heartbeat},
@@ -14,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{Token, lease_or_default, lost};
+use crate::openapi::ToSchema;
 use crate::{
     json,
     payload::Sent,

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::openapi::ToSchema;
 use jobbers_common::{
     duration,
     engine::SettleAnswer,
@@ -16,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{Token, lost};
+use crate::openapi::ToSchema;
 use crate::{
     json,
     payload::Sent,

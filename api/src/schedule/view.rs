@@ -1,6 +1,5 @@
 //! What is answered about schedules.
 
-use crate::openapi::ToSchema;
 use jobbers_common::{
     duration,
     engine::{ScheduleEntry, StoredSchedule, Submitted},
@@ -16,6 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::value::RawValue;
 
 use super::{CatchUpRule, OverlapRule};
+use crate::openapi::ToSchema;
 use crate::{
     task_view::{PolicyView, SubmittedView},
     value::{AnyJsonDoc, DurationDoc, NameDoc, Rfc3339},

@@ -1,6 +1,6 @@
 //! `ToSchema` and `IntoParams` for a `jobbers-api` without its feature `openapi`: they derive nothing.
 //!
-//! A client needs no OpenAPI description, and deriving it takes longer to compile than the rest of its types. The
+//! A client needs no OpenAPI description, and is built without what derives it. The
 //! attributes of the description stay on the types and are accepted here.
 
 use proc_macro::TokenStream;
