@@ -136,7 +136,7 @@ impl Store {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}/ns", listener.local_addr().unwrap());
         let task = tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
-        let client = Client::builder().no_proxy().timeout(Duration::from_secs(30)).build().unwrap();
+        let client = jobbers_api::client::http_client().timeout(Duration::from_secs(30)).build().unwrap();
         Self { client, base, _serving: Arc::new(Serving { task, _store: store }) }
     }
 

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use jobbers_law::model::ModelEngine;
 use jobbers_manager::{Config, Listeners};
 use jobbers_process::shutdown::Shutdown;
-use reqwest::{Client, Method};
+use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -97,7 +97,7 @@ async fn a_port_of_its_own_serves_the_same_board_at_the_root() {
     let listeners = Listeners { taskstore: Some(own), ..Listeners::from(http) };
     let engine = Arc::new(ModelEngine::with_system_clock());
     let running = tokio::spawn(jobbers_manager::run(config, engine, listeners, shutdown.clone()));
-    let client = Client::builder().no_proxy().build().unwrap();
+    let client = jobbers_api::client::http_client().build().unwrap();
     let add = json!({"clientid": 1, "adds": [{"group": "a", "duration": MOMENT * 1_000_000}]}).to_string();
     let added = client.post(format!("http://{root}/update")).body(add).send().await.unwrap();
     assert_eq!(added.json::<Value>().await.unwrap()["tasks"][0]["id"], 1);

@@ -3,6 +3,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
+use jobbers_api::client::http_client;
 use reqwest::{Client, Method, StatusCode};
 use serde_json::Value;
 
@@ -50,7 +51,7 @@ impl Api {
     /// If no HTTP client can be made.
     #[must_use]
     pub fn at(address: SocketAddr) -> Self {
-        let client = Client::builder().pool_max_idle_per_host(0).timeout(Duration::from_secs(60)).no_proxy();
+        let client = http_client().pool_max_idle_per_host(0).timeout(Duration::from_secs(60));
         Self { client: client.build().expect("a client"), base: format!("http://{address}") }
     }
 
