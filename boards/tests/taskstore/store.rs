@@ -7,7 +7,10 @@ use jobbers_boards::taskstore::{Unit, router};
 use jobbers_common::engine::boards::Boards;
 use jobbers_engines::{OpenOptions, redis::RedisEngine, sqlite::SqliteEngine};
 use jobbers_law::model::ModelEngine;
-use jobbers_test_support::redis_server::{RedisOptions, RedisServer};
+use jobbers_test_support::{
+    http_client,
+    redis_server::{RedisOptions, RedisServer},
+};
 use reqwest::{Client, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -136,7 +139,7 @@ impl Store {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}/ns", listener.local_addr().unwrap());
         let task = tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
-        let client = jobbers_api::client::http_client().timeout(Duration::from_secs(30)).build().unwrap();
+        let client = http_client().timeout(Duration::from_secs(30)).build().unwrap();
         Self { client, base, _serving: Arc::new(Serving { task, _store: store }) }
     }
 

@@ -17,3 +17,5 @@ pub mod prometheus;
 pub mod redis_server;
 pub mod tls_front;
 pub mod wait;
+
+pub use jobbers_api::client::http_client;
