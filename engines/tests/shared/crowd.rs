@@ -29,7 +29,7 @@ pub(crate) struct Size {
 impl Size {
     /// For every run of the tests.
     pub(crate) const SMALL: Self =
-        Self { queues: 200, finished: 100_000, queued: 10_000, leases: 1_000, empty_queues: 10_000 };
+        Self { queues: 200, finished: 100_000, queued: 10_000, leases: 1_000, empty_queues: 1_000 };
     /// What the bounds are promised for.
     pub(crate) const FULL: Self =
         Self { queues: 1_000, finished: 1_000_000, queued: 100_000, leases: 10_000, empty_queues: 10_000 };
