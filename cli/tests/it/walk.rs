@@ -106,12 +106,20 @@ fn the_first_walk_of_the_readme_works_as_printed() {
 
 #[test]
 fn the_first_worker_of_a_reader_runs_as_printed() {
-    let session = follow("docs/guides/first-worker.md", &[("jobbers submit greet name= ", 1)]);
+    let mut session = follow("docs/guides/first-worker.md", &[("jobbers submit greet name= ", 1)]);
     assert!(session.told("jobbers submit greet name=Ada --wait").contains("hello, Ada"), "{session:?}");
     let waited = session.told("curl -s 'http://127.0.0.1:8000/tasks/ID?wait=30s'");
     assert!(waited.contains(r#""result":"hello, Grace""#), "{waited}");
     assert!(session.told("jobbers dlq show ID").contains("the name is empty"));
     assert!(session.told("jobbers status ID --wait").contains("hello, Edsger"));
+
+    // It has the feature `sqlite` alone, and says so where another is needed.
+    for (setting, part) in [("ENGINE_URL=redis://127.0.0.1:1", "Redis"), ("OTEL_TRACES_EXPORTER=otlp", "OTLP")] {
+        let command = format!("{setting} cargo run --quiet 2>&1");
+        session.type_in(&command, &[(setting, 78)]);
+        let told = session.told(&command);
+        assert!(told.contains(&format!("this program is built without {part}")), "{told}");
+    }
 }
 
 #[test]
