@@ -108,6 +108,7 @@ fn task_lines(task: &TaskView, why: &ExplainView) -> Vec<Line<'static>> {
     );
     lines.extend(task.parameters.as_ref().map(|it| fact("parameters", one_line(it.get()))));
     lines.extend(task.result.as_ref().map(|it| fact("result", one_line(it.get()))));
+    lines.extend(Some(&why.store).filter(|store| !store.is_empty()).map(|store| fact("store", one_line(store))));
     lines.extend(why.reasons.iter().map(|reason| fact("why", one_line(&reason.message))));
     let error = |it: &AttemptView| {
         fact(
@@ -190,8 +191,8 @@ fn headline<'a>(state: &'a State, now: &Snapshot, width: u16) -> Line<'a> {
     if state.held {
         words.push(Span::from("   held").yellow());
     }
-    // If not everything fits, drop what the user knows anyway: the order, then the address.
-    for known in [3, 1] {
+    // If not everything fits, drop what the user knows anyway: the address, then the order.
+    for known in [1, 3] {
         let needed: usize = words.iter().map(Span::width).sum();
         if needed > usize::from(width) {
             words[known] = Span::from("");
@@ -367,6 +368,14 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn where_room_is_scarce_the_order_stays_and_the_address_goes() {
+        let state = state();
+        let head = |width| drawn(&state, width, 24).lines().next().unwrap().to_owned();
+        assert!(head(120).contains(&state.manager) && head(120).contains("by trouble"), "{}", head(120));
+        assert!(!head(80).contains(&state.manager) && head(80).contains("by trouble"), "{}", head(80));
+    }
+
+    #[test]
     fn what_the_keys_do_fits_into_80_columns_everywhere() {
         let mut state = state();
         // The three lists, then a task that failed, a worker, and a queue.
@@ -389,11 +398,12 @@ pub(crate) mod tests {
         assert!(picture.contains("the first tasks of queue mail") && picture.contains("order/7"), "{picture}");
         press(&mut state, &[Key::Enter]);
         let reason = json!({"code": "over", "message": "it failed for good"});
-        let why = json!({"id": "order/7", "queue": "mail", "status": "failed", "reasons": [reason]});
+        let why = json!({"id": "order/7", "queue": "mail", "store": "sqlite:///srv/jobbers.db", "status": "failed",
+            "reasons": [reason]});
         let why = serde_json::from_value(why).unwrap();
         state.now.as_mut().unwrap().inside = Some(Inside::Task(Box::new(failed("no\x1b[2J such host")), why));
         let picture = drawn(&state, 120, 20);
-        for words in ["order/7  send@1", "it failed for good", "error: no [2J such host"] {
+        for words in ["order/7  send@1", "sqlite:///srv/jobbers.db", "it failed for good", "error: no [2J such host"] {
             assert!(picture.contains(words), "{words}: {picture}");
         }
         state.now.as_mut().unwrap().inside = Some(Inside::NoTask);
