@@ -116,7 +116,7 @@ fn the_first_worker_of_a_reader_runs_as_printed() {
     // It has the feature `sqlite` alone, and says so where another is needed.
     for (setting, part) in [("ENGINE_URL=redis://127.0.0.1:1", "Redis"), ("OTEL_TRACES_EXPORTER=otlp", "OTLP")] {
         let command = format!("{setting} cargo run --quiet 2>&1");
-        session.type_in(&command, &[(setting, 78)]);
+        session.type_in(&command, &[(setting, 64)]);
         let told = session.told(&command);
         assert!(told.contains(&format!("this program is built without {part}")), "{told}");
     }
