@@ -113,12 +113,14 @@ fn the_first_worker_of_a_reader_runs_as_printed() {
     assert!(session.told("jobbers dlq show ID").contains("the name is empty"));
     assert!(session.told("jobbers status ID --wait").contains("hello, Edsger"));
 
-    // It has the feature `sqlite` alone, and says so where another is needed.
-    for (setting, part) in [("ENGINE_URL=redis://127.0.0.1:1", "Redis"), ("OTEL_TRACES_EXPORTER=otlp", "OTLP")] {
+    // It has the feature `sqlite` alone, and names the feature that is missing.
+    for (setting, part) in
+        [("ENGINE_URL=redis://127.0.0.1:1", "Redis"), ("OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "OTLP")]
+    {
         let command = format!("{setting} cargo run --quiet 2>&1");
         session.type_in(&command, &[(setting, 64)]);
-        let told = session.told(&command);
-        assert!(told.contains(&format!("this program is built without {part}")), "{told}");
+        let (feature, told) = (part.to_lowercase(), session.told(&command));
+        assert!(told.contains(&format!("without {part}: build it with the feature `{feature}`")), "{told}");
     }
 }
 
