@@ -10,13 +10,14 @@ use redis::{AsyncConnectionConfig, Value, aio::MultiplexedConnection, cmd, from_
 
 use super::crowd::{
     Size,
-    costs::{Cost, Meter, Over},
+    costs::{Bound, Cost, Meter, Over},
     fill,
     verbs::measure,
 };
 
-/// No script takes longer.
-const BOUND: u64 = 5_000;
+/// No script takes longer, within what a measured time may be off: where neighbours filled the caches, the audit's longest took
+/// 3.9 ms in place of 1.6 ms, and the reference does not tell, for it fits into the nearest of them.
+const BOUND: Bound = Bound { most: 5_000, slack: 2, unit: "us of one script" };
 
 /// The verbs that take longer yet: take off what keeps to its bound, until the list is empty.
 const OVER: &[Over] = &[
@@ -106,7 +107,7 @@ async fn every_verb_keeps_to_its_bound(size: Size) {
     let f = Fixture { engine: Arc::new(engine), clock, guard: Box::new(()) };
     fill(&f, size).await;
     let costs = measure(&f, size, &mut SlowLog::of(&server).await).await;
-    costs.judge(size, "us of one script", BOUND, OVER);
+    costs.judge(size, BOUND, OVER);
     f.assert_conserved().await;
 }
 

@@ -15,7 +15,7 @@ use super::{
     START,
     crowd::{
         Size,
-        costs::{Cost, Meter, Over},
+        costs::{Bound, Cost, Meter, Over},
         fill,
         verbs::measure,
     },
@@ -23,7 +23,7 @@ use super::{
 };
 
 /// No transaction takes more. One that writes takes some 15 steps a microsecond, so this is 20 ms.
-const BOUND: u64 = 300_000;
+const BOUND: Bound = Bound { most: 300_000, slack: 1, unit: "steps of one transaction" };
 
 /// The verbs that take more yet: take off what keeps to its bound, until the list is empty.
 const OVER: &[Over] = &[Over::new("replace 900 finished", SMALL, "340 steps a task")];
@@ -65,7 +65,7 @@ async fn every_verb_keeps_to_its_bound(size: Size) {
     let f = Fixture { engine: Arc::new(engine), clock, guard: Box::new(folder) };
     fill(&f, size).await;
     let costs = measure(&f, size, &mut Steps { counter, used_before: Duration::ZERO }).await;
-    costs.judge(size, "steps of one transaction", BOUND, OVER);
+    costs.judge(size, BOUND, OVER);
     f.assert_conserved().await;
 }
 
