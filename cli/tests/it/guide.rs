@@ -326,7 +326,9 @@ impl Session {
         without_settings(&mut shell);
         shell.env("PATH", path).current_dir(&self.folder).stdin(Stdio::null());
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-        shell.env("CARGO_TARGET_DIR", target).env("CARGO_NET_OFFLINE", "true").env("CARGO_INCREMENTAL", "0");
+        // Without symbols, as this workspace compiles its dependencies: those with the same features are there already.
+        shell.env("CARGO_TARGET_DIR", target).env("CARGO_PROFILE_DEV_DEBUG", "false");
+        shell.env("CARGO_NET_OFFLINE", "true").env("CARGO_INCREMENTAL", "0");
         if let Some((_, url)) = self.addresses.iter().find(|(documented, _)| documented == MANAGER) {
             shell.env("JOBBERS_URL", url);
         }
