@@ -121,7 +121,8 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     /// that the claim refuses ([`ClaimRequest::refused`]) is set aside at its place, still `submitted`: claims that
     /// refuse it do not walk past it again, and the next claim that does not refuse it takes it in its turn. A waiting
     /// worker that does not refuse it is woken. For a queue with such limits, or such a claim, one call checks a
-    /// bounded number of tasks; if all of these were held back, `next_due` is zero: call again. A task that has expired
+    /// bounded number of tasks (of refused kinds few at first, since others may take them meanwhile); if all of these were
+    /// held back, `next_due` is zero: call again. A task that has expired
     /// ([`Task::expires_at`]) is dropped instead of leased. One call drops a bounded number; if it dropped any, `more` is
     /// set or `next_due` is zero. If nothing is claimed, the caller is registered as waiting, in the same step, so that
     /// the next submission, or the end of a task in a queue that was at one of its limits, wakes its [`Engine::wait`].

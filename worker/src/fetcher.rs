@@ -142,6 +142,8 @@ pub(crate) struct Fetcher {
     /// The most settlements in a call; reduced while searching for the one that the store refuses.
     settle_limit: usize,
     next_due: Option<Duration>,
+    /// Until when it leaves to others what its last claim refused; a wake does not end that.
+    leaves_until: Option<Instant>,
     spare: Vec<Ended>,
     report: Report,
 }
@@ -171,6 +173,7 @@ impl Fetcher {
             quiet: false,
             settle_limit: MAX_BATCH,
             next_due: None,
+            leaves_until: None,
             spare: Vec::new(),
             report: Report::default(),
         }
@@ -212,7 +215,8 @@ impl Fetcher {
 
     async fn next_event(&mut self, shutdown: &Shutdown) -> Event {
         let timer = self.timer();
-        let may_wait = self.calls.is_empty() && self.loading.is_none() && !self.outage.is_on();
+        let may_wait =
+            self.calls.is_empty() && self.loading.is_none() && !self.outage.is_on() && self.leaves_until.is_none();
         let next_due = self.next_due.filter(|_| self.room() > 0).unwrap_or(LONGEST_WAIT);
         let at_most = next_due.clamp(Duration::from_millis(1), LONGEST_WAIT);
         let Parts { engine, shared, .. } = &self.parts;
@@ -237,6 +241,7 @@ impl Fetcher {
             self.outage.retry_at(),
             aside,
             self.unknown.next_end(),
+            self.leaves_until,
             workers_at,
             self.overdue_at(),
             self.phase.timer(self.held),

@@ -96,7 +96,7 @@ fn claim_ready(
                 more = true;
                 unknown::let_return(step, queue, &refused, limit)?;
             }
-            let mut gates = gates::Gates::of(step, queue, refused)?;
+            let mut gates = gates::Gates::of(step, queue, refused, limit)?;
             let mut taker = QueueClaim {
                 queue,
                 name: &wish.queue,

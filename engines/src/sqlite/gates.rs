@@ -28,7 +28,7 @@ use super::{
     find::Found,
     sql,
     step::{Notification, Step},
-    unknown::Refused,
+    unknown::{self, Refused},
     view::View,
 };
 
@@ -36,6 +36,9 @@ mod state;
 
 /// For how many tasks one claim checks gates, and how many it lets return.
 const MAX_ASKED: usize = 1_000;
+/// The same for a claim that refuses kinds, at first, beyond the tasks it wants: other workers may take them before it comes
+/// again. Then twice as many as are set aside.
+const FEW_ASKED: usize = 100;
 
 /// How many due gates one claim checks, and how many because limits have changed.
 const MAX_GATES: usize = 100;
@@ -206,21 +209,22 @@ pub(super) struct Gates {
 }
 
 impl Gates {
-    /// `None` for a queue without such limits if the claim refuses nothing.
-    pub(super) fn of(step: &Step<'_>, queue: i64, refused: Refused) -> Result<Option<Self>> {
+    /// For a claim that wants so many tasks; `None` for a queue without such limits if it refuses nothing.
+    pub(super) fn of(step: &Step<'_>, queue: i64, refused: Refused, wanted: usize) -> Result<Option<Self>> {
         let config = step.catalog().gated.get(&queue).cloned();
         if config.is_some() {
             step.prepare(sql::FORGET_GATE_MARKS)?.execute((queue, step.now_micros())).or_store()?;
         } else if refused.is_empty() {
             return Ok(None);
         }
+        let left = if refused.is_empty() { MAX_ASKED } else { wanted + unknown::may_refuse(step, queue, FEW_ASKED)? };
         Ok(Some(Self {
             queue,
             config,
             refused,
             running: RunningByName::default(),
             known: HashMap::new(),
-            left: MAX_ASKED,
+            left: left.min(MAX_ASKED),
             may_pass: MAX_ASKED,
             sets_time: false,
         }))

@@ -29,6 +29,9 @@ pub(super) const SUSPECTS: &str = "!";
 /// How many gates of kinds one claim checks, in addition to those it refuses.
 const MAX_GATES: usize = 100;
 
+/// How many tasks that are set aside one claim counts.
+const MAX_COUNTED: usize = 500;
+
 /// The kinds of tasks that a claim refuses from a queue.
 #[derive(Debug, Default)]
 pub(super) struct Refused {
@@ -74,6 +77,13 @@ fn next_gate(conn: &Connection, queue: i64, after: &str) -> Result<Option<String
 /// The first gate of a queue that is not a limit's and has waiting tasks. Every claim reads it.
 pub(super) fn first_gate(step: &Step<'_>, queue: i64) -> Result<Option<String>> {
     next_gate(step.conn, queue, "")
+}
+
+/// How many more tasks of refused kinds a claim may set aside: twice as many as are, and no fewer than `few`.
+pub(super) fn may_refuse(step: &Step<'_>, queue: i64, few: usize) -> Result<usize> {
+    let mut count = step.prepare(sql::COUNT_UNKNOWN)?;
+    let aside: i64 = count.query_row((queue, sql::count(MAX_COUNTED)), |row| row.get(0)).or_store()?;
+    Ok(few.max(2 * usize::try_from(aside).unwrap_or(MAX_COUNTED)))
 }
 
 /// Lets tasks return to their places, the first `limit` of each kind that the claim does not refuse.

@@ -143,6 +143,8 @@ pub async fn a_flood_of_a_refused_kind_does_not_block_what_is_known(f: Fixture) 
         assert_eq!(ids(&reply.claimed), ["known"]);
         break;
     }
+    // The model does it in one step. An engine begins with few, for others may take them before the worker comes again.
+    assert!(calls == 1 || calls > 5, "after {calls} calls");
     let reply = f.cycle_refusing("stock", &["mine"], 2, Vec::new()).await;
     assert_eq!((reply.claimed.len(), reply.next_due), (0, None), "nobody walks past them again");
     let mut claimed = 0;

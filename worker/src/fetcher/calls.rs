@@ -29,6 +29,9 @@ use crate::{
 
 /// The most bytes of results in one call, unless a single one has more.
 const MOST_SETTLED_BYTES: usize = 8 * 1024 * 1024;
+/// How long a worker that found only kinds it refuses leaves them to others, who take most of them in that time. To set them
+/// aside and to take them back costs the store more than twice as much.
+const LEAVING: Duration = Duration::from_millis(20);
 
 /// A call to the store.
 pub(super) struct Call {
@@ -55,7 +58,8 @@ impl Call {
 impl Fetcher {
     /// Makes the calls that are due.
     pub(super) fn launch(&mut self) {
-        self.woken |= self.unknown.follow_on(Instant::now());
+        let now = Instant::now();
+        self.woken |= self.unknown.follow_on(now) || self.leaves_until.take_if(|until| *until <= now).is_some();
         self.ask_for_blocking_again();
         if self.may_retry()
             && let Some(one) = self.aside.take(Instant::now())
@@ -178,6 +182,9 @@ impl Fetcher {
                     self.parts.meters.claimed(reply.claimed.len());
                     self.hungry = reply.more;
                     self.next_due = reply.next_due;
+                    let has_more = reply.claimed.is_empty() && reply.next_due == Some(Duration::ZERO);
+                    let leaves = has_more && !call.ask.refused.is_empty();
+                    self.leaves_until = leaves.then(|| Instant::now() + LEAVING);
                 }
                 self.settled(&call.settling, &reply.settled);
                 self.parts.meters.reclaimed(&reply.reclaimed);

@@ -18,6 +18,9 @@
 
 -- For how many tasks of each queue one claim checks gates, and how many it lets return; and how many gates it checks.
 local MAX_ASKED, MAX_GATES = 1000, 100
+-- How many tasks a claim that refuses kinds takes from the lane at first, beyond those it wants: other workers may take them
+-- before it comes again. Then twice as many as are set aside.
+local FEW_ASKED = 100
 -- How many leases one step may still read to note the holders of slots.
 local may_count = 500
 
@@ -254,7 +257,11 @@ local function let_back(name, wanted)
   if not are_slots_known(name) then
     return false
   end
-  leave_lane(name, MAX_ASKED)
+  local most = MAX_ASKED
+  if refused_in[name] then
+    most = min(most, wanted + math.max(FEW_ASKED, 2 * call('ZCARD', of(name, 'p'))))
+  end
+  leave_lane(name, most)
   look_anew(name)
   let_due_pass(name, wanted, budgets[name])
   return true
