@@ -36,7 +36,7 @@ jobbers_sqlite_file::statements! {
     }
     gates {
         GATES_OF_TASK, NEXT_GATED, SET_ASIDE, LET_PASS, IS_AWAITED, NEXT_GATE, NEXT_UNLIMITED_GATE,
-        COUNT_UNKNOWN, LEASED_OF_KEY, LEASED_OF_NAMES, HOLDERS_OF_KEY, HOLDERS_OF_NAME, READY_SUSPECTS, HELD_SUSPECTS,
+        COUNT_ASIDE, LEASED_OF_KEY, LEASED_OF_NAMES, HOLDERS_OF_KEY, HOLDERS_OF_NAME, READY_SUSPECTS, HELD_SUSPECTS,
         GATE_MARK, SET_GATE_MARK, FORGET_GATE_MARKS, DELETE_GATE_MARKS, SET_GATE_DUE, IS_GATE_DUE, DUE_GATES,
         NEXT_GATE_DUE, FORGET_GATE_DUE, DELETE_GATES_DUE, SET_GATE_SWEEP, GATE_SWEEP, ALL_GATE_SWEEPS,
         END_GATE_SWEEP,
@@ -150,7 +150,7 @@ mod tests {
             (HELD_SUSPECTS, "task_held_suspect"),
             (NEXT_GATE, "task_gate"),
             (NEXT_UNLIMITED_GATE, "task_gate"),
-            (COUNT_UNKNOWN, "task_gate"),
+            (COUNT_ASIDE, "task_gate"),
             (LEASED_OF_KEY, "task_leased_key"),
             (DUE_GATES, "gate_due_time"),
             (DUE_TASKS, "task_scheduled"),

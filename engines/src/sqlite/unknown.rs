@@ -79,9 +79,9 @@ pub(super) fn first_gate(step: &Step<'_>, queue: i64) -> Result<Option<String>> 
     next_gate(step.conn, queue, "")
 }
 
-/// How many more tasks of refused kinds a claim may set aside: twice as many as are, and no fewer than `few`.
+/// How many more tasks a claim that refuses kinds may set aside: twice as many as are, and no fewer than `few`.
 pub(super) fn may_refuse(step: &Step<'_>, queue: i64, few: usize) -> Result<usize> {
-    let mut count = step.prepare(sql::COUNT_UNKNOWN)?;
+    let mut count = step.prepare(sql::COUNT_ASIDE)?;
     let aside: i64 = count.query_row((queue, sql::count(MAX_COUNTED)), |row| row.get(0)).or_store()?;
     Ok(few.max(2 * usize::try_from(aside).unwrap_or(MAX_COUNTED)))
 }

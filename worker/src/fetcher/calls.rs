@@ -29,8 +29,8 @@ use crate::{
 
 /// The most bytes of results in one call, unless a single one has more.
 const MOST_SETTLED_BYTES: usize = 8 * 1024 * 1024;
-/// How long a worker that found only kinds it refuses leaves them to others, who take most of them in that time. To set them
-/// aside and to take them back costs the store more than twice as much.
+/// How long a worker that found only kinds it refuses leaves them to others, who take hundreds in that time. Setting a short
+/// task aside and taking it back more than doubles what it costs the store.
 const LEAVING: Duration = Duration::from_millis(20);
 
 /// A call to the store.
@@ -62,7 +62,7 @@ impl Fetcher {
         self.woken |= self.unknown.follow_on(now) || self.leaves_until.take_if(|until| *until <= now).is_some();
         self.ask_for_blocking_again();
         if self.may_retry()
-            && let Some(one) = self.aside.take(Instant::now())
+            && let Some(one) = self.aside.take(now)
         {
             self.send(vec![one], true, Ask::default());
         }

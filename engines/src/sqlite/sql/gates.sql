@@ -32,9 +32,10 @@ SELECT gate FROM task WHERE status = 2 AND gate > max(?2, '@') AND queue = ?1 OR
 -- ?1 queue  ?2 the other one
 SELECT gate FROM task WHERE status = 2 AND gate > ?2 AND gate < '@' AND queue = ?1 ORDER BY gate LIMIT 1
 
--- count_unknown: how many tasks of a queue are set aside for workers that know their kind; at most so many are counted.
+-- count_aside: how many tasks of a queue are set aside, for a limit or for workers that know their kind; at most so many are
+-- counted.
 -- ?1 queue  ?2 at most
-SELECT count(*) FROM (SELECT 1 FROM task WHERE status = 2 AND gate >= '?' AND gate < '@' AND queue = ?1 LIMIT ?2)
+SELECT count(*) FROM (SELECT 1 FROM task WHERE status = 2 AND gate >= '?' AND queue = ?1 LIMIT ?2)
 
 -- leased_of_key: how many tasks of a key run.
 -- ?1 queue  ?2 key of concurrency
