@@ -7,7 +7,7 @@ use std::{future::Future, time::Instant};
 
 use async_trait::async_trait;
 use jobbers_common::{
-    engine::{Engine, Result, backup::Backup, boards::Boards, verbs::types::*},
+    engine::{Engine, Error, Result, backup::Backup, boards::Boards, verbs::types::*},
     engine_verbs,
     metrics::catalogue::{BOARD_CALLS, ENGINE_ERRORS, ENGINE_OPERATION_DURATION},
 };
@@ -75,8 +75,13 @@ impl Measured {
     ) -> Result<T> {
         let began = Instant::now();
         let answer = call.await;
+        self.note(name, histogram, began, answer.as_ref().err());
+        answer
+    }
+
+    fn note(&self, name: &'static str, histogram: &BoundHistogram<f64>, began: Instant, error: Option<&Error>) {
         histogram.record(began.elapsed().as_secs_f64());
-        if let Err(error) = &answer {
+        if let Some(error) = error {
             self.errors.add(
                 1,
                 &[
@@ -86,7 +91,6 @@ impl Measured {
                 ],
             );
         }
-        answer
     }
 }
 
@@ -123,7 +127,6 @@ engine_verbs!(measured);
 
 #[cfg(test)]
 mod tests {
-    use jobbers_common::engine::Error;
     use jobbers_law::model::ModelEngine;
     use opentelemetry::metrics::MeterProvider;
     use opentelemetry_sdk::metrics::{

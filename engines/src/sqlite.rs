@@ -48,7 +48,7 @@ use tokio::time::timeout;
 pub use self::steps::StepCounter;
 use self::{
     address::Address, catalog::Catalog, clock::StoreClock, dependency::external, error::OrStore, readers::Readers,
-    stall::Stall, view::View, waiters::Waiters, watch::Watch, writer::Writer,
+    result_slot::ResultSlot, stall::Stall, view::View, waiters::Waiters, watch::Watch, writer::Writer,
 };
 
 mod address;
@@ -85,6 +85,7 @@ mod prune;
 mod quota;
 mod readers;
 mod removal;
+mod result_slot;
 mod row;
 mod schedules;
 mod schema;
@@ -142,6 +143,9 @@ pub struct SqliteEngine {
     readers: Option<Readers>,
 }
 
+/// A verb that only reads, and leaves its result elsewhere.
+type Look = Box<dyn FnMut(&View<'_>) -> Result<()> + Send>;
+
 impl SqliteEngine {
     /// Runs a verb that only reads.
     async fn read<T, F>(&self, mut verb: F) -> Result<T>
@@ -149,6 +153,17 @@ impl SqliteEngine {
         T: Send + 'static,
         F: FnMut(&View<'_>) -> Result<T> + Send + 'static,
     {
+        let result = ResultSlot::default();
+        let filled = result.clone();
+        let verb = move |view: &View<'_>| {
+            filled.put(verb(view)?);
+            Ok(())
+        };
+        self.look(Box::new(verb)).await?;
+        result.take()
+    }
+
+    async fn look(&self, mut verb: Look) -> Result<()> {
         match &self.readers {
             Some(readers) => readers.run(move |view| verb(view)).await,
             None => self.writer.run(1, move |step| verb(&step.view()?)).await,

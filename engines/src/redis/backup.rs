@@ -115,7 +115,7 @@ async fn restore(store: &Store, rows: &[Row]) -> Result<Vec<Restored>> {
         command
     };
     let growth = rows.iter().map(Row::growth).sum();
-    let answers = array(pressure::call(store, &script::RESTORE, growth, build).await?)?;
+    let answers = array(pressure::call(store, &script::RESTORE, growth, &build).await?)?;
     if answers.len() != rows.len() {
         return Err(malformed("one answer per task was due"));
     }

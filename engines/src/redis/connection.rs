@@ -42,6 +42,9 @@ const LITTLE_PATIENCE: Duration = Duration::from_millis(700);
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(400);
 
+/// Makes a command. Its argument is whether an earlier sending may have been carried out.
+pub(super) type Build<'a> = &'a (dyn Fn(bool) -> Cmd + Send + Sync);
+
 /// One connection that is restored by itself, shared by all callers.
 pub(super) struct Lane {
     pub(super) client: Client,
@@ -127,14 +130,9 @@ impl Lane {
     }
 
     /// Sends a command that is safe to repeat: for the store, running it twice is the same as once. The result may be
-    /// that of the second run, which for a command without an id only covers what the first one left. `build` makes the
-    /// command; its argument is whether an earlier sending may have been carried out. `script` is the script it runs,
-    /// if it runs one.
-    pub(super) async fn call(
-        &self,
-        script: Option<&Script>,
-        build: impl Fn(bool) -> Cmd + Send + Sync,
-    ) -> Result<Value> {
+    /// that of the second run, which for a command without an id only covers what the first one left. `script` is the
+    /// script it runs, if it runs one.
+    pub(super) async fn call(&self, script: Option<&Script>, build: Build<'_>) -> Result<Value> {
         let mut under_way = UnderWay { lane: self, start: Instant::now(), connected: 0, is_over: false };
         let outcome = self.send_until_answered(&mut under_way, script, build).await;
         under_way.is_over = true;
@@ -145,7 +143,7 @@ impl Lane {
         &self,
         under_way: &mut UnderWay<'_>,
         script: Option<&Script>,
-        build: impl Fn(bool) -> Cmd + Send + Sync,
+        build: Build<'_>,
     ) -> Result<Value> {
         let start = under_way.start;
         let mut pause = FIRST_PAUSE;

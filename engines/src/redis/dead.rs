@@ -106,7 +106,7 @@ pub(super) async fn resubmit(store: &Store, batch: Vec<Resubmit>) -> Result<Vec<
             command
         };
         let growth = piece.iter().map(Wish::growth).sum();
-        let answers = array(pressure::call(store, &script::RESUBMIT, growth, build).await?)?;
+        let answers = array(pressure::call(store, &script::RESUBMIT, growth, &build).await?)?;
         if answers.len() != piece.len() {
             return Err(malformed("one answer per task was due"));
         }

@@ -39,7 +39,7 @@ pub(super) async fn add(store: &Store, edges: &[NewDependency]) -> Result<Vec<bo
         }
         command
     };
-    match pressure::call(store, &script::ADD_DEPENDENCIES, EDGE_BYTES * edges.len(), build).await? {
+    match pressure::call(store, &script::ADD_DEPENDENCIES, EDGE_BYTES * edges.len(), &build).await? {
         Value::Array(refusal) => Err(read_refusal(refusal, edges)?),
         letters => Ok(bytes(letters)?.into_iter().map(|letter| letter == b'n').collect()),
     }

@@ -199,6 +199,6 @@ async fn ask<T: FromRedisValue>(store: &Store, words: &[&str]) -> Result<T> {
         });
         command
     };
-    let answer = store.work.call(None, build).await?;
+    let answer = store.work.call(None, &build).await?;
     redis::from_redis_value(answer).map_err(|error| malformed(&error.to_string()))
 }

@@ -7,6 +7,7 @@ use jobbers_common::{
 use redis::{Cmd, Value};
 
 use super::{
+    connection::Build,
     record::micros,
     reply::{number, tuple},
     script::{self, Script},
@@ -37,19 +38,14 @@ async fn press(store: &Store, limit: usize, percent: u8, room: usize) -> Result<
 
 /// Runs a script that adds about this number of bytes. If the server refuses it for lack of memory, finished tasks are
 /// deleted, and it is sent again; a second time with more room, since buffers and scripts count as used memory, too.
-pub(super) async fn call(
-    store: &Store,
-    script: &Script,
-    bytes: usize,
-    build: impl Fn(bool) -> Cmd + Send + Sync,
-) -> Result<Value> {
-    let mut answer = store.bulk.call(Some(script), &build).await;
+pub(super) async fn call(store: &Store, script: &Script, bytes: usize, build: Build<'_>) -> Result<Value> {
+    let mut answer = store.bulk.call(Some(script), build).await;
     for room in [bytes, 4 * bytes] {
         let Err(Error::Full(why)) = answer else { break };
         if !matches!(make_room(store, room).await, Ok(true)) {
             return Err(Error::Full(why));
         }
-        answer = store.bulk.call(Some(script), &build).await;
+        answer = store.bulk.call(Some(script), build).await;
     }
     answer
 }

@@ -49,7 +49,7 @@ pub(super) async fn put(store: &Store, entry: &ScheduleEntry, put: PutSchedule) 
         command.arg(name.as_str()).arg(&expected).arg(due_at(entry)).arg(&stored).arg(MAX_SCHEDULES);
         command
     };
-    let answer = pressure::call(store, &script::PUT_SCHEDULE, stored.len(), build).await?;
+    let answer = pressure::call(store, &script::PUT_SCHEDULE, stored.len(), &build).await?;
     let mut words = array(answer)?.into_iter();
     match text(next(&mut words))?.as_str() {
         "done" => digits(&bytes(next(&mut words))?),
@@ -214,7 +214,7 @@ pub(super) async fn fire(store: &Store, fire: Fire) -> Result<Fired> {
         command
     };
     let growth = entry.len() + launched.as_ref().map_or(0, Launched::bytes);
-    let mut words = array(pressure::call(store, &script::FIRE, growth, build).await?)?.into_iter();
+    let mut words = array(pressure::call(store, &script::FIRE, growth, &build).await?)?.into_iter();
     let fate = text(next(&mut words))?;
     match (fate.as_str(), launched) {
         ("changed", _) => Ok(Fired::Changed),

@@ -105,7 +105,7 @@ impl Store {
             });
             command
         };
-        let [found, is_new] = tuple(self.work.call(Some(&script::OPEN), build).await?)?;
+        let [found, is_new] = tuple(self.work.call(Some(&script::OPEN), &build).await?)?;
         let found = number(found)?;
         if found < u64::from(SCHEMA_VERSION) {
             return Err(self.too_old(found));
@@ -134,7 +134,7 @@ impl Store {
             });
             command
         };
-        if number(self.work.call(None, build).await?)? > 0 {
+        if number(self.work.call(None, &build).await?)? > 0 {
             return Ok(());
         }
         Err(Error::Config(format!(
@@ -185,6 +185,6 @@ impl Store {
             add(&mut command);
             command
         };
-        lane.call(Some(script), build).await
+        lane.call(Some(script), &build).await
     }
 }

@@ -162,7 +162,7 @@ async fn send(store: &Store, groups: Vec<Group>) {
     };
     let tasks = lots.iter().flatten();
     let growth = tasks.map(|group| group.bytes + TASK_BYTES * group.tasks.len()).sum();
-    let answers = pressure::call(store, &script::SUBMIT, growth, build).await.and_then(array);
+    let answers = pressure::call(store, &script::SUBMIT, growth, &build).await.and_then(array);
     match answers {
         Ok(answers) if answers.len() == lots.len() => {
             lots.into_iter().zip(answers).for_each(|(lot, answer)| tell(lot, answer));

@@ -48,7 +48,7 @@ pub(super) async fn cycle(store: &Store, cycle: &Cycle) -> Result<CycleReply> {
         write_claim(cycle, &stale, claim_until, &mut command);
         command
     };
-    let answer = store.work.call(Some(&script::CYCLE), build).await?;
+    let answer = store.work.call(Some(&script::CYCLE), &build).await?;
     slot.release();
     let (reply, now) = read_reply(answer, cycle)?;
     store.note_present(now);

@@ -113,7 +113,7 @@ pub(super) async fn put(store: &Store, run: &Run, put: PutRun) -> Result<u64> {
         put.write(&mut command);
         command
     };
-    put.read(pressure::call(store, &script::PUT_WORKFLOW, put.bytes(), build).await?)
+    put.read(pressure::call(store, &script::PUT_WORKFLOW, put.bytes(), &build).await?)
 }
 
 fn read(stored: &str) -> Result<StoredRun> {
@@ -146,7 +146,7 @@ pub(super) async fn definition(store: &Store, id: &WorkflowId) -> Result<Option<
         command.arg(keys::definitions(&store.shard)).arg(id.as_str());
         command
     };
-    match store.bulk.call(None, build).await? {
+    match store.bulk.call(None, &build).await? {
         Value::Nil => Ok(None),
         found => text(found).map(Some),
     }

@@ -35,7 +35,9 @@ use super::{
     connection::CUT_WITHIN,
     dependency,
     error::{OrStore, in_words_of_the_store},
-    prune, quota, sql,
+    prune, quota,
+    result_slot::ResultSlot,
+    sql,
     step::{Ledger, Notification, Step},
     waiters::SetAside,
 };
@@ -59,22 +61,20 @@ trait Job: Send {
     fn growth(&self) -> Option<u64>;
     /// Runs it. May be called again if the transaction was lost for a reason outside the verb.
     fn run(&mut self, step: &mut Step<'_>) -> Result<()>;
-    /// Answers the caller: the result of [`Job::run`], or why it was undone.
+    /// Tells the caller that it has happened, or why it was undone.
     fn answer(self: Box<Self>, fate: Result<()>);
 }
 
-struct Call<T, F> {
+struct Call<F> {
     weight: usize,
     growth: Option<u64>,
     verb: F,
-    outcome: Option<T>,
-    caller: oneshot::Sender<Result<T>>,
+    caller: oneshot::Sender<Result<()>>,
 }
 
-impl<T, F> Job for Call<T, F>
+impl<F> Job for Call<F>
 where
-    T: Send,
-    F: FnMut(&mut Step<'_>) -> Result<T> + Send,
+    F: FnMut(&mut Step<'_>) -> Result<()> + Send,
 {
     fn weight(&self) -> usize {
         self.weight.max(1)
@@ -85,14 +85,12 @@ where
     }
 
     fn run(&mut self, step: &mut Step<'_>) -> Result<()> {
-        self.outcome = Some((self.verb)(step)?);
-        Ok(())
+        (self.verb)(step)
     }
 
     fn answer(self: Box<Self>, fate: Result<()>) {
-        let Self { outcome, caller, .. } = *self;
         // A caller that has gone away needs no answer; its verb has still happened.
-        caller.send(fate.and_then(|()| outcome.ok_or_else(gone))).ok();
+        self.caller.send(fate).ok();
     }
 }
 
@@ -137,14 +135,25 @@ impl Writer {
         self.send(weight, Some(growth), verb).await
     }
 
-    async fn send<T, F>(&self, weight: usize, growth: Option<u64>, verb: F) -> Result<T>
+    async fn send<T, F>(&self, weight: usize, growth: Option<u64>, mut verb: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnMut(&mut Step<'_>) -> Result<T> + Send + 'static,
     {
         let (caller, answer) = oneshot::channel();
-        let call = Call { weight, growth, verb, outcome: None, caller };
-        self.jobs.send(Box::new(call)).await.map_err(|_| gone())?;
+        let result = ResultSlot::default();
+        let filled = result.clone();
+        let verb = move |step: &mut Step<'_>| {
+            filled.put(verb(step)?);
+            Ok(())
+        };
+        self.hand_over(Box::new(Call { weight, growth, verb, caller }), answer).await?;
+        result.take()
+    }
+
+    /// Waits until the writer has answered.
+    async fn hand_over(&self, job: Box<dyn Job>, answer: oneshot::Receiver<Result<()>>) -> Result<()> {
+        self.jobs.send(job).await.map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
     }
 

@@ -202,9 +202,9 @@ async fn send_once(calls: &Calls, call: &[Asked]) -> Result<Value> {
     };
     let answer = if adds {
         let growth = call.iter().map(|asked| asked.bytes + TASK_BYTES * asked.size).sum();
-        pressure::call(store, script, growth, build).await?
+        pressure::call(store, script, growth, &build).await?
     } else {
-        store.work.call(Some(script), build).await?
+        store.work.call(Some(script), &build).await?
     };
     // A call that was given up keeps its place: the server may come to it later.
     slots.lock().give_back(slot);

@@ -38,7 +38,7 @@ pub(in crate::redis) async fn restore(store: &Store, piece: &BoardPiece) -> Resu
         command
     };
     let growth = piece.tasks.iter().map(|task| TASK_BYTES + task.content.bytes()).sum();
-    let call = || pressure::call(store, &script::BOARD_RESTORE, growth, build);
+    let call = || pressure::call(store, &script::BOARD_RESTORE, growth, &build);
     let mut words = array(call().await?)?;
     if words.is_empty() {
         if store.prepare().await? {
