@@ -3,10 +3,15 @@
 //! While another live worker of the queue knows a task's kind, the worker gives the task back at once and refuses the
 //! kind from then on, so that it leases no further one. It reads the registered workers when a task of another kind
 //! comes, and now and then while it refuses kinds. When the last worker that knows a kind is gone, it claims the kind
-//! again. A task that no live worker knows is given back with growing delays until its queue's patience ends.
+//! again.
 //!
-//! A worker that gave a task back knows exactly when it is due again, and would win it every time over one that can run
-//! it. So it defers its claims then and lets the others claim first.
+//! A task that no live worker knows is given back until its queue's patience ends, each time with a delay of a hundredth of
+//! the time it has waited: its own worker, once it has started, waits for it no longer than that. Of a flood, this worker
+//! gives back a bounded number a second.
+//!
+//! A claim refuses a bounded number of kinds. A task of a further kind that another worker knows is given back with a
+//! delay as well. This worker knows exactly when it is due again, and would win it every time over one that can run it. So
+//! it defers its claims then and lets the others claim first.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -16,22 +21,26 @@ use std::{
 use jobbers_common::{
     engine::Refusal,
     limits::MAX_REFUSALS_PER_CLAIM,
-    name::{QueueName, TaskId, WorkerId},
+    name::{QueueName, WorkerId},
     task::ClaimedTask,
     task_kind::{TaskKind, is_known_elsewhere},
     worker::RegisteredWorker,
 };
 
-const FIRST: Duration = Duration::from_secs(1);
+/// The bounds of a delay.
+const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(30);
+/// The share of the time a task has waited that it is delayed by: one in this number.
+const SHARE_OF_WAIT: u32 = 100;
+/// How much each task that is given back adds to the delays of those right after it, so that a flood costs at most 500
+/// claims a second.
+const PER_TASK: Duration = Duration::from_millis(2);
 /// How long the other workers go first when a task is due again.
 const HEAD_START: Duration = Duration::from_millis(200);
 /// The shortest time between two head starts, so that a flood of unknown tasks can't keep this worker from known ones.
 const SPACING: Duration = Duration::from_secs(1);
 /// So that an endless number of names can't fill the memory; beyond it all are forgotten and logged again.
 const MOST_NAMES: usize = 1_000;
-/// How many tasks are remembered. Others get the longest delay at once, so that a flood returns as rarely as possible.
-const MOST_TASKS: usize = 10_000;
 /// How long a list of the registered workers stays valid for tasks of further kinds.
 const FRESH: Duration = Duration::from_secs(1);
 /// How often the registered workers are read while kinds are refused, and how much less often for each worker, because
@@ -45,7 +54,7 @@ const READ_AT_LEAST_EVERY: Duration = Duration::from_secs(30);
 pub(crate) enum UnknownTaskAction {
     /// Another worker knows it: give it back at once, at its place.
     HandOn,
-    /// No live worker knows it: give it back with this delay.
+    /// No live worker knows it, or its kind can't be refused besides all others: give it back with this delay.
     GiveBack(Duration),
 }
 
@@ -53,9 +62,8 @@ pub(crate) enum UnknownTaskAction {
 #[derive(Debug, Default)]
 pub(crate) struct UnknownTasks {
     logged: HashSet<(String, u32)>,
-    /// The last delay of each task, and when it can be forgotten because another worker has run it by then.
-    delays: HashMap<TaskId, (Duration, Instant)>,
-    swept_at: Option<Instant>,
+    /// Until when the tasks given back so far keep this worker busy, at [`PER_TASK`] each.
+    busy_until: Option<Instant>,
     /// When the other workers go first in each queue.
     head_starts: HashMap<QueueName, BTreeSet<Instant>>,
     /// Leased tasks for which it is not known yet whether another worker knows them.
@@ -122,25 +130,37 @@ impl UnknownTasks {
 
     /// Decides on a task, by the workers that were registered when last read.
     pub(crate) fn judge(&mut self, task: &ClaimedTask, worker: &WorkerId, now: Instant) -> UnknownTaskAction {
-        if self.refuses(task) || self.refuse(task, worker) {
-            self.delays.remove(&task.id);
+        let is_known = self.refuses(task) || self.is_known_elsewhere(task, worker);
+        if is_known && self.refuse(task) {
             return UnknownTaskAction::HandOn;
         }
-        UnknownTaskAction::GiveBack(self.delay(task, now))
+        let delay = self.delay(task, now);
+        if is_known {
+            self.defer_claims(&task.queue, now + delay);
+        } else {
+            self.log_once(task);
+        }
+        UnknownTaskAction::GiveBack(delay)
+    }
+
+    fn is_known_elsewhere(&self, task: &ClaimedTask, worker: &WorkerId) -> bool {
+        let workers = self.workers.as_ref().map_or(&[][..], |(workers, _)| workers);
+        is_known_elsewhere(workers, worker, &task.queue, &kind_of(task))
     }
 
     fn refuses(&self, task: &ClaimedTask) -> bool {
         self.refused.get(&task.queue).is_some_and(|kinds| kinds.contains(&kind_of(task)))
     }
 
-    /// Refuses tasks of this kind from now on, if another worker knows them and there is room for a further kind.
-    fn refuse(&mut self, task: &ClaimedTask, worker: &WorkerId) -> bool {
-        let kind = kind_of(task);
-        let workers = self.workers.as_ref().map_or(&[][..], |(workers, _)| workers);
-        let has_room = self.refused.values().map(BTreeSet::len).sum::<usize>() < MAX_REFUSALS_PER_CLAIM;
-        if !has_room || !is_known_elsewhere(workers, worker, &task.queue, &kind) {
+    /// Refuses tasks of this kind from now on, if there is room for a further kind.
+    fn refuse(&mut self, task: &ClaimedTask) -> bool {
+        if self.refuses(task) {
+            return true;
+        }
+        if self.refused.values().map(BTreeSet::len).sum::<usize>() >= MAX_REFUSALS_PER_CLAIM {
             return false;
         }
+        let kind = kind_of(task);
         tracing::info!(%kind, queue = %task.queue, "left to the workers that know it");
         self.refused.entry(task.queue.clone()).or_default().insert(kind)
     }
@@ -154,20 +174,12 @@ impl UnknownTasks {
         self.refused.iter().flat_map(each).collect()
     }
 
-    /// How long no worker tries this task again: twice as long as the time before.
-    pub(crate) fn delay(&mut self, task: &ClaimedTask, now: Instant) -> Duration {
-        self.log_once(task);
-        let before = self.delays.get(&task.id).map(|(delay, _)| *delay);
-        let delay = match before {
-            Some(before) => (before * 2).min(LONGEST),
-            None if self.has_room(now) => FIRST,
-            None => LONGEST,
-        };
-        if before.is_some() || delay == FIRST {
-            self.delays.insert(task.id.clone(), (delay, now + delay * 2));
-        }
-        self.defer_claims(&task.queue, now + delay);
-        delay
+    /// How long no worker tries this task again.
+    fn delay(&mut self, task: &ClaimedTask, now: Instant) -> Duration {
+        let busy_until = self.busy_until.map_or(now, |until| until.max(now)) + PER_TASK;
+        self.busy_until = Some(busy_until.min(now + LONGEST));
+        let share = task.started_at.since(task.ready_at) / SHARE_OF_WAIT;
+        share.max(busy_until - now).clamp(SHORTEST, LONGEST)
     }
 
     /// The queues in which the other workers go first now.
@@ -192,15 +204,6 @@ impl UnknownTasks {
             !starts.is_empty()
         });
         is_any_over
-    }
-
-    /// Whether one more task can be remembered; checked at most once a second.
-    fn has_room(&mut self, now: Instant) -> bool {
-        if self.delays.len() >= MOST_TASKS && self.swept_at.is_none_or(|at| now >= at + FIRST) {
-            self.swept_at = Some(now);
-            self.delays.retain(|_, (_, until)| *until > now);
-        }
-        self.delays.len() < MOST_TASKS
     }
 
     fn log_once(&mut self, task: &ClaimedTask) {
@@ -230,7 +233,7 @@ fn kind_of(task: &ClaimedTask) -> TaskKind {
 #[cfg(test)]
 mod tests {
     use jobbers_common::{
-        name::RoleName,
+        name::{RoleName, TaskId},
         payload::Payload,
         time::Timestamp,
         worker::{WorkerReport, WorkerState},
@@ -282,7 +285,7 @@ mod tests {
         assert_eq!(unknown.judge(&task("a"), &me(), now), UnknownTaskAction::HandOn);
         let refusals = unknown.refusals();
         assert_eq!(refusals, [Refusal { queue: task("a").queue, kind: kind_of(&task("a")) }]);
-        assert!(unknown.left_to_others(now + FIRST).is_empty(), "nothing falls due again");
+        assert!(unknown.left_to_others(now + SHORTEST).is_empty(), "nothing falls due again");
         unknown.take_undecided();
         unknown.keep(task("b"));
         assert!(!unknown.needs_workers(now + FRESH), "its kind is known to be known");
@@ -300,7 +303,7 @@ mod tests {
         assert!(!unknown.follow_workers(Some(able()), &me(), again));
         assert!(unknown.follow_workers(Some(Vec::new()), &me(), again));
         assert_eq!((unknown.refusals(), unknown.read_again_at()), (vec![], None));
-        assert_eq!(unknown.judge(&task("a"), &me(), again), UnknownTaskAction::GiveBack(FIRST));
+        assert_eq!(unknown.judge(&task("a"), &me(), again), UnknownTaskAction::GiveBack(SHORTEST));
     }
 
     #[test]
@@ -311,30 +314,69 @@ mod tests {
         assert!(!unknown.needs_workers(now) && unknown.needs_workers(now + FRESH));
     }
 
-    #[test]
-    fn the_delay_of_a_task_doubles_each_time_it_comes_back_up_to_a_bound() {
-        let (mut unknown, now) = (UnknownTasks::default(), Instant::now());
-        let delays: Vec<u64> = (0..7).map(|_| unknown.delay(&task("a"), now).as_secs()).collect();
-        assert_eq!(delays, [1, 2, 4, 8, 16, 30, 30]);
-        assert_eq!(unknown.delay(&task("b"), now), FIRST, "another of that name has not come back yet");
+    /// The same task, offered again after it has waited so long.
+    fn waited(id: &str, wait: Duration) -> ClaimedTask {
+        let task = task(id);
+        ClaimedTask { started_at: task.ready_at.after(wait), ..task }
     }
 
-    #[test]
-    fn more_than_can_be_remembered_wait_longest_until_others_have_run_some() {
-        let (mut unknown, start) = (UnknownTasks::default(), Instant::now());
-        for n in 0..MOST_TASKS {
-            assert_eq!(unknown.delay(&task(&n.to_string()), start), FIRST);
+    /// The delay of a task that no other worker knows.
+    fn delay(unknown: &mut UnknownTasks, task: &ClaimedTask, now: Instant) -> Duration {
+        match unknown.judge(task, &me(), now) {
+            UnknownTaskAction::GiveBack(delay) => delay,
+            UnknownTaskAction::HandOn => panic!("no other worker knows it"),
         }
-        assert_eq!(unknown.delay(&task("more"), start), LONGEST);
-        assert_eq!(unknown.delay(&task("0"), start), FIRST * 2, "what is remembered goes on");
-        assert_eq!(unknown.delay(&task("later"), start + FIRST * 2), FIRST);
-        assert_eq!(unknown.delays.len(), 2, "the others did not come back");
     }
 
     #[test]
-    fn when_it_is_due_again_the_others_go_first() {
+    fn a_task_comes_back_after_a_hundredth_of_the_time_it_has_waited_within_bounds() {
+        let (mut unknown, now) = (UnknownTasks::default(), Instant::now());
+        let mut after = |seconds| delay(&mut unknown, &waited("a", Duration::from_secs(seconds)), now).as_millis();
+        assert_eq!([0, 60, 100].map(&mut after), [1_000; 3], "whoever starts a worker soon after waits a second");
+        assert_eq!([150, 600, 3_000].map(&mut after), [1_500, 6_000, 30_000]);
+        assert_eq!(after(1_000_000), 30_000);
+        assert_eq!(after(0), 1_000, "one that waits long delays no other");
+    }
+
+    #[test]
+    fn a_flood_comes_back_at_a_bounded_rate_and_one_task_alone_soon_after_it() {
         let (mut unknown, start) = (UnknownTasks::default(), Instant::now());
-        let due = start + unknown.delay(&task("a"), start);
+        let delays: Vec<Duration> =
+            (0..20_000).map(|n: u32| delay(&mut unknown, &task(&n.to_string()), start)).collect();
+        assert_eq!((delays[0], delays[499], delays[4_999]), (SHORTEST, SHORTEST, Duration::from_secs(10)));
+        assert_eq!(delays[19_999], LONGEST);
+        assert!(delays.is_sorted(), "none overtakes another");
+        assert_eq!(delay(&mut unknown, &task("later"), start + LONGEST), SHORTEST);
+    }
+
+    #[test]
+    fn a_flood_that_comes_back_stays_within_the_rate() {
+        let (mut unknown, start) = (UnknownTasks::default(), Instant::now());
+        let mut due = BTreeSet::from_iter((0..5_000_u32).map(|n| (start, n)));
+        let mut times = 0;
+        while let Some((at, n)) = due.pop_first().filter(|(at, _)| *at < start + Duration::from_secs(60)) {
+            due.insert((at + delay(&mut unknown, &task(&n.to_string()), at), n));
+            times += 1;
+        }
+        let rate = (times - 5_000) / 60;
+        assert!((400..=500).contains(&rate), "{rate} claims a second");
+    }
+
+    /// One that refuses as many kinds as a claim may name, and the task of a further kind that another worker knows.
+    fn full(start: Instant) -> UnknownTasks {
+        let mut unknown = UnknownTasks::default();
+        unknown.follow_workers(Some(able()), &me(), start);
+        let kinds = (0..MAX_REFUSALS_PER_CLAIM)
+            .map(|n| TaskKind { version: u32::try_from(n).unwrap() + 100, ..kind_of(&task("a")) });
+        unknown.refused.insert(QueueName::new("elsewhere").unwrap(), kinds.collect());
+        unknown
+    }
+
+    #[test]
+    fn a_task_whose_kind_cannot_be_refused_besides_all_others_is_left_to_the_others_first() {
+        let start = Instant::now();
+        let mut unknown = full(start);
+        let due = start + delay(&mut unknown, &task("a"), start);
         let queue = task("a").queue;
         let mut asked = |at: Instant| (unknown.left_to_others(at), unknown.follow_on(at));
         assert_eq!(asked(due - Duration::from_millis(1)), (vec![], false));
@@ -344,18 +386,18 @@ mod tests {
     }
 
     #[test]
-    fn each_queue_has_head_starts_of_its_own() {
+    fn a_task_that_no_worker_knows_defers_no_claim() {
         let (mut unknown, start) = (UnknownTasks::default(), Instant::now());
-        let mail = ClaimedTask { queue: QueueName::new("mail").unwrap(), ..task("b") };
-        let due = start + unknown.delay(&task("a"), start).max(unknown.delay(&mail, start));
-        assert_eq!(unknown.left_to_others(due).len(), 2, "though both are due at one moment");
+        let due = start + delay(&mut unknown, &task("a"), start);
+        assert!(unknown.left_to_others(due).is_empty() && unknown.next_end().is_none());
     }
 
     #[test]
     fn a_flood_leaves_most_of_the_time_to_what_is_known() {
-        let (mut unknown, start) = (UnknownTasks::default(), Instant::now());
-        for n in 0..5_000 {
-            unknown.delay(&task(&n.to_string()), start + Duration::from_millis(n));
+        let start = Instant::now();
+        let mut unknown = full(start);
+        for n in 0..2_000 {
+            delay(&mut unknown, &task(&n.to_string()), start + Duration::from_millis(3 * n));
         }
         let at = |n: u64| start + Duration::from_secs(1) + Duration::from_millis(n);
         let back = (0..5_000).filter(|n| !unknown.left_to_others(at(*n)).is_empty()).count();
