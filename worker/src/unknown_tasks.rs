@@ -6,7 +6,7 @@
 //! again.
 //!
 //! A task that no live worker knows is given back until its queue's patience ends, each time with a delay of a hundredth of
-//! the time it has waited: its own worker, once it has started, waits for it no longer than that. Of a flood, this worker
+//! the time it has waited, from 1 s to 30 s: so a worker that knows it and starts late gets it soon. Of a flood, this worker
 //! gives back a bounded number a second.
 //!
 //! A claim refuses a bounded number of kinds. A task of a further kind that another worker knows is given back with a
@@ -332,7 +332,7 @@ mod tests {
     fn a_task_comes_back_after_a_hundredth_of_the_time_it_has_waited_within_bounds() {
         let (mut unknown, now) = (UnknownTasks::default(), Instant::now());
         let mut after = |seconds| delay(&mut unknown, &waited("a", Duration::from_secs(seconds)), now).as_millis();
-        assert_eq!([0, 60, 100].map(&mut after), [1_000; 3], "whoever starts a worker soon after waits a second");
+        assert_eq!([0, 60, 100].map(&mut after), [1_000; 3], "a worker that starts soon after gets it within a second");
         assert_eq!([150, 600, 3_000].map(&mut after), [1_500, 6_000, 30_000]);
         assert_eq!(after(1_000_000), 30_000);
         assert_eq!(after(0), 1_000, "one that waits long delays no other");
