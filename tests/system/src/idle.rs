@@ -6,13 +6,23 @@ use crate::{engines::Kind, stack::Stack};
 
 on_both_engines!(an_idle_worker_uses_less_than_a_hundredth_of_a_core);
 
+/// Other machines on the same host can make the same work take ten times as long, for seconds. That only ever adds, and
+/// a worker that is busy all the time exceeds the bound in every window.
 async fn an_idle_worker_uses_less_than_a_hundredth_of_a_core(kind: Kind) {
-    const MEASURED: Duration = Duration::from_secs(10);
+    const WINDOW: Duration = Duration::from_secs(10);
+    const WINDOWS: usize = 6;
     let stack = Stack::on(kind).await;
     let worker = stack.worker().await;
-    let before = worker.cpu_time();
-    // Not a wait for anything: the length of the measurement.
-    tokio::time::sleep(MEASURED).await;
-    let used = worker.cpu_time() - before;
-    assert!(used < MEASURED / 100, "{used:?} of CPU in {MEASURED:?}");
+    let mut used = Vec::new();
+    for _ in 0..WINDOWS {
+        let before = worker.cpu_time();
+        // Not a wait for anything: the length of the measurement.
+        tokio::time::sleep(WINDOW).await;
+        let spent = worker.cpu_time() - before;
+        if spent < WINDOW / 100 {
+            return;
+        }
+        used.push(spent);
+    }
+    panic!("{used:?} of CPU in windows of {WINDOW:?}");
 }
