@@ -9,10 +9,6 @@ use std::{
 /// Set by `./check`, which has built everything: the folder of the binaries.
 const BINARIES: &str = "JOBBERS_BINARIES";
 
-/// The crates whose programs the tests run.
-const PACKAGES: [&str; 5] =
-    ["jobbers-manager", "jobbers-worker", "jobbers-cleaner", "jobbers-cli", "jobbers-system-tests"];
-
 /// The path of one of the workspace's programs, e.g. `manager` or `examples/nightly`.
 ///
 /// # Panics
@@ -25,8 +21,9 @@ pub fn binary(name: &str) -> PathBuf {
     path
 }
 
-/// Builds the programs where this test was built. Cargo holds its own lock, so tests that run at once wait for the
-/// first of them, and one that comes later finds nothing to do.
+/// Builds the programs where this test was built, with the features of `./check`, so that what that built is not built
+/// again. Cargo holds its own lock, so tests that run at once wait for the first of them, and one that comes later finds
+/// nothing to do.
 fn build() -> PathBuf {
     // target/PROFILE/deps/TEST: the programs are next to `deps`.
     let test = std::env::current_exe().expect("this test is a file");
@@ -37,6 +34,8 @@ fn build() -> PathBuf {
     command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).args([
         "build",
         "--quiet",
+        "--workspace",
+        "--all-features",
         "--bins",
         "--examples",
     ]);
@@ -44,8 +43,12 @@ fn build() -> PathBuf {
     if profile.ends_with("release") {
         command.arg("--release");
     }
-    for package in PACKAGES {
-        command.args(["--package", package]);
+    // Cargo sets these for a test, and a build script that reads them (that of `ring`) would run again, and then again for
+    // the developer's next build.
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(|name| name.starts_with("CARGO_MANIFEST_") || name.starts_with("CARGO_PKG_")) {
+            command.env_remove(name);
+        }
     }
     let status = command.status().expect("cargo runs");
     assert!(status.success(), "the programs under test do not build");
