@@ -6,8 +6,8 @@ use crate::{engines::Kind, stack::Stack};
 
 on_both_engines!(an_idle_worker_uses_less_than_a_hundredth_of_a_core);
 
-/// Other machines on the same host can make the same work take ten times as long, for seconds. That only ever adds, and
-/// a worker that is busy all the time exceeds the bound in every window.
+/// On a shared machine the same work can be charged ten times the CPU time for some seconds. That only ever adds, and a
+/// worker that is busy all the time exceeds the bound in every window.
 async fn an_idle_worker_uses_less_than_a_hundredth_of_a_core(kind: Kind) {
     const WINDOW: Duration = Duration::from_secs(10);
     const WINDOWS: usize = 6;
