@@ -307,6 +307,11 @@ impl Attempt {
         left.map_or_else(|at| at == standing::WITHDRAWN, |_| true)
     }
 
+    /// Whether it was withdrawn before it began.
+    pub(crate) fn is_withdrawn(&self) -> bool {
+        self.standing.load(Ordering::Acquire) == standing::WITHDRAWN
+    }
+
     fn move_from_line(&self, to: u8) -> Result<u8, u8> {
         self.standing.compare_exchange(standing::WAITS, to, Ordering::AcqRel, Ordering::Acquire)
     }

@@ -22,7 +22,8 @@ use futures_util::FutureExt;
 use parking_lot::{Condvar, Mutex};
 use tokio::{runtime::Handle, sync::oneshot};
 
-type Work = Box<dyn FnOnce() + Send>;
+/// Runs a job, leaves its seat and sends its answer. Returns false if its thread was written off meanwhile.
+type Work = Box<dyn FnOnce() -> bool + Send>;
 
 /// A job and its seat.
 struct Job {
@@ -30,7 +31,8 @@ struct Job {
     seat: Arc<Seat>,
 }
 
-/// The state of a job: queued, on a thread, on a thread that was written off, or over. Changed under the pool's lock.
+/// The state of a job: queued, on a thread, on a thread that was written off, or over. A job leaves its seat before its
+/// answer is sent, so a caller that has the answer never finds the job on its thread.
 #[derive(Debug, Default)]
 pub(crate) struct Seat(AtomicU8);
 
@@ -39,18 +41,24 @@ impl Seat {
     const WRITTEN_OFF: u8 = 2;
     const LEFT: u8 = 3;
 
-    fn place(&self) -> u8 {
-        self.0.load(Ordering::Acquire)
+    /// A thread takes the job.
+    fn take(&self) {
+        self.0.store(Self::ON_THREAD, Ordering::Release);
     }
 
-    /// Sets the state and returns the previous one.
-    fn move_to(&self, place: u8) -> u8 {
-        self.0.swap(place, Ordering::AcqRel)
+    /// The job is over. Returns false if its thread was written off meanwhile.
+    fn leave(&self) -> bool {
+        self.0.swap(Self::LEFT, Ordering::AcqRel) != Self::WRITTEN_OFF
+    }
+
+    /// Marks the thread of the job as written off. Returns false if the job is not on a thread.
+    fn write_off(&self) -> bool {
+        self.0.compare_exchange(Self::ON_THREAD, Self::WRITTEN_OFF, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
     /// Whether the job is over.
     pub(crate) fn is_left(&self) -> bool {
-        self.place() == Self::LEFT
+        self.0.load(Ordering::Acquire) == Self::LEFT
     }
 }
 
@@ -103,12 +111,21 @@ impl BlockingPool {
         let (answer, answered) = oneshot::channel();
         let runtime = self.runtime.clone();
         let seat = Arc::<Seat>::default();
+        let taken = Arc::clone(&seat);
         let work = Box::new(move || {
             let _runtime = runtime.enter();
-            if let Err(unwanted) = answer.send(catch_unwind(AssertUnwindSafe(job))) {
-                // The result is not needed, and dropping it may panic; the thread must survive that.
+            let result = catch_unwind(AssertUnwindSafe(job));
+            if answer.is_closed() {
+                // The result is not needed. Dropping it may take long, which is still the job's time, and may panic,
+                // which the thread must survive.
+                catch_unwind(AssertUnwindSafe(|| drop(result))).ok();
+                return taken.leave();
+            }
+            let stays = taken.leave();
+            if let Err(unwanted) = answer.send(result) {
                 catch_unwind(AssertUnwindSafe(|| drop(unwanted))).ok();
             }
+            stays
         });
         let mut state = self.shared.state.lock();
         state.waiting.push_back(Job { work, seat: Arc::clone(&seat) });
@@ -121,10 +138,9 @@ impl BlockingPool {
     /// Gives up the thread that runs the job of this seat, if one does; another may be started in its place.
     pub(crate) fn write_off(&self, seat: &Seat) -> bool {
         let mut state = self.shared.state.lock();
-        if seat.place() != Seat::ON_THREAD {
+        if !seat.write_off() {
             return false;
         }
-        seat.move_to(Seat::WRITTEN_OFF);
         state.threads -= 1;
         if !state.waiting.is_empty() {
             self.staff(&mut state);
@@ -165,13 +181,12 @@ impl Shared {
         let mut state = self.state.lock();
         loop {
             if let Some(job) = state.waiting.pop_front() {
-                job.seat.move_to(Seat::ON_THREAD);
+                job.seat.take();
                 drop(state);
-                (job.work)();
-                state = self.state.lock();
-                if job.seat.move_to(Seat::LEFT) == Seat::WRITTEN_OFF {
+                if !(job.work)() {
                     return;
                 }
+                state = self.state.lock();
             } else if state.closed {
                 return;
             } else {
@@ -221,6 +236,28 @@ mod tests {
         let pool = BlockingPool::new(1, Handle::current());
         assert!(pool.run(|| panic!("boom")).1.await.is_err());
         assert_eq!(pool.run(|| 7).1.await.unwrap(), 7);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn a_job_that_has_answered_can_no_longer_be_written_off() {
+        let pool = BlockingPool::new(1, Handle::current());
+        let (begin, begun) = oneshot::channel();
+        let (release, released) = mpsc::channel::<()>();
+        let (seat, answer) = pool.run(move || {
+            begin.send(()).unwrap();
+            released.recv().unwrap();
+        });
+        let answered = tokio::spawn(answer);
+        begun.await.unwrap();
+        // What a thread does between two jobs needs this lock; the answer arrives all the same.
+        let state = pool.shared.state.lock();
+        release.send(()).unwrap();
+        while !answered.is_finished() {
+            thread::yield_now();
+        }
+        assert!(seat.is_left());
+        drop(state);
+        assert!(!pool.write_off(&seat));
     }
 
     #[tokio::test]
