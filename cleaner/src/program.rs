@@ -1,20 +1,17 @@
 //! The `cleaner` program, also started as `jobbers cleaner`. It reads its configuration, cleans, and reports by its
 //! exit code whether everything was done.
 
-use std::{
-    io::{self, Write},
-    pin::Pin,
-    process::ExitCode,
-};
+use std::{io, pin::Pin, process::ExitCode};
 
 use jobbers_common::tombstone::TombstonePolicy;
 use jobbers_engines::OpenOptions;
 use jobbers_process::{
-    exit, logging,
+    exit, logging, readiness,
     shutdown::Shutdown,
     site,
     telemetry::{Options, Telemetry, TelemetryError},
 };
+use tracing::Level;
 
 use crate::{Args, Config, ConfigError};
 
@@ -30,7 +27,7 @@ async fn run_here(args: Args) -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             // Not a log line, because it must be visible with every log filter, even an invalid one.
-            writeln!(io::stderr(), "cleaner: {error:#}").ok();
+            logging::say(Level::ERROR, format_args!("cleaner: {error:#}"));
             ExitCode::from(code_of(&error))
         }
     }
@@ -51,6 +48,7 @@ fn code_of(error: &anyhow::Error) -> u8 {
 async fn clean(args: &Args) -> anyhow::Result<ExitCode> {
     logging::check(&args.log).map_err(ConfigError::Value)?;
     let config = Config::load(args)?;
+    readiness::set(Err("its first round is not over".to_owned()));
     let telemetry = Telemetry::start(&Options {
         service: "cleaner",
         version: env!("CARGO_PKG_VERSION"),

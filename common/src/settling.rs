@@ -93,10 +93,11 @@ fn gives_up_on(policy: &TaskPolicy, verdict: &Verdict, failure: &AttemptFailure)
     !chosen || policy.fatal_on.iter().any(meant_by)
 }
 
-/// The failure a panic leaves behind.
+/// The failure a panic leaves behind. `place` is where it began, as `FILE:LINE:COLUMN`, if that is known.
 #[must_use]
-pub fn panic_failure(payload: &(dyn std::any::Any + Send)) -> AttemptFailure {
-    let message = words_of(payload).unwrap_or("the task panicked without a message");
+pub fn panic_failure(payload: &(dyn std::any::Any + Send), place: Option<&str>) -> AttemptFailure {
+    let words = words_of(payload).unwrap_or("the task panicked without a message");
+    let message = place.map_or_else(|| words.to_owned(), |place| format!("{words} ({place})"));
     AttemptFailure::new(FailureKind::Panic, message)
 }
 

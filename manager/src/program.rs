@@ -13,6 +13,7 @@ use jobbers_process::{
     site,
     telemetry::{Options, Telemetry, TelemetryError},
 };
+use tracing::Level;
 
 use crate::{
     Listeners,
@@ -78,6 +79,6 @@ async fn serve(args: &Args, config: Config) -> anyhow::Result<()> {
 
 fn fail(code: u8, error: &anyhow::Error) -> ExitCode {
     // Not a log line: it must be seen whatever the filter says, also when the filter is what is wrong.
-    writeln!(io::stderr(), "manager: {error:#}").ok();
+    logging::say(Level::ERROR, format_args!("manager: {error:#}"));
     code.into()
 }

@@ -12,6 +12,8 @@ pub const FAILURE: u8 = 1;
 pub const USAGE: u8 = 2;
 /// The configuration is invalid.
 pub const CONFIG: u8 = 64;
+/// A file that the command line names can't be read.
+pub const NO_INPUT: u8 = 66;
 /// The store or the manager can't be reached.
 pub const UNAVAILABLE: u8 = 69;
 /// A defect in Jobbers.

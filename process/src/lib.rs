@@ -10,6 +10,8 @@ pub mod exit;
 pub mod host;
 pub mod listen;
 pub mod logging;
+pub mod printable;
+pub mod readiness;
 pub mod shutdown;
 pub mod site;
 pub mod telemetry;

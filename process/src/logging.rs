@@ -1,16 +1,26 @@
 //! Logs on standard error, as text or as JSON lines, and to a collector on request. Logs never contain payloads.
 //!
-//! A line written while a task function runs carries the attempt it comes from; see [`label`].
+//! A line written while a task function runs carries the attempt it comes from; see [`label`]. What clients wrote reaches
+//! no terminal as it is; see [`lines`].
 
 pub mod label;
+mod lines;
+pub mod panics;
 
-use std::io::IsTerminal;
+use std::{
+    fmt::Display,
+    io::{self, IsTerminal, Write},
+    sync::OnceLock,
+};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use tracing_subscriber::{EnvFilter, filter::LevelFilter, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
-use crate::telemetry::{logs, traces};
+use crate::{
+    printable,
+    telemetry::{logs, traces},
+};
 
 /// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
@@ -33,12 +43,41 @@ pub struct LogArgs {
     pub log_format: LogFormat,
 }
 
-/// Checks the arguments of [`init`].
+/// The format that this program was asked for.
+static FORMAT: OnceLock<LogFormat> = OnceLock::new();
+
+/// Checks the arguments of [`init`], and takes the format for [`say`].
 ///
 /// # Errors
 /// If the filter can't be parsed.
 pub fn check(args: &LogArgs) -> Result<(), String> {
+    FORMAT.set(args.log_format).ok();
     filter(args).map(|_| ())
+}
+
+/// Writes what a user must read whatever the filter says, such as where the program listens or why it ends: on standard
+/// error, as it is, or as a line of the JSON log if that was asked for. A closed standard error is not a failure.
+pub fn say(level: tracing::Level, text: impl Display) {
+    let text = text.to_string();
+    let mut out = io::stderr().lock();
+    match FORMAT.get() {
+        Some(LogFormat::Json) => {
+            let timestamp = jiff::Timestamp::now().to_string();
+            let line = serde_json::json!({
+                "timestamp": timestamp, "level": level.as_str(), "fields": { "message": text }, "target": "jobbers",
+            });
+            writeln!(out, "{}", printable::json(&line.to_string())).ok();
+        }
+        Some(LogFormat::Text) | None => {
+            writeln!(out, "{}", printable::printable(&text)).ok();
+        }
+    }
+}
+
+/// Whether log lines are JSON, and what is written beside them therefore too.
+#[must_use]
+pub fn is_json() -> bool {
+    FORMAT.get() == Some(&LogFormat::Json)
 }
 
 fn filter(args: &LogArgs) -> Result<EnvFilter, String> {
@@ -69,16 +108,15 @@ fn is_level(word: &str) -> bool {
 /// If the filter can't be parsed.
 pub fn init(args: &LogArgs) -> Result<(), String> {
     let registry = tracing_subscriber::registry().with(filter(args)?).with(traces::layer()).with(logs::layer());
-    let colours = std::io::stderr().is_terminal();
-    let to_stderr = fmt::layer().with_writer(std::io::stderr).with_ansi(colours);
+    let colours = io::stderr().is_terminal();
+    let to_stderr = fmt::layer().with_writer(io::stderr).with_ansi(false);
     let done = match args.log_format {
-        LogFormat::Text => {
-            registry.with(to_stderr.event_format(label::Text(fmt::format().with_ansi(colours)))).try_init()
-        }
-        LogFormat::Json => registry.with(to_stderr.json().event_format(label::Json(fmt::format().json()))).try_init(),
+        LogFormat::Text => registry.with(to_stderr.event_format(lines::Text::new(colours))).try_init(),
+        LogFormat::Json => registry.with(to_stderr.json().event_format(lines::Json::default())).try_init(),
     };
-    if done.is_err() {
-        tracing::debug!("logging was started before");
+    match done {
+        Ok(()) => panics::log_all(),
+        Err(_) => tracing::debug!("logging was started before"),
     }
     Ok(())
 }

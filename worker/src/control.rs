@@ -14,6 +14,7 @@ use jobbers_common::{
     worker::{BlockingThreads, WorkerReport, WorkerState},
 };
 use jobbers_process::{
+    logging::panics,
     shutdown::Shutdown,
     site,
     telemetry::{SCOPE, traces},
@@ -61,6 +62,7 @@ pub(crate) struct Plan {
 
 /// Runs a worker on a thread of its own, until it is over.
 pub(crate) async fn run(plan: Plan, shutdown: Shutdown) -> Result<Report, WorkerError> {
+    panics::follow();
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let (answer, answered) = oneshot::channel();
     // If this future is dropped, the thread gets the stop request.

@@ -40,28 +40,28 @@ pub struct Reason {
 }
 
 impl TaskError {
-    /// Try again, by the task's backoff.
+    /// Try again, by the task's backoff. Takes what `?` takes: a text, or an error, whose causes and kind are kept.
     #[must_use]
-    pub fn retry(message: impl fmt::Display) -> Self {
-        Self::Retry(message.to_string().into())
+    pub fn retry<E: Into<Box<dyn StdError + Send + Sync>>>(error: E) -> Self {
+        Self::Retry(Reason::of(error))
     }
 
     /// Try again after exactly this long.
     #[must_use]
-    pub fn retry_after(delay: Duration, message: impl fmt::Display) -> Self {
-        Self::RetryAfter(delay, message.to_string().into())
+    pub fn retry_after<E: Into<Box<dyn StdError + Send + Sync>>>(delay: Duration, error: E) -> Self {
+        Self::RetryAfter(delay, Reason::of(error))
     }
 
     /// Fail for good. For an existing error: `.map_err(TaskError::fatal)?`.
     #[must_use]
-    pub fn fatal(message: impl fmt::Display) -> Self {
-        Self::Fatal(message.to_string().into())
+    pub fn fatal<E: Into<Box<dyn StdError + Send + Sync>>>(error: E) -> Self {
+        Self::Fatal(Reason::of(error))
     }
 
     /// Give the work up: it is void.
     #[must_use]
-    pub fn abort(message: impl fmt::Display) -> Self {
-        Self::Aborted(message.to_string().into())
+    pub fn abort<E: Into<Box<dyn StdError + Send + Sync>>>(error: E) -> Self {
+        Self::Aborted(Reason::of(error))
     }
 
     /// Sets the kind of the error, such as `rate_limited`. The policy's `retry_on` and `fatal_on` match this word, and
@@ -74,6 +74,22 @@ impl TaskError {
             reason.kind = ErrorKind::lossy(kind.as_ref());
         }
         self
+    }
+}
+
+impl Reason {
+    /// An error with all its causes. Its kind is its type, unless that only carries an error of another type.
+    fn of<E: Into<Box<dyn StdError + Send + Sync>>>(error: E) -> Self {
+        let error: Box<dyn StdError + Send + Sync> = error.into();
+        let mut message = error.to_string();
+        let mut cause = error.source();
+        while let Some(because) = cause {
+            message.push_str(": ");
+            message.push_str(&because.to_string());
+            cause = because.source();
+        }
+        let kind = ErrorKind::of_type::<E>().filter(|kind| !CARRIERS.contains(&kind.as_str()));
+        Self { kind, message }
     }
 }
 
@@ -108,16 +124,7 @@ impl fmt::Display for TaskError {
 
 impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for TaskError {
     fn from(error: E) -> Self {
-        let error: Box<dyn StdError + Send + Sync> = error.into();
-        let mut message = error.to_string();
-        let mut cause = error.source();
-        while let Some(because) = cause {
-            message.push_str(": ");
-            message.push_str(&because.to_string());
-            cause = because.source();
-        }
-        let kind = ErrorKind::of_type::<E>().filter(|kind| !CARRIERS.contains(&kind.as_str()));
-        Self::Retry(Reason { kind, message })
+        Self::retry(error)
     }
 }
 
@@ -135,6 +142,20 @@ mod tests {
         let Err(TaskError::Retry(reason)) = number() else { panic!("a retry") };
         assert_eq!(reason.message, "thumbnail: invalid digit found in string");
         assert!(reason.kind.unwrap().is_meant_by(&ErrorKind::new("Outer").unwrap()));
+    }
+
+    #[test]
+    fn an_error_keeps_its_causes_whatever_follows_from_it() {
+        let outer = || Outer("ten".parse::<u8>().unwrap_err());
+        let ways = [
+            TaskError::retry(outer()),
+            TaskError::retry_after(Duration::ZERO, outer()),
+            TaskError::fatal(outer()),
+            TaskError::abort(outer()),
+        ];
+        for error in ways {
+            assert_eq!(error.to_string(), "thumbnail: invalid digit found in string");
+        }
     }
 
     #[test]

@@ -28,7 +28,10 @@ use jobbers_common::{
     task::{AttemptFailure, FailureKind},
 };
 use jobbers_process::{
-    logging::label::{self, Labelled, Labels},
+    logging::{
+        label::{self, Labelled, Labels},
+        panics,
+    },
     telemetry::traces::{self, Tracing},
 };
 use tokio::{
@@ -89,7 +92,7 @@ pub(crate) async fn execute(handover: Handover, task: &'static dyn AnyTask, tool
         Start::Blocking(job) => {
             let (begin, begun) = oneshot::channel();
             let (queued, span) = (Arc::clone(&attempt), span.clone());
-            let job = move || {
+            let run = move || {
                 // It may have waited long for a thread and received a stop request meanwhile.
                 if !queued.leave_line() || queued.token.is_cancelled() {
                     return Err(TaskError::Cancelled);
@@ -98,9 +101,11 @@ pub(crate) async fn execute(handover: Handover, task: &'static dyn AnyTask, tool
                 begin.send(()).ok();
                 label::enter(labels, span, job)
             };
-            let (seat, running) = tools.pool.run(job);
-            let end = supervise(&attempt, Box::pin(running.map(caught)), begun.map(|_| ()), Grace::OfEveryEnd).await;
-            if tools.pool.write_off(&seat) {
+            let (seat, running) = tools.pool.run(move || caught(catch_unwind(AssertUnwindSafe(run))));
+            let running = running.map(|caught_there| caught_there.unwrap_or_else(|panic| caught(Err(panic))));
+            let end = supervise(&attempt, Box::pin(running), begun.map(|_| ()), Grace::OfEveryEnd).await;
+            // A thread may just take what was withdrawn, and puts it down again at once.
+            if !attempt.is_withdrawn() && tools.pool.write_off(&seat) {
                 attempt.shared.hung.add(&attempt, seat);
             }
             end
@@ -125,9 +130,10 @@ enum Grace {
     OfEveryEnd,
 }
 
+/// Describes a panic. To be called on the thread that caught it, because only that knows where it began.
 fn caught(result: Result<Answer, Box<dyn Any + Send>>) -> Result<Answer, AttemptFailure> {
     result.map_err(|panic| {
-        let failure = panic_failure(panic.as_ref());
+        let failure = panic_failure(panic.as_ref(), panics::take_place().as_deref());
         // The panic's value may itself panic when it is dropped.
         catch_unwind(AssertUnwindSafe(|| drop(panic))).ok();
         failure
@@ -268,10 +274,28 @@ fn failed(attempt: &Attempt, end: End) -> Outcome {
         }
         End::Answered(Ok(_)) | End::Abandoned => return attempt.given_back(),
     };
-    let AttemptFailure { kind, error_kind, message } = &failure;
-    let error_kind = error_kind.as_ref().map(ErrorKind::as_str);
-    tracing::info!(id = %task.id, name = %task.name, attempt = task.attempt, kind = kind.as_str(), error_kind, reason = %message, "attempt failed");
-    settle(attempt, &verdict, failure)
+    let outcome = settle(attempt, &verdict, failure);
+    if let Some(AttemptFailure { kind, error_kind, message }) = outcome.failure() {
+        let error_kind = error_kind.as_ref().map(ErrorKind::as_str);
+        let most = policy.max_retries.saturating_add(1);
+        tracing::info!(
+            id = %task.id, name = %task.name, attempt = task.attempt, of = most, next = next_step(&outcome),
+            kind = kind.as_str(), error_kind, reason = %message, "attempt failed"
+        );
+    }
+    outcome
+}
+
+/// What follows an attempt that did not complete, in words.
+fn next_step(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Retry { delay, .. } => format!("retry in {}", duration::format(*delay)),
+        Outcome::Failed { dead_letter: true, .. } => "none: the task failed and is a dead letter".to_owned(),
+        Outcome::Failed { .. } => "none: the task failed".to_owned(),
+        Outcome::Stalled { .. } => "none: the task is stalled".to_owned(),
+        Outcome::Aborted { .. } => "none: the task is aborted".to_owned(),
+        _ => "none".to_owned(),
+    }
 }
 
 fn settle(attempt: &Attempt, verdict: &Verdict, failure: AttemptFailure) -> Outcome {

@@ -8,11 +8,12 @@ use jobbers_common::engine::Engine;
 use jobbers_process::{
     config::ConfigError,
     engine_url::without_password,
-    exit, logging,
+    exit, logging, readiness,
     shutdown::Shutdown,
     telemetry::{Options, Telemetry},
 };
 use tokio::runtime::Handle;
+use tracing::Level;
 
 use crate::{
     config::{Args, Config},
@@ -141,6 +142,7 @@ impl Worker {
             Settings::Arguments(args) if args.print_config => return print_config(args),
             Settings::Arguments(_) | Settings::Given(_) => {}
         }
+        readiness::set(Err("it starts".to_owned()));
         let telemetry = match self.start_telemetry() {
             Ok(telemetry) => telemetry,
             Err(error) => return complain(&error, error.exit_code()),
@@ -222,9 +224,8 @@ impl Worker {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "logging may not have been started, and a program's last word goes there")]
 fn complain(problem: &dyn std::fmt::Display, code: u8) -> ExitCode {
-    eprintln!("error: {problem}");
+    logging::say(Level::ERROR, format_args!("error: {problem}"));
     code.into()
 }
 

@@ -170,7 +170,10 @@ async fn a_panic_is_a_failed_attempt_and_the_worker_lives_on() {
     ] {
         let task = bench.over(&id).await;
         assert_eq!((task.status, task.errors[0].kind), (Status::Failed, FailureKind::Panic), "{message}");
-        assert!(task.errors[0].message.contains(message), "{task:?}");
+        // With its place in the source, so that it can be found.
+        let said = &task.errors[0].message;
+        let line = said.split_once("settling.rs:").and_then(|(_, rest)| rest.split(':').next()?.parse::<u32>().ok());
+        assert!(said.contains(message) && line.is_some(), "{said}");
     }
     let id = bench.submit(&area, Size { width: 2 }).await;
     assert_eq!(bench.over(&id).await.status, Status::Completed);
