@@ -23,7 +23,7 @@ pub mod runner;
 use std::{io::Write, sync::Arc};
 
 use jobbers_common::engine::Engine;
-use jobbers_process::shutdown::Shutdown;
+use jobbers_process::{readiness, shutdown::Shutdown};
 
 pub use crate::{
     boards::{BoardRetention, BoardRule},
@@ -59,6 +59,7 @@ pub async fn run(
     let mut latest = Report::default();
     let mut rounds = runner.watch(interval, shutdown);
     while let Some(report) = rounds.next().await {
+        readiness::set(report.failure().map_or(Ok(()), |failure| Err(failure.to_owned())));
         write(&report)?;
         latest = report;
     }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use jobbers_common::engine::Finding;
+use jobbers_process::printable::{self, on_one_line};
 use serde::Serialize;
 
 /// How a pass ended.
@@ -89,6 +90,12 @@ impl Report {
         self.passes.iter().any(|pass| pass.ending == Ending::Failed && pass.transient)
     }
 
+    /// Why the first pass that failed did.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        let failed = self.passes.iter().find(|pass| pass.ending == Ending::Failed)?;
+        Some(failed.error.as_deref().unwrap_or("no reason given"))
+    }
+
     /// Writes a small table for people.
     ///
     /// # Errors
@@ -105,8 +112,10 @@ impl Report {
                 (Ending::Failed, error) => format!("failed: {}", error.as_deref().unwrap_or("no reason given")),
             };
             let PassReport { pass: name, removed, repaired, batches, .. } = pass;
+            let ended = on_one_line(&ended);
             writeln!(out, "{name:<16} {removed:>12} {repaired:>8} {batches:>8} {took:>9}  {ended}")?;
             for Finding { flaw, subject, detail, .. } in &pass.findings {
+                let (subject, detail) = (on_one_line(subject), on_one_line(detail));
                 writeln!(out, "  {}: {subject}: {detail}", flaw.as_str())?;
             }
         }
@@ -118,8 +127,7 @@ impl Report {
     /// # Errors
     /// If `out` can't be written to.
     pub fn write_json(&self, out: &mut (dyn Write + Send)) -> io::Result<()> {
-        serde_json::to_writer(&mut *out, self)?;
-        writeln!(out)?;
+        writeln!(out, "{}", printable::json(&serde_json::to_string(self)?))?;
         out.flush()
     }
 }

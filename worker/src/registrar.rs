@@ -14,6 +14,7 @@ use jobbers_common::{
     registry::{Catalogue, CatalogueId},
     worker::{WorkerReport, WorkerState},
 };
+use jobbers_process::readiness;
 use tokio::{sync::watch, time::timeout};
 
 use crate::{attempt::SharedState, hung::longest_first, leases::Leases};
@@ -126,11 +127,18 @@ pub(crate) async fn keep_registered(
         report.queues = queues;
         report.running = board.running.load(Ordering::Relaxed);
         report.settled = board.settled.load(Ordering::Relaxed);
-        match timeout(EVERY, engine.register_worker(report.clone(), FORGOTTEN_AFTER)).await {
-            Ok(Ok(_)) => {}
-            Ok(Err(error)) => tracing::debug!(%error, "could not register"),
-            Err(_) => tracing::debug!("could not register: no answer in time"),
+        let registered = match timeout(EVERY, engine.register_worker(report.clone(), FORGOTTEN_AFTER)).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(format!("the store does not take its reports: {error}")),
+            Err(_) => Err("the store does not answer in time".to_owned()),
+        };
+        if let Err(problem) = &registered {
+            tracing::debug!(%problem, "could not register");
         }
+        readiness::set(match report.state {
+            WorkerState::Running => registered,
+            WorkerState::Draining => Err("it drains".to_owned()),
+        });
         // Either way the next report is due; the board outlives this function.
         let _ = timeout(EVERY, changes.changed()).await;
     }

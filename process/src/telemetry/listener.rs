@@ -1,4 +1,4 @@
-//! `/metrics` for a process without another listener.
+//! `/metrics`, `/health/live` and `/health/ready` for a process without another listener.
 
 use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -11,7 +11,7 @@ use serde::Serialize;
 use tokio::{net::TcpListener, sync::Semaphore};
 
 use super::exposition::{Exposition, TEXT_FORMAT};
-use crate::listen;
+use crate::{listen, readiness};
 
 /// Concurrent readers: a few Prometheus servers and a person.
 const MOST_READERS: usize = 16;
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(75);
 /// Where to serve `/metrics`. Flatten it into a binary's arguments.
 #[derive(Debug, Clone, Default, Args, Serialize)]
 pub struct MetricsArgs {
-    /// Serve Prometheus metrics at http://ADDRESS/metrics
+    /// Serve Prometheus metrics at http://ADDRESS/metrics, and probes at /health/live and /health/ready
     #[arg(long, env = "METRICS_LISTEN", value_name = "ADDRESS", value_parser = listen::parse)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics_listen: Option<SocketAddr>,
@@ -70,8 +70,18 @@ async fn answer(request: Request<Incoming>, exposition: Exposition) -> Result<Re
             Ok(text) => (StatusCode::OK, TEXT_FORMAT, text),
             Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, "text/plain", error),
         },
-        ("/metrics", _) => (StatusCode::METHOD_NOT_ALLOWED, "text/plain", "GET only\n".to_owned()),
-        _ => (StatusCode::NOT_FOUND, "text/plain", "there is only /metrics here\n".to_owned()),
+        ("/health/live", &Method::GET | &Method::HEAD) => (StatusCode::OK, "text/plain", "live\n".to_owned()),
+        ("/health/ready", &Method::GET | &Method::HEAD) => match readiness::get() {
+            Ok(()) => (StatusCode::OK, "text/plain", "ready\n".to_owned()),
+            Err(why) => (StatusCode::SERVICE_UNAVAILABLE, "text/plain", format!("not ready: {why}\n")),
+        },
+        ("/metrics" | "/health/live" | "/health/ready", _) => {
+            (StatusCode::METHOD_NOT_ALLOWED, "text/plain", "GET only\n".to_owned())
+        }
+        _ => {
+            let paths = "there are only /metrics, /health/live and /health/ready here\n";
+            (StatusCode::NOT_FOUND, "text/plain", paths.to_owned())
+        }
     };
     let mut response = Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() = status;
