@@ -3,14 +3,18 @@
 //! It sends each request once, because only the caller knows whether it may be repeated. Answers stay bytes until they are
 //! read, so that a program can pass on exactly what the manager sent.
 
+mod connector;
+
 use std::{error::Error as _, fmt::Display, time::Duration};
 
 use bytes::Bytes;
 use http::{Method, StatusCode, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::{Request, RequestBuilder, Response, Url, redirect};
+use reqwest::{Request, RequestBuilder, Response, Url};
 use serde::{Serialize, de::DeserializeOwned};
 
+use self::connector::HttpClients;
+pub use self::connector::{http_client, http_client_for};
 use crate::problem::ProblemBody;
 
 /// Everything but what RFC 3986 leaves unreserved.
@@ -18,8 +22,6 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 
 /// How often managers may redirect a request to each other: the keeper of the archive may change at that moment.
 const MOST_HOPS: usize = 4;
-/// How long a manager may take to accept a connection.
-const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// How long it may take to answer, beyond what the request itself asks it to wait.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -86,7 +88,7 @@ pub enum Error {
 /// A client of one manager.
 #[derive(Debug, Clone)]
 pub struct Client {
-    http: reqwest::Client,
+    http: HttpClients,
     /// With a login, if it has one.
     address: String,
     /// Without.
@@ -111,12 +113,8 @@ impl Client {
         if parsed.scheme() == "https" && !cfg!(feature = "https") {
             return Err(wrong(&"this program is built without TLS, the feature `https` of jobbers-api"));
         }
-        let http = http_client()
-            .redirect(redirect::Policy::none())
-            .connect_timeout(CONNECT_WITHIN)
-            .user_agent(agent)
-            .build()
-            .map_err(|error| wrong(&format_args!("can't make an HTTP client: {error}")))?;
+        let http = HttpClients::new(agent).map_err(|problem| wrong(&problem))?;
+        http.client_of(&parsed).map_err(|problem| wrong(&problem))?;
         let mut shown = parsed;
         // Refused only by a URL without a host, which can't have them.
         let _ = shown.set_password(None);
@@ -134,7 +132,7 @@ impl Client {
     /// A request to the manager, not sent yet. `path` begins with `/`.
     #[must_use]
     pub fn call(&self, method: Method, path: &str) -> Call<'_> {
-        let request = self.http.request(method, format!("{}{path}", self.address)).timeout(PATIENCE);
+        let request = self.http.plain.request(method, format!("{}{path}", self.address)).timeout(PATIENCE);
         Call { client: self, request }
     }
 
@@ -155,7 +153,8 @@ impl Client {
     async fn follow(&self, mut request: Request) -> Result<Response, Error> {
         for _ in 0..=MOST_HOPS {
             let (again, url) = (request.try_clone(), request.url().clone());
-            let response = self.http.execute(request).await.map_err(|error| self.unreachable(&error))?;
+            let http = self.http.client_of(&url).map_err(|reason| self.unreachable_at(Some(&url), reason))?;
+            let response = http.execute(request).await.map_err(|error| self.unreachable(&error))?;
             if !matches!(response.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT) {
                 return Ok(response);
             }
@@ -188,9 +187,13 @@ impl Client {
         if error.is_timeout() {
             reason = "it took too long to answer".to_owned();
         }
+        self.unreachable_at(error.url(), reason)
+    }
+
+    fn unreachable_at(&self, url: Option<&Url>, reason: String) -> Error {
         // Another manager that this one sent us to, since that one keeps the dead letters.
         let here = Url::parse(&self.base).map(|base| base.origin());
-        let elsewhere = error.url().map(Url::origin).filter(|origin| here.as_ref().is_ok_and(|here| here != origin));
+        let elsewhere = url.map(Url::origin).filter(|origin| here.as_ref().is_ok_and(|here| here != origin));
         match elsewhere.map(|origin| origin.ascii_serialization()) {
             Some(keeper) => Error::Elsewhere { url: self.base.clone(), keeper, reason },
             None => Error::Unreachable { url: self.base.clone(), reason },
@@ -209,14 +212,6 @@ impl Client {
         let detail = said.unwrap_or_else(|| status.to_string());
         Error::Refused { url: self.base.clone(), status, code: code.into_owned(), detail, retry_after }
     }
-}
-
-/// A builder of HTTP clients that ask a manager directly: a proxy of the environment is for the world outside. `reqwest`
-/// has no cryptography of its own here; this chooses *ring* for the process, unless the program has chosen.
-pub fn http_client() -> reqwest::ClientBuilder {
-    #[cfg(feature = "https")]
-    rustls::crypto::ring::default_provider().install_default().ok();
-    reqwest::Client::builder().no_proxy()
 }
 
 /// A request that is not sent yet.

@@ -365,7 +365,7 @@ fn url_of(duty: &Duty) -> Option<String> {
 }
 
 async fn ask(url: &str) -> Option<Value> {
-    let client = jobbers_api::client::http_client().timeout(PATIENCE).build().ok()?;
+    let client = jobbers_api::client::http_client_for(url).timeout(PATIENCE).build().ok()?;
     let answer = client.get(format!("{url}/health/ready")).send().await.ok()?;
     serde_json::from_slice(&answer.bytes().await.ok()?).ok()
 }

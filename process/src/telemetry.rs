@@ -82,6 +82,12 @@ pub enum TelemetryError {
     /// An `OTEL_*` variable requests OTLP, which this program does not contain.
     #[error("this program is built without OTLP: build it with the feature `otlp` of jobbers-worker, or unset OTEL_*")]
     WithoutOtlp,
+    /// A collector's address is `https`, and nothing can check it.
+    #[error(
+        "OTEL_EXPORTER_OTLP_ENDPOINT begins with https://, and this system has no certificate authorities to check the \
+         collector with: install its package ca-certificates, name a file of them with SSL_CERT_FILE, or use http://"
+    )]
+    NoAuthorities,
     /// An exporter could not be created.
     #[error("telemetry could not be started: {0}")]
     Exporter(String),
@@ -92,7 +98,7 @@ impl TelemetryError {
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::Settings(_) | Self::NotLoopback(_) | Self::WithoutOtlp => crate::exit::CONFIG,
+            Self::Settings(_) | Self::NotLoopback(_) | Self::WithoutOtlp | Self::NoAuthorities => crate::exit::CONFIG,
             Self::Listen { .. } => crate::exit::UNAVAILABLE,
             Self::Exporter(_) => crate::exit::INTERNAL,
         }
@@ -143,6 +149,7 @@ impl Telemetry {
         }
         let Settings { metrics, traces, logs, delta, .. } = &self.settings;
         if metrics.is_some() || traces.is_some() || logs.is_some() {
+            let [metrics, traces, logs] = [metrics, traces, logs].map(|route| route.map(|route| route.protocol));
             tracing::info!(?metrics, ?traces, ?logs, "sending telemetry by OTLP");
         }
         if *delta && metrics.is_some() {

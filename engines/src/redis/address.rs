@@ -48,7 +48,7 @@ impl Address {
             }
         }
         let place = if passed_on.is_empty() { place.to_owned() } else { format!("{place}?{}", passed_on.join("&")) };
-        let certificates = files.certificates()?;
+        let certificates = is_tls.then(|| files.certificates()).transpose()?;
         let client = connection_info(&place).and_then(|info| match certificates {
             Some(certificates) => Client::build_with_tls(info, certificates),
             None => Client::open(info),

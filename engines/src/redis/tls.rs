@@ -2,9 +2,14 @@
 
 use std::fs;
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jobbers_common::engine::{Error, Result};
 use percent_encoding::percent_decode_str;
 use redis::{ClientTlsConfig, TlsCertificates};
+use rustls::{RootCertStore, pki_types::CertificateDer};
+
+/// The length of a line of PEM.
+const PEM_LINE: usize = 64;
 
 /// The PEM files that the parameters of an address name, read once.
 #[derive(Default)]
@@ -37,12 +42,11 @@ impl TlsFiles {
         Ok(true)
     }
 
-    /// The files in the `redis` crate's format; `None` if the system's authorities are trusted and no certificate is
-    /// sent.
+    /// The files in the `redis` crate's format. The authorities of the system are read only if none are named.
     ///
     /// # Errors
-    /// If half of a client's certificate is missing.
-    pub(super) fn certificates(self) -> Result<Option<TlsCertificates>> {
+    /// If half of a client's certificate is missing, or if no authorities are named and the system has none.
+    pub(super) fn certificates(self) -> Result<TlsCertificates> {
         let client_tls = match (self.cert, self.key) {
             (Some(client_cert), Some(client_key)) => Some(ClientTlsConfig { client_cert, client_key }),
             (None, None) => None,
@@ -52,7 +56,29 @@ impl TlsFiles {
                 ));
             }
         };
-        let root_cert = self.ca;
-        Ok((client_tls.is_some() || root_cert.is_some()).then_some(TlsCertificates { client_tls, root_cert }))
+        let root_cert = self.ca.map_or_else(authorities_of_the_system, Ok)?;
+        Ok(TlsCertificates { client_tls, root_cert: Some(root_cert) })
     }
+}
+
+/// The authorities that the system trusts, or those of `SSL_CERT_FILE`, as PEM. One that can't be read as such is left
+/// out, as other programs do.
+fn authorities_of_the_system() -> Result<Vec<u8>> {
+    let is_readable = |certificate: &CertificateDer<'static>| RootCertStore::empty().add(certificate.clone()).is_ok();
+    let found = rustls_native_certs::load_native_certs().certs;
+    let pem: String = found.iter().filter(|certificate| is_readable(certificate)).map(pem).collect();
+    if pem.is_empty() {
+        return Err(Error::Config(
+            "rediss:// needs certificate authorities, and this system has none: name them with ?ca=FILE, or install \
+             the system's package ca-certificates"
+                .to_owned(),
+        ));
+    }
+    Ok(pem.into_bytes())
+}
+
+fn pem(certificate: &CertificateDer<'static>) -> String {
+    let encoded = STANDARD.encode(certificate);
+    let lines: Vec<&str> = encoded.as_bytes().chunks(PEM_LINE).filter_map(|line| str::from_utf8(line).ok()).collect();
+    format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))
 }

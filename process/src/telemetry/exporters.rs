@@ -8,8 +8,10 @@ pub(super) use self::without_otlp::{export_lines, export_metrics, export_spans};
 
 #[cfg(feature = "otlp")]
 mod otlp {
+    use std::{fmt::Display, thread};
+
     use opentelemetry_otlp::{
-        ExporterBuildError, LogExporter, MetricExporter, SpanExporter, WithTonicConfig,
+        LogExporter, MetricExporter, SpanExporter, WithHttpConfig, WithTonicConfig,
         tonic_types::transport::ClientTlsConfig,
     };
     use opentelemetry_sdk::{
@@ -17,22 +19,23 @@ mod otlp {
         metrics::{MeterProviderBuilder, PeriodicReader, Temporality},
         trace::TracerProviderBuilder,
     };
+    use reqwest::blocking;
 
     use crate::telemetry::{
         TelemetryError,
-        settings::{Protocol, Settings},
+        settings::{Protocol, Route, Settings, timeout_of},
     };
 
     pub(in crate::telemetry) fn export_metrics(
         provider: MeterProviderBuilder,
-        protocol: Protocol,
+        route: Route,
         settings: &Settings,
     ) -> Result<MeterProviderBuilder, TelemetryError> {
         let temporality = if settings.delta { Temporality::Delta } else { Temporality::Cumulative };
         let builder = MetricExporter::builder().with_temporality(temporality);
-        let exporter = match protocol {
-            Protocol::Grpc => builder.with_tonic().with_tls_config(roots()).build(),
-            Protocol::Http => with_cryptography(builder).with_http().build(),
+        let exporter = match route.protocol {
+            Protocol::Grpc => with_authorities(builder.with_tonic(), route)?.build(),
+            Protocol::Http => builder.with_http().with_http_client(http_client(route, "METRICS")?).build(),
         };
         let reader =
             PeriodicReader::builder(exporter.map_err(|error| failed(&error))?).with_interval(settings.interval).build();
@@ -41,39 +44,61 @@ mod otlp {
 
     pub(in crate::telemetry) fn export_spans(
         provider: TracerProviderBuilder,
-        protocol: Protocol,
+        route: Route,
     ) -> Result<TracerProviderBuilder, TelemetryError> {
-        let exporter = match protocol {
-            Protocol::Grpc => SpanExporter::builder().with_tonic().with_tls_config(roots()).build(),
-            Protocol::Http => with_cryptography(SpanExporter::builder()).with_http().build(),
+        let exporter = match route.protocol {
+            Protocol::Grpc => with_authorities(SpanExporter::builder().with_tonic(), route)?.build(),
+            Protocol::Http => {
+                SpanExporter::builder().with_http().with_http_client(http_client(route, "TRACES")?).build()
+            }
         };
         Ok(provider.with_batch_exporter(exporter.map_err(|error| failed(&error))?))
     }
 
     pub(in crate::telemetry) fn export_lines(
         provider: LoggerProviderBuilder,
-        protocol: Protocol,
+        route: Route,
     ) -> Result<LoggerProviderBuilder, TelemetryError> {
-        let exporter = match protocol {
-            Protocol::Grpc => LogExporter::builder().with_tonic().with_tls_config(roots()).build(),
-            Protocol::Http => with_cryptography(LogExporter::builder()).with_http().build(),
+        let exporter = match route.protocol {
+            Protocol::Grpc => with_authorities(LogExporter::builder().with_tonic(), route)?.build(),
+            Protocol::Http => LogExporter::builder().with_http().with_http_client(http_client(route, "LOGS")?).build(),
         };
         Ok(provider.with_batch_exporter(exporter.map_err(|error| failed(&error))?))
     }
 
-    /// Trusts the system's authorities, or those of `SSL_CERT_FILE`; not used for a plain `http://` endpoint. The HTTP
-    /// client does the same by itself.
-    fn roots() -> ClientTlsConfig {
-        ClientTlsConfig::new().with_enabled_roots()
+    /// With TLS, trusts the system's authorities or those of `SSL_CERT_FILE`. A plain endpoint needs none.
+    fn with_authorities<B: WithTonicConfig>(builder: B, route: Route) -> Result<B, TelemetryError> {
+        if !route.has_tls {
+            return Ok(builder);
+        }
+        check_authorities()?;
+        Ok(builder.with_tls_config(ClientTlsConfig::new().with_enabled_roots()))
     }
 
-    /// The HTTP client has no cryptography of its own: it takes *ring*, unless the program has chosen.
-    fn with_cryptography<B>(builder: B) -> B {
+    /// The client of one signal. The exporter's own would read the system's authorities for a plain endpoint too, and
+    /// fail where there are none. It has no cryptography of its own: it takes *ring*, unless the program has chosen.
+    fn http_client(route: Route, signal: &str) -> Result<blocking::Client, TelemetryError> {
         rustls::crypto::ring::default_provider().install_default().ok();
-        builder
+        let builder = blocking::Client::builder().timeout(timeout_of(signal));
+        let builder = if route.has_tls {
+            check_authorities()?;
+            builder
+        } else {
+            builder.tls_certs_only([])
+        };
+        // Such a client is made with a runtime of its own, which refuses to start on a thread of another.
+        let made = thread::spawn(move || builder.build()).join();
+        made.map_err(|_| failed(&"the thread that makes its HTTP client panicked"))?.map_err(|error| failed(&error))
     }
 
-    fn failed(error: &ExporterBuildError) -> TelemetryError {
+    fn check_authorities() -> Result<(), TelemetryError> {
+        if rustls_native_certs::load_native_certs().certs.is_empty() {
+            return Err(TelemetryError::NoAuthorities);
+        }
+        Ok(())
+    }
+
+    fn failed(error: &dyn Display) -> TelemetryError {
         TelemetryError::Exporter(error.to_string())
     }
 }
@@ -84,12 +109,12 @@ mod without_otlp {
 
     use crate::telemetry::{
         TelemetryError,
-        settings::{Protocol, Settings},
+        settings::{Route, Settings},
     };
 
     pub(in crate::telemetry) fn export_metrics(
         _: MeterProviderBuilder,
-        _: Protocol,
+        _: Route,
         _: &Settings,
     ) -> Result<MeterProviderBuilder, TelemetryError> {
         Err(TelemetryError::WithoutOtlp)
@@ -97,14 +122,14 @@ mod without_otlp {
 
     pub(in crate::telemetry) fn export_spans(
         _: TracerProviderBuilder,
-        _: Protocol,
+        _: Route,
     ) -> Result<TracerProviderBuilder, TelemetryError> {
         Err(TelemetryError::WithoutOtlp)
     }
 
     pub(in crate::telemetry) fn export_lines(
         _: LoggerProviderBuilder,
-        _: Protocol,
+        _: Route,
     ) -> Result<LoggerProviderBuilder, TelemetryError> {
         Err(TelemetryError::WithoutOtlp)
     }

@@ -36,8 +36,8 @@ impl Providers {
     pub(super) fn make(options: &Options, settings: &Settings, scraped: bool) -> Result<Self, TelemetryError> {
         let resource = resource(options);
         let mut meters = SdkMeterProvider::builder().with_resource(resource.clone()).with_view(limit);
-        if let Some(protocol) = settings.metrics {
-            meters = exporters::export_metrics(meters, protocol, settings)?;
+        if let Some(route) = settings.metrics {
+            meters = exporters::export_metrics(meters, route, settings)?;
         }
         let mut shown = None;
         if scraped {
@@ -49,15 +49,15 @@ impl Providers {
         }
         let meters = meters.build();
         process::observe(&meters.meter(SCOPE), options.service, options.version);
-        let tracers = settings.traces.map(|protocol| {
+        let tracers = settings.traces.map(|route| {
             let sampler = RootSampler(settings.sampling);
             let builder = SdkTracerProvider::builder().with_resource(resource.clone()).with_sampler(sampler);
-            exporters::export_spans(builder, protocol).map(|builder| (builder.build(), settings.sampling))
+            exporters::export_spans(builder, route).map(|builder| (builder.build(), settings.sampling))
         });
-        let loggers = settings.logs.map(|protocol| {
+        let loggers = settings.logs.map(|route| {
             let builder =
                 SdkLoggerProvider::builder().with_resource(resource.clone()).with_log_processor(logs::Labeller);
-            exporters::export_lines(builder, protocol).map(|builder| builder.build())
+            exporters::export_lines(builder, route).map(|builder| builder.build())
         });
         let (tracers, loggers) = (tracers.transpose()?, loggers.transpose()?);
         Ok(Self { meters, tracers, loggers, exposition: shown })

@@ -24,17 +24,26 @@ pub struct SettingsError {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Metrics, if exported.
-    pub metrics: Option<Protocol>,
+    pub metrics: Option<Route>,
     /// Traces, if exported.
-    pub traces: Option<Protocol>,
+    pub traces: Option<Route>,
     /// Log lines, if exported.
-    pub logs: Option<Protocol>,
+    pub logs: Option<Route>,
     /// The export interval of metrics.
     pub interval: Duration,
     /// Whether counters are exported as differences; never to Prometheus, which drops them.
     pub delta: bool,
     /// Which traces are kept.
     pub sampling: Sampling,
+}
+
+/// How a signal reaches its collector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Route {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// Whether the collector's address is `https`.
+    pub has_tls: bool,
 }
 
 /// The protocol of OTLP.
@@ -98,7 +107,7 @@ fn wrong(variable: impl Into<String>, value: impl Into<String>, rule: &'static s
 }
 
 /// Whether and how one signal is exported. Its own variable wins over the one for all.
-fn signal(said: &Lookup<'_>, name: &str) -> Result<Option<Protocol>, SettingsError> {
+fn signal(said: &Lookup<'_>, name: &str) -> Result<Option<Route>, SettingsError> {
     let exporter = format!("OTEL_{name}_EXPORTER");
     match said(&exporter).as_deref() {
         None | Some("otlp") => {}
@@ -116,12 +125,22 @@ fn signal(said: &Lookup<'_>, name: &str) -> Result<Option<Protocol>, SettingsErr
     if !["http://", "https://"].iter().any(|scheme| endpoint.starts_with(scheme)) {
         return Err(wrong(variable, endpoint, "must begin with http:// or https://"));
     }
-    match either("PROTOCOL") {
-        None => Ok(Some(Protocol::Http)),
-        Some((_, value)) if value == "http/protobuf" => Ok(Some(Protocol::Http)),
-        Some((_, value)) if value == "grpc" => Ok(Some(Protocol::Grpc)),
-        Some((variable, value)) => Err(wrong(variable, value, "grpc or http/protobuf")),
-    }
+    let protocol = match either("PROTOCOL") {
+        None => Protocol::Http,
+        Some((_, value)) if value == "http/protobuf" => Protocol::Http,
+        Some((_, value)) if value == "grpc" => Protocol::Grpc,
+        Some((variable, value)) => return Err(wrong(variable, value, "grpc or http/protobuf")),
+    };
+    Ok(Some(Route { protocol, has_tls: endpoint.starts_with("https://") }))
+}
+
+/// How long one export of a signal may take: by its own variable, the one for all, or ten seconds.
+#[cfg(feature = "otlp")]
+pub(super) fn timeout_of(signal: &str) -> Duration {
+    let millis = |name: String| std::env::var(name).ok().and_then(|value| value.trim().parse().ok());
+    let millis = millis(format!("OTEL_EXPORTER_OTLP_{signal}_TIMEOUT"))
+        .or_else(|| millis("OTEL_EXPORTER_OTLP_TIMEOUT".to_owned()));
+    millis.map_or(opentelemetry_otlp::OTEL_EXPORTER_OTLP_TIMEOUT_DEFAULT, Duration::from_millis)
 }
 
 fn interval(said: &Lookup<'_>) -> Result<Duration, SettingsError> {
@@ -174,6 +193,10 @@ mod tests {
         Settings::read(&|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
     }
 
+    const fn plain(protocol: Protocol) -> Option<Route> {
+        Some(Route { protocol, has_tls: false })
+    }
+
     #[test]
     fn nothing_leaves_until_an_endpoint_is_named() {
         for silent in [
@@ -195,13 +218,14 @@ mod tests {
             ("OTEL_METRIC_EXPORT_INTERVAL", "500"),
         ])
         .unwrap();
-        assert_eq!((settings.metrics, settings.traces), (Some(Protocol::Http), Some(Protocol::Grpc)));
+        assert_eq!((settings.metrics, settings.traces), (plain(Protocol::Http), plain(Protocol::Grpc)));
         assert_eq!(settings.interval, Duration::from_millis(500));
         let settings = read(&[
-            ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://c:4318/v1/traces"),
+            ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://c:4318/v1/traces"),
             ("OTEL_METRICS_EXPORTER", "none"),
         ]);
-        assert_eq!(settings.map(|settings| (settings.metrics, settings.traces)), Ok((None, Some(Protocol::Http))));
+        let traces = Some(Route { protocol: Protocol::Http, has_tls: true });
+        assert_eq!(settings.map(|settings| (settings.metrics, settings.traces)), Ok((None, traces)));
     }
 
     #[test]
@@ -210,9 +234,9 @@ mod tests {
         let logs = |more: &[(&str, &str)]| read(&[&[endpoint][..], more].concat()).unwrap().logs;
         assert_eq!(logs(&[]), None);
         assert_eq!(logs(&[("OTEL_LOGS_EXPORTER", "none")]), None);
-        assert_eq!(logs(&[("OTEL_LOGS_EXPORTER", "otlp")]), Some(Protocol::Http));
+        assert_eq!(logs(&[("OTEL_LOGS_EXPORTER", "otlp")]), plain(Protocol::Http));
         let own = [("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", "http://d:4317"), ("OTEL_EXPORTER_OTLP_LOGS_PROTOCOL", "grpc")];
-        assert_eq!(logs(&own), Some(Protocol::Grpc));
+        assert_eq!(logs(&own), plain(Protocol::Grpc));
         assert!(read(&own[..1]).is_ok_and(|settings| settings.metrics.is_none() && settings.logs.is_some()));
         assert!(read(&[("OTEL_LOGS_EXPORTER", "otlp")]).unwrap().is_off(), "without an endpoint nothing leaves");
         assert!(read(&[("OTEL_LOGS_EXPORTER", "console")]).is_err());
