@@ -6,7 +6,10 @@ use jobbers_common::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::value::{AnyJsonDoc, NameDoc, Word};
+use super::{
+    task_view::PolicyView,
+    value::{AnyJsonDoc, NameDoc, Word},
+};
 use crate::openapi::ToSchema;
 
 /// A version of a task that live workers can run.
@@ -33,6 +36,9 @@ pub struct RegisteredTaskView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub dead_letter: Option<DeadLetter>,
+    /// What its author set of its policy, where that is not the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyView>,
     /// How many live workers can run it.
     pub workers: u32,
     /// The queues from which these claim, draining ones left aside.

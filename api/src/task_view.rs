@@ -9,7 +9,7 @@ use jobbers_common::{
     label::Labels,
     lifecycle::Status,
     name::{QueueName, TaskId, TaskName, WorkerId},
-    policy::{DeadLetter, Exhausted, OnShutdown, OnStall, PolicyOverrides},
+    policy::{DeadLetter, Exhausted, OnShutdown, OnStall, PolicyOverrides, TaskPolicy},
     task::{AttemptError, Lease, Progress, Task},
     unique::{OnDuplicate, StatusSet, Unique},
 };
@@ -115,6 +115,10 @@ pub struct TaskView {
     pub parameters_content_type: Option<String>,
     /// What the submission changed of the task's policy.
     pub policy: PolicyView,
+    /// What holds: this, else what its author set, else the default. Not in lists, and only while a live worker knows the
+    /// task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy_in_force: Option<PolicyView>,
     /// Attempts that count: the running one, or those that ended by themselves.
     pub attempt: u32,
     /// Lost leases.
@@ -290,6 +294,31 @@ pub struct PolicyView {
     pub exhausted: Option<Exhausted>,
 }
 
+impl PolicyView {
+    /// What holds for a task with these overrides of its submission, if its author wrote this policy.
+    #[must_use]
+    pub fn in_force(author: &PolicyOverrides, overrides: &PolicyOverrides) -> Self {
+        let policy = TaskPolicy::DEFAULT.with(author).with(overrides);
+        let kinds = |kinds: &[ErrorKind]| (!kinds.is_empty()).then(|| kinds.to_vec());
+        Self {
+            max_retries: Some(policy.max_retries),
+            retry_delay: Some(duration::format(policy.retry_delay)),
+            backoff: Some(policy.backoff),
+            max_retry_delay: Some(duration::format(policy.max_retry_delay)),
+            retry_for: policy.retry_for.map(duration::format),
+            retry_on: kinds(&policy.retry_on),
+            fatal_on: kinds(&policy.fatal_on),
+            timeout: policy.timeout.map(duration::format),
+            max_heartbeat_interval: policy.max_heartbeat_interval.map(duration::format),
+            on_stall: Some(policy.on_stall),
+            on_shutdown: Some(policy.on_shutdown),
+            dead_letter: Some(policy.dead_letter),
+            max_crashes: overrides.blames_allowed().map(|_| policy.max_crashes),
+            ..Self::from(overrides)
+        }
+    }
+}
+
 impl From<&PolicyOverrides> for PolicyView {
     fn from(overrides: &PolicyOverrides) -> Self {
         Self {
@@ -407,6 +436,7 @@ impl From<&Task> for TaskView {
             parameters,
             parameters_content_type,
             policy: (&task.overrides).into(),
+            policy_in_force: None,
             attempt: task.attempt,
             crashes: task.crashes,
             blames: task.blames,

@@ -158,6 +158,33 @@ impl TaskPolicy {
     }
 }
 
+impl From<&TaskPolicy> for PolicyOverrides {
+    /// Where a policy is not the default.
+    fn from(policy: &TaskPolicy) -> Self {
+        fn changed<T: PartialEq>(value: T, default: &T) -> Option<T> {
+            (value != *default).then_some(value)
+        }
+        let default = TaskPolicy::DEFAULT;
+        let kinds = |kinds: &Cow<'static, [ErrorKind]>| (!kinds.is_empty()).then(|| kinds.to_vec());
+        Self {
+            max_retries: changed(policy.max_retries, &default.max_retries),
+            retry_delay: changed(policy.retry_delay, &default.retry_delay),
+            backoff: changed(policy.backoff, &default.backoff),
+            max_retry_delay: changed(policy.max_retry_delay, &default.max_retry_delay),
+            retry_for: policy.retry_for,
+            retry_on: kinds(&policy.retry_on),
+            fatal_on: kinds(&policy.fatal_on),
+            timeout: policy.timeout,
+            max_heartbeat_interval: policy.max_heartbeat_interval,
+            on_stall: changed(policy.on_stall, &default.on_stall),
+            on_shutdown: changed(policy.on_shutdown, &default.on_shutdown),
+            dead_letter: changed(policy.dead_letter, &default.dead_letter),
+            max_crashes: changed(policy.max_crashes, &default.max_crashes),
+            ..Self::default()
+        }
+    }
+}
+
 /// The part of a policy the store applies alone, when a task's workers have vanished and its code can't be asked. `None` is the default.
 ///
 /// A task's author says it with the rest of the policy; workers register it, and submissions carry it into the store.

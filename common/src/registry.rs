@@ -12,7 +12,7 @@ use crate::{
     engine::error::{Error, Result},
     limits::MAX_CATALOGUE_BYTES,
     name::TaskName,
-    policy::CrashPolicy,
+    policy::{CrashPolicy, PolicyOverrides},
 };
 
 /// One task a worker can run. Stored, so fields are only ever added, with a default.
@@ -31,6 +31,9 @@ pub struct TaskSpec {
     /// Its author's policy for workers that vanish, which submissions carry by default.
     #[serde(default, skip_serializing_if = "CrashPolicy::is_default")]
     pub on_crash: CrashPolicy,
+    /// Its author's whole policy, as far as it is not the default: for people. Only workers apply it.
+    #[serde(default, skip_serializing_if = "PolicyOverrides::is_empty")]
+    pub policy: PolicyOverrides,
 }
 
 /// The tasks of one build of a worker.
@@ -101,7 +104,8 @@ mod tests {
 
     fn spec(version: u32) -> TaskSpec {
         let (name, on_crash) = (TaskName::new("echo").unwrap(), CrashPolicy::default());
-        TaskSpec { name, version, parameters: None, description: String::new(), on_crash }
+        let policy = PolicyOverrides::default();
+        TaskSpec { name, version, parameters: None, description: String::new(), on_crash, policy }
     }
 
     #[test]

@@ -11,14 +11,17 @@ use std::{
 };
 
 use arc_swap::ArcSwapOption;
-use jobbers_api::registry::{RegisteredTaskView, RegistryView};
+use jobbers_api::{
+    registry::{RegisteredTaskView, RegistryView},
+    task_view::PolicyView,
+};
 use jobbers_common::{
     engine::{Engine, Outcome, Refusal, Result},
     limits::MAX_REFUSALS_PER_CLAIM,
     name::{QueueName, RoleName, TaskName},
     payload::Payload,
     registry::{Catalogue, CatalogueId, TaskSpec},
-    task::ClaimedTask,
+    task::{ClaimedTask, Task},
     task_kind::TaskKind,
     worker::{RegisteredWorker, WorkerState},
 };
@@ -62,6 +65,7 @@ impl KnownTask {
             parameters: spec.and_then(|spec| spec.parameters.clone()),
             max_crashes: spec.and_then(|spec| spec.on_crash.max_crashes),
             dead_letter: spec.and_then(|spec| spec.on_crash.dead_letter),
+            policy: spec.map(|spec| &spec.policy).filter(|policy| !policy.is_empty()).map(PolicyView::from),
             workers: self.workers,
             queues: self.queues.iter().cloned().collect(),
             roles: self.roles.iter().cloned().collect(),
@@ -136,6 +140,15 @@ impl KnownTasks {
         self.asked_after(now.checked_sub(RECENT).unwrap_or(now)).await
     }
 
+    /// The policy that holds for a task, if a live worker describes it. Workers that may have started since the snapshot
+    /// are asked about only for a task that it does not have.
+    pub(crate) async fn policy_of(&self, task: &Task) -> Option<PolicyView> {
+        if let Some(policy) = self.current().and_then(|known| known.policy_of(task)) {
+            return Some(policy);
+        }
+        self.recent().await.ok()?.policy_of(task)
+    }
+
     /// The snapshot if it was requested after `earliest`, else a new one.
     async fn asked_after(&self, earliest: Instant) -> Result<Arc<Known>> {
         let mut reading = self.reading.lock().await;
@@ -193,6 +206,12 @@ impl Known {
     /// A version of a task, if a live worker can run it.
     pub(crate) fn find(&self, name: &TaskName, version: u32) -> Option<&KnownTask> {
         self.0.get(name)?.iter().find(|task| task.version == version)
+    }
+
+    /// The policy that holds for a task, if a live worker describes it.
+    fn policy_of(&self, task: &Task) -> Option<PolicyView> {
+        let described = self.find(&task.name, task.version)?.described.as_ref()?;
+        Some(PolicyView::in_force(&described.spec.policy, &task.overrides))
     }
 
     /// The kinds that a claim from these queues leaves to other workers that know them: all but its own, as many as a

@@ -76,6 +76,7 @@ impl Registry {
                 parameters: task.schema(),
                 description: task.description().to_owned(),
                 on_crash: task.policy().into(),
+                policy: task.policy().into(),
             })
         };
         Catalogue { tasks: all.iter().filter_map(spec).collect() }

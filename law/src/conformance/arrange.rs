@@ -6,7 +6,7 @@ use jobbers_common::{
     engine::{DeleteRole, Deleted, Engine, Error, OnConflict, PutMode},
     limits::MAX_CATALOGUE_BYTES,
     name::{RoleName, TaskId, TaskName},
-    policy::{CrashPolicy, DeadLetter},
+    policy::{CrashPolicy, DeadLetter, PolicyOverrides},
     queue::{Config, QueueConfig, QueueOrder, Retention, RoleConfig},
     registry::{Catalogue, TaskSpec},
     routing::{ExplicitQueue, Route, RouteKey, RouteRule, Versions},
@@ -391,6 +391,7 @@ pub async fn a_catalogue_is_kept_for_its_time(f: Fixture) {
         parameters: Some(serde_json::json!({"type": "object", "maximum": 1e300, "title": "«ü»\u{0}"})),
         description: "says it again".to_owned(),
         on_crash: CrashPolicy { max_crashes: Some(version), dead_letter: Some(DeadLetter::Save) },
+        policy: PolicyOverrides { max_retries: Some(7), ..PolicyOverrides::default() },
     };
     let (one, two) = (Catalogue { tasks: vec![spec(1)] }, Catalogue { tasks: vec![spec(1), spec(2)] });
     let id = f.engine.keep_catalogue(&one, seconds(10)).await.unwrap();

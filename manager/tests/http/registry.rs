@@ -5,7 +5,7 @@ use std::time::Duration;
 use jobbers_common::{
     engine::Engine,
     name::{TaskName, WorkerId},
-    policy::{CrashPolicy, DeadLetter},
+    policy::{CrashPolicy, DeadLetter, PolicyOverrides},
     registry::{Catalogue, TaskSpec},
     worker::{WorkerReport, WorkerState},
 };
@@ -62,6 +62,7 @@ async fn register_resizer(engine: &dyn Engine) {
         parameters,
         description: description.to_owned(),
         on_crash: CrashPolicy::default(),
+        policy: PolicyOverrides { max_retries: (name == "resize").then_some(7), ..PolicyOverrides::default() },
     };
     let tasks = vec![spec("echo", 1, None, ""), spec("resize", 2, Some(schema), "Makes images smaller.")];
     let catalogue = engine.keep_catalogue(&Catalogue { tasks }, TTL).await.unwrap();
@@ -107,6 +108,22 @@ async fn the_registry_is_what_live_workers_can_run() {
 }
 
 #[tokio::test]
+async fn a_task_shows_the_policy_that_holds_for_it() {
+    let server = Server::start().await;
+    register_resizer(server.engine.as_ref()).await;
+    assert_eq!(server.get("/tasks/registry").await.expect(200)["tasks"][1]["policy"], json!({"max_retries": 7}));
+    let task = json!({"name": "resize", "version": 2, "id": "a", "parameters": {"sizes": [1]}, "retry_delay": "2s"});
+    server.post("/tasks", &task).await.expect(201);
+    let task = server.get("/tasks/a").await.expect(200);
+    assert_eq!(task["policy"], json!({"retry_delay": "2s"}), "what the submission said");
+    let holds = &task["policy_in_force"];
+    assert_eq!((&holds["max_retries"], &holds["retry_delay"]), (&json!(7), &json!("2s")), "{task}");
+    assert_eq!((&holds["dead_letter"], &holds["max_crashes"]), (&json!("save"), &json!(3)), "the default: {task}");
+    server.post("/tasks", &json!({"name": "unknown", "id": "b"})).await.expect(201);
+    assert_eq!(server.get("/tasks/b").await.expect(200).get("policy_in_force"), None, "no live worker knows it");
+}
+
+#[tokio::test]
 async fn a_submission_carries_what_the_task_s_author_says_of_crashes_and_stays_the_same_submission() {
     let server = Server::start().await;
     let body = json!({"name": "fragile", "id": "early"});
@@ -119,6 +136,7 @@ async fn a_submission_carries_what_the_task_s_author_says_of_crashes_and_stays_t
         parameters: None,
         description: String::new(),
         on_crash,
+        policy: PolicyOverrides::default(),
     };
     let catalogue = server.engine.keep_catalogue(&Catalogue { tasks: vec![spec] }, TTL).await.unwrap();
     let worker = WorkerReport { catalogue: Some(catalogue), ..report("w1", &["fragile@1"]) };

@@ -49,7 +49,10 @@ pub(crate) async fn get_task(
 ) -> Result<Response> {
     let task = find(&app, &id, params.or(Duration::ZERO)?).await?;
     match task {
-        Some(task) => Ok(Json(TaskView::from(&task)).into_response()),
+        Some(task) => {
+            let policy_in_force = app.known.policy_of(&task).await;
+            Ok(Json(TaskView { policy_in_force, ..TaskView::from(&task) }).into_response())
+        }
         None => Err(missing(&app, &id).await?),
     }
 }
