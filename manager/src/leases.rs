@@ -14,13 +14,15 @@ use jobbers_common::{
     name::{TaskId, WorkerId},
     task::{ClaimedTask, Fence},
 };
+use jobbers_process::telemetry::SCOPE;
 use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
 use ulid::Ulid;
 
+mod counts;
 pub(crate) mod http_workers;
 
-use self::http_workers::HttpWorkers;
+use self::{counts::LeaseCounts, http_workers::HttpWorkers};
 
 /// The leases that this manager handles.
 #[derive(Debug)]
@@ -32,13 +34,16 @@ pub(crate) struct Leases {
     /// Claims and give-backs under way.
     calls: TaskTracker,
     pub(crate) workers: HttpWorkers,
+    /// What these workers do, as they would count it themselves.
+    pub(crate) counts: LeaseCounts,
 }
 
 impl Leases {
     pub(crate) fn new(engine: Arc<dyn Engine>) -> Self {
         #[expect(clippy::expect_used, reason = "letters, digits and a colon, far below the bound")]
         let settler = WorkerId::new(format!("manager:{}", Ulid::generate())).expect("a legal worker id");
-        Self { workers: HttpWorkers::new(Arc::clone(&engine)), engine, settler, calls: TaskTracker::new() }
+        let counts = LeaseCounts::new(&opentelemetry::global::meter(SCOPE));
+        Self { workers: HttpWorkers::new(Arc::clone(&engine)), counts, engine, settler, calls: TaskTracker::new() }
     }
 
     /// Claims tasks for a worker. They are given back unless the answer is kept and delivered, even if this future is

@@ -116,15 +116,15 @@ catalogue! {
         "The queue's configured limits; one that is not set is absent, and `rate_limit` is in tasks per second. Take the `max`.";
 
     // ---- selection ----
-    TASKS_SELECTED: Counter "tasks_selected", "{task}", [QUEUE, TASK, ROLE], PAIRS, &[], WORKER,
+    TASKS_SELECTED: Counter "tasks_selected", "{task}", [QUEUE, TASK, ROLE], PAIRS, &[], MANAGER_AND_WORKER,
         "Tasks a worker took on. One per attempt; a task the worker does not know is given back and not counted.";
-    TIME_IN_QUEUE: Histogram "time_in_queue", "ms", [QUEUE, TASK, ROLE], PAIRS, TASK_MS, WORKER,
+    TIME_IN_QUEUE: Histogram "time_in_queue", "ms", [QUEUE, TASK, ROLE], PAIRS, TASK_MS, MANAGER_AND_WORKER,
         "From when a task was due (submitted, or its time had come) to the first line of its function: the wait in the queue and the wait in the worker for a slot or a thread. Delays and backoff are not in it; the delays after which a task that no live worker knew was offered again are.";
     CLAIMS: Counter "jobbers.claims", "{call}", [ROLE, OUTCOME], 800, &[], WORKER,
         "Calls that asked the store for work: outcome is `hit`, `empty` or `error`.";
     CLAIM_BATCH_SIZE: Histogram "jobbers.claim.batch.size", "{task}", [ROLE], 100, BATCH, WORKER,
         "Tasks per call that brought any.";
-    TASKS_RECOVERED: Counter "jobbers.tasks.recovered", "{task}", [QUEUE, TASK], PAIRS, &[], WORKER,
+    TASKS_RECOVERED: Counter "jobbers.tasks.recovered", "{task}", [QUEUE, TASK], PAIRS, &[], MANAGER_AND_WORKER,
         "Attempts at tasks whose last worker had vanished or lost its lease.";
 
     // ---- execution ----
@@ -132,19 +132,19 @@ catalogue! {
         "Tasks that a worker brought to their end and whose end the store took, by the status they ended at; and those that failed as poison, or were cancelled, when their expired leases were taken back, or dropped because they had expired or no live worker knew them, counted by the manager or worker that did so. `failed` and `dropped` start at 0 with the first submission that a manager takes, and for all tasks that a worker knows in its queues, 500 at most.";
     TASKS_EXPIRED: Counter "jobbers.tasks.expired", "{task}", [QUEUE, TASK], PAIRS, &[], MANAGER_AND_WORKER,
         "Tasks that were dropped because no worker leased them within their `expires_in`, counted by the worker that asked for them, or by the manager that it asked. They are among the `dropped` of `tasks_processed` too.";
-    EXECUTION_TIME: Histogram "execution_time", "ms", [QUEUE, TASK, STATUS], PAIRS_BY_STATUS, TASK_MS, WORKER,
+    EXECUTION_TIME: Histogram "execution_time", "ms", [QUEUE, TASK, STATUS], PAIRS_BY_STATUS, TASK_MS, MANAGER_AND_WORKER,
         "How long an attempt ran, by its task's status afterwards: an attempt that is retried counts under `scheduled` or `submitted`. Waits are not in it.";
-    END_TO_END_LATENCY: Histogram "end_to_end_latency", "ms", [QUEUE, TASK, STATUS], PAIRS_BY_STATUS, TASK_MS, WORKER,
+    END_TO_END_LATENCY: Histogram "end_to_end_latency", "ms", [QUEUE, TASK, STATUS], PAIRS_BY_STATUS, TASK_MS, MANAGER_AND_WORKER,
         "From a task's first submission to its end, with all its delays, retries and waits.";
-    ATTEMPTS_FAILED: Counter "jobbers.attempts.failed", "{attempt}", [QUEUE, TASK, REASON, NEXT], PAIRS_BY_REASON, &[], WORKER,
+    ATTEMPTS_FAILED: Counter "jobbers.attempts.failed", "{attempt}", [QUEUE, TASK, REASON, NEXT], PAIRS_BY_REASON, &[], MANAGER_AND_WORKER,
         "Attempts that failed, and whether the task is retried or over: reason is `error`, `fatal`, `timeout`, `panic`, `stall` or `shutdown`.";
-    TASKS_RELEASED: Counter "jobbers.tasks.released", "{task}", [QUEUE, TASK, REASON], PAIRS_BY_STATUS, &[], WORKER,
+    TASKS_RELEASED: Counter "jobbers.tasks.released", "{task}", [QUEUE, TASK, REASON], PAIRS_BY_STATUS, &[], MANAGER_AND_WORKER,
         "Tasks given back unharmed: reason is `shutdown`, `lease_ending` (it could not be renewed in time), `unknown_task` (no live worker knows it), `unstarted` (it was claimed ahead and did not begin) or `abandoned` (it did not end within its grace).";
 
     // ---- retries and dead letters ----
-    TASKS_RETRIED: Counter "tasks_retried", "{task}", [QUEUE, TASK, VERSION], PAIRS_BY_VERSION, &[], WORKER,
+    TASKS_RETRIED: Counter "tasks_retried", "{task}", [QUEUE, TASK, VERSION], PAIRS_BY_VERSION, &[], MANAGER_AND_WORKER,
         "Retries the store took: one per attempt that failed and will be tried again.";
-    RETRY_DELAY: Histogram "jobbers.retry.delay", "s", [QUEUE, TASK], PAIRS, LONG_S, WORKER,
+    RETRY_DELAY: Histogram "jobbers.retry.delay", "s", [QUEUE, TASK], PAIRS, LONG_S, MANAGER_AND_WORKER,
         "The backoff given to retries.";
     TASKS_DEAD_LETTERED: Counter "tasks_dead_lettered", "{task}", [QUEUE, TASK, VERSION], PAIRS_BY_VERSION, &[], MANAGER_AND_WORKER,
         "Tasks that ended badly and were put on their way to the dead-letter archive in the same step, poison and dropped tasks among them.";

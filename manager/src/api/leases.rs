@@ -195,6 +195,7 @@ impl Claimer<'_> {
         let Claimed { tasks, undelivered, cancel_requested, .. } = claimed;
         let parents = if self.predecessors { self.parents_of(&tasks).await? } else { Vec::new() };
         self.app.leases.workers.holds(&self.worker, tasks.iter().map(|task| &task.id), self.lease);
+        self.app.leases.counts.leased(&tasks, self.lease);
         let parents = parents.iter().map(Some).chain(std::iter::repeat(None));
         let leases =
             tasks.iter().zip(parents).map(|(task, parents)| LeasedTaskView::new(task, self.lease, parents)).collect();
@@ -250,6 +251,7 @@ pub(crate) async fn extend(State(app): State<Arc<App>>, request: JsonBytes) -> R
     let lost = |answer: &ExtendAnswer| *answer == ExtendAnswer::LeaseLost;
     let of = |are_lost: bool| ids.iter().zip(&answers).filter(move |it| lost(it.1) == are_lost).map(|(id, _)| id);
     app.leases.workers.holds(&worker, of(false), lease);
+    app.leases.counts.extended(of(false), lease);
     app.leases.workers.lets_go(&worker, of(true), 0);
     Ok(JsonAnswer(ExtendedListView::new(&ids, &answers)).into_response())
 }
@@ -267,7 +269,8 @@ pub(crate) async fn give_back(State(app): State<Arc<App>>, request: JsonBytes) -
     check_count(leases.len())?;
     let settlements = ending::settlements(&app, leases).await?;
     let ids: Vec<TaskId> = settlements.iter().map(|settlement| settlement.id.clone()).collect();
-    let answers = app.leases.settle(settlements).await?;
+    let answers = app.leases.settle(settlements.clone()).await?;
+    app.leases.counts.settled(&*app.engine, &settlements, &answers).await;
     let view = ReturnedListView::new(&ids, &answers);
     app.leases.workers.lets_go(&worker, &ids, view.accepted());
     Ok(JsonAnswer(view).into_response())
