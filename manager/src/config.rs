@@ -25,7 +25,10 @@ use jobbers_process::{
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
+pub use self::layer::SetArgs;
 use crate::bridges::{self, Bridges};
+
+mod layer;
 
 /// Most workflows that are over and may be kept: half of what a store holds.
 const MOST_WORKFLOWS_KEPT: u64 = 5_000;
@@ -83,6 +86,10 @@ pub struct Args {
     #[command(flatten)]
     #[serde(flatten)]
     pub masstasker: MassTaskerArgs,
+    /// All other settings.
+    #[command(flatten)]
+    #[serde(skip)]
+    pub settings: SetArgs,
     /// What is logged.
     #[command(flatten)]
     #[serde(skip)]
@@ -242,7 +249,9 @@ impl Config {
     /// [`ConfigError`], with the key that is wrong.
     pub fn load(args: &Args) -> Result<Self, ConfigError> {
         let args = Args { engine: args.engine.resolved(), ..args.clone() };
-        let (config, address_file) = layered_on_site::<Self>(DEFAULTS, SiteKeys::Store, args.config.as_deref(), &args)?;
+        let given = layer::given(&args);
+        let (config, address_file) =
+            layered_on_site::<Self>(DEFAULTS, SiteKeys::Store, args.config.as_deref(), &given)?;
         Self { address_file, ..config }.checked()
     }
 

@@ -9,7 +9,7 @@ use std::{
 
 use jobbers_manager::{
     Listeners,
-    config::{DeadLetterArgs, MassTaskerArgs, NameArgs, TaskStoreArgs},
+    config::{DeadLetterArgs, MassTaskerArgs, NameArgs, SetArgs, TaskStoreArgs},
 };
 use jobbers_process::{
     config::layered,
@@ -66,6 +66,8 @@ pub struct Args {
     #[command(flatten)]
     masstasker: MassTaskerArgs,
     #[command(flatten)]
+    settings: SetArgs,
+    #[command(flatten)]
     worker: WorkerArgs,
     #[command(flatten)]
     metrics: MetricsArgs,
@@ -85,6 +87,7 @@ impl Args {
             names: self.names.clone(),
             taskstore: self.taskstore.clone(),
             masstasker: self.masstasker.clone(),
+            settings: self.settings.clone(),
             log: self.log.clone(),
         };
         let config = jobbers_manager::Config::load(&args).map_err(|error| Failure::Config(error.to_string()))?;
