@@ -14,6 +14,8 @@ const LOCATION: &str = "schema:parameters";
 pub(crate) struct ParameterSchema {
     schemas: Schemas,
     index: SchemaIndex,
+    /// As the worker wrote it, for its descriptions.
+    source: Value,
 }
 
 /// A place where a value does not fit.
@@ -35,7 +37,7 @@ impl ParameterSchema {
         compiler.add_resource(LOCATION, schema.clone()).map_err(|error| error.to_string())?;
         // In its alternative form the error says what in the schema is wrong.
         let index = compiler.compile(LOCATION, &mut schemas).map_err(|error| format!("{error:#}"))?;
-        Ok(Self { schemas, index })
+        Ok(Self { schemas, index, source: schema.clone() })
     }
 
     /// Whether values of all kinds fit.
@@ -51,8 +53,23 @@ impl ParameterSchema {
         collect(&error, &mut misfits);
         misfits
             .into_iter()
-            .map(|error| Misfit { pointer: error.instance_location.to_string(), problem: error.kind.to_string() })
+            .map(|error| Misfit { pointer: error.instance_location.to_string(), problem: self.problem(error) })
             .collect()
+    }
+
+    /// What is wrong, in words. Of a regular expression the description says more than the expression.
+    fn problem(&self, error: &ValidationError<'_, '_>) -> String {
+        let described = || {
+            let (_, place) = error.schema_url.split_once('#')?;
+            self.source.pointer(place)?.get("description")?.as_str()
+        };
+        match &error.kind {
+            ErrorKind::Pattern { got, .. } => match described() {
+                Some(description) => format!("{got:?} is not as described: {description}"),
+                None => error.kind.to_string(),
+            },
+            kind => kind.to_string(),
+        }
     }
 }
 
@@ -110,6 +127,15 @@ mod tests {
         let found = misfits(&schema, &json!({"size": {"width": "wide"}}));
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].0, "/size/width");
+    }
+
+    #[test]
+    fn a_text_that_does_not_fit_a_pattern_is_set_beside_its_description() {
+        let length = json!({"type": "string", "pattern": "^[0-9]+s$", "description": "seconds, such as 10s"});
+        let schema = json!({"properties": {"for": {"anyOf": [{"$ref": "#/$defs/Length"}, {"type": "number"}]}},
+            "$defs": {"Length": length}});
+        let found = misfits(&schema, &json!({"for": "x"}));
+        assert_eq!(found, [("/for".to_owned(), "\"x\" is not as described: seconds, such as 10s".to_owned())]);
     }
 
     #[test]

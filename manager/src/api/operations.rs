@@ -109,17 +109,20 @@ pub(super) async fn wait_for(
 ) -> Result<Operation> {
     let until = tokio::time::Instant::now() + wait;
     let mut found = operation;
-    while found.finished_at.is_none() {
+    let mut is_over = found.finished_at.is_some();
+    while !is_over {
         let ended = app.dead_letters.ended().notified();
         tokio::pin!(ended);
         ended.as_mut().enable();
         let id = found.id.clone();
+        // Read once more after the wait too, so that the answer has the numbers of its own time.
+        let is_late = tokio::time::Instant::now() >= until;
         if let Some(fresh) = ask(archive, move |archive| archive.operation(&id)).await? {
             found = fresh;
         }
-        let is_over = found.finished_at.is_some() || app.drain.is_cancelled();
-        if is_over || tokio::time::timeout_at(until, ended).await.is_err() {
-            break;
+        is_over = found.finished_at.is_some() || app.drain.is_cancelled() || is_late;
+        if !is_over {
+            tokio::time::timeout_at(until, ended).await.ok();
         }
     }
     Ok(found)

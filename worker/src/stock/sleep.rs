@@ -31,7 +31,7 @@ pub struct Sleep {
 #[schemars(untagged)]
 #[expect(dead_code, reason = "only its schema is wanted")]
 enum Length {
-    /// `500ms`, `10s`, `5m`.
+    /// a number and its unit, such as 500ms, 10s or 5m
     Text(#[schemars(regex(pattern = r"^\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*(us|ms|s|m|h|d)?\s*$"))] String),
     /// A number of seconds.
     Seconds(#[schemars(range(min = 0.0))] f64),
