@@ -99,6 +99,9 @@ fn systemd_accepts_the_units_and_finds_them_hardened() {
             assert!(line.split_once('=').is_some_and(|(key, _)| !key.contains(' ')), "{name}: {line}");
         }
         assert_eq!(values(&text, "User"), ["jobbers"], "{name}");
+        // A store may be away for longer than five starts take.
+        let start_limit = values(text.split("[Service]").next().unwrap(), "StartLimitIntervalSec");
+        assert_eq!(start_limit, ["0"], "{name}");
         // A directive that a later systemd knows is passed over, so all are checked by the one that is there. It also
         // looks for the program.
         let file = folder.path().join(name);
@@ -185,7 +188,7 @@ fn carry_out(instructions: &[(String, String)], folder: &Path) -> PathBuf {
                 let from = folder.join(from.strip_prefix("--from=").unwrap());
                 copy_tree(&within(&from, source), &within(&stage, target), &|_| false);
             }
-            ("RUN", ["useradd", ..]) | ("USER" | "CMD", _) => {}
+            ("RUN", ["useradd" | "apt-get", ..]) | ("USER" | "CMD", _) => {}
             ("RUN", _) => {
                 let typed = words.iter().skip_while(|word| word.starts_with("--mount="));
                 let rooted = typed.map(|word| match word.strip_prefix('/') {
@@ -230,6 +233,9 @@ async fn the_image_is_made_of_what_the_workspace_builds_and_starts_it() {
     assert!(read("Cargo.toml").contains(&format!("[profile.{}]", after("--profile"))), "{building}");
     assert!(words.contains(&"--locked") && read("cli/Cargo.toml").contains(&format!("name = \"{}\"", after("-p"))));
     assert!(words.contains(&format!("target/{}/jobbers", after("--profile")).as_str()), "{building}");
+
+    // The base image has no certificate authorities.
+    assert!(all("RUN").iter().any(|run| run.contains("apt-get install") && run.contains("ca-certificates")));
 
     // Started as a user without privileges.
     let user = all("USER");
