@@ -14,6 +14,7 @@ Exit codes:
   1   done, and the answer is no: refused, not found, failed, not verified
   2   the command line makes no sense
   64  the configuration makes no sense, or the store is of another version
+  66  a file that the command line names can't be read
   69  the manager or the store can't be reached
   70  a defect of the manager
   74  standard output can't be written to
@@ -81,16 +82,22 @@ pub enum Command {
     /// Store what a journal holds
     Import(import::Args),
     /// List queues, and steer them
+    #[command(alias = "queue")]
     Queues(queues::Args),
     /// List roles, which are the queues that workers serve, and change them
+    #[command(alias = "role")]
     Roles(roles::Args),
     /// List the rules by which tasks find their queues, and change them
+    #[command(alias = "route")]
     Routes(routes::Args),
     /// List schedules, which start tasks and workflows by cron or at an interval, and change them
+    #[command(alias = "schedule")]
     Schedules(schedules::Args),
     /// Submit workflows, which are graphs of tasks; look at them, cancel them and run them again
+    #[command(alias = "workflows")]
     Workflow(workflow::Args),
     /// List boards, where clients of MassTasker and TaskStore keep tasks; look at their tasks, delete and release them
+    #[command(alias = "board")]
     Boards(boards::Args),
     /// List the tasks that live workers can run
     Registry(registry::Args),

@@ -29,10 +29,10 @@ mod watching;
 mod worker;
 mod workflows;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::{Args, ValueEnum};
 use jobbers_common::queue::Retention;
-use jobbers_process::engine_url::EngineArgs;
+use jobbers_process::{engine_url::EngineArgs, shutdown::Shutdown};
 
 pub use self::{
     boards::BoardsReport,
@@ -43,6 +43,7 @@ pub use self::{
     workflows::WorkflowsReport,
 };
 use self::{phases::Bench, steady::Plan, store::Store};
+use crate::progress::Steps;
 
 /// Measure this machine: submit, drain, latency and cost per task, beside the bare store's limits
 #[derive(Debug, Args)]
@@ -101,9 +102,18 @@ impl Size {
 /// When the store or one of the processes can't be had, or an answer is wrong.
 pub async fn run(args: &BenchArgs) -> Result<Report> {
     let store = Store::open(args.engine.given()).await?;
-    let report = measure(&store, args).await;
+    let report = until_interrupted(measure(&store, args)).await;
     store.remove().await?;
     report
+}
+
+/// Gives up at a signal, so that the caller still removes its store. The processes under measurement end with the future.
+async fn until_interrupted<T>(measured: impl Future<Output = Result<T>>) -> Result<T> {
+    let shutdown = Shutdown::on_signals()?;
+    tokio::select! {
+        measured = measured => measured,
+        () = shutdown.drain.cancelled() => Err(anyhow!("interrupted; its stores are removed")),
+    }
 }
 
 /// Measures the fronts of boards on a fresh store, and leaves nothing behind.
@@ -112,7 +122,9 @@ pub async fn run(args: &BenchArgs) -> Result<Report> {
 /// When the store or the manager's process can't be had, or an answer is wrong.
 pub async fn run_boards(args: &BenchArgs) -> Result<BoardsReport> {
     let store = Store::open(args.engine.given()).await?;
-    let report = boards::measure(&store, args.quick).await;
+    let steps = Steps::new();
+    steps.say("boards: MassTasker and TaskStore");
+    let report = until_interrupted(boards::measure(&store, args.quick)).await;
     store.remove().await?;
     report
 }
@@ -123,7 +135,9 @@ pub async fn run_boards(args: &BenchArgs) -> Result<BoardsReport> {
 /// When the store or one of the processes can't be had, or a graph does not run as it should.
 pub async fn run_workflows(args: &BenchArgs) -> Result<WorkflowsReport> {
     let store = Store::open(args.engine.given()).await?;
-    let report = workflows::measure(&store, args.quick).await;
+    let steps = Steps::new();
+    steps.say("workflows: chords, chains, fan-outs");
+    let report = until_interrupted(workflows::measure(&store, args.quick)).await;
     store.remove().await?;
     report
 }
@@ -133,13 +147,17 @@ async fn measure(store: &Store, args: &BenchArgs) -> Result<Report> {
     let size = Size::of(&engine, args.quick);
     let concurrency = args.concurrency.unwrap_or_else(|| jobbers_worker::Config::default().concurrency);
     let mut bench = Bench::start(store, size.tasks, concurrency).await?;
+    let steps = Steps::new();
     let mut rounds = Vec::with_capacity(size.rounds);
-    for _ in 0..size.rounds {
+    for round in 1..=size.rounds {
+        steps.say(format!("round {round} of {}: submit, drain, latency, the bare store", size.rounds));
         rounds.push(bench.round(size.latencies).await?);
     }
     bench.stop().await?;
+    steps.say("with finished tasks kept");
     let plan = Plan { concurrency, tasks: size.tasks, rounds: size.rounds, retention: size.retention, kept: size.kept };
     let steady = steady::measure(store, plan).await?;
+    steps.say("with telemetry");
     let watching = watching::measure(store, concurrency, size.tasks / 4, size.watching_rounds).await?;
     Ok(Report::new(engine, concurrency, &rounds, steady, watching))
 }

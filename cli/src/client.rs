@@ -29,15 +29,37 @@ const DEFAULT_URL: &str = "http://127.0.0.1:8000";
 /// Which manager to talk to, and how to print its answers.
 #[derive(Debug, Clone, Args)]
 pub struct ClientArgs {
-    /// The manager's address [default: of the `jobbers up` that runs in this folder, else http://127.0.0.1:8000]
-    #[arg(long, env = "JOBBERS_URL", hide_env_values = true, value_name = "URL")]
-    pub manager: Option<String>,
+    #[command(flatten)]
+    manager: ManagerArgs,
     /// Print the manager's answer as it is, for programs
     #[arg(long)]
     pub json: bool,
 }
 
 impl ClientArgs {
+    /// A client for the manager.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] when its address makes no sense.
+    pub fn client(&self) -> Result<Client, Failure> {
+        self.manager.client()
+    }
+}
+
+/// Which manager to talk to.
+#[derive(Debug, Clone, Args)]
+pub struct ManagerArgs {
+    /// The manager's address [default: of the `jobbers up` that runs in this folder, else http://127.0.0.1:8000]
+    #[arg(long, env = "JOBBERS_URL", hide_env_values = true, value_name = "URL")]
+    manager: Option<String>,
+}
+
+impl ManagerArgs {
+    /// The manager at this address, if there is one, as the flag names it.
+    pub(crate) const fn named(manager: Option<String>) -> Self {
+        Self { manager }
+    }
+
     /// A client for it.
     ///
     /// # Errors

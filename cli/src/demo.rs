@@ -5,7 +5,6 @@
 pub mod corpus;
 pub mod count;
 pub mod outcome;
-pub mod progress;
 pub mod report;
 pub mod split;
 pub mod work;

@@ -1,6 +1,6 @@
 //! How a command fails: one sentence that says what to do, and an exit code.
 
-use std::io;
+use std::{io, path::Path};
 
 use jobbers_api::client;
 use jobbers_process::exit;
@@ -53,6 +53,14 @@ pub enum Failure {
     /// It was done, and the answer is no.
     #[error("{0}")]
     Negative(String),
+    /// A file that the command line names can't be read.
+    #[error("can't read {path}: {reason}")]
+    NoInput {
+        /// The file.
+        path: String,
+        /// What happened.
+        reason: String,
+    },
     /// A file, a stream or a store failed us.
     #[error("{0}")]
     Unavailable(String),
@@ -97,6 +105,7 @@ impl Failure {
         match self {
             Self::ReaderGone => 0,
             Self::Usage(_) => exit::USAGE,
+            Self::NoInput { .. } => exit::NO_INPUT,
             Self::Output(_) => exit::IO,
             Self::Config(_) => exit::CONFIG,
             Self::Unreachable { .. } | Self::Elsewhere { .. } | Self::Foreign { .. } | Self::Unavailable(_) => {
@@ -106,6 +115,12 @@ impl Failure {
             Self::Refused { status, .. } if *status >= 500 => exit::INTERNAL,
             Self::Refused { .. } | Self::Negative(_) => exit::FAILURE,
         }
+    }
+
+    /// A failure to read a file that the command line names.
+    #[must_use]
+    pub fn no_input(path: &Path, error: &io::Error) -> Self {
+        Self::NoInput { path: path.display().to_string(), reason: error.to_string() }
     }
 
     /// A failure to write to standard output.

@@ -2,10 +2,9 @@
 //!
 //! In a pipe nothing gives way and nothing is cut.
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
-use ratatui::text::Span;
+use jobbers_process::printable;
 
-use crate::output;
+use crate::output::{Cell, Table, width_of};
 
 /// Between two columns.
 const SPACING: usize = 2;
@@ -47,8 +46,12 @@ impl Column {
 
 /// A table of rows with a cell for each column, for the terminal that standard output is.
 pub(crate) fn table(columns: &[Column], rows: Vec<Vec<Cell>>) -> Table {
-    let width = output::table_of(&[]).width().filter(|_| output::is_terminal());
-    within(columns, rows, width.map(usize::from))
+    let on_one_line = |cell: Cell| match cell.content() {
+        content if content.contains(['\n', '\t']) => cell.with_content(one_line(&content)),
+        _ => cell,
+    };
+    let rows = rows.into_iter().map(|row| row.into_iter().map(on_one_line).collect()).collect();
+    within(columns, rows, Table::width())
 }
 
 fn within(columns: &[Column], rows: Vec<Vec<Cell>>, width: Option<usize>) -> Table {
@@ -70,14 +73,8 @@ fn within(columns: &[Column], rows: Vec<Vec<Cell>>, width: Option<usize>) -> Tab
     };
     let headings: Vec<&str> =
         columns.iter().zip(&widths).filter(|(_, width)| width.is_some()).map(|(column, _)| column.heading).collect();
-    let mut table = output::table_of(&headings);
-    table.set_content_arrangement(ContentArrangement::Disabled);
-    rows.into_iter().map(kept).for_each(|row| {
-        table.add_row(row);
-    });
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
+    let mut table = Table::new(&headings).never_bending();
+    rows.into_iter().map(kept).for_each(|row| table.add_row(row));
     table
 }
 
@@ -116,8 +113,8 @@ fn shares(columns: &[Column], natural: &[usize], width: usize) -> Vec<Option<usi
 
 fn fitted(cell: Cell, column: Column, width: usize) -> Cell {
     let content = cell.content();
-    let cell = if width_of(&content) > width { Cell::new(cut(&content, width)) } else { cell };
-    if column.is_number { cell.set_alignment(CellAlignment::Right) } else { cell }
+    let cell = if width_of(&content) > width { cell.with_content(cut(&content, width)) } else { cell };
+    if column.is_number { cell.to_the_right() } else { cell }
 }
 
 /// As much of a text as has room.
@@ -130,13 +127,9 @@ fn cut(text: &str, width: usize) -> String {
     kept
 }
 
-fn width_of(text: &str) -> usize {
-    Span::raw(text).width()
-}
-
-/// A text on one line: what would move the cursor of a terminal becomes a space.
+/// A text on one line: line breaks and tabs become spaces.
 pub(crate) fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    printable::printable(text).replace(['\n', '\t'], " ")
 }
 
 #[cfg(test)]
@@ -153,7 +146,7 @@ mod tests {
     fn shown(width: Option<usize>) -> String {
         let error = "error: no such host ä東京 and a long story after it";
         let row = ["01KAMK2VQ9", "text.wordcount", "default", error];
-        output::trimmed(&within(&COLUMNS, vec![row.iter().map(Cell::new).collect()], width))
+        within(&COLUMNS, vec![row.iter().map(Cell::new).collect()], width).text()
     }
 
     #[test]
@@ -176,6 +169,6 @@ mod tests {
 
     #[test]
     fn a_text_is_on_one_line() {
-        assert_eq!(one_line("a\nb\tc\x1b[2J"), "a b c [2J");
+        assert_eq!(one_line("a\nb\tc\x1b[2J"), r"a b c\u{1b}[2J");
     }
 }

@@ -16,7 +16,9 @@ pub mod failure;
 mod filter;
 mod fit;
 pub mod journal;
+mod near;
 mod output;
+mod progress;
 mod scratch;
 mod stack;
 mod top;
@@ -79,6 +81,7 @@ async fn run_here(cli: Cli) -> ExitCode {
             if !matches!(failure, failure::Failure::ReaderGone) {
                 output::error(&failure);
             }
+            near::hint(&failure).await;
             failure.code().into()
         }
     }

@@ -1,29 +1,49 @@
 //! The one place that writes to standard output and standard error.
 //!
-//! Colours are written always and taken out again by `anstream` where they don't belong: in a pipe, and under
-//! `NO_COLOR`. Tables bend to a terminal's width; in a pipe they keep every character.
+//! Text of clients is made printable on its way in: by the functions here that write text, and by the cells of tables
+//! ([`table`]). Colours are added after that. They are written always and taken out again by `anstream` where they don't
+//! belong: in a pipe, and under `NO_COLOR`.
+
+mod table;
 
 use std::{
     fmt::Display,
     io::{self, IsTerminal, Write},
 };
 
-use comfy_table::{Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table, presets};
 use jobbers_common::lifecycle::Status;
+use jobbers_process::{logging, printable};
 use owo_colors::OwoColorize;
+use tracing::Level;
 
+pub(crate) use self::table::{Cell, Table, width_of};
 use crate::failure::Failure;
-
-/// Names longer than this bend like everything else. Longer than an id that the manager made, or a worker's.
-const LONGEST_WHOLE: u16 = 48;
 
 /// Writes text, and nothing after it.
 ///
 /// # Errors
 /// When standard output can't be written to.
 pub(crate) fn write(text: &str) -> Result<(), Failure> {
+    write_styled(&printable::printable(text))
+}
+
+/// The same for what is printable and has colours.
+fn write_styled(text: &str) -> Result<(), Failure> {
     let mut out = anstream::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| Failure::output(&error))
+}
+
+/// Writes a line that says whether all is well: its first word is green or red.
+///
+/// # Errors
+/// When standard output can't be written to.
+pub(crate) fn verdict(is_well: bool, word: &str, rest: impl Display) -> Result<(), Failure> {
+    let rest = rest.to_string();
+    let rest = printable::printable(&rest);
+    match is_well {
+        true => write_styled(&format!("{}: {rest}\n", word.green().bold())),
+        false => write_styled(&format!("{}: {rest}\n", word.red().bold())),
+    }
 }
 
 /// Writes a line.
@@ -34,8 +54,8 @@ pub(crate) fn line(text: impl Display) -> Result<(), Failure> {
     write(&format!("{text}\n"))
 }
 
-/// Writes a document for programs exactly as it is, so that no number loses a digit, and ends its last line. An empty
-/// one is nothing.
+/// Writes a document for programs, and ends its last line. No number loses a digit; a character that a terminal obeys is
+/// written as JSON writes it. An empty document is nothing.
 ///
 /// # Errors
 /// When standard output can't be written to.
@@ -44,8 +64,9 @@ pub(crate) fn document(document: &[u8]) -> Result<(), Failure> {
     if document.is_empty() {
         return Ok(());
     }
+    let text = String::from_utf8_lossy(document);
     let mut out = io::stdout().lock();
-    out.write_all(document)
+    out.write_all(printable::json(&text).as_bytes())
         .and_then(|()| out.write_all(b"\n"))
         .and_then(|()| out.flush())
         .map_err(|error| Failure::output(&error))
@@ -65,33 +86,30 @@ pub(crate) fn done(answer: &[u8], json: bool, sentence: impl Display) -> Result<
 /// # Errors
 /// When standard output can't be written to.
 pub(crate) fn table(table: &Table) -> Result<(), Failure> {
-    line(trimmed(&with_whole_names(table)))
-}
-
-fn with_whole_names(table: &Table) -> Table {
-    let mut table = table.clone();
-    let longest = table.column_max_content_widths().first().copied().unwrap_or(0);
-    if let Some(names) = table.column_mut(0).filter(|_| longest <= LONGEST_WHOLE) {
-        names.set_constraint(ColumnConstraint::ContentWidth);
-    }
-    table
-}
-
-/// The table's text, with nothing at the ends of its lines.
-#[must_use]
-pub(crate) fn trimmed(table: &Table) -> String {
-    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-    lines.join("\n")
+    write_styled(&(table.with_whole_names().text() + "\n"))
 }
 
 /// A note for the user on standard error, which is never part of the answer. A closed standard error is not a failure.
 pub(crate) fn note(text: impl Display) {
-    writeln!(anstream::stderr().lock(), "{text}").ok();
+    if logging::is_json() {
+        return logging::say(Level::INFO, text);
+    }
+    let text = text.to_string();
+    writeln!(anstream::stderr().lock(), "{}", printable::printable(&text)).ok();
+}
+
+/// A table for the user on standard error.
+pub(crate) fn note_table(table: &Table) {
+    writeln!(anstream::stderr().lock(), "{}", table.with_whole_names().text()).ok();
 }
 
 /// Says on standard error why the command failed.
 pub(crate) fn error(failure: &Failure) {
-    note(format_args!("{} {failure}", "error:".red().bold()));
+    if logging::is_json() {
+        return logging::say(Level::ERROR, failure);
+    }
+    let text = failure.to_string();
+    writeln!(anstream::stderr().lock(), "{} {}", "error:".red().bold(), printable::printable(&text)).ok();
 }
 
 /// Whether standard output is a terminal.
@@ -108,7 +126,7 @@ pub(crate) fn confirm(question: &str) -> Result<bool, Failure> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return Err(Failure::Usage(format!("{question} No terminal to ask on: say --yes")));
     }
-    write!(anstream::stderr().lock(), "{question} [y/N] ").ok();
+    write!(anstream::stderr().lock(), "{} [y/N] ", printable::printable(question)).ok();
     let mut answer = String::new();
     io::stdin()
         .read_line(&mut answer)
@@ -119,49 +137,30 @@ pub(crate) fn confirm(question: &str) -> Result<bool, Failure> {
 /// An empty table with these headings.
 #[must_use]
 pub(crate) fn table_of(headings: &[&str]) -> Table {
-    let mut table = plain_table();
-    table.set_header(headings.iter().map(|heading| Cell::new(heading).add_attribute(Attribute::Bold)));
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
-    table
+    Table::new(headings)
 }
 
 /// An empty table of a name and a value a line.
 #[must_use]
 pub(crate) fn sheet() -> Table {
-    plain_table()
+    Table::new(&[])
 }
 
 /// Adds a line to a [`sheet`].
 pub(crate) fn add_fact(table: &mut Table, name: &str, value: impl Into<Cell>) {
-    table.add_row(vec![Cell::new(name).fg(Color::DarkGrey), value.into()]);
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
-}
-
-fn plain_table() -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).enforce_styling().style_text_only();
-    table.set_content_arrangement(if is_terminal() {
-        ContentArrangement::Dynamic
-    } else {
-        ContentArrangement::Disabled
-    });
-    table
+    table.add_row([Cell::new(name).grey(), value.into()]);
 }
 
 /// A right-aligned cell for a number.
 #[must_use]
 pub(crate) fn number(value: impl Display) -> Cell {
-    Cell::new(value).set_alignment(CellAlignment::Right)
+    Cell::new(value).to_the_right()
 }
 
 /// A cell for what is not there.
 #[must_use]
 pub(crate) fn or_dash(value: Option<impl Display>) -> Cell {
-    value.map_or_else(|| Cell::new("-").fg(Color::DarkGrey), Cell::new)
+    value.map_or_else(|| Cell::new("-").grey(), Cell::new)
 }
 
 /// A cell for a status: what is well is green, what went wrong is red. A status this program does not know is shown
@@ -170,11 +169,11 @@ pub(crate) fn or_dash(value: Option<impl Display>) -> Cell {
 pub(crate) fn status(status: Status) -> Cell {
     let cell = Cell::new(status);
     match status {
-        Status::Completed => cell.fg(Color::DarkGreen),
-        Status::Started => cell.fg(Color::DarkCyan),
-        Status::Scheduled | Status::Waiting => cell.fg(Color::DarkYellow),
-        Status::Failed | Status::Aborted | Status::Dropped | Status::Stalled => cell.fg(Color::DarkRed),
-        Status::Cancelled => cell.fg(Color::DarkGrey),
+        Status::Completed => cell.green(),
+        Status::Started => cell.cyan(),
+        Status::Scheduled | Status::Waiting => cell.yellow(),
+        Status::Failed | Status::Aborted | Status::Dropped | Status::Stalled => cell.red(),
+        Status::Cancelled => cell.grey(),
         Status::Submitted => cell,
     }
 }
@@ -213,23 +212,5 @@ mod tests {
     #[test]
     fn one_task_has_no_s() {
         assert_eq!((count(1, "task").as_str(), count(0, "task").as_str()), ("1 task", "0 tasks"));
-    }
-
-    #[test]
-    fn in_a_narrow_terminal_ids_stay_in_one_piece() {
-        let id = "01KAMK2VQ9N5W8C2H6E7ZJ0XDR";
-        let mut table = table_of(&["ID", "NAME", "ERROR"]);
-        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(60);
-        table.add_row(vec![id, "text.wordcount", &"a long story ".repeat(9)]);
-        let shown = trimmed(&with_whole_names(&table));
-        let mut rows = shown.lines().skip(1);
-        assert!(shown.contains(id) && rows.all(|row| row.chars().count() <= 60), "{shown}");
-    }
-
-    #[test]
-    fn in_a_pipe_no_cell_is_cut() {
-        let mut table = table_of(&["A"]);
-        table.add_row(vec!["x".repeat(500)]);
-        assert!(trimmed(&table).contains(&"x".repeat(500)));
     }
 }

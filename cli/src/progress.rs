@@ -1,39 +1,96 @@
-//! A progress bar on standard error, if that is a terminal.
+//! How far something is, on standard error: a bar on a terminal, else a line now and then, so that a log shows it too.
 
-use std::time::Duration;
+use std::{
+    sync::Mutex,
+    time::{Duration, Instant},
+};
 
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 
-/// The bar; without a terminal it is nothing. It leaves the terminal with this value.
+use crate::output;
+
+/// Between two lines where there is no terminal.
+const BETWEEN_LINES: Duration = Duration::from_secs(10);
+
+/// The bar. It leaves the terminal with this value.
 #[derive(Debug)]
-pub struct Progress(ProgressBar);
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    /// When the last line was written, or this began.
+    last_line: Mutex<Instant>,
+}
 
 impl Progress {
     /// A bar of so many tasks.
     #[must_use]
-    pub fn new(total: u64) -> Self {
-        let bar = ProgressBar::new(total).with_finish(ProgressFinish::AndClear);
+    pub(crate) fn new(total: u64) -> Self {
         let template = "{spinner:.cyan} {bar:30.cyan/dim} {pos}/{len} tasks  {wide_msg}";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("━╸─"));
-        }
-        bar.enable_steady_tick(Duration::from_millis(100));
-        Self(bar)
+        Self { bar: styled(ProgressBar::new(total), template), last_line: Mutex::new(Instant::now()) }
     }
 
     /// More tasks than was thought.
-    pub fn add(&self, more: u64) {
-        self.0.inc_length(more);
+    pub(crate) fn add(&self, more: u64) {
+        self.bar.inc_length(more);
     }
 
-    /// How far the tasks are.
-    pub fn show(&self, over: u64, running: u64, scheduled: u64, failed: u64) {
-        self.0.set_position(over);
-        self.0.set_message(format!("{running} running, {scheduled} to be retried, {failed} failed"));
+    /// How many tasks are over, and the rest in words.
+    pub(crate) fn show(&self, over: u64, words: impl Fn() -> String) {
+        self.bar.set_position(over);
+        self.bar.set_message(words());
+        if !self.bar.is_hidden() || !self.is_line_due() {
+            return;
+        }
+        let total = self.bar.length().map(output::thousands).unwrap_or_default();
+        output::note(format_args!("{} of {total}: {}", output::thousands(over), words()));
     }
 
-    /// What goes on when the tasks are over.
-    pub fn say(&self, what: &'static str) {
-        self.0.set_message(what);
+    /// What goes on.
+    pub(crate) fn say(&self, what: &'static str) {
+        self.bar.set_message(what);
     }
+
+    /// Writes something to standard output while the bar is away.
+    pub(crate) fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
+        self.bar.suspend(write)
+    }
+
+    fn is_line_due(&self) -> bool {
+        let Ok(mut last) = self.last_line.lock() else { return false };
+        let is_due = last.elapsed() >= BETWEEN_LINES;
+        if is_due {
+            *last = Instant::now();
+        }
+        is_due
+    }
+}
+
+/// Signs of life of what has steps and no number: the present one, and for how long it goes on. Without a terminal a line
+/// for each.
+#[derive(Debug)]
+pub(crate) struct Steps(ProgressBar);
+
+impl Steps {
+    #[must_use]
+    pub(crate) fn new() -> Self {
+        Self(styled(ProgressBar::new_spinner(), "{spinner:.cyan} {wide_msg} {elapsed}"))
+    }
+
+    /// The next step.
+    pub(crate) fn say(&self, step: impl Into<String>) {
+        let step = step.into();
+        if self.0.is_hidden() {
+            output::note(&step);
+        }
+        self.0.reset_elapsed();
+        self.0.set_message(step);
+    }
+}
+
+fn styled(bar: ProgressBar, template: &str) -> ProgressBar {
+    let bar = bar.with_finish(ProgressFinish::AndClear);
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style.progress_chars("━╸─"));
+    }
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
 }

@@ -1,4 +1,7 @@
 //! Points in time and spans of it, as people read them.
+//!
+//! A list shows a distance in its largest unit ([`age`], [`short_ago`], [`short_ahead`]), a sheet the point and its distance
+//! ([`full`]), and a line that scripts read the point as RFC 3339 writes it.
 
 use std::time::Duration;
 
@@ -41,6 +44,19 @@ fn pair(large: u64, large_unit: &str, small: u64, small_unit: &str) -> String {
 #[must_use]
 pub(crate) fn between(earlier: impl Into<Timestamp>, later: impl Into<Timestamp>) -> Duration {
     Duration::try_from(later.into().duration_since(earlier.into())).unwrap_or_default()
+}
+
+/// `12s ago`, `4h ago`: in its largest unit, for lists.
+#[must_use]
+pub(crate) fn short_ago(at: impl Into<Timestamp>) -> String {
+    format!("{} ago", age(at))
+}
+
+/// `in 12s`, `in 4h`, or `now`: in its largest unit, for lists.
+#[must_use]
+pub(crate) fn short_ahead(at: impl Into<Timestamp>) -> String {
+    let left = between(Timestamp::now(), at);
+    if left.is_zero() { "now".to_owned() } else { format!("in {}", short(left)) }
 }
 
 /// `12s ago`.

@@ -10,6 +10,7 @@ use crate::{
     client::ClientArgs,
     commands::pages::{self, PageArgs},
     failure::Failure,
+    fit::{self, Column},
     output, when,
 };
 
@@ -41,22 +42,36 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
         return Ok(exit::OK);
     }
     let page: ActivePageView = answer.read()?;
-    let mut table = output::table_of(&["ID", "TASK", "QUEUE", "FOR", "ATTEMPT", "PROGRESS", "CANCEL", "WORKER"]);
-    for task in &page.tasks {
-        table.add_row(vec![
+    let none = if args.cancel_requested { "nothing that runs is to be cancelled" } else { "nothing runs" };
+    pages::show(&table(&page.tasks), page.tasks.len(), page.next_cursor.as_ref().map(|_| page.total), none)?;
+    Ok(exit::OK)
+}
+
+/// The tasks, a line each.
+fn table(tasks: &[ActiveTaskView]) -> output::Table {
+    let columns = [
+        Column::whole("ID"),
+        Column::cut_to("TASK", 8),
+        Column::cut_to("QUEUE", 7).giving_way(2),
+        Column::number("FOR"),
+        Column::number("ATTEMPT").giving_way(3),
+        Column::cut_to("PROGRESS", 8).giving_way(1),
+        Column::whole("CANCEL").giving_way(5),
+        Column::cut_to("WORKER", 10).giving_way(4),
+    ];
+    let row = |task: &ActiveTaskView| {
+        vec![
             (&task.id).into(),
             pages::task_name(&task.name, task.version).into(),
             (&task.queue).into(),
-            output::number(when::span(Duration::try_from_secs_f64(task.running_for).unwrap_or_default())),
-            output::number(task.attempt),
+            when::short(Duration::try_from_secs_f64(task.running_for).unwrap_or_default()).into(),
+            task.attempt.into(),
             output::or_dash(progress(task)),
             output::or_dash(task.cancel_requested.then_some("requested")),
             output::or_dash(task.worker.as_ref()),
-        ]);
-    }
-    let none = if args.cancel_requested { "nothing that runs is to be cancelled" } else { "nothing runs" };
-    pages::show(&table, page.tasks.len(), page.next_cursor.is_some(), none)?;
-    Ok(exit::OK)
+        ]
+    };
+    fit::table(&columns, tasks.iter().map(row).collect())
 }
 
 fn progress(task: &ActiveTaskView) -> Option<String> {

@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use comfy_table::Cell;
 use jobbers_process::exit;
 use serde::Serialize;
 
@@ -59,7 +58,7 @@ fn show(json: bool, report: &impl Serialize, heading: &str, rows: Vec<Row>) -> R
             "" => row.name,
             limit_is => format!("{}\n  / {limit_is}", row.name),
         };
-        table.add_row(vec![Cell::new(name), figure, limit, Cell::new(row.ratio)]);
+        table.add_row(vec![output::Cell::new(name), figure, limit, output::Cell::new(row.ratio)]);
     }
     output::table(&table)
 }

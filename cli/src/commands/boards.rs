@@ -12,6 +12,7 @@ use super::pages;
 use crate::{
     client::{self, ClientArgs},
     failure::Failure,
+    fit::{self, Column},
     output,
 };
 
@@ -131,7 +132,7 @@ async fn boards(args: &ClientArgs) -> Result<(), Failure> {
     }
     let mut table = output::table_of(&["BOARD", "TASKS", "REVISION"]);
     for board in boards {
-        table.add_row(vec![board.name.into(), output::number(board.tasks), output::number(board.revision)]);
+        table.add_row([board.name.into(), output::number(board.tasks), output::number(board.revision)]);
     }
     output::table(&table)
 }
@@ -145,7 +146,7 @@ async fn groups(Groups { board, limit, client }: &Groups) -> Result<(), Failure>
     for group in &groups {
         table.add_row(vec![name_of(&group.group).into(), output::number(group.tasks)]);
     }
-    pages::show(&table, groups.len(), more, "no group holds a task")
+    pages::show(&table, groups.len(), more.then_some(None), "no group holds a task")
 }
 
 /// A group as a cell: an empty name is seen.
@@ -159,20 +160,26 @@ async fn list(List { board, group, visible, limit, client }: &List) -> Result<()
     let Some((tasks, more)) = pages::gather::<BoardTaskListView>(client, &path, &query, *limit, None).await? else {
         return Ok(());
     };
-    let mut table = output::table_of(&["REVISION", "VISIBLE", "OWNER", "BYTES", "TYPE", "DATA"]);
-    for task in &tasks {
-        let visible = if task.visible { "now".to_owned() } else { task.at.to_string() };
-        let data = preview(&task.data);
-        table.add_row(vec![
-            task.revision.to_string(),
-            visible,
-            task.owner.to_string(),
-            task.data_bytes.to_string(),
-            task.data_type.clone(),
-            data,
-        ]);
-    }
-    pages::show(&table, tasks.len(), more, "the group holds no such task")
+    let columns = [
+        Column::number("REVISION"),
+        Column::number("VISIBLE"),
+        Column::number("OWNER").giving_way(2),
+        Column::number("BYTES").giving_way(1),
+        Column::cut_to("TYPE", 8).giving_way(3),
+        Column::cut_to("DATA", 12),
+    ];
+    let row = |task: &BoardTaskView| {
+        vec![
+            task.revision.into(),
+            if task.visible { "now".into() } else { task.at.to_string().into() },
+            task.owner.into(),
+            task.data_bytes.into(),
+            (&task.data_type).into(),
+            preview(&task.data).into(),
+        ]
+    };
+    let table = fit::table(&columns, tasks.iter().map(row).collect());
+    pages::show(&table, tasks.len(), more.then_some(None), "the group holds no such task")
 }
 
 /// The beginning of data on a line.

@@ -125,12 +125,13 @@ async fn agreed(client: &Client, filter: &FilterArgs) -> Result<bool, Failure> {
         output::note("no live task matches");
         return Ok(false);
     }
-    output::note(output::trimmed(&list::table(&preview.tasks)));
-    let question = match preview.next_cursor {
-        Some(_) => "These and more match. Cancel them all?",
-        None => "Cancel these?",
+    output::note_table(&list::table(&preview.tasks));
+    let question = match (preview.next_cursor, preview.total) {
+        (None, _) => format!("Cancel {}?", output::count(preview.tasks.len() as u64, "task")),
+        (Some(_), Some(total)) => format!("{} match. Cancel them all?", output::count(total, "task")),
+        (Some(_), None) => "These and more match. Cancel them all?".to_owned(),
     };
-    output::confirm(question)
+    output::confirm(&question)
 }
 
 /// The total result.

@@ -3,7 +3,7 @@
 //! Commands, flags and fixed values come from the command line's own description; queues, tasks, roles, workers and ids
 //! from the manager. A manager that does not answer soon contributes nothing and causes no message, because the user is typing.
 
-mod names;
+pub(crate) mod names;
 mod place;
 
 use std::process::ExitCode;
@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use clap::CommandFactory as _;
 use jobbers_process::exit;
 
+pub(crate) use self::place::Kind;
 use self::place::Place;
 use crate::{args::Cli, failure::Failure, output};
 
@@ -32,7 +33,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let place = Place::of(&root, &args.words);
     let mut found = place.fixed();
     if let Some(kind) = place.kind() {
-        found.extend(names::of(kind, &place, &args.words).await);
+        found.extend(names::of(kind, &place.path, &args.words).await);
     }
     for word in found.iter().filter(|word| word.starts_with(place.typed())) {
         output::line(word)?;

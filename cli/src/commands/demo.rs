@@ -23,12 +23,12 @@ use crate::{
     demo::{
         corpus::{self, Corpus},
         outcome::{Answer, Check, Figures},
-        progress::Progress,
         report::Outcome,
         split, work,
     },
     failure::Failure,
     output,
+    progress::Progress,
     scratch::Scratch,
     stack::{Plan, Stack},
 };

@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use comfy_table::{Cell, Color};
 use indicatif::ProgressBar;
 use jobbers_common::engine::Error;
 use jobbers_engines::{DEFAULT_URL, OpenOptions};
@@ -11,7 +10,7 @@ use jobbers_process::{engine_url::EngineArgs, exit, site::Site};
 use crate::{
     doctor::{self, Check, LiveWorker, Manager, Report, Sharers},
     failure::Failure,
-    output,
+    output::{self, Cell},
     scratch::cant_open,
 };
 
@@ -67,10 +66,10 @@ fn tell(args: &Args, report: &Report) -> Result<ExitCode, Failure> {
 fn print(report: &Report) -> Result<(), Failure> {
     let mut table = output::table_of(&["CHECK", "", "SEEN"]);
     for Check { check, ok, seen, problems } in &report.checks {
-        let verdict = if *ok { Cell::new("ok").fg(Color::DarkGreen) } else { Cell::new("WRONG").fg(Color::DarkRed) };
+        let verdict = if *ok { Cell::new("ok").green() } else { Cell::new("WRONG").red() };
         table.add_row(vec![Cell::new(check), verdict, Cell::new(seen)]);
         for problem in problems {
-            table.add_row(vec![Cell::new(""), Cell::new("!").fg(Color::DarkRed), Cell::new(problem)]);
+            table.add_row(vec![Cell::new(""), Cell::new("!").red(), Cell::new(problem)]);
         }
     }
     output::table(&table)?;

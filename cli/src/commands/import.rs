@@ -81,7 +81,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
 fn open(path: &Path) -> Result<Journal, Failure> {
     let opened = if path == Path::new("-") { Journal::spool(io::stdin().lock()) } else { Journal::open(path) };
     opened.map_err(|error| match error {
-        crate::journal::Error::Io(error) => Failure::Unavailable(format!("{}: {error}", path.display())),
+        crate::journal::Error::Io(error) => Failure::no_input(path, &error),
         error => Failure::Negative(format!("{}: {error}; nothing was imported", path.display())),
     })
 }

@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use comfy_table::Table;
 use jobbers_api::{task_list::TaskPageView, task_view::TaskView};
 use jobbers_common::limits::MAX_BATCH;
 use jobbers_process::exit;
@@ -103,23 +102,15 @@ fn say_the_rest(args: &Args, listed: &Listed) {
         )),
         None if number == 0 && !args.client.json => output::note("no task matches"),
         Some(_) if !args.client.json => {
-            output::note(format_args!("{}: --limit N or --all", first_of(number as u64, listed.total)));
+            output::note(format_args!("{}: --limit N or --all", pages::first_of(number as u64, listed.total)));
         }
         _ => {}
     }
 }
 
-/// Which part of the tasks a list shows.
-fn first_of(number: u64, total: Option<u64>) -> String {
-    match total {
-        Some(total) => format!("the first {} of {}", output::thousands(number), output::thousands(total.max(number))),
-        None => format!("the first {}; more may follow", output::thousands(number)),
-    }
-}
-
 /// The tasks, a line each.
 #[must_use]
-pub(crate) fn table(tasks: &[TaskView]) -> Table {
+pub(crate) fn table(tasks: &[TaskView]) -> output::Table {
     let has_errors = tasks.iter().any(|task| !task.errors.is_empty());
     let mut columns = vec![
         Column::whole("ID"),

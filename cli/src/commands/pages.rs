@@ -1,6 +1,5 @@
 //! What lists share.
 
-use comfy_table::Table;
 use jobbers_api::client::Page;
 use jobbers_common::{
     limits::MAX_BATCH,
@@ -70,18 +69,27 @@ pub fn task_name(name: &TaskName, version: u32) -> String {
     if version == 1 { name.to_string() } else { format!("{name} v{version}") }
 }
 
-/// Shows a page of `count` tasks, and says when there are none or more.
+/// Shows a list of `count` rows, and says when there are none or more. `more` is `None` if these are all, else how many
+/// there are in all, if that is known.
 ///
 /// # Errors
 /// When standard output can't be written to.
-pub fn show(table: &Table, count: usize, more: bool, none: &str) -> Result<(), Failure> {
+pub(crate) fn show(table: &output::Table, count: usize, more: Option<Option<u64>>, none: &str) -> Result<(), Failure> {
     if count == 0 {
         output::note(none);
         return Ok(());
     }
     output::table(table)?;
-    if more {
-        output::note(format_args!("the first {count}; more may follow: say a higher --limit"));
+    if let Some(total) = more {
+        output::note(format_args!("{}: say a higher --limit", first_of(count as u64, total)));
     }
     Ok(())
+}
+
+/// Which part of the rows a list shows.
+pub(crate) fn first_of(number: u64, total: Option<u64>) -> String {
+    match total {
+        Some(total) => format!("the first {} of {}", output::thousands(number), output::thousands(total.max(number))),
+        None => format!("the first {}; more may follow", output::thousands(number)),
+    }
 }

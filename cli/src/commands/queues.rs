@@ -5,8 +5,8 @@ mod show;
 
 use std::{process::ExitCode, time::Duration};
 
-use jobbers_api::queue::PurgedView;
-use jobbers_common::{duration, name::QueueName};
+use jobbers_api::queue::{PurgedView, QueueView};
+use jobbers_common::{duration, lifecycle::Status, name::QueueName};
 use jobbers_process::exit;
 use serde::Serialize;
 use serde_json::Value;
@@ -221,9 +221,14 @@ async fn act(client: &Client, queue: &QueueName, verb: &str) -> Result<Answer, F
 async fn purge(sure: &Sure) -> Result<ExitCode, Failure> {
     let One { name, client: args } = &sure.one;
     let client = args.client()?;
-    if !sure.yes && !output::confirm(&format!("Delete every task of queue {name} that does not run and is not over?"))?
-    {
-        return Ok(exit::FAILURE.into());
+    if !sure.yes {
+        let queue: QueueView = client.get(&client::queue_path(name.as_str()), client::NOTHING).await?.read()?;
+        let count = |status: Status| queue.tasks.get(&status).copied().unwrap_or_default();
+        let waiting: u64 = [Status::Waiting, Status::Scheduled, Status::Submitted].map(count).iter().sum();
+        let tasks = output::count(waiting, "task");
+        if !output::confirm(&format!("Delete {tasks} of queue {name}: all that do not run and are not over?"))? {
+            return Ok(exit::FAILURE.into());
+        }
     }
     let mut removed = 0;
     loop {

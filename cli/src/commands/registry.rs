@@ -12,7 +12,7 @@ use crate::{
     commands::pages,
     failure::Failure,
     fit::{self, Column},
-    output,
+    near, output,
 };
 
 /// Flags of `jobbers registry`.
@@ -37,21 +37,27 @@ pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let RegistryView { tasks } = answer.read()?;
     match &args.name {
         None => list(&tasks)?,
-        Some(name) if args.client.json => output::document(&only(&answer.read()?, name)?)?,
+        Some(name) if !tasks.iter().any(|task| task.name == *name) => return Err(unknown(name, &tasks)),
+        Some(name) if args.client.json => output::document(&only(&answer.read()?, name))?,
         Some(name) => show(&tasks, name)?,
     }
     Ok(exit::OK)
 }
 
-fn unknown(name: &TaskName) -> Failure {
-    Failure::Negative(format!("no live worker can run {name}; `jobbers registry` lists what can be run"))
+fn unknown(name: &TaskName, tasks: &[RegisteredTaskView]) -> Failure {
+    let known: Vec<String> = tasks.iter().map(|task| task.name.to_string()).collect();
+    let hint = match near::nearest(&known, [name.as_str()]) {
+        Some(meant) => format!("did you mean {meant}?"),
+        None => "`jobbers registry` lists what can be run".to_owned(),
+    };
+    Failure::Negative(format!("no live worker can run {name}; {hint}"))
 }
 
 /// The manager's answer, with the versions of one task.
-fn only(answer: &Value, name: &TaskName) -> Result<Vec<u8>, Failure> {
+fn only(answer: &Value, name: &TaskName) -> Vec<u8> {
     let tasks = answer["tasks"].as_array().into_iter().flatten();
     let named: Vec<&Value> = tasks.filter(|task| task["name"] == name.as_str()).collect();
-    if named.is_empty() { Err(unknown(name)) } else { Ok(serde_json::json!({ "tasks": named }).to_string().into()) }
+    serde_json::json!({ "tasks": named }).to_string().into()
 }
 
 fn list(tasks: &[RegisteredTaskView]) -> Result<(), Failure> {
@@ -85,11 +91,7 @@ fn joined<N: AsRef<str>>(names: &[N]) -> Option<String> {
 }
 
 fn show(tasks: &[RegisteredTaskView], name: &TaskName) -> Result<(), Failure> {
-    let versions: Vec<&RegisteredTaskView> = tasks.iter().filter(|task| task.name == *name).collect();
-    if versions.is_empty() {
-        return Err(unknown(name));
-    }
-    for task in versions {
+    for task in tasks.iter().filter(|task| task.name == *name) {
         let mut sheet = output::sheet();
         output::add_fact(&mut sheet, "task", format!("{} v{}", task.name, task.version));
         if !task.description.is_empty() {

@@ -141,11 +141,7 @@ async fn list(args: &ClientArgs) -> Result<(), Failure> {
     let RoleListView { roles } = answer.read()?;
     let mut table = output::table_of(&["ROLE", "ORDER", "QUEUES"]);
     for role in &roles {
-        table.add_row(vec![
-            (&role.name).into(),
-            role.order.to_string().into(),
-            comfy_table::Cell::new(queues_of(role)),
-        ]);
+        table.add_row(vec![(&role.name).into(), role.order.to_string().into(), output::Cell::new(queues_of(role))]);
     }
     output::table(&table)
 }

@@ -1,15 +1,19 @@
 //! `jobbers scheduled`: what waits for its time, the next due first.
 
-use std::process::ExitCode;
+use std::{collections::HashSet, process::ExitCode};
 
-use jobbers_api::task_list::ScheduledPageView;
-use jobbers_common::name::QueueName;
+use jobbers_api::{
+    registry::RegistryView,
+    task_list::{ScheduledPageView, ScheduledTaskView},
+};
+use jobbers_common::name::{QueueName, TaskName};
 use jobbers_process::exit;
 
 use crate::{
-    client::ClientArgs,
+    client::{self, ClientArgs},
     commands::pages::{self, PageArgs},
     failure::Failure,
+    fit::{self, Column},
     output, when,
 };
 
@@ -30,27 +34,49 @@ pub struct Args {
 /// # Errors
 /// When the manager can't be asked.
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let answer = args.client.client()?.get("/scheduled-tasks", Some(&args.page.query(args.queue.as_ref()))).await?;
+    let client = args.client.client()?;
+    let answer = client.get("/scheduled-tasks", Some(&args.page.query(args.queue.as_ref()))).await?;
     if args.client.json {
         output::document(&answer.body)?;
         return Ok(exit::OK);
     }
     let page: ScheduledPageView = answer.read()?;
-    let mut table = output::table_of(&["ID", "TASK", "QUEUE", "PRIORITY", "WHY", "DUE"]);
-    for task in &page.tasks {
+    let registry: RegistryView = client.get("/tasks/registry", client::NOTHING).await?.read()?;
+    pages::show(
+        &table(&page.tasks, &registry),
+        page.tasks.len(),
+        page.next_cursor.as_ref().map(|_| page.total),
+        "nothing is scheduled",
+    )?;
+    Ok(exit::OK)
+}
+
+/// The tasks, a line each.
+fn table(tasks: &[ScheduledTaskView], registry: &RegistryView) -> output::Table {
+    let known: HashSet<(&TaskName, u32)> = registry.tasks.iter().map(|task| (&task.name, task.version)).collect();
+    let columns = [
+        Column::whole("ID"),
+        Column::cut_to("TASK", 8),
+        Column::cut_to("QUEUE", 7).giving_way(1),
+        Column::number("PRIORITY").giving_way(2),
+        Column::cut_to("WHY", 9),
+        Column::number("DUE"),
+    ];
+    let row = |task: &ScheduledTaskView| {
         let why = match task.attempt {
+            // It may be delayed for that reason alone.
+            0 if !known.contains(&(&task.name, task.version)) => "no worker knows it".to_owned(),
             0 => "delayed".to_owned(),
             attempt => format!("retry {attempt}"),
         };
-        table.add_row(vec![
+        vec![
             (&task.id).into(),
             pages::task_name(&task.name, task.version).into(),
             (&task.queue).into(),
-            output::number(task.priority),
+            task.priority.into(),
             why.into(),
-            when::ahead(task.ready_at).into(),
-        ]);
-    }
-    pages::show(&table, page.tasks.len(), page.next_cursor.is_some(), "nothing is scheduled")?;
-    Ok(exit::OK)
+            when::short_ahead(task.ready_at).into(),
+        ]
+    };
+    fit::table(&columns, tasks.iter().map(row).collect())
 }

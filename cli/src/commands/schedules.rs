@@ -18,7 +18,8 @@ use super::{pages, parameters, workflow};
 use crate::{
     client::{self, ClientArgs},
     failure::Failure,
-    output,
+    fit::{self, Column},
+    output, when,
 };
 
 /// Flags of `jobbers schedules`.
@@ -253,18 +254,28 @@ async fn list(args: &ClientArgs) -> Result<(), Failure> {
         output::note("no schedules: create one with jobbers schedules put");
         return Ok(());
     }
-    let mut table = output::table_of(&["SCHEDULE", "WHEN", "WHAT", "NEXT SLOT", "FIRED", "MISSED", "SKIPPED"]);
-    for schedule in &schedules {
-        let next = if schedule.paused {
-            "paused".to_owned()
-        } else {
-            schedule.next_slot.map(|at| at.to_string()).unwrap_or_default()
-        };
-        let counts = [schedule.fired, schedule.missed, schedule.skipped].map(|count| count.to_string());
-        let words = [schedule.name.to_string(), when_of(schedule), what_of(schedule), next];
-        table.add_row(words.into_iter().chain(counts));
-    }
-    output::table(&table)
+    let columns = [
+        Column::whole("SCHEDULE"),
+        Column::cut_to("WHEN", 12),
+        Column::cut_to("WHAT", 8).giving_way(1),
+        Column::number("NEXT"),
+        Column::number("FIRED"),
+        Column::number("MISSED"),
+        Column::number("SKIPPED").giving_way(2),
+    ];
+    let row = |schedule: &ScheduleView| {
+        let next = schedule.next_slot.filter(|_| !schedule.paused).map(when::short_ahead);
+        vec![
+            (&schedule.name).into(),
+            when_of(schedule).into(),
+            what_of(schedule).into(),
+            if schedule.paused { "paused".into() } else { output::or_dash(next) },
+            schedule.fired.into(),
+            schedule.missed.into(),
+            schedule.skipped.into(),
+        ]
+    };
+    output::table(&fit::table(&columns, schedules.iter().map(row).collect()))
 }
 
 async fn show(one: &One) -> Result<(), Failure> {
@@ -282,8 +293,8 @@ async fn show(one: &One) -> Result<(), Failure> {
         ("paused", schedule.paused.then(|| "yes".to_owned())),
         ("overlap", Some(schedule.overlap.to_string())),
         ("catch-up", Some(schedule.catch_up.to_string())),
-        ("next slot", schedule.next_slot.map(|at| at.to_string())),
-        ("last slot", schedule.last_slot.map(|at| at.to_string())),
+        ("next slot", schedule.next_slot.map(when::full)),
+        ("last slot", schedule.last_slot.map(when::full)),
         ("last run", run),
         ("refused", refusal),
         ("fired", Some(schedule.fired.to_string())),
@@ -322,7 +333,7 @@ fn what_of(schedule: &ScheduleView) -> String {
 fn shown(run: &RunView) -> String {
     let task = run.task.as_ref().map(TaskId::as_str);
     let id = task.or(run.workflow.as_ref().map(WorkflowId::as_str)).unwrap_or_default();
-    format!("{id} at {}", run.at)
+    format!("{id} at {}", when::full(run.at))
 }
 
 async fn steer(one: &One, verb: &str, done_word: &str) -> Result<(), Failure> {

@@ -7,9 +7,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use comfy_table::Cell;
 use jobbers_api::{signal::SignalView, task_view::TaskView};
-use jobbers_common::{duration, lifecycle::Status, limits::MAX_WAIT, name::TaskId};
+use jobbers_common::{
+    duration,
+    lifecycle::Status,
+    limits::{MAX_RETRIES, MAX_WAIT},
+    name::TaskId,
+};
 use jobbers_process::exit;
 
 use crate::{
@@ -102,7 +106,8 @@ pub fn show(task: &TaskView) -> Result<(), Failure> {
     output::add_fact(&mut sheet, "task", format!("{} v{}", task.name, task.version));
     output::add_fact(&mut sheet, "status", standing(task));
     output::add_fact(&mut sheet, "queue", format!("{}, priority {}", task.queue, task.priority));
-    if let Ok(serde_json::Value::Object(policy)) = serde_json::to_value(&task.policy)
+    let policy = task.policy_in_force.as_ref().unwrap_or(&task.policy);
+    if let Ok(serde_json::Value::Object(policy)) = serde_json::to_value(policy)
         && !policy.is_empty()
     {
         let words: Vec<String> = policy.iter().map(|(name, value)| format!("{name} {}", plain(value))).collect();
@@ -169,17 +174,30 @@ fn standing_of_signal(signal: &SignalView) -> String {
     }
 }
 
-fn standing(task: &TaskView) -> Cell {
+fn standing(task: &TaskView) -> output::Cell {
     if task.cancel_requested {
-        return Cell::new(format!("{}, to be cancelled", task.status));
+        return output::Cell::new(format!("{}, to be cancelled", task.status));
     }
     output::status(task.status)
 }
 
 fn attempts(task: &TaskView) -> String {
-    match task.crashes {
-        0 => task.attempt.to_string(),
-        crashes => format!("{}, and {} lost", task.attempt, output::count(u64::from(crashes), "lease")),
+    let mut words = attempt_of(task);
+    if task.crashes > 0 {
+        words.push_str(&format!(", and {} lost", output::count(u64::from(task.crashes), "lease")));
+    }
+    words
+}
+
+/// Which attempt, and of how many if that is known: `3 of 4`. Retries that end with a time have no number.
+pub(super) fn attempt_of(task: &TaskView) -> String {
+    let policy = task.policy_in_force.as_ref().unwrap_or(&task.policy);
+    match (policy.max_retries, policy.max_tries) {
+        (_, Some(most)) if task.policy.max_retries.is_none() => format!("{} of {most}", task.attempt),
+        (Some(retries), _) if retries < MAX_RETRIES => {
+            format!("{} of {}", task.attempt, u64::from(retries) + 1)
+        }
+        _ => task.attempt.to_string(),
     }
 }
 

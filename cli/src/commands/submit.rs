@@ -22,7 +22,8 @@ use super::{
 use crate::{
     client::{Client, ClientArgs},
     failure::Failure,
-    output,
+    near, output,
+    progress::Progress,
 };
 
 /// A batch's parameters are no longer than this together, so that its request stays well below what a manager takes.
@@ -88,8 +89,11 @@ async fn submit_one(client: &Client, args: &Args, parameters: Option<&RawValue>)
         SubmittedView { created: true, .. } => "taken in",
         _ => "was there already",
     };
-    output::note(format_args!("{how}: {} in queue {}, {}", args.name, task.queue, task.status));
-    warn(&[&task]);
+    // With --wait standard output has the task as it ends, so its id is here, for as long as that takes.
+    let id = args.wait.map(|_| format!(" as {}", task.id)).unwrap_or_default();
+    let wait = if args.wait.is_some() { "; waiting for its end" } else { "" };
+    output::note(format_args!("{how}: {}{id} in queue {}, {}{wait}", args.name, task.queue, task.status));
+    warn(&args.name, &[&task]).await;
     Ok(vec![task.id])
 }
 
@@ -150,7 +154,7 @@ async fn submit_batch(client: &Client, args: &Args, batch: &[Box<RawValue>]) -> 
         .collect();
     let answer = client.post("/tasks", Some(&Submission::new(Tasks { tasks }, &args.task))).await?;
     let batch: SubmittedList = answer.read()?;
-    warn(&batch.tasks.iter().collect::<Vec<_>>());
+    warn(&args.name, &batch.tasks.iter().collect::<Vec<_>>()).await;
     let ids: Vec<TaskId> = batch.tasks.into_iter().map(|task| task.id).collect();
     if args.client.json && args.wait.is_none() {
         output::document(&answer.body)?;
@@ -161,10 +165,13 @@ async fn submit_batch(client: &Client, args: &Args, batch: &[Box<RawValue>]) -> 
 }
 
 /// Tells what the manager warns of, the same of many tasks once.
-fn warn(tasks: &[&SubmittedView]) {
+async fn warn(name: &TaskName, tasks: &[&SubmittedView]) {
     let told: BTreeSet<&str> =
         tasks.iter().flat_map(|task| &task.warnings).map(|warning| warning.detail.as_str()).collect();
     told.iter().for_each(|warning| output::note(format_args!("warning: {warning}")));
+    if tasks.iter().flat_map(|task| &task.warnings).any(|warning| &*warning.code == "no_worker") {
+        near::hint_task(name.as_str()).await;
+    }
 }
 
 async fn wait_for(
@@ -175,16 +182,15 @@ async fn wait_for(
 ) -> Result<ExitCode, Failure> {
     let began = std::time::Instant::now();
     let mut tasks: Vec<TaskView> = Vec::with_capacity(ids.len());
+    let progress = Progress::new(ids.len() as u64);
     for id in ids {
+        progress.show(tasks.len() as u64, || format!("waiting for {id}"));
         let left = limit.map(|limit| limit.saturating_sub(began.elapsed()));
         let answer = status::wait(client, id, left).await?;
         let task: TaskView = answer.read()?;
-        if json {
-            output::document(&answer.body)?;
-        } else {
-            status::show(&task)?;
-        }
+        progress.aside(|| if json { output::document(&answer.body) } else { status::show(&task) })?;
         tasks.push(task);
     }
+    drop(progress);
     Ok(status::verdict(&tasks))
 }

@@ -6,7 +6,7 @@ use jobbers_common::duration;
 use jobbers_process::exit;
 
 use crate::{
-    client::Client,
+    client::{Client, ManagerArgs},
     commands::up::on_signals,
     failure::Failure,
     output,
@@ -32,15 +32,8 @@ Rates are those of the last interval.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
-    /// The manager's address
-    #[arg(
-        long,
-        env = "JOBBERS_URL",
-        hide_env_values = true,
-        value_name = "URL",
-        default_value = "http://127.0.0.1:8000"
-    )]
-    manager: String,
+    #[command(flatten)]
+    manager: ManagerArgs,
     /// Look this often
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = interval)]
     every: Duration,
@@ -64,7 +57,7 @@ fn interval(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// Without a terminal to draw on; with `--once` also when the manager can't be asked.
 pub async fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let client = Client::new(&args.manager)?;
+    let client = args.manager.client()?;
     if args.once {
         return once(&client, args.every).await;
     }

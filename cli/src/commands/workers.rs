@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use jiff::Timestamp;
 use jobbers_api::worker::{
     BlockingThreadsView, HeldThreadView, SteeredView, WorkerListView, WorkerSelection, WorkerView,
 };
@@ -12,6 +11,7 @@ use jobbers_process::exit;
 use crate::{
     client::{self, ClientArgs},
     failure::Failure,
+    fit::{self, Column},
     output, when,
 };
 
@@ -115,23 +115,7 @@ async fn list(args: &ClientArgs) -> Result<ExitCode, Failure> {
         output::note("no worker is alive; start one with `jobbers up` or `worker`");
         return Ok(exit::OK);
     }
-    let mut table =
-        output::table_of(&["WORKER", "HOST", "PID", "ROLE", "QUEUES", "STATE", "RUNNING", "SETTLED", "UP", "SEEN"]);
-    for worker in &workers {
-        table.add_row(vec![
-            (&worker.id).into(),
-            (&worker.host).into(),
-            output::number(worker.pid),
-            (&worker.role).into(),
-            worker.queues.join(", ").into(),
-            state(worker).into(),
-            output::number(format_args!("{}/{}", worker.running, worker.slots)),
-            output::number(output::thousands(worker.settled)),
-            when::span(when::between(worker.started_at, Timestamp::now())).into(),
-            when::ago(worker.seen_at).into(),
-        ]);
-    }
-    output::table(&table)?;
+    output::table(&table(&workers))?;
     for worker in &workers {
         let waiting = worker.blocking.as_ref().filter(|blocking| blocking.waiting > 0);
         if let Some(BlockingThreadsView { threads, busy, waiting, .. }) = waiting {
@@ -149,6 +133,37 @@ async fn list(args: &ClientArgs) -> Result<ExitCode, Failure> {
         }
     }
     Ok(exit::OK)
+}
+
+/// The workers, a line each.
+fn table(workers: &[WorkerView]) -> output::Table {
+    let columns = [
+        Column::whole("WORKER"),
+        Column::cut_to("HOST", 8).giving_way(4),
+        Column::number("PID").giving_way(6),
+        Column::cut_to("ROLE", 6).giving_way(2),
+        Column::cut_to("QUEUES", 8).giving_way(1),
+        Column::cut_to("STATE", 8),
+        Column::number("RUNNING"),
+        Column::number("SETTLED"),
+        Column::number("UP").giving_way(3),
+        Column::number("SEEN").giving_way(5),
+    ];
+    let row = |worker: &WorkerView| {
+        vec![
+            (&worker.id).into(),
+            (&worker.host).into(),
+            output::or_dash((worker.pid > 0).then_some(worker.pid)),
+            (&worker.role).into(),
+            worker.queues.join(", ").into(),
+            state(worker).into(),
+            format_args!("{}/{}", worker.running, worker.slots).into(),
+            output::thousands(worker.settled).into(),
+            when::age(worker.started_at).into(),
+            when::short_ago(worker.seen_at).into(),
+        ]
+    };
+    fit::table(&columns, workers.iter().map(row).collect())
 }
 
 /// What it does; of one that drains, when it is done.

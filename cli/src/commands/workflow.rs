@@ -20,7 +20,8 @@ use super::pages;
 use crate::{
     client::{self, ClientArgs},
     failure::Failure,
-    output,
+    fit::{self, Column},
+    output, when,
 };
 
 mod draw;
@@ -130,7 +131,7 @@ pub(super) fn read(file: &Path) -> Result<BTreeMap<String, Box<RawValue>>, Failu
         true => std::io::read_to_string(std::io::stdin()),
         false => std::fs::read_to_string(file),
     };
-    let text = text.map_err(|error| Failure::Unavailable(format!("can't read {shown}: {error}")))?;
+    let text = text.map_err(|error| Failure::no_input(file, &error))?;
     let is_mermaid = file.extension().is_some_and(|end| end == "mmd" || end == "mermaid");
     match is_mermaid {
         true => Ok(BTreeMap::from([("mermaid".to_owned(), raw(&text)?)])),
@@ -205,22 +206,27 @@ async fn list(args: &List) -> Result<(), Failure> {
         output::note("there are no such workflows");
         return Ok(());
     }
-    let mut table = output::table_of(&["WORKFLOW", "NAME", "STATE", "OVER", "NODES", "ATTEMPT", "CREATED"]);
-    for run in workflows {
-        let counts = [run.over, run.nodes as usize].map(|count| count.to_string());
-        let [over, nodes] = counts;
-        let words = [
-            run.id.to_string(),
-            run.name.map(|name| name.to_string()).unwrap_or_default(),
-            run.state.to_string(),
-            over,
-            nodes,
-            run.attempt.to_string(),
-            run.created_at.to_string(),
-        ];
-        table.add_row(words);
-    }
-    output::table(&table)?;
+    let columns = [
+        Column::whole("WORKFLOW"),
+        Column::cut_to("NAME", 8),
+        Column::whole("STATE"),
+        Column::number("OVER"),
+        Column::number("NODES"),
+        Column::number("ATTEMPT").giving_way(1),
+        Column::number("AGE"),
+    ];
+    let rows = workflows.into_iter().map(|run| {
+        vec![
+            run.id.into(),
+            output::or_dash(run.name),
+            run.state.into(),
+            run.over.into(),
+            run.nodes.into(),
+            run.attempt.into(),
+            when::age(run.created_at).into(),
+        ]
+    });
+    output::table(&fit::table(&columns, rows.collect()))?;
     if has_more {
         output::note("there are more: say --limit");
     }

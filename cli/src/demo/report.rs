@@ -1,7 +1,6 @@
 //! What the demo says in the end: one object for programs, a few lines and a table for people.
 
 use hdrhistogram::Histogram;
-use owo_colors::OwoColorize;
 use serde::Serialize;
 
 use jobbers_common::lifecycle::Status;
@@ -131,11 +130,11 @@ impl Outcome {
             let (files, words) = (output::count(self.files, "file"), output::count(self.check.words_total, "word"));
             let distinct = output::thousands(self.check.words.len() as u64);
             let counts = format!("{files}, {words}, {distinct} different; a direct count agrees");
-            return output::line(format_args!("{}: {counts}", "verified".green().bold()));
+            return output::verdict(true, "verified", counts);
         }
         let differences = &self.check.differences;
         let count = output::count(differences.len() as u64, "difference");
-        output::line(format_args!("{}: {count}", "not verified".red().bold()))?;
+        output::verdict(false, "not verified", count)?;
         for difference in differences.iter().take(SHOWN_DIFFERENCES) {
             output::line(format_args!("  {difference}"))?;
         }

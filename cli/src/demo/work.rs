@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::{
     client::{self, Client},
-    demo::progress::Progress,
     failure::Failure,
+    progress::Progress,
 };
 
 /// Where the tasks go: the queue every store has from the start.
@@ -77,7 +77,7 @@ pub async fn submit(client: &Client, tasks: &[Value]) -> Result<Vec<TaskId>, Fai
 ///
 /// # Errors
 /// When the manager can't be asked.
-pub async fn watch(client: &Client, total: u64, progress: &Progress) -> Result<(), Failure> {
+pub(crate) async fn watch(client: &Client, total: u64, progress: &Progress) -> Result<(), Failure> {
     let mut looks = tokio::time::interval(LOOK_EVERY);
     loop {
         looks.tick().await;
@@ -86,7 +86,8 @@ pub async fn watch(client: &Client, total: u64, progress: &Progress) -> Result<(
         let live: u64 =
             [Status::Waiting, Status::Scheduled, Status::Submitted, Status::Started].map(count).iter().sum();
         let over = queue.tasks.values().sum::<u64>() - live;
-        progress.show(over, count(Status::Started), count(Status::Scheduled), count(Status::Failed));
+        let [running, scheduled, failed] = [Status::Started, Status::Scheduled, Status::Failed].map(count);
+        progress.show(over, || format!("{running} running, {scheduled} to be retried, {failed} failed"));
         if over >= total {
             return Ok(());
         }

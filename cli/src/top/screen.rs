@@ -25,7 +25,8 @@ impl Screen {
     /// # Errors
     /// When the terminal has gone.
     pub(crate) fn draw(&mut self, state: &State) -> Result<(), Failure> {
-        self.0.draw(|frame| view::draw(state, frame)).map(|_| ()).map_err(|error| Failure::output(&error))
+        let drawn = self.0.draw(|frame| view::draw(state, frame));
+        drawn.map(|_| ()).map_err(|error| Failure::output(&error))
     }
 }
 

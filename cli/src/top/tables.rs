@@ -75,11 +75,15 @@ fn age(seconds: Option<f64>) -> Cell<'static> {
 }
 
 /// Workers that are alive.
-pub(super) fn workers(workers: &[&WorkerView], width: u16) -> Table<'static> {
+pub(super) fn workers(workers: &[&WorkerView], is_filtered: bool, width: u16) -> Table<'static> {
     let row = |worker: &&WorkerView| {
         let busy = right(format!("{}/{}", worker.running, worker.slots));
         vec![
-            Cell::from(format!("{} ({}, {})", worker.id, worker.host, worker.pid)),
+            Cell::from(match worker.pid {
+                // One that speaks HTTP does not say.
+                0 => format!("{} ({})", worker.id, worker.host),
+                pid => format!("{} ({}, {pid})", worker.id, worker.host),
+            }),
             Cell::from(worker.role.to_string()),
             if worker.running >= worker.slots { busy.yellow() } else { busy },
             right(thousands(worker.settled)),
@@ -95,8 +99,11 @@ pub(super) fn workers(workers: &[&WorkerView], width: u16) -> Table<'static> {
         Column::new("QUEUES", 13).growing(1).giving_way(1),
         Column::new("STATE", 8),
     ];
-    let no_worker = vec![Cell::from("no worker is alive").red()];
-    let rows = if workers.is_empty() { vec![no_worker] } else { workers.iter().map(row).collect() };
+    let no_worker = || match is_filtered {
+        true => vec![Cell::from("the filter hides all").dark_gray()],
+        false => vec![Cell::from("no worker is alive").red()],
+    };
+    let rows = if workers.is_empty() { vec![no_worker()] } else { workers.iter().map(row).collect() };
     table(&columns, rows, width)
 }
 

@@ -2,6 +2,7 @@
 
 use jobbers_api::{explain::ExplainView, task_view::AttemptView, task_view::TaskView};
 use jobbers_common::lifecycle::Status;
+use jobbers_process::printable::is_unprintable;
 use ratatui::{
     Frame, Terminal,
     backend::TestBackend,
@@ -27,6 +28,16 @@ pub(crate) fn draw(state: &State, frame: &mut Frame<'_>) {
     let [picture, foot] = Layout::vertical([Constraint::Min(0), Constraint::Length(1)]).areas(frame.area());
     draw_place(state, frame, picture, true);
     frame.render_widget(foot_line(state), foot);
+    make_printable(frame);
+}
+
+/// Replaces what a terminal would obey, which texts of clients may contain.
+fn make_printable(frame: &mut Frame<'_>) {
+    for cell in &mut frame.buffer_mut().content {
+        if cell.symbol().contains(is_unprintable) {
+            cell.set_char(char::REPLACEMENT_CHARACTER);
+        }
+    }
 }
 
 fn draw_place(state: &State, frame: &mut Frame<'_>, area: Rect, is_steered: bool) {
@@ -63,7 +74,7 @@ fn draw_overview(state: &State, frame: &mut Frame<'_>, area: Rect, is_steered: b
     let areas: [Rect; 3] = Layout::vertical(parts).areas(area);
     let tables = [
         (List::Queues, tables::queues(state, area.width)),
-        (List::Workers, tables::workers(&workers, area.width)),
+        (List::Workers, tables::workers(&workers, !state.steer.filter.is_empty(), area.width)),
         (List::Failures, tables::failures(&failures, area.width)),
     ];
     for ((list, table), area) in tables.into_iter().zip(areas) {
@@ -158,7 +169,10 @@ pub(crate) fn text(state: &State) -> String {
     let height = u16::try_from(lines + 12).unwrap_or(u16::MAX);
     let backend = TestBackend::new(TEXT_WIDTH, height);
     let Ok(mut terminal) = Terminal::new(backend);
-    let Ok(_) = terminal.draw(|frame| draw_place(state, frame, frame.area(), false));
+    let Ok(_) = terminal.draw(|frame| {
+        draw_place(state, frame, frame.area(), false);
+        make_printable(frame);
+    });
     let buffer = terminal.backend().buffer();
     let width = usize::from(buffer.area.width);
     let lines: Vec<String> = buffer
@@ -272,7 +286,7 @@ pub(crate) mod tests {
             line(&picture, "w-1"),
             ["w-1", "(box,", "42)", "mail", "64/64", "12,345", "mail,", "bulk", "draining"]
         );
-        assert!(line(&picture, "order/7").ends_with(&["error:", "no", "[2J", "such", "host"]), "{picture}");
+        assert!(line(&picture, "order/7").ends_with(&["error:", r"no\u{1b}[2J", "such", "host"]), "{picture}");
         assert!(!picture.contains('\x1b'), "a message can't steer the terminal");
     }
 
@@ -404,7 +418,9 @@ pub(crate) mod tests {
         let why = serde_json::from_value(why).unwrap();
         state.now.as_mut().unwrap().inside = Some(Inside::Task(Box::new(failed("no\x1b[2J such host")), why));
         let picture = drawn(&state, 120, 20);
-        for words in ["order/7  send@1", "sqlite:///srv/jobbers.db", "it failed for good", "error: no [2J such host"] {
+        for words in
+            ["order/7  send@1", "sqlite:///srv/jobbers.db", "it failed for good", r"error: no\u{1b}[2J such host"]
+        {
             assert!(picture.contains(words), "{words}: {picture}");
         }
         state.now.as_mut().unwrap().inside = Some(Inside::NoTask);

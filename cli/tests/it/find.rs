@@ -132,7 +132,7 @@ fn a_task_is_followed_until_it_is_over() {
     let followed = up.jobbers(&["status", "twice", "--watch"]).ok().out;
     let first = followed.lines().next().unwrap();
     assert!(first.contains("Z  "), "a time and what is so: {followed}");
-    assert!(followed.contains("  completed, attempt 2, ran "), "{followed}");
+    assert!(followed.contains("  completed, attempt 2 of 4, ran "), "{followed}");
     assert!(followed.contains("\nstatus "), "in the end all that is known: {followed}");
     let lines = up.jobbers(&["status", "twice", "--watch", "--json"]).ok();
     assert_eq!(lines.json()["status"], "completed", "one line, since it is over");

@@ -4,7 +4,7 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
-    sync::mpsc,
+    sync::{Arc, Mutex, mpsc},
     time::Duration,
 };
 
@@ -71,6 +71,11 @@ pub(crate) fn run_in(folder: &Path, arguments: &[&str]) -> Said {
     said(program(folder, arguments).output().unwrap())
 }
 
+/// The same with these variables.
+pub(crate) fn run_with(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Said {
+    said(program(folder, arguments).envs(variables.iter().copied()).output().unwrap())
+}
+
 /// Runs a command that needs nothing around it.
 pub(crate) fn run(arguments: &[&str]) -> Said {
     run_in(&std::env::temp_dir(), arguments)
@@ -90,13 +95,16 @@ pub(crate) fn said(output: std::process::Output) -> Said {
 pub(crate) struct Service {
     child: Child,
     name: String,
+    /// The lines it wrote so far.
+    lines: Arc<Mutex<Vec<String>>>,
 }
 
 impl Service {
     /// Waits until a program says `words` on `stream`; answers what follows them in that line.
     #[track_caller]
     pub(crate) fn ready(name: &str, child: Child, stream: impl Read + Send + 'static, words: &str) -> (Self, String) {
-        let (service, awaited) = (Self { child, name: name.to_owned() }, words.to_owned());
+        let lines = Arc::default();
+        let (service, awaited) = (Self { child, name: name.to_owned(), lines: Arc::clone(&lines) }, words.to_owned());
         let (sender, receiver) = mpsc::channel();
         // Reads to the end, so that the program is never held up by a full pipe.
         std::thread::spawn(move || {
@@ -104,6 +112,7 @@ impl Service {
                 if let Some((_, rest)) = line.split_once(&awaited) {
                     sender.send(rest.to_owned()).ok();
                 }
+                lines.lock().unwrap().push(line);
             }
         });
         let rest = receiver.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("{name} does not say {words:?}"));
@@ -146,8 +155,13 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn start(folder: &Path, arguments: &[&str]) -> Self {
+        Self::start_with(folder, arguments, &[])
+    }
+
+    /// The same with these variables.
+    pub(crate) fn start_with(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let arguments = [&["up", "--listen", "127.0.0.1:0"], arguments].concat();
-        let mut child = program(folder, &arguments).spawn().unwrap();
+        let mut child = program(folder, &arguments).envs(variables.iter().copied()).spawn().unwrap();
         let stream = child.stderr.take().unwrap();
         let (service, rest) = Service::ready("jobbers up", child, stream, "jobbers is up at ");
         Self { service, url: rest.split(' ').next().unwrap().to_owned() }
@@ -167,7 +181,11 @@ impl Up {
     }
 
     pub(crate) fn in_folder(folder: TempDir, arguments: &[&str]) -> Self {
-        let running = Running::start(folder.path(), arguments);
+        Self::start_with(folder, arguments, &[])
+    }
+
+    pub(crate) fn start_with(folder: TempDir, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+        let running = Running::start_with(folder.path(), arguments, variables);
         Self { url: running.url.clone(), running, folder }
     }
 
@@ -192,6 +210,11 @@ impl Up {
         let mut command = program(self.folder.path(), arguments);
         command.env("JOBBERS_URL", &self.url);
         command
+    }
+
+    /// The lines that it wrote on standard error so far.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.running.service.lines.lock().unwrap().clone()
     }
 
     pub(crate) fn terminate(&self) {

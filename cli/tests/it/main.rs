@@ -15,6 +15,8 @@ mod find;
 #[cfg(test)]
 mod guide;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod https;
 #[cfg(test)]
 mod jobbers;
@@ -26,6 +28,8 @@ mod printed;
 mod routing;
 #[cfg(test)]
 mod steer;
+#[cfg(test)]
+mod terminal;
 #[cfg(test)]
 mod top;
 #[cfg(test)]

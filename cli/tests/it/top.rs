@@ -1,6 +1,6 @@
 //! `jobbers top` in a pipe.
 
-use crate::jobbers::{Up, run};
+use crate::jobbers::{Up, run, run_in};
 
 #[test]
 fn one_picture_shows_queues_workers_and_failures() {
@@ -15,6 +15,13 @@ fn one_picture_shows_queues_workers_and_failures() {
     assert!(line("broken/1").contains("boom"), "{picture}");
     assert!(line("WORKER").contains("SLOTS") && picture.contains("0/"), "{picture}");
     assert!(!picture.contains('\x1b'), "a pipe gets no colours: {picture}");
+}
+
+#[test]
+fn it_finds_the_manager_of_its_folder() {
+    let up = Up::start();
+    let picture = run_in(up.folder.path(), &["top", "--once", "--every", "100ms"]).ok().out;
+    assert!(picture.contains(&up.url), "{picture}");
 }
 
 #[test]

@@ -9,9 +9,9 @@ use jobbers_api::{
 };
 use jobbers_common::limits::MAX_BATCH;
 
-use super::place::{Kind, Place};
+use super::place::Kind;
 use crate::{
-    client::{self, Client, ClientArgs},
+    client::{self, Client, ManagerArgs},
     failure::Failure,
 };
 
@@ -21,12 +21,12 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const MOST_IDS: &str = "100";
 
 /// The names of a kind; none when the manager does not answer soon.
-pub(super) async fn of(kind: Kind, place: &Place<'_>, words: &[String]) -> Vec<String> {
+pub(crate) async fn of(kind: Kind, path: &[&str], words: &[String]) -> Vec<String> {
     // A flag names the manager, or the environment.
     let manager = named_manager(words).map(str::to_owned).or_else(|| std::env::var("JOBBERS_URL").ok());
     let asked = async {
-        let client = ClientArgs { manager, json: false }.client()?;
-        ask(&client, kind, &place.path).await
+        let client = ManagerArgs::named(manager).client()?;
+        ask(&client, kind, path).await
     };
     tokio::time::timeout(PATIENCE, asked).await.ok().and_then(Result::ok).unwrap_or_default()
 }

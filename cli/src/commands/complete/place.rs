@@ -7,7 +7,7 @@ use jobbers_common::name::{BoardName, QueueName, RoleName, ScheduleName, TaskId,
 
 /// Names that only the manager knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Board,
     Queue,
     Task,

@@ -3,7 +3,7 @@
 use std::{process::ExitCode, time::Duration};
 
 use jobbers_api::{dead_letter::ChangeView, operation::WholeOperationView};
-use jobbers_common::{dead_letter::OperationState, name::QueueName};
+use jobbers_common::{dead_letter::OperationState, duration, name::QueueName};
 use jobbers_process::exit;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -13,10 +13,11 @@ use crate::{
     client::{self, AWAY, Answer, Client, ClientArgs},
     failure::Failure,
     output,
+    progress::Progress,
 };
 
-/// How long one call waits for an operation's end.
-const WAIT: Duration = Duration::from_secs(30);
+/// How often an operation that is waited for is looked at. Its end is seen at once.
+const WAIT: Duration = Duration::from_secs(1);
 
 /// Flags of `jobbers dlq resubmit`.
 #[derive(Debug, clap::Args)]
@@ -104,17 +105,38 @@ fn with_parameters(order: &Order<'_>, parameters: Option<&RawValue>) -> Result<B
     RawValue::from_string(text).map_err(usage)
 }
 
-/// Waits for an operation's end, call by call.
+/// Waits for an operation's end and shows how far it is. Ctrl-C ends the wait and not the operation.
 async fn finished(client: &Client, mut answer: Answer) -> Result<Answer, Failure> {
+    let operation: WholeOperationView = answer.read()?;
+    let entry = operation.entry;
+    let is_over = |state: OperationState| !matches!(state, OperationState::Running | OperationState::Cancelling);
+    if is_over(entry.state) {
+        return Ok(answer);
+    }
+    output::note(format_args!("operation {}: {}", entry.id, output::count(entry.total, "task")));
+    let (path, query) = (client::operation_path(&entry.id), [("wait", duration::format(WAIT))]);
+    let progress = Progress::new(entry.total);
+    let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
     loop {
-        let operation: WholeOperationView = answer.read()?;
-        if !matches!(operation.entry.state, OperationState::Running | OperationState::Cancelling) {
+        let entry = answer.read::<WholeOperationView>()?.entry;
+        if is_over(entry.state) {
             return Ok(answer);
         }
-        let sent = operation.entry.total - operation.entry.pending;
-        output::note(format_args!("operation {}: {sent} of {} sent", operation.entry.id, operation.entry.total));
-        let path = client::operation_path(&operation.entry.id);
-        answer = client.get_patiently(&path, &[("wait", "30s")], WAIT, AWAY).await?;
+        progress.show(entry.total.saturating_sub(entry.pending), || {
+            let failed = entry.total.saturating_sub(entry.pending + entry.resubmitted);
+            format!("{} sent again, {} not", output::thousands(entry.resubmitted), output::thousands(failed))
+        });
+        answer = tokio::select! {
+            answer = client.get_patiently(&path, &query, WAIT, AWAY) => answer?,
+            _ = &mut interrupted => {
+                drop(progress);
+                let id = &entry.id;
+                output::note(format_args!(
+                    "operation {id} goes on; see how far it is: jobbers dlq operations; stop it: jobbers dlq cancel {id}"
+                ));
+                return Ok(answer);
+            }
+        };
     }
 }
 

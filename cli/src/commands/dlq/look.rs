@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use comfy_table::Table;
 use jobbers_api::{
     dead_letter::HistoryView, dead_letter::LetterPageView, dead_letter::LetterView, dead_letter::StatsView,
     dead_letter::WholeLetterView,
@@ -15,8 +14,12 @@ use crate::{
     client::{self, ClientArgs, NOTHING},
     commands::pages,
     failure::Failure,
+    fit::{self, Column},
     output, when,
 };
+
+/// How many causes the manager counts; with as many, there may be more.
+const MOST_GROUPS: usize = 1_000;
 
 /// Flags of `jobbers dlq list`.
 #[derive(Debug, clap::Args)]
@@ -44,34 +47,52 @@ pub(super) async fn list(args: &List) -> Result<ExitCode, Failure> {
         pages::gather::<LetterPageView>(&args.client, "/dead-letter-queue", &query, args.limit, args.cursor.as_deref())
             .await?;
     if let Some((items, more)) = gathered {
+        let more = if more { Some(total(args).await?) } else { None };
         pages::show(&table(&items), items.len(), more, "no dead letter matches")?;
     }
     Ok(exit::OK)
 }
 
+/// How many dead letters match in all, if that can be counted: causes are counted only of those that are still dead.
+async fn total(args: &List) -> Result<Option<u64>, Failure> {
+    if args.state.as_deref().is_some_and(|state| state != "dead") {
+        return Ok(None);
+    }
+    let answer = args.client.client()?.get("/dead-letter-queue/stats", Some(&args.filter.query())).await?;
+    let stats: StatsView = answer.read()?;
+    Ok((stats.groups.len() < MOST_GROUPS).then_some(stats.total))
+}
+
 /// Dead letters, a line each.
-fn table(letters: &[LetterView]) -> Table {
-    let mut table = output::table_of(&["ID", "TASK", "QUEUE", "STATUS", "ATTEMPTS", "FAILED", "STATE", "ERROR"]);
-    for letter in letters {
-        table.add_row(vec![
+fn table(letters: &[LetterView]) -> output::Table {
+    let columns = [
+        Column::whole("ID"),
+        Column::cut_to("TASK", 8),
+        Column::cut_to("QUEUE", 7).giving_way(1),
+        Column::whole("STATUS").giving_way(3),
+        Column::number("ATTEMPTS").giving_way(2),
+        Column::number("FAILED"),
+        Column::cut_to("STATE", 4).giving_way(4),
+        Column::cut_to("ERROR", 12),
+    ];
+    let row = |letter: &LetterView| {
+        vec![
             (&letter.id).into(),
             pages::task_name(&letter.name, letter.version).into(),
             (&letter.queue).into(),
             output::status(letter.status),
-            output::number(letter.attempt),
-            when::ago(letter.failed_at).into(),
+            letter.attempt.into(),
+            when::short_ago(letter.failed_at).into(),
             letter.state.to_string().into(),
             first_line(&letter.error).into(),
-        ]);
-    }
-    table
+        ]
+    };
+    fit::table(&columns, letters.iter().map(row).collect())
 }
 
-/// As much of an error as a line of a table bears.
-fn first_line(error: &str) -> String {
-    const MOST: usize = 60;
-    let line = error.lines().next().unwrap_or_default();
-    if line.chars().count() <= MOST { line.to_owned() } else { line.chars().take(MOST - 1).chain(['…']).collect() }
+/// The first line of an error; the rest is in `dlq show`.
+fn first_line(error: &str) -> &str {
+    error.lines().next().unwrap_or_default()
 }
 
 /// Flags of `jobbers dlq show`.
@@ -111,17 +132,23 @@ pub(super) async fn show(args: &Show) -> Result<ExitCode, Failure> {
     }
     output::table(&sheet)?;
     output::line("")?;
-    let mut table = output::table_of(&["FAILED", "ATTEMPT", "KIND", "WORKER", "MESSAGE"]);
-    for failure in &history.failures {
-        table.add_row(vec![
-            when::ago(failure.at).into(),
-            output::number(failure.attempt),
+    let columns = [
+        Column::number("FAILED"),
+        Column::number("ATTEMPT"),
+        Column::whole("KIND"),
+        Column::cut_to("WORKER", 10).giving_way(1),
+        Column::cut_to("MESSAGE", 20),
+    ];
+    let rows = history.failures.iter().map(|failure| {
+        vec![
+            when::short_ago(failure.at).into(),
+            failure.attempt.into(),
             (&failure.kind).into(),
             (&failure.worker).into(),
             first_line(&failure.message).into(),
-        ]);
-    }
-    output::table(&table)?;
+        ]
+    });
+    output::table(&fit::table(&columns, rows.collect()))?;
     Ok(exit::OK)
 }
 
@@ -150,17 +177,24 @@ pub(super) async fn stats(args: &Stats) -> Result<ExitCode, Failure> {
         return Ok(exit::OK);
     }
     let stats: StatsView = answer.read()?;
-    let mut table = output::table_of(&["COUNT", "QUEUE", "TASK", "FIRST", "LAST", "CAUSE"]);
-    for group in &stats.groups {
-        table.add_row(vec![
-            output::number(output::thousands(group.count)),
+    let columns = [
+        Column::number("COUNT"),
+        Column::cut_to("QUEUE", 7).giving_way(1),
+        Column::cut_to("TASK", 8),
+        Column::number("FIRST").giving_way(2),
+        Column::number("LAST"),
+        Column::cut_to("CAUSE", 16),
+    ];
+    let rows = stats.groups.iter().map(|group| {
+        vec![
+            output::thousands(group.count).into(),
             (&group.queue).into(),
             pages::task_name(&group.name, group.version).into(),
-            when::ago(group.first_seen).into(),
-            when::ago(group.last_seen).into(),
+            when::short_ago(group.first_seen).into(),
+            when::short_ago(group.last_seen).into(),
             first_line(&group.fingerprint).into(),
-        ]);
-    }
-    pages::show(&table, stats.groups.len(), false, "no dead letter matches")?;
+        ]
+    });
+    pages::show(&fit::table(&columns, rows.collect()), stats.groups.len(), None, "no dead letter matches")?;
     Ok(exit::OK)
 }

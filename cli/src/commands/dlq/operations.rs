@@ -2,11 +2,16 @@
 
 use std::process::ExitCode;
 
-use comfy_table::Table;
 use jobbers_api::{operation::OperationPageView, operation::OperationView};
 use jobbers_process::exit;
 
-use crate::{client::ClientArgs, commands::pages, failure::Failure, output, when};
+use crate::{
+    client::ClientArgs,
+    commands::pages,
+    failure::Failure,
+    fit::{self, Column},
+    output, when,
+};
 
 /// Flags of `jobbers dlq operations`.
 #[derive(Debug, clap::Args)]
@@ -37,22 +42,29 @@ pub(super) async fn list(args: &Operations) -> Result<ExitCode, Failure> {
     )
     .await?;
     if let Some((items, more)) = gathered {
-        pages::show(&table(&items), items.len(), more, "no dead letters were sent again lately")?;
+        pages::show(&table(&items), items.len(), more.then_some(None), "no dead letters were sent again lately")?;
     }
     Ok(exit::OK)
 }
 
-fn table(operations: &[OperationView]) -> Table {
-    let mut table = output::table_of(&["OPERATION", "STATE", "BEGAN", "TASKS", "SENT AGAIN", "TO GO"]);
-    for operation in operations {
-        table.add_row(vec![
+fn table(operations: &[OperationView]) -> output::Table {
+    let columns = [
+        Column::whole("OPERATION"),
+        Column::whole("STATE"),
+        Column::number("BEGAN").giving_way(1),
+        Column::number("TASKS"),
+        Column::number("SENT AGAIN"),
+        Column::number("TO GO"),
+    ];
+    let row = |operation: &OperationView| {
+        vec![
             (&operation.id).into(),
             operation.state.to_string().into(),
-            when::ago(operation.created_at).into(),
-            output::number(output::thousands(operation.total)),
-            output::number(output::thousands(operation.resubmitted)),
-            output::number(output::thousands(operation.pending)),
-        ]);
-    }
-    table
+            when::short_ago(operation.created_at).into(),
+            output::thousands(operation.total).into(),
+            output::thousands(operation.resubmitted).into(),
+            output::thousands(operation.pending).into(),
+        ]
+    };
+    fit::table(&columns, operations.iter().map(row).collect())
 }

@@ -6,6 +6,7 @@ use crate::{
     client::{self, ClientArgs},
     commands::pages,
     failure::Failure,
+    fit::{self, Column},
     output, when,
 };
 use jobbers_api::{queue::QueueListView, queue::QueueView, queue::RateLimitSettings};
@@ -21,23 +22,23 @@ pub(super) async fn list(args: &ClientArgs) -> Result<(), Failure> {
     let Some((queues, _)) = pages::gather::<QueueListView>(args, "/queues", &[], u64::MAX, None).await? else {
         return Ok(());
     };
-    let mut table = output::table_of(&[
-        "QUEUE",
-        "READY",
-        "OLDEST",
-        "SCHEDULED",
-        "RUNNING",
-        "COMPLETED",
-        "FAILED",
-        "OTHER",
-        "STATE",
-    ]);
-    for queue in &queues {
+    let columns = [
+        Column::cut_to("QUEUE", 16),
+        Column::number("READY"),
+        Column::number("OLDEST").giving_way(1),
+        Column::number("SCHEDULED").giving_way(3),
+        Column::number("RUNNING"),
+        Column::number("COMPLETED").giving_way(4),
+        Column::number("FAILED"),
+        Column::number("OTHER").giving_way(2),
+        Column::whole("STATE"),
+    ];
+    let row = |queue: &QueueView| {
         let shown = [Status::Submitted, Status::Scheduled, Status::Started, Status::Completed, Status::Failed];
         let count = |status: Status| queue.tasks.get(&status).copied().unwrap_or_default();
         let other: u64 = queue.tasks.iter().filter(|(status, _)| !shown.contains(status)).map(|(_, n)| n).sum();
-        let number = |count: u64| output::number(output::thousands(count));
-        table.add_row(vec![
+        let number = |count: u64| output::thousands(count).into();
+        vec![
             (&queue.name).into(),
             number(count(Status::Submitted)),
             output::or_dash(oldest(queue)),
@@ -47,9 +48,9 @@ pub(super) async fn list(args: &ClientArgs) -> Result<(), Failure> {
             number(count(Status::Failed)),
             number(other),
             if queue.paused { "paused" } else { "open" }.into(),
-        ]);
-    }
-    output::table(&table)
+        ]
+    };
+    output::table(&fit::table(&columns, queues.iter().map(row).collect()))
 }
 
 fn oldest(queue: &QueueView) -> Option<String> {
@@ -107,7 +108,7 @@ fn rate(rate: &Option<RateLimitSettings>) -> Option<String> {
 }
 
 /// Limits by key and by task, if there are any.
-fn show_limits_within(queue: &QueueView, sheet: &mut comfy_table::Table) {
+fn show_limits_within(queue: &QueueView, sheet: &mut output::Table) {
     if let Some(parameter) = &queue.key_parameter {
         output::add_fact(sheet, "key", format!("parameter {parameter}"));
     }

@@ -48,7 +48,7 @@ fn change(task: &TaskView) -> String {
         words.push("to be cancelled".to_owned());
     }
     if task.attempt > 0 {
-        words.push(format!("attempt {}", task.attempt));
+        words.push(format!("attempt {}", super::attempt_of(task)));
     }
     if task.status == Status::Scheduled {
         words.push(format!("due at {:.0}", Timestamp::from(task.ready_at)));
