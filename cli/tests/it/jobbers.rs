@@ -18,7 +18,7 @@ use tempfile::TempDir;
 /// A bound, not a measurement.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-fn program(folder: &Path, arguments: &[&str]) -> Command {
+pub(crate) fn program(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_jobbers"));
     without_settings(&mut command);
     command.args(arguments).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

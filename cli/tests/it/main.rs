@@ -25,6 +25,8 @@ mod journal;
 #[cfg(test)]
 mod printed;
 #[cfg(test)]
+mod programs;
+#[cfg(test)]
 mod routing;
 #[cfg(test)]
 mod steer;

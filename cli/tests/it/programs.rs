@@ -1,0 +1,139 @@
+//! What the programs say of themselves to other programs: JSON logs, probes, metrics; and what an interrupted one leaves.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    process::Command,
+};
+
+use nix::{
+    sys::signal::{self, Signal},
+    unistd::Pid,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    hostile::call,
+    jobbers::{Service, Up, program, run_in},
+};
+
+/// A line of a JSON log.
+#[track_caller]
+fn line_of_log(line: &str) -> Value {
+    let read: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    let is_whole = read["timestamp"].is_string() && read["level"].is_string() && read["fields"]["message"].is_string();
+    assert!(is_whole, "{line}");
+    read
+}
+
+#[test]
+fn with_json_every_line_is_an_object_also_of_a_panic_and_of_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let up = Up::in_folder(folder, &["--log-format", "json"]);
+    up.jobbers(&["submit", "fail", "kind=panic", "message=boom", "--max-retries", "0", "--wait"]).ends_with(1);
+    up.jobbers(&["submit", "fail", "times=1", "--retry-delay", "0", "--wait"]).ok();
+    let lines: Vec<Value> = up.lines().iter().map(|line| line_of_log(line)).collect();
+    let find = |words: &str| {
+        let found = lines.iter().find(|line| line["fields"]["message"].as_str().unwrap().contains(words));
+        found.unwrap_or_else(|| panic!("{words}: {lines:#?}")).clone()
+    };
+    assert!(find("jobbers is up at http://")["fields"]["message"].as_str().unwrap().contains("tasks are kept in"));
+    let panic = find("panic: boom");
+    assert_eq!((&panic["level"], &panic["task"]["name"]), (&json!("ERROR"), &json!("fail")), "{panic}");
+    assert!(panic["fields"]["place"].as_str().unwrap().contains("fail.rs:"), "{panic}");
+    let next: Vec<&str> = lines.iter().filter_map(|line| line["fields"]["next"].as_str()).collect();
+    assert_eq!(next, ["none: the task failed and is a dead letter", "retry in 0s"], "{lines:#?}");
+    // A second one can't have its address, and says so as JSON too.
+    let address = up.url.trim_start_matches("http://");
+    let second = run_in(up.folder.path(), &["up", "--listen", address, "--log-format", "json"]).ends_with(69);
+    second.err.lines().for_each(|line| drop(line_of_log(line)));
+    for program in ["worker", "cleaner", "manager"] {
+        let engine = ["--engine-url", "redis://127.0.0.1:1", "--log-format", "json"];
+        let more: &[&str] = if program == "cleaner" { &["--retention"] } else { &[] };
+        let said = run_in(up.folder.path(), &[&[program][..], &engine, more].concat()).ends_with(69);
+        assert!(!said.err.is_empty(), "{program}");
+        said.err.lines().for_each(|line| drop(line_of_log(line)));
+    }
+}
+
+/// The status and the text of an answer.
+fn get(address: &str, path: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, text) = answer.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), text.to_owned())
+}
+
+#[test]
+fn workers_and_cleaners_answer_probes() {
+    let up = Up::start();
+    let words = "serving /metrics address=";
+    for arguments in [&["worker"][..], &["cleaner", "--retention", "--watch", "100ms"]] {
+        let arguments = [arguments, &["--metrics-listen", "127.0.0.1:0"]].concat();
+        let mut child = program(up.folder.path(), &arguments).spawn().unwrap();
+        let stream = child.stderr.take().unwrap();
+        let (service, address) = Service::ready(arguments[0], child, stream, words);
+        assert_eq!(get(&address, "/health/live"), (200, "live\n".to_owned()));
+        let (mut status, mut text) = get(&address, "/health/ready");
+        while status == 503 {
+            assert!(text.starts_with("not ready: it"), "{text}");
+            std::thread::yield_now();
+            (status, text) = get(&address, "/health/ready");
+        }
+        assert_eq!((status, text.as_str()), (200, "ready\n"));
+        service.stops_in_good_order();
+    }
+}
+
+#[test]
+fn what_a_worker_over_http_does_is_counted() {
+    let up = Up::start();
+    let lease = |outcome: Value| {
+        let task = json!({"name": "foreign", "queue": "default", "max_retries": 1, "retry_delay": "1h"});
+        call(&up, "/tasks", &task);
+        let wish = json!({
+            "worker": "w", "queues": ["default"], "tasks": ["foreign@1"], "lease": "1m", "wait": "20s",
+        });
+        let leased = call(&up, "/leases", &wish)["leases"][0].clone();
+        let mut end = outcome;
+        end["id"] = leased["id"].clone();
+        end["token"] = leased["token"].clone();
+        let returned = json!({"worker": "w", "leases": [end]});
+        // Sent again, as after a lost answer, it counts once.
+        call(&up, "/leases/return", &returned);
+        call(&up, "/leases/return", &returned);
+    };
+    lease(json!({"outcome": "completed", "result": 1}));
+    lease(json!({"outcome": "failed", "error": {"message": "boom", "kind": "error"}}));
+    let (status, metrics) = get(up.url.trim_start_matches("http://"), "/metrics");
+    assert_eq!(status, 200);
+    let value = |name: &str, attributes: &[&str]| {
+        let is_it = |line: &&str| line.starts_with(name) && attributes.iter().all(|it| line.contains(it));
+        let line = metrics.lines().find(is_it).unwrap_or_else(|| panic!("{name} {attributes:?}: {metrics}"));
+        line.rsplit(' ').next().unwrap().to_owned()
+    };
+    let foreign = r#"task="foreign""#;
+    assert_eq!(value("tasks_selected_total{", &[foreign, r#"role="http""#]), "2");
+    assert_eq!(value("tasks_processed_total{", &[foreign, r#"status="completed""#]), "1");
+    assert_eq!(value("jobbers_attempts_failed_total{", &[foreign, r#"next="retry""#]), "1");
+    assert_eq!(value("tasks_retried_total{", &[foreign]), "1");
+    assert_eq!(value("execution_time_milliseconds_count{", &[foreign, r#"status="completed""#]), "1");
+}
+
+#[test]
+fn a_benchmark_shows_that_it_lives_and_leaves_nothing_behind_when_it_is_interrupted() {
+    let (folder, places) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut command: Command = program(folder.path(), &["bench"]);
+    let mut bench = command.env("TMPDIR", places.path()).spawn().unwrap();
+    let mut lines = BufReader::new(bench.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let round = lines.find(|line| line.starts_with("round 1 of 3"));
+    assert!(round.is_some(), "it says what it does");
+    assert!(places.path().read_dir().unwrap().next().is_some(), "it has a store");
+    signal::kill(Pid::from_raw(i32::try_from(bench.id()).unwrap()), Signal::SIGINT).unwrap();
+    let rest: Vec<String> = lines.collect();
+    assert!(!bench.wait().unwrap().success() && rest.iter().any(|line| line.contains("interrupted")), "{rest:?}");
+    let left: Vec<_> = places.path().read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
