@@ -9,6 +9,7 @@ use crate::{
     engine::Outcome,
     lifecycle::{Move, Status},
     policy::{Exhausted, Tries},
+    task::{AttemptError, AttemptFailure, FailureKind, Task},
     time::Timestamp,
 };
 
@@ -159,13 +160,44 @@ impl Transition {
     }
 }
 
+/// Whether a finished task is stored as this outcome of its last lease leaves it: then a settlement with that lease's fence is
+/// a repetition. Any other outcome, result or failure is another settlement, and comes too late. `cancel_requested`: it was when
+/// the lease was settled, so every outcome became `cancelled`, and no result was kept to compare.
+#[must_use]
+pub fn is_repetition(outcome: &Outcome, task: &Task, cancel_requested: bool) -> bool {
+    let noted = task.errors.last().filter(|error| is_noted_at_end(error, task));
+    let given_back = AttemptFailure::given_back_at_last_try();
+    let failure = outcome.failure().unwrap_or(&given_back);
+    let is_same = |error: &AttemptError| {
+        error.kind == failure.kind && error.error_kind == failure.error_kind && error.message == failure.message
+    };
+    let result = match outcome {
+        Outcome::Completed { result } => result.as_ref(),
+        _ => None,
+    };
+    let facts = Facts {
+        now: task.completed_at.unwrap_or_default(),
+        cancel_requested,
+        // If it was dropped, the patience of its queue was over.
+        unknown_since: Some(Timestamp::from_micros(i64::MIN)),
+        tries: task.overrides.tries(task.attempt),
+    };
+    let Transition { to, back, notes_failure, .. } = Transition::of_outcome(outcome, &facts);
+    back.is_none()
+        && to == task.status
+        && (to != Status::Completed || result == task.result.as_ref())
+        && if notes_failure { noted.is_some_and(is_same) } else { noted.is_none() }
+}
+
+/// Whether an error was noted by the settlement that ended its task.
+fn is_noted_at_end(error: &AttemptError, task: &Task) -> bool {
+    Some(error.at) == task.completed_at && error.attempt >= task.attempt && error.kind != FailureKind::Crash
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        lifecycle::is_legal,
-        task::{AttemptFailure, FailureKind},
-    };
+    use crate::lifecycle::is_legal;
 
     fn facts(cancel_requested: bool) -> Facts {
         Facts { now: Timestamp::from_micros(100), cancel_requested, unknown_since: None, tries: Tries::Unlimited }

@@ -174,13 +174,13 @@ pub struct ReturnedView {
     /// The task.
     #[schema(value_type = NameDoc)]
     pub id: TaskId,
-    /// Whether the store took it. One that ended its task is taken again, to the same effect.
+    /// Whether the store took it. The one that ended its task is taken again when it says the same, to the same effect.
     pub accepted: bool,
     /// The task's status then; `cancelled` if its cancel was requested before.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<StatusDoc>)]
     pub status: Option<Status>,
-    /// Why it was not taken: `lease_lost`. Nothing changed.
+    /// Why it was not taken: `lease_lost`, also for another outcome, result or error than the stored one. Nothing changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Code>)]
     pub code: Option<Word>,

@@ -151,7 +151,8 @@ impl Settlement {
 pub enum SettleAnswer {
     /// It was accepted, and this is the task's status now: `cancelled` if a cancel was requested before.
     Accepted(Status),
-    /// The lease was lost: expired and reclaimed, or the task is gone. Nothing changed.
+    /// The lease was lost: expired and reclaimed, or the task is gone, or this lease was settled otherwise before. Nothing
+    /// changed.
     LeaseLost,
 }
 

@@ -11,6 +11,7 @@ use jobbers_common::{
     name::{QueueName, TaskId},
     task::Fence,
     time::Timestamp,
+    transition::is_repetition,
 };
 use redis::{Cmd, Value};
 use tracing::warn;
@@ -21,6 +22,7 @@ use super::{
     errors::write_failure,
     failure::malformed,
     keep::{read_lost, read_reclaimed},
+    look,
     record::{micros, time},
     reply::{array, bytes, digits, number, text, tuple},
     script,
@@ -50,8 +52,9 @@ pub(super) async fn cycle(store: &Store, cycle: &Cycle) -> Result<CycleReply> {
     };
     let answer = store.work.call(Some(&script::CYCLE), &build).await?;
     slot.release();
-    let (reply, now) = read_reply(answer, cycle)?;
+    let (settled, mut reply, now) = read_reply(answer, cycle)?;
     store.note_present(now);
+    reply.settled = settle_answers(store, cycle, settled).await?;
     if let Some(claim) = cycle.claim.as_ref().filter(|claim| claim.limit > 0 && !reply.more) {
         store.notifications.registered(&cycle.worker, claim.queues.iter().map(|it| it.queue.clone()).collect());
     }
@@ -121,10 +124,10 @@ fn write_claim(cycle: &Cycle, stale: &[QueueName], until: Timestamp, command: &m
     }
 }
 
-/// The reply, and the server's time.
-fn read_reply(answer: Value, cycle: &Cycle) -> Result<(CycleReply, Timestamp)> {
+/// A letter per settlement, the reply without them, and the server's time.
+fn read_reply(answer: Value, cycle: &Cycle) -> Result<(Vec<u8>, CycleReply, Timestamp)> {
     let [settled, claims, cancel_requested, version, next_due, now, more, reclaimed, expired] = tuple(answer)?;
-    let settled = bytes(settled)?.iter().map(|letter| read_settled(*letter)).collect::<Result<Vec<_>>>()?;
+    let settled = bytes(settled)?;
     if settled.len() != cycle.settlements.len() {
         return Err(malformed("one answer per settlement was due"));
     }
@@ -137,7 +140,7 @@ fn read_reply(answer: Value, cycle: &Cycle) -> Result<(CycleReply, Timestamp)> {
     }
     let id = |value| TaskId::new(text(value)?).map_err(|_| malformed("a task's id was due"));
     let reply = CycleReply {
-        settled,
+        settled: Vec::new(),
         claimed,
         cancel_requested: array(cancel_requested)?.into_iter().map(id).collect::<Result<_>>()?,
         config_version: digits(&bytes(version)?)?,
@@ -153,14 +156,25 @@ fn read_reply(answer: Value, cycle: &Cycle) -> Result<(CycleReply, Timestamp)> {
         },
         expired: read_lost(expired)?,
     };
-    Ok((reply, now))
+    Ok((settled, reply, now))
 }
 
-fn read_settled(letter: u8) -> Result<SettleAnswer> {
-    match letter {
-        b'-' => Ok(SettleAnswer::LeaseLost),
-        digit => Ok(SettleAnswer::Accepted(status_of(&[digit])?)),
+/// The answers of settlements. A task that was over by the same lease is read, to compare how it ended; if it has moved since,
+/// the lease is lost.
+async fn settle_answers(store: &Store, cycle: &Cycle, letters: Vec<u8>) -> Result<Vec<SettleAnswer>> {
+    let mut answers = Vec::with_capacity(letters.len());
+    for (letter, settlement) in letters.into_iter().zip(&cycle.settlements) {
+        answers.push(match letter {
+            b'-' => SettleAnswer::LeaseLost,
+            b'=' | b'#' => {
+                let task = look::get(store, &settlement.id).await?;
+                let ended = task.filter(|task| is_repetition(&settlement.outcome, task, letter == b'#'));
+                ended.map_or(SettleAnswer::LeaseLost, |task| SettleAnswer::Accepted(task.status))
+            }
+            digit => SettleAnswer::Accepted(status_of(&[digit])?),
+        });
     }
+    Ok(answers)
 }
 
 /// Renews leases.

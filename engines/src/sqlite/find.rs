@@ -18,6 +18,7 @@ pub(super) struct Found {
     pub(super) fence: Option<i64>,
     pub(super) attempt: u32,
     pub(super) worker: Option<WorkerId>,
+    /// Whether its cancel was requested; of a task that is over, before its lease was settled.
     pub(super) cancel_requested: bool,
     pub(super) has_large_parameters: bool,
     /// Whether it has dependencies, or others depend on it.

@@ -6,14 +6,15 @@ use jobbers_common::{
     lifecycle::Status,
     limits::MAX_ERRORS_KEPT,
     policy::Tries,
-    task::{AttemptFailure, Fence},
+    task::{AttemptFailure, Fence, Task},
     time::Timestamp,
-    transition::{Facts, Transition},
+    transition::{Facts, Transition, is_repetition},
 };
 
 use super::{
     error::OrStore,
     find::{Found, find},
+    look,
     moves::{self, Attempt},
     sql,
     step::Step,
@@ -31,8 +32,10 @@ fn settle_one(step: &mut Step<'_>, settlement: &Settlement) -> Result<SettleAnsw
         return Ok(SettleAnswer::LeaseLost);
     };
     if found.status.is_finished() {
-        // Only the settlement that ended the task has this fence: this one is its repetition.
-        return Ok(SettleAnswer::Accepted(found.status));
+        // The settlement that ended the task had this fence.
+        let is_it = |task: &Task| is_repetition(&settlement.outcome, task, found.cancel_requested);
+        let ended = look::get(&step.view()?, id)?.filter(is_it);
+        return Ok(ended.map_or(SettleAnswer::LeaseLost, |task| SettleAnswer::Accepted(task.status)));
     }
     let status = end_attempt(step, &found, settlement)?;
     Ok(SettleAnswer::Accepted(status))

@@ -8,13 +8,13 @@ use jobbers_common::{
     lifecycle::Status,
     limits::{KEPT_PARAMETER_BYTES, MAX_BATCH, MAX_ERROR_BYTES, MAX_ERRORS_KEPT},
     payload::Payload,
-    policy::Tries,
-    task::{AttemptError, FailureKind, Fence, NewTask},
+    policy::{Exhausted, PolicyOverrides, Tries},
+    task::{AttemptError, AttemptFailure, FailureKind, Fence, NewTask},
     time::Clock,
     transition::{Facts, Return, Transition},
 };
 
-use super::{DONE, Fixture, LEASE, RELEASED, failure, id, ids, queue, retry, seconds, task, worker};
+use super::{DONE, Fixture, LEASE, RELEASED, failed, failure, id, ids, queue, retry, seconds, task, worker};
 
 use SettleAnswer::{Accepted, LeaseLost};
 
@@ -74,6 +74,82 @@ pub async fn a_retry_without_delay_goes_to_the_end(f: Fixture) {
     assert_eq!(f.settle(&claimed, retry(Duration::ZERO)).await, Accepted(Status::Submitted));
     assert_eq!(f.get("a").await.ready_at, f.clock.now());
     assert_eq!(ids(&f.claim(2).await), ["b", "a"]);
+}
+
+/// Every way in which an attempt can end its task, and results and failures that differ a little.
+fn endings() -> Vec<Outcome> {
+    let completed = |text: &str| Outcome::Completed { result: Some(Payload::json(text.to_owned())) };
+    let typed = Payload { content_type: Some("text/plain".into()), ..Payload::json("1") };
+    let fails = |failure| Outcome::Failed { failure, dead_letter: false };
+    let (delay, patience) = (Duration::ZERO, Duration::ZERO);
+    vec![
+        DONE,
+        completed("1"),
+        completed("1.0"),
+        Outcome::Completed { result: Some(typed) },
+        fails(failure("no")),
+        fails(failure("no ")),
+        fails(failure("no").of(ErrorKind::new("io").ok())),
+        fails(AttemptFailure::new(FailureKind::Fatal, "no")),
+        Outcome::Stalled { failure: failure("no"), dead_letter: false },
+        Outcome::Aborted { failure: failure("no") },
+        Outcome::Unknown { delay, patience, failure: failure("no"), dead_letter: false },
+        Outcome::Cancelled,
+    ]
+}
+
+pub async fn a_settlement_that_differs_from_what_is_stored_comes_too_late(f: Fixture) {
+    for (place, first) in endings().into_iter().enumerate() {
+        let name = format!("a{place}");
+        f.submit_ids(&[&name]).await;
+        let claimed = f.claim_one().await;
+        let accepted = f.settle(&claimed, first.clone()).await;
+        let stored = f.get(&name).await;
+        f.advance(seconds(1));
+        for (other, second) in endings().into_iter().enumerate() {
+            let answer = f.settle(&claimed, second.clone()).await;
+            let expected = if other == place { accepted } else { LeaseLost };
+            assert_eq!(answer, expected, "{first:?}, then {second:?}");
+        }
+        for back in [RELEASED, retry(Duration::ZERO), Outcome::Unstarted { delay: Duration::ZERO }] {
+            assert_eq!(f.settle(&claimed, back.clone()).await, LeaseLost, "{first:?}, then {back:?}");
+        }
+        assert_eq!(f.get(&name).await, stored, "nothing changed");
+    }
+}
+
+pub async fn a_last_try_is_settled_again_by_the_same_words(f: Fixture) {
+    for exhausted in [Exhausted::Failed, Exhausted::Aborted] {
+        let name = format!("{exhausted:?}").to_lowercase();
+        for (place, last) in [retry(seconds(1)), RELEASED].into_iter().enumerate() {
+            let once = PolicyOverrides { max_tries: Some(1), exhausted: Some(exhausted), ..PolicyOverrides::default() };
+            f.submit(vec![NewTask { overrides: once, ..task(&format!("{name}{place}")) }]).await;
+            let claimed = f.claim_one().await;
+            let accepted = f.settle(&claimed, last.clone()).await;
+            assert!(matches!(accepted, Accepted(status) if status.is_finished()), "{accepted:?}");
+            assert_eq!(f.settle(&claimed, last.clone()).await, accepted);
+            let other = Outcome::Retry { delay: seconds(1), failure: failure("something else") };
+            for other in [DONE, Outcome::Cancelled, other] {
+                assert_eq!(f.settle(&claimed, other).await, LeaseLost, "{last:?}");
+            }
+        }
+    }
+}
+
+pub async fn a_cancel_makes_all_outcomes_one(f: Fixture) {
+    f.submit_ids(&["a", "b"]).await;
+    let claimed = f.claim(2).await;
+    f.engine.cancel(&[id("a"), id("b")]).await.unwrap();
+    let result = |text: &str| Outcome::Completed { result: Some(Payload::json(text.to_owned())) };
+    for outcome in [result("1"), result("2"), Outcome::Cancelled, RELEASED] {
+        assert_eq!(f.settle(&claimed[0], outcome).await, Accepted(Status::Cancelled));
+    }
+    // A failure is noted, also of a task that is cancelled.
+    assert_eq!(f.settle(&claimed[0], failed(false)).await, LeaseLost);
+    for (outcome, expected) in [(failed(false), Accepted(Status::Cancelled)), (DONE, LeaseLost)] {
+        assert_eq!(f.settle(&claimed[1], outcome.clone()).await, expected, "{outcome:?}");
+        assert_eq!(f.settle(&claimed[1], outcome).await, expected);
+    }
 }
 
 pub async fn a_failed_task_keeps_its_errors_and_parameters(f: Fixture) {

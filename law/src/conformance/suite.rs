@@ -166,6 +166,9 @@ macro_rules! conformance_of_tasks {
             a_completed_task_lets_its_parameters_go
             a_retry_waits_for_its_time
             a_retry_without_delay_goes_to_the_end
+            a_settlement_that_differs_from_what_is_stored_comes_too_late
+            a_last_try_is_settled_again_by_the_same_words
+            a_cancel_makes_all_outcomes_one
             a_failed_task_keeps_its_errors_and_parameters
             an_error_keeps_its_kind
             errors_grow_over_attempts

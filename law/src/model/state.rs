@@ -34,8 +34,8 @@ pub(super) struct Stored {
     pub(super) fingerprint: u128,
     /// Its place among the ready tasks of its priority.
     pub(super) position: u64,
-    /// The fence whose settlement ended it.
-    pub(super) settled_by: Option<Fence>,
+    /// The fence whose settlement ended it, and whether a cancel was requested before.
+    pub(super) settled_by: Option<(Fence, bool)>,
     /// The first time that a worker gave it back for not knowing it, since it last ran.
     pub(super) unknown: Option<FirstGiveBack>,
     /// Its edges without a signal, by their predecessors.

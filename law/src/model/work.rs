@@ -13,7 +13,7 @@ use jobbers_common::{
     suspicion::{HeldSuspects, Suspicion},
     task::{AttemptError, AttemptFailure, ClaimedTask, Fence, Lease, Task},
     time::Timestamp,
-    transition::{Facts, Return, Transition, UnknownMark},
+    transition::{Facts, Return, Transition, UnknownMark, is_repetition},
 };
 
 use super::state::{FirstGiveBack, State, Stored};
@@ -53,8 +53,11 @@ impl State {
         let span = settlement.span_to_keep().map(Box::from);
         let Settlement { id, fence, outcome, .. } = settlement;
         let Some(stored) = self.tasks.get_mut(&id) else { return SettleAnswer::LeaseLost };
-        if stored.settled_by == Some(fence) {
-            return SettleAnswer::Accepted(stored.task.status);
+        if let Some((_, cancel_requested)) = stored.settled_by.filter(|(settled, _)| *settled == fence) {
+            return match is_repetition(&outcome, &stored.task, cancel_requested) {
+                true => SettleAnswer::Accepted(stored.task.status),
+                false => SettleAnswer::LeaseLost,
+            };
         }
         if stored.task.lease.as_ref().map(|lease| lease.fence) != Some(fence) {
             return SettleAnswer::LeaseLost;
@@ -64,7 +67,8 @@ impl State {
         }
         let unknown_since = stored.unknown.map(|first| first.at);
         let tries = stored.task.overrides.tries(stored.task.attempt);
-        let facts = Facts { now, cancel_requested: stored.task.cancel_requested, unknown_since, tries };
+        let cancel_requested = stored.task.cancel_requested;
+        let facts = Facts { now, cancel_requested, unknown_since, tries };
         let transition = Transition::of_outcome(&outcome, &facts);
         let failure = outcome.failure().cloned().unwrap_or_else(AttemptFailure::given_back_at_last_try);
         if let Outcome::Completed { result } = outcome
@@ -75,7 +79,7 @@ impl State {
         self.end_attempt(&id, &transition, Some(failure), now);
         let Some(stored) = self.tasks.get_mut(&id) else { return SettleAnswer::LeaseLost };
         if stored.task.status.is_finished() {
-            stored.settled_by = Some(fence);
+            stored.settled_by = Some((fence, cancel_requested));
         }
         SettleAnswer::Accepted(stored.task.status)
     }

@@ -259,7 +259,7 @@ pub(crate) async fn extend(State(app): State<Arc<App>>, request: JsonBytes) -> R
 /// Return tasks
 ///
 /// Several at once, each with how its attempt ended, and each answered independently, in the order sent. Sending this
-/// again is safe: the request that ended a task gets the first answer again, any other one `lease_lost`.
+/// again is safe: a return that ended its task and says the same gets the first answer again, any other one `lease_lost`.
 #[utoipa::path(
     post, path = "/leases/return", tag = "leases", operation_id = "return_leases", request_body = ReturnRequest,
     responses((status = 200, description = "The result for each", body = ReturnedListView), ReturnProblems)

@@ -79,8 +79,16 @@ async fn a_leased_task_runs_like_any_other_and_completes() {
     assert_eq!(returned, json!({"id": "x", "accepted": true, "status": "completed"}));
     let told = status(&server, "x").await;
     assert_eq!((&told["status"], &told["result"]), (&json!("completed"), &json!({"height": 9})));
-    let again = give_back(&server, task, json!({"outcome": "completed", "result": 1})).await;
+    let again = give_back(&server, task, json!({"outcome": "completed", "result": {"height": 9}})).await;
     assert_eq!(again["accepted"], true, "what ended its task is answered like the first time");
+    for other in [
+        json!({"outcome": "completed", "result": 2}),
+        json!({"outcome": "failed", "error": {"message": "no"}}),
+        json!({"outcome": "released"}),
+    ] {
+        let refused = give_back(&server, task, other).await;
+        assert_eq!((&refused["accepted"], &refused["code"]), (&json!(false), &json!("lease_lost")), "{refused}");
+    }
     assert_eq!(status(&server, "x").await["result"], json!({"height": 9}));
 }
 

@@ -21,7 +21,7 @@ codes! {
         dropped "8" stalled "9" fresh "N" cancelling "K"
     }
     size { small "S" large "L" }
-    by { worker "S" store "N" }
+    by { worker "S" cancelling "K" store "N" }
     span { kept "T" }
     outcome {
         completed "c" retry "r" failed "f" stalled "s" aborted "a" unknown "u" cancelled "x" released "l"
@@ -37,7 +37,7 @@ codes! {
         body_differs "b" started "s" full "f" heavy "g" rate "q"
     }
     whole { created "C" replaced "R" existing "E" updated "U" }
-    settled { lost "-" }
+    settled { lost "-" over "=" over_by_cancel "#" }
     mark { needs_record "R" }
     extended { done "e" cancelling "c" lost "l" }
     cancelled { done "d" requested "r" unknown "u" }
@@ -49,6 +49,7 @@ codes! {
     suspicion { none "0" }
     fire { start "s" cancel "c" hold "h" }
     run_kind { task "t" workflow "w" }
+    run_state { submitting "0" }
     board_call { commit "c" creation "n" deletion "d" take "t" }
     board_said {
         done "d" already "a" conflict "x" twice "w" many "m" bytes "b" found "f" none "n" missing "r" late "l"

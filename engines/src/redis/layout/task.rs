@@ -55,7 +55,7 @@ pub(in crate::redis) const ENDING: Layout = Layout {
         revision("revision", ""),
         stamp("completed_at", ""),
         letter("dead_letter", "1 if it was put on the outbox, else 0"),
-        letter("by", "who ended it"),
+        letter("by", "who ended it: its worker, its worker when its cancel was requested, or the store"),
         revision("fence", "of the lease it was settled by; zeros if it had none"),
         stamp("ready_at", ""),
         stamp("started_at", ""),

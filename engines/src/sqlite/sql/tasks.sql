@@ -44,7 +44,7 @@ FROM task WHERE id = ?1
 -- get_task: everything of a task but its failed attempts.
 -- ?1 id
 SELECT key, id, id_is_chosen, name, version, queue, rank, status, revision, overrides, attempt, crashes, blames, suspicion, submitted_at, ready_at,
-       started_at, heartbeat_at, completed_at, worker, fence, lease_expires_at, cancel_requested, progress,
+       started_at, heartbeat_at, completed_at, worker, fence, lease_expires_at, cancel_requested = 1, progress,
        progress_message, dead_letter, trace, last_span,
        parameters_type, coalesce(parameters, (SELECT bytes FROM large_parameters WHERE task = key)),
        result_type, result,
@@ -154,12 +154,13 @@ SET status = ?2, revision = ?3, position = iif(?4 IS NULL, position, ?3), ready_
     suspicion = iif(?7, 0, suspicion), gate = iif(?7, NULL, gate)
 WHERE key = ?1
 
--- end_task: a task is over. A completed one lets its parameters go.
+-- end_task: a task is over. A completed one lets its parameters go. A `cancel_requested` of 2: its cancel was requested when
+-- its lease was settled.
 -- ?1 key  ?2 status  ?3 revision  ?4 now  ?5 the fence that settled it, or NULL  ?6 dead_letter
 -- ?7 the attempt's span; NULL keeps that of an earlier one  ?8 result_type  ?9 result
 UPDATE task
 SET status = ?2, revision = ?3, completed_at = ?4, fence = ?5, dead_letter = ?6, lease_expires_at = NULL,
-    cancel_requested = 0, suspicion = 0, last_span = coalesce(?7, last_span), result_type = ?8, result = ?9,
+    cancel_requested = iif(cancel_requested = 1 AND ?5 IS NOT NULL, 2, 0), suspicion = 0, last_span = coalesce(?7, last_span), result_type = ?8, result = ?9,
     parameters = CASE ?2 WHEN 4 THEN NULL ELSE parameters END
 WHERE key = ?1
 
@@ -173,7 +174,8 @@ UPDATE task
 SET queue = ?2, status = 2, revision = ?3, position = ?3, ready_at = ?4, completed_at = NULL, fence = NULL,
     dead_letter = 0, heartbeat_at = NULL, progress = NULL, progress_message = NULL, result_type = NULL, result = NULL,
     attempt = iif(?5, 0, attempt), crashes = iif(?5, 0, crashes), blames = iif(?5, 0, blames),
-    submitted_at = iif(?5, ?4, submitted_at), gate = NULL, overrides = json_remove(overrides, '$.expires_in')
+    submitted_at = iif(?5, ?4, submitted_at), cancel_requested = 0, gate = NULL,
+    overrides = json_remove(overrides, '$.expires_in')
 WHERE key = ?1
 
 -- restore_task: creates a task again from a copy, in its queue.

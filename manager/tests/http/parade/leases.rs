@@ -45,7 +45,8 @@ pub(super) async fn a_task_is_completed_once_and_returned_as_pending_for_another
     assert_eq!(lake.finish(&done, "completed").await, "completed");
     let revision = lake.task("111").await["revision"].clone();
     // The same return is answered as the first time, which makes it safe to repeat; it changes nothing.
-    assert_eq!(lake.finish(&done, "aborted").await, "completed");
+    assert_eq!(lake.finish(&done, "completed").await, "completed");
+    assert_eq!(lake.give_back(&done, "aborted").await["code"], "lease_lost", "it says something else");
     assert_eq!(lake.task("111").await["revision"], revision);
     let mut forged = done.clone();
     forged["token"] = json!("1");

@@ -55,7 +55,7 @@ local function settle_outcome(queue, id, lease, revision, outcome, payload)
     call('SREM', P .. 'cancel:' .. worker_of(lease), id)
   end
   if is_cancelled or kind == @outcome.cancelled then
-    finish(queue, id, lease, @state.cancelled, revision, @flag.no, @by.worker, fence)
+    finish(queue, id, lease, @state.cancelled, revision, @flag.no, is_cancelled and @by.cancelling or @by.worker, fence)
     return @state.cancelled, false
   elseif kind == @outcome.failed or kind == @outcome.stalled then
     local status = kind == @outcome.failed and @state.failed or @state.stalled

@@ -11,8 +11,8 @@
 --   x         cancelled
 --   l<delay>  released; n<delay> before the task began
 -- Each but `c` may be followed by ; and the span that the task's next attempt is to know.
--- Returns a string with a letter for each: the digit of the status the task now has, or `-` for a lost lease; and
--- whether repeating this would answer otherwise.
+-- Returns a string with a letter for each: the digit of the status the task now has, `-` for a lost lease, or, if the
+-- task is over by a settlement of this lease, `=`, or `#` if its cancel was requested before; and whether repeating this would answer otherwise.
 local function settle(count, at)
   local ids, answers = {}, {}
   for i = 1, count do
@@ -56,9 +56,9 @@ local function settle(count, at)
         once = once or is_again
       end
     elseif lease and state >= @state.completed.byte and state <= @state.stalled.byte
-      and byte(lease, @ending.by.at) == @by.worker.byte and sub(lease, @ending.fence) == fence then
-      -- It is over, settled by its worker under this very fence: this is a repetition.
-      answer = sub(lease, @record.state)
+      and byte(lease, @ending.by.at) ~= @by.store.byte and sub(lease, @ending.fence) == fence then
+      -- Whether this is a repetition decides the caller (see `is_repetition` in transition.rs).
+      answer = byte(lease, @ending.by.at) == @by.cancelling.byte and @settled.over_by_cancel or @settled.over
     end
     answers[i] = answer
   end
