@@ -65,6 +65,7 @@ pub mod tombstones;
 pub mod tries;
 pub mod unique;
 pub mod wake;
+pub mod wide_sequence;
 pub mod work;
 pub mod workflows;
 

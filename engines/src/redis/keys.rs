@@ -49,7 +49,7 @@
 //! | `awaited` | hash | id: the processes that wait for the end of the task, each with a mark |
 //! | `g:timeouts` | sorted set | signals from outside, a task's id, a zero byte and a name, by the time until which they must come |
 //! | `g:early` | sorted set | signals that came before their tasks, a task's id, a zero byte and a name, by the time until which they are kept |
-//! | `g`, `g:in`, `g:out`, `g:due` | hash, sorted sets | id: how many dependencies a task has; edges by the task that waits, and by the one waited for; ends that are still to be signalled (see `scripts/lib/edges.lua`) |
+//! | `g`, `g:in`, `g:out`, `g:due`, `g:unsent` | hash, sorted sets, hash | id: how many dependencies a task has; edges by the task that waits, and by the one waited for; ends that are still to be signalled; id: up to which edges these are (see `scripts/lib/edges.lua`) |
 //! | `g:from`, `g:held`, `g:kept` | hash | id: the predecessors of a task; how many tasks that are not over have a task as predecessor; the state and the result of such a task that was deleted (see `scripts/lib/parents.lua`) |
 //! | `g:left` | list | predecessors that removed tasks still hold: lists as in `g:from` |
 //! | `awaited:groups` | hash | board, `\|` and the bytes of a group in hexadecimal: the processes that wait for a task of it |

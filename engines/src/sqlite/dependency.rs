@@ -44,9 +44,18 @@ const LEAST_RELEASES: usize = 1_000;
 pub(super) struct Ended {
     key: i64,
     id: TaskId,
+    /// Earlier edges do not concern it: they belong to an earlier end, which is still to be signalled.
+    from: i64,
     /// Later edges do not concern it. 0 once all its edges are signalled.
     before: i64,
     end: End,
+}
+
+impl Ended {
+    fn new(step: &Step<'_>, key: i64, id: TaskId, before: i64, end: End) -> Result<Self> {
+        let from = step.prepare(sql::SIGNALLED_BEFORE)?.query_row([key], |row| row.get(0)).or_store()?;
+        Ok(Self { key, id, from, before, end })
+    }
 }
 
 /// An edge to signal, in the order in which successors move.
@@ -65,7 +74,8 @@ pub(super) fn note_end(step: &mut Step<'_>, id: &TaskId, found: &Found, before: 
         step.prepare(sql::DELETE_DEPENDENCIES)?.execute([found.key]).or_store()?;
         step.prepare(sql::DROP_SIGNALS)?.execute((found.key, step.now_micros())).or_store()?;
     }
-    step.ledger.ended.push(Ended { key: found.key, id: id.clone(), before, end: End::Over(end) });
+    let ended = Ended::new(step, found.key, id.clone(), before, End::Over(end))?;
+    step.ledger.ended.push(ended);
     Ok(())
 }
 
@@ -81,7 +91,8 @@ pub(super) fn note_withdrawn(step: &mut Step<'_>, doomed: &[Doomed], end: impl I
         let mut columns = row::Columns::of(row);
         let (key, id) = (columns.take()?, columns.name(TaskId::new)?);
         let before = step.next_revision();
-        step.ledger.ended.push(Ended { key, id, before, end });
+        let ended = Ended::new(step, key, id, before, end)?;
+        step.ledger.ended.push(ended);
     }
     Ok(())
 }
@@ -111,7 +122,8 @@ pub(super) fn work_off(step: &mut Step<'_>) -> Result<()> {
         let mut columns = row::Columns::of(row);
         let (number, key): (i64, i64) = (columns.take()?, columns.take()?);
         let id = columns.name(TaskId::new)?;
-        ended.push((number, Ended { key, id, before: columns.take()?, end: end(columns.take()?)? }));
+        let (before, end) = (columns.take()?, end(columns.take()?)?);
+        ended.push((number, Ended { key, id, from: columns.take()?, before, end }));
     }
     drop(rows);
     if ended.is_empty() {
@@ -134,11 +146,11 @@ fn signal(step: &mut Step<'_>) -> Result<()> {
         ended.append(&mut round);
     }
     let mut left = (left * RELEASES_PER_SIGNAL).max(LEAST_RELEASES);
-    for Ended { key, id, before, end } in ended {
+    for Ended { key, id, from, before, end } in ended {
         let released = parents::release_some(step, key, left)?;
         left -= released.count;
         if before > 0 || released.has_more {
-            step.prepare(sql::PUT_SIGNAL_DUE)?.execute((key, id.as_str(), before, end.code())).or_store()?;
+            step.prepare(sql::PUT_SIGNAL_DUE)?.execute((key, id.as_str(), before, end.code(), from)).or_store()?;
         }
     }
     Ok(())
@@ -149,9 +161,9 @@ fn signal_round(step: &mut Step<'_>, ended: &mut [Ended], limit: usize) -> Resul
     let mut round = Vec::new();
     let mut successors = step.prepare(sql::SUCCESSORS)?;
     let mut delete = step.prepare(sql::DELETE_SIGNALLED)?;
-    for Ended { key, id, before, end } in ended.iter_mut().filter(|ended| ended.before > 0) {
+    for Ended { key, id, from, before, end } in ended.iter_mut().filter(|ended| ended.before > 0) {
         let (first, mut has_more) = (round.len(), false);
-        let mut rows = successors.query((*key, *before, sql::count(limit - first + 1))).or_store()?;
+        let mut rows = successors.query((*key, *before, sql::count(limit - first + 1), *from)).or_store()?;
         while let Some(row) = rows.next().or_store()? {
             has_more = round.len() == limit;
             if has_more {
@@ -163,7 +175,7 @@ fn signal_round(step: &mut Step<'_>, ended: &mut [Ended], limit: usize) -> Resul
         }
         drop(rows);
         if let Some(Signal { since, successor, .. }) = round[first..].last() {
-            delete.execute((*key, since, successor)).or_store()?;
+            delete.execute((*key, since, successor, *from)).or_store()?;
         }
         if !has_more {
             *before = 0;
@@ -386,7 +398,7 @@ pub(super) fn mend(step: &mut Step<'_>, key: i64) -> Result<()> {
         let mut columns = row::Columns::of(row);
         let (predecessor, id) = (columns.take()?, columns.name(TaskId::new)?);
         let (before, end) = (step.ledger.revision + 1, End::Over(row::status(columns.take()?)?));
-        step.ledger.ended.push(Ended { key: predecessor, id, before, end });
+        step.ledger.ended.push(Ended { key: predecessor, id, from: 0, before, end });
     }
     drop(rows);
     if step.ledger.ended.is_empty() {

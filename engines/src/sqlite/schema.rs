@@ -34,5 +34,6 @@ pub(super) const SCHEMA: Schema = Schema {
         include_str!("sql/migrations/0026_kept_signals.sql"),
         include_str!("sql/migrations/0027_labels.sql"),
         include_str!("sql/migrations/0028_metadata.sql"),
+        include_str!("sql/migrations/0029_second_ends.sql"),
     ],
 };

@@ -36,6 +36,7 @@ const UNDO: &[(u32, &str)] = &[
         "UPDATE task SET metadata = json_extract(metadata, '$.labels');
           ALTER TABLE task RENAME COLUMN metadata TO labels",
     ),
+    (29, "DROP INDEX signal_due_predecessor; ALTER TABLE signal_due DROP COLUMN from_since"),
 ];
 
 /// Takes a store that no program has open back to a schema.

@@ -459,6 +459,63 @@ pub async fn a_wide_abort_reaches_all(f: Fixture) {
     assert_sound(&f, 500, false).await;
 }
 
+/// How a task gets a second life while its first end is still to be signalled.
+#[derive(Debug, Clone, Copy)]
+enum SecondLife {
+    SentAgain,
+    Replaced,
+    PrunedAndStoredAgain,
+}
+
+async fn live_again(f: &Fixture, text: &str, how: SecondLife) {
+    match how {
+        SecondLife::SentAgain => {
+            let again = f.engine.resubmit(vec![Resubmit::of_store(id(text))]).await.unwrap();
+            assert_eq!(again, [Resubmitted::Done]);
+        }
+        SecondLife::Replaced => {
+            let answers = f.try_submit(vec![NewTask { version: 2, ..task(text) }], OnConflict::Replace).await;
+            assert_eq!(answers.unwrap()[0].how, SubmittedHow::Replaced);
+        }
+        SecondLife::PrunedAndStoredAgain => {
+            let filter = TaskFilter { statuses: vec![Status::Failed], ..TaskFilter::default() };
+            let scope = PruneScope::Matching { filter, finished_before: None, larger_than: None };
+            f.engine.prune(PruneRequest { scope, limit: 1_000, dry_run: false, cursor: None }).await.unwrap();
+            f.submit(vec![task(text)]).await;
+        }
+    }
+}
+
+pub async fn a_second_end_signals_nothing_of_the_first(f: Fixture) {
+    use SecondLife::{PrunedAndStoredAgain, Replaced, SentAgain};
+    const WIDTH: usize = 5 * SIGNALS_A_STEP;
+    f.create_queue("mail").await;
+    for (n, how) in [SentAgain, Replaced, PrunedAndStoredAgain].into_iter().enumerate() {
+        let (a, late) = (format!("a{n}"), format!("late{n}"));
+        f.submit_ids(&[&a]).await;
+        let wide = |k: usize| {
+            let policy = if k % 2 == 0 { AbortSuccessors } else { RunOnError };
+            NewTask { depends_on: vec![edge(&a, policy)], ..task_in(&format!("s{n}-{k:04}"), "mail") }
+        };
+        f.submit((0..WIDTH).map(wide).collect()).await;
+        // An engine's step signals a fifth of them.
+        f.run_one(&a, failed(false)).await;
+        live_again(&f, &a, how).await;
+        let latest = NewTask { depends_on: vec![edge(&a, AbortSuccessors)], ..task_in(&late, "mail") };
+        f.submit(vec![latest]).await;
+        assert_sound(&f, 500, false).await;
+        f.run_one(&a, DONE).await;
+        tick(&f).await;
+        for k in 0..WIDTH {
+            let expected = if k % 2 == 0 { Status::Aborted } else { Status::Submitted };
+            assert_eq!(f.status(&format!("s{n}-{k:04}")).await, expected, "{how:?}: s{n}-{k:04}, by the first end");
+        }
+        assert_eq!(f.status(&late).await, Status::Submitted, "{how:?}: by the second end");
+    }
+    f.assert_conserved().await;
+    assert_sound(&f, 500, false).await;
+}
+
 pub async fn who_a_task_waits_for_is_shown_up_to_a_bound(f: Fixture) {
     let names: Vec<String> = (0..150).map(|n| format!("p{n:03}")).collect();
     f.submit(names.iter().map(|name| task(name)).collect()).await;

@@ -96,6 +96,7 @@ macro_rules! conformance_of_tasks {
             an_aborted_task_ends_its_awaiting
             a_wide_fan_out_is_worked_off_by_the_calls_that_follow
             a_wide_abort_reaches_all
+            a_second_end_signals_nothing_of_the_first
             who_a_task_waits_for_is_shown_up_to_a_bound
             a_full_queue_counts_what_waits_for_others
             a_graph_of_divisors_in_pieces_runs_in_order

@@ -34,6 +34,7 @@ macro_rules! conformance_of_stores {
             a_pruned_task_made_anew_is_remembered_no_more
         );
         $crate::conformance_group!($open, graphs: random_graphs_run_to_their_end);
+        $crate::conformance_group!($open, wide_sequence: random_wide_fan_outs_end_as_those_of_the_model);
         $crate::conformance_group!($open, deleting_tasks:
             a_task_that_does_not_run_is_deleted_and_leaves_nothing
             a_running_task_is_not_deleted_and_that_is_said

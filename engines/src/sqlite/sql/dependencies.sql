@@ -51,9 +51,9 @@ SELECT task.key, task.id, task.status FROM dependency JOIN task ON task.key = de
 WHERE dependency.successor = ?1 AND task.status >= 4
 
 -- successors: the tasks that wait for one, in the order they were taken in.
--- ?1 key of the predecessor  ?2 only edges from before this revision  ?3 limit
+-- ?1 key of the predecessor  ?2 only edges from before this revision  ?3 limit  ?4 only edges from this revision on
 SELECT since, successor, policy FROM dependency
-WHERE predecessor = ?1 AND since < ?2
+WHERE predecessor = ?1 AND since < ?2 AND since >= ?4
 ORDER BY since, successor
 LIMIT ?3
 
@@ -87,8 +87,8 @@ WHERE key = ?1 AND status = 0
 RETURNING queue, status, ready_at
 
 -- delete_signalled: deletes the edges of a task that are signalled.
--- ?1 key of the predecessor  ?2 since of the last one  ?3 key of its successor
-DELETE FROM dependency WHERE predecessor = ?1 AND (since, successor) <= (?2, ?3)
+-- ?1 key of the predecessor  ?2 since of the last one  ?3 key of its successor  ?4 only edges from this revision on
+DELETE FROM dependency WHERE predecessor = ?1 AND (since, successor) <= (?2, ?3) AND since >= ?4
 
 -- delete_dependencies: deletes the edges of tasks that are over or removed.
 -- ?1 keys of tasks, a JSON array; or one key

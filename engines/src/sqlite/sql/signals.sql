@@ -65,12 +65,16 @@ DELETE FROM kept_signal WHERE until <= ?1
 
 -- put_signal_due: the end of a task is still to be signalled to some of its successors, or the task still holds
 -- predecessors.
--- ?1 key  ?2 id  ?3 only edges from before this revision; 0 for none  ?4 status
-INSERT INTO signal_due (predecessor, id, before, status) VALUES (?1, ?2, ?3, ?4)
+-- ?1 key  ?2 id  ?3 only edges from before this revision; 0 for none  ?4 status  ?5 only edges from this revision on
+INSERT INTO signal_due (predecessor, id, before, status, from_since) VALUES (?1, ?2, ?3, ?4, ?5)
+
+-- signalled_before: up to which edges earlier ends of a task are still to be signalled; 0 if all are.
+-- ?1 key
+SELECT coalesce(max(before), 0) FROM signal_due WHERE predecessor = ?1
 
 -- signals_due: ends of tasks that earlier steps left, in the order in which they were put off.
 -- ?1 limit
-SELECT number, predecessor, id, before, status FROM signal_due ORDER BY number LIMIT ?1
+SELECT number, predecessor, id, before, status, from_since FROM signal_due ORDER BY number LIMIT ?1
 
 -- delete_signal_due: deletes an end that this step continues.
 -- ?1 number

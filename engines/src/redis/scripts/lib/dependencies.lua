@@ -230,10 +230,15 @@ local function signal_ended()
         end
       end
     end
-    for _, task in ipairs(ended) do
-      local entries = edges_of(OUT, task.id, task.before, signals_left > 0 and MOST_READ or '1')
+    local unsent = call('EXISTS', UNSENT) == 1 and read_values(UNSENT, ids) or {}
+    for i, task in ipairs(ended) do
+      -- The ends in `g:due` come in their order, so an earlier one has no edges left by then.
+      local from = not task.was_put_off and unsent[i] or nil
+      local entries = edges_of(OUT, task.id, task.before, signals_left > 0 and MOST_READ or '1', from)
       if #entries > signals_left then
-        call('ZADD', DUE, 0, task.before .. task.status .. task.id)
+        put_off_end(task.id, task.status, task.before)
+      elseif unsent[i] == task.before then
+        call('HDEL', UNSENT, task.id)
       end
       local count = min(#entries, signals_left)
       add_to_round(round, task, entries, count)

@@ -58,7 +58,7 @@ local function look_over_edges()
       end)
     elseif (not predecessor or is_over(predecessor)) and not is_put_off(on) then
       note('unplaced', id, 'it waits for ' .. on .. ', which is over or gone', predecessor and function()
-        call('ZADD', DUE, 0, sub(predecessor, @record.revision) .. status_of(predecessor) .. on)
+        put_off_end(on, status_of(predecessor), sub(predecessor, @record.revision))
       end or nil)
     elseif predecessor and not is_over(predecessor)
       and byte(predecessor, core_at(predecessor) - 1 + @core.linked.at) ~= @flag.yes.byte then

@@ -4,16 +4,28 @@
 --  g:in   edges that are not signalled, by the task that waits: its id, a zero byte, an `edge` to its predecessor
 --  g:out  the same once more, by the task that is waited for
 --  g:due  ends of tasks that are still to be signalled to some successors, the oldest first
+--  g:unsent  by id: the latest end of a task in `g:due` with edges left, by the revision before which these were made
 --
 -- All entries of one set have the score 0, so that they are in the order of their bytes.
 
-local COUNTS, IN, OUT, DUE, ZERO = P .. 'g', P .. 'g:in', P .. 'g:out', P .. 'g:due', '\0'
+local COUNTS, IN, OUT, DUE, UNSENT, ZERO = P .. 'g', P .. 'g:in', P .. 'g:out', P .. 'g:due', P .. 'g:unsent', '\0'
 -- What precedes the signals from outside in what `g` has of a task (see external.lua).
 local FIRST_SIGNAL = '\1'
 
--- Edges of a task, at most `limit`: those made before a revision, or all. A limit in digits costs less than a number.
-local function edges_of(key, id, before, limit)
-  return call('ZRANGEBYLEX', key, '[' .. id .. ZERO, '(' .. id .. (before and ZERO .. before or '\1'), 'LIMIT', '0', limit)
+-- Edges of a task, at most `limit`: those made before a revision, or all, and from another one on, if it is given. A limit
+-- in digits costs less than a number.
+local function edges_of(key, id, before, limit, from)
+  return call('ZRANGEBYLEX', key, '[' .. id .. ZERO .. (from or ''), '(' .. id .. (before and ZERO .. before or '\1'),
+    'LIMIT', '0', limit)
+end
+
+-- Leaves the rest of an end to later steps. Until then a later end of the task does not concern these edges.
+local function put_off_end(id, status, before)
+  call('ZADD', DUE, 0, before .. status .. id)
+  local known = call('HGET', UNSENT, id)
+  if not known or known < before then
+    call('HSET', UNSENT, id, before)
+  end
 end
 
 -- An entry of `g:in` or `g:out`: its task, since when, the task at the other end, and the policy.

@@ -9,7 +9,7 @@ local function signal_put_off()
   spread('ZREM', DUE, due)
   for i, entry in ipairs(due) do
     ended_links[i] = { id = sub(entry, @ending_due.rest.at), status = sub(entry, @ending_due.state),
-      before = sub(entry, @ending_due.before) }
+      before = sub(entry, @ending_due.before), was_put_off = true }
   end
   -- The less the step has signalled itself, the more.
   signals_left = math.max(signals_left, LEAST_SIGNALS)
