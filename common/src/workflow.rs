@@ -194,20 +194,22 @@ impl Workflow {
         }
     }
 
-    /// Which nodes of a run that is over are run again by a retry: those that neither completed nor were skipped, unless the
-    /// end of a node that stays as it is would abort them at once.
+    /// Which nodes of a run that is over are run again by a retry: those that neither completed nor were skipped, and those
+    /// of which a predecessor runs again, because its end may be another one then; unless the end of a node that stays as it
+    /// is would abort them at once.
     #[must_use]
     pub fn to_retry(&self, ends: &Ends) -> Vec<bool> {
         let skipped = self.skipped(ends);
         let mut again = vec![false; self.nodes.len()];
         for (place, node) in self.nodes.iter().enumerate() {
-            let stays = |edge: &&Edge| !again[edge.on as usize];
+            let runs_again = |edge: &&Edge| again[edge.on as usize];
             let is_aborted_at_once = node
                 .depends_on
                 .iter()
-                .filter(stays)
+                .filter(|edge| !runs_again(edge))
                 .any(|edge| ends.get(edge.on as usize).is_some_and(|end| edge.policy.aborts(end)));
-            again[place] = ends.get(place) != Some(Status::Completed) && !skipped[place] && !is_aborted_at_once;
+            let is_left = ends.get(place) != Some(Status::Completed) && !skipped[place];
+            again[place] = !is_aborted_at_once && (is_left || node.depends_on.iter().any(|edge| runs_again(&edge)));
         }
         again
     }
@@ -414,10 +416,32 @@ mod tests {
         assert_eq!(workflow.to_retry(&quiet), [false; 4]);
         let handled = ends(&[Failed, Aborted, Completed, Completed]);
         assert_eq!(workflow.outcome(&handled, false), RunState::Failed);
-        assert_eq!(workflow.to_retry(&handled), [true, true, false, false]);
+        assert_eq!(workflow.to_retry(&handled), [true; 4], "what ran after a node that runs again runs again");
         let cancelled = ends(&[Failed, Cancelled, Completed, Completed]);
         assert_eq!(workflow.outcome(&cancelled, true), RunState::Cancelled);
         assert_eq!(workflow.outcome(&cancelled, false), RunState::Failed);
+    }
+
+    /// A handler waits for two nodes, and a clean-up runs after all of them.
+    #[test]
+    fn a_retry_runs_what_comes_after_a_node_that_runs_again() {
+        use DependencyPolicy::{AbortSuccessors, RunOnError, RunWithFailures};
+        use Status::{Aborted, Completed, Failed};
+        let workflow = Workflow::new(vec![
+            node("a", &[]),
+            node("b", &[]),
+            node("alarm", &[("a", RunOnError)]),
+            node("page", &[("alarm", AbortSuccessors)]),
+            node("both", &[("a", RunOnError), ("b", RunOnError)]),
+            node("tidy", &[("a", RunWithFailures), ("b", RunWithFailures)]),
+            node("quiet", &[("alarm", RunOnError)]),
+            node("alone", &[("b", AbortSuccessors)]),
+        ])
+        .unwrap();
+        let first = ends(&[Failed, Completed, Completed, Completed, Aborted, Completed, Aborted, Completed]);
+        assert_eq!(workflow.skipped(&first), [false, false, false, false, true, false, true, false]);
+        // `both` would be aborted at once by `b`, which stays; `quiet` was not needed, but its alarm may fail this time.
+        assert_eq!(workflow.to_retry(&first), [true, false, true, true, false, true, true, false]);
     }
 
     #[test]
