@@ -235,7 +235,8 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// A task that moves to another queue is counted there as accepted, and as removed where it was. A task that is
     /// created again from its copy is counted as accepted. A task with a unique key takes it again, for its whole span,
-    /// unless another task holds it ([`Resubmitted::Held`]).
+    /// unless another task holds it ([`Resubmitted::Held`]). A task of a workflow's run makes the run due
+    /// ([`Engine::due_workflows`]).
     ///
     /// # Errors
     /// [`Error::Invalid`] beyond a bound. Safe to repeat: a task that was sent again is then [`Resubmitted::Already`]
@@ -507,6 +508,8 @@ pub trait Engine: Send + Sync + std::fmt::Debug + 'static {
     async fn delete_workflow(&self, id: &WorkflowId, revision: u64) -> Result<()>;
 
     /// Up to `limit` runs with something to do, the longest due first, and when the next one is due. Costs by what is due.
+    /// The step that sends a task `<run>/<node>` again, or stores another task of its id, makes its run due at once and gives
+    /// it another revision, unless its tasks are still being submitted: so what was decided from an earlier look is not stored.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a limit of 0 or over 1,000.

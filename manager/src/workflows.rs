@@ -130,7 +130,9 @@ pub(crate) async fn attend_to_due(app: &App) -> Result<Option<Duration>> {
 /// Does what is due of a run.
 async fn attend(app: &App, stored: StoredRun, now: Timestamp) -> Result<()> {
     app.meters.workflows.seen(&stored.run);
-    if stored.run.state.is_over() {
+    // Its own time has not come: the store made it due, because one of its tasks was sent again or replaced.
+    let is_touched = stored.run.next_at.is_none_or(|at| at > now);
+    if stored.run.state.is_over() && !is_touched {
         return match app.engine.delete_workflow(&stored.run.id, stored.revision).await {
             Ok(()) | Err(Error::Changed(_) | Error::UnknownWorkflow(_)) => Ok(()),
             Err(error) => Err(error),
@@ -140,7 +142,8 @@ async fn attend(app: &App, stored: StoredRun, now: Timestamp) -> Result<()> {
     if stored.run.state == RunState::Submitting {
         submit_rest(app, stored, &workflow).await.map(drop)
     } else {
-        look(app, stored, &workflow, now, MAX_BATCH).await.map(drop)
+        let which = if is_touched { Which::All } else { Which::Open(MAX_BATCH) };
+        look(app, stored, &workflow, now, which).await.map(drop)
     }
 }
 
@@ -314,8 +317,17 @@ pub(crate) async fn cancel_all(app: &App, run: &Run, workflow: &Workflow) -> Res
 /// Where tasks of a run stand that are not known to be over, by their places.
 pub(crate) type Live = Vec<(usize, Status)>;
 
-/// Looks at up to `most` tasks of a run that are not known to be over, and stores what it finds: how some ended, or that all
-/// did. Answers the run as it then is, and those that are not over.
+/// Which tasks of a run to look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// Up to so many of those that are not known to be over.
+    Open(usize),
+    /// All of them: some may have been sent again or replaced since they ended.
+    All,
+}
+
+/// Looks at tasks of a run, and stores what it finds: how some ended, that all did, or that some of a run that was over are not
+/// over. Answers the run as it then is, and those that are not over.
 ///
 /// # Errors
 /// Those of the store.
@@ -324,13 +336,14 @@ pub(crate) async fn look(
     stored: StoredRun,
     workflow: &Workflow,
     now: Timestamp,
-    most: usize,
+    which: Which,
 ) -> Result<(StoredRun, Live)> {
     let StoredRun { run: before, revision } = stored;
     let (mut run, mut live) = (before.clone(), Live::new());
-    let from = run.looked as usize;
-    let before_it = run.ends.open_from(0).take_while(|place| *place < from);
-    let places: Vec<usize> = run.ends.open_from(from).chain(before_it).take(most).collect();
+    let places = match which {
+        Which::Open(most) => next_open(&run, most),
+        Which::All => (0..workflow.len()).collect(),
+    };
     read_ends(app, &mut run, workflow, &places, &mut live).await?;
     if run.ends.are_all_known() {
         // What did not complete may have been sent again by hand since.
@@ -339,12 +352,17 @@ pub(crate) async fn look(
             nodes.filter(|place| run.ends.get(*place).is_some_and(|end| end != Status::Completed)).collect();
         read_ends(app, &mut run, workflow, &again, &mut live).await?;
     }
-    let next = if run.ends.are_all_known() {
+    let (was_over, is_same) = (before.state.is_over(), run.ends == before.ends);
+    let next = if run.ends.are_all_known() && was_over && is_same {
+        run
+    } else if run.ends.are_all_known() {
         let state = match &run.failure {
             Some(_) => RunState::Failed,
             None => workflow.outcome(&run.ends, run.cancel_requested),
         };
         run.ended(state, now, app.workflow_retention.age)
+    } else if was_over {
+        run.reopened(now)
     } else {
         if run.cancel_requested && !live.is_empty() {
             let places: Vec<usize> = live.iter().map(|(place, _)| *place).collect();
@@ -355,15 +373,19 @@ pub(crate) async fn look(
         let looked = places.last().map_or(0, |place| place + 1);
         run.looked_at(looked, now)
     };
-    let is_due = before.next_at.is_none_or(|at| at <= now);
-    if next.ends == before.ends && !next.state.is_over() && !is_due {
+    // A run that is due must be stored, or it stays due.
+    let is_due = which == Which::All || before.next_at.is_none_or(|at| at <= now);
+    if is_same && !next.state.is_over() && !is_due {
         return Ok((StoredRun { run: before, revision }, live));
     }
-    let has_ended = next.state.is_over();
+    let (has_ended, is_open_again) = (next.state.is_over() && next != before, was_over && !next.state.is_over());
     match put(app, next, revision).await? {
         Some(stored) => {
             if has_ended {
                 note_end(app, &stored.run).await?;
+            } else if is_open_again {
+                tracing::info!(workflow = %stored.run.id, "a task of a workflow that was over runs again");
+                app.meters.workflows.started(&stored.run);
             }
             Ok((stored, live))
         }
@@ -372,6 +394,13 @@ pub(crate) async fn look(
             Ok((found.unwrap_or(StoredRun { run: before, revision }), live))
         }
     }
+}
+
+/// The places of up to `most` nodes that are not known to be over, from where the latest look ended.
+fn next_open(run: &Run, most: usize) -> Vec<usize> {
+    let from = run.looked as usize;
+    let before_it = run.ends.open_from(0).take_while(|place| *place < from);
+    run.ends.open_from(from).chain(before_it).take(most).collect()
 }
 
 /// A run as it is now: otherwise the end of its last task is noted a while later. `None` if it is gone.
@@ -384,7 +413,7 @@ pub(crate) async fn current(app: &App, id: &WorkflowId, now: Timestamp) -> Resul
         return Ok(Some(stored));
     }
     let Some(workflow) = definition(app, &stored.run).await? else { return Ok(None) };
-    let (stored, _) = look(app, stored, &workflow, now, workflow.len()).await?;
+    let (stored, _) = look(app, stored, &workflow, now, Which::Open(workflow.len())).await?;
     Ok(Some(stored))
 }
 

@@ -261,6 +261,18 @@ impl Run {
         self
     }
 
+    /// The run after it was over, because some of its tasks were sent again or replaced by themselves.
+    #[must_use]
+    pub fn reopened(mut self, now: Timestamp) -> Self {
+        self.state = RunState::Running;
+        self.looked = 0;
+        self.cancel_requested = false;
+        self.started_at = now;
+        self.finished_at = None;
+        self.next_at = Some(now.after(PAUSES.0));
+        self
+    }
+
     /// The run once more, for the nodes that are `again`.
     #[must_use]
     pub fn retried(mut self, again: &[bool], now: Timestamp) -> Self {

@@ -16,7 +16,7 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-const LIBRARY: [(&str, &str); 89] = [
+const LIBRARY: [(&str, &str); 90] = [
     ("base", include_str!("scripts/lib/base.lua")),
     ("numbers", include_str!("scripts/lib/numbers.lua")),
     ("clock", include_str!("scripts/lib/clock.lua")),
@@ -102,6 +102,7 @@ const LIBRARY: [(&str, &str); 89] = [
     ("board_calls", include_str!("scripts/lib/board_calls.lua")),
     ("schedules", include_str!("scripts/lib/schedules.lua")),
     ("workflows", include_str!("scripts/lib/workflows.lua")),
+    ("touch_run", include_str!("scripts/lib/touch_run.lua")),
     // Whole scripts, as bodies of functions whose parameter is their ARGV.
     ("submit", include_str!("scripts/submit.lua")),
     ("cancel", include_str!("scripts/cancel.lua")),

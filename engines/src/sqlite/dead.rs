@@ -26,6 +26,7 @@ use super::{
     step::Step,
     tombstones, unique,
     view::View,
+    workflows,
 };
 
 /// Puts a copy of a task that has just ended on the outbox.
@@ -156,6 +157,7 @@ fn resubmit_one(step: &mut Step<'_>, wish: &Resubmit) -> Result<Resubmitted> {
     if let Some((name, unique)) = unique {
         unique::take(step, key, &name, &unique)?;
     }
+    workflows::touch(step, &wish.id)?;
     Ok(Resubmitted::Done)
 }
 

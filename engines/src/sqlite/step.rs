@@ -51,6 +51,8 @@ pub(super) struct Ledger {
     pub(super) notifications: Vec<Notification>,
     /// Linked tasks whose end is still to be signalled.
     pub(super) ended: Vec<Ended>,
+    /// Tasks of a submission whose ids were taken before.
+    pub(super) stored_again: Vec<TaskId>,
 }
 
 /// The state of a [`Ledger`], so that a failing verb's share can be undone.
@@ -85,8 +87,8 @@ impl Ledger {
     pub(super) fn return_to(&mut self, mark: Mark) {
         let Mark { revision, catalog, tallies, removed, bytes, due, notifications } = mark;
         self.notifications.truncate(notifications);
-        let (notifications, ended) = (std::mem::take(&mut self.notifications), Vec::new());
-        *self = Self { revision, catalog, tallies, removed, bytes, due, notifications, ended };
+        let notifications = std::mem::take(&mut self.notifications);
+        *self = Self { revision, catalog, tallies, removed, bytes, due, notifications, ..Self::default() };
     }
 }
 

@@ -26,7 +26,7 @@ use super::{
     step::Step,
     tombstones,
     unique::{self, Met, Taker},
-    waiting_bytes,
+    waiting_bytes, workflows,
 };
 
 /// The statuses that count towards a queue's length.
@@ -76,6 +76,9 @@ pub(super) fn submit(step: &mut Step<'_>, batch: &Submit) -> Result<Vec<Submitte
             // Nothing else has happened since it was stored.
             linked.push((stored.key, step.ledger.revision, task));
         }
+        if submitted.how == SubmittedHow::Replaced {
+            step.ledger.stored_again.push(submitted.id.clone());
+        }
         taken.push(submitted);
     }
     let at_once = dependency::link(step, &linked)?;
@@ -90,6 +93,9 @@ pub(super) fn submit(step: &mut Step<'_>, batch: &Submit) -> Result<Vec<Submitte
     if may_move || taken.len() > 1 && batch.tasks.iter().any(|task| task.unique.is_some()) {
         // A task of the batch may have moved another one.
         taken.iter_mut().try_for_each(|submitted| look_again(step, submitted))?;
+    }
+    for id in std::mem::take(&mut step.ledger.stored_again) {
+        workflows::touch(step, &id)?;
     }
     Ok(taken)
 }
@@ -335,8 +341,8 @@ fn store(
         return Ok(None);
     }
     let key = step.conn.last_insert_rowid();
-    if identity.is_chosen {
-        tombstones::forget(step, &identity.id)?;
+    if identity.is_chosen && tombstones::forget(step, &identity.id)? {
+        step.ledger.stored_again.push(new.id.clone());
     }
     if is_large {
         step.prepare(sql::INSERT_LARGE_PARAMETERS)?.execute((key, &bytes[..])).or_store()?;

@@ -34,10 +34,11 @@ pub(super) fn find(conn: &Connection, id: &TaskId, now: Timestamp) -> Result<Opt
     }))
 }
 
-/// Forgets an id that is stored again.
-pub(super) fn forget(step: &Step<'_>, id: &str) -> Result<()> {
+/// Forgets an id that is stored again. Returns whether it was remembered.
+pub(super) fn forget(step: &Step<'_>, id: &str) -> Result<bool> {
     let forgotten = step.prepare(sql::DELETE_TOMBSTONE)?.execute([id]).or_store()?;
-    note(step, -sql::count(forgotten), None)
+    note(step, -sql::count(forgotten), None)?;
+    Ok(forgotten > 0)
 }
 
 /// Remembers finished tasks that are about to be deleted, if their clients chose their ids.

@@ -9,7 +9,7 @@ use jobbers_common::{
     limits::MAX_RUNS,
     name::{TaskId, WorkflowId},
     time::Timestamp,
-    workflow::Run,
+    workflow::{Run, run_of},
 };
 use rusqlite::{Connection, OptionalExtension};
 
@@ -129,6 +129,14 @@ pub(super) fn delete(step: &Step<'_>, id: &WorkflowId, expected: u64) -> Result<
     }
     step.prepare(sql::DELETE_WORKFLOW)?.execute([id.as_str()]).or_store()?;
     step.prepare(sql::DELETE_WORKFLOW_DEFINITION)?.execute([id.as_str()]).or_store()?;
+    Ok(())
+}
+
+/// A task was sent again, or has replaced one of its id: if it is one of a run, the run is due under another revision.
+pub(super) fn touch(step: &mut Step<'_>, task: &TaskId) -> Result<()> {
+    let Some((run, _)) = run_of(task) else { return Ok(()) };
+    let revision = step.next_revision();
+    step.prepare(sql::TOUCH_WORKFLOW)?.execute((run.as_str(), revision, step.now_micros())).or_store()?;
     Ok(())
 }
 

@@ -2,13 +2,17 @@
 
 use jobbers_common::{
     dependency::DependencyPolicy,
-    engine::{Error, PruneRequest, PruneScope, PutMode, PutRun, RunQuery, StoredRun, workflows::encode_workflow},
+    engine::{
+        Error, OnConflict, PruneRequest, PruneScope, PutMode, PutRun, Resubmit, Resubmitted, RunQuery, StoredRun,
+        TaskFilter, workflows::encode_workflow,
+    },
     lifecycle::Status,
     limits::{MAX_BATCH, MAX_WORKFLOW_BYTES, MAX_WORKFLOW_ID_BYTES},
     name::{NodeName, TaskName, WorkflowId, WorkflowName},
     queue::{QueueConfig, Retention},
+    task::NewTask,
     template::TaskTemplate,
-    time::Timestamp,
+    time::{Clock, Timestamp},
     workflow::{NewNode, Run, RunState, Workflow},
 };
 
@@ -174,6 +178,63 @@ pub async fn a_run_past_its_bounds_is_refused(f: Fixture) {
     }
     let many = vec![id("t"); MAX_BATCH + 1];
     assert!(matches!(f.engine.statuses(&many).await, Err(Error::Invalid(_))));
+}
+
+/// The revision of a run, and whether it is due.
+async fn revision_and_due(f: &Fixture, text: &str) -> (u64, bool) {
+    let due = f.engine.due_workflows(10).await.unwrap().due;
+    (stored(f, text).await.revision, due.iter().any(|stored| stored.run.id == workflow_id(text)))
+}
+
+pub async fn a_run_is_due_when_a_task_of_it_is_sent_again_or_replaced(f: Fixture) {
+    let later = |f: &Fixture| f.clock.now().after(seconds(3_600));
+    let mut node = task("w/a");
+    node.id_is_chosen = true;
+    f.submit(vec![node.clone(), task("w/b"), task("v/a")]).await;
+    let created = create(&f, Run { next_at: Some(later(&f)), ..run_at("w", 1_000) }).await;
+    f.engine.cancel(&[id("w/a"), id("w/b"), id("v/a")]).await.unwrap();
+    // While its tasks are being submitted, its manager replaces them itself.
+    assert_eq!(f.engine.resubmit(vec![Resubmit::of_store(id("w/b"))]).await.unwrap(), [Resubmitted::Done]);
+    assert_eq!(revision_and_due(&f, "w").await, (created.revision, false));
+    for state in [RunState::Running, RunState::Failed] {
+        f.engine.cancel(&[id("w/a"), id("w/b")]).await.unwrap();
+        for way in ["sent again", "replaced", "stored again"] {
+            let before = stored(&f, "w").await;
+            let put = Run { state, next_at: Some(later(&f)), ..before.run.clone() };
+            let revision = f.engine.put_workflow(put.clone(), PutRun::Replace(before.revision)).await.unwrap();
+            assert_eq!(revision_and_due(&f, "w").await, (revision, false));
+            match way {
+                "sent again" => {
+                    assert_eq!(f.engine.resubmit(vec![Resubmit::of_store(id("v/a"))]).await.unwrap().len(), 1);
+                    assert_eq!(revision_and_due(&f, "w").await, (revision, false), "another run's");
+                    let again = f.engine.resubmit(vec![Resubmit::of_store(id("w/a"))]).await.unwrap();
+                    assert_eq!(again, [Resubmitted::Done]);
+                }
+                "replaced" => {
+                    let other = NewTask { version: 3, ..node.clone() };
+                    f.try_submit(vec![other], OnConflict::Replace).await.unwrap();
+                }
+                _ => {
+                    f.engine.cancel(&[id("w/a")]).await.unwrap();
+                    let scope = PruneScope::Matching {
+                        filter: TaskFilter::default(),
+                        finished_before: None,
+                        larger_than: None,
+                    };
+                    let request = PruneRequest { scope, limit: 100, dry_run: false, cursor: None };
+                    f.engine.prune(request).await.unwrap();
+                    let anew = NewTask { version: 2, ..node.clone() };
+                    f.try_submit(vec![anew], OnConflict::Replace).await.unwrap();
+                }
+            }
+            let (touched, is_due) = revision_and_due(&f, "w").await;
+            assert!(touched > revision && is_due, "{way}, {state}");
+            let late = f.engine.put_workflow(put.clone(), PutRun::Replace(revision)).await;
+            assert!(matches!(late, Err(Error::Changed(_))), "what was decided before is not stored: {late:?}");
+            assert_eq!(stored(&f, "w").await.run, put, "what is stored is as it was put");
+        }
+    }
+    assert_sound(&f, MAX_BATCH, false).await;
 }
 
 pub async fn the_statuses_of_many_tasks_are_answered_in_their_order(f: Fixture) {

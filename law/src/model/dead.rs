@@ -63,7 +63,9 @@ impl State {
             return Resubmitted::Held(holder);
         }
         self.receipts.extend(receipt);
+        let id = wish.id.clone();
         self.send_again(wish, queue, now);
+        self.touch_run(&id, now);
         Resubmitted::Done
     }
 

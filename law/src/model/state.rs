@@ -106,6 +106,8 @@ pub(super) struct State {
     pub(super) boards: BTreeMap<BoardName, Board>,
     /// Runs of workflows, with their definitions.
     pub(super) workflows: BTreeMap<WorkflowId, (StoredRun, String)>,
+    /// Runs of which a task was sent again or replaced, and when.
+    pub(super) touched_runs: BTreeMap<WorkflowId, Timestamp>,
 }
 
 impl Default for State {
@@ -139,6 +141,7 @@ impl Default for State {
             schedules: BTreeMap::new(),
             boards: BTreeMap::new(),
             workflows: BTreeMap::new(),
+            touched_runs: BTreeMap::new(),
         }
     }
 }

@@ -168,8 +168,12 @@ impl State {
     /// Stores a task, in the place of one of its id, and gives it its key.
     fn enter(&mut self, new: NewTask, now: Timestamp) -> TaskId {
         let id = new.id.clone();
+        let is_taken = self.tasks.contains_key(&id) || self.tombstones.contains_key(&id);
         self.withdraw(&id, Status::Aborted);
         self.insert(Self::fresh(new, now));
+        if is_taken {
+            self.touch_run(&id, now);
+        }
         self.take_key(&id, now);
         id
     }

@@ -6,7 +6,7 @@ use jobbers_common::{
     limits::MAX_RUNS,
     name::{TaskId, WorkflowId},
     time::Timestamp,
-    workflow::Run,
+    workflow::{Run, RunState, run_of},
 };
 
 use super::state::State;
@@ -27,8 +27,21 @@ impl State {
             (PutRun::Replace(_), Some((_, definition))) => definition.clone(),
         };
         let revision = self.next_revision();
+        self.touched_runs.remove(&id);
         self.workflows.insert(id, (StoredRun { run, revision }, definition));
         Ok(revision)
+    }
+
+    /// A task was sent again, or has replaced one of its id: if it is one of a run, the run is due under another revision.
+    pub(super) fn touch_run(&mut self, task: &TaskId, now: Timestamp) {
+        let Some((id, _)) = run_of(task) else { return };
+        let revision = self.next_revision();
+        if let Some((stored, _)) = self.workflows.get_mut(&id)
+            && stored.run.state != RunState::Submitting
+        {
+            stored.revision = revision;
+            self.touched_runs.insert(id, now);
+        }
     }
 
     pub(super) fn list_workflows(&self, query: &RunQuery) -> Vec<StoredRun> {
@@ -53,13 +66,14 @@ impl State {
             return Err(Error::Changed(format!("workflow {id}")));
         }
         self.workflows.remove(id);
+        self.touched_runs.remove(id);
         Ok(())
     }
 
     pub(super) fn due_workflows(&self, limit: usize, now: Timestamp) -> DueRuns {
         let runs = self.workflows.values().map(|(stored, _)| stored);
         let mut by_time: Vec<(Timestamp, &StoredRun)> =
-            runs.filter_map(|stored| Some((stored.run.next_at?, stored))).collect();
+            runs.filter_map(|stored| Some((self.next_at(&stored.run)?, stored))).collect();
         by_time.sort_by_key(|(at, stored)| (*at, stored.run.id.clone()));
         let due = by_time.iter().take_while(|(at, _)| *at <= now).take(limit).count();
         DueRuns {
@@ -67,6 +81,10 @@ impl State {
             due: by_time[..due].iter().map(|(_, stored)| (*stored).clone()).collect(),
             next_at: by_time.get(due).map(|(at, _)| *at),
         }
+    }
+
+    fn next_at(&self, run: &Run) -> Option<Timestamp> {
+        self.touched_runs.get(&run.id).copied().or(run.next_at)
     }
 
     pub(super) fn count_workflows(&self) -> RunCounts {

@@ -31,7 +31,7 @@ use crate::{
     extract::{JsonOrMermaid, MERMAID, Path, Query},
     ids,
     problem::problems,
-    workflows,
+    workflows::{self, Which},
 };
 
 /// How often a change is made again because another came between.
@@ -234,7 +234,7 @@ async fn statuses(app: &App, stored: StoredRun, workflow: &Workflow) -> Result<(
     let (stored, live) = match stored.run.state {
         RunState::Running => {
             let now = app.now().await?;
-            workflows::look(app, stored, workflow, now, workflow.len()).await?
+            workflows::look(app, stored, workflow, now, Which::Open(workflow.len())).await?
         }
         RunState::Submitting => {
             let live = workflows::read_live(app, &stored.run, workflow).await?;
@@ -275,7 +275,8 @@ pub(crate) async fn cancel(State(app): State<Arc<App>>, Path(id): Path<WorkflowI
 
 /// Run the rest of a workflow that failed or was cancelled
 ///
-/// The nodes that completed stay. The others are submitted again, with their dependencies among each other.
+/// The nodes that completed stay, unless a node before them runs again. The others are submitted again, with their dependencies
+/// among each other.
 #[utoipa::path(
     post, path = "/workflows/{workflow}/retry", tag = "workflows", operation_id = "retry_workflow",
     params(("workflow" = NameDoc, Path, description = "The run's id")),

@@ -116,6 +116,57 @@ async fn a_failed_workflow_is_run_again_from_what_failed() {
     assert_eq!(again["attempt"], 2);
 }
 
+/// Waits until a run is in a state: it follows its tasks at the next look.
+async fn until(server: &Server, id: &str, wanted: &str) {
+    soon(async { while state(server, id).await != wanted {} }).await;
+}
+
+#[tokio::test]
+async fn a_run_follows_its_tasks_whatever_is_sent_again_cancelled_or_replaced_by_itself() {
+    let server = Server::start().await;
+    let nodes = json!([node("a", &json!([])), node("b", &json!([]))]);
+    server.post("/workflows", json!({"id": "w", "nodes": nodes})).await.expect(201);
+    work(&server, |id| if id == "w/a" { failed() } else { DONE }).await;
+    assert_eq!(state(&server, "w").await, "failed");
+
+    server.post("/tasks/w%2Fa/resubmit", json!({})).await.expect(200);
+    until(&server, "w", "running").await;
+    server.post("/tasks/w%2Fa/cancel", json!({})).await.expect(200);
+    until(&server, "w", "cancelled").await;
+    assert_eq!(server.get("/workflows/w").await.expect(200)["progress"], json!({"cancelled": 1, "completed": 1}));
+
+    server.post("/tasks/w%2Fa/resubmit", json!({})).await.expect(200);
+    assert_eq!(work(&server, |_| DONE).await, ["w/a"]);
+    until(&server, "w", "completed").await;
+
+    let other = json!({"id": "w/b", "name": "echo", "parameters": {"n": 2}, "on_conflict": "replace"});
+    server.post("/tasks", other).await.expect(201);
+    until(&server, "w", "running").await;
+    assert_eq!(work(&server, |_| failed()).await, ["w/b"]);
+    until(&server, "w", "failed").await;
+}
+
+#[tokio::test]
+async fn a_retry_runs_handlers_again_whose_predecessors_run_again() {
+    let server = Server::start().await;
+    let nodes = json!([
+        node("work", &json!([])),
+        node("alarm", &json!([{"id": "work", "policy": "run_on_error"}])),
+        node("tidy", &json!([{"id": "work", "policy": "run_with_failures"}])),
+    ]);
+    server.post("/workflows", json!({"id": "w", "nodes": nodes})).await.expect(201);
+    let fails = |id: &str| if id == "w/work" { failed() } else { DONE };
+    let all = ["w/work", "w/alarm", "w/tidy"];
+    assert_eq!(work(&server, fails).await, all);
+    assert_eq!(state(&server, "w").await, "failed");
+    server.post("/workflows/w/retry", json!({})).await.expect(200);
+    assert_eq!(work(&server, fails).await, all, "it fails again, so its handlers run again");
+    assert_eq!(state(&server, "w").await, "failed");
+    server.post("/workflows/w/retry", json!({})).await.expect(200);
+    assert_eq!(work(&server, |_| DONE).await, ["w/work", "w/tidy"]);
+    assert_eq!(state(&server, "w").await, "completed");
+}
+
 #[tokio::test]
 async fn a_cancelled_workflow_cancels_its_tasks() {
     let server = Server::start().await;

@@ -89,8 +89,9 @@ end
 
 local groups, ids = read_groups()
 local stored, is_any_stored = call('HMGET', T, unpack(ids)), false
--- By place: whether an id has a tombstone, and whether no task of it is stored (see remembered.lua). Ids stored again.
-local has_tombstone, is_remembered, stored_again = {}, {}, {}
+-- By place: whether an id has a tombstone, and whether no task of it is stored (see remembered.lua). Ids stored
+-- again, and those of which another task was stored.
+local has_tombstone, is_remembered, again = {}, {}, { stored = {}, replaced = {} }
 if is_any_chosen then
   -- include remembered
 end
@@ -191,9 +192,10 @@ local function take_run(run)
       local id, argument = ids[place], argument_of(run, place)
       if letter == @submitted.replaced then
         take_replaced(id, stored[place])
+        again.replaced[#again.replaced + 1] = id
       end
       if has_tombstone[place] then
-        stored_again[#stored_again + 1] = id
+        again.stored[#again.stored + 1] = id
       end
       local position, record = number_at(high, low, next_high, place - 1), nil
       if waiting_at[place] then
@@ -282,7 +284,15 @@ end
 if remove_replaced then
   remove_replaced()
 end
-spread('HDEL', P .. 'e', stored_again)
+spread('HDEL', P .. 'e', again.stored)
+if (again.stored[1] or again.replaced[1]) and call('EXISTS', P .. 'workflows') == 1 then
+  -- include touch_run
+  for _, list in pairs(again) do
+    for _, id in ipairs(list) do
+      touch_run(id)
+    end
+  end
+end
 spread('HSET', B, bodies)
 if put_links and not refusals[1] then
   put_links()

@@ -37,6 +37,10 @@ SELECT state, count(*) FROM workflow GROUP BY state
 -- ?1 at most how many
 SELECT run, revision, next_at FROM workflow WHERE next_at IS NOT NULL ORDER BY next_at, id LIMIT ?1
 
+-- touch_workflow: a task of a run was sent again or replaced by itself, and all its tasks are submitted: it is due at once.
+-- ?1 id  ?2 revision  ?3 now
+UPDATE workflow SET revision = ?2, next_at = ?3 WHERE id = ?1 AND state > 0
+
 -- delete_workflow: deletes a run.
 -- ?1 id
 DELETE FROM workflow WHERE id = ?1

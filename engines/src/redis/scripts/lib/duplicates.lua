@@ -164,8 +164,11 @@ local function take_one(run, place)
     local holder = call('HGET', T, met[place])
     withdraw(queue_of(holder), { met[place] }, { holder }, { next_cancel(place) })
   end
+  if letter == @submitted.replaced then
+    again.replaced[#again.replaced + 1] = id
+  end
   if letter ~= @submitted.updated and has_tombstone[place] then
-    stored_again[#stored_again + 1] = id
+    again.stored[#again.stored + 1] = id
   end
   if run.kind.is_large then
     push(bodies, id, ARGV[at + 2])
