@@ -10,6 +10,7 @@ use jobbers_common::{
     engine::{ConflictReason, Error},
     lifecycle::Status,
     name::{QueueName, TaskId},
+    text::excerpt,
     tombstone::Tombstone,
 };
 use serde::{Deserialize, Serialize};
@@ -218,7 +219,7 @@ codes! {
     ArchiveFull = "archive_full", SERVICE_UNAVAILABLE, "The archive is full";
     /// The manager is stopping. Ask another one.
     ShuttingDown = "shutting_down", SERVICE_UNAVAILABLE, "The manager is stopping";
-    /// The bodies of all requests under way are over `max_body_memory`, or too many clients follow tasks. Nothing was changed;
+    /// What is held for all clients is over `max_client_memory`, or too many clients follow tasks. Nothing was changed;
     /// send the request again after Retry-After.
     Overloaded = "overloaded", SERVICE_UNAVAILABLE, "The manager has too much to do";
     /// The store can't be reached or can't answer now. Send the request again after Retry-After, with the same ids or
@@ -278,20 +279,20 @@ pub struct Problem {
 pub type Result<T, E = Problem> = std::result::Result<T, E>;
 
 impl Problem {
-    /// An error with a sentence on this very occurrence.
+    /// An error with a sentence on this very occurrence. What it repeats of a request is cut ([`excerpt`]).
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), pointer: None, retry_after: None, holder: None, end: None }
+        Self { code, detail: excerpt(detail.into()), pointer: None, retry_after: None, holder: None, end: None }
     }
 
     /// The same, with a place in a text of the body.
     pub fn with_place(mut self, place: impl std::fmt::Display) -> Self {
-        self.detail = format!("{place}: {}", self.detail);
+        self.detail = excerpt(format!("{place}: {}", self.detail));
         self
     }
 
     /// The same, about one field of the body.
     pub fn at(mut self, pointer: impl Into<String>) -> Self {
-        self.pointer = Some(pointer.into()).filter(|pointer| !pointer.is_empty());
+        self.pointer = Some(pointer.into()).filter(|pointer| !pointer.is_empty()).map(excerpt);
         self
     }
 

@@ -39,7 +39,7 @@ pub mod suspicion;
 pub mod task;
 pub mod task_kind;
 pub mod template;
-mod text;
+pub mod text;
 pub mod time;
 pub mod tombstone;
 pub mod trace;

@@ -8,6 +8,7 @@ use jobbers_common::{
         Error,
         boards::{Conflicts, Create, Selection},
     },
+    text::excerpt,
 };
 use prost_types::{Any, Timestamp};
 use tonic::Status;
@@ -95,7 +96,7 @@ pub(super) fn refusal(conflicts: &Conflicts) -> Status {
 
 /// The status of a failure.
 pub(super) fn failure(error: &Error) -> Status {
-    let said = error.to_string();
+    let said = excerpt(error.to_string());
     match error {
         Error::Invalid(_) => Status::invalid_argument(said),
         Error::Full(_) => Status::resource_exhausted(said),

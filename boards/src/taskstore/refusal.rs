@@ -6,7 +6,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use jobbers_common::engine::Error;
+use jobbers_common::{engine::Error, text::excerpt};
 
 /// How long a client waits where the store does not say.
 const LATER: Duration = Duration::from_secs(5);
@@ -51,7 +51,7 @@ impl From<Error> for Refusal {
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let mut response = (self.status, format!("{}\n", self.text)).into_response();
+        let mut response = (self.status, format!("{}\n", excerpt(self.text))).into_response();
         if let Some(after) = self.retry_after {
             // Whole seconds, rounded up: 0 would invite a storm.
             let seconds = after.as_millis().div_ceil(1_000).max(1) as u64;
