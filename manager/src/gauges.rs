@@ -12,9 +12,12 @@ use std::{
 use arc_swap::ArcSwapOption;
 use jobbers_common::{
     engine::{Engine, Health, Result, boards::Boards},
-    metrics::catalogue::{
-        CONFIG_AGE, CONFIG_VERSION, DEAD_LETTERS_OUTBOX, QUEUE_LIMIT, QUEUE_PAUSED, TOMBSTONES, WORKERS_ALIVE,
-        WORKERS_DRAIN_AGE,
+    metrics::{
+        attribute::{MOST_NAMES, OTHER},
+        catalogue::{
+            CONFIG_AGE, CONFIG_VERSION, DEAD_LETTERS_OUTBOX, QUEUE_LIMIT, QUEUE_PAUSED, TOMBSTONES, WORKERS_ALIVE,
+            WORKERS_DRAIN_AGE,
+        },
     },
     name::QueueName,
     rate::RateLimit,
@@ -116,15 +119,23 @@ pub(crate) fn observe(app: &Arc<App>, meter: &Meter) {
     QUEUE_PAUSED.gauge(
         meter,
         with(&app, |app, gauge| {
-            for queue in app.live.snapshot().iter().flat_map(|config| config.queues.values()) {
+            let config = app.live.snapshot();
+            let mut queues = config.iter().flat_map(|config| config.queues.values());
+            for queue in queues.by_ref().take(MOST_NAMES - 1) {
                 gauge.observe(f64::from(u8::from(queue.paused)), &[queue_of(&queue.name)]);
+            }
+            let rest = queues.map(|queue| queue.paused).reduce(|one, other| one || other);
+            if let Some(is_any_paused) = rest {
+                gauge.observe(f64::from(u8::from(is_any_paused)), &[KeyValue::new("queue", OTHER)]);
             }
         }),
     );
     QUEUE_LIMIT.gauge(
         meter,
         with(&app, |app, gauge| {
-            for queue in app.live.snapshot().iter().flat_map(|config| config.queues.values()) {
+            let config = app.live.snapshot();
+            // The limits of many queues have no sum: those of the rest have no series.
+            for queue in config.iter().flat_map(|config| config.queues.values()).take(MOST_NAMES) {
                 let limits = [
                     ("max_per_worker", queue.max_per_worker.map(f64::from)),
                     ("max_concurrent", queue.max_concurrent.map(f64::from)),

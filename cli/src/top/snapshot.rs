@@ -17,6 +17,8 @@ use crate::{
 
 /// How many failures are shown at most.
 const FAILURES: &str = "20";
+/// How many pages of a thousand queues are read at most.
+const QUEUE_PAGES: usize = 10;
 /// How many tasks of a queue or of a worker are shown at most.
 const TASKS: &str = "200";
 
@@ -25,7 +27,7 @@ const TASKS: &str = "200";
 pub(crate) struct Snapshot {
     /// When it was asked, by this process's clock.
     pub(crate) at: Instant,
-    /// The first thousand by name.
+    /// The first ten thousand by name.
     pub(crate) queues: Vec<QueueView>,
     pub(crate) workers: Vec<WorkerView>,
     /// The latest tasks that ended badly, the last first.
@@ -58,17 +60,32 @@ pub(crate) async fn take(client: &Client, before: Option<&Snapshot>, place: &Pla
     let at = Instant::now();
     let bad = [("status", "failed,stalled,dropped"), ("limit", FAILURES)];
     let (queues, workers, failures, inside) = tokio::try_join!(
-        client.get("/queues", Some(&[("limit", MAX_BATCH)])),
+        queues(client),
         client.get("/workers", client::NOTHING),
         client.get("/tasks", Some(&bad)),
         look_inside(client, place),
     )?;
-    let (QueueListView { queues, .. }, WorkerListView { workers }) = (queues.read()?, workers.read()?);
+    let WorkerListView { workers } = workers.read()?;
     let TaskPageView { tasks: mut failures, .. } = failures.read()?;
     failures.sort_by_key(|task| std::cmp::Reverse(task.finished_at));
     let known = before.map_or(&[][..], |before| &before.failures);
     let failures = join_all(failures.into_iter().map(|task| with_errors(client, task, known))).await;
     Ok(Snapshot { at, queues, workers, failures, inside })
+}
+
+/// The queues, page by page: sums over all of them are shown.
+async fn queues(client: &Client) -> Result<Vec<QueueView>, Failure> {
+    let (mut all, mut cursor) = (Vec::new(), None);
+    for _ in 0..QUEUE_PAGES {
+        let query = [("limit", Some(MAX_BATCH.to_string())), ("cursor", cursor)];
+        let page: QueueListView = client.get("/queues", Some(&query)).await?.read()?;
+        all.extend(page.queues);
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    Ok(all)
 }
 
 async fn look_inside(client: &Client, place: &Place) -> Result<Option<Inside>, Failure> {

@@ -38,6 +38,10 @@ const PAIRS: usize = MOST_NAMES;
 const PAIRS_BY_VERSION: usize = 2 * MOST_NAMES;
 /// Series of a metric of queue and task and status.
 const PAIRS_BY_STATUS: usize = 3 * MOST_NAMES;
+/// Series of a metric of queue and the statuses of tasks that are not over.
+const QUEUES_BY_STATUS: usize = 4 * MOST_NAMES;
+/// Series of a metric of queue and limit.
+const QUEUES_BY_LIMIT: usize = 5 * MOST_NAMES;
 
 /// Series of a metric of queue and task, reason and what comes next.
 const PAIRS_BY_REASON: usize = 10 * MOST_NAMES;
@@ -96,8 +100,8 @@ catalogue! {
         "From the beginning of a run's latest attempt until a manager noted its end, which is up to 15 s after the end of its last task. State is `completed`, `failed` or `cancelled`.";
 
     // ---- queues: the store's own numbers, read by every manager ----
-    QUEUE_DEPTH: Gauge "jobbers.queue.depth", "{task}", [QUEUE, STATUS], PAIRS_BY_STATUS, &[], MANAGER,
-        "Tasks that are not over, by where they stand: waiting, scheduled, submitted (ready) or started; every manager tells the same, so take the `max`, not the sum.";
+    QUEUE_DEPTH: Gauge "jobbers.queue.depth", "{task}", [QUEUE, STATUS], QUEUES_BY_STATUS, &[], MANAGER,
+        "Tasks that are not over, by where they stand: waiting, scheduled, submitted (ready) or started; every manager tells the same, so take the `max`, not the sum. The first 999 queues by name have series of their own; `_other` has the sum of the rest.";
     QUEUE_WAITING: Gauge "jobbers.queue.waiting", "By", [QUEUE], PAIRS, &[], MANAGER,
         "Bytes of the parameters that wait in a queue with a `max_bytes`, also those of tasks that limits hold back; absent for other queues, for they are counted only where they are limited. Take the `max`.";
     QUEUE_OLDEST_AGE: Gauge "jobbers.queue.oldest.age", "s", [QUEUE], PAIRS, &[], MANAGER,
@@ -112,7 +116,7 @@ catalogue! {
         "Tasks the store ever deleted from the queue: pruned, purged or replaced; take the `max`.";
     QUEUE_PAUSED: Gauge "jobbers.queue.paused", "", [QUEUE], PAIRS, &[], MANAGER,
         "1 for a queue that is paused, else 0; take the `max`.";
-    QUEUE_LIMIT: Gauge "jobbers.queue.limit", "", [QUEUE, LIMIT], PAIRS, &[], MANAGER,
+    QUEUE_LIMIT: Gauge "jobbers.queue.limit", "", [QUEUE, LIMIT], QUEUES_BY_LIMIT, &[], MANAGER,
         "The queue's configured limits; one that is not set is absent, and `rate_limit` is in tasks per second. Take the `max`.";
 
     // ---- selection ----
