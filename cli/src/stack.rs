@@ -62,7 +62,7 @@ impl<T: Send + 'static> Service<T> {
         ended: &CancellationToken,
         run: impl FnOnce(Shutdown) -> F,
     ) -> Self {
-        let shutdown = Shutdown { drain: now.child_token(), now: now.clone() };
+        let shutdown = Shutdown::below(now);
         let (running, guard) = (run(shutdown.clone()), ended.clone().drop_guard());
         let task = tokio::spawn(async move {
             let _guard = guard;
@@ -109,6 +109,11 @@ impl Stack {
     /// Returns when one of them has ended by itself: the worker after its last task, or any that broke down.
     pub(crate) async fn ended(&self) {
         self.ended.cancelled().await;
+    }
+
+    /// The manager is no longer ready, and serves on.
+    pub(crate) fn leave(&self) {
+        self.manager.shutdown.leaving.cancel();
     }
 
     /// Stops all three in their order, and answers what the worker did.

@@ -5,11 +5,12 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     process::ExitCode,
+    time::Duration,
 };
 
 use jobbers_manager::{
     Listeners,
-    config::{DeadLetterArgs, MassTaskerArgs, NameArgs, SetArgs, TaskStoreArgs},
+    config::{DeadLetterArgs, MassTaskerArgs, NameArgs, SetArgs, StopArgs, TaskStoreArgs},
 };
 use jobbers_process::{
     config::layered,
@@ -68,6 +69,8 @@ pub struct Args {
     #[command(flatten)]
     settings: SetArgs,
     #[command(flatten)]
+    stop: StopArgs,
+    #[command(flatten)]
     worker: WorkerArgs,
     #[command(flatten)]
     metrics: MetricsArgs,
@@ -88,6 +91,7 @@ impl Args {
             taskstore: self.taskstore.clone(),
             masstasker: self.masstasker.clone(),
             settings: self.settings.clone(),
+            stop: self.stop.clone(),
             log: self.log.clone(),
         };
         let config = jobbers_manager::Config::load(&args).map_err(|error| Failure::Config(error.to_string()))?;
@@ -132,7 +136,7 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     logging::init(&args.log).map_err(Failure::Config)?;
     telemetry.announce();
     let has_worker = worker.is_some();
-    let shutdown = on_signals()?;
+    let shutdown = on_signals_after(manager.shutdown_delay)?;
     let listeners = bind(&manager).await?;
     site::announce(manager.address_file.as_deref());
     let store = manager.engine_url.clone();
@@ -152,6 +156,10 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
         "jobbers is up at http://{} (its API is described at /docs); tasks are kept in {} ({})\n{next}",
         stack.address, health.store, health.durability,
     ));
+    tokio::select! {
+        () = shutdown.leaving.cancelled() => stack.leave(),
+        () = stack.ended() => shutdown.drain.cancel(),
+    }
     tokio::select! {
         () = shutdown.drain.cancelled() => {}
         () = stack.ended() => {}
@@ -206,7 +214,16 @@ fn absolute(path: &str, given: &str) -> String {
 /// # Errors
 /// When the handlers can't be installed.
 pub fn on_signals() -> Result<Shutdown, Failure> {
-    Shutdown::on_signals().map_err(|error| Failure::Unavailable(format!("signals can't be followed: {error}")))
+    on_signals_after(Duration::ZERO)
+}
+
+/// The same, but the first signal drains only after `delay`.
+///
+/// # Errors
+/// When the handlers can't be installed.
+fn on_signals_after(delay: Duration) -> Result<Shutdown, Failure> {
+    let refused = |error| Failure::Unavailable(format!("signals can't be followed: {error}"));
+    Shutdown::on_signals_after(delay).map_err(refused)
 }
 
 /// Listens where the manager is to.

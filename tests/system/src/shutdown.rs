@@ -1,6 +1,16 @@
 //! SIGTERM: what happens to running tasks under each policy.
 
-use jobbers_test_support::program::Program;
+use std::{
+    collections::BTreeSet,
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use jobbers_test_support::{program::Program, wait::until};
 use nix::sys::signal::Signal::SIGTERM;
 use serde_json::{Value, json};
 
@@ -19,6 +29,7 @@ on_both_engines!(
     a_second_signal_ends_the_wait_and_the_task_is_given_back,
     the_drain_deadline_ends_the_wait_and_the_task_is_given_back,
     a_manager_stops_in_good_order,
+    no_client_is_refused_while_managers_are_restarted_one_after_the_other,
 );
 
 /// A worker that runs one `hold` task under a policy.
@@ -115,4 +126,96 @@ async fn a_manager_stops_in_good_order(kind: Kind) {
     manager.program.signal(SIGTERM);
     assert_eq!(manager.program.exit().await.code(), Some(0));
     assert_eq!(waiting.await.unwrap().ok()["status"], "submitted");
+}
+
+/// How often a balancer asks a manager whether it is ready.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How long a manager serves on after SIGTERM.
+const DELAY: (&str, &str) = ("MANAGER_SHUTDOWN_DELAY", "2s");
+
+/// What a balancer knows: the managers that said they are ready when they were last asked.
+#[derive(Clone, Default)]
+struct Balancer {
+    known: Arc<Mutex<BTreeSet<SocketAddr>>>,
+    ready: Arc<Mutex<Vec<SocketAddr>>>,
+}
+
+impl Balancer {
+    fn add(&self, manager: &Manager) {
+        self.known.lock().unwrap().insert(manager.address);
+    }
+
+    /// Asks every manager, again and again.
+    async fn run(self) {
+        let client = jobbers_api::client::http_client().timeout(Duration::from_secs(5)).build().unwrap();
+        let mut looks = tokio::time::interval(LOOK_EVERY);
+        loop {
+            looks.tick().await;
+            let known = self.known.lock().unwrap().clone();
+            let mut ready = Vec::new();
+            for address in known {
+                let answer = client.get(format!("http://{address}/health/ready")).send().await;
+                ready.extend(answer.is_ok_and(|answer| answer.status().is_success()).then_some(address));
+            }
+            *self.ready.lock().unwrap() = ready;
+        }
+    }
+
+    /// Waits until just these are ready.
+    async fn knows(&self, managers: &[&Manager]) {
+        let expected: Vec<SocketAddr> =
+            managers.iter().map(|manager| manager.address).collect::<BTreeSet<_>>().into_iter().collect();
+        let knows = async || (*self.ready.lock().unwrap() == expected).then_some(());
+        until(Duration::from_secs(30), "the balancer notices", knows).await;
+    }
+}
+
+/// Submits tasks until it is stopped, each over a connection of its own. Counts those that were accepted and those that
+/// were not.
+async fn submit_on_and_on(balancer: Balancer, stop: Arc<AtomicBool>) -> (u64, Vec<String>) {
+    let client = jobbers_api::client::http_client().pool_max_idle_per_host(0).build().unwrap();
+    let (mut accepted, mut refused) = (0, Vec::new());
+    while !stop.load(Ordering::Relaxed) {
+        let ready = balancer.ready.lock().unwrap().clone();
+        let Some(manager) = ready.get(accepted as usize % ready.len().max(1)) else {
+            refused.push("no manager is ready".to_owned());
+            continue;
+        };
+        let task = json!({"name": "x", "delay": "1h"});
+        match client.post(format!("http://{manager}/tasks")).json(&task).send().await {
+            Ok(answer) if answer.status() == 201 => accepted += 1,
+            Ok(answer) => refused.push(answer.text().await.unwrap_or_default()),
+            Err(error) => refused.push(format!("{error:?}")),
+        }
+    }
+    (accepted, refused)
+}
+
+async fn no_client_is_refused_while_managers_are_restarted_one_after_the_other(kind: Kind) {
+    let stack = Stack::on(kind).await;
+    let mut managers = vec![stack.manager_with(&[DELAY]).await, stack.manager_with(&[DELAY]).await];
+    let balancer = Balancer::default();
+    managers.iter().for_each(|manager| balancer.add(manager));
+    let asking = tokio::spawn(balancer.clone().run());
+    balancer.knows(&[&managers[0], &managers[1]]).await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let clients: Vec<_> = (0..3).map(|_| tokio::spawn(submit_on_and_on(balancer.clone(), Arc::clone(&stop)))).collect();
+    for _ in 0..2 {
+        let mut old = managers.remove(0);
+        old.program.signal(SIGTERM);
+        balancer.knows(&[&managers[0]]).await;
+        assert_eq!(old.program.exit().await.code(), Some(0));
+        let new = stack.manager_with(&[DELAY]).await;
+        balancer.add(&new);
+        balancer.knows(&[&managers[0], &new]).await;
+        managers.push(new);
+    }
+    stop.store(true, Ordering::Relaxed);
+    for client in clients {
+        let (accepted, refused) = client.await.unwrap();
+        println!("{accepted} accepted, {} refused", refused.len());
+        assert!(accepted > 0);
+        assert_eq!(refused, Vec::<String>::new());
+    }
+    asking.abort();
 }
