@@ -11,7 +11,7 @@ use utoipa_axum::{
     routes,
 };
 
-use crate::{app::App, examples};
+use crate::{app::App, described, examples};
 use jobbers_api::problem::ProblemBody;
 
 mod activity;
@@ -76,6 +76,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .route("/tasks/statuses", axum::routing::get(tasks::look::get_task_named_so));
     let mut routes = operations().into_iter().fold(head, OpenApiRouter::routes);
     examples::add_to(routes.get_openapi_mut());
+    described::add_to(routes.get_openapi_mut());
     routes
 }
 

@@ -117,7 +117,9 @@ fn add_to_operation(operation: &mut Operation) {
                 IN_PATHS.iter().find(|(tag, name, _)| tags.iter().any(|it| it == tag) && parameter.name == *name);
             let in_query = query(&id).iter().find(|(name, _)| parameter.name == *name);
             if let Some(example) = in_path.map(|(.., example)| *example).or(in_query.map(|(_, example)| *example)) {
-                *parameter = ParameterBuilder::from(parameter.clone()).example(Some(example.into())).build();
+                let number = example.parse::<u64>().map(Value::from);
+                let example = number.unwrap_or_else(|_| example.into());
+                *parameter = ParameterBuilder::from(parameter.clone()).example(Some(example)).build();
             }
         }
     }

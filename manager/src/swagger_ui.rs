@@ -6,11 +6,11 @@
 use std::{
     borrow::Cow,
     io::{Cursor, Read},
-    sync::{Arc, OnceLock},
+    sync::OnceLock,
 };
 
 use axum::{
-    Json, Router,
+    Router,
     body::Body,
     extract::Path,
     http::{HeaderValue, StatusCode, header},
@@ -23,6 +23,8 @@ use utoipa::openapi::OpenApi;
 use utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED;
 use zip::{ZipArchive, result::ZipResult};
 
+use crate::middleware::Common;
+
 /// What the page loads, with the types of the files. Other files of the archive are sources and other builds.
 const FILES: [(&str, &str); 7] = [
     ("index.html", "text/html; charset=utf-8"),
@@ -34,12 +36,16 @@ const FILES: [(&str, &str); 7] = [
     ("favicon-32x32.png", "image/png"),
 ];
 
+/// Scripts, styles and requests of this site alone, and no other page around it.
+const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; \
+                      base-uri 'none'; frame-ancestors 'none'";
+
 /// The file that the archive has for a description of its own.
 const INITIALIZER: &str = "swagger-initializer.js";
 
 const INITIALIZE: &str = r##"window.onload = () => {
   window.ui = SwaggerUIBundle({
-    url: "/openapi.json",
+    url: "../openapi.json",
     dom_id: "#swagger-ui",
     deepLinking: true,
     presets: [SwaggerUIBundle.presets.apis, SwaggerUIStandalonePreset],
@@ -50,11 +56,12 @@ const INITIALIZE: &str = r##"window.onload = () => {
 "##;
 
 /// The routes.
-pub(crate) fn routes<S: Clone + Send + Sync + 'static>(description: OpenApi) -> Router<S> {
-    let description = Arc::new(description);
+pub(crate) fn routes<S: Clone + Send + Sync + 'static>(description: &OpenApi) -> Router<S> {
+    // Written once. Every type of a description can be written as JSON.
+    let description = Bytes::from(description.to_json().unwrap_or_default());
     Router::new()
-        .route("/openapi.json", get(async move || Json(description).into_response()))
-        .route("/docs", get(async || Redirect::permanent("/docs/")))
+        .route("/openapi.json", get(async move || answer("application/json", description)))
+        .route("/docs", get(async || Redirect::permanent("docs/")))
         .route("/docs/", get(async || serve("index.html")))
         .route("/docs/{file}", get(async |Path(file): Path<String>| serve(&file)))
 }
@@ -79,7 +86,15 @@ fn serve(name: &str) -> Response {
 
 fn answer(content_type: &'static str, contents: Bytes) -> Response {
     let mut response = Response::new(Body::from(contents));
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    let headers = [
+        (header::CONTENT_TYPE, content_type),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_FRAME_OPTIONS, "DENY"),
+    ];
+    for (name, value) in headers {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response.extensions_mut().insert(Common);
     response
 }
 

@@ -61,13 +61,13 @@ fn body(
         }
         @for warning in &health.warnings { p.warning { (warning) } }
         nav {
-            a href="/docs" { "API" }
-            a href="/queues" { "Queues" }
-            a href="/tasks" { "Tasks" }
-            a href="/dead-letter-queue" { "Dead letters" }
-            a href="/workers" { "Workers" }
-            a href="/metrics" { "Metrics" }
-            a href="/problems" { "Errors" }
+            a href="docs/" { "API" }
+            a href="queues" { "Queues" }
+            a href="tasks" { "Tasks" }
+            a href="dead-letter-queue" { "Dead letters" }
+            a href="workers" { "Workers" }
+            a href="metrics" { "Metrics" }
+            a href="problems" { "Errors" }
         }
         (queue_table(queues))
         @if !boards.is_empty() { (board_table(boards)) }
@@ -79,7 +79,7 @@ fn body(
 fn queue_table(queues: &[QueueStats]) -> Markup {
     html! {
         h2 { "Queues" }
-        @if queues.len() > ROWS { p.note { "The first " (ROWS) " by name; " a href="/queues" { "/queues" } " lists all." } }
+        @if queues.len() > ROWS { p.note { "The first " (ROWS) " by name; " a href="queues" { "/queues" } " lists all." } }
         table {
             tr {
                 th { "queue" }
@@ -157,7 +157,7 @@ fn failure_table(failures: &[Task]) -> Markup {
     }
 }
 
-/// The path of a document of the API.
+/// The path of a document of the API, from here: the page may be served below a path.
 fn link(collection: &str, name: &str) -> String {
-    format!("/{collection}/{}", utf8_percent_encode(name, IN_A_PATH))
+    format!("{collection}/{}", utf8_percent_encode(name, IN_A_PATH))
 }

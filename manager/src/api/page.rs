@@ -1,4 +1,5 @@
-//! What the manager's pages for people have in common. They need no script and load nothing from elsewhere.
+//! What the manager's pages for people have in common. They need no script and load nothing from elsewhere. Their links are
+//! relative, so a proxy may serve them below a path.
 
 use axum::{
     http::header,
@@ -35,6 +36,10 @@ pub(super) fn answer(title: &str, body: &Markup) -> Response {
             body { (body) }
         }
     };
-    let headers = [(header::CACHE_CONTROL, "no-store"), (header::CONTENT_SECURITY_POLICY, POLICY)];
+    let headers = [
+        (header::CACHE_CONTROL, "no-store"),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_FRAME_OPTIONS, "DENY"),
+    ];
     (headers, Html(page.into_string())).into_response()
 }

@@ -17,7 +17,7 @@ pub(crate) async fn list() -> Response {
             @for code in Code::ALL {
                 tr {
                     td { (code.status().as_u16()) }
-                    td { a href=(code.page()) { code { (code.as_str()) } } }
+                    td { a href=(format!("problems/{}", code.as_str())) { code { (code.as_str()) } } }
                     td { (prose(code.help())) }
                 }
             }
@@ -36,7 +36,7 @@ pub(crate) async fn one(Path(name): Path<String>) -> Result<Response> {
         h1 { (code.title()) }
         p.note { "HTTP status " (code.status()) ", code " code { (code.as_str()) } }
         p { (prose(code.help())) }
-        nav { a href="/problems" { "All errors" } a href="/docs" { "API" } a href="/" { "Jobbers" } }
+        nav { a href="../problems" { "All errors" } a href="../docs/" { "API" } a href="../" { "Jobbers" } }
     };
     Ok(page::answer(code.title(), &body))
 }

@@ -22,6 +22,9 @@ static VALIDATORS: LazyLock<Mutex<HashMap<String, Validator>>> = LazyLock::new(M
 /// Fails the test when the answer is not as described. What is no operation of the API is passed over.
 #[track_caller]
 pub(crate) fn check(method: &Method, url: &Url, answer: &Answer) {
+    if let Some((path, operation)) = operation(method, url.path()) {
+        check_headers(&format!("{method} {path}"), operation, answer);
+    }
     let media_type = answer.headers.get("content-type").map(|value| value.to_str().unwrap()).unwrap_or_default();
     let Some((path, operation)) = operation(method, url.path()) else { return };
     if !matches!(media_type, "application/json" | "application/problem+json") {
@@ -41,6 +44,17 @@ pub(crate) fn check(method: &Method, url: &Url, answer: &Answer) {
     let validator = validator(&format!("{line} {status}"), schema);
     if let Err(problems) = validator.0.validate(&body, validator.1) {
         panic!("{line}: {status} is not as described: {problems}: {}", answer.text);
+    }
+}
+
+/// Headers that a client acts on are described where they come.
+#[track_caller]
+fn check_headers(line: &str, operation: &Value, answer: &Answer) {
+    let status = answer.status.as_u16().to_string();
+    for name in ["ETag", "Retry-After", "Location"] {
+        let described = &operation["responses"][&status]["headers"][name];
+        let is_fine = !answer.headers.contains_key(name) || described.is_object();
+        assert!(is_fine, "{line}: the header {name} of {status} is not described");
     }
 }
 

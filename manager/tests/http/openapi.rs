@@ -243,6 +243,39 @@ async fn it_is_rendered_for_people() {
     assert!(page.headers["content-type"].to_str().unwrap().starts_with("text/html"));
 }
 
+#[tokio::test]
+async fn every_page_may_be_served_below_a_path_and_in_no_frame() {
+    let server = Server::start().await;
+    for path in ["/", "/problems", "/problems/overloaded", "/docs/", "/docs/swagger-initializer.js"] {
+        let page = server.get(path).await;
+        assert_eq!(page.status, 200, "{path}");
+        for root in ["=\"/", "='/", ": \"/", "url(/"] {
+            assert!(!page.text.contains(root), "{path} leads to the root of its host: {root}");
+        }
+        assert_eq!(page.headers["x-frame-options"], "DENY", "{path}");
+        let policy = page.headers["content-security-policy"].to_str().unwrap();
+        assert!(policy.contains("default-src") && policy.contains("frame-ancestors 'none'"), "{path}: {policy}");
+    }
+}
+
+#[tokio::test]
+async fn an_example_is_of_its_parameters_type() {
+    let document = document(&Server::start().await).await;
+    let mut numbers = 0;
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for operation in item.as_object().unwrap().values() {
+            for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                let (kind, example) = (&parameter["schema"]["type"], &parameter["example"]);
+                if kind == "integer" && !example.is_null() {
+                    assert!(example.is_number(), "{path}: {parameter}");
+                    numbers += 1;
+                }
+            }
+        }
+    }
+    assert!(numbers > 0);
+}
+
 /// Their path holds the id of an operation, which only an answer can name.
 const WITHOUT_EXAMPLE: [&str; 2] = ["get_resubmit_operation", "cancel_resubmit_operation"];
 
@@ -251,12 +284,16 @@ fn example_request(server: &Server, method: &str, path: &str, operation: &Value)
     let (mut concrete, mut query) = (path.to_owned(), Vec::new());
     for parameter in operation["parameters"].as_array().into_iter().flatten() {
         let name = parameter["name"].as_str().unwrap();
-        let Some(example) = parameter["example"].as_str() else {
-            assert_ne!(parameter["required"], true, "{method} {path}: {name} has no example");
-            continue;
+        let example = match &parameter["example"] {
+            Value::String(text) => text.clone(),
+            Value::Number(number) => number.to_string(),
+            _ => {
+                assert_ne!(parameter["required"], true, "{method} {path}: {name} has no example");
+                continue;
+            }
         };
         match parameter["in"].as_str() {
-            Some("path") => concrete = concrete.replace(&format!("{{{name}}}"), example),
+            Some("path") => concrete = concrete.replace(&format!("{{{name}}}"), &example),
             Some("query") => query.push((name, example)),
             other => panic!("{other:?}"),
         }

@@ -1,0 +1,77 @@
+//! What the OpenAPI document says of all operations alike: where they are served, the headers of answers, and redirects.
+
+use utoipa::openapi::{
+    HeaderBuilder, OpenApi, RefOr, ServerBuilder,
+    header::Header,
+    path::Operation,
+    response::{Response, ResponseBuilder},
+    schema::{ObjectBuilder, Type},
+};
+
+use crate::version;
+
+/// Operations whose answer has the tag of the entry's settings.
+const TAGGED: [&str; 9] = [
+    "create_queue",
+    "get_queue",
+    "put_queue",
+    "create_role",
+    "get_role",
+    "put_role",
+    "create_schedule",
+    "get_schedule",
+    "put_schedule",
+];
+/// Tags of the operations that one manager answers at a time.
+const KEPT_BY_ONE: &str = "dead letters";
+
+/// Adds all of it.
+pub(crate) fn add_to(document: &mut OpenApi) {
+    // Relative to the document, which may be served below a path.
+    let server = |url: &str, description: &str| ServerBuilder::new().url(url).description(Some(description)).build();
+    let versioned = server(version::PREFIX.trim_start_matches('/'), "Version 1");
+    document.servers = Some(vec![versioned, server(".", "The latest version")]);
+    for item in document.paths.paths.values_mut() {
+        let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete];
+        operations.into_iter().flatten().for_each(describe);
+    }
+}
+
+fn describe(operation: &mut Operation) {
+    let id = operation.operation_id.clone().unwrap_or_default();
+    let is_kept_by_one = operation.tags.iter().flatten().any(|tag| tag == KEPT_BY_ONE);
+    let responses = &mut operation.responses.responses;
+    for (status, response) in &mut *responses {
+        let RefOr::T(response) = response else { continue };
+        if status == "503" || status == "429" {
+            add_header(response, "Retry-After", retry_after());
+        }
+        if status.starts_with('2') && TAGGED.contains(&id.as_str()) {
+            add_header(response, "ETag", text("The tag of the entry's settings, for `If-Match`"));
+        }
+    }
+    if is_kept_by_one {
+        let mut response = ResponseBuilder::new()
+            .description("Another manager keeps the dead letters: send the same request there")
+            .build();
+        add_header(&mut response, "Location", text("The address of the operation at that manager"));
+        responses.insert("307".to_owned(), RefOr::T(response));
+    }
+}
+
+fn add_header(response: &mut Response, name: &str, header: Header) {
+    response.headers.insert(name.to_owned(), RefOr::T(header));
+}
+
+fn text(description: &str) -> Header {
+    header(Type::String, description)
+}
+
+fn retry_after() -> Header {
+    header(Type::Integer, "After how many seconds it is worth sending the request again, if that is known")
+}
+
+fn header(kind: Type, description: &str) -> Header {
+    let schema = ObjectBuilder::new().schema_type(kind).build();
+    HeaderBuilder::new().schema(Some(schema)).description(Some(description)).build()
+}
